@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     bench, compile, demo_cheat, doctor, examples, failure, garble, info, keygen, manual, party, plan,
-    preprocess, run, session, simulate, stock,
+    preprocess, run, serve, session, simulate, stock,
 };
 
 /// What `--version` says. Cargo compiles hooks for a cheater into all programs that it builds together with
@@ -54,6 +54,8 @@ pub enum Command {
     /// Evaluate: the second party of a computation
     Evaluator(party::EvaluatorArguments),
     Session(session::Arguments),
+    Serve(serve::Arguments),
+    Request(serve::request::Arguments),
     Preprocess(preprocess::Arguments),
     Stock(stock::Arguments),
     DemoCheat(demo_cheat::Arguments),

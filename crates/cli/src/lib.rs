@@ -39,6 +39,7 @@ mod protocols;
 mod report;
 mod resources;
 mod run;
+mod serve;
 mod session;
 mod simulate;
 mod source;
@@ -129,6 +130,8 @@ fn execute(cli: &Cli) -> Result<Report, Failure> {
         Command::Evaluator(command) => command.run(cli.quiet),
         Command::Preprocess(command) => preprocess::run(command, cli.quiet),
         Command::Session(command) => session::run(command, cli.quiet),
+        Command::Serve(command) => serve::run(command, cli.quiet),
+        Command::Request(command) => serve::request::run(command),
         Command::Stock(command) => stock::run(command),
         Command::DemoCheat(command) => demo_cheat::run(command, cli.json),
         Command::Doctor(command) => doctor::run(command, cli.quiet),

@@ -12,6 +12,7 @@ mod parties;
 mod protocols;
 mod schema;
 mod seeds;
+mod serve;
 mod session;
 mod stock;
 mod tutorial;

@@ -37,6 +37,7 @@ use brickwork_base::Error;
 use brickwork_base::digest::Digest;
 use brickwork_circuit::Party;
 use brickwork_stock::{Claim, Entry, Epoch, EpochId, Gate, Ranges, Serial, State, Step, Store, Writers};
+use brickwork_wire::Channel;
 use meeting::{Owner, Reconciled, living, meet, other_levels, reconcile, room_for_one_more};
 use records::{Batches, Items, Keeper};
 
@@ -377,6 +378,26 @@ impl<S: Side> Stocked<S> {
         let Reconciled { epochs, busy } = reconcile(&mut run, store, &owner, session)?;
         let held = Epochs { store: store.clone(), terms: terms.clone(), epochs, busy, claim: None };
         Ok(Stocked { line: Line::Nobody(run, carried), held })
+    }
+
+    /// Compares both stores once more, at both parties at once, and lets go of the epoch that this session has:
+    /// what other sessions have made meanwhile can be used after it, and what this one has made by others.
+    /// `session` is that of the greeting. What depends on the epoch, such as secrets that are kept, is gone.
+    ///
+    /// # Errors
+    /// As [`Stocked::open`].
+    pub fn renew(self, session: &SessionId) -> Result<Self, Error> {
+        let Stocked { line, held } = self;
+        let Epochs { store, terms, claim, .. } = held;
+        let (run, carried) = line.release();
+        // Before the stores are compared: what a session has is busy for all.
+        drop(claim);
+        Self::open(run, carried, &store, &terms, session)
+    }
+
+    /// Returns the connection, for messages between two programs.
+    pub fn channel(&mut self) -> &mut Channel {
+        &mut self.line.run_mut().channel
     }
 
     /// Returns the connection.

@@ -29,7 +29,7 @@ use brickwork_session::stock::meeting::{self, Owner};
 use brickwork_session::stock::records::Batches;
 use brickwork_session::stock::{self as stocked, Ran};
 pub use brickwork_session::stock::{Lacking, Preprocessed};
-use brickwork_session::{Digests, Greeting, Metered, Observer, PhaseReport, Terms};
+use brickwork_session::{Digests, Greeting, Metered, Observer, PhaseReport, SessionId, Terms};
 use brickwork_stock::Store;
 use brickwork_wire::Channel;
 pub use inventory::{executions, inventory};
@@ -228,6 +228,27 @@ impl Stocked {
         })
     }
 
+    /// Compares both stores once more, at both parties at once, and lets go of the part that was taken from:
+    /// what other connections between them have made meanwhile can be used after it. What was kept is gone.
+    ///
+    /// # Errors
+    /// As [`Stocked::open`].
+    pub fn renew(self) -> Result<Self, Error> {
+        Ok(Stocked(match self.0 {
+            Of::Garbler(inner) => Of::Garbler(Box::new(inner.renew()?)),
+            Of::Evaluator(inner) => Of::Evaluator(Box::new(inner.renew()?)),
+        }))
+    }
+
+    /// Returns the connection, for messages of the caller's own between two programs, which both parties must
+    /// expect.
+    pub fn channel(&mut self) -> &mut Channel {
+        match &mut self.0 {
+            Of::Garbler(inner) => inner.line.channel(),
+            Of::Evaluator(inner) => inner.line.channel(),
+        }
+    }
+
     /// Bytes that went over the connection so far, both ways, payload and framing.
     pub fn bytes(&self) -> u64 {
         let channel = match &self.0 {
@@ -254,6 +275,8 @@ struct Inner<R: Role> {
     schedules: Schedules,
     /// What the garbler proposed for the first program.
     cut: Decomposition,
+    /// The session that the greetings named.
+    greeted: SessionId,
 }
 
 impl<R: Role> Inner<R> {
@@ -276,14 +299,19 @@ impl<R: Role> Inner<R> {
         let cut =
             if run.role == Party::Garbler { cut.clone() } else { Decomposition::receive(&mut run.channel)? };
         let line = stocked::Stocked::open(run, hooks, store, terms, &answer.session)?;
-        Ok(Inner { line, schedules: Schedules::new(), cut })
+        Ok(Inner { line, schedules: Schedules::new(), cut, greeted: answer.session })
+    }
+
+    fn renew(self) -> Result<Self, Error> {
+        let Inner { line, schedules, cut, greeted } = self;
+        Ok(Inner { line: line.renew(&greeted)?, schedules, cut, greeted })
     }
 
     fn expect(mut self, step: &Step) -> Result<Self, Error> {
         self.prepare(step.program());
-        let Inner { line, schedules, cut } = self;
+        let Inner { line, schedules, cut, greeted } = self;
         let line = line.expect(&Job { step, input: &[], schedules: &schedules })?;
-        Ok(Inner { line, schedules, cut })
+        Ok(Inner { line, schedules, cut, greeted })
     }
 
     fn prepare(&mut self, program: &Program) {
@@ -295,7 +323,7 @@ impl<R: Role> Inner<R> {
     }
 
     fn preprocess(self, steps: &[Request]) -> Result<(stocked::Preprocessed, Self), Error> {
-        let Inner { mut line, schedules, cut } = self;
+        let Inner { mut line, schedules, cut, greeted } = self;
         let epoch = line.open_epoch()?;
         let parameters = Parameters::for_steps(steps, line.terms().security)?;
         let steps: Vec<Filling> = steps
@@ -304,7 +332,7 @@ impl<R: Role> Inner<R> {
             .map(|(request, parameters)| Filling { request, parameters })
             .collect();
         let (done, line) = line.fill(epoch, &steps)?;
-        Ok((done, Inner { line, schedules, cut }))
+        Ok((done, Inner { line, schedules, cut, greeted }))
     }
 
     fn run(mut self, step: &Step, input: &[bool], mut lacking: Lacking) -> Result<(FromStock, Self), Error> {
@@ -314,7 +342,7 @@ impl<R: Role> Inner<R> {
         if step.secrets().next().is_some() {
             lacking = Lacking::Refuse;
         }
-        let Inner { line, schedules, cut } = self;
+        let Inner { line, schedules, cut, greeted } = self;
         let job = Job { step, input, schedules: &schedules };
         let (ran, made) = match line.run(&job, lacking)? {
             Ran::Lacks { why, next } => {
@@ -332,7 +360,7 @@ impl<R: Role> Inner<R> {
         security.epoch_bound_log2 = Some(of_epoch.log2());
         Ok((
             FromStock { outputs, kept, recovered: aside.recovered, security, made },
-            Inner { line, schedules, cut },
+            Inner { line, schedules, cut, greeted },
         ))
     }
 }

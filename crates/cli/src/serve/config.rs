@@ -1,0 +1,262 @@
+//! What a standing party is told: who it is, whom it meets, what it may run, and how much of everything.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use brickwork::circuit::{Party, Program};
+use brickwork_kernels::Erasing;
+use serde::Deserialize;
+use zeroize::Zeroizing;
+
+use crate::arguments::Reading;
+use crate::failure::Failure;
+use crate::report::hex;
+use crate::{files, programs, values};
+
+/// The file as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    role: String,
+    identity: PathBuf,
+    peer: String,
+    listen: Option<String>,
+    connect: Option<String>,
+    http: SocketAddr,
+    token: PathBuf,
+    #[serde(default = "forty")]
+    security: u32,
+    threads: Option<usize>,
+    #[serde(default)]
+    limits: Limits,
+    #[serde(default)]
+    program: Vec<Entry>,
+}
+
+fn forty() -> u32 {
+    40
+}
+
+/// What strangers, users and the peer may ask for at most.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Requests that wait at a time.
+    pub waiting: usize,
+    /// HTTP connections at a time.
+    pub connections: usize,
+    /// HTTP requests a second, on the average; a burst of twice as many passes.
+    pub requests_per_second: u32,
+    /// Bytes of the body of a request.
+    pub request_bytes: usize,
+    /// Seconds that a request waits: for the peer, its input, or stock.
+    pub wait_seconds: u64,
+    /// Seconds that the peer may stall before the connection to it is given up.
+    pub stall_seconds: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            waiting: 64,
+            connections: 64,
+            requests_per_second: 100,
+            request_bytes: 1 << 20,
+            wait_seconds: 60,
+            stall_seconds: 30,
+        }
+    }
+}
+
+impl Limits {
+    pub fn wait(&self) -> Duration {
+        Duration::from_secs(self.wait_seconds)
+    }
+
+    pub fn stall(&self) -> Duration {
+        Duration::from_secs(self.stall_seconds)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    name: String,
+    file: PathBuf,
+    input: Option<String>,
+    outputs: Option<PathBuf>,
+    #[serde(default)]
+    low: u64,
+    #[serde(default)]
+    high: u64,
+    total: Option<u64>,
+    per_hour: Option<u64>,
+}
+
+/// A program that may run.
+pub struct Allowed {
+    pub name: String,
+    pub program: Arc<Program>,
+    pub digest: [u8; 32],
+    /// This party's input where the peer asks, and nobody here has given one.
+    pub input: Option<Zeroizing<Vec<bool>>>,
+    /// Where outputs go that nobody here has asked for, a line of JSON each.
+    pub outputs: Option<PathBuf>,
+    /// Executions in stock below which more are made, and up to how many.
+    pub low: u64,
+    pub high: u64,
+    /// Runs at most, ever and in any hour.
+    pub total: Option<u64>,
+    pub per_hour: Option<u64>,
+}
+
+/// Where the peer is met.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    Listen(String),
+    Connect(String),
+}
+
+/// What does not change while the party runs.
+pub struct Fixed {
+    pub party: Party,
+    pub identity: PathBuf,
+    pub peer: String,
+    pub place: Place,
+    pub http: SocketAddr,
+    pub security: u32,
+    pub threads: Option<usize>,
+}
+
+/// What may be told anew while the party runs.
+pub struct Config {
+    pub limits: Limits,
+    pub programs: BTreeMap<[u8; 32], Allowed>,
+    /// What whoever asks must show.
+    pub token: Zeroizing<String>,
+}
+
+/// Characters that a token has at least.
+const TOKEN_CHARACTERS: usize = 32;
+
+const HINT: &str = "docs/serve.md has an example, and says what each line means";
+
+/// Reads the file and all that it names; paths are relative to it.
+pub fn read(path: &Path) -> Result<(Fixed, Config), Failure> {
+    let wrong = |why: String| Failure::input(format!("{}: {why}", path.display()), HINT);
+    let text = files::text(path)?;
+    let file: File = toml::from_str(&text).map_err(|e| wrong(e.message().to_owned()))?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let party = match file.role.as_str() {
+        "garbler" => Party::Garbler,
+        "evaluator" => Party::Evaluator,
+        _ => return Err(wrong("role is garbler or evaluator".into())),
+    };
+    let place = match (file.listen, file.connect) {
+        (Some(address), None) => Place::Listen(address),
+        (None, Some(address)) => Place::Connect(address),
+        _ => return Err(wrong("one of listen and connect is needed, with the peer's address".into())),
+    };
+    if !file.http.ip().is_loopback() {
+        return Err(wrong(format!(
+            "http = {}: requests are taken from this machine only; use an address such as 127.0.0.1:8080",
+            file.http
+        )));
+    }
+    crate::arguments::security(&file.security.to_string())
+        .map_err(|why| wrong(format!("security: {why}")))?;
+    let limits = file.limits;
+    let positive = [limits.waiting, limits.connections, limits.request_bytes];
+    if positive.contains(&0) || limits.requests_per_second == 0 || limits.stall_seconds == 0 {
+        return Err(wrong("a limit of 0 lets nothing through".into()));
+    }
+    let mut all = BTreeMap::new();
+    for entry in file.program {
+        let allowed = allowed(entry, folder, party).map_err(|e| e.within(&path.display().to_string()))?;
+        if all.values().any(|other: &Allowed| other.name == allowed.name) {
+            return Err(wrong(format!("two programs are called {}", allowed.name)));
+        }
+        if let Some(other) = all.insert(allowed.digest, allowed) {
+            return Err(wrong(format!("{} is there twice, by another name", other.name)));
+        }
+    }
+    let peer = match file.peer.strip_prefix('@') {
+        Some(name) => format!("@{}", folder.join(name).display()),
+        None => file.peer,
+    };
+    let fixed = Fixed {
+        party,
+        identity: folder.join(file.identity),
+        peer,
+        place,
+        http: file.http,
+        security: file.security,
+        threads: file.threads,
+    };
+    Ok((fixed, Config { limits, programs: all, token: token(&folder.join(file.token))? }))
+}
+
+fn allowed(entry: Entry, folder: &Path, party: Party) -> Result<Allowed, Failure> {
+    let program = Arc::new(programs::load(&folder.join(&entry.file), &Default::default())?);
+    if entry.low > entry.high {
+        return Err(Failure::input(
+            format!("{}: low is {}, more than high, {}", entry.name, entry.low, entry.high),
+            "below low more is made, up to high",
+        ));
+    }
+    let input = entry.input.map(|text| {
+        let _erasing = Erasing::begin();
+        let text = match text.strip_prefix('@') {
+            Some(name) => format!("@{}", folder.join(name).display()),
+            None => text,
+        };
+        values::step_bits(&text, program.input_ports(party), party, &Reading::default())
+            .map_err(|e| e.within(&entry.name))
+    });
+    Ok(Allowed {
+        digest: program.digest(),
+        input: input.transpose()?,
+        outputs: entry.outputs.map(|path| folder.join(path)),
+        name: entry.name,
+        low: entry.low,
+        high: entry.high,
+        total: entry.total,
+        per_hour: entry.per_hour,
+        program,
+    })
+}
+
+/// Reads what requests must show: a line of its own that nobody else may read.
+pub fn token(path: &Path) -> Result<Zeroizing<String>, Failure> {
+    let _erasing = Erasing::begin();
+    let name = path.display().to_string();
+    let hint = "`openssl rand -hex 32 > FILE && chmod 600 FILE` makes one";
+    files::check_private(path).map_err(|e| e.within(&name))?;
+    let bytes = files::read_all(std::fs::File::open(path), files::MAX_KEY_BYTES, &name)
+        .map_err(|e| e.advise(hint))?;
+    let token = files::utf8(&bytes, &name, hint)?.trim();
+    if token.len() < TOKEN_CHARACTERS || !token.bytes().all(|b| b.is_ascii_graphic()) {
+        return Err(Failure::input(
+            format!("{name} holds no token: at least {TOKEN_CHARACTERS} printable characters, no spaces"),
+            hint,
+        ));
+    }
+    Ok(Zeroizing::new(token.to_owned()))
+}
+
+impl Config {
+    /// The program that a request names: by name, or by the first digits of its digest, at least eight.
+    pub fn named(&self, name: &str) -> Option<&Allowed> {
+        let by_name = self.programs.values().find(|allowed| allowed.name == name);
+        by_name.or_else(|| {
+            let mut fitting = self
+                .programs
+                .values()
+                .filter(|allowed| name.len() >= 8 && hex(&allowed.digest).starts_with(name));
+            fitting.next().filter(|_| fitting.next().is_none())
+        })
+    }
+}

@@ -1,0 +1,176 @@
+//! What a standing party counts, for `/metrics` and the status page. No value of a party is in it.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicI64, AtomicU64};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+
+/// Latencies that the page's median and 99th percentile are of.
+const LATENCIES: usize = 1000;
+
+/// Errors that the page shows.
+const ERRORS: usize = 10;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfProgram {
+    program: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfRun {
+    program: String,
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfStatus {
+    status: u16,
+}
+
+/// The figures.
+pub struct Figures {
+    registry: Registry,
+    runs: Family<OfRun, Counter<u64, AtomicU64>>,
+    seconds: Histogram,
+    made: Family<OfProgram, Counter<u64, AtomicU64>>,
+    stock: Family<OfProgram, Gauge<i64, AtomicI64>>,
+    answers: Family<OfStatus, Counter<u64, AtomicU64>>,
+    bytes: Counter<u64, AtomicU64>,
+    connected: Gauge<i64, AtomicI64>,
+    waiting: Gauge<i64, AtomicI64>,
+    recent: Mutex<Recent>,
+}
+
+#[derive(Default)]
+struct Recent {
+    seconds: VecDeque<f64>,
+    errors: VecDeque<(SystemTime, String)>,
+}
+
+impl Figures {
+    pub fn new() -> Self {
+        let mut registry = Registry::with_prefix("brickwork");
+        let runs = Family::default();
+        let made = Family::default();
+        let stock = Family::default();
+        let answers = Family::default();
+        let (bytes, connected, waiting) = (Counter::default(), Gauge::default(), Gauge::default());
+        let seconds = Histogram::new(exponential_buckets(0.001, 2.0, 18));
+        registry.register("runs", "Programs run, by how they ended", runs.clone());
+        registry.register(
+            "run_seconds",
+            "Seconds from the agreement to run until the outputs",
+            seconds.clone(),
+        );
+        registry.register("made", "Executions that were put into stock", made.clone());
+        registry.register("stock", "Executions in stock", stock.clone());
+        registry.register("answers", "HTTP answers, by status", answers.clone());
+        registry.register(
+            "line_bytes",
+            "Bytes over the line on which programs run, both ways",
+            bytes.clone(),
+        );
+        registry.register("peer_connected", "Whether the peer is connected", connected.clone());
+        registry.register("waiting", "Requests that wait", waiting.clone());
+        Figures {
+            registry,
+            runs,
+            seconds,
+            made,
+            stock,
+            answers,
+            bytes,
+            connected,
+            waiting,
+            recent: Mutex::default(),
+        }
+    }
+
+    fn recent(&self) -> std::sync::MutexGuard<'_, Recent> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn ran(&self, program: &str, took: Duration, bytes: u64) {
+        self.runs.get_or_create(&OfRun { program: program.into(), outcome: "done" }).inc();
+        self.seconds.observe(took.as_secs_f64());
+        self.bytes.inc_by(bytes);
+        let mut recent = self.recent();
+        if recent.seconds.len() == LATENCIES {
+            recent.seconds.pop_front();
+        }
+        recent.seconds.push_back(took.as_secs_f64());
+    }
+
+    pub fn failed(&self, program: &str) {
+        self.runs.get_or_create(&OfRun { program: program.into(), outcome: "failed" }).inc();
+    }
+
+    pub fn made(&self, program: &str, executions: u64) {
+        self.made.get_or_create(&OfProgram { program: program.into() }).inc_by(executions);
+    }
+
+    pub fn stock(&self, program: &str, executions: u64) {
+        self.stock.get_or_create(&OfProgram { program: program.into() }).set(executions as i64);
+    }
+
+    pub fn answered(&self, status: u16) {
+        self.answers.get_or_create(&OfStatus { status }).inc();
+    }
+
+    pub fn connected(&self, is: bool) {
+        self.connected.set(is.into());
+    }
+
+    pub fn is_connected(&self) -> bool {
+        self.connected.get() == 1
+    }
+
+    pub fn waiting(&self, requests: usize) {
+        self.waiting.set(requests as i64);
+    }
+
+    /// Notes an error for the page; its text holds no value of a party, as no error does.
+    pub fn error(&self, why: impl Into<String>) {
+        let mut recent = self.recent();
+        if recent.errors.len() == ERRORS {
+            recent.errors.pop_front();
+        }
+        recent.errors.push_back((SystemTime::now(), why.into()));
+    }
+
+    /// The last errors, oldest first.
+    pub fn errors(&self) -> Vec<(SystemTime, String)> {
+        self.recent().errors.iter().cloned().collect()
+    }
+
+    /// Median and 99th percentile of the last runs in seconds, if there are any.
+    pub fn latency(&self) -> Option<[f64; 2]> {
+        let mut seconds: Vec<f64> = self.recent().seconds.iter().copied().collect();
+        seconds.sort_by(f64::total_cmp);
+        let at =
+            |share: f64| seconds.get(((seconds.len() as f64 * share) as usize).min(seconds.len().max(1) - 1));
+        Some([*at(0.5)?, *at(0.99)?])
+    }
+
+    /// Programs run, bytes over the line.
+    pub fn totals(&self, programs: impl Iterator<Item = String>) -> (u64, u64) {
+        let runs = programs.map(|program| self.runs.get_or_create(&OfRun { program, outcome: "done" }).get());
+        (runs.sum(), self.bytes.get())
+    }
+
+    /// The figures in Prometheus' text form.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        // A string takes all that is written to it.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+}

@@ -1,0 +1,573 @@
+//! The lines between two standing parties: three connections, which stand or fall together.
+//!
+//! ```text
+//!   work    garbler -> evaluator    run this? | compare the stores again | (nothing, now and then)
+//!           evaluator -> garbler    yes | why not            then both run it, on what is in stock
+//!   fill    garbler -> evaluator    make so many executions of this? | (nothing)
+//!           evaluator -> garbler    so many                  then both make them, and compare the stores
+//!   ask     evaluator -> garbler    somebody here asks for this run | (nothing)
+//!           garbler -> evaluator    noted | why not
+//! ```
+//!
+//! Who drives a line says something before the other gives up on it. None of this is relied on: programs are
+//! compared by digest, stores by their logs, and each party asks its own list and its own budget.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use brickwork::Error;
+use brickwork::circuit::{Party, value};
+use brickwork::duplo::{FromStock, Lacking, Request, Stocked};
+use brickwork::random::Rng;
+use brickwork::session::Unobserved;
+use brickwork::wire::tls::{self, Identity, Listener, Met, PublicKey};
+use brickwork::wire::{Channel, Tag};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::config::{Allowed, Place};
+use super::desk::{AGAIN, Answer, Candidate, Desk, Refusal, Which};
+use crate::report::hex;
+
+/// A message of this module, as JSON.
+const SERVE: Tag = Tag(120);
+
+/// Longest of them.
+const MAX_BYTES: usize = 4096;
+
+/// Longest id of a request.
+pub const MAX_ID: usize = 64;
+
+/// Version of these messages.
+const VERSION: u32 = 1;
+
+/// The three lines, in the order in which they are opened.
+const LINES: [&str; 3] = ["work", "fill", "ask"];
+
+/// What the side that connects says of a connection.
+#[derive(Serialize, Deserialize)]
+struct Sheet {
+    serve: u32,
+    line: String,
+    /// Names the three lines of one meeting.
+    meeting: String,
+}
+
+/// What the driver of a line says.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Say {
+    Idle,
+    Renew,
+    /// `theirs` if nobody has asked for it but at the evaluator.
+    Run {
+        digest: String,
+        which: Which,
+        theirs: bool,
+    },
+    Fill {
+        digest: String,
+        count: u64,
+    },
+    Ask {
+        digest: String,
+        which: Which,
+    },
+}
+
+/// What it hears.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Hear {
+    Yes,
+    Count(u64),
+    /// No input for it yet.
+    NoInput,
+    No(Refusal),
+}
+
+fn send<T: Serialize>(channel: &mut Channel, message: &T) -> Result<(), Error> {
+    let bytes = serde_json::to_vec(message).map_err(|e| Error::Usage(e.to_string()))?;
+    channel.send(SERVE, &bytes)?;
+    channel.flush()
+}
+
+fn receive<T: for<'d> Deserialize<'d>>(channel: &mut Channel) -> Result<T, Error> {
+    let bytes = channel.receive_up_to(SERVE, MAX_BYTES)?;
+    serde_json::from_slice(&bytes).map_err(|_| {
+        Error::Mismatch(
+            "the peer's service says what this one does not understand; install the same release".into(),
+        )
+    })
+}
+
+fn parse_digest(text: &str) -> Option<[u8; 32]> {
+    let mut digest = [0; 32];
+    let digits = text.as_bytes();
+    if digits.len() != 64 {
+        return None;
+    }
+    for (byte, pair) in digest.iter_mut().zip(digits.chunks(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(digest)
+}
+
+/// What the lines of one meeting share.
+#[derive(Default)]
+struct Link {
+    broken: AtomicBool,
+    /// There is stock that the line of work does not know yet.
+    renew: AtomicBool,
+}
+
+impl Link {
+    fn is_broken(&self) -> bool {
+        self.broken.load(Ordering::SeqCst)
+    }
+
+    /// Runs a line; when it ends, all of them do.
+    fn until(&self, desk: &Desk, line: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
+        let ended = line();
+        self.broken.store(true, Ordering::SeqCst);
+        desk.ring();
+        ended
+    }
+}
+
+/// How to come by the peer.
+pub struct Meeting<'a> {
+    pub place: &'a Place,
+    pub identity: &'a Identity,
+    pub peer: PublicKey,
+    pub options: tls::Options,
+}
+
+/// Longest time between two attempts to reach the peer.
+const MAX_PAUSE: Duration = Duration::from_secs(5);
+
+/// How often a line that nothing happens on is looked at.
+const TICK: Duration = Duration::from_millis(500);
+
+/// Keeps the lines to the peer until all stops. `ready` is called once this party can be reached.
+pub fn keep(
+    desk: &Arc<Desk>,
+    meeting: &Meeting<'_>,
+    ready: impl FnOnce(Option<&Listener>),
+) -> Result<(), Error> {
+    let listener = match meeting.place {
+        Place::Listen(address) => {
+            Some(Listener::bind(address, meeting.identity, meeting.peer, &meeting.options)?)
+        }
+        Place::Connect(_) => None,
+    };
+    ready(listener.as_ref());
+    let mut pause = Duration::from_millis(100);
+    while !desk.is_stopping() {
+        let met = match &listener {
+            Some(listener) => gather(desk, listener, meeting.options.timeout),
+            None => call(meeting),
+        };
+        let why = match met {
+            Ok(channels) => {
+                pause = Duration::from_millis(100);
+                together(desk, channels).err()
+            }
+            Err(why) => Some(why),
+        };
+        desk.figures.connected(false);
+        if desk.is_stopping() {
+            break;
+        }
+        if let Some(why) = why {
+            tracing::warn!("the line to the peer: {why}");
+            desk.figures.error(format!("the line to the peer: {why}"));
+        }
+        if listener.is_none() {
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(MAX_PAUSE);
+        }
+    }
+    Ok(())
+}
+
+/// Opens the three lines.
+fn call(meeting: &Meeting<'_>) -> Result<Vec<Channel>, Error> {
+    let Place::Connect(address) = meeting.place else {
+        return Err(Error::Usage("nobody is called by who listens".into()));
+    };
+    let mut name = [0; 16];
+    Rng::new("brickwork serve meeting")?.fill(&mut name);
+    let open = |line: &&str| {
+        let sheet = Sheet { serve: VERSION, line: (*line).to_owned(), meeting: hex(&name) };
+        let sheet = serde_json::to_vec(&sheet).map_err(|e| Error::Usage(e.to_string()))?;
+        let met = tls::meet(address, meeting.identity, meeting.peer, &meeting.options, &sheet)?;
+        fits(&met).map(|_| met.channel)
+    };
+    LINES.iter().map(open).collect()
+}
+
+/// Waits for the three lines of one meeting. Who comes with something else is told so; a meeting that another
+/// one begins after is over.
+fn gather(desk: &Desk, listener: &Listener, patience: Duration) -> Result<Vec<Channel>, Error> {
+    let sheet = Sheet { serve: VERSION, line: String::new(), meeting: String::new() };
+    let sheet = serde_json::to_vec(&sheet).map_err(|e| Error::Usage(e.to_string()))?;
+    let mut lines: Vec<Channel> = Vec::new();
+    let (mut name, mut begun) = (String::new(), Instant::now());
+    while lines.len() < LINES.len() {
+        if desk.is_stopping() {
+            return Err(Error::Usage("the service is going down".into()));
+        }
+        let mut met = match listener.meet(&sheet, Some(Instant::now() + TICK)) {
+            Ok(met) => met,
+            Err(Error::Io(e)) if e.kind() == std::io::ErrorKind::TimedOut => {
+                if !lines.is_empty() && begun.elapsed() > patience {
+                    return Err(Error::Mismatch("the peer has opened some of its lines only".into()));
+                }
+                continue;
+            }
+            Err(why) => return Err(why),
+        };
+        let Ok(theirs) = fits(&met) else {
+            // A peer that went away needs no reason.
+            let _ = met.channel.refuse("`brickwork serve` is here; run `brickwork serve` there, too");
+            continue;
+        };
+        if theirs.line == LINES[0] {
+            lines.clear();
+            (name, begun) = (theirs.meeting.clone(), Instant::now());
+        }
+        if theirs.meeting == name && LINES[lines.len()] == theirs.line {
+            lines.push(met.channel);
+        }
+    }
+    Ok(lines)
+}
+
+fn fits(met: &Met) -> Result<Sheet, Error> {
+    let sheet = serde_json::from_slice::<Sheet>(&met.sheet).ok();
+    sheet.filter(|sheet| sheet.serve == VERSION && !met.visits).ok_or_else(|| {
+        Error::Mismatch("the peer runs something else than `brickwork serve` of this release".into())
+    })
+}
+
+/// Runs the three lines until one fails or all stops.
+fn together(desk: &Arc<Desk>, channels: Vec<Channel>) -> Result<(), Error> {
+    let Ok([work, fill, ask]) = <[Channel; 3]>::try_from(channels) else {
+        return Err(Error::Usage("there are three lines".into()));
+    };
+    // One after the other, at both parties alike: stores are compared by one at a time.
+    let open = |channel| Stocked::open(desk.party, channel, &desk.store, &desk.terms, Unobserved);
+    let (work, fill) = (open(work)?, open(fill)?);
+    desk.figures.connected(true);
+    tracing::info!("the peer is connected");
+    let (desk, link) = (&**desk, &Link::default());
+    let garbles = desk.party == Party::Garbler;
+    let ended = std::thread::scope(|scope| {
+        let filling = scope
+            .spawn(move || link.until(desk, || if garbles { fills } else { serves_fill }(desk, link, fill)));
+        let asking = scope
+            .spawn(move || link.until(desk, || if garbles { serves_asks } else { asks }(desk, link, ask)));
+        let working = link.until(desk, || if garbles { works } else { serves_work }(desk, link, work));
+        let panicked =
+            || Err(Error::Resource("a line ended in a panic, which is a fault of this program".into()));
+        [working, filling.join().unwrap_or_else(|_| panicked()), asking.join().unwrap_or_else(|_| panicked())]
+    });
+    // What failed first matters; the others found the line closed.
+    ended.into_iter().filter_map(Result::err).min_by_key(|e| matches!(e, Error::Io(_))).map_or(Ok(()), Err)
+}
+
+/// What a driver of a line does when there is nothing to say: says so now and then.
+struct Pulse(Instant, Duration);
+
+impl Pulse {
+    fn new(desk: &Desk) -> Self {
+        Pulse(Instant::now(), desk.config().limits.stall() / 3)
+    }
+
+    fn beat(&mut self, channel: &mut Channel) -> Result<(), Error> {
+        if self.0.elapsed() >= self.1 {
+            send(channel, &Say::Idle)?;
+            self.0 = Instant::now();
+        }
+        Ok(())
+    }
+}
+
+/// The garbler's work: it says what runs.
+fn works(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
+    let mut pulse = Pulse::new(desk);
+    while !link.is_broken() && !desk.is_stopping() {
+        match desk.next(TICK) {
+            Some(candidate) => line = attempt(desk, link, line, &candidate)?,
+            None => pulse.beat(line.channel())?,
+        }
+    }
+    Ok(())
+}
+
+/// Tries a run.
+fn attempt(desk: &Desk, link: &Link, mut line: Stocked, candidate: &Candidate) -> Result<Stocked, Error> {
+    let config = desk.config();
+    let Some(allowed) = config.programs.get(&candidate.digest) else {
+        let gone = Refusal::not_allowed();
+        if let Some(allowed) = config.named(&candidate.which.program) {
+            desk.ended(candidate, allowed, Err(gone));
+        } else {
+            desk.park(candidate, false);
+        }
+        return Ok(line);
+    };
+    let Some(input) = desk.input(candidate, allowed) else {
+        desk.park(candidate, false);
+        return Ok(line);
+    };
+    if let Err(why) = desk.may(allowed) {
+        desk.ended(candidate, allowed, Err(why));
+        return Ok(line);
+    }
+    if !desk.has(allowed) {
+        desk.park(candidate, false);
+        return Ok(line);
+    }
+    let Some(_running) = desk.begin() else { return Ok(line) };
+    if link.renew.swap(false, Ordering::SeqCst) {
+        send(line.channel(), &Say::Renew)?;
+        line = line.renew()?;
+    }
+    let theirs = !desk.is_asked(candidate);
+    send(
+        line.channel(),
+        &Say::Run { digest: hex(&candidate.digest), which: candidate.which.clone(), theirs },
+    )?;
+    match receive(line.channel())? {
+        Hear::Yes => {}
+        Hear::NoInput => {
+            desk.park(candidate, true);
+            return Ok(line);
+        }
+        Hear::No(why) if why.status == 503 => {
+            desk.park(candidate, false);
+            return Ok(line);
+        }
+        Hear::No(why) => {
+            desk.ended(candidate, allowed, Err(why.of_the_peer()));
+            return Ok(line);
+        }
+        Hear::Count(_) => return Err(confused()),
+    }
+    if let Err(why) = desk.charge(allowed) {
+        desk.ended(candidate, allowed, Err(why));
+        return Err(Error::Resource("the budget cannot be written down".into()));
+    }
+    run(desk, line, candidate, allowed, &input)
+}
+
+fn confused() -> Error {
+    Error::Mismatch("the peer's service answers something else than it was asked".into())
+}
+
+/// Runs what both have agreed to.
+fn run(
+    desk: &Desk,
+    line: Stocked,
+    candidate: &Candidate,
+    allowed: &Allowed,
+    input: &[bool],
+) -> Result<Stocked, Error> {
+    let (begun, before) = (Instant::now(), line.bytes());
+    match line.run(&allowed.program, input, Lacking::Refuse) {
+        Ok((FromStock { outputs, .. }, line)) => {
+            let took = begun.elapsed();
+            desk.figures.ran(&allowed.name, took, line.bytes() - before);
+            tracing::info!("ran {} in {:.1} ms", allowed.name, took.as_secs_f64() * 1e3);
+            let outputs: Value = value::decode(&allowed.program.output_ports(desk.party), &outputs);
+            let answer: Answer = Ok(outputs);
+            desk.ended(candidate, allowed, answer);
+            Ok(line)
+        }
+        Err(why) => {
+            desk.figures.failed(&allowed.name);
+            let refusal = Refusal::new(
+                502,
+                format!("the run failed: {why}"),
+                "the service's log and its status page tell more",
+            );
+            desk.ended(candidate, allowed, Err(refusal));
+            Err(why)
+        }
+    }
+}
+
+/// The evaluator's side of the work.
+fn serves_work(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
+    while !link.is_broken() && !desk.is_stopping() {
+        let (digest, which, theirs) = match receive(line.channel())? {
+            Say::Idle => continue,
+            Say::Renew => {
+                line = line.renew()?;
+                continue;
+            }
+            Say::Run { digest, which, theirs } => (digest, which, theirs),
+            _ => return Err(confused()),
+        };
+        let config = desk.config();
+        let digest = parse_digest(&digest).ok_or_else(confused)?;
+        let candidate = Candidate { which, digest };
+        let Some(allowed) = config.programs.get(&digest) else {
+            send(line.channel(), &Hear::No(Refusal::not_allowed()))?;
+            continue;
+        };
+        // What nobody asks for any more does not run on a standing input.
+        let input = desk.input(&candidate, allowed).filter(|_| !theirs || desk.is_asked(&candidate));
+        let Some(input) = input else {
+            send(line.channel(), &Hear::NoInput)?;
+            continue;
+        };
+        let guard = desk.begin();
+        let agreed = match &guard {
+            None => Err(Refusal::new(503, "the service is going down", "ask again later")),
+            Some(_) if !desk.has(allowed) => {
+                Err(Refusal::new(503, "there is no stock for it", "more is being made"))
+            }
+            Some(_) => desk.charge(allowed),
+        };
+        if let Err(why) = agreed {
+            send(line.channel(), &Hear::No(why))?;
+            continue;
+        }
+        send(line.channel(), &Hear::Yes)?;
+        line = run(desk, line, &candidate, allowed, &input)?;
+    }
+    Ok(())
+}
+
+/// What so many executions of a program take, a step for each component.
+fn steps(allowed: &Allowed, count: u64) -> Vec<Request> {
+    let count = count as usize;
+    let none = || Request { components: Vec::new(), garbler_wires: 0, ots: None };
+    let Request { components, garbler_wires, .. } = Request::of(&allowed.program);
+    let mut steps: Vec<Request> = components
+        .into_iter()
+        .map(|(component, slots)| Request { components: vec![(component, slots * count)], ..none() })
+        .collect();
+    let ots = allowed.program.input_width(Party::Evaluator) * count;
+    let inputs = Request { garbler_wires: garbler_wires * count, ots: (ots > 0).then_some(ots), ..none() };
+    if !inputs.is_empty() {
+        steps.push(inputs);
+    }
+    steps
+}
+
+/// The garbler's filling: it looks at the marks.
+fn fills(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
+    let mut pulse = Pulse::new(desk);
+    while !link.is_broken() && !desk.is_stopping() {
+        let config = desk.config();
+        let mut idle = true;
+        for allowed in config.programs.values() {
+            let there = desk.in_stock(allowed)?;
+            desk.figures.stock(&allowed.name, there);
+            if there >= allowed.low {
+                continue;
+            }
+            let count = allowed.high - there;
+            send(line.channel(), &Say::Fill { digest: hex(&allowed.digest), count })?;
+            let Hear::Count(granted) = receive(line.channel())? else { return Err(confused()) };
+            if granted > count {
+                return Err(confused());
+            }
+            if granted > 0 {
+                idle = false;
+                line = make(desk, link, line, allowed, granted)?;
+            }
+        }
+        if idle {
+            pulse.beat(line.channel())?;
+            std::thread::sleep(TICK);
+        }
+    }
+    Ok(())
+}
+
+/// The evaluator's side of the filling: it makes what its own marks allow.
+fn serves_fill(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
+    while !link.is_broken() && !desk.is_stopping() {
+        let (digest, count) = match receive(line.channel())? {
+            Say::Idle => (None, 0),
+            Say::Fill { digest, count } => (Some(parse_digest(&digest).ok_or_else(confused)?), count),
+            _ => return Err(confused()),
+        };
+        let config = desk.config();
+        for allowed in config.programs.values() {
+            desk.figures.stock(&allowed.name, desk.in_stock(allowed)?);
+        }
+        let Some(digest) = digest else { continue };
+        let allowed = config.programs.get(&digest);
+        let granted = match allowed {
+            Some(allowed) => count.min(allowed.high.saturating_sub(desk.in_stock(allowed)?)),
+            None => 0,
+        };
+        send(line.channel(), &Hear::Count(granted))?;
+        if let Some(allowed) = allowed.filter(|_| granted > 0) {
+            line = make(desk, link, line, allowed, granted)?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes stock, and lets go of it.
+fn make(desk: &Desk, link: &Link, line: Stocked, allowed: &Allowed, count: u64) -> Result<Stocked, Error> {
+    let begun = Instant::now();
+    let (_, line) = line.preprocess(&steps(allowed, count))?;
+    let line = line.renew()?;
+    link.renew.store(true, Ordering::SeqCst);
+    desk.figures.made(&allowed.name, count);
+    desk.figures.stock(&allowed.name, desk.in_stock(allowed)?);
+    tracing::info!(
+        "made stock for {count} executions of {} in {:.1} s",
+        allowed.name,
+        begun.elapsed().as_secs_f64()
+    );
+    desk.ring();
+    Ok(line)
+}
+
+/// The evaluator tells the garbler what is asked for here.
+fn asks(desk: &Desk, link: &Link, mut line: Channel) -> Result<(), Error> {
+    let mut pulse = Pulse::new(desk);
+    while !link.is_broken() && !desk.is_stopping() {
+        for (number, Candidate { which, digest }) in desk.to_announce(TICK.min(AGAIN)) {
+            send(&mut line, &Say::Ask { digest: hex(&digest), which })?;
+            match receive(&mut line)? {
+                Hear::Yes => {}
+                Hear::No(why) => desk.refuse(number, why.of_the_peer()),
+                _ => return Err(confused()),
+            }
+        }
+        pulse.beat(&mut line)?;
+    }
+    Ok(())
+}
+
+/// The garbler notes what the evaluator is asked for.
+fn serves_asks(desk: &Desk, link: &Link, mut line: Channel) -> Result<(), Error> {
+    while !link.is_broken() && !desk.is_stopping() {
+        let (digest, which) = match receive(&mut line)? {
+            Say::Idle => continue,
+            Say::Ask { digest, which } => (parse_digest(&digest).ok_or_else(confused)?, which),
+            _ => return Err(confused()),
+        };
+        let config = desk.config();
+        let noted = match config.programs.get(&digest) {
+            None => Err(Refusal::not_allowed()),
+            Some(_) if which.id.len() > 2 * MAX_ID => {
+                Err(Refusal::new(400, "the id is too long", "64 characters do"))
+            }
+            Some(allowed) => desk.may(allowed).and_then(|()| desk.note(which, digest)),
+        };
+        send(&mut line, &noted.map_or_else(Hear::No, |()| Hear::Yes))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,163 @@
+//! `brickwork serve`: a party that stays up. It keeps the line to its peer, refills the stock in the
+//! background, and runs the programs of its list for whoever asks on this machine.
+
+mod budget;
+pub mod config;
+mod desk;
+mod figures;
+mod http;
+mod lines;
+mod page;
+pub mod request;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use brickwork::circuit::Party;
+use brickwork::session::{TABLE_MEMORY, Terms};
+use brickwork::wire::tls::{self, PublicKey};
+use clap::Args;
+use serde_json::json;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::failure::Failure;
+use crate::files;
+use crate::report::Report;
+use crate::store::KeyArguments;
+use budget::Book;
+use desk::Desk;
+use lines::Meeting;
+
+/// Stay up: keep the line to the peer and the stock full, and run allowed programs for requests from this machine
+#[derive(Args)]
+pub struct Arguments {
+    /// What is allowed, and where the peer is: a TOML file, which SIGHUP reads again (docs/serve.md)
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// The store that stock is kept in, and how often programs have run
+    #[arg(long, value_name = "DIR")]
+    store: PathBuf,
+    #[command(flatten)]
+    key: KeyArguments,
+}
+
+/// The file in the store's folder that counts runs.
+const BOOK: &str = "runs";
+
+pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
+    let (fixed, config) = config::read(&arguments.config)?;
+    let peer = files::public_key(&fixed.peer)?;
+    let identity = files::identity(&fixed.identity)?;
+    let keys = match fixed.party {
+        Party::Garbler => [identity.public_key(), peer],
+        Party::Evaluator => [peer, identity.public_key()],
+    };
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    let terms = Terms {
+        security: fixed.security,
+        threads: fixed.threads.unwrap_or_else(cores),
+        table_memory: TABLE_MEMORY,
+        identities: keys.map(PublicKey::to_bytes),
+    };
+    let store = arguments.key.open(&arguments.store)?;
+    let book = Book::open(&arguments.store.join(BOOK))?;
+    let options = tls::Options { party: fixed.party, lanes: 1, timeout: config.limits.stall() };
+    let desk = Arc::new(Desk::new(fixed.party, store, terms, config, book));
+
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime =
+        runtime.map_err(|e| Failure::other(format!("no runtime: {e}"), "are there threads left?"))?;
+    let socket = runtime.block_on(tokio::net::TcpListener::bind(fixed.http));
+    let socket = socket.map_err(|e| {
+        Failure::other(
+            format!("cannot listen at {}: {e}", fixed.http),
+            "is another service there? http says where requests come",
+        )
+    })?;
+    let at = socket.local_addr().map_err(|e| Failure::other(e.to_string(), "give http another address"))?;
+
+    let (failed, mut failure) = tokio::sync::mpsc::unbounded_channel();
+    let line = {
+        let desk = desk.clone();
+        let meeting = (fixed.place.clone(), identity, peer, options);
+        std::thread::Builder::new().name("lines".into()).spawn(move || {
+            let (place, identity, peer, options) = meeting;
+            let meeting = Meeting { place: &place, identity: &identity, peer, options };
+            let kept = lines::keep(&desk, &meeting, |listener| {
+                let peer = listener.and_then(|listener| listener.local_addr().ok());
+                said(quiet, at, peer);
+            });
+            if let Err(why) = kept {
+                let _ = failed.send(why);
+            }
+        })
+    };
+    line.map_err(|e| Failure::other(format!("no thread: {e}"), "are there threads left?"))?;
+
+    let why = runtime.block_on(async {
+        let (mut term, mut int, mut hup) =
+            match [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()].map(signal) {
+                [Ok(term), Ok(int), Ok(hup)] => (term, int, hup),
+                _ => {
+                    return Some(Failure::other(
+                        "signals cannot be received",
+                        "are there file descriptors left?",
+                    ));
+                }
+            };
+        tokio::spawn(http::serve(desk.clone(), socket));
+        loop {
+            tokio::select! {
+                _ = term.recv() => return None,
+                _ = int.recv() => return None,
+                _ = hup.recv() => reload(&desk, arguments),
+                Some(why) = failure.recv() => return Some(Failure::from(why)),
+            }
+        }
+    });
+    // A run that has begun is finished; whoever asked for it is answered.
+    let stopping = desk.clone();
+    runtime.block_on(async {
+        let _ = tokio::task::spawn_blocking(move || stopping.stop()).await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    });
+    runtime.shutdown_background();
+    match why {
+        Some(failure) => Err(failure),
+        None => {
+            let programs =
+                desk.config().programs.values().map(|allowed| allowed.name.clone()).collect::<Vec<_>>();
+            let (runs, bytes) = desk.figures.totals(programs.into_iter());
+            let json = json!({ "role": files::role(fixed.party), "runs": runs, "line_bytes": bytes });
+            Ok(Report::new(json, format!("ran {}\n", crate::report::plural(runs, "program"))))
+        }
+    }
+}
+
+/// Says where it can be reached: as JSON on a line, for whoever starts it.
+fn said(quiet: bool, http: std::net::SocketAddr, peer: Option<std::net::SocketAddr>) {
+    let line = json!({ "http": http.to_string(), "listening": peer.map(|peer| peer.to_string()) });
+    if !quiet {
+        // Whoever has closed stdout does not want to know.
+        let _ = crate::print(&format!("{line}\n"));
+    }
+    tracing::info!("up: {line}");
+}
+
+/// Reads the configuration again. What is wrong changes nothing; what cannot change while it runs is said.
+fn reload(desk: &Desk, arguments: &Arguments) {
+    match config::read(&arguments.config) {
+        Ok((_, config)) => {
+            desk.reload(config);
+            tracing::warn!(
+                "read {} again: programs, limits and token; anything else needs a restart",
+                arguments.config.display()
+            );
+        }
+        Err(failure) => {
+            tracing::error!("{} stays as it was: {}", arguments.config.display(), failure.message());
+            desk.figures.error(format!("the configuration was not read again: {}", failure.message()));
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The status page: one HTML text without scripts, which asks for nothing else and holds no value of a party.
+
+use std::fmt::Write;
+use std::time::SystemTime;
+
+use super::desk::Desk;
+use crate::files;
+use crate::report::{bytes, hex, plural, thousands};
+
+/// Text within HTML.
+fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+const STYLE: &str = "
+:root { color-scheme: light dark; }
+body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem; }
+table { border-collapse: collapse; width: 100%; }
+th, td { border-bottom: 1px solid #8888; padding: .3rem .6rem; text-align: left; }
+td.number { text-align: right; font-variant-numeric: tabular-nums; }
+.wide { overflow-x: auto; }
+code { overflow-wrap: anywhere; }
+";
+
+/// The page.
+pub fn page(desk: &Desk) -> String {
+    let config = desk.config();
+    let role = files::role(desk.party);
+    let peer = match (desk.is_stopping(), desk.figures.is_connected()) {
+        (true, _) => "this party is going down",
+        (_, true) => "connected",
+        (_, false) => "not connected",
+    };
+    let (runs, line) = desk.figures.totals(config.programs.values().map(|allowed| allowed.name.clone()));
+    let latency = desk.figures.latency().map_or("no run yet".to_owned(), |[median, most]| {
+        format!("{:.1} ms median, {:.1} ms for the slowest in a hundred", median * 1e3, most * 1e3)
+    });
+    let mut html = String::new();
+    // A string takes all that is written to it.
+    let _ = write!(
+        html,
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width\"><title>Brickwork: {role}</title>\
+         <style>{STYLE}</style></head><body><main>\n<h1>Brickwork, {role}</h1>\n<table>\
+         <tr><th scope=\"row\">Peer</th><td id=\"peer\">{peer}</td></tr>\
+         <tr><th scope=\"row\">Programs run since the start</th><td>{}</td></tr>\
+         <tr><th scope=\"row\">Bytes for them, both ways</th><td>{}</td></tr>\
+         <tr><th scope=\"row\">Latency</th><td>{latency}</td></tr>\
+         <tr><th scope=\"row\">Requests that wait</th><td>{}</td></tr></table>\n\
+         <h2>Programs</h2>\n<div class=\"wide\"><table><thead><tr><th scope=\"col\">Program</th><th scope=\"col\">In stock</th>\
+         <th scope=\"col\">Marks</th><th scope=\"col\">Run, ever</th><th scope=\"col\">Budget</th>\
+         <th scope=\"col\">Digest</th></tr></thead><tbody>\n",
+        thousands(runs),
+        bytes(line),
+        desk.waiting(),
+    );
+    for allowed in config.programs.values() {
+        let there = desk.in_stock(allowed).map_or("cannot be read".to_owned(), thousands);
+        let total = allowed.total.map(|total| format!("{} ever", thousands(total)));
+        let hour = allowed.per_hour.map(|hour| format!("{} an hour", thousands(hour)));
+        let budget: Vec<String> = total.into_iter().chain(hour).collect();
+        let budget = if budget.is_empty() { "none".into() } else { budget.join(", ") };
+        let _ = writeln!(
+            html,
+            "<tr><td>{}</td><td class=\"number\">{there}</td><td>{} to {}</td><td class=\"number\">{}</td>\
+             <td>{budget}</td><td><code>{}</code></td></tr>",
+            escaped(&allowed.name),
+            thousands(allowed.low),
+            thousands(allowed.high),
+            thousands(desk.runs(&allowed.digest)),
+            &hex(&allowed.digest)[..16],
+        );
+    }
+    html.push_str("</tbody></table></div>\n<h2>Stock</h2>\n");
+    stock(desk, &mut html);
+    html.push_str("<h2>Last errors</h2>\n<ul>\n");
+    let errors = desk.figures.errors();
+    if errors.is_empty() {
+        html.push_str("<li>none</li>\n");
+    }
+    for (when, what) in errors.iter().rev() {
+        let ago = SystemTime::now().duration_since(*when).map_or(0, |ago| ago.as_secs());
+        let _ = writeln!(html, "<li>{} ago: {}</li>", plural(ago, "second"), escaped(what));
+    }
+    html.push_str("</ul>\n</main></body></html>\n");
+    html
+}
+
+/// What there is of each component.
+fn stock(desk: &Desk, html: &mut String) {
+    let parts = match brickwork::duplo::inventory(&desk.store) {
+        Ok(parts) => parts,
+        Err(why) => {
+            let _ = writeln!(html, "<p>{}</p>", escaped(&why.to_string()));
+            return;
+        }
+    };
+    let mut left = std::collections::BTreeMap::<String, u64>::new();
+    for batch in parts.iter().filter(|part| !part.is_lost()).flat_map(|part| &part.batches) {
+        *left.entry(batch.name.clone()).or_default() += u64::from(batch.left);
+    }
+    html.push_str(
+        "<table><thead><tr><th scope=\"col\">Component</th><th scope=\"col\">Left</th></tr></thead><tbody>\n",
+    );
+    for (name, left) in left {
+        let _ = writeln!(
+            html,
+            "<tr><td>{}</td><td class=\"number\">{}</td></tr>",
+            escaped(&name),
+            thousands(left)
+        );
+    }
+    html.push_str("</tbody></table>\n");
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn names_are_text() {
+        assert_eq!(super::escaped("<a href=\"x\">&"), "&lt;a href=&quot;x&quot;&gt;&amp;");
+    }
+}

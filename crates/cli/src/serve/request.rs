@@ -1,0 +1,100 @@
+//! `brickwork request`: asks a service on this machine for a run.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use brickwork_kernels::Erasing;
+use clap::Args;
+use http_body_util::{BodyExt, Full};
+use hyper::Request;
+use hyper::body::Bytes;
+use hyper::header::{AUTHORIZATION, HOST};
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+
+use super::config;
+use crate::failure::Failure;
+use crate::files;
+use crate::report::Report;
+
+/// Ask a service on this machine for a run
+#[derive(Args)]
+pub struct Arguments {
+    /// The program: its name in the service's configuration, or the first digits of its digest
+    program: String,
+    /// This party's input: JSON, @FILE, or - for stdin
+    #[arg(long, value_name = "VALUE")]
+    input: Option<String>,
+    /// Joins this request with one of the same id that the peer's service gets
+    #[arg(long, value_name = "TEXT")]
+    id: Option<String>,
+    /// Where the service takes requests
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8080")]
+    at: SocketAddr,
+    /// The file with the service's token
+    #[arg(long, value_name = "FILE")]
+    token: PathBuf,
+}
+
+pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
+    let token = config::token(&arguments.token)?;
+    let input = match &arguments.input {
+        Some(text) => value(text)?,
+        None => Value::Null,
+    };
+    let body = json!({ "program": arguments.program, "id": arguments.id, "input": input }).to_string();
+    let unreachable = |why: String| {
+        Failure::other(
+            format!("the service at {} does not answer: {why}", arguments.at),
+            "is `brickwork serve` up? --at is the http of its configuration",
+        )
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|e| unreachable(e.to_string()))?;
+    let answered = runtime.block_on(async {
+        let stream = tokio::net::TcpStream::connect(arguments.at).await.map_err(|e| e.to_string())?;
+        let (mut sender, connection) =
+            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(|e| e.to_string())?;
+        tokio::spawn(connection);
+        let request = Request::post("/run")
+            .header(HOST, arguments.at.to_string())
+            .header(AUTHORIZATION, format!("Bearer {}", *token))
+            .body(Full::new(Bytes::from(body)))
+            .map_err(|e| e.to_string())?;
+        let response = sender.send_request(request).await.map_err(|e| e.to_string())?;
+        let status = response.status().as_u16();
+        let bytes = response.into_body().collect().await.map_err(|e| e.to_string())?.to_bytes();
+        Ok((status, bytes))
+    });
+    let (status, bytes) = answered.map_err(unreachable)?;
+    let answer: Value = serde_json::from_slice(&bytes)
+        .map_err(|_| unreachable("what came is no JSON; another service may be there".into()))?;
+    if status == 200 {
+        return Ok(Report::new(answer.clone(), format!("{}\n", answer["outputs"])));
+    }
+    let text = |key: &str| answer[key].as_str().unwrap_or("the service says no more").to_owned();
+    let mut hint = text("hint");
+    if let Some(seconds) = answer["retry_after"].as_u64() {
+        hint += &format!("; in {seconds} s it may be asked again");
+    }
+    // What users did wrong, and what may pass by itself.
+    Err(match status {
+        400 | 404 | 413 => Failure::input(text("error"), hint),
+        401 | 403 | 405 | 409 => Failure::usage(text("error"), hint),
+        _ => Failure::other(text("error"), hint),
+    })
+}
+
+/// A value, inline, in a file or on stdin.
+fn value(text: &str) -> Result<Value, Failure> {
+    let _erasing = Erasing::begin();
+    let path = match text.strip_prefix('@') {
+        Some(path) => Path::new(path),
+        None if text == "-" => Path::new("-"),
+        None => return Ok(brickwork::circuit::value::parse(text)?),
+    };
+    let bytes = files::value_bytes(path)?;
+    let name = path.display().to_string();
+    let text = files::utf8(&bytes, &name, "a value is JSON text")?;
+    Ok(brickwork::circuit::value::parse(text).map_err(|e| Failure::from(e).within(&name))?)
+}
