@@ -8,7 +8,7 @@ use brickwork_kernels::{KERNEL_VARIABLE, Kernel};
 /// The crates that the command is made of, and the chores. They are linted and tested by themselves: cargo
 /// builds whatever is chosen together with all features that any of it asks for, and the others ask for hooks
 /// into the protocol, which the command that people use does not have.
-const SHIPPED: [&str; 4] = ["brickwork", "brickwork-cli", "brickwork-lang", "xtask"];
+const SHIPPED: [&str; 5] = ["brickwork", "brickwork-cli", "brickwork-lang", "brickwork-machine", "xtask"];
 
 /// Which crates a step is for.
 #[derive(Clone, Copy)]

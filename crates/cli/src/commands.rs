@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 use crate::{
-    bench, compile, demo_cheat, doctor, examples, failure, garble, info, keygen, manual, party, plan,
-    preprocess, run, serve, session, simulate, stock,
+    assemble, bench, compile, demo_cheat, doctor, examples, failure, garble, info, keygen, manual, party,
+    plan, preprocess, run, serve, session, simulate, stock,
 };
 
 /// What `--version` says. Cargo compiles hooks for a cheater into all programs that it builds together with
@@ -44,6 +44,7 @@ pub struct Cli {
 #[derive(Subcommand)]
 pub enum Command {
     Compile(compile::Arguments),
+    Assemble(assemble::Arguments),
     Examples(examples::Arguments),
     Info(info::Arguments),
     Simulate(simulate::Arguments),

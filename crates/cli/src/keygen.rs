@@ -65,7 +65,7 @@ fn store_key(path: &Path) -> Result<Report, Failure> {
 }
 
 /// Writes a secret to a new file that only its owner can read.
-fn write(path: &Path, secret: &str) -> Result<(), Failure> {
+pub fn write(path: &Path, secret: &str) -> Result<(), Failure> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -73,12 +73,12 @@ fn write(path: &Path, secret: &str) -> Result<(), Failure> {
     let mut file = options.open(path).map_err(|e| {
         let failure = Failure::cannot_write(path, &e);
         match e.kind() {
-            ErrorKind::AlreadyExists => failure.advise("choose another name; a key is never overwritten"),
+            ErrorKind::AlreadyExists => failure.advise("choose another name; a secret is never overwritten"),
             _ => failure,
         }
     })?;
     if let Err(e) = file.write_all(secret.as_bytes()).and_then(|()| file.sync_all()) {
-        // Half a key is of no use; that it cannot be removed either adds nothing.
+        // Half a secret is of no use; that it cannot be removed either adds nothing.
         let _ = fs::remove_file(path);
         return Err(Failure::cannot_write(path, &e));
     }

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod assemble;
 mod audit;
 mod bench;
 mod chart;
@@ -121,6 +122,7 @@ fn execute(cli: &Cli) -> Result<Report, Failure> {
     })?;
     match &cli.command {
         Command::Compile(command) => compile::run(command),
+        Command::Assemble(command) => assemble::run(command),
         Command::Examples(command) => examples::run(command),
         Command::Info(command) => info::run(command),
         Command::Keygen(command) => keygen::run(command, cli.quiet),

@@ -6,6 +6,7 @@ mod demo_cheat;
 mod doctor;
 mod examples;
 mod garble;
+mod machine;
 mod manual;
 mod offline;
 mod parties;

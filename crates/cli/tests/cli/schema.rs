@@ -99,6 +99,12 @@ fn every_command_prints_what_the_schema_says() {
     );
     let compiled = one(&["compile", &odd, "-o", &keys.file("odd.bwp")]);
     assert!(compiled["warnings"].as_array().is_some_and(|all| !all.is_empty()), "{compiled}");
+    let library = one(&["assemble", "--library", "-o", &keys.file("isa.bwp")]);
+    assert!(library["program_input"].is_null(), "{library}");
+    let tariff = [&*example("machine/tariff.bwa"), "--secret-program", "garbler"];
+    let secret =
+        ["-o", &*keys.file("tariff.bwp"), "--program-input", &keys.file("tariff.json")].map(str::to_owned);
+    one(&[&["assemble"], &tariff[..], &secret.each_ref().map(String::as_str)].concat());
     one(&["info", &file]);
     one(&["simulate", &file, "--garbler", "1", "--evaluator", "2"]);
     one(&["simulate", &file, "--garbler", "[1]", "--evaluator", "2", "--executions", "1"]);

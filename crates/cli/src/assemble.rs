@@ -1,0 +1,128 @@
+//! `brickwork assemble`: a program of the garbled machine from its source, or the instruction set itself.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use brickwork::circuit::{Party, value};
+use brickwork_kernels::Erasing;
+use brickwork_machine::{Assembly, Problem, library};
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+use crate::arguments::Reading;
+use crate::failure::Failure;
+use crate::preprocess::Role;
+use crate::report::{Report, plural};
+use crate::{files, info, keygen, values};
+
+/// Assemble a program of the garbled machine, public or secret, or write its instruction set
+#[derive(Args)]
+pub struct Arguments {
+    /// The source: instructions, inputs and outputs; usually a .bwa file
+    #[arg(required_unless_present = "library")]
+    file: Option<PathBuf>,
+    /// Write the instruction set as a program with each component, to make stock of
+    #[arg(long, conflicts_with_all = ["file", "secret_program"])]
+    library: bool,
+    /// Where to write it; by default beside FILE, and isa.bwp for the library
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// The instructions are this party's secret: write the program that does any; the peer has a source
+    /// without instructions
+    #[arg(long, value_name = "ROLE")]
+    secret_program: Option<Role>,
+    /// Write the input of the party whose secret the instructions are, to a new file
+    #[arg(long, value_name = "FILE", requires = "secret_program")]
+    program_input: Option<PathBuf>,
+    /// What else this party gives: JSON, @file, or - for stdin
+    #[arg(long, value_name = "VALUE", requires = "program_input", allow_negative_numbers = true)]
+    input: Option<String>,
+}
+
+pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
+    let _erasing = Erasing::begin();
+    let (program, default) = match &arguments.file {
+        None => (library()?, PathBuf::from("isa.bwp")),
+        Some(file) => {
+            let problem = |problem: Problem| of_source(file, problem);
+            let assembly = Assembly::parse(&files::text(file)?).map_err(problem)?;
+            let program = match arguments.secret_program.map(Party::from) {
+                None => {
+                    let stem = file.file_stem().map_or("program".into(), |stem| stem.to_string_lossy());
+                    assembly.public(&stem).map_err(problem)?
+                }
+                Some(holder) => {
+                    let program = assembly.secret(holder).map_err(problem)?;
+                    if let Some(path) = &arguments.program_input {
+                        let input = holders_input(&assembly, holder, arguments.input.as_deref(), file)?;
+                        keygen::write(path, &format!("{input}\n"))?;
+                    }
+                    program
+                }
+            };
+            (program, file.with_extension("bwp"))
+        }
+    };
+    let output = arguments.output.clone().unwrap_or(default);
+    if arguments.file.as_ref() == Some(&output) {
+        let why = format!("{} would be overwritten by its own program", output.display());
+        return Err(Failure::usage(why, "give another file with --output"));
+    }
+    fs::write(&output, program.to_bytes()).map_err(|e| Failure::cannot_write(&output, &e))?;
+    let info = program.info();
+    let mut human = format!(
+        "{}: {} in {}, digest {}\n",
+        output.display(),
+        plural(info.and_gates, "AND gate"),
+        plural(info.slots, "slot"),
+        info.digest
+    );
+    let written = arguments.program_input.as_ref().map(|path| path.display().to_string());
+    if let Some(written) = &written {
+        human += &format!("{written}: the secret program, an input that nobody else may see\n");
+    }
+    let mut json = info::json(info)?;
+    json["output"] = json!(output.display().to_string());
+    json["program_input"] = json!(written);
+    Ok(Report::new(json, human))
+}
+
+fn of_source(file: &Path, problem: Problem) -> Failure {
+    Failure::input(format!("{}:{}: {}", file.display(), problem.line, problem.message), problem.hint)
+}
+
+/// The whole input of the party whose secret the instructions are.
+fn holders_input(
+    assembly: &Assembly,
+    holder: Party,
+    other: Option<&str>,
+    file: &Path,
+) -> Result<Value, Failure> {
+    let program = assembly.program_input().map_err(|problem| of_source(file, problem))?;
+    let ports = assembly.ports(holder);
+    let names: Vec<&str> = ports.iter().map(|port| &*port.name).collect();
+    let other = match (other, &ports[..]) {
+        (None, []) => return Ok(program),
+        (None, _) => {
+            return Err(Failure::usage(
+                format!("the {} has more inputs than its program: {}", files::role(holder), names.join(", ")),
+                "give them with --input, as to `brickwork simulate`",
+            ));
+        }
+        (Some(_), []) => {
+            return Err(Failure::usage(
+                format!("the {} has no input but its program", files::role(holder)),
+                "leave --input out",
+            ));
+        }
+        (Some(text), _) => values::step_bits(text, &ports, holder, &Reading::default())?,
+    };
+    let other = value::decode(&ports, &other);
+    let mut all = match (other, &names[..]) {
+        (other, [name]) => Map::from_iter([((*name).to_owned(), other)]),
+        (Value::Object(all), _) => all,
+        _ => return Err(Failure::fault("several inputs are no object")),
+    };
+    all.insert("program".into(), program);
+    Ok(Value::Object(all))
+}

@@ -1,0 +1,282 @@
+//! From instructions to a program of components: with wires between them where the program is public, and as
+//! a chain of universal steps where it is secret.
+
+use std::collections::HashMap;
+
+use brickwork_circuit::{ComponentId, Error, Party, Port, Program, ProgramBuilder, Type, Wire};
+
+use crate::instruction::{Instruction, MEMORY, Operand, Operation, REGISTERS, WORD};
+use crate::library::{CONSTANTS, STEP, component};
+use crate::problem::Problem;
+use crate::source::{Assembly, Place};
+
+/// The wires of a word, the least significant bit first.
+type Word = [Wire; WORD];
+
+/// Name of the holder's port for a secret program.
+pub(crate) const PROGRAM: &str = "program";
+
+impl Assembly {
+    /// The program in which both parties see every instruction: a slot for each one that is not mere wiring.
+    ///
+    /// # Errors
+    /// A [`Problem`] if there is no instruction or no input.
+    pub fn public(&self, name: &str) -> Result<Program, Problem> {
+        if self.instructions.is_empty() {
+            return Err(Problem::new(
+                self.last_line,
+                "the program has no instruction",
+                "write one, such as `add r0, r0, 1`; with --secret-program it is enough to say the interface",
+            ));
+        }
+        let ports = [self.ports(Party::Garbler), self.ports(Party::Evaluator)];
+        self.wire(name, ports, None, |wiring| {
+            self.instructions.iter().try_for_each(|(instruction, _)| wiring.instruction(*instruction))
+        })
+    }
+
+    /// The program for any secret one with this interface and number of steps, which its holder gives as an
+    /// input. Nothing of this assembly's instructions is in it.
+    ///
+    /// # Errors
+    /// A [`Problem`] if `.steps` is missing or too small for the instructions, or the holder's other inputs
+    /// use the name `program`.
+    pub fn secret(&self, holder: Party) -> Result<Program, Problem> {
+        let steps = self.steps_of_secret()?;
+        if let Some(input) = self.inputs.iter().find(|i| i.party == holder && i.name == PROGRAM) {
+            return Err(Problem::new(
+                input.line,
+                "an input of the holder is called program, as the secret program itself",
+                "give it another name",
+            ));
+        }
+        let ports = [Party::Garbler, Party::Evaluator].map(|party| {
+            let mut ports = self.ports(party);
+            if party == holder {
+                let ty = Type::Array(Box::new(instruction_type()), steps);
+                ports.insert(0, Port::new(PROGRAM, ty));
+            }
+            ports
+        });
+        // The program comes first in its holder's wires, so what comes before it is the garbler's.
+        let first = if holder == Party::Garbler { 0 } else { width(&ports[0]) };
+        let each = instruction_type().width() as Wire;
+        // Both parties assemble, each from a file of its own: its name must not make a difference.
+        self.wire("machine", ports, Some((holder, steps * each)), |wiring| {
+            (0..steps).try_for_each(|step| wiring.step(first + step * each..first + (step + 1) * each))
+        })
+    }
+
+    /// The holder's program as an input of [`Assembly::secret`]: the value of the port `program`.
+    ///
+    /// # Errors
+    /// As [`Assembly::secret`].
+    pub fn program_input(&self) -> Result<serde_json::Value, Problem> {
+        let steps = self.steps_of_secret()? as usize;
+        let nothing = std::iter::repeat(Instruction::NOP);
+        let all = self.instructions.iter().map(|(instruction, _)| *instruction).chain(nothing);
+        Ok(all.take(steps).map(Instruction::value).collect())
+    }
+
+    fn steps_of_secret(&self) -> Result<u32, Problem> {
+        let Some((steps, line)) = self.steps else {
+            return Err(Problem::new(
+                self.last_line,
+                "it is not said how many steps a secret program has",
+                "write `.steps N`, in the files of both parties, with room for all instructions",
+            ));
+        };
+        match self.instructions.get(steps as usize) {
+            None => Ok(steps),
+            Some((_, surplus)) => Err(Problem::new(
+                *surplus,
+                format!("this instruction is beyond the {steps} steps of line {line}"),
+                format!(
+                    "there are {} with all rounds of loops: write so many, in both files",
+                    self.instructions.len()
+                ),
+            )),
+        }
+    }
+
+    /// A party's inputs, a secret program left out.
+    pub fn ports(&self, party: Party) -> Vec<Port> {
+        let own = self.inputs.iter().filter(|input| input.party == party);
+        own.map(|input| Port::new(&*input.name, input.place.ty())).collect()
+    }
+
+    /// Wires the inputs to registers and memory, has `body` go on from there, and wires the outputs. The
+    /// holder of a secret program has so many wires of it before its inputs.
+    fn wire(
+        &self,
+        name: &str,
+        ports: [Vec<Port>; 2],
+        program: Option<(Party, Wire)>,
+        body: impl FnOnce(&mut Wiring) -> Result<(), Error>,
+    ) -> Result<Program, Problem> {
+        let fault = |error: Error| {
+            Problem::new(self.last_line, error.to_string(), "make the program smaller, or rename its file")
+        };
+        if self.inputs.is_empty() && program.is_none() {
+            return Err(Problem::new(
+                self.last_line,
+                "nobody gives an input",
+                "name one, such as `.input garbler x r0`",
+            ));
+        }
+        let evaluators = width(&ports[0]);
+        let [garbler, evaluator] = ports;
+        let builder = ProgramBuilder::new(name, garbler, evaluator).map_err(fault)?;
+        let mut wiring = Wiring::new(builder).map_err(fault)?;
+        for (party, start) in [(Party::Garbler, 0), (Party::Evaluator, evaluators)] {
+            let mut next =
+                start + program.filter(|(holder, _)| *holder == party).map_or(0, |(_, wires)| wires);
+            for cell in self.inputs.iter().filter(|i| i.party == party).flat_map(|i| i.place.cells()) {
+                wiring.cells[cell] = std::array::from_fn(|bit| next + bit as Wire);
+                next += WORD as Wire;
+            }
+        }
+        body(&mut wiring).map_err(fault)?;
+        for output in &self.outputs {
+            let wires = output.place.cells().flat_map(|cell| wiring.cells[cell]).collect();
+            let port = Port::new(&*output.name, output.place.ty());
+            wiring.program.output(port, output.to, wires).map_err(fault)?;
+        }
+        wiring.program.finish().map_err(fault)
+    }
+}
+
+fn width(ports: &[Port]) -> Wire {
+    ports.iter().map(|port| port.width() as Wire).sum()
+}
+
+/// The fields of an instruction, as `isa.wir` has them.
+fn instruction_type() -> Type {
+    let fields = [("operation", 4), ("target", 3), ("first", 3), ("immediate", 1), ("second", WORD as u32)];
+    Type::Struct(fields.map(|(name, width)| (name.to_owned(), Type::Uint(width))).into())
+}
+
+/// A program in the making: which wires each register and each word of memory is on.
+struct Wiring {
+    program: ProgramBuilder,
+    ids: HashMap<&'static str, ComponentId>,
+    /// Registers, then memory.
+    cells: [Word; REGISTERS + MEMORY],
+    /// A wire that is 0 and one that is 1.
+    constants: [Wire; 2],
+}
+
+impl Wiring {
+    fn new(program: ProgramBuilder) -> Result<Self, Error> {
+        let mut wiring = Wiring {
+            program,
+            ids: HashMap::new(),
+            cells: [[0; WORD]; REGISTERS + MEMORY],
+            constants: [0; 2],
+        };
+        let zero = wiring.slot(CONSTANTS, [0])?;
+        wiring.constants = [zero, zero + 1];
+        wiring.cells = [[zero; WORD]; REGISTERS + MEMORY];
+        Ok(wiring)
+    }
+
+    /// Places a component; returns its first output.
+    fn slot(&mut self, name: &'static str, inputs: impl IntoIterator<Item = Wire>) -> Result<Wire, Error> {
+        let id = match self.ids.get(name) {
+            Some(id) => *id,
+            None => {
+                let id = self.program.component(component(name).clone())?;
+                self.ids.insert(name, id);
+                id
+            }
+        };
+        self.program.slot(id, &inputs.into_iter().collect::<Vec<_>>())
+    }
+
+    /// [`Wiring::slot`] of a component with one word or, the rest being 0, one bit for an output.
+    fn computed(
+        &mut self,
+        operation: Operation,
+        inputs: impl IntoIterator<Item = Wire>,
+    ) -> Result<Word, Error> {
+        let first = self.slot(operation.name(), inputs)?;
+        let width = component(operation.name()).circuit.outputs().len();
+        let zero = self.constants[0];
+        Ok(std::array::from_fn(|bit| if bit < width { first + bit as Wire } else { zero }))
+    }
+
+    /// One instruction that both parties know.
+    fn instruction(&mut self, instruction: Instruction) -> Result<(), Error> {
+        use Operation::*;
+        let a = self.cells[usize::from(instruction.first)];
+        let b: Word = match instruction.second {
+            Operand::Register(register) => self.cells[usize::from(register)],
+            Operand::Value(value) => std::array::from_fn(|bit| self.constants[(value >> bit & 1) as usize]),
+        };
+        let known = match instruction.second {
+            Operand::Register(_) => None,
+            Operand::Value(value) => Some(value as usize),
+        };
+        let zero = self.constants[0];
+        let target = usize::from(instruction.target);
+        let result = match (instruction.operation, known) {
+            (Nop, _) => return Ok(()),
+            (Store, Some(address)) => {
+                self.cells[REGISTERS + address % MEMORY] = a;
+                return Ok(());
+            }
+            (Store, None) => {
+                let memory = self.cells[REGISTERS..].as_flattened().to_vec();
+                let first = self.slot(Store.name(), memory.into_iter().chain(b[..4].to_vec()).chain(a))?;
+                for (cell, start) in (REGISTERS..).zip((first..).step_by(WORD)).take(MEMORY) {
+                    self.cells[cell] = std::array::from_fn(|bit| start + bit as Wire);
+                }
+                return Ok(());
+            }
+            (Load, Some(address)) => self.cells[REGISTERS + address % MEMORY],
+            (Load, None) => {
+                let memory = self.cells[REGISTERS..].as_flattened().to_vec();
+                self.computed(Load, memory.into_iter().chain(b[..4].to_vec()))?
+            }
+            (Mov, _) => b,
+            (Sel, _) => self.computed(Sel, std::iter::once(a[0]).chain(b).chain(self.cells[target]))?,
+            (Shl, Some(by)) => {
+                let by = by % WORD;
+                std::array::from_fn(|bit| if bit < by { zero } else { a[bit - by] })
+            }
+            (Shr, Some(by)) => {
+                let by = by % WORD;
+                std::array::from_fn(|bit| a.get(bit + by).copied().unwrap_or(zero))
+            }
+            (Shl | Shr, None) => {
+                self.computed(instruction.operation, a.into_iter().chain(b[..5].to_vec()))?
+            }
+            (Eq | Lt | Lts | Add | Sub | Mul | And | Or | Xor, _) => {
+                self.computed(instruction.operation, a.into_iter().chain(b))?
+            }
+        };
+        self.cells[target] = result;
+        Ok(())
+    }
+
+    /// One instruction that these wires say.
+    fn step(&mut self, instruction: std::ops::Range<Wire>) -> Result<(), Error> {
+        let state = self.cells.as_flattened().to_vec();
+        let first = self.slot(STEP, instruction.chain(state))?;
+        for (cell, start) in self.cells.iter_mut().zip((first..).step_by(WORD)) {
+            *cell = std::array::from_fn(|bit| start + bit as Wire);
+        }
+        Ok(())
+    }
+}
+
+impl Place {
+    /// One word by itself, several as an array.
+    fn ty(&self) -> Type {
+        let word = Type::Uint(WORD as u32);
+        match self.cells().len() {
+            1 => word,
+            n => Type::Array(Box::new(word), n as u32),
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Instructions, and a machine in the clear that obeys them.
+
+use serde_json::{Value, json};
+
+/// Number of registers.
+pub const REGISTERS: usize = 8;
+
+/// Number of words in memory.
+pub const MEMORY: usize = 16;
+
+/// Bits of a word.
+pub const WORD: usize = 32;
+
+/// What an instruction does. The numbers are those of `isa.wir`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Operation {
+    /// Nothing.
+    Nop,
+    /// Writes a register to memory.
+    Store,
+    /// Whether two words are equal: 0 or 1, as of all comparisons.
+    Eq,
+    /// Whether the first is less, both unsigned.
+    Lt,
+    /// Copies.
+    Mov,
+    /// Copies if the last bit of the first operand is 1.
+    Sel,
+    /// Reads memory.
+    Load,
+    /// Whether the first is less, both signed.
+    Lts,
+    /// Sum modulo 2^32.
+    Add,
+    /// Difference modulo 2^32.
+    Sub,
+    /// Product modulo 2^32.
+    Mul,
+    /// Conjunction, bit by bit.
+    And,
+    /// Disjunction, bit by bit.
+    Or,
+    /// Exclusive or, bit by bit.
+    Xor,
+    /// Shift to the left by the last five bits of the second operand.
+    Shl,
+    /// Shift to the right, zeros coming in, by the last five bits of the second operand.
+    Shr,
+}
+
+impl Operation {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Operation; 16] = {
+        use Operation::*;
+        [Nop, Store, Eq, Lt, Mov, Sel, Load, Lts, Add, Sub, Mul, And, Or, Xor, Shl, Shr]
+    };
+
+    /// As a program writes it, and as its component is called where it has one.
+    pub fn name(self) -> &'static str {
+        const NAMES: [&str; 16] = [
+            "nop", "store", "eq", "lt", "mov", "sel", "load", "lts", "add", "sub", "mul", "and", "or", "xor",
+            "shl", "shr",
+        ];
+        NAMES[self as usize]
+    }
+}
+
+/// The second operand of an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operand {
+    /// What a register holds, by its number.
+    Register(u8),
+    /// This word.
+    Value(u32),
+}
+
+/// One instruction: `target` becomes what the operation makes of register `first` and of `second`. A `store`
+/// writes `first` to the address `second`; what an operation does not use is 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Instruction {
+    /// What it does.
+    pub operation: Operation,
+    /// The register that it writes.
+    pub target: u8,
+    /// The register of its first operand.
+    pub first: u8,
+    /// Its second operand; an address for `load` and `store`.
+    pub second: Operand,
+}
+
+impl Instruction {
+    /// The instruction that does nothing.
+    pub const NOP: Instruction =
+        Instruction { operation: Operation::Nop, target: 0, first: 0, second: Operand::Value(0) };
+
+    /// As an input of the secret form.
+    pub(crate) fn value(self) -> Value {
+        let (immediate, second) = match self.second {
+            Operand::Register(register) => (0, u32::from(register)),
+            Operand::Value(value) => (1, value),
+        };
+        json!({
+            "operation": self.operation as u8,
+            "target": self.target,
+            "first": self.first,
+            "immediate": immediate,
+            "second": second,
+        })
+    }
+}
+
+/// The machine in the clear: what a program computes, for tests and for the curious. Everything begins as 0.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Machine {
+    /// The registers.
+    pub registers: [u32; REGISTERS],
+    /// The words of memory.
+    pub memory: [u32; MEMORY],
+}
+
+impl Machine {
+    /// Does one instruction.
+    pub fn step(&mut self, instruction: Instruction) {
+        let a = self.registers[usize::from(instruction.first)];
+        let b = match instruction.second {
+            Operand::Register(register) => self.registers[usize::from(register)],
+            Operand::Value(value) => value,
+        };
+        let address = b as usize % MEMORY;
+        let result = match instruction.operation {
+            Operation::Nop => return,
+            Operation::Store => {
+                self.memory[address] = a;
+                return;
+            }
+            Operation::Sel if a & 1 == 0 => return,
+            Operation::Mov | Operation::Sel => b,
+            Operation::Load => self.memory[address],
+            Operation::Eq => u32::from(a == b),
+            Operation::Lt => u32::from(a < b),
+            Operation::Lts => u32::from(a.cast_signed() < b.cast_signed()),
+            Operation::Add => a.wrapping_add(b),
+            Operation::Sub => a.wrapping_sub(b),
+            Operation::Mul => a.wrapping_mul(b),
+            Operation::And => a & b,
+            Operation::Or => a | b,
+            Operation::Xor => a ^ b,
+            Operation::Shl => a.wrapping_shl(b),
+            Operation::Shr => a.wrapping_shr(b),
+        };
+        self.registers[usize::from(instruction.target)] = result;
+    }
+}

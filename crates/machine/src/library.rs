@@ -1,0 +1,66 @@
+//! The components of the instruction set, and the program that lists them.
+
+use std::sync::OnceLock;
+
+use brickwork_circuit::{
+    Bit, Builder, Component, Error, Party, Port, Program, ProgramBuilder, Recipient, Type, Wire,
+};
+use brickwork_lang::{NoFiles, Options, compile};
+
+/// The source of all components but [`CONSTANTS`].
+const SOURCE: &str = include_str!("isa.wir");
+
+/// The component that makes a 0 and a 1, which immediate values are wired to.
+pub(crate) const CONSTANTS: &str = "constants";
+
+/// The component that does any instruction.
+pub(crate) const STEP: &str = "step";
+
+/// Input wires of each party in [`library`]: a word of input for every four uses of an instruction.
+const INPUT_WIRES: u32 = 8;
+
+/// All components, the same for every program, so that stock of them serves any.
+pub(crate) fn components() -> &'static [Component] {
+    static COMPONENTS: OnceLock<Vec<Component>> = OnceLock::new();
+    COMPONENTS.get_or_init(|| {
+        let compiled = compile("isa.wir", SOURCE, &NoFiles, &Options::default());
+        let program =
+            compiled.expect("the instruction set compiles: the source is a part of this file").program;
+        let circuit = Builder::new(1).finish(&[Bit::ZERO, Bit::ONE]).expect("two constants and an input");
+        let constants = Component {
+            name: CONSTANTS.into(),
+            inputs: vec![Port::new("any", Type::Uint(1))],
+            outputs: vec![Port::new("zero", Type::Uint(1)), Port::new("one", Type::Uint(1))],
+            circuit: circuit.into(),
+        };
+        std::iter::once(constants).chain(program.components().iter().cloned()).collect()
+    })
+}
+
+/// The component of this name.
+pub(crate) fn component(name: &str) -> &'static Component {
+    components().iter().find(|c| c.name == name).expect("the instruction set has a component of this name")
+}
+
+/// The instruction set as a program with one slot of each component. It is not meant to be run: it says what
+/// to make stock of, and what an instruction costs. Each party has 8 bits of input in it.
+///
+/// # Errors
+/// None that anybody has seen: whatever the builder of programs refuses.
+pub fn library() -> Result<Program, Error> {
+    let ports = |party| match party {
+        Party::Garbler => vec![Port::new("garbler", Type::Uint(INPUT_WIRES))],
+        Party::Evaluator => vec![Port::new("evaluator", Type::Uint(INPUT_WIRES))],
+    };
+    let mut program = ProgramBuilder::new("isa", ports(Party::Garbler), ports(Party::Evaluator))?;
+    for component in components() {
+        let id = program.component(component.clone())?;
+        let inputs: Vec<Wire> =
+            (0..component.circuit.inputs() as Wire).map(|w| w % (2 * INPUT_WIRES)).collect();
+        let first = program.slot(id, &inputs)?;
+        let width = component.circuit.outputs().len() as u32;
+        let port = Port::new(&*component.name, Type::Uint(width));
+        program.output(port, Recipient::Evaluator, (first..first + width).collect())?;
+    }
+    program.finish()
+}

@@ -1,0 +1,28 @@
+//! What is wrong with a source.
+
+use std::fmt;
+
+/// An error in a source: where, what, and what to write instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong.
+    pub message: String,
+    /// What to write instead.
+    pub hint: String,
+}
+
+impl Problem {
+    pub(crate) fn new(line: usize, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Problem { line, message: message.into(), hint: hint.into() }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}; {}", self.line, self.message, self.hint)
+    }
+}
+
+impl std::error::Error for Problem {}
