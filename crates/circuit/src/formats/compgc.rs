@@ -517,4 +517,69 @@ mod tests {
         let whole = serde_json::to_vec(&example()).unwrap();
         assert!((0..whole.len()).all(|end| read(&whole[..end], |_| Err(Error::Input("no".into()))).is_err()));
     }
+
+    /// A field that is missing, or that holds something else than it should, whichever it is and wherever it
+    /// stands, makes no function of the file. The function's name may be missing, and fields that are nobody's
+    /// are left alone.
+    #[test]
+    fn every_field_is_needed_and_typed() {
+        let example = example();
+        let mut paths = Vec::new();
+        walk(&example, String::new(), &mut paths);
+        let mut tried = 0;
+        paths.retain(|path| !path.contains("anything") && path != "/metadata/type");
+        for path in &paths {
+            let others =
+                [json!(null), json!(true), json!(-1), json!(0.5), json!(u64::MAX), json!({}), json!([{}])];
+            for other in others {
+                let mut bad = example.clone();
+                *bad.pointer_mut(path).unwrap() = other.clone();
+                let said = parse(&bad).expect_err(path).to_string();
+                assert!(!said.is_empty(), "{path} as {other}");
+                tried += 1;
+            }
+            let (parent, key) = path.rsplit_once('/').unwrap();
+            let mut bad = example.clone();
+            if let Some(fields) = bad.pointer_mut(parent).unwrap().as_object_mut() {
+                fields.remove(key).unwrap();
+                assert!(parse(&bad).is_err(), "without {path}");
+            }
+        }
+        assert!(tried > 200, "{tried} damages were tried");
+        let mut more = example.clone();
+        more["comment"] = json!("nobody's");
+        more["instructions"][1]["comment"] = json!(7);
+        assert!(parse(&more).is_ok());
+    }
+
+    /// The pointers of all fields and elements below a value.
+    fn walk(value: &Value, path: String, paths: &mut Vec<String>) {
+        let below: Vec<(String, &Value)> = match value {
+            Value::Object(fields) => fields.iter().map(|(key, value)| (key.clone(), value)).collect(),
+            Value::Array(all) => all.iter().enumerate().map(|(k, value)| (k.to_string(), value)).collect(),
+            _ => return,
+        };
+        for (key, value) in below {
+            let path = format!("{path}/{key}");
+            paths.push(path.clone());
+            walk(value, path, paths);
+        }
+    }
+
+    /// A bit that is flipped anywhere ends in an error or in another function that is whole: what is read is
+    /// written and read again.
+    #[test]
+    fn flipped_bits_do_no_harm() {
+        let whole = serde_json::to_vec(&example()).unwrap();
+        for bit in 0..8 * whole.len() {
+            let mut bad = whole.clone();
+            bad[bit / 8] ^= 1 << (bit % 8);
+            if let Ok(value) = serde_json::from_slice::<Value>(&bad)
+                && let Ok(program) = parse(&value)
+            {
+                let written = write(&program).unwrap();
+                assert_eq!(write(&read(&written, of(&program)).unwrap()).unwrap(), written, "bit {bit}");
+            }
+        }
+    }
 }

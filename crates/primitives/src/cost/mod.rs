@@ -1,5 +1,6 @@
 //! What the primitives cost: the messages that they send, for the script of a protocol, and the work.
 
+pub mod known;
 mod measure;
 pub mod work;
 
