@@ -1,6 +1,6 @@
 //! Reed–Solomon codes: a word is a polynomial of degree below ℓ, by its values at ℓ points; its codeword are
-//! the values at n points, the first ℓ of them the word itself. At all other points of the field it has values
-//! too, which are never sent: of them [`Code::unsent`] speaks.
+//! the values at n points, the first ℓ of them the word itself. At all other points of the field it has
+//! values too, which are never sent: of them [`Code::unsent`] speaks.
 
 use zeroize::Zeroizing;
 
@@ -159,7 +159,8 @@ impl Symbols {
         packed
     }
 
-    /// The counterpart of [`Symbols::pack`]: all rows. What stands behind the last symbol of a row is ignored.
+    /// The counterpart of [`Symbols::pack`]: all rows. What stands behind the last symbol of a row is
+    /// ignored.
     pub(super) fn unpack(rows: usize, count: usize, packed: &[u8], bits: u32, mask: u8) -> Self {
         let mut symbols = Self::zeros(rows, count);
         let mut rest = packed;

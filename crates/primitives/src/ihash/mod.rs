@@ -7,28 +7,28 @@
 //! bits stay hidden. Hashes add up as words do.
 //!
 //! ```text
-//!   once:   w-out-of-n OT           sender: n seeds                    receiver: w of them      (module watch)
+//!   once:   w-out-of-n OT           sender: n seeds                    receiver: w of them
 //!   random words:                   parity symbols, corrected  ──▶     (n − ℓ)·σ bits a word
 //!                                   ◀──  seed of combinations          16 bytes
-//!                                   combined words             ──▶     ℓ·σ bits each, masked by words of their own
+//!                                   combined words             ──▶     ℓ·σ bits each, masked
 //!   chosen words:                   differences to random ones ──▶     ℓ·σ bits a word
 //! ```
 //!
 //! A commitment hides everything until it is opened. A hash does not: what it says of the word is told at
 //! once, and that is allowed. So a bit is hidden by taking it from where no symbol is sent:
-//! [`Code::evaluation`]. The paper takes the parity of all bits of the word instead, which about one of 64 sets
-//! of watched symbols determines (docs/jimu.md); a receiver that cheats chooses such a set.
+//! [`Code::evaluation`]. The paper takes the parity of all bits of the word instead, which about one of 64
+//! sets of watched symbols determines (docs/jimu.md); a receiver that cheats chooses such a set.
 //!
 //! # What the combinations are for
 //!
 //! Parity symbols could be corrected to something that is no codeword, which would then pass for several
-//! words, each on another set of symbols. Let A be the symbols in which the combinations that the sender sends
-//! agree with the combinations of what it hashed. Its answer passes if all watched symbols are in A. If A has
-//! fewer than ℓ symbols, that has probability [`Parameters::binding`] at most. If it has more, the combined words
-//! are codewords on A; were the words themselves not, for a given A, each combination would be one with
-//! probability 2·2^-σ at most, and there are at most 2^n sets A: [`Parameters::check`]. So all words are
-//! codewords on a set that has every watched symbol, and the others might as well be. Each combination has a
-//! word of its own as a mask, without which it would tell of the others.
+//! words, each on another set of symbols. Let A be the symbols in which the combinations that the sender
+//! sends agree with the combinations of what it hashed. Its answer passes if all watched symbols are in A. If
+//! A has fewer than ℓ symbols, that has probability [`Parameters::binding`] at most. If it has more, the
+//! combined words are codewords on A; were the words themselves not, for a given A, each combination would be
+//! one with probability 2·2^-σ at most, and there are at most 2^n sets A: [`Parameters::check`]. So all words
+//! are codewords on a set that has every watched symbol, and the others might as well be. Each combination
+//! has a word of its own as a mask, without which it would tell of the others.
 //!
 //! The paper's count of combinations leaves the choice of A out: the sender chooses it when it knows the
 //! combinations.

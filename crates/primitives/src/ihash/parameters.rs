@@ -96,7 +96,7 @@ impl Parameters {
         let of_field = |bits: u32| {
             let apart = (hidden.div_ceil(bits) as usize).max(1);
             // For each number of watched symbols the shortest codewords that bind.
-            (1..(1_usize << bits) - apart).filter_map(move |w| {
+            (1..(1_usize << bits).saturating_sub(apart)).filter_map(move |w| {
                 let longest = (1_usize << bits).checked_sub(unsent.max(1))?;
                 let with = |n: usize| Parameters::new(n, w + apart, bits, w);
                 let binds = |n: usize| with(n).is_some_and(|parameters| parameters.binding() <= limit);

@@ -48,6 +48,19 @@ impl Hashes {
         self.0.add(&other.0);
     }
 
+    /// Adds one hash to those whose bit, which is public, is 1.
+    ///
+    /// # Panics
+    /// If there are not as many bits, or several hashes to add.
+    pub fn add_where(&mut self, one: &Hashes, bits: &[u8]) {
+        assert_eq!((self.count(), 1), (bits.len(), one.count()), "a bit for each");
+        for i in 0..self.0.rows() {
+            let symbol = one.0.row(i)[0];
+            let row = self.0.row_mut(i);
+            row.iter_mut().zip(bits).for_each(|(all, bit)| *all ^= symbol & (bit & 1).wrapping_neg());
+        }
+    }
+
     #[cfg(test)]
     pub(super) fn symbols(&self) -> &Symbols {
         &self.0
@@ -93,8 +106,8 @@ impl Receiver {
     /// Receives the hashes of `count` random words and checks that they are some.
     ///
     /// # Errors
-    /// [`Cheat::Codeword`] if they are not, [`Error::Io`] if the connection fails, [`Error::Resource`] without
-    /// randomness.
+    /// [`Cheat::Codeword`] if they are not, [`Error::Io`] if the connection fails, [`Error::Resource`]
+    /// without randomness.
     pub fn random(&mut self, channel: &mut Channel, count: usize) -> Result<Hashes, Error> {
         let pending = self.receive(channel, count)?;
         self.verify(channel, pending)
