@@ -16,8 +16,8 @@
 //! that plus Δ. One good gate is enough: it gives the right label, and a bad one gives the same, none, or the
 //! other one, and then their sum is Δ. An empty set is an error (as printed: undefined).
 //!
-//! Whether Δ came out depends on the evaluator's input, so it steers nothing: [`judge`] takes the same steps
-//! with and without.
+//! Whether Δ came out depends on the evaluator's input, so it steers nothing: [`Checks::judge`] takes the
+//! same steps with and without.
 
 use brickwork_primitives::ihash::{Code, Hashes, Receiver, Symbols, Unsent};
 use subtle::{Choice, ConditionallySelectable};
@@ -206,7 +206,7 @@ fn is_zero(byte: u8) -> Choice {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::thread;
 
     use brickwork_base::random::{Rng, Seed};
@@ -218,13 +218,13 @@ mod tests {
     use crate::parameters::Level;
 
     /// Both parties of a hash.
-    struct Hash {
-        sender: (Sender, Channel),
-        receiver: (Receiver, Channel),
+    pub(crate) struct Hash {
+        pub sender: (Sender, Channel),
+        pub receiver: (Receiver, Channel),
     }
 
     impl Hash {
-        fn new(parameters: &Parameters, rng: &mut Rng) -> Self {
+        pub fn new(parameters: &Parameters, rng: &mut Rng) -> Self {
             let watch = Receiver::watch(parameters).unwrap();
             let pairs: Vec<[Seed; 2]> = (0..parameters.n()).map(|_| [rng.seed(), rng.seed()]).collect();
             let chosen = pairs.iter().zip(watch.choices()).map(|(pair, &bit)| pair[usize::from(bit)].clone());
@@ -239,7 +239,7 @@ mod tests {
             })
         }
 
-        fn random(&mut self, count: usize) -> (Symbols, Hashes) {
+        pub fn random(&mut self, count: usize) -> (Symbols, Hashes) {
             let Hash { sender: (sender, left), receiver: (receiver, right) } = self;
             thread::scope(|scope| {
                 let hashes = scope.spawn(|| receiver.random(right, count).unwrap());
@@ -247,7 +247,7 @@ mod tests {
             })
         }
 
-        fn chosen(&mut self, words: &Symbols) -> Hashes {
+        pub fn chosen(&mut self, words: &Symbols) -> Hashes {
             let (random, hashes) = self.random(words.count());
             let Hash { sender: (sender, left), receiver: (receiver, right) } = self;
             thread::scope(|scope| {
