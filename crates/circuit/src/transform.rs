@@ -82,6 +82,60 @@ impl Program {
         program.finish()
     }
 
+    /// These programs side by side as one: no wire leads from one to another. Port `x` of the first is `1.x`, of
+    /// the second `2.x` and so on; ports and outputs keep their order. A component that several use is one.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if there is no program, or they have too many wires together; [`Error::Limit`] if there
+    /// are too many joints.
+    pub fn beside(programs: &[&Program]) -> Result<Program, Error> {
+        let numbered =
+            |number: usize, port: &Port| Port::new(format!("{number}.{}", port.name), port.ty.clone());
+        let ports = |party: Party| {
+            let of = |(number, program): (usize, &&Program)| {
+                program.input_ports(party).iter().map(|port| numbered(number, port)).collect::<Vec<_>>()
+            };
+            (1..).zip(programs).flat_map(of).collect::<Vec<_>>()
+        };
+        let names: Vec<&str> = programs.iter().map(|program| program.name()).collect();
+        let mut all = ProgramBuilder::new(names.join(", "), ports(Party::Garbler), ports(Party::Evaluator))?;
+        let mut known = std::collections::HashMap::new();
+        let mut firsts = [0, programs.iter().map(|program| program.input_width(Party::Garbler)).sum()];
+        for (number, program) in (1..).zip(programs) {
+            // Of the first wire of either party's inputs, and behind those of each slot's outputs.
+            let mut places: Vec<Wire> = Vec::with_capacity(program.wires());
+            for (first, party) in firsts.iter_mut().zip([Party::Garbler, Party::Evaluator]) {
+                let width = program.input_width(party);
+                places.extend((*first..*first + width).map(|wire| wire as Wire));
+                *first += width;
+            }
+            let mut ids = Vec::new();
+            for (component, digest) in program.components().iter().zip(program.component_digests()) {
+                let id = match known.get(digest) {
+                    Some(&id) => id,
+                    None => {
+                        let name = format!("{number}.{}", component.name);
+                        let id = all.component(Component { name, ..component.clone() })?;
+                        known.insert(*digest, id);
+                        id
+                    }
+                };
+                ids.push(id);
+            }
+            for slot in program.slots() {
+                let inputs: Vec<Wire> = slot.inputs.iter().map(|&wire| places[wire as usize]).collect();
+                let first = all.slot(ids[slot.component.0 as usize], &inputs)?;
+                let outputs = program.component(slot.component).circuit.outputs().len() as Wire;
+                places.extend(first..first + outputs);
+            }
+            for output in program.outputs() {
+                let wires = output.wires.iter().map(|&wire| places[wire as usize]).collect();
+                all.output(numbered(number, &output.port), output.to, wires)?;
+            }
+        }
+        all.finish()
+    }
+
     /// The program as a step of a session. Inputs that come from earlier steps are the garbler's in all but who
     /// knows them: of the evaluator's ports those at `carried` are moved behind the garbler's own. The outputs
     /// at `kept` go to nobody.
@@ -249,6 +303,38 @@ mod tests {
 
     fn bits(number: usize, count: usize) -> Vec<bool> {
         (0..count).map(|bit| number >> bit & 1 == 1).collect()
+    }
+
+    /// Programs side by side compute what each computes, with what they have in common once.
+    #[test]
+    fn programs_side_by_side_compute_the_same() {
+        let (one, empty) = (program(), Program::beside(&[]));
+        assert!(matches!(empty, Err(Error::Input(_))), "{empty:?}");
+        let other = one.step(&BTreeSet::from([0]), &BTreeSet::from([1])).unwrap();
+        let all = Program::beside(&[&one, &other, &one]).unwrap();
+        assert_eq!((all.components().len(), all.slot_count()), (1, 6));
+        assert_eq!((all.and_gates(), all.wires()), (3 * one.and_gates(), 3 * one.wires()));
+        let names = |party| all.input_ports(party).iter().map(|port| port.name.as_str()).collect::<Vec<_>>();
+        assert_eq!(names(Party::Garbler), ["1.a", "1.b", "2.a", "2.b", "2.c", "3.a", "3.b"]);
+        assert_eq!(names(Party::Evaluator), ["1.c", "1.d", "2.d", "3.c", "3.d"]);
+        for number in 0..1 << 6 {
+            let inputs = [number, number ^ 0b101101, 63 - number].map(|number| bits(number, 6));
+            // Of the second program the garbler has five bits.
+            let split = [3, 5, 3];
+            let (x, y): (Vec<_>, Vec<_>) = inputs
+                .iter()
+                .zip(split)
+                .map(|(bits, at)| bits.split_at(at))
+                .map(|(x, y)| (x.to_vec(), y.to_vec()))
+                .unzip();
+            let each =
+                [&one, &other, &one].into_iter().zip(x.iter().zip(&y)).map(|(p, (x, y))| p.simulate(x, y));
+            assert_eq!(all.simulate(&x.concat(), &y.concat()), each.flatten().collect::<Vec<_>>());
+        }
+        let recipients: Vec<Recipient> = all.outputs().iter().map(|output| output.to).collect();
+        let expected =
+            [&one, &other, &one].map(|p| p.outputs().iter().map(|output| output.to).collect::<Vec<_>>());
+        assert_eq!(recipients, expected.concat());
     }
 
     /// Whichever of the evaluator's ports become the garbler's, the same is computed; what is kept is nobody's.

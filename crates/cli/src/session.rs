@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use brickwork::Error;
 use brickwork::circuit::{Party, Program, Recipient, Type, value};
-use brickwork::duplo::{Duplo, Evaluator, Garbler, Request, Secret, SecurityReport, Step};
+use brickwork::duplo::{Duplo, Evaluator, Garbler, Request, Secret, Step, StepReport};
 use brickwork::session::{PhaseReport, TABLE_MEMORY, Terms};
 use brickwork::wire::Channel;
 use brickwork::wire::tls::{self, Identity, PublicKey};
@@ -396,13 +396,6 @@ enum Playing {
     Evaluator(Box<Evaluator>),
 }
 
-/// What a step gave: this party's bits, and what was kept.
-struct Given {
-    outputs: Vec<bool>,
-    kept: Vec<Secret>,
-    security: SecurityReport,
-}
-
 impl Playing {
     fn begin(
         party: Party,
@@ -420,21 +413,15 @@ impl Playing {
         })
     }
 
-    fn step(self, step: &Step, input: &[bool]) -> Result<(Given, Self), Error> {
+    /// What the evaluator learns beside its outputs depends on its inputs: it shows nowhere.
+    fn step(self, step: &Step, input: &[bool]) -> Result<(StepReport, Self), Error> {
         Ok(match self {
             Playing::Garbler(session) => {
-                let built = session.build(step)?;
-                let security = built.security().clone();
-                let (outputs, session) = built.evaluate(input)?.decode()?;
-                let given = Given { outputs, kept: session.kept().to_vec(), security };
+                let (given, session) = session.run(step, input)?;
                 (given, Playing::Garbler(Box::new(session)))
             }
             Playing::Evaluator(session) => {
-                let built = session.build(step)?;
-                let security = built.security().clone();
-                // Whether outputs were recovered depends on this party's inputs: it shows nowhere.
-                let (outputs, _, session) = built.evaluate(input)?.decode()?;
-                let given = Given { outputs, kept: session.kept().to_vec(), security };
+                let (given, session) = session.run(step, input)?;
                 (given, Playing::Evaluator(Box::new(session)))
             }
         })

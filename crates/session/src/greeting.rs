@@ -29,7 +29,24 @@ pub const OTHER_PROGRAM: &str =
 /// # Errors
 /// [`Error::Mismatch`] with `what` if the peer's is another one.
 pub fn agree(channel: &mut Channel, digest: &[u8; 32], what: &str) -> Result<(), Error> {
-    channel.send(msg::NEXT, digest)?;
+    announce(channel, digest)?;
+    confirm(channel, digest, what)
+}
+
+/// Sends a digest of what this party does next: the first half of [`agree`], with which messages may go that
+/// are worth nothing to a peer who does something else.
+///
+/// # Errors
+/// [`Error::Io`] if the peer went away.
+pub fn announce(channel: &mut Channel, digest: &[u8; 32]) -> Result<(), Error> {
+    channel.send(msg::NEXT, digest)
+}
+
+/// Receives what the peer [announced](announce): the second half of [`agree`].
+///
+/// # Errors
+/// [`Error::Mismatch`] with `what` if it is something else.
+pub fn confirm(channel: &mut Channel, digest: &[u8; 32], what: &str) -> Result<(), Error> {
     let theirs = channel.receive(msg::NEXT, digest.len())?;
     if theirs == digest { Ok(()) } else { Err(Error::Mismatch(what.into())) }
 }

@@ -12,7 +12,9 @@ use std::sync::Arc;
 
 use brickwork_circuit::Program;
 
-pub use greeting::{Answer, Digests, GREETING_BYTES, Greeting, OTHER_PROGRAM, SessionId, agree};
+pub use greeting::{
+    Answer, Digests, GREETING_BYTES, Greeting, OTHER_PROGRAM, SessionId, agree, announce, confirm,
+};
 pub use metered::Metered;
 pub use protocol::{PhaseReport, Protocol, Report};
 

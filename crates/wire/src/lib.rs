@@ -16,7 +16,7 @@ use brickwork_base::Error;
 use frame::{Framed, MAX_REFUSAL_BYTES, REFUSAL};
 
 pub use frame::{FRAME_HEADER_BYTES, MAX_FRAME_BYTES, Stream, Tag};
-pub use memory::{memory_lanes, memory_pair};
+pub use memory::{Crossings, counting_pair, memory_lanes, memory_pair};
 
 /// A hook that may alter a message on its way out; only cheaters in tests have one.
 pub type Tamper = Box<dyn FnMut(Tag, &mut Vec<u8>) + Send>;

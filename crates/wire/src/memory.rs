@@ -1,6 +1,8 @@
 //! Two parties in one process: a pair of connected streams.
 
 use std::io::{self, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
@@ -9,9 +11,13 @@ use super::{Channel, Stream};
 /// How long a read waits before it gives up: a protocol error in a test should fail it, not hang it.
 const DEADLINE: Duration = Duration::from_secs(60);
 
+/// Bytes, and how many crossings of the link they and what they waited for took.
+type Sent = (Vec<u8>, u64);
+
 struct Pipe {
-    to: Sender<Vec<u8>>,
-    from: Receiver<Vec<u8>>,
+    to: Sender<Sent>,
+    from: Receiver<Sent>,
+    crossings: Crossings,
     current: Vec<u8>,
     position: usize,
 }
@@ -20,7 +26,8 @@ impl Read for Pipe {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         while self.position == self.current.len() {
             match self.from.recv_timeout(DEADLINE) {
-                Ok(next) => {
+                Ok((next, crossings)) => {
+                    self.crossings.0.fetch_max(crossings, Ordering::Relaxed);
                     self.current = next;
                     self.position = 0;
                 }
@@ -38,7 +45,9 @@ impl Read for Pipe {
 impl Write for Pipe {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         if !buffer.is_empty() {
-            self.to.send(buffer.to_vec()).map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
+            let crossings = self.crossings.get() + 1;
+            let sent = self.to.send((buffer.to_vec(), crossings));
+            sent.map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
         }
         Ok(buffer.len())
     }
@@ -50,16 +59,46 @@ impl Write for Pipe {
 
 impl Stream for Pipe {}
 
+/// How long the chain of messages is that one end of a pair has waited for: two crossings of the link are a
+/// round trip.
+#[derive(Clone, Default)]
+pub struct Crossings(Arc<AtomicU64>);
+
+impl Crossings {
+    /// Returns the crossings since the pair was made or they were last [reset](Crossings::reset).
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Begins anew, while no message is under way.
+    pub fn reset(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+}
+
 pub(super) fn pipes() -> (Box<dyn Stream>, Box<dyn Stream>) {
+    let (left, right, _) = counting_pipes();
+    (left, right)
+}
+
+fn counting_pipes() -> (Box<dyn Stream>, Box<dyn Stream>, [Crossings; 2]) {
     let (a, b) = (channel(), channel());
-    let left = Pipe { to: a.0, from: b.1, current: Vec::new(), position: 0 };
-    let right = Pipe { to: b.0, from: a.1, current: Vec::new(), position: 0 };
-    (Box::new(left), Box::new(right))
+    let crossings = [Crossings::default(), Crossings::default()];
+    let [at_left, at_right] = crossings.clone();
+    let left = Pipe { to: a.0, from: b.1, crossings: at_left, current: Vec::new(), position: 0 };
+    let right = Pipe { to: b.0, from: a.1, crossings: at_right, current: Vec::new(), position: 0 };
+    (Box::new(left), Box::new(right), crossings)
 }
 
 /// The two ends of a channel within the process.
 pub fn memory_pair() -> (Channel, Channel) {
     memory_lanes(1)
+}
+
+/// [`memory_pair`], and the crossings that either end has waited for.
+pub fn counting_pair() -> (Channel, Channel, [Crossings; 2]) {
+    let (left, right, crossings) = counting_pipes();
+    (Channel::new(vec![left]), Channel::new(vec![right]), crossings)
 }
 
 /// The two ends of a channel of this many lanes within the process.

@@ -133,12 +133,13 @@ pub(super) struct Masked(Vec<u8>);
 /// and hidden.
 pub(super) fn evaluator_sends<C: commit::Scheme>(
     party: &mut Evaluator<C>,
-    ots: &EvaluatorOts,
+    ots: &[EvaluatorOts],
     input: &[bool],
 ) -> Result<Masked, Error> {
     let EvaluatorCore { run, hooks, .. } = &mut party.core;
     run.phase("evaluate");
-    let masked: Vec<u8> = input.iter().zip(ots.choices.iter()).map(|(&y, b)| u8::from(y) ^ b).collect();
+    let choices = ots.iter().flat_map(|ots| ots.choices.iter());
+    let masked: Vec<u8> = input.iter().zip(choices).map(|(&y, b)| u8::from(y) ^ b).collect();
     let mut message = bits::pack(masked.iter().copied());
     hooks.alter(Point::MaskedInput, &mut message);
     run.channel.send(msg::MASKED_INPUT, &message)?;

@@ -36,6 +36,7 @@ mod kept;
 mod layout;
 pub mod memory;
 pub mod msg;
+mod online;
 mod ots;
 mod parameters;
 mod party;
@@ -71,7 +72,7 @@ pub use party::{Evaluator, Garbler};
 use party::{EvaluatorMaterial, GarblerMaterial, threads};
 use preprocessed::{EvaluatorCommitted, GarblerCommitted};
 pub use proposal::{Decompose, Limits, MAX_DECOMPOSITION_BYTES, Proposal};
-pub use report::{Aside, BatchReport, Duplo, Report, SecurityReport};
+pub use report::{Aside, BatchReport, Duplo, Report, SecurityReport, StepReport};
 pub use request::Request;
 pub use sessions::{EvaluatorBuilt, EvaluatorEvaluated, GarblerBuilt, GarblerEvaluated};
 use setup::{Begun, SetupRequest};
@@ -243,7 +244,8 @@ pub(crate) fn evaluator_with<C: commit::Scheme>(
             &mut party,
             preprocessed.map(|preprocessed| ProgramMaterial::of(program, preprocessed)),
         )?; // 7
-        let masked = evaluate::evaluator_sends(&mut party, &ready.received().ots, input)?; // 8
+        let masked =
+            evaluate::evaluator_sends(&mut party, std::slice::from_ref(&ready.received().ots), input)?; // 8
         let ready = build::evaluator_verifies(&mut party, program, ready, opened)?; // 8, 9
         let (ready, evaluated) =
             evaluate::evaluator(&mut party, program, Joined::Proven(ready), input, masked)?; // 9, 10, 11

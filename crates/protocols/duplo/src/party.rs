@@ -119,7 +119,10 @@ impl<C: commit::Scheme> Pooled for Evaluator<C> {
 
 /// The threads of a session.
 pub(super) fn threads(terms: &Terms) -> Result<Arc<ThreadPool>, Error> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(terms.threads.max(1)).build();
+    let build = || rayon::ThreadPoolBuilder::new().num_threads(terms.threads.max(1)).build();
+    // What they share is built on the stack and moved to the heap, with what lay there between its fields: secrets
+    // of this session or an earlier one. So it is built where nothing lies.
+    let pool = std::thread::scope(|scope| scope.spawn(build).join()).expect("building does not panic");
     Ok(Arc::new(pool.map_err(|error| Error::Resource(format!("no threads: {error}")))?))
 }
 

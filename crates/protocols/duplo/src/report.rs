@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::steps::Secret;
+
 /// DUPLO, as one of the family; its parties are in the crate's root.
 #[derive(Clone, Copy, Debug)]
 pub struct Duplo;
@@ -19,6 +21,18 @@ pub struct Aside {
     /// inputs, a changed price) tells it that bit. The outputs are right in any case. Nothing in this library
     /// does anything with it; at most write it where nobody reacts to it, and write as much when it is false.
     pub recovered: bool,
+}
+
+/// What a step of a session gave a party.
+pub struct StepReport {
+    /// The bits of its outputs.
+    pub outputs: Vec<bool>,
+    /// What was kept, in the order of the outputs.
+    pub kept: Vec<Secret>,
+    /// What is promised of this step.
+    pub security: SecurityReport,
+    /// What an evaluator learns beside its outputs.
+    pub aside: Aside,
 }
 
 /// The promise of a run and the parameters that it follows from.

@@ -11,6 +11,7 @@ use zeroize::Zeroizing;
 use super::build::{self, EvaluatorReady, GarblerReady, Joined};
 use super::hooks::Hooks;
 use super::instance::Commitments;
+use super::online::{self, Agreement, OTHER_STEP};
 use super::ots;
 use super::party::{Evaluator, EvaluatorCore, EvaluatorMaterial, Garbler, GarblerMaterial, Pooled, in_pool};
 use super::preprocessed::{EvaluatorCommitted, EvaluatorOpenings, GarblerCommitted, GarblerOpenings};
@@ -20,7 +21,7 @@ use super::setup::SetupRequest;
 use super::steps::{Secret, Step};
 use super::stock::ProgramMaterial;
 use super::{Error, Parameters, decode, evaluate, setup};
-use crate::SecurityReport;
+use crate::{SecurityReport, StepReport};
 use brickwork_base::digest::Digest;
 use brickwork_circuit::Party;
 use brickwork_primitives::commit::{self, Claimed, Claims, Receiver, Sender};
@@ -116,7 +117,7 @@ impl<C: commit::Scheme> Garbler<C> {
         step.check_session(Some(&self.session))?;
         self.stock.kept.check(&step)?;
         let program = step.program();
-        agree(&mut self.run.channel, &step.digest(), "the peer's program is another one")?;
+        agree(&mut self.run.channel, &step.digest(), OTHER_STEP)?;
         let report = self
             .stock
             .take(&step)
@@ -127,6 +128,23 @@ impl<C: commit::Scheme> Garbler<C> {
             let (ready, solderings) = build::garbler(&mut party, program, material)?;
             build::garbler_proves(&mut party, program, &ready, &solderings, &openings)?;
             Ok(GarblerBuilt { party, step: step.clone(), ready, security })
+        })
+    }
+
+    /// Runs a step, or a program that is one, in the fewest crossings: `build`, `evaluate` and `decode` at once.
+    /// `input` are the bits that this party gives. Returns what it gave, and the session for the next step. The
+    /// evaluator has its outputs after two round trips, the garbler half of one later.
+    ///
+    /// # Errors
+    /// As [`Garbler::build`]; [`Error::Input`] if `input` has the wrong length.
+    pub fn run(mut self, step: impl Into<Step>, input: &[bool]) -> Result<(StepReport, Self), Error> {
+        let step = step.into();
+        step.check_input(Party::Garbler, input)?;
+        step.check_session(Some(&self.session))?;
+        let material = self.stock.take(&step)?;
+        in_pool(self, |mut party| {
+            let report = online::garbler(&mut party, &step, Agreement::ToCome, material, input)?;
+            Ok((report, party))
         })
     }
 
@@ -297,7 +315,7 @@ impl<C: commit::Scheme> Evaluator<C> {
         step.check_session(Some(&self.core.session))?;
         self.stock.kept.check(&step)?;
         let program = step.program();
-        agree(&mut self.core.run.channel, &step.digest(), "the peer's program is another one")?;
+        agree(&mut self.core.run.channel, &step.digest(), OTHER_STEP)?;
         let report = self
             .stock
             .take(&step)
@@ -308,6 +326,23 @@ impl<C: commit::Scheme> Evaluator<C> {
             let ready = build::evaluator(&mut party, material)?;
             let ready = build::evaluator_verifies(&mut party, program, ready, opened)?;
             Ok(EvaluatorBuilt { party, step: step.clone(), ready, security })
+        })
+    }
+
+    /// Runs a step, or a program that is one, in the fewest crossings: `build`, `evaluate` and `decode` at once.
+    /// `input` are the bits that this party gives. Returns what it gave, and the session for the next step. The
+    /// evaluator has its outputs after two round trips, the garbler half of one later.
+    ///
+    /// # Errors
+    /// As [`Evaluator::build`]; [`Error::Input`] if `input` has the wrong length.
+    pub fn run(mut self, step: impl Into<Step>, input: &[bool]) -> Result<(StepReport, Self), Error> {
+        let step = step.into();
+        step.check_input(Party::Evaluator, input)?;
+        step.check_session(Some(&self.core.session))?;
+        let material = self.stock.take(&step)?;
+        in_pool(self, |mut party| {
+            let report = online::evaluator(&mut party, &step, Agreement::ToCome, material, input)?;
+            Ok((report, party))
         })
     }
 
@@ -364,7 +399,8 @@ impl<C: commit::Scheme> EvaluatorBuilt<C> {
         self.step.check_input(Party::Evaluator, input)?;
         in_pool(self, |mut built| {
             built.party.used = true;
-            let masked = evaluate::evaluator_sends(&mut built.party, &built.ready.ots, input)?;
+            let masked =
+                evaluate::evaluator_sends(&mut built.party, std::slice::from_ref(&built.ready.ots), input)?;
             let EvaluatorBuilt { mut party, step, ready, security } = built;
             let (ready, evaluated) =
                 evaluate::evaluator(&mut party, step.program(), Joined::Proven(ready), input, masked)?;

@@ -103,6 +103,18 @@ impl Step {
         Ok(Step { program: Arc::new(program), carried })
     }
 
+    /// Joins independent steps into one, in which they run side by side: with the messages of one step, and one
+    /// proof before the first output of any. Inputs, outputs and what is kept are those of the steps one after
+    /// another ([`Step::input_width`], [`Step::output_width`]).
+    ///
+    /// # Errors
+    /// [`Error::Input`] if there is none; [`Error::Limit`] if they are too large together.
+    pub fn beside(steps: &[Step]) -> Result<Self, Error> {
+        let programs: Vec<&Program> = steps.iter().map(|step| &*step.program).collect();
+        let carried = steps.iter().flat_map(|step| step.carried.iter().cloned()).collect();
+        Ok(Step { program: Arc::new(Program::beside(&programs)?), carried })
+    }
+
     /// Returns the program as it runs: ports that carry a secret on are behind the garbler's own, and kept
     /// outputs are nobody's.
     pub fn program(&self) -> &Arc<Program> {
@@ -127,6 +139,11 @@ impl Step {
             Party::Garbler => self.given().count(),
             Party::Evaluator => self.program.input_width(party),
         }
+    }
+
+    /// Returns the number of bits that a party learns.
+    pub fn output_width(&self, party: Party) -> usize {
+        self.program.outputs_of(party).map(|output| output.wires.len()).sum()
     }
 
     /// Returns the number of input authenticators that it takes from the stock.

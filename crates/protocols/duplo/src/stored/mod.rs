@@ -20,7 +20,7 @@ use crate::report::Duplo;
 use crate::request::Request;
 use crate::setup::no_proposal;
 use crate::steps::{Secret, Step, garbler_wires};
-use crate::{Evaluator, Garbler, SecurityReport};
+use crate::{Evaluator, Garbler, SecurityReport, StepReport};
 use batches::Schedules;
 use brickwork_base::Error;
 use brickwork_circuit::{Party, Program};
@@ -33,7 +33,7 @@ use brickwork_session::{Digests, Greeting, Metered, Observer, PhaseReport, Terms
 use brickwork_stock::Store;
 use brickwork_wire::Channel;
 pub use inventory::{executions, inventory};
-use side::{Filling, Job, OnDisk, Outcome, PROTOCOL, Role};
+use side::{Filling, Job, OnDisk, PROTOCOL, Role};
 
 fn owner(role: Party, terms: &Terms) -> Owner<'_> {
     Owner { protocol: PROTOCOL, role, terms }
@@ -327,10 +327,13 @@ impl<R: Role> Inner<R> {
             Ran::Done { outcome, epoch, next } => (outcome, epoch, next),
             Ran::Lacks { why, .. } => return Err(why),
         };
-        let Outcome { outputs, kept, recovered, mut security } = outcome;
+        let StepReport { outputs, kept, mut security, aside } = outcome;
         let of_epoch = batches::bound_of_epoch(line.store(), &epoch, line.terms().security)?;
         security.epoch_bound_log2 = Some(of_epoch.log2());
-        Ok((FromStock { outputs, kept, recovered, security, made }, Inner { line, schedules, cut }))
+        Ok((
+            FromStock { outputs, kept, recovered: aside.recovered, security, made },
+            Inner { line, schedules, cut },
+        ))
     }
 }
 

@@ -8,19 +8,19 @@ use super::records::{Context, Header, Known, Stored};
 use crate::authenticators::{
     EvaluatorAuthenticators, EvaluatorComponent, GarblerAuthenticators, GarblerComponent,
 };
-use crate::build::{GarblerClaims, Joined};
 use crate::counters::Counters;
 use crate::hooks::Hooks;
 use crate::input_ots::{EvaluatorOts, GarblerOts};
 use crate::instance::{CommitmentSender, level};
 use crate::items::ComponentItems;
+use crate::online::{self, Agreement};
 use crate::parameters::{Parameters, may_begin};
 use crate::party::{EvaluatorCore, Pooled, in_pool};
 use crate::report::Duplo;
 use crate::request::Request;
-use crate::steps::{Secret, Step};
+use crate::steps::Step;
 use crate::stock::Stock;
-use crate::{Evaluator, Garbler, SecurityReport, build, decode, evaluate};
+use crate::{Evaluator, Garbler, StepReport};
 use brickwork_base::Error;
 use brickwork_circuit::Party;
 use brickwork_primitives::commit::{Receiver as _, Sender as _};
@@ -32,15 +32,6 @@ use brickwork_stock::{Batch, Ranges, Serial, State, Writers};
 
 /// The name of this protocol in a store.
 pub(super) const PROTOCOL: &str = Duplo::NAME;
-
-/// What a step gave: the bits of a party's outputs, what it kept, whether outputs had to be recovered, and
-/// what was promised.
-pub(super) struct Outcome {
-    pub outputs: Vec<bool>,
-    pub kept: Vec<Secret>,
-    pub recovered: bool,
-    pub security: SecurityReport,
-}
 
 /// A step of preprocessing.
 pub(super) struct Filling<'s> {
@@ -104,7 +95,7 @@ pub(super) trait Role: Sized + Pooled {
     /// Makes what is asked for; what need not wait goes into segments as it comes.
     fn make(&mut self, filling: &Filling, segments: Writers) -> Result<(), Error>;
     /// Runs a step on what is in [`Role::stock`].
-    fn evaluate(&mut self, step: &Step, input: &[bool]) -> Result<Outcome, Error>;
+    fn evaluate(&mut self, step: &Step, input: &[bool]) -> Result<StepReport, Error>;
 }
 
 /// A role's session, as the stock sees it.
@@ -117,7 +108,7 @@ impl<R: Role> Side for OnDisk<R> {
     type Carried = Hooks;
     type Step<'s> = Filling<'s>;
     type Job<'j> = Job<'j>;
-    type Outcome = Outcome;
+    type Outcome = StepReport;
 
     fn setup(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
         Ok(OnDisk(Box::new(R::set_up(run, terms, hooks)?)))
@@ -196,7 +187,7 @@ impl<R: Role> Side for OnDisk<R> {
         batches::choose(batches, (job.step.program(), job.step.garbler_wires()), terms.security)
     }
 
-    fn take(&mut self, items: &Items, job: &Job) -> Result<Outcome, Error> {
+    fn take(&mut self, items: &Items, job: &Job) -> Result<StepReport, Error> {
         // On the session's threads, like all that it computes.
         in_pool(&mut *self.0, |session| items.each(|taken| fetch(session, taken, job)))?;
         self.0.evaluate(job.step, job.input)
@@ -319,20 +310,9 @@ impl Role for Garbler {
         self.fill_agreed(filling.request, filling.parameters)
     }
 
-    fn evaluate(&mut self, step: &Step, input: &[bool]) -> Result<Outcome, Error> {
-        let (program, material) = (step.program(), self.stock.take(step)?);
-        let security = material.report(program, self.security)?;
-        let outputs = in_pool(&mut *self, |party| {
-            let (material, openings) = party.with_ots(material)?;
-            let (ready, solderings) = build::garbler(party, program, material)?;
-            let masked = evaluate::garbler_receives(party, &ready)?;
-            // The solderings are proven with the inputs: nothing that E sends before it has evaluated depends
-            // on them.
-            let unproven = GarblerClaims { program, solderings: &solderings, openings: &openings };
-            evaluate::garbler(party, &ready, Some(&unproven), input, &masked)?;
-            decode::garbler(party, program, &ready)
-        })?;
-        Ok(Outcome { outputs, kept: self.kept().to_vec(), recovered: false, security })
+    fn evaluate(&mut self, step: &Step, input: &[bool]) -> Result<StepReport, Error> {
+        let material = self.stock.take(step)?;
+        in_pool(self, |party| online::garbler(party, step, Agreement::Reached, material, input))
     }
 }
 
@@ -399,17 +379,8 @@ impl Role for Evaluator {
         Ok(())
     }
 
-    fn evaluate(&mut self, step: &Step, input: &[bool]) -> Result<Outcome, Error> {
-        let (program, material) = (step.program(), self.stock.take(step)?);
-        let security = material.report(program, self.core.security)?;
-        let (outputs, recovered) = in_pool(&mut *self, |party| {
-            let (material, opened) = party.with_ots(material)?;
-            let ready = build::evaluator(party, material)?;
-            let masked = evaluate::evaluator_sends(party, &ready.received().ots, input)?;
-            let (ready, evaluated) =
-                evaluate::evaluator(party, program, Joined::Claimed(ready, opened), input, masked)?;
-            decode::evaluator(party, program, &ready, &evaluated, input)
-        })?;
-        Ok(Outcome { outputs, kept: self.kept().to_vec(), recovered, security })
+    fn evaluate(&mut self, step: &Step, input: &[bool]) -> Result<StepReport, Error> {
+        let material = self.stock.take(step)?;
+        in_pool(self, |party| online::evaluator(party, step, Agreement::Reached, material, input))
     }
 }

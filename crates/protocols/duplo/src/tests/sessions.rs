@@ -6,7 +6,7 @@ use crate::{Duplo, Evaluator, Garbler, Request};
 use brickwork_base::Error;
 use brickwork_circuit::{Party, Recipient};
 use brickwork_session::{Metered, PhaseReport, Protocol, Terms, Unobserved};
-use brickwork_wire::memory_pair;
+use brickwork_wire::{Channel, memory_pair};
 
 /// What one party does with its session; both parties' closures run side by side.
 pub fn both<G: Send, E>(
@@ -22,13 +22,22 @@ pub fn both_with<G: Send, E>(
     garbler: impl FnOnce(Garbler) -> Result<G, Error> + Send,
     evaluator: impl FnOnce(Evaluator) -> Result<E, Error>,
 ) -> (Result<G, Error>, Result<E, Error>) {
+    over(memory_pair(), [garblers, evaluators], garbler, evaluator)
+}
+
+/// [`both_with`] over this pair of channels.
+pub fn over<G: Send, E>(
+    (left, right): (Channel, Channel),
+    [garblers, evaluators]: [Hooks; 2],
+    garbler: impl FnOnce(Garbler) -> Result<G, Error> + Send,
+    evaluator: impl FnOnce(Evaluator) -> Result<E, Error>,
+) -> (Result<G, Error>, Result<E, Error>) {
     let terms = Terms {
         security: 40,
         threads: 1,
         table_memory: brickwork_session::TABLE_MEMORY,
         identities: [[1; 32], [2; 32]],
     };
-    let (left, right) = memory_pair();
     std::thread::scope(|scope| {
         let run = |party, channel| Metered::new::<Duplo>(channel, party, Box::new(Unobserved));
         let left = run(Party::Garbler, left);

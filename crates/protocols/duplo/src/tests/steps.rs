@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use super::harness::*;
-use super::sessions::{both, both_with};
+use super::sessions::{both, both_with, over};
 use crate::hooks::{Hooks, Point};
-use crate::{Cheat, Request, Secret, Step};
+use crate::{Cheat, Request, Secret, Step, StepReport};
 use brickwork_base::Error;
 use brickwork_base::random::Rng;
 use brickwork_circuit::{Component, Party, Port, Program, ProgramBuilder, Recipient, Type};
+use brickwork_wire::{Crossings, counting_pair};
 
 const PARTIES: [Party; 2] = [Party::Garbler, Party::Evaluator];
 
@@ -37,6 +38,8 @@ struct Planned {
     kept: Vec<String>,
     inputs: [Vec<bool>; 2],
     outputs: [Vec<bool>; 2],
+    /// Whether it runs in one, not phase by phase.
+    at_once: bool,
 }
 
 impl Planned {
@@ -91,7 +94,7 @@ impl Planned {
             (0..values.len()).filter(learned).flat_map(|place| values[place].clone()).collect()
         });
         kept.extend(places.iter().map(|&place| values[place].clone()));
-        Planned { program, carried, kept: names, inputs: [x, y], outputs }
+        Planned { program, carried, kept: names, inputs: [x, y], outputs, at_once: rng.below(2) == 1 }
     }
 
     fn step(&self, secrets: &[Secret]) -> Result<Step, Error> {
@@ -108,28 +111,35 @@ impl Planned {
 fn planned(steps: usize, rng: &mut Rng) -> (Vec<Planned>, Request) {
     let mut kept = Vec::new();
     let planned: Vec<Planned> = (0..steps).map(|_| Planned::draw(&mut kept, rng)).collect();
+    let request = requested(&planned);
+    (planned, request)
+}
+
+/// All that these steps take.
+fn requested<'p>(planned: impl IntoIterator<Item = &'p Planned>) -> Request {
     let mut request =
         Request { components: components().map(|c| (c, 1)).into(), garbler_wires: 1, ots: Some(1) };
-    for Planned { program, kept, inputs: [x, y], .. } in &planned {
+    for Planned { program, kept, inputs: [x, y], .. } in planned {
         let slots = program.slots_by_component();
         request.components.iter_mut().zip(slots).for_each(|((_, all), slots)| *all += slots);
         let private = program.outputs().iter().filter(|o| o.to == Recipient::Garbler).count();
         request.garbler_wires += x.len() + WIDTH as usize * (private + kept.len());
         *request.ots.as_mut().unwrap() += y.len();
     }
-    (planned, request)
+    request
 }
 
-/// Plays all steps as one party, whose session does one step as `play` says.
+/// Plays all steps as one party, whose session does one step as `play` says, in one or phase by phase.
 fn played<S>(
     mut session: S,
     planned: &[Planned],
     party: Party,
-    play: impl Fn(S, &Step, &[bool]) -> Result<(Vec<bool>, Vec<Secret>, S), Error>,
+    play: impl Fn(S, bool, &Step, &[bool]) -> Result<(Vec<bool>, Vec<Secret>, S), Error>,
 ) -> Result<Vec<Vec<bool>>, Error> {
     let (mut secrets, mut outputs) = (Vec::new(), Vec::new());
     for one in planned {
-        let (bits, kept, next) = play(session, &one.step(&secrets)?, &one.inputs[party as usize])?;
+        let (step, input) = (one.step(&secrets)?, &one.inputs[party as usize]);
+        let (bits, kept, next) = play(session, one.at_once, &step, input)?;
         secrets.extend(kept);
         outputs.push(bits);
         session = next;
@@ -137,9 +147,17 @@ fn played<S>(
     Ok(outputs)
 }
 
+/// The bits that a step in one gave, and the session.
+fn outputs_of<S>((report, session): (StepReport, S)) -> (Vec<bool>, S) {
+    (report.outputs, session)
+}
+
 fn garbles(session: crate::Garbler, planned: &[Planned]) -> Result<Vec<Vec<bool>>, Error> {
-    played(session, planned, Party::Garbler, |session, step, input| {
-        let (outputs, session) = session.build(step)?.evaluate(input)?.decode()?;
+    played(session, planned, Party::Garbler, |session, at_once, step, input| {
+        let (outputs, session) = match at_once {
+            true => outputs_of(session.run(step, input)?),
+            false => session.build(step)?.evaluate(input)?.decode()?,
+        };
         Ok((outputs, session.kept().to_vec(), session))
     })
 }
@@ -147,8 +165,14 @@ fn garbles(session: crate::Garbler, planned: &[Planned]) -> Result<Vec<Vec<bool>
 /// The outputs, and of each step whether Δ_ka was known by then.
 fn evaluates(session: crate::Evaluator, planned: &[Planned]) -> Result<(Vec<Vec<bool>>, Vec<bool>), Error> {
     let known = std::cell::RefCell::new(Vec::new());
-    let outputs = played(session, planned, Party::Evaluator, |session, step, input| {
-        let (outputs, recovered, session) = session.build(step)?.evaluate(input)?.decode()?;
+    let outputs = played(session, planned, Party::Evaluator, |session, at_once, step, input| {
+        let (outputs, recovered, session) = match at_once {
+            true => {
+                let (StepReport { outputs, aside, .. }, session) = session.run(step, input)?;
+                (outputs, aside.recovered, session)
+            }
+            false => session.build(step)?.evaluate(input)?.decode()?,
+        };
         known.borrow_mut().push(recovered);
         Ok((outputs, session.kept().to_vec(), session))
     })?;
@@ -311,7 +335,7 @@ fn rows_10_13_and_15_lies_in_a_later_step() {
         (Party::Evaluator, Point::OutputLabels, Cheat::ForgedOutput),
     ];
     for (cheater, point, cheat) in lies {
-        for in_step in [0, 1] {
+        for (in_step, at_once) in [(0, false), (1, false), (0, true), (1, true)] {
             let mut seen = 0;
             let lie = move |at: Point, bytes: &mut [u8]| {
                 if at == point {
@@ -332,16 +356,28 @@ fn rows_10_13_and_15_lies_in_a_later_step() {
             let (garbled, evaluated) = both_with(
                 PARTIES.map(hooks),
                 |session| {
-                    let built = session.fill(&request)?.build(&keeps)?;
-                    let (_, session) = built.evaluate(&[true, false])?.decode()?;
+                    let (session, input) = (session.fill(&request)?, [true, false]);
+                    let (_, session) = match at_once {
+                        true => outputs_of(session.run(&keeps, &input)?),
+                        false => session.build(&keeps)?.evaluate(&input)?.decode()?,
+                    };
                     let next = step(session.kept())?;
-                    session.build(&next)?.evaluate(&[])?.decode().map(drop)
+                    match at_once {
+                        true => session.run(&next, &[]).map(drop),
+                        false => session.build(&next)?.evaluate(&[])?.decode().map(drop),
+                    }
                 },
                 |session| {
-                    let built = session.fill(&request)?.build(&keeps)?;
-                    let (.., session) = built.evaluate(&[true, true])?.decode()?;
+                    let (session, input) = (session.fill(&request)?, [true, true]);
+                    let session = match at_once {
+                        true => session.run(&keeps, &input)?.1,
+                        false => session.build(&keeps)?.evaluate(&input)?.decode()?.2,
+                    };
                     let next = step(session.kept())?;
-                    session.build(&next)?.evaluate(&[false, true])?.decode().map(drop)
+                    match at_once {
+                        true => session.run(&next, &[false, true]).map(drop),
+                        false => session.build(&next)?.evaluate(&[false, true])?.decode().map(drop),
+                    }
                 },
             );
             let caught = if cheater == Party::Garbler { evaluated } else { garbled };
@@ -351,5 +387,149 @@ fn rows_10_13_and_15_lies_in_a_later_step() {
             let parties = reached.into_inner();
             assert!(if in_step == 0 { parties < 2 } else { parties == 2 }, "{point:?}: {parties}");
         }
+    }
+}
+
+/// A further step in one takes two round trips until the evaluator knows its outputs, and half of one more for
+/// the garbler; phase by phase it takes four and a half.
+#[test]
+fn a_further_step_takes_two_round_trips() {
+    let mut program = ProgramBuilder::new("two", vec![port("x")], vec![port("y")]).unwrap();
+    let id = program.component(pair()).unwrap();
+    let first = program.slot(id, &[0, 2]).unwrap();
+    program.output(port("z"), Recipient::Both, vec![first, 1]).unwrap();
+    let program = Arc::new(program.finish().unwrap());
+    let request = Request { components: vec![(pair(), 3)], garbler_wires: 6, ots: Some(6) };
+    let (left, right, [at_garbler, at_evaluator]) = counting_pair();
+    let begin = std::sync::Barrier::new(2);
+    // Both have ended what came before, and nothing is under way.
+    let fresh = |crossings: &Crossings| {
+        begin.wait();
+        crossings.reset();
+        begin.wait();
+    };
+    let (x, y) = ([true, false], [true, true]);
+    let (garbled, evaluated) = over(
+        (left, right),
+        [Hooks::none(), Hooks::none()],
+        |session| {
+            let (_, session) = session.fill(&request)?.run(&program, &x)?;
+            fresh(&at_garbler);
+            let (outputs, session) = outputs_of(session.run(&program, &x)?);
+            let at_once = at_garbler.get();
+            fresh(&at_garbler);
+            let (again, _) = session.build(&program)?.evaluate(&x)?.decode()?;
+            Ok((outputs, again, [at_once, at_garbler.get()]))
+        },
+        |session| {
+            let (_, session) = session.fill(&request)?.run(&program, &y)?;
+            fresh(&at_evaluator);
+            let (outputs, session) = outputs_of(session.run(&program, &y)?);
+            let at_once = at_evaluator.get();
+            fresh(&at_evaluator);
+            let (again, ..) = session.build(&program)?.evaluate(&y)?.decode()?;
+            Ok((outputs, again, [at_once, at_evaluator.get()]))
+        },
+    );
+    let expected = program.output_bits(Party::Garbler, &program.simulate(&x, &y));
+    assert_eq!(garbled.unwrap(), (expected.clone(), expected.clone(), [5, 9]));
+    assert_eq!(evaluated.unwrap(), (expected.clone(), expected, [4, 8]));
+}
+
+/// Parties who run different things in one find out before an input's label is given, with no round trip for
+/// it; and a party that says another step than the one it goes on with is refused.
+#[test]
+fn row_19_both_parties_run_the_same() {
+    let [one, other] = [[0, 1], [1, 0]].map(|z| wires(2, 1, &[(Recipient::Both, z.to_vec())]));
+    let request = Request { components: Vec::new(), garbler_wires: 2, ots: None };
+    for ots in [None, Some(1)] {
+        let request = Request { ots, ..request.clone() };
+        let (garbled, evaluated) = both(
+            |session| session.fill(&request)?.run(&one, &[true, false]).map(drop),
+            |session| session.fill(&request)?.run(&other, &[true]).map(drop),
+        );
+        assert!(matches!(garbled, Err(Error::Mismatch(_))), "{garbled:?}");
+        assert!(matches!(evaluated, Err(Error::Mismatch(_))), "{evaluated:?}");
+    }
+}
+
+/// What lacks, or an input of another length, is the caller's mistake: nothing is sent.
+#[test]
+fn row_19_a_step_that_cannot_run_sends_nothing() {
+    let program = wires(2, 1, &[(Recipient::Both, vec![0, 2])]);
+    let request = Request { components: Vec::new(), garbler_wires: 2, ots: Some(1) };
+    for (x, wires) in [(&[true][..], 2), (&[true, false], 1)] {
+        let request = Request { garbler_wires: wires, ..request.clone() };
+        let (garbled, evaluated) = both(
+            |session| session.fill(&request)?.run(&program, x).map(drop),
+            |session| {
+                let session = session.fill(&request)?;
+                // All that is there; then the connection is closed.
+                Ok(agree_with_nobody(session))
+            },
+        );
+        let refused = garbled.unwrap_err();
+        assert!(matches!((&refused, wires), (Error::Input(_), 2) | (Error::Stock(_), 1)), "{refused:?}");
+        assert!(matches!(evaluated.unwrap(), Err(Error::Io(_))));
+    }
+}
+
+/// Waits for the first byte of a step.
+fn agree_with_nobody(mut session: crate::Evaluator) -> Result<(), Error> {
+    brickwork_session::confirm(&mut session.core.run.channel, &[0; 32], "")
+}
+
+/// Steps side by side, which take the messages of one, give what they give one after another: whatever they
+/// carry on, keep, and decode for whom.
+#[test]
+fn steps_side_by_side_give_what_they_give_one_after_another() {
+    let mut rng = Rng::replayable("test steps");
+    for _ in 0..4 {
+        // What the first keep the others may carry on, and these run at once.
+        let mut kept = Vec::new();
+        let first: Vec<Planned> = (0..2)
+            .map(|_| {
+                let mut by_this = Vec::new();
+                let planned = Planned::draw(&mut by_this, &mut rng);
+                kept.extend(by_this);
+                planned
+            })
+            .collect();
+        let second: Vec<Planned> = (0..3).map(|_| Planned::draw(&mut kept.clone(), &mut rng)).collect();
+        let groups = [first, second];
+        let request = requested(groups.iter().flatten());
+        let beside = |planned: &[Planned], secrets: &[Secret]| {
+            let steps: Result<Vec<Step>, Error> = planned.iter().map(|one| one.step(secrets)).collect();
+            Step::beside(&steps?)
+        };
+        let given = |planned: &[Planned], party: Party| {
+            planned.iter().flat_map(|one| one.inputs[party as usize].clone()).collect::<Vec<bool>>()
+        };
+        let learned = |party: Party| groups.each_ref().map(|planned| expected(planned, party).concat());
+        let (garbled, evaluated) = both(
+            |session| {
+                let (mut session, mut outputs) = (session.fill(&request)?, Vec::new());
+                for planned in &groups {
+                    let step = beside(planned, session.kept())?;
+                    let (bits, next) = outputs_of(session.run(&step, &given(planned, Party::Garbler))?);
+                    assert_eq!(bits.len(), step.output_width(Party::Garbler));
+                    outputs.push(bits);
+                    session = next;
+                }
+                Ok(outputs)
+            },
+            |session| {
+                let (mut session, mut outputs) = (session.fill(&request)?, Vec::new());
+                for planned in &groups {
+                    let step = beside(planned, session.kept())?;
+                    let (bits, next) = outputs_of(session.run(&step, &given(planned, Party::Evaluator))?);
+                    assert_eq!(bits.len(), step.output_width(Party::Evaluator));
+                    outputs.push(bits);
+                    session = next;
+                }
+                Ok(outputs)
+            },
+        );
+        assert_eq!([garbled.unwrap(), evaluated.unwrap()], PARTIES.map(|party| learned(party).to_vec()));
     }
 }
