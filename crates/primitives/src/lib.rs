@@ -1,4 +1,4 @@
-//! What the protocols are made of: garbling, oblivious transfer, homomorphic commitments, cut-and-choose,
+//! What the protocols are made of: garbling, oblivious transfer, homomorphic commitments, interactive hashes, cut-and-choose,
 //! authenticators, soldering, and files for what does not fit into memory; and what each of them costs.
 #![forbid(unsafe_code)]
 
@@ -7,6 +7,7 @@ pub mod commit;
 pub mod cost;
 pub mod cut_and_choose;
 pub mod garbling;
+pub mod ihash;
 pub mod ot;
 pub mod receive;
 pub mod solder;

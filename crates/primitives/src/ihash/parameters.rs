@@ -1,0 +1,117 @@
+//! The sizes of an interactive hash, and what they promise (Zhu and Huang 2017, sections 6.1 and 6.2).
+
+use super::field::Field;
+use crate::cut_and_choose::Upper;
+
+/// The sizes of an interactive hash: words of ℓ symbols of σ bits, codewords of n symbols, of which the
+/// receiver watches w.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameters {
+    n: usize,
+    l: usize,
+    bits: u32,
+    w: usize,
+}
+
+impl Parameters {
+    /// The paper's figure 7, s = 40, k = 88: words are labels of 32 bytes.
+    pub const LABELS_88: Parameters = Parameters { n: 86, l: 32, bits: 8, w: 21 };
+    /// The paper's figure 7, s = 40, k = 127: words are labels of 48 bytes.
+    pub const LABELS_127: Parameters = Parameters { n: 88, l: 48, bits: 8, w: 32 };
+    /// The paper's figure 7: words are permutation messages.
+    pub const PERMUTATIONS: Parameters = Parameters { n: 44, l: 20, bits: 6, w: 19 };
+
+    /// These sizes; `None` unless `1 ≤ w < ℓ < n < 2^σ` and σ is 2 to 8: a point must be left that is never
+    /// sent.
+    pub fn new(n: usize, l: usize, bits: u32, w: usize) -> Option<Self> {
+        let field = Field::of_bits(bits)?;
+        (0 < w && w < l && l < n && n <= usize::from(field.mask())).then_some(Parameters { n, l, bits, w })
+    }
+
+    /// n: symbols of a codeword.
+    pub fn n(&self) -> usize {
+        self.n
+    }
+
+    /// ℓ: symbols of a word.
+    pub fn l(&self) -> usize {
+        self.l
+    }
+
+    /// σ: bits of a symbol.
+    pub fn bits(&self) -> u32 {
+        self.bits
+    }
+
+    /// w: symbols that the receiver watches.
+    pub fn w(&self) -> usize {
+        self.w
+    }
+
+    /// The field of the symbols.
+    pub fn field(&self) -> Field {
+        Field::of_bits(self.bits).expect("checked when the parameters were made")
+    }
+
+    /// With which probability another word passes for the hashed one: `C(ℓ − 1, w) / C(n, w)`, as two
+    /// codewords agree in ℓ − 1 symbols at most, and all watched ones must be among these.
+    pub fn binding(&self) -> Upper {
+        (0..self.w as u64)
+            .map(|i| Upper::ratio(self.l as u64 - 1 - i, self.n as u64 - i))
+            .fold(Upper::ONE, |product, factor| product * factor)
+    }
+
+    /// Bits of a uniform word that the receiver does not know: σ(ℓ − w), whatever it watches.
+    pub fn hidden_bits(&self) -> u32 {
+        self.bits * (self.l - self.w) as u32
+    }
+
+    /// With which probability what is no row of codewords survives a check of `masks` combinations, besides
+    /// what [`Parameters::binding`] counts. For each of 2^n sets of symbols on which the words are no
+    /// codewords, a combination is one with probability 2·2^-σ at most.
+    pub fn check(&self, masks: usize) -> Upper {
+        let exponent = self.n as f64 - (f64::from(self.bits) - 1.0) * masks as f64;
+        Upper::exp2(exponent).min(Upper::ONE)
+    }
+
+    /// The fewest combinations whose check is survived with probability 2^-security at most.
+    pub fn masks(&self, security: u32) -> usize {
+        (self.n + 1 + security as usize).div_ceil(self.bits as usize - 1)
+    }
+
+    /// Bits that the sender sends for a random word: the parity symbols.
+    pub fn correction_bits(&self) -> usize {
+        (self.n - self.l) * self.bits as usize
+    }
+
+    /// The parameters of least cost with [`Parameters::binding`] at most `limit`, `hidden` hidden bits and
+    /// words of at least `shortest` bits; of equal ones those of the shortest codewords. `None` if there are
+    /// none.
+    pub fn cheapest(
+        limit: Upper,
+        hidden: u32,
+        unsent: usize,
+        cost: impl Fn(&Parameters) -> usize,
+    ) -> Option<Self> {
+        let of_field = |bits: u32| {
+            let apart = (hidden.div_ceil(bits) as usize).max(1);
+            // For each number of watched symbols the shortest codewords that bind.
+            (1..(1_usize << bits).saturating_sub(apart)).filter_map(move |w| {
+                let longest = (1_usize << bits).checked_sub(unsent.max(1))?;
+                let with = |n: usize| Parameters::new(n, w + apart, bits, w);
+                let binds = |n: usize| with(n).is_some_and(|parameters| parameters.binding() <= limit);
+                // Longer codewords bind better.
+                let (mut too_short, mut enough) = (w + apart, longest);
+                if enough <= too_short || !binds(enough) {
+                    return None;
+                }
+                while enough - too_short > 1 {
+                    let middle = (too_short + enough) / 2;
+                    if binds(middle) { enough = middle } else { too_short = middle }
+                }
+                with(enough)
+            })
+        };
+        (2..=8).flat_map(of_field).min_by_key(|parameters| (cost(parameters), parameters.n))
+    }
+}

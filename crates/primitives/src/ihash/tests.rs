@@ -1,0 +1,544 @@
+use std::collections::HashMap;
+use std::thread;
+
+use num_bigint::BigUint;
+use num_rational::BigRational;
+
+use super::*;
+use crate::cut_and_choose::Upper;
+use brickwork_base::Error;
+use brickwork_wire::{Channel, memory_pair};
+
+const SECURITY: u32 = 40;
+
+/// Both keys of OTs, and of each the one that a receiver with these choices gets.
+fn dealt(choices: &[u8], rng: &mut Rng) -> (Vec<[Seed; 2]>, Vec<Seed>) {
+    let pairs: Vec<[Seed; 2]> = choices.iter().map(|_| [rng.seed(), rng.seed()]).collect();
+    let chosen = pairs.iter().zip(choices).map(|(pair, &choice)| pair[usize::from(choice)].clone()).collect();
+    (pairs, chosen)
+}
+
+struct Ends {
+    sender: (Sender, Channel),
+    receiver: (Receiver, Channel),
+}
+
+fn ends(parameters: &Parameters, choices: Vec<u8>, security: u32) -> Ends {
+    let (mut left, mut right) = memory_pair();
+    let (pairs, chosen) = dealt(&choices, &mut Rng::replayable("test dealer"));
+    thread::scope(|scope| {
+        let receiver = scope.spawn(move || {
+            let watch = Watch::of(choices);
+            (Receiver::set_up(&mut right, parameters, watch, &chosen, security).unwrap(), right)
+        });
+        let sender = (Sender::set_up(&mut left, parameters, pairs, security).unwrap(), left);
+        Ends { sender, receiver: receiver.join().unwrap() }
+    })
+}
+
+fn drawn(parameters: &Parameters) -> Vec<u8> {
+    Watch::draw(parameters, &mut Rng::replayable("test watch")).choices().to_vec()
+}
+
+/// All sets of w of n symbols.
+fn all_watches(parameters: &Parameters) -> Vec<Vec<u8>> {
+    (0_u32..1 << parameters.n())
+        .filter(|set| set.count_ones() as usize == parameters.w())
+        .map(|set| (0..parameters.n()).map(|i| (set >> i & 1) as u8).collect())
+        .collect()
+}
+
+impl Ends {
+    fn random(&mut self, count: usize) -> (Symbols, Hashes) {
+        let Ends { sender: (sender, left), receiver: (receiver, right) } = self;
+        thread::scope(|scope| {
+            let hashes = scope.spawn(|| receiver.random(right, count).unwrap());
+            (sender.random(left, count).unwrap(), hashes.join().unwrap())
+        })
+    }
+
+    fn chosen(&mut self, words: &Symbols) -> Hashes {
+        let (random, hashes) = self.random(words.count());
+        let Ends { sender: (sender, left), receiver: (receiver, right) } = self;
+        thread::scope(|scope| {
+            let hashes = scope.spawn(|| receiver.chosen(right, hashes).unwrap());
+            sender.chosen(left, random, words).unwrap();
+            left.flush().unwrap();
+            hashes.join().unwrap()
+        })
+    }
+
+    fn passes(&self, hashes: &Hashes, words: &Symbols) -> Vec<bool> {
+        self.receiver.0.differences(hashes, words).iter().map(|&differ| differ == 0).collect()
+    }
+}
+
+fn small() -> Parameters {
+    Parameters::new(6, 3, 3, 2).unwrap()
+}
+
+fn random_words(parameters: &Parameters, count: usize, rng: &mut Rng) -> Symbols {
+    let mut words = Symbols::zeros(parameters.l(), count);
+    for i in 0..parameters.l() {
+        rng.fill(words.row_mut(i));
+        words.row_mut(i).iter_mut().for_each(|symbol| *symbol &= parameters.field().mask());
+    }
+    words
+}
+
+/// The value at `at` of the polynomial with these values.
+fn interpolated(field: Field, values: &[(u8, u8)], at: u8) -> u8 {
+    values.iter().fold(0, |sum, &(x, value)| {
+        let others = values.iter().filter(|&&(y, _)| y != x);
+        let factor =
+            others.fold(1, |product, &(y, _)| field.mul(product, field.mul(at ^ y, field.inverse(x ^ y))));
+        sum ^ field.mul(factor, value)
+    })
+}
+
+#[test]
+fn hashes_are_of_the_words_and_add_up() {
+    let mut rng = Rng::replayable("test words");
+    let every = [small(), Parameters::LABELS_88, Parameters::LABELS_127, Parameters::PERMUTATIONS];
+    for parameters in every {
+        let mut ends = ends(&parameters, drawn(&parameters), SECURITY);
+        for count in [0, 1, 15, 16, 17, 64, 65, 200] {
+            let (words, hashes) = ends.random(count);
+            assert_eq!((words.count(), words.rows(), hashes.count()), (count, parameters.l(), count));
+            assert!(ends.passes(&hashes, &words).iter().all(|&passes| passes));
+            let more = random_words(&parameters, count, &mut rng);
+            let chosen = ends.chosen(&more);
+            assert!(ends.passes(&chosen, &more).iter().all(|&passes| passes));
+            let (mut sums, mut of_sums) = (words.clone(), hashes.clone());
+            sums.add(&more);
+            of_sums.add(&chosen);
+            assert!(ends.passes(&of_sums, &sums).iter().all(|&passes| passes));
+            let order: Vec<usize> = (0..count).rev().step_by(2).collect();
+            assert!(ends.passes(&of_sums.select(&order), &sums.select(&order)).iter().all(|&passes| passes));
+            assert!(ends.receiver.0.hashes(&words).symbols().blocks() == hashes.symbols().blocks());
+            if parameters != small() && count > 0 {
+                let other = random_words(&parameters, count, &mut rng);
+                assert!(ends.passes(&of_sums, &other).iter().all(|&passes| !passes));
+            }
+        }
+    }
+}
+
+#[test]
+fn random_words_are_fresh_and_full() {
+    let parameters = Parameters::PERMUTATIONS;
+    let mut ends = ends(&parameters, drawn(&parameters), SECURITY);
+    let (first, second) = (ends.random(100).0, ends.random(100).0);
+    for t in 0..100 {
+        assert!((0..100).all(|u| *first.word(t) != *second.word(u)));
+    }
+    // Of 2000 symbols each of the 64 values comes, and no other.
+    let symbols: std::collections::HashSet<u8> = (0..20)
+        .flat_map(|i| first.row(i).to_vec())
+        .chain((0..20).flat_map(|i| second.row(i).to_vec()))
+        .collect();
+    assert_eq!(symbols.len(), 64);
+}
+
+/// Section 4.3, lemma 4.3: for every set of ℓ − 1 symbols there is another word that agrees with the hashed
+/// one there, and it passes for exactly the share of watched sets that the bound says.
+#[test]
+fn row_11_another_word_passes_as_often_as_the_bound_says() {
+    let parameters = small();
+    let field = parameters.field();
+    let watches = all_watches(&parameters);
+    assert_eq!(watches.len(), 15);
+    let mut passed: HashMap<Vec<u8>, u32> = HashMap::new();
+    for watch in watches {
+        let mut ends = ends(&parameters, watch, 2);
+        let (words, hashes) = ends.random(1);
+        for agree in 0_u8..1 << parameters.n() {
+            if agree.count_ones() as usize != parameters.l() - 1 {
+                continue;
+            }
+            let places: Vec<u8> = (0..parameters.n() as u8).filter(|i| agree >> i & 1 == 1).collect();
+            let zeros: Vec<(u8, u8)> = places.iter().map(|&i| (i, 0)).chain([(7, 5)]).collect();
+            let difference: Vec<u8> = (0..3).map(|at| interpolated(field, &zeros, at)).collect();
+            assert!(difference.iter().any(|&symbol| symbol != 0));
+            let mut other = words.clone();
+            other.add(&Symbols::of_words(3, [&difference[..]].into_iter()));
+            *passed.entry(places).or_default() += u32::from(ends.passes(&hashes, &other)[0]);
+        }
+    }
+    assert_eq!(passed.len(), 15);
+    assert!(passed.values().all(|&passed| passed == 1), "{passed:?}");
+    assert!((parameters.binding().log2() + 15_f64.log2()).abs() < 1e-8);
+}
+
+/// Of a word that is none every combination is one with the probability that `Parameters::check` counts.
+#[test]
+fn row_03_a_combination_hides_what_is_no_codeword_as_often_as_counted() {
+    let parameters = Parameters::new(12, 5, 4, 3).unwrap();
+    let (code, mut rng) = (Code::new(&parameters), Rng::replayable("test"));
+    let (trials, count) = (6000, 130);
+    let mut hidden = 0;
+    for trial in 0..trials {
+        let mut words = code.encode(&random_words(&parameters, count, &mut rng));
+        // Another word in each chunk and lane, one of them off the code.
+        words.row_mut(trial % 12)[trial % count] ^= 1 + (trial % 15) as u8;
+        let masks = code.encode(&random_words(&parameters, 1, &mut rng));
+        let combinations = Combinations::expand(&rng.seed(), code.field(), 1, count);
+        let combined = combinations.of(code.field(), &words, &masks);
+        let again = code.encode(&combined.rows_of(0..parameters.l()));
+        hidden += u32::from(again.blocks() == combined.blocks());
+    }
+    // 1/16 + 15/256 of them: 726, by 25 more or less.
+    let expected = f64::from(trials as u32) * (31.0 / 256.0);
+    assert!((f64::from(hidden) - expected).abs() < 125.0, "{hidden} instead of {expected}");
+}
+
+/// Sends what a hook makes of the corrections, and returns how the receiver ends.
+fn corrected(parameters: &Parameters, watch: Vec<u8>, alter: fn(&mut Vec<u8>)) -> Result<Hashes, Error> {
+    let Ends { sender: (mut sender, mut left), receiver: (mut receiver, mut right) } =
+        ends(parameters, watch, SECURITY);
+    left.set_tamper(Box::new(move |tag, bytes| {
+        if tag == msg::CORRECTIONS {
+            alter(bytes);
+        }
+    }));
+    thread::scope(|scope| {
+        let end = scope.spawn(move || receiver.random(&mut right, 100));
+        // It fails when the receiver is gone.
+        let _ = sender.random(&mut left, 100);
+        drop(left);
+        end.join().unwrap()
+    })
+}
+
+#[test]
+fn row_03_symbols_of_no_codeword_are_caught_where_they_are_watched() {
+    let parameters = Parameters::LABELS_88;
+    // All parity symbols of word 7 are wrong: 54 of 86 symbols, of which some are watched but for 2^-40.
+    let refused = corrected(&parameters, drawn(&parameters), |bytes| {
+        let row = bytes.len() / 54;
+        (0..54).for_each(|i| bytes[i * row + 7] ^= 1);
+    });
+    assert!(refused.is_err_and(|error| error.is_cheat(Cheat::Codeword)));
+    // One symbol alone: if it is watched.
+    for (last, caught) in [(1, true), (0, false)] {
+        let mut watch = vec![0; 86];
+        watch[..20].fill(1);
+        watch[85] = last;
+        watch[84] = 1 - last;
+        let end = corrected(&parameters, watch, |bytes| {
+            let row = bytes.len() / 54;
+            bytes[53 * row + 99] ^= 0x80;
+        });
+        assert_eq!(end.is_err_and(|error| error.is_cheat(Cheat::Codeword)), caught);
+    }
+}
+
+/// A symbol that lies and is not watched changes nothing: the word that the others make is the hashed one.
+#[test]
+fn what_survives_is_bound_by_the_other_symbols() {
+    let parameters = Parameters::PERMUTATIONS;
+    let mut watch = vec![0; 44];
+    watch[..19].fill(1);
+    let hashes = corrected(&parameters, watch, |bytes| {
+        let row = bytes.len() / 24;
+        bytes[23 * row..].iter_mut().for_each(|byte| *byte ^= 0x5a);
+    });
+    assert_eq!(hashes.unwrap().count(), 100);
+}
+
+#[test]
+fn row_02_whoever_takes_too_many_seeds_is_found_out() {
+    let parameters = Parameters::PERMUTATIONS;
+    let mut choices = drawn(&parameters);
+    let unwatched = choices.iter().position(|&choice| choice == 0).unwrap();
+    choices[unwatched] = 1;
+    let (pairs, chosen) = dealt(&choices, &mut Rng::replayable("test dealer"));
+    let (mut left, mut right) = memory_pair();
+    thread::scope(|scope| {
+        // The receiver's own check fails first, as a share is missing; one that goes on regardless guesses.
+        let receiver = scope.spawn(move || {
+            let own = right.receive(msg::SHARES, 16 * 44 + 32).map(|_| ());
+            let mut guess = [0; 16];
+            Rng::new("test guess").unwrap().fill(&mut guess);
+            right.send(msg::SECRET, &guess).unwrap();
+            right.flush().unwrap();
+            own
+        });
+        let refused = Sender::set_up(&mut left, &parameters, pairs, SECURITY).map(|_| ());
+        assert!(refused.is_err_and(|error| error.is_cheat(Cheat::Watched)));
+        receiver.join().unwrap().unwrap();
+    });
+    let (mut left, mut right) = memory_pair();
+    let (pairs, _) = dealt(&choices, &mut Rng::replayable("test dealer"));
+    thread::scope(|scope| {
+        scope.spawn(move || Sender::set_up(&mut left, &parameters, pairs, SECURITY).map(|_| ()));
+        let refused = Receiver::set_up(&mut right, &parameters, Watch::of(choices), &chosen, SECURITY);
+        assert!(refused.map(|_| ()).is_err_and(|error| error.is_cheat(Cheat::Shares)));
+        drop(right);
+    });
+}
+
+/// Wrong shares are noticed where they are used, and then nothing is sent that depends on which these were.
+#[test]
+fn row_12_shares_of_another_secret_are_refused_before_an_answer() {
+    let parameters = Parameters::PERMUTATIONS;
+    for (wrong, caught) in [(0, false), (43, true)] {
+        let mut watch = vec![0; 44];
+        watch[..19].fill(1);
+        let (pairs, chosen) = dealt(&watch, &mut Rng::replayable("test dealer"));
+        let (mut left, mut right) = memory_pair();
+        left.set_tamper(Box::new(move |tag, bytes| {
+            if tag == msg::SHARES {
+                bytes[16 * wrong] ^= 1;
+            }
+        }));
+        thread::scope(|scope| {
+            let sender =
+                scope.spawn(move || Sender::set_up(&mut left, &parameters, pairs, SECURITY).map(|_| ()));
+            let end = Receiver::set_up(&mut right, &parameters, Watch::of(watch), &chosen, SECURITY);
+            assert_eq!(end.map(|_| ()).is_err_and(|error| error.is_cheat(Cheat::Shares)), caught);
+            assert_eq!(right.sent_bytes() == 0, caught);
+            drop(right);
+            assert_eq!(sender.join().unwrap().is_err(), caught);
+        });
+    }
+}
+
+#[test]
+fn as_many_symbols_are_watched_as_said_and_each_as_often() {
+    let parameters = Parameters::PERMUTATIONS;
+    let mut rng = Rng::replayable("test");
+    let mut counts = vec![0_i64; 44];
+    for _ in 0..4400 {
+        let watch = Watch::draw(&parameters, &mut rng);
+        assert_eq!(watch.choices().iter().filter(|&&choice| choice == 1).count(), 19);
+        counts.iter_mut().zip(watch.choices()).for_each(|(count, &choice)| *count += i64::from(choice));
+    }
+    // 1900 each, by 33 more or less.
+    assert!(counts.iter().all(|count| (count - 1900).abs() < 200), "{counts:?}");
+}
+
+/// Of every watched set and all words: the values at ℓ − w points that are never sent come equally often,
+/// whatever the watched symbols are.
+#[test]
+fn values_that_are_never_sent_are_uniform_whatever_is_watched() {
+    let parameters = Parameters::new(5, 3, 3, 1).unwrap();
+    let code = Code::new(&parameters);
+    assert_eq!(code.unsent(), [5, 6, 7]);
+    let all: Vec<[u8; 3]> = (0_u16..512).map(|k| [k & 7, k >> 3 & 7, k >> 6].map(|x| x as u8)).collect();
+    let words = Symbols::of_words(3, all.iter().map(|word| &word[..]));
+    let sent = code.encode(&words);
+    for points in [[5, 6], [7, 5], [6, 7]] {
+        let hidden = code.at(&code.evaluation(&points), &words);
+        for watched in 0..5 {
+            let mut seen: HashMap<[u8; 3], u32> = HashMap::new();
+            for t in 0..512 {
+                let key = [sent.row(watched)[t], hidden.row(0)[t], hidden.row(1)[t]];
+                *seen.entry(key).or_default() += 1;
+            }
+            assert_eq!((seen.len(), seen.values().all(|&count| count == 1)), (512, true));
+        }
+    }
+}
+
+/// Sixteen points compress a label: whatever is watched, its compression has all the bits that it hides, up
+/// to
+/// 128. By lemma 6.1 a random matrix loses 8 of them with probability 1/255 where ℓ − w is 16.
+#[test]
+fn sixteen_points_that_are_never_sent_keep_all_that_is_hidden() {
+    let mut rng = Rng::replayable("test");
+    for parameters in [Parameters::LABELS_88, Parameters::LABELS_127] {
+        let code = Code::new(&parameters);
+        let l = parameters.l();
+        let points = code.drawn_evaluation(&rng.seed(), 16);
+        let unit = |i: usize| (0..l).map(|j| u8::from(i == j)).collect::<Vec<u8>>();
+        let units: Vec<Vec<u8>> = (0..l).map(unit).collect();
+        let units = Symbols::of_words(l, units.iter().map(|word| &word[..]));
+        let (sent, compressed) = (code.encode(&units), code.at(&points, &units));
+        for _ in 0..20 {
+            let watch = Watch::draw(&parameters, &mut rng);
+            let watched = (0..parameters.n()).filter(|&i| watch.choices()[i] == 1).map(|i| sent.row(i));
+            let rows: Vec<Vec<u8>> =
+                watched.chain((0..16).map(|i| compressed.row(i))).map(<[u8]>::to_vec).collect();
+            assert_eq!(rank(code.field(), rows), l.min(parameters.w() + 16));
+        }
+    }
+}
+
+fn rank(field: Field, mut rows: Vec<Vec<u8>>) -> usize {
+    let mut rank = 0;
+    for column in 0..rows[0].len() {
+        let Some(pivot) = (rank..rows.len()).find(|&i| rows[i][column] != 0) else { continue };
+        rows.swap(rank, pivot);
+        let by = field.inverse(rows[rank][column]);
+        let pivot: Vec<u8> = rows[rank].iter().map(|&x| field.mul(x, by)).collect();
+        for row in &mut rows[rank + 1..] {
+            let by = row[column];
+            row.iter_mut().zip(&pivot).for_each(|(x, &p)| *x ^= field.mul(by, p));
+        }
+        rank += 1;
+    }
+    rank
+}
+
+#[test]
+#[should_panic]
+fn a_point_that_is_sent_hides_nothing() {
+    Code::new(&small()).evaluation(&[5]);
+}
+
+/// The parity of all bits of a word: the permutation bit as it is printed (section 5.1, step 1).
+fn printed_bit(word: &[u8]) -> u32 {
+    word.iter().map(|symbol| symbol.count_ones()).sum::<u32>() & 1
+}
+
+/// What a receiver that watches w = ℓ − 1 symbols knows of a word: one that has these symbols. The others
+/// differ from it by multiples of the polynomial that is 0 where it watches.
+fn guess(field: Field, watched: &[(u8, u8)], spare: u8) -> Vec<u8> {
+    let values: Vec<(u8, u8)> = watched.iter().copied().chain([(spare, 0)]).collect();
+    (0..20).map(|at| interpolated(field, &values, at)).collect()
+}
+
+/// Repair (i): of about one of 64 watched sets the printed permutation bit follows from what is watched. A
+/// receiver that cheats chooses such a set and reads every permutation bit; that at a point which is never
+/// sent it guesses with probability 1/2 with the same set.
+#[test]
+fn the_printed_permutation_bit_is_read_and_ours_is_not() {
+    let parameters = Parameters::PERMUTATIONS;
+    let (field, code, mut rng) = (parameters.field(), Code::new(&parameters), Rng::replayable("test"));
+    // The bits of a word's sum decide: is the sum of the free polynomial over the word's points 0?
+    let sum = |watch: &[u8]| {
+        (0..20_u8).fold(0, |sum, at| {
+            let places = (0..44_u8).filter(|&j| watch[usize::from(j)] == 1);
+            sum ^ places.fold(1, |product, j| field.mul(product, at ^ j))
+        })
+    };
+    let trials = 12_800;
+    let bad: Vec<Vec<u8>> = (0..trials)
+        .map(|_| Watch::draw(&parameters, &mut rng).choices().to_vec())
+        .filter(|watch| sum(watch) == 0)
+        .collect();
+    // 200 expected, by 14 more or less.
+    assert!(bad.len().abs_diff(trials / 64) < 85, "{} of {trials}", bad.len());
+
+    let words = random_words(&parameters, 400, &mut rng);
+    let sent = code.encode(&words);
+    let hidden = code.at(&code.evaluation(&[63]), &words);
+    let read = |watch: &[u8]| {
+        let places: Vec<u8> = (0..44).filter(|&i| watch[usize::from(i)] == 1).collect();
+        let spare = (0..44).find(|i| !places.contains(i)).unwrap();
+        let (mut printed, mut ours) = (0, 0);
+        for t in 0..400 {
+            let watched: Vec<(u8, u8)> = places.iter().map(|&i| (i, sent.row(usize::from(i))[t])).collect();
+            let guess = guess(field, &watched, spare);
+            printed += u32::from(printed_bit(&guess) == printed_bit(&words.word(t)));
+            let values: Vec<(u8, u8)> = (0..20).zip(guess.iter().copied()).collect();
+            ours += u32::from(interpolated(field, &values, 63) & 1 == hidden.row(0)[t] & 1);
+        }
+        (printed, ours)
+    };
+    for watch in &bad[..3] {
+        let (printed, ours) = read(watch);
+        assert_eq!(printed, 400, "every printed bit is read");
+        // 200, by 10 more or less.
+        assert!(ours.abs_diff(200) < 60, "{ours} of 400");
+    }
+    let good = (0..).map(|_| drawn(&parameters)).find(|watch| sum(watch) != 0).unwrap();
+    assert!(read(&good).0.abs_diff(200) < 60);
+}
+
+#[test]
+fn what_is_sent_is_as_long_as_said() {
+    for parameters in [small(), Parameters::LABELS_88, Parameters::LABELS_127, Parameters::PERMUTATIONS] {
+        let mut ends = ends(&parameters, drawn(&parameters), SECURITY);
+        let before = (ends.sender.1.sent_bytes(), ends.receiver.1.sent_bytes());
+        assert_eq!(before, (5 + 16 * parameters.n() as u64 + 32, 5 + 16));
+        ends.random(77);
+        let header = 5;
+        let expected = correction_bytes(&parameters, 77, SECURITY) + answer_bytes(&parameters, SECURITY);
+        assert_eq!(ends.sender.1.sent_bytes() - before.0, (2 * header + expected) as u64);
+        assert_eq!(ends.receiver.1.sent_bytes() - before.1, header as u64 + 16);
+    }
+    assert_eq!(Parameters::LABELS_88.correction_bits(), 54 * 8);
+    assert_eq!(Parameters::LABELS_127.correction_bits(), 40 * 8);
+    assert_eq!(Parameters::PERMUTATIONS.correction_bits(), 24 * 6);
+}
+
+#[test]
+fn symbols_are_packed_there_and_back() {
+    let mut rng = Rng::replayable("test");
+    for bits in 2..=8 {
+        let field = Field::of_bits(bits).unwrap();
+        for count in [0, 1, 3, 4, 5, 16, 33] {
+            let mut symbols = Symbols::zeros(3, count);
+            for i in 0..3 {
+                rng.fill(symbols.row_mut(i));
+                symbols.row_mut(i).iter_mut().for_each(|symbol| *symbol &= field.mask());
+            }
+            let packed = symbols.pack(0..3, bits);
+            assert_eq!(packed.len(), code::packed_bytes(3, count, bits));
+            let again = Symbols::unpack(3, count, &packed, bits, field.mask());
+            assert!(again.blocks() == symbols.blocks());
+        }
+    }
+}
+
+fn binomial(n: u64, k: u64) -> BigUint {
+    (0..k).fold(BigUint::from(1_u8), |product, i| product * (n - i) / (i + 1))
+}
+
+/// Figure 7 and lemma 6.1, computed independently.
+#[test]
+fn the_papers_parameters_bind_and_hide_as_printed() {
+    for (parameters, log2, hidden) in [
+        (Parameters::LABELS_88, -40.2376, 88),
+        (Parameters::LABELS_127, -40.2627, 128),
+        (Parameters::PERMUTATIONS, -40.3576, 6),
+    ] {
+        let exact = BigRational::new(
+            binomial(parameters.l() as u64 - 1, parameters.w() as u64).into(),
+            binomial(parameters.n() as u64, parameters.w() as u64).into(),
+        );
+        let bits = exact.denom().bits() as f64 - exact.numer().bits() as f64;
+        let binding = parameters.binding();
+        assert!((binding.log2() + bits).abs() < 1.5);
+        assert!((binding.log2() - log2).abs() < 1e-4, "{} is {}", log2, binding.log2());
+        assert_eq!(parameters.hidden_bits(), hidden);
+    }
+    assert!(Parameters::LABELS_127.check(Parameters::LABELS_127.masks(40)).log2() <= -40.0);
+    assert_eq!((Parameters::LABELS_127.masks(40), Parameters::PERMUTATIONS.masks(40)), (19, 17));
+}
+
+#[test]
+fn parameters_that_make_no_sense_are_none() {
+    for (n, l, bits, w) in
+        [(8, 3, 3, 2), (3, 3, 3, 2), (6, 3, 3, 3), (6, 3, 3, 0), (6, 3, 9, 2), (6, 3, 1, 2)]
+    {
+        assert_eq!(Parameters::new(n, l, bits, w), None, "{n} {l} {bits} {w}");
+    }
+    assert!(Parameters::new(7, 3, 3, 2).is_some());
+}
+
+/// The solver against every choice there is, for a field of 16 elements and less.
+#[test]
+fn the_cheapest_parameters_are_those_of_an_exhaustive_search() {
+    let costs: [fn(&Parameters) -> usize; 2] =
+        [|p| p.correction_bits(), |p| p.n() * p.l() + 3 * p.correction_bits()];
+    for (limit, hidden, cost) in
+        [(8, 3, costs[0]), (8, 3, costs[1]), (6, 8, costs[0]), (6, 8, costs[1]), (10, 1, costs[0])]
+    {
+        let limit = Upper::limit(-f64::from(limit));
+        let every = (2..=8_u32).flat_map(|bits| (2..1_usize << bits.min(5)).map(move |n| (bits, n)));
+        let every = every.flat_map(|(bits, n)| (1..n).map(move |l| (bits, n, l)));
+        let every = every.flat_map(|(bits, n, l)| (1..l).map(move |w| (bits, n, l, w)));
+        let least = every
+            .filter_map(|(bits, n, l, w)| Parameters::new(n, l, bits, w))
+            .filter(|p| p.binding() <= limit && p.hidden_bits() >= hidden)
+            .map(|p| cost(&p))
+            .min();
+        let found = Parameters::cheapest(limit, hidden, 1, cost).unwrap();
+        assert!(found.binding() <= limit && found.hidden_bits() >= hidden);
+        assert!(least.is_some_and(|least| cost(&found) <= least), "{found:?}");
+    }
+    assert_eq!(Parameters::cheapest(Upper::limit(-4000.0), 1, 1, |p| p.n()), None);
+}
