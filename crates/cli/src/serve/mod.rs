@@ -10,6 +10,7 @@ mod lines;
 mod page;
 pub mod request;
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -135,14 +136,17 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     }
 }
 
-/// Says where it can be reached: as JSON on a line, for whoever starts it.
+/// Says where it can be reached.
 fn said(quiet: bool, http: std::net::SocketAddr, peer: Option<std::net::SocketAddr>) {
-    let line = json!({ "http": http.to_string(), "listening": peer.map(|peer| peer.to_string()) });
-    if !quiet {
-        // Whoever has closed stdout does not want to know.
-        let _ = crate::print(&format!("{line}\n"));
+    tracing::info!("requests are taken at {http}");
+    if quiet {
+        return;
     }
-    tracing::info!("up: {line}");
+    // Whoever has closed stderr does not want to know.
+    let _ = writeln!(std::io::stderr(), "requests are taken at {http}");
+    if let Some(peer) = peer {
+        let _ = writeln!(std::io::stderr(), "waiting for the peer at {peer}");
+    }
 }
 
 /// Reads the configuration again. What is wrong changes nothing; what cannot change while it runs is said.

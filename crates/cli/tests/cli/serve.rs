@@ -2,7 +2,7 @@
 
 use super::*;
 use serde_json::json;
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
@@ -72,14 +72,15 @@ impl Pair {
         let name = ["garbler", "evaluator"][role];
         let (config, store) = (self.configure(role), self.keys.file(&format!("{name}.store")));
         let key = self.keys.file("store.key");
-        let mut child = start(&["serve", "--config", &config, "--store", &store, "--store-key", &key]);
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().expect("a pipe")).read_line(&mut line).expect("a line");
-        let Ok(said) = serde_json::from_str::<Value>(&line) else {
-            panic!("{line}{}", text(&child.wait_with_output().expect("it ends").stderr));
+        let mut child =
+            start(&["serve", "--config", &config, "--store", &store, "--store-key", &key, "--json"]);
+        let said = line(child.stderr.as_mut().expect("a pipe"));
+        let Some(http) = said.strip_prefix("requests are taken at ") else {
+            panic!("{said}{}", text(&child.wait_with_output().expect("it ends").stderr));
         };
-        let http = said["http"].as_str().expect("an address").parse().expect("an address");
-        Service { child, http, listening: said["listening"].as_str().map(str::to_owned) }
+        let http = http.parse().expect("an address");
+        let listening = (role == 0 || self.address.is_none()).then(|| address(&mut child));
+        Service { child, http, listening }
     }
 
     /// Both, connected.
@@ -147,11 +148,11 @@ impl Service {
     }
 
     /// Goes down as it should.
-    fn stop(self) -> Output {
+    fn stop(self) {
         self.signal(rustix::process::Signal::TERM);
         let output = finish(self.child);
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-        output
+        schema::holds_for("serve", &object(&output));
     }
 }
 
