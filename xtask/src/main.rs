@@ -1,7 +1,7 @@
 //! The project's chores: `cargo xtask aarch64`, `cargo xtask attacks`, `cargo xtask constant-time`, `cargo
 //! xtask crashes`, `cargo xtask dependencies`, `cargo xtask examples`, `cargo xtask fuzz`, `cargo xtask
 //! memory-checks`, `cargo xtask mutants`, `cargo xtask recovery-time`, `cargo xtask release`, `cargo xtask
-//! test`.
+//! soak`, `cargo xtask test`.
 #![forbid(unsafe_code)]
 
 mod crashes;
@@ -10,6 +10,7 @@ mod foreign;
 mod fuzz;
 mod mutants;
 mod release;
+mod soak;
 mod test;
 
 use std::path::Path;
@@ -47,11 +48,13 @@ fn main() -> ExitCode {
         ["memory-checks"] => foreign::memory_checks(root()),
         ["mutants", ref arguments @ ..] => mutants::run(root(), arguments),
         ["release", ref targets @ ..] => release::run(root(), targets),
+        ["soak"] => soak::run(root(), "20"),
+        ["soak", minutes] => soak::run(root(), minutes),
         ["test"] => test::run(root()),
         _ => Err(format!(
             "usage: cargo xtask aarch64 | attacks [--json] [--quick] [--write] | \
              constant-time [SECONDS | --quick] | crashes [KILLS] | dependencies | examples | {} | \
-             memory-checks | {} | recovery-time [RUNS] | {} | test",
+             memory-checks | {} | recovery-time [RUNS] | {} | soak [MINUTES] | test",
             fuzz::USAGE,
             mutants::USAGE,
             release::USAGE

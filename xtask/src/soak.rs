@@ -1,0 +1,396 @@
+//! A soak: two standing parties run programs for a while, with stock made in the background, while processes
+//! are ended and killed and the line between them is cut. All answers must be right, memory must not grow,
+//! and both stores must be sound and alike at the end.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::test::cargo;
+
+const TOKEN: &str = "0123456789abcdef0123456789abcdef";
+
+/// How often something happens to the parties.
+const EVERY: Duration = Duration::from_secs(20);
+
+/// Rounds in which both processes stay, so that their memory can be compared.
+const QUIET: usize = 2;
+
+type Outcome<T> = Result<T, String>;
+
+fn say(what: impl std::fmt::Display) -> String {
+    what.to_string()
+}
+
+/// A folder that is gone when this is dropped.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What stays is of use to nobody.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Passes bytes on between the two services, until it is told to cut.
+struct Wire {
+    door: SocketAddr,
+    open: Arc<Mutex<Vec<TcpStream>>>,
+}
+
+impl Wire {
+    fn new(to: Arc<Mutex<SocketAddr>>) -> Outcome<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").map_err(say)?;
+        let door = listener.local_addr().map_err(say)?;
+        let open = Arc::new(Mutex::new(Vec::new()));
+        let all = open.clone();
+        std::thread::spawn(move || {
+            for near in listener.incoming().flatten() {
+                let at = *to.lock().expect("nobody panics in here");
+                let Ok(far) = TcpStream::connect(at) else { continue };
+                let ends = [&near, &far].map(|end| end.try_clone());
+                let [Ok(a), Ok(b)] = ends else { continue };
+                let mut open = all.lock().expect("nobody panics in here");
+                open.retain(|end: &TcpStream| end.peer_addr().is_ok());
+                open.extend([&near, &far].into_iter().filter_map(|end| end.try_clone().ok()));
+                drop(open);
+                for (mut from, mut to) in [(near, b), (far, a)] {
+                    let _ = to.set_nodelay(true);
+                    std::thread::spawn(move || {
+                        let _ = std::io::copy(&mut from, &mut to);
+                        let _ = to.shutdown(Shutdown::Both);
+                    });
+                }
+            }
+        });
+        Ok(Wire { door, open })
+    }
+
+    fn cut(&self) {
+        for end in self.open.lock().expect("nobody panics in here").drain(..) {
+            let _ = end.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+/// Both parties, and what they are made of.
+struct World {
+    binary: PathBuf,
+    folder: PathBuf,
+    examples: PathBuf,
+    /// The public keys of the garbler and the evaluator.
+    keys: [String; 2],
+    garbler_at: Arc<Mutex<SocketAddr>>,
+    wire: Wire,
+}
+
+struct Service {
+    child: Child,
+    http: SocketAddr,
+}
+
+impl World {
+    fn command(&self, arguments: &[&str]) -> Outcome<String> {
+        let output = Command::new(&self.binary).args(arguments).output().map_err(say)?;
+        match output.status.success() {
+            true => Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
+            false => Err(format!("{arguments:?}: {}", String::from_utf8_lossy(&output.stderr))),
+        }
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.join(name).display().to_string()
+    }
+
+    fn start(&self, role: usize) -> Outcome<Service> {
+        let name = ["garbler", "evaluator"][role];
+        let place = match role {
+            0 => format!("listen = \"{}\"", self.garbler_at.lock().expect("nobody panics in here")),
+            _ => format!("connect = \"{}\"", self.wire.door),
+        };
+        let program = |name: &str, file: &str, input: &str, low: u32, high: u32| {
+            let file = self.examples.join(file).display().to_string();
+            let input = if role == 1 { format!("input = '{input}'\n") } else { String::new() };
+            format!("[[program]]\nname = \"{name}\"\nfile = \"{file}\"\n{input}low = {low}\nhigh = {high}\n")
+        };
+        let block = self.examples.join("aes-128.evaluator.json").display().to_string();
+        let text = format!(
+            "role = \"{name}\"\nidentity = \"{name}.key\"\npeer = \"{}\"\n{place}\nhttp = \"127.0.0.1:0\"\n\
+             token = \"token\"\n[limits]\nrequests_per_second = 100000\nstall_seconds = 10\n{}{}",
+            self.keys[1 - role],
+            program("aes", "aes-128.bwp", &format!("@{block}"), 100, 200),
+            program("richer", "millionaires.bwp", "500", 100, 200),
+        );
+        let config = self.path(&format!("{name}.toml"));
+        std::fs::write(&config, text).map_err(say)?;
+        let (store, key) = (self.path(&format!("{name}.store")), self.path("store.key"));
+        let arguments = ["serve", "--config", &config, "--store", &store, "--store-key", &key];
+        let log = self.path(&format!("{name}.log"));
+        let mut child = Command::new(&self.binary)
+            .args(["--log", &log])
+            .args(arguments)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(say)?;
+        let stderr = child.stderr.take().ok_or("no pipe")?;
+        let mut lines = BufReader::new(stderr);
+        let (mut http, mut said) = (None, String::new());
+        while http.is_none() || role == 0 && !said.contains("waiting for the peer") {
+            let mut line = String::new();
+            if lines.read_line(&mut line).map_err(say)? == 0 {
+                return Err(format!("{name} does not start: {said}"));
+            }
+            if let Some(at) = line.trim().strip_prefix("requests are taken at ") {
+                http = Some(at.parse().map_err(say)?);
+            }
+            said += &line;
+        }
+        // Whatever else it says is in its log.
+        std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
+        let http = http.ok_or("no address")?;
+        Ok(Service { child, http })
+    }
+}
+
+impl Service {
+    /// Resident bytes.
+    fn memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok()).unwrap_or(0) << 10
+    }
+
+    fn end(&mut self, signal: &str) -> Outcome<()> {
+        let pid = self.child.id().to_string();
+        Command::new("kill").args([signal, &pid]).status().map_err(say)?;
+        let status = self.child.wait().map_err(say)?;
+        match signal == "-TERM" && !status.success() {
+            true => Err(format!("a service did not go down as it should: {status}")),
+            false => Ok(()),
+        }
+    }
+
+    fn until_ready(&self) -> Outcome<()> {
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(120) {
+            if ask(self.http, "GET /ready", "").is_ok_and(|(status, _)| status == 200) {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Err("a service is not ready after two minutes".into())
+    }
+}
+
+fn ask(at: SocketAddr, line: &str, body: &str) -> Outcome<(u16, String)> {
+    let mut stream = TcpStream::connect(at).map_err(say)?;
+    let _ = stream.set_nodelay(true);
+    stream.set_read_timeout(Some(Duration::from_secs(90))).map_err(say)?;
+    let head =
+        format!("{line} HTTP/1.1\r\nHost: here\r\nConnection: close\r\nAuthorization: Bearer {TOKEN}\r\n");
+    let request = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
+    stream.write_all(request.as_bytes()).map_err(say)?;
+    let mut all = String::new();
+    stream.read_to_string(&mut all).map_err(say)?;
+    let (head, body) = all.split_once("\r\n\r\n").ok_or("no answer")?;
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or("no status")?;
+    Ok((status, body.to_owned()))
+}
+
+/// What the clients count.
+#[derive(Default)]
+struct Counts {
+    right: AtomicU64,
+    refused: AtomicU64,
+    wrong: Mutex<Option<String>>,
+    seconds: Mutex<Vec<f64>>,
+    /// While something happens to a party, a request may take long.
+    calm: AtomicBool,
+    over: AtomicBool,
+    at: Mutex<Option<SocketAddr>>,
+}
+
+/// Asks for runs, one after the other, as long as it lasts.
+fn client(counts: &Counts, aes: &Value) {
+    for number in 0u64.. {
+        if counts.over.load(Ordering::SeqCst) {
+            return;
+        }
+        let Some(at) = *counts.at.lock().expect("nobody panics in here") else {
+            std::thread::sleep(Duration::from_millis(20));
+            continue;
+        };
+        let is_aes = number % 4 != 3;
+        let wealth = number % 1000;
+        let (body, expected) = match is_aes {
+            true => (json!({ "program": "aes", "input": "0x000102030405060708090a0b0c0d0e0f" }), aes.clone()),
+            false => (
+                json!({ "program": "richer", "input": wealth }),
+                json!({ "alice": u64::from(wealth > 500), "bob": u64::from(wealth < 500) }),
+            ),
+        };
+        let (calm, begun) = (counts.calm.load(Ordering::SeqCst), Instant::now());
+        match ask(at, "POST /run", &body.to_string()) {
+            Ok((200, answer)) => {
+                let answer: Value = serde_json::from_str(&answer).unwrap_or_default();
+                if answer["outputs"] != expected {
+                    *counts.wrong.lock().expect("nobody panics in here") =
+                        Some(format!("{body} gave {answer}"));
+                    return;
+                }
+                counts.right.fetch_add(1, Ordering::SeqCst);
+                if calm && counts.calm.load(Ordering::SeqCst) && is_aes {
+                    counts.seconds.lock().expect("nobody panics in here").push(begun.elapsed().as_secs_f64());
+                }
+            }
+            // Refused with words, or nobody is there just now.
+            Ok(_) | Err(_) => {
+                counts.refused.fetch_add(1, Ordering::SeqCst);
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+    }
+}
+
+/// Soaks for so many minutes, and prints what happened.
+pub fn run(root: &Path, minutes: &str) -> Outcome<()> {
+    let minutes: f64 =
+        minutes.parse().map_err(|_| "a number of minutes is needed, such as 20".to_string())?;
+    cargo(root, &["build", "--release", "-q", "-p", "brickwork-cli"])?;
+    let folder = Folder(std::env::temp_dir().join(format!("brickwork-soak-{}", std::process::id())));
+    std::fs::create_dir(&folder.0).map_err(say)?;
+    let free = TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).map_err(say)?;
+    let garbler_at = Arc::new(Mutex::new(free));
+    let mut world = World {
+        binary: root.join("target/release/brickwork"),
+        folder: folder.0.clone(),
+        examples: root.join("examples"),
+        keys: Default::default(),
+        wire: Wire::new(garbler_at.clone())?,
+        garbler_at,
+    };
+    for (role, name) in ["garbler", "evaluator"].iter().enumerate() {
+        world.keys[role] = world.command(&["keygen", "-o", &world.path(&format!("{name}.key"))])?;
+    }
+    world.command(&["keygen", "--store-key", "-o", &world.path("store.key")])?;
+    std::fs::write(world.path("token"), TOKEN).map_err(say)?;
+    Command::new("chmod").args(["600", &world.path("token")]).status().map_err(say)?;
+    let inputs = ["garbler", "evaluator"].map(|name| world.examples.join(format!("aes-128.{name}.json")));
+    let [key, block] = inputs.each_ref().map(|path| format!("@{}", path.display()));
+    let file = world.examples.join("aes-128.bwp").display().to_string();
+    let clear = world.command(&["simulate", &file, "--garbler", &key, "--evaluator", &block, "--json"])?;
+    let clear: Value = serde_json::from_str(&clear).map_err(say)?;
+    let aes = clear["outputs"]["garbler"].clone();
+
+    let counts = Counts::default();
+    let mut services = [world.start(0)?, world.start(1)?];
+    let begun = Instant::now();
+    let lasts = Duration::from_secs_f64(minutes * 60.0);
+    let (mut memory, mut happened): (Vec<[u64; 2]>, [u64; 5]) = (Vec::new(), [0; 5]);
+    let soaked = std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..2).map(|_| scope.spawn(|| client(&counts, &aes))).collect();
+        let soaked = (|| {
+            for round in 0.. {
+                services.iter().try_for_each(Service::until_ready)?;
+                *counts.at.lock().expect("nobody panics in here") = Some(services[0].http);
+                counts.calm.store(true, Ordering::SeqCst);
+                std::thread::sleep(EVERY.min(lasts / 8));
+                if let Some(why) = counts.wrong.lock().expect("nobody panics in here").take() {
+                    return Err(why);
+                }
+                memory.push(services.each_ref().map(Service::memory));
+                if begun.elapsed() > lasts {
+                    return Ok(());
+                }
+                if round < QUIET {
+                    continue;
+                }
+                counts.calm.store(false, Ordering::SeqCst);
+                let what = (round - QUIET) % 5;
+                happened[what] += 1;
+                match what {
+                    0 => world.wire.cut(),
+                    1 | 2 => {
+                        services[1].end(["-TERM", "-KILL"][what - 1])?;
+                        services[1] = world.start(1)?;
+                    }
+                    _ => {
+                        services[0].end(["-TERM", "-KILL"][what - 3])?;
+                        *counts.at.lock().expect("nobody panics in here") = None;
+                        services[0] = world.start(0)?;
+                    }
+                }
+            }
+            Ok(())
+        })();
+        counts.over.store(true, Ordering::SeqCst);
+        clients.into_iter().for_each(|client| drop(client.join()));
+        soaked
+    });
+    let ended: Outcome<Vec<()>> = services.iter_mut().map(|service| service.end("-TERM")).collect();
+    soaked?;
+    ended?;
+    let mut stands = Vec::new();
+    for name in ["garbler", "evaluator"] {
+        let place =
+            [&*world.path(&format!("{name}.store")), "--store-key", &world.path("store.key"), "--json"];
+        world.command(&[&["stock", "verify"], &place[..]].concat())?;
+        let report = world.command(&[&["stock", "export-report"], &place[..]].concat())?;
+        let report: Value = serde_json::from_str(&report).map_err(say)?;
+        stands.push(uses(&report));
+    }
+    let [of_garbler, of_evaluator] = &stands[..] else { return Err("two parties".into()) };
+    // Who was killed may lack the last use of an epoch that the other one has written down, and no other.
+    for (epoch, uses) in of_garbler {
+        let theirs = of_evaluator.get(epoch).map_or(0, Vec::len);
+        let shared = uses.len().min(theirs);
+        if uses[..shared] != *of_evaluator.get(epoch).map_or(&[][..], |uses| &uses[..shared])
+            || uses.len().abs_diff(theirs) > 1
+        {
+            return Err(format!("the logs of epoch {epoch} differ"));
+        }
+    }
+    let mut seconds = counts.seconds.into_inner().map_err(say)?;
+    seconds.sort_by(f64::total_cmp);
+    let at = |share: f64| seconds.get((seconds.len() as f64 * share) as usize).map_or(0.0, |s| s * 1e3);
+    let [cuts, evaluator_term, evaluator_kill, garbler_term, garbler_kill] = happened;
+    println!(
+        "{:.1} minutes: {} runs, all right; {} requests refused or cut off\n\
+         the line was cut {cuts} times; the evaluator ended {evaluator_term} and killed {evaluator_kill} times, \
+         the garbler {garbler_term} and {garbler_kill}\n\
+         AES-128 while nothing happened, two clients: median {:.1} ms, 99th percentile {:.1} ms, of {}\n\
+         both stores are sound, and their logs of the same uses",
+        begun.elapsed().as_secs_f64() / 60.0,
+        counts.right.load(Ordering::SeqCst),
+        counts.refused.load(Ordering::SeqCst),
+        at(0.5),
+        at(0.99),
+        seconds.len(),
+    );
+    let mib =
+        |role: usize| memory.iter().map(|both| (both[role] >> 20).to_string()).collect::<Vec<_>>().join(" ");
+    println!(
+        "resident MiB of the garbler, every round: {}\n              of the evaluator: {}",
+        mib(0),
+        mib(1)
+    );
+    Ok(())
+}
+
+/// Of each epoch what its programs took, in order.
+fn uses(report: &Value) -> std::collections::BTreeMap<String, Vec<Value>> {
+    let epochs = report["epochs"].as_array().cloned().unwrap_or_default();
+    let of = |epoch: &Value| {
+        let log = epoch["log"].as_array().cloned().unwrap_or_default();
+        let uses = log.into_iter().filter(|entry| entry["entry"] == "use").collect();
+        (epoch["id"].as_str().unwrap_or_default().to_owned(), uses)
+    };
+    epochs.iter().map(of).collect()
+}
