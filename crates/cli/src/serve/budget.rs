@@ -119,7 +119,7 @@ mod tests {
     use std::sync::Arc;
 
     fn allowed(total: Option<u64>, per_hour: Option<u64>) -> Allowed {
-        let program = Arc::new(brickwork::circuit::library::aes_128().expect("a program"));
+        let program = Arc::new(brickwork::circuit::library::aes::aes_128().expect("a program"));
         Allowed {
             name: "aes".into(),
             digest: program.digest(),

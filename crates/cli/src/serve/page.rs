@@ -107,7 +107,7 @@ fn stock(desk: &Desk, html: &mut String) {
     };
     let mut left = std::collections::BTreeMap::<String, u64>::new();
     for batch in parts.iter().filter(|part| !part.is_lost()).flat_map(|part| &part.batches) {
-        *left.entry(batch.name.clone()).or_default() += u64::from(batch.left);
+        *left.entry(batch.name.clone()).or_default() += batch.left;
     }
     html.push_str(
         "<table><thead><tr><th scope=\"col\">Component</th><th scope=\"col\">Left</th></tr></thead><tbody>\n",

@@ -96,5 +96,5 @@ fn value(text: &str) -> Result<Value, Failure> {
     let bytes = files::value_bytes(path)?;
     let name = path.display().to_string();
     let text = files::utf8(&bytes, &name, "a value is JSON text")?;
-    Ok(brickwork::circuit::value::parse(text).map_err(|e| Failure::from(e).within(&name))?)
+    brickwork::circuit::value::parse(text).map_err(|e| Failure::from(e).within(&name))
 }

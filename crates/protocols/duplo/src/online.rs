@@ -24,44 +24,69 @@ use super::steps::Step;
 use super::{Aside, Error, Evaluator, Garbler, StepReport, decode, evaluate};
 use brickwork_base::Party;
 use brickwork_primitives::commit;
-use brickwork_session::{announce, confirm};
+use brickwork_session::stock::Stand;
+use brickwork_session::{Metered, announce, confirm};
 
 /// What to say where the parties mean different steps.
 pub(super) const OTHER_STEP: &str = "the peer's program is another one";
 
-/// Whether both parties are known to mean this step.
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// How the parties make sure that they mean the same: each says it at the beginning of the first flight, and
+/// hears it before the second.
 pub(super) enum Agreement {
-    /// They have said so, before anything was taken.
-    Reached,
-    /// They say so with the first flight.
-    ToCome,
+    /// They compare the step.
+    Steps,
+    /// They have agreed on the step and on what it takes, and have yet to hear that the other's store has burned
+    /// it, too.
+    Stores(Stand),
+}
+
+/// What is still to be heard of the peer.
+enum Unheard {
+    Step([u8; 32]),
+    Stand(Stand),
+}
+
+impl Agreement {
+    fn say(self, run: &mut Metered, step: &Step) -> Result<Unheard, Error> {
+        match self {
+            Agreement::Stores(stand) => Ok(Unheard::Stand(stand)),
+            Agreement::Steps => {
+                let digest = step.digest();
+                announce(&mut run.channel, &digest)?;
+                Ok(Unheard::Step(digest))
+            }
+        }
+    }
+}
+
+impl Unheard {
+    fn hear(self, run: &mut Metered) -> Result<(), Error> {
+        match self {
+            Unheard::Stand(stand) => stand.heard(run),
+            Unheard::Step(digest) => confirm(&mut run.channel, &digest, OTHER_STEP),
+        }
+    }
 }
 
 /// Runs a step on this material.
 pub(super) fn garbler<C: commit::Scheme>(
     party: &mut Garbler<C>,
     step: &Step,
-    mut agreement: Agreement,
+    agreement: Agreement,
     material: GarblerMaterial,
     input: &[bool],
 ) -> Result<StepReport, Error> {
     step.check_input(Party::Garbler, input)?;
-    let (program, digest) = (step.program(), step.digest());
+    let program = step.program();
     let security = material.report(program, party.security)?;
     party.used = true;
-    if agreement == Agreement::ToCome {
-        announce(&mut party.run.channel, &digest)?;
-        if material.ots.is_none() {
-            confirm(&mut party.run.channel, &digest, OTHER_STEP)?;
-            agreement = Agreement::Reached;
-        }
+    let mut unheard = Some(agreement.say(&mut party.run, step)?);
+    if material.ots.is_none() {
+        unheard.take().map_or(Ok(()), |unheard| unheard.hear(&mut party.run))?;
     }
     let (material, openings) = party.with_ots(material)?;
     let (ready, solderings) = build::garbler(party, program, material)?;
-    if agreement == Agreement::ToCome {
-        confirm(&mut party.run.channel, &digest, OTHER_STEP)?;
-    }
+    unheard.map_or(Ok(()), |unheard| unheard.hear(&mut party.run))?;
     let masked = evaluate::garbler_receives(party, &ready)?;
     // The solderings are proven with the inputs: nothing that E sends before it has evaluated depends on them.
     let unproven = GarblerClaims { program, solderings: &solderings, openings: &openings };
@@ -74,28 +99,23 @@ pub(super) fn garbler<C: commit::Scheme>(
 pub(super) fn evaluator<C: commit::Scheme>(
     party: &mut Evaluator<C>,
     step: &Step,
-    mut agreement: Agreement,
+    agreement: Agreement,
     material: EvaluatorMaterial,
     input: &[bool],
 ) -> Result<StepReport, Error> {
     step.check_input(Party::Evaluator, input)?;
-    let (program, digest) = (step.program(), step.digest());
+    let program = step.program();
     let security = material.report(program, party.core.security)?;
     party.used = true;
-    if agreement == Agreement::ToCome {
-        announce(&mut party.core.run.channel, &digest)?;
-        if material.ots.is_none() {
-            confirm(&mut party.core.run.channel, &digest, OTHER_STEP)?;
-            agreement = Agreement::Reached;
-        }
+    let mut unheard = Some(agreement.say(&mut party.core.run, step)?);
+    if material.ots.is_none() {
+        unheard.take().map_or(Ok(()), |unheard| unheard.hear(&mut party.core.run))?;
     }
     let (material, opened) = party.with_ots(material)?;
     let ots = material.received().ots.as_deref().unwrap_or_default();
     let masked = evaluate::evaluator_sends(party, ots, input)?;
     party.core.run.channel.flush()?;
-    if agreement == Agreement::ToCome {
-        confirm(&mut party.core.run.channel, &digest, OTHER_STEP)?;
-    }
+    unheard.map_or(Ok(()), |unheard| unheard.hear(&mut party.core.run))?;
     let ready = build::evaluator(party, material)?;
     let (ready, evaluated) =
         evaluate::evaluator(party, program, Joined::Claimed(ready, opened), input, masked)?;

@@ -141,7 +141,7 @@ impl<C: commit::Scheme> Garbler<C> {
         step.check_session(Some(&self.session))?;
         let material = self.stock.take(&step)?;
         entered(self, |mut party| {
-            let report = online::garbler(&mut party, &step, Agreement::ToCome, material, input)?;
+            let report = online::garbler(&mut party, &step, Agreement::Steps, material, input)?;
             Ok((report, party))
         })
     }
@@ -339,7 +339,7 @@ impl<C: commit::Scheme> Evaluator<C> {
         step.check_session(Some(&self.core.session))?;
         let material = self.stock.take(&step)?;
         entered(self, |mut party| {
-            let report = online::evaluator(&mut party, &step, Agreement::ToCome, material, input)?;
+            let report = online::evaluator(&mut party, &step, Agreement::Steps, material, input)?;
             Ok((report, party))
         })
     }

@@ -518,7 +518,7 @@ pub(super) fn meet(run: &mut Metered, mine: &[u8; 32]) -> Result<(), Error> {
     same_stand(mine, &run.channel.receive(msg::STAND, mine.len())?)
 }
 
-fn same_stand(mine: &[u8; 32], theirs: &[u8]) -> Result<(), Error> {
+pub(super) fn same_stand(mine: &[u8; 32], theirs: &[u8]) -> Result<(), Error> {
     match theirs == mine {
         true => Ok(()),
         false => Err(Error::Stock("the peer's store stands elsewhere; it is refused".into())),

@@ -32,13 +32,15 @@ mod tests;
 
 use zeroize::Zeroizing;
 
-use crate::{Metered, OTHER_PROGRAM, PROTOCOL_VERSION, PhaseReport, SessionId, Terms, agree};
+use crate::{
+    Metered, OTHER_PROGRAM, PROTOCOL_VERSION, PhaseReport, SessionId, Terms, agree, announce, confirm,
+};
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
 use brickwork_circuit::Party;
 use brickwork_stock::{Claim, Entry, Epoch, EpochId, Gate, Ranges, Serial, State, Step, Store, Writers};
 use brickwork_wire::Channel;
-use meeting::{Owner, Reconciled, living, meet, other_levels, reconcile, room_for_one_more};
+use meeting::{Owner, Reconciled, living, meet, other_levels, reconcile, room_for_one_more, same_stand};
 use records::{Batches, Items, Keeper};
 
 /// What to do about stock that a program lacks.
@@ -171,7 +173,7 @@ pub trait Side: Sized {
     ///
     /// # Errors
     /// If the peer cheats or goes away, or something of the stock cannot be read.
-    fn take(&mut self, items: &Items<'_>, job: &Self::Job<'_>) -> Result<Self::Outcome, Error>;
+    fn take(&mut self, items: &Items<'_>, job: &Self::Job<'_>, stand: Stand) -> Result<Self::Outcome, Error>;
 }
 
 /// Whether a store has all that a program needs, of what belongs to this owner and both parties may still
@@ -338,6 +340,26 @@ fn digest(domain: &'static str, parts: &[&[u8; 32]]) -> [u8; 32] {
     let mut digest = Digest::of(domain);
     parts.iter().for_each(|part| _ = digest.digest(part));
     digest.done()
+}
+
+/// This party has burned what it takes, and has said where its log stands now. That the peer's stands there, too,
+/// is still to be heard: before anything leaves that is worth something to a peer whose log does not.
+#[must_use]
+pub struct Stand([u8; 32]);
+
+impl Stand {
+    fn say(run: &mut Metered, mine: [u8; 32]) -> Result<Self, Error> {
+        run.channel.send(msg::STAND, &mine)?;
+        Ok(Stand(mine))
+    }
+
+    /// Hears where the peer's log stands.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if it stands elsewhere; [`Error::Io`] if the peer goes away.
+    pub fn heard(self, run: &mut Metered) -> Result<(), Error> {
+        same_stand(&self.0, &run.channel.receive(msg::STAND, self.0.len())?)
+    }
 }
 
 /// The digest that names a list of steps.
@@ -531,12 +553,15 @@ impl<S: Side> Stocked<S> {
         };
         let run = self.line.run_mut();
         run.phase(S::AGREEMENT);
-        agree(&mut run.channel, &S::program(job), OTHER_PROGRAM)?;
+        let program = S::program(job);
+        announce(&mut run.channel, &program)?;
         let (entry, plan) = match S::ROLE {
             Party::Garbler => {
+                // What it would take goes with the program's name: nothing is taken before both agree.
                 let found = self.held.find::<S>(job, only, None)?;
                 let (mine, done) = planned(found, lacking);
                 mine.say(run)?;
+                confirm(&mut run.channel, &program, OTHER_PROGRAM)?;
                 let theirs = Plan::hear(run)?;
                 match (done, theirs.what) {
                     (Done::Refuses(why), _) => return Err(why),
@@ -548,6 +573,7 @@ impl<S: Side> Stocked<S> {
                 }
             }
             Party::Evaluator => {
+                confirm(&mut run.channel, &program, OTHER_PROGRAM)?;
                 let theirs = Plan::hear(run)?;
                 // Of all that it may take from, it takes what the garbler names.
                 let named = (theirs.what == Plan::USE).then_some(theirs.epoch);
@@ -792,7 +818,7 @@ fn take<S: Side>(
 ) -> Result<S::Outcome, Error> {
     session.run().phase(S::AGREEMENT);
     let mut taken = store.append(epoch, entry)?;
-    meet(session.run(), store.state(epoch)?.head())?;
+    let stand = Stand::say(session.run(), *store.state(epoch)?.head())?;
     session.enter(taken.ranges()?)?;
-    session.take(&Items::new(store, epoch, &taken), job)
+    session.take(&Items::new(store, epoch, &taken), job, stand)
 }

@@ -220,7 +220,8 @@ impl<const ROLE: u8> Side for Toy<ROLE> {
         }
     }
 
-    fn take(&mut self, items: &Items, job: &&[u8]) -> Result<Vec<u8>, Error> {
+    fn take(&mut self, items: &Items, job: &&[u8], stand: Stand) -> Result<Vec<u8>, Error> {
+        stand.heard(&mut self.run)?;
         let mut pads = Vec::new();
         items.each(|batch| {
             pads.extend(batch.assemble::<Pads>(&())?.0);

@@ -26,7 +26,7 @@ use brickwork_circuit::Party;
 use brickwork_primitives::commit::{Receiver as _, Sender as _};
 use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
 use brickwork_session::stock::records::{Batches, Items, Keeper, TakenBatch};
-use brickwork_session::stock::{Asked, Side};
+use brickwork_session::stock::{Asked, Side, Stand};
 use brickwork_session::{Metered, Protocol, SessionId, Terms};
 use brickwork_stock::{Batch, Ranges, Serial, State, Writers};
 
@@ -95,7 +95,7 @@ pub(super) trait Role: Sized + Pooled {
     /// Makes what is asked for; what need not wait goes into segments as it comes.
     fn make(&mut self, filling: &Filling, segments: Writers) -> Result<(), Error>;
     /// Runs a step on what is in [`Role::stock`].
-    fn evaluate(&mut self, step: &Step, input: &[bool]) -> Result<StepReport, Error>;
+    fn evaluate(&mut self, step: &Step, input: &[bool], agreement: Agreement) -> Result<StepReport, Error>;
 }
 
 /// A role's session, as the stock sees it.
@@ -187,10 +187,10 @@ impl<R: Role> Side for OnDisk<R> {
         batches::choose(batches, (job.step.program(), job.step.garbler_wires()), terms.security)
     }
 
-    fn take(&mut self, items: &Items, job: &Job) -> Result<StepReport, Error> {
+    fn take(&mut self, items: &Items, job: &Job, stand: Stand) -> Result<StepReport, Error> {
         // On the session's threads, like all that it computes.
         entered(&mut *self.0, |session| items.each(|taken| fetch(session, taken, job)))?;
-        self.0.evaluate(job.step, job.input)
+        self.0.evaluate(job.step, job.input, Agreement::Stores(stand))
     }
 }
 
@@ -310,9 +310,9 @@ impl Role for Garbler {
         self.fill_agreed(filling.request, filling.parameters)
     }
 
-    fn evaluate(&mut self, step: &Step, input: &[bool]) -> Result<StepReport, Error> {
+    fn evaluate(&mut self, step: &Step, input: &[bool], agreement: Agreement) -> Result<StepReport, Error> {
         let material = self.stock.take(step)?;
-        entered(self, |party| online::garbler(party, step, Agreement::Reached, material, input))
+        entered(self, |party| online::garbler(party, step, agreement, material, input))
     }
 }
 
@@ -379,8 +379,8 @@ impl Role for Evaluator {
         Ok(())
     }
 
-    fn evaluate(&mut self, step: &Step, input: &[bool]) -> Result<StepReport, Error> {
+    fn evaluate(&mut self, step: &Step, input: &[bool], agreement: Agreement) -> Result<StepReport, Error> {
         let material = self.stock.take(step)?;
-        entered(self, |party| online::evaluator(party, step, Agreement::Reached, material, input))
+        entered(self, |party| online::evaluator(party, step, agreement, material, input))
     }
 }

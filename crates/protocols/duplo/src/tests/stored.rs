@@ -17,7 +17,7 @@ use brickwork_base::random::Rng;
 use brickwork_circuit::{Party, Program};
 use brickwork_session::{Terms, Unobserved};
 use brickwork_stock::{Store, StoreKey};
-use brickwork_wire::{Tag, Tamper, memory_pair};
+use brickwork_wire::{Crossings, Tag, Tamper, counting_pair, memory_pair};
 
 const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
 
@@ -480,4 +480,39 @@ fn a_cut_is_proposed_for_a_program_from_stock() {
             "{why}"
         );
     }
+}
+
+/// A program over a standing connection takes two round trips and a half until the evaluator has its outputs, and
+/// half of one more for the garbler: one to agree on what is taken, and those of a step.
+#[test]
+fn a_program_from_stock_takes_three_round_trips() {
+    let program = toy();
+    let root = tempfile::tempdir().unwrap();
+    let requests = [Request::of(&program), Request::of(&program)]
+        .map(|request| Request { ots: Some(program.input_width(Party::Evaluator)), ..request });
+    let (left, right, [at_garbler, at_evaluator]) = counting_pair();
+    let begin = std::sync::Barrier::new(2);
+    let play = |party: Party, channel, crossings: &Crossings| {
+        let store = store(root.path(), party);
+        let (_, mut line) =
+            Stocked::open(party, channel, &store, &TERMS, Unobserved)?.preprocess(&requests)?;
+        let mut counts = Vec::new();
+        for _ in 0..2 {
+            // Both have ended what came before, and nothing is under way.
+            begin.wait();
+            crossings.reset();
+            begin.wait();
+            let input = vec![true; program.input_width(party)];
+            let (_, next) = line.run(&program, &input, Lacking::Refuse)?;
+            counts.push(crossings.get());
+            line = next;
+        }
+        Ok::<_, Error>(counts)
+    };
+    let counts = std::thread::scope(|scope| {
+        let garbler = scope.spawn(|| play(Party::Garbler, left, &at_garbler));
+        let evaluator = play(Party::Evaluator, right, &at_evaluator);
+        [garbler.join().unwrap().unwrap(), evaluator.unwrap()]
+    });
+    assert_eq!(counts, [[6, 6], [5, 5]]);
 }

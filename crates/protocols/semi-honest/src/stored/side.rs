@@ -16,7 +16,7 @@ use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party};
 use brickwork_primitives::ot::{CotReceiver, CotSender, Direction, Series, extension};
 use brickwork_session::stock::records::{Batches, Items, Keeper, Records, Stream};
-use brickwork_session::stock::{Asked, Side};
+use brickwork_session::stock::{Asked, Side, Stand};
 use brickwork_session::{Metered, Protocol, SessionId, Terms};
 use brickwork_stock::{
     Batch, EpochId, Range, Ranges, SERIALS, Serial, State, Store, Writers, encoded_secret,
@@ -301,7 +301,8 @@ impl<C: Role> Side for OnDisk<C> {
     }
 
     /// Each run has hash keys of its own, of starts that the garbler draws anew.
-    fn take(&mut self, items: &Items, job: &Job) -> Result<Vec<bool>, Error> {
+    fn take(&mut self, items: &Items, job: &Job, stand: Stand) -> Result<Vec<bool>, Error> {
+        stand.heard(self.run())?;
         self.session.components = Components::of(job.layout.program);
         C::execute(&mut self.session, job, items.stream())
     }
