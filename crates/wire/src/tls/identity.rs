@@ -271,6 +271,37 @@ fn old_tls() -> rustls::Error {
     rustls::Error::General("only TLS 1.3 is spoken here".into())
 }
 
+/// What the verifiers of both sides have in common: Ed25519 of TLS 1.3, with the key that was pinned.
+macro_rules! pinned_signatures {
+    () => {
+        fn verify_tls12_signature(
+            &self,
+            _: &[u8],
+            _: &CertificateDer<'_>,
+            _: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, rustls::Error> {
+            Err(old_tls())
+        }
+
+        fn verify_tls13_signature(
+            &self,
+            message: &[u8],
+            _: &CertificateDer<'_>,
+            signature: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, rustls::Error> {
+            self.verify(message, signature)
+        }
+
+        fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+            vec![SignatureScheme::ED25519]
+        }
+
+        fn requires_raw_public_keys(&self) -> bool {
+            true
+        }
+    };
+}
+
 impl ServerCertVerifier for Pinned {
     fn verify_server_cert(
         &self,
@@ -283,31 +314,7 @@ impl ServerCertVerifier for Pinned {
         self.check(key, further).map(|()| ServerCertVerified::assertion())
     }
 
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Err(old_tls())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        _: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.verify(message, signature)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        vec![SignatureScheme::ED25519]
-    }
-
-    fn requires_raw_public_keys(&self) -> bool {
-        true
-    }
+    pinned_signatures!();
 }
 
 impl ClientCertVerifier for Pinned {
@@ -324,31 +331,7 @@ impl ClientCertVerifier for Pinned {
         self.check(key, further).map(|()| ClientCertVerified::assertion())
     }
 
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Err(old_tls())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        _: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.verify(message, signature)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        vec![SignatureScheme::ED25519]
-    }
-
-    fn requires_raw_public_keys(&self) -> bool {
-        true
-    }
+    pinned_signatures!();
 }
 
 #[cfg(test)]

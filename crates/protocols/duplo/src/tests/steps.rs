@@ -533,3 +533,50 @@ fn steps_side_by_side_give_what_they_give_one_after_another() {
         assert_eq!([garbled.unwrap(), evaluated.unwrap()], PARTIES.map(|party| learned(party).to_vec()));
     }
 }
+
+/// Of steps side by side nobody has an output before all of them are proven: who lies in one of them, hoping
+/// for what the other gives, gets nothing of either.
+#[test]
+fn row_17_a_lie_in_one_of_two_steps_side_by_side_ends_both() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    let mut program = ProgramBuilder::new("two", vec![port("x")], vec![port("y")]).unwrap();
+    let id = program.component(pair()).unwrap();
+    let first = program.slot(id, &[0, 2]).unwrap();
+    program.output(port("z"), Recipient::Both, vec![first, 1]).unwrap();
+    let one = Arc::new(program.finish().unwrap());
+    let other = wires(2, 1, &[(Recipient::Both, vec![0, 2])]);
+    let request = Request { components: vec![(pair(), 2)], garbler_wires: 8, ots: Some(6) };
+    let beside = || Step::beside(&[Step::from(&one), Step::from(&other)]);
+    let (x, y) = ([true, false, false, true], [true, true, false]);
+    let lies = [None, Some(Point::ProgramSolderings(0)), Some(Point::InputChoices), Some(Point::Indicators)];
+    for lies_at in lies {
+        let told = Arc::new(AtomicUsize::new(0));
+        let counts = told.clone();
+        // The first bytes belong to the first of the two.
+        let lie = move |at: Point, bytes: &mut [u8]| {
+            if Some(at) == lies_at {
+                bytes[0] ^= 1;
+            }
+        };
+        let watch = move |at: Point, _: &mut [u8]| {
+            counts.fetch_add(usize::from(at == Point::OutputLabels), Ordering::Relaxed);
+        };
+        let (garbled, evaluated) = both_with(
+            [
+                Hooks { alter: Some(Box::new(lie)), ..Hooks::none() },
+                Hooks { alter: Some(Box::new(watch)), ..Hooks::none() },
+            ],
+            |session| Ok(outputs_of(session.fill(&request)?.run(&beside()?, &x)?).0),
+            |session| Ok(outputs_of(session.fill(&request)?.run(&beside()?, &y)?).0),
+        );
+        let told = told.load(Ordering::Relaxed);
+        match lies_at {
+            None => assert_eq!((garbled.unwrap(), told), (evaluated.unwrap(), 1)),
+            Some(point) => {
+                assert!(matches!(evaluated, Err(Error::Peer(_))), "{point:?}: {evaluated:?}");
+                assert!(garbled.is_err(), "{point:?}: {garbled:?}");
+                assert_eq!(told, 0, "{point:?}");
+            }
+        }
+    }
+}
