@@ -19,9 +19,9 @@ struct Pair {
     address: Option<String>,
 }
 
-/// A service.
+/// A service, which is gone with its test.
 struct Service {
-    child: Child,
+    child: Option<Child>,
     http: SocketAddr,
     /// Where its peer finds it, if it listens.
     listening: Option<String>,
@@ -80,7 +80,7 @@ impl Pair {
         };
         let http = http.parse().expect("an address");
         let listening = (role == 0 || self.address.is_none()).then(|| address(&mut child));
-        Service { child, http, listening }
+        Service { child: Some(child), http, listening }
     }
 
     /// Both, connected.
@@ -143,16 +143,32 @@ impl Service {
     }
 
     fn signal(&self, which: rustix::process::Signal) {
-        let pid = rustix::process::Pid::from_raw(self.child.id() as i32).expect("a process");
+        let id = self.child.as_ref().expect("it runs").id();
+        let pid = rustix::process::Pid::from_raw(id as i32).expect("a process");
         rustix::process::kill_process(pid, which).expect("a signal");
     }
 
     /// Goes down as it should.
-    fn stop(self) {
+    fn stop(mut self) {
         self.signal(rustix::process::Signal::TERM);
-        let output = finish(self.child);
+        let output = finish(self.child.take().expect("it runs"));
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         schema::holds_for("serve", &object(&output));
+    }
+}
+
+impl Service {
+    fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.kill().expect("a process");
+            child.wait().expect("it ends");
+        }
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.kill();
     }
 }
 
@@ -292,8 +308,7 @@ fn a_killed_party_comes_back() {
                     .count()
             });
             std::thread::sleep(Duration::from_millis(20 + 13 * round));
-            evaluator.child.kill().expect("a process");
-            evaluator.child.wait().expect("it ends");
+            evaluator.kill();
             evaluator = pair.start(1);
             done += runs.join().unwrap();
         });
