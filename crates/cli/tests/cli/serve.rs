@@ -412,6 +412,49 @@ fn prometheus_reads(metrics: &str) {
     assert!(output.status.success(), "{}", text(&output.stderr));
 }
 
+/// A real browser shows the page, and asks the service for nothing else. Skipped, with a word, where there is none.
+#[test]
+fn a_browser_shows_the_page() {
+    let browsers = ["chromium", "chromium-browser", "google-chrome"];
+    let is_there =
+        |name: &&&str| Command::new(name).arg("--version").output().is_ok_and(|o| o.status.success());
+    let Some(browser) = browsers.iter().find(is_there) else {
+        eprintln!("skipped: no browser of {browsers:?} here, which would show the status page");
+        return;
+    };
+    let program = entry("richer", "millionaires.bwp", "input = \"500\"\n");
+    let mut pair = Pair::new([&program, &program]);
+    let [garbler, evaluator] = pair.both();
+    garbler.stocked("richer", 3);
+    assert_eq!(garbler.run(&json!({ "program": "richer", "input": 700 })).status, 200);
+    let (profile, picture) = (pair.keys.file("profile"), pair.keys.file("page.png"));
+    let show = |what: &str| {
+        let flags =
+            ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=400,1200"];
+        let output = Command::new(browser)
+            .args(flags)
+            .args([&format!("--user-data-dir={profile}"), what, &format!("http://{}/", garbler.http)])
+            .output()
+            .expect("it starts");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let shown = show("--dump-dom");
+    for part in
+        ["<h1>Brickwork, garbler</h1>", "id=\"peer\">connected", "<td>richer</td>", "<td>compare</td>"]
+    {
+        assert!(shown.contains(part), "{part} in {shown}");
+    }
+    show(&format!("--screenshot={picture}"));
+    let png = std::fs::read(&picture).expect("a picture");
+    assert!(png.starts_with(b"\x89PNG") && png.len() > 5000, "{} bytes", png.len());
+    // Nothing that is not there was asked for.
+    let metrics = garbler.get("metrics").body;
+    assert!(!metrics.contains("brickwork_answers_total{status=\"404\"}"), "{metrics}");
+    garbler.stop();
+    evaluator.stop();
+}
+
 /// What is wrong in a configuration is said, with what to write.
 #[test]
 fn a_configuration_that_is_wrong() {
