@@ -74,7 +74,7 @@ impl Receiver {
     /// # Errors
     /// [`Error::Resource`] without randomness.
     pub fn watch(parameters: &Parameters) -> Result<Watch, Error> {
-        Ok(Watch::draw(parameters, &mut Rng::new("interactive hash: watched symbols")?))
+        Ok(Watch::draw(parameters, &mut Rng::new("brickwork interactive hash: watched symbols")?))
     }
 
     /// Begins, with the keys of n OTs that were chosen by `watch`.
@@ -134,7 +134,7 @@ impl Receiver {
         let parameters = *self.code.parameters();
         let masks = parameters.masks(self.security);
         // All symbols are fixed.
-        let seed = Rng::new("interactive hash: combinations")?.seed();
+        let seed = Rng::new("brickwork interactive hash: combinations")?.seed();
         channel.send(msg::SEED, seed.as_bytes())?;
         let packed = channel.receive(msg::ANSWER, answer_bytes(&parameters, self.security))?;
         let mask = self.code.field().mask();
