@@ -60,7 +60,8 @@ impl Sender {
         security: u32,
     ) -> Result<Self, Error> {
         assert_eq!(keys.len(), parameters.n(), "an OT for each symbol");
-        let seeds = watch::give(channel, parameters, keys, &mut Rng::new("brickwork interactive hash: watch")?)?;
+        let seeds =
+            watch::give(channel, parameters, keys, &mut Rng::new("brickwork interactive hash: watch")?)?;
         let code = Code::new(parameters);
         Ok(Sender { stream: Stream::new(&code, &seeds), code, security })
     }

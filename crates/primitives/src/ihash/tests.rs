@@ -259,7 +259,7 @@ fn row_02_whoever_takes_too_many_seeds_is_found_out() {
         let receiver = scope.spawn(move || {
             let own = right.receive(msg::SHARES, 16 * 44 + 32).map(|_| ());
             let mut guess = [0; 16];
-            Rng::new("brickwork test guess").unwrap().fill(&mut guess);
+            Rng::replayable("test guess").fill(&mut guess);
             right.send(msg::SECRET, &guess).unwrap();
             right.flush().unwrap();
             own
