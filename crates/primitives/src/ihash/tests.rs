@@ -253,13 +253,13 @@ fn row_02_whoever_takes_too_many_seeds_is_found_out() {
     let unwatched = choices.iter().position(|&choice| choice == 0).unwrap();
     choices[unwatched] = 1;
     let (pairs, chosen) = dealt(&choices, &mut Rng::replayable("test dealer"));
+    let mut guess = [0; 16];
+    Rng::replayable("test guess").fill(&mut guess);
     let (mut left, mut right) = memory_pair();
     thread::scope(|scope| {
         // The receiver's own check fails first, as a share is missing; one that goes on regardless guesses.
         let receiver = scope.spawn(move || {
             let own = right.receive(msg::SHARES, 16 * 44 + 32).map(|_| ());
-            let mut guess = [0; 16];
-            Rng::replayable("test guess").fill(&mut guess);
             right.send(msg::SECRET, &guess).unwrap();
             right.flush().unwrap();
             own
