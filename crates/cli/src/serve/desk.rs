@@ -428,11 +428,8 @@ impl Desk {
                 if let Some(path) = &allowed.outputs
                     && let Err(e) = append(path, &line)
                 {
-                    tracing::error!(
-                        "outputs of {} cannot be written to {}: {e}",
-                        allowed.name,
-                        path.display()
-                    );
+                    let (program, path) = (&allowed.name, path.display());
+                    tracing::error!(program, %path, error = %e, "outputs cannot be written");
                 }
             }
             (None, Err(_)) => {}

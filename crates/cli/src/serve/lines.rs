@@ -181,7 +181,7 @@ pub fn keep(
             break;
         }
         if let Some(why) = why {
-            tracing::warn!("the line to the peer: {why}");
+            tracing::warn!(%why, "the line to the peer is down");
             desk.figures.error(format!("the line to the peer: {why}"));
         }
         if listener.is_none() {
@@ -381,7 +381,7 @@ fn run(
         Ok((FromStock { outputs, .. }, line)) => {
             let took = begun.elapsed();
             desk.figures.ran(&allowed.name, took, line.bytes() - before);
-            tracing::info!("ran {} in {:.1} ms", allowed.name, took.as_secs_f64() * 1e3);
+            tracing::info!(program = allowed.name, milliseconds = took.as_secs_f64() * 1e3, "ran");
             let outputs: Value = value::decode(&allowed.program.output_ports(desk.party), &outputs);
             let answer: Answer = Ok(outputs);
             desk.ended(candidate, allowed, answer);
@@ -525,11 +525,8 @@ fn make(desk: &Desk, link: &Link, line: Stocked, allowed: &Allowed, count: u64) 
     link.renew.store(true, Ordering::SeqCst);
     desk.figures.made(&allowed.name, count);
     desk.figures.stock(&allowed.name, desk.in_stock(allowed)?);
-    tracing::info!(
-        "made stock for {count} executions of {} in {:.1} s",
-        allowed.name,
-        begun.elapsed().as_secs_f64()
-    );
+    let milliseconds = begun.elapsed().as_secs_f64() * 1e3;
+    tracing::info!(program = allowed.name, executions = count, milliseconds, "made stock");
     desk.ring();
     Ok(line)
 }

@@ -68,12 +68,18 @@ impl Pair {
         self.keys.write(&format!("{name}.toml"), text.as_bytes())
     }
 
+    /// Where a service writes its log.
+    fn log(&self, role: usize) -> String {
+        self.keys.file(["garbler.log", "evaluator.log"][role])
+    }
+
     fn start(&self, role: usize) -> Service {
         let name = ["garbler", "evaluator"][role];
         let (config, store) = (self.configure(role), self.keys.file(&format!("{name}.store")));
         let key = self.keys.file("store.key");
-        let mut child =
-            start(&["serve", "--config", &config, "--store", &store, "--store-key", &key, "--json"]);
+        let log = self.log(role);
+        let files = ["--config", &config, "--store", &store, "--store-key", &key, "--log", &log];
+        let mut child = start(&[&["serve", "--json", "--log-format", "json"], &files[..]].concat());
         let said = line(child.stderr.as_mut().expect("a pipe"));
         let Some(http) = said.strip_prefix("requests are taken at ") else {
             panic!("{said}{}", text(&child.wait_with_output().expect("it ends").stderr));
@@ -409,6 +415,19 @@ fn a_page_without_secrets() {
     assert!(metrics.body.lines().any(|line| line == runs), "{}", metrics.body);
     prometheus_reads(&metrics.body);
     assert_eq!(garbler.get("health").json(), json!({ "status": "up" }));
+    // The logs are objects, line by line, and have what happened.
+    for role in 0..2 {
+        let log = std::fs::read_to_string(pair.log(role)).expect("a log");
+        for secret in ["314159", "271828", TOKEN] {
+            assert!(!log.contains(secret), "{secret} in {log}");
+        }
+        let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+        assert!(lines.iter().all(|line| line["timestamp"].is_string() && line["level"].is_string()), "{log}");
+        for said in ["made stock", "ran"] {
+            let line = lines.iter().find(|line| line["message"] == said).expect(said);
+            assert!(line["program"] == "richer" && line["milliseconds"].is_f64(), "{line}");
+        }
+    }
     // Who has lost its peer says so.
     evaluator.stop();
     garbler.until("ready", |got| got.status == 503);
