@@ -511,6 +511,7 @@ fn a_configuration_that_is_wrong() {
         ("token = \"token\"", "token = \"garbler.key\"", "holds no token"),
         ("wait_seconds = 40", "waiting = 0", "lets nothing through"),
         ("threads = 1", "security = 41", "security"),
+        ("wait_seconds = 40", "memory = \"much\"", "memory"),
     ] {
         let file = pair.keys.write("wrong.toml", good.replace(from, to).as_bytes());
         let arguments = ["serve", "--config", &file, "--store", &store, "--store-key", &key];
@@ -518,4 +519,23 @@ fn a_configuration_that_is_wrong() {
         assert_ne!(output.status.code(), Some(0), "{to}");
         assert!(text(&output.stderr).contains(words), "{to}: {}", text(&output.stderr));
     }
+    // More stock at a time than there is memory for: the hint says how much fits, and that does.
+    let serve = |high: u32| {
+        let program = entry("richer", "millionaires.bwp", "").replace("high = 6", &format!("high = {high}"));
+        let text = format!("{}{program}", good.replace("wait_seconds = 40", "memory = \"64MiB\""));
+        let file = pair.keys.write("wrong.toml", text.as_bytes());
+        // It is read before the store's key, which is not there.
+        let output =
+            run(&["serve", "--config", &file, "--store", &store, "--store-key", "nowhere", "--json"]);
+        let refused: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        refused["error"].clone()
+    };
+    let too_much =
+        |error: &Value| error["message"].as_str().is_some_and(|message| message.contains("of memory"));
+    let refused = serve(200_000);
+    assert!(too_much(&refused), "{refused}");
+    let hint = refused["hint"].as_str().expect("a hint");
+    let fits: u32 = hint.split(' ').nth(2).and_then(|high| high.parse().ok()).expect(hint);
+    assert!((7..200_000).contains(&fits), "{hint}");
+    assert!(!too_much(&serve(fits)) && too_much(&serve(fits + 1)), "{hint}");
 }
