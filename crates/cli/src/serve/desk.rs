@@ -436,6 +436,15 @@ impl Desk {
         }
     }
 
+    /// Refuses all requests for a program.
+    pub fn refuse_all(&self, digest: &[u8; 32], why: &Refusal) {
+        let mut queue = lock(&self.queue);
+        let (refused, stay) = queue.requests.drain(..).partition(|request| request.digest == *digest);
+        queue.requests = stay;
+        let refused: Vec<Request> = refused;
+        refused.into_iter().for_each(|request| drop(request.answer.send(Err(why.clone()))));
+    }
+
     /// Refuses a request by its number.
     pub fn refuse(&self, number: u64, why: Refusal) {
         let mut queue = lock(&self.queue);

@@ -4,7 +4,7 @@
 //!   work    garbler -> evaluator    run this? | compare the stores again | (nothing, now and then)
 //!           evaluator -> garbler    yes | why not            then both run it, on what is in stock
 //!   fill    garbler -> evaluator    make so many executions of this? | (nothing)
-//!           evaluator -> garbler    so many                  then both make them, and compare the stores
+//!           evaluator -> garbler    so many | why not        then both make them, and compare the stores
 //!   ask     evaluator -> garbler    somebody here asks for this run | (nothing)
 //!           garbler -> evaluator    noted | why not
 //! ```
@@ -474,7 +474,15 @@ fn fills(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
             }
             let count = allowed.high - there;
             send(line.channel(), &Say::Fill { digest: hex(&allowed.digest), count })?;
-            let Hear::Count(granted) = receive(line.channel())? else { return Err(confused()) };
+            let granted = match receive(line.channel())? {
+                Hear::Count(granted) => granted,
+                Hear::No(why) => {
+                    // There will be no stock for it, so nobody needs to wait for that.
+                    desk.refuse_all(&allowed.digest, &why.of_the_peer());
+                    continue;
+                }
+                _ => return Err(confused()),
+            };
             if granted > count {
                 return Err(confused());
             }
@@ -504,13 +512,13 @@ fn serves_fill(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error>
             desk.figures.stock(&allowed.name, desk.in_stock(allowed)?);
         }
         let Some(digest) = digest else { continue };
-        let allowed = config.programs.get(&digest);
-        let granted = match allowed {
-            Some(allowed) => count.min(allowed.high.saturating_sub(desk.in_stock(allowed)?)),
-            None => 0,
+        let Some(allowed) = config.programs.get(&digest) else {
+            send(line.channel(), &Hear::No(Refusal::not_allowed()))?;
+            continue;
         };
+        let granted = count.min(allowed.high.saturating_sub(desk.in_stock(allowed)?));
         send(line.channel(), &Hear::Count(granted))?;
-        if let Some(allowed) = allowed.filter(|_| granted > 0) {
+        if granted > 0 {
             line = make(desk, link, line, allowed, granted)?;
         }
     }

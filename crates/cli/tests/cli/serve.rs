@@ -272,8 +272,7 @@ fn refusals_are_polite() {
     is(&garbler.get("run"), 405, "method");
     // The garbler allows it, the evaluator does not.
     let key = "bits:".to_owned() + &"0".repeat(128);
-    let got = garbler.run(&json!({ "program": "aes", "input": key }));
-    assert!([403, 504].contains(&got.status), "{}", got.body);
+    is(&garbler.run(&json!({ "program": "aes", "input": key })), 403, "the peer refuses: the program is not");
 
     // The budget is used up at both, whoever asks, and stays so.
     assert_eq!(garbler.run(&richer).status, 200);
