@@ -231,11 +231,6 @@ impl Desk {
         parts.iter().map(|part| duplo::executions(part, &self.store, &allowed.program)).sum()
     }
 
-    /// Whether a run of it can begin on what is in stock.
-    pub fn has(&self, allowed: &Allowed) -> bool {
-        duplo::in_stock(&self.store, self.party, &self.terms, &allowed.program).unwrap_or(false)
-    }
-
     /// Puts a request into the queue.
     ///
     /// # Errors

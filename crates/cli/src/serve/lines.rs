@@ -28,10 +28,14 @@ use serde_json::Value;
 
 use super::config::{Allowed, Place};
 use super::desk::{AGAIN, Answer, Candidate, Desk, Refusal, Which};
+use super::rate::Rate;
 use crate::report::hex;
 
 /// A message of this module, as JSON.
 const SERVE: Tag = Tag(120);
+
+/// How many of them the driver of a line may send a second; what comes faster waits on its way.
+const MESSAGES_A_SECOND: u32 = 1000;
 
 /// Longest of them.
 const MAX_BYTES: usize = 4096;
@@ -327,14 +331,14 @@ fn attempt(desk: &Desk, link: &Link, mut line: Stocked, candidate: &Candidate) -
         desk.ended(candidate, allowed, Err(why));
         return Ok(line);
     }
-    if !desk.has(allowed) {
-        desk.park(candidate, false);
-        return Ok(line);
-    }
     let Some(_running) = desk.begin() else { return Ok(line) };
     if link.renew.swap(false, Ordering::SeqCst) {
         send(line.channel(), &Say::Renew)?;
         line = line.renew()?;
+    }
+    if !line.has(&allowed.program)? {
+        desk.park(candidate, false);
+        return Ok(line);
     }
     let theirs = !desk.is_asked(candidate);
     send(
@@ -402,7 +406,9 @@ fn run(
 
 /// The evaluator's side of the work.
 fn serves_work(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
+    let rate = Rate::new();
     while !link.is_broken() && !desk.is_stopping() {
+        rate.wait(MESSAGES_A_SECOND);
         let (digest, which, theirs) = match receive(line.channel())? {
             Say::Idle => continue,
             Say::Renew => {
@@ -428,7 +434,7 @@ fn serves_work(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error>
         let guard = desk.begin();
         let agreed = match &guard {
             None => Err(Refusal::new(503, "the service is going down", "ask again later")),
-            Some(_) if !desk.has(allowed) => {
+            Some(_) if !line.has(&allowed.program)? => {
                 Err(Refusal::new(503, "there is no stock for it", "more is being made"))
             }
             Some(_) => desk.charge(allowed),
@@ -501,7 +507,9 @@ fn fills(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
 
 /// The evaluator's side of the filling: it makes what its own marks allow.
 fn serves_fill(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
+    let rate = Rate::new();
     while !link.is_broken() && !desk.is_stopping() {
+        rate.wait(MESSAGES_A_SECOND);
         let (digest, count) = match receive(line.channel())? {
             Say::Idle => (None, 0),
             Say::Fill { digest, count } => (Some(parse_digest(&digest).ok_or_else(confused)?), count),
@@ -558,7 +566,9 @@ fn asks(desk: &Desk, link: &Link, mut line: Channel) -> Result<(), Error> {
 
 /// The garbler notes what the evaluator is asked for.
 fn serves_asks(desk: &Desk, link: &Link, mut line: Channel) -> Result<(), Error> {
+    let rate = Rate::new();
     while !link.is_broken() && !desk.is_stopping() {
+        rate.wait(MESSAGES_A_SECOND);
         let (digest, which) = match receive(&mut line)? {
             Say::Idle => continue,
             Say::Ask { digest, which } => (parse_digest(&digest).ok_or_else(confused)?, which),

@@ -213,8 +213,13 @@ fn requests_at_either_side() {
         let got = garbler.run(&json!({ "program": "richer", "input": x }));
         assert_eq!((got.status, got.json()["outputs"].clone()), (200, richer(x, 500)), "{}", got.body);
     }
-    let seen = std::fs::read_to_string(pair.keys.file("seen")).expect("what the evaluator learned");
-    assert_eq!(seen.lines().count(), 5, "{seen}");
+    // The evaluator may write down what it has learned after the garbler has answered.
+    let (seen, begun) = (pair.keys.file("seen"), Instant::now());
+    let seen = || std::fs::read_to_string(&seen).expect("what the evaluator learned");
+    while seen().lines().count() < 5 && begun.elapsed() < Duration::from_secs(30) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(seen().lines().count(), 5, "{}", seen());
     // The evaluator's own input comes before the one that stands, if somebody gives it under this id.
     let (mine, theirs) = std::thread::scope(|scope| {
         let theirs = scope.spawn(|| evaluator.run(&json!({ "program": "richer", "id": "a", "input": 10 })));
