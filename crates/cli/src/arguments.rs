@@ -21,17 +21,17 @@ use crate::link::{self, Link};
 /// The program that a command works on.
 #[derive(Args)]
 pub struct ProgramArguments {
-    /// The program: a .wir source, or a .bwp, Bristol or .GC_duplo file; the content tells which
+    /// The program: a .wir source, or a .bwp, Bristol, SCD or .GC_duplo file; the content tells which
     pub file: PathBuf,
     #[command(flatten)]
     pub map: Map,
 }
 
-/// Whose the inputs of a Bristol circuit are.
+/// Whose the inputs of a Bristol or SCD circuit are.
 #[derive(Args, Clone)]
 pub struct Map {
     /// Whose an input of a Bristol circuit is, such as in2=garbler; in0 is the garbler's and in1 the
-    /// evaluator's
+    /// evaluator's. Of an SCD circuit ranges of inputs, such as in0-63=garbler, all of them or none
     #[arg(long = "map", value_name = "INPUT=PARTY", value_parser = map_entry)]
     pub entries: Vec<(String, Party)>,
 }

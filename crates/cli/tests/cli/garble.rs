@@ -175,3 +175,34 @@ fn damaged_and_foreign_files_are_refused() {
         "input bits",
     );
 }
+
+/// SCD files are programs: written of one, mapped, run in the clear, garbled; a topological one is not.
+#[test]
+fn scd_files_are_programs() {
+    let keys = Keys::new();
+    let (program, scd) = (example("millionaires.bwp"), keys.file("m.scd"));
+    good(&["compile", &program, "--emit", "scd", "-o", &scd]);
+    let maps = ["--map", "in0-31=garbler", "--map", "in32-63=evaluator"];
+    for evaluator in ["3", "9"] {
+        let values = ["--garbler", "7", "--evaluator", evaluator];
+        let (_, plain) = good(&[&["simulate", &program], &values[..]].concat());
+        let (_, json) = good(&[&["simulate", &scd], &maps[..], &values].concat());
+        assert_eq!(json["output_bits"]["evaluator"], plain["output_bits"]["evaluator"]);
+    }
+    let [f, e, d, x, y] = ["f", "e", "d", "x", "y"].map(|name| keys.file(name));
+    ok(&[&["garble", &scd, "--garbled", &f, "--tokens", &e, "--decoding", &d], &maps[..]].concat());
+    let input = ["--garbler", "9", "--evaluator", "3", "-o", &x];
+    ok(&[&["garbled-inputs", &scd, "--tokens", &e], &maps[..], &input].concat());
+    ok(&["evaluate-garbled", &f, "--inputs", &x, "-o", &y]);
+    let (_, plain) = good(&["simulate", &program, "--garbler", "9", "--evaluator", "3"]);
+    assert_eq!(good(&["decode-garbled", &y, "--decoding", &d]).1["bits"], plain["output_bits"]["evaluator"]);
+    bad(
+        &["simulate", &scd, "--map", "in0-31=garbler", "--garbler", "1"],
+        3,
+        "no range of --map has input 32",
+    );
+    let topological = keys.write("t.scd", &[0x96, 2, 1, 1, 0, 1, 3]);
+    bad(&["simulate", &topological, "--garbler", "1"], 3, "holds a topological circuit");
+    let damaged = keys.write("d.scd", &[0x97, 2, 1, 1, 0, 3, 8, 3]);
+    bad(&["info", &damaged], 3, "not before it");
+}

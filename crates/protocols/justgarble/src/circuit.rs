@@ -9,6 +9,7 @@
 
 use brickwork_base::Error;
 use brickwork_circuit as plain;
+use brickwork_circuit::formats::scd::Scd;
 
 /// The function of a gate: bit 2a + b is its value for inputs a and b.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,6 +171,29 @@ impl Circuit {
             plain::Gate::Inv(a) => (a, a, Function::NOT_SECOND),
         });
         Circuit::normalised(circuit.inputs() as u32, gates, circuit.outputs())
+    }
+
+    /// The circuit of an SCD file, brought into the paper's form.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if it is a topological circuit, or has fewer than two inputs or no output.
+    pub fn of_scd(scd: &Scd) -> Result<Self, Error> {
+        let Some(functions) = scd.functions() else {
+            return Err(Error::Input("a topological circuit computes nothing that could be garbled".into()));
+        };
+        let functions = functions.iter().map(|&table| Function(table));
+        let gates = scd.gates().iter().zip(functions).map(|(&[a, b], function)| (a, b, function));
+        Circuit::normalised(scd.inputs(), gates, scd.outputs())
+    }
+
+    /// The circuit for an SCD file.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if it has one wire more than a file can number.
+    pub fn to_scd(&self) -> Result<Scd, Error> {
+        let gates = self.gates.iter().map(|gate| [gate.first, gate.second]).collect();
+        let functions = self.gates.iter().map(|gate| gate.function.table()).collect();
+        Scd::new(self.inputs, gates, Some(functions), self.outputs.clone())
     }
 
     /// n: how many inputs.

@@ -5,7 +5,7 @@
 //! | in the paper | here |
 //! | --- | --- |
 //! | circuits, ev (section II) | [`Circuit`] |
-//! | SCD (section V) | [`scd`] |
+//! | SCD (section V), a format of programs | [`Scd`], [`Circuit::of_scd`], [`Circuit::to_scd`] |
 //! | dual-key ciphers A1 to A4, doublings D1 to D7 (section III, figure 1), those of figure 8 | [`Cipher`], [`Doubling`] |
 //! | Ga, GaX, GaXR: Gb, En, Ev, De (figure 3) | [`garble`], [`Encoding`], [`Garbled`], [`Decoding`] |
 //! | F, e, d, X, Y as files | [`files`] |
@@ -18,11 +18,11 @@
 mod cipher;
 mod circuit;
 pub mod files;
-pub mod scd;
 mod scheme;
 #[cfg(test)]
 mod tests;
 
+pub use brickwork_circuit::formats::scd::Scd;
 pub use cipher::{Cipher, Doubling, DualKeyCipher, Keyed, Length};
 pub use circuit::{Circuit, Function, Gate};
 pub use scheme::{Checking, Decoding, Encoding, Garbled, Garbling, Method, Scheme, garble};

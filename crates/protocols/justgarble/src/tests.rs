@@ -10,7 +10,6 @@ use brickwork_base::random::{Rng, Seed};
 use brickwork_circuit::library;
 use proptest::prelude::*;
 
-use crate::scd::{self, Described};
 use crate::*;
 
 /// What a test draws, again if it is replayed.
@@ -65,7 +64,12 @@ proptest! {
         let expected = plain(&gates, &outputs, input);
         let circuit = Circuit::normalised(inputs, gates, &outputs).unwrap();
         prop_assert_eq!(&circuit.evaluate(input), &expected);
-        prop_assert_eq!(scd::read(&scd::write(&circuit)).unwrap(), Described::Circuit(circuit.clone()));
+        let scd = circuit.to_scd().unwrap();
+        prop_assert_eq!(&Scd::read(&scd.write()).unwrap(), &scd);
+        prop_assert_eq!(Circuit::of_scd(&scd).unwrap(), circuit.clone());
+        let topology = scd.topology();
+        prop_assert_eq!(&Scd::read(&topology.write()).unwrap(), &topology);
+        prop_assert!(Circuit::of_scd(&topology).is_err());
         for scheme in schemes() {
             let Garbling { garbled, encoding, decoding, checking } = garble(scheme, &circuit).unwrap();
             let tokens = garbled.evaluate(&encoding.encode(input).unwrap()).unwrap();
@@ -77,13 +81,6 @@ proptest! {
             let mask = scheme.cipher().length().mask();
             prop_assert!(garbled.rows.iter().chain(&*tokens).all(|block| block & !mask == 0));
         }
-    }
-
-    /// Bytes of anybody end in an error or in a circuit.
-    #[test]
-    fn no_file_panics(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        let _ = scd::read(&bytes);
-        let _ = scd::read(&[&[0xdc, 0, 40][..], &bytes].concat());
     }
 }
 
@@ -188,42 +185,6 @@ fn circuits_keep_the_paper_s_conditions() {
     }
     assert!(Circuit::normalised(2, [(0, 2, Function::AND)], &[2]).is_err());
     assert!(Circuit::normalised(2, [(0, 1, Function::AND)], &[3]).is_err());
-}
-
-/// The bytes of a file, by hand; and each way in which one is none.
-#[test]
-fn scd_files_are_what_the_paper_s_program_writes() {
-    let circuit = Circuit::normalised(2, [(0, 1, Function::AND)], &[2]).unwrap();
-    let bytes = [0x97, 2, 1, 1, 0, 1, 8, 3];
-    assert_eq!(scd::write(&circuit), bytes);
-    assert_eq!(scd::read(&bytes).unwrap(), Described::Circuit(circuit.clone()));
-    let topology = scd::Topology { inputs: 2, gates: vec![[0, 1]], outputs: vec![2] };
-    assert_eq!(scd::read(&scd::write_topology(&circuit)).unwrap(), Described::Topology(topology));
-    // Its negation reads one wire twice; other forms of numbers mean the same.
-    let negated = [0x97, 2, 1, 0xcc, 1, 0xd0, 1, 1, 5, 0xcd, 0, 3];
-    let Described::Circuit(negated) = scd::read(&negated).unwrap() else { panic!("a circuit") };
-    assert_eq!(negated.evaluate(&[true, true]), [false]);
-    assert_eq!(negated.evaluate(&[true, false]), [true]);
-    for (bytes, why) in [
-        (&[][..], "ends early"),
-        (&[0x81, 1], "is a MessagePack array"),
-        (&[0x97, 2, 1, 1, 0, 1, 8], "longer than its file"),
-        (&[0xdd, 0xff, 0xff, 0xff, 0xff, 2], "longer than its file"),
-        (&[0x98, 2, 1, 1, 0, 1, 8, 3, 0], "neither a circuit"),
-        (&[0x97, 2, 1, 1, 0, 1, 8, 3, 0], "something follows"),
-        (&[0x97, 2, 1, 1, 0, 2, 8, 3], "leaves out"),
-        (&[0x97, 2, 1, 1, 0, 3, 8, 3], "not before it"),
-        (&[0x97, 2, 1, 1, 0, 1, 16, 3], "four bits"),
-        (&[0x97, 2, 1, 1, 0, 1, 8, 4], "no wire"),
-        (&[0x97, 2, 1, 1, 0, 1, 0xff, 3], "no number"),
-        (&[0x97, 2, 1, 1, 0, 1, 0xd0, 0xff, 3], "negative"),
-        (&[0x97, 2, 1, 1, 0, 1, 0xcf, 1, 0, 0, 0, 0, 0, 0, 0, 3], "too large"),
-        (&[0x97, 2, 1, 1, 0, 1, 0xce, 0, 0], "ends early"),
-        (&[0x96, 2, 1, 1, 0, 1, 4], "no wire"),
-    ] {
-        let error = scd::read(bytes).unwrap_err().to_string();
-        assert!(error.contains(why), "{bytes:?}: {error}");
-    }
 }
 
 /// Doublings are what section III says of strings, whose first bit is the highest here.
