@@ -45,7 +45,7 @@ fn ok(arguments: &[&str]) -> Value {
     printed
 }
 
-const PAIRS: [&[&str]; 8] = [
+const PAIRS: [&[&str]; 12] = [
     &[],
     &["--scheme", "ga", "--cipher", "a1"],
     &["--scheme", "ga", "--cipher", "a3"],
@@ -54,6 +54,10 @@ const PAIRS: [&[&str]; 8] = [
     &["--scheme", "gax", "--cipher", "sha-1"],
     &["--scheme", "gaxr", "--cipher", "a4", "--doubling", "d3"],
     &["--scheme", "gaxr", "--cipher", "a4"],
+    &["--scheme", "half-gates"],
+    &["--scheme", "half-gates", "--cipher", "aes-256"],
+    &["--scheme", "privacy-free"],
+    &["--scheme", "privacy-free", "--cipher", "a4", "--doubling", "d1"],
 ];
 
 #[test]
@@ -91,10 +95,46 @@ fn insecure_schemes_are_refused() {
             with(&["--scheme", scheme, "--cipher", cipher], "cancels out");
         }
     }
+    for scheme in ["half-gates", "privacy-free"] {
+        with(&["--scheme", scheme, "--cipher", "a1"], "cancels out");
+        with(&["--scheme", scheme, "--doubling", "d7"], "which is D1");
+    }
     with(&["--scheme", "ga", "--cipher", "a1", "--doubling", "d1"], "doubles nothing");
     let neither = run(&files);
     assert_eq!(neither.status.code(), Some(2), "nobody could decode: {}", text(&neither.stderr));
     assert!([&f, &e, &d].iter().all(|file| !Path::new(file).exists()));
+}
+
+/// Where there is no privacy every command says so, of files too, and what is promised holds.
+#[test]
+fn what_is_not_private_is_said() {
+    let program = example("millionaires.bwp");
+    for (scheme, is_private) in [("half-gates", true), ("privacy-free", false)] {
+        let keys = Keys::new();
+        let [f, e, c, x, y] = ["f", "e", "c", "x", "y"].map(|name| keys.file(name));
+        let inputs = ["--garbler", "7", "--evaluator", "3", "-o", &x];
+        let commands = [
+            &["garble", &program, "--garbled", &f, "--tokens", &e, "--checking", &c, "--scheme", scheme][..],
+            &[&["garbled-inputs", &program, "--tokens", &e], &inputs[..]].concat(),
+            &["evaluate-garbled", &f, "--inputs", &x, "-o", &y],
+        ];
+        for command in commands {
+            let output = run(command);
+            assert_eq!(output.status.code(), Some(0), "{command:?}");
+            let said = text(&output.stdout).contains("WARNING: this garbling has no privacy");
+            assert_eq!(said, !is_private, "{command:?}");
+        }
+        let again = ["garbled-inputs", &program, "--tokens", &e, "--garbler", "7", "--evaluator", "3", "-o"];
+        let json = ok(&[&again[..], &[&keys.file("again")]].concat());
+        assert_eq!(json["private"], is_private);
+        let (_, inputs) = brickwork::justgarble::files::read_inputs(&std::fs::read(&x).expect("a file"))
+            .expect("garbled inputs");
+        let shown: u64 = inputs.iter().zip(0..).map(|(token, i)| (*token as u64 & 1) << i).sum();
+        assert_eq!(shown == 7 | 3 << 32, !is_private);
+        let plain = ok(&["simulate", &program, "--garbler", "7", "--evaluator", "3"]);
+        let (_, decoded) = good(&["decode-garbled", &y, "--checking", &c]);
+        assert_eq!(decoded["bits"], plain["output_bits"]["evaluator"]);
+    }
 }
 
 /// An output that nobody evaluated is told by what the garbler kept, and by that alone.

@@ -42,6 +42,23 @@ impl Function {
         self.0 >> (2 * a + b) & 1
     }
 
+    /// The function as a sum: c, x, y and p of c + xa + yb + pab, each 0 or 1.
+    pub(crate) fn terms(self) -> Terms {
+        let value = |a, b| self.apply(a, b);
+        let constant = value(0, 0);
+        Terms {
+            constant,
+            first: value(1, 0) ^ constant,
+            second: value(0, 1) ^ constant,
+            product: value(0, 0) ^ value(0, 1) ^ value(1, 0) ^ value(1, 1),
+        }
+    }
+
+    /// Whether it is not linear, as AND and OR are not.
+    pub fn has_product(self) -> bool {
+        self.terms().product == 1
+    }
+
     /// The function of the same inputs with these ones negated, and its value negated: 1 is yes.
     fn negated(self, first: u8, second: u8, value: u8) -> Self {
         let table = (0..4).map(|k| (self.apply(k >> 1 ^ first, k & 1 ^ second) ^ value) << k);
@@ -52,6 +69,15 @@ impl Function {
     fn exchanged(self) -> Self {
         Function((0..4).map(|k| self.apply(k & 1, k >> 1) << k).sum())
     }
+}
+
+/// A function as a sum of these of 1, a, b and ab.
+#[derive(Clone, Copy)]
+pub(crate) struct Terms {
+    pub(crate) constant: u8,
+    pub(crate) first: u8,
+    pub(crate) second: u8,
+    pub(crate) product: u8,
 }
 
 /// A gate: two wires before it, the first one smaller, and its function.

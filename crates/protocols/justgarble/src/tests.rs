@@ -22,7 +22,7 @@ fn schemes() -> Vec<Scheme> {
     let doubled = Doubling::ALL.into_iter().flat_map(|d| [Cipher::A2(d), Cipher::A4(d)]);
     let ciphers: Vec<Cipher> =
         [Cipher::A1, Cipher::A3, Cipher::Aes256, Cipher::Sha1].into_iter().chain(doubled).collect();
-    let methods = [Method::Ga, Method::GaX, Method::GaXR];
+    let methods = [Method::Ga, Method::GaX, Method::GaXR, Method::HalfGates, Method::PrivacyFree];
     methods
         .iter()
         .flat_map(|&method| ciphers.iter().filter_map(move |&c| Scheme::new(method, c).ok()))
@@ -75,8 +75,14 @@ proptest! {
             let tokens = garbled.evaluate(&encoding.encode(input).unwrap()).unwrap();
             prop_assert_eq!(&decoding.decode(&tokens).unwrap(), &expected);
             prop_assert_eq!(&checking.decode(&tokens).unwrap(), &expected);
-            let free = if scheme.method().has_free_xor() { circuit.xor_gates() } else { 0 };
-            let rows = (circuit.gates().len() - free) * scheme.method().rows();
+            let (each, has_rows): (usize, fn(u8) -> bool) = match scheme.method() {
+                Method::Ga => (4, |_| true),
+                Method::GaX => (4, |table| table != 6),
+                Method::GaXR => (3, |table| table != 6),
+                Method::HalfGates => (2, |table| table.count_ones() % 2 == 1),
+                Method::PrivacyFree => (1, |table| table.count_ones() % 2 == 1),
+            };
+            let rows = each * circuit.gates().iter().filter(|gate| has_rows(gate.function.table())).count();
             prop_assert_eq!(garbled.rows.len(), rows);
             let mask = scheme.cipher().length().mask();
             prop_assert!(garbled.rows.iter().chain(&*tokens).all(|block| block & !mask == 0));
@@ -115,7 +121,60 @@ fn insecure_pairs_are_refused() {
             assert!(why.contains("A2 or A4"), "{why}");
         }
     }
-    assert_eq!(schemes().len(), 4 + 3 * 14 + 2 * 2);
+    for method in [Method::HalfGates, Method::PrivacyFree] {
+        for cipher in [Cipher::A1, Cipher::A3] {
+            assert!(Scheme::new(method, cipher).is_err(), "{method:?} {cipher:?}");
+        }
+        for doubling in &Doubling::ALL[1..] {
+            let Err(Error::Usage(why)) = Scheme::new(method, Cipher::A2(*doubling)) else {
+                panic!("refused")
+            };
+            assert!(why.contains("D1"), "{why}");
+        }
+    }
+    assert_eq!(schemes().len(), 4 + 3 * 14 + 2 * 2 + 2 * 4);
+}
+
+/// Without privacy a token says its bit to everybody; with it, types are as random as coins.
+#[test]
+fn privacy_is_what_a_method_says() {
+    let gates = vec![(0, 1, Function::AND), (2, 3, Function::OR)];
+    let circuit = Circuit::normalised(4, gates, &[4, 5]).unwrap();
+    let input = [true, false, true, true];
+    for scheme in schemes().into_iter().filter(|scheme| scheme.cipher().length() == Length::Long) {
+        let shown = |tokens: &[u128]| tokens.iter().map(|token| token & 1 == 1).collect::<Vec<_>>();
+        let said = (0..40).filter(|_| {
+            let Garbling { garbled, encoding, decoding, .. } = garble(scheme, &circuit).unwrap();
+            let inputs = encoding.encode(&input).unwrap();
+            let outputs = garbled.evaluate(&inputs).unwrap();
+            let is_known = shown(&inputs) == input && shown(&outputs) == [false, true];
+            assert!(scheme.method().is_private() || is_known && decoding.0 == [0, 0], "{scheme:?}");
+            is_known
+        });
+        let said = said.count();
+        // Six coins, forty times.
+        assert!(said < 15 || !scheme.method().is_private(), "{scheme:?}: {said}");
+        assert_eq!(scheme.method().is_private(), scheme.method() != Method::PrivacyFree);
+    }
+}
+
+/// An evaluator is told as much of a gate as its method shows, and no more.
+#[test]
+fn what_is_told_of_a_gate_is_what_the_method_shows() {
+    let both = Opening::Sum { first: true, second: true };
+    for function in (0..16).filter_map(Function::of_table) {
+        assert_eq!(Method::Ga.opening(function), Opening::Rows);
+        assert_eq!(Method::PrivacyFree.opening(function), Opening::Known(function));
+        for method in [Method::GaX, Method::GaXR] {
+            let expected = if function == Function::XOR { both } else { Opening::Rows };
+            assert_eq!(method.opening(function), expected);
+        }
+        // Which of the inputs a linear function has, and nothing else: a negation does not show.
+        let negated = Function::of_table(15 - function.table()).unwrap();
+        assert_eq!(Method::HalfGates.opening(function), Method::HalfGates.opening(negated));
+        let is_rows = Method::HalfGates.opening(function) == Opening::Rows;
+        assert_eq!(is_rows, function.table().count_ones() % 2 == 1);
+    }
 }
 
 /// An output that was not evaluated is seen by who has the tokens, and only by him (*aut* is not *prv*).
