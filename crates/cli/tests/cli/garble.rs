@@ -246,3 +246,27 @@ fn scd_files_are_programs() {
     let damaged = keys.write("d.scd", &[0x97, 2, 1, 1, 0, 3, 8, 3]);
     bad(&["info", &damaged], 3, "not before it");
 }
+
+/// Protocols garble with half-gates, and say why they do not with what is there for research.
+#[test]
+fn protocols_refuse_other_schemes() {
+    let program = example("millionaires.bwp");
+    let values = ["--garbler", "7", "--evaluator", "3"];
+    for protocol in ["duplo", "semi-honest", "compgc"] {
+        let run = [&["run", &program, "--protocol", protocol], &values[..]].concat();
+        for scheme in ["ga", "gax", "gaxr"] {
+            bad(
+                &[&run[..], &["--scheme", scheme]].concat(),
+                2,
+                "holds against a cheater who garbles is shown",
+            );
+        }
+        bad(&[&run[..], &["--scheme", "privacy-free"]].concat(), 2, "shows the evaluator every bit");
+        bad(&[&run[..], &["--scheme", "yao"]].concat(), 2, "half-gates, and with nothing else");
+    }
+    bad(&["plan", &program, "--scheme", "gaxr"], 2, "is for research");
+    let output =
+        run(&[&["run", &program, "--protocol", "semi-honest", "--scheme", "half-gates"], &values[..]]
+            .concat());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+}
