@@ -9,7 +9,7 @@
 
 use brickwork_base::Error;
 use brickwork_base::random::Rng;
-use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
+use subtle::{Choice, ConstantTimeEq};
 use zeroize::Zeroizing;
 
 use crate::cipher::{Cipher, Doubling, DualKeyCipher, Keyed};
@@ -206,8 +206,9 @@ pub fn garble(scheme: Scheme, circuit: &Circuit) -> Result<Garbling, Error> {
 }
 
 /// The one of two tokens that is chosen, in time that does not depend on which.
+#[inline]
 fn select([zero, one]: [u128; 2], bit: u8) -> u128 {
-    u128::conditional_select(&zero, &one, Choice::from(bit & 1))
+    zero ^ (zero ^ one) & u128::from(bit & 1).wrapping_neg()
 }
 
 /// Garbles with any cipher, secure or not. Returns the rows, and of each wire both tokens.
