@@ -21,17 +21,17 @@ use crate::link::{self, Link};
 /// The program that a command works on.
 #[derive(Args)]
 pub struct ProgramArguments {
-    /// The program: a .wir source, or a .bwp, Bristol or .GC_duplo file; the content tells which
+    /// The program: a .wir source, or a .bwp, Bristol, SCD or .GC_duplo file; the content tells which
     pub file: PathBuf,
     #[command(flatten)]
     pub map: Map,
 }
 
-/// Whose the inputs of a Bristol circuit are.
+/// Whose the inputs of a Bristol or SCD circuit are.
 #[derive(Args, Clone)]
 pub struct Map {
     /// Whose an input of a Bristol circuit is, such as in2=garbler; in0 is the garbler's and in1 the
-    /// evaluator's
+    /// evaluator's. Of an SCD circuit ranges of inputs, such as in0-63=garbler, all of them or none
     #[arg(long = "map", value_name = "INPUT=PARTY", value_parser = map_entry)]
     pub entries: Vec<(String, Party)>,
 }
@@ -104,6 +104,9 @@ pub struct Parameters {
     /// not given
     #[arg(long, value_name = "NAME")]
     pub linking: Option<Linking>,
+    /// The garbling scheme, which in every protocol is half-gates; others are for `brickwork garble`
+    #[arg(long, value_name = "half-gates", value_parser = garbling)]
+    pub scheme: Option<HalfGates>,
     /// The commitment scheme of duplo; split, if it is not given
     #[arg(long, value_name = "NAME")]
     pub commitments: Option<Commitments>,
@@ -169,6 +172,24 @@ pub fn security(text: &str) -> Result<u32, String> {
 /// Statistical security in bits, if nothing is said of it.
 pub const SECURITY: u32 = 40;
 
+/// Half-gates: the scheme that every protocol garbles with.
+#[derive(Clone, Copy)]
+pub struct HalfGates;
+
+fn garbling(name: &str) -> Result<HalfGates, String> {
+    match name {
+        "half-gates" => Ok(HalfGates),
+        "ga" | "gax" | "gaxr" => Err(format!(
+            "{name} is for research, with `brickwork garble --scheme {name}`: that it holds against a cheater who garbles is shown for no protocol, whose soldering and checks rest on half-gates and their one offset"
+        )),
+        "privacy-free" => Err(
+            "privacy-free shows the evaluator every bit of the inputs, so that no protocol garbles with it; it is for research, with `brickwork garble --scheme privacy-free`"
+                .into(),
+        ),
+        _ => Err("protocols garble with half-gates, and with nothing else".into()),
+    }
+}
+
 impl Parameters {
     /// Statistical security in bits.
     pub fn security(&self) -> u32 {
@@ -190,7 +211,8 @@ impl Parameters {
 
     /// The flags that say the same.
     pub fn as_flags(&self) -> Vec<String> {
-        let Parameters { protocol, linking, commitments, security, executions } = self;
+        // There is one scheme, said or not.
+        let Parameters { protocol, linking, scheme: _, commitments, security, executions } = self;
         let commitments = commitments.map(|Commitments::Split| "--commitments=split".into());
         [format!("--protocol={}", protocol.name())]
             .into_iter()
