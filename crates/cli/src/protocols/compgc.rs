@@ -7,10 +7,11 @@ use brickwork::compgc::{self, CompGc, SecurityReport, WARNING};
 use brickwork::session::Protocol;
 use brickwork::wire::Channel;
 use brickwork::wire::tls::Met;
+use clap::ValueEnum;
 use serde_json::Value;
 
-use super::seam::{Done, Only, Played, Ready, promise};
-use crate::arguments::Buckets;
+use super::seam::{Done, Model, Only, Played, Ready, promise};
+use crate::arguments::{Buckets, Linking, Parameters};
 use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
 use crate::meeting::{Offer, Sheet};
@@ -20,6 +21,19 @@ use crate::progress::Bar;
 use crate::work::{Choices, Estimate, Work, fits_memory};
 
 impl Played for CompGc {
+    fn model(&self) -> Model {
+        Model::SemiHonest
+    }
+
+    fn online_from(&self) -> &'static str {
+        "prepare"
+    }
+
+    fn ways(&self, wishes: &Parameters) -> Vec<Parameters> {
+        let linkings = Linking::value_variants().iter();
+        linkings.map(|&linking| Parameters { linking: Some(linking), ..wishes.clone() }).collect()
+    }
+
     fn allows(&self, choices: &Choices) -> Result<(), Failure> {
         let parameters = choices.parameters;
         let nothing = [

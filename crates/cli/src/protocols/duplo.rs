@@ -14,7 +14,7 @@ use brickwork::wire::Channel;
 use brickwork::wire::tls::Met;
 use serde_json::Value;
 
-use super::seam::{Done, Only, Played, Ready, promise};
+use super::seam::{Done, Model, Only, Played, Ready, promise};
 use crate::cut::{Cut, Wish};
 use crate::cuts::{self, Decomposition, Pricing};
 use crate::failure::Failure;
@@ -98,6 +98,14 @@ impl Work<'_> {
 }
 
 impl Played for Duplo {
+    fn model(&self) -> Model {
+        Model::Malicious
+    }
+
+    fn online_from(&self) -> &'static str {
+        "evaluate"
+    }
+
     fn allows(&self, choices: &Choices) -> Result<(), Failure> {
         match choices.parameters.linking {
             Some(_) => Err(Failure::usage(

@@ -6,17 +6,50 @@ use brickwork::plan::Cost;
 use brickwork::session::PhaseReport;
 use brickwork::wire::Channel;
 use brickwork::wire::tls::Met;
+use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::arguments::Parameters;
 use crate::cut::Cut;
 use crate::failure::Failure;
 use crate::meeting::{Offer, Sheet};
 use crate::stocks::Stocks;
 use crate::work::{Choices, Estimate, Work};
 
+/// What a protocol holds against, the weaker first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum Model {
+    /// A peer that follows it.
+    SemiHonest,
+    /// A peer that does what it likes.
+    Malicious,
+}
+
+impl Model {
+    /// As users and reports name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Model::SemiHonest => "semi-honest",
+            Model::Malicious => "malicious",
+        }
+    }
+}
+
 /// A protocol, as the command plays it.
 pub trait Played {
+    /// What it holds against.
+    fn model(&self) -> Model;
+
+    /// The first phase that needs an input of a party: it and those behind it are online.
+    fn online_from(&self) -> &'static str;
+
+    /// The ways in which it goes about a run, where users choose between such; each as `wishes`, which name
+    /// this protocol, and what they leave open said.
+    fn ways(&self, wishes: &Parameters) -> Vec<Parameters> {
+        vec![wishes.clone()]
+    }
+
     /// Refuses flags that say nothing in this protocol, so that nobody believes they did.
     ///
     /// # Errors

@@ -40,6 +40,49 @@ fn a_protocol_is_timed() {
     bad(&["bench", "protocol", &file, "--rounds", "0"], 2, "--rounds");
 }
 
+/// All protocols on one program: what they send is what each by itself sends, exactly; the table and the
+/// picture have all of them, and what is named is all that runs.
+#[test]
+fn protocols_are_compared() {
+    let file = example("millionaires.bwp");
+    let folder = tempfile::tempdir().unwrap();
+    let picture = path(&folder.path().join("protocols.svg"));
+    let (human, json) =
+        good(&["bench", "compare", &file, "--rounds", "2", "--executions", "2", "--svg", &picture]);
+    let rows = json["rows"].as_array().expect("rows");
+    let ways: Vec<&str> = rows.iter().filter_map(|row| row["way"].as_str()).collect();
+    let linkings = ["standard", "scmc", "naive"].map(|name| format!("compgc --linking {name}"));
+    let known = ["duplo", "semi-honest"].into_iter().chain(linkings.iter().map(String::as_str));
+    assert!(known.clone().all(|way| ways.contains(&way)), "{ways:?}");
+    let drawn = std::fs::read_to_string(&picture).expect("a picture");
+    for (row, way) in rows.iter().zip(&ways) {
+        assert!(human.contains(&format!("`{way}`")) && drawn.contains(&format!(">{way}</text>")), "{human}");
+        let flags: Vec<&str> = way.split(' ').collect();
+        let (_, planned) = good(&[&["plan", &file, "--executions", "2", "--protocol"], &flags[..]].concat());
+        let phases = planned["phases"].as_array().expect("phases");
+        let is_malicious = row["model"] == "malicious";
+        assert_eq!(row["bound_log2"].as_f64().is_some_and(|bound| bound <= -40.0), is_malicious, "{row}");
+        for field in ["garbler_sent_bytes", "evaluator_sent_bytes"] {
+            let sent = |skipped: usize| -> u64 {
+                phases.iter().skip(skipped).filter_map(|phase| phase[field].as_u64()).sum()
+            };
+            assert_eq!(row["all"][field], sent(0), "{way}: {field}");
+            // A tail of the phases, which needs something, and never the setup.
+            let online = row["online"][field].as_u64().expect("bytes");
+            let tails: Vec<u64> = (1..phases.len()).map(sent).collect();
+            assert!(online > 0 && tails.contains(&online), "{way}: {field} {online} of {tails:?}");
+        }
+        let trips = |span: &str| row[span]["round_trips"].as_f64().expect("round trips");
+        assert_eq!(trips("all"), planned["round_trips"].as_f64().expect("round trips"), "{way}");
+        assert!(trips("online") >= 0.5 && trips("online") < trips("all"), "{row}");
+    }
+    let (human, json) = good(&["bench", "compare", &file, "--protocols", "semi-honest", "--rounds", "1"]);
+    assert!(human.contains("SEMI-HONEST ONLY") && !human.contains("duplo"), "{human}");
+    assert_eq!(json["rows"].as_array().map(Vec::len), Some(1));
+    bad(&["bench", "compare", &file, "--protocols", "honest"], 2, "semi-honest");
+    bad(&["bench", "compare", &file, "--lanes", "2"], 2, "--lanes says nothing with --protocol semi-honest");
+}
+
 /// The phases that take a reply of the peer cannot be faster than the link, and bytes need their time.
 #[test]
 fn a_link_is_imitated() {

@@ -131,6 +131,7 @@ fn every_command_prints_what_the_schema_says() {
     one(&["plan", &example("millionaires.bwp")]);
     one(&["bench", "garbling", "--rounds", "1", "--copies", "1"]);
     one(&["bench", "protocol", &file, "--rounds", "1"]);
+    one(&["bench", "compare", &file, "--rounds", "1"]);
     one(&["bench", "stock", &file, "--executions", "1"]);
     one(&["bench", "cuts", &example("millionaires.bwp"), "--rounds", "1"]);
     one(&["bench", "cuts", &example("aes-128.bwp"), "--rounds", "1"]);
