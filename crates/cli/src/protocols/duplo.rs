@@ -19,7 +19,7 @@ use crate::cut::{Cut, Wish};
 use crate::cuts::{self, Decomposition, Pricing};
 use crate::failure::Failure;
 use crate::meeting::{Offer, Sheet};
-use crate::origin::gates_within;
+use crate::origin::{Origin, gates_within};
 use crate::outcome::cost_json;
 use crate::progress::Bar;
 use crate::report::{hex, plural, thousands};
@@ -118,6 +118,24 @@ impl Played for Duplo {
 
     fn only_way(&self, _: &Program, _: u32, _: &Choices, _: &Estimate) -> Result<Option<Only>, Failure> {
         Ok(None)
+    }
+
+    fn priced(
+        &self,
+        origin: &Origin,
+        choices: &Choices,
+        Estimate { machine, link }: &Estimate,
+    ) -> Result<Only, Failure> {
+        let pricing = Pricing {
+            executions: choices.parameters.executions.executions,
+            security: choices.parameters.security(),
+            choice: choices.buckets,
+            machine,
+            link,
+        };
+        let Decomposition { program, parameters, cost, .. } =
+            cuts::choose(choices.cut, origin, &pricing, None)?;
+        Ok(Only { cost, security: promise(&parameters.report(&program))? })
     }
 
     fn stocks(&self) -> Option<&dyn Stocks> {

@@ -14,6 +14,7 @@ use crate::arguments::Parameters;
 use crate::cut::Cut;
 use crate::failure::Failure;
 use crate::meeting::{Offer, Sheet};
+use crate::origin::Origin;
 use crate::stocks::Stocks;
 use crate::work::{Choices, Estimate, Work};
 
@@ -69,10 +70,21 @@ pub trait Played {
         estimate: &Estimate,
     ) -> Result<Option<Only>, Failure>;
 
-    /// The same of a run that takes what it can from a store; none where that is not known beforehand.
+    /// What a run of the given program costs and promises, done as the garbler would propose it.
     ///
     /// # Errors
     /// As [`Played::only_way`].
+    fn priced(&self, origin: &Origin, choices: &Choices, estimate: &Estimate) -> Result<Only, Failure> {
+        let executions = choices.parameters.executions.executions.unwrap_or(1);
+        let only = self.only_way(origin.given, executions, choices, estimate)?;
+        only.ok_or_else(|| Failure::fault("a protocol with a choice prices it"))
+    }
+
+    /// As [`Played::only_way`], of a run that takes what it can from a store; none where that is not known
+    /// beforehand.
+    ///
+    /// # Errors
+    /// Likewise.
     fn only_way_from_stock(
         &self,
         _program: &Program,
