@@ -155,7 +155,8 @@ fn text(
     proposed: usize,
 ) -> String {
     let mut text = format!(
-        "{}: {}, {} AND gates; protocols for --model {} (* is proposed):\n    {:28} {:>17} {:>16} {:>14} {:>11} {:>9} {:>9}\n",
+        "{}: {}, {} AND gates; protocols for --model {} (* is proposed):\n    \
+         {:28} {:>17} {:>16} {:>14} {:>11} {:>9} {:>9}\n",
         program.name(),
         plural(executions.into(), "execution"),
         thousands(program.and_gates() * u64::from(executions)),

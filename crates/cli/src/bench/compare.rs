@@ -237,8 +237,8 @@ fn text(program: &Program, json: &Value) -> String {
     let rule = |k: usize| if k < 2 { "-".repeat(width(k)) } else { "-".repeat(width(k) - 1) + ":" };
     let rules: Vec<String> = (0..HEAD.len()).map(rule).collect();
     let mut text = format!(
-        "{}: {} AND gates, {}; in turn on the same inputs, outputs checked against simulation; medians of {}; \
-         kernel {}, {}\n\n",
+        "{}: {} AND gates, {}; in turn on the same inputs, outputs checked against simulation; medians of \
+         {}; kernel {}, {}\n\n",
         program.name(),
         thousands(json["and_gates"].as_u64().unwrap_or_default()),
         plural(json["executions"].as_u64().unwrap_or_default(), "execution"),
@@ -249,10 +249,11 @@ fn text(program: &Program, json: &Value) -> String {
     text += &line(HEAD);
     text += &line(std::array::from_fn(|k| rules[k].as_str()));
     rows.iter().for_each(|row| text += &line(row.each_ref().map(String::as_str)));
-    text += "\nBytes are of the whole run, framing included. \"Online\" begins with the first phase that needs an \
-             input. G is the garbler, E the evaluator.\n";
+    text += "\nBytes are of the whole run, framing included. \"Online\" begins with the first phase that needs \
+             an input. G is the garbler, E the evaluator.\n";
     if array(json, "rows").iter().any(|row| row["model"] == Model::SemiHonest.name()) {
-        text += "\"Its followers\": SEMI-HONEST ONLY. Nothing is promised if the peer departs from the protocol.\n";
+        text += "\"Its followers\": SEMI-HONEST ONLY. Nothing is promised if the peer departs from the \
+                 protocol.\n";
     }
     text
 }

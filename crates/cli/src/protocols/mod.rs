@@ -18,7 +18,7 @@ use clap::ValueEnum;
 use crate::arguments::{Executions, Parameters, Protocol};
 
 pub use duplo::Proposed;
-pub use seam::{Done, Model, Only, Played, Ready};
+pub use seam::{Done, Model, Only, Played, Ready, promise};
 
 /// What a store holds, of any protocol, oldest first.
 ///

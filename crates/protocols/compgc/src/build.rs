@@ -24,11 +24,12 @@ pub(super) fn garbler(
 ) -> Result<Labels, Error> {
     party.run.phase("build");
     let Garbled { mut wires, inputs, .. } = garbled;
+    let delta = party.delta();
     let mut send = |tag, labels: &[Label]| match labels {
         [] => Ok(()),
         labels => party.run.channel.send(tag, bytemuck::cast_slice(labels)),
     };
-    let active = wires.iter().zip(input).map(|(&label, &bit)| label ^ party.delta.times(u8::from(bit)));
+    let active = wires.iter().zip(input).map(|(&label, &bit)| label ^ delta.times(u8::from(bit)));
     send(msg::INPUT_LABELS, &active.collect::<Vec<Label>>())?;
     let evaluators = &mut wires[layout.evaluator_wires()];
     match layout.linking {

@@ -7,7 +7,7 @@ use crate::decode::Decoding;
 use crate::layout::Layout;
 use crate::linking::Linking;
 use crate::msg;
-use crate::preprocess::{Received, keys};
+use crate::preprocess::{Copy, Received, keys};
 use crate::setup::{Evaluator, Garbler};
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::label::{Label, Labels};
@@ -58,8 +58,9 @@ pub(super) fn evaluator(
         }
         let component = slot.component.0 as usize;
         let plan = party.plans[component].as_ref().expect("a component of a slot is used");
-        let keys = keys(received.starts[component], plan.and_gates());
-        let (copies, tables) = ([layout.copies[k]], [&received.tables[layout.tables[k].clone()]]);
+        let Copy { start, number } = received.copies[k];
+        let keys = keys(start, plan.and_gates());
+        let (copies, tables) = ([number], [&received.tables[layout.tables[k].clone()]]);
         let outputs = layout.slot_outputs(k);
         let made = &mut wires[outputs.clone()];
         HalfGates::evaluate(plan, &keys, &copies, &inputs, &mut &tables[..], made)?;
