@@ -127,9 +127,11 @@ fn inside(program: &Arc<Program>, linking: Linking, inputs: [&[bool]; 2]) -> Ins
         let told = decoding.0.len();
         decode::evaluator(&mut party, &layout, &actives, decoding).unwrap();
         let mut active_inputs = vec![Label::ZERO; layout.slot_inputs()];
-        for (link, soldering) in layout.links.iter().zip(links) {
+        let mut links = links.into_iter();
+        for link in &layout.links {
+            let difference = if link.free { Label::ZERO } else { links.next().unwrap() };
             for k in 0..link.wires {
-                active_inputs[link.to + k] = soldering.carry(actives[link.from as usize + k], Label::ZERO);
+                active_inputs[link.to + k] = actives[link.from as usize + k] ^ difference;
             }
         }
         let (delta, falses, false_inputs) = garbler.join().unwrap();
