@@ -57,7 +57,7 @@ fn map_entry(text: &str) -> Result<(String, Party), String> {
 }
 
 /// How often the program is evaluated.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct Executions {
     /// Evaluate N times with one preprocessing; every value is then an array of N values
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -93,7 +93,7 @@ fn scale(text: &str) -> Result<Scale, String> {
 }
 
 /// What the parties must agree on, apart from the program.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct Parameters {
     /// The protocol: duplo holds against a cheater, semi-honest and compgc only against a peer that follows
     /// it

@@ -36,6 +36,7 @@ mod plan;
 mod preprocess;
 mod programs;
 mod progress;
+mod proposal;
 mod protocols;
 mod report;
 mod resources;

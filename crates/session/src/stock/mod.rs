@@ -26,6 +26,7 @@
 pub mod inventory;
 pub mod meeting;
 pub mod msg;
+pub mod ots;
 pub mod records;
 #[cfg(test)]
 mod tests;
