@@ -120,8 +120,8 @@ fn measure(scheme: Scheme, circuit: &Circuit, rounds: usize) -> Result<(), Error
     Ok(())
 }
 
-/// a^b modulo 2^n - 2^(n-9 or so) + 1, as figure 9 has it, of numbers of n bits: squarings and products, each by
-/// doubling and adding.
+/// a^b modulo the number of eight ones, n - 9 zeros and a one, as figure 9 has it, of numbers of n bits (at least
+/// 8): squarings and products, each by doubling and adding.
 fn exponentiation(width: usize) -> Result<Circuit, Error> {
     let zeros = width.saturating_sub(9);
     let modulus: u128 = (1 << width) - (1 << (zeros + 1).min(width - 1)) + 1;
