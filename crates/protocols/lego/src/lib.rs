@@ -24,6 +24,7 @@
 mod build;
 mod cheat;
 mod claims;
+pub mod cost;
 mod decode;
 mod drawn;
 mod evaluate;
@@ -48,6 +49,7 @@ use brickwork_session::{Job, Metered, Observer, Protocol};
 use brickwork_wire::Channel;
 
 pub use cheat::Cheat;
+pub use cost::sent_bytes;
 use evaluate::Joined;
 use hooks::{Hooks, Point};
 use layout::Layout;

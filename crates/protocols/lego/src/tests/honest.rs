@@ -4,7 +4,7 @@ use super::harness::*;
 use crate::{evaluator, garbler};
 use brickwork_base::random::Rng;
 use brickwork_circuit::library::aes::{KeySize, aes_from_rounds};
-use brickwork_session::{Job, TABLE_MEMORY, Unobserved};
+use brickwork_session::{Job, PhaseReport, TABLE_MEMORY, Unobserved};
 use brickwork_wire::memory_pair;
 use std::sync::Arc;
 
@@ -40,7 +40,24 @@ fn a_block_cipher_comes_out_right() {
     assert_eq!(garbler.outputs, clear);
     assert_eq!(evaluator.outputs, clear);
     assert!(evaluator.security.bound_log2 <= -40.0 && !evaluator.aside.recovered);
-    for phase in &evaluator.phases {
-        println!("{phase:?}");
+    let sent = garbler.phases.iter().map(|phase| phase.garbler_sent_bytes).sum::<u64>();
+    assert_eq!(sent, crate::sent_bytes(&program, &garbler.proposal).unwrap()[0]);
+}
+
+/// What a run sends is known beforehand, message by message.
+#[test]
+fn bytes_are_those_of_the_script() {
+    let mut rng = Rng::replayable("test lego honest");
+    for round in 0..25 {
+        let program = if round == 0 { toy() } else { random_program(&mut rng) };
+        let parameters = small(&program, [2, 5 + round], [3, 7], [3, 4]);
+        let expected = crate::sent_bytes(&program, &parameters).unwrap();
+        let outcome = Case::new(program, &mut rng).with(parameters).run();
+        outcome.right(false);
+        for report in [outcome.garbler.unwrap(), outcome.evaluator.unwrap()] {
+            let sent = |of: fn(&PhaseReport) -> u64| report.phases.iter().map(of).sum::<u64>();
+            let sent = [sent(|phase| phase.garbler_sent_bytes), sent(|phase| phase.evaluator_sent_bytes)];
+            assert_eq!(sent, expected);
+        }
     }
 }
