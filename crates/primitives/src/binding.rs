@@ -2,11 +2,11 @@
 //! receiver gets, and their offset is the committed one.
 //!
 //! The receiver draws, after the commitments, random sets of the OTs. Of each set, and of one more OT that is
-//! in no other set and masks its choice bit, it shows the sum of its labels and of its choice bits, and claims
-//! that the sum of the commitments, with the bit times that to the offset, opens to it. One OT that is not what
-//! was committed to spoils each sum with probability 1/2, another offset likewise: whether the receiver accepts
-//! does not depend on its choices (docs/security.md, section 7). The sender checks the labels of all sums before
-//! it opens any: a receiver that names the other bit would get the offset.
+//! in no other set and masks its choice bit, it shows the sum of its labels and of its choice bits, and
+//! claims that the sum of the commitments, with the bit times that to the offset, opens to it. One OT that is
+//! not what was committed to spoils each sum with probability 1/2, another offset likewise: whether the
+//! receiver accepts does not depend on its choices (docs/security.md, section 7). The sender checks the
+//! labels of all sums before it opens any: a receiver that names the other bit would get the offset.
 
 use std::ops::Range;
 

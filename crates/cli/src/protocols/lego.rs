@@ -2,14 +2,13 @@
 
 use brickwork::Error;
 use brickwork::circuit::{Party, Program};
-use brickwork::cut_and_choose::at_most;
 use brickwork::lego::{self, Lego, Parameters};
 use brickwork::session::Protocol;
 use brickwork::wire::Channel;
 use brickwork::wire::tls::Met;
 use serde_json::Value;
 
-use super::seam::{Done, Only, Played, Ready, promise};
+use super::seam::{Done, Only, Played, Ready, batch_text, malicious_text, promise};
 use crate::arguments::Buckets;
 use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
@@ -17,7 +16,6 @@ use crate::meeting::{Offer, Sheet};
 use crate::outcome::cost_json;
 use crate::programs;
 use crate::progress::Bar;
-use crate::report::{plural, thousands};
 use crate::work::{Choices, Estimate, Work, fits_memory};
 
 impl Played for Lego {
@@ -73,30 +71,9 @@ impl Played for Lego {
     }
 
     fn promise_text(&self, security: &Value) -> String {
-        let word = |field: &str| security[field].as_str().unwrap_or_default().to_owned();
-        let mut text = format!(
-            "Security: {}; a cheating garbler succeeds with probability at most {} (asked for: 2^-{}); {:.0}-bit \
-             computational security; commitments {} {}\n",
-            word("model"),
-            at_most(security["bound_log2"].as_f64().unwrap_or_default()),
-            security["statistical_bits"],
-            security["computational_bits"].as_f64().unwrap_or_default(),
-            word("commitments"),
-            security["code"],
-        );
-        for kind in ["gates", "wire_authenticators", "input_authenticators"] {
-            let batch = &security[kind];
-            let number = |field: &str| batch[field].as_u64().unwrap_or_default();
-            text += &format!(
-                "  {}: {} of {}, {}, {} of them opened\n",
-                batch["name"].as_str().unwrap_or_default(),
-                plural(number("slots"), "bucket"),
-                number("bucket_size"),
-                plural(number("copies"), "copy"),
-                thousands(number("opened")),
-            );
-        }
-        text
+        let batches = ["gates", "wire_authenticators", "input_authenticators"];
+        let batches = batches.map(|kind| batch_text(&security[kind]));
+        malicious_text(security) + &batches.concat()
     }
 }
 

@@ -5,11 +5,11 @@
 //!                           claims: all of them
 //! ```
 //!
-//! A joint takes the sum of some sources, by XOR gates, and perhaps its negation. With one offset the labels of
-//! the sum are the sums of labels, and the commitment to it the sum of commitments, in which `base|σ` stands for
-//! `base` and `σ` alike; a negation flips σ, which everybody knows. So XOR and INV cost nothing, and a joint one
-//! soldering. Of a proof's combination each commitment needs its weight, the sum over all joints that it is part
-//! of: they are found in one walk from the outputs to the inputs.
+//! A joint takes the sum of some sources, by XOR gates, and perhaps its negation. With one offset the labels
+//! of the sum are the sums of labels, and the commitment to it the sum of commitments, in which `base|σ`
+//! stands for `base` and `σ` alike; a negation flips σ, which everybody knows. So XOR and INV cost nothing,
+//! and a joint one soldering. Of a proof's combination each commitment needs its weight, the sum over all
+//! joints that it is part of: they are found in one walk from the outputs to the inputs.
 
 use std::sync::OnceLock;
 

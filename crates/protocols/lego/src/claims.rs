@@ -1,13 +1,14 @@
-//! What is claimed of gates and wire authenticators after their challenges. Each of their wires is in one claim
-//! of its own: an opened one is what it was opened to, another differs by its soldering from the wire of the
-//! head of its bucket. So claims follow the commitments in the order in which they were made, and only the
-//! heads are weighted.
+//! What is claimed of gates and wire authenticators after their challenges. Each of their wires is in one
+//! claim of its own: an opened one is what it was opened to, another differs by its soldering from the wire
+//! of the head of its bucket. So claims follow the commitments in the order in which they were made, and only
+//! the heads are weighted.
 
 use std::sync::Arc;
 
 use crate::drawn::Drawn;
 use brickwork_base::bits::Bits;
 use brickwork_base::label::Label;
+use brickwork_base::pool;
 use brickwork_primitives::commit::{Claims, Each, Selection, Shares};
 use brickwork_primitives::solder::Soldering;
 
@@ -15,7 +16,8 @@ use brickwork_primitives::solder::Soldering;
 pub(super) struct GateClaims {
     pub gates: Drawn,
     pub wires: Drawn,
-    /// Whether the offset is part of a claim: about the inputs and outputs of gates, and about authenticators.
+    /// Whether the offset is part of a claim: about the inputs and outputs of gates, and about
+    /// authenticators.
     pub flips: [Bits; 3],
     /// All commitments: to the inputs and outputs of gates, and to wires of authenticators.
     pub shares: [Shares; 3],
@@ -40,7 +42,7 @@ pub(super) struct Told {
 impl GateClaims {
     /// Of all commitments to gates and authenticators, with the challenges.
     pub fn new(gates: Drawn, wires: Drawn, flips: [Bits; 3], shares: [Shares; 3]) -> Self {
-        let heads = |each| Arc::new(Selection::new(gates.heads(), each));
+        let heads = |each| Arc::new(pool::compute(|| Selection::new(gates.heads(), each)));
         let (head_inputs, head_outputs) = (shares[0].pick(&heads(2)), shares[1].pick(&heads(1)));
         GateClaims { gates, wires, flips, shares, head_inputs, head_outputs }
     }

@@ -40,8 +40,8 @@ pub fn sent_bytes(program: &Program, parameters: &Parameters) -> Result<[u64; 2]
 /// What a run does.
 ///
 /// # Errors
-/// [`Error::Limit`] if the program has too many AND gates, [`Error::Usage`] if the parameters are of a security
-/// that is not offered.
+/// [`Error::Limit`] if the program has too many AND gates, [`Error::Usage`] if the parameters are of a
+/// security that is not offered.
 pub fn script(program: &Program, parameters: &Parameters) -> Result<Script, Error> {
     let layout = Layout::new(program)?;
     let commitments = Commitments::of(&level(parameters.security)?);

@@ -7,10 +7,10 @@
 //!
 //! What the garbler alone learns is masked by an input of its own, so E may know σ of all outputs.
 //!
-//! **Recovery.** If a bucket gave two valid labels, their sum is Δ, and the garbler's inputs follow from the labels
-//! that it gave. E computes the function in the clear, and sends of each of G's outputs the label of the right bit.
-//! It always goes through all of this, with a random offset where there is nothing to recover, before it sends
-//! anything; the garbler sees the same bytes in the same order either way.
+//! **Recovery.** If a bucket gave two valid labels, their sum is Δ, and the garbler's inputs follow from the
+//! labels that it gave. E computes the function in the clear, and sends of each of G's outputs the label of
+//! the right bit. It always goes through all of this, with a random offset where there is nothing to recover,
+//! before it sends anything; the garbler sees the same bytes in the same order either way.
 
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;

@@ -51,8 +51,8 @@ impl Drawn {
         self.chosen.iter().copied().step_by(self.size).collect()
     }
 
-    /// Whether a chosen item, by its number, is the head of its bucket, and otherwise which one it is of those
-    /// that are none.
+    /// Whether a chosen item, by its number, is the head of its bucket, and otherwise which one it is of
+    /// those that are none.
     #[inline]
     pub fn other(&self, chosen: usize) -> Option<usize> {
         let (bucket, k) = (chosen as u32 / self.size as u32, chosen as u32 % self.size as u32);

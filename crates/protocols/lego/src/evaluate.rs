@@ -7,17 +7,17 @@
 //!   evaluator -> garbler    seed;   garbler -> evaluator    answer
 //! ```
 //!
-//! For an input of E with the committed wire `base|σ` and an OT with label R, let `e = f ⊕ σ`. G sends `V = base ⊕
-//! R ⊕ e·Δ`. E holds `T = R ⊕ b·Δ`, reads `e = lsb(V) ⊕ lsb(T) ⊕ b` and claims that `C ⊕ C_R ⊕ e·D` opens to V with
-//! `lsb(T) ⊕ y` in the place of the lowest bit. Its label is `V ⊕ T`. Whether E accepts does not depend on y: what
-//! it compares with is a function of f, R and V (docs/security.md, section 7).
+//! For an input of E with the committed wire `base|σ` and an OT with label R, let `e = f ⊕ σ`. G sends `V =
+//! base ⊕ R ⊕ e·Δ`. E holds `T = R ⊕ b·Δ`, reads `e = lsb(V) ⊕ lsb(T) ⊕ b` and claims that `C ⊕ C_R ⊕ e·D`
+//! opens to V with `lsb(T) ⊕ y` in the place of the lowest bit. Its label is `V ⊕ T`. Whether E accepts does
+//! not depend on y: what it compares with is a function of f, R and V (docs/security.md, section 7).
 //!
-//! **A bucket.** Each of its β gates gives a label, carried to the output of the head. A label has the votes of the
-//! gates that gave it and of the authenticators that accept it, and is valid if these are more than half of all.
-//! With a good gate, and good ones in the majority, the right label is valid and none is that is not one of the two
-//! committed ones. If both are, their sum is Δ. E goes on with one of them, and recovers in the end (`decode`).
-//! All gates' labels are shown to all authenticators, whichever are the same, and E sends nothing before all gates
-//! are evaluated.
+//! **A bucket.** Each of its β gates gives a label, carried to the output of the head. A label has the votes
+//! of the gates that gave it and of the authenticators that accept it, and is valid if these are more than
+//! half of all. With a good gate, and good ones in the majority, the right label is valid and none is that is
+//! not one of the two committed ones. If both are, their sum is Δ. E goes on with one of them, and recovers
+//! in the end (`decode`). All gates' labels are shown to all authenticators, whichever are the same, and E
+//! sends nothing before all gates are evaluated.
 
 use std::collections::BTreeMap;
 
@@ -40,10 +40,11 @@ use brickwork_primitives::authenticator::one_or_two;
 use brickwork_primitives::commit::{Claims, Each, Receiver as _, Sender as _, Shares};
 use brickwork_primitives::solder::{GarblerWire, Soldering};
 
-/// Slots of a component whose gates are evaluated side by side, at most.
-const SLOTS_AT_ONCE: usize = 16;
+/// Labels of slots of a component whose gates are evaluated side by side, at most, if it are several: 16 MiB.
+const LABELS_AT_ONCE: usize = 1 << 20;
 
-/// AND gates of the program that one task evaluates.
+/// AND gates of the program that one task evaluates, at least. Gates of one bucket have different keys; the
+/// more buckets there are in a task, the more gates of it share one.
 const ANDS_A_TASK: usize = 128;
 
 /// Receives f.
@@ -85,8 +86,8 @@ pub(super) fn garbler(
     sender.prove(&mut run.channel, &[], &claims)
 }
 
-/// Claims about the wires of the evaluator's inputs: each is also about the commitment to the OT's label and to
-/// the wire.
+/// Claims about the wires of the evaluator's inputs: each is also about the commitment to the OT's label and
+/// to the wire.
 fn input_claims<'a>(
     layout: &'a Layout,
     each: Each<'a>,
@@ -246,7 +247,11 @@ fn walk(
     let mut delta = Zeroizing::new(Label::ZERO);
     let mut stages: Vec<Option<Stages>> = program.components().iter().map(|_| None).collect();
     let mut local = Labels::default();
-    for slots in groups(layout).iter().flat_map(|group| group.chunks(SLOTS_AT_ONCE)) {
+    let at_once = |slots: &[usize]| {
+        let component = program.slot(slots[0]).component;
+        (LABELS_AT_ONCE / program.component(component).circuit.wires()).max(1)
+    };
+    for slots in groups(layout).iter().flat_map(|group| group.chunks(at_once(group))) {
         let component = program.slot(slots[0]).component;
         let circuit = &program.component(component).circuit;
         let Stages(stages) = stages[component.0 as usize].get_or_insert_with(|| Stages::of(circuit));
@@ -313,8 +318,8 @@ fn walk(
 }
 
 impl EvaluatorBuckets {
-    /// Evaluates these buckets, on labels of the heads' inputs `[bucket][side]`. Returns of each a valid label of
-    /// the head's output and, if there are two, their sum, else zero.
+    /// Evaluates these buckets, on labels of the heads' inputs `[bucket][side]`. Returns of each a valid
+    /// label of the head's output and, if there are two, their sum, else zero.
     fn evaluate(
         &self,
         buckets: &[usize],
@@ -322,9 +327,10 @@ impl EvaluatorBuckets {
         hooks: &mut Hooks,
     ) -> Result<Zeroizing<Vec<(Label, Label)>>, Error> {
         let mut made = Zeroizing::new(vec![(Label::ZERO, Label::ZERO); buckets.len()]);
-        let tasks = buckets.par_chunks(ANDS_A_TASK).zip(labels.par_chunks(2 * ANDS_A_TASK));
+        let a_task = buckets.len().div_ceil(2 * pool::threads()).max(ANDS_A_TASK);
+        let tasks = buckets.par_chunks(a_task).zip(labels.par_chunks(2 * a_task));
         let refused: u64 = tasks
-            .zip(made.par_chunks_mut(ANDS_A_TASK))
+            .zip(made.par_chunks_mut(a_task))
             .map(|((buckets, labels), made)| self.evaluate_some(buckets, labels, made))
             .try_reduce(|| 0, |a, b| Ok(a + b))?;
         hooks.alter(Point::Refused, &mut [refused]);

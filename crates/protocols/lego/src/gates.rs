@@ -1,7 +1,7 @@
 //! AND gates, garbled one by one with half-gates (Zahur, Rosulek, Evans 2015), all with one offset.
 //!
-//! The keys of the hash are those of a batch of copies of a circuit with one gate: 2^13 gates share a key, and so
-//! 2^15 calls.
+//! The keys of the hash are those of a batch of copies of a circuit with one gate: 2^13 gates share a key,
+//! and so 2^15 calls.
 
 use rayon::prelude::*;
 use zeroize::Zeroizing;
@@ -20,8 +20,11 @@ pub(super) type Table = [u128; 2];
 /// Bytes of a table.
 pub(super) const TABLE_BYTES: usize = size_of::<Table>();
 
-/// Gates that one task garbles or evaluates.
+/// Gates that one task garbles: they have one key.
 const GATES_A_TASK: usize = 1 << 11;
+
+/// Gates that one task evaluates, at most: with those of many keys among them, it needs many.
+const EVALUATED_BY_A_TASK: usize = 1 << 17;
 
 /// What both parties garble and evaluate with.
 pub(super) struct Gates {
@@ -68,8 +71,8 @@ impl Gates {
         Ok((outputs, tables))
     }
 
-    /// Evaluates gates, each of which stands in a list of tables at a place of its own. `inputs` are the active
-    /// labels `[gate][side]`.
+    /// Evaluates gates, each of which stands in a list of tables at a place of its own. `inputs` are the
+    /// active labels `[gate][side]`.
     ///
     /// # Errors
     /// None that could happen.
@@ -80,8 +83,10 @@ impl Gates {
         inputs: &[Label],
     ) -> Result<Labels, Error> {
         let mut outputs = Labels::new(vec![Label::ZERO; gates.len()]);
-        let gates = gates.par_chunks(GATES_A_TASK).zip(places.par_chunks(GATES_A_TASK));
-        let tasks = gates.zip(inputs.par_chunks(2 * GATES_A_TASK)).zip(outputs.par_chunks_mut(GATES_A_TASK));
+        let gates = gates.par_chunks(EVALUATED_BY_A_TASK).zip(places.par_chunks(EVALUATED_BY_A_TASK));
+        let tasks = gates
+            .zip(inputs.par_chunks(2 * EVALUATED_BY_A_TASK))
+            .zip(outputs.par_chunks_mut(EVALUATED_BY_A_TASK));
         pool::compute(|| {
             tasks.try_for_each(|(((gates, places), inputs), outputs)| {
                 let mut tables = Chosen { tables, places };

@@ -1,5 +1,5 @@
-//! Where tests get their hands in: they alter a party's state before it is used, so that the rest of the run is
-//! consistent with the lie. In a normal build none of this exists.
+//! Where tests get their hands in: they alter a party's state before it is used, so that the rest of the run
+//! is consistent with the lie. In a normal build none of this exists.
 
 use bytemuck::Pod;
 

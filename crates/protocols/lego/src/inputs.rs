@@ -10,10 +10,10 @@
 //!                           claims: all of it, and the sums of the OTs
 //! ```
 //!
-//! A label of the garbler's is given on the head of a bucket of authenticators, whose majority accepts it, and
-//! carried to the wire of the input. Each authenticator has an offset of its own, from which its false label
-//! follows, `H(Δ_j)`. So whoever learns Δ learns every Δ_j by `S_j = Δ_j ⊕ Δ`, and from the label that the
-//! garbler gave the bit that it stands for. An opened one is checked completely (DUPLO, section 5.2).
+//! A label of the garbler's is given on the head of a bucket of authenticators, whose majority accepts it,
+//! and carried to the wire of the input. Each authenticator has an offset of its own, from which its false
+//! label follows, `H(Δ_j)`. So whoever learns Δ learns every Δ_j by `S_j = Δ_j ⊕ Δ`, and from the label that
+//! the garbler gave the bit that it stands for. An opened one is checked completely (DUPLO, section 5.2).
 
 use rayon::prelude::*;
 use subtle::ConstantTimeEq;
@@ -51,7 +51,20 @@ pub(super) struct GarblerInputs {
     pub outputs: Committed,
 }
 
+/// Shares of which single ones are quickly had, where they were made again before.
+fn gathered(mut committed: Committed) -> Committed {
+    committed.shares = std::mem::take(&mut committed.shares).gathered();
+    committed
+}
+
 impl GarblerInputs {
+    /// The same when they are proven to be commitments: claims name single ones.
+    pub fn gathered(self) -> Self {
+        let GarblerInputs { offsets, wires, ots, inputs, outputs } = self;
+        let [offsets, wires, inputs, outputs] = [offsets, wires, inputs, outputs].map(gathered);
+        GarblerInputs { offsets, wires, ots, inputs, outputs }
+    }
+
     pub fn new_commitments(&self) -> [New<'_>; 5] {
         [&self.offsets, &self.wires, &self.ots, &self.inputs, &self.outputs].map(New::from)
     }
@@ -96,8 +109,8 @@ pub(super) fn garbler_commits(
 /// What is claimed of input authenticators and OTs, on either side.
 pub(super) struct InputClaims {
     drawn: Drawn,
-    /// s of the solderings in buckets, of each authenticator in a bucket that is no head; then of those to the
-    /// wires of inputs.
+    /// s of the solderings in buckets, of each authenticator in a bucket that is no head; then of those to
+    /// the wires of inputs.
     flips: Bits,
     revealed: RevealedCombinations,
 }
@@ -113,8 +126,8 @@ pub(super) struct ToldInputs {
 }
 
 impl InputClaims {
-    /// States the claims. The commitments are those to offsets and wires of authenticators and to the wires of
-    /// inputs.
+    /// States the claims. The commitments are those to offsets and wires of authenticators and to the wires
+    /// of inputs.
     pub fn claim<'a>(
         &'a self,
         offset: &'a Shares,
@@ -158,8 +171,8 @@ impl InputClaims {
     }
 }
 
-/// Opens what the challenge asks for, and joins the others into buckets and to the wires of inputs. Returns the
-/// wires of the heads.
+/// Opens what the challenge asks for, and joins the others into buckets and to the wires of inputs. Returns
+/// the wires of the heads.
 pub(super) fn garbler_opens(
     party: &mut Garbler,
     made: &GarblerInputs,
@@ -242,14 +255,15 @@ impl EvaluatorInputs<Pending> {
         [&self.offsets, &self.wires, &self.ots, &self.inputs, &self.outputs]
     }
 
+    /// What was received, now that it is proven: claims name single commitments.
     pub fn accept(self, proof: &Proof) -> EvaluatorInputs<Shares> {
         EvaluatorInputs {
             hashes: self.hashes,
-            offsets: self.offsets.accept(proof),
-            wires: self.wires.accept(proof),
+            offsets: self.offsets.accept(proof).gathered(),
+            wires: self.wires.accept(proof).gathered(),
             ots: self.ots.accept(proof),
-            inputs: self.inputs.accept(proof),
-            outputs: self.outputs.accept(proof),
+            inputs: self.inputs.accept(proof).gathered(),
+            outputs: self.outputs.accept(proof).gathered(),
         }
     }
 }
@@ -363,8 +377,8 @@ impl InputBuckets {
         Labels::new(carried.map(|((&label, soldering), &offsets)| soldering.carry(label, offsets)).collect())
     }
 
-    /// RecoverInputBit of all of the garbler's inputs, from Δ: 1 where in a strict majority of a bucket the label
-    /// is H(Δ_j) ⊕ Δ_j.
+    /// RecoverInputBit of all of the garbler's inputs, from Δ: 1 where in a strict majority of a bucket the
+    /// label is H(Δ_j) ⊕ Δ_j.
     pub fn recover(&self, labels: &[Label], delta: Delta) -> Zeroizing<Vec<bool>> {
         let offset = |k: usize| Delta::new((self.delta_differences[k] ^ delta).bits());
         let false_labels = Labels::new(
@@ -391,6 +405,7 @@ pub(super) fn evaluator_reveals(
     binding: usize,
 ) -> Result<RevealedCombinations, Error> {
     let Evaluator { run, rng, hooks, choices, ots, .. } = party;
+    run.phase("prepare");
     let (revealed, mut message) = RevealedCombinations::shown(rng, choices, ots, committed, binding);
     hooks.alter(Point::OtBinding, &mut message);
     run.channel.send(msg::OT_BINDING, &message)?;
@@ -405,6 +420,7 @@ pub(super) fn garbler_checks(
     binding: usize,
 ) -> Result<RevealedCombinations, Error> {
     let Garbler { run, ots, delta, .. } = party;
+    run.phase("prepare");
     let message = run.channel.receive(msg::OT_BINDING, RevealedCombinations::bytes(binding))?;
     RevealedCombinations::checked(&message, ots, **delta, &made.ots.shares, binding)
         .ok_or_else(|| Cheat::OtBinding.into())

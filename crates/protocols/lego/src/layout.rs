@@ -1,7 +1,7 @@
 //! What follows from the program: its inputs, its AND gates, its outputs, and how the gates between them are
 //! walked. XOR and INV are linear in the wires that are committed to, so a wire of the program is a sum of
-//! *sources*: inputs, and outputs of AND gates. *Joints* are where such a sum is soldered to another wire: both
-//! inputs of each AND gate, then the outputs.
+//! *sources*: inputs, and outputs of AND gates. *Joints* are where such a sum is soldered to another wire:
+//! both inputs of each AND gate, then the outputs.
 
 use zeroize::Zeroizing;
 
@@ -158,8 +158,8 @@ impl<'p> Layout<'p> {
         joints
     }
 
-    /// Walks backwards: of each source the sum of the weights of the joints that it is part of. `weights` gives
-    /// those of the joints from a number on.
+    /// Walks backwards: of each source the sum of the weights of the joints that it is part of. `weights`
+    /// gives those of the joints from a number on.
     pub fn weigh<W: Iterator<Item = u128>>(&self, weights: impl Fn(usize) -> W) -> Weighted {
         let mut inputs = vec![0; self.inputs()];
         let mut wires = vec![0; self.program.wires()];

@@ -1,11 +1,11 @@
-//! LEGO (Nielsen and Orlandi 2009; TinyLEGO of Frederiksen, Jakobsen, Nielsen and Trifiletti 2015, as Nielsen,
-//! Schneider and Trifiletti implemented it in 2017): secure against a malicious party, from single AND gates
-//! that are garbled, checked and put into buckets before anybody knows what they will compute.
+//! LEGO (Nielsen and Orlandi 2009; TinyLEGO of Frederiksen, Jakobsen, Nielsen and Trifiletti 2015, as
+//! Nielsen, Schneider and Trifiletti implemented it in 2017): secure against a malicious party, from single
+//! AND gates that are garbled, checked and put into buckets before anybody knows what they will compute.
 //!
-//! All wires have one offset Δ, so XOR and INV are free also between buckets. An opened gate is shown at one row
-//! only, and a bucket holds wire authenticators besides gates, of which all together decide by majority.
-//! docs/lego.md has the argument. The functions [`garbler`] and [`evaluator`] are the whole protocol, and beside
-//! their calls stand the crossings of the link:
+//! All wires have one offset Δ, so XOR and INV are free also between buckets. An opened gate is shown at one
+//! row only, and a bucket holds wire authenticators besides gates, of which all together decide by majority.
+//! docs/lego.md has the argument. The functions [`garbler`] and [`evaluator`] are the whole protocol, and
+//! beside their calls stand the crossings of the link:
 //!
 //! ```text
 //!   1      both    hello; parameters; base OTs, in which the garbler chooses by the bits of Δ
@@ -103,8 +103,8 @@ pub fn parameters(program: &Program, security: u32) -> Result<Parameters, Error>
 /// Runs the protocol as the garbler, who proposes [`parameters`]. `input` holds the bits of its input ports.
 ///
 /// # Errors
-/// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if it goes
-/// away, [`Error::Input`] if `input` has the wrong length.
+/// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if it
+/// goes away, [`Error::Input`] if `input` has the wrong length.
 pub fn garbler(
     channel: Channel,
     job: &Job,
@@ -146,6 +146,7 @@ fn garbler_with(
         let gates = preprocess::garbler_commits(party, parameters)?; // 3
         let inputs = inputs::garbler_commits(party, &layout, parameters)?; // 3
         garbler_proves(party, &gates, &inputs)?; // 4, 5
+        let inputs = inputs.gathered();
 
         let seeds = receive_challenge(party)?; // 6
         let revealed = inputs::garbler_checks(party, &inputs, parameters.ot_binding)?; // 6

@@ -1,9 +1,10 @@
 //! The bound of a cut-and-choose whose buckets hold two kinds of item: β gates and α wire authenticators.
 //!
 //! An adversary makes `t` of the gates and `u` of the authenticators bad. Each kind is shuffled by itself: of
-//! `L = N·B + c` items `c` are opened, and each bad one among them stays unseen with probability 1/2. A bucket
-//! with x bad gates and y bad authenticators is *ruined* if no gate of it is good, or no strict majority of all
-//! its items: `x = β` or `2(x + y) ≥ β + α`. By the union bound over the N buckets, which are alike,
+//! `L = N·B + c` items `c` are opened, and each bad one among them stays unseen with probability 1/2. A
+//! bucket with x bad gates and y bad authenticators is *ruined* if no gate of it is good, or no strict
+//! majority of all its items: `x = β` or `2(x + y) ≥ β + α`. By the union bound over the N buckets, which are
+//! alike,
 //!
 //! ```text
 //! success(t, u) ≤ min(S(t)·S'(u), N · Σ_{(x, y) ruined} A_x(t) · A'_y(u))
@@ -11,10 +12,10 @@
 //! A_x(t) = C(B, x) · Σ_j C(c, j)·2^-j·C(N·B - B, t - x - j) / C(L, t)         and a given bucket has x bad ones
 //! ```
 //!
-//! and the bound is the maximum over all t and u. The sums over j are the coefficients of
-//! `(1 + z/2)^c (1 + z)^K`. Those of neighbouring t follow from each other by a recurrence of three terms, which
-//! all are positive as far as it is used: so floating point errs by a relative 2^-53 for each step and no more,
-//! and what is returned is raised by far more than that. Of small batches the bad items are dealt out one after
+//! and the bound is the maximum over all t and u. The sums over j are the coefficients of `(1 + z/2)^c (1 +
+//! z)^K`. Those of neighbouring t follow from each other by a recurrence of three terms, which all are
+//! positive as far as it is used: so floating point errs by a relative 2^-53 for each step and no more, and
+//! what is returned is raised by far more than that. Of small batches the bad items are dealt out one after
 //! the other, which needs no recurrence.
 
 use brickwork_primitives::cut_and_choose::Bucketing;
@@ -48,8 +49,8 @@ struct Kind {
     bad: Vec<Vec<f64>>,
 }
 
-/// `Σ_j C(c, j)·2^-j·C(K, n - j) / C(L, n)` for n from 0 as long as it is greater than `floor`, and one more: it
-/// never grows with n. None where that takes too long.
+/// `Σ_j C(c, j)·2^-j·C(K, n - j) / C(L, n)` for n from 0 as long as it is greater than `floor`, and one more:
+/// it never grows with n. None where that takes too long.
 fn unseen(opened: u64, kept: u64, all: u64, floor: f64) -> Option<Vec<f64>> {
     let (c, k, l) = (opened as f64, kept as f64, all as f64);
     let mut sums = vec![1.0];
@@ -113,8 +114,8 @@ struct Game {
     slots: f64,
     gates: Kind,
     authenticators: Kind,
-    /// Of each number of bad gates in a bucket and of bad authenticators at all: with which probability a given
-    /// bucket has enough of these to be ruined.
+    /// Of each number of bad gates in a bucket and of bad authenticators at all: with which probability a
+    /// given bucket has enough of these to be ruined.
     ruined: Vec<Vec<f64>>,
 }
 

@@ -261,8 +261,8 @@ fn most_opened(slots: u32) -> u32 {
     slots.saturating_mul(4).saturating_add(400)
 }
 
-/// The fewest opened items, up to so many, that pass, or up to a 512th more; more of them always do where fewer
-/// do.
+/// The fewest opened items, up to so many, that pass, or up to a 512th more; more of them always do where
+/// fewer do.
 fn least(most: u32, passes: impl Fn(u32) -> bool) -> Option<u32> {
     if !passes(most) {
         return None;

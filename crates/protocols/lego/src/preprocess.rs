@@ -1,5 +1,5 @@
-//! Preprocess: AND gates and wire authenticators, whatever the program will be. They are committed to, checked
-//! by cut-and-choose and put into buckets.
+//! Preprocess: AND gates and wire authenticators, whatever the program will be. They are committed to,
+//! checked by cut-and-choose and put into buckets.
 //!
 //! ```text
 //!   garbler -> evaluator    start of the hash keys, tables of all gates;  commitments to both inputs (random) and
@@ -12,15 +12,16 @@
 //!                           claims: all of it
 //! ```
 //!
-//! **Why a gate is opened at one row.** All gates share Δ, which two labels of one wire would give away, so an
-//! opened gate is not garbled again: E evaluates it once, at one row of its four, which the challenge draws when
-//! all is fixed, and claims that the committed output is what comes out, for the conjunction of the bits. For any
-//! tables the outputs of the four rows add up to Δ (of each hash two equal ones cancel, of `T_G` and `T_E` as
-//! well, and of the left labels that go with `T_E` both remain), as do the right ones. So a gate that is wrong at
-//! one row is wrong at another, too, and is noticed with probability 1/2. That needs `lsb(Δ) = 1`.
+//! **Why a gate is opened at one row.** All gates share Δ, which two labels of one wire would give away, so
+//! an opened gate is not garbled again: E evaluates it once, at one row of its four, which the challenge
+//! draws when all is fixed, and claims that the committed output is what comes out, for the conjunction of
+//! the bits. For any tables the outputs of the four rows add up to Δ (of each hash two equal ones cancel, of
+//! `T_G` and `T_E` as well, and of the left labels that go with `T_E` both remain), as do the right ones. So
+//! a gate that is wrong at one row is wrong at another, too, and is noticed with probability 1/2. That needs
+//! `lsb(Δ) = 1`.
 //!
-//! What a wire is opened to at a colour is `C ⊕ colour·D`: the label of that colour, with the bit that it stands
-//! for in the place of the lowest bit.
+//! What a wire is opened to at a colour is `C ⊕ colour·D`: the label of that colour, with the bit that it
+//! stands for in the place of the lowest bit.
 
 use std::ops::Range;
 
@@ -245,9 +246,9 @@ pub(super) fn evaluator_receives(
     run.progress((count * TABLE_BYTES) as u64);
     let outputs = receiver.receive(&mut run.channel, count)?;
     let guards = parameters.authenticators.copies() as usize;
-    // LOAD-BEARING: *random* commitments, of which the seeds give the values and no message has room for others.
-    // So the labels of a good authenticator are none of G's choice, as its offset is fixed before the seeds, and
-    // a third label that it accepts is a second preimage (docs/lego.md).
+    // LOAD-BEARING: *random* commitments, of which the seeds give the values and no message has room for
+    // others. So the labels of a good authenticator are none of G's choice, as its offset is fixed before the
+    // seeds, and a third label that it accepts is a second preimage (docs/lego.md).
     let wires = receiver.receive_random(&mut run.channel, guards, Lsb::Random)?;
     let mut hashes = vec![Authenticator::default(); guards];
     run.channel.receive_into(msg::AUTHENTICATORS, bytemuck::cast_slice_mut(&mut hashes))?;
@@ -331,6 +332,10 @@ pub(super) fn evaluator_opens(
     }
     guards.opened.iter().zip(&asked).for_each(|(&guard, &colour)| flips[2].add(guard as usize, colour));
 
+    // What is not in a bucket has served, and makes room.
+    tables = gates.chosen.iter().map(|&gate| tables[gate as usize]).collect();
+    hashes = guards.chosen.iter().map(|&guard| hashes[guard as usize]).collect();
+
     let pairs = gates.chosen.len() - gates.buckets();
     let mut gate_solderings = vec![[Soldering::default(); 3]; pairs];
     run.channel.receive_into(msg::GATE_SOLDERINGS, bytemuck::cast_slice_mut(&mut gate_solderings))?;
@@ -340,9 +345,6 @@ pub(super) fn evaluator_opens(
         .receive_into(msg::AUTHENTICATOR_SOLDERINGS, bytemuck::cast_slice_mut(&mut wire_solderings))?;
     guards.chosen.iter().zip(&wire_solderings).for_each(|(&guard, s)| flips[2].add(guard as usize, s.flip()));
 
-    // What is not in a bucket has served.
-    tables = gates.chosen.iter().map(|&gate| tables[gate as usize]).collect();
-    hashes = guards.chosen.iter().map(|&guard| hashes[guard as usize]).collect();
     let told = receiver.claimed(Told {
         inputs: opened_inputs,
         outputs: opened_outputs,

@@ -17,9 +17,9 @@ pub type Report = brickwork_session::Report<Lego>;
 /// What an evaluator learns beside its outputs.
 #[derive(Default)]
 pub struct Aside {
-    /// The garbler cheated, and its input was recovered. **Do not behave differently**: the garbler can cheat so
-    /// that this depends on the evaluator's input (docs/security.md, section 8). The outputs are right in any
-    /// case.
+    /// The garbler cheated, and its input was recovered. **Do not behave differently**: the garbler can cheat
+    /// so that this depends on the evaluator's input (docs/security.md, section 8). The outputs are right in
+    /// any case.
     pub recovered: bool,
 }
 

@@ -6,8 +6,8 @@
 //!   garbler -> evaluator    commitment to Δ
 //! ```
 //!
-//! Δ is the offset of the OTs, too, which binds it: what the evaluator gets of them is what the commitments say
-//! (`preprocess`). That it ends in 1 is claimed; were it 0, both labels of a wire would have one colour.
+//! Δ is the offset of the OTs, too, which binds it: what the evaluator gets of them is what the commitments
+//! say (`preprocess`). That it ends in 1 is claimed; were it 0, both labels of a wire would have one colour.
 
 use zeroize::Zeroizing;
 
@@ -159,8 +159,8 @@ fn accept(
     }
 }
 
-/// What the session's first proof says of the offset: it ends in 1. (That a commitment ends in 1 could be built
-/// into it, but one guessed watch bit gets around that.)
+/// What the session's first proof says of the offset: it ends in 1. (That a commitment ends in 1 could be
+/// built into it, but one guessed watch bit gets around that.)
 pub(super) fn offset_claim<'a>(
     claims: &mut commit::Claims<'a>,
     offset: &'a commit::Shares,

@@ -21,7 +21,8 @@ fn choose(n: u64, k: u64) -> BigInt {
     (0..k).fold(BigInt::one(), |product, i| product * (n - i) / (i + 1))
 }
 
-/// A ruined bucket, as the evaluator's vote has it: without a good gate, or the good items are no strict majority.
+/// A ruined bucket, as the evaluator's vote has it: without a good gate, or the good items are no strict
+/// majority.
 fn ruined(mixed: &Mixed, x: u64, y: u64) -> bool {
     let (beta, alpha) = (u64::from(mixed.gates.bucket), u64::from(mixed.authenticators.bucket));
     x == beta || 2 * (beta + alpha - x - y) <= beta + alpha
@@ -94,7 +95,8 @@ fn subsets(n: u64, k: u64) -> impl Iterator<Item = u32> {
     (0..1_u32 << n).filter(move |set| u64::from(set.count_ones()) == k)
 }
 
-/// The true probability, over all ways in which bad items can fall: places behind those in buckets are opened.
+/// The true probability, over all ways in which bad items can fall: places behind those in buckets are
+/// opened.
 fn brute_force(mixed: &Mixed, t: u64, u: u64) -> BigRational {
     let Mixed { gates, authenticators } = mixed;
     let in_bucket = |set: u32, cut: &Bucketing, bucket: u32| {

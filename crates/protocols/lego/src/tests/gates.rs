@@ -16,8 +16,8 @@ fn wrong_rows(gates: &Gates, table: Table, inputs: [[Label; 2]; 2], outputs: [La
     wrong.count()
 }
 
-/// That a gate wrong at one row is wrong at another is what detection 1/2 rests on. It needs an offset that ends
-/// in 1.
+/// That a gate wrong at one row is wrong at another is what detection 1/2 rests on. It needs an offset that
+/// ends in 1.
 #[test]
 fn a_bad_gate_is_wrong_at_two_rows_at_least() {
     let mut rng = Rng::replayable("test lego gates");

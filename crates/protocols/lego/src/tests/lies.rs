@@ -65,8 +65,8 @@ fn openings_are_what_was_committed_to() {
     Case::toy().lie(Point::DeltaDifferences, flip_one(1, 7, 0)).run().evaluator_caught(Cheat::Opening);
 }
 
-/// The last soldering of a program is that of an output, and the first ones are of the first gate: bits swapped
-/// between wires are noticed as well.
+/// The last soldering of a program is that of an output, and the first ones are of the first gate: bits
+/// swapped between wires are noticed as well.
 #[test]
 fn solderings_lead_where_the_program_says() {
     let crossed = |bytes: &mut [u8]| {
@@ -102,8 +102,8 @@ fn lies_about_ots_are_noticed_for_either_input() {
     }
 }
 
-/// What the garbler gives when the inputs are there: labels of its own input, openings, and σ. The toy has two
-/// inputs of the garbler's, two that mask, and two of the evaluator's.
+/// What the garbler gives when the inputs are there: labels of its own input, openings, and σ. The toy has
+/// two inputs of the garbler's, two that mask, and two of the evaluator's.
 #[test]
 fn labels_of_inputs_are_right_or_refused() {
     for place in 0..4 {
@@ -141,8 +141,8 @@ fn an_evaluator_that_lies_is_caught() {
     }
 }
 
-/// A gate that computes NAND, beside good ones, gives the other valid label: the evaluator finds the garbler's
-/// input, and both get what the function says, for all inputs.
+/// A gate that computes NAND, beside good ones, gives the other valid label: the evaluator finds the
+/// garbler's input, and both get what the function says, for all inputs.
 #[test]
 fn a_bad_gate_in_a_bucket_is_recovered_from() {
     let program = toy();
@@ -155,7 +155,8 @@ fn a_bad_gate_in_a_bucket_is_recovered_from() {
     }
 }
 
-/// A gate that gives rubbish is outvoted, and nothing has to be recovered; the labels that were refused are seen.
+/// A gate that gives rubbish is outvoted, and nothing has to be recovered; the labels that were refused are
+/// seen.
 #[test]
 fn rubbish_in_a_bucket_is_outvoted() {
     let program = toy();
