@@ -27,7 +27,7 @@ use zeroize::Zeroizing;
 
 use crate::hooks::{Hooks, Point};
 use crate::inputs::{EvaluatorInputs, GarblerInputs, InputBuckets, LABEL};
-use crate::layout::Layout;
+use crate::layout::{Layout, Output};
 use crate::preprocess::EvaluatorBuckets;
 use crate::setup::{Evaluator, Garbler};
 use crate::{Cheat, msg};
@@ -309,12 +309,17 @@ fn walk(
             wires[first..].iter_mut().zip(outputs).for_each(|(wire, label)| *wire = label);
         }
     }
+    Ok((outputs(layout, joined, inputs, &wires), delta))
+}
+
+/// The labels of the outputs, of those of all wires.
+fn outputs(layout: &Layout, joined: &Joined, inputs: &[Label], wires: &[Label]) -> Labels {
     let to_outputs = &joined.solderings[2 * layout.ands..];
-    let of_output = |(output, soldering): (&crate::layout::Output, &Soldering)| {
+    let of_output = |(output, soldering): (&Output, &Soldering)| {
         let label = wires[output.wire as usize] ^ output.mask.map_or(Label::ZERO, |mask| inputs[mask]);
         soldering.carry(label, Label::ZERO)
     };
-    Ok((Labels::new(layout.outputs.iter().zip(to_outputs).map(of_output).collect()), delta))
+    Labels::new(layout.outputs.iter().zip(to_outputs).map(of_output).collect())
 }
 
 impl EvaluatorBuckets {

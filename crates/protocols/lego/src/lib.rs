@@ -45,7 +45,7 @@ use brickwork_base::random::{SEED_BYTES, Seed};
 use brickwork_base::{Error, Party};
 use brickwork_circuit::Program;
 use brickwork_primitives::commit::{Claims, New, Receiver as _, Sender as _};
-use brickwork_session::{Job, Metered, Observer, Protocol};
+use brickwork_session::{Job, Metered, Observer, PhaseReport, Protocol};
 use brickwork_wire::Channel;
 
 pub use cheat::Cheat;
@@ -54,8 +54,11 @@ use evaluate::Joined;
 use hooks::{Hooks, Point};
 use layout::Layout;
 pub use parameters::Parameters;
-pub use report::{Aside, BatchReport, COMPUTATIONAL_BITS, Lego, Report, SecurityReport};
+pub use report::{Aside, BatchReport, COMPUTATIONAL_BITS, Lego, SecurityReport};
 use setup::{Begun, offset_claim};
+
+/// A party's result. Its outputs are ordered port after port, and its proposal are the parameters.
+pub type Report = brickwork_session::Report<Lego>;
 
 impl Protocol for Lego {
     const NAME: &'static str = "lego";
@@ -166,7 +169,7 @@ fn garbler_with(
         evaluate::garbler(party, &layout, &inputs, &heads, &input, &masked)?; // 9, 10, 11
         decode::garbler(party, &layout, &inputs, &input) // 12
     })?;
-    Ok(report::report(outputs, party.run.finish()?, parameters.clone(), false))
+    Ok(report(outputs, party.run.finish()?, parameters.clone(), false))
 }
 
 fn evaluator_with(
@@ -222,7 +225,7 @@ fn evaluator_with(
         let evaluated = evaluate::evaluator(party, &layout, &joined, &inputs, &offset, input)?; // 9, 10, 11
         decode::evaluator(party, &layout, &joined, evaluated, input) // 12
     })?;
-    Ok(report::report(outputs, party.run.finish()?, parameters, recovered))
+    Ok(report(outputs, party.run.finish()?, parameters, recovered))
 }
 
 /// The first proof, of all commitments.
@@ -263,4 +266,15 @@ const BATCHES: usize = 3;
 
 fn split(seeds: &[u8]) -> Vec<Seed> {
     seeds.chunks_exact(SEED_BYTES).map(|seed| Seed::from_bytes(seed.try_into().expect("16 bytes"))).collect()
+}
+
+/// Reports a run.
+fn report(outputs: Vec<bool>, phases: Vec<PhaseReport>, parameters: Parameters, recovered: bool) -> Report {
+    Report {
+        outputs,
+        phases,
+        security: parameters.report(),
+        proposal: parameters,
+        aside: Aside { recovered },
+    }
 }

@@ -126,38 +126,17 @@ pub(super) fn garbler_opens(
     parameters: &Parameters,
     seeds: &[Seed],
 ) -> Result<(GarblerBuckets, GateClaims), Error> {
-    let Garbler { run, hooks, delta, .. } = party;
-    run.phase("preprocess");
+    party.run.phase("preprocess");
     let GarblerGates { inputs, outputs, wires } = made;
     let gates = Drawn::expand(&seeds[0], &parameters.gates);
     let guards = Drawn::expand(&seeds[1], &parameters.authenticators);
-    let delta = &**delta;
     let (input_values, output_values, wire_values) = (inputs.values()?, outputs.values()?, wires.values()?);
     let mut flips = [input_values.len(), output_values.len(), wire_values.len()].map(Bits::zeros);
 
-    let asked = colours(&seeds[0], 2 * gates.opened.len());
-    let mut opened = Labels::new(Vec::with_capacity(asked.len()));
-    for (&gate, colours) in gates.opened.iter().zip(asked.chunks_exact(2)) {
-        let gate = gate as usize;
-        for (side, &colour) in colours.iter().enumerate() {
-            flips[0].add(2 * gate + side, colour);
-            opened.push(input_values[2 * gate + side] ^ delta.times(colour));
-        }
-        let bit = opened[opened.len() - 2].colour() & opened[opened.len() - 1].colour();
-        flips[1].add(gate, bit ^ output_values[gate].colour());
-    }
-    hooks.alter(Point::OpenedGates, &mut opened);
-    run.channel.send(msg::OPENED_GATES, bytemuck::cast_slice(&opened))?;
-
-    let asked = colours(&seeds[1], guards.opened.len());
-    opened.clear();
-    for (&wire, &colour) in guards.opened.iter().zip(&asked) {
-        flips[2].add(wire as usize, colour);
-        opened.push(wire_values[wire as usize] ^ delta.times(colour));
-    }
-    hooks.alter(Point::OpenedAuthenticators, &mut opened);
-    run.channel.send(msg::OPENED_AUTHENTICATORS, bytemuck::cast_slice(&opened))?;
-
+    let values = [&input_values, &output_values, &wire_values].map(|values| &values[..]);
+    send_opened(party, [&gates, &guards], values, seeds, &mut flips)?;
+    let Garbler { run, hooks, delta, .. } = party;
+    let delta = &**delta;
     let wire = |value: Label| GarblerWire { value, delta: *delta };
     let mut message = run.channel.message(msg::GATE_SOLDERINGS);
     let mut solderings: Vec<[Soldering; 3]> = Vec::new();
@@ -202,6 +181,41 @@ pub(super) fn garbler_opens(
     let buckets = GarblerBuckets { inputs: of_heads(2, &input_values), outputs: of_heads(1, &output_values) };
     let shares = [inputs.into_shares(), outputs.into_shares(), wires.into_shares()];
     Ok((buckets, GateClaims::new(gates, guards, flips, shares)))
+}
+
+/// Opens the gates and authenticators that the challenge asks for; `values` are those of the inputs and outputs of
+/// gates and of the wires of authenticators. Notes of which the offset is part.
+fn send_opened(
+    party: &mut Garbler,
+    [gates, guards]: [&Drawn; 2],
+    [input_values, output_values, wire_values]: [&[Label]; 3],
+    seeds: &[Seed],
+    flips: &mut [Bits; 3],
+) -> Result<(), Error> {
+    let Garbler { run, hooks, delta, .. } = party;
+    let asked = colours(&seeds[0], 2 * gates.opened.len());
+    let mut opened = Labels::new(Vec::with_capacity(asked.len()));
+    for (&gate, colours) in gates.opened.iter().zip(asked.chunks_exact(2)) {
+        let gate = gate as usize;
+        for (side, &colour) in colours.iter().enumerate() {
+            flips[0].add(2 * gate + side, colour);
+            opened.push(input_values[2 * gate + side] ^ delta.times(colour));
+        }
+        let bit = opened[opened.len() - 2].colour() & opened[opened.len() - 1].colour();
+        flips[1].add(gate, bit ^ output_values[gate].colour());
+    }
+    hooks.alter(Point::OpenedGates, &mut opened);
+    run.channel.send(msg::OPENED_GATES, bytemuck::cast_slice(&opened))?;
+
+    let asked = colours(&seeds[1], guards.opened.len());
+    opened.clear();
+    for (&wire, &colour) in guards.opened.iter().zip(&asked) {
+        flips[2].add(wire as usize, colour);
+        opened.push(wire_values[wire as usize] ^ delta.times(colour));
+    }
+    hooks.alter(Point::OpenedAuthenticators, &mut opened);
+    run.channel.send(msg::OPENED_AUTHENTICATORS, bytemuck::cast_slice(&opened))?;
+    Ok(())
 }
 
 /// Ranges of a number of buckets, some at a time.

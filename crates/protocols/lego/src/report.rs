@@ -2,17 +2,12 @@
 
 use serde::Serialize;
 
-use crate::parameters::Parameters;
-
 /// kappa minus the loss of garbling many gates under one key: 2^15 calls of the hash and two labels each.
 pub const COMPUTATIONAL_BITS: f64 = 111.0;
 
 /// LEGO, as one of the family; its parties are in the crate's root.
 #[derive(Clone, Copy, Debug)]
 pub struct Lego;
-
-/// A party's result. Its outputs are ordered port after port, and its proposal are the parameters.
-pub type Report = brickwork_session::Report<Lego>;
 
 /// What an evaluator learns beside its outputs.
 #[derive(Default)]
@@ -59,20 +54,4 @@ pub struct BatchReport {
     pub copies: usize,
     /// Items opened and checked.
     pub opened: usize,
-}
-
-/// Reports a run.
-pub(super) fn report(
-    outputs: Vec<bool>,
-    phases: Vec<brickwork_session::PhaseReport>,
-    parameters: Parameters,
-    recovered: bool,
-) -> Report {
-    Report {
-        outputs,
-        phases,
-        security: parameters.report(),
-        proposal: parameters,
-        aside: Aside { recovered },
-    }
 }

@@ -11,7 +11,7 @@ use brickwork_base::{Cheat, Error, Party};
 use brickwork_circuit::{Builder, Component, Port, Program, ProgramBuilder, Recipient, Type};
 use brickwork_primitives::cut_and_choose::Bucketing;
 use brickwork_session::{Job, TABLE_MEMORY, Unobserved};
-use brickwork_wire::memory_pair;
+use brickwork_wire::{Tag, Tamper, memory_pair};
 
 pub fn port(name: &str, width: u32) -> Port {
     Port::new(name, Type::Uint(width))
@@ -118,6 +118,7 @@ pub struct Case {
     parameters: Parameters,
     inputs: [Vec<bool>; 2],
     alter: [Option<Alter>; 2],
+    tamper: Option<Tamper>,
     threads: usize,
     strict: bool,
 }
@@ -139,6 +140,7 @@ impl Case {
             parameters,
             inputs,
             alter: [None, None],
+            tamper: None,
             threads: 1,
             strict: false,
         }
@@ -155,6 +157,12 @@ impl Case {
 
     pub fn on(mut self, garbler: &[bool], evaluator: &[bool]) -> Self {
         self.inputs = [garbler.to_vec(), evaluator.to_vec()];
+        self
+    }
+
+    /// The garbler alters its messages on their way out.
+    pub fn tamper(mut self, tamper: impl FnMut(Tag, &mut Vec<u8>) + Send + 'static) -> Self {
+        self.tamper = Some(Box::new(tamper));
         self
     }
 
@@ -207,7 +215,8 @@ impl Case {
     }
 
     pub fn run(self) -> Outcome {
-        let Case { program, parameters, inputs, alter: [of_garbler, of_evaluator], threads, strict } = self;
+        let Case { program, parameters, inputs, alter: [of_garbler, of_evaluator], tamper, threads, strict } =
+            self;
         let job = Job {
             program: program.clone(),
             security: 40,
@@ -215,7 +224,10 @@ impl Case {
             table_memory: TABLE_MEMORY,
             identities: [[1; 32], [2; 32]],
         };
-        let (left, right) = memory_pair();
+        let (mut left, right) = memory_pair();
+        if let Some(tamper) = tamper {
+            left.set_tamper(tamper);
+        }
         let (garbler, evaluator) = std::thread::scope(|scope| {
             let garbler = scope.spawn(|| {
                 let hooks = Hooks { alter: of_garbler };

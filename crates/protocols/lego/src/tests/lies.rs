@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex};
 use super::harness::*;
 use crate::Cheat;
 use brickwork_base::Error;
+use brickwork_primitives::commit::split::msg::{ANSWER, CORRECTIONS};
+use brickwork_wire::Tag;
 
 /// Changes a bit of every label, or hash, in a message.
 fn flip(byte: usize, bit: u8) -> impl FnMut(&mut [u8]) + Send + 'static {
@@ -206,4 +208,48 @@ fn parameters_that_exceed_the_level_are_refused() {
     assert!(outcome.garbler.is_err());
     let real = crate::parameters(&toy(), 40).unwrap();
     Case::toy().with(real).strict().run().right(false);
+}
+
+/// Something that is sent as a commitment, of each of the kinds that there are, and an answer that is none.
+#[test]
+fn what_is_no_commitment_is_noticed() {
+    // Of the offset, the inputs and outputs of gates, authenticators, offsets, wires, OTs, inputs and outputs.
+    for message in 0..9 {
+        let mut seen = 0;
+        let outcome = Case::toy()
+            .tamper(move |tag, bytes| {
+                if tag == CORRECTIONS {
+                    let at = bytes.len() / 2;
+                    bytes[at] ^= u8::from(seen == message);
+                    seen += 1;
+                }
+            })
+            .run();
+        match outcome.evaluator {
+            // One coordinate that is not watched does no harm.
+            Ok(_) => outcome.right(false),
+            Err(Error::Peer(cheat)) => {
+                assert!(cheat == Cheat::Commitment || cheat == Cheat::Opening, "{cheat:?}");
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+    let all = |tag: Tag, bytes: &mut Vec<u8>| {
+        if tag == CORRECTIONS {
+            bytes.iter_mut().for_each(|byte| *byte ^= 0x5a);
+        }
+    };
+    Case::toy().tamper(all).run().evaluator_caught(Cheat::Commitment);
+    for proof in 0..3 {
+        let mut seen = 0;
+        let outcome = Case::toy()
+            .tamper(move |tag, bytes| {
+                if tag == ANSWER {
+                    bytes.iter_mut().for_each(|byte| *byte ^= u8::from(seen == proof));
+                    seen += 1;
+                }
+            })
+            .run();
+        assert!(matches!(outcome.evaluator, Err(Error::Peer(_))), "proof {proof}");
+    }
 }
