@@ -206,9 +206,11 @@ impl Writer<'_> {
         let drawn = 8 * (made + wires_made);
         let heads = u64::from(gates.slots);
         let joints = LABEL * self.layout.joints() as u64;
-        let garbler = 2 * LABEL * (3 * made + wires_made) + 3 * LABEL * heads;
+        // Values as they are kept and as they are opened, and what waits to be sent.
+        let garbler = 5 * LABEL / 2 * (3 * made + wires_made) + 3 * LABEL * heads;
         let told = 3 * LABEL * others(gates) + LABEL * (authenticators.kept() + 3 * u64::from(gates.opened));
-        let evaluator = 32 * (made + wires_made) + 36 * (gates.kept() + authenticators.kept()) + told;
+        // All tables and hashes give way to those in buckets before the solderings come.
+        let evaluator = 36 * (gates.kept() + authenticators.kept()) + told.max(32 * (made + wires_made));
         let held = LABEL * wires + 2 * TABLE_MEMORY.min(100 * made);
         [common + garbler + drawn + joints, common + evaluator + drawn + joints + held]
     }
