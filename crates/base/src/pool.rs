@@ -8,6 +8,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use rayon::{Scope, ThreadPool, ThreadPoolBuilder};
 
 use crate::Error;
@@ -72,6 +73,39 @@ pub fn compute<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     match entered() {
         Some(pool) => pool.0.install(work),
         None => work(),
+    }
+}
+
+/// Calls `work` for each of the tasks, with a room that tasks share which run one after another, and the
+/// task's number. Returns what it returns, in the order of the tasks. [`compute`]s several; a single one runs
+/// on this thread, as handing it over takes longer than most of them.
+pub fn map<T: Send, R, U: Send>(
+    tasks: Vec<T>,
+    room: impl Fn() -> R + Send + Sync,
+    work: impl Fn(&mut R, usize, T) -> U + Send + Sync,
+) -> Vec<U> {
+    if tasks.len() <= 1 {
+        let mut room = room();
+        return tasks.into_iter().enumerate().map(|(i, task)| work(&mut room, i, task)).collect();
+    }
+    compute(|| {
+        let tasks = tasks.into_par_iter().enumerate();
+        tasks.map_init(room, |room, (i, task)| work(room, i, task)).collect()
+    })
+}
+
+/// Adds up what `count` tasks give: `work` adds the task of a number to a sum, which begins as `zero`, and
+/// `add` joins two sums, in any order. Runs where [`map`] does.
+pub fn sum<A: Send>(
+    count: usize,
+    zero: impl Fn() -> A + Send + Sync,
+    work: impl Fn(A, usize) -> A + Send + Sync,
+    add: impl Fn(A, A) -> A + Send + Sync,
+) -> A {
+    match count {
+        0 => zero(),
+        1 => work(zero(), 0),
+        _ => compute(|| (0..count).into_par_iter().fold(&zero, work).reduce(&zero, add)),
     }
 }
 
@@ -141,6 +175,19 @@ mod tests {
         let pool = Pool::new(1).unwrap();
         let (heard, ()) = pool.enter(|| beside(|| told.recv(), || tell.send(7).unwrap()));
         assert_eq!(heard, Ok(7));
+    }
+
+    /// One task stays where it is, several leave; both ways give the same.
+    #[test]
+    fn little_work_is_not_handed_over() {
+        Pool::new(2).unwrap().enter(|| {
+            let places = |tasks: usize| map(vec![2; tasks], || 1, |room, i, task| (here(), *room * task * i));
+            assert_eq!(places(1), [(None, 0)]);
+            let many = places(9);
+            assert!(many.iter().enumerate().all(|(i, &(place, made))| place.is_some() && made == 2 * i));
+            let squares = |count| sum(count, || 0, |sum, i| sum + i * i, |a, b| a + b);
+            assert_eq!([0, 1, 2, 100].map(squares), [0, 0, 1, 328_350]);
+        });
     }
 
     #[test]

@@ -22,17 +22,17 @@ use crate::link::{self, Link};
 /// The program that a command works on.
 #[derive(Args)]
 pub struct ProgramArguments {
-    /// The program: a .wir source, or a .bwp, Bristol or .GC_duplo file; the content tells which
+    /// The program: a .wir source, or a .bwp, Bristol, SCD or .GC_duplo file; the content tells which
     pub file: PathBuf,
     #[command(flatten)]
     pub map: Map,
 }
 
-/// Whose the inputs of a Bristol circuit are.
+/// Whose the inputs of a Bristol or SCD circuit are.
 #[derive(Args, Clone)]
 pub struct Map {
     /// Whose an input of a Bristol circuit is, such as in2=garbler; in0 is the garbler's and in1 the
-    /// evaluator's
+    /// evaluator's. Of an SCD circuit ranges of inputs, such as in0-63=garbler, all of them or none
     #[arg(long = "map", value_name = "INPUT=PARTY", value_parser = map_entry)]
     pub entries: Vec<(String, Party)>,
 }
@@ -58,7 +58,7 @@ fn map_entry(text: &str) -> Result<(String, Party), String> {
 }
 
 /// How often the program is evaluated.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct Executions {
     /// Evaluate N times with one preprocessing; every value is then an array of N values
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -94,7 +94,7 @@ fn scale(text: &str) -> Result<Scale, String> {
 }
 
 /// What the parties must agree on, apart from the program.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct Parameters {
     /// The protocol: duplo and lego hold against a cheater, semi-honest and compgc only against a peer that
     /// follows it
@@ -105,6 +105,9 @@ pub struct Parameters {
     /// not given
     #[arg(long, value_name = "NAME")]
     pub linking: Option<Linking>,
+    /// The garbling scheme, which in every protocol is half-gates; others are for `brickwork garble`
+    #[arg(long, value_name = "half-gates", value_parser = garbling)]
+    pub scheme: Option<HalfGates>,
     /// The commitment scheme of duplo and lego; split, if it is not given
     #[arg(long, value_name = "NAME")]
     pub commitments: Option<Commitments>,
@@ -172,6 +175,24 @@ pub fn security(text: &str) -> Result<u32, String> {
 /// Statistical security in bits, if nothing is said of it.
 pub const SECURITY: u32 = 40;
 
+/// Half-gates: the scheme that every protocol garbles with.
+#[derive(Clone, Copy)]
+pub struct HalfGates;
+
+fn garbling(name: &str) -> Result<HalfGates, String> {
+    match name {
+        "half-gates" => Ok(HalfGates),
+        "ga" | "gax" | "gaxr" => Err(format!(
+            "{name} is for research, with `brickwork garble --scheme {name}`: that it holds against a cheater who garbles is shown for no protocol, whose soldering and checks rest on half-gates and their one offset"
+        )),
+        "privacy-free" => Err(
+            "privacy-free shows the evaluator every bit of the inputs, so that no protocol garbles with it; it is for research, with `brickwork garble --scheme privacy-free`"
+                .into(),
+        ),
+        _ => Err("protocols garble with half-gates, and with nothing else".into()),
+    }
+}
+
 impl Parameters {
     /// Statistical security in bits.
     pub fn security(&self) -> u32 {
@@ -193,7 +214,8 @@ impl Parameters {
 
     /// The flags that say the same.
     pub fn as_flags(&self) -> Vec<String> {
-        let Parameters { protocol, linking, commitments, security, executions } = self;
+        // There is one scheme, said or not.
+        let Parameters { protocol, linking, scheme: _, commitments, security, executions } = self;
         let commitments = commitments.map(|Commitments::Split| "--commitments=split".into());
         [format!("--protocol={}", protocol.name())]
             .into_iter()
@@ -316,7 +338,7 @@ impl Resources {
 }
 
 /// A number of bytes.
-fn size(text: &str) -> Result<u64, String> {
+pub fn size(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[digits.len()..] {
         "" | "B" => 1,

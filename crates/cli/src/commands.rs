@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::{
     assemble, bench, compile, demo_cheat, doctor, examples, failure, garble, info, keygen, manual, party,
@@ -37,8 +37,18 @@ pub struct Cli {
     /// Write warnings, and what happens at a listener, to the end of this file, too
     #[arg(long, global = true, display_order = 100, value_name = "FILE")]
     pub log: Option<PathBuf>,
+    /// How lines of a log are written, on stderr too: text for people, json for programs
+    #[arg(long, global = true, display_order = 100, value_name = "FORMAT", default_value = "text")]
+    pub log_format: LogFormat,
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// How lines of a log are written.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    Text,
+    Json,
 }
 
 #[derive(Subcommand)]

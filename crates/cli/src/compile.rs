@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use brickwork::circuit::formats::{bristol, compgc, duplo};
+use brickwork::circuit::formats::{bristol, compgc, duplo, scd};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
@@ -35,6 +35,7 @@ enum Format {
     Bristol,
     #[value(name = "compgc")]
     CompGc,
+    Scd,
 }
 
 pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
@@ -47,6 +48,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
         Format::Bwp => ("bwp", program.to_bytes()),
         Format::GcDuplo => ("GC_duplo", duplo::write(&program).map_err(other_format)?.into_bytes()),
         Format::Bristol => ("txt", bristol::write(&program).map_err(other_format)?.into_bytes()),
+        Format::Scd => ("scd", scd::write(&program).map_err(other_format)?),
         Format::CompGc => ("json", compgc::write(&program).map_err(other_format)?),
     };
     let output = arguments.output.clone().unwrap_or_else(|| file.with_extension(extension));

@@ -38,7 +38,8 @@ pub struct Garble {
     /// Where to write what tells outputs that were evaluated from forged ones: a secret
     #[arg(long, value_name = "FILE")]
     checking: Option<PathBuf>,
-    /// How gates are garbled: in four rows (ga), with free XOR (gax), with a row less besides (gaxr)
+    /// How gates are garbled: in four rows (ga), with free XOR (gax), with a row less besides (gaxr), in two
+    /// rows (half-gates); or in one without privacy (privacy-free), where whoever evaluates sees every input
     #[arg(long, value_name = "NAME", default_value = "gaxr")]
     scheme: SchemeName,
     /// The dual-key cipher that masks the rows
@@ -54,6 +55,8 @@ enum SchemeName {
     Ga,
     Gax,
     Gaxr,
+    HalfGates,
+    PrivacyFree,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -85,6 +88,8 @@ impl Garble {
             SchemeName::Ga => Method::Ga,
             SchemeName::Gax => Method::GaX,
             SchemeName::Gaxr => Method::GaXR,
+            SchemeName::HalfGates => Method::HalfGates,
+            SchemeName::PrivacyFree => Method::PrivacyFree,
         };
         let doubling = match self.doubling.unwrap_or(DoublingName::D1) {
             DoublingName::D1 => Doubling::D1,
@@ -136,19 +141,33 @@ impl Garble {
             "rows": garbled.rows.len(),
             "token_bytes": scheme.cipher().length().bytes(),
             "garbled_bytes": f.len(),
+            "private": mark.is_private(),
             "written": names,
         });
         let human = format!(
             "{}, {} of them XORs, in {}, {} in all\n\
              For research: nothing here stands against a cheater. {} and what \
-             --checking wrote must not reach who evaluates.\n",
+             --checking wrote must not reach who evaluates.\n{}",
             plural(circuit.gates().len() as u64, "gate"),
             circuit.xor_gates(),
             plural(garbled.rows.len() as u64, "row"),
             bytes(f.len() as u64),
             self.tokens.display(),
+            privacy(&mark),
         );
         Ok(Report::new(json, human))
+    }
+}
+
+/// What must be said where nothing is hidden.
+fn privacy(mark: &Mark) -> &'static str {
+    match mark.is_private() {
+        true => "",
+        false => {
+            "WARNING: this garbling has no privacy: a garbled input IS the input, and whoever evaluates sees every \
+             bit of inputs, outputs and all between. Neither prv nor obv holds, but aut: outputs that \
+             --checking accepts were evaluated.\n"
+        }
     }
 }
 
@@ -324,8 +343,15 @@ fn private<T>(path: &Path, reader: impl Fn(&[u8]) -> Result<T, brickwork::Error>
 
 fn tokens_report(what: &str, mark: &Mark, tokens: usize, written: Written) -> Report {
     let names = written.keep();
-    let human = format!("{} in {}\n", plural(tokens as u64, &format!("garbled {what}")), names.join(", "));
-    Report::new(json!({ "garbling": hex(mark.garbling()), "tokens": tokens, "written": names }), human)
+    let what = plural(tokens as u64, &format!("garbled {what}"));
+    let human = format!("{what} in {}\n{}", names.join(", "), privacy(mark));
+    let json = json!({
+        "garbling": hex(mark.garbling()),
+        "tokens": tokens,
+        "private": mark.is_private(),
+        "written": names,
+    });
+    Report::new(json, human)
 }
 
 /// Files that were made, which go again unless all of them are complete.

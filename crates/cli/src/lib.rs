@@ -36,6 +36,7 @@ mod plan;
 mod preprocess;
 mod programs;
 mod progress;
+mod proposal;
 mod protocols;
 mod report;
 mod resources;
@@ -62,9 +63,9 @@ use std::sync::Arc;
 use brickwork::circuit::Party;
 use clap::{CommandFactory, Parser};
 use tracing::Level;
-use tracing_subscriber::fmt::writer::MakeWriterExt;
+use tracing_subscriber::fmt::writer::{BoxMakeWriter, MakeWriterExt};
 
-use commands::{Cli, Command};
+use commands::{Cli, Command, LogFormat};
 use failure::Failure;
 use report::Report;
 use terminal::print;
@@ -90,7 +91,7 @@ pub fn main() -> ExitCode {
             return fail(Failure::from(e), json);
         }
     };
-    if let Err(failure) = start_log(cli.quiet, cli.log.as_deref()) {
+    if let Err(failure) = start_log(cli.quiet, cli.log.as_deref(), cli.log_format) {
         return fail(failure, cli.json);
     }
     keep_memory_private();
@@ -150,22 +151,24 @@ fn execute(cli: &Cli) -> Result<Report, Failure> {
 
 /// Warnings, such as those of refused strangers, go to stderr, and with what else happens at a listener to
 /// the end of a file, if there is one. Each line has its time; colours are for terminals.
-fn start_log(quiet: bool, file: Option<&Path>) -> Result<(), Failure> {
+fn start_log(quiet: bool, file: Option<&Path>, format: LogFormat) -> Result<(), Failure> {
     terminal::be_quiet(quiet);
     let level = if quiet { Level::ERROR } else { Level::WARN };
     let stderr = std::io::stderr.with_max_level(level);
-    // A warning that cannot be written is no reason to panic.
-    let log = tracing_subscriber::fmt().log_internal_errors(false).with_target(false);
-    match file {
-        None => {
-            let colours = std::io::stderr().is_terminal();
-            log.with_ansi(colours).with_max_level(level).with_writer(stderr).init();
-        }
+    let (lowest, colours, writer) = match file {
+        None => (level, std::io::stderr().is_terminal(), BoxMakeWriter::new(stderr)),
         Some(path) => {
             let opened = OpenOptions::new().create(true).append(true).open(path);
             let file = Arc::new(opened.map_err(|e| Failure::cannot_write(path, &e))?);
-            log.with_ansi(false).with_max_level(Level::INFO).with_writer(stderr.and(file)).init();
+            (Level::INFO, false, BoxMakeWriter::new(stderr.and(file)))
         }
+    };
+    // A warning that cannot be written is no reason to panic.
+    let log = tracing_subscriber::fmt().log_internal_errors(false).with_target(false);
+    let log = log.with_max_level(lowest).with_writer(writer);
+    match format {
+        LogFormat::Text => log.with_ansi(colours).init(),
+        LogFormat::Json => log.json().flatten_event(true).init(),
     }
     Ok(())
 }

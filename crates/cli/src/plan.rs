@@ -18,7 +18,8 @@ use crate::cuts::{self, Cuts, Decomposition, Pricing};
 use crate::failure::Failure;
 use crate::origin::Origin;
 use crate::outcome::cost_json;
-use crate::protocols::{self, Only, Played};
+use crate::proposal::propose;
+use crate::protocols::{self, Model, Only, Played};
 use crate::report::{Report, bytes, plural, thousands};
 use crate::source::{self, SourceFlags};
 use crate::work::{Choices, Estimate};
@@ -45,6 +46,14 @@ pub struct Arguments {
     choice: Choice,
     #[command(flatten)]
     cut: CutArguments,
+    /// Compare all protocols that hold against such a peer, and propose one: semi-honest for a peer that
+    /// follows the protocol, malicious for one that may cheat
+    #[arg(
+        long,
+        value_name = "MODEL",
+        conflicts_with_all = ["protocol", "linking", "commitments", "stocked", "svg"]
+    )]
+    model: Option<Model>,
     /// Predict a run that takes what it can from a store: with --protocol semi-honest, its OTs
     #[arg(long)]
     stocked: bool,
@@ -89,10 +98,16 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         audited: false,
         drawn: arguments.svg.is_some(),
     };
-    protocol.allows(&choices)?;
+    let origin = Origin { path: &arguments.program.file, flags: &flags, given: &program };
+    if arguments.model.is_none() {
+        protocol.allows(&choices)?;
+    }
     let machine = machine::measured(arguments.calibrate, quiet)?.with_threads(arguments.threads);
     let link = arguments.link.link().with_lanes(arguments.lanes);
     let estimate = Estimate { machine, link };
+    if let Some(model) = arguments.model {
+        return propose(model, &origin, &choices, &estimate);
+    }
     let repetitions = executions.unwrap_or(1);
     if arguments.stocked {
         let only = protocol.only_way_from_stock(&program, repetitions, &estimate)?;
@@ -116,7 +131,6 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         machine: &machine,
         link: &link,
     };
-    let origin = Origin { path: &arguments.program.file, flags: &flags, given: &program };
     let cuts = cuts::with(&wish, &origin, &pricing)?;
     let chosen = &cuts.tried[cuts.chosen];
     let (repeated, cost) = (&chosen.program, &chosen.cost);

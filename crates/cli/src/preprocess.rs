@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use brickwork::circuit::{Component, Party, Program};
+use brickwork::compgc::{self, CompGc};
 use brickwork::duplo::{self, Duplo, Request};
-use brickwork::semi_honest::{self, SecurityReport, SemiHonest};
+use brickwork::semi_honest::{self, SemiHonest};
 use brickwork::session::stock::Preprocessed;
 use brickwork::session::{PhaseReport, TABLE_MEMORY, Terms};
 use brickwork::stock::Store;
@@ -13,13 +14,14 @@ use brickwork::wire::Channel;
 use brickwork::wire::tls::PublicKey;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::arguments::{Address, Map, Protocol, Resources, SECURITY, security};
 use crate::failure::Failure;
 use crate::outcome::phases_text;
 use crate::party::connect;
 use crate::progress::Bar;
+use crate::protocols::promise;
 use crate::report::{Report, plural};
 use crate::store::KeyArguments;
 use crate::{files, programs, protocols};
@@ -58,7 +60,8 @@ pub struct Arguments {
     no_ots: bool,
     #[command(flatten)]
     map: Map,
-    /// The protocol whose stock is made: of semi-honest its OTs, as many as the executions need
+    /// The protocol whose stock is made: of semi-honest its OTs, as many as the executions need; of compgc
+    /// components and OTs for --linking standard
     #[arg(long, value_name = "NAME", default_value = "duplo")]
     protocol: Protocol,
     /// Statistical security of duplo in bits; 40, if it is not given
@@ -106,15 +109,10 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let asked = match arguments.protocol {
         Protocol::Duplo => Asked::Steps(steps(arguments, &wanted)?),
         Protocol::SemiHonest => Asked::Ots(ots(arguments, &wanted)?),
+        Protocol::CompGc => Asked::Copies(copies(arguments, &wanted)?),
         Protocol::Lego => {
             return Err(Failure::usage(
                 "--protocol lego makes its gates within the run: it has no stock yet",
-                "run it without preprocessing, or take --protocol duplo",
-            ));
-        }
-        Protocol::CompGc => {
-            return Err(Failure::usage(
-                "--protocol compgc makes its components and OTs within the run, before the inputs",
                 "run it without preprocessing, or take --protocol duplo",
             ));
         }
@@ -149,9 +147,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         "store": arguments.store.display().to_string(),
     });
     human += &phases_text(&json, quiet);
-    if arguments.protocol == Protocol::SemiHonest {
-        let security = serde_json::to_value(SecurityReport::of_every_run())
-            .map_err(|error| Failure::fault(error.to_string()))?;
+    if let Some(security) = asked.promise()? {
         human += &protocols::played(arguments.protocol).promise_text(&security);
     }
     Ok(Report::new(json, human))
@@ -161,9 +157,19 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
 enum Asked {
     Steps(Vec<Request>),
     Ots(usize),
+    Copies(compgc::Request),
 }
 
 impl Asked {
+    /// What all runs from it promise, if that is known now.
+    fn promise(&self) -> Result<Option<Value>, Failure> {
+        Ok(match self {
+            Asked::Steps(_) => None,
+            Asked::Ots(_) => Some(promise(&semi_honest::SecurityReport::of_every_run())?),
+            Asked::Copies(_) => Some(promise(&compgc::SecurityReport::of(compgc::Linking::Standard))?),
+        })
+    }
+
     /// Makes it with the peer. Returns what was done, what each phase took, and what there is now in words.
     fn make(
         &self,
@@ -188,7 +194,34 @@ impl Asked {
                 let made = format!("{} for semi-honest runs", plural(*count as u64, "OT"));
                 Ok((done, session.close()?, vec![made]))
             }
+            Asked::Copies(request) => {
+                tracing::warn!("{}", compgc::WARNING);
+                let bar = Bar::of::<CompGc>(quiet);
+                let session = compgc::Stocked::open(party, channel, store, terms, bar)?;
+                let (done, session) = session.preprocess(request)?;
+                Ok((done, session.close()?, vec![format!("{request} for compgc runs")]))
+            }
         }
+    }
+}
+
+/// Copies of components and OTs that are asked for.
+fn copies(arguments: &Arguments, wanted: &[Wanted]) -> Result<compgc::Request, Failure> {
+    if arguments.security.is_some() {
+        return Err(Failure::usage(
+            "--security says nothing with --protocol compgc: nothing is opened and checked, so there is no \
+             2^-S",
+            "leave --security out, or take --protocol duplo",
+        ));
+    }
+    let mut all = compgc::Request::default();
+    for Request { components, ots, .. } in steps(arguments, wanted)? {
+        components.iter().for_each(|(component, count)| all.add(component, *count));
+        all.ots += ots.unwrap_or(0);
+    }
+    match all.ots <= MAX_OTS {
+        true => Ok(all),
+        false => Err(too_many_ots()),
     }
 }
 
@@ -220,18 +253,20 @@ fn ots(arguments: &Arguments, wanted: &[Wanted]) -> Result<usize, Failure> {
         // Each may run by itself.
         let each = semi_honest::ots(&program, 1)?;
         let more = each.checked_mul(*count as usize).and_then(|more| all.checked_add(more));
-        all = more.filter(|all| *all <= MAX_OTS).ok_or_else(|| {
-            Failure::usage(
-                format!("more than {MAX_OTS} OTs are asked for"),
-                "ask for fewer executions at a time; what is there stays, and can be added to",
-            )
-        })?;
+        all = more.filter(|all| *all <= MAX_OTS).ok_or_else(too_many_ots)?;
     }
     Ok(all)
 }
 
 /// OTs of one command, at most: 17 GB at the evaluator.
 const MAX_OTS: usize = 1 << 30;
+
+fn too_many_ots() -> Failure {
+    Failure::usage(
+        format!("more than {MAX_OTS} OTs are asked for"),
+        "ask for fewer executions at a time; what is there stays, and can be added to",
+    )
+}
 
 fn wanted(arguments: &Arguments) -> Result<Vec<Wanted>, Failure> {
     let mut wanted = arguments.components.iter().map(|text| parse(text)).collect::<Result<Vec<_>, _>>()?;

@@ -307,6 +307,30 @@ mod tests {
         }
     }
 
+    /// A kernel for a few blocks is one of the machine, and gives the same bits.
+    #[test]
+    fn few_blocks_are_encrypted_alike() {
+        for kernel in Kernel::all_available() {
+            let few = kernel.for_few_blocks();
+            assert!(Kernel::all_available().contains(&few), "{kernel:?}");
+            assert_eq!(few.for_few_blocks(), few);
+            assert_eq!(
+                kernel == Kernel::PORTABLE,
+                few == Kernel::PORTABLE,
+                "a wide kernel is no portable one"
+            );
+            for blocks in 1..=5u128 {
+                let mut out: Vec<u128> = (0..blocks).collect();
+                Aes128::with_kernel(kernel, 7).encrypt_with(few, &mut out);
+                assert_eq!(
+                    out,
+                    (0..blocks).map(|block| reference(7, block)).collect::<Vec<_>>(),
+                    "{kernel:?}"
+                );
+            }
+        }
+    }
+
     #[test]
     #[should_panic(expected = "blocks for each key")]
     fn rows_of_the_wrong_size_are_refused() {

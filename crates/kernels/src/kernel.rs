@@ -99,6 +99,18 @@ impl Kernel {
         kernels
     }
 
+    /// The kernel to take for a few blocks at a time: of the same family, with one block in a register, as a wide
+    /// one spends more on filling its registers than they save.
+    pub fn for_few_blocks(self) -> Kernel {
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Implementation::Vaes512 | Implementation::Vaes256 if crate::x86::has_aes_ni() => {
+                Kernel(Implementation::AesNi)
+            }
+            _ => self,
+        }
+    }
+
     /// The name of the kernel, for people.
     pub fn name(self) -> &'static str {
         match self.0 {

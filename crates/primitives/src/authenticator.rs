@@ -13,7 +13,6 @@
 //! so that one collision, found for one authenticator, serves no other.
 
 use brickwork_kernels as kernels;
-use rayon::prelude::*;
 use subtle::{Choice, ConstantTimeEq};
 
 use brickwork_base::label::{Delta, Label};
@@ -107,13 +106,13 @@ impl Hasher {
         authenticator: impl Fn(usize) -> (u64, Delta) + Sync,
     ) -> Vec<Label> {
         let mut labels = vec![Label::ZERO; count];
-        let hash = |(r, labels): (usize, &mut [Label])| {
+        let hash = |_: &mut (), r: usize, labels: &mut [Label]| {
             self.hash_run(Purpose::Offset, bytemuck::cast_slice_mut(labels), |i| {
                 let (index, delta) = authenticator(r * RUN + i);
                 (index, delta.bits())
             });
         };
-        pool::compute(|| labels.par_chunks_mut(RUN).enumerate().for_each(hash));
+        pool::map(labels.chunks_mut(RUN).collect(), || (), hash);
         labels
     }
 
@@ -124,13 +123,13 @@ impl Hasher {
         authenticator: impl Fn(usize) -> (u64, Label, Delta) + Sync,
     ) -> Vec<Authenticator> {
         let mut made = vec![Authenticator::default(); count];
-        let hash = |(r, made): (usize, &mut [Authenticator])| {
+        let hash = |_: &mut (), r: usize, made: &mut [Authenticator]| {
             self.hash_run(Purpose::Label, bytemuck::cast_slice_mut(made), |i| {
                 let (index, base, delta) = authenticator(r * RUN + i / 2);
                 (index, (base ^ delta.times((i % 2) as u8)).bits())
             });
         };
-        pool::compute(|| made.par_chunks_mut(RUN).enumerate().for_each(hash));
+        pool::map(made.chunks_mut(RUN).collect(), || (), hash);
         made
     }
 
@@ -142,7 +141,7 @@ impl Hasher {
         query: impl Fn(usize) -> (Authenticator, u64, Label) + Sync,
     ) -> Vec<bool> {
         let mut accepted = vec![false; count];
-        let judge = |(r, accepted): (usize, &mut [bool])| {
+        let judge = |_: &mut (), r: usize, accepted: &mut [bool]| {
             let mut hashes = [0; RUN];
             let query = |i: usize| query(r * RUN + i);
             self.hash_run(Purpose::Label, &mut hashes[..accepted.len()], |i| {
@@ -154,7 +153,7 @@ impl Hasher {
                 *accepted = authenticator.has(label, hash).into();
             }
         };
-        pool::compute(|| accepted.par_chunks_mut(RUN).enumerate().for_each(judge));
+        pool::map(accepted.chunks_mut(RUN).collect(), || (), judge);
         accepted
     }
 }

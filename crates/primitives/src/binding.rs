@@ -10,7 +10,6 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
 use subtle::{Choice, ConstantTimeEq};
 
 use crate::commit::{COLUMN_WORDS, Claims, Column, Shares};
@@ -56,8 +55,9 @@ impl Combinations {
         add: impl Fn(usize, &mut T) + Sync,
         join: impl Fn(&mut T, &T) + Sync,
     ) -> Vec<T> {
-        let task = |(task, words): (usize, &[u128])| {
-            let mut sums = vec![zero; self.count];
+        let words = &self.words[members];
+        let work = |mut sums: Vec<T>, task: usize| {
+            let words = &words[task * OTS_A_TASK..words.len().min((task + 1) * OTS_A_TASK)];
             for (i, &word) in words.iter().enumerate() {
                 let mut left = word;
                 while left != 0 {
@@ -71,8 +71,7 @@ impl Combinations {
             a.iter_mut().zip(&b).for_each(|(a, b)| join(a, b));
             a
         };
-        let tasks = self.words[members].par_chunks(OTS_A_TASK).enumerate().map(task);
-        pool::compute(|| tasks.reduce(|| vec![zero; self.count], join))
+        pool::sum(words.len().div_ceil(OTS_A_TASK), || vec![zero; self.count], work, join)
     }
 
     /// The sum of the labels in each set.

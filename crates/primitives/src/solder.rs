@@ -85,6 +85,7 @@ impl Soldering {
     }
 
     /// The label on wire j that `label` on wire i becomes; `offsets` is `Δ_i ⊕ Δ_j` (EvSold).
+    #[inline]
     pub fn carry(self, label: Label, offsets: Label) -> Label {
         label ^ self.0 ^ offsets.times(label.colour())
     }

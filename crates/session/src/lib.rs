@@ -90,6 +90,8 @@ pub trait Observer: Send {
     /// `done` of `total` bytes of all tables have passed: neither falls in a run. `total` is 0 where it is
     /// not known.
     fn progress(&mut self, done: u64, total: u64);
+    /// The party has its outputs: what follows closes the connection.
+    fn finished(&mut self) {}
 }
 
 impl Observer for Box<dyn Observer> {
@@ -99,6 +101,10 @@ impl Observer for Box<dyn Observer> {
 
     fn progress(&mut self, done: u64, total: u64) {
         (**self).progress(done, total);
+    }
+
+    fn finished(&mut self) {
+        (**self).finished();
     }
 }
 

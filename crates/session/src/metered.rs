@@ -97,6 +97,7 @@ impl Metered {
     pub fn finish(mut self) -> Result<Vec<PhaseReport>, Error> {
         self.channel.flush()?;
         self.end_phase();
+        self.observer.finished();
         let order = self.order;
         self.phases.sort_by_key(|phase| order.iter().position(|name| *name == phase.name));
         Ok(self.phases)

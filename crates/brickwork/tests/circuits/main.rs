@@ -6,4 +6,5 @@ mod library;
 mod models;
 mod programs;
 mod random;
+mod scd;
 mod values;

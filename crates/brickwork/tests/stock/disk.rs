@@ -460,6 +460,51 @@ fn many_programs_over_one_connection() {
     assert_eq!(results.map(|result| result.unwrap().0), [3, 3]);
 }
 
+/// What another connection makes is in this one's reach when the stores were compared again, and until it is used.
+#[test]
+fn what_is_there_and_in_reach_is_told() {
+    let folders = Folders::new();
+    let program = program(1, Recipient::Both);
+    let expected = program.simulate(&[true; 8], &[false; 8]);
+    let stores =
+        [Party::Garbler, Party::Evaluator].map(|party| Store::open(&folders.of(party), &KEY).unwrap());
+    let both = |work: &(dyn Fn(Party, Stocked) -> Stocked + Sync)| {
+        let (left, right) = memory_pair();
+        let one = |party, channel| {
+            let session = Stocked::open(party, channel, &stores[party as usize], &terms(), Unobserved);
+            work(party, session.unwrap()).close().unwrap();
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| one(Party::Garbler, left));
+            one(Party::Evaluator, right);
+        });
+    };
+    let (tell, told) = std::sync::mpsc::channel();
+    let told = std::sync::Mutex::new(told);
+    both(&|party, mut session| {
+        let has = |session: &mut Stocked| session.has(&program).unwrap();
+        assert!(!has(&mut session));
+        match party {
+            Party::Garbler => {
+                both(&|_, session| session.preprocess(&[request(3, 1, 16)]).unwrap().1);
+                tell.send(()).unwrap();
+            }
+            Party::Evaluator => {
+                let patience = std::time::Duration::from_secs(60);
+                told.lock().unwrap().recv_timeout(patience).unwrap();
+            }
+        }
+        assert!(!has(&mut session));
+        session = session.renew().unwrap();
+        assert!(has(&mut session));
+        let done;
+        (done, session) = session.run(&program, &[party == Party::Garbler; 8], Lacking::Refuse).unwrap();
+        assert_eq!(done.outputs, program.output_bits(party, &expected));
+        assert!(!has(&mut session));
+        session
+    });
+}
+
 /// OTs are made on the spot where none are left, also by the connection that used up the last ones.
 #[test]
 fn ots_are_made_where_none_are_left() {

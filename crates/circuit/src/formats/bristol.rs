@@ -189,7 +189,8 @@ impl Body {
     }
 }
 
-fn program(
+/// A program of one component, with inputs and outputs of these widths.
+pub(super) fn program(
     name: &str,
     inputs: &[u32],
     outputs: &[u32],

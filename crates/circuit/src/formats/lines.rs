@@ -2,8 +2,8 @@
 
 use brickwork_base::Error;
 
-/// Wires that a text file may declare besides those that its bytes can be about.
-const FREE_WIRES: u64 = 1 << 24;
+/// Wires that a file may declare besides those that its bytes can be about.
+pub(super) const FREE_WIRES: u64 = 1 << 24;
 
 /// The lines of a file that are not blank.
 pub(super) struct Lines<'b> {

@@ -6,6 +6,7 @@
 //! | Bristol Fashion | [`load`] | [`bristol::write`] |
 //! | old Bristol | [`load`] | |
 //! | `.GC_duplo` | [`load`] | [`duplo::write`] |
+//! | SCD, of JustGarble | [`load`], [`scd::Scd::read`] | [`scd::write`] |
 //! | functions of CompGC | [`compgc::read`]; [`load`] knows the library's components only | [`compgc::write`] |
 //!
 //! Readers take bytes from anybody: every count is bounded by the bytes that are there, and whatever is not
@@ -15,6 +16,7 @@ pub mod bristol;
 pub mod compgc;
 pub mod duplo;
 mod lines;
+pub mod scd;
 
 use super::{Program, library};
 use brickwork_base::Error;
@@ -87,17 +89,16 @@ pub fn load(bytes: &[u8], name: &str) -> Result<Program, Error> {
     load_mapped(bytes, name, &InputMap::new())
 }
 
-/// [`load`], with the parties that give the inputs of a Bristol circuit. Without an entry `in0` is the
+/// [`load`], with the parties that give the inputs of a Bristol or SCD circuit. Without an entry `in0` is the
 /// garbler's and `in1` the evaluator's.
 ///
 /// # Errors
 /// As [`load`]; also if the map names an input that does not exist, or the file has its own parties.
 pub fn load_mapped(bytes: &[u8], name: &str, map: &InputMap) -> Result<Program, Error> {
-    let unbuilt = |what: &str| Err(Error::Input(format!("{name}: {what} cannot be read yet")));
     let kind = kind(bytes);
-    if !map.is_empty() && !matches!(kind, Some(Kind::BristolFashion | Kind::OldBristol)) {
+    if !map.is_empty() && !matches!(kind, Some(Kind::BristolFashion | Kind::OldBristol | Kind::Scd)) {
         return Err(Error::Input(format!(
-            "{name}: --map is for Bristol circuits; this file says itself whose its inputs are"
+            "{name}: --map is for Bristol and SCD circuits; this file says itself whose its inputs are"
         )));
     }
     match kind {
@@ -109,12 +110,12 @@ pub fn load_mapped(bytes: &[u8], name: &str, map: &InputMap) -> Result<Program, 
             bristol::read(Lines::new(bytes, name)?, stem(name), bristol::Dialect::Old, map)
         }
         Some(Kind::Duplo) => duplo::read(Lines::new(bytes, name)?, stem(name)),
-        Some(Kind::Wir) => unbuilt("a .wir source must be compiled first; as a program it"),
+        Some(Kind::Wir) => Err(Error::Input(format!("{name}: a .wir source must be compiled first"))),
         Some(Kind::CompGc) => compgc::read(bytes, library::compgc::component_named)
             .map_err(|e| Error::Input(format!("{name}: {e}"))),
-        Some(Kind::Scd) => unbuilt("this looks like an SCD circuit, and those"),
+        Some(Kind::Scd) => scd::read(bytes, name, stem(name), map),
         None => Err(Error::Input(format!(
-            "{name}: this is no kind of file that can be read; a .bwp program, a Bristol circuit or a .GC_duplo program is"
+            "{name}: this is no kind of file that can be read; a .bwp program, a Bristol or SCD circuit or a .GC_duplo program is"
         ))),
     }
 }

@@ -1,5 +1,6 @@
 //! `brickwork bench`: how fast it is here.
 
+mod compare;
 mod cuts;
 mod garbling;
 mod median;
@@ -24,6 +25,7 @@ pub struct Arguments {
 enum What {
     Garbling(garbling::Arguments),
     Protocol(protocol::Arguments),
+    Compare(compare::Arguments),
     Stock(stock::Arguments),
     Papers(papers::Arguments),
     Scale(scale::Arguments),
@@ -34,6 +36,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     match &arguments.what {
         What::Garbling(arguments) => garbling::run(arguments),
         What::Protocol(arguments) => protocol::run(arguments, quiet),
+        What::Compare(arguments) => compare::run(arguments, quiet),
         What::Stock(arguments) => stock::run(arguments),
         What::Papers(arguments) => papers::run(arguments, quiet),
         What::Scale(arguments) => scale::run(arguments),

@@ -55,23 +55,53 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
 /// What `program`, which `both` run, takes on random inputs.
 pub fn measure(both: &Both, program: &Program, count: u32, quiet: bool) -> Result<Value, Failure> {
     let executions = both.parameters.executions.executions;
-    let repeated = programs::repeated(program, executions)?;
     let mut rounds = Vec::new();
     for round in 1..=count {
-        let bits = [Party::Garbler, Party::Evaluator].map(|party| random_bits(&repeated, party));
-        let [x, y] = bits;
-        let (x, y) = (x?, y?);
-        let values = [
-            input_value(program, Party::Garbler, executions, &x),
-            input_value(program, Party::Evaluator, executions, &y),
-        ];
-        let results =
-            both.run(&values, quiet).map_err(|failure| failure.within(&format!("round {round}")))?;
-        check(&repeated, &x, &y, &results)?;
-        rounds.push(results);
+        let ran = Trial::draw(program, executions)?.run(both, quiet);
+        rounds.push(ran.map_err(|failure| failure.within(&format!("round {round}")))?);
     }
-    summary(both, executions.unwrap_or(1), repeated.and_gates(), &rounds)
+    let and_gates = program.and_gates() * u64::from(executions.unwrap_or(1));
+    summary(both, executions.unwrap_or(1), and_gates, &rounds)
 }
+
+/// Random inputs of a program, and what it gives for them in the clear.
+pub struct Trial {
+    values: [Value; 2],
+    /// The bits of each party's outputs.
+    expected: [String; 2],
+}
+
+impl Trial {
+    /// Draws them for all executions.
+    pub fn draw(program: &Program, executions: Option<u32>) -> Result<Self, Failure> {
+        let repeated = programs::repeated(program, executions)?;
+        let [x, y] = PARTIES.map(|party| random_bits(&repeated, party));
+        let (x, y) = (x?, y?);
+        let outputs = repeated.simulate(&x, &y);
+        Ok(Trial {
+            values: [
+                input_value(program, Party::Garbler, executions, &x),
+                input_value(program, Party::Evaluator, executions, &y),
+            ],
+            expected: PARTIES.map(|party| bit_string(&repeated.output_bits(party, &outputs))),
+        })
+    }
+
+    /// Runs both parties on them. Every output must be what the program gives in the clear.
+    pub fn run(&self, both: &Both, quiet: bool) -> Result<[Value; 2], Failure> {
+        let results = both.run(&self.values, quiet)?;
+        for ((party, expected), result) in PARTIES.into_iter().zip(&self.expected).zip(&results) {
+            let role = files::role(party);
+            if result["output_bits"][role] != **expected {
+                let message = format!("the output of the {role} is not that of the simulation");
+                return Err(Failure::fault(message));
+            }
+        }
+        Ok(results)
+    }
+}
+
+const PARTIES: [Party; 2] = [Party::Garbler, Party::Evaluator];
 
 fn random_bits(program: &Program, party: Party) -> Result<Vec<bool>, Failure> {
     let mut bytes = vec![0; program.input_width(party)];
@@ -87,18 +117,6 @@ fn input_value(program: &Program, party: Party, executions: Option<u32>, bits: &
         (None, _) => value::decode(ports, bits),
         (Some(_), width) => bits.chunks(width).map(|bits| value::decode(ports, bits)).collect(),
     }
-}
-
-/// Every output must be what the program gives in the clear.
-fn check(program: &Program, x: &[bool], y: &[bool], results: &[Value; 2]) -> Result<(), Failure> {
-    let expected = program.simulate(x, y);
-    for (party, result) in [Party::Garbler, Party::Evaluator].into_iter().zip(results) {
-        let role = files::role(party);
-        if result["output_bits"][role] != bit_string(&program.output_bits(party, &expected)) {
-            return Err(Failure::fault(format!("the output of the {role} is not that of the simulation")));
-        }
-    }
-    Ok(())
 }
 
 fn summary(both: &Both, executions: u32, and_gates: u64, rounds: &[[Value; 2]]) -> Result<Value, Failure> {

@@ -4,20 +4,21 @@
 //! interface. The connection stands before the first program: a process's start, the handshake and the
 //! comparison of the stores come once, however many programs follow.
 
+use std::fmt::{self, Display, Formatter};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
 use brickwork::circuit::{Party, Program};
-use brickwork::duplo::{Evaluator, Garbler, Lacking, Request, Stocked};
+use brickwork::duplo::{Evaluator, Garbler, Lacking, Request, Step, Stocked};
 use brickwork::random::Rng;
 use brickwork::session::{TABLE_MEMORY, Terms, Unobserved};
 use brickwork::stock::{Store, StoreKey};
 use brickwork::wire::Channel;
 use brickwork::wire::tls::{self, Identity, Listener, Options, PublicKey};
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::median::median;
 use crate::arguments::{ProgramArguments, security};
@@ -25,8 +26,8 @@ use crate::failure::Failure;
 use crate::report::{Report, bytes, plural};
 use crate::{files, programs, resources};
 
-/// Time making stock on disk and in memory, programs from stock over a standing connection, and verifying the
-/// store
+/// Time making stock on disk and in memory, programs from stock over a standing connection, steps of a session
+/// in memory, and verifying the store
 #[derive(Args)]
 pub struct Arguments {
     #[command(flatten)]
@@ -51,10 +52,16 @@ struct Time {
     cpu_seconds: f64,
 }
 
+impl Time {
+    fn since(start: Instant, cpu_before: f64) -> Self {
+        Time { seconds: start.elapsed().as_secs_f64(), cpu_seconds: resources::cpu_seconds() - cpu_before }
+    }
+}
+
 fn timed<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<(T, Time), Failure> {
     let (start, cpu) = (Instant::now(), resources::cpu_seconds());
     let done = work()?;
-    Ok((done, Time { seconds: start.elapsed().as_secs_f64(), cpu_seconds: resources::cpu_seconds() - cpu }))
+    Ok((done, Time::since(start, cpu)))
 }
 
 /// Two parties with keys.
@@ -101,10 +108,64 @@ impl Parties {
     }
 }
 
-/// One program from stock, as the evaluator sees it.
-struct Once {
-    time: Time,
-    bytes: u64,
+/// One execution, as the evaluator sees it: in the middle, and at best.
+struct Online {
+    seconds: f64,
+    least_seconds: f64,
+    cpu_seconds: f64,
+}
+
+impl Online {
+    fn of(runs: &[Time]) -> Self {
+        let middle = |of: fn(&Time) -> f64| median(runs.iter().map(of).collect());
+        let least_seconds = runs.iter().map(|time| time.seconds).fold(f64::INFINITY, f64::min);
+        Online { seconds: middle(|time| time.seconds), least_seconds, cpu_seconds: middle(|t| t.cpu_seconds) }
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "seconds": self.seconds, "least_seconds": self.least_seconds, "cpu_seconds_of_both": self.cpu_seconds,
+        })
+    }
+}
+
+impl Display for Online {
+    fn fmt(&self, f: &mut Formatter) -> fmt::Result {
+        let [seconds, least, cpu] = [self.seconds, self.least_seconds, self.cpu_seconds].map(|s| 1e3 * s);
+        write!(f, "{seconds:.2} ms (least {least:.2} ms), CPU time of both parties {cpu:.2} ms")
+    }
+}
+
+/// Both parties' inputs to each execution.
+struct Inputs(Vec<[Vec<bool>; 2]>);
+
+impl Inputs {
+    fn random(program: &Program, executions: usize) -> Result<Self, Failure> {
+        let mut rng = Rng::new("brickwork bench inputs")?;
+        let mut bits = |party| (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect::<Vec<_>>();
+        Ok(Inputs((0..executions).map(|_| BOTH.map(&mut bits)).collect()))
+    }
+
+    /// Has a session run the program on each of them, and checks every output.
+    fn each<S>(
+        &self,
+        program: &Program,
+        party: Party,
+        mut session: S,
+        mut run: impl FnMut(S, &[bool]) -> Result<(Vec<bool>, S), brickwork::Error>,
+    ) -> Result<(Vec<Time>, S), brickwork::Error> {
+        let mut times = Vec::new();
+        for input in &self.0 {
+            let (start, cpu) = (Instant::now(), resources::cpu_seconds());
+            let outputs;
+            (outputs, session) = run(session, &input[party as usize])?;
+            times.push(Time::since(start, cpu));
+            if outputs != program.output_bits(party, &program.simulate(&input[0], &input[1])) {
+                return Err(brickwork::Error::Resource("an output is not that of the simulation".into()));
+            }
+        }
+        Ok((times, session))
+    }
 }
 
 pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
@@ -128,7 +189,8 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     let place = |party| folder.path().join(files::role(party));
     let open = |party| Store::open(&place(party), &key);
 
-    let (_, in_memory) = timed(|| in_memory(&parties, &request))?;
+    let inputs = Inputs::random(&program, executions)?;
+    let (steps, in_memory) = in_memory(&parties, &request, &program, &inputs)?;
     let (_, on_disk) = timed(|| {
         parties.connect(|party, channel| {
             let (store, observer) = (open(party)?, Unobserved);
@@ -137,7 +199,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
         })
     })?;
     let sizes = [folder_bytes(&place(BOTH[0]))?, folder_bytes(&place(BOTH[1]))?];
-    let [_, runs] = programs(&parties, &program, executions, &open)?;
+    let [_, (runs, sent)] = programs(&parties, &program, &inputs, &open)?;
     // What is used up is gone: a store as full as before is verified.
     let second = tempfile::tempdir().map_err(|e| Failure::cannot_write(&std::env::temp_dir(), &e))?;
     parties.connect(|party, channel| {
@@ -148,14 +210,14 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     let store = Store::open(&second.path().join(files::role(Party::Evaluator)), &key)?;
     let (verified, verify) = timed(|| Ok(store.verify()?))?;
 
-    let middle = |of: fn(&Once) -> f64| median(runs.iter().map(of).collect());
-    let (seconds, cpu) = (middle(|once| once.time.seconds), middle(|once| once.time.cpu_seconds));
-    let sent = middle(|once| once.bytes as f64) as u64;
-    let least = runs.iter().map(|once| once.time.seconds).fold(f64::INFINITY, f64::min);
+    let (online, step) = (Online::of(&runs), Online::of(&steps));
+    let mut online_json = online.json();
+    online_json["bytes"] = json!(sent);
     let rate = verified as f64 / verify.seconds;
     let json = json!({
         "executions": executions,
-        "online": { "seconds": seconds, "least_seconds": least, "cpu_seconds_of_both": cpu, "bytes": sent },
+        "online": online_json,
+        "step": step.json(),
         "preprocess_in_memory": { "seconds": in_memory.seconds, "cpu_seconds_of_both": in_memory.cpu_seconds },
         "preprocess_on_disk": { "seconds": on_disk.seconds, "cpu_seconds_of_both": on_disk.cpu_seconds },
         "disk_bytes": { "garbler": sizes[0], "evaluator": sizes[1] },
@@ -163,14 +225,12 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     });
     let human = format!(
         "{}: stock for {}\n\
-         one execution from stock, connection standing: {:.2} ms (least {:.2} ms), CPU time of both parties {:.2} ms, {}\n\
+         one execution from stock, connection standing: {online}, {}\n\
+         one further step of a session in memory: {step}\n\
          making it: in memory {:.3} s (CPU {:.3} s), on disk {:.3} s (CPU {:.3} s)\n\
          on disk: garbler {}, evaluator {}; verified at {}/s\n",
         program.name(),
         plural(executions as u64, "execution"),
-        1e3 * seconds,
-        1e3 * least,
-        1e3 * cpu,
         bytes(sent),
         in_memory.seconds,
         in_memory.cpu_seconds,
@@ -183,49 +243,56 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     Ok(Report::new(json, human))
 }
 
-fn in_memory(parties: &Parties, request: &Request) -> Result<(), Failure> {
-    parties.connect(|party, channel| {
-        let observer = Unobserved;
+/// Makes stock in memory, and runs the program in steps of that session: each step as the evaluator sees it,
+/// and the time that the stock takes.
+fn in_memory(
+    parties: &Parties,
+    request: &Request,
+    program: &Arc<Program>,
+    inputs: &Inputs,
+) -> Result<(Vec<Time>, Time), Failure> {
+    let step = &Step::new(program, &[], &[])?;
+    let (start, cpu) = (Instant::now(), resources::cpu_seconds());
+    let [_, (steps, made)] = parties.connect(|party, channel| {
+        // The two are alike, and of different types.
+        macro_rules! session {
+            ($party:ident) => {{
+                let session = $party::setup(channel, &parties.terms, Unobserved)?.fill(request)?;
+                let made = Time::since(start, cpu);
+                let (steps, session) = inputs.each(program, party, session, |session, input| {
+                    let (report, session) = session.run(step.clone(), input)?;
+                    Ok((report.outputs, session))
+                })?;
+                session.close()?;
+                Ok((steps, made))
+            }};
+        }
         match party {
-            Party::Garbler => {
-                Garbler::setup(channel, &parties.terms, observer)?.fill(request)?.close().map(drop)
-            }
-            Party::Evaluator => {
-                Evaluator::setup(channel, &parties.terms, observer)?.fill(request)?.close().map(drop)
-            }
+            Party::Garbler => session!(Garbler),
+            Party::Evaluator => session!(Evaluator),
         }
     })?;
-    Ok(())
+    Ok((steps, made))
 }
 
-/// Runs the program so many times over one connection, on random inputs; every output is checked.
+/// Runs the program from stock over one connection.
 fn programs(
     parties: &Parties,
     program: &Arc<Program>,
-    executions: usize,
+    inputs: &Inputs,
     open: &(impl Fn(Party) -> Result<Store, brickwork::Error> + Sync),
-) -> Result<[Vec<Once>; 2], Failure> {
-    let mut rng = Rng::new("brickwork bench inputs")?;
-    let mut bits = |party| (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect::<Vec<_>>();
-    let inputs: Vec<[Vec<bool>; 2]> = (0..executions).map(|_| BOTH.map(&mut bits)).collect();
+) -> Result<[(Vec<Time>, u64); 2], Failure> {
     parties.connect(|party, channel| {
-        let (store, observer) = (open(party)?, Unobserved);
-        let mut session = Stocked::open(party, channel, &store, &parties.terms, observer)?.expect(program)?;
-        let mut runs = Vec::new();
-        for input in &inputs {
-            let (start, cpu, before) = (Instant::now(), resources::cpu_seconds(), session.bytes());
-            let done;
-            (done, session) = session.run(program, &input[party as usize], Lacking::Refuse)?;
-            let time =
-                Time { seconds: start.elapsed().as_secs_f64(), cpu_seconds: resources::cpu_seconds() - cpu };
-            runs.push(Once { time, bytes: session.bytes() - before });
-            let expected = program.output_bits(party, &program.simulate(&input[0], &input[1]));
-            if done.outputs != expected {
-                return Err(brickwork::Error::Resource("an output is not that of the simulation".into()));
-            }
-        }
+        let store = open(party)?;
+        let session = Stocked::open(party, channel, &store, &parties.terms, Unobserved)?.expect(program)?;
+        let before = session.bytes();
+        let (runs, session) = inputs.each(program, party, session, |session, input| {
+            let (done, session) = session.run(program, input, Lacking::Refuse)?;
+            Ok((done.outputs, session))
+        })?;
+        let sent = (session.bytes() - before) / inputs.0.len() as u64;
         session.close()?;
-        Ok(runs)
+        Ok((runs, sent))
     })
 }
 

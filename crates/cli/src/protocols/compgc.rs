@@ -3,23 +3,40 @@
 
 use brickwork::Error;
 use brickwork::circuit::{Party, Program};
-use brickwork::compgc::{self, CompGc, SecurityReport, WARNING};
-use brickwork::session::Protocol;
+use brickwork::compgc::{self, CompGc, SecurityReport, Stocked, WARNING};
+use brickwork::session::stock::inventory::Inventory;
+use brickwork::session::{Protocol, Terms};
+use brickwork::stock::Store;
 use brickwork::wire::Channel;
 use brickwork::wire::tls::Met;
+use clap::ValueEnum;
 use serde_json::Value;
 
-use super::seam::{Done, Only, Played, Ready, promise};
-use crate::arguments::Buckets;
+use super::seam::{Done, Model, Only, Played, Ready, promise};
+use crate::arguments::{Buckets, Linking, Parameters};
 use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
 use crate::meeting::{Offer, Sheet};
 use crate::outcome::cost_json;
 use crate::programs;
 use crate::progress::Bar;
+use crate::stocks::Stocks;
 use crate::work::{Choices, Estimate, Work, fits_memory};
 
 impl Played for CompGc {
+    fn model(&self) -> Model {
+        Model::SemiHonest
+    }
+
+    fn online_from(&self) -> &'static str {
+        "prepare"
+    }
+
+    fn ways(&self, wishes: &Parameters) -> Vec<Parameters> {
+        let linkings = Linking::value_variants().iter();
+        linkings.map(|&linking| Parameters { linking: Some(linking), ..wishes.clone() }).collect()
+    }
+
     fn allows(&self, choices: &Choices) -> Result<(), Failure> {
         let parameters = choices.parameters;
         let nothing = [
@@ -35,12 +52,21 @@ impl Played for CompGc {
                 "--cut",
                 "what is garbled and linked are the components of the file",
             ),
-            (choices.stored, "--store", "it makes its components and OTs within the run, before the inputs"),
             (choices.lanes > 1, "--lanes", "it sends over one connection"),
             (choices.audited, "--audit", "no cheat of the garbler's would be seen"),
             (choices.drawn, "--svg", "there is nothing to choose"),
         ];
+        let standard = parameters.linking() == compgc::Linking::Standard;
         match nothing.into_iter().find(|(given, ..)| *given) {
+            None if choices.stored && !standard => Err(Failure::usage(
+                format!(
+                    "--store says nothing with --linking {}: {}, so there is nothing that a store could hold \
+                     for any program",
+                    parameters.linking().name(),
+                    parameters.linking().garbled(),
+                ),
+                "take --linking standard, whose components are garbled for any program, or leave --store out",
+            )),
             Some((_, flag, why)) => Err(Failure::usage(
                 format!("{flag} says nothing with --protocol compgc: {why}"),
                 format!("leave {flag} out, or take --protocol duplo"),
@@ -62,6 +88,10 @@ impl Played for CompGc {
         Ok(Some(Only { cost, security: promise(&SecurityReport::of(linking))? }))
     }
 
+    fn stocks(&self) -> Option<&dyn Stocks> {
+        Some(self)
+    }
+
     fn program(&self, given: &Program, executions: Option<u32>) -> Result<Program, Failure> {
         programs::repeated(given, executions)
     }
@@ -72,7 +102,11 @@ impl Played for CompGc {
         let cost =
             compgc::cost::predict(&work.job.program, work.flags.parameters.linking(), &machine, &link)?;
         fits_memory(cost.memory_bytes(work.party), work.flags.resources.max_ram)?;
-        Ok(Box::new(Member { work, predicted: cost_json(&cost) }))
+        let stock = work.flags.stock;
+        let store = stock.store.as_ref().map(|directory| stock.open(directory)).transpose()?;
+        // What a run from stock sends depends on what is in stock.
+        let predicted = if store.is_some() { Value::Null } else { cost_json(&cost) };
+        Ok(Box::new(Member { work, predicted, store }))
     }
 
     fn promise_text(&self, security: &Value) -> String {
@@ -87,11 +121,48 @@ impl Played for CompGc {
     }
 }
 
+/// The program is that of all executions.
+impl Stocks for CompGc {
+    fn has(
+        &self,
+        store: &Store,
+        party: Party,
+        terms: &Terms,
+        program: &Program,
+        _: u32,
+    ) -> Result<bool, Error> {
+        compgc::in_stock(store, party, terms, program)
+    }
+
+    fn compare(
+        &self,
+        channel: &mut Channel,
+        store: Option<&Store>,
+        role: Party,
+        terms: &Terms,
+    ) -> Result<usize, Error> {
+        compgc::compare_stores(channel, store, role, terms)
+    }
+
+    fn inventory(&self, store: &Store) -> Result<Vec<Inventory>, Error> {
+        compgc::inventory(store)
+    }
+
+    fn executions(&self, part: &Inventory, store: &Store, program: &Program) -> Result<u64, Error> {
+        compgc::executions(part, store, program)
+    }
+
+    fn has_levels(&self) -> bool {
+        false
+    }
+}
+
 /// A party.
 struct Member<'w> {
     work: &'w Work<'w>,
     /// What the run is expected to take.
     predicted: Value,
+    store: Option<Store>,
 }
 
 impl Ready for Member<'_> {
@@ -100,16 +171,30 @@ impl Ready for Member<'_> {
     }
 
     fn compare(&self, own: &Sheet, met: &mut Met) -> Result<String, Error> {
-        self.work.compare(own, met, None, None)
+        self.work.compare(own, met, Some(&self.work.job.program), self.store.as_ref())
     }
 
     fn run(&mut self, channel: Channel, input: &[bool], quiet: bool) -> Result<Done, Error> {
-        let bar = Box::new(Bar::of::<CompGc>(quiet));
+        let bar = Bar::of::<CompGc>(quiet);
         let Work { party, job, flags, .. } = self.work;
+        if let Some(store) = &self.store {
+            let line = Stocked::open(*party, channel, store, &job.terms(), bar)?;
+            let (done, line) = line.run(&job.program, input, flags.stock.lacking())?;
+            return Ok(Done {
+                cut: Cut::Given,
+                and_gates: job.program.and_gates(),
+                security: promise(&done.security)?,
+                predicted: self.predicted.clone(),
+                outputs: done.outputs,
+                phases: line.close()?,
+                recovered: false,
+                made: Some(done.made.map(|made| made.to_string())),
+            });
+        }
         let linking = flags.parameters.linking();
         let report = match party {
-            Party::Garbler => CompGc::garbler(channel, job, &linking, input, bar)?,
-            Party::Evaluator => CompGc::evaluator(channel, job, &linking, input, bar)?,
+            Party::Garbler => CompGc::garbler(channel, job, &linking, input, Box::new(bar))?,
+            Party::Evaluator => CompGc::evaluator(channel, job, &linking, input, Box::new(bar))?,
         };
         Ok(Done {
             cut: Cut::Given,

@@ -14,12 +14,12 @@ use brickwork::wire::Channel;
 use brickwork::wire::tls::Met;
 use serde_json::Value;
 
-use super::seam::{Done, Only, Played, Ready, batch_text, malicious_text, promise};
+use super::seam::{Done, Model, Only, Played, Ready, batch_text, malicious_text, promise};
 use crate::cut::{Cut, Wish};
 use crate::cuts::{self, Decomposition, Pricing};
 use crate::failure::Failure;
 use crate::meeting::{Offer, Sheet};
-use crate::origin::gates_within;
+use crate::origin::{Origin, gates_within};
 use crate::outcome::cost_json;
 use crate::progress::Bar;
 use crate::report::hex;
@@ -98,6 +98,14 @@ impl Work<'_> {
 }
 
 impl Played for Duplo {
+    fn model(&self) -> Model {
+        Model::Malicious
+    }
+
+    fn online_from(&self) -> &'static str {
+        "evaluate"
+    }
+
     fn allows(&self, choices: &Choices) -> Result<(), Failure> {
         match choices.parameters.linking {
             Some(_) => Err(Failure::usage(
@@ -110,6 +118,24 @@ impl Played for Duplo {
 
     fn only_way(&self, _: &Program, _: u32, _: &Choices, _: &Estimate) -> Result<Option<Only>, Failure> {
         Ok(None)
+    }
+
+    fn priced(
+        &self,
+        origin: &Origin,
+        choices: &Choices,
+        Estimate { machine, link }: &Estimate,
+    ) -> Result<Only, Failure> {
+        let pricing = Pricing {
+            executions: choices.parameters.executions.executions,
+            security: choices.parameters.security(),
+            choice: choices.buckets,
+            machine,
+            link,
+        };
+        let Decomposition { program, parameters, cost, .. } =
+            cuts::choose(choices.cut, origin, &pricing, None)?;
+        Ok(Only { cost, security: promise(&parameters.report(&program))? })
     }
 
     fn stocks(&self) -> Option<&dyn Stocks> {

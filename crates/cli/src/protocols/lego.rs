@@ -8,7 +8,7 @@ use brickwork::wire::Channel;
 use brickwork::wire::tls::Met;
 use serde_json::Value;
 
-use super::seam::{Done, Only, Played, Ready, batch_text, malicious_text, promise};
+use super::seam::{Done, Model, Only, Played, Ready, batch_text, malicious_text, promise};
 use crate::arguments::Buckets;
 use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
@@ -19,6 +19,14 @@ use crate::progress::Bar;
 use crate::work::{Choices, Estimate, Work, fits_memory};
 
 impl Played for Lego {
+    fn model(&self) -> Model {
+        Model::Malicious
+    }
+
+    fn online_from(&self) -> &'static str {
+        "evaluate"
+    }
+
     fn allows(&self, choices: &Choices) -> Result<(), Failure> {
         let nothing = [
             (choices.parameters.linking.is_some(), "--linking", "it solders wires that are committed to"),

@@ -17,10 +17,10 @@ use brickwork::session::stock::inventory::Inventory;
 use brickwork::stock::Store;
 use clap::ValueEnum;
 
-use crate::arguments::Protocol;
+use crate::arguments::{Executions, Parameters, Protocol};
 
 pub use duplo::Proposed;
-pub use seam::{Done, Only, Played, Ready};
+pub use seam::{Done, Model, Only, Played, Ready, promise};
 
 /// What a store holds, of any protocol, oldest first.
 ///
@@ -54,4 +54,17 @@ pub fn played(protocol: Protocol) -> &'static dyn Played {
         Protocol::CompGc => &CompGc,
         Protocol::Lego => &Lego,
     }
+}
+
+/// All ways in which a protocol runs a program so often; one that holds against a cheater does so up to 2^-S
+/// with this S.
+pub fn ways(protocol: Protocol, security: Option<u32>, executions: Option<u32>) -> Vec<Parameters> {
+    let played = played(protocol);
+    played.ways(&Parameters {
+        protocol,
+        linking: None,
+        commitments: None,
+        security: security.filter(|_| played.model() == Model::Malicious),
+        executions: Executions { executions },
+    })
 }

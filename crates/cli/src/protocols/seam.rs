@@ -7,18 +7,52 @@ use brickwork::plan::Cost;
 use brickwork::session::PhaseReport;
 use brickwork::wire::Channel;
 use brickwork::wire::tls::Met;
+use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::arguments::Parameters;
 use crate::cut::Cut;
 use crate::failure::Failure;
 use crate::meeting::{Offer, Sheet};
+use crate::origin::Origin;
 use crate::report::{plural, thousands};
 use crate::stocks::Stocks;
 use crate::work::{Choices, Estimate, Work};
 
+/// What a protocol holds against, the weaker first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum Model {
+    /// A peer that follows it.
+    SemiHonest,
+    /// A peer that does what it likes.
+    Malicious,
+}
+
+impl Model {
+    /// As users and reports name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Model::SemiHonest => "semi-honest",
+            Model::Malicious => "malicious",
+        }
+    }
+}
+
 /// A protocol, as the command plays it.
 pub trait Played {
+    /// What it holds against.
+    fn model(&self) -> Model;
+
+    /// The first phase that needs an input of a party: it and those behind it are online.
+    fn online_from(&self) -> &'static str;
+
+    /// The ways in which it goes about a run, where users choose between such; each as `wishes`, which name
+    /// this protocol, and what they leave open said.
+    fn ways(&self, wishes: &Parameters) -> Vec<Parameters> {
+        vec![wishes.clone()]
+    }
+
     /// Refuses flags that say nothing in this protocol, so that nobody believes they did.
     ///
     /// # Errors
@@ -38,10 +72,21 @@ pub trait Played {
         estimate: &Estimate,
     ) -> Result<Option<Only>, Failure>;
 
-    /// The same of a run that takes what it can from a store; none where that is not known beforehand.
+    /// What a run of the given program costs and promises, done as the garbler would propose it.
     ///
     /// # Errors
     /// As [`Played::only_way`].
+    fn priced(&self, origin: &Origin, choices: &Choices, estimate: &Estimate) -> Result<Only, Failure> {
+        let executions = choices.parameters.executions.executions.unwrap_or(1);
+        let only = self.only_way(origin.given, executions, choices, estimate)?;
+        only.ok_or_else(|| Failure::fault("a protocol with a choice prices it"))
+    }
+
+    /// As [`Played::only_way`], of a run that takes what it can from a store; none where that is not known
+    /// beforehand.
+    ///
+    /// # Errors
+    /// Likewise.
     fn only_way_from_stock(
         &self,
         _program: &Program,

@@ -10,7 +10,7 @@ use brickwork::wire::Channel;
 use brickwork::wire::tls::Met;
 use serde_json::Value;
 
-use super::seam::{Done, Only, Played, Ready, promise};
+use super::seam::{Done, Model, Only, Played, Ready, promise};
 use crate::arguments::Buckets;
 use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
@@ -36,6 +36,14 @@ fn only_way(
 const ONE_PART: Ots = Ots::Stocked { epochs: 1 };
 
 impl Played for SemiHonest {
+    fn model(&self) -> Model {
+        Model::SemiHonest
+    }
+
+    fn online_from(&self) -> &'static str {
+        "prepare"
+    }
+
     fn allows(&self, choices: &Choices) -> Result<(), Failure> {
         let parameters = choices.parameters;
         let nothing = [

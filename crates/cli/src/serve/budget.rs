@@ -91,11 +91,15 @@ impl Book {
         }
     }
 
-    /// Writes down a run that is about to begin; it is on the disk when this returns.
+    /// Writes down a run that is about to begin. If the program has a budget, it is on the disk when this
+    /// returns; otherwise the system writes it soon, as nothing depends on the number.
     pub fn charge(&mut self, allowed: &Allowed) -> Result<(), Failure> {
         let (time, digest) = (now(), hex(&allowed.digest));
-        let written = self.file.write_all(format!("{time} {digest}\n").as_bytes());
-        written.and_then(|()| self.file.sync_data()).map_err(|e| Failure::cannot_write(&self.path, &e))?;
+        let mut written = self.file.write_all(format!("{time} {digest}\n").as_bytes());
+        if allowed.total.is_some() || allowed.per_hour.is_some() {
+            written = written.and_then(|()| self.file.sync_data());
+        }
+        written.map_err(|e| Failure::cannot_write(&self.path, &e))?;
         self.runs.entry(digest).or_default().note(time);
         Ok(())
     }

@@ -7,14 +7,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use brickwork::circuit::{Party, Program};
+use brickwork::duplo;
 use brickwork_kernels::Erasing;
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
 use crate::arguments::Reading;
 use crate::failure::Failure;
-use crate::report::hex;
-use crate::{files, programs, values};
+use crate::report::{bytes, hex, plural};
+use crate::{files, programs, resources, values};
 
 /// The file as it is written.
 #[derive(Deserialize)]
@@ -56,6 +57,8 @@ pub struct Limits {
     pub wait_seconds: u64,
     /// Seconds that the peer may stall before the connection to it is given up.
     pub stall_seconds: u64,
+    /// Memory that making the stock of a program may take, such as 4GiB; if it is not said, what is free.
+    pub memory: Option<String>,
 }
 
 impl Default for Limits {
@@ -67,6 +70,7 @@ impl Default for Limits {
             request_bytes: 1 << 20,
             wait_seconds: 60,
             stall_seconds: 30,
+            memory: None,
         }
     }
 }
@@ -173,9 +177,15 @@ pub fn read(path: &Path) -> Result<(Fixed, Config), Failure> {
     if positive.contains(&0) || limits.requests_per_second == 0 || limits.stall_seconds == 0 {
         return Err(wrong("a limit of 0 lets nothing through".into()));
     }
+    let memory = limits.memory.as_deref().map(crate::arguments::size).transpose();
+    let memory = memory.map_err(|why| wrong(format!("memory: {why}")))?.or_else(resources::available_bytes);
     let mut all = BTreeMap::new();
     for entry in file.program {
-        let allowed = allowed(entry, folder, party).map_err(|e| e.within(&path.display().to_string()))?;
+        let within = |e: Failure| e.within(&path.display().to_string());
+        let allowed = allowed(entry, folder, party).map_err(within)?;
+        if let Some(memory) = memory {
+            fits(&allowed, party, file.security, memory).map_err(within)?;
+        }
         if all.values().any(|other: &Allowed| other.name == allowed.name) {
             return Err(wrong(format!("two programs are called {}", allowed.name)));
         }
@@ -197,6 +207,41 @@ pub fn read(path: &Path) -> Result<(Fixed, Config), Failure> {
         threads: file.threads,
     };
     Ok((fixed, Config { limits, programs: all, token: token(&folder.join(file.token))? }))
+}
+
+/// Checks that a program's stock can be made in so much memory. The most that is made at a time are `high`
+/// executions, and a run takes less than making what it takes.
+fn fits(allowed: &Allowed, party: Party, security: u32, memory: u64) -> Result<(), Failure> {
+    let takes = |executions: u32| -> Result<u64, Failure> {
+        let program = programs::repeated(&allowed.program, Some(executions))?;
+        let parameters = duplo::Parameters::choose(&program, security)?;
+        Ok(duplo::memory::peaks(&program, &parameters)[party as usize])
+    };
+    let high = u32::try_from(allowed.high.max(1)).unwrap_or(u32::MAX);
+    let needed = takes(high)?;
+    if needed <= memory {
+        return Ok(());
+    }
+    // The most that fit, by halving.
+    let (mut fit, mut too_many) = (0, high);
+    while too_many - fit > 1 {
+        let middle = fit + (too_many - fit) / 2;
+        if takes(middle)? <= memory { fit = middle } else { too_many = middle }
+    }
+    let hint = match fit {
+        0 => "give the service more memory, or cut the program into smaller components".into(),
+        _ => format!("high = {fit} fits; or set memory in [limits] to what the service may take"),
+    };
+    Err(Failure::input(
+        format!(
+            "{}: making stock for {} takes some {} of memory, and {} may be taken",
+            allowed.name,
+            plural(high.into(), "execution"),
+            bytes(needed),
+            bytes(memory)
+        ),
+        &hint,
+    ))
 }
 
 fn allowed(entry: Entry, folder: &Path, party: Party) -> Result<Allowed, Failure> {

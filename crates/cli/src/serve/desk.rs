@@ -231,11 +231,6 @@ impl Desk {
         parts.iter().map(|part| duplo::executions(part, &self.store, &allowed.program)).sum()
     }
 
-    /// Whether a run of it can begin on what is in stock.
-    pub fn has(&self, allowed: &Allowed) -> bool {
-        duplo::in_stock(&self.store, self.party, &self.terms, &allowed.program).unwrap_or(false)
-    }
-
     /// Puts a request into the queue.
     ///
     /// # Errors
@@ -428,15 +423,21 @@ impl Desk {
                 if let Some(path) = &allowed.outputs
                     && let Err(e) = append(path, &line)
                 {
-                    tracing::error!(
-                        "outputs of {} cannot be written to {}: {e}",
-                        allowed.name,
-                        path.display()
-                    );
+                    let (program, path) = (&allowed.name, path.display());
+                    tracing::error!(program, %path, error = %e, "outputs cannot be written");
                 }
             }
             (None, Err(_)) => {}
         }
+    }
+
+    /// Refuses all requests for a program.
+    pub fn refuse_all(&self, digest: &[u8; 32], why: &Refusal) {
+        let mut queue = lock(&self.queue);
+        let (refused, stay) = queue.requests.drain(..).partition(|request| request.digest == *digest);
+        queue.requests = stay;
+        let refused: Vec<Request> = refused;
+        refused.into_iter().for_each(|request| drop(request.answer.send(Err(why.clone()))));
     }
 
     /// Refuses a request by its number.

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use brickwork::circuit::value;
@@ -21,6 +21,7 @@ use zeroize::Zeroizing;
 use super::desk::{Desk, Refusal};
 use super::lines::MAX_ID;
 use super::page;
+use super::rate::Rate;
 
 /// Seconds that a client has for its headers, and again for its body.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -35,24 +36,6 @@ fn full() -> String {
         "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\n\
          connection: close\r\ncontent-length: {length}\r\n\r\n{body}"
     )
-}
-
-/// What lets so many requests a second pass, and a burst of twice as many.
-struct Rate(Mutex<(f64, Instant)>);
-
-impl Rate {
-    fn new() -> Self {
-        Rate(Mutex::new((f64::INFINITY, Instant::now())))
-    }
-
-    fn takes(&self, a_second: u32) -> bool {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (left, last) = *state;
-        let left = (left + last.elapsed().as_secs_f64() * f64::from(a_second)).min(2.0 * f64::from(a_second));
-        let passes = left >= 1.0;
-        *state = (if passes { left - 1.0 } else { left }, Instant::now());
-        passes
-    }
 }
 
 /// Serves requests at a socket until the desk stops.
@@ -220,16 +203,4 @@ fn refused(why: &Refusal) -> Reply {
 fn built(reply: hyper::http::response::Builder, text: String) -> Reply {
     // Headers of this file's own are valid.
     reply.body(Full::new(Bytes::from(text))).unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_burst_passes_and_a_flood_does_not() {
-        let rate = Rate::new();
-        let passed = (0..1000).filter(|_| rate.takes(10)).count();
-        assert!((20..40).contains(&passed), "{passed}");
-    }
 }

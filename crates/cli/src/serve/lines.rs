@@ -4,7 +4,7 @@
 //!   work    garbler -> evaluator    run this? | compare the stores again | (nothing, now and then)
 //!           evaluator -> garbler    yes | why not            then both run it, on what is in stock
 //!   fill    garbler -> evaluator    make so many executions of this? | (nothing)
-//!           evaluator -> garbler    so many                  then both make them, and compare the stores
+//!           evaluator -> garbler    so many | why not        then both make them, and compare the stores
 //!   ask     evaluator -> garbler    somebody here asks for this run | (nothing)
 //!           garbler -> evaluator    noted | why not
 //! ```
@@ -28,10 +28,14 @@ use serde_json::Value;
 
 use super::config::{Allowed, Place};
 use super::desk::{AGAIN, Answer, Candidate, Desk, Refusal, Which};
+use super::rate::Rate;
 use crate::report::hex;
 
 /// A message of this module, as JSON.
 const SERVE: Tag = Tag(120);
+
+/// How many of them the driver of a line may send a second; what comes faster waits on its way.
+const MESSAGES_A_SECOND: u32 = 1000;
 
 /// Longest of them.
 const MAX_BYTES: usize = 4096;
@@ -181,7 +185,7 @@ pub fn keep(
             break;
         }
         if let Some(why) = why {
-            tracing::warn!("the line to the peer: {why}");
+            tracing::warn!(%why, "the line to the peer is down");
             desk.figures.error(format!("the line to the peer: {why}"));
         }
         if listener.is_none() {
@@ -327,14 +331,14 @@ fn attempt(desk: &Desk, link: &Link, mut line: Stocked, candidate: &Candidate) -
         desk.ended(candidate, allowed, Err(why));
         return Ok(line);
     }
-    if !desk.has(allowed) {
-        desk.park(candidate, false);
-        return Ok(line);
-    }
     let Some(_running) = desk.begin() else { return Ok(line) };
     if link.renew.swap(false, Ordering::SeqCst) {
         send(line.channel(), &Say::Renew)?;
         line = line.renew()?;
+    }
+    if !line.has(&allowed.program)? {
+        desk.park(candidate, false);
+        return Ok(line);
     }
     let theirs = !desk.is_asked(candidate);
     send(
@@ -381,7 +385,7 @@ fn run(
         Ok((FromStock { outputs, .. }, line)) => {
             let took = begun.elapsed();
             desk.figures.ran(&allowed.name, took, line.bytes() - before);
-            tracing::info!("ran {} in {:.1} ms", allowed.name, took.as_secs_f64() * 1e3);
+            tracing::info!(program = allowed.name, milliseconds = took.as_secs_f64() * 1e3, "ran");
             let outputs: Value = value::decode(&allowed.program.output_ports(desk.party), &outputs);
             let answer: Answer = Ok(outputs);
             desk.ended(candidate, allowed, answer);
@@ -402,7 +406,9 @@ fn run(
 
 /// The evaluator's side of the work.
 fn serves_work(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
+    let rate = Rate::new();
     while !link.is_broken() && !desk.is_stopping() {
+        rate.wait(MESSAGES_A_SECOND);
         let (digest, which, theirs) = match receive(line.channel())? {
             Say::Idle => continue,
             Say::Renew => {
@@ -428,7 +434,7 @@ fn serves_work(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error>
         let guard = desk.begin();
         let agreed = match &guard {
             None => Err(Refusal::new(503, "the service is going down", "ask again later")),
-            Some(_) if !desk.has(allowed) => {
+            Some(_) if !line.has(&allowed.program)? => {
                 Err(Refusal::new(503, "there is no stock for it", "more is being made"))
             }
             Some(_) => desk.charge(allowed),
@@ -474,7 +480,15 @@ fn fills(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
             }
             let count = allowed.high - there;
             send(line.channel(), &Say::Fill { digest: hex(&allowed.digest), count })?;
-            let Hear::Count(granted) = receive(line.channel())? else { return Err(confused()) };
+            let granted = match receive(line.channel())? {
+                Hear::Count(granted) => granted,
+                Hear::No(why) => {
+                    // There will be no stock for it, so nobody needs to wait for that.
+                    desk.refuse_all(&allowed.digest, &why.of_the_peer());
+                    continue;
+                }
+                _ => return Err(confused()),
+            };
             if granted > count {
                 return Err(confused());
             }
@@ -493,7 +507,9 @@ fn fills(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
 
 /// The evaluator's side of the filling: it makes what its own marks allow.
 fn serves_fill(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
+    let rate = Rate::new();
     while !link.is_broken() && !desk.is_stopping() {
+        rate.wait(MESSAGES_A_SECOND);
         let (digest, count) = match receive(line.channel())? {
             Say::Idle => (None, 0),
             Say::Fill { digest, count } => (Some(parse_digest(&digest).ok_or_else(confused)?), count),
@@ -504,13 +520,13 @@ fn serves_fill(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error>
             desk.figures.stock(&allowed.name, desk.in_stock(allowed)?);
         }
         let Some(digest) = digest else { continue };
-        let allowed = config.programs.get(&digest);
-        let granted = match allowed {
-            Some(allowed) => count.min(allowed.high.saturating_sub(desk.in_stock(allowed)?)),
-            None => 0,
+        let Some(allowed) = config.programs.get(&digest) else {
+            send(line.channel(), &Hear::No(Refusal::not_allowed()))?;
+            continue;
         };
+        let granted = count.min(allowed.high.saturating_sub(desk.in_stock(allowed)?));
         send(line.channel(), &Hear::Count(granted))?;
-        if let Some(allowed) = allowed.filter(|_| granted > 0) {
+        if granted > 0 {
             line = make(desk, link, line, allowed, granted)?;
         }
     }
@@ -525,11 +541,8 @@ fn make(desk: &Desk, link: &Link, line: Stocked, allowed: &Allowed, count: u64) 
     link.renew.store(true, Ordering::SeqCst);
     desk.figures.made(&allowed.name, count);
     desk.figures.stock(&allowed.name, desk.in_stock(allowed)?);
-    tracing::info!(
-        "made stock for {count} executions of {} in {:.1} s",
-        allowed.name,
-        begun.elapsed().as_secs_f64()
-    );
+    let milliseconds = begun.elapsed().as_secs_f64() * 1e3;
+    tracing::info!(program = allowed.name, executions = count, milliseconds, "made stock");
     desk.ring();
     Ok(line)
 }
@@ -553,7 +566,9 @@ fn asks(desk: &Desk, link: &Link, mut line: Channel) -> Result<(), Error> {
 
 /// The garbler notes what the evaluator is asked for.
 fn serves_asks(desk: &Desk, link: &Link, mut line: Channel) -> Result<(), Error> {
+    let rate = Rate::new();
     while !link.is_broken() && !desk.is_stopping() {
+        rate.wait(MESSAGES_A_SECOND);
         let (digest, which) = match receive(&mut line)? {
             Say::Idle => continue,
             Say::Ask { digest, which } => (parse_digest(&digest).ok_or_else(confused)?, which),

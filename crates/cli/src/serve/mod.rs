@@ -8,6 +8,7 @@ mod figures;
 mod http;
 mod lines;
 mod page;
+mod rate;
 pub mod request;
 
 use std::io::Write;

@@ -40,6 +40,112 @@ fn a_protocol_is_timed() {
     bad(&["bench", "protocol", &file, "--rounds", "0"], 2, "--rounds");
 }
 
+/// All protocols on one program: what they send is what each by itself sends, exactly; the table and the
+/// picture have all of them, and what is named is all that runs.
+#[test]
+fn protocols_are_compared() {
+    let file = example("millionaires.bwp");
+    let folder = tempfile::tempdir().unwrap();
+    let picture = path(&folder.path().join("protocols.svg"));
+    let (human, json) =
+        good(&["bench", "compare", &file, "--rounds", "2", "--executions", "2", "--svg", &picture]);
+    let rows = json["rows"].as_array().expect("rows");
+    let ways: Vec<&str> = rows.iter().filter_map(|row| row["way"].as_str()).collect();
+    let linkings = ["standard", "scmc", "naive"].map(|name| format!("compgc --linking {name}"));
+    let known = ["duplo", "semi-honest"].into_iter().chain(linkings.iter().map(String::as_str));
+    assert!(known.clone().all(|way| ways.contains(&way)), "{ways:?}");
+    let drawn = std::fs::read_to_string(&picture).expect("a picture");
+    for (row, way) in rows.iter().zip(&ways) {
+        assert!(human.contains(&format!("`{way}`")) && drawn.contains(&format!(">{way}</text>")), "{human}");
+        let flags: Vec<&str> = way.split(' ').collect();
+        let (_, planned) = good(&[&["plan", &file, "--executions", "2", "--protocol"], &flags[..]].concat());
+        let phases = planned["phases"].as_array().expect("phases");
+        let is_malicious = row["model"] == "malicious";
+        assert_eq!(row["bound_log2"].as_f64().is_some_and(|bound| bound <= -40.0), is_malicious, "{row}");
+        for field in ["garbler_sent_bytes", "evaluator_sent_bytes"] {
+            let sent = |skipped: usize| -> u64 {
+                phases.iter().skip(skipped).filter_map(|phase| phase[field].as_u64()).sum()
+            };
+            assert_eq!(row["all"][field], sent(0), "{way}: {field}");
+            // A tail of the phases, which needs something, and never the setup.
+            let online = row["online"][field].as_u64().expect("bytes");
+            let tails: Vec<u64> = (1..phases.len()).map(sent).collect();
+            assert!(online > 0 && tails.contains(&online), "{way}: {field} {online} of {tails:?}");
+        }
+        let trips = |span: &str| row[span]["round_trips"].as_f64().expect("round trips");
+        assert_eq!(trips("all"), planned["round_trips"].as_f64().expect("round trips"), "{way}");
+        assert!(trips("online") >= 0.5 && trips("online") < trips("all"), "{row}");
+    }
+    let (human, json) = good(&["bench", "compare", &file, "--protocols", "semi-honest", "--rounds", "1"]);
+    assert!(human.contains("SEMI-HONEST ONLY") && !human.contains("duplo"), "{human}");
+    assert_eq!(json["rows"].as_array().map(Vec::len), Some(1));
+    bad(&["bench", "compare", &file, "--protocols", "honest"], 2, "semi-honest");
+    bad(&["bench", "compare", &file, "--lanes", "2"], 2, "--lanes says nothing with --protocol semi-honest");
+}
+
+/// What is proposed holds against what was asked for, and is the fastest, or as good; each candidate is what
+/// `plan` says of it alone. The link decides: bytes cost on a slow line, round trips on a long one.
+#[test]
+fn a_protocol_is_proposed() {
+    let seconds = |one: &serde_json::Value| one["cost"]["seconds"].as_f64().expect("seconds");
+    let bytes = |one: &serde_json::Value| -> u64 {
+        let phases = one["cost"]["phases"].as_array().expect("phases").iter();
+        let sent = ["garbler_sent_bytes", "evaluator_sent_bytes"];
+        phases.flat_map(|phase| sent.map(|field| phase[field].as_u64().expect("bytes"))).sum()
+    };
+    let aes = example("aes-128-rounds.bwp");
+    for (model, link) in [
+        ("malicious", &[][..]),
+        ("semi-honest", &[][..]),
+        ("semi-honest", &["--bandwidth", "1Mbit"][..]),
+        ("semi-honest", &["--rtt", "200ms"][..]),
+    ] {
+        let (human, json) = good(&[&["plan", &aes, "--model", model][..], link].concat());
+        let candidates = json["candidates"].as_array().expect("candidates");
+        let proposed = candidates.iter().find(|one| one["way"] == json["proposed"]).expect("one of them");
+        assert!(human.contains(&format!("Proposed: --protocol {}", json["proposed"].as_str().unwrap())));
+        assert!(json["reason"].as_str().is_some_and(|why| human.contains(why)), "{human}");
+        let models: BTreeSet<_> = candidates.iter().filter_map(|one| one["model"].as_str()).collect();
+        let expected = if model == "malicious" { &["malicious"][..] } else { &["malicious", "semi-honest"] };
+        assert!(models.iter().eq(expected), "{models:?}");
+        let fastest = candidates.iter().map(seconds).fold(f64::INFINITY, f64::min);
+        for one in candidates {
+            let is_good = seconds(one) <= 1.1 * fastest;
+            let is_better = (one["model"] == "malicious", std::cmp::Reverse(bytes(one)))
+                > (proposed["model"] == "malicious", std::cmp::Reverse(bytes(proposed)));
+            assert!(!(is_good && is_better), "{one}");
+            // The given cut, as what a search for others takes is another time each time.
+            let way: Vec<&str> = one["way"].as_str().expect("a way").split(' ').collect();
+            if way[0] != "duplo" {
+                let (_, alone) = good(&[&["plan", &aes, "--protocol"][..], &way, link].concat());
+                assert_eq!(alone["phases"], one["cost"]["phases"], "{way:?}");
+            }
+        }
+        assert!(seconds(proposed) <= 1.1 * fastest, "{json}");
+        if model == "semi-honest" {
+            assert_eq!(proposed["model"], "semi-honest", "{json}");
+            assert!(human.contains("SEMI-HONEST ONLY") && human.contains("times as long"), "{human}");
+        }
+    }
+    // Where bytes are all that counts, it is one of those that send least.
+    let (_, slow) = good(&["plan", &aes, "--model", "semi-honest", "--bandwidth", "1Mbit"]);
+    let all = slow["candidates"].as_array().expect("candidates");
+    let least = all.iter().map(bytes).min().expect("some");
+    let proposed = all.iter().find(|one| one["way"] == slow["proposed"]).expect("one of them");
+    assert_eq!(bytes(proposed), least, "{slow}");
+    for (flags, why) in [
+        (["--protocol", "duplo"], "--protocol"),
+        (["--linking", "scmc"], "--linking"),
+        (["--security", "64"], "--security says nothing with --model semi-honest"),
+        (["--lanes", "2"], "--lanes says nothing"),
+    ] {
+        bad(&[&["plan", &aes, "--model", "semi-honest"][..], &flags].concat(), 2, why);
+    }
+    bad(&["plan", &aes, "--model", "covert"], 2, "malicious");
+    let (_, strong) = good(&["plan", &aes, "--model", "malicious", "--security", "80"]);
+    assert!(strong["candidates"][0]["bound_log2"].as_f64().is_some_and(|bound| bound <= -80.0), "{strong}");
+}
+
 /// The phases that take a reply of the peer cannot be faster than the link, and bytes need their time.
 #[test]
 fn a_link_is_imitated() {

@@ -45,7 +45,7 @@ fn ok(arguments: &[&str]) -> Value {
     printed
 }
 
-const PAIRS: [&[&str]; 8] = [
+const PAIRS: [&[&str]; 12] = [
     &[],
     &["--scheme", "ga", "--cipher", "a1"],
     &["--scheme", "ga", "--cipher", "a3"],
@@ -54,6 +54,10 @@ const PAIRS: [&[&str]; 8] = [
     &["--scheme", "gax", "--cipher", "sha-1"],
     &["--scheme", "gaxr", "--cipher", "a4", "--doubling", "d3"],
     &["--scheme", "gaxr", "--cipher", "a4"],
+    &["--scheme", "half-gates"],
+    &["--scheme", "half-gates", "--cipher", "aes-256"],
+    &["--scheme", "privacy-free"],
+    &["--scheme", "privacy-free", "--cipher", "a4", "--doubling", "d1"],
 ];
 
 #[test]
@@ -91,10 +95,46 @@ fn insecure_schemes_are_refused() {
             with(&["--scheme", scheme, "--cipher", cipher], "cancels out");
         }
     }
+    for scheme in ["half-gates", "privacy-free"] {
+        with(&["--scheme", scheme, "--cipher", "a1"], "cancels out");
+        with(&["--scheme", scheme, "--doubling", "d7"], "which is D1");
+    }
     with(&["--scheme", "ga", "--cipher", "a1", "--doubling", "d1"], "doubles nothing");
     let neither = run(&files);
     assert_eq!(neither.status.code(), Some(2), "nobody could decode: {}", text(&neither.stderr));
     assert!([&f, &e, &d].iter().all(|file| !Path::new(file).exists()));
+}
+
+/// Where there is no privacy every command says so, of files too, and what is promised holds.
+#[test]
+fn what_is_not_private_is_said() {
+    let program = example("millionaires.bwp");
+    for (scheme, is_private) in [("half-gates", true), ("privacy-free", false)] {
+        let keys = Keys::new();
+        let [f, e, c, x, y] = ["f", "e", "c", "x", "y"].map(|name| keys.file(name));
+        let inputs = ["--garbler", "7", "--evaluator", "3", "-o", &x];
+        let commands = [
+            &["garble", &program, "--garbled", &f, "--tokens", &e, "--checking", &c, "--scheme", scheme][..],
+            &[&["garbled-inputs", &program, "--tokens", &e], &inputs[..]].concat(),
+            &["evaluate-garbled", &f, "--inputs", &x, "-o", &y],
+        ];
+        for command in commands {
+            let output = run(command);
+            assert_eq!(output.status.code(), Some(0), "{command:?}");
+            let said = text(&output.stdout).contains("WARNING: this garbling has no privacy");
+            assert_eq!(said, !is_private, "{command:?}");
+        }
+        let again = ["garbled-inputs", &program, "--tokens", &e, "--garbler", "7", "--evaluator", "3", "-o"];
+        let json = ok(&[&again[..], &[&keys.file("again")]].concat());
+        assert_eq!(json["private"], is_private);
+        let (_, inputs) = brickwork::justgarble::files::read_inputs(&std::fs::read(&x).expect("a file"))
+            .expect("garbled inputs");
+        let shown: u64 = inputs.iter().zip(0..).map(|(token, i)| (*token as u64 & 1) << i).sum();
+        assert_eq!(shown == 7 | 3 << 32, !is_private);
+        let plain = ok(&["simulate", &program, "--garbler", "7", "--evaluator", "3"]);
+        let (_, decoded) = good(&["decode-garbled", &y, "--checking", &c]);
+        assert_eq!(decoded["bits"], plain["output_bits"]["evaluator"]);
+    }
 }
 
 /// An output that nobody evaluated is told by what the garbler kept, and by that alone.
@@ -174,4 +214,59 @@ fn damaged_and_foreign_files_are_refused() {
         3,
         "input bits",
     );
+}
+
+/// SCD files are programs: written of one, mapped, run in the clear, garbled; a topological one is not.
+#[test]
+fn scd_files_are_programs() {
+    let keys = Keys::new();
+    let (program, scd) = (example("millionaires.bwp"), keys.file("m.scd"));
+    good(&["compile", &program, "--emit", "scd", "-o", &scd]);
+    let maps = ["--map", "in0-31=garbler", "--map", "in32-63=evaluator"];
+    for evaluator in ["3", "9"] {
+        let values = ["--garbler", "7", "--evaluator", evaluator];
+        let (_, plain) = good(&[&["simulate", &program], &values[..]].concat());
+        let (_, json) = good(&[&["simulate", &scd], &maps[..], &values].concat());
+        assert_eq!(json["output_bits"]["evaluator"], plain["output_bits"]["evaluator"]);
+    }
+    let [f, e, d, x, y] = ["f", "e", "d", "x", "y"].map(|name| keys.file(name));
+    ok(&[&["garble", &scd, "--garbled", &f, "--tokens", &e, "--decoding", &d], &maps[..]].concat());
+    let input = ["--garbler", "9", "--evaluator", "3", "-o", &x];
+    ok(&[&["garbled-inputs", &scd, "--tokens", &e], &maps[..], &input].concat());
+    ok(&["evaluate-garbled", &f, "--inputs", &x, "-o", &y]);
+    let (_, plain) = good(&["simulate", &program, "--garbler", "9", "--evaluator", "3"]);
+    assert_eq!(good(&["decode-garbled", &y, "--decoding", &d]).1["bits"], plain["output_bits"]["evaluator"]);
+    bad(
+        &["simulate", &scd, "--map", "in0-31=garbler", "--garbler", "1"],
+        3,
+        "no range of --map has input 32",
+    );
+    let topological = keys.write("t.scd", &[0x96, 2, 1, 1, 0, 1, 3]);
+    bad(&["simulate", &topological, "--garbler", "1"], 3, "holds a topological circuit");
+    let damaged = keys.write("d.scd", &[0x97, 2, 1, 1, 0, 3, 8, 3]);
+    bad(&["info", &damaged], 3, "not before it");
+}
+
+/// Protocols garble with half-gates, and say why they do not with what is there for research.
+#[test]
+fn protocols_refuse_other_schemes() {
+    let program = example("millionaires.bwp");
+    let values = ["--garbler", "7", "--evaluator", "3"];
+    for protocol in ["duplo", "semi-honest", "compgc"] {
+        let run = [&["run", &program, "--protocol", protocol], &values[..]].concat();
+        for scheme in ["ga", "gax", "gaxr"] {
+            bad(
+                &[&run[..], &["--scheme", scheme]].concat(),
+                2,
+                "holds against a cheater who garbles is shown",
+            );
+        }
+        bad(&[&run[..], &["--scheme", "privacy-free"]].concat(), 2, "shows the evaluator every bit");
+        bad(&[&run[..], &["--scheme", "yao"]].concat(), 2, "half-gates, and with nothing else");
+    }
+    bad(&["plan", &program, "--scheme", "gaxr"], 2, "is for research");
+    let output =
+        run(&[&["run", &program, "--protocol", "semi-honest", "--scheme", "half-gates"], &values[..]]
+            .concat());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
 }

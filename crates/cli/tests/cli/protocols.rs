@@ -383,12 +383,17 @@ fn compgc_is_planned_and_refuses_what_it_is_not() {
         ["--commitments", "split"],
         ["--buckets", "standard"],
         ["--cut", "whole"],
-        ["--store", "nowhere"],
         ["--lanes", "2"],
         ["--audit", "nowhere"],
     ] {
         let run = ["run", &file, "--garbler", "1", "--evaluator", "2"];
         bad(&[&run[..], &flags, &flag].concat(), 2, "says nothing with --protocol compgc");
+        assert!(!Path::new("nowhere").exists());
+    }
+    for linking in [Linking::Naive, Linking::Scmc] {
+        let run = ["run", &file, "--garbler", "1", "--evaluator", "2", "--store", "nowhere"];
+        let why = format!("--store says nothing with --linking {}: {}", linking.name(), linking.garbled());
+        bad(&[&run[..], &linked(linking)].concat(), 2, &why);
         assert!(!Path::new("nowhere").exists());
     }
     for other in ["duplo", "semi-honest"] {
@@ -479,6 +484,109 @@ fn lego_is_planned_and_refuses_what_it_is_not() {
         bad(&[&run[..], &flags, &flag].concat(), 2, "says nothing with --protocol lego");
         assert!(!Path::new("nowhere").exists());
     }
+}
+
+/// Two processes garble components into their stores, run programs from them that nobody named then, make
+/// what is lacking, and refuse what the stores are not for.
+#[test]
+fn compgc_parties_run_from_stock() {
+    const COMPGC: [&str; 2] = ["--protocol", "compgc"];
+    let parties = Parties::new("millionaires.bwp");
+    let program = Program::from_bytes(&std::fs::read(&parties.file).unwrap()).unwrap();
+    let (bits, name) = (program.input_width(Party::Evaluator), &program.components()[0].name);
+    let fill = |flags: &[&str], what: &str| {
+        let flags = [flags, &["--component", what]].concat();
+        ROLES.map(|role| parties.preprocess(role, &flags))
+    };
+    let run = |inputs: [&str; 2], more: &[&str]| {
+        let flags = [&COMPGC, more].concat();
+        [0, 1].map(|k| parties.run(ROLES[k], inputs[k], &flags))
+    };
+    let three = format!("{}=3", parties.file);
+    for output in parties.both(fill(&COMPGC, &three)) {
+        let json = object(&output);
+        assert_eq!(output.status.code(), Some(0), "{json}");
+        schema::holds(&["preprocess"], &json);
+        assert_eq!(json["protocol"], "compgc");
+        assert_eq!(json["steps"], json!([format!("3 {name}, {} OTs for compgc runs", 3 * bits)]));
+        assert!(text(&output.stderr).contains(compgc::WARNING));
+    }
+    // A component by its name, without OTs.
+    let _ =
+        parties.good(fill(&[&COMPGC[..], &["--no-inputs"]].concat(), &format!("{}:{name}=2", parties.file)));
+    for role in ROLES {
+        let arguments = parties.stock(role, "ls", &["--program", &parties.file]);
+        let (said, json) = good(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(said.contains("It makes 3 executions"), "{said}");
+        let epoch = &json["epochs"][0];
+        assert_eq!((&epoch["protocol"], &epoch["security"]), (&json!("compgc"), &json!(null)));
+        let kinds: Vec<_> = epoch["batches"].as_array().unwrap().iter().map(|batch| &batch["kind"]).collect();
+        assert_eq!(kinds, ["component", "ots", "component"]);
+    }
+    let doctor = |role: &str, flags: &[&str]| {
+        let arguments = parties.run(role, "1", &[&COMPGC, flags].concat());
+        let arguments = ["doctor", "--role"].into_iter().chain(arguments.iter().map(String::as_str));
+        self::run(&arguments.collect::<Vec<_>>())
+    };
+    let found = doctor("evaluator", &[]);
+    assert_eq!(found.status.code(), Some(0), "{}", text(&found.stdout));
+    assert!(text(&found.stdout).contains("it has all that this run takes"));
+
+    // Two of three, which are one program of two slots; then as many more, of which the OTs are lacking in
+    // part.
+    let learned = json!([{ "alice": 0, "bob": 1 }, { "alice": 1, "bob": 0 }]);
+    let two = ["[7, 9]", "[9, 7]"];
+    for made in [json!(null), json!(format!("{bits} OTs"))] {
+        let outputs = parties.both(run(two, &["--executions", "2"]));
+        for (output, role) in outputs.iter().zip(ROLES) {
+            let json = object(output);
+            assert_eq!(output.status.code(), Some(0), "{json} {}", text(&output.stderr));
+            schema::holds(&[role], &json);
+            assert_eq!((&json["outputs"][role], &json["made_on_the_spot"]), (&learned, &made));
+            assert_eq!(
+                (&json["security"]["model"], &json["predicted"]),
+                (&json!("semi-honest"), &json!(null))
+            );
+            let names = json["phases"].as_array().unwrap().iter().map(|phase| &phase["name"]);
+            assert_eq!(names.into_iter().any(|name| name == "preprocess"), !made.is_null(), "{json}");
+        }
+    }
+    for output in parties.both(run(two, &["--executions", "2", "--no-top-up"])) {
+        is_error(&output, 6, &format!("the program needs 2 {name}, and there are 1"));
+    }
+    let found = doctor("garbler", &["--no-top-up"]);
+    assert_eq!(found.status.code(), Some(6), "{}", text(&found.stdout));
+
+    // No other protocol takes it, and each says what to do.
+    let words = |made: &str, this: &str| {
+        format!("was made by the protocol {made}, and this is {this}; give it a --store of its own")
+    };
+    for output in parties.both(fill(&SEMI_HONEST, &three)) {
+        is_error(&output, 6, &words("compgc", "semi-honest"));
+    }
+    for role in ROLES {
+        std::fs::remove_dir_all(parties.store(role)).unwrap();
+    }
+    let _ = parties.good(fill(&SEMI_HONEST, &three));
+    for output in parties.both(run(["1", "2"], &[])) {
+        is_error(&output, 6, &words("semi-honest", "compgc"));
+    }
+    assert_eq!(ROLES.map(|role| parties.executions(role)), [3; 2]);
+
+    // One command for both.
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (key, stores) = (at("key"), at("stores"));
+    assert_eq!(self::run(&["keygen", "--store-key", "-o", &key]).status.code(), Some(0));
+    let run = ["run", &parties.file, "--garbler", "3", "--evaluator", "4"];
+    let (_, without) = good(&[&run[..], &COMPGC].concat());
+    let (said, with) = good(&[&run[..], &COMPGC, &["--store", &stores, "--store-key", &key]].concat());
+    assert!(said.contains("SEMI-HONEST ONLY"), "{said}");
+    assert_eq!(with["outputs"], without["outputs"]);
+    let fill =
+        ["preprocess", "--role", "garbler", "--identity", "x", "--peer", "y", "--store", "z", "--listen"];
+    let flags = ["127.0.0.1:0", "--component", &three, "--security", "64"];
+    bad(&[&fill[..], &flags, &COMPGC].concat(), 2, "--security says nothing with --protocol compgc");
 }
 
 /// A program as a function of CompGC and back: its component is the circuit of that name beside it. What

@@ -129,8 +129,10 @@ fn every_command_prints_what_the_schema_says() {
     // So do theirs.
     seen.borrow_mut().extend(["serve", "request"].map(str::to_owned));
     one(&["plan", &example("millionaires.bwp")]);
+    one(&["plan", &example("millionaires.bwp"), "--model", "semi-honest"]);
     one(&["bench", "garbling", "--rounds", "1", "--copies", "1"]);
     one(&["bench", "protocol", &file, "--rounds", "1"]);
+    one(&["bench", "compare", &file, "--rounds", "1"]);
     one(&["bench", "stock", &file, "--executions", "1"]);
     one(&["bench", "cuts", &example("millionaires.bwp"), "--rounds", "1"]);
     one(&["bench", "cuts", &example("aes-128.bwp"), "--rounds", "1"]);

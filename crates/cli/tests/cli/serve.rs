@@ -68,12 +68,18 @@ impl Pair {
         self.keys.write(&format!("{name}.toml"), text.as_bytes())
     }
 
+    /// Where a service writes its log.
+    fn log(&self, role: usize) -> String {
+        self.keys.file(["garbler.log", "evaluator.log"][role])
+    }
+
     fn start(&self, role: usize) -> Service {
         let name = ["garbler", "evaluator"][role];
         let (config, store) = (self.configure(role), self.keys.file(&format!("{name}.store")));
         let key = self.keys.file("store.key");
-        let mut child =
-            start(&["serve", "--config", &config, "--store", &store, "--store-key", &key, "--json"]);
+        let log = self.log(role);
+        let files = ["--config", &config, "--store", &store, "--store-key", &key, "--log", &log];
+        let mut child = start(&[&["serve", "--json", "--log-format", "json"], &files[..]].concat());
         let said = line(child.stderr.as_mut().expect("a pipe"));
         let Some(http) = said.strip_prefix("requests are taken at ") else {
             panic!("{said}{}", text(&child.wait_with_output().expect("it ends").stderr));
@@ -207,8 +213,13 @@ fn requests_at_either_side() {
         let got = garbler.run(&json!({ "program": "richer", "input": x }));
         assert_eq!((got.status, got.json()["outputs"].clone()), (200, richer(x, 500)), "{}", got.body);
     }
-    let seen = std::fs::read_to_string(pair.keys.file("seen")).expect("what the evaluator learned");
-    assert_eq!(seen.lines().count(), 5, "{seen}");
+    // The evaluator may write down what it has learned after the garbler has answered.
+    let (seen, begun) = (pair.keys.file("seen"), Instant::now());
+    let seen = || std::fs::read_to_string(&seen).expect("what the evaluator learned");
+    while seen().lines().count() < 5 && begun.elapsed() < Duration::from_secs(30) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(seen().lines().count(), 5, "{}", seen());
     // The evaluator's own input comes before the one that stands, if somebody gives it under this id.
     let (mine, theirs) = std::thread::scope(|scope| {
         let theirs = scope.spawn(|| evaluator.run(&json!({ "program": "richer", "id": "a", "input": 10 })));
@@ -266,8 +277,7 @@ fn refusals_are_polite() {
     is(&garbler.get("run"), 405, "method");
     // The garbler allows it, the evaluator does not.
     let key = "bits:".to_owned() + &"0".repeat(128);
-    let got = garbler.run(&json!({ "program": "aes", "input": key }));
-    assert!([403, 504].contains(&got.status), "{}", got.body);
+    is(&garbler.run(&json!({ "program": "aes", "input": key })), 403, "the peer refuses: the program is not");
 
     // The budget is used up at both, whoever asks, and stays so.
     assert_eq!(garbler.run(&richer).status, 200);
@@ -409,6 +419,19 @@ fn a_page_without_secrets() {
     assert!(metrics.body.lines().any(|line| line == runs), "{}", metrics.body);
     prometheus_reads(&metrics.body);
     assert_eq!(garbler.get("health").json(), json!({ "status": "up" }));
+    // The logs are objects, line by line, and have what happened.
+    for role in 0..2 {
+        let log = std::fs::read_to_string(pair.log(role)).expect("a log");
+        for secret in ["314159", "271828", TOKEN] {
+            assert!(!log.contains(secret), "{secret} in {log}");
+        }
+        let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
+        assert!(lines.iter().all(|line| line["timestamp"].is_string() && line["level"].is_string()), "{log}");
+        for said in ["made stock", "ran"] {
+            let line = lines.iter().find(|line| line["message"] == said).expect(said);
+            assert!(line["program"] == "richer" && line["milliseconds"].is_f64(), "{line}");
+        }
+    }
     // Who has lost its peer says so.
     evaluator.stop();
     garbler.until("ready", |got| got.status == 503);
@@ -492,6 +515,7 @@ fn a_configuration_that_is_wrong() {
         ("token = \"token\"", "token = \"garbler.key\"", "holds no token"),
         ("wait_seconds = 40", "waiting = 0", "lets nothing through"),
         ("threads = 1", "security = 41", "security"),
+        ("wait_seconds = 40", "memory = \"much\"", "memory"),
     ] {
         let file = pair.keys.write("wrong.toml", good.replace(from, to).as_bytes());
         let arguments = ["serve", "--config", &file, "--store", &store, "--store-key", &key];
@@ -499,4 +523,23 @@ fn a_configuration_that_is_wrong() {
         assert_ne!(output.status.code(), Some(0), "{to}");
         assert!(text(&output.stderr).contains(words), "{to}: {}", text(&output.stderr));
     }
+    // More stock at a time than there is memory for: the hint says how much fits, and that does.
+    let serve = |high: u32| {
+        let program = entry("richer", "millionaires.bwp", "").replace("high = 6", &format!("high = {high}"));
+        let text = format!("{}{program}", good.replace("wait_seconds = 40", "memory = \"64MiB\""));
+        let file = pair.keys.write("wrong.toml", text.as_bytes());
+        // It is read before the store's key, which is not there.
+        let output =
+            run(&["serve", "--config", &file, "--store", &store, "--store-key", "nowhere", "--json"]);
+        let refused: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        refused["error"].clone()
+    };
+    let too_much =
+        |error: &Value| error["message"].as_str().is_some_and(|message| message.contains("of memory"));
+    let refused = serve(200_000);
+    assert!(too_much(&refused), "{refused}");
+    let hint = refused["hint"].as_str().expect("a hint");
+    let fits: u32 = hint.split(' ').nth(2).and_then(|high| high.parse().ok()).expect(hint);
+    assert!((7..200_000).contains(&fits), "{hint}");
+    assert!(!too_much(&serve(fits)) && too_much(&serve(fits + 1)), "{hint}");
 }

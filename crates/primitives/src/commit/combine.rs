@@ -3,7 +3,6 @@
 
 use brickwork_kernels as kernels;
 use kernels::Aes128;
-use rayon::prelude::*;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::claims::{Claim, Claims, Coefficient, Each, Known, Weights};
@@ -86,7 +85,7 @@ const KNOWN: usize = 2;
 pub(super) fn combine_known(seed: u128, n: usize, with_values: bool, claims: &Claims) -> Sums {
     let groups: Vec<Group> = claims.known.iter().map(Group::of).collect();
     let mut sums = combine(seed, KNOWN, n, with_values, &groups);
-    pool::compute(|| add_weighted(seed, with_values, claims, &mut sums));
+    add_weighted(seed, with_values, claims, &mut sums);
     sums
 }
 
@@ -129,7 +128,7 @@ fn weighted_values(
         total
     };
     let zero = || [Label::ZERO; BLOCK];
-    let total = (0..count.div_ceil(CHUNK)).into_par_iter().fold(zero, work).reduce(zero, |mut a, b| {
+    let total = pool::sum(count.div_ceil(CHUNK), zero, work, |mut a, b| {
         a.iter_mut().zip(b).for_each(|(a, b)| *a ^= b);
         a
     });
@@ -153,10 +152,6 @@ fn draw_weights(seed: u128, counts: impl Iterator<Item = usize>) -> Weights {
 /// Combines all groups of a part. Each begins a new block; the element of block b of part p is AES_seed(p ·
 /// 2^64 + b).
 pub(super) fn combine(seed: u128, part: usize, n: usize, with_values: bool, groups: &[Group]) -> Sums {
-    pool::compute(|| combined(seed, part, n, with_values, groups))
-}
-
-fn combined(seed: u128, part: usize, n: usize, with_values: bool, groups: &[Group]) -> Sums {
     let key = Aes128::new(seed);
     let zero = || Accumulator {
         shares: vec![[0; 2]; n],
@@ -171,19 +166,17 @@ fn combined(seed: u128, part: usize, n: usize, with_values: bool, groups: &[Grou
     let mut total = zero();
     for group in groups {
         let blocks = group.len().div_ceil(BLOCK);
-        let sum = (0..blocks.div_ceil(COMBINE_BLOCKS))
-            .into_par_iter()
-            .fold(zero, |mut acc, task| {
-                let mut elements = [0u128; COMBINE_BLOCKS];
-                let elements = &mut elements[..COMBINE_BLOCKS.min(blocks - task * COMBINE_BLOCKS)];
-                key.ctr(first + (task * COMBINE_BLOCKS) as u128, elements);
-                acc.add(group, task, elements);
-                acc
-            })
-            .reduce(zero, |mut a, b| {
-                a.merge(&b);
-                a
-            });
+        let add = |mut acc: Accumulator, task: usize| {
+            let mut elements = [0u128; COMBINE_BLOCKS];
+            let elements = &mut elements[..COMBINE_BLOCKS.min(blocks - task * COMBINE_BLOCKS)];
+            key.ctr(first + (task * COMBINE_BLOCKS) as u128, elements);
+            acc.add(group, task, elements);
+            acc
+        };
+        let sum = pool::sum(blocks.div_ceil(COMBINE_BLOCKS), zero, add, |mut a, b| {
+            a.merge(&b);
+            a
+        });
         total.merge(&sum);
         if let Group::Each(Each { one: Some((shares, _)), .. }) = group {
             let mut column = Column::default();

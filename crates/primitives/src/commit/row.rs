@@ -4,7 +4,6 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use zeroize::Zeroize;
 
 use super::rows::{CHUNK, CHUNKS_IN_HAND, ValueRows};
@@ -186,10 +185,12 @@ impl Row {
     pub fn values(&self) -> Result<Labels, Error> {
         let mut values = Labels::new(vec![Label::ZERO; self.len()]);
         match &self.values {
-            Storage::Again(_) => pool::compute(|| {
-                let chunks = values.par_chunks_mut(CHUNK).enumerate();
-                chunks.try_for_each(|(c, values)| self.fill(c * CHUNK, values))
-            })?,
+            Storage::Again(_) => {
+                let fill = |_: &mut (), c: usize, values: &mut [Label]| self.fill(c * CHUNK, values);
+                pool::map(values.chunks_mut(CHUNK).collect(), || (), fill)
+                    .into_iter()
+                    .collect::<Result<(), _>>()?;
+            }
             _ => self.fill(0, &mut values)?,
         }
         Ok(values)
@@ -299,39 +300,48 @@ impl Row {
 /// values.
 pub(super) fn each_chunk(
     origin: &dyn ValueRows,
-    wanted: impl Fn(Range<usize>) -> bool + Send,
+    wanted: impl Fn(Range<usize>) -> bool,
     with: impl FnMut(usize, &[Label]) + Send,
 ) -> Result<(), Error> {
-    pool::compute(|| each_chunk_in_turn(origin, wanted, with))
+    let places = |chunk: usize| chunk * CHUNK..origin.count().min((chunk + 1) * CHUNK);
+    let chunks = 0..origin.count().div_ceil(CHUNK);
+    let chunks: Vec<usize> = chunks.filter(|&chunk| wanted(places(chunk))).collect();
+    match chunks.len() {
+        // Making one takes no longer than handing it over.
+        ..=1 => each_chunk_in_turn(origin, &chunks, with),
+        _ => pool::compute(|| each_chunk_in_turn(origin, &chunks, with)),
+    }
 }
 
 /// [`each_chunk`]: while some are made, those before are passed on.
 fn each_chunk_in_turn(
     origin: &dyn ValueRows,
-    wanted: impl Fn(Range<usize>) -> bool,
+    chunks: &[usize],
     mut with: impl FnMut(usize, &[Label]) + Send,
 ) -> Result<(), Error> {
     let count = origin.count();
     let places = |chunk: usize| chunk * CHUNK..count.min((chunk + 1) * CHUNK);
-    let chunks: Vec<usize> = (0..count.div_ceil(CHUNK)).filter(|&chunk| wanted(places(chunk))).collect();
     let groups: Vec<&[usize]> = chunks.chunks(CHUNKS_IN_HAND).collect();
     let room = || Labels::new(vec![Label::ZERO; CHUNK * chunks.len().min(CHUNKS_IN_HAND)]);
-    let make = |group: Option<&&[usize]>, values: &mut Labels| -> Result<(), Error> {
-        let chunks = group.copied().unwrap_or_default().par_iter().zip(values.par_chunks_mut(CHUNK));
-        chunks
-            .map(|(&chunk, values)| origin.fill(chunk * CHUNK, &mut values[..places(chunk).len()]))
-            .collect()
+    let make = |group: &[usize], values: &mut Labels| -> Result<(), Error> {
+        let fill = |_: &mut (), _: usize, (&chunk, values): (&usize, &mut [Label])| {
+            origin.fill(chunk * CHUNK, &mut values[..places(chunk).len()])
+        };
+        let chunks = group.iter().zip(values.chunks_mut(CHUNK));
+        pool::map(chunks.collect(), || (), fill).into_iter().collect()
     };
     let (mut ready, mut next) = (room(), room());
-    make(groups.first(), &mut ready)?;
+    make(groups.first().copied().unwrap_or_default(), &mut ready)?;
     for (g, group) in groups.iter().enumerate() {
-        let use_ready = || {
+        let mut use_ready = || {
             for (&chunk, values) in group.iter().zip(ready.chunks(CHUNK)) {
                 with(chunk * CHUNK, &values[..places(chunk).len()]);
             }
         };
-        let ((), made) = rayon::join(use_ready, || make(groups.get(g + 1), &mut next));
-        made?;
+        match groups.get(g + 1) {
+            Some(group) => rayon::join(use_ready, || make(group, &mut next)).1?,
+            None => use_ready(),
+        }
         std::mem::swap(&mut ready, &mut next);
     }
     Ok(())

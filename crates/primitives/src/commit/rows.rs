@@ -5,7 +5,6 @@
 use std::ops::Range;
 
 use brickwork_kernels as kernels;
-use rayon::prelude::*;
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::spill::Fault;
@@ -70,12 +69,12 @@ pub(super) trait Rows: Send + Sync {
     /// Makes the columns of chunks from `first` on, as many as `columns` has room for.
     fn columns(&self, first: usize, columns: &mut [u64]) {
         let words = self.words();
-        let make = |rows: &mut Vec<u128>, (c, columns): (usize, &mut [u64])| {
+        let make = |rows: &mut Vec<u128>, c: usize, columns: &mut [u64]| {
             self.rows(first + c, rows);
             kernels::transpose(rows, self.blocks(first + c), columns);
             rows.zeroize();
         };
-        pool::compute(|| columns.par_chunks_mut(CHUNK * words).enumerate().for_each_init(Vec::new, make));
+        pool::map(columns.chunks_mut(CHUNK * words).collect(), Vec::new, make);
     }
 }
 

@@ -305,13 +305,10 @@ impl Shares {
                 sum
             };
             let chunks = shares.places().div_ceil(CHUNK);
-            let total = (0..chunks).into_par_iter().fold(Weighted::default, work).reduce(
-                Weighted::default,
-                |mut a, b| {
-                    a.total.iter_mut().zip(&b.total).for_each(|(a, b)| *a ^= b);
-                    a
-                },
-            );
+            let total = pool::sum(chunks, Weighted::default, work, |mut a, b| {
+                a.total.iter_mut().zip(&b.total).for_each(|(a, b)| *a ^= b);
+                a
+            });
             let mut rows = vec![0; sums.len()];
             kernels::transpose_back(bytemuck::cast_slice(&total.total), COLUMN_WORDS, &mut rows);
             sums.iter_mut().zip(&rows).for_each(|(sum, row)| *sum ^= row);

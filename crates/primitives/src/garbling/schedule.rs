@@ -81,6 +81,7 @@ impl Schedule {
 }
 
 /// The slot of an input wire when the walk begins.
+#[inline]
 pub(super) fn input_slot(wire: usize) -> u32 {
     wire as u32 + ONE + 1
 }

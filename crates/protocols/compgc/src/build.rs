@@ -24,11 +24,12 @@ pub(super) fn garbler(
 ) -> Result<Labels, Error> {
     party.run.phase("build");
     let Garbled { mut wires, inputs, .. } = garbled;
+    let delta = party.delta();
     let mut send = |tag, labels: &[Label]| match labels {
         [] => Ok(()),
         labels => party.run.channel.send(tag, bytemuck::cast_slice(labels)),
     };
-    let active = wires.iter().zip(input).map(|(&label, &bit)| label ^ party.delta.times(u8::from(bit)));
+    let active = wires.iter().zip(input).map(|(&label, &bit)| label ^ delta.times(u8::from(bit)));
     send(msg::INPUT_LABELS, &active.collect::<Vec<Label>>())?;
     let evaluators = &mut wires[layout.evaluator_wires()];
     match layout.linking {
@@ -48,13 +49,13 @@ pub(super) fn garbler(
     Ok(wires)
 }
 
-/// Returns the active labels of the program's inputs, and of each link what turns labels of its wires into
-/// those of the inputs.
+/// Returns the active labels of the program's inputs, and of each link that takes one the label that turns those
+/// of its wires into those of the inputs.
 pub(super) fn evaluator(
     party: &mut Evaluator,
     layout: &Layout,
     received: &mut Received,
-) -> Result<(Labels, Vec<Soldering>), Error> {
+) -> Result<(Labels, Vec<Label>), Error> {
     party.run.phase("build");
     let channel = &mut party.run.channel;
     let mut labels = |tag, count| match count {
@@ -69,12 +70,7 @@ pub(super) fn evaluator(
         let own = wires[layout.garbler_inputs()..].iter_mut();
         own.zip(corrections).for_each(|(label, correction)| *label ^= correction);
     }
-    let mut told = labels(msg::LINKS, layout.labels_of_links())?.into_iter();
-    let links = layout.links.iter().map(|link| match link.free {
-        true => Soldering::default(),
-        false => bytemuck::cast(told.next().unwrap_or(Label::ZERO)),
-    });
-    let links = links.collect();
+    let links = labels(msg::LINKS, layout.labels_of_links())?;
     if layout.linking == Linking::Naive {
         received.receive(party, layout)?;
     }

@@ -4,10 +4,10 @@
 use zeroize::Zeroizing;
 
 use crate::decode::Decoding;
-use crate::layout::Layout;
+use crate::layout::{Layout, Link};
 use crate::linking::Linking;
 use crate::msg;
-use crate::preprocess::{Received, keys};
+use crate::preprocess::{Copy, Received, keys};
 use crate::setup::{Evaluator, Garbler};
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::label::{Label, Labels};
@@ -26,13 +26,13 @@ pub(super) fn garbler(party: &mut Garbler, layout: &Layout, wires: &[Label]) -> 
 }
 
 /// `wires` are the active labels of the program's inputs, to which those of all other wires are added;
-/// `links` turn labels of wires into those of inputs. Returns what decodes the evaluator's outputs.
+/// `links` are what turns labels of wires into those of inputs, where that takes anything. Returns what decodes the evaluator's outputs.
 pub(super) fn evaluator(
     party: &mut Evaluator,
     layout: &Layout,
     received: &Received,
     wires: &mut Labels,
-    links: &[Soldering],
+    links: &[Label],
 ) -> Result<Decoding, Error> {
     party.run.phase("evaluate");
     let count = layout.outputs(Party::Evaluator).count();
@@ -41,6 +41,10 @@ pub(super) fn evaluator(
         count => unpack(&party.run.channel.receive(msg::DECODING, count.div_ceil(8))?, count)?,
     };
     let mut links = links.iter();
+    let mut soldering = |link: &Link| match link.free {
+        true => Soldering::default(),
+        false => bytemuck::cast(*links.next().expect("a label for each link that takes one")),
+    };
     let first = layout.driven_wires().start;
     wires.resize(layout.program.wires(), Label::ZERO);
     let most = layout.program.components().iter().map(|component| component.circuit.inputs()).max();
@@ -50,16 +54,20 @@ pub(super) fn evaluator(
         match layout.linking {
             Linking::Naive => inputs.extend(slot.inputs.iter().map(|&wire| wires[wire as usize])),
             Linking::Standard | Linking::Scmc => {
-                for (link, soldering) in layout.links_of(k).iter().zip(&mut links) {
-                    let from = &wires[link.from as usize..][..link.wires];
-                    inputs.extend(from.iter().map(|&label| soldering.carry(label, Label::ZERO)));
+                for link in layout.links_of(k) {
+                    let soldering = soldering(link);
+                    // With `standard` it is a single one: an iterator would take longer than what it does.
+                    for &label in &wires[link.from as usize..][..link.wires] {
+                        inputs.push(soldering.carry(label, Label::ZERO));
+                    }
                 }
             }
         }
         let component = slot.component.0 as usize;
         let plan = party.plans[component].as_ref().expect("a component of a slot is used");
-        let keys = keys(received.starts[component], plan.and_gates());
-        let (copies, tables) = ([layout.copies[k]], [&received.tables[layout.tables[k].clone()]]);
+        let Copy { start, number } = received.copies[k];
+        let keys = keys(start, plan.and_gates());
+        let (copies, tables) = ([number], [&received.tables[layout.tables[k].clone()]]);
         let outputs = layout.slot_outputs(k);
         let made = &mut wires[outputs.clone()];
         HalfGates::evaluate(plan, &keys, &copies, &inputs, &mut &tables[..], made)?;

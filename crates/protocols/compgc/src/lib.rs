@@ -20,8 +20,10 @@
 //! [`Linking`] says how much of it is known when: with `standard` nothing before 3 depends on how components
 //! are linked, with `scmc` all but the inputs is known at 2, and a link serves a whole block of wires; with
 //! `naive` keys and tables move to 4, for comparison. Only outputs are ever decoded.
-//! The functions [`garbler`] and [`evaluator`] are the whole protocol, and beside their calls stand the
-//! crossings of the link.
+//!
+//! With `standard`, 2 may lie in the past: what it makes is kept in a store ([`Stocked`]), and taken by any
+//! program. The functions [`garbler`] and [`evaluator`], and those of `online` that they share with runs from
+//! stock, are the whole protocol; beside their calls stand the crossings of the link.
 #![forbid(unsafe_code)]
 
 mod build;
@@ -32,10 +34,12 @@ mod evaluate;
 mod layout;
 mod linking;
 pub mod msg;
+mod online;
 mod prepare;
 mod preprocess;
 mod report;
 mod setup;
+mod stored;
 #[cfg(test)]
 mod tests;
 
@@ -49,6 +53,9 @@ use layout::Layout;
 pub use linking::Linking;
 use report::report;
 pub use report::{COMPUTATIONAL_BITS, CompGc, Report, SecurityReport, WARNING};
+pub use stored::{
+    FromStock, Lacking, Preprocessed, Request, Stocked, compare_stores, executions, in_stock, inventory,
+};
 
 impl Protocol for CompGc {
     const NAME: &'static str = "compgc";
@@ -97,12 +104,9 @@ pub fn garbler(
     let layout = Layout::new(&job.program, linking)?;
     layout.takes(Party::Garbler, input)?;
     let run = Metered::new::<CompGc>(channel, Party::Garbler, Box::new(observer));
-    let mut party = setup::garbler(run, job, &layout)?; // 1
+    let mut party = setup::garbler(run, &job.terms(), Some(&layout))?; // 1
     let garbled = preprocess::garbler(&mut party, &layout)?; // 2
-    let theirs = prepare::garbler(&mut party, &layout, &garbled)?; // 3
-    let wires = build::garbler(&mut party, &layout, garbled, input, &theirs)?; // 4
-    evaluate::garbler(&mut party, &layout, &wires)?;
-    let outputs = decode::garbler(&mut party, &layout, &wires)?; // 5
+    let outputs = online::garbler(&mut party, &layout, garbled, input)?; // 3, 4, 5
     Ok(report(outputs, party.close()?, linking))
 }
 
@@ -120,11 +124,8 @@ pub fn evaluator(
     let layout = Layout::new(&job.program, linking)?;
     layout.takes(Party::Evaluator, input)?;
     let run = Metered::new::<CompGc>(channel, Party::Evaluator, Box::new(observer));
-    let mut party = setup::evaluator(run, job, &layout)?; // 1
-    let mut received = preprocess::evaluator(&mut party, &layout)?; // 2
-    prepare::evaluator(&mut party, input, &received)?; // 3
-    let (mut wires, links) = build::evaluator(&mut party, &layout, &mut received)?; // 4
-    let decoding = evaluate::evaluator(&mut party, &layout, &received, &mut wires, &links)?;
-    let outputs = decode::evaluator(&mut party, &layout, &wires, decoding)?; // 5
+    let mut party = setup::evaluator(run, &job.terms(), Some(&layout))?; // 1
+    let received = preprocess::evaluator(&mut party, &layout)?; // 2
+    let outputs = online::evaluator(&mut party, &layout, received, input)?; // 3, 4, 5
     Ok(report(outputs, party.close()?, linking))
 }

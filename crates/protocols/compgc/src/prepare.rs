@@ -20,8 +20,8 @@ pub(super) fn garbler(party: &mut Garbler, layout: &Layout, garbled: &Garbled) -
         return Ok(Labels::default());
     }
     let differs = unpack(&party.run.channel.receive(msg::CHOICES, count.div_ceil(8))?, count)?;
-    let labels = garbled.ots.iter().zip(differs);
-    Ok(Zeroizing::new(labels.map(|(&label, bit)| label ^ party.delta.times(bit)).collect()))
+    let (delta, labels) = (party.delta(), garbled.ots.iter().zip(differs));
+    Ok(Zeroizing::new(labels.map(|(&label, bit)| label ^ delta.times(bit)).collect()))
 }
 
 pub(super) fn evaluator(party: &mut Evaluator, input: &[bool], received: &Received) -> Result<(), Error> {

@@ -11,7 +11,7 @@ use crate::setup::{Evaluator, Garbler};
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label, Labels};
 use brickwork_circuit::Circuit;
-use brickwork_primitives::garbling::{Collect, GarblingKeys, HalfGates, Scheme as _};
+use brickwork_primitives::garbling::{Collect, GarblingKeys, HalfGates, Schedule, Scheme as _};
 use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
 use brickwork_primitives::receive;
 
@@ -31,11 +31,20 @@ pub(super) struct Received {
     /// The choice of each OT, and its label.
     pub choices: Zeroizing<Vec<u8>>,
     pub ots: Labels,
-    /// Of each component the start of its keys, and the tables of all slots.
-    pub starts: Vec<u128>,
+    /// Of each slot which copy it is, and the tables of all slots.
+    pub copies: Vec<Copy>,
     pub tables: Vec<u8>,
     /// Of each output wire of each slot, with `scmc`.
     pub corrections: Vec<Label>,
+}
+
+/// A garbled copy of a component, by what its gates are hashed under.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Copy {
+    /// The start of the keys.
+    pub start: u128,
+    /// Its number among those with the same start.
+    pub number: u32,
 }
 
 pub(super) fn garbler(party: &mut Garbler, layout: &Layout) -> Result<Garbled, Error> {
@@ -89,10 +98,11 @@ pub(super) fn garble(
     wires: &mut Labels,
     inputs: &[Label],
 ) -> Result<Vec<Label>, Error> {
-    let Garbler { run, rng, delta, plans, .. } = party;
     if layout.order.is_empty() {
         return Ok(Vec::new());
     }
+    let delta = party.delta();
+    let Garbler { run, rng, plans, .. } = party;
     let starts: Vec<u128> = plans.iter().map(|_| rng.block()).collect();
     run.channel.send(msg::KEYS, bytemuck::cast_slice(&starts))?;
     let first = layout.driven_wires().start;
@@ -109,7 +119,6 @@ pub(super) fn garble(
     for slots in layout.side_by_side() {
         let (id, component) = layout.component(slots[0]);
         let plan = plans[id].as_ref().expect("a component of a slot is used");
-        let keys = keys(starts[id], plan.and_gates());
         given.clear();
         for &slot in slots {
             match inputs.is_empty() {
@@ -120,10 +129,8 @@ pub(super) fn garble(
         let width = component.circuit.outputs().len();
         made.resize(width * slots.len(), Label::ZERO);
         let copies: Vec<u32> = slots.iter().map(|&slot| layout.copies[slot]).collect();
-        let deltas: Zeroizing<Vec<Delta>> = Zeroizing::new(vec![**delta; slots.len()]);
-        let mut sink = Collect::new(slots.len(), HalfGates::table_bytes(plan));
-        HalfGates::garble(plan, &keys, &copies, &deltas, &given, &mut made, &mut sink)?;
-        sink.finish().iter().try_for_each(|bytes| tables.push(bytes))?;
+        let made_tables = side_by_side(plan, starts[id], &copies, &delta, &given, &mut made)?;
+        made_tables.iter().try_for_each(|bytes| tables.push(bytes))?;
         for (&slot, made) in slots.iter().zip(made.chunks_exact(width.max(1))) {
             for (wire, &label) in layout.slot_outputs(slot).zip(made) {
                 match layout.linking {
@@ -135,6 +142,23 @@ pub(super) fn garble(
     }
     tables.finish()?;
     Ok(corrections)
+}
+
+/// Garbles copies of a component side by side, at most [`LANES`] of them. `given` are the false labels of
+/// their inputs, `[copy][wire]`, `made` gets those of their outputs. Returns the tables, copy after copy.
+pub(super) fn side_by_side(
+    plan: &Schedule,
+    start: u128,
+    copies: &[u32],
+    delta: &Delta,
+    given: &[Label],
+    made: &mut [Label],
+) -> Result<Vec<Vec<u8>>, Error> {
+    let keys = keys(start, plan.and_gates());
+    let deltas: Zeroizing<Vec<Delta>> = Zeroizing::new(vec![*delta; copies.len()]);
+    let mut sink = Collect::new(copies.len(), HalfGates::table_bytes(plan));
+    HalfGates::garble(plan, &keys, copies, &deltas, given, made, &mut sink)?;
+    Ok(sink.finish())
 }
 
 /// Where the hash keys of a component come from, whichever of its copies are garbled side by side.
@@ -151,7 +175,7 @@ pub(super) fn evaluator(party: &mut Evaluator, layout: &Layout) -> Result<Receiv
     let mut received = Received {
         choices,
         ots: Zeroizing::new(ots),
-        starts: Vec::new(),
+        copies: Vec::new(),
         tables: Vec::new(),
         corrections: Vec::new(),
     };
@@ -172,8 +196,11 @@ impl Received {
         if layout.order.is_empty() {
             return Ok(());
         }
-        self.starts = vec![0; party.plans.len()];
-        party.run.channel.receive_into(msg::KEYS, bytemuck::cast_slice_mut(&mut self.starts))?;
+        let mut starts = vec![0u128; party.plans.len()];
+        party.run.channel.receive_into(msg::KEYS, bytemuck::cast_slice_mut(&mut starts))?;
+        let copies = layout.copies.iter().enumerate();
+        let copies = copies.map(|(slot, &number)| Copy { start: starts[layout.component(slot).0], number });
+        self.copies = copies.collect();
         self.tables = party.run.channel.receive(msg::TABLES, layout.table_bytes())?;
         Ok(())
     }

@@ -10,82 +10,89 @@ use brickwork_base::{Error, Party};
 use brickwork_primitives::garbling::Schedule;
 use brickwork_primitives::ot::base::{self, Direction};
 use brickwork_primitives::ot::{BASE_OTS, CotReceiver as _, CotSender as _, Series, extension};
-use brickwork_session::{Digests, Greeting, Job, Metered, PhaseReport};
+use brickwork_session::{Digests, Greeting, Metered, PhaseReport, SessionId, Terms};
 
-/// The garbler of a run.
-pub(super) struct Garbler {
+/// A party, whose end of the correlated OTs is `C`.
+pub(super) struct Session<C> {
     pub run: Metered,
+    pub id: SessionId,
     pub rng: Rng,
-    /// R in the paper: the offset of every wire of every component, and of the OTs.
-    pub delta: Zeroizing<Delta>,
-    pub cot: extension::Sender,
-    /// Of each component that is used.
+    pub cot: C,
+    /// Of each component that is used; none in a session that makes stock.
     pub plans: Vec<Option<Schedule>>,
 }
 
-/// The evaluator of a run.
-pub(super) struct Evaluator {
-    pub run: Metered,
-    pub rng: Rng,
-    pub cot: extension::Receiver,
-    /// Of each component that is used.
-    pub plans: Vec<Option<Schedule>>,
-}
+/// The garbler. Its offset of the OTs, R in the paper, is that of every wire of every component.
+pub(super) type Garbler = Session<extension::Sender>;
+
+/// The evaluator.
+pub(super) type Evaluator = Session<extension::Receiver>;
 
 impl Garbler {
+    /// R.
+    pub fn delta(&self) -> Zeroizing<Delta> {
+        Zeroizing::new(Delta::new(self.cot.offset().bits()))
+    }
+}
+
+impl<C> Session<C> {
     pub fn close(self) -> Result<Vec<PhaseReport>, Error> {
         self.run.finish()
     }
 }
 
-impl Evaluator {
-    pub fn close(self) -> Result<Vec<PhaseReport>, Error> {
-        self.run.finish()
-    }
-}
-
-/// What both parties must agree on: the program, and how it is linked.
-fn digests(layout: &Layout) -> Digests {
+/// Names a program and how it is linked; that it is this protocol, too.
+pub(super) fn digest(layout: &Layout) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 compgc program");
     hasher.update(&layout.program.digest()).update(layout.linking.name().as_bytes());
-    Digests { stock: false, program: *hasher.finalize().as_bytes(), parameters: [0; 32] }
+    *hasher.finalize().as_bytes()
 }
 
-fn plans(layout: &Layout) -> Vec<Option<Schedule>> {
+/// What both parties must agree on: for a run the program, and how it is linked; for a session that makes
+/// stock it is not known yet.
+fn digests(layout: Option<&Layout>) -> Digests {
+    Digests { stock: layout.is_none(), program: layout.map_or([0; 32], digest), parameters: [0; 32] }
+}
+
+pub(super) fn plans(layout: &Layout) -> Vec<Option<Schedule>> {
     let used = layout.program.slots_by_component().into_iter().map(|slots| slots > 0);
     let components = layout.program.components().iter().zip(used);
     components.map(|(component, used)| used.then(|| Schedule::new(&component.circuit))).collect()
 }
 
-pub(super) fn garbler(mut run: Metered, job: &Job, layout: &Layout) -> Result<Garbler, Error> {
+/// Sets up the garbler of a run, or, without a layout, of a session that makes stock.
+pub(super) fn garbler(mut run: Metered, terms: &Terms, layout: Option<&Layout>) -> Result<Garbler, Error> {
     run.phase("setup");
     let mut rng = Rng::new("brickwork compgc garbler")?;
     let delta = Zeroizing::new(rng.delta());
     let choices: Zeroizing<Vec<u8>> =
         Zeroizing::new((0..BASE_OTS).map(|i| (delta.bits() >> i) as u8 & 1).collect());
-    let greeting =
-        Greeting::send::<CompGc>(&mut run.channel, Party::Garbler, &job.terms(), &digests(layout))?;
+    let greeting = Greeting::send::<CompGc>(&mut run.channel, Party::Garbler, terms, &digests(layout))?;
     let side = Direction::GarblerSends;
-    let begun = base::Begun::send(&mut run.channel, side, &greeting.digest(), &choices, job.threads)?;
-    let plans = plans(layout);
+    let begun = base::Begun::send(&mut run.channel, side, &greeting.digest(), &choices, terms.threads)?;
+    let plans = layout.map(plans).unwrap_or_default();
     let answer = greeting.answered(&mut run.channel)?;
     let keys = begun.receive(&mut run.channel, &answer.digest, &answer.session, 0)?;
     let series = Series::new(&answer.session, side);
     let cot = extension::Sender::set_up(&mut run.channel, &series, *delta, &keys.received)?;
-    Ok(Garbler { run, rng, delta, cot, plans })
+    Ok(Garbler { run, id: answer.session, rng, cot, plans })
 }
 
-pub(super) fn evaluator(mut run: Metered, job: &Job, layout: &Layout) -> Result<Evaluator, Error> {
+/// Sets up the evaluator, as [`garbler`].
+pub(super) fn evaluator(
+    mut run: Metered,
+    terms: &Terms,
+    layout: Option<&Layout>,
+) -> Result<Evaluator, Error> {
     run.phase("setup");
     let rng = Rng::new("brickwork compgc evaluator")?;
-    let greeting =
-        Greeting::send::<CompGc>(&mut run.channel, Party::Evaluator, &job.terms(), &digests(layout))?;
+    let greeting = Greeting::send::<CompGc>(&mut run.channel, Party::Evaluator, terms, &digests(layout))?;
     let side = Direction::EvaluatorSends;
-    let begun = base::Begun::send(&mut run.channel, side, &greeting.digest(), &[], job.threads)?;
-    let plans = plans(layout);
+    let begun = base::Begun::send(&mut run.channel, side, &greeting.digest(), &[], terms.threads)?;
+    let plans = layout.map(plans).unwrap_or_default();
     let answer = greeting.answered(&mut run.channel)?;
     let keys = begun.receive(&mut run.channel, &answer.digest, &answer.session, BASE_OTS)?;
     let series = Series::new(&answer.session, Direction::GarblerSends);
     let cot = extension::Receiver::set_up(&mut run.channel, &series, &keys.sent)?;
-    Ok(Evaluator { run, rng, cot, plans })
+    Ok(Evaluator { run, id: answer.session, rng, cot, plans })
 }

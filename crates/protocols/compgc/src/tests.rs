@@ -47,7 +47,7 @@ fn component(name: &str, inputs: &[u32], outputs: &[u32], gates: u64, rng: &mut 
 
 /// Slots that read blocks of wires, parts of blocks, and single wires, of components with several ports; one
 /// component is never used.
-fn random_program(rng: &mut Rng) -> Program {
+pub(crate) fn random_program(rng: &mut Rng) -> Program {
     let width = |rng: &mut Rng| 1 + rng.below(9) as u32;
     let ports = |rng: &mut Rng, count: u64, name: &str| -> Vec<Port> {
         (0..rng.below(count)).map(|k| Port::new(format!("{name}{k}"), Type::Uint(width(rng)))).collect()
@@ -108,16 +108,18 @@ fn inside(program: &Arc<Program>, linking: Linking, inputs: [&[bool]; 2]) -> Ins
     let metered = |channel, party| Metered::new::<CompGc>(channel, party, Box::new(Unobserved));
     std::thread::scope(|scope| {
         let garbler = scope.spawn(|| {
-            let mut party = setup::garbler(metered(left, Party::Garbler), &job, &layout).unwrap();
+            let mut party =
+                setup::garbler(metered(left, Party::Garbler), &job.terms(), Some(&layout)).unwrap();
             let garbled = preprocess::garbler(&mut party, &layout).unwrap();
             let theirs = prepare::garbler(&mut party, &layout, &garbled).unwrap();
             let false_inputs = garbled.inputs.to_vec();
             let wires = build::garbler(&mut party, &layout, garbled, inputs[0], &theirs).unwrap();
             evaluate::garbler(&mut party, &layout, &wires).unwrap();
             decode::garbler(&mut party, &layout, &wires).unwrap();
-            (*party.delta, wires, false_inputs)
+            (*party.delta(), wires, false_inputs)
         });
-        let mut party = setup::evaluator(metered(right, Party::Evaluator), &job, &layout).unwrap();
+        let mut party =
+            setup::evaluator(metered(right, Party::Evaluator), &job.terms(), Some(&layout)).unwrap();
         let mut received = preprocess::evaluator(&mut party, &layout).unwrap();
         prepare::evaluator(&mut party, inputs[1], &received).unwrap();
         let (mut actives, links) = build::evaluator(&mut party, &layout, &mut received).unwrap();
@@ -125,9 +127,11 @@ fn inside(program: &Arc<Program>, linking: Linking, inputs: [&[bool]; 2]) -> Ins
         let told = decoding.0.len();
         decode::evaluator(&mut party, &layout, &actives, decoding).unwrap();
         let mut active_inputs = vec![Label::ZERO; layout.slot_inputs()];
-        for (link, soldering) in layout.links.iter().zip(links) {
+        let mut links = links.into_iter();
+        for link in &layout.links {
+            let difference = if link.free { Label::ZERO } else { links.next().unwrap() };
             for k in 0..link.wires {
-                active_inputs[link.to + k] = soldering.carry(actives[link.from as usize + k], Label::ZERO);
+                active_inputs[link.to + k] = actives[link.from as usize + k] ^ difference;
             }
         }
         let (delta, falses, false_inputs) = garbler.join().unwrap();

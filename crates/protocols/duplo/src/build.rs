@@ -21,12 +21,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use zeroize::Zeroizing;
 
 use super::authenticators::{EvaluatorAuthenticators, EvaluatorComponent};
 use super::batch::Shape;
-use super::chunked::send_list;
+use super::chunked::{each_of, send_list};
 use super::claims::Solderings;
 use super::input_ots::{EvaluatorOts, GarblerOts};
 use super::layout::{Layout, WireLocation};
@@ -496,7 +495,7 @@ pub(super) fn garbler<C: commit::Scheme>(
                 let to = GarblerWire { value: values[k - first], delta: Delta::new(offsets[bucket].bits()) };
                 Soldering::new(value_of(program.slot(slots[bucket] as usize).inputs[wire]), to)
             };
-            Ok((first..buckets.end * inputs).into_par_iter().map(soldering).collect::<Vec<Soldering>>())
+            Ok(each_of(first..buckets.end * inputs, soldering))
         };
         send_list(
             run,

@@ -11,6 +11,19 @@ use brickwork_wire::Tag;
 /// Items that are made at a time where each is made by itself.
 pub(super) const IN_HAND: usize = 1 << 16;
 
+/// Items that a task makes.
+pub(super) const ITEMS_A_TASK: usize = 1 << 12;
+
+/// What `make` makes of each of some places.
+pub(super) fn each_of<T: Send>(places: Range<usize>, make: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
+    let tasks: Vec<Range<usize>> = (places.start..places.end)
+        .step_by(ITEMS_A_TASK)
+        .map(|first| first..places.end.min(first + ITEMS_A_TASK))
+        .collect();
+    let made = pool::map(tasks, || (), |_, _, task| task.map(&make).collect::<Vec<T>>());
+    made.into_iter().flatten().collect()
+}
+
 /// Sends a list as one message. `make` makes the items that belong to some of `count` units, of which `step`
 /// are made at a time; `sent` sees what is sent.
 pub(super) fn send_list<T: bytemuck::Pod + Send>(
@@ -19,13 +32,13 @@ pub(super) fn send_list<T: bytemuck::Pod + Send>(
     (point, tag): (Point, Tag),
     count: usize,
     step: usize,
-    mut make: impl FnMut(Range<usize>) -> Result<Vec<T>, Error> + Send,
+    mut make: impl FnMut(Range<usize>) -> Result<Vec<T>, Error>,
     mut sent: impl FnMut(&[T]),
 ) -> Result<(), Error> {
     let step = hooks.step(step, count);
     let mut message = run.channel.message(tag);
     for first in (0..count.max(1)).step_by(step) {
-        let mut chunk = pool::compute(|| make(first..count.min(first + step)))?;
+        let mut chunk = make(first..count.min(first + step))?;
         hooks.alter(point, &mut chunk);
         sent(&chunk);
         message.push(bytemuck::cast_slice(&chunk))?;

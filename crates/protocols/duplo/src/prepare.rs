@@ -22,7 +22,6 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use zeroize::Zeroizing;
 
 use super::authenticators::{
@@ -30,7 +29,7 @@ use super::authenticators::{
 };
 use super::batch::{EvaluatorBatch, Shape};
 use super::challenge::{Assignment, BatchSizes, Challenge, pair};
-use super::chunked::{IN_HAND, send_list};
+use super::chunked::{IN_HAND, ITEMS_A_TASK, each_of, send_list};
 use super::claims;
 use super::counters::Counters;
 use super::hooks::Hooks;
@@ -120,15 +119,15 @@ type RowValues = (Range<usize>, Labels);
 fn read(row: &Row, places: Range<usize>, held: &mut RowValues) -> Result<(), Error> {
     if held.0 != places {
         held.1.resize(places.len(), Label::ZERO);
-        let read = |(k, values): (usize, &mut [Label])| row.fill(places.start + k * READ_BY_A_TASK, values);
-        pool::compute(|| held.1.par_chunks_mut(READ_BY_A_TASK).enumerate().try_for_each(read))?;
+        let read =
+            |_: &mut (), k: usize, values: &mut [Label]| row.fill(places.start + k * ITEMS_A_TASK, values);
+        pool::map(held.1.chunks_mut(ITEMS_A_TASK).collect(), || (), read)
+            .into_iter()
+            .collect::<Result<(), _>>()?;
         held.0 = places;
     }
     Ok(())
 }
-
-/// Values that a task reads.
-const READ_BY_A_TASK: usize = 1 << 12;
 
 /// Makes authenticators of both kinds, and commits.
 pub(super) fn garbler_commits<C: commit::Scheme>(
@@ -172,7 +171,7 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
                     let value = |(v, &delta): (&mut Label, &Delta)| {
                         *v = GarblerWire::from_false_label(*v, delta).value;
                     };
-                    pool::compute(|| values.par_iter_mut().zip(&*deltas).for_each(value));
+                    values.iter_mut().zip(&*deltas).for_each(value);
                     hooks.alter(Point::InputWires, &mut values);
                     sender.push(&mut run.channel, &mut wires, &values)?;
                 }
@@ -346,10 +345,7 @@ impl GarblerKeyAuthenticators {
                 )
             };
             let pairs = size.saturating_sub(1);
-            Ok((buckets.start * pairs..buckets.end * pairs)
-                .into_par_iter()
-                .map(soldering)
-                .collect::<Vec<Soldering>>())
+            Ok(each_of(buckets.start * pairs..buckets.end * pairs, soldering))
         };
         let (point, step) =
             if plain { (Point::PlainSolderings, *window) } else { (Point::InputSolderings, *window / 2) };
@@ -427,7 +423,7 @@ pub(super) fn garbler_opens<C: commit::Scheme>(
                 let head = GarblerWire { value: heads[output_bucket(shape, k)], delta: delta_ka };
                 Soldering::new(values[k - first], head)
             };
-            Ok((first..copies.end * shape.outputs).into_par_iter().map(soldering).collect::<Vec<Soldering>>())
+            Ok(each_of(first..copies.end * shape.outputs, soldering))
         };
         let Garbler { run, hooks, window, .. } = &mut *party;
         let step = *window / shape.outputs;

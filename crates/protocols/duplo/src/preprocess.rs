@@ -24,7 +24,7 @@ use zeroize::Zeroizing;
 
 use super::batch::{EvaluatorBatch, GarblerBatch, Shape};
 use super::challenge::{Assignment, BatchSizes, Challenge};
-use super::chunked::{IN_HAND, send_list};
+use super::chunked::{IN_HAND, ITEMS_A_TASK, each_of, send_list};
 use super::claims;
 use super::items::{Origin, Places};
 use super::party::EvaluatorCore;
@@ -300,10 +300,9 @@ impl GarblerCopies {
                 values.split_at_mut(range.end.min(opened.len()).saturating_sub(range.start));
             of_offsets.copy_from_slice(&opened_offsets[range.start.min(opened.len())..][..of_offsets.len()]);
             let first = range.start.max(opened.len()) - opened.len();
-            of_inputs.par_chunks_mut(shape.inputs).enumerate().try_for_each(|(c, values)| {
-                // A chunk may begin within a copy.
-                let mut place = first + c * shape.inputs;
-                let mut rest = values;
+            let fill = |_: &mut (), c: usize, mut rest: &mut [Label]| {
+                // It may begin within a copy.
+                let mut place = first + c * ITEMS_A_TASK;
                 while !rest.is_empty() {
                     let (copy, wire) = (opened[place / shape.inputs] as usize, place % shape.inputs);
                     let (here, behind) = rest.split_at_mut(rest.len().min(shape.inputs - wire));
@@ -312,7 +311,10 @@ impl GarblerCopies {
                     rest = behind;
                 }
                 Ok::<(), Error>(())
-            })?;
+            };
+            pool::map(of_inputs.chunks_mut(ITEMS_A_TASK).collect(), || (), fill)
+                .into_iter()
+                .collect::<Result<(), Error>>()?;
             Ok(values)
         };
         let count = opened.len() * (1 + shape.inputs);
@@ -370,10 +372,7 @@ impl GarblerCopies {
                 Soldering::new(value(head, w), GarblerWire { value: value(copy, w), delta: deltas[copy] })
             };
             let pairs = (size - 1) * shape.inputs;
-            Ok((range.start * pairs..range.end * pairs)
-                .into_par_iter()
-                .map(soldering)
-                .collect::<Vec<Soldering>>())
+            Ok(each_of(range.start * pairs..range.end * pairs, soldering))
         };
         let step = *window / (size * shape.inputs).max(1);
         send_list(

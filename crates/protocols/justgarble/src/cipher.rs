@@ -15,7 +15,7 @@
 
 use aes::Aes256;
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
-use brickwork_kernels::Aes128;
+use brickwork_kernels::{Aes128, Kernel};
 use sha1::{Digest, Sha1};
 
 /// Bits of a token.
@@ -72,6 +72,7 @@ impl Doubling {
         [Doubling::D1, Doubling::D2, Doubling::D3, Doubling::D4, Doubling::D5, Doubling::D6, Doubling::D7];
 
     /// 2A, for A of this length.
+    #[inline]
     pub fn double(self, a: u128, length: Length) -> u128 {
         let (k, mask) = (length.bits(), length.mask());
         let half = k / 2;
@@ -145,7 +146,7 @@ impl Cipher {
 
     /// The cipher with this key of π, which everybody may know.
     pub fn keyed(self, key: u128) -> Keyed {
-        Keyed { cipher: self, permutation: Aes128::new(key) }
+        Keyed { cipher: self, permutation: Aes128::new(key), kernel: Kernel::best().for_few_blocks() }
     }
 }
 
@@ -153,6 +154,8 @@ impl Cipher {
 pub struct Keyed {
     cipher: Cipher,
     permutation: Aes128,
+    /// For the one to four blocks of a gate.
+    kernel: Kernel,
 }
 
 /// Bits of a tweak behind a short token.
@@ -163,6 +166,7 @@ impl DualKeyCipher for Keyed {
         self.cipher.length()
     }
 
+    #[inline]
     fn masks<const N: usize>(&self, keys: [(u128, u128, u64); N]) -> [u128; N] {
         let combined = |doubling: Doubling, length, a, b| {
             doubling.double(a, length) ^ doubling.double(doubling.double(b, length), length)
@@ -170,7 +174,7 @@ impl DualKeyCipher for Keyed {
         // ρ(K) = π(K) ⊕ K, of which a short token takes the first 80 bits.
         let davies_meyer = |blocks: [u128; N]| {
             let mut encrypted = blocks;
-            self.permutation.encrypt(&mut encrypted);
+            self.permutation.encrypt_with(self.kernel, &mut encrypted);
             let cut = 128 - self.length().bits();
             std::array::from_fn(|i| (encrypted[i] ^ blocks[i]) >> cut)
         };

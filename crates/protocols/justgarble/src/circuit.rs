@@ -9,6 +9,7 @@
 
 use brickwork_base::Error;
 use brickwork_circuit as plain;
+use brickwork_circuit::formats::scd::Scd;
 
 /// The function of a gate: bit 2a + b is its value for inputs a and b.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +42,23 @@ impl Function {
         self.0 >> (2 * a + b) & 1
     }
 
+    /// The function as a sum: c, x, y and p of c + xa + yb + pab, each 0 or 1.
+    pub(crate) fn terms(self) -> Terms {
+        let value = |a, b| self.apply(a, b);
+        let constant = value(0, 0);
+        Terms {
+            constant,
+            first: value(1, 0) ^ constant,
+            second: value(0, 1) ^ constant,
+            product: value(0, 0) ^ value(0, 1) ^ value(1, 0) ^ value(1, 1),
+        }
+    }
+
+    /// Whether it is not linear, as AND and OR are not.
+    pub fn has_product(self) -> bool {
+        self.terms().product == 1
+    }
+
     /// The function of the same inputs with these ones negated, and its value negated: 1 is yes.
     fn negated(self, first: u8, second: u8, value: u8) -> Self {
         let table = (0..4).map(|k| (self.apply(k >> 1 ^ first, k & 1 ^ second) ^ value) << k);
@@ -51,6 +69,15 @@ impl Function {
     fn exchanged(self) -> Self {
         Function((0..4).map(|k| self.apply(k & 1, k >> 1) << k).sum())
     }
+}
+
+/// A function as a sum of these of 1, a, b and ab.
+#[derive(Clone, Copy)]
+pub(crate) struct Terms {
+    pub(crate) constant: u8,
+    pub(crate) first: u8,
+    pub(crate) second: u8,
+    pub(crate) product: u8,
 }
 
 /// A gate: two wires before it, the first one smaller, and its function.
@@ -170,6 +197,29 @@ impl Circuit {
             plain::Gate::Inv(a) => (a, a, Function::NOT_SECOND),
         });
         Circuit::normalised(circuit.inputs() as u32, gates, circuit.outputs())
+    }
+
+    /// The circuit of an SCD file, brought into the paper's form.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if it is a topological circuit, or has fewer than two inputs or no output.
+    pub fn of_scd(scd: &Scd) -> Result<Self, Error> {
+        let Some(functions) = scd.functions() else {
+            return Err(Error::Input("a topological circuit computes nothing that could be garbled".into()));
+        };
+        let functions = functions.iter().map(|&table| Function(table));
+        let gates = scd.gates().iter().zip(functions).map(|(&[a, b], function)| (a, b, function));
+        Circuit::normalised(scd.inputs(), gates, scd.outputs())
+    }
+
+    /// The circuit for an SCD file.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if it has one wire more than a file can number.
+    pub fn to_scd(&self) -> Result<Scd, Error> {
+        let gates = self.gates.iter().map(|gate| [gate.first, gate.second]).collect();
+        let functions = self.gates.iter().map(|gate| gate.function.table()).collect();
+        Scd::new(self.inputs, gates, Some(functions), self.outputs.clone())
     }
 
     /// n: how many inputs.

@@ -3,13 +3,14 @@
 //! ```text
 //! file     = "brickwg" kind:u8 version:u8 body digest:[u8; 32]      a digest of all that is before it
 //! F  (1)   = method:u8 cipher:u8 doubling:u8 key:u128 inputs gates outputs
-//!            (first second free:u8)^gates wire^outputs row*         a row is as long as a token
+//!            (first second opening:u8)^gates wire^outputs row*         a row is as long as a token
 //! e  (2)   = mark inputs (token token)^inputs                       for 0, for 1
 //! d  (3)   = mark outputs bit:u8^outputs                            the last bit of the token for 0
 //! c  (4)   = mark outputs (token token)^outputs                     by which the garbler checks outputs
 //! X  (5)   = mark inputs token^inputs
 //! Y  (6)   = mark outputs token^outputs
-//! mark     = garbling:[u8; 32] length:u8                            digest of F; bytes of a token, 10 or 16
+//! mark     = garbling:[u8; 32] length:u8                            digest of F; bytes of a token, 10 or 16,
+//!                                                                   and 128 more where nothing is private
 //! ```
 //!
 //! Numbers are little endian; counts and wires have 4 bytes. The digest finds damage and says which files
@@ -21,7 +22,8 @@ use brickwork_base::digest::Digest;
 use zeroize::Zeroizing;
 
 use crate::cipher::{Cipher, Doubling, Length};
-use crate::scheme::{Checking, Decoding, Encoding, Garbled, Method, Scheme};
+use crate::circuit::Function;
+use crate::scheme::{Checking, Decoding, Encoding, Garbled, Method, Opening, Scheme};
 
 const MAGIC: &[u8; 7] = b"brickwg";
 const VERSION: u8 = 1;
@@ -29,7 +31,35 @@ const DIGEST_BYTES: usize = 32;
 
 /// Ciphers that take no doubling, by their numbers in files; A2 is 2 and A4 is 4.
 const PLAIN: [(u8, Cipher); 4] = [(1, Cipher::A1), (3, Cipher::A3), (5, Cipher::Aes256), (6, Cipher::Sha1)];
-const METHODS: [Method; 3] = [Method::Ga, Method::GaX, Method::GaXR];
+const METHODS: [Method; 5] = [Method::Ga, Method::GaX, Method::GaXR, Method::HalfGates, Method::PrivacyFree];
+
+/// Added to the length of a token in a mark whose garbling has no privacy.
+const NOT_PRIVATE: u8 = 0x80;
+/// Added to the truth table of a gate that is known.
+const KNOWN: u8 = 0x10;
+/// Gates without rows by the inputs whose tokens are added up, from byte 1 on.
+const SUMS: [(bool, bool); 4] = [(true, true), (true, false), (false, true), (false, false)];
+
+fn byte_of(opening: Opening) -> u8 {
+    match opening {
+        Opening::Rows => 0,
+        Opening::Sum { first, second } => {
+            SUMS.iter().position(|sum| *sum == (first, second)).map_or(0, |place| place as u8 + 1)
+        }
+        Opening::Known(function) => KNOWN + function.table(),
+    }
+}
+
+fn opening_of(byte: u8) -> Option<Opening> {
+    match byte {
+        0 => Some(Opening::Rows),
+        1..=4 => {
+            let (first, second) = SUMS[usize::from(byte) - 1];
+            Some(Opening::Sum { first, second })
+        }
+        _ => Function::of_table(byte.checked_sub(KNOWN)?).map(Opening::Known),
+    }
+}
 
 /// What a file is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -64,6 +94,7 @@ impl Kind {
 pub struct Mark {
     garbling: [u8; DIGEST_BYTES],
     length: Length,
+    is_private: bool,
 }
 
 impl Mark {
@@ -72,12 +103,18 @@ impl Mark {
         let file = write_garbled(garbled);
         let (_, digest) = file.split_at(file.len() - DIGEST_BYTES);
         let garbling = digest.try_into().unwrap_or([0; DIGEST_BYTES]);
-        Mark { garbling, length: garbled.scheme.cipher().length() }
+        let scheme = garbled.scheme;
+        Mark { garbling, length: scheme.cipher().length(), is_private: scheme.method().is_private() }
     }
 
     /// The digest of the garbled circuit.
     pub fn garbling(&self) -> &[u8; DIGEST_BYTES] {
         &self.garbling
+    }
+
+    /// Whether the garbling hides inputs from whoever evaluates it. If not, a garbled input is the input.
+    pub fn is_private(&self) -> bool {
+        self.is_private
     }
 
     /// Compares what is used together.
@@ -113,10 +150,10 @@ pub fn write_garbled(garbled: &Garbled) -> Vec<u8> {
     for count in [garbled.inputs as usize, garbled.gates.len(), garbled.outputs.len()] {
         file.count(count);
     }
-    for &(first, second, is_free) in &garbled.gates {
+    for &(first, second, opening) in &garbled.gates {
         file.bytes(&first.to_le_bytes());
         file.bytes(&second.to_le_bytes());
-        file.bytes(&[is_free.into()]);
+        file.bytes(&[byte_of(opening)]);
     }
     garbled.outputs.iter().for_each(|wire| file.bytes(&wire.to_le_bytes()));
     file.tokens(&garbled.rows, length);
@@ -152,21 +189,19 @@ pub fn read_garbled(file: &[u8]) -> Result<Garbled, Error> {
     let mut list = Vec::with_capacity(gates as usize);
     for driven in u64::from(inputs)..wires {
         let (first, second) = (file.number()?, file.number()?);
-        let is_free = match file.array()? {
-            [0] => false,
-            [1] if method.has_free_xor() => true,
-            _ => return Err(damaged("a gate is free that cannot be")),
-        };
+        let [byte] = file.array()?;
+        let opening = opening_of(byte).filter(|opening| method.has(*opening));
+        let opening = opening.ok_or_else(|| damaged("a gate is none that the scheme has"))?;
         if first >= second || u64::from(second) >= driven {
             return Err(damaged("a gate reads a wire that is not before it"));
         }
-        list.push((first, second, is_free));
+        list.push((first, second, opening));
     }
     let outputs = (0..outputs).map(|_| file.number()).collect::<Result<Vec<_>, _>>()?;
     if outputs.iter().any(|&wire| u64::from(wire) >= wires) {
         return Err(damaged("an output is no wire"));
     }
-    let rows = list.iter().filter(|(.., is_free)| !is_free).count() as u64 * method.rows() as u64;
+    let rows = list.iter().filter(|(.., opening)| opening.has_rows()).count() as u64 * method.rows() as u64;
     let rows = file.tokens(rows, cipher.length())?.to_vec();
     file.end()?;
     Ok(Garbled { scheme, key, inputs, gates: list, outputs, rows })
@@ -322,7 +357,8 @@ impl Writer {
 
     fn mark(&mut self, mark: &Mark) {
         self.bytes(&mark.garbling);
-        self.bytes(&[mark.length.bytes() as u8]);
+        let without = if mark.is_private { 0 } else { NOT_PRIVATE };
+        self.bytes(&[mark.length.bytes() as u8 | without]);
     }
 
     fn tokens(&mut self, tokens: &[u128], length: Length) {
@@ -391,12 +427,13 @@ impl<'f> Reader<'f> {
 
     fn mark(&mut self) -> Result<Mark, Error> {
         let garbling = self.array()?;
-        let length = match self.array()? {
-            [10] => Length::Short,
-            [16] => Length::Long,
+        let [form] = self.array()?;
+        let length = match form & !NOT_PRIVATE {
+            10 => Length::Short,
+            16 => Length::Long,
             _ => return Err(damaged("a token has 10 or 16 bytes")),
         };
-        Ok(Mark { garbling, length })
+        Ok(Mark { garbling, length, is_private: form & NOT_PRIVATE == 0 })
     }
 
     fn tokens(&mut self, count: u64, length: Length) -> Result<Zeroizing<Vec<u128>>, Error> {

@@ -5,24 +5,25 @@
 //! | in the paper | here |
 //! | --- | --- |
 //! | circuits, ev (section II) | [`Circuit`] |
-//! | SCD (section V) | [`scd`] |
+//! | SCD (section V), a format of programs | [`Scd`], [`Circuit::of_scd`], [`Circuit::to_scd`] |
 //! | dual-key ciphers A1 to A4, doublings D1 to D7 (section III, figure 1), those of figure 8 | [`Cipher`], [`Doubling`] |
 //! | Ga, GaX, GaXR: Gb, En, Ev, De (figure 3) | [`garble`], [`Encoding`], [`Garbled`], [`Decoding`] |
 //! | F, e, d, X, Y as files | [`files`] |
+//! | half-gates and half-gates without privacy (Zahur, Rosulek, Evans 2015), for comparison | [`Method`] |
 //!
-//! The schemes are for research and comparison. Half-gates, which the protocols use, send two rows for an AND
-//! gate and none for XOR; the protocols against a cheater rest on properties of theirs that these have not
-//! been shown to have.
+//! The schemes are for research and comparison. The protocols have half-gates of their own, with keys that
+//! serve few calls; those against a cheater rest on properties of theirs that these have not been shown to
+//! have.
 #![forbid(unsafe_code)]
 
 mod cipher;
 mod circuit;
 pub mod files;
-pub mod scd;
 mod scheme;
 #[cfg(test)]
 mod tests;
 
+pub use brickwork_circuit::formats::scd::Scd;
 pub use cipher::{Cipher, Doubling, DualKeyCipher, Keyed, Length};
 pub use circuit::{Circuit, Function, Gate};
-pub use scheme::{Checking, Decoding, Encoding, Garbled, Garbling, Method, Scheme, garble};
+pub use scheme::{Checking, Decoding, Encoding, Garbled, Garbling, Method, Opening, Scheme, garble};

@@ -2,14 +2,18 @@
 //!
 //! The figure as printed has two slips in GaXR: the token that a row stands for is E(A, B, g, 0) with the
 //! gate's number for a tweak, not T, and the other token of the wire belongs to the other bit, not to T.
+//!
+//! For comparison there are half-gates, and half-gates without privacy (Zahur, Rosulek, Evans, *Two Halves Make a
+//! Whole*, EUROCRYPT 2015). Their hash of one token is the dual-key cipher with an empty second key: for A2 that
+//! is their H(A, T) = π(K) ⊕ K with K = 2A ⊕ T.
 
 use brickwork_base::Error;
 use brickwork_base::random::Rng;
-use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
+use subtle::{Choice, ConstantTimeEq};
 use zeroize::Zeroizing;
 
-use crate::cipher::{Cipher, DualKeyCipher, Keyed};
-use crate::circuit::{Circuit, Function};
+use crate::cipher::{Cipher, Doubling, DualKeyCipher, Keyed};
+use crate::circuit::{Circuit, Function, Gate, Terms};
 
 /// How gates are garbled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +24,39 @@ pub enum Method {
     GaX,
     /// As GaX, with one row less.
     GaXR,
+    /// Two rows for a gate that is not linear, none for the others; which gates are linear shows, and in which
+    /// of their inputs.
+    HalfGates,
+    /// One row for a gate that is not linear, and no privacy: whoever evaluates sees the circuit and every bit,
+    /// also of the inputs, as the last bit of its token. All that is promised is *aut*.
+    PrivacyFree,
+}
+
+/// What an evaluator is told of a gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// It has rows.
+    Rows,
+    /// It is free: its token is the sum of those of these inputs.
+    Sum {
+        /// Of the first input.
+        first: bool,
+        /// Of the second input.
+        second: bool,
+    },
+    /// Its function, where there is no privacy; it has a row if that is not linear.
+    Known(Function),
+}
+
+impl Opening {
+    /// Whether the gate has rows.
+    pub fn has_rows(self) -> bool {
+        match self {
+            Opening::Rows => true,
+            Opening::Sum { .. } => false,
+            Opening::Known(function) => function.has_product(),
+        }
+    }
 }
 
 impl Method {
@@ -30,7 +67,37 @@ impl Method {
 
     /// Rows of a gate that is not free.
     pub fn rows(self) -> usize {
-        if self == Method::GaXR { 3 } else { 4 }
+        match self {
+            Method::Ga | Method::GaX => 4,
+            Method::GaXR => 3,
+            Method::HalfGates => 2,
+            Method::PrivacyFree => 1,
+        }
+    }
+
+    /// Whether it hides the wires' bits from whoever evaluates (*prv* and *obv*).
+    pub fn is_private(self) -> bool {
+        self != Method::PrivacyFree
+    }
+
+    /// What an evaluator is told of a gate with this function.
+    pub fn opening(self, function: Function) -> Opening {
+        let Terms { first, second, .. } = function.terms();
+        match self {
+            Method::GaX | Method::GaXR if function == Function::XOR => {
+                Opening::Sum { first: true, second: true }
+            }
+            Method::HalfGates if !function.has_product() => {
+                Opening::Sum { first: first == 1, second: second == 1 }
+            }
+            Method::PrivacyFree => Opening::Known(function),
+            Method::Ga | Method::GaX | Method::GaXR | Method::HalfGates => Opening::Rows,
+        }
+    }
+
+    /// Whether an evaluator of this method can be told this of a gate.
+    pub(crate) fn has(self, opening: Opening) -> bool {
+        (0..16).filter_map(Function::of_table).any(|function| self.opening(function) == opening)
     }
 }
 
@@ -47,6 +114,12 @@ impl Scheme {
     /// # Errors
     /// [`Error::Usage`] if the two together are insecure.
     pub fn new(method: Method, cipher: Cipher) -> Result<Self, Error> {
+        let is_half = matches!(method, Method::HalfGates | Method::PrivacyFree);
+        if is_half && matches!(cipher, Cipher::A2(d) | Cipher::A4(d) if d != Doubling::D1) {
+            return Err(Error::Usage(format!(
+                "{method:?} is defined, and its security shown, with multiplication in the field, which is D1; take that, or another method"
+            )));
+        }
         match method.has_free_xor() && !cipher.bears_free_xor() {
             false => Ok(Scheme { method, cipher }),
             true => Err(Error::Usage(format!(
@@ -75,8 +148,8 @@ pub struct Garbled {
     pub key: u128,
     /// How many inputs.
     pub inputs: u32,
-    /// Of each gate the wires that it reads, and whether it is free.
-    pub gates: Vec<(u32, u32, bool)>,
+    /// Of each gate the wires that it reads, and what else of it shows.
+    pub gates: Vec<(u32, u32, Opening)>,
     /// The wires of the outputs.
     pub outputs: Vec<u32>,
     /// Rows of the gates that are not free, gate after gate.
@@ -114,12 +187,12 @@ pub fn garble(scheme: Scheme, circuit: &Circuit) -> Result<Garbling, Error> {
     let mut rng = Rng::new("brickwork justgarble tokens")?;
     let key = Rng::new("brickwork justgarble permutation")?.block();
     let (rows, tokens) = garble_with(scheme.method, &scheme.cipher.keyed(key), circuit, &mut rng);
-    let is_free = |function| scheme.method.has_free_xor() && function == Function::XOR;
+    let opened = |gate: &Gate| (gate.first, gate.second, scheme.method.opening(gate.function));
     let garbled = Garbled {
         scheme,
         key,
         inputs: circuit.inputs(),
-        gates: circuit.gates().iter().map(|gate| (gate.first, gate.second, is_free(gate.function))).collect(),
+        gates: circuit.gates().iter().map(opened).collect(),
         outputs: circuit.outputs().to_vec(),
         rows,
     };
@@ -133,8 +206,9 @@ pub fn garble(scheme: Scheme, circuit: &Circuit) -> Result<Garbling, Error> {
 }
 
 /// The one of two tokens that is chosen, in time that does not depend on which.
+#[inline]
 fn select([zero, one]: [u128; 2], bit: u8) -> u128 {
-    u128::conditional_select(&zero, &one, Choice::from(bit & 1))
+    zero ^ (zero ^ one) & u128::from(bit & 1).wrapping_neg()
 }
 
 /// Garbles with any cipher, secure or not. Returns the rows, and of each wire both tokens.
@@ -155,14 +229,29 @@ pub(crate) fn garble_with(
         let zero = rng.block() & mask;
         match method {
             Method::Ga => [zero, rng.block() & mask & !1 | !zero & 1],
-            Method::GaX | Method::GaXR => [zero, zero ^ *offset],
+            Method::GaX | Method::GaXR | Method::HalfGates => [zero, zero ^ *offset],
+            // The last bit of a token is the wire's.
+            Method::PrivacyFree => [zero & !1, (zero & !1) ^ *offset],
         }
     };
     tokens.extend((0..circuit.inputs()).map(|_| fresh()));
     for (number, gate) in (u64::from(circuit.inputs()) + 1..).zip(circuit.gates()) {
         let (first, second) = (tokens[gate.first as usize], tokens[gate.second as usize]);
-        if method.has_free_xor() && gate.function == Function::XOR {
-            let zero = first[0] ^ second[0];
+        let zero = match (method.opening(gate.function), method) {
+            (Opening::Sum { .. }, _) => Some(sum_of(gate.function, first[0], second[0], *offset)),
+            (Opening::Known(function), _) => {
+                let (row, zero) = without_privacy(cipher, function, [first[0], second[0]], *offset, number);
+                rows.extend(row);
+                Some(zero)
+            }
+            (Opening::Rows, Method::HalfGates) => {
+                let (both, zero) = halves(cipher, gate.function, [first, second], *offset, number);
+                rows.extend(both);
+                Some(zero)
+            }
+            (Opening::Rows, _) => None,
+        };
+        if let Some(zero) = zero {
             tokens.push([zero, zero ^ *offset]);
             continue;
         }
@@ -175,7 +264,7 @@ pub(crate) fn garble_with(
         let driven = match method {
             Method::Ga | Method::GaX => fresh(),
             // The token of the first row is its mask.
-            Method::GaXR => {
+            _ => {
                 let zero = select([masks[0], masks[0] ^ *offset], values[0]);
                 [zero, zero ^ *offset]
             }
@@ -185,6 +274,64 @@ pub(crate) fn garble_with(
         tokens.push(driven);
     }
     (rows, tokens)
+}
+
+/// The token for 0 of a linear function of two wires, of which these are the tokens for 0.
+fn sum_of(function: Function, first: u128, second: u128, offset: u128) -> u128 {
+    let Terms { constant, first: x, second: y, .. } = function.terms();
+    select([0, first], x) ^ select([0, second], y) ^ select([0, offset], constant)
+}
+
+/// The tweaks of a gate's two halves.
+fn tweaks(number: u64) -> [u64; 2] {
+    [2 * number, 2 * number + 1]
+}
+
+/// A gate in half-gates: its rows, and its token for 0. With t the type of the second token, f(a, b) is a
+/// function of a that the garbler knows, and t times a + y: one half each.
+fn halves(
+    cipher: &impl DualKeyCipher,
+    function: Function,
+    [first, second]: [[u128; 2]; 2],
+    offset: u128,
+    number: u64,
+) -> ([u128; 2], u128) {
+    // The bit whose token has the type 0.
+    let (i, j) = (first[0] as u8 & 1, second[0] as u8 & 1);
+    let times = |bit: u8| select([0, offset], bit);
+    let [of_garbler, of_evaluator] = tweaks(number);
+    let masks = Zeroizing::new(cipher.masks([
+        (select(first, i), 0, of_garbler),
+        (select(first, i ^ 1), 0, of_garbler),
+        (select(second, j), 0, of_evaluator),
+        (select(second, j ^ 1), 0, of_evaluator),
+    ]));
+    let value = |a: u8| function.apply(a, j);
+    let generated = masks[0] ^ masks[1] ^ times(value(0) ^ value(1));
+    let evaluated = masks[2] ^ masks[3] ^ first[0] ^ times(function.terms().second);
+    ([generated, evaluated], masks[0] ^ masks[2] ^ times(value(i)))
+}
+
+/// A gate without privacy: its row, if it has one, and its token for 0, which ends in 0, as those of its inputs
+/// do. A negation adds 1 to a token, so that its last bit stays the wire's.
+fn without_privacy(
+    cipher: &impl DualKeyCipher,
+    function: Function,
+    [first, second]: [u128; 2],
+    offset: u128,
+    number: u64,
+) -> (Option<u128>, u128) {
+    let negated = |zero: u128, not: u8| zero ^ select([0, offset ^ 1], not);
+    let Terms { constant, first: x, second: y, product } = function.terms();
+    if product == 0 {
+        let zero = select([0, first], x) ^ select([0, second], y);
+        return (None, negated(zero, constant));
+    }
+    // f(a, b) = (a + y)(b + x) + xy + c
+    let (first, second) = (negated(first, y), negated(second, x));
+    let masks = Zeroizing::new(cipher.masks([(first, 0, number), (first ^ offset, 0, number)]));
+    let [zero, one] = masks.map(|mask| mask & !1);
+    (Some(zero ^ one ^ second), negated(zero, x & y ^ constant))
 }
 
 impl Encoding {
@@ -230,21 +377,45 @@ fn evaluate_with(garbled: &Garbled, cipher: &Keyed, inputs: &[u128]) -> Result<Z
     let mut tokens = Zeroizing::new(Vec::with_capacity(inputs.len() + garbled.gates.len()));
     tokens.extend_from_slice(inputs);
     let mut rows = garbled.rows.chunks_exact(method.rows());
-    for (number, &(first, second, is_free)) in (u64::from(garbled.inputs) + 1..).zip(&garbled.gates) {
+    for (number, &(first, second, opening)) in (u64::from(garbled.inputs) + 1..).zip(&garbled.gates) {
         let of = |wire: u32| tokens.get(wire as usize).copied();
         let (Some(first), Some(second)) = (of(first), of(second)) else {
             return Err(damaged("a gate reads a wire that is not before it"));
         };
-        if is_free {
-            tokens.push(first ^ second);
-            continue;
-        }
-        let Some(rows) = rows.next() else { return Err(damaged("rows are missing")) };
-        let [mask] = cipher.masks([(first, second, number)]);
-        // The types are all that an evaluator sees of a wire, and say nothing to it.
-        let place = 2 * (first as usize & 1) + (second as usize & 1);
-        let row = (place + method.rows()).checked_sub(4).map_or(0, |row| rows[row]);
-        tokens.push(mask ^ row);
+        let given: &[u128] = match opening.has_rows() {
+            true => rows.next().ok_or_else(|| damaged("rows are missing"))?,
+            false => &[],
+        };
+        let driven = match (opening, given) {
+            (Opening::Sum { first: x, second: y }, _) => {
+                select([0, first], x.into()) ^ select([0, second], y.into())
+            }
+            (Opening::Known(function), row) => {
+                let Terms { constant, first: x, second: y, product } = function.terms();
+                match row {
+                    [row] if product == 1 => {
+                        let (first, second) = (first ^ u128::from(y), second ^ u128::from(x));
+                        let [mask] = cipher.masks([(first, 0, number)]);
+                        mask & !1 ^ select([0, row ^ second], first as u8 & 1) ^ u128::from(x & y ^ constant)
+                    }
+                    _ => select([0, first], x) ^ select([0, second], y) ^ u128::from(constant),
+                }
+            }
+            (Opening::Rows, &[generated, evaluated]) => {
+                let [of_garbler, of_evaluator] = tweaks(number);
+                let masks = cipher.masks([(first, 0, of_garbler), (second, 0, of_evaluator)]);
+                let halves = select([0, generated], first as u8 & 1)
+                    ^ select([0, evaluated ^ first], second as u8 & 1);
+                masks[0] ^ masks[1] ^ halves
+            }
+            (Opening::Rows, rows) => {
+                let [mask] = cipher.masks([(first, second, number)]);
+                // The types are all that an evaluator sees of a wire, and say nothing to it.
+                let place = 2 * (first as usize & 1) + (second as usize & 1);
+                mask ^ (place + method.rows()).checked_sub(4).map_or(0, |row| rows[row])
+            }
+        };
+        tokens.push(driven);
     }
     if rows.next().is_some() || !rows.remainder().is_empty() {
         return Err(damaged("there are more rows than gates have"));

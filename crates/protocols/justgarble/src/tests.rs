@@ -10,7 +10,6 @@ use brickwork_base::random::{Rng, Seed};
 use brickwork_circuit::library;
 use proptest::prelude::*;
 
-use crate::scd::{self, Described};
 use crate::*;
 
 /// What a test draws, again if it is replayed.
@@ -23,7 +22,7 @@ fn schemes() -> Vec<Scheme> {
     let doubled = Doubling::ALL.into_iter().flat_map(|d| [Cipher::A2(d), Cipher::A4(d)]);
     let ciphers: Vec<Cipher> =
         [Cipher::A1, Cipher::A3, Cipher::Aes256, Cipher::Sha1].into_iter().chain(doubled).collect();
-    let methods = [Method::Ga, Method::GaX, Method::GaXR];
+    let methods = [Method::Ga, Method::GaX, Method::GaXR, Method::HalfGates, Method::PrivacyFree];
     methods
         .iter()
         .flat_map(|&method| ciphers.iter().filter_map(move |&c| Scheme::new(method, c).ok()))
@@ -65,25 +64,29 @@ proptest! {
         let expected = plain(&gates, &outputs, input);
         let circuit = Circuit::normalised(inputs, gates, &outputs).unwrap();
         prop_assert_eq!(&circuit.evaluate(input), &expected);
-        prop_assert_eq!(scd::read(&scd::write(&circuit)).unwrap(), Described::Circuit(circuit.clone()));
+        let scd = circuit.to_scd().unwrap();
+        prop_assert_eq!(&Scd::read(&scd.write()).unwrap(), &scd);
+        prop_assert_eq!(Circuit::of_scd(&scd).unwrap(), circuit.clone());
+        let topology = scd.topology();
+        prop_assert_eq!(&Scd::read(&topology.write()).unwrap(), &topology);
+        prop_assert!(Circuit::of_scd(&topology).is_err());
         for scheme in schemes() {
             let Garbling { garbled, encoding, decoding, checking } = garble(scheme, &circuit).unwrap();
             let tokens = garbled.evaluate(&encoding.encode(input).unwrap()).unwrap();
             prop_assert_eq!(&decoding.decode(&tokens).unwrap(), &expected);
             prop_assert_eq!(&checking.decode(&tokens).unwrap(), &expected);
-            let free = if scheme.method().has_free_xor() { circuit.xor_gates() } else { 0 };
-            let rows = (circuit.gates().len() - free) * scheme.method().rows();
+            let (each, has_rows): (usize, fn(u8) -> bool) = match scheme.method() {
+                Method::Ga => (4, |_| true),
+                Method::GaX => (4, |table| table != 6),
+                Method::GaXR => (3, |table| table != 6),
+                Method::HalfGates => (2, |table| table.count_ones() % 2 == 1),
+                Method::PrivacyFree => (1, |table| table.count_ones() % 2 == 1),
+            };
+            let rows = each * circuit.gates().iter().filter(|gate| has_rows(gate.function.table())).count();
             prop_assert_eq!(garbled.rows.len(), rows);
             let mask = scheme.cipher().length().mask();
             prop_assert!(garbled.rows.iter().chain(&*tokens).all(|block| block & !mask == 0));
         }
-    }
-
-    /// Bytes of anybody end in an error or in a circuit.
-    #[test]
-    fn no_file_panics(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        let _ = scd::read(&bytes);
-        let _ = scd::read(&[&[0xdc, 0, 40][..], &bytes].concat());
     }
 }
 
@@ -118,7 +121,60 @@ fn insecure_pairs_are_refused() {
             assert!(why.contains("A2 or A4"), "{why}");
         }
     }
-    assert_eq!(schemes().len(), 4 + 3 * 14 + 2 * 2);
+    for method in [Method::HalfGates, Method::PrivacyFree] {
+        for cipher in [Cipher::A1, Cipher::A3] {
+            assert!(Scheme::new(method, cipher).is_err(), "{method:?} {cipher:?}");
+        }
+        for doubling in &Doubling::ALL[1..] {
+            let Err(Error::Usage(why)) = Scheme::new(method, Cipher::A2(*doubling)) else {
+                panic!("refused")
+            };
+            assert!(why.contains("D1"), "{why}");
+        }
+    }
+    assert_eq!(schemes().len(), 4 + 3 * 14 + 2 * 2 + 2 * 4);
+}
+
+/// Without privacy a token says its bit to everybody; with it, types are as random as coins.
+#[test]
+fn privacy_is_what_a_method_says() {
+    let gates = vec![(0, 1, Function::AND), (2, 3, Function::OR)];
+    let circuit = Circuit::normalised(4, gates, &[4, 5]).unwrap();
+    let input = [true, false, true, true];
+    for scheme in schemes().into_iter().filter(|scheme| scheme.cipher().length() == Length::Long) {
+        let shown = |tokens: &[u128]| tokens.iter().map(|token| token & 1 == 1).collect::<Vec<_>>();
+        let said = (0..40).filter(|_| {
+            let Garbling { garbled, encoding, decoding, .. } = garble(scheme, &circuit).unwrap();
+            let inputs = encoding.encode(&input).unwrap();
+            let outputs = garbled.evaluate(&inputs).unwrap();
+            let is_known = shown(&inputs) == input && shown(&outputs) == [false, true];
+            assert!(scheme.method().is_private() || is_known && decoding.0 == [0, 0], "{scheme:?}");
+            is_known
+        });
+        let said = said.count();
+        // Six coins, forty times.
+        assert!(said < 15 || !scheme.method().is_private(), "{scheme:?}: {said}");
+        assert_eq!(scheme.method().is_private(), scheme.method() != Method::PrivacyFree);
+    }
+}
+
+/// An evaluator is told as much of a gate as its method shows, and no more.
+#[test]
+fn what_is_told_of_a_gate_is_what_the_method_shows() {
+    let both = Opening::Sum { first: true, second: true };
+    for function in (0..16).filter_map(Function::of_table) {
+        assert_eq!(Method::Ga.opening(function), Opening::Rows);
+        assert_eq!(Method::PrivacyFree.opening(function), Opening::Known(function));
+        for method in [Method::GaX, Method::GaXR] {
+            let expected = if function == Function::XOR { both } else { Opening::Rows };
+            assert_eq!(method.opening(function), expected);
+        }
+        // Which of the inputs a linear function has, and nothing else: a negation does not show.
+        let negated = Function::of_table(15 - function.table()).unwrap();
+        assert_eq!(Method::HalfGates.opening(function), Method::HalfGates.opening(negated));
+        let is_rows = Method::HalfGates.opening(function) == Opening::Rows;
+        assert_eq!(is_rows, function.table().count_ones() % 2 == 1);
+    }
 }
 
 /// An output that was not evaluated is seen by who has the tokens, and only by him (*aut* is not *prv*).
@@ -188,42 +244,6 @@ fn circuits_keep_the_paper_s_conditions() {
     }
     assert!(Circuit::normalised(2, [(0, 2, Function::AND)], &[2]).is_err());
     assert!(Circuit::normalised(2, [(0, 1, Function::AND)], &[3]).is_err());
-}
-
-/// The bytes of a file, by hand; and each way in which one is none.
-#[test]
-fn scd_files_are_what_the_paper_s_program_writes() {
-    let circuit = Circuit::normalised(2, [(0, 1, Function::AND)], &[2]).unwrap();
-    let bytes = [0x97, 2, 1, 1, 0, 1, 8, 3];
-    assert_eq!(scd::write(&circuit), bytes);
-    assert_eq!(scd::read(&bytes).unwrap(), Described::Circuit(circuit.clone()));
-    let topology = scd::Topology { inputs: 2, gates: vec![[0, 1]], outputs: vec![2] };
-    assert_eq!(scd::read(&scd::write_topology(&circuit)).unwrap(), Described::Topology(topology));
-    // Its negation reads one wire twice; other forms of numbers mean the same.
-    let negated = [0x97, 2, 1, 0xcc, 1, 0xd0, 1, 1, 5, 0xcd, 0, 3];
-    let Described::Circuit(negated) = scd::read(&negated).unwrap() else { panic!("a circuit") };
-    assert_eq!(negated.evaluate(&[true, true]), [false]);
-    assert_eq!(negated.evaluate(&[true, false]), [true]);
-    for (bytes, why) in [
-        (&[][..], "ends early"),
-        (&[0x81, 1], "is a MessagePack array"),
-        (&[0x97, 2, 1, 1, 0, 1, 8], "longer than its file"),
-        (&[0xdd, 0xff, 0xff, 0xff, 0xff, 2], "longer than its file"),
-        (&[0x98, 2, 1, 1, 0, 1, 8, 3, 0], "neither a circuit"),
-        (&[0x97, 2, 1, 1, 0, 1, 8, 3, 0], "something follows"),
-        (&[0x97, 2, 1, 1, 0, 2, 8, 3], "leaves out"),
-        (&[0x97, 2, 1, 1, 0, 3, 8, 3], "not before it"),
-        (&[0x97, 2, 1, 1, 0, 1, 16, 3], "four bits"),
-        (&[0x97, 2, 1, 1, 0, 1, 8, 4], "no wire"),
-        (&[0x97, 2, 1, 1, 0, 1, 0xff, 3], "no number"),
-        (&[0x97, 2, 1, 1, 0, 1, 0xd0, 0xff, 3], "negative"),
-        (&[0x97, 2, 1, 1, 0, 1, 0xcf, 1, 0, 0, 0, 0, 0, 0, 0, 3], "too large"),
-        (&[0x97, 2, 1, 1, 0, 1, 0xce, 0, 0], "ends early"),
-        (&[0x96, 2, 1, 1, 0, 1, 4], "no wire"),
-    ] {
-        let error = scd::read(bytes).unwrap_err().to_string();
-        assert!(error.contains(why), "{bytes:?}: {error}");
-    }
 }
 
 /// Doublings are what section III says of strings, whose first bit is the highest here.

@@ -2,10 +2,10 @@
 //! stand the crossings of the link.
 
 use crate::batch::{Inputs, Layout};
-use crate::ots::{EvaluatorOts, GarblerOts};
 use crate::setup::{Evaluator, Garbler};
 use crate::{decode, evaluate, prepare};
 use brickwork_base::{Error, Party};
+use brickwork_session::stock::ots::{EvaluatorOts, GarblerOts};
 use brickwork_session::stock::records::Stream;
 
 /// Garbles all executions, with OTs that are made now or come from a store. Returns the garbler's outputs.

@@ -27,7 +27,6 @@ mod decode;
 mod evaluate;
 mod executions;
 pub mod msg;
-mod ots;
 mod prepare;
 mod report;
 mod setup;

@@ -10,12 +10,12 @@ use zeroize::Zeroizing;
 
 use crate::batch::Batch;
 use crate::msg;
-use crate::ots::{EvaluatorOts, GarblerOts};
 use crate::setup::{Evaluator, Garbler};
 use brickwork_base::Error;
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::label::Labels;
 use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
+use brickwork_session::stock::ots::{EvaluatorOts, GarblerOts};
 use brickwork_session::stock::records::Stream;
 
 /// Receives what the evaluator's choices are hidden in. Returns the false labels of its inputs,

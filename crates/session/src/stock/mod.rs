@@ -26,6 +26,7 @@
 pub mod inventory;
 pub mod meeting;
 pub mod msg;
+pub mod ots;
 pub mod records;
 #[cfg(test)]
 mod tests;
@@ -474,6 +475,25 @@ impl<S: Side> Stocked<S> {
         }
     }
 
+    /// Returns whether a program could begin now on what is in stock and in this session's reach: not what
+    /// other sessions have, or have made since this one was opened. The garbler claims it, so that no other
+    /// session takes it before the program does; the evaluator only looks.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the store cannot be read or was altered.
+    pub fn has(&mut self, job: &S::Job<'_>) -> Result<bool, Error> {
+        let only = self.only();
+        Ok(matches!(self.held.find::<S>(job, only, None)?, Found::Enough(..)))
+    }
+
+    /// The epoch that programs must take from, as something flows on in it.
+    fn only(&self) -> Option<EpochId> {
+        match &self.line {
+            Line::Session(session) if session.stays() => Some(*session.id()),
+            _ => None,
+        }
+    }
+
     /// Claims the newest epoch to which something may be added, and returns it: what the protocol allows
     /// ([`Side::may_begin`]), not so late that nothing could be taken any more, and what no other session
     /// has. The garbler names it, and the evaluator finds the same; otherwise, or if there is none, both
@@ -547,10 +567,7 @@ impl<S: Side> Stocked<S> {
     /// # Errors
     /// As [`Stocked::fill`]; [`Error::Stock`] if something is lacking and either party makes nothing.
     pub fn run(mut self, job: &S::Job<'_>, lacking: Lacking) -> Result<Ran<S>, Error> {
-        let only = match &self.line {
-            Line::Session(session) if session.stays() => Some(*session.id()),
-            _ => None,
-        };
+        let only = self.only();
         let run = self.line.run_mut();
         run.phase(S::AGREEMENT);
         let program = S::program(job);

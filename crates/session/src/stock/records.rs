@@ -286,6 +286,11 @@ pub struct TakenBatch<'a> {
 }
 
 impl TakenBatch<'_> {
+    /// Returns which of the batch's items were taken.
+    pub fn items(&self) -> Range<usize> {
+        self.items.clone()
+    }
+
     /// Reads the items.
     ///
     /// # Errors

@@ -219,6 +219,7 @@ fn measured(row: &Row, arguments: &Arguments, folder: &Folder) -> Result<Result<
         parameters: &Parameters {
             protocol: Protocol::Duplo,
             linking: None,
+            scheme: None,
             commitments: None,
             security: Some(40),
             executions: Executions { executions },

@@ -5,7 +5,6 @@
 //! whoever is wanted.
 
 use brickwork_kernels as kernels;
-use rayon::prelude::*;
 use zeroize::Zeroizing;
 
 use super::source::Source;
@@ -64,7 +63,7 @@ impl Streams<'_> {
     pub fn made_again(&self, row: u64, lsb: Lsb, numbers: &[u64], with_values: bool) -> (Labels, Shares) {
         let words = self.words();
         let groups = Wanted::groups(numbers);
-        let pick = |room: &mut Room, group: &Wanted| {
+        let pick = |room: &mut Room, _: usize, group: &Wanted| {
             room.make(self, row, lsb, &group.blocks, with_values);
             let column = |&(_, from): &(usize, usize)| &room.columns[from * words..(from + 1) * words];
             let mut columns = Zeroizing::new(Vec::with_capacity(group.places.len() * words));
@@ -73,8 +72,7 @@ impl Streams<'_> {
             values.extend(group.places.iter().filter(|_| with_values).map(|&(_, from)| room.values[from]));
             (columns, values)
         };
-        let picked: Vec<(Zeroizing<Vec<u64>>, Labels)> =
-            pool::compute(|| groups.par_iter().map_init(Room::default, pick).collect());
+        let picked = pool::map(groups.iter().collect(), Room::default, pick);
         let mut all_columns = vec![0; numbers.len() * words];
         let mut all_values = Labels::new(vec![Label::ZERO; if with_values { numbers.len() } else { 0 }]);
         for (group, (columns, values)) in groups.iter().zip(&picked) {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use brickwork_kernels as kernels;
 use kernels::Aes128;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
@@ -130,20 +129,15 @@ impl Sender {
         let first = m * CHUNKS_IN_HAND;
         let count = (recipe.count - first * CHUNK).min(CHUNK * CHUNKS_IN_HAND);
         corrections.resize(corrected * count.div_ceil(BLOCK), 0);
-        let mut values: Vec<Option<&mut [Label]>> = match values {
+        let values: Vec<Option<&mut [Label]>> = match values {
             Some(values) => values.chunks_mut(CHUNK).map(Some).collect(),
             None => (0..count.div_ceil(CHUNK)).map(|_| None).collect(),
         };
-        pool::compute(|| {
-            corrections
-                .par_chunks_mut(corrected * CHUNK_BLOCKS)
-                .zip(values.par_iter_mut())
-                .enumerate()
-                .for_each_init(<[Vec<u128>; 2]>::default, |rows, (c, (corrections, values))| {
-                    let target = target.map(|target| &target[c * CHUNK..target.len().min((c + 1) * CHUNK)]);
-                    self.commit_chunk(recipe, first + c, target, rows, values.as_deref_mut(), corrections);
-                    rows.iter_mut().for_each(|r| r.zeroize());
-                });
+        let chunks = corrections.chunks_mut(corrected * CHUNK_BLOCKS).zip(values).collect();
+        pool::map(chunks, <[Vec<u128>; 2]>::default, |rows, c, (corrections, values)| {
+            let target = target.map(|target| &target[c * CHUNK..target.len().min((c + 1) * CHUNK)]);
+            self.commit_chunk(recipe, first + c, target, rows, values, corrections);
+            rows.iter_mut().for_each(|r| r.zeroize());
         });
         channel.send(msg::CORRECTIONS, bytemuck::cast_slice(corrections))
     }

@@ -51,6 +51,34 @@ fn outputs_and_bytes_are_right() {
     }
 }
 
+/// Who watches a run is told of its phases in their order, and at last that the outputs are there.
+#[test]
+fn who_watches_is_told_when_outputs_are_there() {
+    struct Watch(Arc<std::sync::Mutex<Vec<&'static str>>>);
+    impl brickwork_session::Observer for Watch {
+        fn phase(&mut self, name: &'static str) {
+            self.0.lock().unwrap().push(name);
+        }
+
+        fn progress(&mut self, _: u64, _: u64) {}
+
+        fn finished(&mut self) {
+            self.0.lock().unwrap().push("outputs");
+        }
+    }
+    let program = Arc::new(library::millionaires().unwrap());
+    let (job, seen) = (job(&program), Arc::default());
+    let bits = |party| vec![false; program.input_width(party)];
+    let (left, right) = memory_pair();
+    std::thread::scope(|scope| {
+        let _ =
+            scope.spawn(|| garbler(left, &job, Linking::Scmc, &bits(Party::Garbler), Unobserved).map(drop));
+        let watch: Box<dyn brickwork_session::Observer> = Box::new(Watch(Arc::clone(&seen)));
+        let _ = evaluator(right, &job, Linking::Scmc, &bits(Party::Evaluator), watch).unwrap();
+    });
+    assert_eq!(*seen.lock().unwrap(), [CompGc::PHASES, &["outputs"]].concat());
+}
+
 /// Labels that a run of each linking takes, counted by hand: two slots of one component, the second reads
 /// half of what the first one gives, and wires of both parties.
 #[test]

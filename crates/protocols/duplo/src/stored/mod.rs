@@ -175,6 +175,20 @@ impl Stocked {
         }))
     }
 
+    /// Returns whether a step, or a program that is one, could begin now on what is in stock and in this
+    /// connection's reach: not on what another connection has, or has made since this one was opened or
+    /// [renewed](Stocked::renew). At the garbler nobody else takes it from then on.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the store cannot be read or was altered.
+    pub fn has(&mut self, step: impl Into<Step>) -> Result<bool, Error> {
+        let step = step.into();
+        match &mut self.0 {
+            Of::Garbler(inner) => inner.has(&step),
+            Of::Evaluator(inner) => inner.has(&step),
+        }
+    }
+
     /// Does beforehand what a step, or a program that is one, takes that depends neither on the peer nor on
     /// an input.
     ///
@@ -312,6 +326,10 @@ impl<R: Role> Inner<R> {
         let Inner { line, schedules, cut, greeted } = self;
         let line = line.expect(&Job { step, input: &[], schedules: &schedules })?;
         Ok(Inner { line, schedules, cut, greeted })
+    }
+
+    fn has(&mut self, step: &Step) -> Result<bool, Error> {
+        self.line.has(&Job { step, input: &[], schedules: &self.schedules })
     }
 
     fn prepare(&mut self, program: &Program) {

@@ -42,6 +42,7 @@ fn files_hold_what_was_garbled() {
         let garbled = read_garbled(&f).unwrap();
         let (mark, encoding) = read_encoding(&e).unwrap();
         assert_eq!((garbled.scheme, mark), (scheme, Mark::of(&garbled)));
+        assert_eq!(mark.is_private(), scheme.method() != Method::PrivacyFree);
         let (of_inputs, inputs) = read_inputs(&x).unwrap();
         assert_eq!(*encoding.encode(&[true, true, false]).unwrap(), *inputs);
         let (of_outputs, outputs) = read_outputs(&y).unwrap();
@@ -69,8 +70,13 @@ fn files_hold_what_was_garbled() {
 /// Any flipped bit, any cut, any byte more and any other kind ends in an error.
 #[test]
 fn damaged_files_are_refused() {
-    for cipher in [Cipher::A2(Doubling::D1), Cipher::A4(Doubling::D7)] {
-        let files = written(Scheme::new(Method::GaXR, cipher).unwrap());
+    for (method, cipher) in [
+        (Method::GaXR, Cipher::A2(Doubling::D1)),
+        (Method::GaXR, Cipher::A4(Doubling::D7)),
+        (Method::HalfGates, Cipher::A2(Doubling::D1)),
+        (Method::PrivacyFree, Cipher::A4(Doubling::D1)),
+    ] {
+        let files = written(Scheme::new(method, cipher).unwrap());
         for (kind, file) in files.iter().enumerate() {
             JUDGES[kind](file).unwrap();
             for bit in 0..8 * file.len() {
@@ -93,10 +99,11 @@ fn damaged_files_are_refused() {
 /// Somebody who mends the digest, too, gets an error or a file, never a panic nor memory beyond the file's.
 #[test]
 fn files_with_a_mended_digest_do_no_harm() {
-    let files = written(Scheme::new(Method::GaXR, Cipher::A4(Doubling::D1)).unwrap());
-    for (kind, file) in files.iter().enumerate() {
+    let cipher = Cipher::A4(Doubling::D1);
+    let of = |method| written(Scheme::new(method, cipher).unwrap()).into_iter().enumerate();
+    for (kind, file) in [Method::GaXR, Method::HalfGates, Method::PrivacyFree].into_iter().flat_map(of) {
         for at in 9..file.len() - 32 {
-            for byte in [0, 1, 2, 7, 10, 0x7f, 0xff] {
+            for byte in [0, 1, 2, 4, 5, 7, 10, 0x16, 0x18, 0x20, 0x7f, 0x8a, 0xff] {
                 let mut other = file[..file.len() - 32].to_vec();
                 other[at] = byte;
                 let digest =
@@ -111,11 +118,51 @@ fn files_with_a_mended_digest_do_no_harm() {
     }
 }
 
-/// Files of two garblings do not go together.
+/// What a gate is told to be must be something that the scheme has.
+#[test]
+fn gates_of_other_schemes_are_refused() {
+    let cipher = Cipher::A2(Doubling::D1);
+    for (method, own) in [
+        (Method::Ga, &[0][..]),
+        (Method::GaX, &[0, 1]),
+        (Method::GaXR, &[0, 1]),
+        (Method::HalfGates, &[0, 1, 2, 3, 4]),
+        (Method::PrivacyFree, &[16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31]),
+    ] {
+        let [file, ..] = written(Scheme::new(method, cipher).unwrap());
+        // The first gate, behind both of its wires.
+        let at = 9 + 3 + 16 + 12 + 8;
+        for byte in 0..=255 {
+            let mut other = file[..file.len() - 32].to_vec();
+            other[at] = byte;
+            other
+                .extend(brickwork_base::digest::Digest::of("brickwork garbling file 1").bytes(&other).done());
+            let refused = read_garbled(&other).is_err_and(|e| e.to_string().contains("none that the scheme"));
+            assert_eq!(refused, !own.contains(&byte), "{method:?} {byte}");
+        }
+    }
+}
+
+/// Files of two garblings do not go together, whichever two of them meet.
 #[test]
 fn files_of_other_garblings_are_told_apart() {
-    let scheme = Scheme::new(Method::Ga, Cipher::A1).unwrap();
-    let [one, two] = [written(scheme), written(scheme)];
-    let marks = [&one, &two].map(|files| read_encoding(&files[1]).unwrap().0);
-    assert!(marks[0].fits(&marks[1]).is_err() && marks[0].fits(&marks[0]).is_ok());
+    for scheme in schemes() {
+        let marks = |files: &[Vec<u8>; 6]| -> [Mark; 6] {
+            let [f, e, d, c, x, y] = files;
+            [
+                Mark::of(&read_garbled(f).unwrap()),
+                read_encoding(e).unwrap().0,
+                read_decoding(d).unwrap().0,
+                read_checking(c).unwrap().0,
+                read_inputs(x).unwrap().0,
+                read_outputs(y).unwrap().0,
+            ]
+        };
+        let [one, two] = [written(scheme), written(scheme)].map(|files| marks(&files));
+        for (i, a) in one.iter().enumerate() {
+            for (j, b) in two.iter().enumerate() {
+                assert!(a.fits(b).is_err() && a.fits(&one[j]).is_ok(), "{scheme:?} {i} {j}");
+            }
+        }
+    }
 }

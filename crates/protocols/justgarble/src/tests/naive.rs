@@ -1,5 +1,6 @@
 //! The schemes once more, written down from figure 3 with strings of bits, slowly and on their own; rows and
-//! tokens must be the same where both draw the same.
+//! tokens must be the same where both draw the same. Half-gates are those of figure 2 of Zahur, Rosulek and
+//! Evans (2015), and of their section on garbling without privacy.
 
 use brickwork_kernels::Aes128;
 
@@ -90,7 +91,10 @@ fn garbled(
     offset[k - 1] = 1;
     let free = scheme.method() != Method::Ga;
     let mut fresh = || {
-        let zero = string();
+        let mut zero = string();
+        if scheme.method() == Method::PrivacyFree {
+            zero[k - 1] = 0;
+        }
         let one = if free {
             add(&zero, &offset)
         } else {
@@ -104,6 +108,15 @@ fn garbled(
     let mut rows = Vec::new();
     for (g, gate) in (u64::from(circuit.inputs()) + 1..).zip(circuit.gates()) {
         let (a, b) = (tokens[gate.first as usize].clone(), tokens[gate.second as usize].clone());
+        if matches!(scheme.method(), Method::HalfGates | Method::PrivacyFree) {
+            let hash = |x: &Bits, tweak| encrypted(scheme.cipher(), key, x, &vec![0; k], tweak, &vec![0; k]);
+            let garbler =
+                HalfGarbler { offset: &offset, is_private: scheme.method() == Method::HalfGates, hash };
+            let (made, zero) = garbler.gate(gate.function.table(), &a[0], &b[0], g);
+            rows.extend(made);
+            tokens.push([zero.clone(), add(&zero, &offset)]);
+            continue;
+        }
         if free && gate.function == Function::XOR {
             tokens.push([add(&a[0], &b[0]), add(&add(&a[0], &b[0]), &offset)]);
             continue;
@@ -135,6 +148,100 @@ fn garbled(
     (rows, tokens)
 }
 
+/// The procedure GbAnd of Zahur, Rosulek and Evans, and what negations make of it.
+struct HalfGarbler<'a, H: Fn(&Bits, u64) -> Bits> {
+    offset: &'a Bits,
+    is_private: bool,
+    hash: H,
+}
+
+impl<H: Fn(&Bits, u64) -> Bits> HalfGarbler<'_, H> {
+    fn if_one(&self, bit: u8, x: &Bits) -> Bits {
+        if bit == 1 { x.clone() } else { vec![0; x.len()] }
+    }
+
+    /// The false label of the negation: the true one; without privacy its last bit stays that of its value.
+    fn not(&self, x: &Bits) -> Bits {
+        let mut true_label = add(x, self.offset);
+        if !self.is_private {
+            *true_label.last_mut().unwrap() ^= 1;
+        }
+        true_label
+    }
+
+    fn and(&self, a: &Bits, b: &Bits, g: u64) -> (Vec<Bits>, Bits) {
+        let (pa, pb) = (*a.last().unwrap(), *b.last().unwrap());
+        if !self.is_private {
+            assert_eq!((pa, pb), (0, 0));
+            let of = |x: &Bits| {
+                let mut hashed = (self.hash)(x, g);
+                *hashed.last_mut().unwrap() = 0;
+                hashed
+            };
+            let row = add(&add(&of(a), &of(&add(a, self.offset))), b);
+            return (vec![row], of(a));
+        }
+        let (j, j_prime) = (2 * g, 2 * g + 1);
+        let hashes = |x: &Bits, j| ((self.hash)(x, j), (self.hash)(&add(x, self.offset), j));
+        let (a0, a1) = hashes(a, j);
+        let t_g = add(&add(&a0, &a1), &self.if_one(pb, self.offset));
+        let w_g = add(&a0, &self.if_one(pa, &t_g));
+        let (b0, b1) = hashes(b, j_prime);
+        let t_e = add(&add(&b0, &b1), a);
+        let w_e = add(&b0, &self.if_one(pb, &add(&t_e, a)));
+        (vec![t_g, t_e], add(&w_g, &w_e))
+    }
+
+    /// Any gate: an AND with inputs or its output negated, or a sum.
+    fn gate(&self, table: u8, a: &Bits, b: &Bits, g: u64) -> (Vec<Bits>, Bits) {
+        let negated = |x: &Bits, not: u8| if not == 1 { self.not(x) } else { x.clone() };
+        for (i, j, n) in (0..8).map(|k: u8| (k & 1, k >> 1 & 1, k >> 2)) {
+            let is = |f: &dyn Fn(u8, u8) -> u8| (0..4).all(|p| f(p >> 1, p & 1) == table >> p & 1);
+            if is(&|x, y| (x ^ i) & (y ^ j) ^ n) {
+                let (rows, zero) = self.and(&negated(a, i), &negated(b, j), g);
+                return (rows, negated(&zero, n));
+            }
+            if is(&|x, y| x & i ^ y & j ^ n) {
+                return (vec![], negated(&add(&self.if_one(i, a), &self.if_one(j, b)), n));
+            }
+        }
+        panic!("every function is one of these");
+    }
+}
+
+/// Every function, with half-gates: rows and tokens, and what an evaluator makes of them.
+#[test]
+fn half_gates_are_those_of_their_figure() {
+    for table in 0..16 {
+        let function = Function::of_table(table).unwrap();
+        let gates = vec![
+            Gate { first: 0, second: 1, function: Function::OR },
+            Gate { first: 2, second: 3, function },
+            Gate { first: 2, second: 4, function: Function::of_table(0b1101).unwrap() },
+        ];
+        let circuit = Circuit::new(3, gates, vec![5]).unwrap();
+        for scheme in
+            schemes().into_iter().filter(|s| matches!(s.method(), Method::HalfGates | Method::PrivacyFree))
+        {
+            same_as_figure(scheme, &circuit);
+            let Garbling { garbled, encoding, decoding, checking } = garble(scheme, &circuit).unwrap();
+            for input in (0..8).map(|k| [k & 1 == 1, k & 2 == 2, k & 4 == 4]) {
+                let outputs = garbled.evaluate(&encoding.encode(&input).unwrap()).unwrap();
+                assert_eq!(
+                    decoding.decode(&outputs).unwrap(),
+                    circuit.evaluate(&input),
+                    "{scheme:?} {table}"
+                );
+                assert_eq!(
+                    checking.decode(&outputs).unwrap(),
+                    circuit.evaluate(&input),
+                    "{scheme:?} {table}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn rows_and_tokens_are_those_of_the_figure() {
     let gates = vec![
@@ -147,14 +254,18 @@ fn rows_and_tokens_are_those_of_the_figure() {
     ];
     let circuit = Circuit::normalised(3, gates, &[7, 8]).unwrap();
     for scheme in schemes() {
-        let mut rng = draws();
-        let (key, seed) = (rng.block(), Seed::from_bytes(rng.block().to_le_bytes()));
-        let [mut one, mut same] = [0; 2].map(|_| Rng::expand(&seed, "tokens"));
-        let (rows, tokens) = garble_with(scheme.method(), &scheme.cipher().keyed(key), &circuit, &mut one);
-        let (by_figure, tokens_by_figure) = garbled(scheme, key, &circuit, || same.block());
-        assert_eq!(rows, by_figure.iter().map(|row| number(row)).collect::<Vec<_>>(), "{scheme:?}");
-        let numbers: Vec<[u128; 2]> =
-            tokens_by_figure.iter().map(|pair| [number(&pair[0]), number(&pair[1])]).collect();
-        assert_eq!(*tokens, numbers, "{scheme:?}");
+        same_as_figure(scheme, &circuit);
     }
+}
+
+fn same_as_figure(scheme: Scheme, circuit: &Circuit) {
+    let mut rng = draws();
+    let (key, seed) = (rng.block(), Seed::from_bytes(rng.block().to_le_bytes()));
+    let [mut one, mut same] = [0; 2].map(|_| Rng::expand(&seed, "tokens"));
+    let (rows, tokens) = garble_with(scheme.method(), &scheme.cipher().keyed(key), circuit, &mut one);
+    let (by_figure, tokens_by_figure) = garbled(scheme, key, circuit, || same.block());
+    assert_eq!(rows, by_figure.iter().map(|row| number(row)).collect::<Vec<_>>(), "{scheme:?}");
+    let numbers: Vec<[u128; 2]> =
+        tokens_by_figure.iter().map(|pair| [number(&pair[0]), number(&pair[1])]).collect();
+    assert_eq!(*tokens, numbers, "{scheme:?}");
 }

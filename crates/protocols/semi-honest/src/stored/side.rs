@@ -7,7 +7,6 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::batch::Layout;
 use crate::executions;
-use crate::ots::{EvaluatorOts, GarblerOts};
 use crate::report::SemiHonest;
 use crate::setup::{self, Components, Session};
 use brickwork_base::digest::Digest;
@@ -15,6 +14,7 @@ use brickwork_base::label::Labels;
 use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party};
 use brickwork_primitives::ot::{CotReceiver, CotSender, Direction, Series, extension};
+use brickwork_session::stock::ots::{EvaluatorOts, GarblerOts};
 use brickwork_session::stock::records::{Batches, Items, Keeper, Records, Stream};
 use brickwork_session::stock::{Asked, Side, Stand};
 use brickwork_session::{Metered, Protocol, SessionId, Terms};

@@ -1,4 +1,5 @@
-//! What is kept of OTs: of each the garbler's label for choice 0, the evaluator's choice and label.
+//! What protocols keep of OTs whose offset is one for a session: of each the garbler's label for choice 0,
+//! the evaluator's choice and label.
 
 use std::ops::Range;
 
@@ -6,16 +7,19 @@ use zeroize::Zeroizing;
 
 use brickwork_base::Error;
 use brickwork_base::label::Labels;
-use brickwork_session::stock::records::{In, Out, Records};
+
+use crate::stock::records::{In, Out, Records};
 
 /// M of each OT.
 #[derive(Default)]
-pub(crate) struct GarblerOts(pub Labels);
+pub struct GarblerOts(pub Labels);
 
 /// Of each OT c (0 or 1), and T = M ⊕ cΔ.
 #[derive(Default)]
-pub(crate) struct EvaluatorOts {
+pub struct EvaluatorOts {
+    /// c of each.
     pub choices: Zeroizing<Vec<u8>>,
+    /// T of each.
     pub labels: Labels,
 }
 

@@ -1,0 +1,190 @@
+//! SCD files: what they mean, and each way in which a file is none.
+
+use brickwork::circuit::formats::scd::{self, Scd};
+use brickwork::circuit::formats::{self, InputMap};
+use brickwork::circuit::{Party, library};
+use proptest::prelude::*;
+
+use crate::random;
+
+fn map(entries: &[(&str, Party)]) -> InputMap {
+    entries.iter().map(|(name, party)| (name.to_string(), *party)).collect()
+}
+
+fn refused(bytes: &[u8], entries: &[(&str, Party)]) -> String {
+    formats::load_mapped(bytes, "c.scd", &map(entries)).unwrap_err().to_string()
+}
+
+/// Each function of two wires, and of one wire that is read twice, computes its table with at most one AND.
+#[test]
+fn every_function_is_its_table() {
+    for table in 0..16u8 {
+        let scd = Scd::new(2, vec![[0, 1], [1, 1], [1, 0]], Some(vec![table; 3]), vec![2, 3, 4, 0]).unwrap();
+        let circuit = Scd::read(&scd.write()).unwrap().circuit().unwrap();
+        for (a, b) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            let value = |a: u8, b: u8| table >> (2 * a + b) & 1 == 1;
+            let expected = [value(a, b), value(b, b), value(b, a), a == 1];
+            assert_eq!(circuit.evaluate(&[a == 1, b == 1]), expected, "{table} of {a} and {b}");
+        }
+        let ands = if table.count_ones() % 2 == 1 { 3 } else { 0 };
+        assert_eq!(circuit.and_gates(), ands, "{table}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// A circuit that is written and read again computes the same with the same AND gates.
+    #[test]
+    fn circuits_come_back(circuit in random::circuit(5, 4, 300), bits in prop::array::uniform5(any::<bool>())) {
+        let bytes = Scd::from(&circuit).write();
+        let read = Scd::read(&bytes).unwrap();
+        prop_assert_eq!(&read, &Scd::from(&circuit));
+        let again = read.circuit().unwrap();
+        prop_assert_eq!(again.evaluate(&bits), circuit.evaluate(&bits));
+        prop_assert_eq!(again.and_gates(), circuit.and_gates());
+        let topology = Scd::read(&read.topology().write()).unwrap();
+        // Without gates the two files are the same.
+        prop_assert_eq!(topology.functions().is_none(), circuit.gate_count() > 0);
+        prop_assert_eq!((topology.gates(), topology.outputs()), (read.gates(), read.outputs()));
+    }
+
+    /// Bytes of anybody end in an error or in a circuit.
+    #[test]
+    fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        for bytes in [bytes.clone(), [&[0xdc, 0, 40][..], &bytes].concat(), [&[0x97][..], &bytes].concat()] {
+            judge(&bytes);
+        }
+    }
+}
+
+/// What is read is bounded, and is what is written of it; a program of it can be computed. Returns whether it was.
+fn judge(bytes: &[u8]) -> bool {
+    let read = Scd::read(bytes);
+    if let Ok(scd) = &read {
+        assert_eq!(&Scd::read(&scd.write()).unwrap(), scd);
+    }
+    match formats::load(bytes, "c.scd") {
+        Ok(program) => {
+            let bits = vec![true; program.input_width(Party::Garbler)];
+            assert!(read.is_ok() && !program.simulate(&bits, &[]).is_empty());
+            true
+        }
+        Err(error) => {
+            assert!(matches!(error, brickwork::Error::Input(_)), "{error}");
+            false
+        }
+    }
+}
+
+/// Any flipped bit and any other byte end in an error or in another circuit that is whole; any cut, and any
+/// byte more, in an error.
+#[test]
+fn damaged_files_do_no_harm() {
+    let program = library::millionaires().unwrap();
+    let bytes = scd::write(&program).unwrap();
+    assert!(judge(&bytes));
+    let mut refused = 0;
+    for at in 0..bytes.len() {
+        for byte in (0..8).map(|bit| bytes[at] ^ 1 << bit).chain([0, 0x7f, 0xcc, 0xce, 0xcf, 0xd3, 0xff]) {
+            let mut other = bytes.clone();
+            other[at] = byte;
+            refused += usize::from(!judge(&other));
+        }
+        assert!(Scd::read(&bytes[..at]).is_err(), "{at}");
+    }
+    assert!(Scd::read(&[&bytes[..], &[0]].concat()).is_err());
+    assert!(refused > 5 * bytes.len(), "{refused} of {} bytes", bytes.len());
+}
+
+/// The bytes of a file, by hand; and each way in which one is none.
+#[test]
+fn files_are_what_the_paper_s_program_writes() {
+    let and = Scd::new(2, vec![[0, 1]], Some(vec![8]), vec![2]).unwrap();
+    let bytes = [0x97, 2, 1, 1, 0, 1, 8, 3];
+    assert_eq!(and.write(), bytes);
+    assert_eq!(Scd::read(&bytes).unwrap(), and);
+    assert_eq!(and.topology().write(), [0x96, 2, 1, 1, 0, 1, 3]);
+    // Its negation reads one wire twice; other forms of numbers mean the same.
+    let negated = [0x97, 2, 1, 0xcc, 1, 0xd0, 1, 1, 5, 0xcd, 0, 3];
+    let negated = Scd::read(&negated).unwrap().circuit().unwrap();
+    assert_eq!(negated.evaluate(&[true, true]), [false]);
+    assert_eq!(negated.evaluate(&[true, false]), [true]);
+    for (bytes, why) in [
+        (&[][..], "ends early"),
+        (&[0x81, 1], "is a MessagePack array"),
+        (&[0x97, 2, 1, 1, 0, 1, 8], "longer than its file"),
+        (&[0xdd, 0xff, 0xff, 0xff, 0xff, 2], "longer than its file"),
+        (&[0x98, 2, 1, 1, 0, 1, 8, 3, 0], "neither a circuit"),
+        (&[0x97, 2, 1, 1, 0, 1, 8, 3, 0], "something follows"),
+        (&[0x97, 2, 1, 1, 0, 2, 8, 3], "leaves out"),
+        (&[0x97, 2, 1, 1, 0, 3, 8, 3], "not before it"),
+        (&[0x97, 2, 1, 1, 0, 1, 16, 3], "four bits"),
+        (&[0x98, 2, 1, 1, 0, 1, 0xcd, 1, 8, 3], "neither a circuit"),
+        (&[0x97, 2, 1, 1, 0, 1, 0xcd, 1, 8, 3], "four bits"),
+        (&[0x97, 2, 1, 1, 0, 1, 8, 4], "no wire"),
+        (&[0x97, 2, 1, 1, 0, 1, 0xff, 3], "no number"),
+        (&[0x97, 2, 1, 1, 0, 1, 0xd0, 0xff, 3], "negative"),
+        (&[0x97, 2, 1, 1, 0, 1, 0xcf, 1, 0, 0, 0, 0, 0, 0, 0, 3], "too large"),
+        (&[0x97, 2, 1, 1, 0, 1, 0xce, 0, 0], "ends early"),
+        (&[0x96, 2, 1, 1, 0, 1, 4], "no wire"),
+        (&[0x94, 0xce, 0xff, 0, 0, 0, 1, 0, 0], "more than an SCD file of this size"),
+    ] {
+        let error = Scd::read(bytes).unwrap_err().to_string();
+        assert!(error.contains(why), "{bytes:?}: {error}");
+    }
+    assert!(Scd::new(2, vec![[0, 1]], Some(vec![]), vec![2]).is_err());
+}
+
+/// A topological circuit says itself why it is no program.
+#[test]
+fn topological_circuits_are_no_programs() {
+    let why = refused(&[0x96, 2, 1, 1, 0, 1, 3], &[]);
+    assert!(why.starts_with("c.scd: ") && why.contains("not what gates compute"), "{why}");
+}
+
+/// Whose the inputs are is said by ranges that leave none out.
+#[test]
+fn inputs_are_mapped() {
+    let bytes = scd::write(&library::millionaires().unwrap()).unwrap();
+    let alone = formats::load(&bytes, "c.scd").unwrap();
+    let width = alone.input_width(Party::Garbler);
+    assert_eq!((alone.name(), alone.input_width(Party::Evaluator)), ("c", 0));
+    assert_eq!(
+        formats::load_mapped(&bytes, "c.scd", &map(&[("in0", Party::Evaluator)]))
+            .unwrap()
+            .input_width(Party::Evaluator),
+        width
+    );
+    let half = width / 2;
+    let (low, high) = (format!("in0-{}", half - 1), format!("in{half}-{}", width - 1));
+    let whole = library::millionaires().unwrap();
+    for owners in [[Party::Garbler, Party::Evaluator], [Party::Evaluator, Party::Garbler]] {
+        let both = map(&[(&low, owners[0]), (&high, owners[1])]);
+        let program = formats::load_mapped(&bytes, "c.scd", &both).unwrap();
+        for (a, b) in [(7u32, 3), (3, 7), (5, 5)] {
+            let bits = |x: u32| (0..half).map(|i| i < 32 && x >> i & 1 == 1).collect::<Vec<bool>>();
+            let expected = whole.simulate(&bits(a), &bits(b)).concat();
+            let given = match owners[0] {
+                Party::Garbler => program.simulate(&bits(a), &bits(b)),
+                Party::Evaluator => program.simulate(&bits(b), &bits(a)),
+            };
+            assert_eq!(given.concat(), expected);
+        }
+    }
+    let garbler = Party::Garbler;
+    for (entries, why) in [
+        (&[(&*low, garbler)][..], "no range of --map has input"),
+        (&[(&*high, garbler)], "does not follow 0"),
+        (&[(&*low, garbler), ("in0-0", garbler)], "does not follow"),
+        (&[("in3-1", garbler)], "does not follow"),
+        (&[("in0-4294967295", garbler)], "does not follow"),
+        (&[("in0-99999999999", garbler)], "no range"),
+        (&[("in0-+1", garbler)], "no range"),
+        (&[("in1", garbler)], "no range"),
+        (&[("all", garbler)], "no range"),
+    ] {
+        let error = refused(&bytes, entries);
+        assert!(error.contains(why), "{entries:?}: {error}");
+    }
+}

@@ -1,0 +1,293 @@
+//! `brickwork bench compare`: every protocol of the command on the same program and inputs, in turn.
+
+use std::fs;
+use std::path::PathBuf;
+
+use brickwork::circuit::Program;
+use brickwork_kernels::Kernel;
+use clap::{Args, ValueEnum as _};
+use serde_json::{Value, json};
+
+use super::median::median;
+use super::protocol::Trial;
+use crate::arguments::{
+    Buckets, Choice, Executions, LinkArguments, Parameters, ProgramArguments, Protocol, Resources, security,
+};
+use crate::chart::{self, Axis, Chart, Point, Series};
+use crate::cut::Wish;
+use crate::failure::Failure;
+use crate::programs;
+use crate::protocols::{self, Model};
+use crate::report::{Report, plural, thousands};
+use crate::run::Both;
+use crate::work::Choices;
+
+/// Run every protocol on the same program and inputs, in turn, and compare what they take and promise
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    program: ProgramArguments,
+    /// The protocols, such as duplo,compgc; all, if they are not named
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    protocols: Vec<Protocol>,
+    /// Statistical security of those that hold against a cheater, in bits
+    #[arg(long, value_name = "40|64|80", default_value = "40", value_parser = security)]
+    security: u32,
+    #[command(flatten)]
+    executions: Executions,
+    #[command(flatten)]
+    resources: Resources,
+    #[command(flatten)]
+    link: LinkArguments,
+    /// Rounds, in each of which all of them run on the same random inputs; the medians count
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rounds: u32,
+    /// Also draw them, by bytes and by time, into this file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+/// Nothing else is said of buckets and cuts: each protocol takes what it finds fastest.
+const BUCKETS: Choice = Choice { buckets: Buckets::Fastest };
+const CUT: Wish = Wish::Fastest;
+
+pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
+    let program = programs::program(&arguments.program)?;
+    let executions = arguments.executions.executions;
+    let named = match &*arguments.protocols {
+        [] => Protocol::value_variants(),
+        named => named,
+    };
+    let ways = named.iter().flat_map(|&name| protocols::ways(name, Some(arguments.security), executions));
+    let ways: Vec<Parameters> = ways.collect();
+    for way in &ways {
+        let allowed = protocols::played(way.protocol).allows(&Choices {
+            parameters: way,
+            buckets: &BUCKETS,
+            cut: &CUT,
+            lanes: arguments.resources.lanes,
+            stored: false,
+            audited: false,
+            drawn: false,
+        });
+        allowed.map_err(|failure| failure.advise("leave it out, or name --protocols that take it"))?;
+    }
+    let mut rounds = vec![Vec::new(); ways.len()];
+    for round in 1..=arguments.rounds {
+        let trial = Trial::draw(&program, executions)?;
+        for (way, rounds) in ways.iter().zip(&mut rounds) {
+            let ran = trial.run(&both(arguments, way), quiet);
+            rounds.push(ran.map_err(|failure| failure.within(&format!("{}, round {round}", way.way())))?);
+        }
+    }
+    let rows = ways.iter().zip(&rounds).map(|(way, rounds)| row(way, rounds));
+    let rows = rows.collect::<Result<Vec<Value>, Failure>>()?;
+    if let Some(path) = &arguments.svg {
+        fs::write(path, chart::document(&charts(&rows))).map_err(|e| Failure::cannot_write(path, &e))?;
+    }
+    let link = arguments.link.link();
+    let json = json!({
+        "program": program.name(),
+        "and_gates": program.and_gates() * u64::from(executions.unwrap_or(1)),
+        "executions": executions.unwrap_or(1),
+        "rounds": arguments.rounds,
+        "rows": rows,
+        "kernel": Kernel::best().name(),
+        "threads": arguments.resources.threads(),
+        "link": { "bits_per_second": link.bits_per_second, "rtt_seconds": link.rtt.as_secs_f64() },
+    });
+    let human = text(&program, &json);
+    Ok(Report::new(json, human))
+}
+
+fn both<'a>(arguments: &'a Arguments, way: &'a Parameters) -> Both<'a> {
+    Both {
+        program: &arguments.program,
+        parameters: way,
+        resources: &arguments.resources,
+        link: arguments.link.link(),
+        choice: &BUCKETS,
+        cut: &CUT,
+        stock: None,
+        audit: None,
+    }
+}
+
+fn array<'a>(of: &'a Value, field: &str) -> &'a [Value] {
+    of[field].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+/// The phases of a report from this one on.
+fn from<'a>(report: &'a Value, first: &str) -> impl Iterator<Item = &'a Value> {
+    array(report, "phases").iter().skip_while(move |phase| phase["name"] != first)
+}
+
+/// What the phases from this one on took, as the evaluator saw it: seconds are a median over the rounds.
+fn measured(way: &Parameters, rounds: &[[Value; 2]], first: &str) -> Result<Value, Failure> {
+    let bytes = |field: &str| -> Result<u64, Failure> {
+        let of = |[_, evaluator]: &[Value; 2]| -> u64 {
+            from(evaluator, first).filter_map(|phase| phase[field].as_u64()).sum()
+        };
+        let all = of(&rounds[0]);
+        match rounds.iter().all(|round| of(round) == all) {
+            true => Ok(all),
+            false => Err(Failure::fault(format!("the bytes of {} differ from round to round", way.way()))),
+        }
+    };
+    let seconds = |[_, evaluator]: &[Value; 2]| -> f64 {
+        from(evaluator, first).filter_map(|phase| phase["seconds"].as_f64()).sum()
+    };
+    // What waits for what follows from the protocol and the program: it is predicted exactly.
+    let crossings: u64 =
+        from(&rounds[0][0]["predicted"], first).filter_map(|phase| phase["crossings"].as_u64()).sum();
+    Ok(json!({
+        "garbler_sent_bytes": bytes("garbler_sent_bytes")?,
+        "evaluator_sent_bytes": bytes("evaluator_sent_bytes")?,
+        "round_trips": crossings as f64 / 2.0,
+        "seconds": median(rounds.iter().map(seconds).collect()),
+    }))
+}
+
+/// What a way took in its rounds, and what it promised.
+fn row(way: &Parameters, rounds: &[[Value; 2]]) -> Result<Value, Failure> {
+    let protocol = protocols::played(way.protocol);
+    let reported = array(&rounds[0][1], "phases").iter().any(|phase| phase["name"] == protocol.online_from());
+    if !reported {
+        return Err(Failure::fault(format!("{} reported no phase {}", way.way(), protocol.online_from())));
+    }
+    let first = array(&rounds[0][1], "phases")[0]["name"].as_str().unwrap_or_default();
+    let cpu = |party: usize| {
+        median(rounds.iter().filter_map(|round| round[party]["cpu_seconds"].as_f64()).collect::<Vec<f64>>())
+    };
+    let peak = |party: usize| rounds.iter().filter_map(|round| round[party]["peak_rss_bytes"].as_u64()).max();
+    let security = &rounds[0][1]["security"];
+    Ok(json!({
+        "protocol": way.protocol.name(),
+        "way": way.way(),
+        "model": protocol.model().name(),
+        "bound_log2": security["bound_log2"],
+        "cut": rounds[0][1]["cut"],
+        "all": measured(way, rounds, first)?,
+        "online": measured(way, rounds, protocol.online_from())?,
+        "cpu_seconds": { "garbler": cpu(0), "evaluator": cpu(1) },
+        "peak_rss_bytes": { "garbler": peak(0), "evaluator": peak(1) },
+        "security": security,
+    }))
+}
+
+const HEAD: [&str; 13] = [
+    "",
+    "holds against",
+    "bytes to evaluator",
+    "online",
+    "to garbler",
+    "online",
+    "round trips",
+    "online",
+    "CPU ms, G",
+    "E",
+    "MiB, G / E",
+    "ms",
+    "online",
+];
+
+/// The cells of a row under [`HEAD`].
+fn cells(row: &Value) -> [String; 13] {
+    let count = |of: &str, field: &str| thousands(row[of][field].as_u64().unwrap_or_default());
+    let trips = |of: &str| format!("{:.1}", row[of]["round_trips"].as_f64().unwrap_or_default());
+    let ms = |of: &str, field: &str| format!("{:.1}", 1e3 * row[of][field].as_f64().unwrap_or_default());
+    let mib = |party: &str| {
+        row["peak_rss_bytes"][party]
+            .as_u64()
+            .map_or("?".into(), |bytes| format!("{:.0}", bytes as f64 / 1048576.0))
+    };
+    let holds = match row["bound_log2"].as_f64() {
+        Some(bound) => format!("a cheater, 2^{bound:.1}"),
+        None if row["model"] == Model::Malicious.name() => "a cheater".into(),
+        None => "its followers".into(),
+    };
+    [
+        format!("`{}`", row["way"].as_str().unwrap_or_default()),
+        holds,
+        count("all", "garbler_sent_bytes"),
+        count("online", "garbler_sent_bytes"),
+        count("all", "evaluator_sent_bytes"),
+        count("online", "evaluator_sent_bytes"),
+        trips("all"),
+        trips("online"),
+        ms("cpu_seconds", "garbler"),
+        ms("cpu_seconds", "evaluator"),
+        format!("{} / {}", mib("garbler"), mib("evaluator")),
+        ms("all", "seconds"),
+        ms("online", "seconds"),
+    ]
+}
+
+/// A table, which is one in Markdown, too.
+fn text(program: &Program, json: &Value) -> String {
+    let rows: Vec<_> = array(json, "rows").iter().map(cells).collect();
+    let width = |k: usize| rows.iter().map(|row| row[k].len()).chain([HEAD[k].len(), 4]).max().unwrap_or(4);
+    let line = |cells: [&str; 13]| -> String {
+        let cells = cells.iter().enumerate().map(|(k, cell)| match k < 2 {
+            true => format!(" {cell:0$} |", width(k)),
+            false => format!(" {cell:>0$} |", width(k)),
+        });
+        format!("|{}\n", cells.collect::<String>())
+    };
+    let rule = |k: usize| if k < 2 { "-".repeat(width(k)) } else { "-".repeat(width(k) - 1) + ":" };
+    let rules: Vec<String> = (0..HEAD.len()).map(rule).collect();
+    let mut text = format!(
+        "{}: {} AND gates, {}; in turn on the same inputs, outputs checked against simulation; medians of \
+         {}; kernel {}, {}\n\n",
+        program.name(),
+        thousands(json["and_gates"].as_u64().unwrap_or_default()),
+        plural(json["executions"].as_u64().unwrap_or_default(), "execution"),
+        plural(json["rounds"].as_u64().unwrap_or_default(), "round"),
+        json["kernel"].as_str().unwrap_or_default(),
+        plural(json["threads"].as_u64().unwrap_or_default(), "thread"),
+    );
+    text += &line(HEAD);
+    text += &line(std::array::from_fn(|k| rules[k].as_str()));
+    rows.iter().for_each(|row| text += &line(row.each_ref().map(String::as_str)));
+    text += "\nBytes are of the whole run, framing included. \"Online\" begins with the first phase that needs \
+             an input. G is the garbler, E the evaluator.\n";
+    if array(json, "rows").iter().any(|row| row["model"] == Model::SemiHonest.name()) {
+        text += "\"Its followers\": SEMI-HONEST ONLY. Nothing is promised if the peer departs from the \
+                 protocol.\n";
+    }
+    text
+}
+
+/// Bytes online against bytes in all, and time against bytes.
+fn charts(rows: &[Value]) -> [Chart; 2] {
+    let bytes = |row: &Value, of: &str| -> f64 {
+        let sent = ["garbler_sent_bytes", "evaluator_sent_bytes"].map(|field| row[of][field].as_f64());
+        sent.into_iter().flatten().sum()
+    };
+    let chart = |title: &str, y: Axis, place: &dyn Fn(&Value) -> f64| {
+        let point = |row: &Value| {
+            let way = row["way"].as_str().unwrap_or_default();
+            Point {
+                x: bytes(row, "all"),
+                y: place(row),
+                title: format!("{way}: {} bytes in all, {} online", bytes(row, "all"), bytes(row, "online")),
+                label: way.into(),
+                marked: row["model"] == Model::Malicious.name(),
+            }
+        };
+        // Protocols have no order, and so no line: each is a series of its own.
+        let series = rows.iter().map(|row| Series { name: String::new(), points: vec![point(row)] });
+        Chart {
+            title: format!("{title} (red: holds against a cheater)"),
+            x: Axis::logarithmic("bytes in all, both ways"),
+            y,
+            series: series.collect(),
+        }
+    };
+    [
+        chart("Bytes online", Axis::logarithmic("bytes online, both ways"), &|row| bytes(row, "online")),
+        chart("Time", Axis::linear("milliseconds"), &|row| {
+            1e3 * row["all"]["seconds"].as_f64().unwrap_or_default()
+        }),
+    ]
+}

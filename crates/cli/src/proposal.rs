@@ -1,0 +1,186 @@
+//! `brickwork plan --model`: which protocol to take, of all that hold against such a peer.
+
+use brickwork::circuit::Program;
+use brickwork::duplo::cost::AS_GOOD_AS_FASTEST;
+use brickwork::plan::{Cost, PhaseCost};
+use clap::ValueEnum as _;
+use serde_json::{Value, json};
+
+use crate::arguments::{Parameters, Protocol};
+use crate::failure::Failure;
+use crate::origin::Origin;
+use crate::outcome::cost_json;
+use crate::protocols::{self, Model, Only};
+use crate::report::{Report, plural, thousands};
+use crate::work::{Choices, Estimate};
+
+/// A way to run the program, and what it costs and promises.
+struct Candidate {
+    way: Parameters,
+    model: Model,
+    cost: Cost,
+    security: Value,
+}
+
+impl Candidate {
+    fn of(way: Parameters, origin: &Origin, choices: &Choices, estimate: &Estimate) -> Result<Self, Failure> {
+        let protocol = protocols::played(way.protocol);
+        let choices = Choices { parameters: &way, ..*choices };
+        let allowed = protocol.allows(&choices);
+        allowed
+            .map_err(|failure| failure.advise("leave it out, or say which --protocol instead of --model"))?;
+        let Only { cost, security } = protocol.priced(origin, &choices, estimate)?;
+        Ok(Candidate { model: protocol.model(), cost, security, way })
+    }
+
+    /// The phases that need the inputs.
+    fn online(&self) -> impl Iterator<Item = &PhaseCost> {
+        let first = protocols::played(self.way.protocol).online_from();
+        self.cost.phases.iter().skip_while(move |phase| phase.name != first)
+    }
+
+    fn online_bytes(&self) -> u64 {
+        self.online().map(|phase| phase.garbler_sent_bytes + phase.evaluator_sent_bytes).sum()
+    }
+
+    fn online_seconds(&self) -> f64 {
+        self.online().map(|phase| phase.seconds).sum()
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "protocol": self.way.protocol.name(),
+            "way": self.way.way(),
+            "model": self.model.name(),
+            "bound_log2": self.security["bound_log2"],
+            "cost": cost_json(&self.cost),
+            "online": {
+                "garbler_sent_bytes": self.online().map(|phase| phase.garbler_sent_bytes).sum::<u64>(),
+                "evaluator_sent_bytes": self.online().map(|phase| phase.evaluator_sent_bytes).sum::<u64>(),
+                "round_trips": self.online().map(|phase| phase.crossings as f64).sum::<f64>() / 2.0,
+                "seconds": self.online_seconds(),
+            },
+            "security": self.security,
+        })
+    }
+}
+
+/// The place of what is proposed: of the fastest and those that are hardly slower, as seconds are estimates,
+/// what holds against more, and of such what sends least.
+fn best(candidates: &[Candidate]) -> Option<usize> {
+    let fastest = candidates.iter().map(|one| one.cost.seconds()).fold(f64::INFINITY, f64::min);
+    let good = |one: &Candidate| one.cost.seconds() <= AS_GOOD_AS_FASTEST * fastest;
+    let places = (0..candidates.len()).filter(|&k| good(&candidates[k]));
+    places.min_by_key(|&k| (std::cmp::Reverse(candidates[k].model), candidates[k].cost.bytes()))
+}
+
+/// Why the one at this place is proposed.
+fn reason(model: Model, candidates: &[Candidate], place: usize) -> String {
+    let chosen = &candidates[place];
+    let others = || candidates.iter().enumerate().filter(|(k, _)| *k != place).map(|(_, other)| other);
+    let whom = match model {
+        Model::Malicious => "a peer that may cheat",
+        Model::SemiHonest => "a peer that follows it",
+    };
+    let mut text = match others().next() {
+        None => return format!("it is the only one that holds against {whom}"),
+        Some(_) => format!("of all that hold against {whom} "),
+    };
+    let (seconds, bytes) = (chosen.cost.seconds(), chosen.cost.bytes());
+    let rivals = others().filter(|other| other.cost.seconds() <= AS_GOOD_AS_FASTEST * seconds);
+    text += match rivals.collect::<Vec<_>>()[..] {
+        [] => "it is predicted to be fastest",
+        ref rivals if rivals.iter().all(|other| other.model < chosen.model) => {
+            "it holds against most of those that are hardly slower than the fastest"
+        }
+        ref rivals if rivals.iter().all(|other| other.cost.bytes() >= bytes) => {
+            "it sends least of those that are hardly slower than the fastest"
+        }
+        _ => "it is the best of those that are hardly slower than the fastest",
+    };
+    let stronger = others().filter(|other| other.model > chosen.model);
+    let quickest = stronger.min_by(|a, b| a.cost.seconds().total_cmp(&b.cost.seconds()));
+    if let Some(other) = quickest {
+        text += &format!(
+            "; {}, which holds against a cheater, too, takes {:.1} times as long",
+            other.way.way(),
+            other.cost.seconds() / seconds
+        );
+    }
+    text
+}
+
+/// Proposes a protocol.
+pub fn propose(
+    model: Model,
+    origin: &Origin,
+    choices: &Choices,
+    estimate: &Estimate,
+) -> Result<Report, Failure> {
+    let Parameters { security, executions, .. } = choices.parameters;
+    if security.is_some() && model == Model::SemiHonest {
+        return Err(Failure::usage(
+            "--security says nothing with --model semi-honest: who follows the protocol needs no bound",
+            "leave --security out, or take --model malicious",
+        ));
+    }
+    let holding = Protocol::value_variants().iter().filter(|&&one| protocols::played(one).model() >= model);
+    let ways = holding.flat_map(|&one| protocols::ways(one, *security, executions.executions));
+    let candidates = ways.map(|way| Candidate::of(way, origin, choices, estimate));
+    let candidates = candidates.collect::<Result<Vec<Candidate>, Failure>>()?;
+    let place = best(&candidates).ok_or_else(|| Failure::fault("no protocol has a predicted time"))?;
+    let reason = reason(model, &candidates, place);
+    let repetitions = executions.executions.unwrap_or(1);
+    let json = json!({
+        "model": model.name(),
+        "proposed": candidates[place].way.way(),
+        "reason": reason,
+        "candidates": candidates.iter().map(Candidate::json).collect::<Vec<Value>>(),
+        "executions": repetitions,
+        "and_gates": origin.given.and_gates() * u64::from(repetitions),
+        "link": estimate.link,
+        "machine": estimate.machine,
+    });
+    let human = text(origin.given, repetitions, model, &candidates, place)
+        + &format!("Proposed: --protocol {}: {reason}.\n", candidates[place].way.way())
+        + &protocols::played(candidates[place].way.protocol).promise_text(&candidates[place].security);
+    Ok(Report::new(json, human))
+}
+
+fn text(
+    program: &Program,
+    executions: u32,
+    model: Model,
+    candidates: &[Candidate],
+    proposed: usize,
+) -> String {
+    let mut text = format!(
+        "{}: {}, {} AND gates; protocols for --model {} (* is proposed):\n    \
+         {:28} {:>17} {:>16} {:>14} {:>11} {:>9} {:>9}\n",
+        program.name(),
+        plural(executions.into(), "execution"),
+        thousands(program.and_gates() * u64::from(executions)),
+        model.name(),
+        "",
+        "holds against",
+        "bytes, both ways",
+        "of them online",
+        "round trips",
+        "seconds",
+        "online",
+    );
+    for (k, one) in candidates.iter().enumerate() {
+        text += &format!(
+            "  {} {:28} {:>17} {:>16} {:>14} {:>11.1} {:>9.3} {:>9.3}\n",
+            if k == proposed { '*' } else { ' ' },
+            one.way.way(),
+            if one.model == Model::Malicious { "a cheater, too" } else { "its followers" },
+            thousands(one.cost.bytes()),
+            thousands(one.online_bytes()),
+            one.cost.crossings() as f64 / 2.0,
+            one.cost.seconds(),
+            one.online_seconds(),
+        );
+    }
+    text
+}

@@ -1,0 +1,52 @@
+//! How often something may happen.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// What lets so many a second pass, and a burst of twice as many.
+pub struct Rate(Mutex<(f64, Instant)>);
+
+impl Rate {
+    pub fn new() -> Self {
+        Rate(Mutex::new((f64::INFINITY, Instant::now())))
+    }
+
+    /// Whether one more may pass now.
+    pub fn takes(&self, a_second: u32) -> bool {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (left, last) = *state;
+        let left = (left + last.elapsed().as_secs_f64() * f64::from(a_second)).min(2.0 * f64::from(a_second));
+        let passes = left >= 1.0;
+        *state = (if passes { left - 1.0 } else { left }, Instant::now());
+        passes
+    }
+
+    /// Waits until one more may pass.
+    pub fn wait(&self, a_second: u32) {
+        while !self.takes(a_second) {
+            std::thread::sleep(Duration::from_secs(1) / a_second);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_passes_and_a_flood_does_not() {
+        let rate = Rate::new();
+        let passed = (0..1000).filter(|_| rate.takes(10)).count();
+        assert!((20..40).contains(&passed), "{passed}");
+    }
+
+    #[test]
+    fn who_waits_passes_in_the_end() {
+        let (rate, begun) = (Rate::new(), Instant::now());
+        (0..300).for_each(|_| rate.wait(1000));
+        assert!(begun.elapsed() < Duration::from_secs(30));
+        // The burst is over after twice as many, and then each takes its time.
+        (0..2000).for_each(|_| rate.wait(1000));
+        assert!(begun.elapsed() >= Duration::from_millis(250));
+    }
+}

@@ -1,0 +1,248 @@
+//! Components and OTs made beforehand: a connection between two parties with stores. Meeting, filling and
+//! taking are the same for all protocols ([`brickwork_session::stock`]); here is what is kept of copies and
+//! of OTs, and what a program takes, whose components are linked as `standard`.
+//!
+//! A session's offset is that of all programs that take from it. It may be: each call of the hash is under a
+//! key of one batch of copies, and a guess of the offset is tested against the calls under one key, however
+//! many programs there are (docs/compgc.md). What is taken is burned at both parties before either sends
+//! anything that depends on it: no copy is evaluated, and no OT corrected, twice.
+
+mod needs;
+mod records;
+mod side;
+#[cfg(test)]
+mod tests;
+
+use brickwork_base::{Error, Party};
+use brickwork_circuit::Program;
+use brickwork_primitives::ot::extension;
+use brickwork_session::stock::inventory::{Inventory, Kinds, inventory_of};
+use brickwork_session::stock::meeting::{self, Owner};
+use brickwork_session::stock::records::Batches;
+use brickwork_session::stock::{self as stocked, Ran};
+pub use brickwork_session::stock::{Lacking, Preprocessed};
+use brickwork_session::{Digests, Greeting, Metered, Observer, PhaseReport, Protocol, Terms};
+use brickwork_stock::{Batch, Store};
+use brickwork_wire::Channel;
+
+use crate::layout::Layout;
+use crate::linking::Linking;
+use crate::report::{CompGc, SecurityReport};
+pub use needs::Request;
+use needs::{Job, OTS};
+use side::{OnDisk, Role};
+
+/// What is agreed on with a store: no statistical security, as nothing is opened and checked.
+fn without_level(terms: &Terms) -> Terms {
+    Terms { security: 0, ..terms.clone() }
+}
+
+fn owner(role: Party, terms: &Terms) -> Owner<'_> {
+    Owner { protocol: CompGc::NAME, role, terms }
+}
+
+/// Whether this party's store has all that a program takes, of what both parties may still use.
+///
+/// # Errors
+/// [`Error::Stock`] if the store cannot be read or was altered, or as [`Request::of`].
+pub fn in_stock(store: &Store, party: Party, terms: &Terms, program: &Program) -> Result<bool, Error> {
+    let needs = Request::of(program)?;
+    stocked::in_stock(store, &owner(party, &without_level(terms)), |held| needs.choose(held))
+}
+
+/// Counts the executions of a program that a part of a store makes.
+///
+/// # Errors
+/// As [`in_stock`].
+pub fn executions(part: &Inventory, store: &Store, program: &Program) -> Result<u64, Error> {
+    let needs = Request::of(program)?;
+    Ok(if part.is_lost() { 0 } else { needs.suffices(&Batches::of(store, &part.id)?) })
+}
+
+/// Says which pair this party's store is of and where its logs stand, and hears the same of the peer's, and
+/// changes nothing at either side: for those who only look. Returns how many epochs both may use.
+///
+/// # Errors
+/// [`Error::Strangers`] if the stores do not belong together: a run would be refused. [`Error::Stock`] if
+/// they do not tell the same story: a run would burn what differs.
+pub fn compare_stores(
+    channel: &mut Channel,
+    store: Option<&Store>,
+    role: Party,
+    terms: &Terms,
+) -> Result<usize, Error> {
+    meeting::compare_stores(channel, store, &owner(role, &without_level(terms)))
+}
+
+/// What a store holds of this protocol, oldest first; burned epochs too.
+///
+/// # Errors
+/// [`Error::Stock`] if the store cannot be read or was altered.
+pub fn inventory(store: &Store) -> Result<Vec<Inventory>, Error> {
+    struct Ours;
+    impl Kinds for Ours {
+        const PROTOCOL: &'static str = CompGc::NAME;
+
+        fn kind(batch: &Batch) -> &'static str {
+            if batch.kind == OTS { "ots" } else { "component" }
+        }
+    }
+    inventory_of::<Ours>(store)
+}
+
+/// What a program from stock gave.
+pub struct FromStock {
+    /// As in a [`Report`](crate::Report).
+    pub outputs: Vec<bool>,
+    /// What was promised.
+    pub security: SecurityReport,
+    /// What had to be made on the spot.
+    pub made: Option<Request>,
+}
+
+/// The outputs are left out, which are the party's own.
+impl std::fmt::Debug for FromStock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let FromStock { outputs, security, made } = self;
+        f.debug_struct("FromStock")
+            .field("outputs", &format_args!("{} bits", outputs.len()))
+            .field("security", security)
+            .field("made", made)
+            .finish()
+    }
+}
+
+/// A connection between two parties with stock on disk. An error destroys it.
+pub struct Stocked(Of);
+
+enum Of {
+    Garbler(Box<Line<extension::Sender>>),
+    Evaluator(Box<Line<extension::Receiver>>),
+}
+
+type Line<C> = stocked::Stocked<OnDisk<C>>;
+
+impl From<Line<extension::Sender>> for Stocked {
+    fn from(line: Line<extension::Sender>) -> Self {
+        Stocked(Of::Garbler(Box::new(line)))
+    }
+}
+
+impl From<Line<extension::Receiver>> for Stocked {
+    fn from(line: Line<extension::Receiver>) -> Self {
+        Stocked(Of::Evaluator(Box::new(line)))
+    }
+}
+
+impl Stocked {
+    /// Greets the peer and compares both stores.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if the peer wants something else, [`Error::Strangers`] if its store and this one
+    /// do not belong together, [`Error::Stock`] if one of them is an old copy, and what does not fit is
+    /// burned; or if another protocol's stock is in it, and nothing is. [`Error::Io`] if the peer goes away.
+    pub fn open(
+        party: Party,
+        channel: Channel,
+        store: &Store,
+        terms: &Terms,
+        observer: impl Observer + 'static,
+    ) -> Result<Self, Error> {
+        let run = Metered::new::<CompGc>(channel, party, Box::new(observer));
+        let terms = without_level(terms);
+        match party {
+            Party::Garbler => open::<extension::Sender>(run, store, &terms).map(Stocked::from),
+            Party::Evaluator => open::<extension::Receiver>(run, store, &terms).map(Stocked::from),
+        }
+    }
+
+    /// Makes what is asked for, some at a time; what an interrupted run for the same has made is not made
+    /// again.
+    ///
+    /// # Errors
+    /// As [`Stocked::open`]; [`Error::Usage`] if nothing is asked for; [`Error::Peer`] if the peer sends what
+    /// is no message of the protocol, and then all that was made with the same offset is burned.
+    pub fn preprocess(self, asked: &Request) -> Result<(Preprocessed, Self), Error> {
+        match self.0 {
+            Of::Garbler(line) => fill(*line, asked),
+            Of::Evaluator(line) => fill(*line, asked),
+        }
+    }
+
+    /// Runs a program on what is in the store. `input` are the bits of this party's input ports.
+    ///
+    /// # Errors
+    /// As [`Stocked::preprocess`]; [`Error::Stock`] if something is lacking and is not to be made,
+    /// [`Error::Input`] if `input` has the wrong length, [`Error::Limit`] as [`Request::of`].
+    pub fn run(
+        self,
+        program: &Program,
+        input: &[bool],
+        lacking: Lacking,
+    ) -> Result<(FromStock, Self), Error> {
+        let layout = Layout::new(program, Linking::Standard)?;
+        let job = Job { layout: &layout, needs: &Request::of(program)?, input };
+        match self.0 {
+            Of::Garbler(line) => run(*line, &job, lacking),
+            Of::Evaluator(line) => run(*line, &job, lacking),
+        }
+    }
+
+    /// Ends it. Returns what each phase took.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the peer went away.
+    pub fn close(self) -> Result<Vec<PhaseReport>, Error> {
+        match self.0 {
+            Of::Garbler(line) => line.close(),
+            Of::Evaluator(line) => line.close(),
+        }
+    }
+}
+
+fn open<C: Role>(mut run: Metered, store: &Store, terms: &Terms) -> Result<Line<C>, Error> {
+    run.phase("setup");
+    let program = blake3::derive_key("brickwork 2026-11 compgc stock", &[]);
+    let digests = Digests { stock: true, program, parameters: [0; 32] };
+    let greeting = Greeting::send::<CompGc>(&mut run.channel, run.role, terms, &digests)?;
+    let answer = greeting.answered(&mut run.channel)?;
+    stocked::Stocked::open(run, (), store, terms, &answer.session)
+}
+
+/// Fills the newest epoch, or a new one.
+fn fill<C: Role>(mut line: Line<C>, asked: &Request) -> Result<(Preprocessed, Stocked), Error>
+where
+    Stocked: From<Line<C>>,
+{
+    let steps = asked.steps();
+    if steps.is_empty() {
+        return Err(Error::Usage("neither components nor OTs are asked for".into()));
+    }
+    let epoch = line.open_epoch()?;
+    line.fill(epoch, &steps).map(|(done, line)| (done, line.into()))
+}
+
+fn run<C: Role>(line: Line<C>, job: &Job, lacking: Lacking) -> Result<(FromStock, Stocked), Error>
+where
+    Stocked: From<Line<C>>,
+{
+    job.layout.takes(C::ROLE, job.input)?;
+    let (ran, made) = match line.run(job, lacking)? {
+        Ran::Lacks { why, mut next } => {
+            let epoch = next.open_epoch()?;
+            let there = epoch.map(|epoch| Batches::of(next.store(), &epoch)).transpose()?;
+            let missing = job.needs.missing(there.as_ref());
+            tracing::warn!("{why}; {missing} are made on the spot");
+            let (_, next) = next.fill(epoch, &missing.steps())?;
+            (next.run(job, Lacking::Refuse)?, Some(missing))
+        }
+        done => (done, None),
+    };
+    match ran {
+        Ran::Done { outcome, next, .. } => {
+            let security = SecurityReport::of(Linking::Standard);
+            Ok((FromStock { outputs: outcome, security, made }, next.into()))
+        }
+        Ran::Lacks { why, .. } => Err(why),
+    }
+}

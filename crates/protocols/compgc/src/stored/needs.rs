@@ -1,0 +1,181 @@
+//! What a program takes from stock, and what is made for it.
+
+use brickwork_base::Error;
+use brickwork_base::digest::Digest;
+use brickwork_circuit::{Component, Party, Program};
+use brickwork_session::stock::Asked;
+use brickwork_session::stock::records::Batches;
+use brickwork_stock::Serial;
+
+use super::records::Shape;
+use crate::layout::Layout;
+
+/// What the items of a batch are.
+pub(super) const OTS: u8 = 0;
+pub(super) const COPIES: u8 = 1;
+
+/// OTs that are made at a time: 16 MiB of labels.
+const OTS_OF_A_STEP: usize = 1 << 20;
+
+/// Bytes of tables or labels that are made at a time, unless a copy has more.
+const BYTES_OF_A_STEP: usize = 64 << 20;
+
+/// AND gates that a program from stock has, at most, and one step makes, at most. An epoch has fewer than
+/// 2^19 entries, so that all its copies have fewer than 2^59 AND gates and keys of the hash: that two of its
+/// keys are the same has a probability below 2^-11, and only then would one serve more calls than the promise
+/// says.
+const MAX_AND_GATES: u64 = 1 << 40;
+
+/// What is made ahead of time, for programs that may not be known yet.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Request {
+    /// Components, and how many copies of each.
+    pub components: Vec<(Component, usize)>,
+    /// OTs: one for each bit of the evaluator's input.
+    pub ots: usize,
+}
+
+impl std::fmt::Display for Request {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let components = self.components.iter().map(|(component, count)| (*count, component.name.as_str()));
+        let parts = components.chain([(self.ots, "OTs")]).filter(|(count, _)| *count > 0);
+        let parts: Vec<String> = parts.map(|(count, name)| format!("{count} {name}")).collect();
+        f.write_str(&if parts.is_empty() { "nothing".into() } else { parts.join(", ") })
+    }
+}
+
+impl Request {
+    /// Returns what a program takes. One that has neither a slot nor an input of the evaluator takes an OT
+    /// all the same, which hides nothing: an entry that takes nothing would burn nothing.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] if it is more than the promise is for.
+    pub fn of(program: &Program) -> Result<Self, Error> {
+        let mut request = Request { components: Vec::new(), ots: program.input_width(Party::Evaluator) };
+        for (component, slots) in program.components().iter().zip(program.slots_by_component()) {
+            request.add(component, slots);
+        }
+        if request.components.is_empty() {
+            request.ots = request.ots.max(1);
+        }
+        match program.and_gates() <= MAX_AND_GATES && request.ots <= u32::MAX as usize {
+            true => Ok(request),
+            false => Err(Error::Limit(
+                "a program from stock has at most 2^40 AND gates and 2^32 bits of the evaluator's input; use \
+                 fewer --executions, or run it without --store"
+                    .into(),
+            )),
+        }
+    }
+
+    /// Adds copies of a component. Two that compute the same are one.
+    pub fn add(&mut self, component: &Component, count: usize) {
+        let digest = component.digest();
+        match self.components.iter_mut().find(|(known, _)| known.digest() == digest) {
+            _ if count == 0 => {}
+            Some((_, all)) => *all += count,
+            None => self.components.push((component.clone(), count)),
+        }
+    }
+
+    /// The steps in which it is made.
+    pub(super) fn steps(&self) -> Vec<Filling> {
+        let mut steps = Vec::new();
+        for (component, count) in &self.components {
+            let Shape { inputs, outputs, tables } = Shape::of(&component.circuit);
+            let bytes = tables.max(size_of::<u128>() * (inputs + outputs)).max(1);
+            let at_once = (BYTES_OF_A_STEP / bytes).clamp(1, OTS_OF_A_STEP);
+            let parts = (0..*count).step_by(at_once).map(|first| at_once.min(count - first));
+            steps.extend(parts.map(|count| Filling::Copies { component: component.clone(), count }));
+        }
+        let ots = (0..self.ots).step_by(OTS_OF_A_STEP);
+        steps.extend(ots.map(|first| Filling::Ots(OTS_OF_A_STEP.min(self.ots - first))));
+        steps
+    }
+
+    /// Of what it names, what is there, and how much is wanted.
+    fn parts<'a>(&'a self, there: &'a Batches) -> impl Iterator<Item = (&'a str, usize, usize)> {
+        let components = self.components.iter().map(|(component, count)| {
+            let digest = component.digest();
+            let batches = there.of_kind(COPIES).filter(|left| left.batch.component == digest);
+            (component.name.as_str(), batches.map(|left| left.left as usize).sum(), *count)
+        });
+        components.chain([("OTs", there.left(OTS), self.ots)])
+    }
+
+    /// Chooses what a program that takes this is given, oldest first: how many of which batch.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if there is too little.
+    pub(super) fn choose(&self, batches: &Batches) -> Result<Vec<(Serial, u32)>, Error> {
+        if let Some((name, there, wanted)) = self.parts(batches).find(|(_, there, wanted)| there < wanted) {
+            return Err(Error::Stock(format!("the program needs {wanted} {name}, and there are {there}")));
+        }
+        let mut taken = Vec::new();
+        for (component, count) in &self.components {
+            batches.take(COPIES, &component.digest(), *count, &mut taken)?;
+        }
+        batches.take(OTS, &[0; 32], self.ots, &mut taken)?;
+        Ok(taken)
+    }
+
+    /// Returns what is lacking where this is there. If nothing is, it could not be taken all the same, and
+    /// others are made.
+    pub(super) fn missing(&self, there: Option<&Batches>) -> Self {
+        let Some(there) = there else { return self.clone() };
+        let lacking: Vec<usize> =
+            self.parts(there).map(|(_, there, wanted)| wanted.saturating_sub(there)).collect();
+        let components = self.components.iter().zip(&lacking).filter(|(_, lacking)| **lacking > 0);
+        let missing = Request {
+            components: components.map(|((component, _), lacking)| (component.clone(), *lacking)).collect(),
+            ots: lacking[self.components.len()],
+        };
+        if missing == Request::default() { self.clone() } else { missing }
+    }
+
+    /// How often what is there suffices for this.
+    pub(super) fn suffices(&self, there: &Batches) -> u64 {
+        let parts = self.parts(there).filter(|(.., wanted)| *wanted > 0);
+        parts.map(|(_, there, wanted)| (there / wanted) as u64).min().unwrap_or(0)
+    }
+}
+
+/// A step of preprocessing.
+pub(super) enum Filling {
+    Ots(usize),
+    Copies { component: Component, count: usize },
+}
+
+impl Asked for Filling {
+    fn request(&self) -> [u8; 32] {
+        let (component, count) = match self {
+            Filling::Ots(count) => ([0; 32], *count),
+            Filling::Copies { component, count } => (component.digest(), *count),
+        };
+        Digest::of("brickwork 2026-11 compgc stock").digest(&component).length(count).done()
+    }
+
+    /// There is nothing to choose.
+    fn parameters(&self) -> [u8; 32] {
+        [0; 32]
+    }
+
+    /// Nothing is opened, so there is nothing to get away with.
+    fn risk(&self) -> u128 {
+        0
+    }
+
+    fn bytes(&self) -> u64 {
+        match self {
+            Filling::Ots(_) => 0,
+            Filling::Copies { component, count } => (Shape::of(&component.circuit).tables * count) as u64,
+        }
+    }
+}
+
+/// What a program needs, and this party's input.
+pub(super) struct Job<'j> {
+    pub layout: &'j Layout<'j>,
+    pub needs: &'j Request,
+    pub input: &'j [bool],
+}

@@ -1,0 +1,116 @@
+//! What is kept of garbled copies of a component: the garbler's false labels, the evaluator's tables.
+
+use std::ops::Range;
+
+use zeroize::Zeroizing;
+
+use brickwork_base::Error;
+use brickwork_base::label::Labels;
+use brickwork_circuit::Circuit;
+use brickwork_primitives::garbling::{HalfGates, Scheme as _};
+use brickwork_session::stock::records::{In, Out, Records};
+
+/// How much there is of a copy: what both know of its component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    /// Labels of inputs, and of outputs.
+    pub inputs: usize,
+    pub outputs: usize,
+    /// Bytes of its tables.
+    pub tables: usize,
+}
+
+impl Shape {
+    pub fn of(circuit: &Circuit) -> Self {
+        Shape {
+            inputs: circuit.inputs(),
+            outputs: circuit.outputs().len(),
+            tables: circuit.and_gates() * HalfGates::TABLE_BYTES.and,
+        }
+    }
+}
+
+/// False labels of copies: of their inputs and of their outputs, `[copy][wire]`.
+pub(crate) struct GarblerCopies {
+    pub shape: Shape,
+    pub count: usize,
+    pub inputs: Labels,
+    pub outputs: Labels,
+}
+
+/// Tables of copies, one after the other.
+pub(crate) struct EvaluatorCopies {
+    pub shape: Shape,
+    pub count: usize,
+    pub tables: Vec<u8>,
+}
+
+/// Where so many values of each of some copies lie.
+fn values(copies: &Range<usize>, each: usize) -> Range<usize> {
+    copies.start * each..copies.end * each
+}
+
+impl Records for GarblerCopies {
+    type Context<'c> = Shape;
+
+    fn count(&self) -> usize {
+        self.count
+    }
+
+    fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
+        out.pods(&self.inputs[values(&items, self.shape.inputs)]);
+        out.pods(&self.outputs[values(&items, self.shape.outputs)]);
+        Ok(())
+    }
+
+    fn decode(&shape: &Shape, count: usize, record: &mut In) -> Result<Self, Error> {
+        let mut labels = |each: usize| Ok::<_, Error>(Labels::new(record.pods(count * each)?));
+        let (inputs, outputs) = (labels(shape.inputs)?, labels(shape.outputs)?);
+        Ok(GarblerCopies { shape, count, inputs, outputs })
+    }
+
+    fn some(&self, items: Range<usize>) -> Self {
+        GarblerCopies {
+            shape: self.shape,
+            count: items.len(),
+            inputs: Labels::new(self.inputs[values(&items, self.shape.inputs)].to_vec()),
+            outputs: Labels::new(self.outputs[values(&items, self.shape.outputs)].to_vec()),
+        }
+    }
+
+    fn append(&mut self, others: Self) -> Result<(), Error> {
+        // What grows leaves copies behind; so it is made anew.
+        self.count += others.count;
+        self.inputs = Zeroizing::new([&self.inputs[..], &others.inputs].concat());
+        self.outputs = Zeroizing::new([&self.outputs[..], &others.outputs].concat());
+        Ok(())
+    }
+}
+
+impl Records for EvaluatorCopies {
+    type Context<'c> = Shape;
+
+    fn count(&self) -> usize {
+        self.count
+    }
+
+    fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
+        out.pods(&self.tables[values(&items, self.shape.tables)]);
+        Ok(())
+    }
+
+    fn decode(&shape: &Shape, count: usize, record: &mut In) -> Result<Self, Error> {
+        Ok(EvaluatorCopies { shape, count, tables: record.pods(count * shape.tables)? })
+    }
+
+    fn some(&self, items: Range<usize>) -> Self {
+        let tables = self.tables[values(&items, self.shape.tables)].to_vec();
+        EvaluatorCopies { shape: self.shape, count: items.len(), tables }
+    }
+
+    fn append(&mut self, others: Self) -> Result<(), Error> {
+        self.count += others.count;
+        self.tables.extend_from_slice(&others.tables);
+        Ok(())
+    }
+}

@@ -1,0 +1,377 @@
+//! The two roles where their copies and OTs lie on disk. What each does by itself is a [`Role`] of its end of
+//! the OTs; the rest is said once for both.
+
+use std::collections::{HashMap, VecDeque};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+
+use super::needs::{COPIES, Filling, Job, OTS};
+use super::records::{EvaluatorCopies, GarblerCopies, Shape};
+use crate::layout::{LANES, Layout};
+use crate::preprocess::{Copy, Garbled, Received, side_by_side};
+use crate::report::CompGc;
+use crate::setup::{self, Session};
+use crate::{msg, online};
+use brickwork_base::label::{Label, Labels};
+use brickwork_base::random::Rng;
+use brickwork_base::{Error, Party};
+use brickwork_circuit::{Circuit, Component};
+use brickwork_primitives::garbling::Schedule;
+use brickwork_primitives::ot::{CotReceiver, CotSender, Direction, Series, extension};
+use brickwork_session::stock::ots::{EvaluatorOts, GarblerOts};
+use brickwork_session::stock::records::{Batches, Items, Keeper, Records};
+use brickwork_session::stock::{Side, Stand};
+use brickwork_session::{Metered, Protocol, SessionId, Terms};
+use brickwork_stock::{Batch, Range, Ranges, SERIALS, Serial, State, Writers, encoded_secret};
+
+/// Version of the secrets.
+const VERSION: u32 = 1;
+
+/// The copy that a slot takes, and what this party has of it.
+pub(super) struct Taken<P> {
+    copy: Copy,
+    held: P,
+}
+
+/// A party's end of the OTs, and what it does with them and with copies.
+pub(super) trait Role: Sized {
+    const ROLE: Party;
+    type State: Serialize + DeserializeOwned + Zeroize;
+    type Ots: Records<Context<'static> = ()> + Default;
+    type Copies: Records<Context<'static> = Shape>;
+
+    fn set_up(run: Metered, terms: &Terms) -> Result<Session<Self>, Error>;
+    fn restored(series: &Series, state: &Self::State) -> Result<Self, Error>;
+    fn state(&self) -> Self::State;
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
+    /// Makes OTs of random choices.
+    fn draw(session: &mut Session<Self>, count: usize) -> Result<Self::Ots, Error>;
+    /// Garbles copies, which get the numbers from 0 on; returns the start of their keys.
+    fn garble(
+        session: &mut Session<Self>,
+        circuit: &Circuit,
+        count: usize,
+    ) -> Result<(u128, Self::Copies), Error>;
+    /// Runs a program; of its slots, in their order, these are the copies.
+    fn execute(
+        session: &mut Session<Self>,
+        job: &Job,
+        ots: Self::Ots,
+        copies: Vec<Taken<Self::Copies>>,
+    ) -> Result<Vec<bool>, Error>;
+}
+
+impl Role for extension::Sender {
+    const ROLE: Party = Party::Garbler;
+    type State = <Self as CotSender>::State;
+    type Ots = GarblerOts;
+    type Copies = GarblerCopies;
+
+    fn set_up(run: Metered, terms: &Terms) -> Result<Session<Self>, Error> {
+        setup::garbler(run, terms, None)
+    }
+
+    fn restored(series: &Series, state: &Self::State) -> Result<Self, Error> {
+        CotSender::restored(series, state)
+    }
+
+    fn state(&self) -> Self::State {
+        CotSender::state(self)
+    }
+
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
+        CotSender::enter(self, ranges)
+    }
+
+    fn draw(session: &mut Session<Self>, count: usize) -> Result<GarblerOts, Error> {
+        Ok(GarblerOts(Labels::new(CotSender::draw(&mut session.cot, &mut session.run.channel, count)?)))
+    }
+
+    fn garble(
+        session: &mut Session<Self>,
+        circuit: &Circuit,
+        count: usize,
+    ) -> Result<(u128, GarblerCopies), Error> {
+        let (plan, shape, delta) = (Schedule::new(circuit), Shape::of(circuit), session.delta());
+        let start = session.rng.block();
+        session.run.channel.send(msg::KEYS, bytemuck::bytes_of(&start))?;
+        let inputs: Labels = Zeroizing::new((0..count * shape.inputs).map(|_| session.rng.label()).collect());
+        let mut outputs: Labels = Zeroizing::new(vec![Label::ZERO; count * shape.outputs]);
+        let mut tables = session.run.channel.message(msg::TABLES);
+        for first in (0..count).step_by(LANES) {
+            let copies = first..count.min(first + LANES);
+            let numbers: Vec<u32> = copies.clone().map(|copy| copy as u32).collect();
+            let given = &inputs[copies.start * shape.inputs..copies.end * shape.inputs];
+            let made = &mut outputs[copies.start * shape.outputs..copies.end * shape.outputs];
+            let made = side_by_side(&plan, start, &numbers, &delta, given, made)?;
+            made.iter().try_for_each(|bytes| tables.push(bytes))?;
+        }
+        tables.finish()?;
+        session.run.progress((count * shape.tables) as u64);
+        Ok((start, GarblerCopies { shape, count, inputs, outputs }))
+    }
+
+    fn execute(
+        session: &mut Session<Self>,
+        job: &Job,
+        ots: GarblerOts,
+        copies: Vec<Taken<GarblerCopies>>,
+    ) -> Result<Vec<bool>, Error> {
+        let layout = job.layout;
+        // Inputs that no slot reads have labels of their own.
+        let mut wires: Labels = Zeroizing::new(vec![Label::ZERO; layout.program.wires()]);
+        wires[..layout.garbler_inputs()].iter_mut().for_each(|label| *label = session.rng.label());
+        let mut inputs: Labels = Zeroizing::new(Vec::with_capacity(layout.slot_inputs()));
+        for (slot, Taken { held, .. }) in copies.iter().enumerate() {
+            inputs.extend_from_slice(&held.inputs);
+            wires[layout.slot_outputs(slot)].copy_from_slice(&held.outputs);
+        }
+        for link in layout.links.iter().filter(|link| link.free) {
+            let from = link.from as usize;
+            wires[from..from + link.wires].copy_from_slice(&inputs[link.to..link.to + link.wires]);
+        }
+        online::garbler(session, layout, Garbled { ots: ots.0, wires, inputs }, job.input)
+    }
+}
+
+impl Role for extension::Receiver {
+    const ROLE: Party = Party::Evaluator;
+    type State = <Self as CotReceiver>::State;
+    type Ots = EvaluatorOts;
+    type Copies = EvaluatorCopies;
+
+    fn set_up(run: Metered, terms: &Terms) -> Result<Session<Self>, Error> {
+        setup::evaluator(run, terms, None)
+    }
+
+    fn restored(series: &Series, state: &Self::State) -> Result<Self, Error> {
+        CotReceiver::restored(series, state)
+    }
+
+    fn state(&self) -> Self::State {
+        CotReceiver::state(self)
+    }
+
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
+        CotReceiver::enter(self, ranges)
+    }
+
+    fn draw(session: &mut Session<Self>, count: usize) -> Result<EvaluatorOts, Error> {
+        let Session { run, rng, cot, .. } = session;
+        let (choices, labels) = CotReceiver::draw(cot, &mut run.channel, rng, count)?;
+        Ok(EvaluatorOts { choices, labels: Labels::new(labels) })
+    }
+
+    fn garble(
+        session: &mut Session<Self>,
+        circuit: &Circuit,
+        count: usize,
+    ) -> Result<(u128, EvaluatorCopies), Error> {
+        let shape = Shape::of(circuit);
+        let mut start = 0;
+        session.run.channel.receive_into(msg::KEYS, bytemuck::bytes_of_mut(&mut start))?;
+        let tables = session.run.channel.receive(msg::TABLES, count * shape.tables)?;
+        session.run.progress(tables.len() as u64);
+        Ok((start, EvaluatorCopies { shape, count, tables }))
+    }
+
+    fn execute(
+        session: &mut Session<Self>,
+        job: &Job,
+        ots: EvaluatorOts,
+        taken: Vec<Taken<EvaluatorCopies>>,
+    ) -> Result<Vec<bool>, Error> {
+        let layout = job.layout;
+        session.plans = setup::plans(layout);
+        let mut tables = vec![0; layout.table_bytes()];
+        for (slot, Taken { held, .. }) in taken.iter().enumerate() {
+            tables[layout.tables[slot].clone()].copy_from_slice(&held.tables);
+        }
+        let EvaluatorOts { choices, mut labels } = ots;
+        // A ticket is no input.
+        labels.truncate(layout.evaluator_inputs());
+        let copies = taken.iter().map(|taken| taken.copy).collect();
+        let received = Received { choices, ots: labels, copies, tables, corrections: Vec::new() };
+        online::evaluator(session, layout, received, job.input)
+    }
+}
+
+/// What a session needs to go on in another process.
+#[derive(Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
+struct Secrets<O: Zeroize> {
+    version: u32,
+    session: SessionId,
+    ots: O,
+}
+
+/// What a step has made.
+enum Made<C: Role> {
+    Ots(C::Ots),
+    Copies(u128, C::Copies),
+}
+
+/// A role's session, as the stock sees it.
+pub(super) struct OnDisk<C: Role> {
+    session: Session<C>,
+    serials: Range,
+    /// What the step at hand has made.
+    made: Option<Made<C>>,
+}
+
+/// What a program runs on.
+struct Material<C: Role> {
+    ots: C::Ots,
+    /// Of each slot.
+    copies: Vec<Taken<C::Copies>>,
+}
+
+/// Reads what an entry took: the OTs, and of each slot its copy. The slots of a component take its copies in
+/// the order of the entry, at both parties.
+fn read<C: Role>(items: &Items, layout: &Layout) -> Result<Material<C>, Error> {
+    let components = layout.program.components().iter();
+    let shapes: HashMap<[u8; 32], Shape> =
+        components.map(|component| (component.digest(), Shape::of(&component.circuit))).collect();
+    let mut ots: Option<C::Ots> = None;
+    let mut copies: HashMap<[u8; 32], VecDeque<Taken<C::Copies>>> = HashMap::new();
+    items.each(|batch| {
+        let Batch { kind, component, header, .. } = batch.batch;
+        if *kind == OTS {
+            let more = batch.assemble::<C::Ots>(&())?;
+            match &mut ots {
+                None => ots = Some(more),
+                Some(ots) => ots.append(more)?,
+            }
+            return Ok(());
+        }
+        let malformed = || Error::Stock("a batch of components is malformed".into());
+        let start = u128::from_le_bytes(header[..].try_into().map_err(|_| malformed())?);
+        let shape = *shapes.get(component).ok_or_else(malformed)?;
+        let first = u32::try_from(batch.items().start).map_err(|_| malformed())?;
+        let held = batch.assemble::<C::Copies>(&shape)?;
+        let each = (0..held.count())
+            .map(|k| Taken { copy: Copy { start, number: first + k as u32 }, held: held.some(k..k + 1) });
+        copies.entry(*component).or_default().extend(each);
+        Ok(())
+    })?;
+    let mut next = |component: &Component| copies.get_mut(&component.digest())?.pop_front();
+    let slots = (0..layout.program.slot_count()).map(|slot| next(layout.component(slot).1));
+    let slots: Option<Vec<_>> = slots.collect();
+    let slots = slots.ok_or_else(|| Error::Stock("a copy of a component is missing".into()))?;
+    Ok(Material { ots: ots.unwrap_or_default(), copies: slots })
+}
+
+impl<C: Role> Side for OnDisk<C> {
+    const PROTOCOL: &'static str = CompGc::NAME;
+    const ROLE: Party = C::ROLE;
+    const AGREEMENT: &'static str = "prepare";
+    type Carried = ();
+    type Step<'s> = Filling;
+    type Job<'j> = Job<'j>;
+    type Outcome = Vec<bool>;
+
+    fn setup(run: Metered, terms: &Terms, (): ()) -> Result<Self, Error> {
+        Ok(OnDisk { session: C::set_up(run, terms)?, serials: SERIALS.none(), made: None })
+    }
+
+    fn secrets(&self) -> Zeroizing<Vec<u8>> {
+        let Session { id, cot, .. } = &self.session;
+        encoded_secret(&Secrets { version: VERSION, session: *id, ots: cot.state() })
+    }
+
+    fn restore(run: Metered, _: &Terms, secrets: &[u8], (): ()) -> Result<Self, Error> {
+        let malformed =
+            || Error::Stock("the secrets of a session are malformed or of another version".into());
+        let secrets: Secrets<C::State> = postcard::from_bytes(secrets).map_err(|_| malformed())?;
+        if secrets.version != VERSION {
+            return Err(malformed());
+        }
+        let id = secrets.session;
+        let cot = C::restored(&Series::new(&id, Direction::GarblerSends), &secrets.ots)?;
+        let rng = Rng::new("brickwork compgc session from stock")?;
+        let session = Session { run, id, rng, cot, plans: Vec::new() };
+        Ok(OnDisk { session, serials: SERIALS.none(), made: None })
+    }
+
+    fn id(&self) -> &SessionId {
+        &self.session.id
+    }
+
+    fn run(&mut self) -> &mut Metered {
+        &mut self.session.run
+    }
+
+    fn line(&self) -> &Metered {
+        &self.session.run
+    }
+
+    fn release(self: Box<Self>) -> (Metered, ()) {
+        (self.session.run, ())
+    }
+
+    /// As long as there is stock of it: a program leaves of the others' what it was.
+    fn may_begin(_: &State, _: &Terms) -> Result<bool, Error> {
+        Ok(true)
+    }
+
+    fn level(_: &Terms) -> String {
+        String::new()
+    }
+
+    fn enter(&mut self, mut ranges: Ranges) -> Result<(), Error> {
+        self.serials = ranges.take(&SERIALS)?;
+        self.session.cot.enter(&mut ranges)
+    }
+
+    fn fill(&mut self, step: &Filling, _: Writers) -> Result<(), Error> {
+        self.session.run.phase("preprocess");
+        self.made = Some(match step {
+            Filling::Ots(count) => Made::Ots(C::draw(&mut self.session, *count)?),
+            Filling::Copies { component, count } => {
+                let (start, copies) = C::garble(&mut self.session, &component.circuit, *count)?;
+                Made::Copies(start, copies)
+            }
+        });
+        Ok(())
+    }
+
+    fn keep(&mut self, step: &Filling, keeper: &mut Keeper) -> Result<(), Error> {
+        let serial = self.serials.draw(1)?;
+        match (step, self.made.take()) {
+            (Filling::Ots(_), Some(Made::Ots(ots))) => {
+                let batch = Batch { kind: OTS, name: "OTs".into(), component: [0; 32], header: Vec::new() };
+                keeper.put(serial, &batch, ots)
+            }
+            (Filling::Copies { component, .. }, Some(Made::Copies(start, copies))) => {
+                let batch = Batch {
+                    kind: COPIES,
+                    name: component.name.clone(),
+                    component: component.digest(),
+                    header: start.to_le_bytes().to_vec(),
+                };
+                keeper.put(serial, &batch, copies)
+            }
+            _ => Err(Error::Usage("nothing was made".into())),
+        }
+    }
+
+    fn program(job: &Job) -> [u8; 32] {
+        setup::digest(job.layout)
+    }
+
+    fn needs(job: &Job) -> String {
+        job.needs.to_string()
+    }
+
+    fn choose(job: &Job, batches: &Batches, _: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
+        job.needs.choose(batches)
+    }
+
+    /// What does not depend on the peer is read first: nothing waits for a disk once both have burned.
+    fn take(&mut self, items: &Items, job: &Job, stand: Stand) -> Result<Vec<bool>, Error> {
+        let Material { ots, copies } = read::<C>(items, job.layout)?;
+        stand.heard(self.run())?;
+        C::execute(&mut self.session, job, ots, copies)
+    }
+}

@@ -1,0 +1,422 @@
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use super::side::OnDisk;
+use super::*;
+use crate::msg;
+use crate::tests::random_program;
+use brickwork_base::random::Rng;
+use brickwork_circuit::{Builder, Component, Port, ProgramBuilder, Recipient, Type, library};
+use brickwork_session::stock::Side as _;
+use brickwork_session::stock::msg::STAND;
+use brickwork_session::{TABLE_MEMORY, Unobserved};
+use brickwork_stock::{Entry, StoreKey};
+use brickwork_wire::{Tag, memory_pair};
+
+const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
+const BOTH: [Party; 2] = [Party::Garbler, Party::Evaluator];
+
+fn terms() -> Terms {
+    Terms { security: 40, threads: 1, table_memory: TABLE_MEMORY, identities: [[1; 32], [2; 32]] }
+}
+
+/// What one connection is for.
+#[derive(Clone, Copy)]
+enum What<'w> {
+    Fill(&'w Request),
+    Run(&'w Program, [&'w [bool]; 2], Lacking),
+}
+
+/// A folder for each party.
+struct Folders(tempfile::TempDir);
+
+type Did = (Vec<bool>, Option<Request>, Option<Preprocessed>, Vec<PhaseReport>);
+
+fn one(folder: &Path, party: Party, channel: Channel, what: What) -> Result<Did, Error> {
+    let store = Store::open(&folder.join(format!("{party:?}")), &KEY)?;
+    let line = Stocked::open(party, channel, &store, &terms(), Unobserved)?;
+    match what {
+        What::Fill(asked) => {
+            let (done, line) = line.preprocess(asked)?;
+            Ok((Vec::new(), None, Some(done), line.close()?))
+        }
+        What::Run(program, inputs, lacking) => {
+            let (done, line) = line.run(program, inputs[party as usize], lacking)?;
+            assert_eq!((done.security.model, done.security.linking), ("semi-honest", Linking::Standard));
+            Ok((done.outputs, done.made, None, line.close()?))
+        }
+    }
+}
+
+impl Folders {
+    fn new() -> Self {
+        Folders(tempfile::tempdir().unwrap())
+    }
+
+    fn over(&self, (left, right): (Channel, Channel), what: What) -> [Result<Did, Error>; 2] {
+        let died = |_| Err(std::io::Error::other("it died").into());
+        std::thread::scope(|scope| {
+            let garbler = scope.spawn(|| one(self.0.path(), Party::Garbler, left, what));
+            let evaluator = scope.spawn(|| one(self.0.path(), Party::Evaluator, right, what));
+            [garbler, evaluator].map(|party| party.join().unwrap_or_else(died))
+        })
+    }
+
+    #[track_caller]
+    fn good(&self, what: What) -> [Did; 2] {
+        self.over(memory_pair(), what).map(Result::unwrap)
+    }
+
+    fn store(&self, party: Party) -> Store {
+        Store::open(&self.0.path().join(format!("{party:?}")), &KEY).unwrap()
+    }
+
+    /// What is left in epochs that are not burned, by name; both parties' is the same.
+    fn left(&self) -> BTreeMap<String, u64> {
+        let [garbler, evaluator] = BOTH.map(|party| {
+            let mut left = BTreeMap::new();
+            for epoch in inventory(&self.store(party)).unwrap() {
+                assert!(epoch.bound_log2.is_none() && epoch.epoch.protocol == "compgc");
+                for batch in epoch.batches.iter().filter(|_| epoch.state.burned().is_none()) {
+                    assert_eq!(batch.kind, if batch.name == "OTs" { "ots" } else { "component" });
+                    *left.entry(batch.name.clone()).or_default() += batch.left;
+                }
+            }
+            left.retain(|_, left| *left > 0);
+            left
+        });
+        assert_eq!(garbler, evaluator);
+        evaluator
+    }
+
+    /// Runs on random inputs; outputs are those of the plaintext. Returns what had to be made, and the
+    /// phases.
+    #[track_caller]
+    fn runs(
+        &self,
+        program: &Program,
+        lacking: Lacking,
+        rng: &mut Rng,
+    ) -> (Option<Request>, Vec<PhaseReport>) {
+        let inputs: [Vec<bool>; 2] =
+            BOTH.map(|party| (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect());
+        let [garbler, evaluator] = self.good(What::Run(program, [&inputs[0], &inputs[1]], lacking));
+        let expected = program.simulate(&inputs[0], &inputs[1]);
+        for (party, outputs) in BOTH.into_iter().zip([&garbler.0, &evaluator.0]) {
+            assert_eq!(*outputs, program.output_bits(party, &expected), "{party:?} of {}", program.name());
+        }
+        assert_eq!(garbler.1, evaluator.1);
+        (evaluator.1, evaluator.3)
+    }
+}
+
+/// So many times as much.
+fn times(program: &Program, count: usize) -> Request {
+    let Request { components, ots } = Request::of(program).unwrap();
+    Request { components: components.into_iter().map(|(c, n)| (c, count * n)).collect(), ots: count * ots }
+}
+
+fn left<const N: usize>(expected: [(&str, u64); N]) -> BTreeMap<String, u64> {
+    expected.into_iter().map(|(name, left)| (name.to_owned(), left)).collect()
+}
+
+/// What the garbler has, which both learn: no slot, and no input of the evaluator.
+fn without_anything() -> Program {
+    let mut program = ProgramBuilder::new("alone", vec![Port::new("a", Type::Uint(8))], Vec::new()).unwrap();
+    program.output(Port::new("x", Type::Uint(8)), Recipient::Both, (0..8).collect()).unwrap();
+    program.finish().unwrap()
+}
+
+/// A component of XORs alone, twice: its copies have no tables.
+fn of_xors() -> Program {
+    let mut builder = Builder::new(8);
+    let inputs = builder.all_inputs();
+    let xor: Vec<_> = (0..4).map(|k| builder.xor(inputs[k], inputs[k + 4])).collect();
+    let port = |name: &str, width| Port::new(name, Type::Uint(width));
+    let component = Component {
+        name: "xor".into(),
+        inputs: vec![port("a", 4), port("b", 4)],
+        outputs: vec![port("x", 4)],
+        circuit: Arc::new(builder.finish(&xor).unwrap()),
+    };
+    let mut program = ProgramBuilder::new("xors", vec![port("a", 4)], vec![port("b", 4)]).unwrap();
+    let xor = program.component(component).unwrap();
+    let first = program.slot(xor, &(0..8).collect::<Vec<_>>()).unwrap();
+    let second = program.slot(xor, &[0, 0, 1, 1, first, first + 1, first + 2, first + 3]).unwrap();
+    program.output(port("x", 4), Recipient::Both, (second..second + 4).collect()).unwrap();
+    program.finish().unwrap()
+}
+
+/// Stock is filled, used by programs that were not known then, used up, and made on the spot where it lacks.
+#[test]
+fn stock_is_filled_used_up_and_made_on_the_spot() {
+    let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
+    let small = library::millionaires().unwrap();
+    let width = small.input_width(Party::Evaluator) as u64;
+    let done = folders.good(What::Fill(&times(&small, 4))).map(|did| did.2);
+    assert_eq!(done, [Some(Preprocessed { steps: 2, resumed: 0 }); 2]);
+    let _ = folders.good(What::Fill(&Request { components: Vec::new(), ots: 10 }));
+    assert_eq!(folders.left(), left([("compare", 4), ("OTs", 4 * width + 10)]));
+    for party in BOTH {
+        let store = folders.store(party);
+        let part = &inventory(&store).unwrap()[0];
+        assert_eq!(executions(part, &store, &small).unwrap(), 4);
+        assert_eq!(executions(part, &store, &small.repeat(3).unwrap()).unwrap(), 1);
+        assert!(in_stock(&store, party, &terms(), &small.repeat(4).unwrap()).unwrap());
+        assert!(!in_stock(&store, party, &terms(), &small.repeat(5).unwrap()).unwrap());
+    }
+    // Online goes what a run without stock sends online: nothing of it depends on where components come from.
+    let (made, phases) = folders.runs(&small, Lacking::Refuse, &mut rng);
+    assert_eq!(made, None);
+    let sent = |name: &str| {
+        let phase = phases.iter().find(|phase| phase.name == name).unwrap();
+        [phase.garbler_sent_bytes, phase.evaluator_sent_bytes]
+    };
+    let script = crate::cost::script(&small, Linking::Standard).unwrap();
+    let cost = brickwork_plan::predict(
+        &script,
+        &brickwork_plan::Machine::known("portable", 1),
+        &brickwork_plan::Link::LOOPBACK,
+    );
+    for phase in cost.phases.iter().filter(|phase| ["build", "evaluate", "decode"].contains(&phase.name)) {
+        assert_eq!(
+            sent(phase.name),
+            [phase.garbler_sent_bytes, phase.evaluator_sent_bytes],
+            "{}",
+            phase.name
+        );
+    }
+    assert!(phases.iter().all(|phase| phase.name != "preprocess"), "nothing is garbled in it: {phases:?}");
+    // Another program of the same component.
+    assert_eq!(folders.runs(&small.repeat(2).unwrap(), Lacking::Refuse, &mut rng).0, None);
+    assert_eq!(folders.left(), left([("compare", 1), ("OTs", width + 10)]));
+    let two = small.repeat(2).unwrap();
+    let bits = vec![false; 2 * width as usize];
+    let refused = folders.over(memory_pair(), What::Run(&two, [&bits, &bits], Lacking::Refuse));
+    let why = "the program needs 2 compare, and there are 1";
+    assert!(refused.iter().all(|r| matches!(r, Err(Error::Stock(said)) if said == why)), "{refused:?}");
+    let made = folders.runs(&two, Lacking::Make, &mut rng).0.expect("something was made");
+    assert_eq!((made.components[0].1, made.ots), (1, width as usize - 10));
+    // What is used up is burned, and the next has another offset.
+    assert_eq!(folders.left(), left([]));
+    let made = folders.runs(&small, Lacking::Make, &mut rng).0.expect("something was made");
+    assert_eq!(made, Request::of(&small).unwrap());
+    let epochs = inventory(&folders.store(Party::Garbler)).unwrap();
+    assert_eq!(epochs.iter().map(|epoch| epoch.uses).sum::<u64>(), 4);
+    assert_eq!(epochs.len(), 2);
+}
+
+/// Random programs, components without tables, and a program that takes a ticket.
+#[test]
+fn any_program_runs_from_stock() {
+    let (folders, mut rng) = (Folders::new(), Rng::replayable("test programs"));
+    for _ in 0..10 {
+        let program = random_program(&mut rng);
+        let _ = folders.good(What::Fill(&Request::of(&program).unwrap()));
+        assert_eq!(folders.runs(&program, Lacking::Refuse, &mut rng).0, None);
+    }
+    for program in [of_xors(), without_anything()] {
+        let _ = folders.runs(&program, Lacking::Make, &mut rng);
+        let _ = folders.good(What::Fill(&times(&program, 3)));
+        assert_eq!(folders.runs(&program, Lacking::Refuse, &mut rng).0, None);
+    }
+    // Two times four bits, and three tickets, less the two that were taken.
+    assert_eq!(folders.left(), left([("OTs", 8 + 3 - 2), ("xor", 4)]));
+}
+
+/// More copies than go side by side, than a record has, and of several batches, in one program.
+#[test]
+fn a_program_takes_from_many_batches_and_records() {
+    let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
+    let aes = library::aes::aes_from_rounds(library::aes::KeySize::Aes128).unwrap();
+    for count in [1, 2, 20] {
+        let _ = folders.good(What::Fill(&times(&aes, count)));
+    }
+    for executions in [1, 4, 17] {
+        assert_eq!(folders.runs(&aes.repeat(executions).unwrap(), Lacking::Refuse, &mut rng).0, None);
+    }
+    let left: Vec<u64> = folders.left().into_values().collect();
+    let once = Request::of(&aes).unwrap();
+    let mut expected: Vec<u64> = once.components.iter().map(|(_, count)| *count as u64).collect();
+    expected.push(once.ots as u64);
+    expected.sort_unstable();
+    let sorted = |mut all: Vec<u64>| {
+        all.sort_unstable();
+        all
+    };
+    assert_eq!(sorted(left), expected);
+}
+
+/// Channels of which one party's dies where it would send its message number `count` of this name, from 1;
+/// what passes of these names is noted.
+fn dying(
+    party: Party,
+    tag: Tag,
+    count: usize,
+    noted: Tag,
+    seen: &Arc<Mutex<Vec<Vec<u8>>>>,
+) -> (Channel, Channel) {
+    let (mut left, mut right) = memory_pair();
+    for (role, channel) in BOTH.into_iter().zip([&mut left, &mut right]) {
+        let (mut left, seen) = (count, seen.clone());
+        channel.set_tamper(Box::new(move |sent: Tag, bytes| {
+            if sent == tag && role == party {
+                left -= 1;
+                assert!(left > 0, "the test ends this party here");
+            }
+            if sent == noted {
+                seen.lock().expect("nobody dies with it").push(bytes.clone());
+            }
+        }));
+    }
+    (left, right)
+}
+
+/// Row 21: a filling that is interrupted goes on; what one of its steps made is not made again, and what
+/// another began is never used.
+#[test]
+fn row_21_an_interrupted_filling_goes_on() {
+    let small = library::millionaires().unwrap();
+    let asked = times(&small, 5);
+    for party in BOTH {
+        // Two stands when the stores meet, three of the first step, and the second step's first one; or while
+        // the tables pass, or the keys.
+        for (tag, count, made) in [(STAND, 6, 1), (STAND, 4, 0), (msg::KEYS, 1, 0), (msg::TABLES, 1, 0)] {
+            if party == Party::Evaluator && tag != STAND {
+                continue;
+            }
+            let folders = Folders::new();
+            let broken = folders.over(dying(party, tag, count, Tag(0), &Arc::default()), What::Fill(&asked));
+            assert!(broken.iter().all(Result::is_err), "{broken:?}");
+            let done = folders.good(What::Fill(&asked)).map(|did| did.2);
+            assert_eq!(done, [Some(Preprocessed { steps: 2, resumed: made }); 2], "{tag:?} {count}");
+            assert_eq!(folders.left(), left([("compare", 5), ("OTs", asked.ots as u64)]));
+        }
+    }
+}
+
+/// Rows 16, 20 and 21: wherever a party dies, what the program took is gone at both, no two programs have a
+/// copy or an OT in common, and the next ones are right.
+#[test]
+fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
+    let program = library::millionaires().unwrap();
+    let width = program.input_width(Party::Evaluator);
+    let zeros = vec![false; width];
+    for (tag, count, party) in [
+        (STAND, 2, Party::Garbler),
+        (STAND, 2, Party::Evaluator),
+        (msg::CHOICES, 1, Party::Evaluator),
+        (msg::INPUT_LABELS, 1, Party::Garbler),
+        (msg::LINKS, 1, Party::Garbler),
+        (msg::DECODING, 1, Party::Garbler),
+        (msg::COLOURS, 1, Party::Evaluator),
+    ] {
+        // Inputs are 0, so that what is sent are choices of OTs, and the false labels of copies' inputs:
+        // those of others each time.
+        for noted in [msg::CHOICES, msg::INPUT_LABELS] {
+            let (folders, seen) = (Folders::new(), Arc::default());
+            let _ = folders.good(What::Fill(&times(&program, 5)));
+            let what = What::Run(&program, [&zeros, &zeros], Lacking::Refuse);
+            for _ in 0..2 {
+                let broken = folders.over(dying(party, tag, count, noted, &seen), what);
+                assert!(broken.iter().any(Result::is_err), "{tag:?}");
+            }
+            for _ in 0..2 {
+                let done = folders.over(dying(party, Tag(0), 1, noted, &seen), what).map(Result::unwrap);
+                assert_eq!(done[1].0, vec![false; done[1].0.len()], "nobody has more than the other");
+            }
+            let mut seen = seen.lock().unwrap().clone();
+            assert!(seen.len() >= 2);
+            seen.sort();
+            assert!(seen.windows(2).all(|two| two[0] != two[1]), "{tag:?}");
+            assert_eq!(folders.left(), left([("compare", 1), ("OTs", width as u64)]), "{tag:?}");
+        }
+    }
+}
+
+/// Row 16: messages of another length are refused, and cost all that was made with the same offset.
+#[test]
+fn row_16_a_malformed_message_burns_the_epoch() {
+    let program = library::millionaires().unwrap();
+    let width = program.input_width(Party::Evaluator);
+    let (zeros, asked) = (vec![false; width], times(&program, 3));
+    let run = What::Run(&program, [&zeros, &zeros], Lacking::Refuse);
+    for (tag, by_garbler, what) in [
+        (msg::CHOICES, false, run),
+        (msg::LINKS, true, run),
+        (msg::INPUT_LABELS, true, run),
+        (msg::TABLES, true, What::Fill(&asked)),
+    ] {
+        for longer in [true, false] {
+            let folders = Folders::new();
+            let _ = folders.good(What::Fill(&times(&program, 2)));
+            let (mut left, mut right) = memory_pair();
+            let cheater = if by_garbler { &mut left } else { &mut right };
+            cheater.set_tamper(Box::new(move |sent: Tag, bytes| {
+                if sent == tag && longer {
+                    bytes.push(0);
+                } else if sent == tag {
+                    let _ = bytes.pop();
+                }
+            }));
+            let [garbler, evaluator] = folders.over((left, right), what);
+            let (honest, party) =
+                if by_garbler { (evaluator, Party::Evaluator) } else { (garbler, Party::Garbler) };
+            assert!(honest.is_err_and(|error| error.is_cheat(crate::Cheat::UnexpectedMessage)), "{tag:?}");
+            let epochs = inventory(&folders.store(party)).unwrap();
+            assert!(epochs[0].state.burned().is_some_and(|why| why.contains("cheated")));
+        }
+    }
+}
+
+/// A store that holds another protocol's stock is refused, with what to do about it; nothing in it changes.
+#[test]
+fn a_store_of_another_protocol_is_refused() {
+    let (folders, program) = (Folders::new(), without_anything());
+    for party in BOTH {
+        let store = folders.store(party);
+        let epoch = brickwork_stock::Epoch {
+            protocol: "semi-honest".into(),
+            version: brickwork_session::PROTOCOL_VERSION,
+            role: party,
+            security: 0,
+            identities: terms().identities,
+            created: 0,
+        };
+        store.begin(&[3; 32], &epoch, b"secrets").unwrap();
+        let step = brickwork_stock::Step { job: [1; 32], number: 0, of: 1, risk: 0 };
+        let _ = store.append(&[3; 32], &Entry::Fill(step)).unwrap();
+    }
+    let (input, asked) = (vec![false; 8], Request { components: Vec::new(), ots: 10 });
+    for what in [What::Fill(&asked), What::Run(&program, [&input, &[]], Lacking::Make)] {
+        let refused = folders.over(memory_pair(), what);
+        for result in &refused {
+            assert!(
+                matches!(result, Err(Error::Stock(why)) if why.contains("made by the protocol semi-honest")
+                    && why.contains("--store of its own")),
+                "{refused:?}"
+            );
+        }
+    }
+    assert_eq!(BOTH.map(|party| folders.store(party).epochs().unwrap().len()), [1; 2]);
+    let nothing = Request::default();
+    let refused = Folders::new().over(memory_pair(), What::Fill(&nothing));
+    assert!(refused.iter().all(|r| matches!(r, Err(Error::Usage(_)))), "{refused:?}");
+}
+
+/// Row 25: a session's secrets of another version or length are refused.
+#[test]
+fn row_25_secrets_that_are_none_are_refused() {
+    let restored = |secrets: &[u8]| {
+        let run = Metered::new::<CompGc>(memory_pair().0, Party::Garbler, Box::new(Unobserved));
+        OnDisk::<extension::Sender>::restore(run, &terms(), secrets, ())
+    };
+    let secrets = |version: u32, seeds: usize| {
+        brickwork_stock::encoded_secret(&(version, [3u8; 32], vec![[1u8; 16]; seeds], 5u128))
+    };
+    assert!(restored(&secrets(1, 128)).is_ok());
+    for bytes in [&secrets(2, 128)[..], &secrets(1, 127), &secrets(1, 128)[..90], &[]] {
+        assert!(matches!(restored(bytes), Err(Error::Stock(_))));
+    }
+}
