@@ -63,6 +63,7 @@ pub fn ways(protocol: Protocol, security: Option<u32>, executions: Option<u32>) 
     played.ways(&Parameters {
         protocol,
         linking: None,
+        scheme: None,
         commitments: None,
         security: security.filter(|_| played.model() == Model::Malicious),
         executions: Executions { executions },
