@@ -62,6 +62,7 @@ pub use brickwork_circuit as circuit;
 pub use brickwork_compgc as compgc;
 pub use brickwork_duplo as duplo;
 pub use brickwork_justgarble as justgarble;
+pub use brickwork_lego as lego;
 pub use brickwork_primitives::{authenticator, commit, cut_and_choose, garbling, ot, solder};
 pub use brickwork_semi_honest as semi_honest;
 pub use brickwork_session as session;
@@ -69,7 +70,8 @@ pub use brickwork_stock as stock;
 pub use brickwork_wire as wire;
 
 /// What a run costs, beforehand: machine, link and clock, and all kinds of work that there are in this crate.
-/// Each protocol brings its script: [`duplo::cost`], [`semi_honest::cost`], [`compgc::cost`].
+/// Each protocol brings its script: [`duplo::cost`], [`semi_honest::cost`], [`compgc::cost`],
+/// [`lego::cost`].
 pub mod plan {
     use super::Error;
     use brickwork_compgc::CompGc;

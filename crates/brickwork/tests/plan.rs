@@ -9,6 +9,7 @@ use brickwork::circuit::library::{aes, papers};
 use brickwork::circuit::{Builder, Component, Party, Port, Program, ProgramBuilder, Recipient, Type};
 use brickwork::compgc::{self, Linking};
 use brickwork::duplo::{self, Parameters};
+use brickwork::lego;
 use brickwork::plan::{self, Link, Machine};
 use brickwork::random::{Rng, Seed};
 use brickwork::semi_honest::{self, Lacking, Ots};
@@ -251,6 +252,24 @@ fn check_compgc(program: Program, lanes: u8) {
         );
         is_exact(&predicted, run, &format!("{linking:?} {} over {lanes} lanes", program.name()));
     }
+}
+
+/// The same for LEGO.
+fn check_lego(program: Program, security: u32, lanes: u8) {
+    let program = Arc::new(program);
+    let link = Link { lanes, ..Link::LOOPBACK };
+    let job = job(&program, security, 1);
+    let zeros = |party| vec![false; program.input_width(party)];
+    let parameters = lego::parameters(&program, security).unwrap();
+    let predicted = lego::cost::predict(&program, &parameters, &Machine::free(), &link).unwrap();
+    let run = clocked(
+        lanes.into(),
+        |channel, watch| {
+            lego::garbler(channel, &job, &zeros(Party::Garbler), watch).unwrap();
+        },
+        |channel, watch| lego::evaluator(channel, &job, &zeros(Party::Evaluator), watch).unwrap().phases,
+    );
+    is_exact(&predicted, run, &format!("{} at {security} bits over {lanes} lanes", program.name()));
 }
 
 /// A component of `ands` AND gates in a row.
@@ -516,6 +535,21 @@ fn compgc_bytes_and_rounds_are_as_predicted() {
         for to in [Recipient::Garbler, Recipient::Evaluator, Recipient::Both] {
             check_compgc(wires(from, 5, to), 1);
             check_compgc(wires(from, 40_000, to), 3);
+        }
+    }
+}
+
+#[test]
+fn lego_runs_are_what_was_said() {
+    let mut rng = draws();
+    for round in 0..6 {
+        check_lego(random_program(&mut rng), if round == 0 { 64 } else { 40 }, 1 + round % 2);
+    }
+    check_lego(aes::aes_from_rounds(aes::KeySize::Aes128).unwrap().repeat(2).unwrap(), 40, 1);
+    for from in [Party::Garbler, Party::Evaluator] {
+        for to in [Recipient::Garbler, Recipient::Evaluator, Recipient::Both] {
+            check_lego(wires(from, 5, to), 40, 1);
+            check_lego(wires(from, 5_000, to), 40, 1);
         }
     }
 }

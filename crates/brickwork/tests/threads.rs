@@ -9,6 +9,7 @@ use brickwork::circuit::library::aes;
 use brickwork::circuit::{Party, Program};
 use brickwork::compgc::{self, Linking};
 use brickwork::duplo::{self, Evaluator, Garbler, Request};
+use brickwork::lego;
 use brickwork::pool::Pool;
 use brickwork::semi_honest;
 use brickwork::session::{Job, TABLE_MEMORY, Terms, Unobserved};
@@ -200,6 +201,15 @@ fn the_other_protocols_talk_on_their_own_thread() {
         let run = match party {
             Party::Garbler => compgc::garbler(channel, &job, Linking::Scmc, &input, Unobserved),
             Party::Evaluator => compgc::evaluator(channel, &job, Linking::Scmc, &input, Unobserved),
+        };
+        run.unwrap().outputs
+    });
+    assert_eq!(outputs, expected(&program));
+    let outputs = within_one_thread(|party, channel| {
+        let input = bits(&program, party);
+        let run = match party {
+            Party::Garbler => lego::garbler(channel, &job, &input, Unobserved),
+            Party::Evaluator => lego::evaluator(channel, &job, &input, Unobserved),
         };
         run.unwrap().outputs
     });

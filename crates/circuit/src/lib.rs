@@ -161,7 +161,7 @@ impl Circuit {
     }
 
     /// The gates, in order; gate `k` drives wire `inputs() + k`.
-    pub fn gates(&self) -> impl ExactSizeIterator<Item = Gate> + Clone + '_ {
+    pub fn gates(&self) -> impl ExactSizeIterator<Item = Gate> + DoubleEndedIterator + Clone + '_ {
         self.gates.iter().map(|g| g.unpack())
     }
 

@@ -158,6 +158,44 @@ impl Hasher {
     }
 }
 
+/// What keeps an evaluator from going on at a wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoLabel {
+    /// No label is accepted.
+    None,
+    /// Three are, or two of one colour.
+    Third,
+}
+
+/// EvKAs: of the labels that the copies of a bucket gave for one wire, and whether the authenticators accept
+/// each: one that is valid, and the offset if there are two, else zero. All copies' labels are shown to the
+/// authenticators, also where they are the same, and no branch depends on which are: only on whether E goes
+/// on at all.
+///
+/// # Errors
+/// Where it does not.
+pub fn one_or_two(asked: impl Iterator<Item = (Label, bool)>) -> Result<(Label, Label), NoLabel> {
+    let (mut one, mut any, mut sum, mut two, mut third) = (Label::ZERO, 0, Label::ZERO, 0, 0);
+    for (label, valid) in asked {
+        let valid = u8::from(valid);
+        one ^= label.times(valid & (1 ^ any));
+        any |= valid;
+        let difference = (one ^ label).times(valid);
+        let differs = (!difference.ct_eq(&Label::ZERO)).unwrap_u8();
+        sum ^= difference.times(1 ^ two);
+        two |= differs;
+        third |= differs & (!difference.ct_eq(&sum)).unwrap_u8();
+    }
+    if any == 0 {
+        return Err(NoLabel::None);
+    }
+    // Two labels of one colour: a collision of the hash, as a third label is, which nobody finds.
+    if third == 1 || two != sum.colour() {
+        return Err(NoLabel::Third);
+    }
+    Ok((one, sum))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod authenticator;
+pub mod binding;
 pub mod commit;
 pub mod cost;
 pub mod cut_and_choose;

@@ -14,7 +14,7 @@ use brickwork::wire::Channel;
 use brickwork::wire::tls::Met;
 use serde_json::Value;
 
-use super::seam::{Done, Model, Only, Played, Ready, promise};
+use super::seam::{Done, Model, Only, Played, Ready, batch_text, malicious_text, promise};
 use crate::cut::{Cut, Wish};
 use crate::cuts::{self, Decomposition, Pricing};
 use crate::failure::Failure;
@@ -22,7 +22,7 @@ use crate::meeting::{Offer, Sheet};
 use crate::origin::{Origin, gates_within};
 use crate::outcome::cost_json;
 use crate::progress::Bar;
-use crate::report::{hex, plural, thousands};
+use crate::report::hex;
 use crate::stocks::Stocks;
 use crate::work::{Choices, Estimate, Work, fits_memory};
 use crate::{programs, resources};
@@ -318,30 +318,14 @@ fn from_stock(
 
 /// The promise of a run, in words.
 fn promise_text(security: &Value) -> String {
-    let word = |field: &str| security[field].as_str().unwrap_or_default().to_owned();
-    let mut text = format!(
-        "Security: {}; a cheating garbler succeeds with probability at most {} (asked for: 2^-{}); {:.0}-bit computational security; commitments {} {}\n",
-        word("model"),
-        at_most(security["bound_log2"].as_f64().unwrap_or_default()),
-        security["statistical_bits"],
-        security["computational_bits"].as_f64().unwrap_or_default(),
-        word("commitments"),
-        security["code"],
-    );
+    let mut text = malicious_text(security);
     if let Some(bound) = security["epoch_bound_log2"].as_f64() {
         text += &format!("  all programs from this part of the stock together: at most {}\n", at_most(bound));
     }
     let components = security["components"].as_array().map(Vec::as_slice).unwrap_or_default();
     for batch in components.iter().chain([&security["key_authenticators"], &security["input_authenticators"]])
     {
-        let number = |field: &str| batch[field].as_u64().unwrap_or_default();
-        let slots = plural(number("slots"), "bucket");
-        let (size, copies, opened) =
-            (number("bucket_size"), plural(number("copies"), "copy"), thousands(number("opened")));
-        text += &format!(
-            "  {}: {slots} of {size}, {copies}, {opened} of them opened\n",
-            batch["name"].as_str().unwrap_or_default()
-        );
+        text += &batch_text(batch);
     }
     text
 }

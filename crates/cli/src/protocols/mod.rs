@@ -3,6 +3,7 @@
 
 mod compgc;
 mod duplo;
+mod lego;
 mod seam;
 mod semi_honest;
 
@@ -10,6 +11,7 @@ use brickwork::Error;
 use brickwork::circuit::Program;
 use brickwork::compgc::CompGc;
 use brickwork::duplo::Duplo;
+use brickwork::lego::Lego;
 use brickwork::semi_honest::SemiHonest;
 use brickwork::session::stock::inventory::Inventory;
 use brickwork::stock::Store;
@@ -50,6 +52,7 @@ pub fn played(protocol: Protocol) -> &'static dyn Played {
         Protocol::Duplo => &Duplo,
         Protocol::SemiHonest => &SemiHonest,
         Protocol::CompGc => &CompGc,
+        Protocol::Lego => &Lego,
     }
 }
 

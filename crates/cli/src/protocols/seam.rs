@@ -2,6 +2,7 @@
 
 use brickwork::Error;
 use brickwork::circuit::Program;
+use brickwork::cut_and_choose::at_most;
 use brickwork::plan::Cost;
 use brickwork::session::PhaseReport;
 use brickwork::wire::Channel;
@@ -15,6 +16,7 @@ use crate::cut::Cut;
 use crate::failure::Failure;
 use crate::meeting::{Offer, Sheet};
 use crate::origin::Origin;
+use crate::report::{plural, thousands};
 use crate::stocks::Stocks;
 use crate::work::{Choices, Estimate, Work};
 
@@ -128,6 +130,31 @@ pub struct Only {
 /// [`Error::Usage`] if it has none.
 pub fn promise(security: &impl Serialize) -> Result<Value, Error> {
     serde_json::to_value(security).map_err(|e| Error::Usage(format!("the promise has no JSON form: {e}")))
+}
+
+/// The first line of a promise that holds against a cheater.
+pub fn malicious_text(security: &Value) -> String {
+    let word = |field: &str| security[field].as_str().unwrap_or_default();
+    format!(
+        "Security: {}; a cheating garbler succeeds with probability at most {} (asked for: 2^-{}); {:.0}-bit \
+         computational security; commitments {} {}\n",
+        word("model"),
+        at_most(security["bound_log2"].as_f64().unwrap_or_default()),
+        security["statistical_bits"],
+        security["computational_bits"].as_f64().unwrap_or_default(),
+        word("commitments"),
+        security["code"],
+    )
+}
+
+/// A line for a kind of item that cut-and-choose checks.
+pub fn batch_text(batch: &Value) -> String {
+    let number = |field: &str| batch[field].as_u64().unwrap_or_default();
+    let slots = plural(number("slots"), "bucket");
+    let (size, copies, opened) =
+        (number("bucket_size"), plural(number("copies"), "copy"), thousands(number("opened")));
+    let name = batch["name"].as_str().unwrap_or_default();
+    format!("  {name}: {slots} of {size}, {copies}, {opened} of them opened\n")
 }
 
 /// A party that knows what it will do.

@@ -2,6 +2,7 @@
 
 use brickwork::circuit::{Party, Program};
 use brickwork::compgc::{self, Linking};
+use brickwork::lego;
 use brickwork::semi_honest::{Ots, WARNING, sent_bytes};
 use serde_json::json;
 
@@ -408,6 +409,81 @@ fn compgc_is_planned_and_refuses_what_it_is_not() {
     let flags = [&linked(Linking::Standard)[..], &["--json"]].concat();
     is_error(&Side::evaluator(&keys).connect(&address, &flags), 7, words);
     is_error(&finish(listening), 7, words);
+}
+
+/// Two processes; what each sends is known before, and what is promised is a bound that both computed.
+#[test]
+fn lego_parties_compute_and_promise() {
+    let keys = Keys::new();
+    let program = Program::from_bytes(&std::fs::read(example("millionaires.bwp")).unwrap()).unwrap();
+    for (level, flags, inputs, learned) in [
+        (40, &[][..], ["1000000", "1250000"], json!({ "alice": 0, "bob": 1 })),
+        (
+            64,
+            &["--executions", "2", "--security", "64"][..],
+            ["[7, 9]", "[9, 7]"],
+            json!([{ "alice": 0, "bob": 1 }, { "alice": 1, "bob": 0 }]),
+        ),
+    ] {
+        let whole = if level == 40 { program.clone() } else { program.repeat(2).unwrap() };
+        let flags = [&["--protocol", "lego", "--json", "--timeout", "60"], flags].concat();
+        let [garbler, evaluator] = [
+            Side { input: inputs[0], ..Side::garbler(&keys) },
+            Side { input: inputs[1], ..Side::evaluator(&keys) },
+        ];
+        let (listening, address) = garbler.listen(&flags);
+        let outputs = [evaluator.connect(&address, &flags), finish(listening)];
+        let parameters = lego::parameters(&whole, level).unwrap();
+        for (output, role) in outputs.iter().zip(["evaluator", "garbler"]) {
+            let json = object(output);
+            assert_eq!(output.status.code(), Some(0), "{json} {}", text(&output.stderr));
+            schema::holds(&[role], &json);
+            assert_eq!((&json["outputs"][role], &json["protocol"]), (&learned, &json!("lego")));
+            assert_eq!(json["security"], serde_json::to_value(parameters.report()).unwrap());
+            assert!(json["security"]["bound_log2"].as_f64().unwrap() <= -f64::from(level));
+            assert_eq!(json["and_gates"], whole.and_gates());
+            let sent = |field: &str| -> u64 {
+                json["phases"].as_array().unwrap().iter().map(|phase| phase[field].as_u64().unwrap()).sum()
+            };
+            let expected = lego::sent_bytes(&whole, &parameters).unwrap();
+            assert_eq!([sent("garbler_sent_bytes"), sent("evaluator_sent_bytes")], expected);
+        }
+    }
+}
+
+/// One command for both parties, `plan` and `bench protocol`; what is not there yet, or says nothing, is refused.
+#[test]
+fn lego_is_planned_and_refuses_what_it_is_not() {
+    let file = example("millionaires.bwp");
+    let program = Program::from_bytes(&std::fs::read(&file).unwrap()).unwrap();
+    let flags = ["--protocol", "lego"];
+    let (said, planned) = good(&[&["plan", &file, "--executions", "3"], &flags[..]].concat());
+    assert!(said.contains("Security: malicious") && said.contains("AND gates: 192 buckets"), "{said}");
+    let sent = |field: &str| -> u64 {
+        planned["phases"].as_array().unwrap().iter().map(|phase| phase[field].as_u64().unwrap()).sum()
+    };
+    let whole = program.repeat(3).unwrap();
+    let expected = lego::sent_bytes(&whole, &lego::parameters(&whole, 40).unwrap()).unwrap();
+    assert_eq!([sent("garbler_sent_bytes"), sent("evaluator_sent_bytes")], expected);
+    assert_eq!(planned["round_trips"], 5.5);
+    let run = ["run", &file, "--garbler", "1", "--evaluator", "2"];
+    let (said, ran) = good(&[&run[..], &flags].concat());
+    assert!(
+        said.contains("wire authenticators: 64 buckets") && ran["security"]["model"] == "malicious",
+        "{said}"
+    );
+    let (said, timed) = good(&[&["bench", "protocol", &file, "--rounds", "1"], &flags[..]].concat());
+    assert!(said.contains("AND gates: 64 buckets") && timed["predicted"]["seconds"].is_f64(), "{said}");
+    for flag in [
+        ["--linking", "scmc"],
+        ["--buckets", "standard"],
+        ["--cut", "whole"],
+        ["--store", "nowhere"],
+        ["--lanes", "2"],
+    ] {
+        bad(&[&run[..], &flags, &flag].concat(), 2, "says nothing with --protocol lego");
+        assert!(!Path::new("nowhere").exists());
+    }
 }
 
 /// Two processes garble components into their stores, run programs from them that nobody named then, make

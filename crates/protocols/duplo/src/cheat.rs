@@ -1,4 +1,5 @@
 use brickwork_base::{Malformed, cheats};
+use brickwork_primitives::authenticator::NoLabel;
 use brickwork_primitives::{commit, ot};
 
 cheats! {
@@ -40,5 +41,14 @@ cheats! {
         ThirdLabel = "three labels of one wire are accepted",
         /// OutputG: the evaluator does not hold the labels of the garbler's outputs.
         ForgedOutput = "forged labels of the garbler's outputs",
+    }
+}
+
+impl From<NoLabel> for Cheat {
+    fn from(none: NoLabel) -> Self {
+        match none {
+            NoLabel::None => Cheat::NoValidLabel,
+            NoLabel::Third => Cheat::ThirdLabel,
+        }
     }
 }

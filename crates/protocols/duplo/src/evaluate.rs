@@ -21,7 +21,6 @@
 use std::borrow::Cow;
 
 use rayon::prelude::*;
-use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 use super::authenticators::EvaluatorComponent;
@@ -37,6 +36,7 @@ use brickwork_base::bits;
 use brickwork_base::label::{Delta, LABEL_BYTES, Label, Labels};
 use brickwork_base::pool;
 use brickwork_circuit::{Party, Program};
+use brickwork_primitives::authenticator::one_or_two;
 use brickwork_primitives::commit::{self, Claims, Each, Receiver, Sender, Shares};
 use brickwork_primitives::garbling::{HalfGates, Scheme as _};
 
@@ -290,7 +290,8 @@ fn evaluate_slots(
                     accepted.iter_mut().zip(asked.chunks(size)).zip(verdicts.chunks(size))
                 {
                     *accepted =
-                        one_or_two(asked.iter().zip(verdicts).map(|((_, label), valid)| (*label, *valid)))?;
+                        one_or_two(asked.iter().zip(verdicts).map(|((_, label), valid)| (*label, *valid)))
+                            .map_err(Cheat::from)?;
                 }
                 Ok::<u64, Error>(verdicts.iter().map(|valid| u64::from(!valid)).sum())
             })
@@ -302,32 +303,6 @@ fn evaluate_slots(
         }
     }
     Ok(())
-}
-
-/// EvKAs: of the labels that the copies of a bucket gave for one wire, and whether the authenticators accept
-/// each: one that is valid, and the offset if there are two, else zero. All copies' labels are shown to the
-/// authenticators, also where they are the same, and no branch depends on which are: only on whether E goes
-/// on at all.
-pub(super) fn one_or_two(asked: impl Iterator<Item = (Label, bool)>) -> Result<(Label, Label), Cheat> {
-    let (mut one, mut any, mut sum, mut two, mut third) = (Label::ZERO, 0, Label::ZERO, 0, 0);
-    for (label, valid) in asked {
-        let valid = u8::from(valid);
-        one ^= label.times(valid & (1 ^ any));
-        any |= valid;
-        let difference = (one ^ label).times(valid);
-        let differs = (!difference.ct_eq(&Label::ZERO)).unwrap_u8();
-        sum ^= difference.times(1 ^ two);
-        two |= differs;
-        third |= differs & (!difference.ct_eq(&sum)).unwrap_u8();
-    }
-    if any == 0 {
-        return Err(Cheat::NoValidLabel);
-    }
-    // Two labels of one colour: a collision of the hash, as a third label is, which nobody finds.
-    if third == 1 || two != sum.colour() {
-        return Err(Cheat::ThirdLabel);
-    }
-    Ok((one, sum))
 }
 
 /// What came out of the copies of some slots' buckets.

@@ -1,0 +1,51 @@
+use brickwork_base::{Malformed, cheats};
+use brickwork_primitives::authenticator::NoLabel;
+use brickwork_primitives::{commit, ot};
+
+cheats! {
+    /// Every check that a peer can fail in LEGO.
+    pub enum Cheat of "lego" {
+        /// A message out of its place, or of a length that the protocol does not allow.
+        UnexpectedMessage = Malformed::UnexpectedMessage,
+        /// Base OT (Masny–Rindal 2019): a message holds an encoding of no point of the group.
+        BaseOtPoint = ot::Cheat::BaseOtPoint,
+        /// Base OT (Masny–Rindal 2019): a message holds the identity, whose key everybody knows.
+        BaseOtIdentity = ot::Cheat::BaseOtIdentity,
+        /// OT extension (Roy 2022): the receiver's rows do not agree on its choices.
+        OtExtension = ot::Cheat::OtExtension,
+        /// Commitments (FJNT16): something that was sent as a commitment is none.
+        Commitment = commit::Cheat::Commitment,
+        /// Commitments: an opened value is not the committed one. Also an opened gate whose output under the
+        /// challenged labels is not the committed one.
+        Opening = commit::Cheat::Opening,
+        /// Commitments: the offset ends in 0, or an indicator bit is not the committed one.
+        Indicator = commit::Cheat::Indicator,
+        /// The OTs: the evaluator names a label that they did not give it.
+        OtBinding = "the OT offset: a label that the OT did not give",
+        /// A checked wire authenticator refuses the label of the challenged colour.
+        WireAuthenticator = "a checked wire authenticator refuses its label",
+        /// A checked input authenticator is not what its offset makes it.
+        InputAuthenticator = "a checked input authenticator does not authenticate itself",
+        /// An offset of an input authenticator whose lowest bit is 0.
+        OffsetColour = "an offset ends in 0",
+        /// The sum of two offsets whose lowest bit is 1.
+        DeltaDifferenceColour = "the sum of two offsets ends in 1",
+        /// The authenticators refuse the label of one of the garbler's inputs.
+        InputLabel = "the label of an input is not valid",
+        /// No gate of a bucket gave a label that its majority accepts.
+        NoValidLabel = "a bucket gives no valid label",
+        /// The majority of a bucket accepts a third label.
+        ThirdLabel = "three labels of one wire are accepted",
+        /// The evaluator does not hold the labels of the garbler's outputs.
+        ForgedOutput = "forged labels of the garbler's outputs",
+    }
+}
+
+impl From<NoLabel> for Cheat {
+    fn from(none: NoLabel) -> Self {
+        match none {
+            NoLabel::None => Cheat::NoValidLabel,
+            NoLabel::Third => Cheat::ThirdLabel,
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! What a run costs beforehand: the protocol as a list of steps, in an order in which both parties go through
+//! it. Bytes and crossings are exact, the rest are estimates.
+
+use brickwork_base::Error;
+use brickwork_base::Party::{Evaluator, Garbler};
+use brickwork_circuit::Program;
+use brickwork_plan::{self as plan, Cost, Link, MANY, Machine, PROCESS_BYTES, Script, TOUCH};
+use brickwork_primitives::binding::RevealedCombinations;
+use brickwork_primitives::cost::work::*;
+use brickwork_primitives::cost::{Commitments, DIMENSION, GATE_BYTES, LABEL, base_ots, extend};
+use brickwork_primitives::cut_and_choose::Bucketing;
+use brickwork_session::{GREETING_BYTES, Protocol, TABLE_MEMORY};
+
+use crate::layout::Layout;
+use crate::parameters::{PROPOSAL_BYTES, Parameters, level};
+use crate::report::Lego;
+
+/// What a run of a program costs on these machines, both alike, over this link.
+///
+/// # Errors
+/// As [`script`].
+pub fn predict(
+    program: &Program,
+    parameters: &Parameters,
+    machine: &Machine,
+    link: &Link,
+) -> Result<Cost, Error> {
+    Ok(plan::predict(&script(program, parameters)?, machine, link))
+}
+
+/// Bytes that the garbler and the evaluator send in a run: payload and framing. Exact.
+///
+/// # Errors
+/// As [`script`].
+pub fn sent_bytes(program: &Program, parameters: &Parameters) -> Result<[u64; 2], Error> {
+    // No message is spread over lanes.
+    Ok(script(program, parameters)?.sent_bytes(1))
+}
+
+/// What a run does.
+///
+/// # Errors
+/// [`Error::Limit`] if the program has too many AND gates, [`Error::Usage`] if the parameters are of a
+/// security that is not offered.
+pub fn script(program: &Program, parameters: &Parameters) -> Result<Script, Error> {
+    let layout = Layout::new(program)?;
+    let commitments = Commitments::of(&level(parameters.security)?);
+    let mut writer = Writer { script: Script::new(Lego::PHASES), commitments, layout, parameters };
+    writer.setup(); // 1, 2, 3
+    let new = writer.commit(); // 3
+    writer.prove(Some(new), Some(1), None); // 4, 5
+    writer.challenge(); // 6
+    writer.open(); // 7
+    writer.script.phase("evaluate");
+    let [_, evaluator, outputs] = writer.wires();
+    writer.script.message(Evaluator, evaluator.div_ceil(8)); // 8
+    writer.script.phase("build");
+    writer.again(new);
+    writer.prove(None, None, Some(new)); // 8, 9
+    writer.script.phase("evaluate");
+    let [garbler, ..] = writer.wires();
+    writer.script.message(Garbler, LABEL * (garbler + evaluator) + outputs.div_ceil(8)); // 9
+    writer.prove(None, Some(outputs), Some(evaluator)); // 9, 10, 11
+    writer.evaluate();
+    writer.decode(); // 12
+    let memory = writer.memory();
+    let mut script = writer.script;
+    script.memory_bytes = memory;
+    Ok(script)
+}
+
+/// Items in buckets that are no heads.
+fn others(cut: &Bucketing) -> u64 {
+    cut.kept() - u64::from(cut.slots)
+}
+
+/// Writes the script.
+struct Writer<'a> {
+    script: Script,
+    commitments: Commitments,
+    layout: Layout<'a>,
+    parameters: &'a Parameters,
+}
+
+impl Writer<'_> {
+    /// Inputs of both parties, and outputs.
+    fn wires(&self) -> [u64; 3] {
+        [self.layout.garbler, self.layout.evaluator, self.layout.outputs.len()].map(|count| count as u64)
+    }
+
+    fn prove(&mut self, new: Option<u64>, bits: Option<u64>, known: Option<u64>) {
+        self.commitments.prove(&mut self.script, new, bits, known);
+    }
+
+    fn again(&mut self, commitments: u64) {
+        self.commitments.again(&mut self.script, commitments);
+    }
+
+    /// OTs of the evaluator's inputs, and those that mask.
+    fn ots(&self) -> u64 {
+        (self.layout.evaluator + self.parameters.ot_binding) as u64
+    }
+
+    fn setup(&mut self) {
+        let ots = self.ots();
+        let Writer { script, commitments, .. } = self;
+        script.phase("setup");
+        script.work(Garbler, &CHOOSE, DIMENSION, DIMENSION);
+        let hello = GREETING_BYTES as u64;
+        script.exchange([hello, PROPOSAL_BYTES as u64, base_ots(DIMENSION)], [hello, base_ots(0)]);
+        script.work(Evaluator, &OFFER, DIMENSION, DIMENSION);
+        script.work(Garbler, &CHOSEN, DIMENSION, DIMENSION);
+        extend(script, Evaluator, commitments.ots());
+        extend(script, Evaluator, ots);
+        commitments.commit(script, 1, true);
+    }
+
+    /// Returns the number of commitments.
+    fn commit(&mut self) -> u64 {
+        let ([garbler, evaluator, outputs], ots) = (self.wires(), self.ots());
+        let Writer { script, commitments, parameters, .. } = self;
+        let [gates, wires, inputs] =
+            [parameters.gates, parameters.authenticators, parameters.inputs].map(|cut| cut.copies());
+        script.phase("preprocess");
+        commitments.commit(script, 2 * gates, false);
+        script.message(Garbler, LABEL);
+        script.work(Garbler, &GARBLE_AND, gates, MANY);
+        script.work(Garbler, &TOUCH, 64 * gates, MANY);
+        script.message(Garbler, 32 * gates);
+        script.work(Evaluator, &TOUCH, 32 * gates, MANY);
+        commitments.commit(script, gates, true);
+        commitments.commit(script, wires, false);
+        script.work(Garbler, &HASH_LABEL, 2 * wires, MANY);
+        script.message(Garbler, 32 * wires);
+        script.phase("prepare");
+        commitments.commit(script, inputs, false);
+        script.work(Garbler, &HASH_LABEL, 3 * inputs, MANY);
+        commitments.commit(script, inputs, true);
+        script.message(Garbler, 32 * inputs);
+        commitments.commit(script, ots, true);
+        commitments.commit(script, garbler + evaluator, false);
+        commitments.commit(script, outputs, false);
+        1 + 3 * gates + wires + 2 * inputs + ots + garbler + evaluator + outputs
+    }
+
+    fn challenge(&mut self) {
+        let Writer { script, parameters, .. } = self;
+        script.phase("preprocess");
+        script.message(Evaluator, 3 * LABEL);
+        script.phase("prepare");
+        script.message(Evaluator, RevealedCombinations::bytes(parameters.ot_binding) as u64);
+        for cut in [parameters.gates, parameters.authenticators, parameters.inputs] {
+            for by in [Garbler, Evaluator] {
+                script.work(by, &DRAW, cut.copies(), 1);
+            }
+        }
+    }
+
+    fn open(&mut self) {
+        let (outputs, joints) = (self.layout.outputs.len() as u64, self.layout.joints() as u64);
+        let Writer { script, parameters: Parameters { gates, authenticators, inputs, .. }, .. } = self;
+        script.phase("preprocess");
+        script.message(Garbler, 2 * LABEL * u64::from(gates.opened));
+        script.work(Evaluator, &EVALUATE_AND, gates.opened.into(), MANY);
+        script.message(Garbler, LABEL * u64::from(authenticators.opened));
+        script.work(Evaluator, &HASH_LABEL, authenticators.opened.into(), MANY);
+        script.work(Garbler, &SOLDER, 3 * others(gates) + authenticators.kept(), 1);
+        script.message(Garbler, 3 * LABEL * others(gates));
+        script.message(Garbler, LABEL * authenticators.kept());
+        script.phase("prepare");
+        script.message(Garbler, LABEL * u64::from(inputs.opened));
+        script.work(Evaluator, &HASH_LABEL, 3 * u64::from(inputs.opened), MANY);
+        script.message(Garbler, LABEL * inputs.kept());
+        script.message(Garbler, LABEL * inputs.kept());
+        script.phase("build");
+        script.work(Garbler, &SOLDER, joints, 1);
+        script.message(Garbler, LABEL * joints);
+        debug_assert!(joints >= outputs);
+    }
+
+    fn evaluate(&mut self) {
+        let Writer { script, parameters: Parameters { gates, authenticators, inputs, .. }, .. } = self;
+        script.work(Evaluator, &HASH_LABEL, inputs.kept(), 1);
+        script.work(Evaluator, &EVALUATE_AND, gates.kept(), MANY);
+        script.work(Evaluator, &SOLDER, 3 * gates.kept(), MANY);
+        script.work(Evaluator, &HASH_LABEL, authenticators.kept() * u64::from(gates.bucket), MANY);
+    }
+
+    fn decode(&mut self) {
+        let outputs = self.layout.outputs.iter().filter(|output| output.to.includes(Garbler)).count() as u64;
+        let Writer { script, parameters, .. } = self;
+        script.phase("decode");
+        script.work(Evaluator, &HASH_LABEL, parameters.inputs.kept(), MANY);
+        script.message(Evaluator, outputs.div_ceil(8) + 32);
+    }
+
+    /// Peak memory of the garbler and of the evaluator in bytes.
+    fn memory(&self) -> [u64; 2] {
+        let Parameters { gates, authenticators, .. } = self.parameters;
+        let program = self.layout.program;
+        let circuits: u64 = program.components().iter().map(|c| c.circuit.gate_count() as u64).sum();
+        let wires = program.wires() as u64;
+        let common = PROCESS_BYTES + circuits * GATE_BYTES + 8 * wires;
+        let (made, wires_made) = (gates.copies(), authenticators.copies());
+        // Places of the challenge, and what was drawn.
+        let drawn = 8 * (made + wires_made);
+        let heads = u64::from(gates.slots);
+        let joints = LABEL * self.layout.joints() as u64;
+        // Values as they are kept and as they are opened, and what waits to be sent.
+        let garbler = 5 * LABEL / 2 * (3 * made + wires_made) + 3 * LABEL * heads;
+        let told = 3 * LABEL * others(gates) + LABEL * (authenticators.kept() + 3 * u64::from(gates.opened));
+        // All tables and hashes give way to those in buckets before the solderings come.
+        let evaluator = 36 * (gates.kept() + authenticators.kept()) + told.max(32 * (made + wires_made));
+        let held = LABEL * wires + 2 * TABLE_MEMORY.min(100 * made);
+        [common + garbler + drawn + joints, common + evaluator + drawn + joints + held]
+    }
+}

@@ -1,0 +1,108 @@
+//! Decode: each party learns its own outputs, and the garbler makes sure that they are the ones that were
+//! computed.
+//!
+//! ```text
+//!   evaluator -> garbler    the colours of the labels of G's outputs, and one hash over all these labels
+//! ```
+//!
+//! What the garbler alone learns is masked by an input of its own, so E may know σ of all outputs.
+//!
+//! **Recovery.** If a bucket gave two valid labels, their sum is Δ, and the garbler's inputs follow from the
+//! labels that it gave. E computes the function in the clear, and sends of each of G's outputs the label of
+//! the right bit. It always goes through all of this, with a random offset where there is nothing to recover,
+//! before it sends anything; the garbler sees the same bytes in the same order either way.
+
+use subtle::ConstantTimeEq;
+use zeroize::Zeroizing;
+
+use crate::evaluate::{Evaluated, Joined};
+use crate::hooks::Point;
+use crate::inputs::GarblerInputs;
+use crate::layout::{Layout, Output};
+use crate::setup::{Evaluator, Garbler};
+use crate::{Cheat, msg};
+use brickwork_base::label::{Delta, Label};
+use brickwork_base::{Error, Party, bits};
+use brickwork_circuit::Recipient;
+use brickwork_primitives::solder::GarblerWire;
+
+/// Bytes of a hash.
+const HASH: usize = 32;
+
+/// The hash by which the evaluator shows that it holds the labels of all of the garbler's outputs.
+fn labels_hash(session: &[u8; 32], labels: impl Iterator<Item = Label>) -> [u8; HASH] {
+    let key = blake3::derive_key("brickwork 2026-11 lego output labels", session);
+    let mut hasher = blake3::Hasher::new_keyed(&key);
+    labels.for_each(|label| {
+        hasher.update(&label.to_bytes());
+    });
+    *hasher.finalize().as_bytes()
+}
+
+/// The outputs that a party learns, by their numbers.
+fn learned_by<'l>(layout: &'l Layout, party: Party) -> impl Iterator<Item = (usize, &'l Output)> + Clone {
+    layout.outputs.iter().enumerate().filter(move |(_, output)| output.to.includes(party))
+}
+
+/// The garbler's outputs; `input` are its bits, with those that mask.
+pub(super) fn garbler(
+    party: &mut Garbler,
+    layout: &Layout,
+    inputs: &GarblerInputs,
+    input: &[bool],
+) -> Result<Vec<bool>, Error> {
+    let Garbler { run, session, delta, .. } = party;
+    run.phase("decode");
+    let wire = |k: usize| GarblerWire { value: inputs.outputs.values[k], delta: **delta };
+    let count = learned_by(layout, Party::Garbler).count();
+    let message = run.channel.receive(msg::OUTPUT_LABELS, count.div_ceil(8) + HASH)?;
+    let (colours, hash) = message.split_at(count.div_ceil(8));
+    let colours = bits::unpack(colours, count)?;
+    let learned = learned_by(layout, Party::Garbler).zip(&colours);
+    let expected = labels_hash(session, learned.clone().map(|((k, _), &colour)| wire(k).of_colour(colour)));
+    if !bool::from(expected.ct_eq(hash)) {
+        return Err(Cheat::ForgedOutput.into());
+    }
+    let bit = |((k, output), &colour): ((usize, &Output), &u8)| {
+        (wire(k).indicator() != colour) ^ output.mask.is_some_and(|mask| input[mask])
+    };
+    Ok(learned.map(bit).collect())
+}
+
+/// The evaluator's outputs, and whether they had to be recovered.
+pub(super) fn evaluator(
+    party: &mut Evaluator,
+    layout: &Layout,
+    joined: &Joined,
+    evaluated: Evaluated,
+    input: &[bool],
+) -> Result<(Vec<bool>, bool), Error> {
+    let Evaluator { run, rng, hooks, session, .. } = party;
+    run.phase("decode");
+    let Evaluated { given, outputs: labels, sigma, delta: known } = evaluated;
+    // Every offset ends in 1.
+    let recovered = known.colour();
+    let delta = Zeroizing::new(Delta::new((*known ^ rng.delta().times(1 ^ recovered)).bits()));
+    let theirs = joined.inputs.recover(&given, *delta);
+    let clear = Zeroizing::new(layout.program.simulate(&theirs[..layout.own], input));
+    let ports = layout.program.outputs().iter().zip(clear.iter());
+    let learned = ports.filter(|(port, _)| port.to != Recipient::Nobody);
+    let clear: Zeroizing<Vec<u8>> =
+        Zeroizing::new(learned.flat_map(|(_, bits)| bits.iter().map(|&bit| u8::from(bit))).collect());
+
+    let masked = |k: usize, output: &Output| clear[k] ^ output.mask.map_or(0, |mask| u8::from(theirs[mask]));
+    let decoded = |k: usize| labels[k].colour() ^ sigma[k];
+    let restored = learned_by(layout, Party::Garbler)
+        .map(|(k, output)| labels[k] ^ delta.times(recovered & (decoded(k) ^ masked(k, output))));
+    let colours = bits::pack(restored.clone().map(Label::colour));
+    let hash = labels_hash(session, restored);
+    let own = learned_by(layout, Party::Evaluator)
+        .map(|(k, _)| (clear[k] & recovered | decoded(k) & (1 ^ recovered)) == 1)
+        .collect();
+    let mut message = [&colours[..], &hash].concat();
+    hooks.alter(Point::OutputLabels, &mut message);
+    run.channel.send(msg::OUTPUT_LABELS, &message)?;
+    run.channel.flush()?;
+    // Nothing is sent after this.
+    Ok((own, recovered == 1))
+}

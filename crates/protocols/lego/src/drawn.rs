@@ -1,0 +1,69 @@
+//! The evaluator's challenges: which items are opened, at which colours, and where the others go.
+
+use brickwork_base::random::{Rng, Seed};
+use brickwork_primitives::cut_and_choose::{Bucketing, Challenge};
+
+/// What became of the items of a batch. Both parties derive it from the evaluator's seed; the counts follow
+/// from the parameters and nothing that the peer says.
+pub(super) struct Drawn {
+    /// The opened items, in ascending order.
+    pub opened: Vec<u32>,
+    /// Items in buckets, bucket after bucket; of gates the first of each is the head.
+    pub chosen: Vec<u32>,
+    /// Items in a bucket.
+    pub size: usize,
+    /// Of each item its number among the opened ones or, behind these, among the chosen ones.
+    places: Vec<u32>,
+}
+
+impl Drawn {
+    pub fn expand(seed: &Seed, cut: &Bucketing) -> Self {
+        let drawn = Challenge::draw(&mut Rng::expand(seed, "brickwork cut-and-choose"), cut);
+        let (opened, chosen) = drawn.into_parts();
+        let mut places = vec![0; opened.len() + chosen.len()];
+        opened.iter().chain(&chosen).zip(0..).for_each(|(&item, place)| places[item as usize] = place);
+        Drawn { opened, chosen, size: cut.bucket as usize, places }
+    }
+
+    /// The number of an item among the opened or, if it was not opened, among the chosen ones.
+    #[inline]
+    pub fn place(&self, item: usize) -> Result<usize, usize> {
+        let place = self.places[item] as usize;
+        place.checked_sub(self.opened.len()).map_or(Ok(place), Err)
+    }
+
+    pub fn items(&self) -> usize {
+        self.places.len()
+    }
+
+    pub fn buckets(&self) -> usize {
+        self.chosen.len() / self.size
+    }
+
+    /// The items of a bucket.
+    #[inline]
+    pub fn bucket(&self, bucket: usize) -> &[u32] {
+        &self.chosen[bucket * self.size..(bucket + 1) * self.size]
+    }
+
+    /// The first item of each bucket.
+    pub fn heads(&self) -> Vec<u32> {
+        self.chosen.iter().copied().step_by(self.size).collect()
+    }
+
+    /// Whether a chosen item, by its number, is the head of its bucket, and otherwise which one it is of
+    /// those that are none.
+    #[inline]
+    pub fn other(&self, chosen: usize) -> Option<usize> {
+        let (bucket, k) = (chosen as u32 / self.size as u32, chosen as u32 % self.size as u32);
+        (k > 0).then(|| bucket as usize * (self.size - 1) + k as usize - 1)
+    }
+}
+
+/// The colours at which opened items are shown: random bits.
+pub(super) fn colours(seed: &Seed, count: usize) -> Vec<u8> {
+    let mut bytes = vec![0; count];
+    Rng::expand(seed, "brickwork colours of checked items").fill(&mut bytes);
+    bytes.iter_mut().for_each(|b| *b &= 1);
+    bytes
+}

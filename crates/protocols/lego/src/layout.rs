@@ -1,0 +1,208 @@
+//! What follows from the program: its inputs, its AND gates, its outputs, and how the gates between them are
+//! walked. XOR and INV are linear in the wires that are committed to, so a wire of the program is a sum of
+//! *sources*: inputs, and outputs of AND gates. *Joints* are where such a sum is soldered to another wire:
+//! both inputs of each AND gate, then the outputs.
+
+use zeroize::Zeroizing;
+
+use brickwork_base::random::Rng;
+use brickwork_base::{Error, Party};
+use brickwork_circuit::{Gate, Program, Recipient, Wire};
+
+/// An output wire.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Output {
+    /// The program's wire.
+    pub wire: Wire,
+    /// Who learns it.
+    pub to: Recipient,
+    /// Of an output that the garbler alone learns, the input of the garbler's that masks it.
+    pub mask: Option<usize>,
+}
+
+/// A program as the protocol sees it.
+pub(super) struct Layout<'p> {
+    pub program: &'p Program,
+    /// Input wires of the garbler's ports.
+    pub own: usize,
+    /// The garbler's inputs: those of its ports, and a random bit for each output that it alone learns. The
+    /// evaluator learns the sum, as it learns its own outputs, and an evaluator that recovers the garbler's
+    /// inputs has its masks with them.
+    pub garbler: usize,
+    /// The evaluator's input wires.
+    pub evaluator: usize,
+    /// AND gates of all slots.
+    pub ands: usize,
+    /// Of each slot the number of its first AND gate.
+    pub first_and: Vec<usize>,
+    /// Wires that somebody learns, port after port.
+    pub outputs: Vec<Output>,
+}
+
+/// Sums of weights of the joints that a source is part of.
+pub(super) struct Weighted {
+    pub inputs: Vec<u128>,
+    pub ands: Vec<u128>,
+}
+
+impl<'p> Layout<'p> {
+    /// Lays out a program.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] if it has too many AND gates.
+    pub fn new(program: &'p Program) -> Result<Self, Error> {
+        let [own, evaluator] = [Party::Garbler, Party::Evaluator].map(|party| program.input_width(party));
+        let mut garbler = own;
+        let mut outputs = Vec::new();
+        for port in program.outputs().iter().filter(|port| port.to != Recipient::Nobody) {
+            for &wire in &port.wires {
+                let mask = (port.to == Recipient::Garbler).then(|| {
+                    garbler += 1;
+                    garbler - 1
+                });
+                outputs.push(Output { wire, to: port.to, mask });
+            }
+        }
+        let mut ands: usize = 0;
+        let mut first_and = Vec::with_capacity(program.slot_count());
+        for slot in program.slots() {
+            first_and.push(ands);
+            ands += program.component(slot.component).circuit.and_gates();
+            if ands > 1 << 24 {
+                return Err(Error::Limit("a program may have 2^24 AND gates here; cut it in parts".into()));
+            }
+        }
+        Ok(Layout { program, own, garbler, evaluator, ands, first_and, outputs })
+    }
+
+    /// Input wires of both parties.
+    pub fn inputs(&self) -> usize {
+        self.garbler + self.evaluator
+    }
+
+    /// How many joints there are.
+    pub fn joints(&self) -> usize {
+        2 * self.ands + self.outputs.len()
+    }
+
+    /// Checks the length of a party's input.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if it has another one.
+    pub fn takes(&self, party: Party, input: &[bool]) -> Result<(), Error> {
+        match self.program.input_width(party) {
+            width if width == input.len() => Ok(()),
+            width => Err(Error::Input(format!("the program takes {width} input bits, not {}", input.len()))),
+        }
+    }
+
+    /// The garbler's bits: those of its ports, and random ones that mask.
+    pub fn masked(&self, input: &[bool], rng: &mut Rng) -> Zeroizing<Vec<bool>> {
+        let masks = (self.own..self.garbler).map(|_| rng.below(2) == 1);
+        let mut bits = Zeroizing::new(Vec::with_capacity(self.garbler));
+        bits.extend(input.iter().copied().chain(masks));
+        bits
+    }
+
+    /// The values of the program's inputs, of those of all inputs.
+    pub fn of_program<'v, T: Copy>(&self, inputs: &'v [T]) -> impl Iterator<Item = T> + 'v {
+        let (own, rest) = inputs.split_at(self.garbler);
+        own[..self.own].iter().chain(rest).copied()
+    }
+
+    /// Walks through all gates with values of the inputs. `and` is told the number of the AND gate and both
+    /// operands. Returns the values of the outputs.
+    pub fn walk<T: Copy + Default>(
+        &self,
+        inputs: &[T],
+        mut and: impl FnMut(usize, T, T) -> T,
+        xor: impl Fn(T, T) -> T,
+        inv: impl Fn(T) -> T,
+    ) -> Vec<T> {
+        let mut wires: Vec<T> = Vec::with_capacity(self.program.wires());
+        wires.extend(self.of_program(inputs));
+        let (mut local, mut number) = (Vec::new(), 0);
+        for slot in self.program.slots() {
+            let circuit = &self.program.component(slot.component).circuit;
+            local.clear();
+            local.extend(slot.inputs.iter().map(|&wire| wires[wire as usize]));
+            for gate in circuit.gates() {
+                let value = match gate {
+                    Gate::Xor(a, b) => xor(local[a as usize], local[b as usize]),
+                    Gate::Inv(a) => inv(local[a as usize]),
+                    Gate::And(a, b) => {
+                        number += 1;
+                        and(number - 1, local[a as usize], local[b as usize])
+                    }
+                };
+                local.push(value);
+            }
+            wires.extend(circuit.outputs().iter().map(|&wire| local[wire as usize]));
+        }
+        let of_output = |output: &Output| {
+            let value = wires[output.wire as usize];
+            output.mask.map_or(value, |mask| xor(value, inputs[mask]))
+        };
+        self.outputs.iter().map(of_output).collect()
+    }
+
+    /// Of each joint whether the sum of sources is negated on its way there.
+    pub fn negated(&self) -> Vec<u8> {
+        let mut joints = Vec::with_capacity(self.joints());
+        let and = |_, a, b| {
+            joints.extend([a, b]);
+            0
+        };
+        let outputs = self.walk(&vec![0; self.inputs()], and, |a, b| a ^ b, |a| a ^ 1);
+        joints.extend(outputs);
+        joints
+    }
+
+    /// Walks backwards: of each source the sum of the weights of the joints that it is part of. `weights`
+    /// gives those of the joints from a number on.
+    pub fn weigh<W: Iterator<Item = u128>>(&self, weights: impl Fn(usize) -> W) -> Weighted {
+        let mut inputs = vec![0; self.inputs()];
+        let mut wires = vec![0; self.program.wires()];
+        for (output, weight) in self.outputs.iter().zip(weights(2 * self.ands)) {
+            wires[output.wire as usize] ^= weight;
+            if let Some(mask) = output.mask {
+                inputs[mask] ^= weight;
+            }
+        }
+        let mut ands = vec![0; self.ands];
+        let (mut local, mut joints): (Vec<u128>, Vec<u128>) = (Vec::new(), Vec::new());
+        for index in (0..self.program.slot_count()).rev() {
+            let slot = self.program.slot(index);
+            let circuit = &self.program.component(slot.component).circuit;
+            local.clear();
+            local.resize(circuit.wires(), 0);
+            let first = slot.first_output as usize;
+            circuit
+                .outputs()
+                .iter()
+                .zip(&wires[first..])
+                .for_each(|(&w, weight)| local[w as usize] ^= weight);
+            let mut number = circuit.and_gates();
+            joints.clear();
+            joints.extend(weights(2 * self.first_and[index]).take(2 * number));
+            for (gate, k) in circuit.gates().rev().zip((circuit.inputs()..circuit.wires()).rev()) {
+                let weight = local[k];
+                match gate {
+                    Gate::Xor(a, b) => [a, b].into_iter().for_each(|w| local[w as usize] ^= weight),
+                    Gate::Inv(a) => local[a as usize] ^= weight,
+                    Gate::And(a, b) => {
+                        number -= 1;
+                        ands[self.first_and[index] + number] = weight;
+                        local[a as usize] ^= joints[2 * number];
+                        local[b as usize] ^= joints[2 * number + 1];
+                    }
+                }
+            }
+            slot.inputs.iter().zip(&local).for_each(|(&wire, weight)| wires[wire as usize] ^= weight);
+        }
+        let (own, rest) = wires[..self.own + self.evaluator].split_at(self.own);
+        inputs.iter_mut().zip(own).for_each(|(sum, weight)| *sum ^= weight);
+        inputs[self.garbler..].iter_mut().zip(rest).for_each(|(sum, weight)| *sum ^= weight);
+        Weighted { inputs, ands }
+    }
+}

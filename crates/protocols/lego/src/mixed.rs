@@ -1,0 +1,207 @@
+//! The bound of a cut-and-choose whose buckets hold two kinds of item: β gates and α wire authenticators.
+//!
+//! An adversary makes `t` of the gates and `u` of the authenticators bad. Each kind is shuffled by itself: of
+//! `L = N·B + c` items `c` are opened, and each bad one among them stays unseen with probability 1/2. A
+//! bucket with x bad gates and y bad authenticators is *ruined* if no gate of it is good, or no strict
+//! majority of all its items: `x = β` or `2(x + y) ≥ β + α`. By the union bound over the N buckets, which are
+//! alike,
+//!
+//! ```text
+//! success(t, u) ≤ min(S(t)·S'(u), N · Σ_{(x, y) ruined} A_x(t) · A'_y(u))
+//! S(t)   = Σ_j C(c, j)·2^-j·C(N·B, t - j) / C(L, t)                            no opened bad item is seen
+//! A_x(t) = C(B, x) · Σ_j C(c, j)·2^-j·C(N·B - B, t - x - j) / C(L, t)         and a given bucket has x bad ones
+//! ```
+//!
+//! and the bound is the maximum over all t and u. The sums over j are the coefficients of `(1 + z/2)^c (1 +
+//! z)^K`. Those of neighbouring t follow from each other by a recurrence of three terms, which all are
+//! positive as far as it is used: so floating point errs by a relative 2^-53 for each step and no more, and
+//! what is returned is raised by far more than that. Of small batches the bad items are dealt out one after
+//! the other, which needs no recurrence.
+
+use brickwork_primitives::cut_and_choose::Bucketing;
+
+/// The most bad items of a kind that are looked at. A cut that needs more opens too few.
+const MOST_BAD: usize = 1 << 13;
+
+/// Batches up to this size are dealt out item by item.
+const SMALL: u64 = 4096;
+
+/// The most gates, or authenticators, in a bucket.
+const MOST_IN_BUCKET: u32 = 63;
+
+/// Raises a result by more than all rounding, a step of 2^-53 for each of at most 2^20 operations.
+const SLACK: f64 = 1.0 + 1e-9;
+
+/// Both kinds of item of the same buckets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mixed {
+    /// β gates in each bucket.
+    pub gates: Bucketing,
+    /// α wire authenticators in each bucket.
+    pub authenticators: Bucketing,
+}
+
+/// What is known of one kind of item, by the number of bad ones.
+struct Kind {
+    /// S.
+    survival: Vec<f64>,
+    /// A_x, for x from 0 to B.
+    bad: Vec<Vec<f64>>,
+}
+
+/// `Σ_j C(c, j)·2^-j·C(K, n - j) / C(L, n)` for n from 0 as long as it is greater than `floor`, and one more:
+/// it never grows with n. None where that takes too long.
+fn unseen(opened: u64, kept: u64, all: u64, floor: f64) -> Option<Vec<f64>> {
+    let (c, k, l) = (opened as f64, kept as f64, all as f64);
+    let mut sums = vec![1.0];
+    if all <= SMALL {
+        // By how many of n bad items are opened.
+        let mut opened_bad = vec![1.0];
+        for n in 0..all as usize {
+            let mut next = vec![0.0; opened_bad.len() + 1];
+            for (j, probability) in opened_bad.iter().enumerate() {
+                next[j] += probability * (k - (n - j) as f64).max(0.0) / (l - n as f64);
+                next[j + 1] += probability * 0.5 * (c - j as f64).max(0.0) / (l - n as f64);
+            }
+            opened_bad = next;
+            sums.push(opened_bad.iter().sum());
+            if sums[n + 1] <= floor {
+                break;
+            }
+        }
+        return Some(sums);
+    }
+    for n in 0..MOST_BAD {
+        let at = n as f64;
+        let before = if n == 0 { 0.0 } else { sums[n - 1] * at / (l - at + 1.0) };
+        let (first, second) = (c / 2.0 + k - 1.5 * at, (c + k - at + 1.0) / 2.0);
+        if first <= 0.0 || second <= 0.0 {
+            return None;
+        }
+        sums.push((first * sums[n] + second * before) / (l - at));
+        if sums[n + 1] <= floor {
+            return Some(sums);
+        }
+    }
+    None
+}
+
+/// C(n, k).
+fn binomial(n: u32, k: u32) -> f64 {
+    (0..k).map(|i| f64::from(n - i) / f64::from(i + 1)).product()
+}
+
+impl Kind {
+    fn new(cut: &Bucketing, floor: f64) -> Option<Self> {
+        let (all, kept, size) = (cut.copies(), cut.kept(), cut.bucket);
+        let opened = u64::from(cut.opened);
+        let survival = unseen(opened, kept, all, floor)?;
+        let elsewhere = unseen(opened, kept - u64::from(size), all, floor)?;
+        let of = |x: u32, t: usize| {
+            let Some(others) = t.checked_sub(x as usize) else { return 0.0 };
+            // What was not looked at is no more likely than the last that was.
+            let unseen = elsewhere[others.min(elsewhere.len() - 1)];
+            let here: f64 = (others + 1..=t).map(|k| k as f64 / (all as f64 - k as f64 + 1.0)).product();
+            binomial(size, x) * unseen * here
+        };
+        let bad = (0..=size).map(|x| (0..survival.len()).map(|t| of(x, t)).collect()).collect();
+        Some(Kind { survival, bad })
+    }
+}
+
+/// Both kinds, ready for any numbers of bad items.
+struct Game {
+    slots: f64,
+    gates: Kind,
+    authenticators: Kind,
+    /// Of each number of bad gates in a bucket and of bad authenticators at all: with which probability a
+    /// given bucket has enough of these to be ruined.
+    ruined: Vec<Vec<f64>>,
+}
+
+impl Game {
+    fn new(mixed: &Mixed, floor: f64) -> Option<Self> {
+        let (gates, authenticators) =
+            (Kind::new(&mixed.gates, floor)?, Kind::new(&mixed.authenticators, floor)?);
+        let (beta, alpha) = (mixed.gates.bucket, mixed.authenticators.bucket);
+        let enough = |x: u32| if x == beta { 0 } else { (beta + alpha).div_ceil(2).saturating_sub(x) };
+        let of = |x: u32, u: usize| (enough(x)..=alpha).map(|y| authenticators.bad[y as usize][u]).sum();
+        let all = authenticators.survival.len();
+        let ruined = (0..=beta).map(|x| (0..all).map(|u| of(x, u)).collect()).collect();
+        Some(Game { slots: f64::from(mixed.gates.slots), gates, authenticators, ruined })
+    }
+
+    /// What `t` bad gates and `u` bad authenticators achieve at most.
+    fn success(&self, t: usize, u: usize) -> f64 {
+        let survival = self.gates.survival[t] * self.authenticators.survival[u];
+        let ruined: f64 =
+            self.gates.bad.iter().zip(&self.ruined).map(|(bad, enough)| bad[t] * enough[u]).sum();
+        survival.min(self.slots * ruined)
+    }
+
+    /// The greatest success near here, uphill.
+    fn uphill(&self, mut t: usize, mut u: usize) -> f64 {
+        let (most_t, most_u) = (self.gates.survival.len() - 1, self.authenticators.survival.len() - 1);
+        (t, u) = (t.min(most_t), u.min(most_u));
+        let (mut best, mut step) = (self.success(t, u), (most_t + most_u) / 16 + 1);
+        while step > 0 {
+            let around = [
+                ((t + step).min(most_t), u),
+                (t.saturating_sub(step), u),
+                (t, (u + step).min(most_u)),
+                (t, u.saturating_sub(step)),
+                (t.saturating_sub(step), (u + step).min(most_u)),
+                ((t + step).min(most_t), u.saturating_sub(step)),
+            ];
+            let next = around.into_iter().map(|(t, u)| (self.success(t, u), t, u));
+            let next = next.fold((best, t, u), |a, b| if b.0 > a.0 { b } else { a });
+            if next.0 > best {
+                (best, t, u) = next;
+            } else {
+                step /= 2;
+            }
+        }
+        best
+    }
+}
+
+impl Mixed {
+    /// With which probability a garbler succeeds at most, however many items it makes bad; `floor`, if it is
+    /// less than that; 1 for sizes that nobody would choose.
+    pub fn bound(&self, floor: f64) -> f64 {
+        if !self.is_sensible() {
+            return 1.0;
+        }
+        let Some(game) = Game::new(self, floor) else { return 1.0 };
+        let mut bound = floor;
+        for (t, survival) in game.gates.survival.iter().enumerate() {
+            for (u, other) in game.authenticators.survival.iter().enumerate() {
+                if survival * other <= bound {
+                    // Nor do more of these survive.
+                    break;
+                }
+                bound = bound.max(game.success(t, u));
+            }
+        }
+        (bound * SLACK).min(1.0)
+    }
+
+    /// The same by looking at a few numbers of bad items only: for searching, never for a promise.
+    pub(super) fn estimate(&self, floor: f64) -> f64 {
+        let (beta, alpha) = (self.gates.bucket as usize, self.authenticators.bucket as usize);
+        let Some(game) = Game::new(self, floor) else { return 1.0 };
+        [(beta, 0), (0, alpha), (beta, alpha), (4 * beta, 4 * alpha)]
+            .into_iter()
+            .map(|(t, u)| game.uphill(t, u))
+            .fold(floor, f64::max)
+    }
+
+    /// Whether these are sizes of the same buckets, and of a batch that can be numbered and looked at.
+    pub fn is_sensible(&self) -> bool {
+        let Mixed { gates, authenticators } = self;
+        let fits = |cut: &Bucketing| {
+            (1..=MOST_IN_BUCKET).contains(&cut.bucket) && cut.copies() <= u64::from(u32::MAX / 2)
+        };
+        gates.slots == authenticators.slots && gates.slots > 0 && fits(gates) && fits(authenticators)
+    }
+}

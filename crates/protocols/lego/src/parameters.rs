@@ -1,0 +1,282 @@
+//! The parameters of a run: everything that may fail, and how unlikely that is made.
+
+use crate::mixed::Mixed;
+use crate::report::{BatchReport, SecurityReport};
+use brickwork_base::Error;
+use brickwork_base::label::LABEL_BYTES;
+use brickwork_primitives::commit::{Level, Scheme as _, split::Split};
+use brickwork_primitives::cut_and_choose::{Allocation, BatchKind, BatchSpec, Bucketing, Budget};
+use brickwork_primitives::ot::{CotSender as _, extension};
+
+/// Bits by which the checks that cost next to nothing exceed s.
+const MARGIN: u32 = 8;
+
+/// Combinations of a proof; each false claim survives one with probability 1/2.
+const COMBINATIONS: f64 = 128.0;
+
+/// Proofs of a run: of all commitments, of all that is opened and joined, of inputs and outputs.
+const PROOFS: f64 = 3.0;
+
+/// Calls of the OT extension: for the watch bits, and for the evaluator's input.
+const EXTENSIONS: f64 = 2.0;
+
+/// The part of what the fixed checks leave of 2^-s that the buckets of gates may take.
+const OF_GATES: f64 = 0.75;
+
+/// The greatest α and β that are tried.
+const MOST: u32 = 24;
+
+/// Bytes of a proposal: B and c of gates, wire authenticators, input authenticators, 4 bytes each.
+pub(super) const PROPOSAL_BYTES: usize = 24;
+
+/// What both parties must agree on besides the program, and what follows from it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameters {
+    /// s.
+    pub security: u32,
+    /// Of the AND gates; without slots if there are none.
+    pub gates: Bucketing,
+    /// Of the wire authenticators, of the same buckets.
+    pub authenticators: Bucketing,
+    /// Of the input authenticators: the garbler's inputs and what masks its own outputs.
+    pub inputs: Bucketing,
+    /// OTs of random choices that bind the others to their commitments.
+    pub ot_binding: usize,
+    /// Base-2 logarithm of the bound on everything together.
+    pub bound_log2: f64,
+}
+
+/// What the commitments take at a level of security.
+pub(super) fn level(security: u32) -> Result<Level, Error> {
+    Split::level(security).ok_or_else(|| {
+        Error::Usage(format!("a security of {security} bits is not offered; choose 40, 64 or 80"))
+    })
+}
+
+/// OTs of random choices that bind the others.
+fn ot_binding(security: u32) -> usize {
+    (security + MARGIN) as usize
+}
+
+/// The budget with everything that may fail besides the cut-and-choose.
+fn checks(security: u32) -> Result<Budget, Error> {
+    let level = level(security)?;
+    Ok(Budget::new(security)
+        .with_check("binding of the commitments", level.binding_log2)
+        .with_check("random combinations", (PROOFS * level.misses).log2() - COMBINATIONS)
+        .with_check("binding of the OTs", -(ot_binding(security) as f64))
+        .with_check("OT extension", extension::Sender::CHECK_LOG2 + EXTENSIONS.log2()))
+}
+
+/// What is not worth telling from 0 at a level: a part of 2^-s that no sum shows.
+fn floor(security: u32) -> f64 {
+    f64::from(security + 12).exp2().recip()
+}
+
+/// No gates, or no inputs.
+const NOTHING: Bucketing = Bucketing { slots: 0, bucket: 1, opened: 0 };
+
+impl Parameters {
+    /// Those with the fewest bytes for so many AND gates and input authenticators' wires.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if that security is not offered, [`Error::Limit`] if there is too much of it.
+    pub fn choose(ands: u64, wires: u64, security: u32) -> Result<Self, Error> {
+        let ands = slots(ands)?;
+        let (checks, inputs) =
+            (checks(security)?, BatchSpec { kind: BatchKind::InputAuthenticator, slots: slots(wires)? });
+        let spent: f64 = checks.checks().iter().map(|check| check.1.log2().exp2()).sum();
+        let rest = f64::from(security).exp2().recip() - spent;
+        if rest <= 0.0 {
+            return Err(Error::Usage(format!("2^-{security} cannot be reached by these commitments")));
+        }
+        let mixed =
+            match ands {
+                0 => None,
+                _ => Some(cheapest(ands, rest * OF_GATES, security).ok_or_else(|| {
+                    Error::Limit(format!("no cut of {ands} AND gates reaches 2^-{security}"))
+                })?),
+            };
+        let with_gates = with_gates(checks, mixed, security)?;
+        let allocation = with_gates.allocate(&[inputs], |_, cut| cut.copies() as f64)?;
+        Ok(Self::of(security, mixed, allocation))
+    }
+
+    /// What the garbler proposes.
+    pub(super) fn proposal(&self) -> [u8; PROPOSAL_BYTES] {
+        let mut bytes = [0; PROPOSAL_BYTES];
+        let cuts = [self.gates, self.authenticators, self.inputs];
+        let numbers = cuts.iter().flat_map(|cut| [cut.bucket, cut.opened]);
+        bytes.chunks_exact_mut(4).zip(numbers).for_each(|(b, n)| b.copy_from_slice(&n.to_le_bytes()));
+        bytes
+    }
+
+    /// What the garbler proposes, with its exact bound.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if it exceeds 2^-s, or is nothing that an honest garbler would propose.
+    pub(super) fn proposed(ands: u64, wires: u64, security: u32, proposal: &[u8]) -> Result<Self, Error> {
+        let numbers: Vec<u32> =
+            proposal.chunks_exact(4).map(|n| u32::from_le_bytes(n.try_into().expect("4 bytes"))).collect();
+        let [b, c, alpha, d, size, opened] = numbers[..] else {
+            return Err(Error::Mismatch("the proposal is malformed".into()));
+        };
+        let (ands, wires) = (slots(ands)?, slots(wires)?);
+        let gates = Bucketing { slots: ands, bucket: b, opened: c };
+        let authenticators = Bucketing { slots: ands, bucket: alpha, opened: d };
+        let mixed = match ands {
+            0 if gates == NOTHING && authenticators == NOTHING => None,
+            _ => Some(Mixed { gates, authenticators }),
+        };
+        if mixed.is_some_and(|mixed| !mixed.is_sensible()) {
+            return Err(Error::Mismatch(
+                "the proposed cut-and-choose parameters are not for this program".into(),
+            ));
+        }
+        let spec = BatchSpec { kind: BatchKind::InputAuthenticator, slots: wires };
+        let inputs = Bucketing { slots: wires, bucket: size, opened };
+        let allocation = with_gates(checks(security)?, mixed, security)?.check(&[spec], &[inputs])?;
+        Ok(Self::of(security, mixed, allocation))
+    }
+
+    fn of(security: u32, mixed: Option<Mixed>, allocation: Allocation) -> Self {
+        let Mixed { gates, authenticators } =
+            mixed.unwrap_or(Mixed { gates: NOTHING, authenticators: NOTHING });
+        Parameters {
+            security,
+            gates,
+            authenticators,
+            inputs: allocation.batches[0].0,
+            ot_binding: ot_binding(security),
+            bound_log2: allocation.total.log2(),
+        }
+    }
+
+    /// What a run with them promises.
+    pub fn report(&self) -> SecurityReport {
+        let level = level(self.security).expect("parameters are of a level that is offered");
+        let batch = |name: &str, cut: &Bucketing| BatchReport {
+            name: name.into(),
+            slots: cut.slots as usize,
+            bucket_size: cut.bucket as usize,
+            copies: cut.copies() as usize,
+            opened: cut.opened as usize,
+        };
+        SecurityReport {
+            model: "malicious",
+            statistical_bits: self.security,
+            bound_log2: self.bound_log2,
+            computational_bits: crate::report::COMPUTATIONAL_BITS,
+            commitments: Split::NAME,
+            code: level.code,
+            gates: batch("AND gates", &self.gates),
+            wire_authenticators: batch("wire authenticators", &self.authenticators),
+            input_authenticators: batch("input authenticators", &self.inputs),
+        }
+    }
+}
+
+fn slots(count: u64) -> Result<u32, Error> {
+    u32::try_from(count).ok().filter(|&count| count <= 1 << 24).ok_or_else(|| {
+        Error::Limit(format!("{count} AND gates or inputs at once; at most {} are possible", 1 << 24))
+    })
+}
+
+/// The budget with the bound of the gates' buckets.
+fn with_gates(budget: Budget, mixed: Option<Mixed>, security: u32) -> Result<Budget, Error> {
+    Ok(match mixed {
+        Some(mixed) => budget.with_check("buckets of gates", mixed.bound(floor(security)).log2()),
+        None => budget,
+    })
+}
+
+/// Bytes that all the items of a cut take.
+fn bytes(mixed: &Mixed, level: &Level) -> f64 {
+    let label = LABEL_BYTES as f64;
+    let (random, chosen) = (level.random_bits as f64 / 8.0, level.chosen_bits as f64 / 8.0);
+    let Mixed { gates, authenticators } = mixed;
+    let made = gates.copies() as f64 * (2.0 * random + chosen + 2.0 * label)
+        + authenticators.copies() as f64 * (random + 2.0 * label);
+    let opened = 2.0 * label * f64::from(gates.opened) + label * f64::from(authenticators.opened);
+    let joined = (3 * (gates.kept() - u64::from(gates.slots)) + authenticators.kept()) as f64 * label;
+    made + opened + joined
+}
+
+/// The cut of fewest bytes whose bound is at most `limit`.
+fn cheapest(slots: u32, limit: f64, security: u32) -> Option<Mixed> {
+    let (level, floor) = (level(security).ok()?, floor(security));
+    let mut best: Option<(f64, Mixed)> = None;
+    for beta in 1..=MOST {
+        let mut improved = false;
+        for alpha in 1..=MOST {
+            // An even sum wastes an item.
+            if (alpha + beta).is_multiple_of(2) {
+                continue;
+            }
+            let cut = |gates: u32, authenticators: u32| Mixed {
+                gates: Bucketing { slots, bucket: beta, opened: gates },
+                authenticators: Bucketing { slots, bucket: alpha, opened: authenticators },
+            };
+            let closed = bytes(&cut(0, 0), &level);
+            if best.is_some_and(|(cost, _)| closed >= cost) {
+                break;
+            }
+            for ratio in RATIOS {
+                let cut = |opened: u32| cut(opened, (f64::from(opened) * ratio).ceil() as u32);
+                let cost = |opened: u32| bytes(&cut(opened), &level);
+                let dear = |opened: u32| best.is_some_and(|(best, _)| cost(opened) >= best);
+                // The most opened items that would still be an improvement.
+                let most = match least(most_opened(slots), dear) {
+                    Some(0) => continue,
+                    Some(opened) => opened - 1,
+                    None => most_opened(slots),
+                };
+                if let Some(opened) = least(most, |opened| cut(opened).estimate(floor) <= limit) {
+                    best = Some((cost(opened), cut(opened)));
+                    improved = true;
+                }
+            }
+        }
+        if best.is_some() && !improved {
+            break;
+        }
+    }
+    // What was searched by looking at a few cheats only is held against all of them.
+    let (_, mut mixed) = best?;
+    while mixed.bound(floor) > limit {
+        let more = |opened: u32| opened + opened / 64 + 1;
+        mixed.gates.opened = more(mixed.gates.opened);
+        mixed.authenticators.opened = more(mixed.authenticators.opened);
+        if mixed.gates.opened > most_opened(slots) * 2 {
+            return None;
+        }
+    }
+    Some(mixed)
+}
+
+/// Opened authenticators for each opened gate that are tried.
+const RATIOS: [f64; 5] = [1.0, 0.5, 0.75, 1.5, 2.0];
+
+fn most_opened(slots: u32) -> u32 {
+    slots.saturating_mul(4).saturating_add(400)
+}
+
+/// The fewest opened items, up to so many, that pass, or up to a 512th more; more of them always do where
+/// fewer do.
+fn least(most: u32, passes: impl Fn(u32) -> bool) -> Option<u32> {
+    if !passes(most) {
+        return None;
+    }
+    let (mut few, mut enough) = (0, most);
+    while enough - few > enough / 512 {
+        let middle = few + (enough - few) / 2;
+        if passes(middle) {
+            enough = middle;
+        } else if few == middle {
+            break;
+        } else {
+            few = middle;
+        }
+    }
+    Some(enough)
+}

@@ -1,0 +1,396 @@
+//! Preprocess: AND gates and wire authenticators, whatever the program will be. They are committed to,
+//! checked by cut-and-choose and put into buckets.
+//!
+//! ```text
+//!   garbler -> evaluator    start of the hash keys, tables of all gates;  commitments to both inputs (random) and
+//!                           the output (as it comes out) of each gate, and to each authenticator's wire (random);
+//!                           the authenticators' pairs of hashes
+//!                           proof: all of these are commitments, the offset ends in 1
+//!   evaluator -> garbler    challenge: seeds
+//!   garbler -> evaluator    opened gates: both inputs at colours that the challenge draws;  opened authenticators:
+//!                           the wire at such a colour;  solderings in the buckets
+//!                           claims: all of it
+//! ```
+//!
+//! **Why a gate is opened at one row.** All gates share Δ, which two labels of one wire would give away, so
+//! an opened gate is not garbled again: E evaluates it once, at one row of its four, which the challenge
+//! draws when all is fixed, and claims that the committed output is what comes out, for the conjunction of
+//! the bits. For any tables the outputs of the four rows add up to Δ (of each hash two equal ones cancel, of
+//! `T_G` and `T_E` as well, and of the left labels that go with `T_E` both remain), as do the right ones. So
+//! a gate that is wrong at one row is wrong at another, too, and is noticed with probability 1/2. That needs
+//! `lsb(Δ) = 1`.
+//!
+//! What a wire is opened to at a colour is `C ⊕ colour·D`: the label of that colour, with the bit that it
+//! stands for in the place of the lowest bit.
+
+use std::ops::Range;
+
+use zeroize::Zeroizing;
+
+use crate::claims::{GateClaims, Told};
+use crate::drawn::{Drawn, colours};
+use crate::gates::{Gates, TABLE_BYTES, Table};
+use crate::hooks::Point;
+use crate::parameters::Parameters;
+use crate::setup::{Evaluator, Garbler};
+use crate::{Cheat, msg};
+use brickwork_base::Error;
+use brickwork_base::bits::Bits;
+use brickwork_base::label::{Delta, LABEL_BYTES, Label, Labels};
+use brickwork_base::random::Seed;
+use brickwork_primitives::authenticator::{Authenticator, AuthenticatorKind, Hasher};
+use brickwork_primitives::commit::{Claimed, Lsb, New, Pending, Proof, Receiver as _, Row, Sender as _};
+use brickwork_primitives::receive;
+use brickwork_primitives::solder::{GarblerWire, Soldering};
+
+/// Items that are made, hashed or sent at a time.
+pub(super) const AT_ONCE: usize = 1 << 16;
+
+/// The garbler's gates and wire authenticators, committed to.
+pub(super) struct GarblerGates {
+    inputs: Row,
+    outputs: Row,
+    wires: Row,
+}
+
+impl GarblerGates {
+    pub fn new_commitments(&self) -> [New<'_>; 3] {
+        [&self.inputs, &self.outputs, &self.wires].map(New::from)
+    }
+}
+
+/// Makes gates and wire authenticators, and commits.
+pub(super) fn garbler_commits(party: &mut Garbler, parameters: &Parameters) -> Result<GarblerGates, Error> {
+    let Garbler { run, sender, rng, hooks, delta, session, .. } = party;
+    run.phase("preprocess");
+    let count = parameters.gates.copies() as usize;
+    let inputs = sender.row(&mut run.channel, 2 * count, Lsb::Random)?;
+    let start = rng.block();
+    run.channel.send(msg::KEYS, &start.to_le_bytes())?;
+    let mut with = [delta.label()];
+    hooks.alter(Point::GateOffset, &mut with);
+    let with = Zeroizing::new(Delta::new(with[0].bits()));
+    let gates = Gates::new(start, count)?;
+    run.expect((count * TABLE_BYTES) as u64);
+    let mut message = run.channel.message(msg::TABLES);
+    let mut made = Labels::new(Vec::with_capacity(count));
+    let mut passed = 0;
+    for first in (0..count).step_by(AT_ONCE) {
+        let mut values = Labels::new(vec![Label::ZERO; 2 * AT_ONCE.min(count - first)]);
+        inputs.fill(2 * first, &mut values)?;
+        values
+            .iter_mut()
+            .for_each(|value| *value = GarblerWire { value: *value, delta: *with }.false_label());
+        let (mut outputs, mut tables) = gates.garble(first, *with, &values)?;
+        outputs.iter_mut().for_each(|label| *label = GarblerWire::from_false_label(*label, *with).value);
+        hooks.alter(Point::Tables, &mut tables);
+        hooks.alter(Point::GateOutputs, &mut outputs);
+        message.push(bytemuck::cast_slice(&tables))?;
+        passed += tables.len() * TABLE_BYTES;
+        made.extend_from_slice(&outputs);
+    }
+    message.finish()?;
+    run.progress(passed as u64);
+    let mut outputs = sender.begin_row(count)?;
+    sender.push(&mut run.channel, &mut outputs, &made)?;
+    let outputs = sender.finish(outputs);
+
+    let count = parameters.authenticators.copies() as usize;
+    let wires = sender.row(&mut run.channel, count, Lsb::Random)?;
+    let hasher = Hasher::new(session, AuthenticatorKind::Plain);
+    let mut message = run.channel.message(msg::AUTHENTICATORS);
+    let mut values = Labels::default();
+    for first in (0..count).step_by(AT_ONCE) {
+        values.resize(AT_ONCE.min(count - first), Label::ZERO);
+        wires.fill(first, &mut values)?;
+        let wire = |k: usize| ((first + k) as u64, values[k].with_colour(0), **delta);
+        let mut hashes = hasher.authenticators(values.len(), wire);
+        hooks.alter(Point::WireHashes, &mut hashes);
+        message.push(bytemuck::cast_slice(&hashes))?;
+    }
+    message.finish()?;
+    Ok(GarblerGates { inputs, outputs, wires })
+}
+
+/// What the garbler keeps of buckets: the wires of their heads.
+pub(super) struct GarblerBuckets {
+    /// `[bucket][side]`.
+    pub inputs: Labels,
+    pub outputs: Labels,
+}
+
+/// Opens what the challenge asks for, and joins the others into buckets.
+pub(super) fn garbler_opens(
+    party: &mut Garbler,
+    made: GarblerGates,
+    parameters: &Parameters,
+    seeds: &[Seed],
+) -> Result<(GarblerBuckets, GateClaims), Error> {
+    party.run.phase("preprocess");
+    let GarblerGates { inputs, outputs, wires } = made;
+    let gates = Drawn::expand(&seeds[0], &parameters.gates);
+    let guards = Drawn::expand(&seeds[1], &parameters.authenticators);
+    let (input_values, output_values, wire_values) = (inputs.values()?, outputs.values()?, wires.values()?);
+    let mut flips = [input_values.len(), output_values.len(), wire_values.len()].map(Bits::zeros);
+
+    let values = [&input_values, &output_values, &wire_values].map(|values| &values[..]);
+    send_opened(party, [&gates, &guards], values, seeds, &mut flips)?;
+    let Garbler { run, hooks, delta, .. } = party;
+    let delta = &**delta;
+    let wire = |value: Label| GarblerWire { value, delta: *delta };
+    let mut message = run.channel.message(msg::GATE_SOLDERINGS);
+    let mut solderings: Vec<[Soldering; 3]> = Vec::new();
+    for buckets in chunks(gates.buckets()) {
+        solderings.clear();
+        for bucket in buckets.clone() {
+            let (head, others) = (gates.bucket(bucket)[0] as usize, &gates.bucket(bucket)[1..]);
+            for gate in others.iter().map(|&gate| gate as usize) {
+                let side =
+                    |side| Soldering::new(input_values[2 * head + side], wire(input_values[2 * gate + side]));
+                let output = Soldering::new(output_values[head], wire(output_values[gate]));
+                solderings.push([side(0), side(1), output]);
+            }
+        }
+        hooks.alter(Point::GateSolderings, &mut solderings);
+        message.push(bytemuck::cast_slice(&solderings))?;
+        note(&gates, buckets, &solderings, &mut flips);
+    }
+    message.finish()?;
+    let mut message = run.channel.message(msg::AUTHENTICATOR_SOLDERINGS);
+    let mut solderings: Vec<Soldering> = Vec::new();
+    for buckets in chunks(gates.buckets()) {
+        solderings.clear();
+        for bucket in buckets.clone() {
+            let head = output_values[gates.bucket(bucket)[0] as usize];
+            let of = |&guard: &u32| Soldering::new(head, wire(wire_values[guard as usize]));
+            solderings.extend(guards.bucket(bucket).iter().map(of));
+        }
+        hooks.alter(Point::AuthenticatorSolderings, &mut solderings);
+        message.push(bytemuck::cast_slice(&solderings))?;
+        let guards = &guards.chosen[buckets.start * guards.size..];
+        guards.iter().zip(&solderings).for_each(|(&guard, s)| flips[2].add(guard as usize, s.flip()));
+    }
+    message.finish()?;
+
+    let heads = gates.heads();
+    let of_heads = |each: usize, values: &[Label]| {
+        let mut picked = Labels::new(Vec::with_capacity(each * heads.len()));
+        heads.iter().for_each(|&head| picked.extend_from_slice(&values[head as usize * each..][..each]));
+        picked
+    };
+    let buckets = GarblerBuckets { inputs: of_heads(2, &input_values), outputs: of_heads(1, &output_values) };
+    let shares = [inputs.into_shares(), outputs.into_shares(), wires.into_shares()];
+    Ok((buckets, GateClaims::new(gates, guards, flips, shares)))
+}
+
+/// Opens the gates and authenticators that the challenge asks for; `values` are those of the inputs and outputs of
+/// gates and of the wires of authenticators. Notes of which the offset is part.
+fn send_opened(
+    party: &mut Garbler,
+    [gates, guards]: [&Drawn; 2],
+    [input_values, output_values, wire_values]: [&[Label]; 3],
+    seeds: &[Seed],
+    flips: &mut [Bits; 3],
+) -> Result<(), Error> {
+    let Garbler { run, hooks, delta, .. } = party;
+    let asked = colours(&seeds[0], 2 * gates.opened.len());
+    let mut opened = Labels::new(Vec::with_capacity(asked.len()));
+    for (&gate, colours) in gates.opened.iter().zip(asked.chunks_exact(2)) {
+        let gate = gate as usize;
+        for (side, &colour) in colours.iter().enumerate() {
+            flips[0].add(2 * gate + side, colour);
+            opened.push(input_values[2 * gate + side] ^ delta.times(colour));
+        }
+        let bit = opened[opened.len() - 2].colour() & opened[opened.len() - 1].colour();
+        flips[1].add(gate, bit ^ output_values[gate].colour());
+    }
+    hooks.alter(Point::OpenedGates, &mut opened);
+    run.channel.send(msg::OPENED_GATES, bytemuck::cast_slice(&opened))?;
+
+    let asked = colours(&seeds[1], guards.opened.len());
+    opened.clear();
+    for (&wire, &colour) in guards.opened.iter().zip(&asked) {
+        flips[2].add(wire as usize, colour);
+        opened.push(wire_values[wire as usize] ^ delta.times(colour));
+    }
+    hooks.alter(Point::OpenedAuthenticators, &mut opened);
+    run.channel.send(msg::OPENED_AUTHENTICATORS, bytemuck::cast_slice(&opened))?;
+    Ok(())
+}
+
+/// Ranges of a number of buckets, some at a time.
+fn chunks(buckets: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..buckets).step_by(AT_ONCE).map(move |first| first..buckets.min(first + AT_ONCE))
+}
+
+/// Notes which solderings of gates in these buckets flip.
+fn note(gates: &Drawn, buckets: Range<usize>, solderings: &[[Soldering; 3]], flips: &mut [Bits; 3]) {
+    let others = buckets.flat_map(|bucket| &gates.bucket(bucket)[1..]);
+    for (&gate, [left, right, output]) in others.zip(solderings) {
+        flips[0].add(2 * gate as usize, left.flip());
+        flips[0].add(2 * gate as usize + 1, right.flip());
+        flips[1].add(gate as usize, output.flip());
+    }
+}
+
+/// What the evaluator received of gates and wire authenticators. Nothing of it is proven.
+pub(super) struct ReceivedGates {
+    gates: Gates,
+    tables: Vec<Table>,
+    hashes: Vec<Authenticator>,
+    inputs: Pending,
+    outputs: Pending,
+    wires: Pending,
+}
+
+/// Receives it.
+pub(super) fn evaluator_receives(
+    party: &mut Evaluator,
+    parameters: &Parameters,
+) -> Result<ReceivedGates, Error> {
+    let Evaluator { run, receiver, .. } = party;
+    run.phase("preprocess");
+    let count = parameters.gates.copies() as usize;
+    let inputs = receiver.receive_random(&mut run.channel, 2 * count, Lsb::Random)?;
+    let mut start = [0; LABEL_BYTES];
+    run.channel.receive_into(msg::KEYS, &mut start)?;
+    run.expect((count * TABLE_BYTES) as u64);
+    let mut tables = vec![Table::default(); count];
+    run.channel.receive_into(msg::TABLES, bytemuck::cast_slice_mut(&mut tables))?;
+    run.progress((count * TABLE_BYTES) as u64);
+    let outputs = receiver.receive(&mut run.channel, count)?;
+    let guards = parameters.authenticators.copies() as usize;
+    // LOAD-BEARING: *random* commitments, of which the seeds give the values and no message has room for
+    // others. So the labels of a good authenticator are none of G's choice, as its offset is fixed before the
+    // seeds, and a third label that it accepts is a second preimage (docs/lego.md).
+    let wires = receiver.receive_random(&mut run.channel, guards, Lsb::Random)?;
+    let mut hashes = vec![Authenticator::default(); guards];
+    run.channel.receive_into(msg::AUTHENTICATORS, bytemuck::cast_slice_mut(&mut hashes))?;
+    let gates = Gates::new(u128::from_le_bytes(start), count)?;
+    Ok(ReceivedGates { gates, tables, hashes, inputs, outputs, wires })
+}
+
+impl ReceivedGates {
+    pub fn pending(&self) -> [&Pending; 3] {
+        [&self.inputs, &self.outputs, &self.wires]
+    }
+}
+
+/// Buckets of gates and their wire authenticators, as the evaluator has them.
+pub(super) struct EvaluatorBuckets {
+    pub gates: Gates,
+    /// β and α.
+    pub sizes: [usize; 2],
+    /// Of each gate in a bucket its number, and its table.
+    pub numbers: Vec<u32>,
+    pub tables: Vec<Table>,
+    /// Of each authenticator in a bucket likewise.
+    pub guards: Vec<u32>,
+    pub hashes: Vec<Authenticator>,
+    pub hasher: Hasher,
+    /// Of each gate that is no head: left, right, output.
+    pub gate_solderings: Vec<[Soldering; 3]>,
+    /// Of each authenticator in a bucket.
+    pub guard_solderings: Vec<Soldering>,
+}
+
+/// What the evaluator was told after its challenge: for the claims, and for use when they are proven.
+pub(super) struct OpenedGates {
+    pub claims: GateClaims,
+    pub told: Claimed<Told>,
+    gates: Gates,
+    tables: Vec<Table>,
+    hashes: Vec<Authenticator>,
+}
+
+/// Receives what the challenge asks for, and looks at it.
+pub(super) fn evaluator_opens(
+    party: &mut Evaluator,
+    received: ReceivedGates,
+    proof: &Proof,
+    parameters: &Parameters,
+    seeds: &[Seed],
+) -> Result<OpenedGates, Error> {
+    let Evaluator { run, receiver, session, .. } = party;
+    run.phase("preprocess");
+    let ReceivedGates { gates: circuit, mut tables, mut hashes, inputs, outputs, wires } = received;
+    let gates = Drawn::expand(&seeds[0], &parameters.gates);
+    let guards = Drawn::expand(&seeds[1], &parameters.authenticators);
+    let shares = [inputs, outputs, wires].map(|pending| pending.accept(proof));
+    let mut flips = [0, 1, 2].map(|kind: usize| Bits::zeros(shares[kind].len()));
+
+    let asked = colours(&seeds[0], 2 * gates.opened.len());
+    let opened_inputs = receive::labels(&mut run.channel, msg::OPENED_GATES, asked.len())?;
+    let labels: Vec<Label> =
+        opened_inputs.iter().zip(&asked).map(|(value, &colour)| value.with_colour(colour)).collect();
+    let mut opened_outputs = circuit.evaluate(&gates.opened, (&tables, &gates.opened), &labels)?.to_vec();
+    for (k, (&gate, colours)) in gates.opened.iter().zip(asked.chunks_exact(2)).enumerate() {
+        let gate = gate as usize;
+        flips[0].add(2 * gate, colours[0]);
+        flips[0].add(2 * gate + 1, colours[1]);
+        // VerGate: the committed output, at the colour of what came out, is that with the right bit.
+        let bit = opened_inputs[2 * k].colour() & opened_inputs[2 * k + 1].colour();
+        flips[1].add(gate, opened_outputs[k].colour());
+        opened_outputs[k] = opened_outputs[k].with_colour(bit);
+    }
+
+    let asked = colours(&seeds[1], guards.opened.len());
+    let opened_wires = receive::labels(&mut run.channel, msg::OPENED_AUTHENTICATORS, asked.len())?;
+    let hasher = Hasher::new(session, AuthenticatorKind::Plain);
+    let query = |k: usize| {
+        let guard = guards.opened[k];
+        (hashes[guard as usize], u64::from(guard), opened_wires[k].with_colour(asked[k]))
+    };
+    if hasher.accepts(asked.len(), query).contains(&false) {
+        return Err(Cheat::WireAuthenticator.into());
+    }
+    guards.opened.iter().zip(&asked).for_each(|(&guard, &colour)| flips[2].add(guard as usize, colour));
+
+    // What is not in a bucket has served, and makes room.
+    tables = gates.chosen.iter().map(|&gate| tables[gate as usize]).collect();
+    hashes = guards.chosen.iter().map(|&guard| hashes[guard as usize]).collect();
+
+    let pairs = gates.chosen.len() - gates.buckets();
+    let mut gate_solderings = vec![[Soldering::default(); 3]; pairs];
+    run.channel.receive_into(msg::GATE_SOLDERINGS, bytemuck::cast_slice_mut(&mut gate_solderings))?;
+    note(&gates, 0..gates.buckets(), &gate_solderings, &mut flips);
+    let mut wire_solderings = vec![Soldering::default(); guards.chosen.len()];
+    run.channel
+        .receive_into(msg::AUTHENTICATOR_SOLDERINGS, bytemuck::cast_slice_mut(&mut wire_solderings))?;
+    guards.chosen.iter().zip(&wire_solderings).for_each(|(&guard, s)| flips[2].add(guard as usize, s.flip()));
+
+    let told = receiver.claimed(Told {
+        inputs: opened_inputs,
+        outputs: opened_outputs,
+        wires: opened_wires,
+        gate_solderings,
+        wire_solderings,
+    });
+    Ok(OpenedGates {
+        claims: GateClaims::new(gates, guards, flips, shares),
+        told,
+        gates: circuit,
+        tables,
+        hashes,
+    })
+}
+
+impl OpenedGates {
+    /// The buckets, when all that was told is proven, and the commitments to the heads' outputs.
+    pub fn proven(self, party: &Evaluator, proof: &Proof) -> EvaluatorBuckets {
+        let OpenedGates { claims: GateClaims { gates, wires, .. }, told, gates: circuit, tables, hashes } =
+            self;
+        let Told { gate_solderings, wire_solderings, .. } = told.proven(proof);
+        EvaluatorBuckets {
+            gates: circuit,
+            sizes: [gates.size, wires.size],
+            numbers: gates.chosen,
+            tables,
+            guards: wires.chosen,
+            hashes,
+            hasher: Hasher::new(&party.session, AuthenticatorKind::Plain),
+            gate_solderings,
+            guard_solderings: wire_solderings,
+        }
+    }
+}

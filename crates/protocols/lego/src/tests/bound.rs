@@ -1,0 +1,167 @@
+//! The bound of mixed buckets: against exact arithmetic, and against all ways in which bad items can fall.
+
+use crate::Parameters;
+use crate::mixed::Mixed;
+use brickwork_primitives::cut_and_choose::Bucketing;
+use num_bigint::BigInt;
+use num_rational::BigRational;
+use num_traits::{One, ToPrimitive, Zero};
+
+fn mixed(slots: u32, [beta, c]: [u32; 2], [alpha, d]: [u32; 2]) -> Mixed {
+    Mixed {
+        gates: Bucketing { slots, bucket: beta, opened: c },
+        authenticators: Bucketing { slots, bucket: alpha, opened: d },
+    }
+}
+
+fn choose(n: u64, k: u64) -> BigInt {
+    if k > n {
+        return BigInt::zero();
+    }
+    (0..k).fold(BigInt::one(), |product, i| product * (n - i) / (i + 1))
+}
+
+/// A ruined bucket, as the evaluator's vote has it: without a good gate, or the good items are no strict
+/// majority.
+fn ruined(mixed: &Mixed, x: u64, y: u64) -> bool {
+    let (beta, alpha) = (u64::from(mixed.gates.bucket), u64::from(mixed.authenticators.bucket));
+    x == beta || 2 * (beta + alpha - x - y) <= beta + alpha
+}
+
+/// With which probability no opened one of t bad items is seen and a given bucket has x bad ones.
+fn exact_kind(cut: &Bucketing, t: u64, x: u64) -> BigRational {
+    let (all, kept, size) = (cut.copies(), cut.kept(), u64::from(cut.bucket));
+    let ways = (0..=t.saturating_sub(x)).fold(BigRational::zero(), |sum, j| {
+        let ways = choose(u64::from(cut.opened), j) * choose(kept - size, t - x - j);
+        sum + BigRational::new(ways, BigInt::one() << j)
+    });
+    if x > t { BigRational::zero() } else { ways * choose(size, x) / choose(all, t) }
+}
+
+fn exact_survival(cut: &Bucketing, t: u64) -> BigRational {
+    let ways = (0..=t).fold(BigRational::zero(), |sum, j| {
+        let ways = choose(u64::from(cut.opened), j) * choose(cut.kept(), t - j);
+        sum + BigRational::new(ways, BigInt::one() << j)
+    });
+    ways / choose(cut.copies(), t)
+}
+
+/// The formula for t bad gates and u bad authenticators.
+fn exact_success(mixed: &Mixed, t: u64, u: u64) -> BigRational {
+    let Mixed { gates, authenticators } = mixed;
+    let survival = exact_survival(gates, t) * exact_survival(authenticators, u);
+    let mut sum = BigRational::zero();
+    for x in 0..=u64::from(gates.bucket) {
+        for y in (0..=u64::from(authenticators.bucket)).filter(|&y| ruined(mixed, x, y)) {
+            sum += exact_kind(gates, t, x) * exact_kind(authenticators, u, y);
+        }
+    }
+    survival.min(sum * BigInt::from(gates.slots))
+}
+
+#[test]
+fn the_bound_is_that_of_exact_arithmetic() {
+    for mixed in [
+        mixed(1, [3, 4], [2, 5]),
+        mixed(1, [2, 8], [3, 8]),
+        mixed(3, [2, 6], [3, 4]),
+        mixed(4, [4, 7], [3, 9]),
+        mixed(5, [1, 9], [2, 9]),
+        mixed(2, [2, 0], [1, 0]),
+    ] {
+        let pairs =
+            (0..=mixed.gates.copies()).flat_map(|t| (0..=mixed.authenticators.copies()).map(move |u| (t, u)));
+        let exact = pairs.map(|(t, u)| exact_success(&mixed, t, u)).max().unwrap().to_f64().unwrap();
+        let bound = mixed.bound(1e-30);
+        assert!(bound >= exact && bound <= exact * (1.0 + 1e-8), "{mixed:?}: {bound} and {exact}");
+    }
+}
+
+/// For batches that are too large to be dealt out, at the numbers of bad items that are best for the garbler.
+#[test]
+fn the_bound_of_large_batches_is_that_of_exact_arithmetic() {
+    for mixed in [mixed(1500, [4, 900], [3, 700]), mixed(900, [5, 1400], [4, 1400])] {
+        let pairs = (0..60).step_by(3).flat_map(|t| (0..60).step_by(3).map(move |u| (t, u)));
+        let exact: Vec<f64> = pairs.map(|(t, u)| exact_success(&mixed, t, u).to_f64().unwrap()).collect();
+        let best = exact.into_iter().fold(0.0, f64::max);
+        let bound = mixed.bound(1e-20);
+        // The best pair may lie between those that are looked at.
+        assert!(bound >= best && bound <= best * 1.3, "{mixed:?}: {bound} and {best}");
+    }
+}
+
+/// Sets of k of n items, as bits.
+fn subsets(n: u64, k: u64) -> impl Iterator<Item = u32> {
+    (0..1_u32 << n).filter(move |set| u64::from(set.count_ones()) == k)
+}
+
+/// The true probability, over all ways in which bad items can fall: places behind those in buckets are
+/// opened.
+fn brute_force(mixed: &Mixed, t: u64, u: u64) -> BigRational {
+    let Mixed { gates, authenticators } = mixed;
+    let in_bucket = |set: u32, cut: &Bucketing, bucket: u32| {
+        u64::from((set >> (bucket * cut.bucket) & ((1 << cut.bucket) - 1)).count_ones())
+    };
+    let unseen = |set: u32, cut: &Bucketing| (set >> cut.kept()).count_ones();
+    let (mut sum, mut ways) = (BigRational::zero(), 0);
+    for g in subsets(gates.copies(), t) {
+        for a in subsets(authenticators.copies(), u) {
+            ways += 1;
+            let wins =
+                |bucket| ruined(mixed, in_bucket(g, gates, bucket), in_bucket(a, authenticators, bucket));
+            if (0..gates.slots).any(wins) {
+                sum += BigRational::new(
+                    BigInt::one(),
+                    BigInt::one() << (unseen(g, gates) + unseen(a, authenticators)),
+                );
+            }
+        }
+    }
+    sum / BigInt::from(ways)
+}
+
+/// For one bucket the formula is the truth; for several it counts ways in which two are ruined twice.
+#[test]
+fn the_formula_is_what_happens() {
+    for mixed in [mixed(1, [2, 3], [3, 3]), mixed(1, [3, 4], [2, 4]), mixed(1, [1, 4], [2, 5])] {
+        for t in 0..=mixed.gates.copies() {
+            for u in 0..=mixed.authenticators.copies() {
+                assert_eq!(exact_success(&mixed, t, u), brute_force(&mixed, t, u), "{mixed:?} {t} {u}");
+            }
+        }
+    }
+    for mixed in [mixed(2, [2, 3], [1, 3]), mixed(2, [1, 3], [2, 3]), mixed(3, [1, 4], [2, 2])] {
+        for t in 0..=mixed.gates.copies() {
+            for u in 0..=mixed.authenticators.copies() {
+                let (formula, truth) = (exact_success(&mixed, t, u), brute_force(&mixed, t, u));
+                let slots = BigInt::from(mixed.gates.slots);
+                assert!(truth <= formula && formula <= truth * slots, "{mixed:?} {t} {u}");
+            }
+        }
+    }
+}
+
+/// What is chosen keeps 2^-s with everything else, for all levels, and a garbler that opens less is refused.
+#[test]
+fn parameters_keep_their_level() {
+    for security in [40, 64, 80] {
+        for (ands, wires) in [(0, 0), (0, 5), (1, 1), (30, 128), (6400, 128), (1 << 20, 256)] {
+            let parameters = Parameters::choose(ands, wires, security).unwrap();
+            assert!(parameters.bound_log2 <= -f64::from(security), "{parameters:?}");
+            let proposed = Parameters::proposed(ands, wires, security, &parameters.proposal()).unwrap();
+            assert_eq!(proposed, parameters);
+            if ands > 0 {
+                let mut weaker = parameters.clone();
+                weaker.gates.opened -= weaker.gates.opened / 8 + 1;
+                assert!(Parameters::proposed(ands, wires, security, &weaker.proposal()).is_err());
+                let mut weaker = parameters.clone();
+                weaker.authenticators.opened = 0;
+                assert!(Parameters::proposed(ands, wires, security, &weaker.proposal()).is_err());
+                assert!(Parameters::proposed(ands * 2, wires, security + 8, &parameters.proposal()).is_err());
+            }
+        }
+    }
+    for nonsense in [[0; 24], [255; 24]] {
+        assert!(Parameters::proposed(100, 10, 40, &nonsense).is_err());
+    }
+}

@@ -1,0 +1,63 @@
+//! Honest runs against plaintext.
+
+use super::harness::*;
+use crate::{evaluator, garbler};
+use brickwork_base::random::Rng;
+use brickwork_circuit::library::aes::{KeySize, aes_from_rounds};
+use brickwork_session::{Job, PhaseReport, TABLE_MEMORY, Unobserved};
+use brickwork_wire::memory_pair;
+use std::sync::Arc;
+
+#[test]
+fn random_programs_come_out_right() {
+    let mut rng = Rng::replayable("test lego honest");
+    Case::toy().run().right(false);
+    for round in 0..40 {
+        Case::new(random_program(&mut rng), &mut rng).threads(1 + round % 2).run().right(false);
+    }
+}
+
+/// With the parameters of a real run, which the evaluator accepts.
+#[test]
+fn a_block_cipher_comes_out_right() {
+    let program = Arc::new(aes_from_rounds(KeySize::Aes128).unwrap());
+    let mut rng = Rng::replayable("test lego honest");
+    let inputs = random_inputs(&program, &mut rng);
+    let job = Job {
+        program: program.clone(),
+        security: 40,
+        threads: 2,
+        table_memory: TABLE_MEMORY,
+        identities: [[1; 32], [2; 32]],
+    };
+    let (left, right) = memory_pair();
+    let (garbler, evaluator) = std::thread::scope(|scope| {
+        let garbler = scope.spawn(|| garbler(left, &job, &inputs[0], Unobserved).unwrap());
+        let evaluator = evaluator(right, &job, &inputs[1], Unobserved).unwrap();
+        (garbler.join().unwrap(), evaluator)
+    });
+    let clear = program.simulate(&inputs[0], &inputs[1]).concat();
+    assert_eq!(garbler.outputs, clear);
+    assert_eq!(evaluator.outputs, clear);
+    assert!(evaluator.security.bound_log2 <= -40.0 && !evaluator.aside.recovered);
+    let sent = garbler.phases.iter().map(|phase| phase.garbler_sent_bytes).sum::<u64>();
+    assert_eq!(sent, crate::sent_bytes(&program, &garbler.proposal).unwrap()[0]);
+}
+
+/// What a run sends is known beforehand, message by message.
+#[test]
+fn bytes_are_those_of_the_script() {
+    let mut rng = Rng::replayable("test lego honest");
+    for round in 0..25 {
+        let program = if round == 0 { toy() } else { random_program(&mut rng) };
+        let parameters = small(&program, [2, 5 + round], [3, 7], [3, 4]);
+        let expected = crate::sent_bytes(&program, &parameters).unwrap();
+        let outcome = Case::new(program, &mut rng).with(parameters).run();
+        outcome.right(false);
+        for report in [outcome.garbler.unwrap(), outcome.evaluator.unwrap()] {
+            let sent = |of: fn(&PhaseReport) -> u64| report.phases.iter().map(of).sum::<u64>();
+            let sent = [sent(|phase| phase.garbler_sent_bytes), sent(|phase| phase.evaluator_sent_bytes)];
+            assert_eq!(sent, expected);
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! A cheater at every message: each check notices what it is there for, and a bad gate that none notices is
+//! made good by recovery.
+
+use std::sync::{Arc, Mutex};
+
+use super::harness::*;
+use crate::Cheat;
+use brickwork_base::Error;
+use brickwork_primitives::commit::split::msg::{ANSWER, CORRECTIONS};
+use brickwork_wire::Tag;
+
+/// Changes a bit of every label, or hash, in a message.
+fn flip(byte: usize, bit: u8) -> impl FnMut(&mut [u8]) + Send + 'static {
+    move |bytes| bytes.chunks_mut(16).for_each(|label| label[byte] ^= 1 << bit)
+}
+
+/// Changes a bit of one of them.
+fn flip_one(place: usize, byte: usize, bit: u8) -> impl FnMut(&mut [u8]) + Send + 'static {
+    move |bytes| bytes[16 * place + byte] ^= 1 << bit
+}
+
+/// The toy, most of whose items are opened.
+fn checked() -> Case {
+    let program = toy();
+    let parameters = small(&program, [2, 40], [3, 40], [3, 40]);
+    Case::toy().with(parameters)
+}
+
+#[test]
+fn items_that_are_bad_everywhere_are_caught() {
+    // Labels of other offsets, rubbish in tables, gates that compute NAND.
+    checked().lie(Point::GateOffset, flip(3, 2)).run().evaluator_caught(Cheat::Opening);
+    checked().lie(Point::Tables, flip(3, 2)).run().evaluator_caught(Cheat::Opening);
+    checked().lie(Point::GateOutputs, flip(0, 0)).run().evaluator_caught(Cheat::Opening);
+    checked().lie(Point::GateOutputs, flip(9, 0)).run().evaluator_caught(Cheat::Opening);
+    checked().lie(Point::WireHashes, flip(3, 2)).run().evaluator_caught(Cheat::WireAuthenticator);
+    let swap = |bytes: &mut [u8]| bytes.chunks_mut(32).for_each(|pair| pair.rotate_left(16));
+    checked().lie(Point::WireHashes, swap).run().evaluator_caught(Cheat::WireAuthenticator);
+    // Authenticators of the other bit, of another wire, with other hashes.
+    checked().lie(Point::InputWires, flip(0, 0)).run().evaluator_caught(Cheat::Opening);
+    checked().lie(Point::InputWires, flip(5, 1)).run().evaluator_caught(Cheat::InputAuthenticator);
+    checked().lie(Point::InputHashes, flip(5, 1)).run().evaluator_caught(Cheat::InputAuthenticator);
+    checked().lie(Point::InputHashes, swap).run().evaluator_caught(Cheat::InputAuthenticator);
+}
+
+#[test]
+fn openings_are_what_was_committed_to() {
+    for byte in [0, 7] {
+        // An input of a gate: another bit, or another label.
+        Case::toy().lie(Point::OpenedGates, flip_one(1, byte, 0)).run().evaluator_caught(Cheat::Opening);
+        for point in
+            [Point::GateSolderings, Point::AuthenticatorSolderings, Point::InputSolderings, Point::Solderings]
+        {
+            for place in [0, 2] {
+                Case::toy().lie(point, flip_one(place, byte, 0)).run().evaluator_caught(Cheat::Opening);
+            }
+        }
+    }
+    // The bit alone; the label is hashed, too.
+    Case::toy().lie(Point::OpenedAuthenticators, flip_one(1, 0, 0)).run().evaluator_caught(Cheat::Opening);
+    let other = flip_one(1, 7, 0);
+    Case::toy().lie(Point::OpenedAuthenticators, other).run().evaluator_caught(Cheat::WireAuthenticator);
+    Case::toy().lie(Point::OpenedInputs, flip_one(1, 0, 0)).run().evaluator_caught(Cheat::OffsetColour);
+    Case::toy().lie(Point::OpenedInputs, flip_one(1, 7, 0)).run().evaluator_caught(Cheat::InputAuthenticator);
+    let ends_in_1 = flip_one(1, 0, 0);
+    Case::toy().lie(Point::DeltaDifferences, ends_in_1).run().evaluator_caught(Cheat::DeltaDifferenceColour);
+    Case::toy().lie(Point::DeltaDifferences, flip_one(1, 7, 0)).run().evaluator_caught(Cheat::Opening);
+}
+
+/// The last soldering of a program is that of an output, and the first ones are of the first gate: bits
+/// swapped between wires are noticed as well.
+#[test]
+fn solderings_lead_where_the_program_says() {
+    let crossed = |bytes: &mut [u8]| {
+        let (left, right) = bytes[..32].split_at_mut(16);
+        left.swap_with_slice(right);
+    };
+    Case::toy().lie(Point::Solderings, crossed).run().evaluator_caught(Cheat::Opening);
+    let last = |bytes: &mut [u8]| {
+        let at = bytes.len() - 16;
+        bytes[at] ^= 1;
+    };
+    Case::toy().lie(Point::Solderings, last).run().evaluator_caught(Cheat::Opening);
+}
+
+#[test]
+fn the_committed_offset_is_that_of_all_else() {
+    // One that ends in 0 is noticed before anything is challenged.
+    Case::toy().lie(Point::CommittedOffset, flip(0, 0)).run().evaluator_caught(Cheat::Indicator);
+    Case::toy().lie(Point::CommittedOffset, flip(4, 1)).run().evaluator_caught(Cheat::Opening);
+}
+
+/// Whether the evaluator ends does not depend on its input: a label of an OT that only one choice would meet.
+#[test]
+fn lies_about_ots_are_noticed_for_either_input() {
+    for y in [[false, false], [true, false], [false, true], [true, true]] {
+        let case = || Case::toy().on(&[true, false], &y);
+        case().lie(Point::OtLabels, flip_one(0, 9, 3)).run().evaluator_caught(Cheat::Opening);
+        // Only the lowest bit, and the opening turned to match: this would flip y.
+        let lowest = |point: Point, place: usize| (point, flip_one(place, 0, 0));
+        let (at, lie) = lowest(Point::OtLabels, 1);
+        let (then, turn) = lowest(Point::InputLabels, 4 + 1);
+        case().lie(at, lie).lie(then, turn).run().evaluator_caught(Cheat::Opening);
+    }
+}
+
+/// What the garbler gives when the inputs are there: labels of its own input, openings, and σ. The toy has
+/// two inputs of the garbler's, two that mask, and two of the evaluator's.
+#[test]
+fn labels_of_inputs_are_right_or_refused() {
+    for place in 0..4 {
+        for byte in [0, 5] {
+            let lie = flip_one(place, byte, 0);
+            Case::toy().lie(Point::InputLabels, lie).run().evaluator_caught(Cheat::InputLabel);
+        }
+    }
+    for y in [[false, false], [true, true]] {
+        for place in 4..6 {
+            for byte in [0, 5] {
+                let lie = flip_one(place, byte, 0);
+                let case = Case::toy().on(&[true, true], &y);
+                case.lie(Point::InputLabels, lie).run().evaluator_caught(Cheat::Opening);
+            }
+        }
+    }
+    for place in 0..6 {
+        let lie = move |bytes: &mut [u8]| bytes[place] ^= 1;
+        Case::toy().lie(Point::Indicators, lie).run().evaluator_caught(Cheat::Indicator);
+    }
+}
+
+#[test]
+fn an_evaluator_that_lies_is_caught() {
+    let bit = |bytes: &mut [u8]| *bytes.last_mut().unwrap() ^= 1;
+    Case::toy().evaluator_lies(Point::OtBinding, bit).run().garbler_caught(Cheat::OtBinding);
+    let label = flip_one(1, 3, 0);
+    Case::toy().evaluator_lies(Point::OtBinding, label).run().garbler_caught(Cheat::OtBinding);
+    let no_bit = |bytes: &mut [u8]| *bytes.last_mut().unwrap() = 2;
+    Case::toy().evaluator_lies(Point::OtBinding, no_bit).run().garbler_caught(Cheat::OtBinding);
+    for place in [0, 1, 20] {
+        let lie = move |bytes: &mut [u8]| bytes[place] ^= 1;
+        Case::toy().evaluator_lies(Point::OutputLabels, lie).run().garbler_caught(Cheat::ForgedOutput);
+    }
+}
+
+/// A gate that computes NAND, beside good ones, gives the other valid label: the evaluator finds the
+/// garbler's input, and both get what the function says, for all inputs.
+#[test]
+fn a_bad_gate_in_a_bucket_is_recovered_from() {
+    let program = toy();
+    let parameters = small(&program, [2, 0], [3, 0], [3, 0]);
+    for inputs in 0..16 {
+        let bit = |k: u32| inputs >> k & 1 == 1;
+        let nand = flip_one((inputs % 8) as usize, 0, 0);
+        let case = Case::toy().with(parameters.clone()).on(&[bit(0), bit(1)], &[bit(2), bit(3)]);
+        case.lie(Point::GateOutputs, nand).run().right(true);
+    }
+}
+
+/// A gate that gives rubbish is outvoted, and nothing has to be recovered; the labels that were refused are
+/// seen.
+#[test]
+fn rubbish_in_a_bucket_is_outvoted() {
+    let program = toy();
+    let parameters = small(&program, [2, 0], [3, 0], [3, 0]);
+    let refused = Arc::new(Mutex::new(0));
+    for gate in 0..8 {
+        let seen = refused.clone();
+        let count = move |bytes: &mut [u8]| *seen.lock().unwrap() += bytes[0];
+        let rubbish = flip_one(gate, 6, 0);
+        let case = Case::toy().with(parameters.clone()).lie(Point::GateOutputs, rubbish);
+        case.evaluator_lies(Point::Refused, count).run().right(false);
+    }
+    assert_eq!(*refused.lock().unwrap(), 8, "one label in each run");
+}
+
+/// Without a good gate, or without a good majority, there is no label: that is what the parameters exclude.
+#[test]
+fn a_ruined_bucket_ends_the_run() {
+    let program = toy();
+    let case = || Case::toy().with(small(&program, [2, 0], [3, 0], [3, 0]));
+    case().lie(Point::GateOutputs, flip(6, 0)).run().evaluator_caught(Cheat::NoValidLabel);
+    case().lie(Point::WireHashes, flip(6, 0)).run().evaluator_caught(Cheat::NoValidLabel);
+    case().lie(Point::InputHashes, flip(6, 0)).run().evaluator_caught(Cheat::InputLabel);
+}
+
+/// Bad authenticators, as many as the vote bears: with two gates and three authenticators, two bad items.
+#[test]
+fn the_vote_bears_a_minority_of_bad_items() {
+    let program = toy();
+    let parameters = small(&program, [2, 0], [3, 0], [3, 0]);
+    for (one, other) in [(0, 5), (3, 4), (7, 11)] {
+        let bad = move |bytes: &mut [u8]| {
+            for guard in [one, other] {
+                bytes[32 * guard] ^= 1;
+                bytes[32 * guard + 16] ^= 1;
+            }
+        };
+        Case::toy().with(parameters.clone()).lie(Point::WireHashes, bad).run().right(false);
+    }
+}
+
+/// A garbler that opens too little is refused before anything depends on it.
+#[test]
+fn parameters_that_exceed_the_level_are_refused() {
+    let outcome = Case::toy().strict().run();
+    assert!(matches!(outcome.evaluator, Err(Error::Mismatch(_))));
+    assert!(outcome.garbler.is_err());
+    let real = crate::parameters(&toy(), 40).unwrap();
+    Case::toy().with(real).strict().run().right(false);
+}
+
+/// Something that is sent as a commitment, of each of the kinds that there are, and an answer that is none.
+#[test]
+fn what_is_no_commitment_is_noticed() {
+    // Of the offset, the inputs and outputs of gates, authenticators, offsets, wires, OTs, inputs and outputs.
+    for message in 0..9 {
+        let mut seen = 0;
+        let outcome = Case::toy()
+            .tamper(move |tag, bytes| {
+                if tag == CORRECTIONS {
+                    let at = bytes.len() / 2;
+                    bytes[at] ^= u8::from(seen == message);
+                    seen += 1;
+                }
+            })
+            .run();
+        match outcome.evaluator {
+            // One coordinate that is not watched does no harm.
+            Ok(_) => outcome.right(false),
+            Err(Error::Peer(cheat)) => {
+                assert!(cheat == Cheat::Commitment || cheat == Cheat::Opening, "{cheat:?}");
+            }
+            Err(other) => panic!("{other}"),
+        }
+    }
+    let all = |tag: Tag, bytes: &mut Vec<u8>| {
+        if tag == CORRECTIONS {
+            bytes.iter_mut().for_each(|byte| *byte ^= 0x5a);
+        }
+    };
+    Case::toy().tamper(all).run().evaluator_caught(Cheat::Commitment);
+    for proof in 0..3 {
+        let mut seen = 0;
+        let outcome = Case::toy()
+            .tamper(move |tag, bytes| {
+                if tag == ANSWER {
+                    bytes.iter_mut().for_each(|byte| *byte ^= u8::from(seen == proof));
+                    seen += 1;
+                }
+            })
+            .run();
+        assert!(matches!(outcome.evaluator, Err(Error::Peer(_))), "proof {proof}");
+    }
+}
