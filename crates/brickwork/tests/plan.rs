@@ -9,6 +9,7 @@ use brickwork::circuit::library::{aes, papers};
 use brickwork::circuit::{Builder, Component, Party, Port, Program, ProgramBuilder, Recipient, Type};
 use brickwork::compgc::{self, Linking};
 use brickwork::duplo::{self, Parameters};
+use brickwork::jimu;
 use brickwork::plan::{self, Link, Machine};
 use brickwork::random::{Rng, Seed};
 use brickwork::semi_honest::{self, Lacking, Ots};
@@ -251,6 +252,23 @@ fn check_compgc(program: Program, lanes: u8) {
         );
         is_exact(&predicted, run, &format!("{linking:?} {} over {lanes} lanes", program.name()));
     }
+}
+
+/// The same for JIMU.
+fn check_jimu(program: Program, security: u32, lanes: u8) {
+    let program = Arc::new(program);
+    let link = Link { lanes, ..Link::LOOPBACK };
+    let job = job(&program, security, 1);
+    let zeros = |party| vec![false; program.input_width(party)];
+    let (predicted, _) = jimu::cost::predict(&program, security, &Machine::free(), &link).unwrap();
+    let run = clocked(
+        lanes.into(),
+        |channel, watch| {
+            jimu::garbler(channel, &job, &zeros(Party::Garbler), watch).unwrap();
+        },
+        |channel, watch| jimu::evaluator(channel, &job, &zeros(Party::Evaluator), watch).unwrap().phases,
+    );
+    is_exact(&predicted, run, &format!("jimu {} at {security} bits over {lanes} lanes", program.name()));
 }
 
 /// A component of `ands` AND gates in a row.
@@ -507,6 +525,16 @@ fn a_machine_is_estimated_at_once() {
 }
 
 /// No component, components of each linking, inputs or outputs of one party alone.
+#[test]
+fn jimu_bytes_and_rounds_are_as_predicted() {
+    check_jimu(aes::aes_128().unwrap(), 40, 1);
+    for (k, security) in [40, 64, 80].into_iter().enumerate() {
+        for (from, to) in [(Party::Garbler, Recipient::Evaluator), (Party::Evaluator, Recipient::Garbler)] {
+            check_jimu(wires(from, 5, to), security, 1 + k as u8);
+        }
+    }
+}
+
 #[test]
 fn compgc_bytes_and_rounds_are_as_predicted() {
     check_compgc(aes::aes_128().unwrap(), 1);

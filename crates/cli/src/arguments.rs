@@ -7,6 +7,7 @@ use brickwork::circuit::formats::InputMap;
 use brickwork::circuit::{Party, Program};
 use brickwork::compgc::{self, CompGc};
 use brickwork::duplo::{self, Duplo};
+use brickwork::jimu::Jimu;
 use brickwork::plan::{self, Machine};
 use brickwork::semi_honest::SemiHonest;
 use brickwork::session::Protocol as _;
@@ -95,8 +96,8 @@ fn scale(text: &str) -> Result<Scale, String> {
 /// What the parties must agree on, apart from the program.
 #[derive(Args)]
 pub struct Parameters {
-    /// The protocol: duplo holds against a cheater, semi-honest and compgc only against a peer that follows
-    /// it
+    /// The protocol: duplo and jimu hold against a cheater, semi-honest and compgc only against a peer that
+    /// follows it
     #[arg(long, value_name = "NAME", default_value = "duplo")]
     pub protocol: Protocol,
     /// How compgc links components: standard (any program of components garbled before), scmc (fewer bytes,
@@ -107,7 +108,7 @@ pub struct Parameters {
     /// The commitment scheme of duplo; split, if it is not given
     #[arg(long, value_name = "NAME")]
     pub commitments: Option<Commitments>,
-    /// Statistical security of duplo in bits: a cheater succeeds with probability at most 2^-S; 40, if it is
+    /// Statistical security of duplo and jimu in bits: a cheater succeeds with probability at most 2^-S; 40, if it is
     /// not given
     #[arg(long, value_name = "40|64|80", value_parser = security)]
     pub security: Option<u32>,
@@ -121,6 +122,7 @@ pub enum Protocol {
     SemiHonest,
     #[value(name = "compgc")]
     CompGc,
+    Jimu,
 }
 
 impl Protocol {
@@ -130,6 +132,7 @@ impl Protocol {
             Protocol::Duplo => Duplo::NAME,
             Protocol::SemiHonest => SemiHonest::NAME,
             Protocol::CompGc => CompGc::NAME,
+            Protocol::Jimu => Jimu::NAME,
         }
     }
 }

@@ -106,6 +106,12 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let asked = match arguments.protocol {
         Protocol::Duplo => Asked::Steps(steps(arguments, &wanted)?),
         Protocol::SemiHonest => Asked::Ots(ots(arguments, &wanted)?),
+        Protocol::Jimu => {
+            return Err(Failure::usage(
+                "--protocol jimu has no stock: it makes its gates within the run, before the inputs",
+                "run it without preprocessing, or take --protocol duplo",
+            ));
+        }
         Protocol::CompGc => {
             return Err(Failure::usage(
                 "--protocol compgc makes its components and OTs within the run, before the inputs",

@@ -3,6 +3,7 @@
 
 mod compgc;
 mod duplo;
+mod jimu;
 mod seam;
 mod semi_honest;
 
@@ -10,6 +11,7 @@ use brickwork::Error;
 use brickwork::circuit::Program;
 use brickwork::compgc::CompGc;
 use brickwork::duplo::Duplo;
+use brickwork::jimu::Jimu;
 use brickwork::semi_honest::SemiHonest;
 use brickwork::session::stock::inventory::Inventory;
 use brickwork::stock::Store;
@@ -50,5 +52,6 @@ pub fn played(protocol: Protocol) -> &'static dyn Played {
         Protocol::Duplo => &Duplo,
         Protocol::SemiHonest => &SemiHonest,
         Protocol::CompGc => &CompGc,
+        Protocol::Jimu => &Jimu,
     }
 }

@@ -45,7 +45,7 @@ mod sender;
 mod tests;
 mod watch;
 
-pub use code::{Code, Symbols, Unsent};
+pub use code::{Code, Step, Symbols, Unsent};
 pub use field::Field;
 pub use parameters::Parameters;
 pub use receiver::{Hashes, Pending, Receiver};
@@ -86,6 +86,11 @@ cheats! {
         /// Section 4.2, Hash, step 2: what was sent as the symbols of words are no codewords.
         Codeword = "interactive hash: symbols of no codeword",
     }
+}
+
+/// Bytes of the messages by which a hash is set up: the sender's and the receiver's.
+pub fn setup_bytes(parameters: &Parameters) -> [usize; 2] {
+    [watch::SECRET * parameters.n() + watch::HASH, watch::SECRET]
 }
 
 /// Bytes of the message with the combined words.

@@ -26,10 +26,10 @@ use brickwork_base::random::{Rng, Seed};
 use brickwork_wire::Channel;
 
 /// Bytes of the secret.
-const SECRET: usize = 16;
+pub(super) const SECRET: usize = 16;
 
 /// Bytes of its hash.
-const HASH: usize = 32;
+pub(super) const HASH: usize = 32;
 
 /// Which symbols a receiver watches: for each 1 or 0.
 #[derive(Zeroize, ZeroizeOnDrop)]
