@@ -238,6 +238,9 @@ pub(super) fn packed_bytes(rows: usize, count: usize, bits: u32) -> usize {
 pub struct Code {
     field: Field,
     parameters: Parameters,
+    /// Of each symbol of a word what its coefficients have in common: the inverse of the product of all
+    /// differences between its point and the others.
+    weights: Vec<u8>,
     /// The row of each parity symbol: its coefficients in the word.
     parity: Vec<Vec<u8>>,
 }
@@ -246,7 +249,13 @@ impl Code {
     /// The code of these parameters.
     pub fn new(parameters: &Parameters) -> Self {
         let field = parameters.field();
-        let mut code = Code { field, parameters: *parameters, parity: Vec::new() };
+        let l = parameters.l() as u8;
+        let weight = |j: u8| {
+            let others = (0..l).filter(|&m| m != j);
+            field.inverse(others.fold(1, |product, m| field.mul(product, j ^ m)))
+        };
+        let weights = (0..l).map(weight).collect();
+        let mut code = Code { field, parameters: *parameters, weights, parity: Vec::new() };
         code.parity = (parameters.l()..parameters.n()).map(|point| code.row_at(point as u8)).collect();
         code
     }
@@ -261,15 +270,12 @@ impl Code {
         self.field
     }
 
-    /// The coefficients, in the word, of the value at a point: Lagrange's.
+    /// The coefficients, in the word, of the value at a point that is none of the word's: Lagrange's.
     pub(super) fn row_at(&self, point: u8) -> Vec<u8> {
         let (field, l) = (self.field, self.parameters.l() as u8);
-        let coefficient = |j: u8| {
-            (0..l)
-                .filter(|&m| m != j)
-                .fold(1, |product, m| field.mul(product, field.mul(point ^ m, field.inverse(j ^ m))))
-        };
-        (0..l).map(coefficient).collect()
+        let all = (0..l).fold(1, |product, m| field.mul(product, point ^ m));
+        let of = |(j, &weight): (u8, &u8)| field.mul(field.mul(all, field.inverse(point ^ j)), weight);
+        (0..l).zip(&self.weights).map(of).collect()
     }
 
     /// Words as bytes of a message, [`super::chosen_bytes`] of them.

@@ -352,7 +352,8 @@ mod tests {
                 let fewer = |amount: Bucketing| Bucketing { bucket: amount.bucket.max(2) - 1, ..amount };
                 let gates = Sizes { gates: fewer(sizes.gates), ..sizes };
                 let authenticators = Sizes { authenticators: fewer(sizes.authenticators), ..sizes };
-                assert!(ands == 0 || gates.bound().log2() > bound);
+                // Of a single gate more is opened than its bucket needs.
+                assert!(ands < 2 || gates.bound().log2() > bound);
                 assert!(wires == 0 || authenticators.bound().log2() > bound);
             }
         }

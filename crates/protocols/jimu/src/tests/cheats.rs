@@ -10,6 +10,12 @@ use brickwork_primitives::cut_and_choose::Bucketing;
 use brickwork_primitives::ihash;
 use brickwork_wire::Tag;
 
+/// Inputs that are always the same.
+fn fixed(program: &Program) -> [Vec<bool>; 2] {
+    let [a, b] = [Party::Garbler, Party::Evaluator].map(|party| program.input_width(party));
+    [(0..a).map(|k| k % 3 == 0).collect(), (0..b).map(|k| k % 2 == 1).collect()]
+}
+
 /// The end of a run of both parties, of which one alters its `nth` message with this tag.
 fn altered(
     party: Party,
@@ -35,8 +41,7 @@ fn altered(
     } else {
         right.set_tamper(tamper)
     };
-    let mut rng = Rng::replayable("test inputs");
-    let [a, b] = random_inputs(&program, &mut rng);
+    let [a, b] = fixed(&program);
     let ends = over((left, right), &program, 40, [&a, &b]);
     assert!(done.load(Ordering::SeqCst), "no such message");
     ends
@@ -122,7 +127,7 @@ fn row_05_wrong_rows_are_caught_or_do_no_harm() {
     let all = |message: &mut Vec<u8>| message[preprocess::START..].iter_mut().for_each(|byte| *byte ^= 1);
     is_caught(&altered(Party::Garbler, msg::GATES, 0, all)[1], Cheat::OpenedGate);
     let program = library::millionaires().unwrap();
-    let [a, b] = random_inputs(&program, &mut Rng::replayable("test inputs"));
+    let [a, b] = fixed(&program);
     let expected = program.simulate(&a, &b);
     for gate in 0..12 {
         let first = (preprocess::START + 2 * 48 * gate) as isize;
@@ -256,14 +261,14 @@ fn row_14_an_evaluator_that_gets_the_offset_computes_in_the_clear_and_nobody_see
 }
 
 /// Of small numbers: a garbler whose first gates compute NAND is found out when one is opened, and wins when a
-/// bucket has no other ones. Never more often than the bound says, and nearly as often.
+/// bucket has no other ones; otherwise the evaluator recovers.
 #[test]
-fn row_05_bad_gates_win_as_often_as_the_bound_says() {
+fn row_05_bad_gates_win_as_often_as_they_must() {
     let program = products(2);
     let bucketing = Bucketing { slots: 2, bucket: 2, opened: 2 };
     let small = move |layout: &mut Layout| layout.sizes.gates = bucketing;
     let ones = [vec![true; 2], vec![true; 2]];
-    let (trials, mut wins, mut caught, mut recovered) = (120, 0, 0, 0);
+    let (trials, mut wins, mut caught, mut recovered) = (60, 0, 0, 0);
     for _ in 0..trials {
         let spoil = |delta: &[u128], outputs: &mut gates::Wide, _: &mut gates::Wide| {
             (0..2).for_each(|k| outputs.add(k, delta, 1));
@@ -280,8 +285,8 @@ fn row_05_bad_gates_win_as_often_as_the_bound_says() {
     }
     // Both in buckets: 6 of 15 ways, of which 2 in the same.
     let [wins, caught, recovered] = [wins, caught, recovered].map(|n| f64::from(n) / f64::from(trials));
-    assert!((wins - 2.0 / 15.0).abs() < 0.13, "{wins}");
-    assert!((caught - 9.0 / 15.0).abs() < 0.18, "{caught}");
-    assert!((recovered - 4.0 / 15.0).abs() < 0.17, "{recovered}");
+    assert!((wins - 2.0 / 15.0).abs() < 0.18, "{wins}");
+    assert!((caught - 9.0 / 15.0).abs() < 0.26, "{caught}");
+    assert!((recovered - 4.0 / 15.0).abs() < 0.24, "{recovered}");
     assert!(wins + caught + recovered > 0.99);
 }
