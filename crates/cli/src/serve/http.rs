@@ -25,6 +25,18 @@ use super::page;
 /// Seconds that a client has for its headers, and again for its body.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// The answer to a connection that has no place. It is written without waiting and before anything is read,
+/// so the client may see a reset instead.
+fn full() -> String {
+    let hint = "ask again; connections in [limits] is how many there may be at a time";
+    let body = format!("{}\n", Refusal::new(503, "too many connections", hint).after(1).json());
+    let length = body.len();
+    format!(
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\n\
+         connection: close\r\ncontent-length: {length}\r\n\r\n{body}"
+    )
+}
+
 /// What lets so many requests a second pass, and a burst of twice as many.
 struct Rate(Mutex<(f64, Instant)>);
 
@@ -60,8 +72,8 @@ pub async fn serve(desk: Arc<Desk>, listener: TcpListener) {
         };
         let Ok(permit) = connections.clone().try_acquire_owned() else {
             desk.figures.answered(503);
-            // Closed without a word: there is no room even for that.
-            drop(stream);
+            // As far as it goes: a full socket or a client that is gone is not waited for.
+            let _ = stream.try_write(full().as_bytes());
             continue;
         };
         let (desk, rate) = (desk.clone(), rate.clone());
