@@ -79,8 +79,8 @@ impl Played for Jimu {
             format!("{made} made, {opened} opened, buckets of {bucket}")
         };
         format!(
-            "Security: a cheater succeeds with probability at most 2^-{}; everything together at most {}; {:.0}-bit \
-             computational security\nGates: {}; input authenticators: {}\n",
+            "Security: a cheater succeeds with probability at most 2^-{}; everything together at most {}; \
+             {:.0}-bit computational security\nGates: {}; input authenticators: {}\n",
             security["statistical_bits"],
             at_most(security["bound_log2"].as_f64().unwrap_or_default()),
             security["computational_bits"].as_f64().unwrap_or_default(),

@@ -161,8 +161,8 @@ fn parties_of_two_protocols_are_told() {
     assert_eq!(finish(listening).status.code(), Some(0));
 }
 
-/// Two processes fill their stores, run from them, make what is lacking, and refuse what they are not for; what is
-/// there is shown, and each report says loudly what it does not promise.
+/// Two processes fill their stores, run from them, make what is lacking, and refuse what they are not for;
+/// what is there is shown, and each report says loudly what it does not promise.
 #[test]
 fn semi_honest_parties_run_from_stock() {
     let parties = Parties::new("millionaires.bwp");
@@ -451,8 +451,8 @@ fn jimu_parties_compute_and_say_what_they_promise() {
     }
 }
 
-/// One command for both parties, `plan` and `bench protocol`; flags that say nothing are refused, stock and a peer
-/// with another protocol, too.
+/// One command for both parties, `plan` and `bench protocol`; flags that say nothing are refused, stock and a
+/// peer with another protocol, too.
 #[test]
 fn jimu_is_planned_and_refuses_what_it_is_not() {
     let file = example("millionaires.bwp");

@@ -50,7 +50,7 @@ pub use field::Field;
 pub use parameters::Parameters;
 pub use receiver::{Hashes, Pending, Receiver};
 pub use sender::Sender;
-pub use watch::Watch;
+pub use watch::{Watch, setup_bytes};
 
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_base::{Malformed, cheats};
@@ -86,11 +86,6 @@ cheats! {
         /// Section 4.2, Hash, step 2: what was sent as the symbols of words are no codewords.
         Codeword = "interactive hash: symbols of no codeword",
     }
-}
-
-/// Bytes of the messages by which a hash is set up: the sender's and the receiver's.
-pub fn setup_bytes(parameters: &Parameters) -> [usize; 2] {
-    [watch::SECRET * parameters.n() + watch::HASH, watch::SECRET]
 }
 
 /// Bytes of the message with the combined words.

@@ -26,10 +26,15 @@ use brickwork_base::random::{Rng, Seed};
 use brickwork_wire::Channel;
 
 /// Bytes of the secret.
-pub(super) const SECRET: usize = 16;
+const SECRET: usize = 16;
 
 /// Bytes of its hash.
-pub(super) const HASH: usize = 32;
+const HASH: usize = 32;
+
+/// Bytes of the messages by which a hash is set up: the sender's and the receiver's.
+pub fn setup_bytes(parameters: &Parameters) -> [usize; 2] {
+    [SECRET * parameters.n() + HASH, SECRET]
+}
 
 /// Which symbols a receiver watches: for each 1 or 0.
 #[derive(Zeroize, ZeroizeOnDrop)]

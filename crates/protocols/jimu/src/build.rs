@@ -1,5 +1,5 @@
-//! Gates are soldered into buckets and to one another, wires are joined to authenticators, and the evaluator gets
-//! the labels of the garbler's inputs.
+//! Gates are soldered into buckets and to one another, wires are joined to authenticators, and the evaluator
+//! gets the labels of the garbler's inputs.
 
 use brickwork_base::{Error, Party};
 use brickwork_primitives::ihash::{Code, Hashes, Receiver, Symbols, chosen_bytes};
@@ -13,8 +13,8 @@ use crate::msg;
 use crate::preprocess::{Choice, Made, Received};
 use crate::setup::{Evaluator, Garbler};
 
-/// Which wires are soldered, in the order of messages: the left ones of all gates in buckets, the right ones, and
-/// the outputs of those that are not the first of their bucket.
+/// Which wires are soldered, in the order of messages: the left ones of all gates in buckets, the right ones,
+/// and the outputs of those that are not the first of their bucket.
 struct Pairs {
     /// Left and right wires of slots, `[side][gate]`: the wire of the circuit behind the word of negations.
     from: [Vec<usize>; 2],
@@ -176,6 +176,26 @@ fn words(
     Ok(hash.code().unpack(count, &packed))
 }
 
+/// Checks the solderings of all sides, which come one after the other. Returns the differences of each.
+fn check(
+    checks: &Checks,
+    sides: [(HashedWires, HashedWires); 3],
+    all: &Solderings,
+) -> Result<[Wide; 3], Error> {
+    let mut next = 0;
+    let sides = sides.map(|(from, to)| {
+        let here = next..next + to.labels.count();
+        next = here.end;
+        let opened = Solderings {
+            permutations: all.permutations.select(&here.clone().collect::<Vec<_>>()),
+            differences: all.differences.select(here),
+        };
+        checks.solderings(&from, &to, &opened).map(|()| opened.differences)
+    });
+    let [left, right, outputs] = sides;
+    Ok([left?, right?, outputs?])
+}
+
 /// `own` are the permutation bits of the evaluator's inputs.
 pub(super) fn evaluator(
     party: &mut Evaluator,
@@ -216,18 +236,7 @@ pub(super) fn evaluator(
         (wires(&pairs.from[1]), gates(1, &pairs.gates)),
         (gates(2, &pairs.others), gates(2, &pairs.heads)),
     ];
-    let mut next = 0;
-    let mut solderings = Vec::with_capacity(sides.len());
-    for (from, to) in sides {
-        let here = next..next + to.labels.count();
-        next = here.end;
-        let opened = Solderings {
-            permutations: sums.select(&here.clone().collect::<Vec<_>>()),
-            differences: differences.select(here),
-        };
-        checks.solderings(&from, &to, &opened)?;
-        solderings.push(opened.differences);
-    }
+    let solderings = check(&checks, sides, &Solderings { permutations: sums, differences })?;
 
     let places = &received.choice.authenticators;
     let joins = Joined {
@@ -252,7 +261,7 @@ pub(super) fn evaluator(
     let decoding = checks.opened(&rho.select(&decoded), &opened)?;
     Ok(HashedCircuit {
         labels: all,
-        solderings: solderings.try_into().unwrap_or_else(|_| unreachable!("three sides")),
+        solderings,
         heads: head_labels,
         joined: (hashed, joins),
         inputs: (inputs, kinds),

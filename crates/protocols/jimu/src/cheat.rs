@@ -16,8 +16,8 @@ cheats! {
         /// In the place of section 5.1, step 1(a): the label of an input of the garbler's is neither of the
         /// hashed ones.
         InputLabel = "the label of an input is none of the hashed ones",
-        /// In the place of section 5.1, step 1(b): the offset of the OTs, or a label of them, is not the hashed
-        /// one.
+        /// In the place of section 5.1, step 1(b): the offset of the OTs, or a label of them, is not the
+        /// hashed one.
         OtOffset = "labels of OTs are not the hashed ones",
         /// Likewise: the evaluator's choices differ between the parts of labels.
         Choices = "the choices of OTs differ between the parts of labels",

@@ -1,9 +1,9 @@
 //! Labels become outputs. The evaluator decodes its own ones by permutation bits that were opened, and sends
 //! compressed labels of the garbler's.
 //!
-//! If it knows Δ, the garbler cheated: then it reads the garbler's input, by its authenticators, and computes in
-//! the clear. It does all of that in any case, and sends the same, so that nothing tells the garbler which it
-//! was: that would be a bit of the evaluator's input.
+//! If it knows Δ, the garbler cheated: then it reads the garbler's input, by its authenticators, and computes
+//! in the clear. It does all of that in any case, and sends the same, so that nothing tells the garbler which
+//! it was: that would be a bit of the evaluator's input.
 
 use brickwork_base::label::Label;
 use brickwork_base::{Error, Party};

@@ -1,5 +1,5 @@
-//! The evaluator goes through the buckets, layer after layer: all gates that do not depend on one another at a
-//! time.
+//! The evaluator goes through the buckets, layer after layer: all gates that do not depend on one another at
+//! a time.
 
 use brickwork_base::{Error, Party};
 

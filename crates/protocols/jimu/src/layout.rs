@@ -14,8 +14,8 @@ pub(super) struct Layout<'p> {
     pub sizes: Sizes,
     /// Of each AND gate the wires that it reads and the wire that it drives.
     pub ands: Vec<[usize; 3]>,
-    /// Of each wire of the circuit, behind the word of negations, how it comes from given words: that word, the
-    /// garbler's inputs, the evaluator's, outputs of AND gates.
+    /// Of each wire of the circuit, behind the word of negations, how it comes from given words: that word,
+    /// the garbler's inputs, the evaluator's, outputs of AND gates.
     pub steps: Vec<Step>,
     /// What is evaluated one after the other: sums, then AND gates that do not depend on one another.
     pub layers: Vec<Layer>,

@@ -1,6 +1,6 @@
 //! JIMU (Zhu and Huang, ASIACRYPT 2017), **malicious**, repaired: a LEGO protocol whose wires are soldered by
-//! interactive hashes ([`brickwork_primitives::ihash`]) and whose buckets need one good gate. It holds against a
-//! party that cheats. docs/jimu.md has what was wrong as printed, and why this holds.
+//! interactive hashes ([`brickwork_primitives::ihash`]) and whose buckets need one good gate. It holds
+//! against a party that cheats. docs/jimu.md has what was wrong as printed, and why this holds.
 //!
 //! Gates are AND gates under one offset; XOR and negation are free. Both parties may have inputs and outputs.
 //!
@@ -15,7 +15,8 @@
 //!    8  E -> G  labels of the garbler's outputs
 //! ```
 //!
-//! The functions [`garbler`] and [`evaluator`] are the whole protocol; beside their calls stand these crossings.
+//! The functions [`garbler`] and [`evaluator`] are the whole protocol; beside their calls stand these
+//! crossings.
 #![forbid(unsafe_code)]
 
 pub mod authenticators;
@@ -81,9 +82,9 @@ impl Protocol for Jimu {
 /// Runs the protocol as the garbler. `input` holds the bits of its input ports.
 ///
 /// # Errors
-/// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if it goes
-/// away, [`Error::Input`] if `input` has the wrong length, [`Error::Usage`] for a security that is not offered,
-/// [`Error::Limit`] if the program is too large.
+/// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if it
+/// goes away, [`Error::Input`] if `input` has the wrong length, [`Error::Usage`] for a security that is not
+/// offered, [`Error::Limit`] if the program is too large.
 pub fn garbler(
     channel: Channel,
     job: &Job,

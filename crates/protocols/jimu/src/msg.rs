@@ -20,8 +20,8 @@ pub const OPENED_PERMUTATIONS: Tag = Tag(206);
 pub const OPENED_LABELS: Tag = Tag(207);
 /// Garbler: the offsets of the opened authenticators.
 pub const OPENED_OFFSETS: Tag = Tag(208);
-/// Garbler: sums of the permutation messages of soldered wires: left and right of all gates in buckets, outputs
-/// of those that are not the first of a bucket.
+/// Garbler: sums of the permutation messages of soldered wires: left and right of all gates in buckets,
+/// outputs of those that are not the first of a bucket.
 pub const PERMUTATIONS: Tag = Tag(209);
 /// Garbler: the differences of their labels.
 pub const DIFFERENCES: Tag = Tag(210);

@@ -1,13 +1,14 @@
-//! Labels of the evaluator's inputs: correlated OTs in as many series as a label has blocks, with the blocks of
-//! Δ as offsets, and random choices.
+//! Labels of the evaluator's inputs: correlated OTs in as many series as a label has blocks, with the blocks
+//! of Δ as offsets, and random choices.
 //!
 //! The garbler gets `R_j`, the evaluator `T_j = R_j ⊕ c_j·Δ`. What each party could do about it:
 //!
-//! - *The evaluator* could choose differently in the series, and would have a mixture of two labels, of which it
-//!   knows watched symbols besides. So the garbler draws combinations of all OTs and of one more for each, and
-//!   gets of each the sum of the choices, and a hash of the sum of the labels, which it computes itself. Where
-//!   the choices of two series differ, so do their sums with probability 1/2, and the label of the one that is
-//!   not told cannot be named without its block of Δ. What a guess of some of its bits is worth is the same as
+//! - *The evaluator* could choose differently in the series, and would have a mixture of two labels, of which
+//! it
+//! knows watched symbols besides. So the garbler draws combinations of all OTs and of one more for each, and
+//! gets of each the sum of the choices, and a hash of the sum of the labels, which it computes itself. Where
+//! the choices of two series differ, so do their sums with probability 1/2, and the label of the one that is
+//! not told cannot be named without its block of Δ. What a guess of some of its bits is worth is the same as
 //!   in the extension itself: it fails but for the probability of the guess.
 //! - *The garbler* could take other offsets than Δ, or other labels than it hashes, and learn from the
 //!   evaluator's refusal what it chose. The choices are random, and the evaluator says nothing of its input
@@ -41,8 +42,8 @@ fn wide(series: &[Zeroizing<Vec<Label>>]) -> Wide {
     labels
 }
 
-/// The sums of labels in combinations, each with a label of its own, and likewise of the choices. `labels` are
-/// those of all OTs, the last `combinations` of them the masks.
+/// The sums of labels in combinations, each with a label of its own, and likewise of the choices. `labels`
+/// are those of all OTs, the last `combinations` of them the masks.
 fn combine(seed: &Seed, layout: &Layout, labels: &Wide, choices: &[u8]) -> (Wide, Zeroizing<Vec<u8>>) {
     let (count, masks) = (layout.hashed_ots(), layout.combinations());
     let mut sums = labels.select(count..count + masks);
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn row_16_choices_that_differ_between_blocks_are_refused() {
+    fn row_02_choices_that_differ_between_blocks_are_refused() {
         end(None).unwrap();
         for block in 0..3 {
             let Err(error) = end(Some(block)) else { panic!("not caught") };
@@ -188,7 +189,7 @@ mod tests {
 
     /// A single combination misses an OT with probability 1/2.
     #[test]
-    fn row_16_half_of_the_combinations_show_an_ot() {
+    fn row_02_half_of_the_combinations_show_an_ot() {
         let program = library::millionaires().unwrap();
         let layout = Layout::new(&program, 40).unwrap();
         let count = layout.hashed_ots() + layout.combinations();

@@ -101,7 +101,8 @@ impl Level {
     /// A label that is not the hashed one ends the run where a message has it, so all these are one chance.
     /// But an output of a bad gate is only passed over if it does not pass. With detection d and opened share
     /// f, `t` bad gates survive with probability `(1 − d·f)^t` at most, and `t·(1 − x)^t < 1/(e·x)`: on
-    /// average fewer than `1/(e·d·f)` outputs of bad gates are ever compared, each with both labels of its wire.
+    /// average fewer than `1/(e·d·f)` outputs of bad gates are ever compared, each with both labels of its
+    /// wire.
     pub fn bound(&self, rule: Rule, bucketing: &Bucketing, draws: u64) -> Upper {
         if bucketing.opened == 0 {
             return Upper::ONE;
@@ -116,8 +117,8 @@ impl Level {
         bound.min(Upper::ONE)
     }
 
-    /// Gates that must be opened at least, of so many: an offset of colour 0 must be noticed, and of many gates
-    /// a sixteenth is opened, so that few bad outputs are compared.
+    /// Gates that must be opened at least, of so many: an offset of colour 0 must be noticed, and of many
+    /// gates a sixteenth is opened, so that few bad outputs are compared.
     fn least_opened(&self, rule: Rule, kept: u64) -> u32 {
         let share = u32::try_from(kept.div_ceil(15)).unwrap_or(u32::MAX);
         share.max(match rule.detection {
@@ -160,8 +161,8 @@ impl Level {
     }
 }
 
-/// How many bad items are compared with a hash on average, at most, before one is noticed in an opened one: less
-/// than `1/(e·d·f)`, which is less than 1/2 of `1/f` for d = 1, less than `1/f` for d = 1/2.
+/// How many bad items are compared with a hash on average, at most, before one is noticed in an opened one:
+/// less than `1/(e·d·f)`, which is less than 1/2 of `1/f` for d = 1, less than `1/f` for d = 1/2.
 fn compared(rule: Rule, bucketing: &Bucketing) -> Upper {
     let share = Upper::ratio(bucketing.copies(), u64::from(bucketing.opened));
     match rule.detection {
@@ -190,7 +191,8 @@ pub struct Sizes {
 const NONE: Bucketing = Bucketing { slots: 0, bucket: 1, opened: 0 };
 
 impl Sizes {
-    /// For so many AND gates and so many wires with authenticators: the inputs and the outputs of the garbler.
+    /// For so many AND gates and so many wires with authenticators: the inputs and the outputs of the
+    /// garbler.
     ///
     /// # Errors
     /// [`Error::Usage`] for a security that is not offered, [`Error::Limit`] if no buckets stay below 2^-s.
@@ -226,9 +228,9 @@ impl Sizes {
         Ok(sizes)
     }
 
-    /// An upper bound of what a cheater of either side achieves: the garbler by the hashes, by bad gates, by bad
-    /// authenticators, by another offset of the OTs; the evaluator by choices that differ, by more watched
-    /// symbols, by the check of the OT extension.
+    /// An upper bound of what a cheater of either side achieves: the garbler by the hashes, by bad gates, by
+    /// bad authenticators, by another offset of the OTs; the evaluator by choices that differ, by more
+    /// watched symbols, by the check of the OT extension.
     pub fn bound(&self) -> Upper {
         let Level { security, labels, permutations } = &self.level;
         let check = |hash: &Parameters| hash.check(hash.masks(security + CHECK_MARGIN));

@@ -1,6 +1,6 @@
-//! The evaluator says where its input differs from the choices of its OTs, which are random and known to nobody
-//! else. The garbler's label for choice 0 of an OT is that of the bit which the difference is: the wire's
-//! permutation bit, which both know.
+//! The evaluator says where its input differs from the choices of its OTs, which are random and known to
+//! nobody else. The garbler's label for choice 0 of an OT is that of the bit which the difference is: the
+//! wire's permutation bit, which both know.
 
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::{Error, Party};

@@ -129,7 +129,8 @@ pub(super) fn garbler(party: &mut Garbler, layout: &Layout) -> Result<Made, Erro
     garbler_of(party, layout, |_, _, _| ())
 }
 
-/// As [`garbler`]; `spoil` gets Δ, and the labels of the outputs and the tables before they are hashed and sent.
+/// As [`garbler`]; `spoil` gets Δ, and the labels of the outputs and the tables before they are hashed and
+/// sent.
 pub(super) fn garbler_of(
     party: &mut Garbler,
     layout: &Layout,

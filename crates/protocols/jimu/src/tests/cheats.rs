@@ -87,7 +87,7 @@ fn row_10_an_altered_message_of_the_garbler_is_caught_by_its_check() {
 
 /// Hashes of labels and of permutation messages, and what is hashed in the place of drawn words.
 #[test]
-fn row_08_altered_hashes_are_caught() {
+fn row_03_altered_hashes_are_caught() {
     for nth in [0, 1] {
         let all = |message: &mut Vec<u8>| message.iter_mut().for_each(|byte| *byte ^= 1);
         let ends = altered(Party::Garbler, ihash::msg::ANSWER, nth, all);
@@ -105,7 +105,7 @@ fn row_08_altered_hashes_are_caught() {
 }
 
 #[test]
-fn row_17_altered_messages_of_the_evaluator_are_caught() {
+fn row_15_altered_messages_of_the_evaluator_are_caught() {
     for at in [0, -1] {
         let ends = altered(Party::Evaluator, msg::COMBINED, 0, flip(at, 1));
         is_caught(&ends[0], Cheat::Choices);
@@ -120,8 +120,8 @@ fn row_17_altered_messages_of_the_evaluator_are_caught() {
     is_caught(&ends[0], Malformed::UnexpectedMessage);
 }
 
-/// Rows of all gates are wrong: an opened one shows it. Of a single gate: it may be opened, or the others of its
-/// bucket are good, and the outputs are right.
+/// Rows of all gates are wrong: an opened one shows it. Of a single gate: it may be opened, or the others of
+/// its bucket are good, and the outputs are right.
 #[test]
 fn row_05_wrong_rows_are_caught_or_do_no_harm() {
     let all = |message: &mut Vec<u8>| message[preprocess::START..].iter_mut().for_each(|byte| *byte ^= 1);
@@ -188,10 +188,10 @@ fn stepwise(
     })
 }
 
-/// Another Δ than that of the OTs, and labels of OTs that are not the hashed ones: refused whatever the evaluator's
-/// input is, with the same end.
+/// Another Δ than that of the OTs, and labels of OTs that are not the hashed ones: refused whatever the
+/// evaluator's input is, with the same end.
 #[test]
-fn row_15_another_offset_or_label_of_ots_tells_nothing_of_the_input() {
+fn row_12_another_offset_or_label_of_ots_tells_nothing_of_the_input() {
     let program = Arc::new(library::millionaires().unwrap());
     for bit in [false, true] {
         let input = vec![bit; program.input_width(Party::Evaluator)];
@@ -229,8 +229,8 @@ fn products(width: u32) -> Arc<Program> {
     Arc::new(program.finish().unwrap())
 }
 
-/// Gates that give the other label: in a bucket with a good one the evaluator gets Δ, and with it the garbler's
-/// input. Its outputs are right, so are the garbler's, and the messages are as long as ever.
+/// Gates that give the other label: in a bucket with a good one the evaluator gets Δ, and with it the
+/// garbler's input. Its outputs are right, so are the garbler's, and the messages are as long as ever.
 #[test]
 fn row_14_an_evaluator_that_gets_the_offset_computes_in_the_clear_and_nobody_sees() {
     let program = products(6);
@@ -260,8 +260,8 @@ fn row_14_an_evaluator_that_gets_the_offset_computes_in_the_clear_and_nobody_see
     assert!(lengths.iter().all(|other| *other == lengths[0]), "{lengths:?}");
 }
 
-/// Of small numbers: a garbler whose first gates compute NAND is found out when one is opened, and wins when a
-/// bucket has no other ones; otherwise the evaluator recovers.
+/// Of small numbers: a garbler whose first gates compute NAND is found out when one is opened, and wins when
+/// a bucket has no other ones; otherwise the evaluator recovers.
 #[test]
 fn row_05_bad_gates_win_as_often_as_they_must() {
     let program = products(2);
