@@ -3,18 +3,18 @@
 //!
 //! The garbler gets `R_j`, the evaluator `T_j = R_j ⊕ c_j·Δ`. What each party could do about it:
 //!
-//! - *The evaluator* could choose differently in the series, and would have a mixture of two labels, of which
-//! it
-//! knows watched symbols besides. So the garbler draws combinations of all OTs and of one more for each, and
-//! gets of each the sum of the choices, and a hash of the sum of the labels, which it computes itself. Where
-//! the choices of two series differ, so do their sums with probability 1/2, and the label of the one that is
-//! not told cannot be named without its block of Δ. What a guess of some of its bits is worth is the same as
-//!   in the extension itself: it fails but for the probability of the guess.
-//! - *The garbler* could take other offsets than Δ, or other labels than it hashes, and learn from the
-//!   evaluator's refusal what it chose. The choices are random, and the evaluator says nothing of its input
-//!   before it compared all labels with hashes. That of offset and label which do not go together passes for
-//!   one choice at most. If the offset is Δ, whether a label passes does not depend on the choice; that it is
-//!   Δ is checked with s + 8 OTs that are then thrown away.
+//! *The evaluator* could choose differently in the series, and would have a mixture of two labels, of which
+//! it knows watched symbols besides. So the garbler draws combinations of all OTs and of one more for each,
+//! and gets of each the sum of the choices, and a hash of the sum of the labels, which it computes itself.
+//! Where the choices of two series differ, so do their sums with probability 1/2, and the label of the one
+//! that is not told cannot be named without its block of Δ. What a guess of some of its bits is worth is the
+//! same as in the extension itself: it fails but for the probability of the guess.
+//!
+//! *The garbler* could take other offsets than Δ, or other labels than it hashes, and learn from the
+//! evaluator's refusal what it chose. The choices are random, and the evaluator says nothing of its input
+//! before it compared all labels with hashes. That of offset and label which do not go together passes for
+//! one choice at most. If the offset is Δ, whether a label passes does not depend on the choice; that it is Δ
+//! is checked with s + 8 OTs that are then thrown away.
 
 use brickwork_base::Error;
 use brickwork_base::bits::{pack, unpack};
