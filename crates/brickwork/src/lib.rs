@@ -61,6 +61,7 @@ pub use brickwork_base::{Cheat, Error, Malformed, bits, error, label, pool, rand
 pub use brickwork_circuit as circuit;
 pub use brickwork_compgc as compgc;
 pub use brickwork_duplo as duplo;
+pub use brickwork_jimu as jimu;
 pub use brickwork_justgarble as justgarble;
 pub use brickwork_lego as lego;
 pub use brickwork_primitives::{authenticator, commit, cut_and_choose, garbling, ot, solder};
@@ -71,17 +72,18 @@ pub use brickwork_wire as wire;
 
 /// What a run costs, beforehand: machine, link and clock, and all kinds of work that there are in this crate.
 /// Each protocol brings its script: [`duplo::cost`], [`semi_honest::cost`], [`compgc::cost`],
-/// [`lego::cost`].
+/// [`jimu::cost`], [`lego::cost`].
 pub mod plan {
     use super::Error;
     use brickwork_compgc::CompGc;
     use brickwork_duplo::Duplo;
+    use brickwork_jimu::Jimu;
     pub use brickwork_plan::*;
     use brickwork_primitives::cost::{Primitives, probe};
     use brickwork_semi_honest::SemiHonest;
 
     /// Who has work that a machine is measured for.
-    const PARTS: [&dyn Measure; 4] = [&Primitives, &Duplo, &SemiHonest, &CompGc];
+    const PARTS: [&dyn Measure; 5] = [&Primitives, &Duplo, &SemiHonest, &CompGc, &Jimu];
 
     /// Measures this machine, for all protocols; takes a few seconds.
     ///

@@ -9,6 +9,7 @@ use brickwork::circuit::library::{aes, papers};
 use brickwork::circuit::{Builder, Component, Party, Port, Program, ProgramBuilder, Recipient, Type};
 use brickwork::compgc::{self, Linking};
 use brickwork::duplo::{self, Parameters};
+use brickwork::jimu;
 use brickwork::lego;
 use brickwork::plan::{self, Link, Machine};
 use brickwork::random::{Rng, Seed};
@@ -270,6 +271,23 @@ fn check_lego(program: Program, security: u32, lanes: u8) {
         |channel, watch| lego::evaluator(channel, &job, &zeros(Party::Evaluator), watch).unwrap().phases,
     );
     is_exact(&predicted, run, &format!("{} at {security} bits over {lanes} lanes", program.name()));
+}
+
+/// The same for JIMU.
+fn check_jimu(program: Program, security: u32, lanes: u8) {
+    let program = Arc::new(program);
+    let link = Link { lanes, ..Link::LOOPBACK };
+    let job = job(&program, security, 1);
+    let zeros = |party| vec![false; program.input_width(party)];
+    let (predicted, _) = jimu::cost::predict(&program, security, &Machine::free(), &link).unwrap();
+    let run = clocked(
+        lanes.into(),
+        |channel, watch| {
+            jimu::garbler(channel, &job, &zeros(Party::Garbler), watch).unwrap();
+        },
+        |channel, watch| jimu::evaluator(channel, &job, &zeros(Party::Evaluator), watch).unwrap().phases,
+    );
+    is_exact(&predicted, run, &format!("jimu {} at {security} bits over {lanes} lanes", program.name()));
 }
 
 /// A component of `ands` AND gates in a row.
@@ -550,6 +568,16 @@ fn lego_runs_are_what_was_said() {
         for to in [Recipient::Garbler, Recipient::Evaluator, Recipient::Both] {
             check_lego(wires(from, 5, to), 40, 1);
             check_lego(wires(from, 5_000, to), 40, 1);
+        }
+    }
+}
+
+#[test]
+fn jimu_runs_are_what_was_said() {
+    check_jimu(aes::aes_128().unwrap(), 40, 1);
+    for (k, security) in [40, 64, 80].into_iter().enumerate() {
+        for (from, to) in [(Party::Garbler, Recipient::Evaluator), (Party::Evaluator, Recipient::Garbler)] {
+            check_jimu(wires(from, 5, to), security, 1 + k as u8);
         }
     }
 }

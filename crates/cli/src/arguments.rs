@@ -7,6 +7,7 @@ use brickwork::circuit::formats::InputMap;
 use brickwork::circuit::{Party, Program};
 use brickwork::compgc::{self, CompGc};
 use brickwork::duplo::{self, Duplo};
+use brickwork::jimu::Jimu;
 use brickwork::lego::Lego;
 use brickwork::plan::{self, Machine};
 use brickwork::semi_honest::SemiHonest;
@@ -96,8 +97,8 @@ fn scale(text: &str) -> Result<Scale, String> {
 /// What the parties must agree on, apart from the program.
 #[derive(Args, Clone)]
 pub struct Parameters {
-    /// The protocol: duplo and lego hold against a cheater, semi-honest and compgc only against a peer that
-    /// follows it
+    /// The protocol: duplo, lego and jimu hold against a cheater, semi-honest and compgc only against a peer
+    /// that follows it
     #[arg(long, value_name = "NAME", default_value = "duplo")]
     pub protocol: Protocol,
     /// How compgc links components: standard (any program of components garbled before), scmc (fewer bytes,
@@ -111,8 +112,8 @@ pub struct Parameters {
     /// The commitment scheme of duplo and lego; split, if it is not given
     #[arg(long, value_name = "NAME")]
     pub commitments: Option<Commitments>,
-    /// Statistical security of duplo and lego in bits: a cheater succeeds with probability at most 2^-S; 40, if it is
-    /// not given
+    /// Statistical security of duplo, lego and jimu in bits: a cheater succeeds with probability at most 2^-S;
+    /// 40, if it is not given
     #[arg(long, value_name = "40|64|80", value_parser = security)]
     pub security: Option<u32>,
     #[command(flatten)]
@@ -125,6 +126,7 @@ pub enum Protocol {
     SemiHonest,
     #[value(name = "compgc")]
     CompGc,
+    Jimu,
     Lego,
 }
 
@@ -135,6 +137,7 @@ impl Protocol {
             Protocol::Duplo => Duplo::NAME,
             Protocol::SemiHonest => SemiHonest::NAME,
             Protocol::CompGc => CompGc::NAME,
+            Protocol::Jimu => Jimu::NAME,
             Protocol::Lego => Lego::NAME,
         }
     }

@@ -110,9 +110,12 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         Protocol::Duplo => Asked::Steps(steps(arguments, &wanted)?),
         Protocol::SemiHonest => Asked::Ots(ots(arguments, &wanted)?),
         Protocol::CompGc => Asked::Copies(copies(arguments, &wanted)?),
-        Protocol::Lego => {
+        Protocol::Jimu | Protocol::Lego => {
             return Err(Failure::usage(
-                "--protocol lego makes its gates within the run: it has no stock yet",
+                format!(
+                    "--protocol {} makes its gates within the run: it has no stock yet",
+                    arguments.protocol.name()
+                ),
                 "run it without preprocessing, or take --protocol duplo",
             ));
         }

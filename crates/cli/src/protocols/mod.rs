@@ -3,6 +3,7 @@
 
 mod compgc;
 mod duplo;
+mod jimu;
 mod lego;
 mod seam;
 mod semi_honest;
@@ -11,6 +12,7 @@ use brickwork::Error;
 use brickwork::circuit::Program;
 use brickwork::compgc::CompGc;
 use brickwork::duplo::Duplo;
+use brickwork::jimu::Jimu;
 use brickwork::lego::Lego;
 use brickwork::semi_honest::SemiHonest;
 use brickwork::session::stock::inventory::Inventory;
@@ -52,6 +54,7 @@ pub fn played(protocol: Protocol) -> &'static dyn Played {
         Protocol::Duplo => &Duplo,
         Protocol::SemiHonest => &SemiHonest,
         Protocol::CompGc => &CompGc,
+        Protocol::Jimu => &Jimu,
         Protocol::Lego => &Lego,
     }
 }

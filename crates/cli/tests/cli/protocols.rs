@@ -2,6 +2,7 @@
 
 use brickwork::circuit::{Party, Program};
 use brickwork::compgc::{self, Linking};
+use brickwork::jimu;
 use brickwork::lego;
 use brickwork::semi_honest::{Ots, WARNING, sent_bytes};
 use serde_json::json;
@@ -484,6 +485,90 @@ fn lego_is_planned_and_refuses_what_it_is_not() {
         bad(&[&run[..], &flags, &flag].concat(), 2, "says nothing with --protocol lego");
         assert!(!Path::new("nowhere").exists());
     }
+}
+
+/// Two processes at each level; what each sends is known before, and what is promised covers it.
+#[test]
+fn jimu_parties_compute_and_say_what_they_promise() {
+    let keys = Keys::new();
+    let program = Program::from_bytes(&std::fs::read(example("millionaires.bwp")).unwrap()).unwrap();
+    for (security, flags, inputs, learned) in [
+        (40, &[][..], ["1000000", "1250000"], json!({ "alice": 0, "bob": 1 })),
+        (64, &["--security", "64"][..], ["7", "5"], json!({ "alice": 1, "bob": 0 })),
+        (
+            80,
+            &["--security", "80", "--executions", "2"][..],
+            ["[7, 9]", "[9, 7]"],
+            json!([{ "alice": 0, "bob": 1 }, { "alice": 1, "bob": 0 }]),
+        ),
+    ] {
+        let executions = if flags.len() > 2 { 2 } else { 1 };
+        let flags = [&["--protocol", "jimu", "--json", "--timeout", "60"][..], flags].concat();
+        let [garbler, evaluator] = [
+            Side { input: inputs[0], ..Side::garbler(&keys) },
+            Side { input: inputs[1], ..Side::evaluator(&keys) },
+        ];
+        let (listening, address) = garbler.listen(&flags);
+        let outputs = [evaluator.connect(&address, &flags), finish(listening)];
+        let whole = if executions == 1 { program.clone() } else { program.repeat(executions).unwrap() };
+        for (output, role) in outputs.iter().zip(["evaluator", "garbler"]) {
+            let json = object(output);
+            assert_eq!(output.status.code(), Some(0), "{json} {}", text(&output.stderr));
+            schema::holds(&[role], &json);
+            assert_eq!((&json["outputs"][role], &json["protocol"]), (&learned, &json!("jimu")));
+            let promised = &json["security"];
+            assert_eq!(
+                (&promised["model"], &promised["statistical_bits"]),
+                (&json!("malicious"), &json!(security))
+            );
+            assert!(promised["bound_log2"].as_f64().unwrap() <= -f64::from(security), "{promised}");
+            assert_eq!(json["and_gates"], whole.and_gates());
+            let sent = |field: &str| -> u64 {
+                json["phases"].as_array().unwrap().iter().map(|phase| phase[field].as_u64().unwrap()).sum()
+            };
+            let expected = jimu::sent_bytes(&whole, security).unwrap();
+            assert_eq!([sent("garbler_sent_bytes"), sent("evaluator_sent_bytes")], expected);
+        }
+    }
+}
+
+/// One command for both parties, `plan` and `bench protocol`; flags that say nothing are refused, stock and a
+/// peer with another protocol, too.
+#[test]
+fn jimu_is_planned_and_refuses_what_it_is_not() {
+    let file = example("millionaires.bwp");
+    let program = Program::from_bytes(&std::fs::read(&file).unwrap()).unwrap();
+    let flags = ["--protocol", "jimu"];
+    let (said, planned) = good(&[&["plan", &file, "--executions", "3"], &flags[..]].concat());
+    assert!(said.contains("input authenticators"), "{said}");
+    let sent = |field: &str| -> u64 {
+        planned["phases"].as_array().unwrap().iter().map(|phase| phase[field].as_u64().unwrap()).sum()
+    };
+    let expected = jimu::sent_bytes(&program.repeat(3).unwrap(), 40).unwrap();
+    assert_eq!([sent("garbler_sent_bytes"), sent("evaluator_sent_bytes")], expected);
+    let (said, ran) = good(&[&["run", &file, "--garbler", "1", "--evaluator", "2"], &flags[..]].concat());
+    assert!(said.contains("at most 2^-40") && ran["security"]["model"] == "malicious", "{said}");
+    let (said, timed) = good(&[&["bench", "protocol", &file, "--rounds", "1"], &flags[..]].concat());
+    assert!(said.contains("at most 2^-40") && timed["predicted"]["seconds"].is_f64(), "{said}");
+    for flag in [
+        ["--commitments", "split"],
+        ["--linking", "scmc"],
+        ["--buckets", "standard"],
+        ["--cut", "whole"],
+        ["--store", "nowhere"],
+        ["--lanes", "2"],
+    ] {
+        let run = ["run", &file, "--garbler", "1", "--evaluator", "2"];
+        bad(&[&run[..], &flags, &flag].concat(), 2, "says nothing with --protocol jimu");
+        assert!(!Path::new("nowhere").exists());
+    }
+
+    let keys = Keys::new();
+    let (listening, address) =
+        Side::garbler(&keys).listen(&["--protocol", "jimu", "--json", "--timeout", "60"]);
+    let words = "the garbler has --protocol jimu, the evaluator --protocol duplo";
+    is_error(&Side::evaluator(&keys).connect(&address, &["--json"]), 7, words);
+    is_error(&finish(listening), 7, words);
 }
 
 /// Two processes garble components into their stores, run programs from them that nobody named then, make

@@ -8,6 +8,15 @@ use super::field::Field;
 use super::parameters::Parameters;
 use brickwork_base::random::{Rng, Seed};
 
+/// How a word is made of others ([`Symbols::follow`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// It is this one of the given words.
+    Given(u32),
+    /// It is the sum of what these two earlier steps made.
+    Sum(u32, u32),
+}
+
 /// Symbols of many words side by side: row after row, the same symbol of each word. Erased when dropped.
 #[derive(Clone)]
 pub struct Symbols {
@@ -66,6 +75,43 @@ impl Symbols {
             out.iter_mut().zip(words).for_each(|(symbol, &t)| *symbol = row[t]);
         }
         selected
+    }
+
+    /// The words of all of these, one after the other.
+    ///
+    /// # Panics
+    /// If there are none, or their words have different lengths.
+    pub fn join(all: &[&Symbols]) -> Self {
+        let rows = all[0].rows;
+        assert!(all.iter().all(|one| one.rows == rows), "words of one length");
+        let mut joined = Self::zeros(rows, all.iter().map(|one| one.count).sum());
+        for i in 0..rows {
+            let mut rest = joined.row_mut(i);
+            for one in all {
+                let (here, behind) = rest.split_at_mut(one.count);
+                here.copy_from_slice(one.row(i));
+                rest = behind;
+            }
+        }
+        joined
+    }
+
+    /// What steps make of these words, one after the other: a word for each step.
+    ///
+    /// # Panics
+    /// If a step names a word that there is not, or is not yet.
+    pub fn follow(&self, steps: &[Step]) -> Self {
+        let mut made = Self::zeros(self.rows, steps.len());
+        for i in 0..self.rows {
+            let (given, row) = (self.row(i), made.row_mut(i));
+            for (k, step) in steps.iter().enumerate() {
+                row[k] = match *step {
+                    Step::Given(word) => given[word as usize],
+                    Step::Sum(a, b) => row[..k][a as usize] ^ row[..k][b as usize],
+                };
+            }
+        }
+        made
     }
 
     /// Adds other words, one to each.
@@ -192,6 +238,9 @@ pub(super) fn packed_bytes(rows: usize, count: usize, bits: u32) -> usize {
 pub struct Code {
     field: Field,
     parameters: Parameters,
+    /// Of each symbol of a word what its coefficients have in common: the inverse of the product of all
+    /// differences between its point and the others.
+    weights: Vec<u8>,
     /// The row of each parity symbol: its coefficients in the word.
     parity: Vec<Vec<u8>>,
 }
@@ -200,7 +249,13 @@ impl Code {
     /// The code of these parameters.
     pub fn new(parameters: &Parameters) -> Self {
         let field = parameters.field();
-        let mut code = Code { field, parameters: *parameters, parity: Vec::new() };
+        let l = parameters.l() as u8;
+        let weight = |j: u8| {
+            let others = (0..l).filter(|&m| m != j);
+            field.inverse(others.fold(1, |product, m| field.mul(product, j ^ m)))
+        };
+        let weights = (0..l).map(weight).collect();
+        let mut code = Code { field, parameters: *parameters, weights, parity: Vec::new() };
         code.parity = (parameters.l()..parameters.n()).map(|point| code.row_at(point as u8)).collect();
         code
     }
@@ -215,15 +270,31 @@ impl Code {
         self.field
     }
 
-    /// The coefficients, in the word, of the value at a point: Lagrange's.
+    /// The coefficients, in the word, of the value at a point that is none of the word's: Lagrange's.
     pub(super) fn row_at(&self, point: u8) -> Vec<u8> {
         let (field, l) = (self.field, self.parameters.l() as u8);
-        let coefficient = |j: u8| {
-            (0..l)
-                .filter(|&m| m != j)
-                .fold(1, |product, m| field.mul(product, field.mul(point ^ m, field.inverse(j ^ m))))
-        };
-        (0..l).map(coefficient).collect()
+        let all = (0..l).fold(1, |product, m| field.mul(product, point ^ m));
+        let of = |(j, &weight): (u8, &u8)| field.mul(field.mul(all, field.inverse(point ^ j)), weight);
+        (0..l).zip(&self.weights).map(of).collect()
+    }
+
+    /// Words as bytes of a message, [`super::chosen_bytes`] of them.
+    ///
+    /// # Panics
+    /// If they are no words of this code.
+    pub fn pack(&self, words: &Symbols) -> Zeroizing<Vec<u8>> {
+        assert_eq!(words.rows(), self.parameters.l(), "words of this code");
+        Zeroizing::new(words.pack(0..words.rows(), self.parameters.bits()))
+    }
+
+    /// The counterpart of [`Code::pack`]: `count` words. All bytes are some.
+    ///
+    /// # Panics
+    /// If it is another number of bytes.
+    pub fn unpack(&self, count: usize, packed: &[u8]) -> Symbols {
+        let (l, bits) = (self.parameters.l(), self.parameters.bits());
+        assert_eq!(packed.len(), packed_bytes(l, count, bits), "bytes of so many words");
+        Symbols::unpack(l, count, packed, bits, self.field.mask())
     }
 
     /// The parity symbols of words: what their codewords have besides themselves.

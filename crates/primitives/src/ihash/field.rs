@@ -61,13 +61,15 @@ impl Field {
 
     /// x times each of these symbols.
     fn double(self, symbols: Chunk) -> Chunk {
-        const ONES: u128 = u128::MAX / 0xff;
-        let (mask, reduction) = (ONES * u128::from(self.mask()), u128::from(self.reduction));
-        symbols.map(|block| {
-            let carry = block >> (self.bits - 1) & ONES;
-            // A carry of 1 in each byte times the reduction stays within the byte.
-            (block << 1 & mask & !ONES) ^ (carry * reduction)
-        })
+        const ONES: u64 = u64::MAX / 0xff;
+        let (mask, reduction) = (ONES * u64::from(self.mask()), ONES * u64::from(self.reduction));
+        let words: [u64; 2 * CHUNK] = bytemuck::cast(symbols);
+        bytemuck::cast(words.map(|word| {
+            let carry = word >> (self.bits - 1) & ONES;
+            // Of each byte with a carry all ones.
+            let carried = (carry << 8).wrapping_sub(carry);
+            (word << 1 & mask & !ONES) ^ (carried & reduction)
+        }))
     }
 
     /// Multiplies rows of secret symbols with a public matrix: adds, to each row of `out`, the rows of
@@ -140,15 +142,16 @@ impl Products {
 
     /// Those of these symbols.
     fn make(&mut self, symbols: Chunk) {
-        let mut power = symbols;
+        let (mut power, mut rest) = (symbols, self.field.bits);
         for half in [&mut self.low, &mut self.high] {
-            for bit in 0..4 {
+            for bit in 0..rest.min(4) {
                 let (done, new) = half.split_at_mut(1 << bit);
-                for (sum, rest) in new.iter_mut().zip(&*done) {
-                    *sum = std::array::from_fn(|k| rest[k] ^ power[k]);
+                for (sum, other) in new.iter_mut().zip(&*done) {
+                    *sum = std::array::from_fn(|k| other[k] ^ power[k]);
                 }
                 power = self.field.double(power);
             }
+            rest = rest.saturating_sub(4);
         }
     }
 

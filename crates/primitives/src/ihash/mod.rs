@@ -45,12 +45,12 @@ mod sender;
 mod tests;
 mod watch;
 
-pub use code::{Code, Symbols, Unsent};
+pub use code::{Code, Step, Symbols, Unsent};
 pub use field::Field;
 pub use parameters::Parameters;
 pub use receiver::{Hashes, Pending, Receiver};
 pub use sender::Sender;
-pub use watch::Watch;
+pub use watch::{Watch, setup_bytes};
 
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_base::{Malformed, cheats};

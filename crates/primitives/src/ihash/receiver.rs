@@ -2,7 +2,7 @@
 
 use zeroize::Zeroizing;
 
-use super::code::{Code, Symbols};
+use super::code::{Code, Step, Symbols};
 use super::parameters::Parameters;
 use super::sender::Stream;
 use super::watch::{self, Watch};
@@ -38,6 +38,38 @@ impl Hashes {
     /// Those with these numbers, in this order.
     pub fn select(&self, words: &[usize]) -> Self {
         Hashes(self.0.select(words))
+    }
+
+    /// All of these, one after the other.
+    ///
+    /// # Panics
+    /// If there are none.
+    pub fn join(all: &[&Hashes]) -> Self {
+        let all: Vec<&Symbols> = all.iter().map(|hashes| &hashes.0).collect();
+        Hashes(Symbols::join(&all))
+    }
+
+    /// The hashes of what steps make of the words, as [`Symbols::follow`].
+    ///
+    /// # Panics
+    /// As there.
+    pub fn follow(&self, steps: &[Step]) -> Self {
+        Hashes(self.0.follow(steps))
+    }
+
+    /// Compares all of them with one hash, or with that of zeros: 0 where they are equal, anything else where
+    /// not. In constant time.
+    ///
+    /// # Panics
+    /// If there are several to compare with.
+    pub fn is(&self, one: Option<&Hashes>) -> Zeroizing<Vec<u8>> {
+        assert!(one.is_none_or(|one| one.count() == 1), "one hash");
+        let mut differ = Zeroizing::new(vec![0; self.count()]);
+        for i in 0..self.0.rows() {
+            let symbol = one.map_or(0, |one| one.0.row(i)[0]);
+            differ.iter_mut().zip(self.0.row(i)).for_each(|(all, here)| *all |= here ^ symbol);
+        }
+        differ
     }
 
     /// Adds other hashes, one to each: these are those of the sums of the words.
@@ -175,13 +207,9 @@ impl Receiver {
     /// # Panics
     /// If there are not as many.
     pub fn differences(&self, hashes: &Hashes, words: &Symbols) -> Zeroizing<Vec<u8>> {
-        let mut compared = self.hashes(words);
-        compared.add(hashes);
-        let mut differ = Zeroizing::new(vec![0; words.count()]);
-        for i in 0..compared.0.rows() {
-            differ.iter_mut().zip(compared.0.row(i)).for_each(|(all, symbol)| *all |= symbol);
-        }
-        differ
+        let mut sums = self.hashes(words);
+        sums.add(hashes);
+        sums.is(None)
     }
 
     fn watched(&self, mut symbols: Symbols) -> Symbols {

@@ -31,6 +31,11 @@ const SECRET: usize = 16;
 /// Bytes of its hash.
 const HASH: usize = 32;
 
+/// Bytes of the messages by which a hash is set up: the sender's and the receiver's.
+pub fn setup_bytes(parameters: &Parameters) -> [usize; 2] {
+    [SECRET * parameters.n() + HASH, SECRET]
+}
+
 /// Which symbols a receiver watches: for each 1 or 0.
 #[derive(Zeroize, ZeroizeOnDrop)]
 pub struct Watch(Vec<u8>);

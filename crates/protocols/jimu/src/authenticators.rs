@@ -118,13 +118,20 @@ impl Checks<'_> {
         Ok(())
     }
 
-    /// Reads a wire's permutation bit with Δ, by the first good one of the authenticators with these numbers,
-    /// to all of which the wire is joined. Takes the same steps with anything in the place of Δ, and gives 0
-    /// where none is good.
+    /// Reads the permutation bits of wires with Δ, each by the first good one of its `bucket` authenticators,
+    /// which have these numbers, wire after wire. Takes the same steps with anything in the place of Δ, and
+    /// gives 0 where none is good.
     ///
     /// # Panics
     /// If there are not as many of each.
-    pub fn read(&self, numbers: &[u64], hashed: &Hashed, joined: &Joined, offset: &[u128]) -> u8 {
+    pub fn read(
+        &self,
+        numbers: &[u64],
+        bucket: usize,
+        hashed: &Hashed,
+        joined: &Joined,
+        offset: &[u128],
+    ) -> Vec<u8> {
         let mut own = joined.offsets.clone();
         (0..numbers.len()).for_each(|k| own.add(k, offset, 1));
         let code = self.permutations.code();
@@ -132,13 +139,17 @@ impl Checks<'_> {
         let differ = self.permutations.differences(&hashed.permutations, &follow);
         let mut wires = follow;
         wires.add(&joined.permutations);
-        let (mut bit, mut found) = (0, Choice::from(0));
-        for (differ, here) in differ.iter().zip(permutation_bits(code, self.point, &wires)) {
-            let good = differ.ct_eq(&0);
-            bit = u8::conditional_select(&bit, &here, good & !found);
-            found |= good;
-        }
-        bit
+        let bits = permutation_bits(code, self.point, &wires);
+        let first_good = |(differ, bits): (&[u8], &[u8])| {
+            let (mut bit, mut found) = (0, Choice::from(0));
+            for (differ, here) in differ.iter().zip(bits) {
+                let good = differ.ct_eq(&0);
+                bit = u8::conditional_select(&bit, here, good & !found);
+                found |= good;
+            }
+            bit
+        };
+        differ.chunks_exact(bucket).zip(bits.chunks_exact(bucket)).map(first_good).collect()
     }
 }
 
@@ -237,9 +248,9 @@ mod tests {
         for (k, &bit) in bits.iter().enumerate() {
             let (numbers, hashed, joined) = ends.join(&[k], &[k]);
             checks.joined(&ends.wires.1.select(&[k]), &ends.offset.1, &hashed, &joined).unwrap();
-            assert_eq!(checks.read(&numbers, &hashed, &joined, delta), bit);
+            assert_eq!(checks.read(&numbers, 1, &hashed, &joined, delta), [bit]);
             // Another offset reads nothing.
-            zeros += u32::from(checks.read(&numbers, &hashed, &joined, ends.own.label(k)) == 0);
+            zeros += u32::from(checks.read(&numbers, 1, &hashed, &joined, ends.own.label(k)) == [0]);
         }
         assert_eq!(zeros, COUNT as u32);
     }
@@ -256,7 +267,7 @@ mod tests {
             let first = wire / 4 * 4;
             let (numbers, hashed, joined) = ends.join(&[wire; 4], &[first, first + 1, first + 2, first + 3]);
             checks.joined(&ends.wires.1.select(&[wire; 4]), &ends.offset.1, &hashed, &joined).unwrap();
-            assert_eq!(checks.read(&numbers, &hashed, &joined, ends.offset.0.label(0)), bit);
+            assert_eq!(checks.read(&numbers, 4, &hashed, &joined, ends.offset.0.label(0)), [bit]);
         }
     }
 

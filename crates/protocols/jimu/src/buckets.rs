@@ -21,6 +21,7 @@
 
 use brickwork_primitives::ihash::{Code, Hashes, Receiver, Symbols, Unsent};
 use subtle::{Choice, ConditionallySelectable};
+use zeroize::Zeroizing;
 
 use crate::cheat::Cheat;
 use crate::gates::Wide;
@@ -120,6 +121,54 @@ impl<'a> Checks<'a> {
         Ok(())
     }
 
+    /// Checks permutation messages that are opened. Returns their bits.
+    ///
+    /// # Errors
+    /// [`Cheat::Permutation`].
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub fn opened(&self, hashed: &Hashes, permutations: &Symbols) -> Result<Vec<u8>, Cheat> {
+        if any(&self.permutations.differences(hashed, permutations)) {
+            return Err(Cheat::Permutation);
+        }
+        Ok(permutation_bits(self.permutations.code(), self.point, permutations))
+    }
+
+    /// Checks labels of wires: each must be the hashed one, or that plus Δ where its bit is 1.
+    ///
+    /// # Errors
+    /// [`Cheat::Label`].
+    ///
+    /// # Panics
+    /// If there are not as many of each.
+    pub fn active(&self, hashed: &Hashes, bits: &[u8], labels: &Wide) -> Result<(), Cheat> {
+        let mut hashed = hashed.clone();
+        hashed.add_where(self.offset, bits);
+        if any(&self.labels.differences(&hashed, &labels.words())) { Err(Cheat::Label) } else { Ok(()) }
+    }
+
+    /// Of labels whether each is the hashed one (0) or that plus Δ (1).
+    ///
+    /// # Errors
+    /// [`Cheat::InputLabel`] if one is neither.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub fn kinds(&self, hashed: &Hashes, labels: &Wide) -> Result<Zeroizing<Vec<u8>>, Cheat> {
+        let mut rest = self.labels.hashes(&labels.words());
+        rest.add(hashed);
+        let (same, other) = (rest.is(None), rest.is(Some(self.offset)));
+        let neither = same
+            .iter()
+            .zip(&*other)
+            .fold(Choice::from(0), |any, (&same, &other)| any | (!is_zero(same) & !is_zero(other)));
+        if bool::from(neither) {
+            return Err(Cheat::InputLabel);
+        }
+        Ok(Zeroizing::new(same.iter().map(|&same| (!is_zero(same)).unwrap_u8()).collect()))
+    }
+
     /// Looks at what comes out of buckets, `results[slot][gate]` with `bucket` gates a slot, translated to
     /// the slot's output, whose hashes are `outputs`. What is found of Δ goes to `recovery`.
     ///
@@ -139,10 +188,10 @@ impl<'a> Checks<'a> {
         assert_eq!(results.count(), slots * bucket, "a result of each gate");
         let slot_of: Vec<usize> = (0..slots * bucket).map(|k| k / bucket).collect();
         let words = results.words();
-        let hashed = outputs.select(&slot_of);
-        let mut flipped = hashed.clone();
-        flipped.add_where(self.offset, &vec![1; slots * bucket]);
-        let differ = [hashed, flipped].map(|hashes| self.labels.differences(&hashes, &words));
+        let mut rest = self.labels.hashes(&words);
+        rest.add(&outputs.select(&slot_of));
+        // What is left of the label of p is nothing, of the other one Δ.
+        let differ = [rest.is(None), rest.is(Some(self.offset))];
         let mut labels = Wide::zeros(blocks, slots);
         let mut empty = Choice::from(0);
         for slot in 0..slots {

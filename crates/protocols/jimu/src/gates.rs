@@ -68,6 +68,38 @@ impl Wide {
         labels
     }
 
+    /// Labels that came in a message, `blocks` blocks each.
+    ///
+    /// # Panics
+    /// If it is no whole number of labels.
+    pub fn from_bytes(blocks: usize, bytes: &[u8]) -> Self {
+        let mut labels = Self::zeros(blocks, bytes.len() / (BLOCK * blocks));
+        bytemuck::cast_slice_mut::<u128, u8>(&mut labels.labels).copy_from_slice(bytes);
+        labels
+    }
+
+    /// The bytes of all labels, as a message has them.
+    pub fn bytes(&self) -> &[u8] {
+        bytemuck::cast_slice(&self.labels)
+    }
+
+    /// The labels with these numbers, in this order.
+    pub fn select(&self, numbers: impl ExactSizeIterator<Item = usize>) -> Self {
+        let mut selected = Self::zeros(self.blocks, numbers.len());
+        let places = selected.labels.chunks_exact_mut(self.blocks);
+        places.zip(numbers).for_each(|(place, k)| place.copy_from_slice(self.label(k)));
+        selected
+    }
+
+    /// Adds other labels, one to each.
+    ///
+    /// # Panics
+    /// If there are not as many, of as many blocks.
+    pub fn add_all(&mut self, others: &Wide) {
+        assert_eq!((self.blocks, self.labels.len()), (others.blocks, others.labels.len()), "one for each");
+        add(&mut self.labels, &others.labels, 1);
+    }
+
     /// These labels as words of a hash.
     pub fn words(&self) -> Symbols {
         let bytes: &[u8] = bytemuck::cast_slice(&self.labels);
@@ -97,6 +129,15 @@ impl Wide {
     /// Adds a label to one of them where `bit` is 1, in constant time.
     pub fn add(&mut self, k: usize, label: &[u128], bit: u8) {
         add(self.label_mut(k), label, bit);
+    }
+
+    /// Adds two of them to a third, or the first one alone.
+    pub fn sum(&mut self, k: usize, [a, b]: [Option<usize>; 2]) {
+        for from in [a, b].into_iter().flatten() {
+            for block in 0..self.blocks {
+                self.labels[k * self.blocks + block] ^= self.labels[from * self.blocks + block];
+            }
+        }
     }
 
     /// Whether one of them is this label, in constant time.
@@ -148,6 +189,11 @@ impl Garbling {
         };
         let keys = (0..gates.div_ceil(gates_of_a_key(blocks))).map(key).collect();
         Garbling { code, points, keys, blocks }
+    }
+
+    /// The colour of a single label if these points compress it.
+    pub fn colour(code: &Code, points: &Seed, label: &Wide) -> u8 {
+        code.at(&code.drawn_evaluation(points, BLOCK), &label.words()).row(0)[0] & 1
     }
 
     /// Compresses labels.

@@ -7,6 +7,7 @@
 use brickwork_base::Error;
 use brickwork_primitives::cut_and_choose::{Bucketing, Detection, Rule, Upper, at_most, fewest_copies};
 use brickwork_primitives::ihash::Parameters;
+use brickwork_primitives::ot::extension;
 
 /// Gates with a global offset: an opened one shows one of its four rows, of which two at least are wrong if
 /// it is bad, and one good gate is enough for a bucket.
@@ -69,6 +70,11 @@ impl Level {
         Ok(Level { security, labels, permutations })
     }
 
+    /// The security that the hashes' checks of codewords are to have.
+    pub fn hashes(&self) -> u32 {
+        self.security + CHECK_MARGIN
+    }
+
     /// The hashes that [`Level::of`] has, from the solver: of those that bind, the cheapest, labels of whole
     /// blocks.
     ///
@@ -95,16 +101,13 @@ impl Level {
     /// A label that is not the hashed one ends the run where a message has it, so all these are one chance.
     /// But an output of a bad gate is only passed over if it does not pass. With detection d and opened share
     /// f, `t` bad gates survive with probability `(1 − d·f)^t` at most, and `t·(1 − x)^t < 1/(e·x)`: on
-    /// average fewer than `1/(e·d·f)` outputs of bad gates are ever compared.
+    /// average fewer than `1/(e·d·f)` outputs of bad gates are ever compared, each with both labels of its
+    /// wire.
     pub fn bound(&self, rule: Rule, bucketing: &Bucketing, draws: u64) -> Upper {
         if bucketing.opened == 0 {
             return Upper::ONE;
         }
-        // 1/(e·d) is less than 1/2 for d = 1, less than 1 for d = 1/2.
-        let chances = match rule.detection {
-            Detection::Full => Upper::ratio(bucketing.copies(), u64::from(bucketing.opened)).halved(),
-            Detection::Half => Upper::ratio(bucketing.copies(), u64::from(bucketing.opened)),
-        };
+        let chances = compared(rule, bucketing) + compared(rule, bucketing);
         let check = |hash: &Parameters| hash.check(hash.masks(self.security + CHECK_MARGIN));
         let bound = self.labels.binding() * (Upper::ONE + chances)
             + self.permutations.binding()
@@ -114,13 +117,15 @@ impl Level {
         bound.min(Upper::ONE)
     }
 
-    /// Gates that must be opened so that an offset of colour 0 is noticed.
-    fn least_opened(&self, rule: Rule) -> u32 {
-        match rule.detection {
+    /// Gates that must be opened at least, of so many: an offset of colour 0 must be noticed, and of many
+    /// gates a sixteenth is opened, so that few bad outputs are compared.
+    fn least_opened(&self, rule: Rule, kept: u64) -> u32 {
+        let share = u32::try_from(kept.div_ceil(15)).unwrap_or(u32::MAX);
+        share.max(match rule.detection {
             Detection::Full => 0,
             // log2(4/3) is more than 0.4: five gates for two bits.
             Detection::Half => (5 * (self.security + CHECK_MARGIN)).div_ceil(2),
-        }
+        })
     }
 
     /// The bucketing of fewest copies, of `slots` gates or components, such that a session with `draws`
@@ -129,14 +134,20 @@ impl Level {
     /// # Errors
     /// [`Error::Limit`] if there is none.
     pub fn bucketing(&self, rule: Rule, slots: u32, draws: u64) -> Result<(Bucketing, Upper), Error> {
-        let limit = Upper::exp2(-f64::from(self.security));
+        self.within(rule, slots, draws, -f64::from(self.security))
+    }
+
+    /// As [`Level::bucketing`], below 2^`log2`.
+    fn within(&self, rule: Rule, slots: u32, draws: u64, log2: f64) -> Result<(Bucketing, Upper), Error> {
+        let limit = Upper::limit(log2);
         // What the hashes take depends, a little, on the share that is opened.
         (1..=32)
             .filter_map(|part| {
-                let rest = Upper::limit(-f64::from(self.security) + (1.0 - f64::from(part) / 33.0).log2());
+                let rest = Upper::limit(log2 + (1.0 - f64::from(part) / 33.0).log2());
                 let bucketing = fewest_copies(rule, slots, rest)?;
                 // More opened copies never help the garbler.
-                Some(Bucketing { opened: bucketing.opened.max(self.least_opened(rule)), ..bucketing })
+                let least = self.least_opened(rule, bucketing.kept());
+                Some(Bucketing { opened: bucketing.opened.max(least), ..bucketing })
             })
             .map(|bucketing| (bucketing, self.bound(rule, &bucketing, draws)))
             .find(|(_, bound)| *bound <= limit)
@@ -147,6 +158,100 @@ impl Level {
                     at_most(self.labels.binding().log2().max(self.permutations.binding().log2()))
                 ))
             })
+    }
+}
+
+/// How many bad items are compared with a hash on average, at most, before one is noticed in an opened one:
+/// less than `1/(e·d·f)`, which is less than 1/2 of `1/f` for d = 1, less than `1/f` for d = 1/2.
+fn compared(rule: Rule, bucketing: &Bucketing) -> Upper {
+    let share = Upper::ratio(bucketing.copies(), u64::from(bucketing.opened));
+    match rule.detection {
+        Detection::Full => share.halved(),
+        Detection::Half => share,
+    }
+}
+
+/// OTs by which the offset of all of them is checked, and combinations by which the choices are.
+pub fn checking_ots(security: u32) -> usize {
+    (security + CHECK_MARGIN) as usize
+}
+
+/// What a session makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// The hashes.
+    pub level: Level,
+    /// Gates.
+    pub gates: Bucketing,
+    /// Input authenticators.
+    pub authenticators: Bucketing,
+}
+
+/// Nothing is made.
+const NONE: Bucketing = Bucketing { slots: 0, bucket: 1, opened: 0 };
+
+impl Sizes {
+    /// For so many AND gates and so many wires with authenticators: the inputs and the outputs of the
+    /// garbler.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a security that is not offered, [`Error::Limit`] if no buckets stay below 2^-s.
+    pub fn choose(security: u32, ands: u32, wires: u32) -> Result<Self, Error> {
+        let level = Level::of(security)?;
+        let s = f64::from(security);
+        // Three quarters of what may be let through are for the gates.
+        let gates = match ands {
+            0 => NONE,
+            ands => level.within(GATES, ands, 1, -s + 0.75_f64.log2())?.0,
+        };
+        let authenticators = match wires {
+            0 => NONE,
+            wires => {
+                let found = fewest_copies(COMPONENTS, wires, Upper::limit(-s - 4.0)).ok_or_else(|| {
+                    Error::Limit(format!("{wires} inputs and outputs of the garbler are too many"))
+                })?;
+                // A quarter is opened, so that few bad ones are compared.
+                let least = u32::try_from(found.kept().div_ceil(3)).unwrap_or(u32::MAX);
+                Bucketing { opened: found.opened.max(least), ..found }
+            }
+        };
+        let sizes = Sizes { level, gates, authenticators };
+        let most = u64::from(u32::MAX) / 4;
+        if gates.copies() > most || authenticators.copies() > most {
+            return Err(Error::Limit(format!(
+                "{ands} AND gates are more than one session makes; cut the program"
+            )));
+        }
+        if sizes.bound() > Upper::exp2(-s) {
+            return Err(Error::Limit(format!("{ands} AND gates cannot be had within 2^-{security}")));
+        }
+        Ok(sizes)
+    }
+
+    /// An upper bound of what a cheater of either side achieves: the garbler by the hashes, by bad gates, by
+    /// bad authenticators, by another offset of the OTs; the evaluator by choices that differ, by more
+    /// watched symbols, by the check of the OT extension.
+    pub fn bound(&self) -> Upper {
+        let Level { security, labels, permutations } = &self.level;
+        let check = |hash: &Parameters| hash.check(hash.masks(security + CHECK_MARGIN));
+        let gates = match self.gates.slots {
+            0 => labels.binding() + permutations.binding() + check(labels) + check(permutations),
+            _ => self.level.bound(GATES, &self.gates, 1),
+        };
+        // A bad authenticator is passed over, unless what follows from it passes for what was hashed.
+        let authenticators = match self.authenticators.slots {
+            0 => Upper::ZERO,
+            _ => {
+                let read = permutations.binding() * compared(COMPONENTS, &self.authenticators);
+                self.authenticators.bound(COMPONENTS) + read
+            }
+        };
+        let each = Upper::exp2(-(checking_ots(*security) as f64));
+        // The extension checks each series, and the first one twice.
+        let series = (labels.l() / BLOCK + 1) as u64;
+        let extension = Upper::integer(series) * Upper::exp2(extension::CHECK_LOG2);
+        let watch = Upper::exp2(-127.0);
+        (gates + authenticators + each + each + extension + watch).min(Upper::ONE)
     }
 }
 
@@ -237,6 +342,25 @@ mod tests {
         }
     }
 
+    /// Gates, authenticators, hashes and OTs.
+    #[test]
+    fn everything_together_stays_within_the_budget() {
+        for security in [40, 64, 80] {
+            for (ands, wires) in [(0, 0), (0, 1), (1, 0), (6800, 128), (10_000, 10_001), (700_000, 1)] {
+                let sizes = Sizes::choose(security, ands, wires).unwrap();
+                let bound = sizes.bound().log2();
+                assert!(bound <= -f64::from(security), "{sizes:?}: {bound}");
+                // Each part is in it.
+                let fewer = |amount: Bucketing| Bucketing { bucket: amount.bucket.max(2) - 1, ..amount };
+                let gates = Sizes { gates: fewer(sizes.gates), ..sizes };
+                let authenticators = Sizes { authenticators: fewer(sizes.authenticators), ..sizes };
+                // Of a single gate more is opened than its bucket needs.
+                assert!(ands < 2 || gates.bound().log2() > bound);
+                assert!(wires == 0 || authenticators.bound().log2() > bound);
+            }
+        }
+    }
+
     /// What a session takes, all of it below 2^-s: little more than the cut-and-choose alone.
     #[test]
     fn a_session_stays_within_its_budget() {
@@ -247,7 +371,7 @@ mod tests {
                 assert!(bound.log2() <= -f64::from(security));
                 assert_eq!(bound, level.bound(rule, &bucketing, 8));
                 let alone = fewest_copies(rule, slots, Upper::limit(-f64::from(security))).unwrap();
-                let more = alone.copies() / 8 + u64::from(level.least_opened(rule));
+                let more = alone.copies() / 8 + u64::from(level.least_opened(rule, alone.kept()));
                 assert!(bucketing.copies() <= alone.copies() + more, "{bucketing:?} {alone:?}");
             }
         }

@@ -1,0 +1,29 @@
+//! The evaluator says where its input differs from the choices of its OTs, which are random and known to
+//! nobody else. The garbler's label for choice 0 of an OT is that of the bit which the difference is: the
+//! wire's permutation bit, which both know.
+
+use brickwork_base::bits::{pack, unpack};
+use brickwork_base::{Error, Party};
+
+use crate::layout::Layout;
+use crate::msg;
+use crate::setup::{Evaluator, Garbler};
+
+/// Returns the permutation bits of the evaluator's inputs.
+pub(super) fn garbler(party: &mut Garbler, layout: &Layout) -> Result<Vec<u8>, Error> {
+    party.run.phase("prepare");
+    match layout.inputs(Party::Evaluator) {
+        0 => Ok(Vec::new()),
+        count => Ok(unpack(&party.run.channel.receive(msg::CHOICES, count.div_ceil(8))?, count)?),
+    }
+}
+
+/// The same, of the evaluator's `input`.
+pub(super) fn evaluator(party: &mut Evaluator, input: &[bool]) -> Result<Vec<u8>, Error> {
+    party.run.phase("prepare");
+    let bits: Vec<u8> = input.iter().zip(&*party.choices).map(|(&bit, c)| u8::from(bit) ^ c).collect();
+    if !bits.is_empty() {
+        party.run.channel.send(msg::CHOICES, &pack(bits.iter().copied()))?;
+    }
+    Ok(bits)
+}
