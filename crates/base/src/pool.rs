@@ -6,7 +6,7 @@
 //! there. Whoever starts a session within a pool that it has entered lends it to the session.
 
 use std::cell::RefCell;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use rayon::prelude::*;
 use rayon::{Scope, ThreadPool, ThreadPoolBuilder};
@@ -77,21 +77,39 @@ pub fn compute<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 }
 
 /// Calls `work` for each of the tasks, with a room that tasks share which run one after another, and the
-/// task's number. Returns what it returns, in the order of the tasks. [`compute`]s several; a single one runs
-/// on this thread, as handing it over takes longer than most of them.
+/// task's number. Returns what it returns, in the order of the tasks. A thread that has entered a pool takes
+/// tasks beside all threads of the pool but one: most of this work takes less time than it takes to wake them.
 pub fn map<T: Send, R, U: Send>(
     tasks: Vec<T>,
-    room: impl Fn() -> R + Send + Sync,
+    room_of: impl Fn() -> R + Send + Sync,
     work: impl Fn(&mut R, usize, T) -> U + Send + Sync,
 ) -> Vec<U> {
-    if tasks.len() <= 1 {
-        let mut room = room();
+    let helpers = threads().min(tasks.len()).saturating_sub(1);
+    if helpers == 0 {
+        let mut room = room_of();
         return tasks.into_iter().enumerate().map(|(i, task)| work(&mut room, i, task)).collect();
     }
-    compute(|| {
+    let Some(pool) = entered() else {
         let tasks = tasks.into_par_iter().enumerate();
-        tasks.map_init(room, |room, (i, task)| work(room, i, task)).collect()
-    })
+        return tasks.map_init(room_of, |room, (i, task)| work(room, i, task)).collect();
+    };
+    let left = Mutex::new(tasks.into_iter().enumerate());
+    let next = || left.lock().expect("a task is taken").next();
+    let done = Mutex::new(Vec::new());
+    let take = || {
+        let (mut room, mut made) = (None, Vec::new());
+        while let Some((i, task)) = next() {
+            made.push((i, work(room.get_or_insert_with(&room_of), i, task)));
+        }
+        done.lock().expect("what is made is kept").append(&mut made);
+    };
+    pool.0.in_place_scope(|scope| {
+        (0..helpers).for_each(|_| scope.spawn(|_| take()));
+        take();
+    });
+    let mut done = done.into_inner().expect("all is made");
+    done.sort_unstable_by_key(|(i, _)| *i);
+    done.into_iter().map(|(_, made)| made).collect()
 }
 
 /// Adds up what `count` tasks give: `work` adds the task of a number to a sum, which begins as `zero`, and
@@ -102,11 +120,10 @@ pub fn sum<A: Send>(
     work: impl Fn(A, usize) -> A + Send + Sync,
     add: impl Fn(A, A) -> A + Send + Sync,
 ) -> A {
-    match count {
-        0 => zero(),
-        1 => work(zero(), 0),
-        _ => compute(|| (0..count).into_par_iter().fold(&zero, work).reduce(&zero, add)),
-    }
+    let runs = threads().min(count).max(1);
+    let run = |k: usize| (k * count / runs..(k + 1) * count / runs).fold(zero(), &work);
+    let sums = map((0..runs).collect(), || (), |(), _, k| run(k));
+    sums.into_iter().reduce(add).expect("there is a run")
 }
 
 /// Threads that [`compute`] has.
@@ -177,14 +194,21 @@ mod tests {
         assert_eq!(heard, Ok(7));
     }
 
-    /// One task stays where it is, several leave; both ways give the same.
+    /// One task stays where it is, and all where there is one thread; of several some leave. All ways give the
+    /// same.
     #[test]
     fn little_work_is_not_handed_over() {
+        let alone = Pool::new(1).unwrap().enter(|| map(vec![(); 3], || (), |_, i, ()| (here(), i)));
+        assert_eq!(alone, [(None, 0), (None, 1), (None, 2)]);
         Pool::new(2).unwrap().enter(|| {
             let places = |tasks: usize| map(vec![2; tasks], || 1, |room, i, task| (here(), *room * task * i));
             assert_eq!(places(1), [(None, 0)]);
             let many = places(9);
-            assert!(many.iter().enumerate().all(|(i, &(place, made))| place.is_some() && made == 2 * i));
+            assert!(many.iter().enumerate().all(|(i, &(_, made))| made == 2 * i));
+            // Two tasks that wait for each other: neither the pool nor this thread has both.
+            let meet = std::sync::Barrier::new(2);
+            let both = map(vec![(); 2], || (), |_, _, ()| _ = meet.wait());
+            assert_eq!(both.len(), 2);
             let squares = |count| sum(count, || 0, |sum, i| sum + i * i, |a, b| a + b);
             assert_eq!([0, 1, 2, 100].map(squares), [0, 0, 1, 328_350]);
         });
