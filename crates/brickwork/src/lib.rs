@@ -78,12 +78,13 @@ pub mod plan {
     use brickwork_compgc::CompGc;
     use brickwork_duplo::Duplo;
     use brickwork_jimu::Jimu;
+    use brickwork_lego::Lego;
     pub use brickwork_plan::*;
     use brickwork_primitives::cost::{Primitives, probe};
     use brickwork_semi_honest::SemiHonest;
 
     /// Who has work that a machine is measured for.
-    const PARTS: [&dyn Measure; 5] = [&Primitives, &Duplo, &SemiHonest, &CompGc, &Jimu];
+    const PARTS: [&dyn Measure; 6] = [&Primitives, &Duplo, &SemiHonest, &CompGc, &Jimu, &Lego];
 
     /// Measures this machine, for all protocols; takes a few seconds.
     ///

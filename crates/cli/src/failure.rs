@@ -86,7 +86,7 @@ pub fn codes_text() -> String {
 }
 
 /// Commands and flags of the design that this version lacks: to ask for one is an error that says so.
-const NOT_BUILT: [&str; 4] = ["--post-quantum", "jimu", "lego", "vole"];
+const NOT_BUILT: [&str; 3] = ["--post-quantum", "authenticated", "vole"];
 
 impl Failure {
     pub fn new(code: u8, message: impl Into<String>, hint: impl Into<String>) -> Self {

@@ -208,7 +208,8 @@ pub fn over_loopback<G, E: Send>(
 
 /// What each phase of a small run takes beyond the sum of its parts: threads that start, memory in small pages,
 /// parties that wait for a core. `kinds` has the kind of work that stands for it, in the order of the script's
-/// phases; `run` does what the script says and returns the name and the seconds of each phase.
+/// phases, of which a unit is measured; `run` does what the script says and returns the name and the seconds
+/// of each phase.
 ///
 /// # Errors
 /// Those of the run.
@@ -234,7 +235,8 @@ pub fn beyond(
     // These are times by the clock, which another's work makes longer; they are like those of the machine that
     // is known.
     for (work, least) in kinds.iter().zip(least) {
-        measured.set(work, least.min(MOST_BUSY * machine.usual_seconds(work)));
+        let unit = least / script.units_beyond(work).max(1.0);
+        measured.set(work, unit.min(MOST_BUSY * machine.usual_seconds(work)));
     }
     Ok(())
 }

@@ -128,6 +128,15 @@ impl Script {
         self.steps.push(Step::Beyond { work, units: units as f64 });
     }
 
+    /// Units of a kind of work that phases take [beyond](Script::beyond) all else.
+    pub(crate) fn units_beyond(&self, kind: &Work) -> f64 {
+        let units = self.steps.iter().map(|step| match step {
+            Step::Beyond { work, units } if std::ptr::eq(*work, kind) => *units,
+            _ => 0.0,
+        });
+        units.sum()
+    }
+
     /// Bytes that the garbler and the evaluator send over so many lanes, with their frames. Exact.
     pub fn sent_bytes(&self, lanes: u8) -> [u64; 2] {
         let mut sent = [0; 2];

@@ -20,7 +20,7 @@ use crate::ots::HASH as COMBINED_HASH;
 use crate::preprocess::{START, chosen, drawn};
 use crate::report::{Jimu, SecurityReport};
 
-use work::{BEYOND, COMPARE, GARBLE, HASH, HASHED};
+use work::{BEYOND, COMPARE, GARBLE, GROWS, HASH, HASHED};
 
 /// What a run of a program costs on these machines, both alike, over this link; and what it promises.
 ///
@@ -64,9 +64,9 @@ fn steps(layout: &Layout) -> Script {
     script.work(Evaluator, &COMPARE, 2 * gates, 1);
     script.phase("decode");
     some(&mut script, Evaluator, LABEL * layout.outputs(Garbler).count() as u64); // 10
-    for (name, work) in Jimu::PHASES.iter().zip(&BEYOND) {
+    for ((name, work), grows) in Jimu::PHASES.iter().zip(&BEYOND).zip(GROWS) {
         script.phase(name);
-        script.beyond(work, 1);
+        script.beyond(work, if grows { layout.sizes.gates.slots.into() } else { 1 });
     }
     script.memory_bytes = memory(layout);
     script

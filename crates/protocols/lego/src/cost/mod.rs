@@ -1,6 +1,9 @@
 //! What a run costs beforehand: the protocol as a list of steps, in an order in which both parties go through
 //! it. Bytes and crossings are exact, the rest are estimates.
 
+mod measure;
+mod work;
+
 use brickwork_base::Error;
 use brickwork_base::Party::{Evaluator, Garbler};
 use brickwork_circuit::Program;
@@ -14,6 +17,7 @@ use brickwork_session::{GREETING_BYTES, Protocol, TABLE_MEMORY};
 use crate::layout::Layout;
 use crate::parameters::{PROPOSAL_BYTES, Parameters, level};
 use crate::report::Lego;
+use work::{BEYOND, GROWS};
 
 /// What a run of a program costs on these machines, both alike, over this link.
 ///
@@ -63,6 +67,7 @@ pub fn script(program: &Program, parameters: &Parameters) -> Result<Script, Erro
     writer.prove(None, Some(outputs), Some(evaluator)); // 9, 10, 11
     writer.evaluate();
     writer.decode(); // 12
+    writer.beyond();
     let memory = writer.memory();
     let mut script = writer.script;
     script.memory_bytes = memory;
@@ -192,6 +197,14 @@ impl Writer<'_> {
         script.phase("decode");
         script.work(Evaluator, &HASH_LABEL, parameters.inputs.kept(), MANY);
         script.message(Evaluator, outputs.div_ceil(8) + 32);
+    }
+
+    /// What phases take beyond all that, some of them for each AND gate of the program.
+    fn beyond(&mut self) {
+        for ((name, work), grows) in Lego::PHASES.iter().zip(&BEYOND).zip(GROWS) {
+            self.script.phase(name);
+            self.script.beyond(work, if grows { self.parameters.gates.slots.into() } else { 1 });
+        }
     }
 
     /// Peak memory of the garbler and of the evaluator in bytes.

@@ -1,0 +1,74 @@
+//! What a run takes beyond the sum of its parts, measured by doing one.
+
+use std::sync::Arc;
+
+use super::script;
+use super::work::{ALL, BEYOND};
+use crate::report::Lego;
+use crate::{evaluator, garbler, parameters};
+use brickwork_base::{Error, Party};
+use brickwork_circuit::library::aes;
+use brickwork_plan::{Machine, Measure, Measured, Work, beyond, over_loopback};
+use brickwork_session::{Job, TABLE_MEMORY, Unobserved};
+
+/// Security of what is measured, in bits.
+const SECURITY: u32 = 40;
+
+/// The kinds of work of this protocol, besides those of the primitives.
+impl Measure for Lego {
+    fn kinds(&self) -> &'static [&'static Work] {
+        ALL
+    }
+
+    /// All its work is that of the primitives.
+    fn work(&self, _measured: &mut Measured) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// What a run of two AES takes in each phase beyond the sum of its parts.
+    fn runs(&self, machine: &Machine, measured: &mut Measured) -> Result<(), Error> {
+        let program = Arc::new(aes::aes_128()?.repeat(2)?);
+        let job = |identities| Job {
+            program: program.clone(),
+            security: SECURITY,
+            threads: machine.threads as usize,
+            table_memory: TABLE_MEMORY,
+            identities,
+        };
+        let zeros = |party| vec![false; program.input_width(party)];
+        let kinds: Vec<&'static Work> = BEYOND.iter().collect();
+        let script = script(&program, &parameters(&program, SECURITY)?)?;
+        beyond(machine, &script, &kinds, measured, || {
+            let (_, report) = over_loopback(
+                |channel, identities| garbler(channel, &job(identities), &zeros(Party::Garbler), Unobserved),
+                |channel, identities| {
+                    evaluator(channel, &job(identities), &zeros(Party::Evaluator), Unobserved)
+                },
+            )?;
+            Ok(report.phases.into_iter().map(|phase| (phase.name, phase.seconds)).collect())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brickwork_plan::{KNOWN_KERNELS, measure};
+    use brickwork_primitives::cost::{Primitives, probe};
+
+    /// A machine is measured for this protocol: every kind of work, each under a name of its own; what grows
+    /// with the program is known with every kernel.
+    #[test]
+    fn all_work_is_measured() {
+        let machine = measure(probe, &[&Primitives, &Lego]).unwrap();
+        assert!(machine.is_sound(), "{machine:?}");
+        assert!(machine.has(Primitives.kinds().iter().chain(Lego.kinds()).copied()), "{machine:?}");
+        for (k, work) in ALL.iter().enumerate() {
+            let others = Primitives.kinds().iter().chain(&ALL[..k]);
+            assert!(others.clone().all(|other| other.name != work.name), "{work:?} is there twice");
+            for kernel in KNOWN_KERNELS {
+                assert!(Machine::known(kernel, 2).seconds(work, 1.0) > 0.0, "{work:?} with {kernel}");
+            }
+        }
+    }
+}
