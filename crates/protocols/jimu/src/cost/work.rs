@@ -11,7 +11,7 @@ pub static HASHED: Work = Work { name: "jimu.hashed", known: [3.8e-7; 4] };
 pub static GARBLE: Work = Work { name: "jimu.garble", known: [5.2e-7, 4.5e-7, 4.5e-7, 9.8e-6] };
 /// A label that is compared with a hash.
 pub static COMPARE: Work = Work { name: "jimu.compare", known: [1.9e-7; 4] };
-/// What each phase takes beyond its work and its messages, in their order; those that [grow](GROWS) for each
+/// What each phase takes beyond its work and its messages, in their order; those that grow (`GROWS`) for each
 /// AND gate of the program.
 pub static BEYOND: [Work; 6] = [
     Work { name: "jimu.beyond.setup", known: known::SETUP },

@@ -3,7 +3,7 @@
 use brickwork_plan::Work;
 use brickwork_primitives::cost::known;
 
-/// What each phase takes beyond its work and its messages, in their order; those that [grow](GROWS) for each
+/// What each phase takes beyond its work and its messages, in their order; those that grow (`GROWS`) for each
 /// AND gate of the program: items are drawn into buckets, moved, and evaluated in an order that leaps through
 /// memory.
 pub(super) static BEYOND: [Work; 6] = [
