@@ -32,8 +32,13 @@ pub fn messages(data: &[u8]) -> bool {
     }
 }
 
-const TERMS: Terms =
-    Terms { security: 40, threads: 1, table_memory: TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
+const TERMS: Terms = Terms {
+    security: 40,
+    threads: 1,
+    table_memory: TABLE_MEMORY,
+    identities: [[1; 32], [2; 32]],
+    post_quantum: false,
+};
 
 /// Where the role stands in a greeting, in its frame.
 const ROLE: usize = FRAME_HEADER_BYTES + 12;

@@ -202,6 +202,7 @@ fn on_the_spot(victim: Party, [x, y]: [bool; 2], edits: &Edits) -> Result<Vec<bo
         threads: 1,
         table_memory: TABLE_MEMORY,
         identities: IDENTITIES,
+        post_quantum: false,
     };
     let [left, right] = line(victim, edits);
     let hooks = || Hooks { parameters: Some(parameters.clone()), dealer: Some([7; 32]), ..Hooks::default() };
@@ -214,7 +215,13 @@ fn on_the_spot(victim: Party, [x, y]: [bool; 2], edits: &Edits) -> Result<Vec<bo
 }
 
 const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
-const TERMS: Terms = Terms { security: 40, threads: 1, table_memory: TABLE_MEMORY, identities: IDENTITIES };
+const TERMS: Terms = Terms {
+    security: 40,
+    threads: 1,
+    table_memory: TABLE_MEMORY,
+    identities: IDENTITIES,
+    post_quantum: false,
+};
 
 /// Both parties' stores, filled for one run.
 static FILLED: LazyLock<Vec<(PathBuf, Vec<u8>)>> = LazyLock::new(|| {

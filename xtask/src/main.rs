@@ -1,7 +1,7 @@
 //! The project's chores: `cargo xtask aarch64`, `cargo xtask attacks`, `cargo xtask constant-time`, `cargo
 //! xtask crashes`, `cargo xtask dependencies`, `cargo xtask examples`, `cargo xtask fuzz`, `cargo xtask
-//! memory-checks`, `cargo xtask mutants`, `cargo xtask recovery-time`, `cargo xtask release`, `cargo xtask
-//! soak`, `cargo xtask test`.
+//! memory-checks`, `cargo xtask mutants`, `cargo xtask python`, `cargo xtask recovery-time`, `cargo xtask
+//! release`, `cargo xtask soak`, `cargo xtask test`.
 #![forbid(unsafe_code)]
 
 mod crashes;
@@ -9,6 +9,7 @@ mod dependencies;
 mod foreign;
 mod fuzz;
 mod mutants;
+mod python;
 mod release;
 mod soak;
 mod test;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         ["aarch64"] => foreign::aarch64(root()),
         ["memory-checks"] => foreign::memory_checks(root()),
         ["mutants", ref arguments @ ..] => mutants::run(root(), arguments),
+        ["python", ref pythons @ ..] => python::run(root(), pythons),
         ["release", ref targets @ ..] => release::run(root(), targets),
         ["soak"] => soak::run(root(), "20"),
         ["soak", minutes] => soak::run(root(), minutes),
@@ -54,9 +56,10 @@ fn main() -> ExitCode {
         _ => Err(format!(
             "usage: cargo xtask aarch64 | attacks [--json] [--quick] [--write] | \
              constant-time [SECONDS | --quick] | crashes [KILLS] | dependencies | examples | {} | \
-             memory-checks | {} | recovery-time [RUNS] | {} | soak [MINUTES] | test",
+             memory-checks | {} | {} | recovery-time [RUNS] | {} | soak [MINUTES] | test",
             fuzz::USAGE,
             mutants::USAGE,
+            python::USAGE,
             release::USAGE
         )),
     };

@@ -97,10 +97,13 @@ fn steps() -> Vec<Step> {
 pub fn run(root: &Path) -> Result<(), String> {
     Kernel::chosen().map_err(|refused| refused.to_string())?;
     step(root, "format", &["fmt", "--all", "--check"], &[])?;
-    for Step { name, arguments, environment, .. } in steps() {
-        step(root, &name, &arguments, &environment)?;
-    }
-    Ok(())
+    let steps = steps();
+    let (last, first) = steps.split_last().expect("there are steps");
+    let call = |Step { name, arguments, environment }: &Step| step(root, name, arguments, environment);
+    first.iter().try_for_each(call)?;
+    // What the package is made of is compiled by now.
+    crate::python::run_if_possible(root)?;
+    call(last)
 }
 
 fn step(root: &Path, name: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Result<(), String> {

@@ -69,6 +69,12 @@ fn ots(all: &mut Catalogue) {
         |_| Case::toy().sends(Party::Evaluator, BASE_OT, 0, |points| points[..32].fill(0xff)),
     );
     all.caught(
+        (1, "no_vector"),
+        Cheat::BaseOtVector,
+        "The garbler sends a key of a base OT from lattices in which a number is not below the modulus.",
+        |c| c.post_quantum().sends(Party::Garbler, BASE_OT, 0, |keys| keys[32..35].fill(0xff)),
+    );
+    all.caught(
         (2, "wrong_answer"),
         Cheat::OtExtension,
         "The evaluator answers the check of the OT extension wrongly, as if it had used other choices in one row.",

@@ -6,11 +6,15 @@
 //! the cheat (a typed error, silence after it, the same closed connection for every cause) is checked in each
 //! run, by [`Outcome::ending`](brickwork::duplo::adversary::harness::Outcome::ending).
 //!
+//! What is in this crate's root is about DUPLO; the attacks on other protocols are in modules of their own:
+//! [`jimu`].
+//!
 //! [`sampler`] plays the cut-and-choose alone, by the million; [`table`] writes the page that says which
 //! check sees what.
 #![forbid(unsafe_code)]
 
 mod catalogue;
+pub mod jimu;
 pub mod sampler;
 mod stores;
 pub mod table;

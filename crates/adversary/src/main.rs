@@ -1,53 +1,70 @@
-//! `cargo xtask attacks [--json] [--quick] [--write]`: plays the whole catalogue and says how often each
-//! attack ended how.
+//! `cargo xtask attacks [--json] [--quick] [--write] [duplo|jimu]`: plays the catalogue, of all protocols or of
+//! one, and says how often each attack ended how.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
 
-use brickwork_adversary::{catalogue, play, table};
+use brickwork_adversary::{Result, catalogue, jimu, play, table};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if let Some(unknown) = arguments.iter().find(|a| !["--json", "--quick", "--write"].contains(&a.as_str()))
-    {
+    let known = ["--json", "--quick", "--write", "duplo", "jimu"];
+    if let Some(unknown) = arguments.iter().find(|a| !known.contains(&a.as_str())) {
         eprintln!(
-            "attacks: {unknown} is not understood; usage: cargo xtask attacks [--json] [--quick] [--write]"
+            "attacks: {unknown} is not understood; usage: cargo xtask attacks [--json] [--quick] [--write] [duplo|jimu]"
         );
         return ExitCode::from(2);
     }
     let given = |name: &str| arguments.iter().any(|a| a == name);
-    let mut results = Vec::new();
-    for attack in catalogue() {
-        let trials = if given("--quick") { attack.trials.min(60) } else { attack.trials };
-        let result = play(&attack, trials);
+    let runs = |trials: usize| if given("--quick") { trials.min(60) } else { trials };
+    let told = |result: Result| {
         if !given("--json") {
-            println!(
-                "row {:2} {:28} {}",
-                result.row,
-                result.variant,
-                if result.holds { "holds" } else { "FAILS" }
-            );
-            for count in &result.endings {
-                let (observed, predicted) = (count.observed_rate, count.predicted_rate);
-                println!(
-                    "       {:18} {:6} of {trials}: {observed:.4}, predicted {predicted:.4}",
-                    count.ending, count.observed
-                );
-            }
-            if let Some(fault) = &result.fault {
-                println!("       {fault}");
-            }
+            tell(&result);
         }
-        results.push(result);
+        result
+    };
+    let wanted = |protocol: &str| given(protocol) || !(given("duplo") || given("jimu"));
+    let (mut of_duplo, mut of_jimu) = (Vec::new(), Vec::new());
+    if wanted("duplo") {
+        of_duplo.extend(catalogue().iter().map(|attack| told(play(attack, runs(attack.trials)))));
     }
+    if wanted("jimu") {
+        of_jimu.extend(jimu::catalogue().iter().map(|attack| told(attack.played(runs(attack.trials)))));
+    }
+    let results = || of_duplo.iter().chain(&of_jimu);
     if given("--json") {
-        println!("{}", serde_json::to_string_pretty(&results).expect("results can be written"));
+        println!(
+            "{}",
+            serde_json::to_string_pretty(&results().collect::<Vec<_>>()).expect("results can be written")
+        );
     }
-    if given("--write")
-        && let Err(why) = table::write(&results)
-    {
+    let written =
+        [("duplo", &of_duplo), ("jimu", &of_jimu)].into_iter().try_for_each(|(protocol, results)| {
+            match protocol {
+                _ if !given("--write") || !wanted(protocol) => Ok(()),
+                "duplo" => table::write(results),
+                _ => jimu::table::write(results),
+            }
+        });
+    if let Err(why) = written {
         eprintln!("attacks: {why}");
         return ExitCode::FAILURE;
     }
-    if results.iter().all(|r| r.holds) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if results().all(|r| r.holds) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Prints how often an attack ended how.
+fn tell(result: &Result) {
+    let Result { protocol, row, variant, trials, .. } = result;
+    println!("{protocol:5} row {row:2} {variant:28} {}", if result.holds { "holds" } else { "FAILS" });
+    for count in &result.endings {
+        let (observed, predicted) = (count.observed_rate, count.predicted_rate);
+        println!(
+            "       {:18} {:6} of {trials}: {observed:.4}, predicted {predicted:.4}",
+            count.ending, count.observed
+        );
+    }
+    if let Some(fault) = &result.fault {
+        println!("       {fault}");
+    }
 }

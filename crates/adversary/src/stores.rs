@@ -27,8 +27,13 @@ use tempfile::TempDir;
 
 const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
 
-const TERMS: Terms =
-    Terms { security: 40, threads: 1, table_memory: TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
+const TERMS: Terms = Terms {
+    security: 40,
+    threads: 1,
+    table_memory: TABLE_MEMORY,
+    identities: [[1; 32], [2; 32]],
+    post_quantum: false,
+};
 
 /// How often the program can be run on the stock.
 pub const RUNS: usize = 2;

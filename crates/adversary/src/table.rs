@@ -24,6 +24,7 @@ const CHECKS: &[Check] = &[
     Check { cheat: "UnexpectedMessage", by: "both", what: "tag and length of every message; unused bits of packed bits are 0", step: "-", seen: "1", tests: &[4, 18] },
     Check { cheat: "BaseOtPoint", by: "both", what: "points decode", step: "MR19", seen: "1", tests: &[1] },
     Check { cheat: "BaseOtIdentity", by: "both", what: "points are not the identity", step: "MR19", seen: "1", tests: &[1] },
+    Check { cheat: "BaseOtVector", by: "both", what: "numbers of a vector are below the modulus", step: "MR19, FIPS 203", seen: "1", tests: &[1] },
     Check { cheat: "OtExtension", by: "G", what: "rows agree on the choices", step: "Roy22", seen: "1 - 2^-e for e guessed bits of Δ_ot, at most 2^-115 a call otherwise", tests: &[1, 2, 16, 19] },
     Check { cheat: "Commitment", by: "E", what: "new words are codewords", step: "FJNT16", seen: "1 - 2^-(coordinates)", tests: &[3, 11] },
     Check { cheat: "Opening", by: "E", what: "claimed values are the committed ones; sums of OTs: labels and offset are the committed ones", step: "Open, GENSOLD, VERWIRE, VERSUB, INPUTE, PREPROCESSOTINIT", seen: "1 - 2^-d; of another OT offset 1/2 for each of s + 8", tests: &[3, 6, 10, 11, 12] },

@@ -27,6 +27,8 @@ pub struct Count {
 /// What became of an attack.
 #[derive(Clone, Debug, Serialize)]
 pub struct Result {
+    /// The protocol that it is an attack on.
+    pub protocol: &'static str,
     /// Row of the catalogue.
     pub row: u8,
     /// Which of the row's cheats.
@@ -71,33 +73,55 @@ pub fn within(count: usize, trials: usize, p: f64) -> bool {
 /// # Panics
 /// If the operating system has no randomness, or a party panics or hangs.
 pub fn play(attack: &Attack, trials: usize) -> Result {
+    let title =
+        Title { protocol: "duplo", row: attack.row, variant: attack.variant, cheater: attack.cheater };
+    repeat(&title, &attack.endings, name, trials, &*attack.play)
+}
+
+/// Which attack it is.
+pub(crate) struct Title {
+    pub protocol: &'static str,
+    pub row: u8,
+    pub variant: &'static str,
+    pub cheater: Option<Party>,
+}
+
+/// Plays an attack of any protocol.
+pub(crate) fn repeat<E: PartialEq>(
+    title: &Title,
+    endings: &[(E, f64)],
+    name: impl Fn(&E) -> String,
+    trials: usize,
+    play: impl Fn(&mut Rng) -> std::result::Result<E, String>,
+) -> Result {
     let mut rng = Rng::replayable("attacks");
-    let mut counts = vec![0; attack.endings.len()];
+    let mut counts = vec![0; endings.len()];
     let mut fault = None;
     for _ in 0..trials {
-        match (attack.play)(&mut rng) {
+        match play(&mut rng) {
             Err(broken) => fault = fault.or(Some(broken)),
-            Ok(ending) => match attack.endings.iter().position(|(e, _)| *e == ending) {
+            Ok(ending) => match endings.iter().position(|(e, _)| *e == ending) {
                 Some(at) => counts[at] += 1,
                 None => fault = fault.or(Some(format!("it ended as {}", name(&ending)))),
             },
         }
     }
-    let count = |((ending, p), &observed): (&(Ending, f64), &usize)| Count {
+    let count = |((ending, p), &observed): (&(E, f64), &usize)| Count {
         ending: name(ending),
         observed,
         observed_rate: observed as f64 / trials as f64,
         predicted_rate: *p,
     };
-    let endings: Vec<Count> = attack.endings.iter().zip(&counts).map(count).collect();
+    let endings: Vec<Count> = endings.iter().zip(&counts).map(count).collect();
     let off = endings.iter().find(|c| !within(c.observed, trials, c.predicted_rate));
     let fault = fault
         .or(off
             .map(|c| format!("{}: {} of {trials}, predicted {:.4}", c.ending, c.observed, c.predicted_rate)));
     Result {
-        row: attack.row,
-        variant: attack.variant.into(),
-        cheater: who(attack.cheater),
+        protocol: title.protocol,
+        row: title.row,
+        variant: title.variant.into(),
+        cheater: who(title.cheater),
         trials,
         endings,
         holds: fault.is_none(),

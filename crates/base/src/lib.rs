@@ -1,5 +1,5 @@
 //! What every floor of Brickwork speaks of: errors and cheats, the two parties, labels, randomness, bits as
-//! bytes, places of files, and the threads that compute.
+//! bytes, places of files, the threads that compute, and how a thread that waits is stopped.
 #![forbid(unsafe_code)]
 
 pub mod bits;
@@ -10,6 +10,7 @@ mod party;
 pub mod place;
 pub mod pool;
 pub mod random;
+pub mod stop;
 
 pub use error::{Cheat, Error, Malformed, Strangers, short};
 pub use party::Party;

@@ -30,7 +30,7 @@
 //!
 //! // Two 32-bit fortunes; both learn who has more.
 //! let program = Arc::new(library::millionaires()?);
-//! let job = Job { program: program.clone(), security: 40, threads: 1, table_memory: brickwork::session::TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
+//! let job = Job { program: program.clone(), security: 40, threads: 1, table_memory: brickwork::session::TABLE_MEMORY, identities: [[1; 32], [2; 32]], post_quantum: false };
 //! let bits = |fortune: u32| (0..32).map(|i| fortune >> i & 1 == 1).collect::<Vec<bool>>();
 //! let (alice, bob) = (bits(1_250_000), bits(1_000_000));
 //!
@@ -57,14 +57,14 @@
 /// Whether this build has hooks for a cheater, the feature `adversary`. The command that people use has none.
 pub const HAS_HOOKS: bool = cfg!(feature = "adversary");
 
-pub use brickwork_base::{Cheat, Error, Malformed, bits, error, label, pool, random};
+pub use brickwork_base::{Cheat, Error, Malformed, bits, error, label, pool, random, stop};
 pub use brickwork_circuit as circuit;
 pub use brickwork_compgc as compgc;
 pub use brickwork_duplo as duplo;
 pub use brickwork_jimu as jimu;
 pub use brickwork_justgarble as justgarble;
 pub use brickwork_lego as lego;
-pub use brickwork_primitives::{authenticator, commit, cut_and_choose, garbling, ot, solder};
+pub use brickwork_primitives::{authenticator, commit, cut_and_choose, garbling, ihash, ot, solder};
 pub use brickwork_semi_honest as semi_honest;
 pub use brickwork_session as session;
 pub use brickwork_stock as stock;

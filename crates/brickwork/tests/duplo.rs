@@ -24,6 +24,7 @@ fn job(program: &Arc<Program>, security: u32, threads: usize) -> Job {
         threads,
         table_memory: brickwork::session::TABLE_MEMORY,
         identities: [[1; 32], [2; 32]],
+        post_quantum: false,
     }
 }
 

@@ -124,6 +124,7 @@ fn progress_runs_forward_to_one_end() {
         threads: 1,
         table_memory: brickwork::session::TABLE_MEMORY,
         identities: [[1; 32], [2; 32]],
+        post_quantum: false,
     };
     let zeros = |party| vec![false; program.input_width(party)];
     let (x, y) = (zeros(Party::Garbler), zeros(Party::Evaluator));
@@ -170,6 +171,7 @@ fn job(program: &Arc<Program>, security: u32, threads: usize) -> Job {
         threads,
         table_memory: brickwork::session::TABLE_MEMORY,
         identities: [[1; 32], [2; 32]],
+        post_quantum: false,
     }
 }
 

@@ -105,7 +105,14 @@ fn within_one_thread<T: Send>(party: impl Fn(Party, Channel) -> T + Sync) -> [T;
 }
 
 fn job(program: &Arc<Program>, table_memory: u64) -> Job {
-    Job { program: program.clone(), security: 40, threads: 2, table_memory, identities: [[1; 32], [2; 32]] }
+    Job {
+        program: program.clone(),
+        security: 40,
+        threads: 2,
+        table_memory,
+        identities: [[1; 32], [2; 32]],
+        post_quantum: false,
+    }
 }
 
 fn bits(program: &Program, party: Party) -> Vec<bool> {

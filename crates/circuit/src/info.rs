@@ -1,5 +1,7 @@
 //! What there is to say about a program without running it.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::{Gate, Party, Port, Program, Recipient, Type, Wire};
@@ -19,6 +21,8 @@ pub struct Info {
     pub outputs: Vec<OutputInfo>,
     /// The kinds of component, in the program's order.
     pub components: Vec<ComponentInfo>,
+    /// What is soldered to what, by kind: sorted, each pair once.
+    pub solderings: Vec<SolderingInfo>,
     /// Slots of all components together.
     pub slots: u64,
     /// AND gates of all slots together.
@@ -80,6 +84,27 @@ pub struct ComponentInfo {
     pub input_ports: Vec<PortInfo>,
     /// Its output ports.
     pub output_ports: Vec<PortInfo>,
+}
+
+/// Wires of one kind that are soldered to wires of another one, or that are an output.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SolderingInfo {
+    /// Where they come from.
+    pub from: End,
+    /// Where they go to.
+    pub to: End,
+    /// How many.
+    pub wires: u64,
+}
+
+/// What a wire comes from or goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(untagged)]
+pub enum End {
+    /// Slots of this component, by its place among the components.
+    Component(u32),
+    /// An input of this party, or an output to it: `garbler`, `evaluator`, `both` or `nobody`.
+    Party(&'static str),
 }
 
 /// Bits of one integer that lie on consecutive wires.
@@ -161,6 +186,7 @@ impl Program {
             digest: self.digest().iter().map(|b| format!("{b:02x}")).collect(),
             garbler_inputs: ports(self.input_ports(Party::Garbler)),
             evaluator_inputs: ports(self.input_ports(Party::Evaluator)),
+            solderings: self.solderings_by_kind(),
             outputs: self
                 .outputs()
                 .iter()
@@ -175,6 +201,35 @@ impl Program {
             input_map,
             output_map,
         }
+    }
+
+    /// What is soldered to what, by kind.
+    fn solderings_by_kind(&self) -> Vec<SolderingInfo> {
+        let garblers = self.input_width(Party::Garbler);
+        let inputs = garblers + self.input_width(Party::Evaluator);
+        // Slots number their outputs one after the other: a wire is of the last slot that begins before it.
+        let source = |wire: Wire| {
+            let (wire, slots) = (wire as usize, self.slot_count());
+            if wire < inputs {
+                return End::Party(if wire < garblers { "garbler" } else { "evaluator" });
+            }
+            let (mut low, mut high) = (0, slots);
+            while high - low > 1 {
+                let middle = low + (high - low) / 2;
+                match self.slot(middle).first_output as usize <= wire {
+                    true => low = middle,
+                    false => high = middle,
+                }
+            }
+            End::Component(self.slot(low).component.0)
+        };
+        let mut joined = BTreeMap::<(End, End), u64>::new();
+        let mut join = |wires: &[Wire], to: End| {
+            wires.iter().for_each(|&wire| *joined.entry((source(wire), to)).or_default() += 1);
+        };
+        self.slots().for_each(|slot| join(slot.inputs, End::Component(slot.component.0)));
+        self.outputs().iter().for_each(|output| join(&output.wires, End::Party(recipient(output.to))));
+        joined.into_iter().map(|((from, to), wires)| SolderingInfo { from, to, wires }).collect()
     }
 
     /// Most AND gates on a path, if a component's outputs all come as late as its last one; so an upper bound
@@ -233,6 +288,56 @@ fn leaves(ty: &Type, path: &str, visit: &mut impl FnMut(&str, u32, u64)) {
         }
         Type::Struct(fields) => {
             fields.iter().for_each(|(name, ty)| leaves(ty, &format!("{path}.{name}"), visit))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::formats;
+
+    /// Of each component as many wires are soldered to its inputs as its slots have, whatever they come from;
+    /// what leads to outputs is as wide as they are.
+    #[test]
+    fn solderings_are_all_wires_by_kind() {
+        for name in ["millionaires.bwp", "aes-128.bwp", "cbc-mac-16.bwp"] {
+            let path = format!("{}/../../examples/{name}", env!("CARGO_MANIFEST_DIR"));
+            let program = formats::load(&std::fs::read(path).unwrap(), name).unwrap();
+            let info = program.info();
+            let wires = |of: &dyn Fn(&SolderingInfo) -> bool| -> u64 {
+                info.solderings.iter().filter(|one| of(one)).map(|one| one.wires).sum()
+            };
+            for (id, component) in info.components.iter().enumerate() {
+                let own = End::Component(id as u32);
+                assert_eq!(wires(&|one| one.to == own), component.inputs * component.slots, "{name}");
+            }
+            let widths = |to: &str| -> u64 {
+                info.outputs.iter().filter(|output| output.to == to).map(|output| output.port.width).sum()
+            };
+            for to in ["garbler", "evaluator", "both", "nobody"] {
+                assert_eq!(wires(&|one| one.to == End::Party(to)), widths(to), "{name}: {to}");
+            }
+            // Each pair once; and from where it says, slot by slot.
+            let pairs: Vec<_> = info.solderings.iter().map(|one| (one.from, one.to)).collect();
+            assert!(pairs.windows(2).all(|pair| pair[0] < pair[1]), "{name}");
+            let mut owners = vec![End::Party("garbler"); program.input_width(Party::Garbler)];
+            owners.resize(owners.len() + program.input_width(Party::Evaluator), End::Party("evaluator"));
+            for slot in program.slots() {
+                let outputs = program.component(slot.component).circuit.outputs().len();
+                owners.resize(owners.len() + outputs, End::Component(slot.component.0));
+            }
+            let mut counted = BTreeMap::<(End, End), u64>::new();
+            for slot in program.slots() {
+                for &wire in slot.inputs {
+                    let pair = (owners[wire as usize], End::Component(slot.component.0));
+                    *counted.entry(pair).or_default() += 1;
+                }
+            }
+            for one in info.solderings.iter().filter(|one| matches!(one.to, End::Component(_))) {
+                assert_eq!(counted.remove(&(one.from, one.to)), Some(one.wires), "{name}");
+            }
+            assert!(counted.is_empty(), "{name}: {counted:?}");
         }
     }
 }

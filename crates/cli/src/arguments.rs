@@ -116,6 +116,10 @@ pub struct Parameters {
     /// 40, if it is not given
     #[arg(long, value_name = "40|64|80", value_parser = security)]
     pub security: Option<u32>,
+    /// Base OTs from lattices (ML-KEM-768) instead of an elliptic curve, so that nothing that a run hides rests
+    /// on discrete logarithms; half a megabyte more; not with a store
+    #[arg(long)]
+    pub post_quantum: bool,
     #[command(flatten)]
     pub executions: Executions,
 }
@@ -209,22 +213,25 @@ impl Parameters {
 
     /// The protocol, and how it goes about it where both parties must have said the same.
     pub fn way(&self) -> String {
+        let base_ots = if self.post_quantum { " --post-quantum" } else { "" };
         match self.protocol {
-            Protocol::CompGc => format!("{} --linking {}", CompGc::NAME, self.linking().name()),
-            protocol => protocol.name().into(),
+            Protocol::CompGc => format!("{} --linking {}{base_ots}", CompGc::NAME, self.linking().name()),
+            protocol => format!("{}{base_ots}", protocol.name()),
         }
     }
 
     /// The flags that say the same.
     pub fn as_flags(&self) -> Vec<String> {
         // There is one scheme, said or not.
-        let Parameters { protocol, linking, scheme: _, commitments, security, executions } = self;
+        let Parameters { protocol, linking, scheme: _, commitments, security, post_quantum, executions } =
+            self;
         let commitments = commitments.map(|Commitments::Split| "--commitments=split".into());
         [format!("--protocol={}", protocol.name())]
             .into_iter()
             .chain(linking.map(|linking| format!("--linking={}", linking.of_protocol().name())))
             .chain(commitments)
             .chain(security.map(|bits| format!("--security={bits}")))
+            .chain(post_quantum.then(|| "--post-quantum".into()))
             .chain(executions.executions.map(|n| format!("--executions={n}")))
             .collect()
     }

@@ -255,7 +255,7 @@ impl Search<'_> {
     /// Everything that is worth it.
     fn all(&mut self) -> Result<(), Failure> {
         match self.origin.source()? {
-            Some(source) => self.of_source(&source),
+            Some(source) => self.of_source(&source.bytes),
             None if self.origin.given.slot_count() > 1 => self.attempt(Cut::Whole),
             None => Ok(()),
         }
@@ -318,7 +318,7 @@ pub fn rivals(origin: &Origin, pricing: &Pricing) -> Result<Rivals, Failure> {
     if search.tried.len() == 1 {
         search.patience = Patience::Thorough;
         match origin.source()? {
-            Some(source) => search.attempt(outermost(origin, &source)[0].clone())?,
+            Some(source) => search.attempt(outermost(origin, &source.bytes)[0].clone())?,
             None if origin.given.slot_count() > 1 => search.attempt(Cut::Whole)?,
             None => {}
         }
@@ -355,7 +355,7 @@ pub fn in_stock(
 ) -> Result<(Cut, Program), Failure> {
     if !is_there(origin.given)? {
         let others = match origin.source()? {
-            Some(source) => outermost(origin, &source).to_vec(),
+            Some(source) => outermost(origin, &source.bytes).to_vec(),
             None if origin.given.slot_count() > 1 => vec![Cut::Whole],
             None => Vec::new(),
         };

@@ -146,7 +146,7 @@ fn lacking(needs: &[(&str, bool, bool)]) -> Option<String> {
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let mut findings = Findings::default();
     let played = protocols::played(arguments.parameters.protocol);
-    played.allows(&flags(arguments).choices(false))?;
+    protocols::allows(&flags(arguments).choices(false))?;
     let role = arguments.role.map(Party::from);
     let identity = findings
         .of_flag("identity", "--identity KEYFILE", arguments.identity.as_ref(), |path| check_identity(path));

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use brickwork::Error;
+use brickwork::{Cheat, Error};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use serde_json::{Value, json};
 
@@ -18,6 +18,8 @@ pub struct Failure {
     hint: String,
     /// What replaces the human form, and further fields of the JSON form.
     details: Option<Box<(String, Value)>>,
+    /// The check that the peer failed.
+    check: Option<Cheat>,
 }
 
 /// The exit codes, apart from 0.
@@ -86,11 +88,11 @@ pub fn codes_text() -> String {
 }
 
 /// Commands and flags of the design that this version lacks: to ask for one is an error that says so.
-const NOT_BUILT: [&str; 3] = ["--post-quantum", "authenticated", "vole"];
+const NOT_BUILT: [&str; 2] = ["authenticated", "vole"];
 
 impl Failure {
     pub fn new(code: u8, message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Failure { code, message: message.into(), hint: hint.into(), details: None }
+        Failure { code, message: message.into(), hint: hint.into(), details: None, check: None }
     }
 
     /// With a longer human form, and further fields for the JSON form.
@@ -162,6 +164,9 @@ impl Failure {
         if let (Some(fields), Some(details)) = (value.as_object_mut(), &self.details) {
             fields.extend(details.1.as_object().cloned().unwrap_or_default());
         }
+        if let Some(cheat) = &self.check {
+            value["check"] = json!({ "part": cheat.part(), "name": cheat.check() });
+        }
         value
     }
 
@@ -227,7 +232,11 @@ impl From<Error> for Failure {
                 "free what the message names; a smaller program, fewer --executions and fewer --threads need less",
             ),
         };
-        Failure::new(code, words::translated(&error.to_string()), hint)
+        let check = match &error {
+            Error::Peer(cheat) => Some(*cheat),
+            _ => None,
+        };
+        Failure { check, ..Failure::new(code, words::translated(&error.to_string()), hint) }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::report::{Report, plural, thousands};
 #[derive(clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
-    program: ProgramArguments,
+    pub program: ProgramArguments,
     /// Show which wire is which bit of which input and output, too
     #[arg(long)]
     wires: bool,

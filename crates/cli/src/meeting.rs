@@ -95,7 +95,7 @@ impl Sheet {
             executions: work.executions(),
             store: work.flags.stock.store.is_some(),
             program: hex(&work.origin.given.digest()),
-            source: source.as_deref().map(|source| hex(blake3::hash(source).as_bytes())),
+            source: source.map(|source| hex(blake3::hash(&source.bytes).as_bytes())),
             open: open && cut.is_none(),
             cut,
             proposal,

@@ -1,6 +1,5 @@
 //! How a party makes a cut of its own file.
 
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,8 +8,8 @@ use brickwork::circuit::{Program, Slot};
 
 use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
+use crate::programs::{self, Content};
 use crate::source::{self, SourceFlags};
-use crate::{files, programs};
 
 /// A file with a program and how it is compiled: what its other cuts are made of.
 pub struct Origin<'a> {
@@ -34,13 +33,8 @@ pub fn gates_within(memory: Option<u64>) -> u64 {
 
 impl Origin<'_> {
     /// The source, if the file is one.
-    pub fn source(&self) -> Result<Option<Vec<u8>>, Failure> {
-        let bytes = files::read_all(
-            File::open(self.path),
-            files::MAX_PROGRAM_BYTES,
-            &self.path.display().to_string(),
-        )?;
-        Ok(programs::is_source(self.path, &bytes).then(|| bytes.to_vec()))
+    pub fn source(&self) -> Result<Option<Content>, Failure> {
+        Ok(Some(programs::content(self.path)?).filter(|content| content.is_source))
     }
 
     /// Gates of all slots of the given program.
@@ -74,7 +68,7 @@ impl Origin<'_> {
                     ));
                 };
                 let flags = self.flags.with_cut(inline.clone(), component.clone());
-                source::compile_within(self.path, &source, &flags, Some(max_gates))
+                source::compile_within(&source.path, &source.bytes, &flags, Some(max_gates))
                     .map(|(program, _)| program)
             }
         }

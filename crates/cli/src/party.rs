@@ -1,5 +1,7 @@
 //! `brickwork garbler` and `brickwork evaluator`: one party of a computation.
 
+use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use brickwork::Error;
@@ -12,14 +14,15 @@ use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
 use crate::arguments::{
-    Address, Choice, Keep, LineArguments, Parameters, ProgramArguments, Protocol, Reading, Resources,
+    Address, Choice, Keep, LineArguments, Parameters, ProgramArguments, Reading, Resources,
 };
 use crate::audit::{Audit, AuditArguments};
 use crate::cut::CutArguments;
 use crate::failure::Failure;
 use crate::meeting::Sheet;
-use crate::origin::Origin;
+use crate::origin::{Origin, gates_within};
 use crate::outcome::{cut_text, outputs_text, phases_text};
+use crate::page::RunPageArguments;
 use crate::protocols::{self, Done, Ready};
 use crate::report::{Report, bit_string};
 use crate::source::SourceFlags;
@@ -60,6 +63,8 @@ pub struct Arguments {
     line: LineArguments,
     #[command(flatten)]
     stock: StoreArguments,
+    #[command(flatten)]
+    page: RunPageArguments,
     /// For `brickwork run`: key and input come from stdin, the address goes to stdout, and the end of stdin
     /// ends the process, so that it does not outlive its parent.
     #[arg(long, hide = true, conflicts_with_all = ["identity", "input"])]
@@ -81,6 +86,24 @@ impl EvaluatorArguments {
     }
 }
 
+/// Where a party lives: who knows its secrets, and who hears where it listens.
+pub enum Home<'h> {
+    /// The command itself, with its flags, files and terminal.
+    Command,
+    /// Another process of this program, which `brickwork run` started.
+    Leash,
+    /// A thread of a process that is not the command.
+    Embedded { secrets: Given, listens: &'h mut dyn FnMut(SocketAddr) },
+}
+
+/// What somebody else than flags says of a party's secrets.
+pub enum Given {
+    /// Key and input, as it was read.
+    All(Identity, Value),
+    /// A key, if not a file; and an input as a flag would have it, if one is given.
+    Some(Option<Identity>, Option<String>),
+}
+
 /// Runs one party to its end. An evaluator notes in `audit` what must not show.
 pub fn run(
     party: Party,
@@ -88,6 +111,36 @@ pub fn run(
     audit: Option<Audit>,
     quiet: bool,
 ) -> Result<Report, Failure> {
+    let home = if arguments.leash { Home::Leash } else { Home::Command };
+    take_part(party, arguments, audit, quiet, home)
+}
+
+/// [`run`], as these flags say, wherever the party lives.
+pub fn take_part_by(party: Party, flags: Vec<OsString>, home: Home) -> Result<Report, Failure> {
+    match party {
+        Party::Garbler => take_part(party, &parsed(flags)?, None, true, home),
+        Party::Evaluator => {
+            let EvaluatorArguments { party: arguments, audit } = parsed(flags)?;
+            take_part(party, &arguments, audit.open()?, true, home)
+        }
+    }
+}
+
+/// The arguments that these flags are.
+pub fn parsed<T: Args>(flags: Vec<OsString>) -> Result<T, Failure> {
+    let command = T::augment_args(clap::Command::new("brickwork").no_binary_name(true));
+    Ok(T::from_arg_matches(&command.try_get_matches_from(flags)?)?)
+}
+
+/// [`run`], wherever the party lives.
+fn take_part(
+    party: Party,
+    arguments: &Arguments,
+    audit: Option<Audit>,
+    quiet: bool,
+    mut home: Home,
+) -> Result<Report, Failure> {
+    let page = arguments.page.open()?;
     // Of a source's warnings the parent has told.
     let program = match arguments.leash {
         true => {
@@ -102,7 +155,7 @@ pub fn run(
     };
     let executions = arguments.parameters.executions.executions;
     let peer = files::public_key(&arguments.peer)?;
-    let (identity, input) = secrets(arguments, &program, party)?;
+    let (identity, input) = secrets(arguments, &program, party, &mut home)?;
     let flags = Flags {
         parameters: &arguments.parameters,
         resources: &arguments.resources,
@@ -115,7 +168,7 @@ pub fn run(
     let origin = Origin { path: &arguments.program.file, flags: &source, given: &program };
     let protocol = arguments.parameters.protocol;
     let played = protocols::played(protocol);
-    played.allows(&flags.choices(audit.is_some()))?;
+    protocols::allows(&flags.choices(audit.is_some()))?;
     let computed = played.program(&program, executions)?;
     let work = Work::new(party, flags, origin, computed, played.stocks(), identity.public_key(), peer);
     let mut ready = played.ready(&work)?;
@@ -124,7 +177,7 @@ pub fn run(
     let sheet = Sheet::of(&work, ready.offer(), false)?;
     let place = match (&arguments.address.listen, &arguments.address.connect) {
         (Some(address), _) => {
-            Place::Listener(listen(address, &identity, peer, &options, quiet, arguments.leash)?)
+            Place::Listener(listen_at(address, &identity, peer, &options, quiet, &mut home)?)
         }
         (None, Some(address)) => Place::Peer(address),
         (None, None) => return Err(no_address()),
@@ -155,12 +208,15 @@ pub fn run(
     }
     let value = values::output_value(&program, party, executions, &result.outputs);
     let made = result.made.take();
-    let mut report = report(protocol, party, &value, &result, quiet);
+    let mut report = report(&arguments.parameters, party, &value, &result, quiet);
     if let Some(made) = made {
         report.json["made_on_the_spot"] = made.into();
     }
     report.json["cpu_seconds"] = cpu_seconds.into();
     report.json["peak_rss_bytes"] = resources::peak_rss_bytes().into();
+    if let Some(page) = page {
+        page.write(&report.json, Some(work.origin.make(&result.cut, gates_within(work.memory))));
+    }
     Ok(report)
 }
 
@@ -212,39 +268,63 @@ fn secrets(
     arguments: &Arguments,
     program: &Program,
     party: Party,
+    home: &mut Home,
 ) -> Result<(Identity, Zeroizing<Vec<bool>>), Failure> {
     let _erasing = Erasing::begin();
-    let (identity, input) =
-        if arguments.leash { leash::from_parent()? } else { from_files(arguments, program, party)? };
+    let read = |identity: Option<Identity>, input: Option<&str>| {
+        let Parameters { executions, .. } = &arguments.parameters;
+        let input = values::value(input, program, party, executions.executions, &arguments.reading)?;
+        let identity = match (identity, &arguments.identity) {
+            (Some(identity), _) => identity,
+            (None, Some(path)) => files::identity(path)?,
+            (None, None) => {
+                return Err(Failure::usage("--identity is missing", "`brickwork keygen` makes a key"));
+            }
+        };
+        Ok((identity, input))
+    };
+    let (identity, input) = match home {
+        Home::Command => read(None, arguments.input.as_deref())?,
+        Home::Leash => leash::from_parent()?,
+        Home::Embedded { secrets, .. } => match std::mem::replace(secrets, Given::Some(None, None)) {
+            Given::All(identity, input) => (identity, input),
+            Given::Some(identity, input) => read(identity, input.as_deref().or(arguments.input.as_deref()))?,
+        },
+    };
     Ok((identity, values::input_bits(program, party, arguments.parameters.executions.executions, &input)?))
 }
 
-fn from_files(arguments: &Arguments, program: &Program, party: Party) -> Result<(Identity, Value), Failure> {
-    let path = arguments.identity.as_ref().ok_or_else(|| {
-        Failure::usage(
-            "--identity is missing",
-            "`brickwork keygen -o KEYFILE` makes a key; give --identity KEYFILE",
-        )
-    })?;
-    let executions = arguments.parameters.executions.executions;
-    let input = values::value(arguments.input.as_deref(), program, party, executions, &arguments.reading)?;
-    Ok((files::identity(path)?, input))
-}
-
-/// Listens for the peer. On a leash the address goes to stdout.
+/// Listens for the peer.
 pub fn listen(
     address: &str,
     identity: &Identity,
     peer: PublicKey,
     options: &tls::Options,
     quiet: bool,
-    leash: bool,
+) -> Result<Listener, Failure> {
+    listen_at(address, identity, peer, options, quiet, &mut Home::Command)
+}
+
+/// Listens for the peer, and tells whoever is at home where. On a leash the address goes to stdout.
+pub fn listen_at(
+    address: &str,
+    identity: &Identity,
+    peer: PublicKey,
+    options: &tls::Options,
+    quiet: bool,
+    home: &mut Home,
 ) -> Result<Listener, Failure> {
     let listener = Listener::bind(address, identity, peer, options)?;
-    if leash {
-        crate::print(&format!("{}\n", json!({ "listening": listener.local_addr()?.to_string() })))?;
-    } else {
-        announce(&listener, quiet)?;
+    match home {
+        Home::Command => announce(&listener, quiet)?,
+        Home::Leash => {
+            crate::print(&format!("{}\n", json!({ "listening": listener.local_addr()?.to_string() })))?;
+        }
+        Home::Embedded { listens, .. } => {
+            let address = listener.local_addr()?;
+            tracing::info!("waiting for the peer at {address}");
+            listens(address);
+        }
     }
     Ok(listener)
 }
@@ -258,7 +338,7 @@ pub fn connect(
     quiet: bool,
 ) -> Result<Channel, Failure> {
     match (&address.listen, &address.connect) {
-        (Some(address), _) => Ok(listen(address, identity, peer, options, quiet, false)?.accept()?),
+        (Some(address), _) => Ok(listen(address, identity, peer, options, quiet)?.accept()?),
         (None, Some(address)) => Ok(tls::connect(address, identity, peer, options)?),
         (None, None) => Err(no_address()),
     }
@@ -271,22 +351,25 @@ pub fn no_address() -> Failure {
     )
 }
 
-fn report(protocol: Protocol, party: Party, value: &Value, result: &Done, quiet: bool) -> Report {
+fn report(parameters: &Parameters, party: Party, value: &Value, result: &Done, quiet: bool) -> Report {
     let role = files::role(party);
+    let protocol = parameters.protocol;
     let json = json!({
         "role": role,
         "outputs": { role: value },
         "output_bits": { role: bit_string(&result.outputs) },
         "phases": result.phases,
-        "predicted": result.predicted,
+        // What is predicted rests on an elliptic curve.
+        "predicted": if parameters.post_quantum { &Value::Null } else { &result.predicted },
         "security": result.security,
         "cut": result.cut.to_string(),
         "and_gates": result.and_gates,
         "protocol": protocol.name(),
+        "post_quantum": parameters.post_quantum,
     });
     let human = outputs_text(&[(role, value)])
         + &phases_text(&json, quiet)
         + &cut_text(&json)
-        + &protocols::played(protocol).promise_text(&result.security);
+        + &protocols::promise_text(protocol, &json);
     Report::new(json, human)
 }

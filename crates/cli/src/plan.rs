@@ -8,16 +8,17 @@ use brickwork::circuit::Program;
 use brickwork::cut_and_choose::Bucketing;
 use brickwork::duplo;
 use brickwork::plan::Cost;
+use brickwork_report::chart;
 use clap::Args;
 use serde_json::{Value, json};
 
 use crate::arguments::{Buckets, Choice, LinkArguments, Parameters, ProgramArguments};
-use crate::chart::{self, Axis, Chart, Point, Series};
 use crate::cut::{Cut as Named, CutArguments, Wish};
 use crate::cuts::{self, Cuts, Decomposition, Pricing};
 use crate::failure::Failure;
-use crate::origin::Origin;
+use crate::origin::{Origin, gates_within};
 use crate::outcome::cost_json;
+use crate::page::PageArguments;
 use crate::proposal::propose;
 use crate::protocols::{self, Model, Only, Played};
 use crate::report::{Report, bytes, plural, thousands};
@@ -63,6 +64,8 @@ pub struct Arguments {
     /// Also draw time against the size of components and of buckets, into this file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+    #[command(flatten)]
+    page: PageArguments,
 }
 
 /// A choice of the buckets of the component that dominates, and what it costs.
@@ -74,6 +77,7 @@ struct Alternative {
 }
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
+    let page = arguments.page.open()?;
     // Cuts are made of what the source says without them.
     let flags = arguments.source.with_cut(BTreeSet::new(), BTreeSet::new());
     let (program, warnings) =
@@ -87,8 +91,12 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
             return Err(Failure::usage(both, "leave one of them out"));
         }
     };
-    let executions = arguments.parameters.executions.executions;
-    let protocol = protocols::played(arguments.parameters.protocol);
+    if arguments.parameters.post_quantum {
+        return Err(Failure::usage(
+            "what is predicted rests on base OTs from an elliptic curve",
+            "leave --post-quantum out; a run with it sends some 0.6 MB more, and takes a few milliseconds longer",
+        ));
+    }
     let choices = Choices {
         parameters: &arguments.parameters,
         buckets: &arguments.choice,
@@ -100,17 +108,36 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     };
     let origin = Origin { path: &arguments.program.file, flags: &flags, given: &program };
     if arguments.model.is_none() {
-        protocol.allows(&choices)?;
+        protocols::allows(&choices)?;
     }
     let machine = machine::measured(arguments.calibrate, quiet)?.with_threads(arguments.threads);
     let link = arguments.link.link().with_lanes(arguments.lanes);
     let estimate = Estimate { machine, link };
-    if let Some(model) = arguments.model {
-        return propose(model, &origin, &choices, &estimate);
+    let report = match arguments.model {
+        Some(model) => propose(model, &origin, &choices, &estimate)?,
+        None => planned(arguments, &origin, &choices, estimate)?,
+    };
+    if let Some(page) = page {
+        let cut = report.json["cut"].as_str().unwrap_or("given").parse::<Named>();
+        let program = cut.map_err(Failure::fault).and_then(|cut| origin.make(&cut, gates_within(None)));
+        page.write(&report.json, Some(program));
     }
+    Ok(report)
+}
+
+/// What a run costs that is done as the flags say.
+fn planned(
+    arguments: &Arguments,
+    origin: &Origin,
+    choices: &Choices,
+    estimate: Estimate,
+) -> Result<Report, Failure> {
+    let (program, wish) = (origin.given, choices.cut);
+    let executions = arguments.parameters.executions.executions;
+    let protocol = protocols::played(arguments.parameters.protocol);
     let repetitions = executions.unwrap_or(1);
     if arguments.stocked {
-        let only = protocol.only_way_from_stock(&program, repetitions, &estimate)?;
+        let only = protocol.only_way_from_stock(program, repetitions, &estimate)?;
         let only = only.ok_or_else(|| {
             let name = arguments.parameters.protocol.name();
             Failure::usage(
@@ -118,10 +145,10 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
                 "leave --stocked out, or take --protocol semi-honest",
             )
         })?;
-        return Ok(of_the_only_way(&program, repetitions, &only, protocol, &estimate));
+        return Ok(of_the_only_way(program, repetitions, &only, protocol, &estimate));
     }
-    if let Some(only) = protocol.only_way(&program, repetitions, &choices, &estimate)? {
-        return Ok(of_the_only_way(&program, repetitions, &only, protocol, &estimate));
+    if let Some(only) = protocol.only_way(program, repetitions, choices, &estimate)? {
+        return Ok(of_the_only_way(program, repetitions, &only, protocol, &estimate));
     }
     let Estimate { machine, link } = estimate;
     let pricing = Pricing {
@@ -131,14 +158,10 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         machine: &machine,
         link: &link,
     };
-    let cuts = cuts::with(&wish, &origin, &pricing)?;
+    let cuts = cuts::with(wish, origin, &pricing)?;
     let chosen = &cuts.tried[cuts.chosen];
     let (repeated, cost) = (&chosen.program, &chosen.cost);
     let options = options(chosen, &pricing)?;
-    if let Some(path) = &arguments.svg {
-        fs::write(path, chart::document(&[cuts_chart(&cuts), buckets_chart(&options)]))
-            .map_err(|e| Failure::cannot_write(path, &e))?;
-    }
     let alternatives: Vec<Value> = options.iter().map(Alternative::json).collect();
     let mut json = json!({
         "cut": chosen.cut.to_string(),
@@ -155,7 +178,11 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     if let (Some(json), Value::Object(cost)) = (json.as_object_mut(), cost_json(cost)) {
         json.extend(cost);
     }
-    let mut human = text(&program, executions.unwrap_or(1), repeated.and_gates(), cost, &options);
+    if let Some(path) = &arguments.svg {
+        fs::write(path, chart::document(&brickwork_report::charts_of_plan(&json)))
+            .map_err(|e| Failure::cannot_write(path, &e))?;
+    }
+    let mut human = text(program, executions.unwrap_or(1), repeated.and_gates(), cost, &options);
     if let Some(reason) = buckets_reason(&options, arguments.choice.buckets) {
         human += &format!("  * is not the fastest of these: {reason}.\n");
     }
@@ -327,51 +354,4 @@ fn cuts_text(cuts: &Cuts) -> String {
         text += "There are more cuts than were tried.\n";
     }
     text
-}
-
-/// Time against the size of a component: the sweet spot.
-fn cuts_chart(cuts: &Cuts) -> Chart {
-    let point = |(k, cut): (usize, &Decomposition)| Point {
-        x: cut.ands_a_slot.max(1.0),
-        y: cut.cost.seconds(),
-        title: format!(
-            "{}: {} in {}",
-            cut.cut,
-            plural(cut.components as u64, "component"),
-            plural(cut.slots as u64, "slot")
-        ),
-        label: cut.cut.to_string(),
-        marked: k == cuts.chosen,
-    };
-    Chart {
-        title: "Cuts of the program".into(),
-        x: Axis::logarithmic("AND gates of a slot"),
-        y: Axis::linear("seconds"),
-        series: vec![Series {
-            name: "cuts".into(),
-            points: cuts.tried.iter().enumerate().map(point).collect(),
-        }],
-    }
-}
-
-/// Time against the size of the buckets.
-fn buckets_chart(options: &[Alternative]) -> Chart {
-    let point = |option: &Alternative| Point {
-        x: f64::from(option.cut.bucket),
-        y: option.cost.seconds(),
-        title: format!(
-            "B = {}, {} opened: {} bytes",
-            option.cut.bucket,
-            option.cut.opened,
-            option.cost.bytes()
-        ),
-        label: format!("B = {}", option.cut.bucket),
-        marked: option.chosen,
-    };
-    Chart {
-        title: options.first().map_or(String::new(), |option| format!("Buckets of {}", option.component)),
-        x: Axis::linear("B: copies in a bucket"),
-        y: Axis::linear("seconds"),
-        series: vec![Series { name: "buckets".into(), points: options.iter().map(point).collect() }],
-    }
 }

@@ -131,6 +131,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         threads: arguments.resources.threads(),
         table_memory: TABLE_MEMORY,
         identities: keys.map(PublicKey::to_bytes),
+        post_quantum: false,
     };
     let store = arguments.key.open(&arguments.store)?;
     let options = arguments.resources.options(party);

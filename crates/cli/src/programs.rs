@@ -1,7 +1,7 @@
 //! Programs out of files of any kind.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use brickwork::Error;
 use brickwork::circuit::formats::{self, InputMap, Kind};
@@ -11,6 +11,7 @@ use brickwork_lang::Diagnostics;
 use crate::arguments::ProgramArguments;
 use crate::failure::Failure;
 use crate::files::{MAX_PROGRAM_BYTES, read_all};
+use crate::python::Traced;
 use crate::source::{self, SourceFlags};
 
 /// Reads a program or circuit; its kind is told by the content. What is odd in a source is said on stderr.
@@ -27,12 +28,26 @@ pub fn load(path: &Path, map: &InputMap) -> Result<Program, Failure> {
     Ok(program)
 }
 
-/// Whether this file is a source of the language.
-pub fn is_source(path: &Path, bytes: &[u8]) -> bool {
-    match formats::kind(bytes) {
+/// What a program is read from.
+pub struct Content {
+    /// What it is called; of a program in Python that is not its file.
+    pub path: PathBuf,
+    pub bytes: Vec<u8>,
+    /// Whether it is a source of the language.
+    pub is_source: bool,
+}
+
+/// Reads what a path names: a file, or a program in Python, which is traced into a source.
+pub fn content(path: &Path) -> Result<Content, Failure> {
+    if let Some(traced) = Traced::named(path) {
+        return Ok(Content { path: traced.path(), bytes: traced.source()?.into_bytes(), is_source: true });
+    }
+    let bytes = read_all(File::open(path), MAX_PROGRAM_BYTES, &path.display().to_string())?.to_vec();
+    let is_source = match formats::kind(&bytes) {
         Some(kind) => kind == Kind::Wir,
         None => path.extension().is_some_and(|extension| extension == "wir"),
-    }
+    };
+    Ok(Content { path: path.to_owned(), bytes, is_source })
 }
 
 /// [`load`], of a source that is compiled with these flags; what is odd in it is returned.
@@ -41,8 +56,9 @@ pub fn load_with(
     map: &InputMap,
     flags: &SourceFlags,
 ) -> Result<(Program, Option<Diagnostics>), Failure> {
-    let bytes = read_all(File::open(path), MAX_PROGRAM_BYTES, &path.display().to_string())?;
-    if is_source(path, &bytes) && map.is_empty() {
+    let Content { path, bytes, is_source } = content(path)?;
+    let path = &*path;
+    if is_source && map.is_empty() {
         return source::compile(path, &bytes, flags).map(|(program, warnings)| (program, Some(warnings)));
     }
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();

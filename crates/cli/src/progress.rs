@@ -1,9 +1,39 @@
 //! Progress bars on stderr, if it is a terminal.
 
+use std::cell::RefCell;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use brickwork::session::{Observer, Protocol};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// How far a run is, for another thread to look at.
+#[derive(Debug, Default)]
+pub struct Progress(Mutex<(&'static str, u64, u64)>);
+
+thread_local! {
+    /// Who looks at what this thread does.
+    static SEEN: RefCell<Option<Arc<Progress>>> = const { RefCell::new(None) };
+}
+
+impl Progress {
+    /// Returns the phase, and how many bytes of how many have passed.
+    pub fn now(&self) -> (&'static str, u64, u64) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls `work`; bars that it makes on this thread show it here, too.
+    pub(crate) fn enter<T>(self: &Arc<Self>, work: impl FnOnce() -> T) -> T {
+        let before = SEEN.replace(Some(self.clone()));
+        let done = work();
+        SEEN.set(before);
+        done
+    }
+
+    fn set(&self, change: impl FnOnce(&mut (&'static str, u64, u64))) {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
 
 /// Shows the running phase.
 pub struct Bar {
@@ -11,6 +41,7 @@ pub struct Bar {
     /// The phases of the protocol, in their order.
     phases: &'static [&'static str],
     far: Far,
+    seen: Option<Arc<Progress>>,
 }
 
 /// How far a run is. Phases share flights, so a run goes back and forth between them; what is shown does not.
@@ -47,7 +78,8 @@ impl Bar {
         if !bar.is_hidden() {
             bar.enable_steady_tick(Duration::from_millis(200));
         }
-        let bar = Bar { bar, phases: P::PHASES, far: Far::default() };
+        let seen = SEEN.with_borrow(Clone::clone);
+        let bar = Bar { bar, phases: P::PHASES, far: Far::default(), seen };
         bar.style("{msg:10} {spinner} {elapsed}");
         bar
     }
@@ -64,6 +96,7 @@ impl Observer for Bar {
     fn phase(&mut self, name: &'static str) {
         if self.far.enters(self.phases, name) {
             self.bar.set_message(name);
+            self.seen.iter().for_each(|seen| seen.set(|far| far.0 = name));
         }
     }
 
@@ -76,6 +109,7 @@ impl Observer for Bar {
             self.style("{msg:10} {bar:30} {binary_bytes}/{binary_total_bytes}, {eta} left");
         }
         self.bar.set_position(done);
+        self.seen.iter().for_each(|seen| seen.set(|far| (far.1, far.2) = (done, total)));
     }
 }
 

@@ -26,7 +26,7 @@ impl Candidate {
     fn of(way: Parameters, origin: &Origin, choices: &Choices, estimate: &Estimate) -> Result<Self, Failure> {
         let protocol = protocols::played(way.protocol);
         let choices = Choices { parameters: &way, ..*choices };
-        let allowed = protocol.allows(&choices);
+        let allowed = protocols::allows(&choices);
         allowed
             .map_err(|failure| failure.advise("leave it out, or say which --protocol instead of --model"))?;
         let Only { cost, security } = protocol.priced(origin, &choices, estimate)?;

@@ -4,13 +4,16 @@
 //! with them; keys and inputs go through pipes, so that neither a command line nor a file shows them. A child
 //! ends when its pipe ends, so none outlives this process, however it dies.
 
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use brickwork::circuit::Party;
+use brickwork::circuit::{Party, Program};
+use brickwork::stop::Stop;
 use brickwork::wire::tls::{Identity, PublicKey};
 use brickwork_kernels::Erasing;
 use clap::Args;
@@ -21,15 +24,20 @@ use crate::arguments::{
     Choice, LineArguments, LinkArguments, Parameters, ProgramArguments, Protocol, Resources,
 };
 use crate::audit::AuditArguments;
-use crate::cut::{CutArguments, Wish};
+use crate::cut::{Cut, CutArguments, Wish};
 use crate::failure::{Failure, code};
 use crate::link::{Link, Relay};
+use crate::origin::{Origin, gates_within};
 use crate::outcome::{cut_text, outputs_text, phases_text};
+use crate::page::RunPageArguments;
+use crate::party::{Given, Home};
+use crate::progress::Progress;
 use crate::report::Report;
 use crate::simulate::Values;
+use crate::source::SourceFlags;
 use crate::store::StoreArguments;
 use crate::work::Flags;
-use crate::{files, keygen, leash, programs, protocols, values, words};
+use crate::{files, keygen, leash, party, programs, protocols, resources, values, words};
 
 /// Run both parties on this machine, as two processes
 #[derive(Args)]
@@ -52,6 +60,8 @@ pub struct Arguments {
     stock: StoreArguments,
     #[command(flatten)]
     audit: AuditArguments,
+    #[command(flatten)]
+    page: RunPageArguments,
 }
 
 /// Once one party has failed, the other has this long to say why, or that it sees the same.
@@ -60,9 +70,30 @@ const GRACE: Duration = Duration::from_secs(3);
 const PROCESS_HINT: &str =
     "was it ended from outside, or for want of memory? fewer --executions need less; else run it again";
 
+impl Arguments {
+    /// Puts these in the place of the values that its flags name.
+    pub fn give(&mut self, inputs: [Option<String>; 2]) {
+        self.values.give(inputs);
+    }
+}
+
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
-    // The parties are other processes; this one knows both inputs.
+    run_as(arguments, quiet, |both, values| both.run(values, quiet))
+}
+
+/// [`run`], with both parties as threads of this process, until it is asked to stop.
+pub fn run_here(arguments: &Arguments, stop: &Stop, progress: &Arc<Progress>) -> Result<Report, Failure> {
+    run_as(arguments, true, |both, values| both.run_here(values, stop, progress))
+}
+
+fn run_as(
+    arguments: &Arguments,
+    quiet: bool,
+    run: impl FnOnce(&Both, &[Value; 2]) -> Result<[Value; 2], Failure>,
+) -> Result<Report, Failure> {
+    // This process knows both inputs.
     let _erasing = Erasing::begin();
+    let page = arguments.page.open()?;
     // What is wrong with the flags, the program or the inputs shows here, before anything is started.
     let LinkArguments { bandwidth, rtt } = arguments.link;
     let flags = Flags {
@@ -74,7 +105,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         stock: &arguments.stock,
     };
     let choices = flags.choices(arguments.audit.audit.is_some());
-    protocols::played(arguments.parameters.protocol).allows(&choices)?;
+    protocols::allows(&choices)?;
     let program = programs::program(&arguments.program)?;
     let executions = arguments.parameters.executions.executions;
     let values = arguments.values.read(&program, executions)?;
@@ -92,8 +123,21 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         stock: arguments.stock.store.as_deref().map(|directory| (directory, &arguments.stock)),
         audit: arguments.audit.audit.as_deref(),
     };
-    let [garbler, evaluator] = both.run(&values, quiet)?;
-    Ok(merge(arguments.parameters.protocol, &garbler, &evaluator, quiet))
+    let [garbler, evaluator] = run(&both, &values)?;
+    let report = merge(arguments.parameters.protocol, &garbler, &evaluator, quiet);
+    if let Some(page) = page {
+        page.write(&report.json, Some(program_as_run(&arguments.program, &report.json)));
+    }
+    Ok(report)
+}
+
+/// The program in the cut of a run.
+fn program_as_run(arguments: &ProgramArguments, report: &Value) -> Result<Program, Failure> {
+    let flags = SourceFlags::default();
+    let (given, _) = programs::load_with(&arguments.file, &arguments.map.parties(), &flags)?;
+    let cut = report["cut"].as_str().unwrap_or("given").parse::<Cut>().map_err(Failure::fault)?;
+    let origin = Origin { path: &arguments.file, flags: &flags, given: &given };
+    origin.make(&cut, gates_within(resources::available_bytes()))
 }
 
 /// What both parties are to do.
@@ -157,6 +201,61 @@ impl Both<'_> {
         outcomes(first, second, &heard)
     }
 
+    /// Runs both parties, each on a thread of this process; the objects that they would print. Asked to stop,
+    /// both end. The evaluator, who gets most, shows how far they are.
+    fn run_here(
+        &self,
+        values: &[Value; 2],
+        stop: &Stop,
+        progress: &Arc<Progress>,
+    ) -> Result<[Value; 2], Failure> {
+        let [(garbler, garbler_pem), (evaluator, evaluator_pem)] =
+            [self.key(Party::Garbler)?, self.key(Party::Evaluator)?];
+        let (said, heard) = channel();
+        let play = |party, peer, place: [&str; 2], pem: &str, value: &Value, tell: &mut dyn FnMut(String)| {
+            let secrets = Given::All(Identity::from_pem(pem)?, value.clone());
+            let mut listens = |address: std::net::SocketAddr| tell(address.to_string());
+            let home = Home::Embedded { secrets, listens: &mut listens };
+            let flags = self.flags(party, peer, place);
+            stop.enter(|| party::take_part_by(party, flags, home)).map(|report| report.json)
+        };
+        std::thread::scope(|scope| {
+            let (tell, told) = channel();
+            let first = {
+                let (said, play) = (said.clone(), &play);
+                let peer = evaluator.public_key();
+                move || {
+                    let mut tell = |address| _ = tell.send(address);
+                    let place = ["--listen", "127.0.0.1:0"];
+                    let done = play(Party::Garbler, peer, place, &garbler_pem, &values[0], &mut tell);
+                    let _ = said.send((Party::Garbler, done));
+                }
+            };
+            scope.spawn(first);
+            // The sender goes with a garbler that fails before it listens.
+            if let Ok(address) = told.recv() {
+                let relay = match self.link.is_perfect() {
+                    true => None,
+                    false => Some(Relay::start(self.link, &address).map_err(brickwork::Error::from)?),
+                };
+                let address = relay.as_ref().map_or(address, |relay| relay.address().to_string());
+                let peer = garbler.public_key();
+                scope.spawn({
+                    let (said, play) = (said.clone(), &play);
+                    move || {
+                        let place = ["--connect", address.as_str()];
+                        let play =
+                            || play(Party::Evaluator, peer, place, &evaluator_pem, &values[1], &mut |_| {});
+                        let _ = said.send((Party::Evaluator, progress.enter(play)));
+                        drop(relay);
+                    }
+                });
+            }
+            drop(said);
+            both_of(&heard, stop)
+        })
+    }
+
     /// A party's key: made for the occasion, but where there is a store, which belongs to two keys, kept with
     /// it.
     fn key(&self, party: Party) -> Result<(Identity, Zeroizing<String>), Failure> {
@@ -187,33 +286,44 @@ impl Both<'_> {
                 .advise("start it by its full path; was it moved or replaced meanwhile?")
         })?;
         let mut command = Command::new(program);
-        command.arg(files::role(party)).args(place).arg("--peer").arg(peer.to_string());
-        command.args(["--leash", "--json"]);
-        let Resources { threads, lanes, max_ram, timeout } = self.resources;
-        command.arg("--lanes").arg(lanes.to_string()).arg("--timeout").arg(timeout.to_string());
-        if let Some(threads) = threads {
-            command.arg("--threads").arg(threads.to_string());
-        }
-        if let Some(bytes) = max_ram {
-            command.arg("--max-ram").arg(bytes.to_string());
-        }
-        if let Some(rate) = self.link.bits_per_second {
-            command.arg("--bandwidth").arg(format!("{rate}bit"));
-        }
-        command.arg("--rtt").arg(format!("{}us", self.link.rtt.as_micros())).arg(self.choice.as_flag());
-        command.arg(format!("--cut={}", self.cut)).args(self.parameters.as_flags());
-        command.args(self.program.map.as_flags());
-        if let Some((directory, stock)) = self.stock {
-            command.args(stock.as_flags(&directory.join(files::role(party))));
-        }
-        if let (Party::Evaluator, Some(file)) = (party, self.audit) {
-            command.arg("--audit").arg(file);
-        }
+        command.args(["--json", files::role(party)]);
         if quiet {
             command.arg("--quiet");
         }
-        command.arg("--").arg(&self.program.file);
+        command.args(self.flags(party, peer, place));
         Ok(command)
+    }
+
+    /// What a party is told by flags.
+    fn flags(&self, party: Party, peer: PublicKey, place: [&str; 2]) -> Vec<OsString> {
+        let mut flags = Vec::<OsString>::new();
+        let mut flag = |name: &str, value: String| flags.extend([name.into(), value.into()]);
+        let Resources { threads, lanes, max_ram, timeout } = self.resources;
+        flag(place[0], place[1].into());
+        flag("--peer", peer.to_string());
+        flag("--lanes", lanes.to_string());
+        flag("--timeout", timeout.to_string());
+        if let Some(threads) = threads {
+            flag("--threads", threads.to_string());
+        }
+        if let Some(bytes) = max_ram {
+            flag("--max-ram", bytes.to_string());
+        }
+        if let Some(rate) = self.link.bits_per_second {
+            flag("--bandwidth", format!("{rate}bit"));
+        }
+        flag("--rtt", format!("{}us", self.link.rtt.as_micros()));
+        flags.extend(["--leash".into(), self.choice.as_flag().into(), format!("--cut={}", self.cut).into()]);
+        flags.extend(self.parameters.as_flags().into_iter().map(OsString::from));
+        flags.extend(self.program.map.as_flags().map(OsString::from));
+        if let Some((directory, stock)) = self.stock {
+            flags.extend(stock.as_flags(&directory.join(files::role(party))));
+        }
+        if let (Party::Evaluator, Some(file)) = (party, self.audit) {
+            flags.extend(["--audit".into(), file.into()]);
+        }
+        flags.extend(["--".into(), self.program.file.clone().into()]);
+        flags
     }
 }
 
@@ -295,6 +405,48 @@ impl Drop for Process {
     }
 }
 
+/// Waits for both threads. Once one has failed, the other has some time to say why before it is stopped.
+fn both_of(heard: &Receiver<(Party, Result<Value, Failure>)>, stop: &Stop) -> Result<[Value; 2], Failure> {
+    let mut results: [Option<Result<Value, Failure>>; 2] = [None, None];
+    let mut patience = None;
+    loop {
+        let next = match patience {
+            None => heard.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(patience) => heard.recv_timeout(patience),
+        };
+        let (party, result) = match next {
+            Ok(next) => next,
+            Err(RecvTimeoutError::Timeout) => {
+                stop.ask();
+                patience = None;
+                continue;
+            }
+            Err(RecvTimeoutError::Disconnected) => return the_first_reason(results),
+        };
+        if result.is_err() {
+            patience = Some(GRACE);
+        }
+        let result = result.map_err(|failure| failure.within(files::role(party)));
+        results[usize::from(party == Party::Evaluator)] = Some(result);
+    }
+}
+
+/// What both did, or of two failures the one that knows more.
+fn the_first_reason(results: [Option<Result<Value, Failure>>; 2]) -> Result<[Value; 2], Failure> {
+    match results {
+        [Some(Ok(garbler)), Some(Ok(evaluator))] => Ok([garbler, evaluator]),
+        results => {
+            let mut failures: Vec<Failure> = results.into_iter().flatten().filter_map(Result::err).collect();
+            // The one that only sees the other go away knows least.
+            failures.sort_by_key(|failure| failure.is(code::NETWORK));
+            Err(failures
+                .into_iter()
+                .next()
+                .unwrap_or_else(|| Failure::other("a party ended without a word", PROCESS_HINT)))
+        }
+    }
+}
+
 /// Waits for both; the objects that they print, or why they failed.
 fn outcomes(
     mut garbler: Process,
@@ -325,18 +477,7 @@ fn outcomes(
         }
         results[index] = Some(result);
     }
-    match results {
-        [Some(Ok(garbler)), Some(Ok(evaluator))] => Ok([garbler, evaluator]),
-        results => {
-            let mut failures: Vec<Failure> = results.into_iter().flatten().filter_map(Result::err).collect();
-            // The one that only sees the other go away knows least.
-            failures.sort_by_key(|failure| failure.is(code::NETWORK));
-            Err(failures
-                .into_iter()
-                .next()
-                .unwrap_or_else(|| Failure::other("a party ended without a word", PROCESS_HINT)))
-        }
-    }
+    the_first_reason(results)
 }
 
 /// The failure that a child printed.
@@ -362,6 +503,7 @@ fn merge(protocol: Protocol, garbler: &Value, evaluator: &Value, quiet: bool) ->
         "cut": evaluator["cut"],
         "and_gates": evaluator["and_gates"],
         "protocol": evaluator["protocol"],
+        "post_quantum": evaluator["post_quantum"],
     });
     let mut json = json;
     if let Some(made) = evaluator.get("made_on_the_spot") {
@@ -370,6 +512,6 @@ fn merge(protocol: Protocol, garbler: &Value, evaluator: &Value, quiet: bool) ->
     let human = outputs_text(&[("garbler", outputs[0]), ("evaluator", outputs[1])])
         + &phases_text(&json, quiet)
         + &cut_text(&json)
-        + &protocols::played(protocol).promise_text(&json["security"]);
+        + &protocols::promise_text(protocol, &json);
     Report::new(json, human)
 }

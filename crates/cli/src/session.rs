@@ -21,7 +21,7 @@ use zeroize::Zeroizing;
 use crate::arguments::{Address, Reading, Resources, security};
 use crate::failure::Failure;
 use crate::outcome::{outputs_text, phases_text};
-use crate::party::listen;
+use crate::party::{Home, listen_at};
 use crate::preprocess::Role;
 use crate::progress::Bar;
 use crate::report::{Report, hex, plural};
@@ -391,13 +391,13 @@ fn ask(step: &str, ports: &[brickwork::circuit::Port]) -> Result<Zeroizing<Strin
 }
 
 /// Either party of the session, between two steps.
-enum Playing {
+pub enum Playing {
     Garbler(Box<Garbler>),
     Evaluator(Box<Evaluator>),
 }
 
 impl Playing {
-    fn begin(
+    pub fn begin(
         party: Party,
         channel: Channel,
         terms: &Terms,
@@ -414,7 +414,7 @@ impl Playing {
     }
 
     /// What the evaluator learns beside its outputs depends on its inputs: it shows nowhere.
-    fn step(self, step: &Step, input: &[bool]) -> Result<(StepReport, Self), Error> {
+    pub fn step(self, step: &Step, input: &[bool]) -> Result<(StepReport, Self), Error> {
         Ok(match self {
             Playing::Garbler(session) => {
                 let (given, session) = session.run(step, input)?;
@@ -427,7 +427,7 @@ impl Playing {
         })
     }
 
-    fn close(self) -> Result<Vec<PhaseReport>, Error> {
+    pub fn close(self) -> Result<Vec<PhaseReport>, Error> {
         match self {
             Playing::Garbler(session) => session.close(),
             Playing::Evaluator(session) => session.close(),
@@ -454,8 +454,11 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         threads: arguments.resources.threads(),
         table_memory: TABLE_MEMORY,
         identities: keys.map(PublicKey::to_bytes),
+        post_quantum: false,
     };
-    let channel = meet(arguments, party, &identity, peer, &digest(&steps, arguments.security), quiet)?;
+    let options = arguments.resources.options(party);
+    let digest = digest(&steps, arguments.security);
+    let channel = meet(&arguments.address, &options, &identity, peer, &digest, quiet, &mut Home::Command)?;
     let mut playing = Playing::begin(party, channel, &terms, &request, quiet)?;
 
     let (mut kept, mut times) = (BTreeMap::new(), vec![0; steps.len()]);
@@ -531,19 +534,19 @@ fn shared(program: &Program, party: Party, bits: &[bool]) -> BTreeMap<String, Va
 }
 
 /// Meets the peer, who must mean the same session.
-fn meet(
-    arguments: &Arguments,
-    party: Party,
+pub fn meet(
+    address: &Address,
+    options: &tls::Options,
     identity: &Identity,
     peer: PublicKey,
     digest: &str,
     quiet: bool,
+    home: &mut Home,
 ) -> Result<Channel, Failure> {
-    let options = arguments.resources.options(party);
-    let mut met = match (&arguments.address.listen, &arguments.address.connect) {
-        (None, Some(address)) => tls::meet(address, identity, peer, &options, digest.as_bytes())?,
+    let mut met = match (&address.listen, &address.connect) {
+        (None, Some(address)) => tls::meet(address, identity, peer, options, digest.as_bytes())?,
         (Some(address), _) => {
-            let listener = listen(address, identity, peer, &options, quiet, false)?;
+            let listener = listen_at(address, identity, peer, options, quiet, home)?;
             listener.meet(digest.as_bytes(), None)?
         }
         (None, None) => return Err(crate::party::no_address()),

@@ -21,6 +21,13 @@ pub struct Arguments {
     values: Values,
 }
 
+impl Arguments {
+    /// Puts these in the place of the values that its flags name.
+    pub fn give(&mut self, inputs: [Option<String>; 2]) {
+        self.values.give(inputs);
+    }
+}
+
 /// The inputs of both parties.
 #[derive(clap::Args)]
 pub struct Values {
@@ -35,6 +42,11 @@ pub struct Values {
 }
 
 impl Values {
+    /// Puts these in the place of what the flags name.
+    pub fn give(&mut self, [garbler, evaluator]: [Option<String>; 2]) {
+        (self.garbler, self.evaluator) = (garbler, evaluator);
+    }
+
     /// Both values, with everything that they name.
     pub fn read(
         &self,

@@ -90,6 +90,7 @@ impl<'a> Work<'a> {
             threads: flags.resources.threads(),
             table_memory: session::TABLE_MEMORY,
             identities: keys.map(PublicKey::to_bytes),
+            post_quantum: flags.parameters.post_quantum,
         };
         let memory = flags.resources.max_ram.or_else(resources::available_bytes);
         Work { party, flags, origin, job, stocks, memory }

@@ -54,6 +54,7 @@ fn last_round(x: uint8x16_t, key: uint8x16_t) -> uint8x16_t {
 // SAFETY (all methods): see the head of the file.
 impl Vector for Neon {
     const BLOCKS: usize = 1;
+    type One = Self;
     type Keys = [Self; 11];
     type Mask = uint8x16_t;
 
@@ -67,6 +68,18 @@ impl Vector for Neon {
     unsafe fn store(self, to: *mut u128) {
         // SAFETY: NEON; the caller vouches for one block at `to`.
         unsafe { vst1q_u8(to.cast(), self.0) }
+    }
+
+    #[inline(always)]
+    unsafe fn gather(from: impl Fn(usize) -> *const u128) -> Self {
+        // SAFETY: the caller vouches for a block at `from(0)`.
+        unsafe { Self::load(from(0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn scatter(self, to: impl Fn(usize) -> *mut u128) {
+        // SAFETY: the caller vouches for a block at `to(0)`.
+        unsafe { self.store(to(0)) }
     }
 
     #[inline(always)]
@@ -203,9 +216,16 @@ impl Vector for Neon {
         }
     }
 
-    /// AESE adds a round key *before* SubBytes and ShiftRows, so the last key is added apart.
+    /// AESE adds a round key *before* SubBytes and ShiftRows: the first one, too.
     #[inline(always)]
-    unsafe fn encrypt<const M: usize>(keys: &Self::Keys, mut blocks: [Self; M]) -> [Self; M] {
+    unsafe fn whitening(_: &Self::Keys) -> Self {
+        // SAFETY: NEON.
+        unsafe { Self::splat(0) }
+    }
+
+    /// The last key is added apart.
+    #[inline(always)]
+    unsafe fn rounds<const M: usize>(keys: &Self::Keys, mut blocks: [Self; M]) -> [Self; M] {
         // SAFETY: NEON and AES.
         unsafe {
             for key in &keys[..9] {

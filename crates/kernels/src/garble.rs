@@ -8,12 +8,15 @@
 //! of the half gate: `2j` and `2j + 1` for AND gate `j`. As σ is linear, the two `y` of `H(x, i) ⊕ H(x ⊕ Δ,
 //! i)` add up to `σ(Δ)`.
 
-use crate::script::{And, BATCH, Batch, ONE, Script, Xor};
-use crate::vector::{Task, Vector};
+use crate::script::{And, Batch, ONE, Script, Xor};
+use crate::vector::{Task, Vector, prefetch};
 use crate::{Aes128, Kernel};
 
 /// Numbers of copies that can go through a script together.
 pub const LANES: [usize; 4] = [1, 4, 8, 16];
+
+/// How many AND gates before its turn the evaluator asks for a table.
+const AHEAD: usize = 16;
 
 /// Four labels in one line of the cache.
 #[derive(Clone, Copy)]
@@ -22,7 +25,7 @@ struct Line([u128; 4]);
 
 /// The labels of a few copies on their way through a [`Script`]; wiped when dropped.
 pub struct Wires {
-    /// Slot after slot, the labels of all lanes.
+    /// Slot after slot, the labels of all lanes; behind them, while garbling, σ(Δ).
     lines: Vec<Line>,
     slots: usize,
     lanes: usize,
@@ -41,7 +44,7 @@ impl Wires {
     /// Room for the labels of `lanes` copies.
     pub fn new(script: &Script, lanes: usize) -> Self {
         let mut wires = Wires {
-            lines: vec![Line([0; 4]); (script.slots() * lanes).div_ceil(4)],
+            lines: vec![Line([0; 4]); ((script.slots() + 1) * lanes).div_ceil(4)],
             slots: script.slots(),
             lanes: 0,
         };
@@ -55,7 +58,7 @@ impl Wires {
     /// # Panics
     /// If there cannot be so many.
     pub fn set_lanes(&mut self, lanes: usize) {
-        assert!(LANES.contains(&lanes) && self.slots * lanes <= 4 * self.lines.len(), "{lanes} lanes");
+        assert!(LANES.contains(&lanes) && (self.slots + 1) * lanes <= 4 * self.lines.len(), "{lanes} lanes");
         self.lanes = lanes;
     }
 
@@ -101,7 +104,13 @@ impl Wires {
             16 => kernel.run(Garble { script, piece, keys, rows, tables: pointers::<16>(tables) }),
             8 => kernel.run(Garble { script, piece, keys, rows, tables: pointers::<8>(tables) }),
             4 => kernel.run(Garble { script, piece, keys, rows, tables: pointers::<4>(tables) }),
-            _ => kernel.run(GarbleOne { script, piece, keys, rows, tables: tables[0].as_mut_ptr().cast() }),
+            _ => kernel.for_one_copy().run(GarbleOne {
+                script,
+                piece,
+                keys,
+                rows,
+                tables: tables[0].as_mut_ptr().cast(),
+            }),
         }
     }
 
@@ -145,7 +154,13 @@ impl Wires {
                 rows,
                 tables: std::array::from_fn::<_, 4, _>(|l| tables[l].as_ptr()),
             }),
-            _ => kernel.run(EvaluateOne { script, piece, keys, rows, tables: tables[0].as_ptr().cast() }),
+            _ => kernel.for_one_copy().run(EvaluateOne {
+                script,
+                piece,
+                keys,
+                rows,
+                tables: tables[0].as_ptr().cast(),
+            }),
         }
     }
 
@@ -213,8 +228,15 @@ impl<const L: usize> Task for Garble<'_, L> {
     unsafe fn run<V: Vector>(self) {
         let first = self.script.piece_gates(self.piece).start;
         let mut chunk = 0;
-        // SAFETY: the caller vouches for the features of `V`.
-        let mut key = unsafe { V::keys(self.keys.keys[0].round_keys()) };
+        // SAFETY: the caller vouches for the features of `V`, and for the row of Δ and the one behind all slots.
+        let (mut key, delta, sigma_delta) = unsafe {
+            let sigma_delta = self.rows.add(self.script.slots() * L);
+            let delta = self.rows.add(ONE as usize * L);
+            for z in (0..L).step_by(V::BLOCKS) {
+                V::load(delta.add(z)).sigma().store(sigma_delta.add(z));
+            }
+            (V::keys(self.keys.keys[0].round_keys()), delta, sigma_delta)
+        };
         for Batch { xors, ands } in self.script.batches(self.piece) {
             // SAFETY: the caller vouches for the features of `V`. The script's slots are below the number of
             // rows, and a row is `L` blocks, a multiple of `V::BLOCKS`. Gates are below the number of gates
@@ -227,15 +249,31 @@ impl<const L: usize> Task for Garble<'_, L> {
                         chunk = gate / self.keys.gates_per_key;
                         key = V::keys(self.keys.keys[chunk].round_keys());
                     }
-                    let wires = [a, b, out, ONE].map(|slot| self.rows.add(slot as usize * L));
+                    let [a, b, out] = [a, b, out].map(|slot| self.rows.add(slot as usize * L));
                     let table = |lane: usize| self.tables[lane].add(32 * gate).cast::<u128>();
+                    let tweak = tweaks::<V>(&key, first + gate);
                     let mut from = 0;
                     while from + 2 * V::BLOCKS <= L {
-                        garble_gate::<V, 2, 8>(&key, first + gate, wires, from, table);
+                        let at = |n: usize| from + n * V::BLOCKS;
+                        garble_gates::<V, 2, 8>(
+                            &key,
+                            |_| tweak,
+                            |n| [V::load(a.add(at(n))), V::load(b.add(at(n)))],
+                            |n| [V::load(delta.add(at(n))), V::load(sigma_delta.add(at(n)))],
+                            |n, label| label.store(out.add(at(n))),
+                            |n, lane| table(at(n) + lane),
+                        );
                         from += 2 * V::BLOCKS;
                     }
                     if from < L {
-                        garble_gate::<V, 1, 4>(&key, first + gate, wires, from, table);
+                        garble_gates::<V, 1, 4>(
+                            &key,
+                            |_| tweak,
+                            |_| [V::load(a.add(from)), V::load(b.add(from))],
+                            |_| [V::load(delta.add(from)), V::load(sigma_delta.add(from))],
+                            |_, label| label.store(out.add(from)),
+                            |_, lane| table(from + lane),
+                        );
                     }
                 }
             }
@@ -243,45 +281,58 @@ impl<const L: usize> Task for Garble<'_, L> {
     }
 }
 
-/// One AND gate in `N` registers of copies, from lane `from` on; `H` is the number of hashes, `4 N`.
+/// The tweaks of both half gates of gate `gate`, to which the whitening of the key has been added.
 ///
 /// # Safety
-/// The machine has the features of `V`; there are `N` registers behind each of the wires plus `from`, and 32
-/// bytes of table of each of those copies.
+/// The machine has the features of `V`.
 #[inline(always)]
-unsafe fn garble_gate<V: Vector, const N: usize, const H: usize>(
+unsafe fn tweaks<V: Vector>(key: &V::Keys, gate: usize) -> [V; 2] {
+    // SAFETY: as the caller vouches.
+    unsafe {
+        let even = V::splat(2 * gate as u128).xor(V::whitening(key));
+        [even, even.xor(V::splat(1))]
+    }
+}
+
+/// AND gates in `N` registers; `H` is the number of hashes, `4 N`. Of register `n`, `tweaks` gives the tweaks
+/// with the key's whitening, `labels` the false labels of both operands, `offset` Δ and σ(Δ); `store` takes the
+/// false label of the result, and `table` says where the table of each block goes.
+///
+/// # Safety
+/// The machine has the features of `V`; there are 32 bytes behind each place that `table` names.
+#[inline(always)]
+unsafe fn garble_gates<V: Vector, const N: usize, const H: usize>(
     key: &V::Keys,
-    gate: usize,
-    [a, b, out, delta]: [*mut u128; 4],
-    from: usize,
-    table: impl Fn(usize) -> *mut u128,
+    tweaks: impl Fn(usize) -> [V; 2],
+    labels: impl Fn(usize) -> [V; 2],
+    offset: impl Fn(usize) -> [V; 2],
+    store: impl Fn(usize, V),
+    table: impl Fn(usize, usize) -> *mut u128,
 ) {
     const { assert!(H == 4 * N) };
     // SAFETY: as the caller vouches.
     unsafe {
-        let (tweak_g, tweak_e) = (V::splat(2 * gate as u128), V::splat(2 * gate as u128 + 1));
-        let read = |p: *mut u128| -> [V; N] { std::array::from_fn(|n| V::load(p.add(from + n * V::BLOCKS))) };
-        let (a, b, delta) = (read(a), read(b), read(delta));
-        let ya: [V; N] = std::array::from_fn(|n| a[n].sigma().xor(tweak_g));
-        let yb: [V; N] = std::array::from_fn(|n| b[n].sigma().xor(tweak_e));
-        let y: [V; H] = std::array::from_fn(|i| match (i / N, i % N) {
-            (0, n) => ya[n],
-            (1, n) => ya[n].xor(delta[n].sigma()),
-            (2, n) => yb[n],
-            (_, n) => yb[n].xor(delta[n].sigma()),
-        });
-        let e = V::encrypt(key, y);
+        let mut hashes = [V::splat(0); H];
+        let mut forwards = [V::splat(0); N];
         for n in 0..N {
-            let (a, b, delta) = (a[n], b[n], delta[n]);
+            let ([tweak_g, tweak_e], [a, b], [_, sigma_delta]) = (tweaks(n), labels(n), offset(n));
+            let (ya, yb) = (a.sigma().xor(tweak_g), b.sigma().xor(tweak_e));
+            (hashes[n], hashes[N + n]) = (ya, ya.xor(sigma_delta));
+            (hashes[2 * N + n], hashes[3 * N + n]) = (yb, yb.xor(sigma_delta));
+            forwards[n] = ya.xor(yb);
+        }
+        let e = V::rounds(key, hashes);
+        for n in 0..N {
+            let ([a, b], [delta, sigma_delta]) = (labels(n), offset(n));
             let (e0, e1, e2, e3) = (e[n], e[N + n], e[2 * N + n], e[3 * N + n]);
             let (colour_a, colour_b) = (a.colours(), b.colours());
             // T_G = H(A) ⊕ H(A ⊕ Δ) ⊕ lsb(B)·Δ and T_E = H(B) ⊕ H(B ⊕ Δ) ⊕ A.
-            let t_g = e0.xor3(e1, delta.sigma().xor_if(colour_b, delta));
-            let t_e_without_a = e2.xor3(e3, delta.sigma());
+            let t_g = e0.xor3(e1, sigma_delta).xor_if(colour_b, delta);
+            let t_e_without_a = e2.xor3(e3, sigma_delta);
             // C = H(A) ⊕ lsb(A)·T_G ⊕ H(B) ⊕ lsb(B)·(T_E ⊕ A).
-            let c = e0.xor3(e2, ya[n].xor(yb[n])).xor_if(colour_a, t_g).xor_if(colour_b, t_e_without_a);
-            c.store(out.add(from + n * V::BLOCKS));
-            V::store_pairs(t_g, t_e_without_a.xor(a), |k| table(from + n * V::BLOCKS + k));
+            let c = e0.xor3(e2, forwards[n]).xor_if(colour_a, t_g).xor_if(colour_b, t_e_without_a);
+            store(n, c);
+            V::store_pairs(t_g, t_e_without_a.xor(a), |lane| table(n, lane));
         }
     }
 }
@@ -302,29 +353,58 @@ impl<const L: usize> Task for Evaluate<'_, L> {
         let mut chunk = 0;
         // SAFETY: the caller vouches for the features of `V`.
         let mut key = unsafe { V::keys(self.keys.keys[0].round_keys()) };
+        // The tables are read in an order that the machine does not foresee, and may come from afar.
+        let fetch = |and: &And| {
+            self.tables.iter().for_each(|table| prefetch(table.wrapping_add(32 * and.gate as usize)))
+        };
+        let (soon, later) = self.script.piece_ands(self.piece).split_at_checked(AHEAD).unwrap_or_default();
+        soon.iter().for_each(fetch);
+        let mut later = later.iter();
         for Batch { xors, ands } in self.script.batches(self.piece) {
             // SAFETY: as in `Garble`.
             unsafe {
                 xor_steps::<V, L>(self.rows, xors);
                 for &And { a, b, out, gate } in ands {
+                    later.next().map(fetch);
                     let gate = gate as usize;
                     if gate / self.keys.gates_per_key != chunk {
                         chunk = gate / self.keys.gates_per_key;
                         key = V::keys(self.keys.keys[chunk].round_keys());
                     }
-                    let wires = [a, b, out].map(|slot| self.rows.add(slot as usize * L));
+                    let [a, b, out] = [a, b, out].map(|slot| self.rows.add(slot as usize * L));
                     let table = |lane: usize| self.tables[lane].add(32 * gate).cast::<u128>();
+                    let tweak = tweaks::<V>(&key, first + gate);
                     let mut from = 0;
                     while from + 4 * V::BLOCKS <= L {
-                        evaluate_gate::<V, 4, 8>(&key, first + gate, wires, from, table);
+                        let at = |n: usize| from + n * V::BLOCKS;
+                        evaluate_gates::<V, 4, 8>(
+                            &key,
+                            |_| tweak,
+                            |n| [V::load(a.add(at(n))), V::load(b.add(at(n)))],
+                            |n, label| label.store(out.add(at(n))),
+                            |n, lane| table(at(n) + lane),
+                        );
                         from += 4 * V::BLOCKS;
                     }
                     if from + 2 * V::BLOCKS <= L {
-                        evaluate_gate::<V, 2, 4>(&key, first + gate, wires, from, table);
+                        let at = |n: usize| from + n * V::BLOCKS;
+                        evaluate_gates::<V, 2, 4>(
+                            &key,
+                            |_| tweak,
+                            |n| [V::load(a.add(at(n))), V::load(b.add(at(n)))],
+                            |n, label| label.store(out.add(at(n))),
+                            |n, lane| table(at(n) + lane),
+                        );
                         from += 2 * V::BLOCKS;
                     }
                     if from < L {
-                        evaluate_gate::<V, 1, 2>(&key, first + gate, wires, from, table);
+                        evaluate_gates::<V, 1, 2>(
+                            &key,
+                            |_| tweak,
+                            |_| [V::load(a.add(from)), V::load(b.add(from))],
+                            |_, label| label.store(out.add(from)),
+                            |_, lane| table(from + lane),
+                        );
                     }
                 }
             }
@@ -332,93 +412,100 @@ impl<const L: usize> Task for Evaluate<'_, L> {
     }
 }
 
-/// The evaluator's side of [`garble_gate`]; `H` is `2 N`.
+/// The evaluator's side of [`garble_gates`]; `labels` gives the active labels, and `H` is `2 N`.
 ///
 /// # Safety
-/// As for [`garble_gate`].
+/// As for [`garble_gates`].
 #[inline(always)]
-unsafe fn evaluate_gate<V: Vector, const N: usize, const H: usize>(
+unsafe fn evaluate_gates<V: Vector, const N: usize, const H: usize>(
     key: &V::Keys,
-    gate: usize,
-    [a, b, out]: [*mut u128; 3],
-    from: usize,
-    table: impl Fn(usize) -> *const u128,
+    tweaks: impl Fn(usize) -> [V; 2],
+    labels: impl Fn(usize) -> [V; 2],
+    store: impl Fn(usize, V),
+    table: impl Fn(usize, usize) -> *const u128,
 ) {
     const { assert!(H == 2 * N) };
     // SAFETY: as the caller vouches.
     unsafe {
-        let (tweak_g, tweak_e) = (V::splat(2 * gate as u128), V::splat(2 * gate as u128 + 1));
-        let read = |p: *mut u128| -> [V; N] { std::array::from_fn(|n| V::load(p.add(from + n * V::BLOCKS))) };
-        let (a, b) = (read(a), read(b));
-        let y: [V; H] = std::array::from_fn(|i| {
-            if i < N { a[i].sigma().xor(tweak_g) } else { b[i - N].sigma().xor(tweak_e) }
-        });
-        let e = V::encrypt(key, y);
+        let mut hashes = [V::splat(0); H];
         for n in 0..N {
-            let (t_g, t_e) = V::load_pairs(|k| table(from + n * V::BLOCKS + k));
+            let ([tweak_g, tweak_e], [a, b]) = (tweaks(n), labels(n));
+            hashes[n] = a.sigma().xor(tweak_g);
+            hashes[N + n] = b.sigma().xor(tweak_e);
+        }
+        let mut forwards = [V::splat(0); N];
+        for n in 0..N {
+            forwards[n] = hashes[n].xor(hashes[N + n]);
+        }
+        let e = V::rounds(key, hashes);
+        for n in 0..N {
+            let [a, b] = labels(n);
+            let (t_g, t_e) = V::load_pairs(|lane| table(n, lane));
             // C = H(A) ⊕ lsb(A)·T_G ⊕ H(B) ⊕ lsb(B)·(T_E ⊕ A).
-            let c = e[n].xor3(e[N + n], y[n].xor(y[N + n]));
-            let c = c.xor_if(a[n].colours(), t_g).xor_if(b[n].colours(), t_e.xor(a[n]));
-            c.store(out.add(from + n * V::BLOCKS));
+            let c = e[n].xor3(e[N + n], forwards[n]);
+            store(n, c.xor_if(a.colours(), t_g).xor_if(b.colours(), t_e.xor(a)));
         }
     }
 }
 
-/// `x` if the colour of `label` is set, else 0.
-#[inline(always)]
-fn if_coloured(label: u128, x: u128) -> u128 {
-    (label & 1).wrapping_neg() & x
+/// AND gates of a batch, one in each block of a few registers. Where there are fewer, the last one fills the rest
+/// of its register: it does the same several times.
+#[derive(Clone, Copy)]
+struct Few<'a> {
+    ands: &'a [And],
+    /// The number of the piece's first gate.
+    first: usize,
 }
 
-#[inline(always)]
-fn sigma(x: u128) -> u128 {
-    (x ^ x << 64) & u128::MAX << 64 | x >> 64
-}
-
-/// The XORs of a single copy.
-///
-/// # Safety
-/// `rows` has a block for each slot of the script, of which the steps are.
-#[inline(always)]
-unsafe fn xor_single(rows: *mut u128, steps: &[Xor]) {
-    for &Xor { a, b, out } in steps {
-        // SAFETY: as the caller vouches.
-        unsafe { *rows.add(out as usize) = *rows.add(a as usize) ^ *rows.add(b as usize) };
+impl<'a> Few<'a> {
+    /// Takes the next gates of a batch, for `N` registers, of which each has at least one: another register would
+    /// do its gates again when their results lie where an operand lay.
+    #[inline(always)]
+    fn take<V: Vector, const N: usize>(ands: &mut &'a [And], first: usize) -> Option<Self> {
+        if ands.len() <= (N - 1) * V::BLOCKS {
+            return None;
+        }
+        let (taken, rest) = ands.split_at(ands.len().min(N * V::BLOCKS));
+        *ands = rest;
+        Some(Few { ands: taken, first })
     }
-}
 
-/// Encrypts the `used` gates' blocks of a batch, `B` of them in all: full registers, some of them idle in
-/// small batches.
-///
-/// # Safety
-/// The machine has the features of `V`.
-#[inline(always)]
-unsafe fn encrypt_batch<V: Vector, const B: usize>(key: &V::Keys, used: usize, blocks: &mut [u128; B]) {
-    let mut done = 0;
-    while done < used {
-        // SAFETY: the caller vouches for the features; eight registers, or all blocks that there are, are in
-        // `blocks`.
+    /// The gate in a block of a register.
+    #[inline(always)]
+    fn gate<V: Vector>(self, n: usize, lane: usize) -> &'a And {
+        // SAFETY: `take` takes at least one gate.
+        unsafe { self.ands.get_unchecked((n * V::BLOCKS + lane).min(self.ands.len() - 1)) }
+    }
+
+    /// As [`tweaks`], of the gates in register `n`.
+    ///
+    /// # Safety
+    /// The machine has the features of `V`.
+    #[inline(always)]
+    unsafe fn tweaks<V: Vector>(self, key: &V::Keys, n: usize) -> [V; 2] {
+        let mut even = [0; 4];
+        for (lane, tweak) in even[..V::BLOCKS].iter_mut().enumerate() {
+            *tweak = 2 * (self.first + self.gate::<V>(n, lane).gate as usize) as u128;
+        }
+        // SAFETY: as the caller vouches; a register has at most four blocks.
         unsafe {
-            let at = blocks.as_mut_ptr().add(done);
-            if done + 8 * V::BLOCKS <= B {
-                let mut registers = [V::splat(0); 8];
-                for (i, x) in registers.iter_mut().enumerate() {
-                    *x = V::load(at.add(i * V::BLOCKS));
-                }
-                for (i, x) in V::encrypt(key, registers).into_iter().enumerate() {
-                    x.store(at.add(i * V::BLOCKS));
-                }
-                done += 8 * V::BLOCKS;
-            } else {
-                let mut registers = [V::splat(0); 4];
-                for (i, x) in registers.iter_mut().enumerate() {
-                    *x = V::load(at.add(i * V::BLOCKS));
-                }
-                for (i, x) in V::encrypt(key, registers).into_iter().enumerate() {
-                    x.store(at.add(i * V::BLOCKS));
-                }
-                done += 4 * V::BLOCKS;
-            }
+            let even = V::gather(|lane| &raw const even[lane]).xor(V::whitening(key));
+            [even, even.xor(V::splat(1))]
+        }
+    }
+
+    /// The labels of both operands of the gates in register `n`.
+    ///
+    /// # Safety
+    /// The machine has the features of `V`, and `rows` has a block for each slot.
+    #[inline(always)]
+    unsafe fn labels<V: Vector>(self, rows: *const u128, n: usize) -> [V; 2] {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            [
+                V::gather(|lane| rows.add(self.gate::<V>(n, lane).a as usize)),
+                V::gather(|lane| rows.add(self.gate::<V>(n, lane).b as usize)),
+            ]
         }
     }
 }
@@ -431,40 +518,49 @@ struct GarbleOne<'a> {
     tables: *mut u128,
 }
 
+impl GarbleOne<'_> {
+    /// Gates in `N` registers.
+    ///
+    /// # Safety
+    /// As for [`garble_gates`]; the gates are those of the piece.
+    #[inline(always)]
+    unsafe fn gates<V: Vector, const N: usize, const H: usize>(
+        &self,
+        key: &V::Keys,
+        offset: [V; 2],
+        few: Few<'_>,
+    ) {
+        // SAFETY: as in `Garble`, with `L` = 1.
+        unsafe {
+            garble_gates::<V, N, H>(
+                key,
+                |n| few.tweaks::<V>(key, n),
+                |n| few.labels::<V>(self.rows, n),
+                |_| offset,
+                |n, label| label.scatter(|k| self.rows.add(few.gate::<V>(n, k).out as usize)),
+                |n, k| self.tables.add(2 * few.gate::<V>(n, k).gate as usize),
+            );
+        }
+    }
+}
+
 impl Task for GarbleOne<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
         let first = self.script.piece_gates(self.piece).start;
-        // SAFETY: as in `Garble`, with `L` = 1. The tables are written unaligned.
+        // SAFETY: as in `Garble`, with `L` = 1.
         unsafe {
             let key = V::keys(self.keys.keys[0].round_keys());
-            let delta = *self.rows.add(ONE as usize);
-            let (sigma_delta, mut y) = (sigma(delta), [0; 4 * BATCH]);
-            for Batch { xors, ands } in self.script.batches(self.piece) {
-                xor_single(self.rows, xors);
-                for (i, g) in ands.iter().enumerate() {
-                    let index = 2 * (first + g.gate as usize) as u128;
-                    let ya = sigma(*self.rows.add(g.a as usize)) ^ index;
-                    let yb = sigma(*self.rows.add(g.b as usize)) ^ (index + 1);
-                    y[4 * i..4 * i + 4].copy_from_slice(&[ya, ya ^ sigma_delta, yb, yb ^ sigma_delta]);
+            let delta = V::splat(*self.rows.add(ONE as usize));
+            let offset = [delta, delta.sigma()];
+            for Batch { xors, mut ands } in self.script.batches(self.piece) {
+                xor_steps::<V::One, 1>(self.rows, xors);
+                while let Some(few) = Few::take::<V, 2>(&mut ands, first) {
+                    self.gates::<V, 2, 8>(&key, offset, few);
                 }
-                let inputs = y;
-                encrypt_batch::<V, { 4 * BATCH }>(&key, 4 * ands.len(), &mut y);
-                for (i, g) in ands.iter().enumerate() {
-                    let (a, b) = (*self.rows.add(g.a as usize), *self.rows.add(g.b as usize));
-                    let [e0, e1, e2, e3] = [y[4 * i], y[4 * i + 1], y[4 * i + 2], y[4 * i + 3]];
-                    let t_g = e0 ^ e1 ^ sigma_delta ^ if_coloured(b, delta);
-                    let t_e_without_a = e2 ^ e3 ^ sigma_delta;
-                    let c = e0
-                        ^ inputs[4 * i]
-                        ^ e2
-                        ^ inputs[4 * i + 2]
-                        ^ if_coloured(a, t_g)
-                        ^ if_coloured(b, t_e_without_a);
-                    *self.rows.add(g.out as usize) = c;
-                    self.tables.add(2 * g.gate as usize).write_unaligned(t_g);
-                    self.tables.add(2 * g.gate as usize + 1).write_unaligned(t_e_without_a ^ a);
+                if let Some(few) = Few::take::<V, 1>(&mut ands, first) {
+                    self.gates::<V, 1, 4>(&key, offset, few);
                 }
             }
         }
@@ -479,30 +575,44 @@ struct EvaluateOne<'a> {
     tables: *const u128,
 }
 
+impl EvaluateOne<'_> {
+    /// Gates in `N` registers.
+    ///
+    /// # Safety
+    /// As for [`evaluate_gates`]; the gates are those of the piece.
+    #[inline(always)]
+    unsafe fn gates<V: Vector, const N: usize, const H: usize>(&self, key: &V::Keys, few: Few<'_>) {
+        // SAFETY: as in `Evaluate`, with `L` = 1.
+        unsafe {
+            evaluate_gates::<V, N, H>(
+                key,
+                |n| few.tweaks::<V>(key, n),
+                |n| few.labels::<V>(self.rows, n),
+                |n, label| label.scatter(|k| self.rows.add(few.gate::<V>(n, k).out as usize)),
+                |n, k| self.tables.add(2 * few.gate::<V>(n, k).gate as usize),
+            );
+        }
+    }
+}
+
 impl Task for EvaluateOne<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
         let first = self.script.piece_gates(self.piece).start;
-        // SAFETY: as in `Evaluate`, with `L` = 1. The tables are read unaligned.
+        // SAFETY: as in `Evaluate`, with `L` = 1.
         unsafe {
             let key = V::keys(self.keys.keys[0].round_keys());
-            let mut y = [0; 2 * BATCH];
-            for Batch { xors, ands } in self.script.batches(self.piece) {
-                xor_single(self.rows, xors);
-                for (i, g) in ands.iter().enumerate() {
-                    let index = 2 * (first + g.gate as usize) as u128;
-                    y[2 * i] = sigma(*self.rows.add(g.a as usize)) ^ index;
-                    y[2 * i + 1] = sigma(*self.rows.add(g.b as usize)) ^ (index + 1);
+            for Batch { xors, mut ands } in self.script.batches(self.piece) {
+                xor_steps::<V::One, 1>(self.rows, xors);
+                while let Some(few) = Few::take::<V, 4>(&mut ands, first) {
+                    self.gates::<V, 4, 8>(&key, few);
                 }
-                let inputs = y;
-                encrypt_batch::<V, { 2 * BATCH }>(&key, 2 * ands.len(), &mut y);
-                for (i, g) in ands.iter().enumerate() {
-                    let (a, b) = (*self.rows.add(g.a as usize), *self.rows.add(g.b as usize));
-                    let t_g = self.tables.add(2 * g.gate as usize).read_unaligned();
-                    let t_e = self.tables.add(2 * g.gate as usize + 1).read_unaligned();
-                    let hashes = y[2 * i] ^ inputs[2 * i] ^ y[2 * i + 1] ^ inputs[2 * i + 1];
-                    *self.rows.add(g.out as usize) = hashes ^ if_coloured(a, t_g) ^ if_coloured(b, t_e ^ a);
+                while let Some(few) = Few::take::<V, 2>(&mut ands, first) {
+                    self.gates::<V, 2, 4>(&key, few);
+                }
+                if let Some(few) = Few::take::<V, 1>(&mut ands, first) {
+                    self.gates::<V, 1, 2>(&key, few);
                 }
             }
         }

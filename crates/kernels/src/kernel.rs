@@ -78,6 +78,11 @@ impl Kernel {
         }
     }
 
+    /// The kernel of this name, if this machine has it.
+    pub fn named(name: &str) -> Option<Kernel> {
+        Self::all_available().into_iter().find(|kernel| kernel.name() == name)
+    }
+
     /// Every kernel that this machine can execute, the fastest first and the portable one last.
     pub fn all_available() -> Vec<Kernel> {
         let mut kernels = Vec::new();
@@ -107,6 +112,16 @@ impl Kernel {
             Implementation::Vaes512 | Implementation::Vaes256 if crate::x86::has_aes_ni() => {
                 Kernel(Implementation::AesNi)
             }
+            _ => self,
+        }
+    }
+
+    /// The kernel to take for a single copy of a circuit: of the same family, with registers that the independent
+    /// gates of a batch fill several times, so that the AES unit does not wait.
+    pub(crate) fn for_one_copy(self) -> Kernel {
+        match self.0 {
+            #[cfg(target_arch = "x86_64")]
+            Implementation::Vaes512 if crate::x86::has_vaes256() => Kernel(Implementation::Vaes256),
             _ => self,
         }
     }

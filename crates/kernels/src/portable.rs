@@ -195,12 +195,11 @@ fn add_round_key(state: &mut Planes, key: &Planes) {
     }
 }
 
-/// Eight AES-128 encryptions; not inlined, because it is long and the call costs nothing beside it.
+/// Eight AES-128 encryptions but for their whitening; not inlined, because it is long and the call costs nothing beside it.
 #[inline(never)]
-fn encrypt8(keys: &[Planes; 11], blocks: &mut Planes) {
+fn encrypt8(keys: &[Planes; 10], blocks: &mut Planes) {
     bitslice(blocks);
-    add_round_key(blocks, &keys[0]);
-    for key in &keys[1..10] {
+    for key in &keys[..9] {
         sub_bytes(blocks);
         shift_rows(blocks);
         mix_columns(blocks);
@@ -208,7 +207,7 @@ fn encrypt8(keys: &[Planes; 11], blocks: &mut Planes) {
     }
     sub_bytes(blocks);
     shift_rows(blocks);
-    add_round_key(blocks, &keys[10]);
+    add_round_key(blocks, &keys[9]);
     bitslice(blocks);
 }
 
@@ -260,9 +259,17 @@ fn block(words: [u32; 4]) -> u128 {
     words.iter().rev().fold(0, |block, &word| block << 32 | u128::from(word))
 }
 
+/// The first round key as it is, the others bitsliced, each byte of a plane for eight blocks.
+#[derive(Clone, Copy)]
+pub(crate) struct RoundKeys {
+    whitening: u128,
+    planes: [Planes; 10],
+}
+
 impl Vector for Portable {
     const BLOCKS: usize = 1;
-    type Keys = [Planes; 11];
+    type One = Self;
+    type Keys = RoundKeys;
     type Mask = u128;
 
     #[inline(always)]
@@ -275,6 +282,18 @@ impl Vector for Portable {
     unsafe fn store(self, to: *mut u128) {
         // SAFETY: the caller vouches for a block at `to`.
         unsafe { to.write_unaligned(self.0) }
+    }
+
+    #[inline(always)]
+    unsafe fn gather(from: impl Fn(usize) -> *const u128) -> Self {
+        // SAFETY: the caller vouches for a block at `from(0)`.
+        unsafe { Self::load(from(0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn scatter(self, to: impl Fn(usize) -> *mut u128) {
+        // SAFETY: the caller vouches for a block at `to(0)`.
+        unsafe { self.store(to(0)) }
     }
 
     #[inline(always)]
@@ -348,17 +367,24 @@ impl Vector for Portable {
 
     #[inline(always)]
     unsafe fn keys(round_keys: &[u128; 11]) -> Self::Keys {
-        round_keys.map(|key| std::array::from_fn(|b| (key >> b & bytes(1)) * 255))
+        let planes = |key: u128| std::array::from_fn(|b| (key >> b & bytes(1)) * 255);
+        let [whitening, others @ ..] = *round_keys;
+        RoundKeys { whitening, planes: others.map(planes) }
     }
 
     #[inline(always)]
-    unsafe fn encrypt<const M: usize>(keys: &Self::Keys, mut blocks: [Self; M]) -> [Self; M] {
+    unsafe fn whitening(keys: &Self::Keys) -> Self {
+        Portable(keys.whitening)
+    }
+
+    #[inline(always)]
+    unsafe fn rounds<const M: usize>(keys: &Self::Keys, mut blocks: [Self; M]) -> [Self; M] {
         for run in blocks.chunks_mut(8) {
             let mut planes = [0; 8];
             for (p, x) in planes.iter_mut().zip(run.iter()) {
                 *p = x.0;
             }
-            encrypt8(keys, &mut planes);
+            encrypt8(&keys.planes, &mut planes);
             for (x, p) in run.iter_mut().zip(planes) {
                 x.0 = p;
             }

@@ -81,6 +81,11 @@ impl Script {
         piece * PIECE..self.ands.len().min((piece + 1) * PIECE)
     }
 
+    /// The AND gates of a piece in the order of its batches.
+    pub(crate) fn piece_ands(&self, piece: usize) -> &[And] {
+        &self.ands[self.piece_gates(piece)]
+    }
+
     pub(crate) fn batches(&self, piece: usize) -> impl Iterator<Item = Batch<'_>> {
         let first = if piece == 0 { 0 } else { self.pieces[piece - 1] };
         let mut start = if first == 0 { Ends { xors: 0, ands: 0 } } else { self.batches[first - 1] };

@@ -11,7 +11,9 @@
 pub(crate) trait Vector: Copy {
     /// Blocks in a register.
     const BLOCKS: usize;
-    /// The eleven round keys in the form the rounds take them.
+    /// A register of one block on the same machine.
+    type One: Vector;
+    /// The round keys in the form the rounds take them.
     type Keys: Copy;
     /// One bit for each block.
     type Mask: Copy;
@@ -20,6 +22,10 @@ pub(crate) trait Vector: Copy {
     unsafe fn load(from: *const u128) -> Self;
     /// Writes `BLOCKS` blocks to `to`, of any alignment.
     unsafe fn store(self, to: *mut u128);
+    /// Reads block `k` from `from(k)`.
+    unsafe fn gather(from: impl Fn(usize) -> *const u128) -> Self;
+    /// Writes block `k` to `to(k)`, for one `k` after the other.
+    unsafe fn scatter(self, to: impl Fn(usize) -> *mut u128);
     /// The same block everywhere.
     unsafe fn splat(block: u128) -> Self;
     /// Bitwise exclusive or.
@@ -75,8 +81,21 @@ pub(crate) trait Vector: Copy {
 
     /// Spreads round keys.
     unsafe fn keys(round_keys: &[u128; 11]) -> Self::Keys;
+    /// What is to be added to a block before [`Vector::rounds`].
+    unsafe fn whitening(keys: &Self::Keys) -> Self;
+    /// AES-128 of every block of `M` registers, to which the whitening has been added.
+    unsafe fn rounds<const M: usize>(keys: &Self::Keys, blocks: [Self; M]) -> [Self; M];
     /// AES-128 of every block of `M` registers.
-    unsafe fn encrypt<const M: usize>(keys: &Self::Keys, blocks: [Self; M]) -> [Self; M];
+    #[inline(always)]
+    unsafe fn encrypt<const M: usize>(keys: &Self::Keys, mut blocks: [Self; M]) -> [Self; M] {
+        // SAFETY: as the caller's.
+        unsafe {
+            for x in &mut blocks {
+                *x = x.xor(Self::whitening(keys));
+            }
+            Self::rounds(keys, blocks)
+        }
+    }
     /// The next round key of every block (FIPS 197, section 5.2).
     unsafe fn next_round_key(self, round_constant: u8) -> Self;
 

@@ -6,6 +6,9 @@
 
 mod mix;
 mod register;
+mod rounds;
+
+use rounds::{on_eight, rounds8};
 
 use core::arch::x86_64::*;
 
@@ -112,18 +115,15 @@ macro_rules! transpose32 {
     }};
 }
 
-/// Ten rounds on `M` registers side by side.
+/// Ten rounds on all registers side by side.
 macro_rules! rounds {
-    ($keys:expr, $blocks:expr, $xor:ident, $round:ident, $last:ident) => {{
-        for x in &mut $blocks {
-            x.0 = $xor(x.0, $keys[0].0);
-        }
+    ($keys:expr, $blocks:expr, $round:ident, $last:ident) => {{
         for key in &$keys[1..10] {
-            for x in &mut $blocks {
+            for x in $blocks.iter_mut() {
                 x.0 = $round(x.0, key.0);
             }
         }
-        for x in &mut $blocks {
+        for x in $blocks.iter_mut() {
             x.0 = $last(x.0, $keys[10].0);
         }
     }};
@@ -132,6 +132,7 @@ macro_rules! rounds {
 // SAFETY (all methods): see the head of the file.
 impl Vector for X1 {
     const BLOCKS: usize = 1;
+    type One = X1;
     type Keys = [Self; 11];
     type Mask = __m128i;
 
@@ -145,6 +146,18 @@ impl Vector for X1 {
     unsafe fn store(self, to: *mut u128) {
         // SAFETY: the caller vouches for one block at `to`.
         unsafe { _mm_storeu_si128(to.cast(), self.0) }
+    }
+
+    #[inline(always)]
+    unsafe fn gather(from: impl Fn(usize) -> *const u128) -> Self {
+        // SAFETY: SSE2; the caller vouches for a block at `from(0)`.
+        unsafe { Self::load(from(0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn scatter(self, to: impl Fn(usize) -> *mut u128) {
+        // SAFETY: SSE2; the caller vouches for a block at `to(0)`.
+        unsafe { self.store(to(0)) }
     }
 
     #[inline(always)]
@@ -257,9 +270,20 @@ impl Vector for X1 {
     }
 
     #[inline(always)]
-    unsafe fn encrypt<const M: usize>(keys: &Self::Keys, mut blocks: [Self; M]) -> [Self; M] {
+    unsafe fn whitening(keys: &Self::Keys) -> Self {
+        keys[0]
+    }
+
+    #[inline(always)]
+    unsafe fn rounds<const M: usize>(keys: &Self::Keys, mut blocks: [Self; M]) -> [Self; M] {
         // SAFETY: SSE2 and AES-NI.
-        unsafe { rounds!(keys, blocks, _mm_xor_si128, _mm_aesenc_si128, _mm_aesenclast_si128) }
+        unsafe {
+            let (eights, rest) = blocks.as_chunks_mut::<8>();
+            for eight in eights {
+                eight_x1(keys, eight);
+            }
+            rounds!(keys, rest, _mm_aesenc_si128, _mm_aesenclast_si128);
+        }
         blocks
     }
 
@@ -282,6 +306,7 @@ impl Vector for X1 {
 // SAFETY (all methods): see the head of the file.
 impl Vector for X2 {
     const BLOCKS: usize = 2;
+    type One = X1;
     type Keys = [Self; 11];
     type Mask = __m256i;
 
@@ -295,6 +320,24 @@ impl Vector for X2 {
     unsafe fn store(self, to: *mut u128) {
         // SAFETY: the caller vouches for two blocks at `to`.
         unsafe { _mm256_storeu_si256(to.cast(), self.0) }
+    }
+
+    #[inline(always)]
+    unsafe fn gather(from: impl Fn(usize) -> *const u128) -> Self {
+        // SAFETY: AVX2; the caller vouches for a block at `from(k)` for each k < 2.
+        unsafe {
+            let at = |k: usize| _mm_loadu_si128(from(k).cast());
+            X2(_mm256_inserti128_si256::<1>(_mm256_castsi128_si256(at(0)), at(1)))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn scatter(self, to: impl Fn(usize) -> *mut u128) {
+        // SAFETY: AVX2; the caller vouches for a block at `to(k)` for each k < 2.
+        unsafe {
+            _mm_storeu_si128(to(0).cast(), _mm256_castsi256_si128(self.0));
+            _mm_storeu_si128(to(1).cast(), _mm256_extracti128_si256::<1>(self.0));
+        }
     }
 
     #[inline(always)]
@@ -416,9 +459,20 @@ impl Vector for X2 {
     }
 
     #[inline(always)]
-    unsafe fn encrypt<const M: usize>(keys: &Self::Keys, mut blocks: [Self; M]) -> [Self; M] {
+    unsafe fn whitening(keys: &Self::Keys) -> Self {
+        keys[0]
+    }
+
+    #[inline(always)]
+    unsafe fn rounds<const M: usize>(keys: &Self::Keys, mut blocks: [Self; M]) -> [Self; M] {
         // SAFETY: AVX2 and VAES.
-        unsafe { rounds!(keys, blocks, _mm256_xor_si256, _mm256_aesenc_epi128, _mm256_aesenclast_epi128) }
+        unsafe {
+            let (eights, rest) = blocks.as_chunks_mut::<8>();
+            for eight in eights {
+                eight_x2(keys, eight);
+            }
+            rounds!(keys, rest, _mm256_aesenc_epi128, _mm256_aesenclast_epi128);
+        }
         blocks
     }
 
@@ -441,6 +495,7 @@ impl Vector for X2 {
 // SAFETY (all methods): see the head of the file.
 impl Vector for X4 {
     const BLOCKS: usize = 4;
+    type One = X1;
     type Keys = [Self; 11];
     type Mask = __mmask16;
 
@@ -454,6 +509,24 @@ impl Vector for X4 {
     unsafe fn store(self, to: *mut u128) {
         // SAFETY: the caller vouches for four blocks at `to`.
         unsafe { _mm512_storeu_si512(to.cast(), self.0) }
+    }
+
+    #[inline(always)]
+    unsafe fn gather(from: impl Fn(usize) -> *const u128) -> Self {
+        // SAFETY: AVX-512; the caller vouches for a block at `from(k)` for each k < 4.
+        unsafe {
+            let low = X2::gather(&from).0;
+            X4(_mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), X2::gather(|k| from(2 + k)).0))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn scatter(self, to: impl Fn(usize) -> *mut u128) {
+        // SAFETY: AVX-512; the caller vouches for a block at `to(k)` for each k < 4.
+        unsafe {
+            X2(_mm512_castsi512_si256(self.0)).scatter(&to);
+            X2(_mm512_extracti64x4_epi64::<1>(self.0)).scatter(|k| to(2 + k));
+        }
     }
 
     #[inline(always)]
@@ -598,9 +671,14 @@ impl Vector for X4 {
     }
 
     #[inline(always)]
-    unsafe fn encrypt<const M: usize>(keys: &Self::Keys, mut blocks: [Self; M]) -> [Self; M] {
+    unsafe fn whitening(keys: &Self::Keys) -> Self {
+        keys[0]
+    }
+
+    #[inline(always)]
+    unsafe fn rounds<const M: usize>(keys: &Self::Keys, mut blocks: [Self; M]) -> [Self; M] {
         // SAFETY: AVX-512 and VAES.
-        unsafe { rounds!(keys, blocks, _mm512_xor_si512, _mm512_aesenc_epi128, _mm512_aesenclast_epi128) }
+        unsafe { rounds!(keys, blocks, _mm512_aesenc_epi128, _mm512_aesenclast_epi128) }
         blocks
     }
 
@@ -691,3 +769,43 @@ const OCTETS: [u8; 64] = {
     }
     from
 };
+
+/// Ten rounds on eight blocks.
+#[inline]
+#[target_feature(enable = "aes")]
+fn eight_x1(keys: &[X1; 11], x: &mut [X1; 8]) {
+    // SAFETY: AES-NI; besides its registers it reads ten of the keys.
+    unsafe {
+        rounds8!(
+            two,
+            xmm_reg,
+            "movdqa",
+            "aesenc",
+            "aesenclast",
+            ["16", "32", "48", "64", "80", "96", "112", "128", "144"],
+            "160",
+            keys,
+            x
+        );
+    }
+}
+
+/// Ten rounds on eight registers of two blocks.
+#[inline]
+#[target_feature(enable = "avx2,vaes")]
+fn eight_x2(keys: &[X2; 11], x: &mut [X2; 8]) {
+    // SAFETY: AVX2 and VAES; besides its registers it reads ten of the keys.
+    unsafe {
+        rounds8!(
+            three,
+            ymm_reg,
+            "vmovdqa",
+            "vaesenc",
+            "vaesenclast",
+            ["32", "64", "96", "128", "160", "192", "224", "256", "288"],
+            "320",
+            keys,
+            x
+        );
+    }
+}

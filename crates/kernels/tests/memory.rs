@@ -121,8 +121,14 @@ const SLACK: usize = 64 << 10;
 fn row_18_a_flood_of_any_message_takes_no_memory() {
     let _alone = ALONE.lock().unwrap();
     let program = std::sync::Arc::new(library::millionaires().unwrap());
-    let job =
-        Job { program, security: 40, threads: 1, table_memory: TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
+    let job = Job {
+        program,
+        security: 40,
+        threads: 1,
+        table_memory: TABLE_MEMORY,
+        identities: [[1; 32], [2; 32]],
+        post_quantum: false,
+    };
     for party in [Party::Garbler, Party::Evaluator] {
         // The first run fills what is made once.
         attacked(party, &job, &[0], 0);
@@ -227,6 +233,7 @@ fn turned(victim: Party, messages: usize, then: Then) -> (usize, Result<(), Erro
             threads: 1,
             table_memory: TABLE_MEMORY,
             identities: [[1; 32], [2; 32]],
+            post_quantum: false,
         };
         let hooks = Hooks {
             parameters: Some(small(&program, [3, 2], [3, 2], [3, 2])),

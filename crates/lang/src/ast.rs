@@ -342,7 +342,7 @@ pub enum Item {
         /// Place of that number.
         party_span: Span,
         /// Its type.
-        ty: TypeName,
+        ty: TypeRef,
         /// All of it.
         span: Span,
     },

@@ -176,8 +176,33 @@ impl Expander<'_> {
                     .insert(Rc::clone(&name.name), Define { body, nodes: size.nodes, height: size.deepest });
             }
             Item::Include(..) | Item::Parties(..) => {}
-            Item::Io { ty: TypeName::Int { width, .. }, .. } => drop(self.expr(width)),
-            Item::Io { ty: TypeName::Named(ty), .. } => {
+            Item::Io { ty, .. } => {
+                self.io_type(&mut ty.name);
+                self.each(&mut ty.dims);
+            }
+            Item::IntType { width, name, .. } => {
+                self.expr(width);
+                self.type_name(name);
+            }
+            Item::StructType { name, fields } => {
+                self.type_name(name);
+                for field in fields {
+                    self.type_of(&mut field.ty);
+                    for (name, dims) in &mut field.names {
+                        self.ident(name);
+                        self.each(dims);
+                    }
+                }
+            }
+            Item::Function(f) => self.function(f),
+            Item::Vars(decl) => self.vars(decl),
+        }
+    }
+
+    fn io_type(&mut self, ty: &mut TypeName) {
+        match ty {
+            TypeName::Int { width, .. } => drop(self.expr(width)),
+            TypeName::Named(ty) => {
                 if let Some(define) = self.defines.get(&ty.name) {
                     let what = if matches!(define.body.kind, ExprKind::Number(_)) {
                         "a number"
@@ -196,22 +221,6 @@ impl Expander<'_> {
                     );
                 }
             }
-            Item::IntType { width, name, .. } => {
-                self.expr(width);
-                self.type_name(name);
-            }
-            Item::StructType { name, fields } => {
-                self.type_name(name);
-                for field in fields {
-                    self.type_of(&mut field.ty);
-                    for (name, dims) in &mut field.names {
-                        self.ident(name);
-                        self.each(dims);
-                    }
-                }
-            }
-            Item::Function(f) => self.function(f),
-            Item::Vars(decl) => self.vars(decl),
         }
     }
 

@@ -253,7 +253,8 @@ impl Parser<'_> {
                 let form =
                     "write `#input 1 TYPE` or `#output 2 TYPE`: party 1 is the garbler, 2 the evaluator";
                 let (party, party_span) = self.number("the number of a party", form)?;
-                let ty = self.type_name("name the type as its `typedef` does, or write `uint_t 32`; for an array put it into a struct")?;
+                let name = self.type_name("name the type as its `typedef` does, or write `uint_t 32`")?;
+                let ty = TypeRef { name, dims: self.dims()? };
                 Ok(Item::Io { input: symbol == "#input", party, party_span, ty, span: start.to(self.last()) })
             }
             "typedef" => self.typedef(),

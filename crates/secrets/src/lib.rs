@@ -138,6 +138,7 @@ pub fn play(ends: (Channel, Channel), secrets: &Shared) -> [Report; 2] {
         threads: 2,
         table_memory: TABLE_MEMORY,
         identities: IDENTITIES,
+        post_quantum: false,
     };
     let (left, right) = watched(ends, secrets);
     std::thread::scope(|scope| {
@@ -156,7 +157,13 @@ pub fn play(ends: (Channel, Channel), secrets: &Shared) -> [Report; 2] {
 /// If anything fails.
 pub fn play_from_stock(ends: impl Fn() -> (Channel, Channel), secrets: &Shared) -> [Vec<bool>; 2] {
     let (program, folder) = (program(), tempfile::tempdir().expect("a temporary folder"));
-    let terms = Terms { security: 40, threads: 2, table_memory: TABLE_MEMORY, identities: IDENTITIES };
+    let terms = Terms {
+        security: 40,
+        threads: 2,
+        table_memory: TABLE_MEMORY,
+        identities: IDENTITIES,
+        post_quantum: false,
+    };
     let stock = Request { ots: Some(program.input_width(Party::Evaluator)), ..Request::of(&program) };
     let party = |party: Party, channel, input: Option<Zeroizing<Vec<bool>>>| -> Result<Vec<bool>, Error> {
         let store = Store::open(&folder.path().join(format!("{party:?}")), &StoreKey::from_bytes([7; 32]))?;

@@ -179,8 +179,12 @@ fn static_assertions_no_debug() {
     <brickwork::commit::split::Receiver as Ambiguous<_>>::check();
     <brickwork::ot::extension::Sender as Ambiguous<_>>::check();
     <brickwork::ot::extension::Receiver as Ambiguous<_>>::check();
-    <brickwork::ot::base::Sender as Ambiguous<_>>::check();
-    <brickwork::ot::base::Receiver as Ambiguous<_>>::check();
+    <brickwork::ot::softspoken::Sender<4> as Ambiguous<_>>::check();
+    <brickwork::ot::softspoken::Receiver<4> as Ambiguous<_>>::check();
+    <brickwork::ot::softspoken::SenderState as Ambiguous<_>>::check();
+    <brickwork::ot::base::curve::Sender as Ambiguous<_>>::check();
+    <brickwork::ot::base::curve::Receiver as Ambiguous<_>>::check();
+    <brickwork::ot::base::lattice::Receiver as Ambiguous<_>>::check();
     <brickwork::solder::GarblerWire as Ambiguous<_>>::check();
     <brickwork_kernels::Wires as Ambiguous<_>>::check();
 }

@@ -59,13 +59,17 @@ struct Hello {
     version: [u8; 4],
     security: [u8; 4],
     role: u8,
-    stock: u8,
+    modes: u8,
     protocol: [u8; 2],
     program: [u8; 32],
     parameters: [u8; 32],
     identities: [u8; 32],
     nonce: [u8; 32],
 }
+
+/// The bits of `modes`.
+const STOCK: u8 = 1;
+const POST_QUANTUM: u8 = 2;
 
 /// Bytes of a greeting.
 pub const GREETING_BYTES: usize = size_of::<Hello>();
@@ -98,7 +102,7 @@ impl Greeting {
             version: PROTOCOL_VERSION.to_le_bytes(),
             security: terms.security.to_le_bytes(),
             role: role as u8,
-            stock: digests.stock.into(),
+            modes: if digests.stock { STOCK } else { 0 } | if terms.post_quantum { POST_QUANTUM } else { 0 },
             protocol: P::CODE,
             program: digests.program,
             parameters: digests.parameters,
@@ -141,12 +145,24 @@ impl Greeting {
                 theirs.role == mine.role,
                 format!("both parties are {role:?}; one must be the garbler and one the evaluator"),
             ),
-            (theirs.role > 1 || theirs.stock > 1, "the peer's greeting is malformed".to_string()),
             (
-                theirs.stock != mine.stock,
-                match mine.stock {
-                    1 => "this party works with a store, and the peer was started without --store",
+                theirs.role > 1 || theirs.modes > (STOCK | POST_QUANTUM),
+                "the peer's greeting is malformed".to_string(),
+            ),
+            (
+                (theirs.modes ^ mine.modes) & STOCK != 0,
+                match mine.modes & STOCK {
+                    STOCK => "this party works with a store, and the peer was started without --store",
                     _ => "the peer works with a store, and this party was started without --store",
+                }
+                .to_string()
+                    + "; give it on both sides or on neither",
+            ),
+            (
+                (theirs.modes ^ mine.modes) & POST_QUANTUM != 0,
+                match mine.modes & POST_QUANTUM {
+                    POST_QUANTUM => "the peer was started without --post-quantum",
+                    _ => "the peer was started with --post-quantum, and this party without",
                 }
                 .to_string()
                     + "; give it on both sides or on neither",

@@ -16,7 +16,7 @@ pub use greeting::{
     Answer, Digests, GREETING_BYTES, Greeting, OTHER_PROGRAM, SessionId, agree, announce, confirm,
 };
 pub use metered::Metered;
-pub use protocol::{PhaseReport, Protocol, Report};
+pub use protocol::{Flight, PhaseReport, Protocol, Report, Span, Spent};
 
 /// Version of everything that two parties must have in common to understand each other.
 pub const PROTOCOL_VERSION: u32 = 5;
@@ -53,6 +53,8 @@ pub struct Job {
     pub table_memory: u64,
     /// The public keys of the garbler and the evaluator, as the transport authenticated them.
     pub identities: [[u8; 32]; 2],
+    /// Whether the base OTs rest on lattices instead of discrete logarithms.
+    pub post_quantum: bool,
 }
 
 impl Job {
@@ -63,6 +65,7 @@ impl Job {
             threads: self.threads,
             table_memory: self.table_memory,
             identities: self.identities,
+            post_quantum: self.post_quantum,
         }
     }
 }
@@ -81,6 +84,8 @@ pub struct Terms {
     pub table_memory: u64,
     /// The public keys of the garbler and the evaluator, as the transport authenticated them.
     pub identities: [[u8; 32]; 2],
+    /// Whether the base OTs rest on lattices instead of discrete logarithms.
+    pub post_quantum: bool,
 }
 
 /// Is told how far a run is.

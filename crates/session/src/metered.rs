@@ -6,7 +6,10 @@ use brickwork_base::{Error, Party};
 use brickwork_wire::Channel;
 
 use crate::Observer;
-use crate::protocol::{PhaseReport, Protocol};
+use crate::protocol::{Flight, PhaseReport, Protocol, Span};
+
+/// Most spans and flights that are kept of a session, all phases together.
+const MAX_MARKS: usize = 1 << 10;
 
 /// A connection that measures the phases of a run.
 pub struct Metered {
@@ -20,7 +23,11 @@ pub struct Metered {
     phases: Vec<PhaseReport>,
     /// Which of them is running.
     running: Option<usize>,
+    /// When the stopwatch was started, and when the running phase was entered.
+    born: Instant,
     started: Instant,
+    /// Spans and flights that are kept so far.
+    marks: usize,
     bytes: [u64; 2],
     /// Bytes of tables that have passed, and all that are expected to.
     passed: u64,
@@ -29,7 +36,9 @@ pub struct Metered {
 
 impl Metered {
     /// Starts the stopwatch of a party of this protocol; `observer` is told of its phases.
-    pub fn new<P: Protocol>(channel: Channel, role: Party, observer: Box<dyn Observer>) -> Self {
+    pub fn new<P: Protocol>(mut channel: Channel, role: Party, observer: Box<dyn Observer>) -> Self {
+        // Whatever passed before the start is not part of it.
+        channel.take_flights();
         let bytes = [channel.sent_bytes(), channel.received_bytes()];
         let (started, phases, order) = (Instant::now(), Vec::new(), P::PHASES);
         Metered {
@@ -39,7 +48,9 @@ impl Metered {
             order,
             phases,
             running: None,
+            born: started,
             started,
+            marks: 0,
             bytes,
             passed: 0,
             expected: 0,
@@ -57,6 +68,7 @@ impl Metered {
                 seconds: 0.0,
                 garbler_sent_bytes: 0,
                 evaluator_sent_bytes: 0,
+                spans: Vec::new(),
             });
             self.phases.len() - 1
         }));
@@ -65,16 +77,45 @@ impl Metered {
     fn end_phase(&mut self) {
         let now = [self.channel.sent_bytes(), self.channel.received_bytes()];
         let [sent, received] = [now[0] - self.bytes[0], now[1] - self.bytes[1]];
+        let ended = Instant::now();
+        let flights = self.channel.take_flights();
         if let Some(running) = self.running {
+            let span = self.span(ended, &flights);
             let phase = &mut self.phases[running];
-            phase.seconds += self.started.elapsed().as_secs_f64();
+            phase.seconds += (ended - self.started).as_secs_f64();
             let (garblers, evaluators) =
                 if self.role == Party::Garbler { (sent, received) } else { (received, sent) };
             phase.garbler_sent_bytes += garblers;
             phase.evaluator_sent_bytes += evaluators;
+            phase.spans.extend(span);
         }
         self.bytes = now;
-        self.started = Instant::now();
+        self.started = ended;
+    }
+
+    /// What happened since the running phase was entered, if it is still to be kept.
+    fn span(&mut self, ended: Instant, flights: &[brickwork_wire::Flight]) -> Option<Span> {
+        self.marks += 1 + flights.len();
+        if self.marks > MAX_MARKS {
+            return None;
+        }
+        let since = |time: Instant| time.saturating_duration_since(self.born).as_secs_f64();
+        let other = match self.role {
+            Party::Garbler => Party::Evaluator,
+            Party::Evaluator => Party::Garbler,
+        };
+        let flight = |flight: &brickwork_wire::Flight| Flight {
+            from: if flight.incoming { name(other) } else { name(self.role) },
+            began_seconds: since(flight.began),
+            ended_seconds: since(flight.ended),
+            waited_seconds: flight.waited.as_secs_f64(),
+            bytes: flight.bytes,
+        };
+        Some(Span {
+            began_seconds: since(self.started),
+            ended_seconds: since(ended),
+            flights: flights.iter().map(flight).collect(),
+        })
     }
 
     /// So many bytes will pass. What is part of something that was announced as a whole does not count again.
@@ -101,5 +142,12 @@ impl Metered {
         let order = self.order;
         self.phases.sort_by_key(|phase| order.iter().position(|name| *name == phase.name));
         Ok(self.phases)
+    }
+}
+
+fn name(party: Party) -> &'static str {
+    match party {
+        Party::Garbler => "garbler",
+        Party::Evaluator => "evaluator",
     }
 }

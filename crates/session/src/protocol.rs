@@ -67,6 +67,43 @@ pub struct PhaseReport {
     pub garbler_sent_bytes: u64,
     /// Bytes that the evaluator sent.
     pub evaluator_sent_bytes: u64,
+    /// When it ran, in order: phases take turns. Only the first spans of a long session are kept.
+    pub spans: Vec<Span>,
+}
+
+/// A stretch of time in which one phase ran. Times are seconds since the stopwatch was started.
+#[derive(Clone, Debug, Serialize)]
+pub struct Span {
+    /// When it began.
+    pub began_seconds: f64,
+    /// When it ended.
+    pub ended_seconds: f64,
+    /// What went over the line meanwhile, in order.
+    pub flights: Vec<Flight>,
+}
+
+/// Messages of one party without any of the other one's between them, as far as they fall into a span.
+#[derive(Clone, Debug, Serialize)]
+pub struct Flight {
+    /// Who sent them: `garbler` or `evaluator`.
+    pub from: &'static str,
+    /// When this party began to send, or to wait for the first of them.
+    pub began_seconds: f64,
+    /// When it had handed over or received the last of them.
+    pub ended_seconds: f64,
+    /// How long the thread that talks was doing nothing but receive; 0 of what this party sent.
+    pub waited_seconds: f64,
+    /// Payload and framing.
+    pub bytes: u64,
+}
+
+/// What one check leaves to chance, of all that a run promises.
+#[derive(Clone, Debug, Serialize)]
+pub struct Spent {
+    /// The check, in words.
+    pub check: String,
+    /// Base-2 logarithm of the bound on a cheater's success in it.
+    pub bound_log2: f64,
 }
 
 /// A party's result.

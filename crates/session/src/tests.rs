@@ -68,10 +68,84 @@ fn a_report_counts_each_phase_once_and_in_order() {
             })
         );
         assert!(reports.iter().all(|r| r.seconds > 0.0), "{reports:?}");
+        // The spans are those seconds and bytes, side by side and in their order.
+        let mut spans: Vec<_> =
+            reports.iter().flat_map(|r| r.spans.iter().map(|span| (r.name, span))).collect();
+        spans.sort_by(|(_, one), (_, other)| one.began_seconds.total_cmp(&other.began_seconds));
+        assert_eq!(
+            spans.iter().map(|(name, _)| *name).collect::<Vec<_>>(),
+            ["prepare", "setup", "decode", "prepare"]
+        );
+        assert!(spans.windows(2).all(|pair| pair[0].1.ended_seconds == pair[1].1.began_seconds));
+        let (own, other) = match role {
+            Party::Garbler => ("garbler", "evaluator"),
+            Party::Evaluator => ("evaluator", "garbler"),
+        };
+        for report in &reports {
+            let lasted = report.spans.iter().map(|span| span.ended_seconds - span.began_seconds).sum::<f64>();
+            assert!((lasted - report.seconds).abs() < 1e-9, "{report:?}");
+            let flights = || report.spans.iter().flat_map(|span| &span.flights);
+            let bytes = |from| flights().filter(|f| f.from == from).map(|f| f.bytes).sum::<u64>();
+            assert_eq!(bytes("garbler"), report.garbler_sent_bytes);
+            assert_eq!(bytes("evaluator"), report.evaluator_sent_bytes);
+            for span in &report.spans {
+                assert_eq!(span.flights.iter().map(|f| f.from).collect::<Vec<_>>(), [own, other]);
+                for flight in &span.flights {
+                    assert!(span.began_seconds <= flight.began_seconds, "{span:?}");
+                    assert!(flight.began_seconds <= flight.ended_seconds, "{span:?}");
+                    assert!(flight.ended_seconds <= span.ended_seconds, "{span:?}");
+                    assert!((flight.waited_seconds > 0.0) == (flight.from == other), "{span:?}");
+                }
+            }
+        }
     }
 }
 
-const TERMS: Terms = Terms { security: 40, threads: 1, table_memory: 0, identities: [[1; 32], [2; 32]] };
+/// What is kept of a session has a bound, however long it lasts; what is summed up goes on.
+#[test]
+fn a_long_session_keeps_few_spans() {
+    let (left, _peer) = memory_pair();
+    let mut run = Metered::new::<Empty>(left, Party::Garbler, Box::new(Unobserved));
+    for _ in 0..3000 {
+        run.phase("prepare");
+        run.channel.send(Tag(7), &[]).unwrap();
+    }
+    let report = run.finish().unwrap().remove(0);
+    assert_eq!(report.garbler_sent_bytes, 3000 * FRAME_HEADER_BYTES as u64);
+    assert_eq!(report.spans.len(), 512);
+    assert!(
+        report.spans.iter().map(|span| span.ended_seconds - span.began_seconds).sum::<f64>() < report.seconds
+    );
+}
+
+/// A peer's delay is waiting, and this party's own work is not.
+#[test]
+fn waiting_is_what_the_peer_lets_wait() {
+    use std::time::Duration;
+    let (left, mut peer) = memory_pair();
+    let mut run = Metered::new::<Empty>(left, Party::Garbler, Box::new(Unobserved));
+    run.phase("setup");
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            std::thread::sleep(Duration::from_millis(200));
+            peer.send(Tag(7), &[1]).unwrap();
+            peer.send(Tag(7), &[2]).unwrap();
+            peer.flush().unwrap();
+            peer
+        });
+        run.channel.receive(Tag(7), 1).unwrap();
+        std::thread::sleep(Duration::from_millis(60));
+        run.channel.receive(Tag(7), 1).unwrap();
+    });
+    let report = run.finish().unwrap().remove(0);
+    let [flight] = &report.spans[0].flights[..] else { panic!("{report:?}") };
+    let lasted = flight.ended_seconds - flight.began_seconds;
+    assert!(flight.waited_seconds >= 0.1, "{flight:?}");
+    assert!(lasted >= 0.16 && flight.waited_seconds <= lasted - 0.055, "{flight:?}");
+}
+
+const TERMS: Terms =
+    Terms { security: 40, threads: 1, table_memory: 0, identities: [[1; 32], [2; 32]], post_quantum: false };
 
 /// What a party greeted with, its digest, and what it made of the other's greeting.
 type Greeted = (Vec<u8>, [u8; 32], Result<Answer, Error>);
@@ -130,7 +204,19 @@ fn row_19_a_store_on_one_side_only_is_named() {
     }
 }
 
-/// Each field by itself: of the role and the stock, which are 0 or 1, and of the padding every byte.
+/// Likewise who wants base OTs from lattices.
+#[test]
+fn row_19_post_quantum_on_one_side_only_is_named() {
+    for liar in [Party::Garbler, Party::Evaluator] {
+        let [garbler, evaluator] = greeted(move |role, hello| hello[13] ^= if role == liar { 2 } else { 0 });
+        let (told, other) =
+            if liar == Party::Garbler { (evaluator.2, garbler.2) } else { (garbler.2, evaluator.2) };
+        assert!(matches!(told, Err(Error::Mismatch(why)) if why.contains("with --post-quantum")));
+        assert!(other.is_ok());
+    }
+}
+
+/// Each field by itself: of the role, which is 0 or 1, of the modes, two bits, and of the padding every byte.
 #[test]
 fn row_19_each_field_of_a_greeting_counts() {
     for (byte, why) in [
@@ -147,7 +233,7 @@ fn row_19_each_field_of_a_greeting_counts() {
         (111, "identities"),
     ] {
         for liar in [Party::Garbler, Party::Evaluator] {
-            let results = greeted(move |role, hello| hello[byte] ^= if role == liar { 2 } else { 0 });
+            let results = greeted(move |role, hello| hello[byte] ^= if role == liar { 4 } else { 0 });
             for (role, (_, _, result)) in [Party::Garbler, Party::Evaluator].into_iter().zip(results) {
                 match result {
                     Err(Error::Mismatch(reason)) => {

@@ -12,6 +12,8 @@ mod frame;
 mod memory;
 pub mod tls;
 
+use std::time::{Duration, Instant};
+
 use brickwork_base::Error;
 use frame::{Framed, MAX_REFUSAL_BYTES, REFUSAL};
 
@@ -24,11 +26,32 @@ pub type Tamper = Box<dyn FnMut(Tag, &mut Vec<u8>) + Send>;
 /// Bulk data shorter than this for each lane is not worth a thread.
 const MIN_LANE_BYTES: usize = 64 << 10;
 
+/// Flights that a channel remembers until they are [taken](Channel::take_flights).
+const MAX_FLIGHTS: usize = 1 << 10;
+
+/// Messages that go the same way, one after the other, with none between that goes the other way; as one of
+/// the parties sees them.
+#[derive(Clone, Copy, Debug)]
+pub struct Flight {
+    /// Whether they come from the peer.
+    pub incoming: bool,
+    /// When this party began to send the first one, or to wait for it.
+    pub began: Instant,
+    /// When it had handed the last one over, or had all of it.
+    pub ended: Instant,
+    /// How long it did nothing but receive; it may have computed between the messages.
+    pub waited: Duration,
+    /// Payload and framing.
+    pub bytes: u64,
+}
+
 /// A connection to the peer: one stream for the protocol's messages and further lanes for bulk data.
 pub struct Channel {
     main: Framed,
     further: Vec<Framed>,
     tamper: Option<Tamper>,
+    /// Those that nobody has taken, at most [`MAX_FLIGHTS`]: what comes then is not remembered.
+    flights: Vec<Flight>,
 }
 
 impl Channel {
@@ -39,7 +62,7 @@ impl Channel {
     pub fn new(lanes: Vec<Box<dyn Stream>>) -> Self {
         let mut lanes = lanes.into_iter().map(Framed::new);
         let main = lanes.next().expect("a channel needs a stream");
-        Channel { main, further: lanes.collect(), tamper: None }
+        Channel { main, further: lanes.collect(), tamper: None, flights: Vec::new() }
     }
 
     /// Lets `tamper` alter every outgoing message. For tests of what a cheater can do.
@@ -62,15 +85,38 @@ impl Channel {
         self.main.received + self.further.iter().map(|lane| lane.received).sum::<u64>()
     }
 
+    /// The flights so far, or since they were last taken: the last of them may go on.
+    pub fn take_flights(&mut self) -> Vec<Flight> {
+        std::mem::take(&mut self.flights)
+    }
+
+    /// Notes what goes one way and takes no longer than `act`.
+    fn flight<T>(&mut self, incoming: bool, act: impl FnOnce(&mut Self) -> T) -> T {
+        let passed = |channel: &Self| if incoming { channel.received_bytes() } else { channel.sent_bytes() };
+        let (began, before) = (Instant::now(), passed(self));
+        let result = act(self);
+        let (ended, bytes) = (Instant::now(), passed(self) - before);
+        let waited = if incoming { ended - began } else { Duration::ZERO };
+        let is_full = self.flights.len() >= MAX_FLIGHTS;
+        match self.flights.last_mut() {
+            Some(last) if last.incoming == incoming => {
+                last.ended = ended;
+                last.waited += waited;
+                last.bytes += bytes;
+            }
+            _ if is_full => {}
+            _ => self.flights.push(Flight { incoming, began, ended, waited, bytes }),
+        }
+        result
+    }
+
     /// Sends one message. It may stay in a buffer until [`Channel::flush`] or the next receive.
     ///
     /// # Errors
     /// [`Error::Io`] if the connection fails.
     pub fn send(&mut self, tag: Tag, payload: &[u8]) -> Result<(), Error> {
-        match self.altered(tag, payload) {
-            Some(altered) => self.main.send(tag, &altered),
-            None => self.main.send(tag, payload),
-        }
+        let altered = self.altered(tag, payload);
+        self.flight(false, |channel| channel.main.send(tag, altered.as_deref().unwrap_or(payload)))
     }
 
     /// Begins one message whose bytes come part after part. It is the same as if they came at once.
@@ -100,7 +146,7 @@ impl Channel {
     /// comes, [`Error::Io`] if the connection fails.
     pub fn receive_into(&mut self, tag: Tag, payload: &mut [u8]) -> Result<(), Error> {
         self.flush()?;
-        self.main.receive_into(tag, payload)
+        self.flight(true, |channel| channel.main.receive_into(tag, payload))
     }
 
     /// Tells the peer, who waits for this party's first message, why this party does not begin.
@@ -120,7 +166,7 @@ impl Channel {
     /// As [`Channel::receive_into`]; [`Error::Refused`] with the peer's words if it refuses.
     pub fn receive_first_into(&mut self, tag: Tag, payload: &mut [u8]) -> Result<(), Error> {
         self.flush()?;
-        self.main.receive_unless_refused(tag, payload)
+        self.flight(true, |channel| channel.main.receive_unless_refused(tag, payload))
     }
 
     /// Receives the message `tag` of exactly `length` bytes.
@@ -140,7 +186,7 @@ impl Channel {
     /// As [`Channel::receive_into`].
     pub fn receive_up_to(&mut self, tag: Tag, limit: usize) -> Result<Vec<u8>, Error> {
         self.flush()?;
-        self.main.receive_up_to(tag, limit)
+        self.flight(true, |channel| channel.main.receive_up_to(tag, limit))
     }
 
     /// Sends one message of a length that the receiver knows, spread over all lanes, and hands it to the
@@ -151,6 +197,10 @@ impl Channel {
     pub fn send_bulk(&mut self, tag: Tag, payload: &[u8]) -> Result<(), Error> {
         let altered = self.altered(tag, payload);
         let payload = altered.as_deref().unwrap_or(payload);
+        self.flight(false, |channel| channel.send_over_lanes(tag, payload))
+    }
+
+    fn send_over_lanes(&mut self, tag: Tag, payload: &[u8]) -> Result<(), Error> {
         let (share, lanes) = shares(payload.len(), self.lanes());
         let (first, mut rest) = payload.split_at(share.min(payload.len()));
         std::thread::scope(|scope| {
@@ -171,6 +221,10 @@ impl Channel {
     /// As [`Channel::receive_into`].
     pub fn receive_bulk_into(&mut self, tag: Tag, payload: &mut [u8]) -> Result<(), Error> {
         self.flush()?;
+        self.flight(true, |channel| channel.receive_over_lanes(tag, payload))
+    }
+
+    fn receive_over_lanes(&mut self, tag: Tag, payload: &mut [u8]) -> Result<(), Error> {
         let (share, lanes) = shares(payload.len(), self.lanes());
         let (first, mut rest) = payload.split_at_mut(share.min(payload.len()));
         std::thread::scope(|scope| {
@@ -211,14 +265,16 @@ impl Message<'_> {
             self.waiting.extend_from_slice(here);
             bytes = behind;
             if self.waiting.len() == MAX_FRAME_BYTES {
-                self.channel.main.send(self.tag, &self.waiting)?;
+                let (tag, waiting) = (self.tag, &self.waiting);
+                self.channel.flight(false, |channel| channel.main.send(tag, waiting))?;
                 self.sent = true;
                 self.waiting.clear();
             }
         }
         let (frames, rest) = bytes.split_at(bytes.len() / MAX_FRAME_BYTES * MAX_FRAME_BYTES);
         if !frames.is_empty() {
-            self.channel.main.send(self.tag, frames)?;
+            let tag = self.tag;
+            self.channel.flight(false, |channel| channel.main.send(tag, frames))?;
             self.sent = true;
         }
         self.waiting.extend_from_slice(rest);

@@ -53,7 +53,14 @@ fn channel(socket: UnixStream, at_a_time: usize, patience: Duration) -> Channel 
 
 fn job() -> Job {
     let program: Arc<Program> = ands(1, Recipient::Both);
-    Job { program, security: 40, threads: 1, table_memory: TABLE_MEMORY, identities: [[1; 32], [2; 32]] }
+    Job {
+        program,
+        security: 40,
+        threads: 1,
+        table_memory: TABLE_MEMORY,
+        identities: [[1; 32], [2; 32]],
+        post_quantum: false,
+    }
 }
 
 /// A party with small parameters and dealt base OTs.

@@ -131,6 +131,11 @@ fn info_describes_the_millionaires() {
             "gates": program.components()[0].circuit.gate_count(),
             "input_map": [range("garbler", "wealth", 0, 32), range("evaluator", "wealth", 32, 32)],
             "output_map": [range("both", "richer.alice", 64, 1), range("both", "richer.bob", 65, 1)],
+            "solderings": [
+                {"from": 0, "to": "both", "wires": 2},
+                {"from": "evaluator", "to": 0, "wires": 32},
+                {"from": "garbler", "to": 0, "wires": 32},
+            ],
         })
     );
 }

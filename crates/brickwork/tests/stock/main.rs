@@ -58,6 +58,7 @@ fn terms() -> Terms {
         threads: 1,
         table_memory: brickwork::session::TABLE_MEMORY,
         identities: [[1; 32], [2; 32]],
+        post_quantum: false,
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use brickwork::circuit::Program;
 use brickwork_kernels::Kernel;
+use brickwork_report::chart;
 use clap::{Args, ValueEnum as _};
 use serde_json::{Value, json};
 
@@ -13,9 +14,9 @@ use super::protocol::Trial;
 use crate::arguments::{
     Buckets, Choice, Executions, LinkArguments, Parameters, ProgramArguments, Protocol, Resources, security,
 };
-use crate::chart::{self, Axis, Chart, Point, Series};
 use crate::cut::Wish;
 use crate::failure::Failure;
+use crate::page::PageArguments;
 use crate::programs;
 use crate::protocols::{self, Model};
 use crate::report::{Report, plural, thousands};
@@ -45,6 +46,8 @@ pub struct Arguments {
     /// Also draw them, by bytes and by time, into this file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+    #[command(flatten)]
+    page: PageArguments,
 }
 
 /// Nothing else is said of buckets and cuts: each protocol takes what it finds fastest.
@@ -52,6 +55,7 @@ const BUCKETS: Choice = Choice { buckets: Buckets::Fastest };
 const CUT: Wish = Wish::Fastest;
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
+    let page = arguments.page.open()?;
     let program = programs::program(&arguments.program)?;
     let executions = arguments.executions.executions;
     let named = match &*arguments.protocols {
@@ -61,7 +65,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let ways = named.iter().flat_map(|&name| protocols::ways(name, Some(arguments.security), executions));
     let ways: Vec<Parameters> = ways.collect();
     for way in &ways {
-        let allowed = protocols::played(way.protocol).allows(&Choices {
+        let allowed = protocols::allows(&Choices {
             parameters: way,
             buckets: &BUCKETS,
             cut: &CUT,
@@ -82,9 +86,6 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     }
     let rows = ways.iter().zip(&rounds).map(|(way, rounds)| row(way, rounds));
     let rows = rows.collect::<Result<Vec<Value>, Failure>>()?;
-    if let Some(path) = &arguments.svg {
-        fs::write(path, chart::document(&charts(&rows))).map_err(|e| Failure::cannot_write(path, &e))?;
-    }
     let link = arguments.link.link();
     let json = json!({
         "program": program.name(),
@@ -96,6 +97,13 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         "threads": arguments.resources.threads(),
         "link": { "bits_per_second": link.bits_per_second, "rtt_seconds": link.rtt.as_secs_f64() },
     });
+    if let Some(path) = &arguments.svg {
+        fs::write(path, chart::document(&brickwork_report::charts_of_comparison(&json)))
+            .map_err(|e| Failure::cannot_write(path, &e))?;
+    }
+    if let Some(page) = page {
+        page.write(&json, None);
+    }
     let human = text(&program, &json);
     Ok(Report::new(json, human))
 }
@@ -256,38 +264,4 @@ fn text(program: &Program, json: &Value) -> String {
                  protocol.\n";
     }
     text
-}
-
-/// Bytes online against bytes in all, and time against bytes.
-fn charts(rows: &[Value]) -> [Chart; 2] {
-    let bytes = |row: &Value, of: &str| -> f64 {
-        let sent = ["garbler_sent_bytes", "evaluator_sent_bytes"].map(|field| row[of][field].as_f64());
-        sent.into_iter().flatten().sum()
-    };
-    let chart = |title: &str, y: Axis, place: &dyn Fn(&Value) -> f64| {
-        let point = |row: &Value| {
-            let way = row["way"].as_str().unwrap_or_default();
-            Point {
-                x: bytes(row, "all"),
-                y: place(row),
-                title: format!("{way}: {} bytes in all, {} online", bytes(row, "all"), bytes(row, "online")),
-                label: way.into(),
-                marked: row["model"] == Model::Malicious.name(),
-            }
-        };
-        // Protocols have no order, and so no line: each is a series of its own.
-        let series = rows.iter().map(|row| Series { name: String::new(), points: vec![point(row)] });
-        Chart {
-            title: format!("{title} (red: holds against a cheater)"),
-            x: Axis::logarithmic("bytes in all, both ways"),
-            y,
-            series: series.collect(),
-        }
-    };
-    [
-        chart("Bytes online", Axis::logarithmic("bytes online, both ways"), &|row| bytes(row, "online")),
-        chart("Time", Axis::linear("milliseconds"), &|row| {
-            1e3 * row["all"]["seconds"].as_f64().unwrap_or_default()
-        }),
-    ]
 }

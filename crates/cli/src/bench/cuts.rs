@@ -176,6 +176,7 @@ fn once(file: &Path, program: &Program, cut: &Cut, arguments: &Arguments) -> Res
             scheme: None,
             commitments: None,
             security: Some(arguments.security),
+            post_quantum: false,
             executions: Executions { executions: None },
         },
         resources: &arguments.resources,

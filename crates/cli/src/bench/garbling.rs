@@ -9,7 +9,7 @@ use brickwork::circuit::{Component, library};
 use brickwork::garbling::{GarblingKeys, HalfGates, HashTables, Schedule, Scheme as _, TableSink};
 use brickwork::label::{Delta, Label};
 use brickwork::random::Rng;
-use brickwork_kernels::Kernel;
+use brickwork_kernels::{Aes128, Kernel};
 use clap::Args;
 use serde_json::json;
 
@@ -26,13 +26,31 @@ pub struct Arguments {
     /// Copies side by side
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1024))]
     copies: u32,
-    /// Rounds; the median counts
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// The kernel: vaes-avx512, vaes-avx2, aes-ni, neon-aes or portable; by default the one of all commands
+    #[arg(long, value_name = "NAME", value_parser = kernel)]
+    kernel: Option<Kernel>,
+    /// Rounds, in each of which everything has its turn; the median counts
+    #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
 }
 
-/// Seconds that a round measures each of the three at least.
-const ROUND_SECONDS: f64 = 0.05;
+/// Seconds that a round measures each of the four at least.
+const ROUND_SECONDS: f64 = 0.01;
+
+/// Blocks that are encrypted at a time to measure the AES calls alone, as many as the first-level cache holds
+/// easily.
+const BLOCKS: usize = 512;
+
+/// AES calls of the evaluator for an AND gate.
+const EVALUATOR_CALLS: usize = 2;
+
+/// The kernel of this name.
+fn kernel(name: &str) -> Result<Kernel, String> {
+    Kernel::named(name).ok_or_else(|| {
+        let names: Vec<&str> = Kernel::all_available().into_iter().map(Kernel::name).collect();
+        format!("no kernel of this machine; it has {}", names.join(", "))
+    })
+}
 
 /// Tables in memory, copy by copy, written again in every pass.
 struct Tables {
@@ -71,7 +89,8 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     }
 
     let mut rng = Rng::new("brickwork bench")?;
-    let schedule = Schedule::new(circuit);
+    let kernel = arguments.kernel.unwrap_or_else(Kernel::best);
+    let schedule = Schedule::with_kernel(kernel, circuit);
     let keys = GarblingKeys::new(rng.block(), copies, ands);
     let indices: Vec<u32> = (0..arguments.copies).collect();
     let deltas: Vec<Delta> = indices.iter().map(|_| rng.delta()).collect();
@@ -81,34 +100,57 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
         Tables { bytes: vec![vec![0; HalfGates::table_bytes(&schedule)]; copies], filled: vec![0; copies] };
 
     let cells = (ands * copies) as f64;
-    let [mut garbles, mut evaluates, mut checks] = [(); 3].map(|()| Vec::new());
+    let (aes, mut blocks) = (Aes128::with_kernel(kernel, rng.block()), vec![0; BLOCKS]);
+    let [mut garble, mut evaluate, mut check] = [(); 3].map(|()| Measured::default());
     for _ in 0..arguments.rounds {
-        garbles.push(time(cells, || {
-            tables.filled.fill(0);
-            HalfGates::garble(&schedule, &keys, &indices, &deltas, &inputs, &mut outputs, &mut tables)
-        })?);
+        // As many calls at a time as a copy's garbling has.
+        let runs = (HalfGates::HASH.calls_per_and * ands).div_ceil(BLOCKS);
+        let block = time((runs * BLOCKS) as f64, || {
+            (0..runs).for_each(|_| aes.encrypt_with(kernel, black_box(&mut blocks)));
+            Ok(())
+        })?;
+        let (garblers, evaluators) =
+            (HalfGates::HASH.calls_per_and as f64 * block, EVALUATOR_CALLS as f64 * block);
+        garble.add(
+            garblers,
+            time(cells, || {
+                tables.filled.fill(0);
+                HalfGates::garble(&schedule, &keys, &indices, &deltas, &inputs, &mut outputs, &mut tables)
+            })?,
+        );
         // The false labels are active: every input is 0.
-        evaluates.push(time(cells, || {
-            HalfGates::evaluate(&schedule, &keys, &indices, &inputs, &mut &tables.bytes[..], &mut outputs)
-        })?);
+        evaluate.add(
+            evaluators,
+            time(cells, || {
+                HalfGates::evaluate(&schedule, &keys, &indices, &inputs, &mut &tables.bytes[..], &mut outputs)
+            })?,
+        );
         let expected: Vec<[u8; 32]> = tables.bytes.iter().map(|t| *blake3::hash(t).as_bytes()).collect();
         let mut honest = true;
-        checks.push(time(cells, || {
-            let mut hashes = HashTables::new(copies, HalfGates::table_bytes(&schedule));
-            HalfGates::garble(&schedule, &keys, &indices, &deltas, &inputs, &mut outputs, &mut hashes)?;
-            honest &= black_box(hashes.finish() == expected);
-            Ok(())
-        })?);
+        check.add(
+            garblers,
+            time(cells, || {
+                let mut hashes = HashTables::with_kernel(kernel, copies, HalfGates::table_bytes(&schedule));
+                HalfGates::garble(&schedule, &keys, &indices, &deltas, &inputs, &mut outputs, &mut hashes)?;
+                honest &= black_box(hashes.finish() == expected);
+                Ok(())
+            })?,
+        );
         if !honest {
             return Err(Failure::fault("garbling the same copies twice gave different tables"));
         }
     }
-    let [garble, evaluate, check] = [garbles, evaluates, checks].map(median);
-    let (kernel, seconds) = (Kernel::best().name(), start.elapsed().as_secs_f64());
+    let checks_to_garbles =
+        median(check.ns.iter().zip(&garble.ns).map(|(check, garble)| check / garble).collect());
+    let [garble, evaluate, check] = [garble, evaluate, check].map(Measured::medians);
+    let (kernel, seconds) = (kernel.name(), start.elapsed().as_secs_f64());
     let json = json!({
-        "garble_ns_per_and": garble,
-        "evaluate_ns_per_and": evaluate,
-        "check_ns_per_and": check,
+        "garble_ns_per_and": garble.ns,
+        "evaluate_ns_per_and": evaluate.ns,
+        "check_ns_per_and": check.ns,
+        "aes_ns_per_and": {"garble": garble.aes, "evaluate": evaluate.aes, "check": check.aes},
+        "ratio_to_aes": {"garble": garble.ratio, "evaluate": evaluate.ratio, "check": check.ratio},
+        "ratio_of_check_to_garble": checks_to_garbles,
         "kernel": kernel,
         "copies": copies,
         "and_gates": ands,
@@ -118,13 +160,49 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
         "seconds": seconds,
     });
     let human = format!(
-        "{}: {}, {} side by side, kernel {kernel}, one thread; CPU time, median of {}\n  garble   {garble:7.2} ns per AND\n  evaluate {evaluate:7.2} ns per AND\n  check    {check:7.2} ns per AND   (garble again, and hash the tables)\n",
+        "{}: {}, {} side by side, kernel {kernel}, one thread; CPU time, median of {}\n  \
+         ns per AND      all   AES alone   ratio\n  \
+         garble   {garble}\n  evaluate {evaluate}\n  check    {check}   \
+         (garble again, and hash the tables: {checks_to_garbles:.2} times garbling)\n",
         component.name,
         format_args!("{} AND gates", thousands(ands as u64)),
         plural(u64::from(arguments.copies), "copy"),
         plural(u64::from(arguments.rounds), "round"),
     );
     Ok(Report::new(json, human))
+}
+
+/// What a task took in each round for an AND gate of a copy, and what its AES calls took in the same round, all
+/// in nanoseconds.
+#[derive(Default)]
+struct Measured {
+    ns: Vec<f64>,
+    aes: Vec<f64>,
+}
+
+impl Measured {
+    fn add(&mut self, aes: f64, ns: f64) {
+        self.ns.push(ns);
+        self.aes.push(aes);
+    }
+
+    fn medians(self) -> Figure {
+        let ratios = self.ns.iter().zip(&self.aes).map(|(ns, aes)| ns / aes).collect();
+        Figure { ns: median(self.ns), aes: median(self.aes), ratio: median(ratios) }
+    }
+}
+
+/// Medians over the rounds: that of the ratios is not always the ratio of the others.
+struct Figure {
+    ns: f64,
+    aes: f64,
+    ratio: f64,
+}
+
+impl std::fmt::Display for Figure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:10.2}{:12.2}{:8.2}", self.ns, self.aes, self.ratio)
+    }
 }
 
 /// More tables are not kept in memory.

@@ -12,10 +12,10 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::arguments::LinkArguments;
-use crate::chart::{self, Axis, Chart, Point, Series};
 use crate::failure::Failure;
 use crate::machine;
 use crate::report::Report;
+use brickwork_report::chart::{self, Axis, Chart, Point, Series};
 
 /// Predict how cost grows up to 10^12 AND gates
 #[derive(Args)]

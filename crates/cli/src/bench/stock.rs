@@ -77,7 +77,13 @@ impl Parties {
         let (security, threads) = (arguments.security, arguments.threads.into());
         Ok(Parties {
             identities,
-            terms: Terms { security, threads, table_memory: TABLE_MEMORY, identities: keys },
+            terms: Terms {
+                security,
+                threads,
+                table_memory: TABLE_MEMORY,
+                identities: keys,
+                post_quantum: false,
+            },
         })
     }
 

@@ -18,8 +18,11 @@ use brickwork::semi_honest::SemiHonest;
 use brickwork::session::stock::inventory::Inventory;
 use brickwork::stock::Store;
 use clap::ValueEnum;
+use serde_json::Value;
 
 use crate::arguments::{Executions, Parameters, Protocol};
+use crate::failure::Failure;
+use crate::work::Choices;
 
 pub use duplo::Proposed;
 pub use seam::{Done, Model, Only, Played, Ready, promise};
@@ -59,6 +62,32 @@ pub fn played(protocol: Protocol) -> &'static dyn Played {
     }
 }
 
+/// Refuses flags that say nothing in the protocol that they name, so that nobody believes they did, or that go
+/// with nothing else here.
+///
+/// # Errors
+/// A mistake of usage that names the flag.
+pub fn allows(choices: &Choices) -> Result<(), Failure> {
+    if choices.parameters.post_quantum && choices.stored {
+        return Err(Failure::usage(
+            "--post-quantum does not go with a store: what is in stock rests on base OTs from an elliptic curve",
+            "leave --store or --post-quantum out",
+        ));
+    }
+    played(choices.parameters.protocol).allows(choices)
+}
+
+/// What a run of this protocol promised, from its JSON form.
+pub fn promise_text(protocol: Protocol, report: &Value) -> String {
+    let mut text = played(protocol).promise_text(&report["security"]);
+    if report["post_quantum"] == true {
+        text += "Base OTs from ML-KEM-768, keys of TLS from ML-KEM-768 and X25519 together: nothing that was \
+                 hidden rests on discrete logarithms alone; that the peer is who its key says still does \
+                 (Ed25519)\n";
+    }
+    text
+}
+
 /// All ways in which a protocol runs a program so often; one that holds against a cheater does so up to 2^-S
 /// with this S.
 pub fn ways(protocol: Protocol, security: Option<u32>, executions: Option<u32>) -> Vec<Parameters> {
@@ -68,6 +97,7 @@ pub fn ways(protocol: Protocol, security: Option<u32>, executions: Option<u32>) 
         linking: None,
         scheme: None,
         commitments: None,
+        post_quantum: false,
         security: security.filter(|_| played.model() == Model::Malicious),
         executions: Executions { executions },
     })

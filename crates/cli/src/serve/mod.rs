@@ -61,6 +61,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         threads: fixed.threads.unwrap_or_else(cores),
         table_memory: TABLE_MEMORY,
         identities: keys.map(PublicKey::to_bytes),
+        post_quantum: false,
     };
     let store = arguments.key.open(&arguments.store)?;
     let book = Book::open(&arguments.store.join(BOOK))?;

@@ -3,24 +3,11 @@
 use std::fmt::Write;
 use std::time::SystemTime;
 
+use brickwork_report::html::escaped;
+
 use super::desk::Desk;
 use crate::files;
 use crate::report::{bytes, hex, plural, thousands};
-
-/// Text within HTML.
-fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            c => safe.push(c),
-        }
-    }
-    safe
-}
 
 const STYLE: &str = "
 :root { color-scheme: light dark; }
@@ -121,12 +108,4 @@ fn stock(desk: &Desk, html: &mut String) {
         );
     }
     html.push_str("</tbody></table>\n");
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn names_are_text() {
-        assert_eq!(super::escaped("<a href=\"x\">&"), "&lt;a href=&quot;x&quot;&gt;&amp;");
-    }
 }

@@ -9,6 +9,7 @@ mod garble;
 mod machine;
 mod manual;
 mod offline;
+mod page;
 mod parties;
 mod protocols;
 mod schema;

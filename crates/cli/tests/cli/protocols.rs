@@ -4,6 +4,7 @@ use brickwork::circuit::{Party, Program};
 use brickwork::compgc::{self, Linking};
 use brickwork::jimu;
 use brickwork::lego;
+use brickwork::plan::Script;
 use brickwork::semi_honest::{Ots, WARNING, sent_bytes};
 use serde_json::json;
 
@@ -567,6 +568,47 @@ fn jimu_is_planned_and_refuses_what_it_is_not() {
     let (listening, address) =
         Side::garbler(&keys).listen(&["--protocol", "jimu", "--json", "--timeout", "60"]);
     let words = "the garbler has --protocol jimu, the evaluator --protocol duplo";
+    is_error(&Side::evaluator(&keys).connect(&address, &["--json"]), 7, words);
+    is_error(&finish(listening), 7, words);
+}
+
+/// Base OTs from lattices: the same outputs in every protocol, and exactly those messages more. Both parties must
+/// want them, a store has none of them, and nobody is told a prediction that is not one.
+#[test]
+fn no_secret_rests_on_discrete_logarithms_if_asked_for() {
+    let file = example("millionaires.bwp");
+    let run = ["run", &file, "--garbler", "5", "--evaluator", "7"];
+    for (protocol, blocks) in [("duplo", 1), ("semi-honest", 1), ("compgc", 1), ("lego", 1), ("jimu", 3)] {
+        let flags = ["--protocol", protocol];
+        let (said, curve) = good(&[&run[..], &flags].concat());
+        assert!(!said.contains("ML-KEM") && curve["post_quantum"] == false);
+        let (said, lattice) = good(&[&run[..], &flags, &["--post-quantum"]].concat());
+        assert!(said.contains("Base OTs from ML-KEM-768"), "{said}");
+        assert!(lattice["post_quantum"] == true && lattice["predicted"].is_null(), "{lattice}");
+        assert_eq!(lattice["outputs"], curve["outputs"]);
+        let sent = |run: &Value, field: &str| -> u64 {
+            run["phases"].as_array().unwrap().iter().map(|phase| phase[field].as_u64().unwrap()).sum()
+        };
+        // Of the garbler, which chooses, its keys instead of its points; of the evaluator, ciphertexts instead
+        // of the point that it would send.
+        let ots = 128 * blocks;
+        let mut more = [Script::new(&["setup"]), Script::new(&["setup"])];
+        more[0].message(Party::Garbler, 32 + 64 * ots);
+        more[0].message(Party::Evaluator, 32);
+        more[1].message(Party::Garbler, (32 + 2 * 1152) * ots);
+        more[1].message(Party::Evaluator, 2 * 1088 * ots);
+        for (k, field) in ["garbler_sent_bytes", "evaluator_sent_bytes"].into_iter().enumerate() {
+            let [before, after] = [0, 1].map(|i: usize| more[i].sent_bytes(1)[k]);
+            assert_eq!(sent(&lattice, field) + before, sent(&curve, field) + after, "{protocol} {field}");
+        }
+    }
+    bad(&[&run[..], &["--post-quantum", "--store", "nowhere"]].concat(), 2, "does not go with a store");
+    assert!(!Path::new("nowhere").exists());
+    bad(&["plan", &file, "--post-quantum"], 2, "elliptic curve");
+
+    let keys = Keys::new();
+    let (listening, address) = Side::garbler(&keys).listen(&["--post-quantum", "--json", "--timeout", "60"]);
+    let words = "the garbler has --protocol duplo --post-quantum, the evaluator --protocol duplo";
     is_error(&Side::evaluator(&keys).connect(&address, &["--json"]), 7, words);
     is_error(&finish(listening), 7, words);
 }

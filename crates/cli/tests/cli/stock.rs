@@ -589,6 +589,11 @@ fn the_risk_of_all_programs_stands_beside_that_of_a_run() {
     let results = parties.millionaires(&["--no-top-up"]);
     for (role, result) in ROLES.iter().zip(&results) {
         let all = result["security"]["epoch_bound_log2"].as_f64().expect("a bound");
+        let budget = result["security"]["budget"].as_array().expect("the checks' bounds");
+        let of_checks: f64 =
+            budget.iter().map(|one| one["bound_log2"].as_f64().expect("a bound").exp2()).sum();
+        let own = result["security"]["bound_log2"].as_f64().expect("a bound");
+        assert!((of_checks.log2() - own).abs() < 1e-6, "{}", result["security"]);
         assert!(all >= result["security"]["bound_log2"].as_f64().expect("a bound"), "{result}");
         assert_eq!(parties.ls(role)["epochs"][0]["bound_log2"].as_f64(), Some(all));
     }

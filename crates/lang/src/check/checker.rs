@@ -340,12 +340,12 @@ impl Checker<'_> {
     /// Inputs and outputs, by party.
     pub(super) fn io(
         &mut self,
-        list: Vec<(bool, u64, Span, TypeName, Span)>,
+        list: Vec<(bool, u64, Span, TypeRef, Span)>,
         parties: u32,
     ) -> (Vec<Port>, Vec<Port>) {
         let mut found: [Vec<Port>; 2] = [Vec::new(), Vec::new()];
         for (input, party, party_span, ty, span) in list {
-            let ty = self.type_named(&ty);
+            let ty = self.type_ref(&ty);
             let what = if input { "input" } else { "output" };
             if party < 1 || party > u64::from(parties) {
                 self.sink.push(

@@ -95,7 +95,8 @@ impl Interpreter {
                     me.functions.insert(f.name.name.to_string(), (**f).clone());
                 }
                 Item::Io { input, party, ty, .. } => {
-                    me.io.push((*input, *party, ty.name().unwrap().to_string()))
+                    assert!(ty.dims.is_empty(), "programs here have their arrays in structs");
+                    me.io.push((*input, *party, ty.name.name().unwrap().to_string()));
                 }
                 _ => {}
             }

@@ -140,6 +140,7 @@ fn run_protocol(program: Program, [x, y]: &[Vec<bool>; 2]) -> [Vec<bool>; 2] {
         threads: 1,
         table_memory: brickwork::session::TABLE_MEMORY,
         identities: [[1; 32], [2; 32]],
+        post_quantum: false,
     };
     let (left, right) = memory_pair();
     std::thread::scope(|scope| {

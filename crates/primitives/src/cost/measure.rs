@@ -59,9 +59,9 @@ fn base_ots(measured: &mut Measured) -> Result<(), Error> {
     let (mut choose, mut offer, mut chosen) = (f64::INFINITY, f64::INFINITY, f64::INFINITY);
     for _ in 0..REPEATS {
         let start = thread_seconds();
-        let receiver = base::Receiver::new(&instance, &choices, &mut rng, 1);
+        let receiver = base::curve::Receiver::new(&instance, &choices, &mut rng, 1);
         choose = choose.min(thread_seconds() - start);
-        let sender = base::Sender::new(&mut rng);
+        let sender = base::curve::Sender::new(&mut rng);
         let point = *sender.message();
         let start = thread_seconds();
         black_box(sender.finish(&instance, &[0; 32], receiver.message(), 1)?);

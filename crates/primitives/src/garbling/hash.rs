@@ -1,7 +1,9 @@
 //! Hashes of tables, by which the garbler is bound to them: BLAKE3, of many copies side by side.
 
 use blake3::hazmat::{HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root};
-use brickwork_kernels::{CHUNK_BYTES, Kernel, SUBTREE_BYTES, Subtree, parent_values, subtree_values};
+use brickwork_kernels::{
+    CHUNK_BYTES, Kernel, SUBTREE_BYTES, Subtree, parent_values_with, subtree_values_with,
+};
 
 use super::tables::TableSink;
 use brickwork_base::Error;
@@ -14,7 +16,11 @@ type Value = [u8; TABLE_HASH_BYTES];
 
 /// The hash of a copy's tables: BLAKE3.
 pub fn table_hash(tables: &[u8]) -> Value {
-    if !is_long(tables.len()) || !Kernel::best().is_wide() {
+    table_hash_with(Kernel::best(), tables)
+}
+
+fn table_hash_with(kernel: Kernel, tables: &[u8]) -> Value {
+    if !is_long(tables.len()) || !kernel.is_wide() {
         return *blake3::hash(tables).as_bytes();
     }
     let mut tree = Tree::default();
@@ -22,20 +28,20 @@ pub fn table_hash(tables: &[u8]) -> Value {
         let (pieces, last) = some.as_chunks::<SUBTREE_BYTES>();
         let subtrees: Vec<Subtree> =
             pieces.iter().enumerate().map(|(k, bytes)| tree.subtree(k, bytes)).collect();
-        values(&subtrees).into_iter().for_each(|value| tree.push(value, SUBTREE_BYTES));
-        push_piece(&mut [&mut tree], &[last]);
+        values(kernel, &subtrees).into_iter().for_each(|value| tree.push(value, SUBTREE_BYTES));
+        push_piece(kernel, &mut [&mut tree], &[last]);
     }
     tree.finish()
 }
 
 /// The values of subtrees of the same size. One alone is the blake3 crate's: it would leave half of the
 /// registers empty. All are where registers are narrow.
-fn values(subtrees: &[Subtree]) -> Vec<Value> {
-    if subtrees.len() < 2 || !Kernel::best().is_wide() {
+fn values(kernel: Kernel, subtrees: &[Subtree]) -> Vec<Value> {
+    if subtrees.len() < 2 || !kernel.is_wide() {
         return subtrees.iter().map(|subtree| value(subtree.bytes, subtree.first_chunk)).collect();
     }
     let mut values = vec![[0; TABLE_HASH_BYTES]; subtrees.len()];
-    subtree_values(subtrees, &mut values);
+    subtree_values_with(kernel, subtrees, &mut values);
     values
 }
 
@@ -47,7 +53,7 @@ fn value(bytes: &[u8], first_chunk: u64) -> Value {
 
 /// Adds the next bytes of several inputs, equally many of each and no more than a piece: subtrees, the
 /// largest first, then what is less than a chunk.
-fn push_piece(trees: &mut [&mut Tree], pieces: &[&[u8]]) {
+fn push_piece(kernel: Kernel, trees: &mut [&mut Tree], pieces: &[&[u8]]) {
     let bytes = pieces.first().map_or(0, |piece| piece.len());
     let mut done = 0;
     while bytes - done >= CHUNK_BYTES {
@@ -57,8 +63,8 @@ fn push_piece(trees: &mut [&mut Tree], pieces: &[&[u8]]) {
             .zip(pieces)
             .map(|(tree, piece)| tree.subtree(0, &piece[done..done + size]))
             .collect();
-        let values = values(&subtrees);
-        join_due(trees);
+        let values = values(kernel, &subtrees);
+        join_due(kernel, trees);
         trees.iter_mut().zip(values).for_each(|(tree, value)| tree.push(value, size));
         done += size;
     }
@@ -68,17 +74,17 @@ fn push_piece(trees: &mut [&mut Tree], pieces: &[&[u8]]) {
 }
 
 /// Does the joins that the next subtrees would do, of all trees at a time.
-fn join_due(trees: &mut [&mut Tree]) {
+fn join_due(kernel: Kernel, trees: &mut [&mut Tree]) {
     loop {
         let mut due: Vec<&mut Tree> =
             trees.iter_mut().map(|tree| &mut **tree).filter(|tree| tree.join_is_due()).collect();
         // A few are faster one by one, and so are all where registers are narrow.
-        if due.len() < 4 || !Kernel::best().is_wide() {
+        if due.len() < 4 || !kernel.is_wide() {
             return;
         }
         let pairs: Vec<[Value; 2]> = due.iter().filter_map(|tree| tree.stack.last_chunk()).copied().collect();
         let mut values = vec![[0; TABLE_HASH_BYTES]; pairs.len()];
-        parent_values(&pairs, &mut values);
+        parent_values_with(kernel, &pairs, &mut values);
         for (tree, value) in due.iter_mut().zip(values) {
             tree.stack.truncate(tree.stack.len() - 2);
             tree.stack.push(value);
@@ -94,7 +100,10 @@ fn is_long(table_bytes: usize) -> bool {
 /// Hashes the tables of each copy and keeps nothing else: no `blake3::Hasher`, of whose 1.9 KB most are never
 /// written, so that a list of them takes to the heap what lay on the stack, such as the offsets that a kernel
 /// spilled there.
-pub struct HashTables(Hashes);
+pub struct HashTables {
+    kernel: Kernel,
+    hashes: Hashes,
+}
 
 enum Hashes {
     /// Of tables of so many bytes each, which come in one piece.
@@ -105,16 +114,22 @@ enum Hashes {
 impl HashTables {
     /// A sink for this many copies, with tables of so many bytes each.
     pub fn new(copies: usize, table_bytes: usize) -> Self {
-        HashTables(match is_long(table_bytes) {
+        Self::with_kernel(Kernel::best(), copies, table_bytes)
+    }
+
+    /// [`HashTables::new`] with a kernel of the caller's choice.
+    pub fn with_kernel(kernel: Kernel, copies: usize, table_bytes: usize) -> Self {
+        let hashes = match is_long(table_bytes) {
             true => Hashes::Long((0..copies).map(|_| Tree::default()).collect()),
             // Nothing comes of tables without bytes.
-            false => Hashes::Short(table_bytes, vec![table_hash(&[]); copies]),
-        })
+            false => Hashes::Short(table_bytes, vec![table_hash_with(kernel, &[]); copies]),
+        };
+        HashTables { kernel, hashes }
     }
 
     /// The hashes, copy by copy.
     pub fn finish(&self) -> Vec<Value> {
-        match &self.0 {
+        match &self.hashes {
             Hashes::Short(_, hashes) => hashes.clone(),
             Hashes::Long(trees) => trees.iter().map(|tree| tree.clone().finish()).collect(),
         }
@@ -127,11 +142,11 @@ impl TableSink for HashTables {
     }
 
     fn piece(&mut self, copies: &[usize], tables: &[&[u8]]) -> Result<(), Error> {
-        match &mut self.0 {
+        match &mut self.hashes {
             Hashes::Short(table_bytes, hashes) => {
                 for (&copy, bytes) in copies.iter().zip(tables) {
                     assert_eq!(bytes.len(), *table_bytes, "short tables come whole");
-                    hashes[copy] = table_hash(bytes);
+                    hashes[copy] = table_hash_with(self.kernel, bytes);
                 }
             }
             Hashes::Long(trees) => {
@@ -139,7 +154,7 @@ impl TableSink for HashTables {
                 let mut of_copies: Vec<&mut Tree> =
                     copies.iter().filter_map(|&copy| places[copy].take()).collect();
                 assert_eq!(of_copies.len(), tables.len(), "tables of every copy, and of none twice");
-                push_piece(&mut of_copies, tables);
+                push_piece(self.kernel, &mut of_copies, tables);
             }
         }
         Ok(())

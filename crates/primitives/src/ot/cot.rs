@@ -185,7 +185,7 @@ mod tests {
     use std::collections::HashSet;
     use std::thread;
 
-    use super::super::{BASE_OTS, Direction, extension, ideal};
+    use super::super::{BASE_OTS, Direction, extension, ideal, softspoken};
     use super::*;
     use brickwork_wire::{Channel, memory_pair};
 
@@ -271,6 +271,9 @@ mod tests {
             for offset in [rng.delta(), Delta::new(1), Delta::new(u128::MAX)] {
                 is_correlated_ot::<extension::Sender, extension::Receiver>(direction, offset);
                 is_correlated_ot::<ideal::Sender, ideal::Receiver>(direction, offset);
+                is_correlated_ot::<softspoken::Sender<2>, softspoken::Receiver<2>>(direction, offset);
+                is_correlated_ot::<softspoken::Sender<4>, softspoken::Receiver<4>>(direction, offset);
+                is_correlated_ot::<softspoken::Sender<8>, softspoken::Receiver<8>>(direction, offset);
             }
         }
     }

@@ -45,233 +45,32 @@
 //! independent OTs (the hash is BLAKE3, a random oracle here, under a key of the series and of all rows so
 //! far, and over the OT's number). Unhashed they must never be keys.
 
-use brickwork_kernels::{Aes128, ctr_rows, gf128_reduce, hash_accumulate, transpose};
-use serde::{Deserialize, Serialize};
-use subtle::ConstantTimeEq;
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use brickwork_kernels::{Aes128, ctr_rows};
 
 use super::cot::{CotReceiver, CotSender, Series};
-use super::{BASE_OTS, Cheat, Direction};
+use super::rows::{ROWS, ReceiverSide, SenderSide};
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
-use brickwork_base::random::{Rng, SEED_BYTES, Seed};
-use brickwork_stock::{Counter, Range, Ranges};
+use brickwork_base::random::Seed;
+use brickwork_stock::Ranges;
 use brickwork_wire::Channel;
 
-/// The messages of the extension.
-pub mod msg {
-    use brickwork_wire::Tag;
-
-    /// Receiver: 128 rows of one block for each 128 OTs, and one more; in chunks.
-    pub const ROWS: Tag = Tag(24);
-    /// Receiver: x~, then t~ of each row.
-    pub const CHECK: Tag = Tag(26);
-}
-
-/// Rows: base OTs, bits of the offset.
-const ROWS: usize = BASE_OTS;
-/// Bits of a block.
-const BLOCK: usize = 128;
-/// The counter of blocks of 128 OTs: seeds that are used for several entries of a log draw those of each from
-/// its own range.
-const BLOCKS: Counter = Counter::new("blocks of OTs", 40);
-/// The counter of hash keys: of OTs that are made independent, each has a number of its own.
-const KEYS: Counter = Counter::new("hash keys of OTs", 45);
-
-/// The counters of blocks and of hash keys of a series: a session may have one in each direction.
-fn counters(series: &Series) -> [Counter; 2] {
-    match series.sender() {
-        Direction::GarblerSends => [BLOCKS, KEYS],
-        Direction::EvaluatorSends => [
-            BLOCKS.named("blocks of OTs that the evaluator sends"),
-            KEYS.named("hash keys of OTs that the evaluator sends"),
-        ],
-    }
-}
-
-/// The range of a counter for seeds that are new.
-fn of_setup(counter: &Counter) -> Range {
-    Ranges::of_setup().take(counter).expect("nothing is taken")
-}
-/// Blocks of a row that are computed and sent at a time: what is not yet labels stays in the cache.
-const CHUNK: usize = 64;
-
-/// Base-2 logarithm of the probability that, for one set of rows, the check lets rows differ whose bits of
-/// the offset the receiver has not guessed: 2^-128 for each of less than 2^13 pairs of rows. The receiver may
-/// try more sets than one before it sends any, at the price of hashing each.
-pub const CHECK_LOG2: f64 = 13.0 - 128.0;
+pub use super::rows::{CHECK_LOG2, ReceiverState, SenderState, msg};
 
 /// The party that chooses the offset.
 pub struct Sender {
-    delta: Delta,
+    side: SenderSide,
     /// What the keys are made of, for a store.
     seeds: Vec<Seed>,
     keys: Vec<Aes128>,
-    counters: [Counter; 2],
-    blocks: Range,
-    hash: KeyHash,
-    oracle: Oracle,
-    /// False from the beginning of a call until its check has passed.
-    sound: bool,
 }
 
 /// The party that chooses the bits.
 pub struct Receiver {
+    side: ReceiverSide,
     /// What the keys are made of, for a store.
     pairs: Vec<[Seed; 2]>,
     keys: [Vec<Aes128>; 2],
-    counters: [Counter; 2],
-    blocks: Range,
-    hash: KeyHash,
-    oracle: Oracle,
-    rng: Rng,
-}
-
-impl Drop for Sender {
-    fn drop(&mut self) {
-        self.delta.zeroize();
-    }
-}
-
-/// What a stock keeps of a [`Sender`].
-#[derive(Clone, Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
-pub struct SenderState {
-    seeds: Vec<[u8; SEED_BYTES]>,
-    delta: u128,
-}
-
-/// What a stock keeps of a [`Receiver`].
-#[derive(Clone, Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
-pub struct ReceiverState {
-    pairs: Vec<[[u8; SEED_BYTES]; 2]>,
-}
-
-/// Makes a key of a label; counts, so that no two OTs share a hash. The hash is another one after each call:
-/// until it has the receiver's rows, a sender cannot know what keys its choices lead to. It could know R_j or
-/// R_j ⊕ Δ before, with an offset of few ones, and so, of what depends on both keys alike, everything; it
-/// would choose among base OTs until it likes that.
-struct KeyHash {
-    key: [u8; 32],
-    numbers: Range,
-}
-
-impl KeyHash {
-    fn new(series: &Series) -> Self {
-        let key = blake3::derive_key("brickwork 2026-11 keys from correlated OTs", series.as_bytes());
-        KeyHash { key, numbers: of_setup(&KEYS) }
-    }
-
-    /// After a call whose check had this seed, a hash of its rows.
-    fn follow(&mut self, seed: &Seed) {
-        let before = [&self.key[..], seed.as_bytes()].concat();
-        self.key = blake3::derive_key("brickwork 2026-11 keys from correlated OTs after a call", &before);
-    }
-
-    /// The keys that labels of OTs `first`, `first + 1`, … stand for.
-    fn keys(&self, first: u64, labels: impl Iterator<Item = Label>) -> Vec<Seed> {
-        let hash = |(i, label): (u64, Label)| {
-            let mut message = [0; 24];
-            message[..8].copy_from_slice(&(first + i).to_le_bytes());
-            message[8..].copy_from_slice(&label.to_bytes());
-            let seed = Seed::from_bytes(
-                *blake3::keyed_hash(&self.key, &message).as_bytes().first_chunk().expect("32 bytes"),
-            );
-            message.zeroize();
-            seed
-        };
-        (0..).zip(labels).map(hash).collect()
-    }
-}
-
-/// Gives the check's seed for a call's rows.
-struct Oracle(blake3::Hasher);
-
-impl Oracle {
-    fn new(series: &Series) -> Self {
-        let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 OT extension challenge");
-        hasher.update(series.as_bytes());
-        Oracle(hasher)
-    }
-
-    /// For a call that begins at this block.
-    fn call(&self, first: u64) -> Self {
-        let mut hasher = self.0.clone();
-        hasher.update(&u128::from(first).to_le_bytes());
-        Oracle(hasher)
-    }
-
-    fn absorb(&mut self, rows: &[u128]) {
-        self.0.update(bytemuck::cast_slice(rows));
-    }
-
-    fn seed(&self) -> Seed {
-        Seed::from_bytes(*self.0.finalize().as_bytes().first_chunk().expect("32 bytes"))
-    }
-}
-
-/// Blocks for so many OTs, the random one included.
-fn blocks_for(count: usize) -> usize {
-    count.div_ceil(BLOCK) + 1
-}
-
-/// `h`, of several rows side by side.
-struct RowHash {
-    elements: Rng,
-    sums: Zeroizing<Vec<[u128; 2]>>,
-}
-
-impl RowHash {
-    fn new(seed: &Seed, rows: usize) -> Self {
-        RowHash {
-            elements: Rng::expand(seed, "brickwork OT extension check"),
-            sums: Zeroizing::new(vec![[0; 2]; rows]),
-        }
-    }
-
-    /// Takes in one block of each row.
-    fn absorb(&mut self, column: &[u128]) {
-        hash_accumulate(&mut self.sums, column, self.elements.block());
-    }
-
-    /// Takes in the last block of each row.
-    fn finish(self, column: &[u128]) -> Vec<u128> {
-        self.sums.iter().zip(column).map(|(&sum, last)| gf128_reduce(sum) ^ last).collect()
-    }
-
-    /// The hashes of the rows of which `labels` are the columns.
-    fn of_labels(seed: &Seed, labels: &[Label]) -> Vec<u128> {
-        let mut hash = RowHash::new(seed, ROWS);
-        let mut rows = Zeroizing::new(vec![0; ROWS]);
-        let mut blocks = labels.chunks_exact(BLOCK);
-        let last = blocks.next_back().unwrap_or_default();
-        for block in blocks {
-            transpose(bytemuck::cast_slice(block), 1, bytemuck::cast_slice_mut(&mut rows));
-            hash.absorb(&rows);
-        }
-        transpose(bytemuck::cast_slice(last), 1, bytemuck::cast_slice_mut(&mut rows));
-        hash.finish(&rows)
-    }
-
-    /// The hash of the one row that the choices are.
-    fn of_choices(seed: &Seed, x: &[u128]) -> Vec<u128> {
-        let mut hash = RowHash::new(seed, 1);
-        let mut blocks = x.chunks_exact(1);
-        let last = blocks.next_back().unwrap_or_default();
-        blocks.for_each(|block| hash.absorb(block));
-        hash.finish(last)
-    }
-}
-
-/// The labels that the columns of the rows are.
-fn to_labels(rows: &[u128], labels: &mut [Label]) {
-    transpose(rows, rows.len() / ROWS, bytemuck::cast_slice_mut(labels));
-}
-
-/// The first `count` labels; nothing remains of the others.
-fn first(mut labels: Zeroizing<Vec<Label>>, count: usize) -> Vec<Label> {
-    labels[count..].iter_mut().for_each(Zeroize::zeroize);
-    labels.truncate(count);
-    std::mem::take(&mut *labels)
 }
 
 impl Sender {
@@ -280,20 +79,13 @@ impl Sender {
     /// # Panics
     /// If there are not 128 seeds.
     pub fn new(series: &Series, delta: Delta, seeds: &[Seed]) -> Self {
-        assert_eq!(seeds.len(), ROWS, "one seed for each bit of the offset");
-        let keys = seeds.iter().map(|seed| Aes128::new(seed.bits())).collect();
-        let (hash, oracle) = (KeyHash::new(series), Oracle::new(series));
-        let (counters, blocks) = (counters(series), of_setup(&BLOCKS));
-        Sender { delta, seeds: seeds.to_vec(), keys, counters, blocks, hash, oracle, sound: true }
+        Sender::of(SenderSide::new(series, delta), seeds)
     }
 
-    /// For each bit of the offset all ones or zero. The compiler must not know that they are nothing else: it
-    /// would make two loops of the one below, and the offset would be in its time (it did; `cargo xtask
-    /// constant-time` shows it).
-    fn masks(&self) -> Zeroizing<Vec<u128>> {
-        std::hint::black_box(Zeroizing::new(
-            (0..ROWS).map(|i| (self.delta.bits() >> i & 1).wrapping_neg()).collect(),
-        ))
+    fn of(side: SenderSide, seeds: &[Seed]) -> Self {
+        assert_eq!(seeds.len(), ROWS, "one seed for each bit of the offset");
+        let keys = seeds.iter().map(|seed| Aes128::new(seed.bits())).collect();
+        Sender { side, seeds: seeds.to_vec(), keys }
     }
 }
 
@@ -308,78 +100,36 @@ impl CotSender for Sender {
     }
 
     fn restored(series: &Series, state: &SenderState) -> Result<Self, Error> {
-        let seeds: Vec<Seed> = state.seeds.iter().map(|&bytes| Seed::from_bytes(bytes)).collect();
-        match (seeds.len(), Delta::checked(state.delta)) {
-            (ROWS, Some(delta)) => {
-                let mut sender = Sender::new(series, delta, &seeds);
-                // Nothing is drawn under seeds that are not new before a range is entered.
-                (sender.blocks, sender.hash.numbers) = (BLOCKS.none(), KEYS.none());
-                Ok(sender)
-            }
-            _ => Err(malformed()),
-        }
+        let (seeds, delta) = state.read()?;
+        Ok(Sender::of(SenderSide::restored(series, delta), &seeds))
     }
 
     fn state(&self) -> SenderState {
-        let seeds = self.seeds.iter().map(|seed| *seed.as_bytes()).collect();
-        SenderState { seeds, delta: self.delta.bits() }
+        SenderState::new(&self.seeds, self.side.delta)
     }
 
     fn offset(&self) -> Label {
-        self.delta.label()
+        self.side.delta.label()
     }
 
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
-        let [blocks, keys] = &self.counters;
-        (self.blocks, self.hash.numbers) = (ranges.take(blocks)?, ranges.take(keys)?);
-        Ok(())
+        self.side.enter(ranges)
     }
 
-    /// Rounds: half of one. [`Cheat::OtExtension`] if the receiver's rows are inconsistent.
+    /// Rounds: half of one. [`Cheat::OtExtension`](super::Cheat::OtExtension) if the receiver's rows are
+    /// inconsistent.
     fn extend(&mut self, channel: &mut Channel, count: usize) -> Result<Vec<Label>, Error> {
-        if !std::mem::replace(&mut self.sound, false) {
-            return Err(Cheat::OtExtension.into());
-        }
-        let masks = self.masks();
-        let mut labels = Zeroizing::new(vec![Label::ZERO; BLOCK * blocks_for(count)]);
-        let mut u = vec![0u128; labels.len().min(ROWS * CHUNK)];
-        let mut q = Zeroizing::new(u.clone());
-        let mut block = self.blocks.draw(blocks_for(count) as u64)?;
-        let mut oracle = self.oracle.call(block);
-        for chunk in labels.chunks_mut(BLOCK * CHUNK) {
-            let blocks = chunk.len() / BLOCK;
-            let (u, q) = (&mut u[..chunk.len()], &mut q[..chunk.len()]);
-            channel.receive_into(msg::ROWS, bytemuck::cast_slice_mut(u))?;
-            oracle.absorb(u);
+        self.side.call(channel, count, 0..ROWS, |block, u, masks, q| {
+            let blocks = q.len() / ROWS;
             ctr_rows(&self.keys, block.into(), q, blocks);
-            block += blocks as u64;
-            for (i, (q, u)) in q.chunks_mut(blocks).zip(u.chunks(blocks)).enumerate() {
-                q.iter_mut().zip(u).for_each(|(q, u)| *q ^= u & masks[i]);
+            for ((q, u), mask) in q.chunks_mut(blocks).zip(u.chunks(blocks)).zip(masks) {
+                q.iter_mut().zip(u).for_each(|(q, u)| *q ^= u & mask);
             }
-            to_labels(q, chunk);
-        }
-
-        let seed = oracle.seed();
-        let mut check = [0u128; 1 + ROWS];
-        channel.receive_into(msg::CHECK, bytemuck::cast_slice_mut(&mut check))?;
-        let (x, t) = (check[0], &check[1..]);
-        let hashes = Zeroizing::new(RowHash::of_labels(&seed, &labels));
-        let difference =
-            hashes.iter().zip(t).enumerate().fold(0, |bad, (i, (q, t))| bad | (q ^ t ^ (x & masks[i])));
-        if !bool::from(difference.ct_eq(&0)) {
-            return Err(Cheat::OtExtension.into());
-        }
-        self.sound = true;
-        self.hash.follow(&seed);
-        Ok(first(labels, count))
+        })
     }
 
     fn keys(&mut self, labels: &[Label]) -> Result<Vec<[Seed; 2]>, Error> {
-        let first = self.hash.numbers.draw(labels.len() as u64)?;
-        let zero = self.hash.keys(first, labels.iter().copied());
-        let one = self.hash.keys(first, labels.iter().map(|&label| label ^ self.delta));
-        // Copied: what is moved out of a list is not erased there.
-        Ok(zero.iter().zip(&one).map(|(zero, one)| [zero.clone(), one.clone()]).collect())
+        self.side.keys(labels)
     }
 }
 
@@ -392,12 +142,13 @@ impl Receiver {
     /// # Panics
     /// If there are not 128 pairs.
     pub fn new(series: &Series, seeds: &[[Seed; 2]]) -> Result<Self, Error> {
+        Ok(Receiver::of(ReceiverSide::new(series)?, seeds))
+    }
+
+    fn of(side: ReceiverSide, seeds: &[[Seed; 2]]) -> Self {
         assert_eq!(seeds.len(), ROWS, "one pair for each bit of the offset");
         let keys = [0, 1].map(|side| seeds.iter().map(|pair| Aes128::new(pair[side].bits())).collect());
-        let (hash, oracle) = (KeyHash::new(series), Oracle::new(series));
-        let rng = Rng::new("brickwork OT extension receiver")?;
-        let (counters, blocks) = (counters(series), of_setup(&BLOCKS));
-        Ok(Receiver { pairs: seeds.to_vec(), keys, counters, blocks, hash, oracle, rng })
+        Receiver { side, pairs: seeds.to_vec(), keys }
     }
 
     /// [`CotReceiver::extend`] with rows that are altered, chunk by chunk, before they are sent and hashed:
@@ -408,39 +159,15 @@ impl Receiver {
         choices: &[u8],
         mut alter: impl FnMut(&mut [u128]),
     ) -> Result<Vec<Label>, Error> {
-        let mut x = Zeroizing::new(vec![0u128; blocks_for(choices.len())]);
-        for (j, &choice) in choices.iter().enumerate() {
-            x[j / BLOCK] |= u128::from(choice & 1) << (j % BLOCK);
-        }
-        // One fresh mask for one hash, or two answers would tell the difference of choices.
-        if let Some(mask) = x.last_mut() {
-            *mask = self.rng.block();
-        }
-        let mut labels = Zeroizing::new(vec![Label::ZERO; BLOCK * x.len()]);
-        let mut u = vec![0u128; labels.len().min(ROWS * CHUNK)];
-        let mut t = Zeroizing::new(u.clone());
-        let mut block = self.blocks.draw(x.len() as u64)?;
-        let mut oracle = self.oracle.call(block);
-        for (x, chunk) in x.chunks(CHUNK).zip(labels.chunks_mut(BLOCK * CHUNK)) {
-            let (u, t) = (&mut u[..chunk.len()], &mut t[..chunk.len()]);
+        let mut x = self.side.row(choices);
+        self.side.call(channel, choices.len(), &mut x, 0..ROWS, |block, x, u, t| {
             ctr_rows(&self.keys[0], block.into(), t, x.len());
             ctr_rows(&self.keys[1], block.into(), u, x.len());
-            block += x.len() as u64;
             for (u, t) in u.chunks_mut(x.len()).zip(t.chunks(x.len())) {
-                u.iter_mut().zip(t).zip(x).for_each(|((u, t), x)| *u ^= t ^ x);
+                u.iter_mut().zip(t).zip(&*x).for_each(|((u, t), x)| *u ^= t ^ x);
             }
             alter(u);
-            oracle.absorb(u);
-            channel.send(msg::ROWS, bytemuck::cast_slice(u))?;
-            to_labels(t, chunk);
-        }
-
-        let seed = oracle.seed();
-        let check = [RowHash::of_choices(&seed, &x), RowHash::of_labels(&seed, &labels)].concat();
-        channel.send(msg::CHECK, bytemuck::cast_slice(&check))?;
-        channel.flush()?;
-        self.hash.follow(&seed);
-        Ok(first(labels, choices.len()))
+        })
     }
 }
 
@@ -453,24 +180,16 @@ impl CotReceiver for Receiver {
     }
 
     fn restored(series: &Series, state: &ReceiverState) -> Result<Self, Error> {
-        let pairs: Vec<[Seed; 2]> = state.pairs.iter().map(|pair| pair.map(Seed::from_bytes)).collect();
-        if pairs.len() != ROWS {
-            return Err(malformed());
-        }
-        let mut receiver = Receiver::new(series, &pairs)?;
-        (receiver.blocks, receiver.hash.numbers) = (BLOCKS.none(), KEYS.none());
-        Ok(receiver)
+        let pairs = state.read()?;
+        Ok(Receiver::of(ReceiverSide::restored(series)?, &pairs))
     }
 
     fn state(&self) -> ReceiverState {
-        let pair = |pair: &[Seed; 2]| pair.each_ref().map(|seed| *seed.as_bytes());
-        ReceiverState { pairs: self.pairs.iter().map(pair).collect() }
+        ReceiverState::new(&self.pairs)
     }
 
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
-        let [blocks, keys] = &self.counters;
-        (self.blocks, self.hash.numbers) = (ranges.take(blocks)?, ranges.take(keys)?);
-        Ok(())
+        self.side.enter(ranges)
     }
 
     fn extend(&mut self, channel: &mut Channel, choices: &[u8]) -> Result<Vec<Label>, Error> {
@@ -478,18 +197,16 @@ impl CotReceiver for Receiver {
     }
 
     fn keys(&mut self, labels: &[Label]) -> Result<Vec<Seed>, Error> {
-        let first = self.hash.numbers.draw(labels.len() as u64)?;
-        Ok(self.hash.keys(first, labels.iter().copied()))
+        self.side.keys(labels)
     }
-}
-
-fn malformed() -> Error {
-    Error::Stock("the state of an OT extension is malformed or of another version".into())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ot::rows::{BLOCK, CHUNK, blocks_for};
+    use crate::ot::{Cheat, Direction};
+    use brickwork_base::random::Rng;
     use brickwork_wire::{Tamper, memory_pair};
 
     fn series(session: u8) -> Series {
@@ -742,36 +459,6 @@ mod tests {
         assert_eq!(answers.lock().unwrap().len(), 3);
     }
 
-    /// The same rows are asked about differently in another session and in another place of the session.
-    #[test]
-    fn row_16_the_question_depends_on_session_and_place() {
-        let seeds = [(3, 0), (4, 0), (3, 2)].map(|(session, block)| {
-            let mut oracle = Oracle::new(&series(session)).call(block);
-            oracle.absorb(&[1, 2, 3]);
-            *oracle.seed().as_bytes()
-        });
-        assert!(seeds[0] != seeds[1] && seeds[0] != seeds[2] && seeds[1] != seeds[2]);
-    }
-
-    /// Who could ask for the same question twice, with other rows, would choose its rows after the question.
-    #[test]
-    fn row_02_the_question_depends_on_every_row() {
-        let question = |parts: &[&[u128]]| {
-            let mut oracle = Oracle::new(&series(3)).call(0);
-            parts.iter().for_each(|rows| oracle.absorb(rows));
-            *oracle.seed().as_bytes()
-        };
-        let rows: Vec<u128> = (0..256).collect();
-        let asked = question(&[&rows]);
-        assert_eq!(question(&[&rows[..128], &rows[128..]]), asked);
-        for (row, bit) in [(0, 0), (0, 127), (128, 64), (255, 1)] {
-            let mut others = rows.clone();
-            others[row] ^= 1 << bit;
-            assert_ne!(question(&[&others]), asked);
-        }
-        assert_ne!(question(&[&rows[1..]]), asked);
-    }
-
     /// Two calls that give the same labels, from the same base OTs in the same session, give other keys: what
     /// a sender could know before the rows came does not tell it any.
     #[test]
@@ -792,25 +479,6 @@ mod tests {
         assert_eq!(keys.collect::<std::collections::HashSet<_>>().len(), 12, "and no key twice");
     }
 
-    /// Fixed for good: the hash of a label has the number of its OT in it, counted over the whole session,
-    /// and all rows so far.
-    #[test]
-    fn keys_are_hashes_of_number_and_label() {
-        let mut hash = KeyHash::new(&series(3));
-        hash.follow(&Seed::from_bytes([8; 16]));
-        let key = blake3::derive_key("brickwork 2026-11 keys from correlated OTs", &[3; 32]);
-        let key = blake3::derive_key(
-            "brickwork 2026-11 keys from correlated OTs after a call",
-            &[&key[..], &[8; 16]].concat(),
-        );
-        let label = Label::from_bits(77);
-        let keys = hash.keys(5, std::iter::repeat_n(label, 3));
-        for (number, seed) in (5_u64..).zip(keys) {
-            let expected = blake3::keyed_hash(&key, &[&number.to_le_bytes()[..], &label.to_bytes()].concat());
-            assert_eq!(seed.as_bytes()[..], expected.as_bytes()[..brickwork_base::random::SEED_BYTES]);
-        }
-    }
-
     /// Row 16: who has entered no range makes no OT and no key, and sends nothing; numbers of keys are drawn,
     /// so that none serves two OTs.
     #[test]
@@ -818,10 +486,10 @@ mod tests {
         let (mut sender, mut receiver, _) = deal();
         let (sent, got) = run(&mut sender, &mut receiver, &[0, 1, 1], None);
         let (sent, got) = (sent.unwrap(), got.unwrap());
-        let first = sender.hash.numbers.next();
+        let first = sender.side.next_key();
         sender.keys(&sent).unwrap();
         receiver.keys(&got).unwrap();
-        assert_eq!([sender.hash.numbers.next(), receiver.hash.numbers.next()], [first + 3; 2]);
+        assert_eq!([sender.side.next_key(), receiver.side.next_key()], [first + 3; 2]);
         let mut sender = Sender::restored(&series(3), &sender.state()).unwrap();
         let mut receiver = Receiver::restored(&series(3), &receiver.state()).unwrap();
         assert!(matches!(sender.keys(&sent), Err(Error::Limit(_))));

@@ -1,17 +1,20 @@
-//! Oblivious transfer: base OTs from elliptic curves, and any number of correlated ones made of them.
+//! Oblivious transfer: base OTs from elliptic curves or lattices, and any number of correlated ones made of them.
 
 pub mod base;
 pub mod cot;
 pub mod extension;
 #[cfg(test)]
 pub(crate) mod ideal;
+mod rows;
+pub mod softspoken;
 
 pub use cot::{CotReceiver, CotSender, Series};
 
 use brickwork_base::{Malformed, cheats};
 use brickwork_wire::Tag;
 
-/// Base OT, both directions: the sender's point and the receiver's points.
+/// Base OT, both directions: the sender's point and the receiver's points; or the receiver's keys, and the
+/// sender's ciphertexts.
 pub const BASE_OT: Tag = Tag(16);
 
 /// Base OTs that a series of correlated ones is made of: the bits of the offset.
@@ -46,6 +49,8 @@ cheats! {
         BaseOtPoint = "base OT: not a point of the group",
         /// Base OT (Masny–Rindal 2019): a message holds the identity, whose key everybody knows.
         BaseOtIdentity = "base OT: the identity instead of a point",
+        /// Base OT (Masny–Rindal 2019) from lattices: a message holds a number that is not below the modulus.
+        BaseOtVector = "base OT: not a vector of the module",
         /// OT extension (Roy 2022): the receiver's rows do not agree on its choices.
         OtExtension = "OT extension: inconsistent choices",
     }

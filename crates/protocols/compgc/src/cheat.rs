@@ -10,6 +10,8 @@ cheats! {
         BaseOtPoint = ot::Cheat::BaseOtPoint,
         /// Base OT: a message holds the identity.
         BaseOtIdentity = ot::Cheat::BaseOtIdentity,
+        /// Base OT from lattices: a message holds a number that is not below the modulus.
+        BaseOtVector = ot::Cheat::BaseOtVector,
         /// OT extension: the receiver's rows do not agree on its choices.
         OtExtension = ot::Cheat::OtExtension,
     }

@@ -69,7 +69,14 @@ pub(super) fn garbler(mut run: Metered, terms: &Terms, layout: Option<&Layout>) 
         Zeroizing::new((0..BASE_OTS).map(|i| (delta.bits() >> i) as u8 & 1).collect());
     let greeting = Greeting::send::<CompGc>(&mut run.channel, Party::Garbler, terms, &digests(layout))?;
     let side = Direction::GarblerSends;
-    let begun = base::Begun::send(&mut run.channel, side, &greeting.digest(), &choices, terms.threads)?;
+    let begun = base::Begun::send(
+        &mut run.channel,
+        side,
+        &greeting.digest(),
+        &choices,
+        terms.post_quantum,
+        terms.threads,
+    )?;
     let plans = layout.map(plans).unwrap_or_default();
     let answer = greeting.answered(&mut run.channel)?;
     let keys = begun.receive(&mut run.channel, &answer.digest, &answer.session, 0)?;
@@ -88,7 +95,14 @@ pub(super) fn evaluator(
     let rng = Rng::new("brickwork compgc evaluator")?;
     let greeting = Greeting::send::<CompGc>(&mut run.channel, Party::Evaluator, terms, &digests(layout))?;
     let side = Direction::EvaluatorSends;
-    let begun = base::Begun::send(&mut run.channel, side, &greeting.digest(), &[], terms.threads)?;
+    let begun = base::Begun::send(
+        &mut run.channel,
+        side,
+        &greeting.digest(),
+        &[],
+        terms.post_quantum,
+        terms.threads,
+    )?;
     let plans = layout.map(plans).unwrap_or_default();
     let answer = greeting.answered(&mut run.channel)?;
     let keys = begun.receive(&mut run.channel, &answer.digest, &answer.session, BASE_OTS)?;

@@ -11,6 +11,8 @@ cheats! {
         BaseOtPoint = ot::Cheat::BaseOtPoint,
         /// Base OT (Masny–Rindal 2019): a message holds the identity, whose key everybody knows.
         BaseOtIdentity = ot::Cheat::BaseOtIdentity,
+        /// Base OT from lattices: a message holds a number that is not below the modulus.
+        BaseOtVector = ot::Cheat::BaseOtVector,
         /// OT extension (Roy 2022): the receiver's rows do not agree on its choices.
         OtExtension = ot::Cheat::OtExtension,
         /// Commitments (FJNT16): something that was sent as a commitment is none.

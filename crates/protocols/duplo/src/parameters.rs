@@ -17,6 +17,7 @@ use brickwork_primitives::cut_and_choose::{
     BatchKind, BatchSpec, Bucketing, Budget, Rule, Upper, alternatives, at_most,
 };
 use brickwork_primitives::ot::CotSender as _;
+use brickwork_session::Spent;
 use brickwork_stock::GivenUp;
 
 /// Bits by which the checks that cost next to nothing exceed s.
@@ -96,6 +97,35 @@ pub(super) fn bound_of_origins<'a>(
     Ok(spent + Upper::fixed(given_up))
 }
 
+/// What adds up to [`bound_of_origins`].
+fn budget_of_origins(origins: &[(String, Origin)], security: u32) -> Result<Vec<Spent>, Error> {
+    let mut budget = spent_on_checks(&checks(security, STOCK_PROOFS, STOCK_PROOFS)?);
+    let (mut seen, mut given_up) = (HashSet::new(), 0);
+    for (name, origin) in origins {
+        if seen.insert(origin.serial) {
+            budget.extend(spent_on_batch(name, origin.kind, origin.bucketing));
+        }
+        given_up = given_up.max(origin.given_up.risk);
+    }
+    if given_up > 0 {
+        let bound_log2 = Upper::fixed(given_up).log2();
+        budget.push(Spent { check: "steps that were given up".into(), bound_log2 });
+    }
+    Ok(budget)
+}
+
+/// What the checks of a budget leave to chance.
+fn spent_on_checks(budget: &Budget) -> Vec<Spent> {
+    let spent = |(check, bound): &(&str, Upper)| Spent { check: (*check).into(), bound_log2: bound.log2() };
+    budget.checks().iter().map(spent).collect()
+}
+
+/// What the cut-and-choose of a batch leaves to chance; none where there is nothing to choose.
+fn spent_on_batch(name: &str, kind: BatchKind, bucketing: Bucketing) -> Option<Spent> {
+    let check = format!("cut-and-choose of {name}");
+    (bucketing.slots > 0).then(|| Spent { check, bound_log2: known_bound(kind, bucketing).log2() })
+}
+
 /// The base-2 logarithm of a share of what the fixed checks of a session with stock leave of 2^-s.
 fn stock_share(security: u32, share: f64) -> Result<f64, Error> {
     let checks = checks(security, STOCK_PROOFS, STOCK_PROOFS)?;
@@ -135,7 +165,7 @@ pub(super) fn report_of_origins(
         ot_binding: stock_ot_binding(security),
         bound_log2: spent.log2(),
     }
-    .report_of(Vec::new());
+    .report_of(Vec::new(), budget_of_origins(origins, security)?);
     for (name, origin) in origins {
         let batch = batch_report(name, &origin.bucketing);
         match origin.kind {
@@ -394,23 +424,28 @@ impl Parameters {
 
     /// What a run with these parameters promises.
     pub fn report(&self, program: &Program) -> SecurityReport {
-        self.report_of(
-            program
-                .components()
-                .iter()
-                .zip(&self.components)
-                .map(|(c, bucketing)| batch_report(&c.name, bucketing))
-                .collect(),
-        )
+        let components =
+            || program.components().iter().map(|component| &*component.name).zip(&self.components);
+        let checks = checks(self.security, PROOFS, 2.0).expect("checked when the parameters were chosen");
+        let of_components =
+            components().filter_map(|(name, &cut)| spent_on_batch(name, BatchKind::Component, cut));
+        let of_others = [
+            spent_on_batch(KEY_AUTHENTICATORS, BatchKind::KeyAuthenticator, self.plain),
+            spent_on_batch(INPUT_AUTHENTICATORS, BatchKind::InputAuthenticator, self.input),
+        ];
+        let others = of_others.into_iter().flatten();
+        let budget = spent_on_checks(&checks).into_iter().chain(of_components).chain(others).collect();
+        self.report_of(components().map(|(name, cut)| batch_report(name, cut)).collect(), budget)
     }
 
-    fn report_of(&self, components: Vec<BatchReport>) -> SecurityReport {
+    fn report_of(&self, components: Vec<BatchReport>, budget: Vec<Spent>) -> SecurityReport {
         let level = level(self.security).expect("checked when the parameters were chosen");
         SecurityReport {
             model: "malicious",
             statistical_bits: self.security,
             bound_log2: self.bound_log2,
             epoch_bound_log2: None,
+            budget,
             computational_bits: COMPUTATIONAL_BITS,
             commitments: Commitments::NAME,
             code: level.code,

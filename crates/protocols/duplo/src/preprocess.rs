@@ -703,7 +703,13 @@ mod tests {
 
     /// Both parties make this, with hardly any memory and a challenge that the test knows.
     fn made(component: Component, parameters: &Parameters, garbler_wires: usize) {
-        let terms = Terms { security: 40, threads: 1, table_memory: 1, identities: [[1; 32], [2; 32]] };
+        let terms = Terms {
+            security: 40,
+            threads: 1,
+            table_memory: 1,
+            identities: [[1; 32], [2; 32]],
+            post_quantum: false,
+        };
         let request = Request {
             components: vec![(component, parameters.components[0].slots as usize)],
             garbler_wires,

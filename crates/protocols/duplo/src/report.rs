@@ -1,5 +1,6 @@
 //! What a run reports.
 
+use brickwork_session::Spent;
 use serde::Serialize;
 
 use super::steps::Secret;
@@ -48,6 +49,8 @@ pub struct SecurityReport {
     /// from a stock on disk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub epoch_bound_log2: Option<f64>,
+    /// What each check leaves to chance: together they are the bound of the run.
+    pub budget: Vec<Spent>,
     /// kappa minus what its uses in this session lose.
     pub computational_bits: f64,
     /// The commitment scheme.

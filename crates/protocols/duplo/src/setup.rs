@@ -129,6 +129,7 @@ impl BaseOts {
             sends,
             &greeting.digest(),
             choices,
+            request.terms.post_quantum,
             request.terms.threads,
         )?))
     }

@@ -131,7 +131,7 @@ impl Checks<'_> {
         hashed: &Hashed,
         joined: &Joined,
         offset: &[u128],
-    ) -> Vec<u8> {
+    ) -> Zeroizing<Vec<u8>> {
         let mut own = joined.offsets.clone();
         (0..numbers.len()).for_each(|k| own.add(k, offset, 1));
         let code = self.permutations.code();
@@ -149,7 +149,8 @@ impl Checks<'_> {
             }
             bit
         };
-        differ.chunks_exact(bucket).zip(bits.chunks_exact(bucket)).map(first_good).collect()
+        let wires = differ.chunks_exact(bucket).zip(bits.chunks_exact(bucket));
+        Zeroizing::new(wires.map(first_good).collect())
     }
 }
 
@@ -215,7 +216,7 @@ mod tests {
             }
         }
 
-        fn bits(&self) -> Vec<u8> {
+        fn bits(&self) -> Zeroizing<Vec<u8>> {
             permutation_bits(self.permutations.sender.0.code(), &self.point, &self.wires.0)
         }
 
@@ -248,9 +249,9 @@ mod tests {
         for (k, &bit) in bits.iter().enumerate() {
             let (numbers, hashed, joined) = ends.join(&[k], &[k]);
             checks.joined(&ends.wires.1.select(&[k]), &ends.offset.1, &hashed, &joined).unwrap();
-            assert_eq!(checks.read(&numbers, 1, &hashed, &joined, delta), [bit]);
+            assert_eq!(*checks.read(&numbers, 1, &hashed, &joined, delta), [bit]);
             // Another offset reads nothing.
-            zeros += u32::from(checks.read(&numbers, 1, &hashed, &joined, ends.own.label(k)) == [0]);
+            zeros += u32::from(*checks.read(&numbers, 1, &hashed, &joined, ends.own.label(k)) == [0]);
         }
         assert_eq!(zeros, COUNT as u32);
     }
@@ -263,11 +264,11 @@ mod tests {
         let checks = ends.checks();
         let refused = checks.opened(&numbers(), &ends.hashed, &ends.own);
         assert_eq!(refused, Err(Cheat::Authenticator));
-        for (wire, bit) in ends.bits().into_iter().enumerate() {
+        for (wire, &bit) in ends.bits().iter().enumerate() {
             let first = wire / 4 * 4;
             let (numbers, hashed, joined) = ends.join(&[wire; 4], &[first, first + 1, first + 2, first + 3]);
             checks.joined(&ends.wires.1.select(&[wire; 4]), &ends.offset.1, &hashed, &joined).unwrap();
-            assert_eq!(checks.read(&numbers, 4, &hashed, &joined, ends.offset.0.label(0)), [bit]);
+            assert_eq!(*checks.read(&numbers, 4, &hashed, &joined, ends.offset.0.label(0)), [bit]);
         }
     }
 

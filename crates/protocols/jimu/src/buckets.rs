@@ -51,8 +51,9 @@ pub struct Solderings {
 }
 
 /// The permutation bits of permutation messages, or of their sums: `point` is one that is never sent.
-pub fn permutation_bits(code: &Code, point: &Unsent, permutations: &Symbols) -> Vec<u8> {
-    code.at(point, permutations).row(0).iter().map(|symbol| symbol & 1).collect()
+/// Erased when dropped.
+pub fn permutation_bits(code: &Code, point: &Unsent, permutations: &Symbols) -> Zeroizing<Vec<u8>> {
+    Zeroizing::new(code.at(point, permutations).row(0).iter().map(|symbol| symbol & 1).collect())
 }
 
 /// Opens what solders wires to others. `bits` are the sums of their permutation bits, `offset` is Δ.
@@ -128,7 +129,7 @@ impl<'a> Checks<'a> {
     ///
     /// # Panics
     /// If there are not as many.
-    pub fn opened(&self, hashed: &Hashes, permutations: &Symbols) -> Result<Vec<u8>, Cheat> {
+    pub fn opened(&self, hashed: &Hashes, permutations: &Symbols) -> Result<Zeroizing<Vec<u8>>, Cheat> {
         if any(&self.permutations.differences(hashed, permutations)) {
             return Err(Cheat::Permutation);
         }
@@ -326,7 +327,7 @@ pub(crate) mod tests {
 
     const GATES: usize = 3;
 
-    fn bits(permutations: &Hash, point: &Unsent, wires: &Wires) -> Vec<u8> {
+    fn bits(permutations: &Hash, point: &Unsent, wires: &Wires) -> Zeroizing<Vec<u8>> {
         permutation_bits(permutations.sender.0.code(), point, &wires.permutations)
     }
 
@@ -383,7 +384,7 @@ pub(crate) mod tests {
             let (from, to) = (&slot[side].0, &gates[side].0);
             let sums: Vec<u8> = bits(&permutations, &point, from)
                 .iter()
-                .zip(bits(&permutations, &point, to))
+                .zip(&*bits(&permutations, &point, to))
                 .map(|(a, b)| a ^ b)
                 .collect();
             solder(from, to, &sums, &delta)

@@ -10,7 +10,7 @@ use crate::buckets::{Checks, HashedWires, Solderings, Wires, permutation_bits, s
 use crate::gates::Wide;
 use crate::layout::Layout;
 use crate::msg;
-use crate::preprocess::{Choice, Made, Received};
+use crate::preprocess::{Checked, Choice, Made};
 use crate::setup::{Evaluator, Garbler};
 
 /// Which wires are soldered, in the order of messages: the left ones of all gates in buckets, the right ones,
@@ -86,7 +86,7 @@ pub(super) struct HashedCircuit {
     /// Labels of the garbler's inputs, and which of both they are.
     pub inputs: (Wide, Zeroizing<Vec<u8>>),
     /// The permutation bits of the evaluator's outputs.
-    pub decoding: Vec<u8>,
+    pub decoding: Zeroizing<Vec<u8>>,
 }
 
 /// `theirs` are the permutation bits of the evaluator's inputs.
@@ -153,7 +153,7 @@ pub(super) fn garbler(
     run.channel.send(msg::JOINED_OFFSETS, offsets.bytes())?;
 
     let mut active = made.inputs.labels.clone();
-    let flips = Zeroizing::new(permutation_bits(code, &points.permutation, &made.inputs.permutations));
+    let flips = permutation_bits(code, &points.permutation, &made.inputs.permutations);
     for (k, (&bit, flip)) in input.iter().zip(&*flips).enumerate() {
         active.add(k, delta.label(0), u8::from(bit) ^ flip);
     }
@@ -200,7 +200,7 @@ fn check(
 pub(super) fn evaluator(
     party: &mut Evaluator,
     layout: &Layout,
-    received: &Received,
+    received: &Checked,
     own: &[u8],
 ) -> Result<HashedCircuit, Error> {
     party.run.phase("build");

@@ -16,9 +16,10 @@ use crate::buckets::{Checks, Recovery, permutation_bits};
 use crate::build::{Circuit, HashedCircuit};
 use crate::cheat::Cheat;
 use crate::gates::Wide;
+use crate::hooks::Point;
 use crate::layout::Layout;
 use crate::msg;
-use crate::preprocess::{Made, Received};
+use crate::preprocess::{Checked, Made};
 use crate::setup::{Evaluator, Garbler};
 
 /// Bytes of a compressed label.
@@ -42,9 +43,9 @@ pub(super) fn garbler(
     let flips = permutation_bits(party.permutations.code(), &party.points.permutation, &rho);
     let delta = made.offset.short[0];
     let (mut outputs, mut all_known) = (Vec::with_capacity(wires.len()), subtle::Choice::from(1));
-    for ((told, label), flip) in told.chunks_exact(LABEL).zip(labels).zip(flips) {
+    for ((told, label), flip) in told.chunks_exact(LABEL).zip(&*labels).zip(&*flips) {
         let told = Label::from_bytes(*told.first_chunk().expect("a label"));
-        let [same, other] = [label, label ^ delta].map(|label| told.bits().ct_eq(&label.bits()));
+        let [same, other] = [*label, *label ^ delta].map(|label| told.bits().ct_eq(&label.bits()));
         all_known &= same | other;
         outputs.push(other.unwrap_u8() ^ flip == 1);
     }
@@ -55,25 +56,23 @@ pub(super) fn garbler(
 pub(super) fn evaluator(
     party: &mut Evaluator,
     layout: &Layout,
-    received: &Received,
+    received: &Checked,
     circuit: &HashedCircuit,
     (wires, recovery): (Wide, Recovery),
     input: &[bool],
 ) -> Result<Vec<bool>, Error> {
     party.run.phase("decode");
-    let Evaluator { run, session, labels, permutations, points, .. } = party;
+    let Evaluator { run, session, labels, permutations, points, hooks, .. } = party;
     let known = recovery.is_known().unwrap_u8();
     let (hashed, joined) = &circuit.joined;
     let numbers: Vec<u64> = received.choice.authenticators.iter().map(|&k| k as u64).collect();
     let bucket = layout.sizes.authenticators.bucket as usize;
-    let flips = Zeroizing::new(
-        authenticators::Checks { session, labels, permutations, point: &points.permutation }.read(
-            &numbers,
-            bucket,
-            hashed,
-            joined,
-            recovery.offset(),
-        ),
+    let flips = authenticators::Checks { session, labels, permutations, point: &points.permutation }.read(
+        &numbers,
+        bucket,
+        hashed,
+        joined,
+        recovery.offset(),
     );
     let (of_inputs, of_outputs) = flips.split_at(layout.inputs(Party::Garbler));
     // Which of both labels each is, and with the permutation bit its bit.
@@ -88,7 +87,7 @@ pub(super) fn evaluator(
         checks.kinds(&hashes, &wires.select(places.into_iter()))
     };
     let own = kinds(Party::Evaluator, &wires)?;
-    let bits = own.iter().zip(&circuit.decoding).zip(layout.outputs_of(Party::Evaluator, &clear));
+    let bits = own.iter().zip(&*circuit.decoding).zip(layout.outputs_of(Party::Evaluator, &clear));
     let outputs = bits.map(|((kind, flip), clear)| {
         let bit = kind ^ flip;
         (bit ^ known & (bit ^ u8::from(clear))) == 1
@@ -101,7 +100,8 @@ pub(super) fn evaluator(
         sent.add(k, recovery.offset(), known & (kind ^ flip ^ u8::from(clear)));
     }
     if sent.count() > 0 {
-        let labels = received.garbling.compress(sent).short;
+        let mut labels = received.garbling.compress(sent).short;
+        hooks.alter(Point::OutputLabels, &mut labels);
         run.channel.send(msg::OUTPUT_LABELS, bytemuck::cast_slice(&labels))?;
     }
     run.channel.flush()?;

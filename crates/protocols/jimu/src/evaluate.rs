@@ -7,14 +7,14 @@ use crate::buckets::{Checks, Recovery};
 use crate::build::HashedCircuit;
 use crate::gates::Wide;
 use crate::layout::Layout;
-use crate::preprocess::{Received, rows};
+use crate::preprocess::{Checked, rows};
 use crate::setup::Evaluator;
 
 /// Returns the labels of all wires, and what was found of Δ.
 pub(super) fn evaluator(
     party: &mut Evaluator,
     layout: &Layout,
-    received: &Received,
+    received: &Checked,
     circuit: &HashedCircuit,
 ) -> Result<(Wide, Recovery), Error> {
     party.run.phase("evaluate");

@@ -106,6 +106,11 @@ impl Wide {
         Symbols::of_words(BLOCK * self.blocks, bytes.chunks_exact(BLOCK * self.blocks))
     }
 
+    /// The blocks of all labels.
+    pub fn blocks_mut(&mut self) -> &mut [u128] {
+        &mut self.labels
+    }
+
     /// How many there are.
     pub fn count(&self) -> usize {
         self.labels.len() / self.blocks
@@ -156,8 +161,8 @@ fn add(sum: &mut [u128], label: &[u128], bit: u8) {
 pub struct Labels {
     /// The labels.
     pub wide: Wide,
-    /// Their compressions.
-    pub short: Vec<Label>,
+    /// Their compressions. Erased when dropped.
+    pub short: Zeroizing<Vec<Label>>,
 }
 
 /// How labels are compressed, and where the keys of the hash come from.
@@ -199,8 +204,8 @@ impl Garbling {
     /// Compresses labels.
     pub fn compress(&self, wide: Wide) -> Labels {
         let short = self.code.at(&self.points, &wide.words());
-        let short =
-            (0..wide.count()).map(|k| Label::from_bytes(std::array::from_fn(|i| short.row(i)[k]))).collect();
+        let label = |k: usize| Label::from_bytes(std::array::from_fn(|i| short.row(i)[k]));
+        let short = Zeroizing::new((0..wide.count()).map(label).collect());
         Labels { wide, short }
     }
 
@@ -432,6 +437,20 @@ pub(crate) mod tests {
         assert_eq!((again.count(), again.blocks()), (37, 3));
     }
 
+    /// Whoever has a false label's compression and an active one has the offset's.
+    #[test]
+    fn what_is_compressed_is_erased() {
+        fn erased(_: &impl zeroize::ZeroizeOnDrop) {}
+        let mut rng = Rng::replayable("test erased");
+        let garbled = garbled(&Level::of(40).unwrap(), 3, 1, &mut rng);
+        let Labels { wide, short } = garbled.garbling.compress(garbled.left);
+        erased(&wide.labels);
+        erased(&short);
+        let code = Code::new(&Level::of(40).unwrap().permutations);
+        let rho = Symbols::zeros(code.parameters().l(), 3);
+        erased(&crate::buckets::permutation_bits(&code, &code.drawn_evaluation(&rng.seed(), 1), &rho));
+    }
+
     /// Compression is linear: that of an active label differs from the false one's by that of the offset.
     #[test]
     fn compressions_add_up() {
@@ -439,7 +458,7 @@ pub(crate) mod tests {
         let garbled = garbled(&Level::of(40).unwrap(), 20, 1, &mut rng);
         let [zero, one] =
             [0, 1].map(|bit| garbled.garbling.compress(garbled.active(&garbled.left, bit)).short);
-        assert!(zero.iter().zip(&one).all(|(&zero, &one)| zero ^ one == garbled.offset.short[0]));
+        assert!(zero.iter().zip(&*one).all(|(&zero, &one)| zero ^ one == garbled.offset.short[0]));
         assert_eq!(garbled.offset.short[0].colour(), 1);
     }
 }

@@ -32,18 +32,19 @@ pub(super) struct Layer {
 }
 
 impl<'p> Layout<'p> {
-    /// Lays out a program.
+    /// Lays out a program; with these sizes, if there are any, which only a cheater has.
     ///
     /// # Errors
     /// [`Error::Input`] if it has more gates than a circuit can have, else as [`Sizes::choose`].
-    pub fn new(program: &'p Program, security: u32) -> Result<Self, Error> {
+    pub fn new(program: &'p Program, security: u32, sizes: Option<Sizes>) -> Result<Self, Error> {
         let circuit = program.flatten()?;
         let to = program.outputs().iter().flat_map(|port| std::iter::repeat_n(port.to, port.wires.len()));
         let outputs: Vec<_> = circuit.outputs().iter().map(|&wire| wire as usize).zip(to).collect();
         let garblers = outputs.iter().filter(|(_, to)| to.includes(Party::Garbler)).count();
         let wires = program.input_width(Party::Garbler) + garblers;
         let too_many = |_| Error::Limit("too many inputs and outputs of the garbler".into());
-        let sizes = Sizes::choose(security, circuit.and_gates() as u32, wires.try_into().map_err(too_many)?)?;
+        let wires = wires.try_into().map_err(too_many)?;
+        let sizes = sizes.map_or_else(|| Sizes::choose(security, circuit.and_gates() as u32, wires), Ok)?;
         let inputs = circuit.inputs();
         let (mut ands, mut layers) = (Vec::with_capacity(circuit.and_gates()), vec![Layer::default()]);
         let mut steps = Vec::with_capacity(1 + circuit.wires());

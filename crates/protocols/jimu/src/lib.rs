@@ -10,15 +10,19 @@
 //!    3  G <> E  combinations of the choices; shares and secrets of what is watched
 //!    4  G <> E  labels and permutation messages are hashed, and checked to be codewords
 //!    5  G -> E  chosen ones: Δ, labels of OTs, outputs of gates; tables
-//!    6  E -> G  what is opened, and where the rest goes; where its input differs from its choices
-//!    7  G -> E  what is opened; solderings; labels of its inputs; what decodes the evaluator's outputs
-//!    8  E -> G  labels of the garbler's outputs
+//!    6  E -> G  what is opened, and where the rest goes
+//!    7  G -> E  what is opened, which is checked before the evaluator's input is used
+//!    8  E -> G  where its input differs from its choices
+//!    9  G -> E  solderings; labels of its inputs; what decodes the evaluator's outputs
+//!   10  E -> G  labels of the garbler's outputs
 //! ```
 //!
 //! The functions [`garbler`] and [`evaluator`] are the whole protocol; beside their calls stand these
 //! crossings.
 #![forbid(unsafe_code)]
 
+#[cfg(any(test, feature = "adversary"))]
+pub mod adversary;
 pub mod authenticators;
 pub mod buckets;
 mod build;
@@ -27,6 +31,7 @@ pub mod cost;
 mod decode;
 mod evaluate;
 pub mod gates;
+mod hooks;
 mod layout;
 pub mod msg;
 mod ots;
@@ -44,9 +49,10 @@ use brickwork_wire::Channel;
 
 pub use cheat::Cheat;
 pub use cost::sent_bytes;
+use hooks::Hooks;
 use layout::Layout;
 use report::report;
-pub use report::{Amount, Aside, COMPUTATIONAL_BITS, Jimu, Report, SecurityReport};
+pub use report::{Amount, Aside, Jimu, Report, SecurityReport, computational_bits};
 
 impl Protocol for Jimu {
     const NAME: &'static str = "jimu";
@@ -91,10 +97,20 @@ pub fn garbler(
     input: &[bool],
     observer: impl Observer + 'static,
 ) -> Result<Report, Error> {
-    let layout = Layout::new(&job.program, job.security)?;
+    garbler_with(channel, job, input, Box::new(observer), Hooks::none())
+}
+
+fn garbler_with(
+    channel: Channel,
+    job: &Job,
+    input: &[bool],
+    observer: Box<dyn Observer>,
+    hooks: Hooks,
+) -> Result<Report, Error> {
+    let layout = Layout::new(&job.program, job.security, hooks.sizes())?;
     layout.takes(Party::Garbler, input)?;
-    let run = Metered::new::<Jimu>(channel, Party::Garbler, Box::new(observer));
-    let mut party = setup::garbler(run, job, &layout)?; // 1, 2, 3
+    let run = Metered::new::<Jimu>(channel, Party::Garbler, observer);
+    let mut party = setup::garbler(run, job, &layout, hooks)?; // 1, 2, 3
     let made = preprocess::garbler(&mut party, &layout)?; // 4, 5, 6, 7
     let theirs = prepare::garbler(&mut party, &layout)?; // 8
     let circuit = build::garbler(&mut party, &layout, &made, input, &theirs)?; // 9
@@ -112,16 +128,26 @@ pub fn evaluator(
     input: &[bool],
     observer: impl Observer + 'static,
 ) -> Result<Report, Error> {
-    let layout = Layout::new(&job.program, job.security)?;
+    evaluator_with(channel, job, input, Box::new(observer), Hooks::none())
+}
+
+fn evaluator_with(
+    channel: Channel,
+    job: &Job,
+    input: &[bool],
+    observer: Box<dyn Observer>,
+    hooks: Hooks,
+) -> Result<Report, Error> {
+    let layout = Layout::new(&job.program, job.security, hooks.sizes())?;
     layout.takes(Party::Evaluator, input)?;
-    let run = Metered::new::<Jimu>(channel, Party::Evaluator, Box::new(observer));
-    let mut party = setup::evaluator(run, job, &layout)?; // 1, 2, 3
+    let run = Metered::new::<Jimu>(channel, Party::Evaluator, observer);
+    let mut party = setup::evaluator(run, job, &layout, hooks)?; // 1, 2, 3
     let received = preprocess::evaluator(&mut party, &layout)?; // 4, 5, 6
-    preprocess::check(&mut party, &layout, &received)?; // 7
-    let own = prepare::evaluator(&mut party, input)?; // 8
-    let circuit = build::evaluator(&mut party, &layout, &received, &own)?; // 9
-    let (wires, recovery) = evaluate::evaluator(&mut party, &layout, &received, &circuit)?;
+    let checked = preprocess::check(&mut party, &layout, received)?; // 7
+    let own = prepare::evaluator(&mut party, &checked, input)?; // 8
+    let circuit = build::evaluator(&mut party, &layout, &checked, &own)?; // 9
+    let (wires, recovery) = evaluate::evaluator(&mut party, &layout, &checked, &circuit)?;
     let aside = Aside::of(&recovery);
-    let outputs = decode::evaluator(&mut party, &layout, &received, &circuit, (wires, recovery), input)?; // 10
+    let outputs = decode::evaluator(&mut party, &layout, &checked, &circuit, (wires, recovery), input)?; // 10
     Ok(report(outputs, party.close()?, &layout.sizes, aside))
 }

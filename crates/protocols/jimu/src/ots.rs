@@ -1,5 +1,15 @@
-//! Labels of the evaluator's inputs: correlated OTs in as many series as a label has blocks, with the blocks
-//! of Δ as offsets, and random choices.
+//! OTs in as many series as a label has blocks, with the blocks of Δ as offsets: keys for what the evaluator
+//! watches, and labels of its inputs, which are correlated OTs with random choices.
+//!
+//! # What is watched
+//!
+//! The evaluator chooses the same in all series, and a key is a hash of its labels in all of them. So who
+//! wants the key of the other choice must name all of Δ. It must not be the label of one series alone: the
+//! hash of Δ tells every symbol that is watched, and an evaluator that watches the 16 symbols of one block
+//! has that block of Δ, with it all keys of that series, with these all symbols of all words, and with these
+//! whatever the garbler hides. An evaluator that chooses differently in the series has neither key.
+//!
+//! # Labels of inputs
 //!
 //! The garbler gets `R_j`, the evaluator `T_j = R_j ⊕ c_j·Δ`. What each party could do about it:
 //!
@@ -27,6 +37,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use crate::cheat::Cheat;
 use crate::gates::Wide;
+use crate::hooks::{Hooks, Point};
 use crate::layout::Layout;
 use crate::msg;
 
@@ -68,7 +79,56 @@ fn hash(session: &[u8; 32], sums: &Wide) -> [u8; HASH] {
     hash
 }
 
-/// Makes them. `delta` is Δ. Returns the labels of choice 0, the last of which check the offset.
+/// The keys of OTs, from the keys that each series gives: one for each OT. They must be hashed together. A sum
+/// would let an evaluator that knows a part of each block search these parts apart.
+fn joined(series: &[Vec<Seed>]) -> Vec<Seed> {
+    let key = |k: usize| {
+        let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 JIMU keys of watched symbols");
+        for keys in series {
+            hasher.update(keys[k].as_bytes());
+        }
+        let mut key = [0; SEED_BYTES];
+        hasher.finalize_xof().fill(&mut key);
+        hasher.zeroize();
+        let seed = Seed::from_bytes(key);
+        key.zeroize();
+        seed
+    };
+    (0..series[0].len()).map(key).collect()
+}
+
+/// Makes `count` OTs of keys. Returns both keys of each.
+pub(super) fn keys_offered(
+    channel: &mut Channel,
+    series: &mut [extension::Sender],
+    count: usize,
+) -> Result<Vec<[Seed; 2]>, Error> {
+    let mut sides = [Vec::new(), Vec::new()];
+    for series in series {
+        let labels = Zeroizing::new(series.extend(channel, count)?);
+        let pairs = series.keys(&labels)?;
+        for (choice, side) in sides.iter_mut().enumerate() {
+            side.push(pairs.iter().map(|pair| pair[choice].clone()).collect::<Vec<_>>());
+        }
+    }
+    let [zero, one] = sides.each_ref().map(|side| joined(side));
+    Ok(zero.iter().zip(&one).map(|(zero, one)| [zero.clone(), one.clone()]).collect())
+}
+
+/// The same. Returns the keys of these choices.
+pub(super) fn keys_chosen(
+    channel: &mut Channel,
+    series: &mut [extension::Receiver],
+    choices: &[u8],
+) -> Result<Vec<Seed>, Error> {
+    let each = series.iter_mut().map(|series| {
+        let labels = Zeroizing::new(series.extend(channel, choices)?);
+        series.keys(&labels)
+    });
+    Ok(joined(&each.collect::<Result<Vec<_>, _>>()?))
+}
+
+/// Makes OTs of labels. `delta` is Δ. Returns the labels of choice 0, the last of which check the offset.
 pub(super) fn garbler(
     channel: &mut Channel,
     layout: &Layout,
@@ -103,15 +163,18 @@ pub(super) fn evaluator(
     session: &[u8; 32],
     series: &mut [extension::Receiver],
     rng: &mut Rng,
+    hooks: &mut Hooks,
 ) -> Result<(Zeroizing<Vec<u8>>, Wide), Error> {
     let (count, masks) = (layout.hashed_ots(), layout.combinations());
     let mut choices = Zeroizing::new(vec![0; count + masks]);
     rng.fill(&mut choices);
     choices.iter_mut().for_each(|choice| *choice &= 1);
-    let labels = series
-        .iter_mut()
-        .map(|series| series.extend(channel, &choices).map(Zeroizing::new))
-        .collect::<Result<Vec<_>, _>>()?;
+    let of_series = |(block, series): (usize, &mut extension::Receiver)| {
+        let mut here = choices.clone();
+        hooks.alter(Point::Choices(block), &mut here);
+        series.extend(channel, &here).map(Zeroizing::new)
+    };
+    let labels = series.iter_mut().enumerate().map(of_series).collect::<Result<Vec<_>, _>>()?;
     let labels = wide(&labels);
     let seed = channel.receive(msg::COMBINE, SEED_BYTES)?;
     let seed = Seed::from_bytes(*seed.first_chunk().expect("as many as asked for"));
@@ -134,46 +197,77 @@ mod tests {
     use super::*;
     use brickwork_base::label::Delta;
 
-    /// The garbler's end, if the evaluator's choice of the first OT differs in the series of `differs`.
-    fn end(differs: Option<usize>) -> Result<Wide, Error> {
-        let program = library::millionaires().unwrap();
-        let layout = Layout::new(&program, 40).unwrap();
-        let (session, mut rng) = ([3; 32], Rng::replayable("test dealer"));
-        let (mut left, mut right) = memory_pair();
-        let mut delta = Wide::zeros(layout.blocks(), 1);
+    /// Series with the blocks of Δ as offsets, and Δ.
+    fn dealt(blocks: usize, rng: &mut Rng) -> (Wide, Vec<extension::Sender>, Vec<extension::Receiver>) {
+        let mut delta = Wide::zeros(blocks, 1);
         let (mut senders, mut receivers) = (Vec::new(), Vec::new());
-        for block in 0..layout.blocks() {
+        for block in 0..blocks {
             let offset = Delta::new(rng.block());
             delta.label_mut(0)[block] = offset.bits();
             let pairs: Vec<[Seed; 2]> = (0..BASE_OTS).map(|_| [rng.seed(), rng.seed()]).collect();
             let seeds: Vec<Seed> =
                 (0..BASE_OTS).map(|i| pairs[i][(offset.bits() >> i & 1) as usize].clone()).collect();
             let series = Series::new(&[block as u8; 32], Direction::GarblerSends);
-            senders.push(extension::Sender::set_up(&mut left, &series, offset, &seeds).unwrap());
-            receivers.push(extension::Receiver::set_up(&mut right, &series, &pairs).unwrap());
+            senders.push(extension::Sender::new(&series, offset, &seeds));
+            receivers.push(extension::Receiver::new(&series, &pairs).unwrap());
         }
-        let count = layout.hashed_ots() + layout.combinations();
-        let choices: Vec<u8> = (0..count).map(|_| rng.below(2) as u8).collect();
+        (delta, senders, receivers)
+    }
+
+    /// An evaluator that watches all symbols of some blocks of Δ knows these blocks, and takes the other label
+    /// in their series. It gets no key of an OT that it did not choose, unless it knows all of Δ.
+    #[test]
+    fn row_02_no_block_of_the_offset_gives_a_key_that_was_not_chosen() {
+        const COUNT: usize = 150;
+        for blocks in [3, 4] {
+            for known in 0..1_usize << blocks {
+                let mut rng = Rng::replayable("test watched blocks");
+                let (delta, mut senders, mut receivers) = dealt(blocks, &mut rng);
+                let (mut left, mut right) = memory_pair();
+                let choices: Vec<u8> = (0..COUNT).map(|_| rng.below(2) as u8).collect();
+                // As `keys_chosen`, with other labels.
+                let mut each = Vec::new();
+                for (block, series) in receivers.iter_mut().enumerate() {
+                    let mut labels = series.extend(&mut right, &choices).unwrap();
+                    if known >> block & 1 == 1 {
+                        let offset = Label::from_bits(delta.label(0)[block]);
+                        labels.iter_mut().for_each(|label| *label ^= offset);
+                    }
+                    each.push(series.keys(&labels).unwrap());
+                }
+                let taken = joined(&each);
+                let offered = keys_offered(&mut left, &mut senders, COUNT).unwrap();
+                for ((taken, offered), &choice) in taken.iter().zip(&offered).zip(&choices) {
+                    let [own, other] = [choice, 1 - choice].map(|choice| &offered[usize::from(choice)]);
+                    assert_eq!(taken == own, known == 0);
+                    assert_eq!(taken == other, known == (1 << blocks) - 1, "blocks {known:b} of {blocks}");
+                }
+            }
+        }
+    }
+
+    /// The garbler's end, if the evaluator's choice of the first OT differs in the series of `differs`.
+    fn end(differs: Option<usize>) -> Result<Wide, Error> {
+        let program = library::millionaires().unwrap();
+        let layout = Layout::new(&program, 40, None).unwrap();
+        let (session, mut rng) = ([3; 32], Rng::replayable("test dealer"));
+        let (mut left, mut right) = memory_pair();
+        let (delta, mut senders, mut receivers) = dealt(layout.blocks(), &mut rng);
+        let alter = move |point, choices: &mut [u8]| {
+            if matches!(point, Point::Choices(block) if Some(block) == differs) {
+                choices[0] ^= 1;
+            }
+        };
+        let mut hooks = Hooks { alter: Some(Box::new(alter)), ..Hooks::none() };
         thread::scope(|scope| {
             let evaluator = scope.spawn(|| {
-                let mut labels = Vec::new();
-                for (block, series) in receivers.iter_mut().enumerate() {
-                    let mut here = choices.clone();
-                    here[0] ^= u8::from(differs == Some(block));
-                    labels.push(Zeroizing::new(series.extend(&mut right, &here).unwrap()));
-                }
-                let labels = wide(&labels);
-                let seed = right.receive(msg::COMBINE, SEED_BYTES).unwrap();
-                let seed = Seed::from_bytes(*seed.first_chunk().unwrap());
-                let (sums, bits) = combine(&seed, &layout, &labels, &choices);
-                let mut told = pack(bits.iter().copied());
-                told.extend_from_slice(&hash(&session, &sums));
-                right.send(msg::COMBINED, &told).unwrap();
-                right.flush().unwrap();
+                let mut rng = Rng::replayable("test evaluator");
+                evaluator(&mut right, &layout, &session, &mut receivers, &mut rng, &mut hooks)?;
+                right.flush()
             });
             let mut rng = Rng::replayable("test garbler");
             let end = garbler(&mut left, &layout, &session, &mut senders, &mut rng, delta.label(0));
-            evaluator.join().unwrap();
+            evaluator.join().unwrap().unwrap();
             end
         })
     }
@@ -191,7 +285,7 @@ mod tests {
     #[test]
     fn row_02_half_of_the_combinations_show_an_ot() {
         let program = library::millionaires().unwrap();
-        let layout = Layout::new(&program, 40).unwrap();
+        let layout = Layout::new(&program, 40, None).unwrap();
         let count = layout.hashed_ots() + layout.combinations();
         let mut one = vec![0; count];
         one[0] = 1;

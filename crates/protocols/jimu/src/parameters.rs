@@ -247,9 +247,9 @@ impl Sizes {
             }
         };
         let each = Upper::exp2(-(checking_ots(*security) as f64));
-        // The extension checks each series, and the first one twice.
-        let series = (labels.l() / BLOCK + 1) as u64;
-        let extension = Upper::integer(series) * Upper::exp2(extension::CHECK_LOG2);
+        // The extension checks each series twice: OTs of keys, and of labels.
+        let calls = 2 * (labels.l() / BLOCK) as u64;
+        let extension = Upper::integer(calls) * Upper::exp2(extension::CHECK_LOG2);
         let watch = Upper::exp2(-127.0);
         (gates + authenticators + each + each + extension + watch).min(Upper::ONE)
     }
@@ -278,6 +278,8 @@ fn permutation_bits(parameters: &Parameters) -> usize {
 mod tests {
     use brickwork_base::random::Rng;
     use brickwork_primitives::cut_and_choose::{Challenge, alternatives};
+    use num_bigint::{BigInt, BigUint};
+    use num_rational::BigRational;
 
     use super::*;
 
@@ -357,6 +359,107 @@ mod tests {
                 // Of a single gate more is opened than its bucket needs.
                 assert!(ands < 2 || gates.bound().log2() > bound);
                 assert!(wires == 0 || authenticators.bound().log2() > bound);
+            }
+        }
+    }
+
+    /// C(n, k) for k = 0, …, most.
+    fn binomials(n: u64, most: u64) -> Vec<BigUint> {
+        let next = |last: &mut BigUint, k: u64| {
+            let this = last.clone();
+            *last = &*last * n.saturating_sub(k) / (k + 1);
+            Some(this)
+        };
+        (0..=most).scan(BigUint::from(1_u8), next).collect()
+    }
+
+    /// What bad items achieve, at the best number of them up to `most`: the printed sum, without rounding.
+    fn best_attack(cut: &Bucketing, half: bool, most: u64) -> BigRational {
+        let (kept, bucket) = (cut.kept(), u64::from(cut.bucket));
+        let in_buckets = binomials(kept, most);
+        let others = binomials(kept - bucket, most);
+        let opened = binomials(cut.opened.into(), most);
+        let all = binomials(cut.copies(), most);
+        // Ways to put `i` of them into buckets so that one is all bad, each counted once a bucket.
+        let wins = |i: u64| match i.checked_sub(bucket) {
+            None => BigUint::ZERO,
+            Some(rest) => (&others[rest as usize] * cut.slots).min(in_buckets[i as usize].clone()),
+        };
+        let success = |t: u64| {
+            let unnoticed = |j: u64| match (j, half) {
+                (0, _) => BigUint::from(1_u8) << t,
+                (_, false) => BigUint::ZERO,
+                (j, true) => &opened[j as usize] << (t - j),
+            };
+            let sum: BigUint = (0..=t.min(cut.opened.into())).map(|j| wins(t - j) * unnoticed(j)).sum();
+            BigRational::new(sum.into(), (&all[t as usize] << t).into())
+        };
+        (1..=most.min(cut.copies())).map(success).max().expect("some number of them")
+    }
+
+    /// 2^log2.
+    fn power(log2: i64) -> BigRational {
+        let one = BigRational::from_integer(1.into());
+        let power = BigRational::from_integer(BigInt::from(1) << log2.unsigned_abs());
+        if log2 < 0 { one / power } else { power }
+    }
+
+    fn log2(x: &BigRational) -> f64 {
+        let bits = |n: &BigInt| {
+            let shift = n.bits().saturating_sub(60);
+            let high: u64 = (n >> shift).try_into().unwrap();
+            (high as f64).log2() + shift as f64
+        };
+        bits(x.numer()) - bits(x.denom())
+    }
+
+    /// Everything that `Sizes::bound` adds up, from the numbers alone and in exact arithmetic.
+    fn recomputed(
+        security: i64,
+        hashes: [[u64; 4]; 2],
+        gates: &Bucketing,
+        authenticators: &Bucketing,
+    ) -> f64 {
+        let of = |a: u64, b: u64| BigRational::new(a.into(), b.into());
+        let binding = hashes.map(|[n, l, _, w]| {
+            let (few, all) = (binomials(l - 1, w), binomials(n, w));
+            BigRational::new(few[w as usize].clone().into(), all[w as usize].clone().into())
+        });
+        let [labels, messages] = &binding;
+        // Of all sets of symbols what the combinations leave that both parties make.
+        let checks = hashes.map(|[n, l, bits, w]| {
+            let hash = Parameters::new(n as usize, l as usize, bits as u32, w as usize).unwrap();
+            power(n as i64 - (bits as i64 - 1) * hash.masks(security as u32 + 8) as i64)
+        });
+        let mut sum = labels + messages + &checks[0] + &checks[1];
+        if gates.slots > 0 {
+            // Two comparisons for each bad gate that is evaluated, of which there are less than 1/f on average.
+            sum += labels * of(2 * gates.copies(), gates.opened.into());
+            let colour = (0..gates.opened).fold(of(1, 1), |product, _| product * of(3, 4));
+            sum += colour + best_attack(gates, true, 300);
+        }
+        if authenticators.slots > 0 {
+            sum += messages * of(authenticators.copies(), 2 * u64::from(authenticators.opened));
+            sum += best_attack(authenticators, false, 300);
+        }
+        let series = hashes[0][1] as i64 / 16;
+        sum += power(-(security + 8)) * of(2, 1) + power(-115) * of(2 * series as u64, 1) + power(-127);
+        log2(&sum)
+    }
+
+    #[test]
+    fn the_bound_of_a_run_is_what_exact_arithmetic_gives() {
+        for (security, hashes) in [
+            (40, [[102, 48, 8, 31], [48, 22, 6, 21]]),
+            (64, [[130, 64, 8, 47], [72, 34, 7, 33]]),
+            (80, [[157, 64, 8, 47], [88, 42, 7, 41]]),
+        ] {
+            for (ands, wires) in [(0, 0), (0, 3), (1, 1), (30, 17), (6400, 256)] {
+                let sizes = Sizes::choose(security, ands, wires).unwrap();
+                let exact = recomputed(security.into(), hashes, &sizes.gates, &sizes.authenticators);
+                let told = sizes.bound().log2();
+                assert!((told - exact).abs() < 1e-6, "{security} {ands} {wires}: {told} {exact}");
+                assert!(exact <= -f64::from(security), "{security} {ands} {wires}: {exact}");
             }
         }
     }

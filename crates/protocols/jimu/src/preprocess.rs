@@ -6,12 +6,12 @@ use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_base::{Error, Party};
 use brickwork_primitives::cut_and_choose::Challenge;
 use brickwork_primitives::ihash::{Hashes, Symbols, chosen_bytes};
-use zeroize::Zeroizing;
 
 use crate::authenticators::{self, Hashed};
 use crate::buckets::{self, HashedWires, Wires, permutation_bits};
 use crate::cheat::Cheat;
 use crate::gates::{Garbling, Labels, Wide};
+use crate::hooks::Point;
 use crate::layout::Layout;
 use crate::msg;
 use crate::setup::{Evaluator, Garbler};
@@ -73,7 +73,7 @@ pub(super) struct Choice {
 }
 
 impl Choice {
-    fn expand(seed: &Seed, layout: &Layout) -> Self {
+    pub fn expand(seed: &Seed, layout: &Layout) -> Self {
         let mut rng = Rng::expand(seed, "brickwork JIMU challenge");
         let (opened, gates) = Challenge::draw(&mut rng, &layout.sizes.gates).into_parts();
         let bits = [(); 2].map(|()| opened.iter().map(|_| rng.below(2) as u8).collect());
@@ -124,20 +124,21 @@ pub(super) struct Received {
     pub choice: Choice,
 }
 
-/// Makes them, and opens what the evaluator chooses.
-pub(super) fn garbler(party: &mut Garbler, layout: &Layout) -> Result<Made, Error> {
-    garbler_of(party, layout, |_, _, _| ())
+/// Of what the evaluator has, all that was opened is right: who has this may use the rest.
+pub(super) struct Checked(Received);
+
+impl std::ops::Deref for Checked {
+    type Target = Received;
+
+    fn deref(&self) -> &Received {
+        &self.0
+    }
 }
 
-/// As [`garbler`]; `spoil` gets Δ, and the labels of the outputs and the tables before they are hashed and
-/// sent.
-pub(super) fn garbler_of(
-    party: &mut Garbler,
-    layout: &Layout,
-    spoil: impl FnOnce(&[u128], &mut Wide, &mut Wide),
-) -> Result<Made, Error> {
+/// Makes them, and opens what the evaluator chooses.
+pub(super) fn garbler(party: &mut Garbler, layout: &Layout) -> Result<Made, Error> {
     party.run.phase("preprocess");
-    let Garbler { run, rng, session, delta, labels, permutations, points, ots } = party;
+    let Garbler { run, rng, session, delta, labels, permutations, points, ots, hooks } = party;
     let (draw, [count, messages]) = (Draw::of(layout), drawn(layout));
     let words = labels.random(&mut run.channel, count)?;
     let rho = permutations.random(&mut run.channel, messages)?;
@@ -149,16 +150,17 @@ pub(super) fn garbler_of(
         permutations: rho.select(&numbers(range)),
     };
     let [left, right, mut outputs] = draw.gates.each_ref().map(&wires);
-    let bits = |wires: &Wires| {
-        Zeroizing::new(permutation_bits(permutations.code(), &points.permutation, &wires.permutations))
-    };
+    let bits =
+        |wires: &Wires| permutation_bits(permutations.code(), &points.permutation, &wires.permutations);
     let false_labels = |wires: &Wires| {
         let mut labels = wires.labels.clone();
         bits(wires).iter().enumerate().for_each(|(k, &bit)| labels.add(k, delta.label(0), bit));
         garbling.compress(labels)
     };
     let (mut made, mut tables) = garbling.garble(&offset, &false_labels(&left), &false_labels(&right));
-    spoil(delta.label(0), &mut made, &mut tables);
+    hooks.alter(Point::GateOutputs, made.blocks_mut());
+    hooks.alter(Point::Tables, tables.blocks_mut());
+    hooks.alter(Point::OtLabels, ots.blocks_mut());
     bits(&outputs).iter().enumerate().for_each(|(k, &bit)| made.add(k, delta.label(0), bit));
     // Labels that are not drawn: of gates' outputs, of OTs, and the offset.
     let places = [numbers(&draw.gates[2]), numbers(&draw.ots), numbers(&draw.offset)].concat();
@@ -168,7 +170,9 @@ pub(super) fn garbler_of(
     let inputs = wires(&draw.inputs);
     let own = Wide::of(&words.select(&numbers(&draw.authenticators)));
     let all: Vec<u64> = (0..layout.authenticators() as u64).collect();
-    let follow = authenticators::permutations(session, permutations.code(), &all, &own);
+    let mut from = own.clone();
+    hooks.alter(Point::AuthenticatorOffsets, from.blocks_mut());
+    let follow = authenticators::permutations(session, permutations.code(), &all, &from);
     permutations.chosen(&mut run.channel, rho.select(&numbers(&draw.authenticators)), &follow)?;
     let mut message = run.channel.message(msg::GATES);
     message.push(&start.to_le_bytes())?;
@@ -184,7 +188,7 @@ pub(super) fn garbler_of(
     let shown = Symbols::join(&shown.each_ref());
     let flips = permutation_bits(permutations.code(), &points.permutation, &shown);
     let mut active = Wide::zeros(layout.blocks(), shown.count());
-    for (k, (bit, flip)) in choice.opened_bits().into_iter().zip(flips).enumerate() {
+    for (k, (bit, flip)) in choice.opened_bits().into_iter().zip(&*flips).enumerate() {
         active.add(k, gates[k / opened.len()].labels.label(opened[k % opened.len()]), 1);
         active.add(k, delta.label(0), bit ^ flip);
     }
@@ -198,7 +202,7 @@ pub(super) fn garbler_of(
 /// Receives them, and chooses what is opened.
 pub(super) fn evaluator(party: &mut Evaluator, layout: &Layout) -> Result<Received, Error> {
     party.run.phase("preprocess");
-    let Evaluator { run, labels, permutations, points, choices, ots, .. } = party;
+    let Evaluator { run, labels, permutations, points, choices, ots, hooks, .. } = party;
     let (draw, [count, messages]) = (Draw::of(layout), drawn(layout));
     let words = labels.random(&mut run.channel, count)?;
     let rho = permutations.random(&mut run.channel, messages)?;
@@ -228,7 +232,9 @@ pub(super) fn evaluator(party: &mut Evaluator, layout: &Layout) -> Result<Receiv
 
     let checks = buckets::Checks::new(labels, permutations, &points.permutation, &offset)?;
     checks.active(&hashed_ots, choices, ots).map_err(|_| Cheat::OtOffset)?;
-    let seed = Rng::new("brickwork JIMU challenge")?.seed();
+    let mut seed = *Rng::new("brickwork JIMU challenge")?.seed().as_bytes();
+    hooks.alter(Point::Challenge, &mut seed);
+    let seed = Seed::from_bytes(seed);
     run.channel.send(msg::CHALLENGE, seed.as_bytes())?;
     let choice = Choice::expand(&seed, layout);
     let own = hashed_ots.select(&(0..layout.inputs(Party::Evaluator)).collect::<Vec<_>>());
@@ -236,7 +242,7 @@ pub(super) fn evaluator(party: &mut Evaluator, layout: &Layout) -> Result<Receiv
 }
 
 /// Checks what is opened.
-pub(super) fn check(party: &mut Evaluator, layout: &Layout, received: &Received) -> Result<(), Error> {
+pub(super) fn check(party: &mut Evaluator, layout: &Layout, received: Received) -> Result<Checked, Error> {
     party.run.phase("preprocess");
     let Evaluator { run, session, labels, permutations, points, .. } = party;
     let (choice, opened) = (&received.choice, received.choice.opened());
@@ -262,7 +268,7 @@ pub(super) fn check(party: &mut Evaluator, layout: &Layout, received: &Received)
         permutations: Hashes::join(&[&l.permutations, &r.permutations, &o.permutations]),
     };
     let flips = checks.opened(&hashed.permutations, &rho)?;
-    let bits: Vec<u8> = choice.opened_bits().into_iter().zip(flips).map(|(bit, flip)| bit ^ flip).collect();
+    let bits: Vec<u8> = choice.opened_bits().into_iter().zip(&*flips).map(|(bit, flip)| bit ^ flip).collect();
     checks.active(&hashed.labels, &bits, &active)?;
     let side = |k: usize| active.select(k * count..(k + 1) * count);
     let (l, r) = (received.garbling.compress(side(0)), received.garbling.compress(side(1)));
@@ -277,7 +283,7 @@ pub(super) fn check(party: &mut Evaluator, layout: &Layout, received: &Received)
     };
     let numbers: Vec<u64> = places.iter().map(|&k| k as u64).collect();
     checks.opened(&numbers, &hashed, &offsets)?;
-    Ok(())
+    Ok(Checked(received))
 }
 
 /// The places of both rows of gates.

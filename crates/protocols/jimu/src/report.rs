@@ -5,11 +5,14 @@ use brickwork_session::PhaseReport;
 use serde::Serialize;
 
 use crate::buckets::Recovery;
-use crate::parameters::Sizes;
+use crate::parameters::{Level, Sizes};
 
-/// kappa minus what is lost: 2^15 calls of the hash under one key and two labels each, and three bits of the
-/// offset that are known, the lowest ones of its blocks.
-pub const COMPUTATIONAL_BITS: f64 = 108.0;
+/// kappa minus what is lost, in bits: 2^15 calls of the hash under one key, two labels each, the offset's colour,
+/// and the lowest bit of each of its blocks, which is known.
+pub fn computational_bits(level: &Level) -> f64 {
+    let blocks = level.labels.l() / 16;
+    128.0 - 15.0 - 1.0 - 1.0 - blocks as f64
+}
 
 /// How many of something are made.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -52,7 +55,7 @@ impl SecurityReport {
             model: "malicious",
             statistical_bits: sizes.level.security,
             bound_log2: sizes.bound().log2(),
-            computational_bits: COMPUTATIONAL_BITS,
+            computational_bits: computational_bits(&sizes.level),
             gates: sizes.gates.into(),
             authenticators: sizes.authenticators.into(),
         }

@@ -11,7 +11,7 @@
 //! and a joint one soldering. Of a proof's combination each commitment needs its weight, the sum over all
 //! joints that it is part of: they are found in one walk from the outputs to the inputs.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::claims::GateClaims;
 use crate::hooks::Point;
@@ -32,18 +32,16 @@ pub(super) struct ProgramClaims {
     flips: Bits,
     /// Of each joint whether its sum is negated; the garbler needs none.
     negated: Vec<u8>,
-    /// The weights of sources in the proof that is made with these.
-    weights: OnceLock<Weighted>,
 }
 
 impl ProgramClaims {
     fn new(solderings: &[Soldering], negated: Vec<u8>) -> Self {
         let mut flips = Bits::zeros(solderings.len());
         solderings.iter().enumerate().for_each(|(k, soldering)| flips.add(k, soldering.flip()));
-        ProgramClaims { flips, negated, weights: OnceLock::new() }
+        ProgramClaims { flips, negated }
     }
 
-    /// States the claims, for one proof. The commitments are those to the wires of inputs and of outputs.
+    /// States the claims. The commitments are those to the wires of inputs and of outputs.
     pub fn claim<'a>(
         &'a self,
         layout: &'a Layout,
@@ -53,7 +51,7 @@ impl ProgramClaims {
         told: Option<&'a [Soldering]>,
         claims: &mut Claims<'a>,
     ) {
-        let ProgramClaims { flips, negated, weights: sources } = self;
+        let ProgramClaims { flips, negated } = self;
         let value = move |joint: usize, _, values: &mut [Label]| {
             if let Some(told) = told {
                 values[0] = told[joint].opening().with_colour(negated[joint]);
@@ -67,7 +65,10 @@ impl ProgramClaims {
                 sums.iter_mut().zip(weights.from(joints, offset + first)).for_each(|(sum, w)| *sum ^= w);
             });
         }
+        // Found once, for the proof that these claims are made for: another one draws other weights.
+        let sources = Arc::new(OnceLock::<Weighted>::new());
         for (shares, of_inputs) in [(inputs, true), (&gates.head_outputs, false)] {
+            let sources = sources.clone();
             claims.weighted(shares, move |weights, first, sums| {
                 let found = sources.get_or_init(|| {
                     layout.weigh(|joint| {

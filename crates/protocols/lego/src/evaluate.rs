@@ -174,8 +174,8 @@ pub(super) fn evaluator(
     if !joined.inputs.accept(given) {
         return Err(Cheat::InputLabel.into());
     }
-    let mut inputs = joined.inputs.carried(given);
-    inputs.reserve_exact(layout.evaluator);
+    let mut inputs = Labels::new(Vec::with_capacity(layout.inputs()));
+    inputs.extend_from_slice(&joined.inputs.carried(given));
     inputs.extend(theirs.iter().zip(ots.iter()).map(|(&v, &t)| v ^ t));
     let given = Labels::new(given.to_vec());
     let (outputs, delta) = pool::compute(|| walk(layout, joined, &inputs, hooks))?;
@@ -256,7 +256,7 @@ fn walk(
         let circuit = &program.component(component).circuit;
         let Stages(stages) = stages[component.0 as usize].get_or_insert_with(|| Stages::of(circuit));
         let width = circuit.wires();
-        local.resize(slots.len() * width, Label::ZERO);
+        resize(&mut local, slots.len() * width);
         for (local, &slot) in local.chunks_exact_mut(width).zip(slots) {
             let given = program.slot(slot).inputs.iter().map(|&wire| wires[wire as usize]);
             local.iter_mut().zip(given).for_each(|(label, given)| *label = given);
@@ -310,6 +310,14 @@ fn walk(
         }
     }
     Ok((outputs(layout, joined, inputs, &wires), delta))
+}
+
+/// Gives labels another length; what they were may be lost, but no copy stays in memory.
+fn resize(labels: &mut Labels, length: usize) {
+    if labels.capacity() < length {
+        *labels = Labels::new(Vec::with_capacity(length));
+    }
+    labels.resize(length, Label::ZERO);
 }
 
 /// The labels of the outputs, of those of all wires.

@@ -3,7 +3,7 @@
 //! *sources*: inputs, and outputs of AND gates. *Joints* are where such a sum is soldered to another wire:
 //! both inputs of each AND gate, then the outputs.
 
-use zeroize::Zeroizing;
+use zeroize::{Zeroize, Zeroizing};
 
 use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party};
@@ -111,17 +111,20 @@ impl<'p> Layout<'p> {
     }
 
     /// Walks through all gates with values of the inputs. `and` is told the number of the AND gate and both
-    /// operands. Returns the values of the outputs.
-    pub fn walk<T: Copy + Default>(
+    /// operands. Returns the values of the outputs. The garbler walks with what it has committed to, so no
+    /// value stays in memory: there is room for all from the start, and it is zeroised.
+    pub fn walk<T: Copy + Zeroize>(
         &self,
         inputs: &[T],
         mut and: impl FnMut(usize, T, T) -> T,
         xor: impl Fn(T, T) -> T,
         inv: impl Fn(T) -> T,
     ) -> Vec<T> {
-        let mut wires: Vec<T> = Vec::with_capacity(self.program.wires());
+        let mut wires: Zeroizing<Vec<T>> = Zeroizing::new(Vec::with_capacity(self.program.wires()));
         wires.extend(self.of_program(inputs));
-        let (mut local, mut number) = (Vec::new(), 0);
+        let most = self.program.components().iter().map(|component| component.circuit.wires()).max();
+        let mut local: Zeroizing<Vec<T>> = Zeroizing::new(Vec::with_capacity(most.unwrap_or(0)));
+        let mut number = 0;
         for slot in self.program.slots() {
             let circuit = &self.program.component(slot.component).circuit;
             local.clear();

@@ -128,7 +128,7 @@ impl Parameters {
             0 if gates == NOTHING && authenticators == NOTHING => None,
             _ => Some(Mixed { gates, authenticators }),
         };
-        if mixed.is_some_and(|mixed| !mixed.is_sensible()) {
+        if mixed.is_some_and(|mixed| !mixed.is_sensible() || !is_modest(&mixed)) {
             return Err(Error::Mismatch(
                 "the proposed cut-and-choose parameters are not for this program".into(),
             ));
@@ -247,11 +247,21 @@ fn cheapest(slots: u32, limit: f64, security: u32) -> Option<Mixed> {
         let more = |opened: u32| opened + opened / 64 + 1;
         mixed.gates.opened = more(mixed.gates.opened);
         mixed.authenticators.opened = more(mixed.authenticators.opened);
-        if mixed.gates.opened > most_opened(slots) * 2 {
+        if !is_modest(&mixed) {
             return None;
         }
     }
-    Some(mixed)
+    is_modest(&mixed).then_some(mixed)
+}
+
+/// Whether an honest garbler may propose this cut. A greater one is not less safe, but what is made of it
+/// takes memory and time of the evaluator's, as much as the peer likes.
+fn is_modest(mixed: &Mixed) -> bool {
+    let Mixed { gates, authenticators } = mixed;
+    let most = most_opened(gates.slots).saturating_mul(2);
+    gates.bucket.max(authenticators.bucket) <= MOST
+        && gates.opened <= most
+        && authenticators.opened <= most.saturating_mul(2)
 }
 
 /// Opened authenticators for each opened gate that are tried.

@@ -80,7 +80,14 @@ pub(super) fn garbler(
     let greeting = Greeting::send::<Lego>(&mut run.channel, Party::Garbler, &terms, &digests)?;
     run.channel.send(PROPOSAL, &proposal)?;
     let side = Direction::GarblerSends;
-    let begun = base::Begun::send(&mut run.channel, side, &greeting.digest(), &choices, job.threads)?;
+    let begun = base::Begun::send(
+        &mut run.channel,
+        side,
+        &greeting.digest(),
+        &choices,
+        job.post_quantum,
+        job.threads,
+    )?;
     let answer = greeting.answered(&mut run.channel)?;
     if answer.parameters != [0; 32] {
         return Err(Error::Mismatch("the peer's greeting is malformed".into()));
@@ -118,7 +125,8 @@ pub(super) fn evaluator(
     let (terms, digests) = (job.terms(), digests(layout, None));
     let greeting = Greeting::send::<Lego>(&mut run.channel, Party::Evaluator, &terms, &digests)?;
     let side = Direction::EvaluatorSends;
-    let begun = base::Begun::send(&mut run.channel, side, &greeting.digest(), &[], job.threads)?;
+    let begun =
+        base::Begun::send(&mut run.channel, side, &greeting.digest(), &[], job.post_quantum, job.threads)?;
     let answer = greeting.answered(&mut run.channel)?;
     let mut proposal = [0; PROPOSAL_BYTES];
     run.channel.receive_into(PROPOSAL, &mut proposal)?;

@@ -93,6 +93,7 @@ pub(super) fn garbler(mut run: Metered, terms: &Terms, layout: Option<&Layout>) 
         Direction::GarblerSends,
         &greeting.digest(),
         &choices,
+        terms.post_quantum,
         terms.threads,
     )?;
     let components = components(layout);
@@ -117,6 +118,7 @@ pub(super) fn evaluator(
         Direction::EvaluatorSends,
         &greeting.digest(),
         &[],
+        terms.post_quantum,
         terms.threads,
     )?;
     let components = components(layout);

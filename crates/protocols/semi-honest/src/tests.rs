@@ -8,7 +8,14 @@ use brickwork_wire::{Channel, Tag, memory_pair};
 
 fn job(program: &Arc<Program>) -> Job {
     let identities = [[1; 32], [2; 32]];
-    Job { program: program.clone(), security: 40, threads: 1, table_memory: TABLE_MEMORY, identities }
+    Job {
+        program: program.clone(),
+        security: 40,
+        threads: 1,
+        table_memory: TABLE_MEMORY,
+        identities,
+        post_quantum: false,
+    }
 }
 
 /// Both parties over these channels.

@@ -31,6 +31,7 @@ fn session(program: &Arc<Program>, parameters: &Parameters, cheat: bool, rng: &m
         threads: 1,
         table_memory: TABLE_MEMORY,
         identities: [[1; 32], [2; 32]],
+        post_quantum: false,
     };
     let mut inputs = [Party::Garbler, Party::Evaluator]
         .map(|party| (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect::<Vec<bool>>());

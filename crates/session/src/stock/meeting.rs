@@ -542,8 +542,13 @@ mod tests {
         );
     }
 
-    const TERMS: Terms =
-        Terms { security: 40, threads: 1, table_memory: 1 << 20, identities: [[1; 32], [2; 32]] };
+    const TERMS: Terms = Terms {
+        security: 40,
+        threads: 1,
+        table_memory: 1 << 20,
+        identities: [[1; 32], [2; 32]],
+        post_quantum: false,
+    };
 
     fn epoch(role: Party) -> Epoch {
         Epoch {

@@ -17,7 +17,8 @@ use brickwork_stock::{Batch, Counter, Range as Numbers, SERIALS, StoreKey};
 use brickwork_wire::{Tag, memory_pair};
 
 const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
-const TERMS: Terms = Terms { security: 40, threads: 1, table_memory: 0, identities: [[1; 32], [2; 32]] };
+const TERMS: Terms =
+    Terms { security: 40, threads: 1, table_memory: 0, identities: [[1; 32], [2; 32]], post_quantum: false };
 
 /// Both, at once: 32 random bytes.
 const NONCE: Tag = Tag(100);

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use rustls::{AlertDescription, Connection};
 
 use super::super::frame::{PATIENCE, SIGN_OF_LIFE, Stream};
+use brickwork_base::stop;
 
 /// Longest time that a call into the socket blocks.
 const SLICE: Duration = Duration::from_millis(100);
@@ -133,6 +134,7 @@ impl Lane {
             if Instant::now() >= self.deadline {
                 return Err(io::Error::new(ErrorKind::TimedOut, "the peer sends nothing, or too slowly"));
             }
+            stop::check()?;
             match (&self.link.socket).read(&mut self.raw) {
                 Ok(0) => return Err(closed()),
                 Ok(n) => {
@@ -174,8 +176,10 @@ impl Lane {
             }
             match tls.connection.write_tls(&mut &self.link.socket) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
-                Ok(_) => {}
+                // A party that sends without end never waits, but stops.
+                Ok(_) => stop::check()?,
                 Err(e) if is_pause(&e) => {
+                    stop::check()?;
                     if self.start == self.end {
                         (self.start, self.end) = (0, 0);
                     }

@@ -37,6 +37,7 @@ use tracing::{debug, warn};
 use super::Channel;
 use brickwork_base::Error;
 use brickwork_base::Party;
+use brickwork_base::stop;
 use lane::Lane;
 
 pub use identity::{Identity, PublicKey};
@@ -314,6 +315,7 @@ fn first_connection(
     let deadline = Instant::now() + timeout;
     let mut reason = io::Error::new(ErrorKind::NotFound, "the name stands for no address");
     loop {
+        stop::check()?;
         match address.to_socket_addrs() {
             Ok(addresses) => {
                 let count = addresses.len();
@@ -436,6 +438,7 @@ impl Listener {
             if until.is_some_and(|until| Instant::now() >= until) {
                 return Err(io::Error::new(ErrorKind::TimedOut, "the peer did not call").into());
             }
+            stop::check()?;
             self.welcome(waiting);
             let Ok(mut guest) = waiting.guests.recv_timeout(POLL) else { continue };
             match guest.hello.lane {
@@ -466,6 +469,7 @@ impl Listener {
             if Instant::now() >= deadline {
                 return Err(io::Error::new(ErrorKind::TimedOut, "the peer did not open all its lanes").into());
             }
+            stop::check()?;
             self.welcome(waiting);
             let Ok(mut guest) = waiting.guests.recv_timeout(POLL) else { continue };
             let place = usize::from(guest.hello.lane).checked_sub(1).and_then(|i| further.get_mut(i));

@@ -578,6 +578,36 @@ fn who_has_nothing_to_say_gives_signs_of_life() {
     close(lanes, peer);
 }
 
+/// Whoever is asked to stop waits for nobody: not for a call, an answer, a message or the other's end.
+#[test]
+fn who_is_asked_to_stop_waits_no_longer() {
+    let parties = two();
+    let stops_soon = |wait: &(dyn Fn() -> Result<(), Error> + Sync)| {
+        let stop = brickwork_base::stop::Stop::new();
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| stop.enter(wait));
+            thread::sleep(Duration::from_millis(150));
+            let asked = Instant::now();
+            stop.ask();
+            assert_eq!(kind(waiting.join().unwrap()), ErrorKind::ConnectionAborted);
+            assert!(asked.elapsed() < Duration::from_secs(5), "the deadline is 20 s");
+        });
+    };
+    let (listener, address) = parties.listener(options(Party::Garbler));
+    stops_soon(&|| listener.accept().map(drop));
+    let nobody = bound().1;
+    stops_soon(&|| parties.connect(&nobody, options(Party::Evaluator)).map(drop));
+    drop(listener);
+    stops_soon(&|| parties.connect(&address, options(Party::Evaluator)).map(drop));
+    let (a, b) = parties.pair(options(Party::Garbler), options(Party::Evaluator));
+    let a = Mutex::new(Some(a));
+    stops_soon(&|| {
+        let mut a = a.lock().unwrap().take().unwrap();
+        a.receive(TAG, 1).map(drop)
+    });
+    drop(b);
+}
+
 #[test]
 fn a_silent_peer_hits_the_deadline() {
     let parties = two();

@@ -13,6 +13,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use brickwork::duplo;
+use brickwork_report::chart;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
@@ -25,7 +26,7 @@ use crate::failure::Failure;
 use crate::files::Folder;
 use crate::report::{Report, bytes, thousands};
 use crate::run::Both;
-use crate::{chart, machine, programs, resources, words};
+use crate::{machine, programs, resources, words};
 
 /// Reproduce the tables and figures of the DUPLO paper on this machine
 #[derive(Args)]
@@ -222,6 +223,7 @@ fn measured(row: &Row, arguments: &Arguments, folder: &Folder) -> Result<Result<
             scheme: None,
             commitments: None,
             security: Some(40),
+            post_quantum: false,
             executions: Executions { executions },
         },
         resources: &arguments.resources,

@@ -5,8 +5,8 @@ use brickwork::{duplo, plan};
 use serde_json::{Value, json};
 
 use super::rows::{BYTES, Row, Table, WHOLE, Workload};
-use crate::chart::{Axis, Chart, Point, Series};
 use crate::failure::Failure;
+use brickwork_report::chart::{Axis, Chart, Point, Series};
 
 const BEFORE: [&str; 4] = ["setup", "preprocess", "prepare", "build"];
 

@@ -18,7 +18,13 @@ const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
 const BOTH: [Party; 2] = [Party::Garbler, Party::Evaluator];
 
 fn terms() -> Terms {
-    Terms { security: 40, threads: 1, table_memory: TABLE_MEMORY, identities: [[1; 32], [2; 32]] }
+    Terms {
+        security: 40,
+        threads: 1,
+        table_memory: TABLE_MEMORY,
+        identities: [[1; 32], [2; 32]],
+        post_quantum: false,
+    }
 }
 
 /// What one connection is for.

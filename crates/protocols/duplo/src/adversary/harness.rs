@@ -118,6 +118,7 @@ impl Case {
                 threads: 2,
                 table_memory: brickwork_session::TABLE_MEMORY,
                 identities: [[1; 32], [2; 32]],
+                post_quantum: false,
             },
             input: (0..program.input_width(role)).map(|_| rng.below(2) == 1).collect(),
             parameters: parameters.clone(),
@@ -134,6 +135,13 @@ impl Case {
         let program = toy();
         let parameters = small(&program, [3, 4], [3, 6], [3, 4]);
         Case::new(&program, parameters)
+    }
+
+    /// With base OTs from lattices.
+    pub fn post_quantum(mut self) -> Case {
+        self.garbler.job.post_quantum = true;
+        self.evaluator.job.post_quantum = true;
+        self
     }
 
     fn side(&mut self, role: Party) -> &mut Side {
@@ -214,10 +222,10 @@ impl Case {
     /// # Panics
     /// If a party panics or hangs.
     pub fn run(self) -> Outcome {
-        let (program, parameters, dealt) =
-            (self.evaluator.job.program.clone(), self.evaluator.parameters.clone(), self.dealer.is_some());
+        let (job, parameters) = (self.evaluator.job.clone(), self.evaluator.parameters.clone());
+        let dealt = self.dealer.is_some();
         let mut outcome = self.run_alone();
-        outcome.honest = Some(honest_events(&program, &parameters, dealt));
+        outcome.honest = Some(honest_events(&job, &parameters, dealt));
         outcome
     }
 
@@ -306,15 +314,18 @@ impl Side {
 }
 
 /// What honest parties do in such a run.
-fn honest_events(program: &Arc<Program>, parameters: &Parameters, dealt: bool) -> [Vec<Event>; 2] {
-    type Known = HashMap<([[u8; 32]; 2], bool), [Vec<Event>; 2]>;
+fn honest_events(job: &Job, parameters: &Parameters, dealt: bool) -> [Vec<Event>; 2] {
+    type Known = HashMap<([[u8; 32]; 2], [bool; 2]), [Vec<Event>; 2]>;
     static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
-    let key = ([program.digest(), parameters.digest()], dealt);
+    let key = ([job.program.digest(), parameters.digest()], [dealt, job.post_quantum]);
     if let Some(known) = KNOWN.lock().unwrap().get_or_insert_default().get(&key) {
         return known.clone();
     }
-    let mut case = Case::new(program, parameters.clone());
+    let mut case = Case::new(&job.program, parameters.clone());
     case.dealer = dealt.then_some([1; 32]);
+    if job.post_quantum {
+        case = case.post_quantum();
+    }
     // Its material is good down to the last copy.
     let case = case.evaluator_lies(Point::Refused, |refused| assert!(refused.iter().all(|byte| *byte == 0)));
     let outcome = case.run_alone();

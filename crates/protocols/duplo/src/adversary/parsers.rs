@@ -82,7 +82,7 @@ pub fn base_ots(send: usize, bytes: &[u8]) -> Result<Vec<[u8; 16]>, Error> {
     let (mut peer, mut own) = memory_pair();
     peer.send(BASE_OT, bytes)?;
     peer.flush()?;
-    let begun = base::Begun::send(&mut own, base::Direction::GarblerSends, &[1; 32], &[1], 1)?;
+    let begun = base::Begun::send(&mut own, base::Direction::GarblerSends, &[1; 32], &[1], false, 1)?;
     let base::Keys { sent, received } = begun.receive(&mut own, &[2; 32], &[3; 32], send)?;
     Ok(sent.iter().flatten().chain(&received).map(|key| *key.as_bytes()).collect())
 }

@@ -88,6 +88,7 @@ fn a_run(program: &Arc<Program>, parameters: &Parameters, threads: usize) -> Res
         threads,
         table_memory: TABLE_MEMORY,
         identities,
+        post_quantum: false,
     };
     let zeros = |party| vec![false; program.input_width(party)];
     let (_, report) = over_loopback(

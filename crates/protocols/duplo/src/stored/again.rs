@@ -67,8 +67,13 @@ fn written_again<P: Stored>(context: &Context, items: usize, bytes: &[u8]) -> Re
 /// # Errors
 /// [`Error::Stock`] if it is malformed.
 pub(crate) fn secrets(party: Party, bytes: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
-    let terms =
-        Terms { security: 40, threads: 1, table_memory: TABLE_MEMORY, identities: [[1; 32], [2; 32]] };
+    let terms = Terms {
+        security: 40,
+        threads: 1,
+        table_memory: TABLE_MEMORY,
+        identities: [[1; 32], [2; 32]],
+        post_quantum: false,
+    };
     let (channel, _) = memory_pair();
     let observer = Box::new(Unobserved);
     let run = Metered::new::<Duplo>(channel, party, observer);

@@ -161,6 +161,7 @@ fn row_19_two_garblers() {
         threads: 1,
         table_memory: brickwork_session::TABLE_MEMORY,
         identities: [[1; 32], [2; 32]],
+        post_quantum: false,
     };
     std::thread::scope(|scope| {
         let run = |channel| crate::garbler(channel, &job, &[true], brickwork_session::Unobserved);
@@ -174,8 +175,14 @@ fn row_19_two_garblers() {
 /// An input of another length than the program's is the caller's mistake: nothing is sent.
 #[test]
 fn row_19_inputs_of_another_length() {
-    let job =
-        Job { program: toy(), security: 40, threads: 1, table_memory: 0, identities: [[1; 32], [2; 32]] };
+    let job = Job {
+        program: toy(),
+        security: 40,
+        threads: 1,
+        table_memory: 0,
+        identities: [[1; 32], [2; 32]],
+        post_quantum: false,
+    };
     for length in [0, 2, 4] {
         for party in [Party::Garbler, Party::Evaluator] {
             let (left, right) = memory_pair();
@@ -211,6 +218,7 @@ fn proposed(
         threads: 1,
         table_memory: brickwork_session::TABLE_MEMORY,
         identities: [[1; 32], [2; 32]],
+        post_quantum: false,
     };
     let zeros = |party| vec![false; program.input_width(party)];
     std::thread::scope(|scope| {
@@ -265,6 +273,8 @@ fn row_19_what_keeps_the_bound_is_the_garblers_choice() {
         for report in &reports {
             assert_eq!(report.proposal.parameters.proposal(), other.proposal());
             assert!(report.security.bound_log2 <= -40.0 && bound <= -40.0);
+            let of_checks = report.security.budget.iter().map(|spent| spent.bound_log2.exp2()).sum::<f64>();
+            assert!((of_checks.log2() - bound).abs() < 1e-6, "{:?}", report.security);
         }
         assert_eq!(
             reports[0].outputs,
@@ -291,6 +301,7 @@ fn row_19_an_honest_garbler_proposes_nothing_weak() {
         threads: 1,
         table_memory: brickwork_session::TABLE_MEMORY,
         identities: [[1; 32], [2; 32]],
+        post_quantum: false,
     };
     let (left, right) = memory_pair();
     drop(right);
@@ -313,6 +324,7 @@ fn cut(
         threads: 1,
         table_memory: brickwork_session::TABLE_MEMORY,
         identities: [[1; 32], [2; 32]],
+        post_quantum: false,
     };
     let (sent, log) = std::sync::mpsc::channel();
     let tampers: [brickwork_wire::Tamper; 2] = [Box::new(tamper), Box::new(|_, _| ())];
@@ -423,8 +435,14 @@ fn row_19_a_cut_that_is_another_program() {
     let parameters = Parameters::choose(&other, 40).unwrap().of_decomposition("another");
     let proposal = Proposal { program: other, parameters };
     cut_refused(cut(&proposal, |_, _| (), CUTS), "inputs or outputs");
-    let job =
-        Job { program: toy(), security: 40, threads: 1, table_memory: 0, identities: [[1; 32], [2; 32]] };
+    let job = Job {
+        program: toy(),
+        security: 40,
+        threads: 1,
+        table_memory: 0,
+        identities: [[1; 32], [2; 32]],
+        post_quantum: false,
+    };
     assert!(matches!(proposal.checked(&job), Err(Error::Mismatch(_))));
 }
 
@@ -438,8 +456,14 @@ fn row_19_a_cut_that_the_evaluator_does_not_make() {
     let [_, memory] = crate::memory::peaks(&whole().program, &whole().parameters);
     cut_refused(cut(&whole(), |_, _| (), Limits { memory_bytes: Some(memory - 1), ..CUTS }), "memory");
     // An honest garbler does not propose what has no place in a message.
-    let job =
-        Job { program: toy(), security: 40, threads: 1, table_memory: 0, identities: [[1; 32], [2; 32]] };
+    let job = Job {
+        program: toy(),
+        security: 40,
+        threads: 1,
+        table_memory: 0,
+        identities: [[1; 32], [2; 32]],
+        post_quantum: false,
+    };
     let long = |bytes: usize| Proposal {
         parameters: whole().parameters.of_decomposition(&"x".repeat(bytes)),
         ..whole()

@@ -35,6 +35,7 @@ fn a_run_is_the_same_over_any_commitments() {
         threads: 1,
         table_memory: brickwork_session::TABLE_MEMORY,
         identities: [[1; 32], [2; 32]],
+        post_quantum: false,
     };
     for inputs in [[[true, false, true], [true; 3]], [[false, true, true], [true, false, false]]] {
         let [x, y] = &inputs;

@@ -44,6 +44,7 @@ fn long_lists_go_chunk_by_chunk() {
         threads: 2,
         table_memory: 0,
         identities: [[1; 32], [2; 32]],
+        post_quantum: false,
     };
     let good = |point: Point, data: &mut [u8]| {
         assert!(point != Point::Refused || data.iter().all(|byte| *byte == 0), "a bad copy")

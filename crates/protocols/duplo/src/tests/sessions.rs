@@ -37,6 +37,7 @@ pub fn over<G: Send, E>(
         threads: 1,
         table_memory: brickwork_session::TABLE_MEMORY,
         identities: [[1; 32], [2; 32]],
+        post_quantum: false,
     };
     std::thread::scope(|scope| {
         let run = |party, channel| Metered::new::<Duplo>(channel, party, Box::new(Unobserved));

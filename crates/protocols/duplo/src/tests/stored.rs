@@ -26,6 +26,7 @@ const TERMS: Terms = Terms {
     threads: 1,
     table_memory: brickwork_session::TABLE_MEMORY,
     identities: [[1; 32], [2; 32]],
+    post_quantum: false,
 };
 
 fn store(root: &Path, party: Party) -> Store {

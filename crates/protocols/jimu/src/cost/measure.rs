@@ -68,6 +68,7 @@ impl Measure for Jimu {
             threads: machine.threads as usize,
             table_memory: TABLE_MEMORY,
             identities,
+            post_quantum: false,
         };
         let zeros = |party| vec![false; program.input_width(party)];
         let kinds: Vec<&'static Work> = BEYOND.iter().collect();

@@ -32,7 +32,7 @@ pub fn predict(
     machine: &Machine,
     link: &Link,
 ) -> Result<(Cost, SecurityReport), Error> {
-    let layout = Layout::new(program, security)?;
+    let layout = Layout::new(program, security, None)?;
     Ok((plan::predict(&steps(&layout), machine, link), SecurityReport::of(&layout.sizes)))
 }
 
@@ -50,7 +50,7 @@ pub fn sent_bytes(program: &Program, security: u32) -> Result<[u64; 2], Error> {
 /// # Errors
 /// [`Error::Usage`] for a security that is not offered, [`Error::Limit`] if the program is too large.
 pub fn script(program: &Program, security: u32) -> Result<Script, Error> {
-    Ok(steps(&Layout::new(program, security)?))
+    Ok(steps(&Layout::new(program, security, None)?))
 }
 
 fn steps(layout: &Layout) -> Script {
@@ -98,7 +98,7 @@ fn setup(script: &mut Script, layout: &Layout) {
     script.work(Evaluator, &OFFER, bases, bases);
     script.work(Garbler, &CHOSEN, bases, bases);
     let (watched, each) = (layout.watched_ots(), layout.hashed_ots() + layout.combinations());
-    let series = std::iter::once(watched).chain(std::iter::repeat_n(each, layout.blocks()));
+    let series = [watched, each].into_iter().flat_map(|ots| std::iter::repeat_n(ots, layout.blocks()));
     for ots in series {
         let blocks = (ots as u64).div_ceil(BLOCK) + 1;
         script.work(Evaluator, &EXTEND_RECEIVER, blocks, 1);

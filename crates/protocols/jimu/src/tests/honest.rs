@@ -36,3 +36,12 @@ fn programs_of_the_library_give_what_they_should() {
     runs(library::millionaires().unwrap(), 40, &mut rng);
     runs(library::aes::aes_128().unwrap(), 40, &mut rng);
 }
+
+/// Each block of the offset costs a bit: three blocks at s = 40, four above.
+#[test]
+fn what_computing_gains_is_told() {
+    for (security, bits) in [(40, 108.0), (64, 107.0), (80, 107.0)] {
+        let sizes = parameters::Sizes::choose(security, 10, 10).unwrap();
+        assert_eq!(SecurityReport::of(&sizes).computational_bits, bits);
+    }
+}

@@ -165,3 +165,25 @@ fn parameters_keep_their_level() {
         assert!(Parameters::proposed(100, 10, 40, &nonsense).is_err());
     }
 }
+
+/// A cut that is safe, but takes more memory than any garbler needs, is refused before anything is allocated.
+#[test]
+fn parameters_that_waste_memory_are_refused() {
+    let honest = Parameters::choose(100, 10, 40).unwrap();
+    let refused = |change: fn(&mut Parameters)| {
+        let mut parameters = honest.clone();
+        change(&mut parameters);
+        match Parameters::proposed(100, 10, 40, &parameters.proposal()) {
+            Err(brickwork_base::Error::Mismatch(why)) => {
+                assert!(why.contains("not for this program"), "{why}")
+            }
+            other => panic!("{other:?}"),
+        }
+    };
+    refused(|p| (p.gates.opened, p.authenticators.opened) = (50_000, 50_000));
+    refused(|p| p.gates.opened = 1 << 30);
+    refused(|p| p.authenticators.opened = 1 << 30);
+    refused(|p| p.gates.bucket = 60);
+    refused(|p| p.authenticators.bucket = 60);
+    refused(|p| p.inputs.opened = 1 << 30);
+}

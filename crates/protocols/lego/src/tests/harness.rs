@@ -118,9 +118,10 @@ pub struct Case {
     parameters: Parameters,
     inputs: [Vec<bool>; 2],
     alter: [Option<Alter>; 2],
-    tamper: Option<Tamper>,
+    tamper: [Option<Tamper>; 2],
     threads: usize,
     strict: bool,
+    post_quantum: bool,
 }
 
 /// What the parties came to.
@@ -140,10 +141,17 @@ impl Case {
             parameters,
             inputs,
             alter: [None, None],
-            tamper: None,
+            tamper: [None, None],
             threads: 1,
             strict: false,
+            post_quantum: false,
         }
+    }
+
+    /// With base OTs from lattices.
+    pub fn post_quantum(mut self) -> Self {
+        self.post_quantum = true;
+        self
     }
 
     pub fn toy() -> Self {
@@ -161,8 +169,13 @@ impl Case {
     }
 
     /// The garbler alters its messages on their way out.
-    pub fn tamper(mut self, tamper: impl FnMut(Tag, &mut Vec<u8>) + Send + 'static) -> Self {
-        self.tamper = Some(Box::new(tamper));
+    pub fn tamper(self, tamper: impl FnMut(Tag, &mut Vec<u8>) + Send + 'static) -> Self {
+        self.tampers(Party::Garbler, tamper)
+    }
+
+    /// A party does.
+    pub fn tampers(mut self, party: Party, tamper: impl FnMut(Tag, &mut Vec<u8>) + Send + 'static) -> Self {
+        self.tamper[party as usize] = Some(Box::new(tamper));
         self
     }
 
@@ -215,18 +228,29 @@ impl Case {
     }
 
     pub fn run(self) -> Outcome {
-        let Case { program, parameters, inputs, alter: [of_garbler, of_evaluator], tamper, threads, strict } =
-            self;
+        let Case {
+            program,
+            parameters,
+            inputs,
+            alter: [of_garbler, of_evaluator],
+            tamper,
+            threads,
+            strict,
+            post_quantum,
+        } = self;
         let job = Job {
             program: program.clone(),
             security: 40,
             threads,
             table_memory: TABLE_MEMORY,
             identities: [[1; 32], [2; 32]],
+            post_quantum,
         };
-        let (mut left, right) = memory_pair();
-        if let Some(tamper) = tamper {
-            left.set_tamper(tamper);
+        let (mut left, mut right) = memory_pair();
+        for (channel, tamper) in [&mut left, &mut right].into_iter().zip(tamper) {
+            if let Some(tamper) = tamper {
+                channel.set_tamper(tamper);
+            }
         }
         let (garbler, evaluator) = std::thread::scope(|scope| {
             let garbler = scope.spawn(|| {

@@ -29,6 +29,7 @@ fn a_block_cipher_comes_out_right() {
         threads: 2,
         table_memory: TABLE_MEMORY,
         identities: [[1; 32], [2; 32]],
+        post_quantum: false,
     };
     let (left, right) = memory_pair();
     let (garbler, evaluator) = std::thread::scope(|scope| {

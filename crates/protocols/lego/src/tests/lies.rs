@@ -4,9 +4,10 @@
 use std::sync::{Arc, Mutex};
 
 use super::harness::*;
-use crate::Cheat;
-use brickwork_base::Error;
+use crate::{Cheat, msg};
+use brickwork_base::{Error, Party};
 use brickwork_primitives::commit::split::msg::{ANSWER, CORRECTIONS};
+use brickwork_primitives::ot::{BASE_OT, extension};
 use brickwork_wire::Tag;
 
 /// Changes a bit of every label, or hash, in a message.
@@ -251,5 +252,65 @@ fn what_is_no_commitment_is_noticed() {
             })
             .run();
         assert!(matches!(outcome.evaluator, Err(Error::Peer(_))), "proof {proof}");
+    }
+}
+
+/// The OTs that all else rests on: points that are none, or whose key everybody knows, and rows that do not
+/// agree.
+#[test]
+fn lies_in_the_ots_themselves_are_noticed() {
+    let in_messages = |tag: Tag, alter: fn(&mut Vec<u8>)| {
+        move |sent: Tag, bytes: &mut Vec<u8>| {
+            if sent == tag {
+                alter(bytes);
+            }
+        }
+    };
+    let no_point = in_messages(BASE_OT, |points| points[32..64].fill(0xff));
+    Case::toy().tampers(Party::Garbler, no_point).run().evaluator_caught(Cheat::BaseOtPoint);
+    let identity = in_messages(BASE_OT, |points| points[..32].fill(0));
+    Case::toy().tampers(Party::Evaluator, identity).run().garbler_caught(Cheat::BaseOtIdentity);
+    let no_vector = in_messages(BASE_OT, |keys| keys[32..35].fill(0xff));
+    let lattices = Case::toy().post_quantum().tampers(Party::Garbler, no_vector);
+    lattices.run().evaluator_caught(Cheat::BaseOtVector);
+    let rows = in_messages(extension::msg::CHECK, |answer| answer[16] ^= 1);
+    Case::toy().tampers(Party::Evaluator, rows).run().garbler_caught(Cheat::OtExtension);
+}
+
+/// Of each message of the protocol's own, one that is a byte too long or too short, from either party.
+#[test]
+fn messages_of_another_length_are_refused() {
+    let of_garbler = [
+        msg::KEYS,
+        msg::TABLES,
+        msg::AUTHENTICATORS,
+        msg::OPENED_GATES,
+        msg::OPENED_AUTHENTICATORS,
+        msg::GATE_SOLDERINGS,
+        msg::AUTHENTICATOR_SOLDERINGS,
+        msg::OPENED_INPUTS,
+        msg::DELTA_DIFFERENCES,
+        msg::INPUT_SOLDERINGS,
+        msg::SOLDERINGS,
+        msg::INPUT_LABELS,
+    ];
+    let of_evaluator = [msg::CHALLENGE, msg::OT_BINDING, msg::MASKED_INPUT, msg::OUTPUT_LABELS];
+    let lengths: [fn(&mut Vec<u8>); 2] = [|bytes| bytes.push(0), |bytes| bytes.truncate(bytes.len() - 1)];
+    for change in lengths {
+        let change = move |tag: Tag| {
+            move |sent: Tag, bytes: &mut Vec<u8>| {
+                if sent == tag {
+                    change(bytes);
+                }
+            }
+        };
+        for tag in of_garbler {
+            let outcome = Case::toy().tampers(Party::Garbler, change(tag)).run();
+            outcome.evaluator_caught(Cheat::UnexpectedMessage);
+        }
+        for tag in of_evaluator {
+            let outcome = Case::toy().tampers(Party::Evaluator, change(tag)).run();
+            outcome.garbler_caught(Cheat::UnexpectedMessage);
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! How often a single bad item is caught, in whole runs: from both sides of what the formula says.
 
 use super::harness::*;
-use brickwork_base::Error;
+use crate::Cheat;
+use brickwork_base::{Cheat as Check, Error};
 
 const RUNS: usize = 120;
 
@@ -53,4 +54,37 @@ fn an_authenticator_with_a_wrong_hash() {
 #[test]
 fn an_input_authenticator_of_the_other_bit() {
     is_rate(noticed(Point::InputWires, |bytes| bytes[0] ^= 1), 0.5);
+}
+
+/// Several bad gates, of which a cheater hopes that none is opened and that they fill a bucket: all three
+/// ways in which it can end are as often as there are ways to deal them out.
+#[test]
+fn bad_gates_ruin_a_bucket_as_often_as_can_be_counted() {
+    const RUNS: u32 = 800;
+    // Four buckets of two gates and eight opened ones. Three bad ones are best for the garbler.
+    let program = toy();
+    let parameters = small(&program, [2, 8], [3, 2], [3, 2]);
+    let rubbish = |bytes: &mut [u8]| (0..3).for_each(|gate| bytes[16 * gate + 6] ^= 1);
+    let checks: [Check; 2] = [Cheat::Opening.into(), Cheat::NoValidLabel.into()];
+    let [mut seen, mut ruined, mut survived] = [0; 3];
+    for _ in 0..RUNS {
+        let outcome = Case::toy().with(parameters.clone()).lie(Point::GateOutputs, rubbish).run();
+        match &outcome.evaluator {
+            Err(Error::Peer(cheat)) if *cheat == checks[0] => seen += 1,
+            Err(Error::Peer(cheat)) if *cheat == checks[1] => ruined += 1,
+            Err(other) => panic!("{other}"),
+            Ok(_) => {
+                outcome.right(false);
+                survived += 1;
+            }
+        }
+    }
+    // Of C(16, 3) = 560 ways to deal them out C(8, 3) = 56 leave them all unopened; in 4·6 = 24 of these two
+    // are in one bucket.
+    for (count, ways) in [(seen, 504.0), (ruined, 24.0), (survived, 32.0)] {
+        let rate = ways / 560.0;
+        let (expected, deviation) = (rate * f64::from(RUNS), (rate * (1.0 - rate) * f64::from(RUNS)).sqrt());
+        let off = (f64::from(count) - expected).abs();
+        assert!(off <= 4.5 * deviation, "{seen} seen, {ruined} ruined, {survived} survived");
+    }
 }

@@ -10,12 +10,12 @@ use brickwork::commit::code::Code;
 use brickwork::commit::split;
 use brickwork::commit::{Claims, Lsb, Receiver as _, Sender as _};
 use brickwork::label::{Delta, Label};
-use brickwork::ot::{CotReceiver as _, CotSender as _, Direction, Series, base, extension};
+use brickwork::ot::{CotReceiver as _, CotSender as _, Direction, Series, base, extension, softspoken};
 use brickwork::random::{Rng, Seed};
 use brickwork::solder::{GarblerWire, Soldering};
 use brickwork::stock::StoreKey;
 use brickwork::wire::tls::Identity;
-use brickwork::wire::{Channel, Stream};
+use brickwork::wire::{Channel, Stream, memory_pair};
 use brickwork_kernels::{Aes128, And, Kernel, Keys, ONE, Script, ScriptBuilder, Wires};
 
 /// One call, ready to be timed: everything that is not to be timed has been done.
@@ -256,6 +256,18 @@ fn random_bytes(count: usize, rng: &mut Rng) -> Vec<u8> {
     bytes
 }
 
+/// Both ends of a series of SoftSpokenOT, of random base OTs.
+fn grown(series: &Series, offset: u128, rng: &mut Rng) -> (softspoken::Sender<4>, softspoken::Receiver<4>) {
+    let delta = Delta::new(offset);
+    let pairs: Vec<[Seed; 2]> = (0..128).map(|_| [rng.seed(), rng.seed()]).collect();
+    let choice = |i: usize| (delta.bits() >> i & 1) as usize;
+    let seeds: Vec<Seed> = pairs.iter().enumerate().map(|(i, pair)| pair[choice(i)].clone()).collect();
+    let (mut left, mut right) = memory_pair();
+    let receiver = softspoken::Receiver::set_up(&mut right, series, &pairs).expect("randomness");
+    let sender = softspoken::Sender::set_up(&mut left, series, delta, &seeds).expect("an honest peer");
+    (sender, receiver)
+}
+
 /// OTs and commitments, each against a peer that sends random bytes: what is done with them must take the
 /// same time whatever the secret, whether the check that follows is passed or not.
 pub fn protocols() -> Vec<Subject> {
@@ -277,11 +289,41 @@ pub fn protocols() -> Vec<Subject> {
             drop(black_box(receiver.extend(&mut channel, &choices).expect("nothing is received")))
         })
     };
+    // The trees are another party's: completing them must take the same time for every offset, too.
+    let trees = move |class: bool, rng: &mut Rng| -> Call<'static> {
+        let delta = Delta::new(secret(class, rng));
+        let (seeds, setup) = (seeds(128, rng), random_bytes(4128, rng));
+        let mut channel = replay(&[(softspoken::msg::TREES.0, &setup)]);
+        Box::new(move || {
+            let refused = softspoken::Sender::<4>::set_up(&mut channel, &series, delta, &seeds).is_err();
+            assert!(refused, "random trees pass the check")
+        })
+    };
+    let folds = move |class: bool, rng: &mut Rng| -> Call<'static> {
+        let (mut sender, _) = grown(&series, secret(class, rng), rng);
+        let (rows, check) = (random_bytes(31 * 16 * 3, rng), random_bytes(2064, rng));
+        let mut channel = replay(&[(softspoken::msg::ROWS.0, &rows), (softspoken::msg::CHECK.0, &check)]);
+        Box::new(move || assert!(sender.draw(&mut channel, 256).is_err(), "random rows pass the check"))
+    };
+    let chosen = move |class: bool, rng: &mut Rng| -> Call<'static> {
+        let (_, mut receiver) = grown(&series, rng.block(), rng);
+        let choices = bits(class, 256, rng);
+        let mut channel = replay(&[]);
+        Box::new(move || {
+            drop(black_box(receiver.extend(&mut channel, &choices).expect("nothing is received")))
+        })
+    };
     let base_receiver = |class: bool, rng: &mut Rng| -> Call<'static> {
         let instance = base::Instance::new(&[1; 32], base::Direction::EvaluatorSends);
         let choices = bits(class, 2, rng);
         let mut rng = Rng::expand(&rng.seed(), "base OT");
-        Box::new(move || drop(black_box(base::Receiver::new(&instance, &choices, &mut rng, 1))))
+        Box::new(move || drop(black_box(base::curve::Receiver::new(&instance, &choices, &mut rng, 1))))
+    };
+    let lattice_receiver = |class: bool, rng: &mut Rng| -> Call<'static> {
+        let instance = base::Instance::new(&[1; 32], base::Direction::EvaluatorSends);
+        let choices = bits(class, 2, rng);
+        let mut rng = Rng::expand(&rng.seed(), "base OT");
+        Box::new(move || drop(black_box(base::lattice::Receiver::new(&instance, &choices, &mut rng, 1))))
     };
     let commit_sender = |rng: &mut Rng| {
         let code = Code::for_security(40).expect("it is offered");
@@ -334,7 +376,11 @@ pub fn protocols() -> Vec<Subject> {
     vec![
         subject("OT extension, sender's offset", sender),
         subject("OT extension, receiver's choices", receiver),
+        subject("SoftSpokenOT, sender's offset: trees", trees),
+        subject("SoftSpokenOT, sender's offset: rows", folds),
+        subject("SoftSpokenOT, receiver's choices", chosen),
         subject("base OT, receiver's choices", base_receiver),
+        subject("base OT from lattices, receiver's choices", lattice_receiver),
         subject("commitments, values: corrections", commit),
         subject("commitments, values: a proof", prove),
         subject("commitments, watch bits: corrections", commit_receiver),

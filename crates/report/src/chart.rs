@@ -2,35 +2,47 @@
 
 use std::fmt::Write as _;
 
+use crate::html::escaped;
+
 /// A point of a curve.
 pub struct Point {
+    /// Its place along the first axis.
     pub x: f64,
+    /// Its place along the second one.
     pub y: f64,
     /// What it stands for, shown when a pointer rests on it.
     pub title: String,
     /// The same in a word or two, written beside it.
     pub label: String,
-    /// Drawn larger and in red.
+    /// Drawn larger, as a diamond and in red.
     pub marked: bool,
 }
 
 /// Points that belong together.
 pub struct Series {
+    /// What they are; shown where there are several series.
     pub name: String,
+    /// In the order in which the curve runs.
     pub points: Vec<Point>,
 }
 
 /// A chart. Curves are drawn from left to right in the order of their points.
 pub struct Chart {
+    /// What it shows.
     pub title: String,
+    /// The axis from left to right.
     pub x: Axis,
+    /// The axis from below.
     pub y: Axis,
+    /// The curves.
     pub series: Vec<Series>,
 }
 
 /// An axis.
 pub struct Axis {
+    /// What it measures.
     pub label: String,
+    /// How.
     pub scale: Scale,
 }
 
@@ -44,34 +56,66 @@ pub enum Scale {
 }
 
 impl Axis {
+    /// A linear axis.
     pub fn linear(label: impl Into<String>) -> Self {
         Axis { label: label.into(), scale: Scale::Linear }
     }
 
+    /// A logarithmic axis.
     pub fn logarithmic(label: impl Into<String>) -> Self {
         Axis { label: label.into(), scale: Scale::Logarithmic }
     }
 }
 
-const WIDTH: f64 = 720.0;
-const HEIGHT: f64 = 420.0;
-const LEFT: f64 = 80.0;
-const RIGHT: f64 = 170.0;
-const TOP: f64 = 50.0;
-const BOTTOM: f64 = 60.0;
-const COLOURS: [&str; 6] = ["steelblue", "darkorange", "seagreen", "mediumpurple", "saddlebrown", "gray"];
+/// How large a chart is, and where its axes stand.
+struct Frame {
+    width: f64,
+    height: f64,
+    left: f64,
+    /// Room on the right: for the names of several series, and without.
+    names: f64,
+    right: f64,
+    top: f64,
+    bottom: f64,
+}
+
+/// In a file, where it has a title.
+const FILE: Frame =
+    Frame { width: 720.0, height: 420.0, left: 80.0, names: 170.0, right: 40.0, top: 50.0, bottom: 60.0 };
+
+/// On a page, which may be on a phone and says the title itself.
+const PAGE: Frame =
+    Frame { width: 400.0, height: 300.0, left: 58.0, names: 130.0, right: 18.0, top: 28.0, bottom: 46.0 };
+
+/// Of middle lightness: they are seen on white and on black.
+const COLOURS: [&str; 6] = ["#3f7fc1", "#c9742b", "#4f9a55", "#9a72c7", "#a0745a", "#808890"];
 
 /// A file with these charts.
 pub fn document(charts: &[Chart]) -> String {
-    let height = HEIGHT * charts.len().max(1) as f64;
+    let Frame { width, height: each, left, .. } = FILE;
+    let height = each * charts.len().max(1) as f64;
     let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" font-family=\"sans-serif\" font-size=\"13\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" color=\"#1d2630\" \
+         fill=\"currentColor\" font-family=\"sans-serif\" font-size=\"13\">\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
     );
     for (place, chart) in charts.iter().enumerate() {
-        let _ = writeln!(svg, "<g transform=\"translate(0 {})\">", HEIGHT * place as f64);
-        chart.draw(&mut svg);
+        let _ = writeln!(svg, "<g transform=\"translate(0 {})\">", each * place as f64);
+        text(&mut svg, [left - 10.0, 20.0], "start", &chart.title);
+        chart.draw(&mut svg, &FILE);
         svg += "</g>\n";
     }
+    svg + "</svg>\n"
+}
+
+/// An element of a page with this chart, which has these attributes and begins with `first`. Its title is the
+/// page's to say.
+pub(crate) fn element(attributes: &str, first: &str, chart: &Chart) -> String {
+    let Frame { width, height, .. } = PAGE;
+    let mut svg = format!(
+        "<svg {attributes} class=\"chart\" viewBox=\"0 0 {width} {height}\" fill=\"currentColor\">{first}\n"
+    );
+    chart.draw(&mut svg, &PAGE);
     svg + "</svg>\n"
 }
 
@@ -98,6 +142,10 @@ impl Range {
         }
         if !low.is_finite() || high <= low {
             (low, high) = (if low.is_finite() { low } else { 0.0 }, low.max(0.0) + 1.0);
+        }
+        if scale == Scale::Linear {
+            // Nothing lies on the upper end.
+            high *= 1.04;
         }
         Range { scale, low, high }
     }
@@ -127,48 +175,57 @@ impl Range {
     }
 }
 
+fn text(svg: &mut String, at: [f64; 2], anchor: &str, text: &str) {
+    let (x, y, text) = (at[0], at[1], escaped(text));
+    let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{text}</text>");
+}
+
 /// A number as short as it stays right.
 fn short(value: f64) -> String {
     match value.abs() {
         0.0 => "0".into(),
+        // Powers of thousand have names.
+        size if (1e4..1e15).contains(&size) => {
+            let (unit, name) = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")]
+                .into_iter()
+                .find(|(unit, _)| size >= *unit)
+                .unwrap_or((1.0, ""));
+            format!("{} {name}", (value / unit * 1000.0).round() / 1000.0)
+        }
         size if (0.01..10_000.0).contains(&size) => format!("{}", (value * 1000.0).round() / 1000.0),
         _ => format!("{value:e}"),
     }
 }
 
 impl Chart {
-    fn draw(&self, svg: &mut String) {
+    fn draw(&self, svg: &mut String, frame: &Frame) {
+        let Frame { width, height, left, top, .. } = *frame;
         let points = || self.series.iter().flat_map(|series| &series.points);
         let across = Range::of(self.x.scale, points().map(|point| point.x));
         let up = Range::of(self.y.scale, points().map(|point| point.y));
-        let x = |value: f64| LEFT + (WIDTH - LEFT - RIGHT) * across.place(value);
-        let y = |value: f64| HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * up.place(value);
-        let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
-        let text = |svg: &mut String, at: [f64; 2], anchor: &str, text: &str| {
-            let _ = writeln!(
-                svg,
-                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{}</text>",
-                at[0],
-                at[1],
-                escaped(text)
-            );
-        };
-        text(svg, [LEFT, 20.0], "start", &self.title);
-        text(svg, [LEFT - 10.0, TOP - 12.0], "start", &self.y.label);
-        text(svg, [(LEFT + right) / 2.0, HEIGHT - 15.0], "middle", &self.x.label);
-        let _ = writeln!(svg, "<path d=\"M{LEFT} {TOP}V{bottom}H{right}\" fill=\"none\" stroke=\"black\"/>");
+        let is_named = self.series.len() > 1 && self.series.iter().any(|series| !series.name.is_empty());
+        let right = width - if is_named { frame.names } else { frame.right };
+        let x = |value: f64| left + (right - left) * across.place(value);
+        let y = |value: f64| height - frame.bottom - (height - top - frame.bottom) * up.place(value);
+        let bottom = height - frame.bottom;
+        text(svg, [left - 10.0, top - 12.0], "start", &self.y.label);
+        text(svg, [(left + right) / 2.0, height - 12.0], "middle", &self.x.label);
+        let _ = writeln!(
+            svg,
+            "<path d=\"M{left} {top}V{bottom}H{right}\" fill=\"none\" stroke=\"currentColor\"/>"
+        );
         for tick in across.ticks() {
             text(svg, [x(tick), bottom + 18.0], "middle", &short(tick));
         }
         for tick in up.ticks() {
             let _ = writeln!(
                 svg,
-                "<path d=\"M{LEFT} {0:.1}H{right}\" stroke=\"lightgray\" fill=\"none\"/>",
+                "<path d=\"M{left} {0:.1}H{right}\" stroke=\"currentColor\" stroke-opacity=\"0.18\" fill=\"none\"/>",
                 y(tick)
             );
-            text(svg, [LEFT - 6.0, y(tick) + 4.0], "end", &short(tick));
+            text(svg, [left - 6.0, y(tick) + 4.0], "end", &short(tick));
         }
-        let mut labels = Labels::new(&self.series, [LEFT, TOP, right, bottom], &x, &y);
+        let mut labels = Labels::new(&self.series, [left, top, right, bottom], &x, &y);
         for (k, series) in self.series.iter().enumerate() {
             let colour = COLOURS[k % COLOURS.len()];
             let line: Vec<String> =
@@ -179,14 +236,20 @@ impl Chart {
                 line.join(" ")
             );
             for point in &series.points {
-                let (radius, fill) = if point.marked { (6, "crimson") } else { (4, colour) };
-                let _ = writeln!(
-                    svg,
-                    "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"{radius}\" fill=\"{fill}\"><title>{}</title></circle>",
-                    x(point.x),
-                    y(point.y),
-                    escaped(&point.title)
-                );
+                let (at, title) = ([x(point.x), y(point.y)], escaped(&point.title));
+                // Told apart by their shape, too.
+                let _ = match point.marked {
+                    true => writeln!(
+                        svg,
+                        "<path d=\"M{:.1} {:.1}m0 -8l8 8l-8 8l-8 -8z\" fill=\"#c8324b\"><title>{title}</title></path>",
+                        at[0], at[1]
+                    ),
+                    false => writeln!(
+                        svg,
+                        "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"4\" fill=\"{colour}\"><title>{title}</title></circle>",
+                        at[0], at[1]
+                    ),
+                };
                 if let Some((at, anchor)) = labels.place([x(point.x), y(point.y)], &point.label) {
                     let _ = writeln!(
                         svg,
@@ -197,8 +260,8 @@ impl Chart {
                     );
                 }
             }
-            if self.series.len() > 1 && !series.name.is_empty() {
-                let at = TOP + 20.0 * k as f64;
+            if is_named && !series.name.is_empty() {
+                let at = top + 20.0 * k as f64;
                 let _ = writeln!(
                     svg,
                     "<rect x=\"{}\" y=\"{}\" width=\"12\" height=\"12\" fill=\"{colour}\"/>",
@@ -212,8 +275,11 @@ impl Chart {
 }
 
 /// Size of the letters of a label, and about how wide one is.
-const LABEL: f64 = 10.0;
-const LETTER: f64 = 5.6;
+const LABEL: f64 = 11.0;
+const LETTER: f64 = 6.2;
+
+/// In how many steps a line between two points is followed.
+const STEPS: u32 = 40;
 
 /// Where the labels of points are: beside them, and not on each other as long as there is room.
 struct Labels {
@@ -224,14 +290,24 @@ struct Labels {
 }
 
 impl Labels {
-    /// All points are taken.
+    /// All points are taken, and what lies on the curves between them.
     fn new(series: &[Series], frame: [f64; 4], x: &impl Fn(f64) -> f64, y: &impl Fn(f64) -> f64) -> Self {
         let points = series.iter().flat_map(|series| &series.points);
         let taken = points.map(|point| {
             let (x, y) = (x(point.x), y(point.y));
-            [x - 4.0, y - 4.0, x + 4.0, y + 4.0]
+            match point.marked {
+                true => [x - 8.0, y - 8.0, x + 8.0, y + 8.0],
+                false => [x - 4.0, y - 4.0, x + 4.0, y + 4.0],
+            }
         });
-        Labels { frame, taken: taken.collect() }
+        let mut taken: Vec<[f64; 4]> = taken.collect();
+        for pair in series.iter().flat_map(|series| series.points.windows(2)) {
+            let [from, to] = [&pair[0], &pair[1]].map(|point| [x(point.x), y(point.y)]);
+            let along = |part: f64| [0, 1].map(|k| from[k] + (to[k] - from[k]) * part);
+            let on_the_line = (1..STEPS).map(|step| along(f64::from(step) / f64::from(STEPS)));
+            taken.extend(on_the_line.map(|[x, y]| [x - 2.0, y - 2.0, x + 2.0, y + 2.0]));
+        }
+        Labels { frame, taken }
     }
 
     /// Where the label of the point at a place begins or ends, and which; none for no label, or for a point
@@ -250,8 +326,12 @@ impl Labels {
         let heights = (0..12).flat_map(|k| [f64::from(k), f64::from(-k)]).map(|k| 0.75 * LABEL * k);
         let boxes = heights.flat_map(|up| {
             let base = y - up + 0.35 * LABEL;
-            [(x + 8.0, "start"), (x - 8.0, "end")].map(|(at, anchor)| {
-                let from = if anchor == "start" { at } else { at - width };
+            [(x + 11.0, "start"), (x - 11.0, "end"), (x, "middle")].map(|(at, anchor)| {
+                let from = match anchor {
+                    "start" => at,
+                    "end" => at - width,
+                    _ => at - width / 2.0,
+                };
                 ([at, base], anchor, [from, base - LABEL, from + width, base])
             })
         });
@@ -277,10 +357,6 @@ impl Labels {
     }
 }
 
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -296,7 +372,7 @@ mod tests {
             let points = (0..6).map(|k| point(1.0 + near * f64::from(k), 1.0 + near)).collect::<Vec<_>>();
             let series = [Series { name: "one".into(), points }];
             let (x, y) = (|v: f64| 300.0 * v, |v: f64| 200.0 * v);
-            let frame = [LEFT, TOP, WIDTH - RIGHT, HEIGHT - BOTTOM];
+            let frame = [80.0, 50.0, 550.0, 360.0];
             let mut labels = Labels::new(&series, frame, &x, &y);
             let points = labels.taken.len();
             for point in &series[0].points {
@@ -338,6 +414,6 @@ mod tests {
             Range::of(Scale::Logarithmic, [3.0, 500.0].into_iter()).ticks(),
             [1.0, 10.0, 100.0, 1000.0]
         );
-        assert_eq!([short(0.0), short(0.25), short(1234.5678), short(1e6)], ["0", "0.25", "1234.568", "1e6"]);
+        assert_eq!([short(0.0), short(0.25), short(1234.5678), short(1e6)], ["0", "0.25", "1234.568", "1 M"]);
     }
 }

@@ -1,0 +1,675 @@
+//! The list.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use brickwork::circuit::Party::{self, Evaluator, Garbler};
+use brickwork::circuit::Recipient;
+use brickwork::cut_and_choose::{Bucketing, Rule};
+use brickwork::duplo::adversary::harness::ands;
+use brickwork::ihash::{self, Parameters};
+use brickwork::jimu::adversary::{self, Case, Ending, Hooks, Point, add, chosen, small};
+use brickwork::jimu::parameters::{Level, Sizes};
+use brickwork::jimu::{Cheat, msg};
+use brickwork::ot::{self, BASE_OT, extension};
+use brickwork::random::Rng;
+use brickwork::session::msg::HELLO;
+use brickwork::session::{Job, TABLE_MEMORY};
+use brickwork::wire::{Tag, memory_pair};
+
+use super::rates::{all_among, unnoticed};
+use super::{Attack, Played, Toy, products, weakly_hashed};
+use crate::sampler::{bad_for, choose, exact};
+
+/// Runs of an attack whose ending is certain.
+const CERTAIN: usize = 20;
+
+/// Runs of one whose ending is not.
+const MANY: usize = 1000;
+
+/// Row and variant.
+type Name = (u8, &'static str);
+
+#[derive(Default)]
+struct Catalogue(Vec<Attack>);
+
+impl Catalogue {
+    fn add(
+        &mut self,
+        (row, variant): Name,
+        story: &'static str,
+        cheater: Party,
+        endings: Vec<(Ending, f64)>,
+        case: impl Fn(&mut Rng) -> Case + Send + Sync + 'static,
+    ) {
+        let trials = if endings.len() == 1 { CERTAIN } else { MANY };
+        let play = Box::new(move |rng: &mut Rng| case(rng).run().ending(cheater));
+        self.0.push(Attack { row, variant, story, cheater: Some(cheater), endings, trials, play });
+    }
+
+    /// An attack on the toy program that always ends like this.
+    fn always(
+        &mut self,
+        name: Name,
+        ending: Ending,
+        cheater: Party,
+        story: &'static str,
+        cheat: impl Fn(Case, &Toy) -> Case + Send + Sync + 'static,
+    ) {
+        self.add(name, story, cheater, vec![(ending, 1.0)], move |rng| {
+            let toy = Toy::new();
+            cheat(toy.case(rng), &toy)
+        });
+    }
+
+    /// The garbler alters the first message with this tag, and it always shows.
+    fn sends(
+        &mut self,
+        name: Name,
+        check: impl Into<brickwork::Cheat>,
+        tag: Tag,
+        story: &'static str,
+        alter: fn(&mut Vec<u8>),
+    ) {
+        self.always(name, caught(check), Garbler, story, move |case, _| case.sends(Garbler, tag, 0, alter));
+    }
+}
+
+fn caught(check: impl Into<brickwork::Cheat>) -> Ending {
+    Ending::Caught(check.into())
+}
+
+/// All attacks.
+pub fn catalogue() -> Vec<Attack> {
+    let mut all = Catalogue::default();
+    ots(&mut all);
+    hashes(&mut all);
+    gates(&mut all);
+    offsets(&mut all);
+    authenticators(&mut all);
+    solderings(&mut all);
+    inputs(&mut all);
+    outputs(&mut all);
+    order(&mut all);
+    agreement(&mut all);
+    all.0.sort_by_key(|attack| attack.row);
+    all.0
+}
+
+fn ots(all: &mut Catalogue) {
+    // With base OTs that are not dealt.
+    let real = |rng: &mut Rng| {
+        let toy = Toy::new();
+        Case::new(&toy.program, toy.sizes, rng)
+    };
+    let story = "The evaluator sends the identity as its point of the base OTs: every key would be known to everybody.";
+    let ending = vec![(caught(ot::Cheat::BaseOtIdentity), 1.0)];
+    all.add((1, "identity"), story, Evaluator, ending, move |rng| {
+        real(rng).sends(Evaluator, BASE_OT, 0, |points| points[..32].fill(0))
+    });
+    let story = "The garbler sends what is no point of the group.";
+    let ending = vec![(caught(ot::Cheat::BaseOtPoint), 1.0)];
+    all.add((1, "no_point"), story, Garbler, ending, move |rng| {
+        real(rng).sends(Garbler, BASE_OT, 0, |points| points[32..64].fill(0xff))
+    });
+    let story =
+        "The garbler sends a key of a base OT from lattices in which a number is not below the modulus.";
+    let ending = vec![(caught(ot::Cheat::BaseOtVector), 1.0)];
+    all.add((1, "no_vector"), story, Garbler, ending, move |rng| {
+        real(rng).post_quantum().sends(Garbler, BASE_OT, 0, |keys| keys[32..35].fill(0xff))
+    });
+    for (variant, nth, story) in [
+        (
+            "wrong_answer_of_watched_symbols",
+            0,
+            "The evaluator answers the check of the OT extension wrongly where it takes the seeds of what it watches.",
+        ),
+        (
+            "wrong_answer_of_labels",
+            3,
+            "The evaluator answers the check of the OT extension wrongly where it takes labels of its inputs.",
+        ),
+    ] {
+        all.always((2, variant), caught(ot::Cheat::OtExtension), Evaluator, story, move |case, _| {
+            case.sends(Evaluator, extension::msg::CHECK, nth, |answer| answer[16] ^= 1)
+        });
+    }
+    for (variant, block, story) in [
+        (
+            "other_choice_in_the_first_block",
+            0,
+            "The evaluator chooses otherwise for one block of a label, to have a mixture of both labels.",
+        ),
+        (
+            "other_choice_in_the_last_block",
+            2,
+            "The evaluator chooses otherwise for the last block of a label: no block is left out of the check.",
+        ),
+    ] {
+        all.always((2, variant), caught(Cheat::Choices), Evaluator, story, move |case, _| {
+            case.lie(Evaluator, Point::Choices(block), |_, choices| choices[0] ^= 1)
+        });
+    }
+    let story = "The evaluator names a secret that it does not have: it watches more symbols than allowed.";
+    all.always((2, "guessed_secret"), caught(ihash::Cheat::Watched), Evaluator, story, |case, _| {
+        case.sends(Evaluator, ihash::msg::SECRET, 1, |secret| secret[3] ^= 4)
+    });
+    let story =
+        "The evaluator lies about the sum of its choices in a combination, as if a mask were another one.";
+    all.always((27, "other_sum_of_choices"), caught(Cheat::Choices), Evaluator, story, |case, _| {
+        case.sends(Evaluator, msg::COMBINED, 0, |told| told[0] ^= 1)
+    });
+}
+
+fn hashes(all: &mut Catalogue) {
+    let hash = Level::of(40).expect("a level").labels;
+    let (n, l, w) = (hash.n(), hash.l(), hash.w());
+    for (variant, count, story) in [
+        (
+            "one_symbol",
+            1,
+            "The garbler hashes a label that is no codeword in one symbol: noticed if the evaluator watches it.",
+        ),
+        (
+            "two_symbols",
+            2,
+            "The garbler hashes a label that is no codeword in two symbols: noticed if one of them is watched.",
+        ),
+        (
+            "five_symbols",
+            5,
+            "The garbler hashes a label that is no codeword in five symbols. At 55 it could open two labels.",
+        ),
+    ] {
+        let missed = all_among(n - count, n, w);
+        let endings = vec![(caught(ihash::Cheat::Codeword), 1.0 - missed), (Ending::Survived, missed)];
+        all.add((3, variant), story, Garbler, endings, move |rng| {
+            products(1, [3, 12], [2, 4], rng).sends(Garbler, ihash::msg::CORRECTIONS, 0, move |message| {
+                let row = message.len() / (n - l);
+                (0..count).for_each(|symbol| message[symbol * row] ^= 1);
+            })
+        });
+    }
+    let used = (n - w) as f64 / n as f64;
+    let story = "The garbler shares another secret with one symbol: the evaluator notices if it does not watch that, and the garbler learns no more than whether it did.";
+    let endings = vec![(caught(ihash::Cheat::Shares), used), (Ending::Survived, 1.0 - used)];
+    all.add((3, "one_share"), story, Garbler, endings, |rng| {
+        products(1, [3, 12], [2, 4], rng).sends(Garbler, ihash::msg::SHARES, 0, |shares| shares[0] ^= 1)
+    });
+    all.sends(
+        (3, "wrong_hash_of_the_secret"),
+        ihash::Cheat::Shares,
+        ihash::msg::SHARES,
+        "The garbler sends the hash of another secret, to see in the answer which shares were used.",
+        |shares| *shares.last_mut().expect("a hash") ^= 1,
+    );
+    all.sends(
+        (3, "wrong_combination"),
+        ihash::Cheat::Codeword,
+        ihash::msg::ANSWER,
+        "The garbler names other combined words than those of what it hashed.",
+        |words| words.iter_mut().for_each(|byte| *byte ^= 1),
+    );
+    // Two labels agree in ℓ − 1 symbols of the code at most: one that differs in its first symbol alone does.
+    let weak = Parameters::new(96, 48, 8, 2).expect("sizes of a hash");
+    let level = Level { labels: weak, ..Level::of(40).expect("a level") };
+    let passes = all_among(47, 96, 2);
+    let story = "With two watched symbols of 96: the garbler opens another soldering, which agrees with the hashed one in as many symbols as two codewords can.";
+    let endings = vec![(caught(Cheat::Soldering), 1.0 - passes), (Ending::Survived, passes)];
+    all.add((11, "another_soldering_of_96"), story, Garbler, endings, move |rng| {
+        weakly_hashed(level, rng).sends(Garbler, msg::DIFFERENCES, 0, |labels| labels[0] ^= 1)
+    });
+    let story = "With two watched symbols of 96: the garbler gives a label of its input that is another one, and agrees with the hashed one where it can. What passes fits no gate.";
+    let endings = vec![(caught(Cheat::InputLabel), 1.0 - passes), (caught(Cheat::EmptyBucket), passes)];
+    all.add((29, "a_third_label_of_96"), story, Garbler, endings, move |rng| {
+        weakly_hashed(level, rng).sends(Garbler, msg::INPUT_LABELS, 0, |labels| labels[0] ^= 1)
+    });
+    all.sends(
+        (11, "wrong_message_of_an_opened_gate"),
+        Cheat::Permutation,
+        msg::OPENED_PERMUTATIONS,
+        "The garbler opens another permutation message of an opened gate.",
+        |words| words[0] ^= 1,
+    );
+    all.sends(
+        (11, "wrong_label_of_an_opened_gate"),
+        Cheat::Label,
+        msg::OPENED_LABELS,
+        "The garbler opens a label of an opened gate that is not that of the bit which was asked for.",
+        |labels| labels[40] ^= 1,
+    );
+    all.sends(
+        (11, "lies_that_cancel"),
+        Cheat::Permutation,
+        msg::PERMUTATIONS,
+        "The garbler tells the same lie about two permutation messages, so that both are gone from any plain sum.",
+        |words| {
+            // Symbols of six bits, in rows: four of them are three bytes.
+            words[0] ^= 1;
+            words[3] ^= 1;
+        },
+    );
+}
+
+/// A garbler makes the first `bad` gates wrong for one colour of their left operand: T_G is off by something,
+/// or by Δ.
+fn bad_gates(all: &mut Catalogue, name: Name, story: &'static str, cut: Bucketing, bad: u32, opposite: bool) {
+    let half = |k: u32| 0.5_f64.powi(k as i32);
+    let (bucket, any) = (cut.bucket, unnoticed(cut, bad, |_| 1.0));
+    let noticed = (caught(Cheat::OpenedGate), 1.0 - any);
+    let endings = if opposite {
+        // Of a bucket's bad gates none shows, or all of a whole bucket do, or the evaluator has two labels.
+        let none = unnoticed(cut, bad, half);
+        let agree = unnoticed(cut, bad, |k| half(k) * if k == bucket { 2.0 } else { 1.0 });
+        vec![
+            noticed,
+            (Ending::Fooled, agree - none),
+            (Ending::Recovered, any - agree),
+            (Ending::Survived, none),
+        ]
+    } else {
+        let lives = unnoticed(cut, bad, |k| if k == bucket { 1.0 - half(k) } else { 1.0 });
+        vec![noticed, (caught(Cheat::EmptyBucket), any - lives), (Ending::Survived, lives)]
+    };
+    all.add(name, story, Garbler, endings, move |rng| {
+        let case = products(cut.slots, [bucket, cut.opened], [1, 2], rng);
+        case.lie(Garbler, Point::Tables, move |delta, tables| {
+            let noise: Vec<u128> = delta.iter().map(|block| block.rotate_left(17) ^ 0x1234_5678).collect();
+            add(tables, if opposite { delta } else { &noise }, (0..bad as usize).map(|gate| 2 * gate));
+        })
+    });
+}
+
+fn gates(all: &mut Catalogue) {
+    let too_long = caught(Cheat::UnexpectedMessage);
+    let story = "The evaluator sends a shorter challenge.";
+    all.always((4, "challenge_of_another_size"), too_long, Evaluator, story, |case, _| {
+        case.sends(Evaluator, msg::CHALLENGE, 0, |seed| seed.truncate(8))
+    });
+    all.sends(
+        (4, "fewer_opened"),
+        Cheat::UnexpectedMessage,
+        msg::OPENED_LABELS,
+        "The garbler opens fewer gates than agreed.",
+        |labels| labels.truncate(labels.len() - 48),
+    );
+    let story = "Every gate that the garbler makes computes NAND.";
+    all.always((5, "another_function"), caught(Cheat::OpenedGate), Garbler, story, |case, toy| {
+        let gates = toy.sizes.gates.copies() as usize;
+        case.lie(Garbler, Point::GateOutputs, move |delta, outputs| add(outputs, delta, 0..gates))
+    });
+    let story = "The garbler flips a bit of a gate that is used: the others of its bucket make up for it.";
+    all.always((5, "flipped_table_in_use"), Ending::Survived, Garbler, story, |case, toy| {
+        let gate = chosen(&toy.program, &toy.sizes)[0][2];
+        case.lie(Garbler, Point::Tables, move |_, tables| {
+            tables[96 * gate..][..96].iter_mut().step_by(48).for_each(|byte| *byte ^= 1)
+        })
+    });
+    let story = "The garbler knows the challenge beforehand and spoils a whole bucket: no result is valid, and nothing wrong is believed.";
+    all.always((5, "whole_bucket"), caught(Cheat::EmptyBucket), Garbler, story, |case, toy| {
+        let gates = chosen(&toy.program, &toy.sizes)[0][..3].to_vec();
+        case.lie(Garbler, Point::GateOutputs, move |_, outputs| {
+            gates.iter().for_each(|gate| outputs[48 * gate + 7] ^= 1)
+        })
+    });
+    let story = "With few gates, 16 for 4 buckets: three of them are wrong for one colour, which an opened one shows half of the time. A bucket of two that both show it has no result.";
+    bad_gates(all, (5, "bucket_of_2_among_4"), story, Bucketing { slots: 4, bucket: 2, opened: 8 }, 3, false);
+    let story = "With few gates, 24 for 4 buckets of three: five of them are wrong for one colour.";
+    bad_gates(
+        all,
+        (5, "bucket_of_3_among_4"),
+        story,
+        Bucketing { slots: 4, bucket: 3, opened: 12 },
+        5,
+        false,
+    );
+    let story = "With few gates: three of them give the opposite label for one colour. A whole bucket of them fools the evaluator; otherwise it has two labels, and computes in the clear.";
+    bad_gates(
+        all,
+        (14, "opposite_label_among_4"),
+        story,
+        Bucketing { slots: 4, bucket: 2, opened: 8 },
+        3,
+        true,
+    );
+    let story = "With few gates and more buckets: two of them give the opposite label for one colour.";
+    bad_gates(
+        all,
+        (14, "opposite_label_among_8"),
+        story,
+        Bucketing { slots: 8, bucket: 2, opened: 16 },
+        2,
+        true,
+    );
+    let story = "One gate of a bucket computes NAND: two valid labels are the garbler's offset. The evaluator computes the output itself, and looks as if nothing had happened.";
+    all.always((14, "one_gate_says_the_opposite"), Ending::Recovered, Garbler, story, |case, toy| {
+        let gate = chosen(&toy.program, &toy.sizes)[0][4];
+        case.lie(Garbler, Point::GateOutputs, move |delta, outputs| add(outputs, delta, [gate]))
+    });
+    let story = "Every bucket has two labels, to see whether many recoveries look like none.";
+    all.always((28, "every_bucket_disagrees"), Ending::Recovered, Garbler, story, |case, toy| {
+        let gates: Vec<usize> = chosen(&toy.program, &toy.sizes)[0].chunks(3).map(|gates| gates[1]).collect();
+        case.lie(Garbler, Point::GateOutputs, move |delta, outputs| {
+            add(outputs, delta, gates.iter().copied())
+        })
+    });
+    let story = "Two labels in the first bucket, and in all later ones only one gate that gives any, to see whether the run breaks off there.";
+    all.always((28, "a_later_abort"), Ending::Recovered, Garbler, story, |case, toy| {
+        let gates = chosen(&toy.program, &toy.sizes)[0].clone();
+        case.lie(Garbler, Point::GateOutputs, move |delta, outputs| {
+            add(outputs, delta, [gates[1]]);
+            for bucket in gates[3..].chunks(3) {
+                bucket[1..].iter().for_each(|gate| outputs[48 * gate + 20] ^= 8);
+            }
+        })
+    });
+}
+
+fn offsets(all: &mut Catalogue) {
+    let story = "The garbler's offset is 0: all gates are right, and every label is of both bits.";
+    all.always((6, "offset_of_0"), caught(Cheat::Offset), Garbler, story, |case, _| {
+        case.lie(Garbler, Point::Offset, |_, offset| offset.fill(0))
+    });
+    for (bit, variant) in [(false, "colour_0_for_inputs_of_0"), (true, "colour_0_for_inputs_of_1")] {
+        let story = match bit {
+            false => {
+                "The offset has colour 0, so that only the row of zeros is right in any gate. One of two opened gates shows it, or the inputs are zeros and it goes unnoticed."
+            }
+            true => {
+                "The offset has colour 0, against inputs of 1: what is not seen in two opened gates leaves the bucket empty. Were few gates opened, the garbler would learn the input."
+            }
+        };
+        let otherwise = if bit { caught(Cheat::EmptyBucket) } else { Ending::Survived };
+        let endings = vec![(caught(Cheat::OpenedGate), 15.0 / 16.0), (otherwise, 1.0 / 16.0)];
+        all.add((6, variant), story, Garbler, endings, move |rng| {
+            let case = products(1, [2, 2], [2, 4], rng).inputs(&[bit], &[bit]);
+            case.lie(Garbler, Point::Colour, |_, colour| colour[0] = 0)
+        });
+    }
+}
+
+fn authenticators(all: &mut Catalogue) {
+    let story =
+        "No authenticator of the garbler's follows from its offset: who has Δ could not read its input.";
+    all.always((9, "none_follows"), caught(Cheat::Authenticator), Garbler, story, |case, _| {
+        case.lie(Garbler, Point::AuthenticatorOffsets, |_, offsets| offsets.fill(7))
+    });
+    let story = "Half of the authenticators of every wire do not follow, and a gate gives Δ away: the others tell the garbler's input.";
+    all.always((9, "one_good_of_two"), Ending::Recovered, Garbler, story, |case, toy| {
+        let [gates, bad] = chosen(&toy.program, &toy.sizes);
+        let case =
+            case.lie(Garbler, Point::GateOutputs, move |delta, outputs| add(outputs, delta, [gates[0]]));
+        case.lie(Garbler, Point::AuthenticatorOffsets, move |_, offsets| {
+            bad.iter().step_by(2).for_each(|k| offsets[48 * k] ^= 1)
+        })
+    });
+    all.sends(
+        (9, "another_offset_opened"),
+        Cheat::Authenticator,
+        msg::OPENED_OFFSETS,
+        "The garbler opens another offset of an authenticator.",
+        |offsets| offsets[5] ^= 1,
+    );
+    let (cut, bad) = (Bucketing { slots: 4, bucket: 2, opened: 8 }, 3);
+    let hidden = choose(16 - bad, 8) / choose(16, 8);
+    let ruined = exact(cut, bad_for(cut, Rule::COMPONENT) as u32, bad);
+    let endings = vec![
+        (caught(Cheat::Authenticator), 1.0 - hidden),
+        // A bit is read as 0 where it cannot be, which is wrong half of the time.
+        (Ending::Fooled, ruined / 2.0),
+        (Ending::Recovered, hidden - ruined / 2.0),
+    ];
+    let story = "With few authenticators, 16 for 4 inputs, three of them bad, and a gate that gives Δ away: an input both of whose authenticators are bad is read wrongly, or not.";
+    all.add((9, "bucket_of_2_among_4"), story, Garbler, endings, move |rng| {
+        let program = ands(4, Recipient::Evaluator);
+        let case = Case::new(&program, small(&program, [2, 0], [2, 8]), rng).cheap(rng);
+        let x: Vec<bool> = (0..4).map(|_| rng.below(2) == 1).collect();
+        let case = case.inputs(&x, &[true; 4]);
+        let case = case.lie(Garbler, Point::GateOutputs, |delta, outputs| add(outputs, delta, [0]));
+        case.lie(Garbler, Point::AuthenticatorOffsets, move |_, offsets| {
+            (0..bad as usize).for_each(|k| offsets[48 * k] ^= 1)
+        })
+    });
+}
+
+fn solderings(all: &mut Catalogue) {
+    all.sends(
+        (10, "wrong_soldering"),
+        Cheat::Soldering,
+        msg::DIFFERENCES,
+        "The garbler solders a gate with a wrong difference.",
+        |labels| labels[20] ^= 16,
+    );
+    all.sends(
+        (10, "other_wire"),
+        Cheat::Soldering,
+        msg::DIFFERENCES,
+        "The garbler swaps the differences of two gates: each would read another wire than the program says.",
+        |labels| {
+            let (first, others) = labels.split_at_mut(48);
+            first.swap_with_slice(&mut others[..48]);
+        },
+    );
+    all.sends(
+        (10, "other_message"),
+        Cheat::Permutation,
+        msg::PERMUTATIONS,
+        "The garbler flips a permutation bit by another message: a gate would compute another function.",
+        |words| words[1] ^= 0x10,
+    );
+    all.sends(
+        (10, "wrong_join"),
+        Cheat::Soldering,
+        msg::JOINED_OFFSETS,
+        "The garbler joins a wire to an authenticator of another offset, from which nothing would be read.",
+        |offsets| offsets[47] ^= 1,
+    );
+    all.sends(
+        (10, "wrong_message_of_a_join"),
+        Cheat::Permutation,
+        msg::JOINED_PERMUTATIONS,
+        "The garbler joins a wire to an authenticator with another message: who has Δ would read another bit.",
+        |words| words[0] ^= 2,
+    );
+    all.sends(
+        (30, "one_wire_to_two"),
+        Cheat::Soldering,
+        msg::DIFFERENCES,
+        "The garbler opens the difference of one pair of wires in the place of another's too.",
+        |labels| labels.copy_within(..48, 48),
+    );
+}
+
+fn inputs(all: &mut Catalogue) {
+    for bit in [false, true] {
+        let (offset, label) = if bit {
+            ("other_offset_for_inputs_of_1", "poisoned_label_for_inputs_of_1")
+        } else {
+            ("other_offset_for_inputs_of_0", "poisoned_label_for_inputs_of_0")
+        };
+        let [of_offset, of_label] = match bit {
+            false => [
+                "Selective failure, against inputs of 0: the garbler hashes another offset than that of the OTs.",
+                "Selective failure, against inputs of 0: the garbler hashes the other label of an OT.",
+            ],
+            true => [
+                "Selective failure, against inputs of 1: the evaluator stops as with inputs of 0, before it says anything of them.",
+                "Selective failure, against inputs of 1: another hashed label ends as with inputs of 0.",
+            ],
+        };
+        all.always((12, offset), caught(Cheat::OtOffset), Garbler, of_offset, move |case, _| {
+            case.inputs(&[bit; 3], &[bit; 3]).lie(Garbler, Point::Offset, |_, offset| offset[30] ^= 1)
+        });
+        all.always((12, label), caught(Cheat::OtOffset), Garbler, of_label, move |case, _| {
+            let case = case.inputs(&[bit; 3], &[bit; 3]);
+            case.lie(Garbler, Point::OtLabels, |delta, labels| add(labels, delta, [1]))
+        });
+    }
+    all.sends(
+        (13, "wrong_label"),
+        Cheat::InputLabel,
+        msg::INPUT_LABELS,
+        "The garbler sends a label for its own input that is none, so that the run would depend on what is read.",
+        |labels| labels[77] ^= 1,
+    );
+}
+
+fn outputs(all: &mut Catalogue) {
+    all.sends(
+        (13, "wrong_decoding"),
+        Cheat::Permutation,
+        msg::DECODING,
+        "The garbler lies about which label of the evaluator's output stands for 0: it would flip the output.",
+        |words| words[0] ^= 1,
+    );
+    for (variant, place, story) in [
+        ("flipped_bit", 5, "The evaluator sends a label of the garbler's output that is none."),
+        (
+            "flipped_colour",
+            0,
+            "The evaluator flips only the colour of a label, as if it were the wire's other one.",
+        ),
+    ] {
+        all.always((15, variant), caught(Cheat::OutputLabel), Evaluator, story, move |case, _| {
+            case.lie(Evaluator, Point::OutputLabels, move |_, labels| labels[place] ^= 1)
+        });
+    }
+    let story = "The evaluator sends the labels of two outputs in each other's place.";
+    all.always((15, "swapped_outputs"), caught(Cheat::OutputLabel), Evaluator, story, |case, _| {
+        case.lie(Evaluator, Point::OutputLabels, |_, labels| {
+            let (first, others) = labels.split_at_mut(16);
+            first.swap_with_slice(&mut others[..16]);
+        })
+    });
+}
+
+/// What must not overtake what, and what comes over a line.
+fn order(all: &mut Catalogue) {
+    type Late = (&'static str, Tag, brickwork::Cheat, &'static str);
+    let late: [Late; 3] = [
+        (
+            "combinations_stall_and_fail",
+            ihash::msg::ANSWER,
+            ihash::Cheat::Codeword.into(),
+            "The garbler names combined words late and wrongly: nothing is challenged before them.",
+        ),
+        (
+            "solderings_stall_and_fail",
+            msg::DIFFERENCES,
+            Cheat::Soldering.into(),
+            "The garbler sends solderings late and wrongly, while all that follows is there: nothing is evaluated before they are checked.",
+        ),
+        // Behind it the outputs leave.
+        (
+            "decoding_stalls_and_fails",
+            msg::DECODING,
+            Cheat::Permutation.into(),
+            "The garbler's last message is late and wrong: no output leaves before it is checked.",
+        ),
+    ];
+    for (variant, tag, check, story) in late {
+        all.sends((17, variant), check, tag, story, |message| {
+            std::thread::sleep(Duration::from_millis(20));
+            message.iter_mut().for_each(|byte| *byte ^= 2);
+        });
+    }
+    all.sends(
+        (18, "too_short"),
+        Cheat::UnexpectedMessage,
+        msg::GATES,
+        "A message that is shorter than the protocol's: refused before any of it is used.",
+        |message| message.truncate(3),
+    );
+    all.sends(
+        (18, "too_long"),
+        Cheat::UnexpectedMessage,
+        msg::INPUT_LABELS,
+        "A message that is longer than the protocol's: refused before memory is taken.",
+        |message| message.push(0),
+    );
+    let unexpected = || caught(Cheat::UnexpectedMessage);
+    let story = "The evaluator's labels of outputs come cut off.";
+    all.always((18, "too_short_outputs"), unexpected(), Evaluator, story, |case, _| {
+        case.sends(Evaluator, msg::OUTPUT_LABELS, 0, |labels| labels.truncate(16))
+    });
+    let story = "The evaluator says more about its input than there is: bits behind the last one.";
+    all.always((18, "bits_behind_the_last"), unexpected(), Evaluator, story, |case, _| {
+        case.sends(Evaluator, msg::CHOICES, 0, |bits| bits[0] |= 0x80)
+    });
+    for (role, variant, story) in [
+        (
+            Garbler,
+            "garbler_starts_afresh",
+            "The same inputs in two runs: nothing that the garbler says is the same, so neither an offset nor a label comes twice.",
+        ),
+        (
+            Evaluator,
+            "evaluator_starts_afresh",
+            "The same inputs in two runs: nothing that the evaluator says is the same, so it watches other symbols.",
+        ),
+    ] {
+        all.0.push(Attack {
+            row: 26,
+            variant,
+            story,
+            cheater: None,
+            endings: vec![(Ending::Survived, 1.0)],
+            trials: CERTAIN,
+            play: Box::new(move |_| nothing_twice(role)),
+        });
+    }
+}
+
+/// All that both parties say in a run, always on the same inputs. Their base OTs are their own.
+fn said() -> Result<[Vec<Vec<u8>>; 2], String> {
+    let toy = Toy::new();
+    let job = Job {
+        program: toy.program.clone(),
+        security: 40,
+        threads: 1,
+        table_memory: TABLE_MEMORY,
+        identities: [[1; 32], [2; 32]],
+        post_quantum: false,
+    };
+    let (mut left, mut right) = memory_pair();
+    let said: [Arc<Mutex<Vec<Vec<u8>>>>; 2] = Default::default();
+    for (channel, said) in [&mut left, &mut right].into_iter().zip(&said) {
+        let said = said.clone();
+        channel.set_tamper(Box::new(move |_, bytes| said.lock().expect("no panic").push(bytes.clone())));
+    }
+    let hooks = || Hooks { sizes: Some(toy.sizes), ..Hooks::default() };
+    let ends = std::thread::scope(|scope| {
+        let garbler = scope.spawn(|| adversary::garbler(left, &job, &[true; 3], hooks()));
+        let evaluator = adversary::evaluator(right, &job, &[true; 3], hooks());
+        [garbler.join().expect("no panic"), evaluator]
+    });
+    ends.into_iter().try_for_each(|end| end.map(drop).map_err(|error| error.to_string()))?;
+    Ok(said.map(|said| std::mem::take(&mut *said.lock().expect("no panic"))))
+}
+
+/// Nothing of the length of a key that a party says in one run it says again in the next.
+fn nothing_twice(role: Party) -> Played {
+    let [one, two] = [said()?, said()?].map(|mut said| std::mem::take(&mut said[role as usize]));
+    match one.iter().zip(&two).position(|(one, two)| one.len() >= 16 && one == two) {
+        Some(k) => Err(format!("the {role:?} says its message {k} twice")),
+        None => Ok(Ending::Survived),
+    }
+}
+
+fn agreement(all: &mut Catalogue) {
+    let greets = |place: usize, alter: fn(&mut u8)| {
+        move |case: Case, _: &Toy| case.sends(Garbler, HELLO, 0, move |hello| alter(&mut hello[place]))
+    };
+    let story = "The garbler says that it is an older version: nothing is negotiated down.";
+    all.always((19, "older_version"), Ending::Refused, Garbler, story, greets(4, |byte| *byte -= 1));
+    let story = "The garbler proposes a lower level of security: nothing is negotiated, so it is refused.";
+    all.always((19, "lower_security"), Ending::Refused, Garbler, story, greets(8, |byte| *byte = 20));
+    let story = "The garbler sends the evaluator's own greeting back.";
+    all.always((18, "reflected_greeting"), Ending::Refused, Garbler, story, greets(12, |byte| *byte ^= 1));
+    let story = "The evaluator is told of another program than the garbler's.";
+    all.always((19, "another_program"), Ending::Refused, Garbler, story, greets(16, |byte| *byte ^= 1));
+    let story = "The garbler wants fewer gates opened than the evaluator.";
+    all.always((19, "fewer_opened"), Ending::Refused, Garbler, story, |case, _| {
+        case.wants(Garbler, |_, sizes: &mut Sizes| sizes.gates.opened -= 1)
+    });
+}

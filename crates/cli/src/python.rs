@@ -1,0 +1,54 @@
+//! Programs that are written in Python: `auction.py:auction`, or `auction.py` if there is only one in it. Python
+//! traces them into a source (docs/python-programs.md); from there on they are programs like any other.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::failure::Failure;
+
+/// A program in a file of Python.
+pub struct Traced<'p> {
+    file: &'p str,
+    name: Option<&'p str>,
+}
+
+impl<'p> Traced<'p> {
+    /// What a path names, if that is a program in Python.
+    pub fn named(path: &'p Path) -> Option<Self> {
+        let text = path.to_str()?;
+        match text.rsplit_once(':') {
+            Some((file, name)) if file.ends_with(".py") => Some(Traced { file, name: Some(name) }),
+            _ => text.ends_with(".py").then_some(Traced { file: text, name: None }),
+        }
+    }
+
+    /// What the source is called, beside the file.
+    pub fn path(&self) -> PathBuf {
+        let path = Path::new(self.file);
+        match self.name {
+            Some(name) => path.with_file_name(format!("{name}.wir")),
+            None => path.with_extension("wir"),
+        }
+    }
+
+    /// Asks Python for the source.
+    pub fn source(&self) -> Result<String, Failure> {
+        let hint = "the Python package is needed for programs in Python: `pip install .` in Brickwork's folder, and \
+                    `python3` of that environment first in PATH";
+        let mut python = Command::new("python3");
+        python.args(["-m", "brickwork", self.file]).args(self.name);
+        let output = python.output().map_err(|e| Failure::cannot_start("python3", &e).advise(hint))?;
+        if output.status.success() {
+            return String::from_utf8(output.stdout)
+                .map_err(|_| Failure::input(format!("{}: python3 gave no text", self.file), hint));
+        }
+        // The last lines say what is wrong and what to do; without the package there is only one.
+        let said = String::from_utf8_lossy(&output.stderr);
+        let (said, advice) = match said.trim_end().rsplit_once("\nhint: ") {
+            Some((said, advice)) => (said, advice),
+            None => (said.trim_end(), hint),
+        };
+        let last = said.lines().next_back().unwrap_or("python3 said nothing");
+        Err(Failure::input(format!("{}: {last}", self.file), advice))
+    }
+}

@@ -1,0 +1,213 @@
+//! Base OT: the endemic OT of Masny and Rindal (CCS 2019, eprint 2019/706), from discrete logarithms ([`curve`])
+//! or from lattices ([`lattice`]).
+//!
+//! For each OT the receiver sends two keys of which it knows the secret of one: it draws the other at random and
+//! takes from its own the oracle's answer on that. "Endemic" means that a cheater may have a say in its own
+//! keys; an honest party's keys stay hidden, and nothing here needs more.
+//!
+//! **Replay.** Greeting, session, direction, index and all that is sent enter the hashes. Messages of another
+//! session, reflected ones or ones in another order are valid, so nothing can be seen here: the peers
+//! end up with unrelated keys. What is built on the keys sees it: the consistency check of the OT extension
+//! for the evaluator's, that of the commitments for the garbler's.
+
+pub mod curve;
+pub mod lattice;
+mod shared;
+
+use brickwork_base::Error;
+use brickwork_base::random::{Rng, Seed};
+use brickwork_wire::Channel;
+
+pub use super::Direction;
+use super::{BASE_OT, Cheat};
+pub use shared::Instance;
+
+/// The keys of both series.
+#[derive(Debug)]
+pub struct Keys {
+    /// Of the OTs that this party sent: both keys of each.
+    pub sent: Vec<[Seed; 2]>,
+    /// Of the OTs that this party received: the chosen key of each.
+    pub received: Vec<Seed>,
+}
+
+/// Both series at once, between the two messages.
+pub struct Begun {
+    sends: Direction,
+    receives: Instance,
+    halves: Halves,
+    threads: usize,
+}
+
+/// This party's half of both series.
+enum Halves {
+    Curve {
+        sender: curve::Sender,
+        receiver: curve::Receiver,
+    },
+    /// The sender begins when it answers.
+    Lattice {
+        receiver: lattice::Receiver,
+    },
+}
+
+impl Begun {
+    /// Sends this party's first message of both series: of the one that it sends in, and of the other, one OT
+    /// for each of `choices`. `greeting` is the digest of this party's own greeting. With `post_quantum` all
+    /// rests on lattices; a series without OTs has no messages then.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] without randomness, [`Error::Io`] if the connection fails.
+    pub fn send(
+        channel: &mut Channel,
+        sends: Direction,
+        greeting: &[u8; 32],
+        choices: &[u8],
+        post_quantum: bool,
+        threads: usize,
+    ) -> Result<Self, Error> {
+        let receives = Instance::new(greeting, sends.other());
+        let mut rng = Rng::new("brickwork base OT receiver")?;
+        let halves = if post_quantum {
+            let receiver = lattice::Receiver::new(&receives, choices, &mut rng, threads);
+            if !choices.is_empty() {
+                channel.send(BASE_OT, receiver.message())?;
+            }
+            Halves::Lattice { receiver }
+        } else {
+            let sender = curve::Sender::new(&mut Rng::new("brickwork base OT sender")?);
+            let receiver = curve::Receiver::new(&receives, choices, &mut rng, threads);
+            channel.send(BASE_OT, &[sender.message(), receiver.message()].concat())?;
+            Halves::Curve { sender, receiver }
+        };
+        Ok(Begun { sends, receives, halves, threads })
+    }
+
+    /// Receives the peer's message, in which it chooses in `send` OTs. `theirs` is the digest of its
+    /// greeting, `session` the identifier of the session. With lattices it is answered, and the peer's answer
+    /// is received.
+    ///
+    /// # Errors
+    /// [`Error::Peer`] if a message has another length or holds what is no point or vector, or the identity,
+    /// [`Error::Io`] if the connection fails, [`Error::Resource`] without randomness.
+    pub fn receive(
+        self,
+        channel: &mut Channel,
+        theirs: &[u8; 32],
+        session: &[u8; 32],
+        send: usize,
+    ) -> Result<Keys, Error> {
+        let Begun { sends, receives, halves, threads } = self;
+        let instance = Instance::new(theirs, sends);
+        match halves {
+            Halves::Curve { sender, receiver } => {
+                let message = channel.receive(BASE_OT, curve::msg::POINT + send * curve::msg::PAIR)?;
+                let (point, pairs) = message.split_first_chunk().ok_or(Cheat::UnexpectedMessage)?;
+                let sent = sender.finish(&instance, session, pairs, threads)?;
+                Ok(Keys { sent, received: receiver.finish(&receives, session, point, threads)? })
+            }
+            Halves::Lattice { receiver } => {
+                let mut sent = Vec::new();
+                if send > 0 {
+                    let keys = channel.receive(BASE_OT, send * lattice::msg::KEYS)?;
+                    let mut rng = Rng::new("brickwork base OT sender")?;
+                    let (answer, pairs) = lattice::answer(&instance, session, &keys, &mut rng, threads)?;
+                    channel.send(BASE_OT, &answer)?;
+                    sent = pairs;
+                }
+                let expected = receiver.message().len() / lattice::msg::KEYS * lattice::msg::ANSWER;
+                let answer = if expected > 0 { channel.receive(BASE_OT, expected)? } else { Vec::new() };
+                Ok(Keys { sent, received: receiver.finish(&receives, session, &answer, threads)? })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brickwork_wire::memory_pair;
+
+    pub(super) const SESSION: [u8; 32] = [3; 32];
+    /// Of the garbler and of the evaluator.
+    pub(super) const GREETINGS: [[u8; 32]; 2] = [[1; 32], [2; 32]];
+
+    fn garbler(channel: &mut Channel, send: usize, choices: &[u8], lattice: bool) -> Result<Keys, Error> {
+        let begun = Begun::send(channel, Direction::GarblerSends, &GREETINGS[0], choices, lattice, 2)?;
+        begun.receive(channel, &GREETINGS[1], &SESSION, send)
+    }
+
+    fn evaluator(channel: &mut Channel, send: usize, choices: &[u8], lattice: bool) -> Result<Keys, Error> {
+        let begun = Begun::send(channel, Direction::EvaluatorSends, &GREETINGS[1], choices, lattice, 1)?;
+        let keys = begun.receive(channel, &GREETINGS[0], &SESSION, send)?;
+        // What is answered travels with what is sent next.
+        channel.flush()?;
+        Ok(keys)
+    }
+
+    pub(super) fn choices(n: usize) -> Vec<u8> {
+        let mut rng = Rng::replayable("test");
+        (0..n).map(|_| rng.below(2) as u8).collect()
+    }
+
+    /// OTs whose key is the one of this choice.
+    pub(super) fn agreements(sent: &[[Seed; 2]], received: &[Seed], choices: &[u8]) -> usize {
+        sent.iter().zip(received).zip(choices).filter(|((pair, key), c)| pair[**c as usize] == **key).count()
+    }
+
+    /// Both series of a session, with so many OTs each way; and what the garbler and the evaluator sent.
+    fn both_ways(garblers: &[u8], evaluators: &[u8], lattice: bool) -> [u64; 2] {
+        let (mut a, mut b) = memory_pair();
+        let (garbled, evaluated) = std::thread::scope(|scope| {
+            let garbler = scope.spawn(|| garbler(&mut a, evaluators.len(), garblers, lattice).unwrap());
+            let evaluated = evaluator(&mut b, garblers.len(), evaluators, lattice).unwrap();
+            (garbler.join().unwrap(), evaluated)
+        });
+        assert_eq!(agreements(&garbled.sent, &evaluated.received, evaluators), evaluators.len());
+        assert_eq!(agreements(&evaluated.sent, &garbled.received, garblers), garblers.len());
+        [a.sent_bytes(), b.sent_bytes()]
+    }
+
+    #[test]
+    fn both_directions_share_a_flight() {
+        assert_eq!(both_ways(&choices(128), &choices(275), false), [5 + 32 + 64 * 128, 5 + 32 + 64 * 275]);
+    }
+
+    #[test]
+    fn lattices_take_an_answer() {
+        let (keys, answer) = (32 + 2 * 1152, 2 * 1088);
+        let sent = both_ways(&choices(128), &choices(275), true);
+        assert_eq!(sent, [5 + 128 * keys + 5 + 275 * answer, 5 + 275 * keys + 5 + 128 * answer]);
+        assert_eq!(both_ways(&choices(3), &[], true), [5 + 3 * keys, 5 + 3 * answer]);
+        assert_eq!(both_ways(&[], &[], true), [0, 0]);
+    }
+
+    #[test]
+    fn row_01_messages_of_the_wrong_length_are_refused() {
+        for (lattice, change) in [false, true].into_iter().flat_map(|lattice| {
+            [-1_isize, 1, 32, -32, 64, -64, 1088, -2176, 2336].map(|change| (lattice, change))
+        }) {
+            // The evaluator's first message; with lattices its answer, too.
+            for bad in 0..1 + usize::from(lattice) {
+                let (mut a, mut b) = memory_pair();
+                let mut place = 0;
+                b.set_tamper(Box::new(move |tag, message| {
+                    assert_eq!(tag, BASE_OT);
+                    if place == bad {
+                        message.resize(message.len().saturating_add_signed(change), 1);
+                    }
+                    place += 1;
+                }));
+                let result = std::thread::scope(|scope| {
+                    let garbler = scope.spawn(move || garbler(&mut a, 4, &[0, 1], lattice));
+                    let _ = evaluator(&mut b, 2, &[1, 0, 1, 0], lattice);
+                    garbler.join().unwrap()
+                });
+                assert!(
+                    matches!(result, Err(Error::Peer(cheat)) if cheat == Cheat::UnexpectedMessage),
+                    "{lattice} {bad} {change}: {result:?}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,1006 @@
+//! Correlated OT extension that trades computing for bytes: SoftSpokenOT (Roy, CRYPTO 2022, eprint 2022/192).
+//! K bits of the offset share one row of corrections, so that an OT takes 16/K bytes, and 2^K streams for
+//! each K bits.
+//!
+//! The receiver grows a binary tree of K levels for each K base OTs, from their seeds; the sender gets all
+//! leaves but one, whose number is those K bits of its offset, the *block* D. Each leaf y makes a stream
+//! `r_y`, and both fold them:
+//!
+//! ```text
+//!   receiver    u = ⊕ r_y    v_b = ⊕ r_y over the y whose bit b is 1, for b < K
+//!   sender      the same with rubbish for r_D:    q_b = v'_b ⊕ D_b·u' = v_b ⊕ D_b·u
+//! ```
+//!
+//! In `q_b` leaf y comes `y_b ⊕ D_b` times, leaf D never. With a correction `c = u ⊕ x` of the receiver's the
+//! sender has rows `q_b ⊕ D_b·c = v_b ⊕ D_b·x`, as in [`extension`](super::extension), which is K = 1 without
+//! a tree; the check of the rows, the labels and their keys are the same. OTs with random choices take `x =
+//! u` of the first tree and save its corrections.
+//!
+//! # Trees
+//!
+//! ```text
+//!   receiver -> sender     for each base OT but the first of each tree two masked sums,
+//!                          for each tree the sum of its leaves' proofs; a digest of all proofs
+//! ```
+//!
+//! 4128 bytes for every K. The seeds of the first base OT of a tree are the two nodes of its first level,
+//! crosswise: a child is named by a bit of y, and the sender knows the one that is *not* named like its bit.
+//! On each deeper level the sums of the left and of the right children are sent, each masked by a seed of
+//! that level's base OT, again crosswise; the sender takes the one it can, and subtracts all that it has. So
+//! it completes the level but for the child that leads to D. What it computes has a node everywhere, rubbish
+//! on the way to D, and nowhere does a bit of D choose an address.
+//!
+//! **The check.** Each leaf gives a proof of 32 bytes beside its stream. The sender computes all proofs, that
+//! of leaf D from their sum, and compares the digest before it uses anything. A receiver whose tree is not
+//! one tree for all D names with it the set of blocks for which the check passes, and is found out if the
+//! sender's is not among them: docs/ot.md says what it learns, and proves it.
+
+use brickwork_base::cheats;
+use brickwork_kernels::{Aes128, Kernel, ctr_rows};
+use serde::{Deserialize, Serialize};
+use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+
+use super::cot::{CotReceiver, CotSender, Series};
+use super::rows::{BLOCK, CHUNK, ROWS, ReceiverSide, SenderSide, blocks_for, malformed};
+use brickwork_base::Error;
+use brickwork_base::label::{Delta, Label};
+use brickwork_base::random::{Rng, Seed};
+use brickwork_stock::Ranges;
+use brickwork_wire::Channel;
+
+pub use super::rows::{CHECK_LOG2, ReceiverState, msg};
+
+cheats! {
+    /// What a receiver can do when a series is set up.
+    pub enum Cheat of "oblivious transfer" {
+        /// SoftSpokenOT (Roy 2022): the trees that the sender completed are not those that were proven.
+        OtTrees = "OT extension: inconsistent trees",
+    }
+}
+
+/// A sum or a proof: two blocks.
+type Pair = [u128; 2];
+
+/// Pairs that the receiver sends at the beginning: for each base OT two masked sums, or, for the one at the
+/// root of a tree, the sum of the tree's proofs; and behind them the digest of all proofs.
+const PAIRS: usize = ROWS + 1;
+
+/// Levels whose streams are made and folded at a time: what they fill stays in the cache.
+const LEVELS_IN_HAND: usize = 4;
+
+/// Trees of K levels.
+const fn trees<const K: usize>() -> usize {
+    const { assert!(K == 2 || K == 4 || K == 8, "blocks of 2, 4 or 8 bits") };
+    ROWS / K
+}
+
+/// What the oracle is asked for: no two answers are for the same question.
+#[derive(Clone, Copy)]
+enum Question {
+    /// A mask of a sum.
+    Mask,
+    /// Both children of a node.
+    Children,
+    /// The key of a leaf's stream, and its proof.
+    Leaf,
+}
+
+/// The random oracle of a series' trees.
+struct Oracle([u8; 32]);
+
+impl Drop for Oracle {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
+
+impl Oracle {
+    fn new<const K: usize>(series: &Series) -> Self {
+        let named = [&series.as_bytes()[..], &[K as u8]].concat();
+        Oracle(blake3::derive_key("brickwork 2026-11 SoftSpokenOT trees", &named))
+    }
+
+    /// Answers about one secret: of base OT `bit` of this tree, at a place of its own.
+    fn ask<const N: usize>(
+        &self,
+        question: Question,
+        [tree, bit, place]: [usize; 3],
+        secret: u128,
+    ) -> Zeroizing<[u128; N]> {
+        let mut asked = [0; 24];
+        asked[..4].copy_from_slice(&[question as u8, tree as u8, bit as u8, 0]);
+        asked[4..8].copy_from_slice(&(place as u32).to_le_bytes());
+        asked[8..].copy_from_slice(&secret.to_le_bytes());
+        let mut hasher = blake3::Hasher::new_keyed(&self.0);
+        hasher.update(&asked);
+        let mut answer = Zeroizing::new([0; N]);
+        hasher.finalize_xof().fill(bytemuck::cast_slice_mut(&mut answer[..]));
+        hasher.zeroize();
+        asked.zeroize();
+        answer
+    }
+
+    /// Of a sum that a seed of base OT `bit` masks.
+    fn mask(&self, tree: usize, bit: usize, seed: &Seed) -> u128 {
+        self.ask::<1>(Question::Mask, [tree, bit, 0], seed.bits())[0]
+    }
+
+    /// The children of these nodes, side by side: the level of base OT `bit`.
+    fn children(&self, tree: usize, bit: usize, nodes: &[u128]) -> Zeroizing<Vec<u128>> {
+        let mut children = Zeroizing::new(vec![0; 2 * nodes.len()]);
+        for ((place, &node), pair) in (0..).zip(nodes).zip(children.as_chunks_mut::<2>().0) {
+            *pair = *self.ask(Question::Children, [tree, bit, place], node);
+        }
+        children
+    }
+
+    /// Keys and proofs of these leaves.
+    fn leaves(&self, tree: usize, nodes: &[u128], keys: &mut [u128], proofs: &mut [Pair]) {
+        for (place, ((&node, key), proof)) in nodes.iter().zip(keys).zip(proofs).enumerate() {
+            let answer = self.ask::<3>(Question::Leaf, [tree, 0, place], node);
+            (*key, *proof) = (answer[0], [answer[1], answer[2]]);
+        }
+    }
+
+    fn digest(&self, proofs: &[Pair]) -> Pair {
+        bytemuck::cast(*blake3::keyed_hash(&self.0, bytemuck::cast_slice(proofs)).as_bytes())
+    }
+}
+
+fn add(sum: &mut Pair, other: &Pair) {
+    sum.iter_mut().zip(other).for_each(|(sum, other)| *sum ^= other);
+}
+
+/// The sums of the left and of the right children.
+fn sums(children: &[u128]) -> Pair {
+    children.as_chunks::<2>().0.iter().fold([0; 2], |mut sum, pair| {
+        add(&mut sum, pair);
+        sum
+    })
+}
+
+/// The sum of proofs.
+fn sum(proofs: &[Pair]) -> Pair {
+    proofs.iter().fold([0; 2], |mut sum, proof| {
+        add(&mut sum, proof);
+        sum
+    })
+}
+
+/// All leaves of a party's trees.
+struct Leaves {
+    keys: Zeroizing<Vec<u128>>,
+    proofs: Zeroizing<Vec<Pair>>,
+}
+
+impl Leaves {
+    fn new<const K: usize>() -> Self {
+        let all = trees::<K>() << K;
+        Leaves { keys: Zeroizing::new(vec![0; all]), proofs: Zeroizing::new(vec![[0; 2]; all]) }
+    }
+
+    /// Keys and proofs of one tree.
+    fn of_tree<const K: usize>(&mut self, tree: usize) -> (&mut [u128], &mut [Pair]) {
+        (&mut self.keys[tree << K..][..1 << K], &mut self.proofs[tree << K..][..1 << K])
+    }
+}
+
+/// Grows the receiver's trees. Returns its leaves, and what it sends.
+fn grow<const K: usize>(oracle: &Oracle, seeds: &[[Seed; 2]]) -> (Leaves, Vec<Pair>) {
+    assert_eq!(seeds.len(), ROWS, "one pair for each bit of the offset");
+    let (mut leaves, mut setup) = (Leaves::new::<K>(), vec![[0; 2]; PAIRS]);
+    for tree in 0..trees::<K>() {
+        let (seeds, setup) = (&seeds[tree * K..][..K], &mut setup[tree * K..][..K]);
+        let [zero, one] = &seeds[K - 1];
+        let mut nodes = Zeroizing::new(vec![one.bits(), zero.bits()]);
+        for bit in (0..K - 1).rev() {
+            nodes = oracle.children(tree, bit, &nodes);
+            let [left, right] = sums(&nodes);
+            let [zero, one] = &seeds[bit];
+            setup[bit] = [right ^ oracle.mask(tree, bit, zero), left ^ oracle.mask(tree, bit, one)];
+        }
+        let (keys, proofs) = leaves.of_tree::<K>(tree);
+        oracle.leaves(tree, &nodes, keys, proofs);
+        setup[K - 1] = sum(proofs);
+    }
+    setup[ROWS] = oracle.digest(&leaves.proofs);
+    (leaves, setup)
+}
+
+/// Completes the sender's trees, and compares the proofs. Its leaves are the receiver's but for that of each
+/// block, whose key is rubbish.
+fn complete<const K: usize>(
+    oracle: &Oracle,
+    delta: Delta,
+    seeds: &[Seed],
+    setup: &[Pair],
+) -> Result<Leaves, Cheat> {
+    assert_eq!((seeds.len(), setup.len()), (ROWS, PAIRS), "one seed for each bit of the offset");
+    let mut leaves = Leaves::new::<K>();
+    for tree in 0..trees::<K>() {
+        let (seeds, setup) = (&seeds[tree * K..][..K], &setup[tree * K..][..K]);
+        let block = (delta.bits() >> (tree * K)) as u64 & ((1 << K) - 1);
+        let choice = |bit: usize| Choice::from((block >> bit & 1) as u8);
+        let either = |pair: &Pair, choice: Choice| u128::conditional_select(&pair[0], &pair[1], choice);
+        let (root, known) = (choice(K - 1), seeds[K - 1].bits());
+        let mut nodes = Zeroizing::new(vec![either(&[0, known], root), either(&[known, 0], root)]);
+        for bit in (0..K - 1).rev() {
+            nodes = oracle.children(tree, bit, &nodes);
+            let [left, right] = sums(&nodes);
+            let sent = either(&setup[bit], choice(bit)) ^ oracle.mask(tree, bit, &seeds[bit]);
+            let missing = sent ^ either(&[right, left], choice(bit));
+            // The sibling of the node that leads to the block's leaf.
+            let beside = (block >> bit) ^ 1;
+            for (place, node) in (0..).zip(nodes.iter_mut()) {
+                *node ^= either(&[0, missing], beside.ct_eq(&place));
+            }
+        }
+        let (keys, proofs) = leaves.of_tree::<K>(tree);
+        oracle.leaves(tree, &nodes, keys, proofs);
+        let mut missing = sum(proofs);
+        add(&mut missing, &setup[K - 1]);
+        for (place, proof) in (0..).zip(proofs) {
+            let here = block.ct_eq(&place);
+            add(proof, &missing.map(|word| either(&[0, word], here)));
+        }
+    }
+    let digest = oracle.digest(&leaves.proofs);
+    let difference = (digest[0] ^ setup[ROWS][0]) | (digest[1] ^ setup[ROWS][1]);
+    if bool::from(difference.ct_eq(&0)) { Ok(leaves) } else { Err(Cheat::OtTrees) }
+}
+
+/// The streams of all leaves, tree after tree.
+struct Streams<const K: usize>(Vec<Aes128>);
+
+/// What one call folds in: a group of streams, and the sums of groups.
+struct Hand {
+    streams: Zeroizing<Vec<u128>>,
+    sums: Zeroizing<Vec<u128>>,
+}
+
+impl<const K: usize> Streams<K> {
+    /// Levels that are folded while the streams are in the cache.
+    const LOW: usize = if K < LEVELS_IN_HAND { K } else { LEVELS_IN_HAND };
+
+    fn new(leaves: &Leaves) -> Self {
+        let mut streams = Vec::with_capacity(leaves.keys.len());
+        Aes128::expand_many(Kernel::best(), &leaves.keys, &mut streams);
+        Streams(streams)
+    }
+
+    fn hand() -> Hand {
+        Hand {
+            streams: Zeroizing::new(vec![0; CHUNK << Self::LOW]),
+            sums: Zeroizing::new(vec![0; CHUNK << (K - Self::LOW)]),
+        }
+    }
+
+    /// Writes `v_0`, `v_1`, … of a tree from this block on, and returns u, as long as each of them.
+    fn fold<'a>(&self, tree: usize, block: u64, hand: &'a mut Hand, v: &mut [u128]) -> &'a [u128] {
+        let blocks = v.len() / K;
+        let streams = &mut hand.streams[..blocks << Self::LOW];
+        let sums = &mut hand.sums[..blocks << (K - Self::LOW)];
+        v.fill(0);
+        let (low, high) = v.split_at_mut(blocks * Self::LOW);
+        let groups = self.0[tree << K..][..1 << K].chunks_exact(1 << Self::LOW);
+        for (keys, sum) in groups.zip(sums.chunks_exact_mut(blocks)) {
+            ctr_rows(keys, block.into(), streams, blocks);
+            halve(streams, blocks, low);
+            sum.copy_from_slice(&streams[..blocks]);
+        }
+        halve(sums, blocks, high);
+        &sums[..blocks]
+    }
+}
+
+/// A row as words of 64 bits, whose sums the compiler makes of vectors; those of 128 bits it does not.
+fn words(row: &mut [u128]) -> &mut [u64] {
+    bytemuck::cast_slice_mut(row)
+}
+
+/// Adds to row b of `v` all rows whose number has bit b, for each of the bits; the first row becomes the sum
+/// of all.
+fn halve(rows: &mut [u128], blocks: usize, v: &mut [u128]) {
+    for (bit, v) in v.chunks_exact_mut(blocks).enumerate().rev() {
+        let (zero, one) = rows[..blocks << (bit + 1)].split_at_mut(blocks << bit);
+        let v = words(v);
+        for (zero, one) in zero.chunks_exact_mut(blocks).zip(one.chunks_exact_mut(blocks)) {
+            for ((zero, one), v) in words(zero).iter_mut().zip(words(one)).zip(v.iter_mut()) {
+                *zero ^= *one;
+                *v ^= *one;
+            }
+        }
+    }
+}
+
+/// The party that chooses the offset; K bits of it are a block: 2, 4 or 8.
+pub struct Sender<const K: usize> {
+    side: SenderSide,
+    /// What the streams are made of, for a store.
+    seeds: Vec<Seed>,
+    setup: Vec<Pair>,
+    streams: Streams<K>,
+}
+
+/// The party that chooses the bits.
+pub struct Receiver<const K: usize> {
+    side: ReceiverSide,
+    /// What the streams are made of, for a store.
+    seeds: Vec<[Seed; 2]>,
+    streams: Streams<K>,
+}
+
+/// What a stock keeps of a [`Sender`]: the trees are completed anew.
+#[derive(Clone, Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
+pub struct SenderState {
+    ots: super::rows::SenderState,
+    setup: Vec<Pair>,
+}
+
+impl<const K: usize> Sender<K> {
+    fn of(series: &Series, side: SenderSide, seeds: &[Seed], setup: Vec<Pair>) -> Result<Self, Cheat> {
+        let leaves = complete::<K>(&Oracle::new::<K>(series), side.delta, seeds, &setup)?;
+        Ok(Sender { side, seeds: seeds.to_vec(), setup, streams: Streams::new(&leaves) })
+    }
+
+    /// Makes OTs of rows of corrections that begin with this tree's.
+    fn call(&mut self, channel: &mut Channel, count: usize, first: usize) -> Result<Vec<Label>, Error> {
+        let (streams, mut hand) = (&self.streams, Streams::<K>::hand());
+        self.side.call(channel, count, first..trees::<K>(), |block, c, masks, q| {
+            let blocks = q.len() / ROWS;
+            let of_trees =
+                c.chunks_exact(blocks).zip(masks.chunks_exact(K)).zip(q.chunks_exact_mut(K * blocks));
+            for (tree, ((c, masks), q)) in of_trees.enumerate() {
+                let u = streams.fold(tree, block, &mut hand, q);
+                for (q, mask) in q.chunks_exact_mut(blocks).zip(masks) {
+                    q.iter_mut().zip(u).zip(c).for_each(|((q, u), c)| *q ^= (u ^ c) & mask);
+                }
+            }
+        })
+    }
+}
+
+impl<const K: usize> CotSender for Sender<K> {
+    type State = SenderState;
+
+    const CHECK_LOG2: f64 = CHECK_LOG2;
+
+    /// Rounds: half of one. [`Cheat::OtTrees`] if the receiver's trees are not those that it proves.
+    fn set_up(channel: &mut Channel, series: &Series, offset: Delta, seeds: &[Seed]) -> Result<Self, Error> {
+        let mut setup = vec![[0; 2]; PAIRS];
+        channel.receive_into(msg::TREES, bytemuck::cast_slice_mut(&mut setup))?;
+        Ok(Sender::of(series, SenderSide::new(series, offset), seeds, setup)?)
+    }
+
+    fn restored(series: &Series, state: &SenderState) -> Result<Self, Error> {
+        let (seeds, delta) = state.ots.read()?;
+        match state.setup.len() {
+            PAIRS => Sender::of(series, SenderSide::restored(series, delta), &seeds, state.setup.clone())
+                .map_err(|_| malformed()),
+            _ => Err(malformed()),
+        }
+    }
+
+    fn state(&self) -> SenderState {
+        let ots = super::rows::SenderState::new(&self.seeds, self.side.delta);
+        SenderState { ots, setup: self.setup.clone() }
+    }
+
+    fn offset(&self) -> Label {
+        self.side.delta.label()
+    }
+
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
+        self.side.enter(ranges)
+    }
+
+    /// Rounds: half of one. [`Cheat::OtExtension`](super::Cheat::OtExtension) if the receiver's rows are
+    /// inconsistent.
+    fn extend(&mut self, channel: &mut Channel, count: usize) -> Result<Vec<Label>, Error> {
+        self.call(channel, count, 0)
+    }
+
+    /// As [`CotSender::extend`], without the first tree's corrections.
+    fn draw(&mut self, channel: &mut Channel, count: usize) -> Result<Vec<Label>, Error> {
+        self.call(channel, count, 1)
+    }
+
+    fn keys(&mut self, labels: &[Label]) -> Result<Vec<[Seed; 2]>, Error> {
+        self.side.keys(labels)
+    }
+}
+
+impl<const K: usize> Receiver<K> {
+    fn of(side: ReceiverSide, seeds: &[[Seed; 2]], leaves: &Leaves) -> Self {
+        Receiver { side, seeds: seeds.to_vec(), streams: Streams::new(leaves) }
+    }
+
+    /// Makes OTs of rows of corrections that begin with this tree's, which are altered, chunk by chunk,
+    /// before they are sent and hashed: honest parties leave them alone. Trees before it choose: `x` becomes
+    /// theirs.
+    fn call(
+        &mut self,
+        channel: &mut Channel,
+        count: usize,
+        x: &mut [u128],
+        first: usize,
+        mut alter: impl FnMut(&mut [u128]),
+    ) -> Result<Vec<Label>, Error> {
+        let (streams, mut hand) = (&self.streams, Streams::<K>::hand());
+        self.side.call(channel, count, x, first..trees::<K>(), |block, x, c, t| {
+            let blocks = x.len();
+            let of_trees = c.chunks_exact_mut(blocks).zip(t.chunks_exact_mut(K * blocks));
+            for (tree, (c, t)) in of_trees.enumerate() {
+                let u = streams.fold(tree, block, &mut hand, t);
+                if tree < first {
+                    x.copy_from_slice(u);
+                }
+                c.iter_mut().zip(u).zip(&*x).for_each(|((c, u), x)| *c = u ^ x);
+            }
+            alter(c);
+        })
+    }
+}
+
+impl<const K: usize> CotReceiver for Receiver<K> {
+    type State = ReceiverState;
+
+    /// Rounds: half of one.
+    fn set_up(channel: &mut Channel, series: &Series, seeds: &[[Seed; 2]]) -> Result<Self, Error> {
+        let (leaves, setup) = grow::<K>(&Oracle::new::<K>(series), seeds);
+        channel.send(msg::TREES, bytemuck::cast_slice(&setup))?;
+        channel.flush()?;
+        Ok(Receiver::of(ReceiverSide::new(series)?, seeds, &leaves))
+    }
+
+    fn restored(series: &Series, state: &ReceiverState) -> Result<Self, Error> {
+        let seeds = state.read()?;
+        let (leaves, _) = grow::<K>(&Oracle::new::<K>(series), &seeds);
+        Ok(Receiver::of(ReceiverSide::restored(series)?, &seeds, &leaves))
+    }
+
+    fn state(&self) -> ReceiverState {
+        ReceiverState::new(&self.seeds)
+    }
+
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
+        self.side.enter(ranges)
+    }
+
+    fn extend(&mut self, channel: &mut Channel, choices: &[u8]) -> Result<Vec<Label>, Error> {
+        let mut x = self.side.row(choices);
+        self.call(channel, choices.len(), &mut x, 0, |_| {})
+    }
+
+    /// The choices are the first tree's: whoever knows the leaves chooses them, so `rng` is not asked.
+    fn draw(
+        &mut self,
+        channel: &mut Channel,
+        _: &mut Rng,
+        count: usize,
+    ) -> Result<(Zeroizing<Vec<u8>>, Vec<Label>), Error> {
+        let mut x = Zeroizing::new(vec![0; blocks_for(count)]);
+        let labels = self.call(channel, count, &mut x, 1, |_| {})?;
+        let choices = (0..count).map(|j| (x[j / BLOCK] >> (j % BLOCK)) as u8 & 1).collect();
+        Ok((Zeroizing::new(choices), labels))
+    }
+
+    fn keys(&mut self, labels: &[Label]) -> Result<Vec<Seed>, Error> {
+        self.side.keys(labels)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ot::{self, Direction};
+    use brickwork_wire::{Tamper, memory_pair};
+    use std::collections::HashSet;
+
+    /// Bytes in front of a message: its tag and its length.
+    const HEADER: usize = 5;
+
+    fn series(session: u8) -> Series {
+        Series::new(&[session; 32], Direction::GarblerSends)
+    }
+
+    /// What base OTs give: the sender's seeds, the receiver's, and the offset.
+    fn base_ots(rng: &mut Rng) -> (Vec<Seed>, Vec<[Seed; 2]>, Delta) {
+        let delta = rng.delta();
+        let pairs: Vec<[Seed; 2]> = (0..ROWS).map(|_| [rng.seed(), rng.seed()]).collect();
+        let choice = |i: usize| (delta.bits() >> i & 1) as usize;
+        let seeds = pairs.iter().enumerate().map(|(i, pair)| pair[choice(i)].clone()).collect();
+        (seeds, pairs, delta)
+    }
+
+    fn block<const K: usize>(delta: Delta, tree: usize) -> usize {
+        (delta.bits() >> (tree * K)) as usize % (1 << K)
+    }
+
+    /// Both ends of a series whose setup the receiver alters: it knows all proofs. The sender's is what its
+    /// check says.
+    struct Dealt<const K: usize> {
+        sender: Result<Sender<K>, Error>,
+        receiver: Receiver<K>,
+        delta: Delta,
+    }
+
+    fn deal<const K: usize>(
+        rng: &mut Rng,
+        alter: impl FnOnce(&Oracle, &mut Leaves, &mut [Pair]),
+    ) -> Dealt<K> {
+        let (seeds, pairs, delta) = base_ots(rng);
+        let oracle = Oracle::new::<K>(&series(3));
+        let (mut leaves, mut setup) = grow::<K>(&oracle, &pairs);
+        alter(&oracle, &mut leaves, &mut setup);
+        let (mut left, mut right) = memory_pair();
+        right.send(msg::TREES, bytemuck::cast_slice(&setup)).unwrap();
+        right.flush().unwrap();
+        let sender = Sender::<K>::set_up(&mut left, &series(3), delta, &seeds);
+        let receiver = Receiver::of(ReceiverSide::new(&series(3)).unwrap(), &pairs, &leaves);
+        Dealt { sender, receiver, delta }
+    }
+
+    fn honest<const K: usize>() -> (Sender<K>, Receiver<K>, Delta) {
+        let Dealt { sender, receiver, delta } = deal::<K>(&mut Rng::replayable("test dealer"), |_, _, _| {});
+        (sender.unwrap(), receiver, delta)
+    }
+
+    /// What is asked of a call: choices that are given, or so many random ones.
+    #[derive(Clone, Copy)]
+    enum Call<'a> {
+        Extend(&'a [u8]),
+        Draw(usize),
+    }
+
+    impl Call<'_> {
+        fn count(self) -> usize {
+            match self {
+                Call::Extend(choices) => choices.len(),
+                Call::Draw(count) => count,
+            }
+        }
+
+        fn first(self) -> usize {
+            usize::from(matches!(self, Call::Draw(_)))
+        }
+    }
+
+    /// One call of a receiver that alters its corrections, and knows the check's seed for what it sends, and
+    /// then alters its messages, too. Returns what the sender says, and the receiver's choices and labels.
+    fn run<const K: usize>(
+        sender: &mut Sender<K>,
+        receiver: &mut Receiver<K>,
+        call: Call,
+        alter: impl FnMut(&mut [u128]),
+        tamper: Option<Tamper>,
+    ) -> (Result<Vec<Label>, Error>, Vec<u8>, Vec<Label>) {
+        let (mut left, mut right) = memory_pair();
+        if let Some(tamper) = tamper {
+            right.set_tamper(tamper);
+        }
+        let mut x = match call {
+            Call::Extend(choices) => receiver.side.row(choices),
+            Call::Draw(count) => Zeroizing::new(vec![0; blocks_for(count)]),
+        };
+        let got = receiver.call(&mut right, call.count(), &mut x, call.first(), alter).unwrap();
+        let sent = sender.call(&mut left, call.count(), call.first());
+        let choices = (0..call.count()).map(|j| (x[j / BLOCK] >> (j % BLOCK)) as u8 & 1).collect();
+        (sent, choices, got)
+    }
+
+    fn works<const K: usize>(sender: &mut Sender<K>, receiver: &mut Receiver<K>, call: Call) -> Vec<Label> {
+        let (sent, choices, got) = run(sender, receiver, call, |_| {}, None);
+        let (sent, offset) = (sent.unwrap(), sender.side.delta);
+        assert_eq!((sent.len(), got.len()), (call.count(), call.count()));
+        assert!(sent.iter().zip(&got).zip(&choices).all(|((r, t), &b)| *t == *r ^ offset.times(b)));
+        if let Call::Extend(given) = call {
+            assert_eq!(choices, given);
+        }
+        sent
+    }
+
+    fn trees_refused<T>(result: Result<T, Error>) -> bool {
+        match result {
+            Err(Error::Peer(cheat)) => {
+                assert!(cheat == Cheat::OtTrees);
+                true
+            }
+            Ok(_) => false,
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    fn rows_refused(result: Result<Vec<Label>, Error>) -> bool {
+        match result {
+            Err(Error::Peer(cheat)) => {
+                assert!(cheat == ot::Cheat::OtExtension);
+                true
+            }
+            Ok(_) => false,
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    /// Within 4.5 standard deviations of what this probability predicts.
+    fn as_often(passed: usize, trials: usize, p: f64) {
+        let (expected, sigma) = (trials as f64 * p, (trials as f64 * p * (1.0 - p)).sqrt());
+        assert!((passed as f64 - expected).abs() <= 4.5 * sigma, "{passed} of {trials}, not {expected}");
+    }
+
+    /// Against the ideal functionality, for counts around the ends of blocks and chunks: T = R ⊕ b·Δ, with R
+    /// fresh in every call.
+    fn labels_are_correlated<const K: usize>() {
+        let (mut sender, mut receiver, _) = honest::<K>();
+        let mut seen = HashSet::new();
+        let mut rng = Rng::replayable("test");
+        let chunk = BLOCK * (CHUNK - 1);
+        for count in [0, 1, 127, 128, 129, 1000, chunk - 1, chunk, chunk + 1, chunk + BLOCK, 3 * chunk + 77] {
+            let choices: Vec<u8> = (0..count).map(|_| rng.below(2) as u8).collect();
+            for call in [Call::Extend(&choices), Call::Draw(count)] {
+                let labels = works(&mut sender, &mut receiver, call);
+                assert!(labels.iter().all(|label| seen.insert(label.bits())), "a label came twice");
+            }
+        }
+    }
+
+    #[test]
+    fn labels_differ_by_the_offset_where_the_choice_is_1() {
+        labels_are_correlated::<2>();
+        labels_are_correlated::<4>();
+        labels_are_correlated::<8>();
+    }
+
+    /// What a setup and a call cost, to the byte: 4128 for every K, and for each begun block of 128 OTs, and
+    /// one more, a row of 16 bytes a tree; one less where choices are random.
+    fn costs<const K: usize>() {
+        let (seeds, pairs, delta) = base_ots(&mut Rng::replayable("test dealer"));
+        let (mut left, mut right) = memory_pair();
+        let mut receiver = Receiver::<K>::set_up(&mut right, &series(3), &pairs).unwrap();
+        let mut sender = Sender::<K>::set_up(&mut left, &series(3), delta, &seeds).unwrap();
+        assert_eq!((right.sent_bytes(), left.sent_bytes()), ((HEADER + 4128) as u64, 0));
+        let mut before = right.sent_bytes();
+        for (count, random) in [(1, true), (129, false), (128 * 199, true), (128 * 199, false)] {
+            let (messages, blocks) = (usize::div_ceil(blocks_for(count), CHUNK), blocks_for(count));
+            let rows = 128 / K - usize::from(random);
+            let expected = messages * HEADER + 16 * rows * blocks + HEADER + 16 * 129;
+            if random {
+                receiver.draw(&mut right, &mut Rng::replayable("test"), count).unwrap();
+                sender.draw(&mut left, count).unwrap();
+            } else {
+                receiver.extend(&mut right, &vec![1; count]).unwrap();
+                sender.extend(&mut left, count).unwrap();
+            }
+            assert_eq!(right.sent_bytes() - before, expected as u64, "{count}, random: {random}");
+            before = right.sent_bytes();
+        }
+        assert_eq!(left.sent_bytes(), 0);
+    }
+
+    #[test]
+    fn what_is_sent_is_known_to_the_byte() {
+        costs::<2>();
+        costs::<4>();
+        costs::<8>();
+    }
+
+    /// By their definition, each sum by itself.
+    fn is_folded<const K: usize>() {
+        let (sender, receiver, delta) = honest::<K>();
+        for (blocks, from) in [(1, 0), (5, 3), (CHUNK, 1 << 33)] {
+            for tree in [0, trees::<K>() - 1] {
+                let mut streams = vec![0; blocks << K];
+                ctr_rows(&receiver.streams.0[tree << K..][..1 << K], from.into(), &mut streams, blocks);
+                let of_bit = |bit: Option<usize>, j: usize| {
+                    let counts = |y: &usize| bit.is_none_or(|bit| y >> bit & 1 == 1);
+                    (0..1 << K).filter(counts).fold(0, |sum, y| sum ^ streams[y * blocks + j])
+                };
+                let (mut hand, mut theirs) = (Streams::<K>::hand(), Streams::<K>::hand());
+                let (mut v, mut q) = (vec![7; K * blocks], vec![7; K * blocks]);
+                let u = receiver.streams.fold(tree, from, &mut hand, &mut v);
+                let rubbish = sender.streams.fold(tree, from, &mut theirs, &mut q);
+                assert_ne!(u, rubbish);
+                for j in 0..blocks {
+                    assert_eq!(u[j], of_bit(None, j));
+                    for bit in 0..K {
+                        let chosen = (block::<K>(delta, tree) >> bit & 1) as u128;
+                        let at = bit * blocks + j;
+                        assert_eq!(v[at], of_bit(Some(bit), j));
+                        // With rubbish for the unknown leaf: q_b = v_b ⊕ D_b·u.
+                        assert_eq!(
+                            q[at] ^ chosen.wrapping_neg() & rubbish[j],
+                            v[at] ^ chosen.wrapping_neg() & u[j]
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn streams_are_folded_and_the_unknown_leaf_cancels() {
+        is_folded::<2>();
+        is_folded::<4>();
+        is_folded::<8>();
+    }
+
+    /// The sender has every leaf but the one whose number is its block.
+    fn is_punctured<const K: usize>() {
+        let mut rng = Rng::replayable("test dealer");
+        for delta in [Delta::new(1), Delta::new(u128::MAX), rng.delta()] {
+            let pairs: Vec<[Seed; 2]> = (0..ROWS).map(|_| [rng.seed(), rng.seed()]).collect();
+            let choice = |i: usize| (delta.bits() >> i & 1) as usize;
+            let seeds: Vec<Seed> =
+                pairs.iter().enumerate().map(|(i, pair)| pair[choice(i)].clone()).collect();
+            let oracle = Oracle::new::<K>(&series(3));
+            let (all, setup) = grow::<K>(&oracle, &pairs);
+            let own = complete::<K>(&oracle, delta, &seeds, &setup).unwrap();
+            assert_eq!(all.keys.iter().collect::<HashSet<_>>().len(), trees::<K>() << K, "a leaf came twice");
+            for (place, (all, own)) in all.keys.iter().zip(own.keys.iter()).enumerate() {
+                let (tree, leaf) = (place >> K, place % (1 << K));
+                assert_eq!(all == own, leaf != block::<K>(delta, tree), "tree {tree}, leaf {leaf}");
+            }
+        }
+    }
+
+    #[test]
+    fn one_leaf_of_each_tree_is_unknown() {
+        is_punctured::<2>();
+        is_punctured::<4>();
+        is_punctured::<8>();
+    }
+
+    /// A receiver that lies about one sum of a level names a bit of the offset in each of g trees: it
+    /// survives with probability 2^-g, and then all is as if it had not lied.
+    fn wrong_sums<const K: usize>() {
+        for g in 0..=3 {
+            let (mut survived, trials) = (0, 300);
+            for trial in 0..trials {
+                // Any base OT whose seeds mask sums.
+                let lies: Vec<(usize, usize)> = (0..g)
+                    .map(|k| (((trial + 5 * k) % trees::<K>()) * K + (trial + k) % (K - 1), (trial + k) % 2))
+                    .filter(|&(bit, _)| bit > 0)
+                    .collect();
+                let mut dealt = deal::<K>(&mut Rng::replayable("test dealer"), |_, _, setup| {
+                    for &(bit, slot) in &lies {
+                        setup[bit][slot] ^= 1 << (trial % 128);
+                    }
+                });
+                let named = |&(bit, slot): &(usize, usize)| (dealt.delta.bits() >> bit & 1) as usize != slot;
+                let right = lies.iter().all(named);
+                match &mut dealt.sender {
+                    Ok(sender) => {
+                        assert!(right);
+                        works(sender, &mut dealt.receiver, Call::Draw(200));
+                    }
+                    Err(_) => assert!(!right && trees_refused(dealt.sender)),
+                }
+                survived += usize::from(right && lies.len() == g);
+            }
+            // Where the offset's lowest bit would have been named the trial is another one.
+            let counted = (0..trials).filter(|trial| {
+                (0..g).all(|k| ((trial + 5 * k) % trees::<K>()) * K + (trial + k) % (K - 1) > 0)
+            });
+            as_often(survived, counted.count(), 0.5f64.powi(g as i32));
+        }
+    }
+
+    #[test]
+    fn row_02_wrong_sums_survive_as_often_as_bits_are_guessed() {
+        wrong_sums::<2>();
+        wrong_sums::<4>();
+        wrong_sums::<8>();
+    }
+
+    /// A receiver that proves another leaf D than the tree has names the whole block: the check passes if it
+    /// is D, which has probability 2^-K, and if it is another one the sender has the proof of that leaf
+    /// itself.
+    fn wrong_leaf<const K: usize>(trials: usize) {
+        let mut survived = 0;
+        for trial in 0..trials {
+            let (tree, leaf) = (1 + trial % (trees::<K>() - 1), trial * 7 % (1 << K));
+            let mut dealt = deal::<K>(&mut Rng::replayable("test dealer"), |oracle, leaves, setup| {
+                leaves.of_tree::<K>(tree).1[leaf][trial % 2] ^= 1;
+                setup[tree * K + K - 1] = sum(leaves.of_tree::<K>(tree).1);
+                setup[ROWS] = oracle.digest(&leaves.proofs);
+            });
+            let right = block::<K>(dealt.delta, tree) == leaf;
+            match &mut dealt.sender {
+                Ok(sender) => {
+                    assert!(right);
+                    works(sender, &mut dealt.receiver, Call::Draw(200));
+                }
+                Err(_) => assert!(!right && trees_refused(dealt.sender)),
+            }
+            survived += usize::from(right);
+        }
+        as_often(survived, trials, 0.5f64.powi(K as i32));
+    }
+
+    #[test]
+    fn row_02_wrong_leaves_survive_as_often_as_blocks_are_guessed() {
+        wrong_leaf::<2>(300);
+        wrong_leaf::<4>(600);
+    }
+
+    /// A lie that names no set of blocks: a sum of proofs or a digest that fits no tree, or the pairs of
+    /// trees in another order.
+    fn never_passes<const K: usize>() {
+        let refused = |alter: &dyn Fn(&mut [Pair])| {
+            let rng = &mut Rng::replayable("test dealer");
+            trees_refused(deal::<K>(rng, |_, _, setup| alter(setup)).sender)
+        };
+        assert!(!refused(&|_| {}));
+        for bit in [0, 63, 127] {
+            for word in 0..2 {
+                assert!(refused(&|setup| setup[K - 1][word] ^= 1 << bit), "a sum of proofs");
+                assert!(refused(&|setup| setup[ROWS - 1][word] ^= 1 << bit), "the last sum of proofs");
+                assert!(refused(&|setup| setup[ROWS][word] ^= 1 << bit), "the digest");
+            }
+        }
+        assert!(refused(&|setup| setup.rotate_left(K)), "trees in another order");
+        assert!(refused(&|setup| {
+            let (one, other) = setup.split_at_mut(K);
+            one.swap_with_slice(&mut other[..K]);
+        }));
+        assert!(refused(&|setup| setup.swap(0, K - 1)), "a sum in the place of another");
+        // Both slots exchanged everywhere: the sender unmasks with the wrong seed.
+        assert!(refused(&|setup| setup[..ROWS].iter_mut().for_each(|pair| pair.swap(0, 1))));
+        assert!(refused(&|setup| setup.fill([0; 2])));
+    }
+
+    #[test]
+    fn row_02_wrong_proofs_and_trees_in_another_order_are_refused() {
+        never_passes::<2>();
+        never_passes::<4>();
+        never_passes::<8>();
+    }
+
+    /// Trees of another session, direction or depth, sent again to where the base OTs have the same seeds.
+    #[test]
+    fn row_16_trees_of_another_series_are_refused() {
+        let (seeds, pairs, delta) = base_ots(&mut Rng::replayable("test dealer"));
+        let here = Oracle::new::<4>(&series(3));
+        let passes = |(_, setup): (Leaves, Vec<Pair>)| complete::<4>(&here, delta, &seeds, &setup).is_ok();
+        assert!(passes(grow::<4>(&here, &pairs)));
+        assert!(!passes(grow::<4>(&Oracle::new::<4>(&series(4)), &pairs)));
+        let back = Series::new(&[3; 32], Direction::EvaluatorSends);
+        assert!(!passes(grow::<4>(&Oracle::new::<4>(&back), &pairs)));
+        assert!(!passes(grow::<2>(&Oracle::new::<2>(&series(3)), &pairs)));
+        assert!(!passes(grow::<8>(&Oracle::new::<8>(&series(3)), &pairs)));
+        let others = base_ots(&mut Rng::replayable("other base OTs")).1;
+        assert!(!passes(grow::<4>(&here, &others)));
+    }
+
+    /// A receiver that uses another choice in one tree's corrections names that tree's block, all K bits of
+    /// it, in its answer: it survives with probability 2^-K.
+    fn wrong_rows<const K: usize>(trials: usize) {
+        for draw in [false, true] {
+            let mut survived = 0;
+            for trial in 0..trials {
+                let (mut sender, mut receiver, delta) = honest::<K>();
+                let (tree, named) = (1 + trial % (trees::<K>() - 1), trial * 7 % (1 << K));
+                let lie: u128 = 4 << (8 * (trial % 16));
+                // In the last block, whose hash is itself, so that any block can be named in the answer.
+                let alter = |c: &mut [u128]| {
+                    let row = c.len() / trees::<K>();
+                    c[row * (tree + 1) - 1] ^= lie;
+                };
+                let tamper: Tamper = Box::new(move |tag, bytes| {
+                    if tag == msg::CHECK {
+                        for bit in (0..K).filter(|bit| named >> bit & 1 == 1) {
+                            bytes[16 * (1 + tree * K + bit) + trial % 16] ^= 4;
+                        }
+                    }
+                });
+                let call = if draw { Call::Draw(200) } else { Call::Extend(&[1; 200]) };
+                let (sent, ..) = run(&mut sender, &mut receiver, call, alter, Some(tamper));
+                let passed = !rows_refused(sent);
+                assert_eq!(passed, block::<K>(delta, tree) == named, "nothing but the guess counts");
+                survived += usize::from(passed);
+            }
+            as_often(survived, trials, 0.5f64.powi(K as i32));
+        }
+    }
+
+    #[test]
+    fn row_02_inconsistent_rows_survive_as_often_as_blocks_are_guessed() {
+        wrong_rows::<2>(300);
+        wrong_rows::<4>(500);
+    }
+
+    /// A deviation in the choices proper is hashed; the offset's lowest bit is 1, so it is seen in the first
+    /// tree whatever the block is. After it nothing works.
+    fn any_block<const K: usize>() {
+        let count = 2 * BLOCK * CHUNK;
+        for position in (0..blocks_for(count)).step_by(23) {
+            let (mut sender, mut receiver, _) = honest::<K>();
+            let mut first_block = 0;
+            let alter = |c: &mut [u128]| {
+                let blocks = c.len() / trees::<K>();
+                if (first_block..first_block + blocks).contains(&position) {
+                    c[position - first_block] ^= 1;
+                }
+                first_block += blocks;
+            };
+            let (sent, ..) = run(&mut sender, &mut receiver, Call::Extend(&vec![0; count]), alter, None);
+            assert!(rows_refused(sent), "block {position}");
+            let (sent, ..) = run(&mut sender, &mut receiver, Call::Draw(1), |_| {}, None);
+            assert!(rows_refused(sent), "used again after a failed check");
+        }
+    }
+
+    #[test]
+    fn row_02_a_deviation_in_any_block_is_seen() {
+        any_block::<2>();
+        any_block::<4>();
+        any_block::<8>();
+    }
+
+    #[test]
+    fn row_02_rows_and_answers_changed_on_their_way_are_refused() {
+        for (message, byte) in
+            [(msg::ROWS, 0), (msg::ROWS, 31 * 16 * 3 - 1), (msg::CHECK, 0), (msg::CHECK, 2063)]
+        {
+            let (mut sender, mut receiver, _) = honest::<4>();
+            let tamper: Tamper = Box::new(move |tag, bytes| {
+                if tag == message {
+                    bytes[byte] ^= 1;
+                }
+            });
+            let (sent, ..) = run(&mut sender, &mut receiver, Call::Draw(200), |_| {}, Some(tamper));
+            assert!(rows_refused(sent), "byte {byte} of message {}", message.0);
+        }
+    }
+
+    #[test]
+    fn row_18_other_lengths_are_refused() {
+        for length in [0, 4127, 4129, 4160] {
+            let (seeds, _, delta) = base_ots(&mut Rng::replayable("test dealer"));
+            let (mut left, mut right) = memory_pair();
+            right.send(msg::TREES, &vec![0; length]).unwrap();
+            right.flush().unwrap();
+            let refused = Sender::<4>::set_up(&mut left, &series(3), delta, &seeds).err();
+            assert!(
+                matches!(refused, Some(Error::Peer(cheat)) if cheat == ot::Cheat::UnexpectedMessage),
+                "{length}"
+            );
+        }
+    }
+
+    /// A call of one kind is not one of the other: its rows have another length.
+    #[test]
+    fn row_18_a_draw_is_not_an_extension() {
+        let (mut sender, mut receiver, _) = honest::<8>();
+        let (mut left, mut right) = memory_pair();
+        receiver.draw(&mut right, &mut Rng::replayable("test"), 100).unwrap();
+        let refused = sender.extend(&mut left, 100);
+        assert!(matches!(refused, Err(Error::Peer(cheat)) if cheat == ot::Cheat::UnexpectedMessage));
+    }
+
+    /// A stored state is not believed: its trees are completed and compared anew.
+    #[test]
+    fn row_25_a_damaged_state_is_refused() {
+        let (sender, receiver, _) = honest::<4>();
+        assert!(Sender::<4>::restored(&series(3), &sender.state()).is_ok());
+        let refused = |alter: &dyn Fn(&mut SenderState)| {
+            let mut state = sender.state();
+            alter(&mut state);
+            matches!(Sender::<4>::restored(&series(3), &state), Err(Error::Stock(_)))
+        };
+        assert!(refused(&|state| state.setup.truncate(ROWS)));
+        assert!(refused(&|state| state.setup[ROWS][0] ^= 1));
+        assert!(refused(&|state| state.setup[3][1] ^= 1));
+        assert!(matches!(Sender::<4>::restored(&series(4), &sender.state()), Err(Error::Stock(_))));
+        assert!(matches!(Sender::<2>::restored(&series(3), &sender.state()), Err(Error::Stock(_))));
+        // Who has entered no range makes nothing, and sends nothing.
+        let mut sender = Sender::<4>::restored(&series(3), &sender.state()).unwrap();
+        let mut receiver = Receiver::<4>::restored(&series(3), &receiver.state()).unwrap();
+        let (mut left, mut right) = memory_pair();
+        assert!(matches!(receiver.extend(&mut right, &[1]), Err(Error::Limit(_))));
+        assert!(matches!(receiver.draw(&mut right, &mut Rng::replayable("test"), 1), Err(Error::Limit(_))));
+        assert!(matches!(sender.extend(&mut left, 1), Err(Error::Limit(_))));
+        assert_eq!((left.sent_bytes(), right.sent_bytes()), (0, 0));
+    }
+}

@@ -1,0 +1,119 @@
+//! Where a cheater gets its hands in: tests and the adversary drive the real parties and alter a party's state
+//! before it is used, so that the rest of the run is consistent with the lie. In a normal build none of this
+//! exists.
+
+#[cfg(any(test, feature = "adversary"))]
+pub use cheating::{Hooks, StateHook};
+#[cfg(not(any(test, feature = "adversary")))]
+pub(super) use honest::Hooks;
+
+/// A place where state can be altered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Point {
+    /// Garbler: the colour that Δ is to have, one byte: the points of the compression are drawn until it has.
+    Colour,
+    /// Garbler: Δ when the OTs are made; theirs stays. A label of several blocks.
+    Offset,
+    /// Garbler: the labels of its OTs for choice 0, before they are hashed. Labels.
+    OtLabels,
+    /// Garbler: the labels of the gates' outputs for 0, before they are hashed. Labels, `[gate]`.
+    GateOutputs,
+    /// Garbler: two rows of each gate. Labels, `[gate][row]`.
+    Tables,
+    /// Garbler: the offsets that the messages of authenticators follow from; the hashed ones stay. Labels.
+    AuthenticatorOffsets,
+    /// Evaluator: what it watches, of labels and then of permutation messages: a byte each.
+    Watch,
+    /// Evaluator: its choices in the OTs of labels in this series, a byte each; in the others they stay.
+    Choices(usize),
+    /// Evaluator: the seed of its challenge, so that a test knows it.
+    Challenge,
+    /// Evaluator: the compressed labels of the garbler's outputs. 16 bytes each.
+    OutputLabels,
+}
+
+#[cfg(not(any(test, feature = "adversary")))]
+mod honest {
+    use super::Point;
+    use crate::parameters::Sizes;
+    use brickwork_base::Party;
+    use brickwork_primitives::ot::base::Keys;
+
+    /// Nothing to hook.
+    pub struct Hooks;
+
+    impl Hooks {
+        pub fn none() -> Self {
+            Hooks
+        }
+
+        #[inline(always)]
+        pub fn sizes(&self) -> Option<Sizes> {
+            None
+        }
+
+        #[inline(always)]
+        pub fn dealt(&self, _: Party, _: usize, _: &[u8]) -> Option<Keys> {
+            None
+        }
+
+        #[inline(always)]
+        pub fn alter<T>(&mut self, _: Point, _: &mut [T]) {}
+    }
+}
+
+#[cfg(any(test, feature = "adversary"))]
+mod cheating {
+    use super::Point;
+    use crate::parameters::Sizes;
+    use brickwork_base::Party;
+    use brickwork_base::random::{SEED_BYTES, Seed};
+    use brickwork_primitives::ot::base::Keys;
+
+    /// Alters the bytes of a party's state at a point.
+    pub type StateHook = Box<dyn FnMut(Point, &mut [u8]) + Send>;
+
+    /// What a cheater does.
+    #[derive(Default)]
+    pub struct Hooks {
+        /// Alters the bytes of a party's state.
+        pub alter: Option<StateHook>,
+        /// Sizes instead of the safe ones, so that cheating succeeds often enough to be counted. Both parties
+        /// must have the same.
+        pub sizes: Option<Sizes>,
+        /// Deals the keys of the base OTs, to both parties alike, instead of running them: for thousands of
+        /// runs.
+        pub dealer: Option<[u8; 32]>,
+    }
+
+    impl Hooks {
+        pub(crate) fn none() -> Self {
+            Hooks::default()
+        }
+
+        pub(crate) fn sizes(&self) -> Option<Sizes> {
+            self.sizes
+        }
+
+        /// The keys of the OTs that the evaluator offers, at either party, if there is a dealer.
+        pub(crate) fn dealt(&self, role: Party, send: usize, choices: &[u8]) -> Option<Keys> {
+            let dealer = self.dealer.as_ref()?;
+            let key = |index: usize, bit: u8| {
+                let mut hasher = blake3::Hasher::new_keyed(dealer);
+                hasher.update(&[bit]).update(&(index as u64).to_le_bytes());
+                Seed::from_bytes(*hasher.finalize().as_bytes().first_chunk::<SEED_BYTES>().expect("32 bytes"))
+            };
+            let sent = if role == Party::Evaluator { send } else { 0 };
+            Some(Keys {
+                sent: (0..sent).map(|i| [0, 1].map(|bit| key(i, bit))).collect(),
+                received: choices.iter().enumerate().map(|(i, &bit)| key(i, bit)).collect(),
+            })
+        }
+
+        pub(crate) fn alter<T: bytemuck::Pod>(&mut self, point: Point, data: &mut [T]) {
+            if let Some(alter) = &mut self.alter {
+                alter(point, bytemuck::cast_slice_mut(data));
+            }
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! `brickwork._native`: what the Python package stands on. It starts a command on a thread and says how far it
+//! is; everything that has a face is written in Python.
+//!
+//! A [`Task`] never takes Python's lock. Python waits for it in slices, so that Ctrl-C is heard.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use brickwork::circuit::Party;
+use brickwork::wire::tls::Identity as Key;
+use brickwork_cli::embedded::{self, Answer, Line, Standing};
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyRuntimeError, PyTypeError};
+use pyo3::prelude::*;
+use zeroize::Zeroizing;
+
+/// Inputs and keys pass through libraries that erase nothing.
+#[global_allocator]
+static ALLOCATOR: brickwork_kernels::LargePages = brickwork_kernels::LargePages::new();
+
+create_exception!(_native, Failed, PyException, "A command failed; its argument is the JSON of its error.");
+
+/// What a thread has done so far.
+#[derive(Default)]
+struct State {
+    listens: Option<SocketAddr>,
+    answer: Option<Answer>,
+    done: bool,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+    line: Line,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn listens(&self, address: SocketAddr) {
+        self.state().listens = Some(address);
+    }
+}
+
+/// A command that runs on a thread of its own.
+#[pyclass(frozen, module = "brickwork._native")]
+struct Task(Arc<Shared>);
+
+impl Task {
+    fn start(work: impl FnOnce(&Shared) -> Answer + Send + 'static) -> PyResult<Self> {
+        let shared = Arc::new(Shared::default());
+        let of_thread = shared.clone();
+        let body = move || {
+            let answer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&of_thread)));
+            let mut state = of_thread.state();
+            state.answer = answer.ok();
+            state.done = true;
+            of_thread.changed.notify_all();
+        };
+        std::thread::Builder::new()
+            .name("brickwork".into())
+            .spawn(body)
+            .map_err(|e| PyRuntimeError::new_err(format!("no thread can be started: {e}")))?;
+        Ok(Task(shared))
+    }
+}
+
+#[pymethods]
+impl Task {
+    /// Starts a command, as its command line says.
+    #[staticmethod]
+    fn call(arguments: Vec<String>) -> PyResult<Self> {
+        Task::start(move |shared| embedded::call(&arguments, &shared.line))
+    }
+
+    /// Starts one party, `garbler` or `evaluator`.
+    #[staticmethod]
+    #[pyo3(signature = (role, flags, identity, input))]
+    fn party(
+        role: &str,
+        flags: Vec<String>,
+        identity: Option<&Identity>,
+        input: Option<String>,
+    ) -> PyResult<Self> {
+        let role = party(role)?;
+        let pem = identity.map(|identity| String::clone(&identity.pem));
+        Task::start(move |shared| {
+            embedded::take_part(role, &flags, [pem, input], &shared.line, &mut |address| {
+                shared.listens(address)
+            })
+        })
+    }
+
+    /// Starts both parties.
+    #[staticmethod]
+    fn both(arguments: Vec<String>, garbler: Option<String>, evaluator: Option<String>) -> PyResult<Self> {
+        Task::start(move |shared| embedded::run_both(&arguments, [garbler, evaluator], &shared.line))
+    }
+
+    /// Starts a computation in the clear.
+    #[staticmethod]
+    fn simulate(
+        arguments: Vec<String>,
+        garbler: Option<String>,
+        evaluator: Option<String>,
+    ) -> PyResult<Self> {
+        Task::start(move |_| embedded::simulate(&arguments, [garbler, evaluator]))
+    }
+
+    /// Waits for the end, so many seconds at most, and returns whether it has come.
+    fn wait(&self, py: Python<'_>, seconds: f64) -> bool {
+        let shared = &self.0;
+        py.detach(|| {
+            let patience = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+            let waited = shared.changed.wait_timeout_while(shared.state(), patience, |state| !state.done);
+            waited.unwrap_or_else(PoisonError::into_inner).0.done
+        })
+    }
+
+    /// Asks it to stop.
+    fn stop(&self) {
+        self.0.line.stop.ask();
+    }
+
+    /// Where a party listens, as host and port, once it does.
+    fn address(&self) -> Option<(String, u16)> {
+        self.0.state().listens.map(|address| (address.ip().to_string(), address.port()))
+    }
+
+    /// The phase, and how many bytes of how many have passed.
+    fn progress(&self) -> (&'static str, u64, u64) {
+        self.0.line.progress.now()
+    }
+
+    /// Takes the result of what has ended: the JSON of its `--json`, and its text for people.
+    fn result(&self) -> PyResult<(String, String)> {
+        match self.0.state().answer.take() {
+            Some(Ok((json, human))) => Ok((json.to_string(), human)),
+            Some(Err(error)) => Err(Failed::new_err(error.to_string())),
+            None => Err(PyRuntimeError::new_err("a fault of brickwork: a thread has ended without a result")),
+        }
+    }
+}
+
+/// A session, or nothing before it has begun. One thread at a time has it.
+#[pyclass(frozen, module = "brickwork._native")]
+struct Session(Arc<Mutex<Option<Standing>>>);
+
+#[pymethods]
+impl Session {
+    /// A session that has not begun.
+    #[new]
+    fn new() -> Self {
+        Session(Arc::default())
+    }
+
+    /// Starts to meet the peer.
+    fn connect(&self, role: &str, flags: Vec<String>, identity: Option<&Identity>) -> PyResult<Task> {
+        let (session, role) = (self.0.clone(), party(role)?);
+        let pem = identity.map(|identity| String::clone(&identity.pem));
+        Task::start(move |shared| {
+            let begun =
+                embedded::connect(role, &flags, pem, &shared.line, &mut |address| shared.listens(address))?;
+            *session.lock().unwrap_or_else(PoisonError::into_inner) = Some(begun);
+            Ok((serde_json::Value::Null, String::new()))
+        })
+    }
+
+    /// Starts a step.
+    fn step(
+        &self,
+        program: usize,
+        input: Option<String>,
+        carried: Vec<(String, String, usize)>,
+        keep: Vec<String>,
+    ) -> PyResult<Task> {
+        let carried = carried.into_iter().map(|(role, port, kept)| Ok((party(&role)?, port, kept)));
+        let carried = carried.collect::<PyResult<Vec<_>>>()?;
+        self.start(move |session, line| embedded::step(session, program, input, &carried, &keep, line))
+    }
+
+    /// Starts to end it.
+    fn close(&self) -> PyResult<Task> {
+        self.start(embedded::close)
+    }
+}
+
+impl Session {
+    fn start(&self, work: impl FnOnce(&mut Standing, &Line) -> Answer + Send + 'static) -> PyResult<Task> {
+        let session = self.0.clone();
+        Task::start(move |shared| match &mut *session.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(session) => work(session, &shared.line),
+            None => Ok((serde_json::Value::Null, String::new())),
+        })
+    }
+}
+
+fn party(role: &str) -> PyResult<Party> {
+    match role {
+        "garbler" => Ok(Party::Garbler),
+        "evaluator" => Ok(Party::Evaluator),
+        _ => Err(PyTypeError::new_err("a role is garbler or evaluator")),
+    }
+}
+
+/// A party's key pair.
+#[pyclass(frozen, module = "brickwork")]
+struct Identity {
+    pem: Zeroizing<String>,
+    public_key: String,
+}
+
+#[pymethods]
+impl Identity {
+    /// Makes a new one.
+    #[staticmethod]
+    fn generate() -> PyResult<Self> {
+        let (key, pem) = Key::generate().map_err(|e| PyRuntimeError::new_err(e.to_string()))?;
+        Ok(Identity { public_key: key.public_key().to_string(), pem })
+    }
+
+    /// The public key, for the peer.
+    #[getter]
+    fn public_key(&self) -> &str {
+        &self.public_key
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<brickwork.Identity {}>", self.public_key)
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(PyTypeError::new_err(
+            "a private key is neither copied nor pickled: keep it in a file, made by keygen",
+        ))
+    }
+}
+
+/// Lines of the log that nobody has taken, the oldest of which go if nobody does.
+static LOG: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+const LONGEST_LOG: usize = 1000;
+
+/// Takes the lines of the log, JSON each.
+#[pyfunction]
+fn log() -> Vec<String> {
+    std::mem::take(&mut LOG.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Keeps what is in memory out of dumps, and from other processes of this user.
+#[pyfunction]
+fn harden() {
+    embedded::harden();
+}
+
+/// What a program takes and gives, as JSON, as `info` with these arguments finds it.
+#[pyfunction]
+fn ports(py: Python<'_>, arguments: Vec<String>) -> PyResult<String> {
+    match py.detach(|| embedded::ports(&arguments)) {
+        Ok((json, _)) => Ok(json.to_string()),
+        Err(error) => Err(Failed::new_err(error.to_string())),
+    }
+}
+
+/// The page about what a command gave, from its JSON.
+#[pyfunction]
+fn page(record: &str) -> PyResult<String> {
+    embedded::page(record).map_err(|error| Failed::new_err(error.to_string()))
+}
+
+/// The flags of a command, and whether each takes a value.
+#[pyfunction]
+fn flags(command: &str) -> Vec<(String, bool)> {
+    embedded::flags(command)
+}
+
+/// Every check that a peer can fail: the part that it belongs to, its name, and what it says.
+#[pyfunction]
+fn checks() -> Vec<(&'static str, &'static str, String)> {
+    embedded::checks().into_iter().map(|cheat| (cheat.part(), cheat.check(), cheat.to_string())).collect()
+}
+
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    embedded::begin(|line| {
+        let mut lines = LOG.lock().unwrap_or_else(PoisonError::into_inner);
+        if lines.len() == LONGEST_LOG {
+            lines.remove(0);
+        }
+        lines.push(line.trim_end().to_owned());
+    });
+    module.add_class::<Task>()?;
+    module.add_class::<Identity>()?;
+    module.add_class::<Session>()?;
+    module.add("Failed", module.py().get_type::<Failed>())?;
+    module.add_function(wrap_pyfunction!(log, module)?)?;
+    module.add_function(wrap_pyfunction!(harden, module)?)?;
+    module.add_function(wrap_pyfunction!(page, module)?)?;
+    module.add_function(wrap_pyfunction!(ports, module)?)?;
+    module.add_function(wrap_pyfunction!(flags, module)?)?;
+    module.add_function(wrap_pyfunction!(checks, module)?)?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))
+}

@@ -1,0 +1,246 @@
+//! Text, tables and frames of pages.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use crate::words::{self, number};
+
+/// Text within HTML or SVG, in an attribute too. What moves a cursor or turns the direction of writing is
+/// replaced: a name could pretend to be another one by it.
+pub fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' => {
+                safe.push('\u{fffd}');
+            }
+            c if c.is_control() => safe.push('\u{fffd}'),
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+/// What stands in a table or among the facts: text, or a number with its exact value.
+pub(crate) struct Cell {
+    /// As in the record.
+    exact: Option<String>,
+    /// For people.
+    shown: String,
+}
+
+impl Cell {
+    pub fn text(text: impl Into<String>) -> Self {
+        Cell { exact: None, shown: text.into() }
+    }
+
+    /// A number of the record, shown in another form; nothing for what is no number.
+    fn shown(value: &Value, show: impl Fn(&Value) -> String) -> Self {
+        match value {
+            Value::Number(exact) => Cell { exact: Some(exact.to_string()), shown: show(value) },
+            _ => Cell::text("–"),
+        }
+    }
+
+    pub fn number(value: &Value) -> Self {
+        Cell::shown(value, number)
+    }
+
+    pub fn bytes(value: &Value) -> Self {
+        Cell::shown(value, |value| value.as_u64().map_or_else(|| number(value), words::bytes))
+    }
+
+    pub fn seconds(value: &Value) -> Self {
+        Cell::shown(value, |value| words::seconds(value.as_f64().unwrap_or_default()))
+    }
+
+    /// A bound by its logarithm.
+    pub fn bound(value: &Value) -> Self {
+        Cell::shown(value, |value| words::at_most(value.as_f64().unwrap_or_default()))
+    }
+
+    /// Whatever a field holds: text, a number, a list of them, yes or no.
+    pub fn any(value: &Value) -> Self {
+        match value {
+            Value::Number(_) => Cell::number(value),
+            Value::String(text) => Cell::text(text),
+            Value::Bool(is) => Cell::text(if *is { "yes" } else { "no" }),
+            _ => Cell::text("–"),
+        }
+    }
+
+    fn html(&self) -> String {
+        match &self.exact {
+            Some(exact) => {
+                format!("<data value=\"{}\">{}</data>", escaped(exact), escaped(&self.shown))
+            }
+            None => escaped(&self.shown),
+        }
+    }
+}
+
+/// A table; the first cell of a row names it.
+pub(crate) struct Table {
+    pub caption: String,
+    pub head: Vec<&'static str>,
+    pub rows: Vec<Vec<Cell>>,
+}
+
+/// A page in the making.
+pub(crate) struct Page {
+    /// Begins the names of all elements of this page, so that several of them may stand in one document.
+    id: String,
+    named: usize,
+    body: String,
+}
+
+impl Page {
+    /// A page about something, of which it says what it is.
+    pub fn new(record: &Value, title: &str, kind: &str) -> Self {
+        // Not a hash for security: pages of different records get different names.
+        let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        let hash = record.to_string().bytes().fold(0xcbf2_9ce4_8422_2325, fold);
+        let body =
+            format!("<header><p class=\"kind\">{}</p><h1>{}</h1></header>\n", escaped(kind), escaped(title));
+        Page { id: format!("b{hash:016x}"), named: 0, body }
+    }
+
+    /// A new name of an element.
+    fn name(&mut self) -> String {
+        self.named += 1;
+        format!("{}-{}", self.id, self.named)
+    }
+
+    /// What matters most, in a row of boxes; those without anything to show are left out.
+    pub fn facts(&mut self, facts: &[(&str, Cell)]) {
+        self.body.push_str("<dl class=\"facts\">\n");
+        for (what, cell) in facts.iter().filter(|(_, cell)| cell.exact.is_some() || cell.shown != "–") {
+            let _ = writeln!(self.body, "<div><dt>{}</dt><dd>{}</dd></div>", escaped(what), cell.html());
+        }
+        self.body.push_str("</dl>\n");
+    }
+
+    pub fn section(&mut self, title: &str) {
+        let _ = writeln!(self.body, "<h2>{}</h2>", escaped(title));
+    }
+
+    pub fn subsection(&mut self, title: &str) {
+        let _ = writeln!(self.body, "<h3>{}</h3>", escaped(title));
+    }
+
+    pub fn paragraph(&mut self, text: &str) {
+        let _ = writeln!(self.body, "<p>{}</p>", escaped(text));
+    }
+
+    /// What nobody is to overlook.
+    pub fn warning(&mut self, text: &str) {
+        let _ = writeln!(self.body, "<p class=\"warning\" role=\"note\">{}</p>", escaped(text));
+    }
+
+    /// A digest or a name that is long.
+    pub fn code(&mut self, text: &str) {
+        let _ = writeln!(self.body, "<p><code>{}</code></p>", escaped(text));
+    }
+
+    /// A picture: what it shows, in a sentence or two, what its parts mean, and its data as a table that is
+    /// opened. `draw` is given the attributes and the first elements of its SVG element.
+    pub fn figure(
+        &mut self,
+        title: &str,
+        description: &str,
+        legend: &[(&str, &str)],
+        table: &Table,
+        draw: impl FnOnce(&str, &str) -> String,
+    ) {
+        let [title_id, about_id] = [self.name(), self.name()];
+        let attributes = format!("role=\"img\" aria-labelledby=\"{title_id} {about_id}\"");
+        let first = format!(
+            "<title id=\"{title_id}\">{}</title><desc id=\"{about_id}\">{}</desc>",
+            escaped(title),
+            escaped(description)
+        );
+        let _ = writeln!(
+            self.body,
+            "<figure><figcaption><h3>{}</h3><p>{}</p></figcaption>",
+            escaped(title),
+            escaped(description)
+        );
+        self.body.push_str(&draw(&attributes, &first));
+        if !legend.is_empty() {
+            self.body.push_str("<ul class=\"legend\">");
+            for (class, text) in legend {
+                let _ = write!(
+                    self.body,
+                    "<li><svg width=\"22\" height=\"12\" aria-hidden=\"true\"><rect class=\"{class}\" x=\"1\" \
+                     y=\"1\" width=\"20\" height=\"10\"/></svg> {}</li>",
+                    escaped(text)
+                );
+            }
+            self.body.push_str("</ul>\n");
+        }
+        self.details(table);
+        self.body.push_str("</figure>\n");
+    }
+
+    /// A table that is opened by who wants to see it.
+    pub fn details(&mut self, table: &Table) {
+        let _ = writeln!(self.body, "<details><summary>{}</summary>", escaped(&table.caption));
+        self.table(table);
+        self.body.push_str("</details>\n");
+    }
+
+    /// A table that is seen.
+    pub fn table(&mut self, table: &Table) {
+        // It may be wider than a phone: then it moves in its frame, with the keyboard, too.
+        let _ = write!(
+            self.body,
+            "<div class=\"wide\" tabindex=\"0\" role=\"group\" aria-label=\"{0}\"><table><caption>{0}</caption>\
+             <thead><tr>",
+            escaped(&table.caption)
+        );
+        for head in &table.head {
+            let _ = write!(self.body, "<th scope=\"col\">{}</th>", escaped(head));
+        }
+        self.body.push_str("</tr></thead><tbody>\n");
+        for row in &table.rows {
+            self.body.push_str("<tr>");
+            for (k, cell) in row.iter().enumerate() {
+                let _ = match (k, &cell.exact) {
+                    (0, _) => write!(self.body, "<th scope=\"row\">{}</th>", cell.html()),
+                    (_, Some(_)) => write!(self.body, "<td class=\"number\">{}</td>", cell.html()),
+                    (_, None) => write!(self.body, "<td>{}</td>", cell.html()),
+                };
+            }
+            self.body.push_str("</tr>\n");
+        }
+        self.body.push_str("</tbody></table></div>\n");
+    }
+
+    /// The whole file.
+    pub fn document(self, title: &str) -> String {
+        format!(
+            "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+             <meta name=\"referrer\" content=\"no-referrer\"><title>{}</title>\n<style>{STYLE}</style></head>\
+             <body class=\"brickwork-page\"><main class=\"brickwork\">\n{PATTERNS}\n{}<footer><p>Brickwork {}. This \
+             page holds sizes, times and names. It holds no input, and loads nothing.</p></footer>\n\
+             </main></body></html>\n",
+            escaped(title),
+            self.body,
+            env!("CARGO_PKG_VERSION"),
+        )
+    }
+}
+
+/// Colours are never alone: what is drawn in one has a pattern of its own, too.
+const PATTERNS: &str = include_str!("patterns.svg");
+
+/// All of it is said of `.brickwork`, as a page may stand in a notebook.
+const STYLE: &str = include_str!("style.css");

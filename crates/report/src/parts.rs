@@ -1,0 +1,359 @@
+//! What pages of several kinds have.
+
+use serde_json::Value;
+
+use crate::bars::{self, Axis, Piece, Row};
+use crate::html::{Cell, Page, Table};
+use crate::words::{self, thousands};
+
+/// The elements of a list, or none.
+pub(crate) fn list<'a>(of: &'a Value, field: &str) -> &'a [Value] {
+    of[field].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+/// A text, or an empty one.
+pub(crate) fn text<'a>(of: &'a Value, field: &str) -> &'a str {
+    of[field].as_str().unwrap_or_default()
+}
+
+/// A number, or 0.
+pub(crate) fn real(of: &Value, field: &str) -> f64 {
+    of[field].as_f64().filter(|number| number.is_finite()).unwrap_or_default()
+}
+
+/// The sum of a field.
+pub(crate) fn sum(of: &[Value], field: &str) -> f64 {
+    of.iter().map(|one| real(one, field)).sum()
+}
+
+/// The largest of these, for lengths of bars; never 0.
+pub(crate) fn longest(lengths: impl Iterator<Item = f64>) -> f64 {
+    lengths.fold(f64::MIN_POSITIVE, f64::max)
+}
+
+/// A count of bytes as bars and axes say it.
+fn bytes(count: f64) -> String {
+    words::bytes(count as u64)
+}
+
+/// What each party sent in each phase.
+pub(crate) fn traffic(page: &mut Page, phases: &[Value]) {
+    let both = |phase: &Value| [real(phase, "garbler_sent_bytes"), real(phase, "evaluator_sent_bytes")];
+    let most = longest(phases.iter().flat_map(both));
+    let row = |phase: &Value| {
+        let [garbler, evaluator] = both(phase);
+        let bar = |length: f64, class| vec![Piece { from: 0.0, to: length / most, class }];
+        Row {
+            label: text(phase, "name").into(),
+            value: format!("{} and {}", bytes(garbler), bytes(evaluator)),
+            bars: vec![bar(garbler, "garbler"), bar(evaluator, "evaluator")],
+        }
+    };
+    let cells = |phase: &Value| {
+        vec![
+            Cell::text(text(phase, "name")),
+            Cell::number(&phase["garbler_sent_bytes"]),
+            Cell::number(&phase["evaluator_sent_bytes"]),
+        ]
+    };
+    let table = Table {
+        caption: "Bytes of each phase".into(),
+        head: vec!["phase", "garbler sent, bytes", "evaluator sent, bytes"],
+        rows: phases.iter().map(cells).collect(),
+    };
+    page.section("Bytes by direction");
+    page.figure(
+        "What each party sent",
+        "For each phase what the garbler sent and what the evaluator sent, framing included, on one scale.",
+        &[("garbler", "from the garbler"), ("evaluator", "from the evaluator")],
+        &table,
+        |attributes, first| {
+            bars::draw(attributes, first, &phases.iter().map(row).collect::<Vec<_>>(), &Axis::of_bytes(most))
+        },
+    );
+}
+
+/// The phases of a prediction, as a table that can be opened.
+pub(crate) fn traffic_table(page: &mut Page, phases: &[Value]) {
+    let cells = |phase: &Value| {
+        vec![
+            Cell::text(text(phase, "name")),
+            Cell::seconds(&phase["seconds"]),
+            Cell::number(&phase["garbler_sent_bytes"]),
+            Cell::number(&phase["evaluator_sent_bytes"]),
+            Cell::number(&phase["crossings"]),
+        ]
+    };
+    page.details(&Table {
+        caption: "Predicted, by phase".into(),
+        head: vec!["phase", "seconds", "garbler sends", "evaluator sends", "crossings"],
+        rows: phases.iter().map(cells).collect(),
+    });
+}
+
+/// A picture of the promise: how the bound is shared out, and each check by itself.
+pub(crate) fn budget(page: &mut Page, security: &Value) {
+    let Some(bound) = security["bound_log2"].as_f64() else { return };
+    page.section("Security budget");
+    let asked = security["statistical_bits"].as_f64().unwrap_or(-bound);
+    let mut spent: Vec<&Value> = list(security, "budget").iter().collect();
+    spent.sort_by(|one, other| real(other, "bound_log2").total_cmp(&real(one, "bound_log2")));
+    let share = |log2: f64| (log2 + asked).exp2().clamp(0.0, 1.0);
+    if spent.is_empty() {
+        page.paragraph(&format!(
+            "A cheater succeeds with probability at most {}; 2^-{asked} was asked for. This protocol reports \
+             its bound as a whole.",
+            words::at_most(bound)
+        ));
+        return;
+    }
+    let table = checks_table(security);
+    shares(page, &spent, bound, asked, share, &table);
+    each_check(page, &spent, asked, &table);
+}
+
+/// What each check leaves to chance.
+fn checks_table(security: &Value) -> Table {
+    let cells = |one: &Value| {
+        let percent = 100.0 * (real(one, "bound_log2") + real(security, "statistical_bits")).exp2();
+        let percent = if percent < 0.1 { "less than 0.1 %".into() } else { format!("{percent:.1} %") };
+        vec![Cell::text(text(one, "check")), Cell::bound(&one["bound_log2"]), Cell::text(percent)]
+    };
+    Table {
+        caption: "What each check leaves to chance".into(),
+        head: vec!["check", "bound", "of the budget"],
+        rows: list(security, "budget").iter().map(cells).collect(),
+    }
+}
+
+/// The same as a table that can be opened, if there is any.
+pub(crate) fn budget_table(page: &mut Page, security: &Value) {
+    if !list(security, "budget").is_empty() {
+        page.details(&checks_table(security));
+    }
+}
+
+const SHARES: [&str; 5] = ["share0", "share1", "share2", "share3", "share4"];
+
+/// One bar: the budget, and which check spends how much of it.
+fn shares(
+    page: &mut Page,
+    spent: &[&Value],
+    bound: f64,
+    asked: f64,
+    share: impl Fn(f64) -> f64,
+    table: &Table,
+) {
+    let mut pieces = Vec::new();
+    let (mut at, mut others, mut legend) = (0.0, 0.0, Vec::new());
+    for (k, one) in spent.iter().enumerate() {
+        let own = share(real(one, "bound_log2"));
+        match SHARES.get(k) {
+            Some(class) if k + 1 < SHARES.len() || spent.len() == SHARES.len() => {
+                pieces.push(Piece { from: at, to: at + own, class });
+                legend.push((*class, text(one, "check")));
+                at += own;
+            }
+            _ => others += own,
+        }
+    }
+    if others > 0.0 {
+        let class = SHARES[SHARES.len() - 1];
+        pieces.push(Piece { from: at, to: at + others, class });
+        legend.push((class, "all other checks"));
+        at += others;
+    }
+    pieces.push(Piece { from: at, to: 1.0, class: "rest" });
+    legend.push(("rest", "not spent"));
+    let row = Row {
+        label: "all checks together".into(),
+        value: format!("at most {}", words::at_most(bound)),
+        bars: vec![pieces],
+    };
+    let half = format!("2^-{}", asked + 1.0);
+    let axis =
+        Axis { ticks: vec![(0.0, "0".into()), (0.5, half), (1.0, format!("2^-{asked}"))], limit: None };
+    page.figure(
+        &format!("How 2^-{asked} is shared out"),
+        "The width is all that a cheater may be given, the probability of succeeding that was asked for; each \
+         piece is what one check leaves to chance. Together they are the bound of the run.",
+        &legend,
+        table,
+        |attributes, first| bars::draw(attributes, first, &[row], &axis),
+    );
+}
+
+/// Checks that have a bar of their own.
+const MOST_CHECKS: usize = 24;
+
+/// A bar for each check, in bits.
+fn each_check(page: &mut Page, spent: &[&Value], asked: f64, table: &Table) {
+    let bits = |one: &Value| -real(one, "bound_log2");
+    let most = longest(spent.iter().map(|one| bits(one)).chain([asked])) * 1.02;
+    let row = |one: &&Value| {
+        let value = words::at_most(real(one, "bound_log2"));
+        Row::single(text(one, "check"), value, bits(one) / most, "bits")
+    };
+    let rows: Vec<Row> = spent.iter().take(MOST_CHECKS).map(row).collect();
+    let mut description = format!(
+        "How many bits each check is safe to, on a logarithmic scale: 10 more are a thousandth of the chance. \
+         The broken line is what was asked for of all together, {asked} bits."
+    );
+    if spent.len() > MOST_CHECKS {
+        description += &format!(
+            " Shown are the {MOST_CHECKS} that spend most; the table has all {}.",
+            thousands(spent.len() as u64)
+        );
+    }
+    let axis = Axis::up_to(most, |tick| format!("{tick} bits"));
+    let axis = Axis { limit: Some(asked / most), ..axis };
+    page.figure(
+        "Each check by itself",
+        &description,
+        &[("bits", "bits of the check")],
+        table,
+        |attributes, first| bars::draw(attributes, first, &rows, &axis),
+    );
+}
+
+/// One kind of item that is made, opened and put into buckets, whatever its protocol calls the fields.
+struct Batch<'a> {
+    name: String,
+    slots: &'a Value,
+    bucket: &'a Value,
+    made: &'a Value,
+    opened: &'a Value,
+}
+
+impl<'a> Batch<'a> {
+    /// What a field of a promise says, if it is of this kind.
+    fn of(name: &str, value: &'a Value) -> Option<Self> {
+        Some(Batch {
+            name: value["name"].as_str().map_or_else(|| name.replace('_', " "), str::to_owned),
+            slots: &value["slots"],
+            bucket: value.get("bucket_size").or_else(|| value.get("bucket"))?,
+            made: value.get("copies").or_else(|| value.get("made"))?,
+            opened: &value["opened"],
+        })
+    }
+}
+
+/// All kinds of item in a promise.
+fn batches(security: &Value) -> Vec<Batch<'_>> {
+    let fields = security.as_object().into_iter().flatten();
+    let found = fields.flat_map(|(name, value)| match value {
+        Value::Array(all) => all.iter().filter_map(|one| Batch::of(name, one)).collect::<Vec<_>>(),
+        one => Batch::of(name, one).into_iter().collect(),
+    });
+    found.collect()
+}
+
+fn made_table(batches: &[Batch], program: &Value) -> Table {
+    let ands = |name: &str| {
+        let found = list(program, "components").iter().find(|component| component["name"] == name);
+        found.map_or(&Value::Null, |component| &component["and_gates"])
+    };
+    let cells = |batch: &Batch| {
+        vec![
+            Cell::text(&batch.name),
+            Cell::number(batch.slots),
+            Cell::number(ands(&batch.name)),
+            Cell::number(batch.bucket),
+            Cell::number(batch.made),
+            Cell::number(batch.opened),
+        ]
+    };
+    Table {
+        caption: "What is made and checked".into(),
+        head: vec!["kind", "slots", "ANDs of one", "bucket size B", "copies", "of them opened"],
+        rows: batches.iter().map(cells).collect(),
+    }
+}
+
+/// The same as a table that can be opened, if there is any.
+pub(crate) fn batches_table(page: &mut Page, security: &Value) {
+    let batches = batches(security);
+    if !batches.is_empty() {
+        page.details(&made_table(&batches, &Value::Null));
+    }
+}
+
+/// Batches that have a bar of their own.
+const MOST_BATCHES: usize = 24;
+
+/// What was made, opened and put into buckets.
+pub(crate) fn components(page: &mut Page, security: &Value, program: &Value) {
+    let batches = batches(security);
+    if batches.is_empty() {
+        return;
+    }
+    let table = made_table(&batches, program);
+    let counts = |batch: &Batch| [batch.opened, batch.made].map(|count| count.as_f64().unwrap_or_default());
+    let mut largest: Vec<&Batch> = batches.iter().collect();
+    largest.sort_by(|one, other| counts(other)[1].total_cmp(&counts(one)[1]));
+    largest.truncate(MOST_BATCHES);
+    let most = longest(largest.iter().map(|batch| counts(batch)[1]));
+    let row = |batch: &&Batch| {
+        let [opened, made] = counts(batch);
+        let pieces = vec![
+            Piece { from: 0.0, to: (made - opened) / most, class: "kept" },
+            Piece { from: (made - opened) / most, to: made / most, class: "opened" },
+        ];
+        let value = format!("{} copies, B = {}", thousands(made as u64), batch.bucket);
+        Row { label: batch.name.clone(), value, bars: vec![pieces] }
+    };
+    let rows: Vec<Row> = largest.iter().map(row).collect();
+    page.section("Components");
+    page.figure(
+        "Copies that were made",
+        "Of each kind all copies: those that were kept in buckets of B, of which the evaluator uses all, and \
+         those that it chose to have opened and made again itself.",
+        &[("kept", "kept in buckets"), ("opened", "opened and checked")],
+        &table,
+        |attributes, first| {
+            bars::draw(attributes, first, &rows, &Axis::up_to(most, |tick| thousands(tick as u64)))
+        },
+    );
+}
+
+/// The other fields of a promise: a line each.
+pub(crate) fn promise(page: &mut Page, security: &Value) {
+    let mut rows = Vec::new();
+    for (name, value) in security.as_object().into_iter().flatten() {
+        let name = name.replace('_', " ");
+        match value {
+            Value::Number(_) if name.ends_with("bound log2") => {
+                rows.push(vec![Cell::text(name.replace(" log2", "")), Cell::bound(value)]);
+            }
+            Value::Array(all) if all.iter().all(Value::is_number) => {
+                let names =
+                    ["length", "dimension", "distance"].into_iter().chain(std::iter::repeat("further"));
+                let row = |(what, number): (&str, &Value)| {
+                    vec![Cell::text(format!("{name}: {what}")), Cell::number(number)]
+                };
+                rows.extend(names.zip(all).map(row));
+            }
+            Value::Array(_) | Value::Object(_) => {}
+            value => rows.push(vec![Cell::text(name), Cell::any(value)]),
+        }
+    }
+    let table = Table { caption: "All that is promised".into(), head: vec!["of the promise", "value"], rows };
+    page.details(&table);
+}
+
+/// Fields of an object whose values are numbers, as a table that can be opened.
+pub(crate) fn constants(page: &mut Page, caption: &str, of: &[(&str, &Value)]) {
+    let mut rows = Vec::new();
+    for (name, value) in of {
+        match value {
+            Value::Object(fields) => {
+                let own = fields.iter().map(|(field, value)| {
+                    vec![Cell::text(format!("{name}: {}", field.replace('_', " "))), Cell::any(value)]
+                });
+                rows.extend(own);
+            }
+            value => rows.push(vec![Cell::text(*name), Cell::any(value)]),
+        }
+    }
+    page.details(&Table { caption: caption.into(), head: vec!["what", "value"], rows });
+}

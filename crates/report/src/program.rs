@@ -1,0 +1,199 @@
+//! The page of a program, and what pages of runs and plans show of theirs.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::arcs::{self, Arc};
+use crate::bars::{self, Axis, Row};
+use crate::html::{Cell, Page, Table};
+use crate::parts::{list, longest, real, text};
+use crate::words::{self, plural, thousands};
+
+/// The page of what `info` prints.
+pub(crate) fn page(record: &Value) -> String {
+    let name = text(record, "name");
+    let mut page = Page::new(record, name, "A program");
+    page.facts(&[
+        ("AND gates", Cell::number(&record["and_gates"])),
+        ("Slots", Cell::number(&record["slots"])),
+        ("AND depth", Cell::number(&record["and_depth"])),
+        ("Gates of any kind", Cell::number(&record["gates"])),
+        ("Wires", Cell::number(&record["wires"])),
+    ]);
+    page.section("Inputs and outputs");
+    page.table(&ports(record));
+    kinds(&mut page, record);
+    solderings(&mut page, record);
+    digest(&mut page, record);
+    page.document(&format!("{name}: a program"))
+}
+
+/// What it takes and gives.
+fn ports(program: &Value) -> Table {
+    let fields = [("garbler_inputs", "the garbler gives"), ("evaluator_inputs", "the evaluator gives")];
+    let mut rows = Vec::new();
+    let row = |port: &Value, who: &str| {
+        let about = [Cell::text(who), Cell::text(text(port, "type")), Cell::number(&port["width"])];
+        std::iter::once(Cell::text(text(port, "name"))).chain(about).collect::<Vec<_>>()
+    };
+    for (field, who) in fields {
+        rows.extend(list(program, field).iter().map(|port| row(port, who)));
+    }
+    rows.extend(list(program, "outputs").iter().map(|port| {
+        let who = match text(port, "to") {
+            "both" => "both learn".to_owned(),
+            "nobody" => "is kept".into(),
+            party => format!("the {party} learns"),
+        };
+        row(port, &who)
+    }));
+    Table { caption: "Inputs and outputs".into(), head: vec!["name", "whose", "type", "bits"], rows }
+}
+
+/// Kinds that have a bar of their own.
+const MOST_BARS: usize = 24;
+
+/// What its kinds of component take.
+fn kinds(page: &mut Page, program: &Value) {
+    let components = list(program, "components");
+    let ands = |component: &Value| real(component, "and_gates") * real(component, "slots");
+    let mut largest: Vec<&Value> = components.iter().collect();
+    largest.sort_by(|one, other| ands(other).total_cmp(&ands(one)));
+    largest.truncate(MOST_BARS);
+    let most = longest(largest.iter().map(|component| ands(component)));
+    let row = |component: &&Value| {
+        let slots = plural(component["slots"].as_u64().unwrap_or_default(), "slot");
+        let value = format!("{} ANDs in {slots}", thousands(ands(component) as u64));
+        Row::single(text(component, "name"), value, ands(component) / most, "kept")
+    };
+    let rows: Vec<Row> = largest.iter().map(row).collect();
+    page.section("Components");
+    page.figure(
+        "AND gates by component",
+        "For each kind of component its AND gates in all slots together, the largest first.",
+        &[("kept", "AND gates")],
+        &components_table(components),
+        |attributes, first| {
+            bars::draw(attributes, first, &rows, &Axis::up_to(most, |tick| thousands(tick as u64)))
+        },
+    );
+}
+
+fn components_table(components: &[Value]) -> Table {
+    let fields = ["slots", "and_gates", "gates", "wires", "and_depth", "inputs", "outputs"];
+    let cells = |component: &Value| {
+        let numbers = fields.iter().map(|field| Cell::number(&component[field]));
+        std::iter::once(Cell::text(text(component, "name"))).chain(numbers).collect()
+    };
+    Table {
+        caption: "Components of the program".into(),
+        head: vec!["component", "slots", "ANDs of one", "gates", "wires", "AND depth", "inputs", "outputs"],
+        rows: components.iter().map(cells).collect(),
+    }
+}
+
+/// What the page of a run or a plan shows of its program.
+pub(crate) fn section(page: &mut Page, program: &Value) {
+    solderings(page, program);
+    let fields = ["and_gates", "slots", "and_depth", "gates", "wires"];
+    let row = |field: &str| vec![Cell::text(field.replace('_', " ")), Cell::number(&program[field])];
+    let rows = fields.into_iter().map(row).collect();
+    page.section("Program");
+    page.paragraph("As it was cut, once: a run of several executions has all of it so often.");
+    page.details(&Table { caption: "In all".into(), head: vec!["what", "how many"], rows });
+    page.details(&components_table(list(program, "components")));
+    page.details(&ports(program));
+    digest(page, program);
+}
+
+fn digest(page: &mut Page, program: &Value) {
+    page.section("Digest");
+    page.paragraph("Both parties compare it before anything else: BLAKE3 of the program.");
+    page.code(text(program, "digest"));
+}
+
+/// Most kinds of component that are drawn; the others are drawn as one.
+const MOST_KINDS: usize = 60;
+
+/// An end of a soldering: where it stands in the list of kinds. Inputs come first, then components in the
+/// order of the program, then outputs.
+fn name(end: &Value, is_source: bool, components: &[Value]) -> (u8, u64, String) {
+    match (end.as_u64(), is_source) {
+        (Some(place), _) => {
+            let component = usize::try_from(place).ok().and_then(|place| components.get(place));
+            (1, place, component.map_or("a component", |component| text(component, "name")).into())
+        }
+        (None, true) => {
+            let party = end.as_str().unwrap_or_default();
+            (0, u64::from(party != "garbler"), format!("input of the {party}"))
+        }
+        (None, false) => match end.as_str().unwrap_or_default() {
+            "both" => (2, 2, "output to both".into()),
+            "nobody" => (2, 3, "kept for later steps".into()),
+            party => (2, u64::from(party != "garbler"), format!("output to the {party}")),
+        },
+    }
+}
+
+fn solderings(page: &mut Page, program: &Value) {
+    let (components, joints) = (list(program, "components"), list(program, "solderings"));
+    if joints.is_empty() {
+        return;
+    }
+    let ends =
+        |joint: &Value| [name(&joint["from"], true, components), name(&joint["to"], false, components)];
+    // The kinds of component with most wires are drawn by themselves.
+    let mut busy = BTreeMap::<u64, f64>::new();
+    for joint in joints {
+        for (kind, place, _) in ends(joint) {
+            if kind == 1 {
+                *busy.entry(place).or_default() += real(joint, "wires");
+            }
+        }
+    }
+    let mut order: Vec<(u64, f64)> = busy.into_iter().collect();
+    order.sort_by(|one, other| other.1.total_cmp(&one.1));
+    let others = order.len().saturating_sub(MOST_KINDS);
+    let shown: Vec<u64> = match others {
+        0 => order.iter().map(|kind| kind.0).collect(),
+        _ => order[..MOST_KINDS - 1].iter().map(|kind| kind.0).collect(),
+    };
+    let place = |(kind, at, name): (u8, u64, String)| match kind == 1 && !shown.contains(&at) {
+        true => (1, u64::MAX, format!("{} other kinds", thousands(others as u64 + 1))),
+        false => (kind, at, name),
+    };
+    let mut arcs = BTreeMap::<[(u8, u64, String); 2], u64>::new();
+    for joint in joints {
+        *arcs.entry(ends(joint).map(place)).or_default() += joint["wires"].as_u64().unwrap_or_default();
+    }
+    let mut nodes: Vec<(u8, u64, String)> = arcs.keys().flatten().cloned().collect();
+    nodes.sort();
+    nodes.dedup();
+    let at = |node: &(u8, u64, String)| nodes.binary_search(node).unwrap_or_default();
+    let arcs: Vec<Arc> =
+        arcs.iter().map(|([from, to], &wires)| Arc { from: at(from), to: at(to), wires }).collect();
+    let names: Vec<String> = nodes.iter().map(|node| node.2.clone()).collect();
+    let cells = |joint: &Value| {
+        let [from, to] = ends(joint);
+        vec![Cell::text(from.2), Cell::text(to.2), Cell::number(&joint["wires"])]
+    };
+    let table = Table {
+        caption: "Wires from kind to kind".into(),
+        head: vec!["from", "to", "wires"],
+        rows: joints.iter().map(cells).collect(),
+    };
+    page.section("Solderings");
+    page.figure(
+        "What is soldered to what",
+        &format!(
+            "Inputs, {} and outputs in their order, and an arc wherever wires of one lead to \
+             another; its arrow shows where to, and it is the wider the more they are. Broken arcs lead back, \
+             or to a further slot of the same kind.",
+            words::plural(shown.len() as u64, "kind of component").replace("kind of components", "kinds of component")
+        ),
+        &[],
+        &table,
+        |attributes, first| arcs::draw(attributes, first, &names, &arcs),
+    );
+}

@@ -1,0 +1,147 @@
+//! The page of a run.
+
+use serde_json::Value;
+
+use crate::bars::{self, Axis, Piece, Row};
+use crate::html::{Cell, Page, Table};
+use crate::parts::{self, list, longest, real, sum, text};
+use crate::{program, timeline, words};
+
+/// The page of what `run`, `garbler` or `evaluator` print, with these outputs, if they are to be shown.
+pub(crate) fn page(record: &Value, outputs: Option<&Value>) -> String {
+    let (phases, security, program) = (list(record, "phases"), &record["security"], &record["program"]);
+    let name = program["name"].as_str().unwrap_or("A run");
+    // A run of both parties reports the evaluator's phases.
+    let seen_by = record["role"].as_str().unwrap_or("evaluator");
+    let kind = format!("A run of {}, as the {seen_by} saw it", text(record, "protocol"));
+    let mut page = Page::new(record, name, &kind);
+    let sent = |field| Value::from(sum(phases, field) as u64);
+    page.facts(&[
+        ("Time", Cell::text(words::seconds(sum(phases, "seconds")))),
+        ("Sent by the garbler", Cell::bytes(&sent("garbler_sent_bytes"))),
+        ("Sent by the evaluator", Cell::bytes(&sent("evaluator_sent_bytes"))),
+        ("Flights", Cell::text(words::thousands(timeline::flights(phases) as u64))),
+        ("AND gates", Cell::number(&record["and_gates"])),
+        ("A cheater succeeds at most", Cell::bound(&security["bound_log2"])),
+        ("Holds against", Cell::text(holds_against(security))),
+        ("Cut", Cell::any(&record["cut"])),
+        ("CPU time of this party", Cell::seconds(&record["cpu_seconds"])),
+        ("Most memory", Cell::bytes(&record["peak_rss_bytes"])),
+        ("Made on the spot", Cell::any(&record["made_on_the_spot"])),
+    ]);
+    if let Some(warning) = security["warning"].as_str() {
+        page.warning(warning);
+    }
+    if let Some(outputs) = outputs {
+        show_outputs(&mut page, outputs);
+    }
+    timeline::section(&mut page, phases, seen_by);
+    parts::traffic(&mut page, phases);
+    prediction(&mut page, phases, &record["predicted"]);
+    parts::budget(&mut page, security);
+    parts::components(&mut page, security, program);
+    parts::promise(&mut page, security);
+    if program.is_object() {
+        program::section(&mut page, program);
+    }
+    page.document(&format!("{name}: a run"))
+}
+
+/// Whom the protocol holds against, in a few words.
+pub(crate) fn holds_against(security: &Value) -> &'static str {
+    match security["model"].as_str() {
+        Some("malicious") => "a cheater",
+        Some(_) => "its followers only",
+        None => "–",
+    }
+}
+
+/// What the parties learnt: only if it was asked for.
+fn show_outputs(page: &mut Page, outputs: &Value) {
+    page.section("Outputs");
+    page.warning("This page holds what was computed. Show it to nobody who may not know that.");
+    for (party, value) in outputs.as_object().into_iter().flatten() {
+        let learns = match value {
+            Value::Null => "nothing".into(),
+            value => value.to_string(),
+        };
+        page.paragraph(&format!("The {party} learns:"));
+        page.code(&learns);
+    }
+}
+
+/// Seconds and bytes of each phase beside what was predicted.
+fn prediction(page: &mut Page, phases: &[Value], predicted: &Value) {
+    if !predicted.is_object() {
+        return;
+    }
+    let of = |name: &Value| {
+        let found = list(predicted, "phases").iter().find(|phase| phase["name"] == *name);
+        found.unwrap_or(&Value::Null)
+    };
+    let both = |phase: &Value| [real(phase, "seconds"), real(of(&phase["name"]), "seconds")];
+    let most = longest(phases.iter().flat_map(both));
+    let row = |phase: &Value| {
+        let [measured, expected] = both(phase);
+        let bar = |length: f64, class| vec![Piece { from: 0.0, to: length / most, class }];
+        Row {
+            label: text(phase, "name").into(),
+            value: format!("{}, predicted {}", words::seconds(measured), words::seconds(expected)),
+            bars: vec![bar(measured, "measured"), bar(expected, "predicted")],
+        }
+    };
+    let cells = |phase: &Value| {
+        let expected = of(&phase["name"]);
+        vec![
+            Cell::text(text(phase, "name")),
+            Cell::seconds(&phase["seconds"]),
+            Cell::seconds(&expected["seconds"]),
+            Cell::number(&phase["garbler_sent_bytes"]),
+            Cell::number(&expected["garbler_sent_bytes"]),
+            Cell::number(&phase["evaluator_sent_bytes"]),
+            Cell::number(&expected["evaluator_sent_bytes"]),
+            Cell::number(&expected["crossings"]),
+        ]
+    };
+    let table = Table {
+        caption: "Measured and predicted, by phase".into(),
+        head: vec![
+            "phase",
+            "measured",
+            "predicted",
+            "garbler sent, bytes",
+            "predicted",
+            "evaluator sent, bytes",
+            "predicted",
+            "crossings predicted",
+        ],
+        rows: phases.iter().map(cells).collect(),
+    };
+    page.section("Predicted against measured");
+    page.figure(
+        "Seconds of each phase",
+        "What each phase took, and what was predicted of it from constants of this machine. Bytes and round \
+         trips are predicted exactly; the table has them, too.",
+        &[("measured", "measured"), ("predicted", "predicted")],
+        &table,
+        |attributes, first| {
+            let rows: Vec<Row> = phases.iter().map(row).collect();
+            bars::draw(attributes, first, &rows, &Axis::up_to(most, words::seconds))
+        },
+    );
+    totals(page, predicted);
+}
+
+/// What was predicted of the whole run.
+pub(crate) fn totals(page: &mut Page, cost: &Value) {
+    let memory = &cost["memory_bytes"];
+    let rows = vec![
+        vec![Cell::text("seconds"), Cell::seconds(&cost["seconds"])],
+        vec![Cell::text("CPU time of both parties"), Cell::seconds(&cost["cpu_seconds"])],
+        vec![Cell::text("round trips"), Cell::number(&cost["round_trips"])],
+        vec![Cell::text("memory of the garbler"), Cell::bytes(&memory["garbler"])],
+        vec![Cell::text("memory of the evaluator"), Cell::bytes(&memory["evaluator"])],
+        vec![Cell::text("temporary files"), Cell::bytes(&cost["disk_bytes"])],
+    ];
+    page.details(&Table { caption: "Predicted in all".into(), head: vec!["what", "predicted"], rows });
+}

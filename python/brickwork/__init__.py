@@ -1,0 +1,160 @@
+"""Secure two-party computation: two parties compute a function of inputs that they may not show each other.
+
+    import brickwork as bw
+
+    program = bw.example("millionaires")
+    result = bw.run(program, garbler=1_250_000, evaluator=1_000_000)
+    result.garbler            # {'garbler_richer': 1, 'equal': 0}
+
+Names, flags and JSON are those of the command `brickwork`.
+"""
+
+from typing import Any
+
+from . import tables
+from ._native import Identity, __version__
+from ._tasks import Deadline
+from .commands import (
+    Link,
+    Plan,
+    Store,
+    call,
+    demo_cheat,
+    doctor,
+    example,
+    examples,
+    harden,
+    keygen,
+    plan,
+    preprocess,
+)
+from .errors import (
+    CHEATS,
+    CompileError,
+    ConnectionFailed,
+    Error,
+    InvalidInput,
+    PeerCheated,
+    PeerMismatch,
+    ResourceError,
+    StockError,
+    UsageError,
+)
+from .ports import Port
+from .programs import Program, compile, load
+from .runs import (
+    Record,
+    Run,
+    evaluator,
+    evaluator_async,
+    garbler,
+    garbler_async,
+    run,
+    run_async,
+    simulate,
+)
+from .secret import Secret, SecretFile, secret_file
+from .session import Kept, Session, Step, connect, connect_async
+from .traced import Component, Traced, component, program
+from .tracing import SecretUsed
+from .types import Both, Evaluator, Garbler, Struct, fixed, short, sint, uint
+from .values import (
+    aes_sub_byte,
+    all,
+    any,
+    array_of,
+    divide,
+    dot,
+    matmul,
+    max,
+    min,
+    popcount,
+    remainder,
+    sort,
+    sum,
+    where,
+)
+
+__all__ = [
+    "Both",
+    "CHEATS",
+    "CompileError",
+    "Component",
+    "ConnectionFailed",
+    "Deadline",
+    "Error",
+    "Evaluator",
+    "Garbler",
+    "Identity",
+    "Kept",
+    "InvalidInput",
+    "Link",
+    "PeerCheated",
+    "PeerMismatch",
+    "Plan",
+    "Port",
+    "Program",
+    "Record",
+    "ResourceError",
+    "Run",
+    "Secret",
+    "SecretFile",
+    "SecretUsed",
+    "Session",
+    "Step",
+    "StockError",
+    "Store",
+    "Struct",
+    "Traced",
+    "UsageError",
+    "__version__",
+    "aes_sub_byte",
+    "all",
+    "any",
+    "array_of",
+    "call",
+    "compile",
+    "component",
+    "connect",
+    "connect_async",
+    "demo_cheat",
+    "divide",
+    "doctor",
+    "dot",
+    "evaluator",
+    "evaluator_async",
+    "example",
+    "examples",
+    "fixed",
+    "harden",
+    "garbler",
+    "garbler_async",
+    "keygen",
+    "load",
+    "matmul",
+    "max",
+    "min",
+    "plan",
+    "popcount",
+    "preprocess",
+    "program",
+    "remainder",
+    "run",
+    "run_async",
+    "secret_file",
+    "simulate",
+    "sint",
+    "sort",
+    "sum",
+    "tables",
+    "uint",
+    "where",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Returns `u32`, `i16` and the like, integers of any width."""
+    found = short(name)
+    if found is None:
+        raise AttributeError(f"module 'brickwork' has no attribute {name!r}")
+    return found

@@ -1,0 +1,47 @@
+"""Writes a program that is written in Python as a source: `python -m brickwork FILE.py [NAME]`."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+
+from .errors import Error, UsageError
+from .traced import Traced
+
+
+def named(file: str, name: str | None) -> Traced[..., object]:
+    """Returns a program of a file: the one of this name, or the only one."""
+    spec = importlib.util.spec_from_file_location("program", file)
+    if spec is None or spec.loader is None or not os.path.isfile(file):
+        raise UsageError(f"{file} is no file of Python", "give the name of one, as FILE.py or FILE.py:NAME")
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, os.path.dirname(os.path.abspath(file)))
+    sys.modules["program"] = module
+    spec.loader.exec_module(module)
+    found = {key: one for key, one in vars(module).items() if isinstance(one, Traced)}
+    names = ", ".join(found) or "none"
+    if name is None and len(found) == 1:
+        return next(iter(found.values()))
+    if name is None:
+        raise UsageError(f"{file} has these programs: {names}", "say which one, as FILE.py:NAME")
+    if name not in found:
+        raise UsageError(f"there is no program {name}", f"a program is marked by @bw.program; there: {names}")
+    return found[name]
+
+
+def main() -> int:
+    """Writes the source to stdout, or says on stderr what is wrong."""
+    if len(sys.argv) not in (2, 3):
+        print("usage: python -m brickwork FILE.py [NAME]", file=sys.stderr)
+        return 2
+    try:
+        print(named(sys.argv[1], (sys.argv + [None])[2]).source, end="")
+    except Error as error:
+        print(error, file=sys.stderr)
+        return error.code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

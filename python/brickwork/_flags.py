@@ -1,0 +1,58 @@
+"""Keyword arguments as flags of the command: the same names, with `_` for `-`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any, TypedDict
+
+
+class Options(TypedDict, total=False):
+    """What the command's flags of the same names say (docs/cli.md)."""
+
+    protocol: str
+    linking: str
+    scheme: str
+    commitments: str
+    security: int
+    post_quantum: bool
+    executions: int
+    threads: int
+    lanes: int
+    max_ram: str
+    timeout: int
+    bandwidth: str
+    rtt: str
+    buckets: str
+    cut: str
+    store: str | os.PathLike[str]
+    store_key: str | os.PathLike[str]
+    no_top_up: bool
+    audit: str | os.PathLike[str]
+    map: Mapping[str, str]
+    scale: Mapping[str, int]
+    ignore_extra_columns: bool
+
+
+def flags(options: Mapping[str, Any]) -> list[str]:
+    """Returns the flags for these options: `True` is a bare flag, None and False are none, a mapping gives
+    `NAME=VALUE` pairs, and a list gives the flag once for each element.
+    """
+    words: list[str] = []
+    for name, value in options.items():
+        flag = "--" + name.replace("_", "-")
+        if value is None or value is False:
+            continue
+        if value is True:
+            words.append(flag)
+        elif isinstance(value, Mapping):
+            words += [f"{flag}={key}={one}" for key, one in value.items()]
+        elif isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
+            words += [f"{flag}={_word(one)}" for one in value]
+        else:
+            words.append(f"{flag}={_word(value)}")
+    return words
+
+
+def _word(value: Any) -> str:
+    return os.fspath(value) if isinstance(value, os.PathLike) else str(value)

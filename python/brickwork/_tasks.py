@@ -1,0 +1,144 @@
+"""Waiting for what runs on a thread of its own: Ctrl-C, cancelled tasks and deadlines end it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from . import _native, errors
+
+_LOG = logging.getLogger("brickwork")
+_LEVELS = {"ERROR": logging.ERROR, "WARN": logging.WARNING, "INFO": logging.INFO, "DEBUG": logging.DEBUG}
+
+_SLICE = 0.05
+"""Seconds between two looks at signals."""
+
+_PATIENCE = 10.0
+"""Seconds for which a thread that was asked to stop is waited for; what computes looks at it between
+tasks.
+"""
+
+
+class Deadline(errors.Error, TimeoutError):
+    """It took longer than `deadline` allows, and was stopped."""
+
+    code = 4
+
+
+class Watch:
+    """What is done while a task runs: its log is passed on, and its progress is shown.
+
+    Args:
+        progress: whether to show a bar by `tqdm`.
+        listening: called once with `HOST:PORT` where the task listens, if it does.
+        deadline: seconds that it may take; any number if None.
+    """
+
+    def __init__(
+        self,
+        progress: bool = False,
+        listening: Callable[[str], None] | None = None,
+        deadline: float | None = None,
+    ) -> None:
+        self._bar: Any = _bar() if progress else None
+        self._listening = listening
+        self._end = None if deadline is None else time.monotonic() + deadline
+
+    def look(self, task: _native.Task) -> None:
+        """Looks at a task, between two slices of waiting."""
+        _pass_log_on()
+        if self._listening is not None and (address := task.address()) is not None:
+            listening, self._listening = self._listening, None
+            listening(f"{address[0]}:{address[1]}")
+        if self._bar is not None:
+            phase, done, total = task.progress()
+            self._bar.set_description(phase, refresh=False)
+            self._bar.total = total or None
+            self._bar.update(done - self._bar.n)
+        if self._end is not None and time.monotonic() > self._end:
+            raise Deadline(
+                "it took longer than deadline allows, and was stopped", "raise deadline, or ask for less"
+            )
+
+    def close(self) -> None:
+        """Says what is left to say."""
+        _pass_log_on()
+        if self._bar is not None:
+            self._bar.close()
+
+
+def _bar() -> Any:
+    try:
+        from tqdm.auto import tqdm
+    except ImportError as e:
+        raise errors.UsageError("progress needs tqdm", "pip install tqdm, or leave progress out") from e
+    return tqdm(unit="B", unit_scale=True, leave=False)
+
+
+def _pass_log_on() -> None:
+    for line in _native.log():
+        fields = json.loads(line)
+        level = _LEVELS.get(fields.pop("level", ""), logging.INFO)
+        _LOG.log(level, "%s", fields.pop("message", ""), extra={"brickwork": fields})
+
+
+def _result(task: _native.Task) -> tuple[Any, str]:
+    try:
+        text, human = task.result()
+    except _native.Failed as failed:
+        raise errors.from_json(failed.args[0]) from None
+    return json.loads(text), human
+
+
+def wait(task: _native.Task, watch: Watch | None = None) -> tuple[Any, str]:
+    """Waits for a task; its JSON, and its text for people.
+
+    Ctrl-C, and whatever else is raised meanwhile, stops it: what it burned stays burned, and the peer sees a
+    closed connection.
+    """
+    watch = watch or Watch()
+    try:
+        while not task.wait(_SLICE):
+            watch.look(task)
+        watch.look(task)
+    except BaseException:
+        task.stop()
+        task.wait(_PATIENCE)
+        raise
+    finally:
+        watch.close()
+    return _result(task)
+
+
+async def wait_async(task: _native.Task, watch: Watch | None = None) -> tuple[Any, str]:
+    """Waits for a task as `wait` does. If the waiting is cancelled the task is stopped."""
+    watch = watch or Watch()
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+
+    def tell() -> None:
+        task.wait(float("inf"))
+        try:
+            loop.call_soon_threadsafe(ended.set)
+        except RuntimeError:  # Nobody waits any more: the loop is closed.
+            pass
+
+    threading.Thread(target=tell, name="brickwork-wait", daemon=True).start()
+    try:
+        while not ended.is_set():
+            try:
+                await asyncio.wait_for(ended.wait(), _SLICE)
+            except asyncio.TimeoutError:
+                pass
+            watch.look(task)
+    except BaseException:
+        task.stop()
+        task.wait(_PATIENCE)
+        raise
+    finally:
+        watch.close()
+    return _result(task)

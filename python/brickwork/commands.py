@@ -1,0 +1,182 @@
+"""Keys, plans, stores, examples and the doctor: the command's other words, under the same names."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, overload
+
+from . import _native
+from ._flags import flags
+from ._tasks import Watch, wait
+from .errors import UsageError, from_json
+from .pages import Page
+from .programs import Program, as_program, compile
+from .runs import AnyProgram, Record
+
+
+def call(*words: str | os.PathLike[str], **options: Any) -> Record:
+    """Calls any command that is no party, such as `call("bench", "garbling", rounds=5)`; its JSON."""
+    found, _ = wait(_native.Task.call([*(os.fspath(word) for word in words), *flags(options)]))
+    return Record(found if isinstance(found, dict) else {"result": found})
+
+
+@overload
+def keygen() -> _native.Identity: ...
+
+
+@overload
+def keygen(path: str | os.PathLike[str]) -> str: ...
+
+
+def keygen(path: str | os.PathLike[str] | None = None) -> _native.Identity | str:
+    """Makes a key pair.
+
+    Args:
+        path: a new file for the private key; without one it stays in memory.
+
+    Returns:
+        the public key, for the peer, if there is a file; else an `Identity`, whose `public_key` it is.
+    """
+    if path is None:
+        return _native.Identity.generate()
+    return str(call("keygen", output=path).public_key)
+
+
+@dataclass(frozen=True)
+class Link:
+    """The line between two parties, such as `Link("1Gbit", "20ms")`: bandwidth each way, round-trip time."""
+
+    bandwidth: str | None = None
+    rtt: str | None = None
+
+
+class Plan(Record, Page):
+    """A prediction; `text` is what the command prints of it."""
+
+    def __init__(self, fields: Mapping[str, Any], text: str) -> None:
+        super().__init__(fields)
+        self.text = text
+
+    def record(self) -> Mapping[str, Any]:
+        return self._fields
+
+    def __repr__(self) -> str:
+        return self.text.rstrip()
+
+
+def plan(program: AnyProgram, *, link: Link | None = None, **options: Any) -> Plan:
+    """Predicts bytes, round trips, time and memory of a run, as `brickwork plan` with flags of these
+    names.
+    """
+    program = as_program(program)
+    line = {} if link is None else {"bandwidth": link.bandwidth, "rtt": link.rtt}
+    words = flags({"map": program.map, **line, **options})
+    found, text = wait(_native.Task.call(["plan", *words, "--", os.fspath(program.path)]))
+    return Plan(found, text)
+
+
+def preprocess(
+    role: str,
+    components: Mapping[Any, int] | Iterable[str],
+    *,
+    identity: str | os.PathLike[str],
+    peer: str,
+    store: str | os.PathLike[str],
+    listen: str | None = None,
+    connect: str | None = None,
+    deadline: float | None = None,
+    **options: Any,
+) -> Record:
+    """Makes stock with the peer, as `brickwork preprocess`.
+
+    Args:
+        components: how many executions of each program there will be; or words `FILE[:NAME]=COUNT`.
+    """
+    if isinstance(components, Mapping):
+        words = [f"{as_program(program).path}={count}" for program, count in components.items()]
+    else:
+        words = list(components)
+    peers = {
+        "role": role,
+        "identity": identity,
+        "peer": peer,
+        "store": store,
+        "listen": listen,
+        "connect": connect,
+    }
+    task = _native.Task.call(["preprocess", *flags({**peers, "component": words, **options})])
+    found, _ = wait(task, Watch(deadline=deadline))
+    return Record(found)
+
+
+class Store:
+    """A folder with stock of one pair of parties.
+
+    Args:
+        path: the folder.
+        key: the file with the store's key.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], key: str | os.PathLike[str] | None = None) -> None:
+        self.path = Path(path)
+        self._key = key
+
+    def inventory(self) -> Record:
+        """Returns what is there, as `brickwork stock ls`."""
+        return call("stock", "ls", self.path, store_key=self._key)
+
+    def verify(self) -> Record:
+        """Reads everything, and names what was altered or is missing."""
+        return call("stock", "verify", self.path, store_key=self._key)
+
+    def __repr__(self) -> str:
+        return f"Store({os.fspath(self.path)!r})"
+
+
+def doctor(program: AnyProgram | None = None, **options: Any) -> Record:
+    """Finds what would fail, before work starts."""
+    words = ["doctor"] if program is None else ["doctor", os.fspath(as_program(program).path)]
+    return call(*words, **options)
+
+
+def examples() -> list[Record]:
+    """Lists the programs that come with the compiler."""
+    return list(call("examples").examples)
+
+
+def example(name: str) -> Program:
+    """Returns a program that comes with the compiler, from its source."""
+    with tempfile.TemporaryDirectory(prefix="brickwork-") as folder:
+        call("examples", name, output=folder)
+        return compile(Path(folder) / f"{name}.wir")
+
+
+def demo_cheat(attack: str | None = None, runs: int = 100) -> Record:
+    """Lists attacks on the protocol, or plays one here: how often it ended how, and was predicted to.
+
+    Another program plays them, since no hook for a cheater is part of this package: `brickwork-demo-cheat`,
+    which `cargo install --locked --path crates/adversary --bin brickwork-demo-cheat` installs.
+    """
+    program = shutil.which("brickwork-demo-cheat")
+    if program is None:
+        raise UsageError(
+            "brickwork-demo-cheat, which plays the attacks, is not in PATH",
+            "cargo install --locked --path crates/adversary --bin brickwork-demo-cheat",
+        )
+    words = [program, *([attack] if attack else []), f"--runs={runs}", "--json"]
+    found = json.loads(subprocess.run(words, capture_output=True, text=True).stdout)
+    if "error" in found:
+        raise from_json(json.dumps(found["error"]))
+    return Record(found)
+
+
+def harden() -> None:
+    """Keeps what this process has in memory out of core dumps, and from other processes of this user."""
+    _native.harden()

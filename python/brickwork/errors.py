@@ -1,0 +1,144 @@
+"""What can go wrong, as exceptions. Each has the exit code that the command would end with, and a hint."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from . import _native
+
+
+class Error(Exception):
+    """Anything that Brickwork refuses or that fails.
+
+    Attributes:
+        code: the exit code of the command for the same error, 1 to 7.
+        hint: what to do about it.
+    """
+
+    code: int = 1
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+    def __str__(self) -> str:
+        message = str(self.args[0])
+        return f"{message}\nhint: {self.hint}" if self.hint else message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.args[0], self.hint)
+
+
+class ResourceError(Error):
+    """This machine lacks memory, disk, threads or permission."""
+
+    code = 1
+
+
+class UsageError(Error, ValueError):
+    """A call that asks for what does not exist, does not fit, or excludes something else."""
+
+    code = 2
+
+
+class InvalidInput(Error, ValueError):
+    """A program, value, table or key that is malformed or does not fit the others."""
+
+    code = 3
+
+
+class CompileError(InvalidInput):
+    """A source has errors.
+
+    Attributes:
+        diagnostics: for each error its `file`, `line`, `column`, `message` and `hint`, as in docs/cli.md.
+    """
+
+    diagnostics: list[dict[str, Any]] = []
+
+    def __str__(self) -> str:
+        lines = [super().__str__()]
+        for found in self.diagnostics:
+            lines.append(f"  {found['file']}:{found['line']}:{found['column']}: {found['message']}")
+            lines += [f"      {line}" for line in (found["text"], found["hint"]) if line]
+        return "\n".join(lines)
+
+
+class ConnectionFailed(Error, ConnectionError):
+    """The peer is absent, silent, holds another key, or closed the connection: its own message says why."""
+
+    code = 4
+
+
+class PeerCheated(Error):
+    """The peer broke the protocol. Do not run again with it before the cause is known.
+
+    There is a class for each check, in `CHEATS`.
+
+    Attributes:
+        part: the part of the protocol that the check belongs to.
+        check: the name of the check that the peer failed.
+    """
+
+    code = 5
+    part: str = ""
+    check: str = ""
+
+
+class StockError(Error):
+    """Too little is in stock, or a store cannot be trusted, is another pair's, or is in use."""
+
+    code = 6
+
+
+class PeerMismatch(Error):
+    """The parties differ in version, program, cut, parameters, or in whether they use a store."""
+
+    code = 7
+
+
+def _cheats() -> dict[tuple[str, str], type[PeerCheated]]:
+    def of(part: str, check: str, says: str) -> type[PeerCheated]:
+        body = {
+            "part": part,
+            "check": check,
+            "__doc__": f"{says[0].upper()}{says[1:]}.",
+            "__module__": __name__,
+        }
+        return type(check, (PeerCheated,), body)
+
+    return {(part, check): of(part, check, says) for part, check, says in _native.checks()}
+
+
+CHEATS: Mapping[tuple[str, str], type[PeerCheated]] = MappingProxyType(_cheats())
+"""The class of each check, by the part of the protocol and the name of the check."""
+
+_BY_CODE: dict[int, type[Error]] = {
+    kind.code: kind
+    for kind in (
+        ResourceError,
+        UsageError,
+        InvalidInput,
+        ConnectionFailed,
+        PeerCheated,
+        StockError,
+        PeerMismatch,
+    )
+}
+
+
+def from_json(text: str) -> Error:
+    """Returns the exception for the JSON of an error."""
+    found = json.loads(text)
+    kind = _BY_CODE.get(found["code"], Error)
+    message, hint = found["message"], found["hint"]
+    if "diagnostics" in found:
+        error = CompileError(message, hint)
+        error.diagnostics = found["diagnostics"]
+        return error
+    if "check" in found:
+        kind = CHEATS.get((found["check"]["part"], found["check"]["name"]), PeerCheated)
+    return kind(message, hint)

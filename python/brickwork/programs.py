@@ -1,0 +1,144 @@
+"""Programs: compiled from sources, read from files, or traced."""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from . import _native
+from ._flags import flags
+from ._tasks import wait
+from .errors import from_json
+from .pages import Page
+from .ports import Port, type_from_json
+
+
+@runtime_checkable
+class HasProgram(Protocol):
+    """Something that a program can be made of, such as a traced function."""
+
+    def as_program(self) -> Program: ...
+
+
+class Program(Page):
+    """A program in a file: a `.wir` source, a `.bwp`, or a circuit of any format that the command reads.
+
+    Both parties must use the same one; `digest` tells.
+
+    Args:
+        path: the file.
+        map: whose the inputs of a Bristol or SCD circuit are, such as `{"in2": "garbler"}`.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], map: Mapping[str, str] | None = None) -> None:
+        self.path = Path(path)
+        self.map = dict(map or {})
+        try:
+            found = json.loads(_native.ports(["info", *flags({"map": self.map}), "--", os.fspath(self.path)]))
+        except _native.Failed as failed:
+            raise from_json(failed.args[0]) from None
+        self.digest: str = found["digest"]
+        self.and_gates: int = found["and_gates"]
+        self.inputs: tuple[Port, ...] = _ports(found["inputs"])
+        self.outputs: tuple[Port, ...] = _ports(found["outputs"])
+
+    def inputs_of(self, party: str) -> list[Port]:
+        """Returns what a party, `garbler` or `evaluator`, gives."""
+        return [port for port in self.inputs if port.party == party]
+
+    def outputs_of(self, party: str) -> list[Port]:
+        """Returns what a party learns."""
+        return [port for port in self.outputs if port.party in (party, "both")]
+
+    def info(self) -> dict[str, Any]:
+        """Returns what `brickwork info --json` says of it."""
+        found, _ = wait(_native.Task.call(["info", *flags({"map": self.map}), "--", os.fspath(self.path)]))
+        return dict(found)
+
+    def record(self) -> Mapping[str, Any]:
+        return self.info()
+
+    def save(self, path: str | os.PathLike[str]) -> Program:
+        """Writes it to a `.bwp` file, which the peer can be sent, and returns the program there."""
+        call = ["compile", *flags({"map": self.map, "output": path}), "--", os.fspath(self.path)]
+        wait(_native.Task.call(call))
+        return Program(path)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Program) and self.digest == other.digest
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        inputs, outputs = (", ".join(map_) for map_ in (map(str, self.inputs), map(str, self.outputs)))
+        return f"<brickwork.Program {self.digest[:16]}: {inputs} -> {outputs}; {self.and_gates:,} AND gates>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Program, (self.path, self.map)
+
+
+def _ports(found: Iterable[Mapping[str, Any]]) -> tuple[Port, ...]:
+    return tuple(Port(port["name"], port["party"], type_from_json(port["type"])) for port in found)
+
+
+def load(path: str | os.PathLike[str], map: Mapping[str, str] | None = None) -> Program:
+    """Reads a program, source or circuit; the content of the file tells which."""
+    return Program(path, map)
+
+
+def as_program(program: Program | HasProgram | str | os.PathLike[str]) -> Program:
+    """Returns a program for whatever is one, or names one."""
+    if isinstance(program, Program):
+        return program
+    if isinstance(program, HasProgram):
+        return program.as_program()
+    return Program(program)
+
+
+def compile(
+    source: str | os.PathLike[str],
+    *,
+    inline: Iterable[str] = (),
+    component: Iterable[str] = (),
+    builtin: Mapping[str, str] | None = None,
+    aes: bool = False,
+    struct_order: str | None = None,
+    warnings_as_errors: bool = False,
+) -> Program:
+    """Compiles a `.wir` source, as `brickwork compile` does with flags of these names.
+
+    Raises:
+        CompileError: the source has errors; its `diagnostics` name file, line and column.
+    """
+    options = {
+        "inline": list(inline),
+        "component": list(component),
+        "builtin": builtin,
+        "aes": aes,
+        "struct_order": struct_order,
+        "warnings_as_errors": warnings_as_errors,
+        "output": new_file(),
+    }
+    wait(_native.Task.call(["compile", *flags(options), "--", os.fspath(source)]))
+    return Program(options["output"])  # type: ignore[arg-type]
+
+
+_FOLDER: str | None = None
+_NUMBERS = itertools.count(1)
+
+
+def new_file() -> str:
+    """Returns the name of a new `.bwp` file of this process, which goes with it. Programs are no secrets."""
+    global _FOLDER
+    if _FOLDER is None:
+        _FOLDER = tempfile.mkdtemp(prefix="brickwork-")
+        atexit.register(shutil.rmtree, _FOLDER, ignore_errors=True)
+    return os.path.join(_FOLDER, f"{next(_NUMBERS)}.bwp")

@@ -1,0 +1,335 @@
+"""Running programs: both parties in this process, or one of them with a peer elsewhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from . import _native
+from ._flags import Options, flags
+from ._tasks import Watch, wait, wait_async
+from .errors import UsageError
+from .pages import Page
+from .ports import input_word, output_value
+from .programs import HasProgram, Program, as_program
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+AnyProgram = Program | HasProgram | str | os.PathLike[str]
+Key = _native.Identity | str | os.PathLike[str]
+
+
+class Record(Mapping[str, Any]):
+    """An object of the command's JSON, whose fields are attributes as well."""
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        self._fields = dict(fields)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"there is no {name}, only {', '.join(self._fields)}") from None
+
+    def __getitem__(self, name: str) -> Any:
+        return _record(self._fields[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._fields]
+
+    def __repr__(self) -> str:
+        return f"Record({', '.join(self._fields)})"
+
+
+def _record(value: Any) -> Any:
+    if isinstance(value, dict):
+        return Record(value)
+    return [_record(one) for one in value] if isinstance(value, list) else value
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What both parties learn, not shown unless it is asked for."""
+
+    garbler: Any = field(repr=False)
+    evaluator: Any = field(repr=False)
+
+
+class Run(Page):
+    """What a run gave. Outputs are in `garbler` and `evaluator`, and shown only if they are asked for.
+
+    Attributes:
+        garbler: what the garbler learned: an `int`, an array, a structured array or a dict of fields; None if
+            it learns nothing, or is the peer.
+        evaluator: what the evaluator learned.
+        json: what `brickwork run --json` prints, outputs left out.
+    """
+
+    def __init__(
+        self, program: Program, found: dict[str, Any], roles: tuple[str, ...], executions: int | None
+    ) -> None:
+        self.program = program
+        self.garbler: Any = None
+        self.evaluator: Any = None
+        bits = found.pop("output_bits", None)
+        found.pop("outputs", None)
+        found.pop("output", None)
+        for role in roles:
+            text = bits.get(role) if isinstance(bits, dict) else bits
+            setattr(self, role, _learned(program, role, text, executions))
+        self.json: dict[str, Any] = found
+
+    def record(self) -> Mapping[str, Any]:
+        return {**self.json, "outputs": None, "program": self.program.info()}
+
+    @property
+    def security(self) -> Record:
+        """What the run promises, and with which buckets."""
+        return Record(self.json["security"])
+
+    @property
+    def phases(self) -> list[Record]:
+        """Each phase with its seconds, and the bytes that each party sent."""
+        return [Record(phase) for phase in self.json["phases"]]
+
+    @property
+    def bytes(self) -> int:
+        """All bytes that both parties sent."""
+        return sum(p.garbler_sent_bytes + p.evaluator_sent_bytes for p in self.phases)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds from meeting the peer to the outputs."""
+        return float(sum(phase.seconds for phase in self.phases))
+
+    def __repr__(self) -> str:
+        bound = self.json["security"].get("bound_log2")
+        promise = "" if bound is None else f", a cheater succeeds with 2^{bound:.1f}"
+        return f"<brickwork.Run {self.json['protocol']}: {self.bytes:,} bytes, {self.seconds:.3f} s{promise}>"
+
+
+def run(
+    program: AnyProgram,
+    garbler: Any = None,
+    evaluator: Any = None,
+    *,
+    progress: bool = False,
+    deadline: float | None = None,
+    **options: Unpack[Options],
+) -> Run:
+    """Runs both parties here, on two threads over TLS on loopback, with keys made for the occasion.
+
+    Args:
+        program: a program, a traced function, or a file of either.
+        garbler: the garbler's input: a Python value, an array, a table, `secret_file(…)` or a `Secret`.
+        evaluator: the evaluator's input.
+        progress: whether to show a bar by `tqdm`.
+        deadline: seconds after which it is stopped.
+        options: flags of `brickwork run`.
+
+    Raises:
+        Error: as the command would end with an error; its class and `code` say of which kind.
+    """
+    program, task = _both(_native.Task.both, "run", program, garbler, evaluator, options)
+    found, _ = wait(task, Watch(progress, deadline=deadline))
+    return Run(program, found, ("garbler", "evaluator"), options.get("executions"))
+
+
+async def run_async(
+    program: AnyProgram,
+    garbler: Any = None,
+    evaluator: Any = None,
+    *,
+    progress: bool = False,
+    deadline: float | None = None,
+    **options: Unpack[Options],
+) -> Run:
+    """Runs both parties, as `run` does, while the event loop goes on. To cancel it stops the run."""
+    program, task = _both(_native.Task.both, "run", program, garbler, evaluator, options)
+    found, _ = await wait_async(task, Watch(progress, deadline=deadline))
+    return Run(program, found, ("garbler", "evaluator"), options.get("executions"))
+
+
+def simulate(
+    program: AnyProgram,
+    garbler: Any = None,
+    evaluator: Any = None,
+    *,
+    executions: int | None = None,
+    scale: Mapping[str, int] | None = None,
+    ignore_extra_columns: bool = False,
+) -> Outputs:
+    """Computes in the clear, without any protocol."""
+    options: Options = {"scale": scale or {}, "ignore_extra_columns": ignore_extra_columns}
+    if executions is not None:
+        options["executions"] = executions
+    program, task = _both(_native.Task.simulate, "simulate", program, garbler, evaluator, options)
+    found, _ = wait(task)
+    bits = found["output_bits"]
+    return Outputs(*(_learned(program, role, bits[role], executions) for role in ("garbler", "evaluator")))
+
+
+def _learned(program: Program, role: str, bits: str | None, executions: int | None) -> Any:
+    return None if bits is None else output_value(bits, program.outputs_of(role), executions)
+
+
+def _both(
+    start: Callable[[list[str], str | None, str | None], _native.Task],
+    command: str,
+    program: AnyProgram,
+    garbler: Any,
+    evaluator: Any,
+    options: Options,
+) -> tuple[Program, _native.Task]:
+    program = as_program(program)
+    words = [
+        _word(value, program, role, options)
+        for role, value in (("garbler", garbler), ("evaluator", evaluator))
+    ]
+    call = [command, *_flags(program, options), "--", os.fspath(program.path)]
+    return program, start(call, *words)
+
+
+def _flags(program: Program, options: Mapping[str, Any]) -> list[str]:
+    return flags({**options, "map": {**program.map, **options.get("map", {})}})
+
+
+def _word(value: Any, program: Program, role: str, options: Options) -> str | None:
+    return input_word(
+        value,
+        program.inputs_of(role),
+        options.get("executions"),
+        options.get("scale", {}),
+        role,
+        options.get("ignore_extra_columns", False),
+    )
+
+
+def _party(
+    role: str,
+    program: AnyProgram,
+    value: Any,
+    identity: Key,
+    peer: str,
+    listen: str | None,
+    connect: str | None,
+    keep: bool,
+    options: Options,
+) -> tuple[Program, _native.Task]:
+    if (listen is None) == (connect is None):
+        raise UsageError("a party listens or connects", "give listen='HOST:PORT' or connect='HOST:PORT'")
+    program = as_program(program)
+    key = identity if isinstance(identity, _native.Identity) else None
+    words: dict[str, Any] = {"listen": listen, "connect": connect, "keep": keep, "peer": peer}
+    # What is not in memory is in a file. With a key in memory the native part asks for no file.
+    words["identity"] = None if key is not None else identity
+    call = [*flags(words), *(["--leash"] if key is not None else []), *_flags(program, options)]
+    task = _native.Task.party(
+        role, [*call, "--", os.fspath(program.path)], key, _word(value, program, role, options)
+    )
+    return program, task
+
+
+def garbler(
+    program: AnyProgram,
+    input: Any = None,
+    *,
+    identity: Key,
+    peer: str,
+    listen: str | None = None,
+    connect: str | None = None,
+    keep: bool = False,
+    listening: Callable[[str], None] | None = None,
+    progress: bool = False,
+    deadline: float | None = None,
+    **options: Unpack[Options],
+) -> Run:
+    """Takes part as the garbler; the peer is elsewhere.
+
+    Args:
+        program: a program, a traced function, or a file of either; the peer needs the same.
+        input: this party's input.
+        identity: this party's key, as `keygen` makes it: a file, or an `Identity`.
+        peer: the peer's public key, or `@FILE`.
+        listen: where to wait for the peer, `HOST:PORT`; port 0 lets the system choose.
+        connect: where the peer waits.
+        keep: whether to wait on after a peer that does not fit.
+        listening: called with `HOST:PORT` once this party listens.
+        progress: whether to show a bar by `tqdm`.
+        deadline: seconds after which it is stopped.
+        options: flags of `brickwork garbler`.
+    """
+    program, task = _party("garbler", program, input, identity, peer, listen, connect, keep, options)
+    found, _ = wait(task, Watch(progress, listening, deadline))
+    return Run(program, found, ("garbler",), options.get("executions"))
+
+
+def evaluator(
+    program: AnyProgram,
+    input: Any = None,
+    *,
+    identity: Key,
+    peer: str,
+    listen: str | None = None,
+    connect: str | None = None,
+    keep: bool = False,
+    listening: Callable[[str], None] | None = None,
+    progress: bool = False,
+    deadline: float | None = None,
+    **options: Unpack[Options],
+) -> Run:
+    """Takes part as the evaluator; arguments are those of `garbler`."""
+    program, task = _party("evaluator", program, input, identity, peer, listen, connect, keep, options)
+    found, _ = wait(task, Watch(progress, listening, deadline))
+    return Run(program, found, ("evaluator",), options.get("executions"))
+
+
+async def garbler_async(
+    program: AnyProgram,
+    input: Any = None,
+    *,
+    identity: Key,
+    peer: str,
+    listen: str | None = None,
+    connect: str | None = None,
+    keep: bool = False,
+    listening: Callable[[str], None] | None = None,
+    progress: bool = False,
+    deadline: float | None = None,
+    **options: Unpack[Options],
+) -> Run:
+    """Takes part as the garbler, as `garbler` does, while the event loop goes on. To cancel it stops the
+    run.
+    """
+    program, task = _party("garbler", program, input, identity, peer, listen, connect, keep, options)
+    found, _ = await wait_async(task, Watch(progress, listening, deadline))
+    return Run(program, found, ("garbler",), options.get("executions"))
+
+
+async def evaluator_async(
+    program: AnyProgram,
+    input: Any = None,
+    *,
+    identity: Key,
+    peer: str,
+    listen: str | None = None,
+    connect: str | None = None,
+    keep: bool = False,
+    listening: Callable[[str], None] | None = None,
+    progress: bool = False,
+    deadline: float | None = None,
+    **options: Unpack[Options],
+) -> Run:
+    """Takes part as the evaluator, as `evaluator` does, while the event loop goes on."""
+    program, task = _party("evaluator", program, input, identity, peer, listen, connect, keep, options)
+    found, _ = await wait_async(task, Watch(progress, listening, deadline))
+    return Run(program, found, ("evaluator",), options.get("executions"))

@@ -1,0 +1,67 @@
+"""Inputs and keys that do not become Python values."""
+
+from __future__ import annotations
+
+import os
+from typing import NoReturn
+
+
+class SecretFile:
+    """An input that is read, and erased after use, by the native part alone: a file of JSON or a table.
+
+    Args:
+        path: the file; a table's ends in `.csv`, or `table` says that it is one.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], table: bool = False) -> None:
+        self._path = os.fspath(path)
+        self._table = table
+
+    def word(self) -> str:
+        """Returns the flag's value that names this file."""
+        return f"csv:{self._path}" if self._table else f"@{self._path}"
+
+    def __repr__(self) -> str:
+        return f"secret_file({self._path!r})"
+
+
+def secret_file(path: str | os.PathLike[str], table: bool = False) -> SecretFile:
+    """Names a file as an input: JSON, or a table if it ends in `.csv` or `table` says so.
+
+    Its content never becomes a Python value.
+    """
+    return SecretFile(path, table)
+
+
+class Secret:
+    """An input as JSON text in a buffer that can be erased, such as a `bytearray`: for one run.
+
+    The buffer is overwritten with zeros when the run begins. What Python copied before that is not erased: no
+    package can do that for `int`, `str` and `bytes`.
+    """
+
+    def __init__(self, buffer: bytearray | memoryview) -> None:
+        view = memoryview(buffer)
+        if view.readonly:
+            raise TypeError("a Secret needs a buffer that can be erased: a bytearray, not bytes or str")
+        self._view: memoryview | None = view.cast("B")
+
+    def take(self) -> str:
+        """Returns the text, and erases the buffer."""
+        if self._view is None:
+            raise ValueError("this Secret was used before; make another one for another run")
+        text = bytes(self._view).decode()
+        self.erase()
+        return text
+
+    def erase(self) -> None:
+        """Overwrites the buffer with zeros."""
+        if self._view is not None:
+            self._view[:] = bytes(len(self._view))
+            self._view = None
+
+    def __repr__(self) -> str:
+        return "<brickwork.Secret>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Secret is neither copied nor pickled")

@@ -1,0 +1,260 @@
+"""Operations on tables, for programs in Python: arrays of structs of which nobody sees a row.
+
+How many rows there are is known, and what is left of them is not: rows that are not wanted become zeros and
+stay. A row whose key is 0 is no row, so that tables may be shorter than their type says.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .traced import component
+from .tracing import body, refuse, source
+from .types import ArrayType, IntegerType, StructType, Type
+from .values import Array, Integer, Record, Value, all, array_of, here, value, where
+
+
+def width(type: Type) -> int:
+    """Returns how many bits a value of this type has."""
+    if isinstance(type, IntegerType):
+        return type.width
+    if isinstance(type, ArrayType):
+        return type.length * width(type.element)
+    assert isinstance(type, StructType)
+    return sum(width(field) for _, field in type.fields)
+
+
+def leaves(of: Value) -> Iterator[Integer]:
+    """Yields the integers that a value is made of, in the order of their bits."""
+    if isinstance(of, Integer):
+        yield of
+    elif isinstance(of, Array):
+        for one in of:
+            yield from leaves(one)
+    else:
+        assert isinstance(of, Record)
+        for name, _ in of.type.fields:
+            yield from leaves(getattr(of, name))
+
+
+def pack(of: Value) -> Integer:
+    """Returns the bits of a value as one unsigned integer. It costs nothing."""
+    type = IntegerType(width(of.type))
+    name, base = body().let(type), 0
+    for leaf in leaves(of):
+        body().say(f"{name}{{{base}:{leaf.type.width}}} = {here(leaf.bits(0, leaf.type.width))};")
+        base += leaf.type.width
+    return Integer(type, name)
+
+
+def unpack(bits: Integer, type: Type) -> Any:
+    """Returns the value of this type that `pack` made these bits of, which may be followed by others."""
+    source().use(type)
+    name, base = body().let(type), 0
+    for leaf in leaves(value(type, name)):
+        body().say(f"{leaf.path}{{0:{leaf.type.width}}} = {here(bits.bits(base, leaf.type.width))};")
+        base += leaf.type.width
+    return value(type, name)
+
+
+def _rows(table: Any) -> list[Any]:
+    rows = list(table)
+    if not rows or not builtins.all(isinstance(row, Record) and row.type == rows[0].type for row in rows):
+        refuse(
+            "takes a table for something else",
+            "a table is an array of structs, or a list of rows of one type",
+        )
+    return rows
+
+
+def _key(row: Record, key: str) -> Integer:
+    found = getattr(row, key)
+    if not isinstance(found, Integer):
+        refuse(f"takes {key} for a key", "a key is a field that is an integer")
+    return found
+
+
+@component
+def exchanged(a: Any, b: Any, base: int, length: int, signed: bool) -> Any:
+    """Returns two packed rows, the one with the smaller key first; the key stands in these bits."""
+    first, second = a.bits(base, length), b.bits(base, length)
+    if signed:
+        # The order of signed numbers is that of unsigned ones with the other sign.
+        first, second = first ^ (1 << length - 1), second ^ (1 << length - 1)
+    swap = where(second < first, a ^ b, 0)
+    return [a ^ swap, b ^ swap]
+
+
+def _place(type: StructType, key: str) -> tuple[int, int, bool]:
+    """Returns where a field stands in the bits of a row, how wide it is, and whether it has a sign."""
+    base = 0
+    for name, field in type.fields:
+        if name == key:
+            if not isinstance(field, IntegerType):
+                refuse(f"takes {key} for a key", "a key is a field that is an integer")
+            return base, field.width, field.signed
+        base += width(field)
+    refuse(f"looks for the key {key}", f"fields are {', '.join(name for name, _ in type.fields)}")
+
+
+Place = tuple[int, int, bool]
+
+
+def _sorted(rows: list[Integer], place: Place) -> list[Integer]:
+    """Sorts packed rows: Batcher's odd-even merge sort."""
+    if len(rows) < 2:
+        return rows
+    half = (len(rows) + 1) // 2
+    return _merged(_sorted(rows[:half], place), _sorted(rows[half:], place), place)
+
+
+def _merged(a: list[Integer], b: list[Integer], place: Place) -> list[Integer]:
+    """Merges two sorted lists, of any lengths: Batcher's odd-even merge, in which what is lacking is None.
+
+    None comes last, and to exchange with it costs nothing.
+    """
+    size = 1
+    while size < max(len(a), len(b)):
+        size *= 2
+
+    def ordered(x: Integer | None, y: Integer | None) -> list[Integer | None]:
+        if x is None or y is None:
+            return [y, x] if x is None else [x, y]
+        return list(exchanged(x, y, *place))
+
+    def merge(a: list[Integer | None], b: list[Integer | None]) -> list[Integer | None]:
+        if len(a) == 1:
+            return ordered(a[0], b[0])
+        even, odd = merge(a[::2], b[::2]), merge(a[1::2], b[1::2])
+        row = even[:1]
+        for x, y in zip(odd, even[1:]):
+            row += ordered(x, y)
+        return row + odd[-1:]
+
+    padded = [[*one, *[None] * (size - len(one))] for one in (a, b)]
+    return [one for one in merge(padded[0], padded[1]) if one is not None]
+
+
+def sort_by(table: Any, key: str) -> Array:
+    """Returns the rows in ascending order of a field. Rows with the same key come in any order."""
+    rows = _rows(table)
+    type = rows[0].type
+    packed = _sorted([pack(row) for row in rows], _place(type, key))
+    return array_of([unpack(row, type) for row in packed])
+
+
+def in_order(table: Any, key: str) -> Integer:
+    """Returns whether the rows are in ascending order of a field."""
+    rows = _rows(table)
+    pairs = zip(rows, rows[1:])
+    found: Integer = all([IntegerType(1)(1), *(_key(a, key) <= _key(b, key) for a, b in pairs)])
+    return found
+
+
+def merge_by(left: Any, right: Any, key: str) -> Array:
+    """Returns the rows of two tables of one type, each in ascending order of a field, in that order.
+
+    If one of them is not in order all rows are 0: else whoever gives it would learn what belongs together.
+    """
+    type = (first := _rows(left))[0].type
+    packed = _merged([pack(row) for row in first], [pack(row) for row in _rows(right)], _place(type, key))
+    ordered = in_order(left, key) & in_order(right, key)
+    return array_of([unpack(where(ordered, row, 0), type) for row in packed])
+
+
+def top(table: Any, key: str, k: int) -> Array:
+    """Returns the `k` rows with the largest values of a field, the largest first."""
+    rows = _rows(table)
+    type, place = rows[0].type, _place(rows[0].type, key)
+    left = [pack(row) for row in rows]
+    if not 1 <= k <= len(left):
+        refuse(f"takes {k} of {len(left)} rows", "take at least one and no more than there are")
+    found = []
+    for _ in range(k):
+        # The largest one rises to the end.
+        for i in range(len(left) - 1):
+            left[i : i + 2] = list(exchanged(left[i], left[i + 1], *place))
+        found.append(unpack(left.pop(), type))
+    return array_of(found)
+
+
+def keep(table: Any, wanted: Callable[[Any], Integer]) -> Array:
+    """Returns the table with zeros for the rows of which `wanted` is 0."""
+    return array_of([_or_zero(wanted(row), row) for row in _rows(table)])
+
+
+def _or_zero(wanted: Integer, row: Any) -> Any:
+    bits = pack(row)
+    return unpack(where(wanted, bits, 0), row.type)
+
+
+def sum_by(
+    table: Any, key: str, amount: str, type: IntegerType | None = None
+) -> list[tuple[Integer, Integer]]:
+    """Returns the sum of a field for each key of a table that is in ascending order of the key.
+
+    There are as many pairs of key and sum as rows: that of a key is its last row's, and the others are 0. If
+    the table is not in order all are 0.
+
+    Args:
+        type: of the sums; without it the field's own, in which they wrap.
+    """
+    rows = _rows(table)
+    found, ordered = [], in_order(table, key)
+    total, before = None, None
+    for row, following in zip(rows, [*rows[1:], None]):
+        own, found_key = getattr(row, amount), _key(row, key)
+        own = own.astype(type or own.type)
+        total = own if before is None else own + where(before == found_key, total, 0)
+        before = found_key
+        last = ordered & (found_key != 0)
+        if following is not None:
+            last = last & (found_key != _key(following, key))
+        found.append((where(last, found_key, 0), where(last, total, 0)))
+    return found
+
+
+def join(left: Any, right: Any, on: str, take: Callable[[Any, Any], Any]) -> list[Any]:
+    """Joins two tables on a key that occurs at most once in each, both in ascending order of it.
+
+    Args:
+        take: what is returned for two rows with the same key, one of each table.
+
+    Returns:
+        for each two neighbours of the merged tables what `take` gives if they match, and else zeros. Of a key
+        that a table has twice one row counts; if a table is not in order nothing matches.
+    """
+    first, second = _rows(left), _rows(right)
+    types = [first[0].type, second[0].type]
+    places = [_place(type, on) for type in types]
+    if places[0][1:] != places[1][1:]:
+        refuse(f"joins on {on}, which is of two types", "make it one with astype before")
+    _, length, signed = places[0]
+    # A merged row: the row's bits, then which table it is of, and the key on top of that.
+    room = max(width(type) for type in types)
+
+    def merged_row(row: Record, side: int) -> Integer:
+        whole = IntegerType(room + 1 + length)
+        name, bits = body().let(whole), pack(row)
+        body().say(f"{name}{{0:{bits.type.width}}} = {here(bits)};")
+        body().say(f"{name}{{{room}:1}} = {side}##1;")
+        body().say(f"{name}{{{room + 1}:{length}}} = {here(_key(row, on).bits(0, length))};")
+        return Integer(whole, name)
+
+    # Ordered by key and then by table, so that of two that match the left one comes first.
+    sides = [[merged_row(row, side) for row in rows] for side, rows in enumerate((first, second))]
+    merged = _merged(sides[0], sides[1], (room, length + 1, signed))
+    found, ordered = [], in_order(first, on) & in_order(second, on)
+    for a, b in zip(merged, merged[1:]):
+        keys = [one.bits(room + 1, length) for one in (a, b)]
+        # One of each table: two rows of a party's own with one key are no match.
+        of_both = ~a.bits(room, 1) & b.bits(room, 1)
+        match = (keys[0] == keys[1]) & (keys[0] != 0) & of_both & ordered
+        taken = take(unpack(a, types[0]), unpack(b, types[1]))
+        found.append(_or_zero(match, taken))
+    return found
+
+
+__all__ = ["in_order", "join", "keep", "merge_by", "pack", "sort_by", "sum_by", "top", "unpack"]

@@ -1,0 +1,275 @@
+"""Programs written in Python: `@bw.program`, made of functions and of components, `@bw.component`."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import sys
+from collections.abc import Callable
+from typing import Any, Generic, ParamSpec, TypeVar
+
+from . import programs
+from .errors import UsageError
+from .tracing import Source, body, function, is_tracing, parameter, refuse, source, tracing
+from .types import Owned, StructType, Type, type_of_annotation
+from .values import Value, array_of, as_value, here, value
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Component(Generic[P, R]):
+    """A function that is garbled ahead of time, as one piece. With plain arguments it is what it was."""
+
+    def __init__(self, body: Callable[P, R], names: dict[str, Any] | None = None) -> None:
+        self._body = body
+        self._names = names or {}
+        self._signature = inspect.signature(body)
+        kinds = {one.kind for one in self._signature.parameters.values()}
+        if inspect.Parameter.VAR_POSITIONAL in kinds or inspect.Parameter.VAR_KEYWORD in kinds:
+            name = getattr(body, "__name__", repr(body))
+            raise UsageError(
+                f"{name} takes any number of arguments", "name the parameters of a component, or take a list"
+            )
+        self._types: dict[str, Type] | None = None
+        self._returns: Type | None = None
+        functools.update_wrapper(self, body)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        if not is_tracing():
+            return self._body(*args, **kwargs)
+        bound = self._signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return self._call(bound.arguments)  # type: ignore[no-any-return]
+
+    def _call(self, arguments: dict[str, Any]) -> Any:
+        if self._types is None:
+            self._types = _types_of(self._body, self._names)
+            self._returns = self._types.pop("return", None)
+        secrets = {name: self._secret(name, one) for name, one in arguments.items()}
+        plain = {name: one for name, one in arguments.items() if secrets[name] is None}
+        types = {name: one.type for name, one in secrets.items() if one is not None}
+        if not types:
+            return self._body(**plain)  # type: ignore[call-arg]
+        key = (self, tuple(sorted(types.items(), key=lambda item: item[0])), _key(plain))
+        if key not in source().functions:
+            source().functions[key] = self._trace(types, plain)
+        name, result = source().functions[key]
+        paths = [here(one) for one in secrets.values() if one is not None]
+        return value(result, body().let(result, f"{name}({', '.join(paths)})"))
+
+    def _secret(self, name: str, given: Any) -> Value | None:
+        """Returns an argument as a secret, or None if it is one that the function is written with."""
+        assert self._types is not None
+        if name in self._types:
+            return as_value(given, self._types[name])  # type: ignore[no-any-return]
+        if isinstance(given, Value):
+            return given
+        if isinstance(given, (list, tuple)) and any(isinstance(one, Value) for one in given):
+            return array_of(given)
+        return None
+
+    def _trace(self, types: dict[str, Type], plain: dict[str, Any]) -> tuple[str, Type]:
+        """Writes the function down, twice; its name and what it returns."""
+        of, texts = source(), []
+        before = set(of.names), dict(of.functions), list(of.texts)
+        for _ in range(2):
+            of.names, of.functions, of.texts = set(before[0]), dict(before[1]), list(before[2])
+            texts.append((self._text(types, plain), of.texts))
+        if texts[0] != texts[1]:
+            raise UsageError(
+                f"{self._body.__name__} does something else each time",
+                "a component may depend on its arguments alone: no random numbers, no counters",
+            )
+        result, parameters, lines = texts[0][0]
+        name = source().new_name(self._body.__name__)
+        head = f"/*@ component */\nfunction {result.word}{result.dimensions} {name}({parameters})"
+        source().texts.append("\n".join([head, "{", *lines, "}", ""]))
+        return name, result
+
+    def _text(self, types: dict[str, Type], plain: dict[str, Any]) -> tuple[Type, str, list[str]]:
+        with function() as of:
+            for type in types.values():
+                source().use(type)
+            arguments = {name: value(type, parameter(name)) for name, type in types.items()}
+            result: Any = self._body(**arguments, **plain)  # type: ignore[call-arg]
+            if isinstance(result, (list, tuple)) and any(isinstance(one, Value) for one in result):
+                result = array_of(result)
+            if self._returns is not None:
+                result = as_value(result, self._returns)
+            if not isinstance(result, Value):
+                refuse(
+                    f"returns {result!r} from a component",
+                    "return a secret value, a list of them, or a Struct",
+                )
+            of.say(f"return {here(result)};")
+            parameters = ", ".join(
+                f"{type.word} {parameter(name)}{type.dimensions}" for name, type in types.items()
+            )
+            return result.type, parameters, of.lines
+
+
+def _key(plain: dict[str, Any]) -> object:
+    def typed(one: Any) -> object:
+        # True, 1 and 1.0 are equal, and not the same.
+        return (type(one), tuple(map(typed, one))) if isinstance(one, tuple) else (type(one), one)
+
+    try:
+        hash(key := tuple((name, typed(one)) for name, one in sorted(plain.items())))
+    except TypeError:
+        refuse(
+            "gives a component a plain value that cannot be a key", "give numbers, strings and tuples of them"
+        )
+    return key
+
+
+def _types_of(of: Callable[..., Any], names: dict[str, Any]) -> dict[str, Type]:
+    """Returns the types that a function's parameters are annotated with; `int` and others are plain ones."""
+    found = {}
+    for name, annotation in _annotations(of, names).items():
+        try:
+            found[name] = type_of_annotation(annotation)
+        except UsageError:
+            continue
+    return found
+
+
+def _local_names(of: Callable[..., Any]) -> dict[str, Any]:
+    """Returns what annotations may name where a function is decorated within another one."""
+    frame = sys._getframe(2)
+    return dict(frame.f_locals) if "<locals>" in of.__qualname__ else {}
+
+
+def _annotations(of: Callable[..., Any], names: dict[str, Any]) -> dict[str, Any]:
+    closure = inspect.getclosurevars(of).nonlocals
+    try:
+        return inspect.get_annotations(of, locals={**names, **closure}, eval_str=True)
+    except Exception as e:
+        raise UsageError(
+            f"{of.__name__}: an annotation names nothing: {e}", "use bw.u32, bw.i8[4], a Struct"
+        ) from e
+
+
+def component(body: Callable[P, R]) -> Component[P, R]:
+    """Makes a function a component: each call of it is a slot, and all slots of a kind are garbled alike."""
+    return Component(body, _local_names(body))
+
+
+class Traced(Generic[P, R]):
+    """A program that is written in Python. Called with plain values it computes in the clear.
+
+    Attributes:
+        source: the program in Brickwork's own language.
+    """
+
+    def __init__(self, body: Callable[P, R], names: dict[str, Any] | None = None) -> None:
+        self._body = body
+        self._names = names or {}
+        self._program: programs.Program | None = None
+        functools.update_wrapper(self, body)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self._body(*args, **kwargs)
+
+    @functools.cached_property
+    def source(self) -> str:
+        texts = [self._trace() for _ in range(2)]
+        if texts[0] != texts[1]:
+            raise UsageError(
+                f"{self._body.__name__} does something else each time",
+                "a program must be the same on both sides: trace it once, `save` it, and send the file",
+            )
+        return texts[0]
+
+    def _trace(self) -> str:
+        annotations = _annotations(self._body, self._names)
+        returns = annotations.pop("return", None)
+        parameters = inspect.signature(self._body).parameters
+        inputs = {name: _owned(self._body, name, annotations.get(name)) for name in parameters}
+        of = Source()
+        head: list[str] = []
+        with tracing(of) as main:
+            arguments: dict[str, Any] = {}
+            for number, party in ((1, "garbler"), (2, "evaluator")):
+                own = {name: owned.type for name, owned in inputs.items() if owned.party == party}
+                if not own:
+                    continue
+                whole = (
+                    next(iter(own.values()))
+                    if len(own) == 1
+                    else StructType(f"{party}_input", tuple(own.items()))
+                )
+                of.use(whole)
+                head.append(f"#input {number} {whole.word}{whole.dimensions}")
+                for name, type in own.items():
+                    path = f"input{number}" if len(own) == 1 else f"input{number}.{name}"
+                    arguments[name] = value(type, path, main)
+            result = self._body(**arguments)  # type: ignore[call-arg]
+            for number, type, path in _outputs(self._body, returns, result):
+                of.use(type)
+                head.append(f"#output {number} {type.word}{type.dimensions}")
+                main.say(f"output{number} = {path};")
+            if of.failed is not None:
+                raise of.failed
+            return of.text(head, main)
+
+    def as_program(self) -> programs.Program:
+        """Returns the program, traced and compiled."""
+        if self._program is None:
+            folder = programs.new_file().removesuffix(".bwp")
+            os.mkdir(folder)
+            path = os.path.join(folder, f"{Source().new_name(self._body.__name__)}.wir")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(self.source)
+            self._program = programs.Program(path)
+        return self._program
+
+    def save(self, path: str | os.PathLike[str]) -> programs.Program:
+        """Writes the program to a `.bwp` file, which the peer can be sent."""
+        return self.as_program().save(path)
+
+    def __repr__(self) -> str:
+        return f"<traced {self._body.__name__}>"
+
+
+def _owned(of: Callable[..., Any], name: str, annotation: Any) -> Owned:
+    if not isinstance(annotation, Owned):
+        raise UsageError(
+            f"{of.__name__}: nobody gives {name}", f"write {name}: bw.Garbler[bw.u32] or bw.Evaluator[bw.u32]"
+        )
+    if annotation.party == "both":
+        raise UsageError(f"{of.__name__}: {name} is given by both", "an input is of one party")
+    return annotation
+
+
+def _outputs(of: Callable[..., Any], returns: Any, result: Any) -> list[tuple[int, Type, str]]:
+    """Returns each party's number, what it learns, and where that stands."""
+    owned = (
+        list(returns) if isinstance(returns, tuple) else list(getattr(returns, "__args__", ())) or [returns]
+    )
+    several = len(owned) > 1
+    if not all(isinstance(one, Owned) for one in owned):
+        raise UsageError(
+            f"{of.__name__}: nobody learns what it returns",
+            "write -> bw.Both[bw.u32], or bw.Garbler, bw.Evaluator, or a tuple of these",
+        )
+    results = list(result) if several else [result]
+    if len(results) != len(owned):
+        raise UsageError(
+            f"{of.__name__} returns {len(results)} values", f"it says that it returns {len(owned)}"
+        )
+    outputs = []
+    for number, party in ((1, "garbler"), (2, "evaluator")):
+        own = [as_value(one, to.type) for one, to in zip(results, owned) if to.party in (party, "both")]
+        if len(own) > 1:
+            raise UsageError(f"{of.__name__}: the {party} learns two values", "return a Struct of them")
+        outputs += [(number, one.type, here(one)) for one in own]
+    return outputs
+
+
+def program(body: Callable[P, R]) -> Traced[P, R]:
+    """Makes a program of a function: its parameters say who gives them, and what it returns says who
+    learns it.
+    """
+    return Traced(body, _local_names(body))

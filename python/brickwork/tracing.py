@@ -1,0 +1,208 @@
+"""What a program does while its Python is executed, as a source of Brickwork's language.
+
+Every operation on secret values becomes a line there, and every call of a component a call. So what a
+program in Python costs is what the same program costs in the language: one compiler makes the circuits of
+both.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import NoReturn
+
+from .errors import InvalidInput
+from .types import Type, parts
+
+_HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+class SecretUsed(InvalidInput, TypeError):
+    """Python was to decide by a secret value, or a value does not fit where it is used.
+
+    Attributes:
+        file: the Python file.
+        line: the line in it.
+        text: what stands there.
+    """
+
+    def __init__(self, message: str, hint: str, file: str = "", line: int = 0, text: str = "") -> None:
+        super().__init__(f"{file}:{line}: `{text}` {message}" if file else message, hint)
+        self.file, self.line, self.text = file, line, text
+
+
+def refuse(message: str, hint: str) -> NoReturn:
+    """Raises `SecretUsed` for the line of Python outside this package that is executed."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and os.path.abspath(frame.f_code.co_filename).startswith(_HERE + os.sep):
+        frame = frame.f_back
+    file, line = frame.f_code.co_filename, frame.f_lineno
+    text = linecache.getline(file, line).strip()
+    error = SecretUsed(message, hint, os.path.basename(file), line, text)
+    if (found := _SOURCE.get()) is not None and found.failed is None:
+        # What Python catches is not forgotten: the program would be another one.
+        found.failed = error
+    raise error
+
+
+class Body:
+    """The lines of a function."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self._names = 0
+
+    def name(self) -> str:
+        """Returns a new name."""
+        self._names += 1
+        return f"t{self._names}"
+
+    def let(self, type: Type, expression: str | None = None) -> str:
+        """Declares a variable, and returns its name."""
+        source().use(type)
+        name = self.name()
+        value = "" if expression is None else f" = {expression}"
+        self.say(f"{type.word} {name}{type.dimensions}{value};")
+        return name
+
+    def say(self, line: str) -> None:
+        """Adds a line."""
+        self.lines.append(f"    {line}")
+
+
+class Source:
+    """A source that grows while a program is traced."""
+
+    def __init__(self) -> None:
+        self.functions: dict[object, tuple[str, Type]] = {}
+        """Names of functions and what they return, by what they were made of."""
+        self.texts: list[str] = []
+        """Functions, callees first."""
+        self.includes: set[str] = set()
+        self.failed: SecretUsed | None = None
+        """What was refused first."""
+        self.names: set[str] = set()
+        self._integers: dict[str, str] = {}
+        self._structs: dict[str, tuple[Type, str]] = {}
+
+    def new_name(self, name: str) -> str:
+        """Returns a name that nothing has yet, this one if it can be."""
+        name = _PLAIN.sub("_", name).strip("_") or "component"
+        found, number = name, 1
+        while found in self.names or is_taken(found):
+            number += 1
+            found = f"{name}_{number}"
+        self.names.add(found)
+        return found
+
+    def use(self, type: Type) -> None:
+        """Declares what a type needs."""
+        for struct in parts(type):
+            known = self._structs.get(struct.name)
+            if known is None:
+                for _, field in struct.fields:
+                    self.use(field)
+                fields = " ".join(f"{field.word} {name}{field.dimensions};" for name, field in struct.fields)
+                if struct.name in self.names or is_taken(struct.name) or _PLAIN.search(struct.name):
+                    refuse(
+                        f"calls a struct {struct.name}",
+                        "a component or the language has that name: rename it",
+                    )
+                self.names.add(struct.name)
+                for field_name, _ in struct.fields:
+                    if is_taken(field_name) or _PLAIN.search(field_name):
+                        refuse(f"calls a field {field_name}", "the language has that name: rename it")
+                self._structs[struct.name] = (struct, f"typedef struct_t {struct.name} {{ {fields} }}")
+            elif known[0] != struct:
+                refuse(f"two structs are called {struct.name}", "give each a name of its own")
+        word = type.word
+        if word not in self._structs:
+            kind = "int_t" if word[0] == "i" else "uint_t"
+            self._integers[word] = f"typedef {kind} {word[1:]} {word}"
+
+    def text(self, head: list[str], main: Body) -> str:
+        """Returns the whole source, with the lines of its head behind the types."""
+        includes = [f'#include "{name}"' for name in sorted(self.includes)]
+        types = [*self._integers.values(), *(text for _, text in self._structs.values())]
+        lines = ["#parties 2", *includes, *types, *head, "", *self.texts]
+        return "\n".join([*lines, "function void main()", "{", *main.lines, "}", ""])
+
+
+_TAKEN = frozenset(
+    "main void uint_t int_t struct_t typedef function if else for while return int bit uint32 int32 "
+    "division less less_signed min max min_signed max_signed abs distance popcount divide sort_pair sort "
+    "fixed_multiply fixed_divide fixed_from fixed_floor fixed_round input1 input2 output1 output2".split()
+)
+"""Names that the language or its standard library has."""
+
+_PLAIN = re.compile(r"[^A-Za-z0-9_]")
+"""What a name of the language does not have."""
+
+_OWN = re.compile(r"[tui][0-9]+")
+"""Names that are made here."""
+
+
+def is_taken(name: str) -> bool:
+    """Whether the language, its library or a trace has this name."""
+    return name in _TAKEN or _OWN.fullmatch(name) is not None
+
+
+def parameter(name: str) -> str:
+    """Returns what a parameter is called in the source."""
+    plain = _PLAIN.sub("_", name)
+    return f"{plain}_" if is_taken(plain) or plain != name else name
+
+
+_SOURCE: ContextVar[Source | None] = ContextVar("source", default=None)
+_BODY: ContextVar[Body | None] = ContextVar("body", default=None)
+
+
+def source() -> Source:
+    """Returns the source that is traced."""
+    found = _SOURCE.get()
+    if found is None:
+        refuse(
+            "uses a value of a program that is traced no more", "use it in the function that it was given to"
+        )
+    return found
+
+
+def body() -> Body:
+    """Returns the function that is traced."""
+    found = _BODY.get()
+    if found is None:
+        refuse(
+            "uses a value of a program that is traced no more", "use it in the function that it was given to"
+        )
+    return found
+
+
+def is_tracing() -> bool:
+    """Whether a program is traced."""
+    return _SOURCE.get() is not None
+
+
+@contextmanager
+def tracing(of: Source) -> Iterator[Body]:
+    """Traces `main` of a source; yields its body."""
+    tokens = _SOURCE.set(of), _BODY.set(Body())
+    try:
+        yield body()
+    finally:
+        _SOURCE.reset(tokens[0])
+        _BODY.reset(tokens[1])
+
+
+@contextmanager
+def function() -> Iterator[Body]:
+    """Traces another function of the source; yields its body."""
+    token = _BODY.set(Body())
+    try:
+        yield body()
+    finally:
+        _BODY.reset(token)

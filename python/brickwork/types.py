@@ -1,0 +1,294 @@
+"""Types of fixed width, for programs that are written in Python.
+
+`u32` and `i16` are integers of 32 and 16 bits, and so for every width; `u8[4]` is an array, a class that
+derives from `Struct` has named fields, and `fixed(32, 8)` is a number with 8 of its 32 bits behind the point.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .errors import InvalidInput, UsageError
+
+WIDEST = 4096
+"""Bits of the widest integer."""
+
+
+class Type:
+    """A type of fixed width."""
+
+    def __getitem__(self, length: int) -> ArrayType:
+        return ArrayType(self, length)
+
+    @property
+    def word(self) -> str:
+        """Its name in a source of the language, array dimensions left out."""
+        raise NotImplementedError
+
+    @property
+    def dimensions(self) -> str:
+        """Its array dimensions in a source of the language."""
+        return ""
+
+
+@dataclass(frozen=True)
+class IntegerType(Type):
+    """An integer of `width` bits, in two's complement if `signed`, with `point` bits behind the point."""
+
+    width: int
+    signed: bool = False
+    point: int = 0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.width <= WIDEST:
+            raise UsageError(f"an integer of {self.width} bits", f"widths are 1 to {WIDEST}")
+        if not 0 <= self.point <= self.width:
+            raise UsageError(
+                f"{self.point} of {self.width} bits behind the point", "as many as there are, or fewer"
+            )
+
+    def __call__(self, number: Any) -> Any:
+        """Returns a plain number as one of this type, which must hold it."""
+        from .tracing import is_tracing
+        from .values import constant
+
+        if is_tracing():
+            return constant(number, self)
+        self.encode(number)
+        return number
+
+    def encode(self, number: Any, rounding: bool = False) -> Any:
+        """Returns a number, or an array of numbers, as the integers that a program takes for this type: 2.5
+        is 640 with 8 bits behind the point.
+
+        Args:
+            number: an `int`, `float`, `Decimal` or `Fraction`, or a sequence or numpy array of these.
+            rounding: whether a number between two that the type holds becomes the nearest, of two that are as
+                near the larger; it is refused otherwise.
+        """
+        if isinstance(number, (np.ndarray, list, tuple)):
+            values = np.asarray(number, dtype=object)
+            encoded = np.array([self.encode(one, rounding) for one in values.reshape(-1)], dtype=object)
+            kind: Any = object if self.width > 64 else np.int64 if self.signed else np.uint64
+            return encoded.reshape(values.shape).astype(kind)
+        try:
+            if not isinstance(number, (int, float, Decimal, Fraction, np.number)):
+                raise TypeError
+            exact = Fraction(number.item() if isinstance(number, np.number) else number) * (1 << self.point)
+        except (TypeError, ValueError, OverflowError):
+            # Without the number: it may be somebody's input.
+            raise InvalidInput(f"a value that is no number, for {self!r}", "give finite numbers") from None
+        if exact.denominator != 1 and not rounding:
+            raise InvalidInput(
+                f"a number between two that {self!r} holds", "say rounding=True for the nearest, or more bits"
+            )
+        whole = math.floor(exact + Fraction(1, 2)) if exact.denominator != 1 else int(exact)
+        if not self.low <= whole <= self.high:
+            least, most = (Fraction(end, 1 << self.point) for end in (self.low, self.high))
+            raise InvalidInput(f"a number that {self!r} does not hold", f"it takes {least} to {most}")
+        return whole
+
+    def decode(self, number: Any) -> Any:
+        """Returns what integers of a program stand for, as `float`; whole numbers if none of their bits is
+        behind the point. The reverse of `encode`, up to the 53 bits of a `float`.
+        """
+        if not self.point:
+            return number
+        if isinstance(number, (np.ndarray, list, tuple)):
+            return np.asarray(number).astype(np.float64) / 2.0**self.point
+        return float(Fraction(int(number), 1 << self.point))
+
+    @property
+    def low(self) -> int:
+        return -(1 << self.width - 1) if self.signed else 0
+
+    @property
+    def high(self) -> int:
+        return (1 << self.width - int(self.signed)) - 1
+
+    @property
+    def word(self) -> str:
+        return f"{'i' if self.signed else 'u'}{self.width}"
+
+    def wrap(self, value: int) -> int:
+        """Returns the number of this type that has the same low bits."""
+        value &= (1 << self.width) - 1
+        return value - (1 << self.width) if value > self.high else value
+
+    def __repr__(self) -> str:
+        if not self.point:
+            return f"bw.{self.word}"
+        return f"bw.fixed({self.width}, {self.point}{'' if self.signed else ', signed=False'})"
+
+
+@dataclass(frozen=True)
+class ArrayType(Type):
+    """`length` elements of one type."""
+
+    element: Type
+    length: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.length, int) or self.length < 1:
+            raise UsageError("an array needs a length of at least 1", "write for example bw.u8[4]")
+
+    @property
+    def word(self) -> str:
+        return self.element.word
+
+    @property
+    def dimensions(self) -> str:
+        return f"[{self.length}]{self.element.dimensions}"
+
+    def __repr__(self) -> str:
+        return f"{self.element!r}[{self.length}]"
+
+
+@dataclass(frozen=True)
+class StructType(Type):
+    """Named fields."""
+
+    name: str
+    fields: tuple[tuple[str, Type], ...]
+
+    @property
+    def word(self) -> str:
+        return self.name
+
+    def field(self, name: str) -> Type | None:
+        return dict(self.fields).get(name)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class _StructMeta(type):
+    """A class of annotations as a type: it can be an array's element, and an annotation itself."""
+
+    def __getitem__(cls, length: int) -> ArrayType:
+        return ArrayType(type_of_annotation(cls), length)
+
+    def __call__(cls, *args: Any, **fields: Any) -> Any:
+        from .values import struct_of
+
+        return struct_of(type_of_annotation(cls), args, fields)
+
+
+class Struct(metaclass=_StructMeta):
+    """Derive from it for a type with named fields:
+
+    class Row(bw.Struct):
+        key: bw.u32
+        amounts: bw.u16[4]
+    """
+
+    _type: ClassVar[StructType | None] = None
+
+
+def type_of_annotation(annotation: Any, namespace: dict[str, Any] | None = None) -> Type:
+    """Returns the type that an annotation names, or raises `UsageError`."""
+    if isinstance(annotation, str):
+        try:
+            annotation = eval(annotation, namespace or {})  # As `typing.get_type_hints` does it.
+        except Exception as e:
+            raise UsageError(
+                f"the annotation {annotation!r} names nothing", "use bw.u32, bw.i8[4], a Struct"
+            ) from e
+    if isinstance(annotation, Type):
+        return annotation
+    if isinstance(annotation, type) and issubclass(annotation, Struct) and annotation is not Struct:
+        return _struct_type(annotation)
+    raise UsageError(
+        f"{annotation!r} is no type of fixed width",
+        "use bw.u32, bw.i8[4], a class that derives from bw.Struct",
+    )
+
+
+def _struct_type(of: type) -> StructType:
+    if "_type" not in of.__dict__ or of.__dict__["_type"] is None:
+        import sys
+
+        namespace = {**vars(sys.modules.get(of.__module__, object)), **dict(vars(of))}
+        hints: dict[str, Any] = {}
+        for one in reversed(of.__mro__):
+            hints |= {
+                name: hint
+                for name, hint in one.__dict__.get("__annotations__", {}).items()
+                if name != "_type"
+            }
+        if not hints:
+            raise UsageError(f"{of.__name__} has no fields", "annotate them, as in `key: bw.u32`")
+        fields = tuple((name, type_of_annotation(hint, namespace)) for name, hint in hints.items())
+        of._type = StructType(of.__name__, fields)  # type: ignore[attr-defined]
+    found: StructType = of._type  # type: ignore[attr-defined]
+    return found
+
+
+def uint(width: int) -> IntegerType:
+    """Returns the unsigned integers of `width` bits; `bw.u32` is short for `bw.uint(32)`."""
+    return IntegerType(width)
+
+
+def sint(width: int) -> IntegerType:
+    """Returns the signed integers of `width` bits; `bw.i32` is short for `bw.sint(32)`."""
+    return IntegerType(width, signed=True)
+
+
+def fixed(width: int, point: int | None = None, signed: bool = True) -> IntegerType:
+    """Returns the fixed-point numbers of `width` bits, `point` of which are behind the point; half of them,
+    if that is not said.
+    """
+    return IntegerType(width, signed, width // 2 if point is None else point)
+
+
+_SHORT = re.compile(r"([ui])([1-9][0-9]{0,3})")
+
+
+def short(name: str) -> IntegerType | None:
+    """Returns the type that a name such as `u32` is short for, or None."""
+    found = _SHORT.fullmatch(name)
+    if found is None or int(found[2]) > WIDEST:
+        return None
+    return IntegerType(int(found[2]), found[1] == "i")
+
+
+def parts(type: Type) -> Iterator[StructType]:
+    """Yields the structs that a type is made of, inner ones first."""
+    if isinstance(type, ArrayType):
+        yield from parts(type.element)
+    elif isinstance(type, StructType):
+        for _, field in type.fields:
+            yield from parts(field)
+        yield type
+
+
+@dataclass(frozen=True)
+class Owned:
+    """An input of a party, or an output that it learns: `party` is garbler, evaluator or both."""
+
+    party: str
+    type: Type
+
+
+class Owner:
+    """What a party gives or learns: `bw.Garbler[bw.u32]`."""
+
+    def __init__(self, party: str) -> None:
+        self.party = party
+
+    def __getitem__(self, type: Any) -> Owned:
+        return Owned(self.party, type_of_annotation(type))
+
+    def __repr__(self) -> str:
+        return f"bw.{self.party.capitalize()}"
+
+
+Garbler, Evaluator, Both = Owner("garbler"), Owner("evaluator"), Owner("both")

@@ -1,0 +1,68 @@
+"""Programs that the tests run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import brickwork as bw
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Builds the programs that some tests call, one after the other: together they would share features."""
+    if (cargo := shutil.which("cargo")) is None:
+        return
+    for package in ("brickwork-cli", "brickwork-adversary"):
+        subprocess.run([cargo, "build", "--release", "--quiet", "--package", package], cwd=ROOT, check=True)
+    os.environ["PATH"] = os.pathsep.join([str(ROOT / "target" / "release"), os.environ["PATH"]])
+
+
+ECHO = """
+#parties 2
+typedef uint_t 16 u16
+typedef int_t 12 i12
+typedef uint_t 70 wide
+typedef struct_t price { i12 net; u16 tax[2]; }
+typedef struct_t row { u16 id; price price; wide big; }
+typedef struct_t table { uint_t 3 count; row rows[5]; }
+typedef struct_t answer { table all; i12 least; }
+#input 1 table
+#input 2 i12
+#output 1 answer
+#output 2 row
+function void main()
+{
+    output1.all = input1;
+    output1.least = input2;
+    output2 = input1.rows[1];
+}
+"""
+"""Gives back what it takes: a struct of everything to the garbler, a row of it to the evaluator."""
+
+
+@pytest.fixture(scope="session")
+def millionaires() -> bw.Program:
+    return bw.example("millionaires")
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], bw.Program]:
+    """Compiles the text of a source."""
+
+    def compile_text(text: str) -> bw.Program:
+        path: Path = tmp_path_factory.mktemp("source") / "program.wir"
+        path.write_text(text)
+        return bw.compile(path)
+
+    return compile_text
+
+
+@pytest.fixture(scope="session")
+def echo(compiled: Callable[[str], bw.Program]) -> bw.Program:
+    return compiled(ECHO)

@@ -1,0 +1,261 @@
+"""Runs of both parties here, and of one with a peer in another process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import brickwork as bw
+import pytest
+from brickwork import _native
+from brickwork._flags import Options
+
+RICHER = {"garbler_richer": 1, "equal": 0}
+LONG: Options = {"executions": 100_000, "timeout": 60}
+"""Of the millionaires this takes many seconds."""
+
+
+@pytest.mark.parametrize("protocol", ["duplo", "semi-honest", "compgc", "lego", "jimu"])
+def test_every_protocol_runs_in_one_call(millionaires: bw.Program, protocol: str) -> None:
+    run = bw.run(millionaires, garbler=1_250_000, evaluator=1_000_000, protocol=protocol)
+    assert run.garbler == run.evaluator == RICHER
+    assert run.json["protocol"] == protocol and run.bytes > 1000 and run.seconds > 0
+    assert "1250000" not in repr(run) and "outputs" not in run.json and "output_bits" not in run.json
+    if protocol in ("duplo", "lego", "jimu"):
+        assert run.security.bound_log2 <= -40 and run.security["statistical_bits"] == 40
+
+
+def test_a_run_is_what_the_command_says(millionaires: bw.Program) -> None:
+    planned = bw.plan(millionaires, executions=1)
+    run = bw.run(millionaires, 3, 4, executions=1)
+    assert run.garbler["equal"].tolist() == [0]
+    exact = {phase.name: (phase.garbler_sent_bytes, phase.evaluator_sent_bytes) for phase in run.phases}
+    assert {p.name: (p.garbler_sent_bytes, p.evaluator_sent_bytes) for p in planned.phases} == exact
+    assert "round trips" in repr(planned)
+
+
+def parties(folder: Path) -> tuple[str, str, bw.Identity]:
+    """Keys: a file for the evaluator, with its public key, and one in memory for the garbler."""
+    path = str(folder / "bob.key")
+    public = bw.keygen(path)
+    identity = bw.keygen()
+    return path, public, identity
+
+
+def test_two_parties_meet(millionaires: bw.Program, tmp_path: Path) -> None:
+    path, public, identity = parties(tmp_path)
+    secret = tmp_path / "alice.json"
+    secret.write_text("1250000")
+    told: list[str] = []
+    meet = threading.Event()
+
+    def listening(address: str) -> None:
+        told.append(address)
+        meet.set()
+
+    found: dict[str, bw.Run] = {}
+
+    def alice() -> None:
+        found["alice"] = bw.garbler(
+            millionaires,
+            bw.secret_file(secret),
+            identity=identity,
+            peer=public,
+            listen="127.0.0.1:0",
+            listening=listening,
+        )
+
+    thread = threading.Thread(target=alice)
+    thread.start()
+    assert meet.wait(10)
+    bob = bw.evaluator(millionaires, 7, identity=path, peer=identity.public_key, connect=told[0])
+    thread.join(10)
+    assert bob.evaluator == found["alice"].garbler == RICHER
+    assert bob.garbler is None and found["alice"].evaluator is None
+    assert bob.bytes == found["alice"].bytes
+
+
+def test_two_parties_meet_in_an_event_loop(millionaires: bw.Program, tmp_path: Path) -> None:
+    path, public, identity = parties(tmp_path)
+
+    async def both() -> tuple[bw.Run, bw.Run]:
+        meet: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        alice = asyncio.create_task(
+            bw.garbler_async(
+                millionaires,
+                5,
+                identity=identity,
+                peer=public,
+                listen="127.0.0.1:0",
+                listening=meet.set_result,
+            )
+        )
+        bob = bw.evaluator_async(millionaires, 7, identity=path, peer=identity.public_key, connect=await meet)
+        return await asyncio.gather(alice, bob)
+
+    for run in asyncio.run(both()):
+        assert (run.garbler or run.evaluator) == {"garbler_richer": 0, "equal": 0}
+
+
+def test_cancelling_and_deadlines_stop_a_run(millionaires: bw.Program) -> None:
+    async def cancelled() -> float:
+        task = asyncio.create_task(bw.run_async(millionaires, [1] * 100_000, [2] * 100_000, **LONG))
+        await asyncio.sleep(0.8)
+        begin = time.monotonic()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return time.monotonic() - begin
+
+    asyncio.run(cancelled())
+    begin = time.monotonic()
+    with pytest.raises(bw.Deadline):
+        bw.run(millionaires, [1] * 100_000, [2] * 100_000, deadline=0.5, **LONG)
+    with pytest.raises(TimeoutError):
+        bw.run(millionaires, [1] * 100_000, [2] * 100_000, deadline=0.5, **LONG)
+    # It would take much longer to its end.
+    assert time.monotonic() - begin < 20
+
+
+def test_python_goes_on_meanwhile(millionaires: bw.Program) -> None:
+    ticks = 0
+    done = threading.Event()
+
+    def count() -> None:
+        nonlocal ticks
+        while not done.wait(0.001):
+            ticks += 1
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    bw.run(millionaires, list(range(2000)), list(range(2000)), executions=2000)
+    done.set()
+    thread.join()
+    assert ticks > 10
+
+
+PEER = """
+import sys, brickwork as bw
+print("ready", flush=True)
+try:
+    bw.garbler(sys.argv[1], [1] * 100_000, identity=sys.argv[2], peer=sys.argv[3], listen="127.0.0.1:0",
+               listening=lambda address: print(address, flush=True), executions=100_000)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_peer_is_seen_at_once(
+    millionaires: bw.Program, tmp_path: Path, sent: signal.Signals
+) -> None:
+    path, public, _ = parties(tmp_path)
+    alice_path = str(tmp_path / "alice.key")
+    alice_public = bw.keygen(alice_path)
+    command = [sys.executable, "-c", PEER, str(millionaires.path), alice_path, public]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as alice:
+        assert alice.stdout is not None and alice.stdout.readline() == "ready\n"
+        address = alice.stdout.readline().strip()
+        timer = threading.Timer(1.0, lambda: os.kill(alice.pid, sent))
+        timer.start()
+        with pytest.raises(bw.ConnectionFailed) as error:
+            bw.evaluator(
+                millionaires,
+                [2] * 100_000,
+                identity=path,
+                peer=alice_public,
+                connect=address,
+                executions=100_000,
+            )
+        assert error.value.code == 4 and error.value.hint
+        rest = alice.stdout.read()
+    assert rest == ("interrupted\n" if sent == signal.SIGINT else "")
+
+
+def test_a_listener_without_a_peer_is_interrupted(millionaires: bw.Program, tmp_path: Path) -> None:
+    path, public, identity = parties(tmp_path)
+    with pytest.raises(bw.Deadline):
+        bw.garbler(millionaires, 1, identity=identity, peer=public, listen="127.0.0.1:0", deadline=0.2)
+
+
+def test_the_log_and_the_bar_are_pythons(
+    millionaires: bw.Program,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path, public, identity = parties(tmp_path)
+    caplog.set_level(logging.INFO, "brickwork")
+    with pytest.raises(bw.Deadline):
+        bw.garbler(millionaires, 424242, identity=identity, peer=public, listen="127.0.0.1:0", deadline=0.2)
+    assert any("waiting for the peer" in record.getMessage() for record in caplog.records)
+    bw.run(millionaires, 424242, 1, progress=True)
+    shown = capsys.readouterr()
+    assert "B" in shown.err and "424242" not in shown.err + shown.out + caplog.text
+
+
+def test_a_peer_with_another_program_is_refused(
+    millionaires: bw.Program, echo: bw.Program, tmp_path: Path
+) -> None:
+    path, public, identity = parties(tmp_path)
+
+    async def both() -> tuple[Any, ...]:
+        meet: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        alice = asyncio.create_task(
+            bw.garbler_async(
+                millionaires,
+                5,
+                identity=identity,
+                peer=public,
+                listen="127.0.0.1:0",
+                listening=meet.set_result,
+            )
+        )
+        bob = bw.evaluator_async(echo, 7, identity=path, peer=identity.public_key, connect=await meet)
+        return await asyncio.gather(alice, bob, return_exceptions=True)
+
+    for error in asyncio.run(both()):
+        assert isinstance(error, bw.PeerMismatch) and error.code == 7 and "program" in str(error)
+
+
+def test_options_are_the_flags_of_the_command() -> None:
+    flags = {name.replace("-", "_") for name, _ in _native.flags("run")}
+    beside = {
+        "garbler",
+        "evaluator",
+        "json",
+        "quiet",
+        "log",
+        "log_format",
+        "help",
+        "report",
+        "report_outputs",
+    }
+    assert flags - beside == set(Options.__annotations__)
+    for command in ("garbler", "evaluator"):
+        flags = {name.replace("-", "_") for name, _ in _native.flags(command)}
+        own = {"input", "identity", "peer", "listen", "connect", "keep"}
+        assert (flags - beside - own) <= set(Options.__annotations__)
+
+
+def test_identities_stay_where_they_are() -> None:
+    identity = bw.keygen()
+    assert "PRIVATE" not in repr(identity)
+    with pytest.raises(TypeError):
+        pickle.dumps(identity)
+
+
+def test_a_plan_is_the_commands(millionaires: bw.Program) -> None:
+    plan = bw.plan(millionaires, link=bw.Link("100Mbit", "20ms"), executions=10)
+    assert plan.executions == 10
+    assert json.dumps(bw.call("info", millionaires.path).digest) == json.dumps(millionaires.digest)

@@ -1,0 +1,416 @@
+"""The language's standard library, written again in Python: it computes the same at the same cost."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable
+from typing import Any
+
+import brickwork as bw
+import pytest
+
+Case = tuple[str, str, list[Any], Any, Callable[..., Any]]
+
+word32, i32, fx = bw.u32, bw.i32, bw.fixed(16, 8)
+
+
+class quotients(bw.Struct):
+    quotient: bw.u32
+    remainder: bw.u32
+
+
+def sort_pair(a: Any, b: Any) -> list[Any]:
+    swap = bw.where(b < a, a ^ b, a ^ a)
+    return [a ^ swap, b ^ swap]
+
+
+def flipped(x: Any, negative: Any) -> Any:
+    """The number, or its negative where that bit is set."""
+    flip = bw.where(negative, ~(x ^ x), x ^ x)
+    return (x ^ flip) - flip
+
+
+class Sums(bw.Struct):
+    values: bw.u35
+    squares: bw.u62
+
+
+class Summary(bw.Struct):
+    mean: bw.u27
+    variance: bw.u53
+
+
+def stat_add(s: Any, x: Any) -> Any:
+    return Sums(values=s.values + x.astype(bw.u35), squares=s.squares + x.wide_mul(x).astype(bw.u62))
+
+
+def stat_summarise(s: Any, n: Any) -> Any:
+    mean = s.values // n.astype(bw.u35)
+    area = n.wide_mul(n).astype(bw.u70)
+    variance = (n.astype(bw.u70) * s.squares.astype(bw.u70) - s.values.wide_mul(s.values)) // area
+    return Summary(mean=mean.truncate(bw.u27), variance=variance.truncate(bw.u53))
+
+
+class Point(bw.Struct):
+    x: bw.i16
+    y: bw.i16
+
+
+class PointSums(bw.Struct):
+    x: bw.i24
+    y: bw.i24
+    xx: bw.i40
+    xy: bw.i40
+
+
+class Line(bw.Struct):
+    slope: bw.i53
+    intercept: bw.i53
+
+
+def stat_add_point(s: Any, p: Any) -> Any:
+    xx = p.x.wide_mul(p.x).bits(0, 32).astype(bw.i40)
+    return PointSums(
+        x=s.x + p.x.astype(bw.i24),
+        y=s.y + p.y.astype(bw.i24),
+        xx=s.xx + xx,
+        xy=s.xy + p.x.wide_mul(p.y).astype(bw.i40),
+    )
+
+
+def stat_fit(s: Any, n: Any) -> Any:
+    count, x, y, xx, xy = (one.astype(bw.i64) for one in (n, s.x, s.y, s.xx, s.xy))
+    slope = bw.divide(bw.i64(1000) * (count * xy - x * y), count * xx - x * x)
+    intercept = bw.divide(bw.i64(1000) * y - slope * x, count)
+    return Line(slope=slope.truncate(bw.i53), intercept=intercept.truncate(bw.i53))
+
+
+def rotate(x: Any, by: int) -> Any:
+    """To the left."""
+    return (x << by) ^ (x >> x.type.width - by)
+
+
+def sha256_schedule(w16: Any, w15: Any, w7: Any, w2: Any) -> Any:
+    first = rotate(w15, 25) ^ rotate(w15, 14) ^ (w15 >> 3)
+    return w16 + first + w7 + (rotate(w2, 15) ^ rotate(w2, 13) ^ (w2 >> 10))
+
+
+def sha256_round(s: Any, k: Any, w: Any) -> list[Any]:
+    choice = s[6] ^ (s[4] & (s[5] ^ s[6]))
+    t1 = s[7] + (rotate(s[4], 26) ^ rotate(s[4], 21) ^ rotate(s[4], 7)) + choice + k + w
+    majority = s[0] ^ ((s[0] ^ s[1]) & (s[0] ^ s[2]))
+    t2 = (rotate(s[0], 30) ^ rotate(s[0], 19) ^ rotate(s[0], 10)) + majority
+    return [t1 + t2, s[0], s[1], s[2], s[3] + t1, s[4], s[5], s[6]]
+
+
+class Block(bw.Struct):
+    octets: bw.u8[16]
+
+
+def aes_double(a: Any) -> Any:
+    carry = a[7].astype(bw.u8)
+    return rotate(a, 1) ^ (carry << 1) ^ (carry << 3) ^ (carry << 4)
+
+
+def aes_round(s: Any, key: Any) -> Any:
+    t = [bw.aes_sub_byte(s.octets[4 * ((c + r) % 4) + r]) for c in range(4) for r in range(4)]
+    mixed = []
+    for c in range(0, 16, 4):
+        whole = t[c] ^ t[c + 1] ^ t[c + 2] ^ t[c + 3]
+        mixed += [t[c + r] ^ whole ^ aes_double(t[c + r] ^ t[c + (r + 1) % 4]) for r in range(4)]
+    return Block(octets=[x ^ k for x, k in zip(mixed, key.octets)])
+
+
+# A file; a function of it, as the language declares it; what it takes and returns, and the same in Python.
+FUNCTIONS: list[Case] = [
+    ("integers", "bit less(uint32, uint32)", [word32, word32], bw.u1, lambda a, b: a < b),
+    ("integers", "bit less_signed(int32, int32)", [i32, i32], bw.u1, lambda a, b: a < b),
+    ("integers", "uint32 min(uint32, uint32)", [word32] * 2, word32, lambda a, b: bw.min(a, b)),
+    ("integers", "uint32 max(uint32, uint32)", [word32] * 2, word32, lambda a, b: bw.max(a, b)),
+    ("integers", "int32 min_signed(int32, int32)", [i32] * 2, i32, lambda a, b: bw.where(b < a, b, a)),
+    ("integers", "int32 max_signed(int32, int32)", [i32] * 2, i32, lambda a, b: bw.where(a < b, b, a)),
+    ("integers", "uint32 abs(int32)", [i32], word32, lambda a: flipped(a.bits(0, 32), a < 0)),
+    ("integers", "uint32 distance(uint32, uint32)", [word32] * 2, word32, lambda a, b: flipped(a - b, a < b)),
+    ("integers", "uint32 popcount(uint32)", [word32], word32, bw.popcount),
+    (
+        "integers",
+        "division divide(uint32, uint32)",
+        [word32] * 2,
+        quotients,
+        lambda a, b: quotients(quotient=a // b, remainder=a % b),
+    ),
+    ("integers", "uint32[2] sort_pair(uint32, uint32)", [word32] * 2, word32[2], sort_pair),
+    ("integers", "uint32[7] sort(uint32[7])", [word32[7]], word32[7], bw.sort),
+    ("fixed", "int32 fixed_widen(fixed)", [fx], bw.fixed(32, 8), lambda a: a.astype(bw.fixed(32, 8))),
+    ("fixed", "fixed fixed_from(fixed)", [bw.i16], fx, lambda n: n.truncate(bw.i8).astype(fx)),
+    ("fixed", "fixed fixed_floor(fixed)", [fx], bw.i16, lambda a: a.floor().astype(bw.i16)),
+    ("fixed", "fixed fixed_round(fixed)", [fx], bw.i16, lambda a: a.round_to(bw.i16)),
+    ("fixed", "fixed fixed_multiply(fixed, fixed)", [fx, fx], fx, lambda a, b: a * b),
+    ("fixed", "fixed fixed_divide(fixed, fixed)", [fx, fx], fx, lambda a, b: a / b),
+    (
+        "fixed",
+        "fixed_sum fixed_add_product(fixed_sum, fixed, fixed)",
+        [bw.i40, bw.i16, bw.i16],
+        bw.i40,
+        lambda s, a, b: s + a.wide_mul(b).astype(bw.i40),
+    ),
+    ("modular", "residue mod_reduce(residue, residue)", [bw.u64] * 2, bw.u64, lambda a, m: a % m),
+    (
+        "modular",
+        "residue mod_multiply(residue, residue, residue)",
+        [bw.u64] * 3,
+        bw.u64,
+        lambda a, b, m: bw.remainder(a.wide_mul(b), m),
+    ),
+    (
+        "modular",
+        "residue mod_factor(residue, residue_bit)",
+        [bw.u64, bw.u1],
+        bw.u64,
+        lambda base, chosen: bw.where(chosen, base, bw.u64(1)),
+    ),
+    ("statistics", "stat_sums stat_add(stat_sums, stat_value)", [Sums, bw.u27], Sums, stat_add),
+    (
+        "statistics",
+        "stat_summary stat_summarise(stat_sums, stat_count)",
+        [Sums, bw.u8],
+        Summary,
+        stat_summarise,
+    ),
+    (
+        "statistics",
+        "stat_point_sums stat_add_point(stat_point_sums, stat_point)",
+        [PointSums, Point],
+        PointSums,
+        stat_add_point,
+    ),
+    ("statistics", "stat_line stat_fit(stat_point_sums, stat_count)", [PointSums, bw.u8], Line, stat_fit),
+    ("aes128", "aes_byte aes_double(aes_byte)", [bw.u8], bw.u8, aes_double),
+    ("aes128", "aes_block aes_round(aes_block, aes_block)", [Block, Block], Block, aes_round),
+    (
+        "sha256",
+        "sha256_word sha256_schedule(sha256_word, sha256_word, sha256_word, sha256_word)",
+        [word32] * 4,
+        word32,
+        sha256_schedule,
+    ),
+    (
+        "sha256",
+        "sha256_word[8] sha256_round(sha256_word[8], sha256_word, sha256_word)",
+        [word32[8], word32, word32],
+        word32[8],
+        sha256_round,
+    ),
+]
+
+
+def some(type: Any, draw: random.Random) -> Any:
+    """A random value of a type, as a program takes it; not 0, by which nobody divides."""
+    if isinstance(type, bw.types.ArrayType):
+        return [some(type.element, draw) for _ in range(type.length)]
+    if isinstance(type, bw.types.StructType):
+        return {name: some(field, draw) for name, field in type.fields}
+    return draw.randint(type.low, type.high) or 1
+
+
+@pytest.mark.parametrize(
+    "file, declared, takes, returns, python", FUNCTIONS, ids=[one[1].split("(")[0] for one in FUNCTIONS]
+)
+def test_the_library_is_the_same_in_both_languages(
+    file: str,
+    declared: str,
+    takes: list[Any],
+    returns: Any,
+    python: Callable[..., Any],
+    compiled: Callable[[str], bw.Program],
+) -> None:
+    given = bw.types.StructType(
+        "given", tuple((f"x{i}", bw.types.type_of_annotation(one)) for i, one in enumerate(takes))
+    )
+    body = bw.component(python)
+
+    def main(a):  # type: ignore[no-untyped-def]
+        return body(*(getattr(a, field) for field, _ in given.fields))
+
+    main.__annotations__ = {"a": bw.Evaluator[given], "return": bw.Garbler[returns]}
+    ours = bw.program(main).as_program()
+
+    head, names = declared.rstrip(")").split("(")
+    result, name = head.split(" ")
+    fields = [re.fullmatch(r"(\w+)(.*)", one) for one in names.split(", ")]
+    typed = " ".join(f"{one[1]} x{i}{one[2]};" for i, one in enumerate(fields) if one)
+    word, size = re.fullmatch(r"(\w+)(.*)", result).groups()  # type: ignore[union-attr]
+    theirs = compiled(f"""
+#parties 2
+#include "{file}.wir"
+{"" if file == "integers" else "typedef int_t 32 int32"}
+typedef struct_t given {{ {typed} }}
+#input 2 given
+#output 1 {word}{size}
+function void main() {{ output1 = {name}({", ".join(f"input2.x{i}" for i in range(len(fields)))}); }}
+""")
+    assert ours.and_gates == theirs.and_gates
+    draw = random.Random(name)
+    for _ in range(4):
+        inputs = some(given, draw)
+        if name == "stat_fit":
+            inputs["x1"] = 20
+        one, other = (bw.simulate(each, None, inputs).garbler for each in (ours, theirs))
+        assert _flat(one) == _flat(other)
+
+
+def cell(above: Any, left: Any, corner: Any, a: Any, b: Any) -> Any:
+    best = bw.where(left < above, left, above) + 1
+    replaced = corner + bw.where(a == b, bw.u4(0), bw.u4(1))
+    return bw.where(replaced < best, replaced, best)
+
+
+@bw.program
+def edit_distance(a: bw.Garbler[bw.u8[8]], b: bw.Evaluator[bw.u8[8]]) -> bw.Both[bw.u4]:
+    step = bw.component(cell)
+    table = [[bw.u4(i + j) if 0 in (i, j) else None for j in range(9)] for i in range(9)]
+    for i in range(8):
+        for j in range(8):
+            table[i + 1][j + 1] = step(table[i][j + 1], table[i + 1][j], table[i][j], a[i], b[j])
+    return table[8][8]
+
+
+@bw.program
+def hamming(a: bw.Garbler[bw.u32[4]], b: bw.Evaluator[bw.u32[4]]) -> bw.Both[bw.u32]:
+    count = bw.component(lambda sum, x, y: sum + bw.popcount(x ^ y))
+    sum = bw.u32(0)
+    for x, y in zip(a, b):
+        sum = count(sum, x, y)
+    return sum
+
+
+@bw.program
+def matrix(a: bw.Garbler[bw.i32[4][4]], b: bw.Evaluator[bw.i32[4][4]]) -> bw.Both[bw.i32[4][4]]:
+    inner = bw.component(lambda row, column: bw.dot(row, column))
+    columns = [bw.array_of([b[k][j] for k in range(4)]) for j in range(4)]
+    return [[inner(a[i], columns[j]) for j in range(4)] for i in range(4)]
+
+
+class verdict(bw.Struct):
+    garbler_richer: bw.u1
+    equal: bw.u1
+
+
+@bw.program
+def millionaires(a: bw.Garbler[bw.u32], b: bw.Evaluator[bw.u32]) -> bw.Both[verdict]:
+    return bw.component(lambda a, b: verdict(garbler_richer=a > b, equal=a == b))(a, b)
+
+
+@bw.program
+def sort(mine: bw.Garbler[bw.u32[8]], theirs: bw.Evaluator[bw.u32[8]]) -> bw.Both[bw.u32[16]]:
+    return bw.sort([*mine, *theirs])
+
+
+class question(bw.Struct):
+    base: bw.u64
+    modulus: bw.u64
+
+
+@bw.program
+def modexp(exponent: bw.Garbler[bw.u64], of: bw.Evaluator[question]) -> bw.Evaluator[bw.u64]:
+    multiply = bw.component(lambda a, b, m: bw.remainder(a.wide_mul(b), m))
+    factor = bw.component(lambda base, chosen: bw.where(chosen, base, bw.u64(1)))
+    base = bw.component(lambda a, m: a % m)(of.base, of.modulus)
+    power = factor(base, exponent[63])
+    for i in reversed(range(63)):
+        power = multiply(multiply(power, power, of.modulus), factor(base, exponent[i]), of.modulus)
+    return power
+
+
+class measured(bw.Struct):
+    count: bw.u8
+    values: bw.u27[32]
+
+
+class moments(bw.Struct):
+    count: bw.u8
+    mean: bw.u27
+    variance: bw.u53
+
+
+@bw.program
+def mean_variance(a: bw.Garbler[measured], b: bw.Evaluator[measured]) -> bw.Both[moments]:
+    add, summarise = bw.component(stat_add), bw.component(stat_summarise)
+    sums = Sums(values=0, squares=0)
+    for x, y in zip(a.values, b.values):
+        sums = add(add(sums, x), y)
+    count = a.count + b.count
+    of = summarise(sums, count)
+    return moments(count=count, mean=of.mean, variance=of.variance)
+
+
+PROGRAMS = [edit_distance, hamming, matrix, millionaires, sort, modexp, mean_variance]
+
+
+@pytest.mark.parametrize("ours", PROGRAMS, ids=[one.__name__ for one in PROGRAMS])
+def test_programs_of_the_library_cost_the_same_in_both_languages(ours: bw.Traced[..., Any]) -> None:
+    theirs = bw.example(ours.__name__)
+    assert ours.as_program().and_gates == theirs.and_gates > 0
+    draw = random.Random(ours.__name__)
+    for _ in range(2):
+        parties = ("garbler", "evaluator")
+        widths = [sum(port.type.width for port in theirs.inputs_of(party)) for party in parties]
+        inputs = ["bits:" + "".join(draw.choice("01") for _ in range(width)) for width in widths]
+        one, other = (bw.simulate(each, *inputs) for each in (ours, theirs))
+        assert _flat(one.evaluator) == _flat(other.evaluator)
+
+
+def _flat(value: Any) -> list[int]:
+    """The numbers of an output, without the names of its fields."""
+    if isinstance(value, dict):
+        return [number for one in value.values() for number in _flat(one)]
+    if hasattr(value, "tolist"):
+        return _flat(value.tolist())
+    return [number for one in value for number in _flat(one)] if isinstance(value, (list, tuple)) else [value]
+
+
+# The first S-box of FIPS 46-3.
+BOX = """14 4 13 1 2 15 11 8 3 10 6 12 5 9 0 7 0 15 7 4 14 2 13 1 10 6 12 11 9 5 3 8
+    4 1 14 8 13 6 2 11 15 12 9 7 3 10 5 0 15 12 8 2 4 9 1 7 5 11 3 14 10 0 6 13"""
+
+
+def des_sbox(x: Any) -> Any:
+    product = [bw.u1(1)]
+    for inner in (x[4], x[3], x[2], x[1]):
+        product += [one & inner for one in product]
+    table, rows = [int(word) for word in BOX.split()], []
+    for r in range(4):
+        c = table[16 * r : 16 * r + 16]
+        for step in (1, 2, 4, 8):
+            c = [c[i] ^ c[i - step] if i // step % 2 else c[i] for i in range(16)]
+        row = bw.u4(0)
+        for b in range(4):
+            for i in range(16):
+                if c[i] >> b & 1:
+                    row = row ^ (product[i].astype(bw.u4) << b)
+        rows.append(row)
+    left, right = bw.where(x[5], rows[1], rows[0]), bw.where(x[5], rows[3], rows[2])
+    return bw.where(x[0], right, left)
+
+
+def test_a_box_of_des_costs_the_same(compiled: Callable[[str], bw.Program]) -> None:
+    @bw.program
+    def ours(x: bw.Evaluator[bw.u6]) -> bw.Garbler[bw.u4]:
+        return bw.component(des_sbox)(x)
+
+    theirs = compiled(f"""
+#parties 2
+#include "des.wir"
+#input 2 des_six
+#output 1 des_nibble
+function des_nibble box(des_six x)
+{{
+    des_nibble table[64] = {{ {", ".join(BOX.split())} }};
+    return des_sbox(table, x);
+}}
+function void main() {{ output1 = box(input2); }}
+""")
+    assert ours.as_program().and_gates == theirs.and_gates <= 23
+    for x in range(64):
+        assert bw.simulate(ours, None, x).garbler == bw.simulate(theirs, None, x).garbler

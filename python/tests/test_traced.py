@@ -1,0 +1,529 @@
+"""Programs written in Python: what they compute, what they cost, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import brickwork as bw
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@bw.component
+def larger(a: bw.u32, b: bw.u32) -> bw.u32:
+    return bw.where(a < b, b, a)
+
+
+@bw.program
+def auction(mine: bw.Garbler[bw.u32[8]], theirs: bw.Evaluator[bw.u32[8]]) -> bw.Both[bw.u32]:
+    best = mine[0]
+    for x in [*mine, *theirs]:
+        best = larger(best, x)
+    return best
+
+
+class Row(bw.Struct):
+    key: bw.u16
+    amounts: bw.i12[2]
+
+
+@bw.program
+def rows(
+    table: bw.Garbler[Row[3]], limit: bw.Garbler[bw.i12], key: bw.Evaluator[bw.u16]
+) -> tuple[bw.Garbler[bw.u8], bw.Evaluator[Row]]:
+    found = Row(key=0, amounts=[0, 0])
+    over = []
+    for row in table:
+        same = row.key == key
+        found = bw.where(same, row, found)
+        over.append(bw.any(amount > limit for amount in row.amounts).astype(bw.u8))
+    return bw.sum(over), found.replace(key=found.key + 1)
+
+
+def test_a_program_is_what_its_python_is() -> None:
+    mine, theirs = [7, 90, 2, 3, 4, 5, 6, 7], [8, 9, 10, 11, 89, 13, 14, 15]
+    assert auction(mine, theirs) == 90
+    learned = bw.simulate(auction, mine, theirs)
+    assert learned.garbler == learned.evaluator == 90
+    assert bw.run(auction, np.array(mine), theirs).evaluator == 90
+    table = {"key": [5, 6, 7], "amounts[0]": [1, -2, 300], "amounts[1]": [-4, 99, 5]}
+    learned = bw.simulate(rows, {"table": table, "limit": 50}, 6)
+    assert learned.garbler == 2
+    assert learned.evaluator["key"] == 7 and learned.evaluator["amounts"].tolist() == [-2, 99]
+
+
+def test_components_are_components() -> None:
+    (found,) = [c for c in auction.as_program().info()["components"] if c["name"] == "larger"]
+    assert found["slots"] == 16 and found["and_gates"] == 64
+
+
+LIBRARY: list[tuple[str, Callable[[Any, Any], Any], str]] = [
+    ("a + b", lambda a, b: a + b, "u16"),
+    ("a - b", lambda a, b: a - b, "u16"),
+    ("a * b", lambda a, b: a * b, "u16"),
+    ("a ** b", lambda a, b: a.wide_mul(b), "u32"),
+    ("a / b", lambda a, b: a // b, "u16"),
+    ("a % b", lambda a, b: a % b, "u16"),
+    ("a & b", lambda a, b: a & b, "u16"),
+    ("a | b", lambda a, b: a | b, "u16"),
+    ("a ^ ~b", lambda a, b: a ^ ~b, "u16"),
+    ("a < b", lambda a, b: a < b, "u1"),
+    ("a >= b", lambda a, b: a >= b, "u1"),
+    ("a != b", lambda a, b: a != b, "u1"),
+    ("a << 3", lambda a, b: a << 3, "u16"),
+    ("a >> b{0:4}", lambda a, b: a >> b[0:4], "u16"),
+    ("min(a, b)", bw.min, "u16"),
+    ("max(a, b)", bw.max, "u16"),
+    ("popcount(a)", lambda a, b: bw.popcount(a), "u16"),
+]
+
+
+@pytest.mark.parametrize("text, python, result", LIBRARY, ids=[text for text, *_ in LIBRARY])
+def test_both_languages_cost_the_same(
+    text: str, python: Callable[[Any, Any], Any], result: str, compiled: Callable[[str], bw.Program]
+) -> None:
+    wide = {"u1": bw.u1, "u16": bw.u16, "u32": bw.u32}[result]
+
+    @bw.program
+    def traced(a: bw.Garbler[bw.u16], b: bw.Evaluator[bw.u16]) -> bw.Both[wide]:
+        return python(a, b)
+
+    written = compiled(f"""
+#parties 2
+#include "integers.wir"
+typedef uint_t 16 u16
+#input 1 u16
+#input 2 u16
+#output 1 uint_t {result[1:]}
+#output 2 uint_t {result[1:]}
+function void main() {{ u16 a = input1; u16 b = input2; output1 = {text}; output2 = output1; }}
+""")
+    assert traced.as_program().and_gates == written.and_gates
+    assert (written.and_gates > 0) == (text not in ("a ^ ~b", "a << 3"))
+    for a, b in [(0, 1), (65535, 65535), (12345, 678), (3, 40000)]:
+        assert bw.simulate(traced, a, b).garbler == bw.simulate(written, a, b).garbler
+
+
+def test_sorting_and_products_cost_what_the_library_says() -> None:
+    @bw.program
+    def sorted_(a: bw.Garbler[bw.u16[8]]) -> bw.Both[bw.u16[8]]:
+        return bw.sort(a)
+
+    assert sorted_.as_program().and_gates == 19 * 2 * 16
+    values = random.Random(1).choices(range(65536), k=8)
+    assert bw.simulate(sorted_, values).evaluator.tolist() == sorted(values)
+
+    @bw.program
+    def product(a: bw.Garbler[bw.u16[2][3]], b: bw.Evaluator[bw.u16[2][2]]) -> bw.Both[bw.u16[2][3]]:
+        return a @ b
+
+    a, b = np.arange(6).reshape(3, 2), np.array([[7, 8], [9, 10]])
+    assert (bw.simulate(product, a, b).garbler == a @ b).all()
+
+
+def test_fixed_point_numbers_have_a_point() -> None:
+    decimal = bw.fixed(32)
+
+    @bw.program
+    def tip(price: bw.Garbler[decimal], people: bw.Evaluator[decimal]) -> bw.Both[decimal]:
+        return price * 1.125 / people
+
+    assert bw.simulate(tip, int(20 * 65536), int(4 * 65536)).garbler == int(5.625 * 65536)
+
+
+def test_arrays_are_looked_at_in_secret() -> None:
+    @bw.program
+    def look(
+        a: bw.Garbler[bw.u8[4]], i: bw.Evaluator[bw.u2]
+    ) -> tuple[bw.Garbler[bw.u8[4]], bw.Evaluator[bw.u8]]:
+        return a.with_at(i, 99), a.at(i)
+
+    learned = bw.simulate(look, [5, 6, 7, 8], 2)
+    assert learned.evaluator == 7 and learned.garbler.tolist() == [5, 6, 99, 8]
+
+
+def refused(body: Callable[..., Any], types: tuple[Any, Any] = (bw.u8, bw.u8)) -> bw.SecretUsed:
+    def outer(a, b):  # type: ignore[no-untyped-def]
+        return body(a, b)
+
+    outer.__annotations__ = {"a": bw.Garbler[types[0]], "b": bw.Evaluator[types[1]], "return": bw.Both[bw.u8]}
+    with pytest.raises(bw.SecretUsed) as error:
+        bw.program(outer).source
+    assert error.value.hint and error.value.file == "test_traced.py" and error.value.line > 1
+    return error.value
+
+
+def python_if(a: Any, b: Any) -> Any:
+    if a < b:
+        return a
+    return b
+
+
+def python_while(a: Any, b: Any) -> Any:
+    while a != b:
+        a = a - 1
+    return a
+
+
+def python_assert(a: Any, b: Any) -> Any:
+    assert a == b
+    return a
+
+
+@pytest.mark.parametrize(
+    "body, hint",
+    [
+        (python_if, "bw.where"),
+        (python_while, "bw.where"),
+        (python_assert, "bw.where"),
+        (lambda a, b: a and b, "& | ~"),
+        (lambda a, b: not a, "& | ~"),
+        (lambda a, b: min(a, b), "bw.min"),
+        (lambda a, b: [1, 2, 3][a], "array.at"),
+        (lambda a, b: sum(range(a)), "run to a number"),
+        (lambda a, b: int(a), "decoded"),
+        (lambda a, b: float(a), "decoded"),
+        (lambda a, b: {a: b}, "bw.where"),
+        (lambda a, b: 3 in a, "bw.any"),
+        (lambda a, b: a / b, "//"),
+        (lambda a, b: a + 256, "0 to 255"),
+        (lambda a, b: a + 1.5, "whole"),
+        (lambda a, b: a + "1", "whole"),
+        (lambda a, b: a[b], "shift"),
+        (lambda a, b: bw.where(a, a, b), "one bit"),
+        (lambda a, b: a.astype(bw.u4), "truncate"),
+        (lambda a, b: setattr(a, "type", 1), "make a new one"),
+    ],
+)
+def test_what_a_secret_cannot_do_is_said(body: Callable[..., Any], hint: str) -> None:
+    error = refused(body)
+    assert hint in error.hint, error
+    assert error.text in Path(__file__).read_text()
+
+
+def test_types_must_be_the_same() -> None:
+    error = refused(lambda a, b: a + b, (bw.u8, bw.u16))
+    assert "bw.u8 + bw.u16" in str(error) and "astype" in error.hint
+    error = refused(lambda a, b: a // b, (bw.i8, bw.i8))
+    assert "bw.divide" in error.hint
+
+
+def test_a_component_sees_its_arguments_alone() -> None:
+    def leaking(a: Any, b: Any) -> Any:
+        @bw.component
+        def inner(x: bw.u8) -> bw.u8:
+            return x + b
+
+        return inner(a)
+
+    assert "as an argument" in refused(leaking).hint
+
+
+def test_what_was_refused_stays_refused() -> None:
+    """Python that catches the error would go on with another program."""
+
+    @bw.program
+    def swallowing(a: bw.Garbler[bw.u8], b: bw.Evaluator[bw.u8]) -> bw.Both[bw.u8]:
+        try:
+            if a < b:
+                return a
+        except TypeError:
+            pass
+        return b
+
+    with pytest.raises(bw.SecretUsed, match="if a < b"):
+        swallowing.source
+
+
+def test_plain_arguments_that_are_equal_are_not_the_same() -> None:
+    @bw.component
+    def kind(x: bw.u8, of: object) -> bw.u8:
+        return x + (1 if of is True else 2)
+
+    @bw.program
+    def kinds(a: bw.Garbler[bw.u8]) -> bw.Both[bw.u8[3]]:
+        return [kind(a, True), kind(a, 1), kind(a, 1.0)]
+
+    assert bw.simulate(kinds, 10).garbler.tolist() == [11, 12, 12] == kinds(10)
+
+
+def test_a_component_returns_what_it_says() -> None:
+    @bw.component
+    def wrong(x: bw.u8) -> bw.u16:
+        return x
+
+    @bw.component
+    def right(x: bw.u8) -> bw.u16[2]:
+        return [x.astype(bw.u16), 7]
+
+    assert "bw.u16" in str(refused(lambda a, b: wrong(a)))
+
+    @bw.program
+    def both(a: bw.Garbler[bw.u8]) -> bw.Both[bw.u16[2]]:
+        return right(a)
+
+    assert bw.simulate(both, 200).garbler.tolist() == [200, 7]
+
+
+def test_components_within_components_and_names_of_all_kinds() -> None:
+    @bw.component
+    def outer(t1: bw.u8, struct_t: bw.u8, größe: bw.u8) -> bw.u8:
+        @bw.component
+        def inner(u8: bw.u8, main: bw.u8) -> bw.u8:
+            return u8 + main
+
+        return inner(t1, struct_t) + größe
+
+    nameless = bw.component(lambda x: x * 2)
+
+    @bw.program
+    def named(t1: bw.Garbler[bw.u8], typedef: bw.Evaluator[bw.u8]) -> bw.Both[bw.u8]:
+        return nameless(outer(t1, typedef, t1))
+
+    assert bw.simulate(named, 3, 4).garbler == 20
+
+    class larger(bw.Struct):  # As a component of this file is called.
+        x: bw.u8
+
+    @bw.program
+    def clash(a: bw.Garbler[larger], b: bw.Evaluator[bw.u32]) -> bw.Both[bw.u32]:
+        return larger_of(b, b)
+
+    larger_of = bw.component(lambda x, y: bw.max(x, y))
+    assert bw.simulate(clash, {"x": 1}, 5).garbler == 5
+
+
+def test_numbers_of_numpy_are_plain_ones() -> None:
+    @bw.program
+    def mixed(a: bw.Garbler[bw.u8[2]]) -> bw.Both[bw.u8[4]]:
+        three = np.int64(3)
+        return [three + a[0], a[0] + three, a[np.int64(1)], (np.array([[1, 2]]) @ a)[0]]
+
+    assert bw.simulate(mixed, [10, 20]).garbler.tolist() == [13, 13, 20, 50]
+
+
+def test_what_changes_each_time_is_refused() -> None:
+    counter = iter(range(100))
+
+    @bw.program
+    def changing(a: bw.Garbler[bw.u8]) -> bw.Both[bw.u8]:
+        return a + next(counter)
+
+    with pytest.raises(bw.UsageError, match="something else each time"):
+        changing.source
+
+
+def test_inputs_and_outputs_need_owners() -> None:
+    def nobody(a: bw.u8) -> bw.Both[bw.u8]:
+        return a
+
+    with pytest.raises(bw.UsageError, match="nobody gives a"):
+        bw.program(nobody).source
+
+    def silent(a: bw.Garbler[bw.u8]) -> bw.u8:
+        return a
+
+    with pytest.raises(bw.UsageError, match="nobody learns"):
+        bw.program(silent).source
+
+
+def test_a_program_is_saved_and_the_same_everywhere(tmp_path: Path) -> None:
+    saved = auction.save(tmp_path / "auction.bwp")
+    assert saved.digest == auction.as_program().digest == bw.load(tmp_path / "auction.bwp").digest
+
+
+def command(*words: str, cwd: Path) -> dict[str, Any]:
+    """Calls the command, if it is built, with this Python first in PATH."""
+    built = ROOT / "target" / "release" / "brickwork"
+    if not built.exists():
+        pytest.skip("the command is not built: cargo build --release")
+    path = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
+    environment = {**os.environ, "PATH": path}
+    done = subprocess.run([built, *words, "--json"], cwd=cwd, env=environment, capture_output=True, text=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_the_command_takes_programs_in_python(tmp_path: Path) -> None:
+    source = tmp_path / "auction.py"
+    source.write_text("""
+import brickwork as bw
+
+@bw.program
+def higher(mine: bw.Garbler[bw.u32], theirs: bw.Evaluator[bw.u32]) -> bw.Both[bw.u32]:
+    return bw.max(mine, theirs)
+
+@bw.program
+def wrong(mine: bw.Garbler[bw.u32]) -> bw.Both[bw.u32]:
+    return mine if mine > 3 else 3
+""")
+    run = command("run", "auction.py:higher", "--garbler", "5", "--evaluator", "7", cwd=tmp_path)
+    assert run["outputs"] == {"garbler": 7, "evaluator": 7}
+    error = command("info", "auction.py:wrong", cwd=tmp_path)["error"]
+    assert error["code"] == 3 and "auction.py:10" in error["message"] and "bw.where" in error["hint"]
+    assert "higher, wrong" in command("info", "auction.py", cwd=tmp_path)["error"]["message"]
+    assert "no program lower" in command("info", "auction.py:lower", cwd=tmp_path)["error"]["message"]
+
+
+TYPES = [bw.u8, bw.u16, bw.i8, bw.i16, bw.u3]
+
+
+def random_expression(draw: random.Random, values: list[Any], plain: bool) -> list[Any]:
+    """The same steps on secret values, or on plain ones that wrap as those do."""
+    for _ in range(12):
+        a = draw.choice(values)
+        b = draw.choice([one for one in values if one[0] == a[0]])
+        number = draw.randint(a[0].low, a[0].high)
+        right = number if draw.random() < 0.25 else b[1]
+        kind = draw.choice(["+", "-", "*", "&", "^", "~", "where", "min", "<<", "narrow", "wide", "neg"])
+        type = a[0]
+        if kind == "where":
+            result = bw.where(a[1] < right, a[1], b[1])
+        elif kind == "min":
+            result = bw.min(a[1], b[1])
+        elif kind == "<<":
+            result = a[1] << 2
+        elif kind == "~":
+            result = ~a[1]
+        elif kind == "neg":
+            result = -a[1]
+        elif kind == "narrow":
+            type = bw.u3
+            result = a[1] if plain else a[1].truncate(type)
+        elif kind == "wide":
+            type = bw.i16 if a[0].signed else bw.u16
+            result = a[1] if plain else a[1].astype(type)
+        else:
+            result = {
+                "+": lambda x, y: x + y,
+                "-": lambda x, y: x - y,
+                "*": lambda x, y: x * y,
+                "&": lambda x, y: x & y,
+                "^": lambda x, y: x ^ y,
+            }[kind](a[1], right)
+        values = [*values, (type, type.wrap(result) if plain else result)]
+    return values
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_programs_are_what_their_python_is(seed: int) -> None:
+    def body(a: Any, b: Any, plain: bool) -> list[Any]:
+        return random_expression(random.Random(seed), [*zip(TYPES, a), *zip(TYPES, b)], plain)
+
+    types = [type for type, _ in body([1] * 5, [1] * 5, True)]
+    given = bw.types.StructType("given", tuple((f"x{i}", type) for i, type in enumerate(TYPES)))
+    learned = bw.types.StructType("learned", tuple((f"y{i}", type) for i, type in enumerate(types)))
+
+    def traced(a, b):  # type: ignore[no-untyped-def]
+        fields = [[getattr(one, f"x{i}") for i in range(5)] for one in (a, b)]
+        return {f"y{i}": one for i, (_, one) in enumerate(body(*fields, False))}
+
+    traced.__annotations__ = {"a": bw.Garbler[given], "b": bw.Evaluator[given], "return": bw.Both[learned]}
+    program = bw.program(traced)
+    draw = random.Random(seed + 100)
+    for case in range(3):
+        a, b = ([draw.randint(type.low, type.high) for type in TYPES] for _ in range(2))
+        inputs = [{f"x{i}": value for i, value in enumerate(values)} for values in (a, b)]
+        expected = {f"y{i}": value for i, (_, value) in enumerate(body(a, b, True))}
+        assert bw.simulate(program, *inputs).garbler == expected
+        if case == 0 and seed < 3:
+            assert bw.run(program, *inputs).evaluator == expected
+
+
+POINTS = [(32, 16, True), (32, 8, True), (16, 12, True), (24, 5, False), (8, 8, False), (8, 8, True)]
+
+
+@pytest.mark.parametrize("width, point, signed", POINTS)
+def test_fixed_point_numbers_against_fractions(width: int, point: int, signed: bool) -> None:
+    decimal = bw.fixed(width, point, signed)
+    finer, coarser = bw.fixed(width + 9, point + 5, signed), bw.fixed(width, point - 3, signed)
+
+    fields = {
+        "sum": decimal,
+        "product": decimal,
+        "quotient": decimal,
+        "finer": finer,
+        "coarser": coarser,
+        "rounded": bw.types.IntegerType(width - point + 1, signed),
+        "smaller": bw.u1,
+    }
+    learned = bw.types.StructType("results", tuple(fields.items()))
+
+    def results(a: Any, b: Any) -> Any:
+        return {
+            "sum": a + b,
+            "product": a * b,
+            "quotient": a / b,
+            "finer": a.astype(finer),
+            "coarser": a.round_to(coarser),
+            "rounded": a.round(),
+            "smaller": a < b,
+        }
+
+    results.__annotations__ = {
+        "a": bw.Garbler[decimal],
+        "b": bw.Evaluator[decimal],
+        "return": bw.Both[learned],
+    }
+    program = bw.program(results).as_program()
+    draw, one = random.Random(width), 1 << point
+    for _ in range(12):
+        a, b = (draw.randint(decimal.low, decimal.high) or 1 for _ in range(2))
+        found = bw.simulate(program, a, b).garbler
+        assert found["sum"] == decimal.wrap(a + b)
+        assert found["product"] == decimal.wrap(math.floor(Fraction(a * b, one) + Fraction(1, 2)))
+        quotient = int(Fraction(a * one, b))  # Towards zero.
+        assert found["quotient"] == quotient or not decimal.low <= quotient <= decimal.high
+        assert Fraction(found["finer"], 1 << point + 5) == Fraction(a, one)
+        assert found["coarser"] == math.floor(Fraction(a, 8) + Fraction(1, 2))
+        assert found["rounded"] == math.floor(Fraction(a, one) + Fraction(1, 2))
+        assert found["smaller"] == (a < b)
+
+
+def test_plain_numbers_become_fixed_point_ones_exactly_or_not_at_all() -> None:
+    money = bw.fixed(32, 8)
+    assert money.encode(2.5) == 640 and money.encode(Decimal("-2.25")) == -576
+    assert money.encode([[1, 0.5]]).tolist() == [[256, 128]] and money.decode(640) == 2.5
+    assert money.encode(Fraction(1, 3), rounding=True) == 85
+    assert (money.decode(money.encode(np.array([0.25, -7.5]))) == [0.25, -7.5]).all()
+    for wrong, why in [
+        (0.1, "between two"),
+        (2.0**23, "does not hold"),
+        (float("nan"), "no number"),
+        (float("inf"), "no number"),
+        ("2.5", "no number"),
+        ([1.0, None], "no number"),
+    ]:
+        with pytest.raises(bw.InvalidInput, match=why) as error:
+            money.encode(wrong)
+        assert str(wrong) not in str(error.value), "values are not repeated"
+    assert money.encode(2.0**23 - 2.0**-8) == money.high
+
+    @bw.program
+    def taxed(price: bw.Garbler[money], rate: bw.Evaluator[money]) -> bw.Both[money]:
+        return price * (rate + Decimal("0.125"))
+
+    assert money.decode(bw.simulate(taxed, money.encode(80), money.encode(1)).garbler) == 90.0
+    assert "exactly" in str(refused(lambda a, b: a + 0.3, (money, money)))
+    assert "round_to" in refused(lambda a, b: a.astype(bw.i32), (money, money)).hint
+    assert "a / b" in refused(lambda a, b: a // b, (money, money)).hint
+    assert "at least" in refused(lambda a, b: a.astype(bw.fixed(32, 9)), (money, money)).hint
+    with pytest.raises(bw.UsageError, match="behind the point"):
+        bw.fixed(8, 9)
+
+
+def test_a_component_has_parameters_with_names() -> None:
+    with pytest.raises(bw.UsageError, match="any number of arguments"):
+        bw.component(lambda *values: values[0])
