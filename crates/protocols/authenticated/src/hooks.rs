@@ -1,0 +1,139 @@
+//! Where a cheater gets its hands in: tests and the adversary drive the real parties and alter a party's state
+//! before it is used, so that the rest of the run is consistent with the lie. In a normal build none of this
+//! exists.
+
+#[cfg(any(test, feature = "adversary"))]
+pub use cheating::{Hooks, StateHook};
+#[cfg(not(any(test, feature = "adversary")))]
+pub(super) use honest::Hooks;
+
+/// A place where state can be altered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Point {
+    /// Either: ciphertexts of leaky ANDs, before they are sent. t bits each, in bytes.
+    Ciphertexts,
+    /// Either: its bits of leaky ANDs, before they are sent, a byte each. It goes on with them.
+    Bits,
+    /// Either: the words of leaky ANDs that are compared, before they are hashed. t bits each, in bytes.
+    Compared,
+    /// Evaluator: its coin, when it opens it: 32 bytes.
+    Coin,
+    /// Either: its shares of Beaver bits, when it opens them, a byte each.
+    Opened,
+    /// Garbler: two rows of each gate, labels `[gate][row]`.
+    Rows,
+    /// Garbler: the bits that make the outputs of gates end in 0, a byte each; it goes on with its own ones.
+    Colours,
+    /// Garbler: solderings, labels.
+    Solderings,
+    /// Either: its shares of the masks of the other's inputs, a byte each.
+    InputMasks,
+    /// Garbler: active labels of all inputs.
+    InputLabels,
+    /// Evaluator: masked values that it reports, a byte each.
+    Report,
+    /// Evaluator: tags of the labels that it reports, c bytes each.
+    ReportedTags,
+    /// Garbler: tags of its answer, c bytes a gate.
+    Gates,
+    /// Either: its shares of the masks of the other's outputs, a byte each.
+    OutputMasks,
+}
+
+#[cfg(not(any(test, feature = "adversary")))]
+mod honest {
+    use super::Point;
+    use crate::parameters::{Level, Pool};
+    use brickwork_base::Party;
+    use brickwork_primitives::ot::base::Keys;
+
+    /// Nothing to hook.
+    pub struct Hooks;
+
+    impl Hooks {
+        pub fn none() -> Self {
+            Hooks
+        }
+
+        #[inline(always)]
+        pub fn level(&self) -> Option<Level> {
+            None
+        }
+
+        #[inline(always)]
+        pub fn pool(&self) -> Option<Pool> {
+            None
+        }
+
+        #[inline(always)]
+        pub fn dealt(&self, _: Party, _: &[u8]) -> Option<Keys> {
+            None
+        }
+
+        #[inline(always)]
+        pub fn alter<T>(&mut self, _: Point, _: &mut [T]) {}
+    }
+}
+
+#[cfg(any(test, feature = "adversary"))]
+mod cheating {
+    use super::Point;
+    use crate::parameters::{Level, Pool};
+    use brickwork_base::Party;
+    use brickwork_base::random::{SEED_BYTES, Seed};
+    use brickwork_primitives::ot::base::Keys;
+
+    /// Alters the bytes of a party's state at a point.
+    pub type StateHook = Box<dyn FnMut(Point, &mut [u8]) + Send>;
+
+    /// What a cheater does.
+    #[derive(Default)]
+    pub struct Hooks {
+        /// Alters the bytes of a party's state.
+        pub alter: Option<StateHook>,
+        /// Lengths instead of the safe ones, so that cheating succeeds often enough to be counted. Both parties
+        /// must have the same, here and below.
+        pub level: Option<Level>,
+        /// Buckets instead of the safe ones.
+        pub pool: Option<Pool>,
+        /// Deals the keys of the base OTs, to both parties alike, instead of running them: for thousands of
+        /// runs.
+        pub dealer: Option<[u8; 32]>,
+    }
+
+    impl Hooks {
+        pub(crate) fn none() -> Self {
+            Hooks::default()
+        }
+
+        pub(crate) fn level(&self) -> Option<Level> {
+            self.level
+        }
+
+        pub(crate) fn pool(&self) -> Option<Pool> {
+            self.pool
+        }
+
+        /// The keys of both series at this party, if there is a dealer: it chooses by these bits, and the peer
+        /// as often.
+        pub(crate) fn dealt(&self, role: Party, choices: &[u8]) -> Option<Keys> {
+            let dealer = self.dealer.as_ref()?;
+            let key = |garbler_sends: bool, index: usize, bit: u8| {
+                let mut hasher = blake3::Hasher::new_keyed(dealer);
+                hasher.update(&[garbler_sends.into(), bit]).update(&(index as u64).to_le_bytes());
+                Seed::from_bytes(*hasher.finalize().as_bytes().first_chunk::<SEED_BYTES>().expect("32 bytes"))
+            };
+            let sends = role == Party::Garbler;
+            Some(Keys {
+                sent: (0..choices.len()).map(|i| [0, 1].map(|bit| key(sends, i, bit))).collect(),
+                received: choices.iter().enumerate().map(|(i, &bit)| key(!sends, i, bit)).collect(),
+            })
+        }
+
+        pub(crate) fn alter<T: bytemuck::Pod>(&mut self, point: Point, data: &mut [T]) {
+            if let Some(alter) = &mut self.alter {
+                alter(point, bytemuck::cast_slice_mut(data));
+            }
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! What a run promises and reports.
+
+use brickwork_session::{PhaseReport, Spent};
+use serde::Serialize;
+
+use crate::layout::Layout;
+use crate::parameters::COMPUTATIONAL_BITS;
+
+/// What a run promises.
+#[derive(Clone, Debug, Serialize)]
+pub struct SecurityReport {
+    /// `malicious`: it holds against a party that cheats.
+    pub model: &'static str,
+    /// s.
+    pub statistical_bits: u32,
+    /// Base-2 logarithm of what a cheater achieves at most, by everything together.
+    pub bound_log2: f64,
+    /// kappa minus what its uses lose, in bits.
+    pub computational_bits: f64,
+    /// The bound, check by check.
+    pub budget: Vec<Spent>,
+    /// Leaky ANDs of all pools, of which triples are made.
+    pub leaky_ands: u64,
+    /// Triples that are used: AND gates of the program.
+    pub triples: u64,
+    /// Leaky ANDs in the smallest bucket.
+    pub bucket: u32,
+}
+
+impl SecurityReport {
+    /// The promise of a run.
+    pub(crate) fn of(layout: &Layout) -> Self {
+        let pools = || layout.batches.iter().map(|batch| batch.pool);
+        let spent = layout.spent().into_iter();
+        SecurityReport {
+            model: "malicious",
+            statistical_bits: layout.level.security,
+            bound_log2: layout.bound_log2(),
+            computational_bits: COMPUTATIONAL_BITS,
+            budget: spent.map(|(check, bound_log2)| Spent { check: check.into(), bound_log2 }).collect(),
+            leaky_ands: pools().map(|pool| pool.leaky_ands() as u64).sum(),
+            triples: layout.ands() as u64,
+            bucket: pools().map(|pool| pool.bucket as u32).filter(|&bucket| bucket > 0).min().unwrap_or(0),
+        }
+    }
+}
+
+/// A party's result. Its outputs are ordered port after port.
+pub type Report = brickwork_session::Report<Authenticated>;
+
+/// Components with authenticated masks, as one of the family; its parties are in the crate's root.
+#[derive(Clone, Copy, Debug)]
+pub struct Authenticated;
+
+/// Reports a run.
+pub(super) fn report(outputs: Vec<bool>, phases: Vec<PhaseReport>, layout: &Layout) -> Report {
+    Report { outputs, phases, security: SecurityReport::of(layout), proposal: (), aside: () }
+}

@@ -1,0 +1,119 @@
+//! The greeting, both offsets, and correlated OTs both ways.
+
+use brickwork_base::label::Delta;
+use brickwork_base::random::Rng;
+use brickwork_base::{Error, Party};
+use brickwork_primitives::ot::base::{self, Direction, Keys};
+use brickwork_primitives::ot::{BASE_OTS, CotReceiver, CotSender, Series, softspoken};
+use brickwork_session::{Digests, Greeting, Job, Metered, PhaseReport};
+use zeroize::Zeroizing;
+
+use crate::hooks::Hooks;
+use crate::layout::Layout;
+use crate::parameters::Level;
+use crate::report::Authenticated;
+use crate::share::{Owner, Shares};
+
+/// The correlated OTs that masks are made of: four bits of an offset share a row of corrections.
+pub(super) const BLOCK: usize = 4;
+
+/// Either party of a run.
+pub(super) struct Member {
+    pub run: Metered,
+    pub rng: Rng,
+    pub own: Owner,
+    pub level: Level,
+    pub hooks: Hooks,
+    /// Keys the hashes of this session.
+    pub key: [u8; 32],
+    sender: softspoken::Sender<BLOCK>,
+    receiver: softspoken::Receiver<BLOCK>,
+}
+
+impl Member {
+    pub fn close(self) -> Result<Vec<PhaseReport>, Error> {
+        self.run.finish()
+    }
+
+    /// Draws so many random masks. The evaluator's corrections go first.
+    pub fn draw(&mut self, count: usize) -> Result<Shares, Error> {
+        let channel = &mut self.run.channel;
+        let (sent, (bits, received));
+        match self.own.role {
+            Party::Garbler => {
+                sent = Zeroizing::new(self.sender.draw(channel, count)?);
+                (bits, received) = self.receiver.draw(channel, &mut self.rng, count)?;
+            }
+            Party::Evaluator => {
+                (bits, received) = self.receiver.draw(channel, &mut self.rng, count)?;
+                sent = Zeroizing::new(self.sender.draw(channel, count)?);
+            }
+        }
+        let received = Zeroizing::new(received);
+        let words = sent.iter().zip(&*bits).zip(&*received);
+        let mut shares = Shares::new(Vec::with_capacity(count));
+        shares.extend(words.map(|((&sent, &bit), &received)| self.own.share(sent, bit, received)));
+        Ok(shares)
+    }
+
+    /// The other party.
+    pub fn peer(&self) -> Party {
+        match self.own.role {
+            Party::Garbler => Party::Evaluator,
+            Party::Evaluator => Party::Garbler,
+        }
+    }
+}
+
+/// Which series a party sends in.
+fn sends(role: Party) -> Direction {
+    match role {
+        Party::Garbler => Direction::GarblerSends,
+        Party::Evaluator => Direction::EvaluatorSends,
+    }
+}
+
+fn digests(layout: &Layout) -> Digests {
+    Digests { stock: false, program: layout.digest(), parameters: [0; 32] }
+}
+
+/// Greets the peer. Returns the keys of the base OTs, as many each way, and the session.
+fn base_ots(
+    run: &mut Metered,
+    hooks: &Hooks,
+    job: &Job,
+    layout: &Layout,
+    choices: &[u8],
+) -> Result<(Keys, [u8; 32]), Error> {
+    let role = run.role;
+    let greeting = Greeting::send::<Authenticated>(&mut run.channel, role, &job.terms(), &digests(layout))?;
+    if let Some(keys) = hooks.dealt(role, choices) {
+        run.channel.flush()?;
+        return Ok((keys, greeting.answered(&mut run.channel)?.session));
+    }
+    let digest = greeting.digest();
+    let begun =
+        base::Begun::send(&mut run.channel, sends(role), &digest, choices, job.post_quantum, job.threads)?;
+    let answer = greeting.answered(&mut run.channel)?;
+    let keys = begun.receive(&mut run.channel, &answer.digest, &answer.session, BASE_OTS)?;
+    Ok((keys, answer.session))
+}
+
+/// Sets up a party: both do the same.
+pub(super) fn member(mut run: Metered, job: &Job, layout: &Layout, hooks: Hooks) -> Result<Member, Error> {
+    run.phase("setup");
+    let mut rng = Rng::new("brickwork authenticated components")?;
+    let delta: Delta = rng.delta();
+    let choices: Zeroizing<Vec<u8>> =
+        Zeroizing::new((0..BASE_OTS).map(|i| (delta.bits() >> i) as u8 & 1).collect());
+    let (keys, session) = base_ots(&mut run, &hooks, job, layout, &choices)?;
+    let role = run.role;
+    let (own, other) =
+        (Series::new(&session, sends(role)), Series::new(&session, sends(role).other()));
+    // The receiver's message comes first, or both would wait.
+    let receiver = softspoken::Receiver::set_up(&mut run.channel, &other, &keys.sent)?;
+    let sender = softspoken::Sender::set_up(&mut run.channel, &own, delta, &keys.received)?;
+    let key = blake3::derive_key("brickwork 2026-11 hashes of authenticated masks", &session);
+    let own = Owner { role, delta };
+    Ok(Member { run, rng, own, level: layout.level, hooks, key, sender, receiver })
+}

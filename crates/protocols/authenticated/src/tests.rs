@@ -1,0 +1,92 @@
+mod honest;
+
+use std::sync::Arc;
+
+use super::*;
+use brickwork_base::random::Rng;
+use brickwork_circuit::{Builder, Component, Port, Program, ProgramBuilder, Recipient, Type};
+use brickwork_session::{TABLE_MEMORY, Unobserved};
+use brickwork_wire::memory_pair;
+
+fn job(program: &Arc<Program>, security: u32) -> Job {
+    let identities = [[1; 32], [2; 32]];
+    Job {
+        program: program.clone(),
+        security,
+        threads: 1,
+        table_memory: TABLE_MEMORY,
+        identities,
+        post_quantum: false,
+    }
+}
+
+fn random_inputs(program: &Program, rng: &mut Rng) -> [Vec<bool>; 2] {
+    [Party::Garbler, Party::Evaluator]
+        .map(|party| (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect())
+}
+
+/// Random gates, none of which has a constant operand, on so many inputs.
+fn random_component(rng: &mut Rng, name: &str, inputs: u32, outputs: u32) -> Component {
+    let mut builder = Builder::new(inputs);
+    let mut wires = builder.all_inputs();
+    for _ in 0..rng.below(60) {
+        let mut any = || wires[rng.below(wires.len() as u64) as usize];
+        let (a, b) = (any(), any());
+        let next = if rng.below(2) == 0 { builder.and(a, b) } else { !builder.xor(a, b) };
+        wires.push(next);
+    }
+    let outs: Vec<_> = (0..outputs).map(|_| wires[rng.below(wires.len() as u64) as usize]).collect();
+    Component {
+        name: name.into(),
+        inputs: vec![Port::new("a", Type::Uint(inputs))],
+        outputs: vec![Port::new("z", Type::Uint(outputs))],
+        circuit: Arc::new(builder.finish(&outs).unwrap()),
+    }
+}
+
+/// A few slots of two components, fed by any wires before them, with inputs and outputs of both parties, some of
+/// them of nobody or of both.
+fn random_program(rng: &mut Rng) -> Program {
+    let widths = [rng.below(5) as u32, rng.below(5) as u32 + 1];
+    let ports = |name: &str, width: u32| match width {
+        0 => vec![],
+        width => vec![Port::new(name, Type::Uint(width))],
+    };
+    let mut program = ProgramBuilder::new("random", ports("x", widths[0]), ports("y", widths[1])).unwrap();
+    let components = [(3, 2), (5, 4)].map(|(inputs, outputs)| {
+        let component = random_component(rng, &format!("c{inputs}"), inputs, outputs);
+        (program.component(component).unwrap(), inputs)
+    });
+    let mut wires = widths[0] + widths[1];
+    for _ in 0..rng.below(5) {
+        let (component, inputs) = components[rng.below(2) as usize];
+        let from: Vec<u32> = (0..inputs).map(|_| rng.below(wires.into()) as u32).collect();
+        program.slot(component, &from).unwrap();
+        wires = program.wires();
+    }
+    for to in [Recipient::Garbler, Recipient::Evaluator, Recipient::Both, Recipient::Nobody] {
+        let width = rng.below(5) as u32;
+        if width > 0 {
+            let from = (0..width).map(|_| rng.below(wires.into()) as u32).collect();
+            program.output(Port::new(format!("{to:?}"), Type::Uint(width)), to, from).unwrap();
+        }
+    }
+    program.output(Port::new("one", Type::Uint(1)), Recipient::Both, vec![0]).unwrap();
+    program.finish().unwrap()
+}
+
+/// Both parties over these channels, with these hooks.
+fn over(
+    (left, right): (Channel, Channel),
+    program: &Arc<Program>,
+    security: u32,
+    inputs: [&[bool]; 2],
+    [of_garbler, of_evaluator]: [Hooks; 2],
+) -> [Result<Report, Error>; 2] {
+    let job = job(program, security);
+    std::thread::scope(|scope| {
+        let garbler = scope.spawn(|| garbler_with(left, &job, inputs[0], Box::new(Unobserved), of_garbler));
+        let evaluator = evaluator_with(right, &job, inputs[1], Box::new(Unobserved), of_evaluator);
+        [garbler.join().expect("no panic"), evaluator]
+    })
+}
