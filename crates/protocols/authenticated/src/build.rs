@@ -10,8 +10,8 @@
 //! would be negated.
 
 use brickwork_base::Error;
-use brickwork_base::label::{LABEL_BYTES, Label, Labels};
 use brickwork_base::Party;
+use brickwork_base::label::{LABEL_BYTES, Label, Labels};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
@@ -73,9 +73,7 @@ pub(super) fn evaluator(
     }
     let mut hash = hasher(&member.key, Purpose::Soldered, 0, Party::Garbler);
     hash.update(bytemuck::cast_slice(&macs));
-    if !bool::from(hash.finalize().as_bytes()[..].ct_eq(told)) {
-        return Err(Cheat::Soldering.into());
-    }
+    member.require(hash.finalize().as_bytes()[..].ct_eq(told), Cheat::Soldering)?;
     let own = member.hear(Opening::INPUTS, &received.masks.wires[layout.input_wires(Party::Evaluator)])?;
     member.say(Opening::INPUTS, &received.masks.wires[layout.input_wires(Party::Garbler)])?;
     Ok((solderings, own))

@@ -23,8 +23,7 @@ pub(super) fn open(
     masked: &Masked,
 ) -> Result<Vec<bool>, Error> {
     member.run.phase("decode");
-    let [garblers, evaluators] =
-        [Party::Garbler, Party::Evaluator].map(|party| shares(layout, masks, party));
+    let [garblers, evaluators] = [Party::Garbler, Party::Evaluator].map(|party| shares(layout, masks, party));
     let values = match member.own.role {
         Party::Garbler => {
             member.say(Opening::OUTPUTS, &evaluators)?;

@@ -74,9 +74,7 @@ pub(super) fn garbler(
     let message = Zeroizing::new(member.run.channel.receive(msg::REPORT, reported.div_ceil(8) + HASH)?);
     let (packed, told) = message.split_at(reported.div_ceil(8));
     let reported = Masked::new(unpack(packed, reported)?);
-    if !bool::from(labels_of(member, layout, made, &reported)[..].ct_eq(told)) {
-        return Err(Cheat::Labels.into());
-    }
+    member.require(labels_of(member, layout, made, &reported)[..].ct_eq(told), Cheat::Labels)?;
     let digest = answers(member, layout, made, &reported, &mut masked);
     member.run.channel.send(msg::GATES, &digest)?;
     Ok(masked)
@@ -118,11 +116,16 @@ fn answers(
         reported = behind;
         let mut wires = Masked::new(Vec::with_capacity(circuit.wires()));
         wires.extend_from_slice(ports);
-        walk(circuit, &mut wires, |u| u, |gate, a, b| {
-            let macs = [1, 2, 3].map(|k| tag(&made.tags, c, 4 * (first + gate) + k));
-            tags(&mut all, c, &[answer(macs, [a, b])]);
-            ands[gate]
-        });
+        walk(
+            circuit,
+            &mut wires,
+            |u| u,
+            |gate, a, b| {
+                let macs = [1, 2, 3].map(|k| tag(&made.tags, c, 4 * (first + gate) + k));
+                tags(&mut all, c, &[answer(macs, [a, b])]);
+                ands[gate]
+            },
+        );
         first += circuit.and_gates();
         masked.extend(circuit.outputs().iter().map(|&wire| wires[wire as usize]));
     }
@@ -152,14 +155,14 @@ pub(super) fn evaluator(
     input: &[bool],
 ) -> Result<Masked, Error> {
     member.run.phase("evaluate");
-    let own: Masked = Zeroizing::new(masks.iter().zip(input).map(|(mask, &bit)| mask ^ u8::from(bit)).collect());
+    let own: Masked =
+        Zeroizing::new(masks.iter().zip(input).map(|(mask, &bit)| mask ^ u8::from(bit)).collect());
     member.run.channel.send(msg::MASKED_INPUTS, &pack(own.iter().copied()))?;
     let inputs =
         Zeroizing::new(receive::labels(&mut member.run.channel, msg::INPUT_LABELS, layout.all_inputs())?);
     let of_own = &inputs[layout.input_wires(Party::Evaluator)];
-    if of_own.iter().zip(&*own).fold(0, |bad, (label, u)| bad | (label.colour() ^ u)) != 0 {
-        return Err(Cheat::InputLabel.into());
-    }
+    let differ = of_own.iter().zip(&*own).fold(0, |bad, (label, u)| bad | (label.colour() ^ u));
+    member.require(differ == 0, Cheat::InputLabel)?;
     let mut done = evaluate_slots(member, layout, received, solderings, &inputs);
     member.hooks.alter(Point::Report, &mut done.reported);
     member.hooks.alter(Point::ReportedTags, &mut done.labels);
@@ -169,10 +172,8 @@ pub(super) fn evaluator(
     member.run.channel.send(msg::REPORT, &message)?;
     let told = member.run.channel.receive(msg::GATES, HASH)?;
     let mut hash = hasher(&member.key, Purpose::Gates, 0, Party::Garbler);
-    match bool::from(hash.update(&done.answers).finalize().as_bytes()[..].ct_eq(&told)) {
-        true => Ok(done.masked),
-        false => Err(Cheat::Gates.into()),
-    }
+    member.require(hash.update(&done.answers).finalize().as_bytes()[..].ct_eq(&told), Cheat::Gates)?;
+    Ok(done.masked)
 }
 
 /// Evaluates all slots.

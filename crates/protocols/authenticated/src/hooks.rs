@@ -3,13 +3,17 @@
 //! exists.
 
 #[cfg(any(test, feature = "adversary"))]
-pub use cheating::{Hooks, StateHook};
+pub use cheating::Hooks;
 #[cfg(not(any(test, feature = "adversary")))]
 pub(super) use honest::Hooks;
 
 /// A place where state can be altered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
+    /// Either: its offset, 16 bytes.
+    Offset,
+    /// Garbler: its keys A_μ of AND gates, before they are garbled. Labels.
+    Products,
     /// Either: ciphertexts of leaky ANDs, before they are sent. t bits each, in bytes.
     Ciphertexts,
     /// Either: its bits of leaky ANDs, before they are sent, a byte each. It goes on with them.
@@ -66,6 +70,11 @@ mod honest {
         }
 
         #[inline(always)]
+        pub fn look_away(&self) -> bool {
+            false
+        }
+
+        #[inline(always)]
         pub fn dealt(&self, _: Party, _: &[u8]) -> Option<Keys> {
             None
         }
@@ -84,7 +93,7 @@ mod cheating {
     use brickwork_primitives::ot::base::Keys;
 
     /// Alters the bytes of a party's state at a point.
-    pub type StateHook = Box<dyn FnMut(Point, &mut [u8]) + Send>;
+    type StateHook = Box<dyn FnMut(Point, &mut [u8]) + Send>;
 
     /// What a cheater does.
     #[derive(Default)]
@@ -96,6 +105,8 @@ mod cheating {
         pub level: Option<Level>,
         /// Buckets instead of the safe ones.
         pub pool: Option<Pool>,
+        /// Whether it goes on where a check shows it what it did itself.
+        pub looks_away: bool,
         /// Deals the keys of the base OTs, to both parties alike, instead of running them: for thousands of
         /// runs.
         pub dealer: Option<[u8; 32]>,
@@ -112,6 +123,10 @@ mod cheating {
 
         pub(crate) fn pool(&self) -> Option<Pool> {
             self.pool
+        }
+
+        pub(crate) fn look_away(&self) -> bool {
+            self.looks_away
         }
 
         /// The keys of both series at this party, if there is a dealer: it chooses by these bits, and the peer

@@ -30,12 +30,8 @@ impl Opening {
     }
 
     /// Masks of inputs.
-    pub const INPUTS: Self = Opening {
-        purpose: Purpose::InputMasks,
-        tag: msg::INPUT_MASKS,
-        point: Point::InputMasks,
-        batch: 0,
-    };
+    pub const INPUTS: Self =
+        Opening { purpose: Purpose::InputMasks, tag: msg::INPUT_MASKS, point: Point::InputMasks, batch: 0 };
 
     /// Masks of outputs.
     pub const OUTPUTS: Self = Opening {
@@ -70,10 +66,8 @@ impl Member {
         let expected = Zeroizing::new(expected.collect::<Vec<Label>>());
         let mut hash = hasher(&self.key, opening.purpose, opening.batch, self.peer());
         hash.update(bytemuck::cast_slice(&expected));
-        match bool::from(hash.finalize().as_bytes()[..].ct_eq(told)) {
-            true => Ok(values),
-            false => Err(Cheat::Opening.into()),
-        }
+        self.require(hash.finalize().as_bytes()[..].ct_eq(told), Cheat::Opening)?;
+        Ok(values)
     }
 
     /// Opens masks to both parties. The garbler has checked the evaluator's shares before it says its own.

@@ -99,7 +99,8 @@ mod tests {
     /// B by shifts for pools of 2^n, as the table of the design has it, and the least pools of some B.
     #[test]
     fn buckets_are_those_that_the_bound_allows() {
-        for (security, expected) in [(40, [4, 4, 4, 4, 3, 3]), (64, [6, 6, 5, 5, 4, 4]), (80, [8, 7, 6, 6, 5, 5])]
+        for (security, expected) in
+            [(40, [4, 4, 4, 4, 3, 3]), (64, [6, 6, 5, 5, 4, 4]), (80, [8, 7, 6, 6, 5, 5])]
         {
             for (n, expected) in (12..).step_by(2).zip(expected) {
                 let pool = Pool { size: 1 << n, bucket: expected };

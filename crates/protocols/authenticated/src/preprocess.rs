@@ -1,9 +1,9 @@
 //! Components are made: random masks on all wires, triples for their AND gates, and tables. Nothing here
 //! depends on how a program connects them.
 
+use brickwork_base::Error;
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::label::{LABEL_BYTES, Label, Labels};
-use brickwork_base::Error;
 use zeroize::Zeroizing;
 
 use crate::hooks::Point;
@@ -56,7 +56,13 @@ pub(super) fn tags(to: &mut Vec<u8>, c: usize, words: &[Label]) {
 
 /// Puts masks on the wires of a batch's slots. Returns those of the operands and of the output of each AND
 /// gate.
-fn masks_of_gates(layout: &Layout, batch: &Batch, member: &Member, fresh: &[Share], masks: &mut Masks) -> Vec<[Share; 3]> {
+fn masks_of_gates(
+    layout: &Layout,
+    batch: &Batch,
+    member: &Member,
+    fresh: &[Share],
+    masks: &mut Masks,
+) -> Vec<[Share; 3]> {
     let (mut ports, mut ands) = fresh.split_at(batch.ports);
     masks.ports.extend_from_slice(ports);
     let mut gates = Vec::with_capacity(batch.ands);
@@ -67,10 +73,15 @@ fn masks_of_gates(layout: &Layout, batch: &Batch, member: &Member, fresh: &[Shar
         wires.clear();
         wires.reserve(circuit.wires());
         wires.extend_from_slice(here);
-        walk(circuit, &mut wires, |mask| member.own.plus(mask, 1), |gate, a, b| {
-            gates.push([a, b, ands[gate]]);
-            ands[gate]
-        });
+        walk(
+            circuit,
+            &mut wires,
+            |mask| member.own.plus(mask, 1),
+            |gate, a, b| {
+                gates.push([a, b, ands[gate]]);
+                ands[gate]
+            },
+        );
         masks.wires.extend(circuit.outputs().iter().map(|&wire| wires[wire as usize]));
         (ports, ands) = (behind, &ands[circuit.and_gates()..]);
     }
@@ -122,7 +133,8 @@ pub(super) fn garbler(member: &mut Member, layout: &Layout) -> Result<Made, Erro
     let mut made = Made::default();
     let inputs = layout.all_inputs();
     for (number, batch) in layout.batches.iter().enumerate() {
-        let gates = masks_of(member, layout, number, &mut made.masks)?;
+        let mut gates = masks_of(member, layout, number, &mut made.masks)?;
+        member.alter_products(&mut gates);
         if number == 0 {
             made.labels.extend((0..inputs).map(|_| member.rng.label().with_colour(0)));
         }
@@ -138,6 +150,15 @@ pub(super) fn garbler(member: &mut Member, layout: &Layout) -> Result<Made, Erro
         member.run.channel.send(msg::COLOURS, &pack(colours))?;
     }
     Ok(made)
+}
+
+impl Member {
+    /// Lets a cheater alter the keys of products.
+    fn alter_products(&mut self, gates: &mut [GateMasks]) {
+        let mut keys: Labels = Zeroizing::new(gates.iter().map(|masks| masks.mu.key).collect());
+        self.hooks.alter(Point::Products, &mut keys);
+        gates.iter_mut().zip(&*keys).for_each(|(masks, &key)| masks.mu.key = key);
+    }
 }
 
 /// Garbles the slots of a batch. Returns two rows of each AND gate and the bit that is sent with them.
@@ -158,15 +179,20 @@ fn garble_slots(
         wires.extend((0..circuit.inputs()).map(|_| member.rng.label().with_colour(0)));
         made.port_labels.extend_from_slice(&wires);
         let tags_of = &mut made.tags;
-        walk(circuit, &mut wires, |label| label, |gate, a, b| {
-            let masks = &gates[first + gate];
-            let garbled = garble(&mut hash, (first + gate) as u64, delta, masks, [a, b]);
-            let GarbledGate { rows: sent, colour, output } = garbled;
-            rows.extend(sent);
-            colours.push(colour);
-            tags(tags_of, c, &[output, masks.a.mac, masks.b.mac, masks.mu.mac]);
-            output
-        });
+        walk(
+            circuit,
+            &mut wires,
+            |label| label,
+            |gate, a, b| {
+                let masks = &gates[first + gate];
+                let garbled = garble(&mut hash, (first + gate) as u64, delta, masks, [a, b]);
+                let GarbledGate { rows: sent, colour, output } = garbled;
+                rows.extend(sent);
+                colours.push(colour);
+                tags(tags_of, c, &[output, masks.a.mac, masks.b.mac, masks.mu.mac]);
+                output
+            },
+        );
         made.labels.extend(circuit.outputs().iter().map(|&wire| wires[wire as usize]));
         first += circuit.and_gates();
     }

@@ -8,7 +8,8 @@ use brickwork_primitives::ot::{BASE_OTS, CotReceiver, CotSender, Series, softspo
 use brickwork_session::{Digests, Greeting, Job, Metered, PhaseReport};
 use zeroize::Zeroizing;
 
-use crate::hooks::Hooks;
+use crate::cheat::Cheat;
+use crate::hooks::{Hooks, Point};
 use crate::layout::Layout;
 use crate::parameters::Level;
 use crate::report::Authenticated;
@@ -56,6 +57,14 @@ impl Member {
         Ok(shares)
     }
 
+    /// Ends the run if a check does not hold: every check of this protocol is made here.
+    ///
+    /// # Errors
+    /// [`Error::Peer`] with this cheat, unless it holds.
+    pub fn require(&self, holds: impl Into<bool>, cheat: Cheat) -> Result<(), Error> {
+        if holds.into() || self.hooks.look_away() { Ok(()) } else { Err(cheat.into()) }
+    }
+
     /// The other party.
     pub fn peer(&self) -> Party {
         match self.own.role {
@@ -100,16 +109,22 @@ fn base_ots(
 }
 
 /// Sets up a party: both do the same.
-pub(super) fn member(mut run: Metered, job: &Job, layout: &Layout, hooks: Hooks) -> Result<Member, Error> {
+pub(super) fn member(
+    mut run: Metered,
+    job: &Job,
+    layout: &Layout,
+    mut hooks: Hooks,
+) -> Result<Member, Error> {
     run.phase("setup");
     let mut rng = Rng::new("brickwork authenticated components")?;
-    let delta: Delta = rng.delta();
+    let mut offset = Zeroizing::new([rng.delta().bits()]);
+    hooks.alter(Point::Offset, &mut *offset);
+    let delta = Delta::new(offset[0]);
     let choices: Zeroizing<Vec<u8>> =
         Zeroizing::new((0..BASE_OTS).map(|i| (delta.bits() >> i) as u8 & 1).collect());
     let (keys, session) = base_ots(&mut run, &hooks, job, layout, &choices)?;
     let role = run.role;
-    let (own, other) =
-        (Series::new(&session, sends(role)), Series::new(&session, sends(role).other()));
+    let (own, other) = (Series::new(&session, sends(role)), Series::new(&session, sends(role).other()));
     // The receiver's message comes first, or both would wait.
     let receiver = softspoken::Receiver::set_up(&mut run.channel, &other, &keys.sent)?;
     let sender = softspoken::Sender::set_up(&mut run.channel, &own, delta, &keys.received)?;

@@ -110,13 +110,18 @@ pub(super) fn evaluate(
     wires: &mut Zeroizing<Vec<Label>>,
     mut done: impl FnMut(usize, [Label; 3]),
 ) {
-    walk(circuit, wires, |label| label, |gate, a, b| {
-        let [of_a, of_b] = hash.hash(first + gate as u64, [a, b]);
-        let [w0, w1, w2] = rows[gate];
-        let output = of_a ^ of_b ^ w0.times(a.colour()) ^ (w1 ^ a).times(b.colour()) ^ w2;
-        done(gate, [a, b, output]);
-        output
-    });
+    walk(
+        circuit,
+        wires,
+        |label| label,
+        |gate, a, b| {
+            let [of_a, of_b] = hash.hash(first + gate as u64, [a, b]);
+            let [w0, w1, w2] = rows[gate];
+            let output = of_a ^ of_b ^ w0.times(a.colour()) ^ (w1 ^ a).times(b.colour()) ^ w2;
+            done(gate, [a, b, output]);
+            output
+        },
+    );
 }
 
 #[cfg(test)]
@@ -143,7 +148,10 @@ mod tests {
             let gate = case * 1000;
             let made = garble(&mut GateHash::new(start), gate, both[0].delta, &masks(0), labels);
             let rows = [fold(&masks(1), &made.rows, made.colour)];
-            let active = [labels[0] ^ both[0].delta.times(a ^ lambda_a), labels[1] ^ both[0].delta.times(b ^ lambda_b)];
+            let active = [
+                labels[0] ^ both[0].delta.times(a ^ lambda_a),
+                labels[1] ^ both[0].delta.times(b ^ lambda_b),
+            ];
             let mut wires = Zeroizing::new(active.to_vec());
             evaluate(&circuit, &mut GateHash::new(start), gate, &rows, &mut wires, |_, _| {});
             assert!(wires[2] == made.output ^ both[0].delta.times(a & b ^ lambda_c));

@@ -1,4 +1,5 @@
 mod honest;
+mod lies;
 
 use std::sync::Arc;
 
@@ -27,6 +28,15 @@ fn random_inputs(program: &Program, rng: &mut Rng) -> [Vec<bool>; 2] {
 
 /// Random gates, none of which has a constant operand, on so many inputs.
 fn random_component(rng: &mut Rng, name: &str, inputs: u32, outputs: u32) -> Component {
+    loop {
+        let component = any_component(rng, name, inputs, outputs);
+        if walk::constant_operand(&component.circuit).is_none() {
+            return component;
+        }
+    }
+}
+
+fn any_component(rng: &mut Rng, name: &str, inputs: u32, outputs: u32) -> Component {
     let mut builder = Builder::new(inputs);
     let mut wires = builder.all_inputs();
     for _ in 0..rng.below(60) {

@@ -128,9 +128,8 @@ fn receive_ciphertexts(member: &mut Member, count: usize) -> Result<(Pads, Vec<L
     let bytes = member.level.compared_bytes();
     let message = member.run.channel.receive(msg::CIPHERTEXTS, PADS + bytes * count)?;
     let (pads, words) = message.split_at(PADS);
-    let [start, factor] = [0, 16].map(|at| {
-        u128::from_le_bytes(*pads[at..].first_chunk().expect("two words"))
-    });
+    let [start, factor] =
+        [0, 16].map(|at| u128::from_le_bytes(*pads[at..].first_chunk().expect("two words")));
     Ok((Pads { start, factor }, words.chunks_exact(bytes).map(label).collect()))
 }
 
@@ -299,12 +298,8 @@ fn compare(member: &mut Member, digest: u128, masks: &Shares, batch: usize) -> R
             let message = member.run.channel.receive(msg::COIN, HASH + COIN)?;
             let (told, theirs) = message.split_at(HASH);
             let known = hash_of_keys(member, Purpose::Known, batch, &keys, asked);
-            if !bool::from(known[..].ct_eq(told)) {
-                return Err(Cheat::Equality.into());
-            }
-            if announced(member, batch, theirs) != promise {
-                return Err(Cheat::Coin.into());
-            }
+            member.require(known[..].ct_eq(told), Cheat::Equality)?;
+            member.require(announced(member, batch, theirs) == promise, Cheat::Coin)?;
             Ok(coin(member, batch, &own, theirs))
         }
         Party::Evaluator => {
@@ -315,9 +310,7 @@ fn compare(member: &mut Member, digest: u128, masks: &Shares, batch: usize) -> R
             let message = member.run.channel.receive(msg::COMPARED, HASH + COIN)?;
             let (told, theirs) = message.split_at(HASH);
             let expected = hash_of_keys(member, Purpose::Asked, batch, &keys, 0);
-            if !bool::from(expected[..].ct_eq(told)) {
-                return Err(Cheat::Equality.into());
-            }
+            member.require(expected[..].ct_eq(told), Cheat::Equality)?;
             let known = hash_of_keys(member, Purpose::Known, batch, &keys, 0);
             member.hooks.alter(Point::Coin, &mut own);
             member.run.channel.send(msg::COIN, &[&known[..], &own].concat())?;
@@ -363,14 +356,14 @@ impl Buckets {
 
     /// The mask x of a bucket: the sum of all of its leaky ANDs.
     fn x(&self, bucket: usize) -> Share {
-        (0..self.pool.bucket).fold(Share::default(), |sum, layer| sum ^ self.layers.x[self.place(layer, bucket)])
+        (0..self.pool.bucket)
+            .fold(Share::default(), |sum, layer| sum ^ self.layers.x[self.place(layer, bucket)])
     }
 
     /// What is opened to join the first `count` buckets: of each layer but the first the differences of y.
     pub fn differences(&self, count: usize) -> impl Iterator<Item = Share> + '_ {
         let y = &self.layers.y;
-        (1..self.pool.bucket)
-            .flat_map(move |layer| (0..count).map(move |i| y[i] ^ y[self.place(layer, i)]))
+        (1..self.pool.bucket).flat_map(move |layer| (0..count).map(move |i| y[i] ^ y[self.place(layer, i)]))
     }
 
     /// Masks x and y of the first `count` triples: known before anything is opened.

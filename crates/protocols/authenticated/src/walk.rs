@@ -39,12 +39,17 @@ pub(super) fn constant_operand(circuit: &Circuit) -> Option<usize> {
     let mut wires = Vec::with_capacity(circuit.wires());
     wires.extend((0..circuit.inputs()).map(|_| next()));
     let mut found = None;
-    walk(circuit, &mut wires, |form| form, |gate, a, b| {
-        if a == 0 || b == 0 {
-            found.get_or_insert(gate);
-        }
-        next()
-    });
+    walk(
+        circuit,
+        &mut wires,
+        |form| form,
+        |gate, a, b| {
+            if a == 0 || b == 0 {
+                found.get_or_insert(gate);
+            }
+            next()
+        },
+    );
     found
 }
 
@@ -61,7 +66,8 @@ mod tests {
         assert_eq!(constant_operand(&circuit(vec![xor(0, 0), and(0, 1)])), None);
         assert_eq!(constant_operand(&circuit(vec![xor(0, 0), and(2, 1)])), Some(0));
         assert_eq!(constant_operand(&circuit(vec![and(0, 1), inv(0), xor(3, 0), and(0, 4)])), Some(1));
-        let cancel = vec![and(0, 1), xor(2, 0), xor(3, 1), xor(4, 2), xor(5, 0), and(6, 6), xor(6, 1), and(8, 0)];
+        let cancel =
+            vec![and(0, 1), xor(2, 0), xor(3, 1), xor(4, 2), xor(5, 0), and(6, 6), xor(6, 1), and(8, 0)];
         assert_eq!(constant_operand(&circuit(cancel)), Some(2));
     }
 }

@@ -32,3 +32,25 @@ fn aes_is_computed() {
         is_right(&program, security, &mut rng);
     }
 }
+
+/// A gate with a constant operand is refused by either party before a word is said.
+#[test]
+fn row_21_a_constant_operand_is_refused() {
+    let mut rng = Rng::replayable("test components");
+    let component = loop {
+        let component = any_component(&mut rng, "c", 4, 2);
+        if walk::constant_operand(&component.circuit).is_some() {
+            break component;
+        }
+    };
+    let mut program = ProgramBuilder::new("constant", vec![], vec![Port::new("y", Type::Uint(4))]).unwrap();
+    let component = program.component(component).unwrap();
+    let first = program.slot(component, &[0, 1, 2, 3]).unwrap();
+    program.output(Port::new("z", Type::Uint(1)), Recipient::Both, vec![first]).unwrap();
+    let program = Arc::new(program.finish().unwrap());
+    let (left, right) = memory_pair();
+    let refused = garbler(left, &job(&program, 40), &[], Unobserved);
+    assert!(matches!(refused, Err(Error::Input(why)) if why.contains("operand")));
+    let refused = evaluator(right, &job(&program, 40), &[false; 4], Unobserved);
+    assert!(matches!(refused, Err(Error::Input(why)) if why.contains("operand")));
+}
