@@ -57,6 +57,7 @@
 /// Whether this build has hooks for a cheater, the feature `adversary`. The command that people use has none.
 pub const HAS_HOOKS: bool = cfg!(feature = "adversary");
 
+pub use brickwork_authenticated as authenticated;
 pub use brickwork_base::{Cheat, Error, Malformed, bits, error, label, pool, random, stop};
 pub use brickwork_circuit as circuit;
 pub use brickwork_compgc as compgc;
@@ -72,9 +73,10 @@ pub use brickwork_wire as wire;
 
 /// What a run costs, beforehand: machine, link and clock, and all kinds of work that there are in this crate.
 /// Each protocol brings its script: [`duplo::cost`], [`semi_honest::cost`], [`compgc::cost`],
-/// [`jimu::cost`], [`lego::cost`].
+/// [`authenticated::cost`], [`jimu::cost`], [`lego::cost`].
 pub mod plan {
     use super::Error;
+    use brickwork_authenticated::Authenticated;
     use brickwork_compgc::CompGc;
     use brickwork_duplo::Duplo;
     use brickwork_jimu::Jimu;
@@ -84,7 +86,8 @@ pub mod plan {
     use brickwork_semi_honest::SemiHonest;
 
     /// Who has work that a machine is measured for.
-    const PARTS: [&dyn Measure; 6] = [&Primitives, &Duplo, &SemiHonest, &CompGc, &Jimu, &Lego];
+    const PARTS: [&dyn Measure; 7] =
+        [&Primitives, &Duplo, &Authenticated, &SemiHonest, &CompGc, &Jimu, &Lego];
 
     /// Measures this machine, for all protocols; takes a few seconds.
     ///

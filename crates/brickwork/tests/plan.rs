@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
+use brickwork::authenticated;
 use brickwork::circuit::library::{aes, papers};
 use brickwork::circuit::{Builder, Component, Party, Port, Program, ProgramBuilder, Recipient, Type};
 use brickwork::compgc::{self, Linking};
@@ -292,6 +293,25 @@ fn check_jimu(program: Program, security: u32, lanes: u8) {
     is_exact(&predicted, run, &format!("jimu {} at {security} bits over {lanes} lanes", program.name()));
 }
 
+/// The same for components with authenticated masks.
+fn check_authenticated(program: Program, security: u32, lanes: u8) {
+    let program = Arc::new(program);
+    let link = Link { lanes, ..Link::LOOPBACK };
+    let job = job(&program, security, 1);
+    let zeros = |party| vec![false; program.input_width(party)];
+    let (predicted, _) = authenticated::cost::predict(&program, security, &Machine::free(), &link).unwrap();
+    let run = clocked(
+        lanes.into(),
+        |channel, watch| {
+            authenticated::garbler(channel, &job, &zeros(Party::Garbler), watch).unwrap();
+        },
+        |channel, watch| {
+            authenticated::evaluator(channel, &job, &zeros(Party::Evaluator), watch).unwrap().phases
+        },
+    );
+    is_exact(&predicted, run, &format!("authenticated {} at {security} bits", program.name()));
+}
+
 /// A component of `ands` AND gates in a row.
 fn chain(name: &str, inputs: u32, outputs: u32, ands: u32) -> Component {
     let mut builder = Builder::new(inputs);
@@ -570,6 +590,17 @@ fn lego_runs_are_what_was_said() {
         for to in [Recipient::Garbler, Recipient::Evaluator, Recipient::Both] {
             check_lego(wires(from, 5, to), 40, 1);
             check_lego(wires(from, 5_000, to), 40, 1);
+        }
+    }
+}
+
+#[test]
+fn runs_with_authenticated_masks_are_what_was_said() {
+    check_authenticated(aes::aes_128().unwrap(), 40, 1);
+    check_authenticated(aes::aes_128().unwrap().repeat(32).unwrap(), 40, 1);
+    for (k, security) in [40, 64, 80].into_iter().enumerate() {
+        for (from, to) in [(Party::Garbler, Recipient::Evaluator), (Party::Evaluator, Recipient::Garbler)] {
+            check_authenticated(wires(from, 5, to), security, 1 + k as u8);
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use brickwork::authenticated::Authenticated;
 use brickwork::circuit::formats::InputMap;
 use brickwork::circuit::{Party, Program};
 use brickwork::compgc::{self, CompGc};
@@ -97,8 +98,8 @@ fn scale(text: &str) -> Result<Scale, String> {
 /// What the parties must agree on, apart from the program.
 #[derive(Args, Clone)]
 pub struct Parameters {
-    /// The protocol: duplo, lego and jimu hold against a cheater, semi-honest and compgc only against a peer
-    /// that follows it
+    /// The protocol: duplo, authenticated, lego and jimu hold against a cheater, semi-honest and compgc only
+    /// against a peer that follows it
     #[arg(long, value_name = "NAME", default_value = "duplo")]
     pub protocol: Protocol,
     /// How compgc links components: standard (any program of components garbled before), scmc (fewer bytes,
@@ -112,8 +113,8 @@ pub struct Parameters {
     /// The commitment scheme of duplo and lego; split, if it is not given
     #[arg(long, value_name = "NAME")]
     pub commitments: Option<Commitments>,
-    /// Statistical security of duplo, lego and jimu in bits: a cheater succeeds with probability at most 2^-S;
-    /// 40, if it is not given
+    /// Statistical security of duplo, authenticated, lego and jimu in bits: a cheater succeeds with probability
+    /// at most 2^-S; 40, if it is not given
     #[arg(long, value_name = "40|64|80", value_parser = security)]
     pub security: Option<u32>,
     /// Base OTs from lattices (ML-KEM-768) instead of an elliptic curve, so that nothing that a run hides rests
@@ -132,6 +133,7 @@ pub enum Protocol {
     CompGc,
     Jimu,
     Lego,
+    Authenticated,
 }
 
 impl Protocol {
@@ -143,6 +145,7 @@ impl Protocol {
             Protocol::CompGc => CompGc::NAME,
             Protocol::Jimu => Jimu::NAME,
             Protocol::Lego => Lego::NAME,
+            Protocol::Authenticated => Authenticated::NAME,
         }
     }
 }

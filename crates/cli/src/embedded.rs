@@ -10,7 +10,7 @@ use std::sync::Arc;
 use brickwork::circuit::{OutputPort, Party, Port, Recipient, Type};
 use brickwork::stop::Stop;
 use brickwork::wire::tls::Identity;
-use brickwork::{Cheat, Malformed, commit, compgc, duplo, ihash, jimu, lego, ot, semi_honest};
+use brickwork::{Cheat, Malformed, authenticated, commit, compgc, duplo, ihash, jimu, lego, ot, semi_honest};
 use brickwork_kernels::Erasing;
 use clap::{CommandFactory, Parser};
 use serde_json::{Value, json};
@@ -258,6 +258,7 @@ pub fn checks() -> Vec<Cheat> {
         .chain(all(commit::Cheat::ALL))
         .chain(all(ihash::Cheat::ALL))
         .chain(all(duplo::Cheat::ALL))
+        .chain(all(authenticated::Cheat::ALL))
         .chain(all(lego::Cheat::ALL))
         .chain(all(jimu::Cheat::ALL))
         .chain(all(compgc::Cheat::ALL))

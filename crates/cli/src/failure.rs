@@ -88,7 +88,7 @@ pub fn codes_text() -> String {
 }
 
 /// Commands and flags of the design that this version lacks: to ask for one is an error that says so.
-const NOT_BUILT: [&str; 2] = ["authenticated", "vole"];
+const NOT_BUILT: [&str; 1] = ["vole"];
 
 impl Failure {
     pub fn new(code: u8, message: impl Into<String>, hint: impl Into<String>) -> Self {

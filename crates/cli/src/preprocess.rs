@@ -110,7 +110,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         Protocol::Duplo => Asked::Steps(steps(arguments, &wanted)?),
         Protocol::SemiHonest => Asked::Ots(ots(arguments, &wanted)?),
         Protocol::CompGc => Asked::Copies(copies(arguments, &wanted)?),
-        Protocol::Jimu | Protocol::Lego => {
+        Protocol::Jimu | Protocol::Lego | Protocol::Authenticated => {
             return Err(Failure::usage(
                 format!(
                     "--protocol {} makes its gates within the run: it has no stock yet",

@@ -1,22 +1,17 @@
 //! JIMU at the command line: it holds against a cheater, with gates in buckets and one offset.
 
-use brickwork::Error;
-use brickwork::circuit::{Party, Program};
+use brickwork::circuit::Program;
 use brickwork::cut_and_choose::at_most;
 use brickwork::jimu::{self, Jimu};
 use brickwork::session::Protocol;
-use brickwork::wire::Channel;
-use brickwork::wire::tls::Met;
 use serde_json::Value;
 
-use super::seam::{Done, Model, Only, Played, Ready, promise};
+use super::seam::{Model, Only, Played, Ready, WithinTheRun, promise, says_nothing};
 use crate::arguments::Buckets;
 use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
-use crate::meeting::{Offer, Sheet};
 use crate::outcome::cost_json;
 use crate::programs;
-use crate::progress::Bar;
 use crate::work::{Choices, Estimate, Work, fits_memory};
 
 impl Played for Jimu {
@@ -47,13 +42,7 @@ impl Played for Jimu {
             (choices.lanes > 1, "--lanes", "it sends over one connection"),
             (choices.drawn, "--svg", "there is nothing to choose"),
         ];
-        match nothing.into_iter().find(|(given, ..)| *given) {
-            Some((_, flag, why)) => Err(Failure::usage(
-                format!("{flag} says nothing with --protocol jimu: {why}"),
-                format!("leave {flag} out, or take --protocol duplo"),
-            )),
-            None => Ok(()),
-        }
+        says_nothing(Jimu::NAME, &nothing)
     }
 
     fn only_way(
@@ -77,7 +66,12 @@ impl Played for Jimu {
         let Estimate { machine, link } = Estimate::of(&work.flags)?;
         let (cost, _) = jimu::cost::predict(&work.job.program, work.job.security, &machine, &link)?;
         fits_memory(cost.memory_bytes(work.party), work.flags.resources.max_ram)?;
-        Ok(Box::new(Member { work, predicted: cost_json(&cost) }))
+        Ok(Box::new(WithinTheRun::<Jimu> {
+            work,
+            proposal: (),
+            predicted: cost_json(&cost),
+            recovered: |aside| aside.recovered,
+        }))
     }
 
     fn promise_text(&self, security: &Value) -> String {
@@ -95,41 +89,5 @@ impl Played for Jimu {
             amount("gates"),
             amount("authenticators"),
         )
-    }
-}
-
-/// A party.
-struct Member<'w> {
-    work: &'w Work<'w>,
-    /// What the run is expected to take.
-    predicted: Value,
-}
-
-impl Ready for Member<'_> {
-    fn offer(&self) -> Option<Offer> {
-        None
-    }
-
-    fn compare(&self, own: &Sheet, met: &mut Met) -> Result<String, Error> {
-        self.work.compare(own, met, None, None)
-    }
-
-    fn run(&mut self, channel: Channel, input: &[bool], quiet: bool) -> Result<Done, Error> {
-        let bar = Box::new(Bar::of::<Jimu>(quiet));
-        let Work { party, job, .. } = self.work;
-        let report = match party {
-            Party::Garbler => Jimu::garbler(channel, job, &(), input, bar)?,
-            Party::Evaluator => Jimu::evaluator(channel, job, &(), input, bar)?,
-        };
-        Ok(Done {
-            cut: Cut::Given,
-            and_gates: job.program.and_gates(),
-            security: promise(&report.security)?,
-            predicted: self.predicted.clone(),
-            outputs: report.outputs,
-            phases: report.phases,
-            recovered: report.aside.recovered,
-            made: None,
-        })
     }
 }

@@ -1,21 +1,18 @@
 //! LEGO at the command line: it holds against a cheater, and garbles AND gates that fit any program.
 
-use brickwork::Error;
-use brickwork::circuit::{Party, Program};
-use brickwork::lego::{self, Lego, Parameters};
+use brickwork::circuit::Program;
+use brickwork::lego::{self, Lego};
 use brickwork::session::Protocol;
-use brickwork::wire::Channel;
-use brickwork::wire::tls::Met;
 use serde_json::Value;
 
-use super::seam::{Done, Model, Only, Played, Ready, batch_text, malicious_text, promise};
+use super::seam::{
+    Model, Only, Played, Ready, WithinTheRun, batch_text, malicious_text, promise, says_nothing,
+};
 use crate::arguments::Buckets;
 use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
-use crate::meeting::{Offer, Sheet};
 use crate::outcome::cost_json;
 use crate::programs;
-use crate::progress::Bar;
 use crate::work::{Choices, Estimate, Work, fits_memory};
 
 impl Played for Lego {
@@ -44,13 +41,7 @@ impl Played for Lego {
             (choices.lanes > 1, "--lanes", "it sends over one connection"),
             (choices.drawn, "--svg", "there is nothing to choose"),
         ];
-        match nothing.into_iter().find(|(given, ..)| *given) {
-            Some((_, flag, why)) => Err(Failure::usage(
-                format!("{flag} says nothing with --protocol lego: {why}"),
-                format!("leave {flag} out, or take --protocol duplo"),
-            )),
-            None => Ok(()),
-        }
+        says_nothing(Lego::NAME, &nothing)
     }
 
     fn only_way(
@@ -75,50 +66,17 @@ impl Played for Lego {
         let parameters = lego::parameters(&work.job.program, work.job.security)?;
         let cost = lego::cost::predict(&work.job.program, &parameters, &machine, &link)?;
         fits_memory(cost.memory_bytes(work.party), work.flags.resources.max_ram)?;
-        Ok(Box::new(Member { work, parameters, predicted: cost_json(&cost) }))
+        Ok(Box::new(WithinTheRun::<Lego> {
+            work,
+            proposal: parameters,
+            predicted: cost_json(&cost),
+            recovered: |aside| aside.recovered,
+        }))
     }
 
     fn promise_text(&self, security: &Value) -> String {
         let batches = ["gates", "wire_authenticators", "input_authenticators"];
         let batches = batches.map(|kind| batch_text(&security[kind]));
         malicious_text(security) + &batches.concat()
-    }
-}
-
-/// A party.
-struct Member<'w> {
-    work: &'w Work<'w>,
-    /// What a garbler proposes.
-    parameters: Parameters,
-    /// What the run is expected to take.
-    predicted: Value,
-}
-
-impl Ready for Member<'_> {
-    fn offer(&self) -> Option<Offer> {
-        None
-    }
-
-    fn compare(&self, own: &Sheet, met: &mut Met) -> Result<String, Error> {
-        self.work.compare(own, met, None, None)
-    }
-
-    fn run(&mut self, channel: Channel, input: &[bool], quiet: bool) -> Result<Done, Error> {
-        let bar = Box::new(Bar::of::<Lego>(quiet));
-        let Work { party, job, .. } = self.work;
-        let report = match party {
-            Party::Garbler => Lego::garbler(channel, job, &self.parameters, input, bar)?,
-            Party::Evaluator => Lego::evaluator(channel, job, &(), input, bar)?,
-        };
-        Ok(Done {
-            cut: Cut::Given,
-            and_gates: job.program.and_gates(),
-            security: promise(&report.security)?,
-            predicted: self.predicted.clone(),
-            outputs: report.outputs,
-            phases: report.phases,
-            recovered: report.aside.recovered,
-            made: None,
-        })
     }
 }

@@ -1,6 +1,7 @@
 //! The protocols of the family, as the command plays them. One that comes brings a file of this folder, its
 //! name among [`Protocol`] and its line in [`played`].
 
+mod authenticated;
 mod compgc;
 mod duplo;
 mod jimu;
@@ -9,6 +10,7 @@ mod seam;
 mod semi_honest;
 
 use brickwork::Error;
+use brickwork::authenticated::Authenticated;
 use brickwork::circuit::Program;
 use brickwork::compgc::CompGc;
 use brickwork::duplo::Duplo;
@@ -59,6 +61,7 @@ pub fn played(protocol: Protocol) -> &'static dyn Played {
         Protocol::CompGc => &CompGc,
         Protocol::Jimu => &Jimu,
         Protocol::Lego => &Lego,
+        Protocol::Authenticated => &Authenticated,
     }
 }
 

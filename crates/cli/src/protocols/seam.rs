@@ -1,10 +1,10 @@
 //! What a protocol is to the command.
 
 use brickwork::Error;
-use brickwork::circuit::Program;
+use brickwork::circuit::{Party, Program};
 use brickwork::cut_and_choose::at_most;
 use brickwork::plan::Cost;
-use brickwork::session::PhaseReport;
+use brickwork::session::{PhaseReport, Protocol};
 use brickwork::wire::Channel;
 use brickwork::wire::tls::Met;
 use clap::ValueEnum;
@@ -16,6 +16,7 @@ use crate::cut::Cut;
 use crate::failure::Failure;
 use crate::meeting::{Offer, Sheet};
 use crate::origin::Origin;
+use crate::progress::Bar;
 use crate::report::{plural, thousands};
 use crate::stocks::Stocks;
 use crate::work::{Choices, Estimate, Work};
@@ -122,6 +123,61 @@ pub struct Only {
     pub cost: Cost,
     /// What it promises, in its JSON form.
     pub security: Value,
+}
+
+/// Refuses the first of these flags that was given: whether it was, its name, and why it says nothing with this
+/// protocol.
+///
+/// # Errors
+/// A mistake of usage that names the flag.
+pub fn says_nothing(protocol: &str, flags: &[(bool, &str, &str)]) -> Result<(), Failure> {
+    match flags.iter().find(|(given, ..)| *given) {
+        Some((_, flag, why)) => Err(Failure::usage(
+            format!("{flag} says nothing with --protocol {protocol}: {why}"),
+            format!("leave {flag} out, or take --protocol duplo"),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// A party of a protocol that makes all it needs within the run, and takes what it is offered.
+pub struct WithinTheRun<'w, P: Protocol> {
+    pub work: &'w Work<'w>,
+    /// What a garbler proposes.
+    pub proposal: P::Proposal,
+    /// What the run is expected to take.
+    pub predicted: Value,
+    /// Whether an evaluator has its outputs of the garbler's input, which cheated.
+    pub recovered: fn(&P::Aside) -> bool,
+}
+
+impl<P: for<'a> Protocol<Limits<'a> = ()>> Ready for WithinTheRun<'_, P> {
+    fn offer(&self) -> Option<Offer> {
+        None
+    }
+
+    fn compare(&self, own: &Sheet, met: &mut Met) -> Result<String, Error> {
+        self.work.compare(own, met, None, None)
+    }
+
+    fn run(&mut self, channel: Channel, input: &[bool], quiet: bool) -> Result<Done, Error> {
+        let bar = Box::new(Bar::of::<P>(quiet));
+        let Work { party, job, .. } = self.work;
+        let report = match party {
+            Party::Garbler => P::garbler(channel, job, &self.proposal, input, bar)?,
+            Party::Evaluator => P::evaluator(channel, job, &(), input, bar)?,
+        };
+        Ok(Done {
+            cut: Cut::Given,
+            and_gates: job.program.and_gates(),
+            security: promise(&report.security)?,
+            predicted: self.predicted.clone(),
+            outputs: report.outputs,
+            phases: report.phases,
+            recovered: (self.recovered)(&report.aside),
+            made: None,
+        })
+    }
 }
 
 /// What a run promises, in its JSON form.

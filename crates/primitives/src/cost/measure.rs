@@ -10,7 +10,7 @@ use crate::commit::split::{Receiver, Sender, msg};
 use crate::commit::{Claims, Lsb, New, Receiver as _, Sender as _};
 use crate::cut_and_choose::{Bucketing, Challenge};
 use crate::garbling::{GarblingKeys, HalfGates, Schedule, Scheme as _, TableSink, table_hash};
-use crate::ot::{CotReceiver as _, CotSender as _, Direction, Series, base, extension};
+use crate::ot::{CotReceiver as _, CotSender as _, Direction, Series, base, extension, softspoken};
 use crate::solder::{GarblerWire, Soldering};
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
@@ -31,6 +31,7 @@ impl Measure for Primitives {
     fn work(&self, measured: &mut Measured) -> Result<(), Error> {
         base_ots(measured)?;
         extended_ots(measured)?;
+        drawn_ots(measured)?;
         commitments(measured)?;
         garbling(measured)?;
         labels(measured)
@@ -96,6 +97,32 @@ fn extended_ots(measured: &mut Measured) -> Result<(), Error> {
     })?;
     measured.set(&EXTEND_RECEIVER, receives);
     measured.set(&EXTEND_SENDER, sends);
+    Ok(())
+}
+
+/// Both ends in one thread, likewise.
+fn drawn_ots(measured: &mut Measured) -> Result<(), Error> {
+    const COUNT: usize = 1 << 14;
+    let (mut rng, series) = (rng()?, Series::new(&[0; 32], Direction::GarblerSends));
+    let delta = rng.delta();
+    let pairs: Vec<[Seed; 2]> = (0..128).map(|_| [rng.seed(), rng.seed()]).collect();
+    let bit = |i: usize| (delta.bits() >> i & 1) as usize;
+    let seeds: Vec<Seed> = pairs.iter().enumerate().map(|(i, pair)| pair[bit(i)].clone()).collect();
+    let (mut left, mut right) = memory_pair();
+    let mut receiver = softspoken::Receiver::<4>::set_up(&mut right, &series, &pairs)?;
+    right.flush()?;
+    let mut sender = softspoken::Sender::<4>::set_up(&mut left, &series, delta, &seeds)?;
+    let blocks = (COUNT / 128) as f64;
+    let receives = fastest(blocks, || {
+        black_box(receiver.draw(&mut right, &mut rng, COUNT)?);
+        right.flush()
+    })?;
+    let sends = fastest(blocks, || {
+        black_box(sender.draw(&mut left, COUNT)?);
+        Ok(())
+    })?;
+    measured.set(&DRAW_RECEIVER, receives);
+    measured.set(&DRAW_SENDER, sends);
     Ok(())
 }
 

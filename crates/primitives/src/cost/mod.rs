@@ -32,10 +32,24 @@ pub const fn base_ots(choices: u64) -> u64 {
 
 /// The messages of one call of the OT extension with so many OTs, at least 1, by the party that chooses.
 pub fn extend(script: &mut Script, receiver: Party, ots: u64) {
+    rows(script, receiver, DIMENSION, ots);
+}
+
+/// Bytes that the receiver sends when a series of the extension whose rows come from trees is set up.
+pub const TREES: u64 = 32 * (DIMENSION + 1);
+
+/// The messages of one call of the extension in which K bits of the offset share a row, with so many OTs, at
+/// least 1, of random choices, by the party that has them.
+pub fn draw<const K: u64>(script: &mut Script, receiver: Party, ots: u64) {
+    rows(script, receiver, DIMENSION / K - 1, ots);
+}
+
+/// The messages of so many rows, and of the check.
+fn rows(script: &mut Script, receiver: Party, rows: u64, ots: u64) {
     let blocks = ots.div_ceil(BLOCK) + 1;
     for (blocks, times) in [(BLOCKS_OF_ROWS, blocks / BLOCKS_OF_ROWS), (blocks % BLOCKS_OF_ROWS, 1)] {
         if blocks > 0 {
-            script.messages(receiver, DIMENSION * 16 * blocks, times);
+            script.messages(receiver, rows * 16 * blocks, times);
         }
     }
     script.message(receiver, LABEL * (1 + DIMENSION));

@@ -58,6 +58,11 @@ pub static EXTEND_SENDER: Work =
 /// A block of 128 OTs of the extension, on the side that chooses bits.
 pub static EXTEND_RECEIVER: Work =
     Work { name: "ot.extend-receiver", known: [3.21e-6, 5.68e-6, 5.79e-6, 3.77e-5] };
+/// A block of 128 OTs with random choices of which four bits of the offset share a row, on the side that chooses
+/// the offset.
+pub static DRAW_SENDER: Work = Work { name: "ot.draw-sender", known: [0.0; 4] };
+/// The same, on the side that has the choices.
+pub static DRAW_RECEIVER: Work = Work { name: "ot.draw-receiver", known: [0.0; 4] };
 
 /// All of them.
 pub(super) static ALL: &[&Work] = &[
@@ -66,6 +71,8 @@ pub(super) static ALL: &[&Work] = &[
     &OFFER,
     &EXTEND_SENDER,
     &EXTEND_RECEIVER,
+    &DRAW_SENDER,
+    &DRAW_RECEIVER,
     &COMMIT_RANDOM,
     &COMMIT_CHOSEN,
     &RECEIVE,

@@ -29,6 +29,7 @@
 
 mod build;
 mod cheat;
+pub mod cost;
 mod decode;
 mod evaluate;
 mod hash;
@@ -53,6 +54,7 @@ use brickwork_session::{Job, Metered, Observer, Protocol};
 use brickwork_wire::Channel;
 
 pub use cheat::Cheat;
+pub use cost::sent_bytes;
 use hooks::Hooks;
 use layout::Layout;
 use report::report;

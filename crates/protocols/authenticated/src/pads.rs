@@ -25,7 +25,7 @@ pub fn sigma(x: u128) -> u128 {
 
 /// Twice this element of GF(2^128), modulo x^128 + x^7 + x^2 + x + 1.
 fn twice(x: u128) -> u128 {
-    x << 1 ^ (x >> 127) * 0x87
+    (x << 1) ^ ((x >> 127) * 0x87)
 }
 
 /// The multiples (j+1)·ρ, one after the other. The factor is public.

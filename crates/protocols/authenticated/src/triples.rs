@@ -35,7 +35,7 @@ use crate::msg;
 use crate::pads::Pads;
 use crate::parameters::Pool;
 use crate::setup::Member;
-use crate::share::{Share, Shares};
+use crate::share::{Owner, Share, Shares};
 
 /// Leaky ANDs whose masks are drawn at a time.
 pub(super) const PIECE: usize = 1 << 18;
@@ -57,7 +57,7 @@ pub(super) struct Triples {
 }
 
 /// Words of leaky ANDs while they are made.
-struct Half {
+pub(super) struct Half {
     /// g_P, of which t bits are sent.
     ciphertexts: Zeroizing<Vec<Label>>,
     /// H_P(k) + Z.
@@ -101,7 +101,7 @@ fn leaky_ands(
             let (of_comparison, others) = rest.split_at(COMPARED);
             (comparison, further) = (Shares::new(of_comparison.to_vec()), Shares::new(others.to_vec()));
         }
-        let (bits, words) = multiply(member, of_x, of_y, of_r)?;
+        let [bits, words] = multiply(member, of_x, of_y, of_r)?;
         digest.update(&words);
         x.extend_from_slice(of_x);
         y.extend_from_slice(of_y);
@@ -141,8 +141,7 @@ fn label(bytes: &[u8]) -> Label {
 }
 
 /// What this party makes of its own words.
-fn half(member: &Member, pads: &Pads, x: &[Share], y: &[Share], r: &[Share]) -> Half {
-    let own = &member.own;
+pub(super) fn half(own: &Owner, pads: &Pads, x: &[Share], y: &[Share], r: &[Share]) -> Half {
     let keys = x.iter().map(|x| x.key ^ own.delta.times(x.bit()));
     let mut zero = Zeroizing::new(keys.collect::<Vec<Label>>());
     let mut ciphertexts = pads.hash_pairs(&mut zero, own.delta.label());
@@ -154,8 +153,8 @@ fn half(member: &Member, pads: &Pads, x: &[Share], y: &[Share], r: &[Share]) -> 
 }
 
 /// S_P of each leaky AND, all bits.
-fn sums(
-    member: &Member,
+pub(super) fn sums(
+    own: &Owner,
     half: &Half,
     (pads, theirs): &(Pads, Vec<Label>),
     x: &[Share],
@@ -164,8 +163,8 @@ fn sums(
     let mut sums = Zeroizing::new(x.iter().map(|x| x.mac).collect::<Vec<Label>>());
     pads.hash(&mut sums);
     let of = half.own.iter().zip(theirs).zip(x.iter().zip(y));
-    for (sum, ((own, theirs), (x, y))) in sums.iter_mut().zip(of) {
-        *sum ^= *own ^ (*theirs ^ member.own.word(*y)).times(x.bit());
+    for (sum, ((zero, theirs), (x, y))) in sums.iter_mut().zip(of) {
+        *sum ^= *zero ^ (*theirs ^ own.word(*y)).times(x.bit());
     }
     sums
 }
@@ -176,12 +175,12 @@ fn multiply(
     x: &[Share],
     y: &[Share],
     r: &[Share],
-) -> Result<(Zeroizing<Vec<u8>>, Zeroizing<Vec<u8>>), Error> {
+) -> Result<[Zeroizing<Vec<u8>>; 2], Error> {
     // All OTs that these masks come of have been checked.
     let pads = Pads { start: member.rng.block(), factor: member.rng.block() };
-    let half = half(member, &pads, x, y, r);
+    let half = half(&member.own, &pads, x, y, r);
     let received = exchange_ciphertexts(member, &pads, &half.ciphertexts)?;
-    let sums = sums(member, &half, &received, x, y);
+    let sums = sums(&member.own, &half, &received, x, y);
     let mut bits: Zeroizing<Vec<u8>> = Zeroizing::new(sums.iter().map(|sum| sum.colour()).collect());
     member.hooks.alter(Point::Bits, &mut bits);
     let theirs = exchange_bits(member, &bits)?;
@@ -193,7 +192,7 @@ fn multiply(
         words.extend_from_slice(&(sum ^ difference.times(bit)).to_bytes()[..bytes]);
     }
     member.hooks.alter(Point::Compared, &mut words);
-    Ok((bits, words))
+    Ok([bits, words])
 }
 
 /// The garbler's ciphertexts travel with its corrections, the evaluator's with its bits.
