@@ -11,9 +11,8 @@
 
 use brickwork_base::Error;
 use brickwork_base::Party;
-use brickwork_base::label::{LABEL_BYTES, Label, Labels};
+use brickwork_base::label::{LABEL_BYTES, Label};
 use subtle::ConstantTimeEq;
-use zeroize::Zeroizing;
 
 use crate::cheat::Cheat;
 use crate::hash::{HASH, Purpose, hasher};
@@ -22,6 +21,7 @@ use crate::layout::Layout;
 use crate::msg;
 use crate::openings::Opening;
 use crate::preprocess::{Made, Received};
+use crate::secrets::Secrets;
 use crate::setup::Member;
 
 /// The program's wires that feed the input wires of slots, in order.
@@ -33,8 +33,8 @@ fn sources<'p>(layout: &Layout<'p>) -> impl Iterator<Item = usize> + 'p {
 /// Solders all slots, and says its shares of the masks of the evaluator's inputs.
 pub(super) fn garbler(member: &mut Member, layout: &Layout, made: &Made) -> Result<(), Error> {
     member.run.phase("build");
-    let (mut solderings, mut macs) = (Vec::with_capacity(layout.ports()), Labels::default());
-    macs.reserve_exact(layout.ports());
+    let mut solderings = Vec::with_capacity(layout.ports());
+    let mut macs = Secrets::<Label>::with_capacity(layout.ports());
     for (port, source) in sources(layout).enumerate() {
         let mask = made.masks.wires[source] ^ made.masks.ports[port];
         solderings.push(made.labels[source] ^ made.port_labels[port] ^ mask.key);
@@ -57,14 +57,12 @@ pub(super) fn evaluator(
     member: &mut Member,
     layout: &Layout,
     received: &Received,
-) -> Result<(Labels, Zeroizing<Vec<u8>>), Error> {
+) -> Result<(Secrets<Label>, Secrets<u8>), Error> {
     member.run.phase("build");
     let ports = layout.ports();
     let message = member.run.channel.receive(msg::SOLDERINGS, LABEL_BYTES * ports + HASH)?;
     let (words, told) = message.split_at(LABEL_BYTES * ports);
-    let (mut solderings, mut macs) = (Labels::default(), Labels::default());
-    solderings.reserve_exact(ports);
-    macs.reserve_exact(ports);
+    let (mut solderings, mut macs) = (Secrets::with_capacity(ports), Secrets::<Label>::with_capacity(ports));
     for ((port, source), word) in sources(layout).enumerate().zip(words.as_chunks::<LABEL_BYTES>().0) {
         let mask = received.masks.wires[source] ^ received.masks.ports[port];
         let soldering = Label::from_bytes(*word) ^ mask.mac;

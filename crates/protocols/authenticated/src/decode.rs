@@ -12,7 +12,7 @@ use crate::share::Shares;
 
 /// The shares of the masks of a party's outputs.
 fn shares(layout: &Layout, masks: &Masks, party: Party) -> Shares {
-    Shares::new(layout.outputs(party).map(|wire| masks.wires[wire]).collect())
+    layout.outputs(party).map(|wire| masks.wires[wire]).collect()
 }
 
 /// Opens the masks of outputs. Returns this party's outputs.
@@ -36,5 +36,5 @@ pub(super) fn open(
         }
     };
     let wires = layout.outputs(member.own.role);
-    Ok(wires.zip(&*values).map(|(wire, mask)| masked[wire] ^ mask == 1).collect())
+    Ok(wires.zip(values.iter()).map(|(wire, mask)| masked[wire] ^ mask == 1).collect())
 }

@@ -12,11 +12,10 @@
 //! before the digest.
 
 use brickwork_base::bits::{pack, unpack};
-use brickwork_base::label::{Label, Labels};
+use brickwork_base::label::Label;
 use brickwork_base::{Error, Party};
 use brickwork_primitives::receive;
 use subtle::ConstantTimeEq;
-use zeroize::Zeroizing;
 
 use crate::cheat::Cheat;
 use crate::hash::{HASH, Purpose, hasher};
@@ -25,12 +24,13 @@ use crate::layout::Layout;
 use crate::msg;
 use crate::openings::Opening;
 use crate::preprocess::{Made, Received, tags};
+use crate::secrets::Secrets;
 use crate::setup::Member;
 use crate::tables::{GateHash, evaluate};
 use crate::walk::walk;
 
 /// Masked values, a byte each.
-pub(super) type Masked = Zeroizing<Vec<u8>>;
+pub(super) type Masked = Secrets<u8>;
 
 /// The word with these bytes at its low end.
 fn word(bytes: &[u8]) -> Label {
@@ -61,17 +61,17 @@ pub(super) fn garbler(
     let own = member.hear(Opening::INPUTS, &made.masks.wires[layout.input_wires(Party::Garbler)])?;
     let theirs = layout.inputs(Party::Evaluator);
     let packed = member.run.channel.receive(msg::MASKED_INPUTS, theirs.div_ceil(8))?;
-    let mut masked = Masked::new(Vec::with_capacity(layout.program.wires()));
+    let mut masked = Masked::with_capacity(layout.program.wires());
     masked.extend(own.iter().zip(input).map(|(mask, &bit)| mask ^ u8::from(bit)));
     masked.extend(unpack(&packed, theirs)?);
     let delta = member.own.delta;
-    let mut active = Labels::default();
+    let mut active = Secrets::default();
     active.reserve_exact(masked.len());
-    active.extend(masked.iter().zip(&*made.labels).map(|(&u, &label)| label ^ delta.times(u)));
+    active.extend(masked.iter().zip(made.labels.iter()).map(|(&u, &label)| label ^ delta.times(u)));
     member.hooks.alter(Point::InputLabels, &mut active);
     member.run.channel.send(msg::INPUT_LABELS, bytemuck::cast_slice(&active))?;
     let reported = layout.ports() + layout.ands();
-    let message = Zeroizing::new(member.run.channel.receive(msg::REPORT, reported.div_ceil(8) + HASH)?);
+    let message = Secrets::new(member.run.channel.receive(msg::REPORT, reported.div_ceil(8) + HASH)?);
     let (packed, told) = message.split_at(reported.div_ceil(8));
     let reported = Masked::new(unpack(packed, reported)?);
     member.require(labels_of(member, layout, made, &reported)[..].ct_eq(told), Cheat::Labels)?;
@@ -83,7 +83,7 @@ pub(super) fn garbler(
 /// The hash of the labels that these masked values belong to: ports and AND gates, slot after slot.
 fn labels_of(member: &Member, layout: &Layout, made: &Made, reported: &[u8]) -> [u8; HASH] {
     let (c, delta) = (member.level.tag, member.own.delta);
-    let mut all = Zeroizing::new(Vec::with_capacity(c * reported.len()));
+    let mut all = Secrets::with_capacity(c * reported.len());
     let (mut ports, mut gates, mut values) = (made.port_labels.iter(), 0..layout.ands(), reported.iter());
     let mut add = |label: Label| {
         let &u = values.next().expect("a value of each port and AND gate");
@@ -107,14 +107,14 @@ fn answers(
     masked: &mut Masked,
 ) -> [u8; HASH] {
     let c = member.level.tag;
-    let mut all = Zeroizing::new(Vec::with_capacity(c * layout.ands()));
+    let mut all = Secrets::with_capacity(c * layout.ands());
     let mut first = 0;
     for slot in 0..layout.program.slot_count() {
         let circuit = layout.circuit(slot);
         let (ports, rest) = reported.split_at(circuit.inputs());
         let (ands, behind) = rest.split_at(circuit.and_gates());
         reported = behind;
-        let mut wires = Masked::new(Vec::with_capacity(circuit.wires()));
+        let mut wires = Masked::with_capacity(circuit.wires());
         wires.extend_from_slice(ports);
         walk(
             circuit,
@@ -138,9 +138,9 @@ fn answers(
 struct Evaluated {
     /// Masked values that are reported, and tags of their labels.
     reported: Masked,
-    labels: Zeroizing<Vec<u8>>,
+    labels: Secrets<u8>,
     /// κ of all gates.
-    answers: Zeroizing<Vec<u8>>,
+    answers: Secrets<u8>,
     /// Masked values of the program's wires.
     masked: Masked,
 }
@@ -151,17 +151,17 @@ pub(super) fn evaluator(
     member: &mut Member,
     layout: &Layout,
     received: &Received,
-    (solderings, masks): (&Labels, &[u8]),
+    (solderings, masks): (&Secrets<Label>, &[u8]),
     input: &[bool],
 ) -> Result<Masked, Error> {
     member.run.phase("evaluate");
     let own: Masked =
-        Zeroizing::new(masks.iter().zip(input).map(|(mask, &bit)| mask ^ u8::from(bit)).collect());
+        Secrets::new(masks.iter().zip(input).map(|(mask, &bit)| mask ^ u8::from(bit)).collect());
     member.run.channel.send(msg::MASKED_INPUTS, &pack(own.iter().copied()))?;
     let inputs =
-        Zeroizing::new(receive::labels(&mut member.run.channel, msg::INPUT_LABELS, layout.all_inputs())?);
+        Secrets::new(receive::labels(&mut member.run.channel, msg::INPUT_LABELS, layout.all_inputs())?);
     let of_own = &inputs[layout.input_wires(Party::Evaluator)];
-    let differ = of_own.iter().zip(&*own).fold(0, |bad, (label, u)| bad | (label.colour() ^ u));
+    let differ = of_own.iter().zip(own.iter()).fold(0, |bad, (label, u)| bad | (label.colour() ^ u));
     member.require(differ == 0, Cheat::InputLabel)?;
     let mut done = evaluate_slots(member, layout, received, solderings, &inputs);
     member.hooks.alter(Point::Report, &mut done.reported);
@@ -181,25 +181,25 @@ fn evaluate_slots(
     member: &Member,
     layout: &Layout,
     received: &Received,
-    solderings: &Labels,
+    solderings: &Secrets<Label>,
     inputs: &[Label],
 ) -> Evaluated {
     let (c, delta) = (member.level.tag, member.own.delta);
     let (ports, ands) = (layout.ports(), layout.ands());
     let mut done = Evaluated {
-        reported: Masked::new(Vec::with_capacity(ports + ands)),
-        labels: Zeroizing::new(Vec::with_capacity(c * (ports + ands))),
-        answers: Zeroizing::new(Vec::with_capacity(c * ands)),
+        reported: Masked::with_capacity(ports + ands),
+        labels: Secrets::with_capacity(c * (ports + ands)),
+        answers: Secrets::with_capacity(c * ands),
         masked: Masked::default(),
     };
-    let mut active = Labels::new(Vec::with_capacity(layout.program.wires()));
+    let mut active = Secrets::with_capacity(layout.program.wires());
     active.extend_from_slice(inputs);
     let (mut rows, mut keys, mut solderings) = (&received.rows[..], &received.tags[..], solderings.iter());
-    for (batch, &start) in layout.batches.iter().zip(&received.starts) {
+    for (group, &start) in layout.groups().zip(&received.starts) {
         let (mut hash, mut first) = (GateHash::new(start), 0);
-        for slot in batch.slots.clone() {
+        for slot in group.slots.clone() {
             let (circuit, slot) = (layout.circuit(slot), layout.program.slot(slot));
-            let mut wires = Labels::new(Vec::with_capacity(circuit.wires()));
+            let mut wires = Secrets::with_capacity(circuit.wires());
             let sources = slot.inputs.iter().map(|&wire| active[wire as usize]);
             wires.extend(sources.zip(solderings.by_ref()).map(|(label, &soldering)| label ^ soldering));
             done.reported.extend(wires.iter().map(|label| label.colour()));

@@ -7,20 +7,50 @@ use brickwork_base::digest::Digest;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::{Circuit, Program, Wire};
 
-use crate::parameters::{BATCH, Level, Pool};
+use crate::parameters::{BATCH, GROUP, Level, Pool};
 use crate::triples::draws;
 use crate::walk::constant_operand;
 
 /// Slots whose components are made together.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Batch {
-    pub slots: Range<usize>,
     /// Input wires of all slots.
     pub ports: usize,
     /// AND gates of all slots.
     pub ands: usize,
     /// What triples are made of.
     pub pool: Pool,
+    /// The slots again, some at a time: their masks are opened and their tables sent together.
+    pub groups: Vec<Group>,
+}
+
+/// Slots of a batch.
+#[derive(Clone, Debug)]
+pub(super) struct Group {
+    pub slots: Range<usize>,
+    /// Input wires of these slots.
+    pub ports: usize,
+    /// AND gates of these slots, of those of the batch.
+    pub ands: Range<usize>,
+}
+
+impl Batch {
+    /// Adds a slot.
+    fn add(&mut self, slot: usize, circuit: &Circuit) {
+        let after = self.ands + circuit.and_gates();
+        match self.groups.last_mut() {
+            Some(last) if after - last.ands.start <= GROUP => {
+                (last.slots.end, last.ands.end) = (slot + 1, after);
+                last.ports += circuit.inputs();
+            }
+            _ => {
+                let (slots, ands) = (slot..slot + 1, self.ands..after);
+                self.groups.push(Group { slots, ports: circuit.inputs(), ands });
+            }
+        }
+        self.ports += circuit.inputs();
+        self.ands = after;
+    }
 }
 
 /// A program, and what is made for it.
@@ -56,22 +86,16 @@ impl<'p> Layout<'p> {
         for (k, slot) in program.slots().enumerate() {
             let circuit = &program.component(slot.component).circuit;
             match batches.last_mut() {
-                Some(last) if last.ands + circuit.and_gates() <= BATCH => {
-                    last.slots.end = k + 1;
-                    last.ports += circuit.inputs();
-                    last.ands += circuit.and_gates();
+                Some(last) if last.ands + circuit.and_gates() <= BATCH => last.add(k, circuit),
+                _ => {
+                    batches.push(Batch::default());
+                    batches.last_mut().expect("it was pushed").add(k, circuit);
                 }
-                _ => batches.push(Batch {
-                    slots: k..k + 1,
-                    ports: circuit.inputs(),
-                    ands: circuit.and_gates(),
-                    pool: Pool::NONE,
-                }),
             }
         }
         if batches.is_empty() {
             // Inputs have masks, too.
-            batches.push(Batch { slots: 0..0, ports: 0, ands: 0, pool: Pool::NONE });
+            batches.push(Batch::default());
         }
         // All pools together take half of what may go wrong.
         let bits = f64::from(level.security) + 1.0 + (batches.len() as f64).log2();
@@ -101,7 +125,7 @@ impl<'p> Layout<'p> {
             ("leaky ANDs that are compared", -f64::from(self.level.compared - 1)),
             ("tags of labels and of gates", 1.0 - (8.0 * self.level.tag as f64 - 1.0)),
             ("calls of the OT extension", calls.log2() - 115.0),
-            ("macs of opened masks", (self.batches.len() as f64 + 3.0).log2() - 126.0),
+            ("macs of opened masks", (self.groups().count() as f64 + 3.0).log2() - 126.0),
         ]
     }
 
@@ -117,7 +141,7 @@ impl<'p> Layout<'p> {
 
     /// Masks of a batch beside its triples: of inputs, which the first batch makes, of ports and AND gates.
     pub fn masks(&self, batch: usize) -> usize {
-        let Batch { ports, ands, .. } = self.batches[batch];
+        let Batch { ports, ands, .. } = &self.batches[batch];
         ports + ands + if batch == 0 { self.all_inputs() } else { 0 }
     }
 
@@ -146,6 +170,11 @@ impl<'p> Layout<'p> {
         self.batches.iter().map(|batch| batch.ports).sum()
     }
 
+    /// All groups, batch after batch.
+    pub fn groups(&self) -> impl Iterator<Item = &Group> {
+        self.batches.iter().flat_map(|batch| &batch.groups)
+    }
+
     /// AND gates of all slots.
     pub fn ands(&self) -> usize {
         self.batches.iter().map(|batch| batch.ands).sum()
@@ -167,8 +196,8 @@ impl<'p> Layout<'p> {
         let mut digest = Digest::of("brickwork 2026-11 program with authenticated masks");
         digest.digest(&self.program.digest()).number(self.level.compared).length(self.level.tag);
         digest.length(super::setup::BLOCK).length(self.batches.len());
-        for Batch { slots, pool, .. } in &self.batches {
-            digest.length(slots.end).length(pool.size).length(pool.bucket);
+        for Batch { ands, pool, groups, .. } in &self.batches {
+            digest.length(*ands).length(pool.size).length(pool.bucket).length(groups.len());
         }
         digest.done()
     }

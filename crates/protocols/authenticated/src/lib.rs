@@ -41,6 +41,7 @@ mod pads;
 pub mod parameters;
 mod preprocess;
 mod report;
+mod secrets;
 mod setup;
 pub mod share;
 mod tables;

@@ -7,9 +7,9 @@
 //! ρ_P is drawn when the OTs that v comes of are checked. Who chose those could otherwise choose two inputs
 //! whose hashes cancel, whatever the offset.
 
+use crate::secrets::Secrets;
 use brickwork_base::label::Label;
 use brickwork_kernels::{Aes128, Kernel};
-use zeroize::Zeroizing;
 
 /// Leaky ANDs under one key: two calls each at the party whose hash it is.
 const UNDER_A_KEY: u64 = 1 << 14;
@@ -78,8 +78,8 @@ impl Pads {
     }
 
     /// Hashes values, as [`Pads::hash`]. Returns the hashes of the values plus this offset.
-    pub fn hash_pairs(&self, values: &mut [Label], offset: Label) -> Zeroizing<Vec<Label>> {
-        let mut others = Zeroizing::new(vec![Label::ZERO; values.len()]);
+    pub fn hash_pairs(&self, values: &mut [Label], offset: Label) -> Secrets<Label> {
+        let mut others = Secrets::new(vec![Label::ZERO; values.len()]);
         self.hash_both(values, Some((offset, &mut others)));
         others
     }
@@ -88,8 +88,8 @@ impl Pads {
     fn hash_both(&self, values: &mut [Label], mut other: Option<(Label, &mut Vec<Label>)>) {
         let (kernel, keys) = (Kernel::best(), Aes128::new(self.start));
         let mut multiples = Multiples::new(self.factor, 1);
-        let mut inputs = Zeroizing::new([0u128; 2 * IN_HAND]);
-        let mut outputs = Zeroizing::new([0u128; 2 * IN_HAND]);
+        let mut inputs = Secrets::new(vec![0u128; 2 * IN_HAND]);
+        let mut outputs = Secrets::new(vec![0u128; 2 * IN_HAND]);
         for (k, under) in values.chunks_mut(UNDER_A_KEY as usize).enumerate() {
             let mut key = [0];
             keys.ctr_with(kernel, k as u128, &mut key);

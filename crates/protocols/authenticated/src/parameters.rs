@@ -10,6 +10,9 @@ use brickwork_base::Error;
 /// AND gates of the slots that are made together, unless one slot has more.
 pub const BATCH: usize = 1 << 20;
 
+/// AND gates of the slots whose tables are sent together, unless one slot has more.
+pub const GROUP: usize = 1 << 14;
+
 /// Base-2 logarithm of what an offset of 127 unknown bits gives away to a guess, with 2^15 calls a key.
 pub const COMPUTATIONAL_BITS: f64 = 111.0;
 
@@ -53,7 +56,7 @@ impl Level {
 }
 
 /// Buckets of leaky ANDs, each of which gives a triple.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pool {
     /// N: buckets.
     pub size: usize,

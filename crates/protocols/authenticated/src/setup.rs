@@ -13,6 +13,7 @@ use crate::hooks::{Hooks, Point};
 use crate::layout::Layout;
 use crate::parameters::Level;
 use crate::report::Authenticated;
+use crate::secrets::Secrets;
 use crate::share::{Owner, Shares};
 
 /// The correlated OTs that masks are made of: four bits of an offset share a row of corrections.
@@ -42,19 +43,17 @@ impl Member {
         let (sent, (bits, received));
         match self.own.role {
             Party::Garbler => {
-                sent = Zeroizing::new(self.sender.draw(channel, count)?);
+                sent = Secrets::new(self.sender.draw(channel, count)?);
                 (bits, received) = self.receiver.draw(channel, &mut self.rng, count)?;
             }
             Party::Evaluator => {
                 (bits, received) = self.receiver.draw(channel, &mut self.rng, count)?;
-                sent = Zeroizing::new(self.sender.draw(channel, count)?);
+                sent = Secrets::new(self.sender.draw(channel, count)?);
             }
         }
-        let received = Zeroizing::new(received);
-        let words = sent.iter().zip(&*bits).zip(&*received);
-        let mut shares = Shares::new(Vec::with_capacity(count));
-        shares.extend(words.map(|((&sent, &bit), &received)| self.own.share(sent, bit, received)));
-        Ok(shares)
+        let received = Secrets::new(received);
+        let words = sent.iter().zip(&*bits).zip(received.iter());
+        Ok(words.map(|((&sent, &bit), &received)| self.own.share(sent, bit, received)).collect())
     }
 
     /// Ends the run if a check does not hold: every check of this protocol is made here.

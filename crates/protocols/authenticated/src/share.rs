@@ -10,13 +10,13 @@
 
 use std::ops::BitXor;
 
+use crate::secrets::Secrets;
 use brickwork_base::Party;
 use brickwork_base::label::{Delta, Label};
 use bytemuck::{Pod, Zeroable};
-use zeroize::{Zeroize, Zeroizing};
 
 /// A party's words of a mask.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable, Zeroize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Share {
     /// Under this party's offset.
@@ -26,7 +26,7 @@ pub struct Share {
 }
 
 /// Shares that are erased when dropped.
-pub type Shares = Zeroizing<Vec<Share>>;
+pub type Shares = Secrets<Share>;
 
 impl Share {
     /// This party's bit of the mask.

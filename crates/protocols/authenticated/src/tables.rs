@@ -13,7 +13,6 @@
 use brickwork_base::label::{Delta, Label};
 use brickwork_circuit::Circuit;
 use brickwork_kernels::{Aes128, Kernel};
-use zeroize::Zeroizing;
 
 use crate::pads::sigma;
 use crate::share::Share;
@@ -22,7 +21,7 @@ use crate::walk::walk;
 /// AND gates under one key: four calls each.
 const UNDER_A_KEY: u64 = 1 << 13;
 
-/// H of a batch: AES of what it is given, under a key for every 2^13 AND gates, plus that.
+/// H of a group of slots: AES of what it is given, under a key for every 2^13 AND gates, plus that.
 pub(super) struct GateHash {
     keys: Aes128,
     kernel: Kernel,
@@ -45,7 +44,7 @@ impl GateHash {
         Aes128::with_kernel(kernel, key[0])
     }
 
-    /// Hashes labels of gate number `gate` of the batch: the first half of them is of the left operand.
+    /// Hashes labels of gate number `gate` of the group: the first half of them is of the left operand.
     fn hash<const N: usize>(&mut self, gate: u64, labels: [Label; N]) -> [Label; N] {
         if gate / UNDER_A_KEY != self.chunk {
             self.chunk = gate / UNDER_A_KEY;
@@ -60,7 +59,7 @@ impl GateHash {
 }
 
 /// The shares of the masks of an AND gate: of its operands, and μ.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct GateMasks {
     pub a: Share,
     pub b: Share,
@@ -101,13 +100,13 @@ pub(super) fn fold(masks: &GateMasks, rows: &[Label; 2], colour: u8) -> Rows {
 }
 
 /// Evaluates a circuit of which `wires` has the active labels of the inputs, and whose AND gates are numbered
-/// in the batch from `first` on. `done` is given each AND gate's operands and output.
+/// in the group from `first` on. `done` is given each AND gate's operands and output.
 pub(super) fn evaluate(
     circuit: &Circuit,
     hash: &mut GateHash,
     first: u64,
     rows: &[Rows],
-    wires: &mut Zeroizing<Vec<Label>>,
+    wires: &mut Vec<Label>,
     mut done: impl FnMut(usize, [Label; 3]),
 ) {
     walk(
@@ -152,7 +151,7 @@ mod tests {
                 labels[0] ^ both[0].delta.times(a ^ lambda_a),
                 labels[1] ^ both[0].delta.times(b ^ lambda_b),
             ];
-            let mut wires = Zeroizing::new(active.to_vec());
+            let mut wires = active.to_vec();
             evaluate(&circuit, &mut GateHash::new(start), gate, &rows, &mut wires, |_, _| {});
             assert!(wires[2] == made.output ^ both[0].delta.times(a & b ^ lambda_c));
             assert!(made.output.colour() == 0 && wires[2].colour() == a & b ^ lambda_c);

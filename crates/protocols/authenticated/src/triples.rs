@@ -21,6 +21,8 @@
 //!
 //! **Buckets**: layers of leaky ANDs, shifted against each other by coins. A bucket is as good as one of it.
 
+use std::ops::Range;
+
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::label::Label;
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
@@ -34,11 +36,12 @@ use crate::hooks::Point;
 use crate::msg;
 use crate::pads::Pads;
 use crate::parameters::Pool;
+use crate::secrets::Secrets;
 use crate::setup::Member;
 use crate::share::{Owner, Share, Shares};
 
 /// Leaky ANDs whose masks are drawn at a time.
-pub(super) const PIECE: usize = 1 << 18;
+pub(super) const PIECE: usize = 1 << 16;
 
 /// OTs by which digests of as many bits are compared.
 pub(super) const COMPARED: usize = 128;
@@ -59,9 +62,9 @@ pub(super) struct Triples {
 /// Words of leaky ANDs while they are made.
 pub(super) struct Half {
     /// g_P, of which t bits are sent.
-    ciphertexts: Zeroizing<Vec<Label>>,
+    ciphertexts: Secrets<Label>,
     /// H_P(k) + Z.
-    own: Zeroizing<Vec<Label>>,
+    own: Secrets<Label>,
 }
 
 /// Where one of many begins: pieces of leaky ANDs.
@@ -89,7 +92,7 @@ fn leaky_ands(
     masks: usize,
 ) -> Result<(Triples, Shares, Seed), Error> {
     let all = pool.leaky_ands();
-    let [mut x, mut y, mut z] = [(); 3].map(|()| Shares::new(Vec::with_capacity(all)));
+    let [mut x, mut y, mut z] = [(); 3].map(|()| Shares::with_capacity(all));
     let mut digest = hasher(&member.key, Purpose::Compared, batch, Party::Garbler);
     let (mut further, mut comparison) = (Shares::default(), Shares::default());
     for (count, draw) in pieces(pool).zip(draws(pool, masks)) {
@@ -105,7 +108,7 @@ fn leaky_ands(
         digest.update(&words);
         x.extend_from_slice(of_x);
         y.extend_from_slice(of_y);
-        z.extend(of_r.iter().zip(&*bits).map(|(r, &bit)| member.own.plus(*r, bit)));
+        z.extend(of_r.iter().zip(bits.iter()).map(|(r, &bit)| member.own.plus(*r, bit)));
     }
     let digest = Zeroizing::new(*digest.finalize().as_bytes());
     let coin = compare(member, label(&digest[..16]).bits(), &comparison, batch)?;
@@ -143,7 +146,7 @@ fn label(bytes: &[u8]) -> Label {
 /// What this party makes of its own words.
 pub(super) fn half(own: &Owner, pads: &Pads, x: &[Share], y: &[Share], r: &[Share]) -> Half {
     let keys = x.iter().map(|x| x.key ^ own.delta.times(x.bit()));
-    let mut zero = Zeroizing::new(keys.collect::<Vec<Label>>());
+    let mut zero: Secrets<Label> = keys.collect();
     let mut ciphertexts = pads.hash_pairs(&mut zero, own.delta.label());
     for ((g, zero), (y, r)) in ciphertexts.iter_mut().zip(zero.iter_mut()).zip(y.iter().zip(r)) {
         *g ^= *zero ^ own.word(*y);
@@ -159,8 +162,8 @@ pub(super) fn sums(
     (pads, theirs): &(Pads, Vec<Label>),
     x: &[Share],
     y: &[Share],
-) -> Zeroizing<Vec<Label>> {
-    let mut sums = Zeroizing::new(x.iter().map(|x| x.mac).collect::<Vec<Label>>());
+) -> Secrets<Label> {
+    let mut sums: Secrets<Label> = x.iter().map(|x| x.mac).collect();
     pads.hash(&mut sums);
     let of = half.own.iter().zip(theirs).zip(x.iter().zip(y));
     for (sum, ((zero, theirs), (x, y))) in sums.iter_mut().zip(of) {
@@ -170,25 +173,20 @@ pub(super) fn sums(
 }
 
 /// Multiplies masks. Returns of each product what is to be added to r, and the words that are to be equal.
-fn multiply(
-    member: &mut Member,
-    x: &[Share],
-    y: &[Share],
-    r: &[Share],
-) -> Result<[Zeroizing<Vec<u8>>; 2], Error> {
+fn multiply(member: &mut Member, x: &[Share], y: &[Share], r: &[Share]) -> Result<[Secrets<u8>; 2], Error> {
     // All OTs that these masks come of have been checked.
     let pads = Pads { start: member.rng.block(), factor: member.rng.block() };
     let half = half(&member.own, &pads, x, y, r);
     let received = exchange_ciphertexts(member, &pads, &half.ciphertexts)?;
     let sums = sums(&member.own, &half, &received, x, y);
-    let mut bits: Zeroizing<Vec<u8>> = Zeroizing::new(sums.iter().map(|sum| sum.colour()).collect());
+    let mut bits: Secrets<u8> = sums.iter().map(|sum| sum.colour()).collect();
     member.hooks.alter(Point::Bits, &mut bits);
     let theirs = exchange_bits(member, &bits)?;
-    bits.iter_mut().zip(&*theirs).for_each(|(bit, theirs)| *bit ^= theirs);
+    bits.iter_mut().zip(theirs.iter()).for_each(|(bit, theirs)| *bit ^= theirs);
     let bytes = member.level.compared_bytes();
     let difference = member.own.difference();
-    let mut words = Zeroizing::new(Vec::with_capacity(bytes * sums.len()));
-    for (&sum, &bit) in sums.iter().zip(&*bits) {
+    let mut words = Secrets::with_capacity(bytes * sums.len());
+    for (&sum, &bit) in sums.iter().zip(bits.iter()) {
         words.extend_from_slice(&(sum ^ difference.times(bit)).to_bytes()[..bytes]);
     }
     member.hooks.alter(Point::Compared, &mut words);
@@ -215,7 +213,7 @@ fn exchange_ciphertexts(
 }
 
 /// Sends a bit of each leaky AND and returns the peer's.
-fn exchange_bits(member: &mut Member, bits: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
+fn exchange_bits(member: &mut Member, bits: &[u8]) -> Result<Secrets<u8>, Error> {
     let packed = pack(bits.iter().copied());
     let theirs = match member.own.role {
         Party::Garbler => {
@@ -228,7 +226,7 @@ fn exchange_bits(member: &mut Member, bits: &[u8]) -> Result<Zeroizing<Vec<u8>>,
             member.run.channel.receive(msg::BITS, packed.len())?
         }
     };
-    Ok(Zeroizing::new(unpack(&theirs, bits.len())?))
+    Ok(Secrets::new(unpack(&theirs, bits.len())?))
 }
 
 /// The keys of the OTs of an equality test: of choice 0 and of choice 1 at the garbler, the chosen one and
@@ -348,39 +346,36 @@ impl Buckets {
         Ok((Buckets { layers, pool, shifts: shifts.collect() }, masks))
     }
 
+    /// Layers of leaky ANDs.
+    pub fn layers(&self) -> usize {
+        self.pool.bucket
+    }
+
     /// Where the leaky AND of a layer is that sits in this bucket.
     fn place(&self, layer: usize, bucket: usize) -> usize {
-        layer * self.pool.size + (bucket + self.shifts[layer]) % self.pool.size
+        let place = bucket + self.shifts[layer];
+        layer * self.pool.size + if place < self.pool.size { place } else { place - self.pool.size }
     }
 
-    /// The mask x of a bucket: the sum of all of its leaky ANDs.
-    fn x(&self, bucket: usize) -> Share {
-        (0..self.pool.bucket)
-            .fold(Share::default(), |sum, layer| sum ^ self.layers.x[self.place(layer, bucket)])
-    }
-
-    /// What is opened to join the first `count` buckets: of each layer but the first the differences of y.
-    pub fn differences(&self, count: usize) -> impl Iterator<Item = Share> + '_ {
+    /// What is opened to join some buckets: of each layer but the first the differences of y.
+    pub fn differences(&self, buckets: Range<usize>) -> impl Iterator<Item = Share> + '_ {
         let y = &self.layers.y;
-        (1..self.pool.bucket).flat_map(move |layer| (0..count).map(move |i| y[i] ^ y[self.place(layer, i)]))
+        (1..self.pool.bucket)
+            .flat_map(move |layer| buckets.clone().map(move |i| y[i] ^ y[self.place(layer, i)]))
     }
 
-    /// Masks x and y of the first `count` triples: known before anything is opened.
-    pub fn factors(&self, count: usize) -> impl Iterator<Item = [Share; 2]> + '_ {
-        (0..count).map(|i| [self.x(i), self.layers.y[i]])
+    /// Masks x and y of a bucket's triple: the sum of all x, and y of the first layer. Known before anything is
+    /// opened.
+    pub fn factors(&self, bucket: usize) -> [Share; 2] {
+        let sum = |x, layer| x ^ self.layers.x[self.place(layer, bucket)];
+        [(0..self.pool.bucket).fold(Share::default(), sum), self.layers.y[bucket]]
     }
 
-    /// Joins the first `count` buckets, by their opened differences.
-    pub fn joined(self, count: usize, differences: &[u8]) -> Triples {
-        let mut z = Shares::new(self.layers.z[..count].to_vec());
-        for (layer, differences) in (1..).zip(differences.chunks_exact(count.max(1))) {
-            for ((i, z), &difference) in z.iter_mut().enumerate().zip(differences) {
-                let k = self.place(layer, i);
-                *z = *z ^ self.layers.z[k] ^ self.layers.x[k].times(difference);
-            }
-        }
-        let mut x = Shares::new(Vec::with_capacity(count));
-        x.extend((0..count).map(|i| self.x(i)));
-        Triples { x, y: Shares::new(self.layers.y[..count].to_vec()), z }
+    /// The product of a bucket's factors, by the opened differences of its layers.
+    pub fn product(&self, bucket: usize, difference: impl Fn(usize) -> u8) -> Share {
+        (1..self.pool.bucket).fold(self.layers.z[bucket], |z, layer| {
+            let k = self.place(layer, bucket);
+            z ^ self.layers.z[k] ^ self.layers.x[k].times(difference(layer - 1))
+        })
     }
 }

@@ -3,8 +3,6 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use zeroize::Zeroizing;
-
 use super::script;
 use super::work::{ALL, BEYOND, EVALUATE, GARBLE, LEAKY_AND};
 use crate::pads::Pads;
@@ -59,7 +57,7 @@ impl Measure for Authenticated {
         let circuit = Circuit::new(2, gates, vec![COUNT as u32 + 1])?;
         let rows: Vec<[Label; 3]> = theirs.iter().map(|&label| [label; 3]).collect();
         let evaluated = fastest(COUNT as f64, || {
-            let mut wires = Zeroizing::new(theirs[..2].to_vec());
+            let mut wires = theirs[..2].to_vec();
             evaluate(&circuit, &mut hash, 0, &rows, &mut wires, |_, _| {});
             black_box(wires.last().copied());
             Ok(())

@@ -94,8 +94,7 @@ fn set_up(script: &mut Script) {
 }
 
 fn preprocess(script: &mut Script, layout: &Layout, number: usize) {
-    let Batch { pool, ands, .. } = &layout.batches[number];
-    let ands = *ands as u64;
+    let Batch { pool, ands, groups, .. } = &layout.batches[number];
     let mut pieces = pieces(pool);
     for count in draws(pool, layout.masks(number)) {
         let count = count as u64;
@@ -109,17 +108,23 @@ fn preprocess(script: &mut Script, layout: &Layout, number: usize) {
             multiply(script, layout, piece as u64);
         }
     }
-    if ands > 0 {
+    if *ands > 0 {
         script.message(Evaluator, LABEL + HASH as u64);
         script.message(Garbler, (HASH + COIN) as u64);
         script.message(Evaluator, (HASH + COIN) as u64);
     }
-    let differences = ands * (pool.bucket.max(1) as u64 - 1 + 2);
-    opened(script, Evaluator, differences);
-    opened(script, Garbler, differences);
-    script.work(Garbler, &GARBLE, ands, 1);
-    script.message(Garbler, LABEL * (1 + 2 * ands));
-    script.message(Garbler, ands.div_ceil(8));
+    // The evaluator is a group ahead.
+    let differences = |ands: usize| (ands * (pool.bucket + 1)) as u64;
+    let mut ahead = groups.iter().map(|group| differences(group.ands.len()));
+    ahead.next().into_iter().for_each(|differences| opened(script, Evaluator, differences));
+    for group in groups {
+        ahead.next().into_iter().for_each(|differences| opened(script, Evaluator, differences));
+        let ands = group.ands.len();
+        opened(script, Garbler, differences(ands));
+        script.work(Garbler, &GARBLE, ands as u64, 1);
+        script.message(Garbler, LABEL * (1 + 2 * ands as u64));
+        script.message(Garbler, ands.div_ceil(8) as u64);
+    }
 }
 
 /// Leaky ANDs of a piece.
@@ -153,8 +158,10 @@ fn memory(layout: &Layout) -> [u64; 2] {
     // All layers of a batch, its gates' masks and what is opened, and a piece while it is made.
     let batch = layout.batches.iter().map(|batch| {
         let piece = pieces(&batch.pool).next().unwrap_or(0) as u64;
+        let gates = batch.groups.iter().map(|group| group.ands.len()).max().unwrap_or(0) as u64;
         3 * SHARE * batch.pool.leaky_ands() as u64
-            + batch.ands as u64 * (6 * SHARE + SHARE * batch.pool.bucket as u64)
+            + (batch.ports + batch.ands) as u64 * 2 * SHARE
+            + gates * (10 + 2 * batch.pool.bucket as u64) * SHARE
             + piece * (9 * SHARE)
     });
     let of_all = PROCESS_BYTES + circuits + SHARE * (wires + ports + slot.unwrap_or(0) as u64);
