@@ -25,13 +25,13 @@ LONG: Options = {"executions": 100_000, "timeout": 60}
 """Of the millionaires this takes many seconds."""
 
 
-@pytest.mark.parametrize("protocol", ["duplo", "semi-honest", "compgc", "lego", "jimu"])
+@pytest.mark.parametrize("protocol", ["duplo", "authenticated", "semi-honest", "compgc", "lego", "jimu"])
 def test_every_protocol_runs_in_one_call(millionaires: bw.Program, protocol: str) -> None:
     run = bw.run(millionaires, garbler=1_250_000, evaluator=1_000_000, protocol=protocol)
     assert run.garbler == run.evaluator == RICHER
     assert run.json["protocol"] == protocol and run.bytes > 1000 and run.seconds > 0
     assert "1250000" not in repr(run) and "outputs" not in run.json and "output_bits" not in run.json
-    if protocol in ("duplo", "lego", "jimu"):
+    if protocol in ("duplo", "authenticated", "lego", "jimu"):
         assert run.security.bound_log2 <= -40 and run.security["statistical_bits"] == 40
 
 

@@ -34,7 +34,7 @@ fn runs_and_plans_have_pages() {
     let folder = TempDir::new().expect("a folder");
     let (file, page) = (example("millionaires.bwp"), path(&folder.path().join("page.html")));
     let values = ["--garbler", "918273645", "--evaluator", "918273644"];
-    for protocol in ["duplo", "semi-honest", "compgc", "lego", "jimu"] {
+    for protocol in ["duplo", "semi-honest", "compgc", "lego", "jimu", "authenticated"] {
         let flags = ["--protocol", protocol, "--report", &page, "--json"];
         let record = object(&run(&[&["run", &file], &values[..], &flags].concat()));
         let html = written(&page);

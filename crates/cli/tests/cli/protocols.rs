@@ -1,5 +1,6 @@
 //! Protocols besides DUPLO, as users meet them.
 
+use brickwork::authenticated;
 use brickwork::circuit::{Party, Program};
 use brickwork::compgc::{self, Linking};
 use brickwork::jimu;
@@ -572,13 +573,73 @@ fn jimu_is_planned_and_refuses_what_it_is_not() {
     is_error(&finish(listening), 7, words);
 }
 
+/// Two processes with authenticated masks at each level: what each sends is known before, and what is promised
+/// covers it. `run`, `plan` and `bench protocol` know it; flags that say nothing are refused, stock, too.
+#[test]
+fn parties_with_authenticated_masks_compute_and_say_what_they_promise() {
+    let (keys, file) = (Keys::new(), example("millionaires.bwp"));
+    let program = Program::from_bytes(&std::fs::read(&file).unwrap()).unwrap();
+    for security in [40, 64, 80] {
+        let level = security.to_string();
+        let flags = ["--protocol", "authenticated", "--security", &level, "--json", "--timeout", "60"];
+        let garbler = Side { input: "1000000", ..Side::garbler(&keys) };
+        let evaluator = Side { input: "1250000", ..Side::evaluator(&keys) };
+        let (listening, address) = garbler.listen(&flags);
+        let outputs = [evaluator.connect(&address, &flags), finish(listening)];
+        let learned = json!({"alice": 0, "bob": 1});
+        for (output, role) in outputs.iter().zip(["evaluator", "garbler"]) {
+            let json = object(output);
+            assert_eq!(output.status.code(), Some(0), "{json} {}", text(&output.stderr));
+            schema::holds(&[role], &json);
+            assert_eq!((&json["outputs"][role], &json["protocol"]), (&learned, &json!("authenticated")));
+            let promised = &json["security"];
+            assert!(promised["bound_log2"].as_f64().unwrap() <= -f64::from(security), "{promised}");
+            assert_eq!(promised["triples"], program.and_gates());
+            let sent = |field: &str| -> u64 {
+                json["phases"].as_array().unwrap().iter().map(|phase| phase[field].as_u64().unwrap()).sum()
+            };
+            let expected = authenticated::sent_bytes(&program, security).unwrap();
+            assert_eq!([sent("garbler_sent_bytes"), sent("evaluator_sent_bytes")], expected);
+        }
+    }
+    let flags = ["--protocol", "authenticated"];
+    let (said, planned) = good(&[&["plan", &file, "--executions", "3"], &flags[..]].concat());
+    assert!(said.contains("leaky ANDs"), "{said}");
+    let sent: u64 =
+        planned["phases"].as_array().unwrap().iter().map(|p| p["garbler_sent_bytes"].as_u64().unwrap()).sum();
+    assert_eq!(sent, authenticated::sent_bytes(&program.repeat(3).unwrap(), 40).unwrap()[0]);
+    let (said, timed) = good(&[&["bench", "protocol", &file, "--rounds", "1"], &flags[..]].concat());
+    assert!(said.contains("at most 2^-40") && timed["predicted"]["seconds"].is_f64(), "{said}");
+    for flag in [
+        ["--commitments", "split"],
+        ["--linking", "scmc"],
+        ["--buckets", "standard"],
+        ["--cut", "whole"],
+        ["--store", "nowhere"],
+        ["--lanes", "2"],
+    ] {
+        let run = ["run", &file, "--garbler", "1", "--evaluator", "2"];
+        bad(&[&run[..], &flags, &flag].concat(), 2, "says nothing with --protocol authenticated");
+        assert!(!Path::new("nowhere").exists());
+    }
+}
+
 /// Base OTs from lattices: the same outputs in every protocol, and exactly those messages more. Both parties must
 /// want them, a store has none of them, and nobody is told a prediction that is not one.
 #[test]
 fn no_secret_rests_on_discrete_logarithms_if_asked_for() {
     let file = example("millionaires.bwp");
     let run = ["run", &file, "--garbler", "5", "--evaluator", "7"];
-    for (protocol, blocks) in [("duplo", 1), ("semi-honest", 1), ("compgc", 1), ("lego", 1), ("jimu", 3)] {
+    // Of the OTs that the garbler chooses in, and of those of the evaluator.
+    let protocols = [
+        ("duplo", [1, 0]),
+        ("authenticated", [1, 1]),
+        ("semi-honest", [1, 0]),
+        ("compgc", [1, 0]),
+        ("lego", [1, 0]),
+        ("jimu", [3, 0]),
+    ];
+    for (protocol, blocks) in protocols {
         let flags = ["--protocol", protocol];
         let (said, curve) = good(&[&run[..], &flags].concat());
         assert!(!said.contains("ML-KEM") && curve["post_quantum"] == false);
@@ -589,14 +650,17 @@ fn no_secret_rests_on_discrete_logarithms_if_asked_for() {
         let sent = |run: &Value, field: &str| -> u64 {
             run["phases"].as_array().unwrap().iter().map(|phase| phase[field].as_u64().unwrap()).sum()
         };
-        // Of the garbler, which chooses, its keys instead of its points; of the evaluator, ciphertexts instead
-        // of the point that it would send.
-        let ots = 128 * blocks;
+        // Of who chooses, its keys instead of its points; of the other one, ciphertexts instead of the point
+        // that it would send.
         let mut more = [Script::new(&["setup"]), Script::new(&["setup"])];
-        more[0].message(Party::Garbler, 32 + 64 * ots);
-        more[0].message(Party::Evaluator, 32);
-        more[1].message(Party::Garbler, (32 + 2 * 1152) * ots);
-        more[1].message(Party::Evaluator, 2 * 1088 * ots);
+        let pairs = [(Party::Garbler, Party::Evaluator), (Party::Evaluator, Party::Garbler)];
+        for ((chooses, offers), ots) in pairs.into_iter().zip(blocks.map(|blocks| 128 * blocks)) {
+            more[0].message(chooses, 32 + 64 * ots);
+            if ots > 0 {
+                more[1].message(chooses, (32 + 2 * 1152) * ots);
+                more[1].message(offers, 2 * 1088 * ots);
+            }
+        }
         for (k, field) in ["garbler_sent_bytes", "evaluator_sent_bytes"].into_iter().enumerate() {
             let [before, after] = [0, 1].map(|i: usize| more[i].sent_bytes(1)[k]);
             assert_eq!(sent(&lattice, field) + before, sent(&curve, field) + after, "{protocol} {field}");

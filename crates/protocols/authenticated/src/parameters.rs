@@ -131,6 +131,29 @@ mod tests {
         assert_eq!(Pool::choose(0, 41.0), Pool::NONE);
     }
 
+    /// All ways to bet on the leaky ANDs of a small pool, against all shifts: the best fills a bucket, and wins all of
+    /// its bets, with the probability of the bound.
+    #[test]
+    fn row_04_no_bets_do_better_than_the_bound() {
+        for (size, bucket) in [(4_usize, 2_usize), (5, 2), (3, 3)] {
+            let (sets, shifts) = ((1_usize << size) - 1, size.pow(bucket as u32 - 1));
+            let mut best = 0.0_f64;
+            for way in 0..sets.pow(bucket as u32) {
+                // Of each layer which of its leaky ANDs are bet on: at least one.
+                let layer = |k: usize| way / sets.pow(k as u32) % sets + 1;
+                let is_bet = |k: usize, i: usize| layer(k) >> (i % size) & 1 == 1;
+                let shift =
+                    |all: usize, k: usize| if k == 0 { 0 } else { all / size.pow(k as u32 - 1) % size };
+                let full = |all: usize| (0..size).any(|i| (0..bucket).all(|k| is_bet(k, i + shift(all, k))));
+                let bets: u32 = (0..bucket).map(|k| layer(k).count_ones()).sum();
+                let filled = (0..shifts).filter(|&all| full(all)).count();
+                best = best.max(filled as f64 / shifts as f64 * 0.5_f64.powi(bets as i32));
+            }
+            let bound = Pool { size, bucket }.leaks_log2().exp2();
+            assert!((best / bound - 1.0).abs() < 1e-9, "{size} {bucket}: {best}, not {bound}");
+        }
+    }
+
     #[test]
     fn lengths_follow_the_security() {
         assert_eq!(Level::of(40).unwrap(), Level { security: 40, compared: 48, tag: 8 });

@@ -114,16 +114,17 @@ fn preprocess(script: &mut Script, layout: &Layout, number: usize) {
         script.message(Evaluator, (HASH + COIN) as u64);
     }
     // The evaluator is a group ahead.
-    let differences = |ands: usize| (ands * (pool.bucket + 1)) as u64;
-    let mut ahead = groups.iter().map(|group| differences(group.ands.len()));
-    ahead.next().into_iter().for_each(|differences| opened(script, Evaluator, differences));
+    let opened = |ands: usize| ((ands * (pool.bucket + 1)).div_ceil(8) + HASH) as u64;
+    let mut ahead = groups.iter().map(|group| opened(group.ands.len()));
+    ahead.next().into_iter().for_each(|first| script.message(Evaluator, first));
     for group in groups {
-        ahead.next().into_iter().for_each(|differences| opened(script, Evaluator, differences));
         let ands = group.ands.len();
-        opened(script, Garbler, differences(ands));
         script.work(Garbler, &GARBLE, ands as u64, 1);
-        script.message(Garbler, LABEL * (1 + 2 * ands as u64));
-        script.message(Garbler, ands.div_ceil(8) as u64);
+        let garblers = [opened(ands), LABEL * (1 + 2 * ands as u64), ands.div_ceil(8) as u64];
+        match ahead.next() {
+            Some(next) => script.exchange(garblers, [next]),
+            None => garblers.into_iter().for_each(|payload| script.message(Garbler, payload)),
+        }
     }
 }
 
