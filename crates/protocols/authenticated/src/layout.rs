@@ -7,8 +7,7 @@ use brickwork_base::digest::Digest;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::{Circuit, Program, Wire};
 
-use crate::parameters::{BATCH, GROUP, Level, Pool};
-use crate::triples::draws;
+use crate::parameters::{BATCH, BLOCK, GROUP, Level, Pool};
 use crate::walk::constant_operand;
 
 /// Slots whose components are made together.
@@ -119,7 +118,7 @@ impl<'p> Layout<'p> {
     /// The parts of the bound, each with what it is for.
     pub fn spent(&self) -> Vec<(&'static str, f64)> {
         let leaks = self.batches.iter().map(|batch| batch.pool.leaks_log2().exp2()).sum::<f64>().log2();
-        let calls = self.batches.iter().map(|batch| 2 * draws(&batch.pool, 0).count()).sum::<usize>() as f64;
+        let calls = self.batches.iter().map(|batch| 2 * batch.pool.draws(0).count()).sum::<usize>() as f64;
         vec![
             ("leaky ANDs that fill a bucket", leaks),
             ("leaky ANDs that are compared", -f64::from(self.level.compared - 1)),
@@ -195,7 +194,7 @@ impl<'p> Layout<'p> {
     pub fn digest(&self) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 program with authenticated masks");
         digest.digest(&self.program.digest()).number(self.level.compared).length(self.level.tag);
-        digest.length(super::setup::BLOCK).length(self.batches.len());
+        digest.length(BLOCK).length(self.batches.len());
         for Batch { ands, pool, groups, .. } in &self.batches {
             digest.length(*ands).length(pool.size).length(pool.bucket).length(groups.len());
         }

@@ -13,6 +13,15 @@ pub const BATCH: usize = 1 << 20;
 /// AND gates of the slots whose tables are sent together, unless one slot has more.
 pub const GROUP: usize = 1 << 14;
 
+/// The correlated OTs that masks are made of: four bits of an offset share a row of corrections.
+pub(super) const BLOCK: usize = 4;
+
+/// Leaky ANDs whose masks are drawn at a time.
+pub(super) const PIECE: usize = 1 << 16;
+
+/// OTs by which digests of as many bits are compared.
+pub(super) const COMPARED: usize = 128;
+
 /// Base-2 logarithm of what an offset of 127 unknown bits gives away to a guess, with 2^15 calls a key.
 pub const COMPUTATIONAL_BITS: f64 = 111.0;
 
@@ -92,6 +101,19 @@ impl Pool {
             0 => f64::NEG_INFINITY,
             size => -(self.bucket as f64) - (self.bucket - 1) as f64 * (size as f64).log2(),
         }
+    }
+
+    /// Leaky ANDs that are made at a time.
+    pub(super) fn pieces(&self) -> impl Iterator<Item = usize> + use<> {
+        let all = self.leaky_ands();
+        (0..all).step_by(PIECE).map(move |first| PIECE.min(all - first))
+    }
+
+    /// Masks that are drawn at once: those that leaky ANDs are made of in pieces, of which the first comes with
+    /// those of the comparison and with `masks` more.
+    pub(super) fn draws(&self, masks: usize) -> impl Iterator<Item = usize> + use<> {
+        let first = if self.size == 0 { masks } else { COMPARED + masks + 3 * PIECE.min(self.leaky_ands()) };
+        std::iter::once(first).chain(self.pieces().skip(1).map(|count| 3 * count))
     }
 }
 

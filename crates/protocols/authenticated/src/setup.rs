@@ -11,13 +11,10 @@ use zeroize::Zeroizing;
 use crate::cheat::Cheat;
 use crate::hooks::{Hooks, Point};
 use crate::layout::Layout;
-use crate::parameters::Level;
+use crate::parameters::{BLOCK, Level};
 use crate::report::Authenticated;
 use crate::secrets::Secrets;
 use crate::share::{Owner, Shares};
-
-/// The correlated OTs that masks are made of: four bits of an offset share a row of corrections.
-pub(super) const BLOCK: usize = 4;
 
 /// Either party of a run.
 pub(super) struct Member {

@@ -35,16 +35,10 @@ use crate::hash::{HASH, Purpose, hasher};
 use crate::hooks::Point;
 use crate::msg;
 use crate::pads::Pads;
-use crate::parameters::Pool;
+use crate::parameters::{COMPARED, Pool};
 use crate::secrets::Secrets;
 use crate::setup::Member;
 use crate::share::{Owner, Share, Shares};
-
-/// Leaky ANDs whose masks are drawn at a time.
-pub(super) const PIECE: usize = 1 << 16;
-
-/// OTs by which digests of as many bits are compared.
-pub(super) const COMPARED: usize = 128;
 
 /// Bytes of the start of the hash keys and of the factor.
 pub(super) const PADS: usize = 32;
@@ -67,19 +61,6 @@ pub(super) struct Half {
     own: Secrets<Label>,
 }
 
-/// Where one of many begins: pieces of leaky ANDs.
-pub(super) fn pieces(pool: &Pool) -> impl Iterator<Item = usize> {
-    let all = pool.leaky_ands();
-    (0..all).step_by(PIECE).map(move |first| PIECE.min(all - first))
-}
-
-/// Masks that are drawn at once: those that leaky ANDs are made of in pieces, of which the first comes with
-/// those of the comparison and with `masks` more.
-pub(super) fn draws(pool: &Pool, masks: usize) -> impl Iterator<Item = usize> {
-    let first = if pool.size == 0 { masks } else { COMPARED + masks + 3 * PIECE.min(pool.leaky_ands()) };
-    std::iter::once(first).chain(pieces(pool).skip(1).map(|count| 3 * count))
-}
-
 /// Makes the leaky ANDs of a pool, compares the parties' words, and makes so many masks beside. Returns all
 /// layers, one after the other, the masks, and a coin.
 ///
@@ -95,7 +76,7 @@ fn leaky_ands(
     let [mut x, mut y, mut z] = [(); 3].map(|()| Shares::with_capacity(all));
     let mut digest = hasher(&member.key, Purpose::Compared, batch, Party::Garbler);
     let (mut further, mut comparison) = (Shares::default(), Shares::default());
-    for (count, draw) in pieces(pool).zip(draws(pool, masks)) {
+    for (count, draw) in pool.pieces().zip(pool.draws(masks)) {
         let drawn = member.draw(draw)?;
         let (of_x, rest) = drawn.split_at(count);
         let (of_y, rest) = rest.split_at(count);

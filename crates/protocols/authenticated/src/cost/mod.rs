@@ -14,9 +14,9 @@ use brickwork_session::{GREETING_BYTES, Protocol};
 
 use crate::hash::HASH;
 use crate::layout::{Batch, Layout};
+use crate::parameters;
 use crate::report::{Authenticated, SecurityReport};
-use crate::setup;
-use crate::triples::{COIN, PADS, draws, pieces};
+use crate::triples::{COIN, PADS};
 
 use work::{BEYOND, EVALUATE, GARBLE, GROWS, LEAKY_AND};
 
@@ -95,13 +95,13 @@ fn set_up(script: &mut Script) {
 
 fn preprocess(script: &mut Script, layout: &Layout, number: usize) {
     let Batch { pool, ands, groups, .. } = &layout.batches[number];
-    let mut pieces = pieces(pool);
-    for count in draws(pool, layout.masks(number)) {
+    let mut pieces = pool.pieces();
+    for count in pool.draws(layout.masks(number)) {
         let count = count as u64;
         for (receiver, sender) in [(Evaluator, Garbler), (Garbler, Evaluator)] {
             let blocks = count.div_ceil(BLOCK) + 1;
             script.work(receiver, &DRAW_RECEIVER, blocks, 1);
-            draw::<{ setup::BLOCK as u64 }>(script, receiver, count);
+            draw::<{ parameters::BLOCK as u64 }>(script, receiver, count);
             script.work(sender, &DRAW_SENDER, blocks, 1);
         }
         if let Some(piece) = pieces.next() {
@@ -158,7 +158,7 @@ fn memory(layout: &Layout) -> [u64; 2] {
     let slot = program.slots().map(|slot| program.component(slot.component).circuit.wires()).max();
     // All layers of a batch, its gates' masks and what is opened, and a piece while it is made.
     let batch = layout.batches.iter().map(|batch| {
-        let piece = pieces(&batch.pool).next().unwrap_or(0) as u64;
+        let piece = batch.pool.pieces().next().unwrap_or(0) as u64;
         let gates = batch.groups.iter().map(|group| group.ands.len()).max().unwrap_or(0) as u64;
         3 * SHARE * batch.pool.leaky_ands() as u64
             + (batch.ports + batch.ands) as u64 * 2 * SHARE

@@ -23,6 +23,8 @@ struct Case {
     lies: [Vec<(Point, Alter)>; 2],
     /// Whether a lie may succeed, as with small parameters.
     may_succeed: bool,
+    /// Seven bits of an offset that a cheater guesses, at the place where they are added.
+    guess: u8,
 }
 
 /// How it ended.
@@ -60,6 +62,7 @@ impl Case {
         let case = Case {
             program,
             inputs,
+            guess: (rng.below(128) << 1) as u8,
             level: Level::of(40).unwrap(),
             pool: Pool { size: 2, bucket: 3 },
             lies: Default::default(),
@@ -74,7 +77,7 @@ impl Case {
     }
 
     fn run(self, rng: &mut Rng) -> Outcome {
-        let Case { program, inputs, level, pool, lies, may_succeed } = self;
+        let Case { program, inputs, level, pool, lies, may_succeed, .. } = self;
         let mut dealer = [0; 32];
         rng.fill(&mut dealer);
         let hooks = lies.map(|mut lies| {
@@ -226,10 +229,10 @@ fn row_03_a_lie_about_a_bit_takes_the_others_offset() {
         always(party, Cheat::Equality, |case| case.lie(party, Point::Bits, flip(1, 0, 0)));
         at_rate(2000, party, Cheat::Equality, 1.0 - 1.0 / 128.0, |mut case| {
             (case.level.compared, case.may_succeed) = (8, true);
-            let guess = Rng::new("test guess").unwrap().below(128) as u8;
+            let guess = case.guess;
             let case = case.lie(party, Point::Bits, flip(1, 0, 0));
             // It goes on with its own bit, and adds what it takes for the sum of both differences.
-            case.lie(party, Point::Compared, move |words| words[0] ^= guess << 1)
+            case.lie(party, Point::Compared, move |words| words[0] ^= guess)
         });
     }
 }
@@ -312,9 +315,9 @@ fn row_14_the_answer_is_authenticated() {
     }
     at_rate(2000, Garbler, Cheat::Gates, 1.0 - 1.0 / 128.0, |mut case| {
         (case.level.tag, case.may_succeed) = (1, true);
-        let guess = Rng::new("test guess").unwrap().below(128) as u8;
+        let guess = case.guess;
         let case = case.lie(Garbler, Point::Products, add_offset(1));
-        case.lie(Garbler, Point::Gates, move |tags| tags[1] ^= guess << 1 | 1)
+        case.lie(Garbler, Point::Gates, move |tags| tags[1] ^= guess | 1)
     });
 }
 
@@ -338,10 +341,10 @@ fn row_16_the_evaluator_reports_what_it_has() {
 fn row_17_a_label_is_guessed_once() {
     at_rate(2000, Evaluator, Cheat::Labels, 1.0 - 1.0 / 128.0, |mut case| {
         (case.level.tag, case.may_succeed) = (1, true);
-        let guess = Rng::new("test guess").unwrap().below(128) as u8;
+        let guess = case.guess;
         // The output of the last gate, from which nothing follows but the output.
         let case = case.lie(Evaluator, Point::Report, flip(1, 5, 0));
-        case.lie(Evaluator, Point::ReportedTags, move |tags| tags[5] ^= guess << 1 | 1)
+        case.lie(Evaluator, Point::ReportedTags, move |tags| tags[5] ^= guess | 1)
     });
 }
 
