@@ -18,8 +18,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Builds the programs that some tests call, one after the other: together they would share features."""
     if (cargo := shutil.which("cargo")) is None:
         return
-    for package in ("brickwork-cli", "brickwork-adversary"):
-        subprocess.run([cargo, "build", "--release", "--quiet", "--package", package], cwd=ROOT, check=True)
+    command = ["--package", "brickwork-cli"]
+    # Chosen together with this package it is built of what the tests of its own crate are built of.
+    cheat = ["--package", "brickwork-adversary", "--package", "brickwork-py", "--bin", "brickwork-demo-cheat"]
+    for what in (command, cheat):
+        subprocess.run([cargo, "build", "--release", "--quiet", *what], cwd=ROOT, check=True)
     os.environ["PATH"] = os.pathsep.join([str(ROOT / "target" / "release"), os.environ["PATH"]])
 
 

@@ -39,9 +39,10 @@ fn is_erasing() -> bool {
     ERASING.load(Ordering::Relaxed) > 0
 }
 
-/// The system's allocator, but buffers of some megabytes are mappings of their own on pages as large as the
-/// system gives. They go back to the system when they are freed. (On other systems than Linux they are the
-/// system allocator's.) See also [`Erasing`].
+/// The system's allocator, but buffers of a megabyte and more are mappings of their own on pages as large as the
+/// system gives. The last ones that were freed, some tens of megabytes, are used again: to make pages anew, which
+/// are zero, can take the system as long as everything else that is done with them. The others go back to the
+/// system. (On other systems than Linux they are the system allocator's.) See also [`Erasing`].
 pub struct LargePages<S = System>(S);
 
 impl LargePages {
@@ -73,8 +74,7 @@ unsafe impl<S: GlobalAlloc> GlobalAlloc for LargePages<S> {
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         match mapping::serves(layout) {
-            // A new mapping is zero.
-            true => mapping::map(layout.size()),
+            true => mapping::map_zeroed(layout.size()),
             // SAFETY: the caller's promises are the same.
             false => unsafe { self.0.alloc_zeroed(layout) },
         }
@@ -85,7 +85,7 @@ unsafe impl<S: GlobalAlloc> GlobalAlloc for LargePages<S> {
         match mapping::serves(layout) {
             // SAFETY: the block was made for this layout, so by `map` with this size, and nobody uses it any
             // more.
-            true => unsafe { mapping::unmap(block, layout.size()) },
+            true => unsafe { mapping::unmap(block, layout.size(), !is_erasing()) },
             // SAFETY: likewise by the system's allocator; until then all of it may be written to, whatever it
             // holds.
             false => unsafe {
@@ -122,26 +122,124 @@ unsafe impl<S: GlobalAlloc> GlobalAlloc for LargePages<S> {
 #[cfg(all(target_os = "linux", not(miri)))]
 mod mapping {
     use std::alloc::Layout;
+    use std::cell::UnsafeCell;
     use std::ffi::c_void;
 
     use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     /// Smaller buffers are the system allocator's.
-    const LARGE: usize = 4 << 20;
+    const LARGE: usize = 1 << 20;
 
     /// Size and alignment of a large page.
     const PAGE: usize = 2 << 20;
+
+    /// Bytes of mappings that are kept to be used again, at most.
+    const KEPT: usize = 32 << 20;
+
+    /// Mappings that are kept, at most.
+    const PLACES: usize = 32;
+
+    /// Mappings that nobody uses, the oldest first: where they begin, and their length.
+    struct Kept {
+        places: [(usize, usize); PLACES],
+        count: usize,
+        bytes: usize,
+    }
+
+    impl Kept {
+        /// Takes the youngest mapping of this length.
+        fn take(&mut self, length: usize) -> Option<usize> {
+            let place = self.places[..self.count].iter().rposition(|&(_, kept)| kept == length)?;
+            Some(self.remove(place))
+        }
+
+        /// Takes the mapping at this place.
+        fn remove(&mut self, place: usize) -> usize {
+            let (start, length) = self.places[place];
+            self.places.copy_within(place + 1..self.count, place);
+            (self.count, self.bytes) = (self.count - 1, self.bytes - length);
+            start
+        }
+
+        /// Whether a mapping of this length fits in.
+        fn has_room(&self, length: usize) -> bool {
+            self.count < PLACES && self.bytes + length <= KEPT
+        }
+
+        fn push(&mut self, start: usize, length: usize) {
+            self.places[self.count] = (start, length);
+            (self.count, self.bytes) = (self.count + 1, self.bytes + length);
+        }
+    }
+
+    /// The mappings that are kept, and whether a thread is at them. Nobody waits: who finds them taken does
+    /// without.
+    struct Shared {
+        taken: AtomicBool,
+        kept: UnsafeCell<Kept>,
+    }
+
+    // SAFETY: `kept` is used by the thread alone that set `taken`.
+    unsafe impl Sync for Shared {}
+
+    static SHARED: Shared = Shared {
+        taken: AtomicBool::new(false),
+        kept: UnsafeCell::new(Kept { places: [(0, 0); PLACES], count: 0, bytes: 0 }),
+    };
+
+    impl Shared {
+        /// Does something with the mappings that are kept, unless another thread is at them. It must not
+        /// panic.
+        fn with<T>(&self, what: impl FnOnce(&mut Kept) -> T) -> Option<T> {
+            if self.taken.swap(true, Ordering::Acquire) {
+                return None;
+            }
+            // SAFETY: no other thread is here before `taken` is false again.
+            let done = what(unsafe { &mut *self.kept.get() });
+            self.taken.store(false, Ordering::Release);
+            Some(done)
+        }
+    }
 
     pub fn serves(layout: Layout) -> bool {
         layout.size() >= LARGE && layout.align() <= PAGE
     }
 
-    /// A new mapping, zero, that begins with a large page; null if there is no memory.
+    /// The length of a mapping for so many bytes: one of four between two powers of two, so that mappings are
+    /// found again. What is not written to takes no memory, but for the rest of a large page.
+    fn length(size: usize) -> Option<usize> {
+        let step = (size.checked_next_power_of_two()? / 8).max(4096);
+        size.checked_next_multiple_of(step)
+    }
+
+    /// A mapping that begins with a large page; null if there is no memory.
     pub fn map(size: usize) -> *mut u8 {
-        let Some(reserved) = size.checked_next_multiple_of(4096).and_then(|size| size.checked_add(PAGE))
-        else {
-            return std::ptr::null_mut();
-        };
+        let Some(length) = length(size) else { return std::ptr::null_mut() };
+        match SHARED.with(|kept| kept.take(length)).flatten() {
+            Some(start) => std::ptr::with_exposed_provenance_mut(start),
+            None => map_anew(length),
+        }
+    }
+
+    /// A mapping that is zero.
+    pub fn map_zeroed(size: usize) -> *mut u8 {
+        let Some(length) = length(size) else { return std::ptr::null_mut() };
+        match SHARED.with(|kept| kept.take(length)).flatten() {
+            Some(start) => {
+                let block = std::ptr::with_exposed_provenance_mut::<u8>(start);
+                // SAFETY: the mapping has this length, and nobody uses it.
+                unsafe { block.write_bytes(0, size) };
+                block
+            }
+            None => map_anew(length),
+        }
+    }
+
+    /// A new mapping, zero, that begins with a large page; null if there is no memory.
+    fn map_anew(length: usize) -> *mut u8 {
+        let Some(reserved) = length.checked_add(PAGE) else { return std::ptr::null_mut() };
         // SAFETY: a new private mapping where the system wants it takes nothing from anybody. What is
         // unmapped are the parts of it before the first large page and behind the last page needed, both of
         // whole small pages. Advice changes no contents.
@@ -156,25 +254,74 @@ mod mapping {
             };
             let before = start.cast::<u8>().align_offset(PAGE);
             let block = start.cast::<u8>().add(before);
-            let used = reserved - PAGE;
             if before > 0 {
                 let _ = munmap(start, before);
             }
             if PAGE > before {
-                let _ = munmap(block.add(used).cast::<c_void>(), PAGE - before);
+                let _ = munmap(block.add(length).cast::<c_void>(), PAGE - before);
             }
-            let _ = madvise(block.cast(), used, Advice::LinuxHugepage);
+            let _ = madvise(block.cast(), length, Advice::LinuxHugepage);
             block
         }
     }
 
-    /// Gives a mapping of [`map`] back.
+    /// Gives a mapping of [`map`] back: to be used again if there is room and `keep` says so, else to the
+    /// system. Old ones go to the system for it.
     ///
     /// # Safety
     /// It was made with this size, and nobody uses it any more.
-    pub unsafe fn unmap(block: *mut u8, size: usize) {
-        // SAFETY: as the caller vouches; `map` left just this much.
-        let _ = unsafe { munmap(block.cast(), size.next_multiple_of(4096)) };
+    pub unsafe fn unmap(block: *mut u8, size: usize, keep: bool) {
+        let length = length(size).expect("it was made with this size");
+        let give_back = |start: usize, length: usize| {
+            // SAFETY: mappings of `map_anew` have just this length; the caller vouches for this one, and what
+            // is kept nobody uses.
+            let _ = unsafe { munmap(std::ptr::with_exposed_provenance_mut(start), length) };
+        };
+        let start = block.expose_provenance();
+        let kept = keep && length <= KEPT / 2;
+        let stays = kept
+            && SHARED
+                .with(|kept| {
+                    while !kept.has_room(length) {
+                        let oldest = kept.places[0].1;
+                        give_back(kept.remove(0), oldest);
+                    }
+                    kept.push(start, length);
+                })
+                .is_some();
+        if !stays {
+            give_back(start, length);
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn what_is_kept_is_found_again_and_bounded() {
+            let mut kept = Kept { places: [(0, 0); PLACES], count: 0, bytes: 0 };
+            assert_eq!(kept.take(PAGE), None);
+            for start in 1..=PLACES {
+                assert!(kept.has_room(LARGE));
+                kept.push(start, LARGE);
+            }
+            assert!(!kept.has_room(1) && kept.bytes == PLACES * LARGE);
+            assert_eq!((kept.take(LARGE), kept.take(PAGE)), (Some(PLACES), None));
+            assert_eq!((kept.remove(0), kept.remove(0)), (1, 2));
+            assert_eq!((kept.count, kept.bytes), (PLACES - 3, (PLACES - 3) * LARGE));
+            kept.push(77, KEPT - kept.bytes);
+            assert!(!kept.has_room(1) && kept.has_room(0));
+            assert_eq!(kept.take(3 * LARGE), Some(77));
+        }
+
+        #[test]
+        fn lengths_are_few_and_hold_what_is_asked_for() {
+            for (size, expected) in [(LARGE, LARGE), (LARGE + 1, LARGE / 4 * 5), (7 << 20, 7 << 20)] {
+                assert_eq!(length(size), Some(expected));
+            }
+            assert_eq!((length(7 * LARGE + 1), length(usize::MAX)), (Some(8 * LARGE), None));
+        }
     }
 }
 
@@ -191,9 +338,13 @@ mod mapping {
         std::ptr::null_mut()
     }
 
+    pub fn map_zeroed(_: usize) -> *mut u8 {
+        std::ptr::null_mut()
+    }
+
     /// # Safety
     /// There is nothing to unmap.
-    pub unsafe fn unmap(_: *mut u8, _: usize) {}
+    pub unsafe fn unmap(_: *mut u8, _: usize, _: bool) {}
 }
 
 #[cfg(test)]
@@ -246,7 +397,7 @@ mod tests {
 
     #[test]
     fn blocks_of_all_sizes_keep_what_is_written() {
-        let sizes = [1, 4096, (4 << 20) - 1, 4 << 20, (4 << 20) + 1, (6 << 20) + 4095, 9 << 20];
+        let sizes = [1, 4096, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 3 << 20, (6 << 20) + 4095, 9 << 20];
         for (&from, &to) in sizes.iter().flat_map(|from| sizes.iter().map(move |to| (from, to))) {
             let layout = |size: usize| Layout::from_size_align(size, 64).unwrap();
             // SAFETY: sizes are not 0; every access is within the block, which is freed once with its layout.
