@@ -13,10 +13,10 @@
 
 use std::sync::Arc;
 
+use super::msg::{DECOMPOSITION, PROPOSAL};
 use super::{Cheat, Error, Hooks, Parameters};
 use brickwork_base::digest::Digest;
 use brickwork_circuit::{Party, Program};
-use brickwork_session::msg::{DECOMPOSITION, PROPOSAL};
 use brickwork_session::{Answer, Digests, Job, Metered, OTHER_PROGRAM};
 use brickwork_wire::Channel;
 

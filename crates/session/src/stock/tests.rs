@@ -1,4 +1,4 @@
-//! A protocol with other records than DUPLO's, on nothing but what is here: pads that both parties derive from a
+//! A protocol with records of its own, on nothing but what is here: pads that both parties derive from a
 //! key of the session and a number, and that hide one message each. It is no use for anything else, and shows
 //! all that a protocol brings.
 

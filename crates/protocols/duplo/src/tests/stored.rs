@@ -353,7 +353,7 @@ fn rows_18_and_24_lies_about_a_log() {
                 "lie {lie}: {result:?}"
             );
             assert!(results[cheater as usize].is_err());
-            let greeting = [brickwork_session::msg::HELLO, brickwork_session::msg::DECOMPOSITION];
+            let greeting = [brickwork_session::msg::HELLO, crate::msg::DECOMPOSITION];
             let talk = [&greeting[..], &[msg::PAIR, msg::STANDINGS, msg::STAND]].concat();
             assert!(
                 sent.lock().unwrap().iter().all(|tag| talk.contains(tag)),
