@@ -19,7 +19,7 @@ use crate::terms::{Lane, Partition, Terms};
 pub enum Cause {
     /// Its line, its process or its machine.
     Line,
-    /// A check that the peer failed: the job is over.
+    /// A check that the peer failed: the job is over. The peer is not told: to it every end looks alike.
     Check,
     /// Its stock: there is none that it could go on with.
     Stock,
@@ -351,6 +351,11 @@ impl Leader {
         taken(&mut self.outbox)
     }
 
+    /// Returns whether a check failed at one of this party's workers: the job is over.
+    pub fn caught(&self) -> bool {
+        self.own.caught()
+    }
+
     /// Hears of the peer's workers, and returns what this party's are to do about it.
     pub fn hear_of_peer(&mut self, news: &News) -> Vec<Order> {
         self.peer.hear(news);
@@ -368,9 +373,6 @@ impl Leader {
         let mut entries = Vec::new();
         if state.has_failed() {
             return entries;
-        }
-        if self.own.caught() || self.peer.caught() {
-            return vec![Entry::Failed];
         }
         for &partition in &self.own.consents {
             if self.peer.consents.contains(&partition) {

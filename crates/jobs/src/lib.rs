@@ -6,7 +6,9 @@
 #![forbid(unsafe_code)]
 
 pub mod book;
+pub mod control;
 pub mod coordinator;
+pub mod lane;
 pub mod ledger;
 #[cfg(test)]
 mod model;
