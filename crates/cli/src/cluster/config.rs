@@ -224,3 +224,36 @@ fn count(path: &Path) -> Result<u32, Failure> {
     };
     u32::try_from(rows).map_err(|_| bad(path, "it has too many rows; make more partitions"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The two files that come as an example are read, and fit each other.
+    #[test]
+    fn the_examples_are_two_sides_of_one_job() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/cluster");
+        let [alice, bob] = ["alice.toml", "bob.toml"].map(|name| {
+            let text = std::fs::read_to_string(folder.join(name)).expect("the file");
+            toml::from_str::<File>(&text).unwrap_or_else(|e| panic!("{name}: {e}"))
+        });
+        assert_eq!([&*alice.role, &*bob.role], ["garbler", "evaluator"]);
+        assert_eq!((alice.lanes, alice.retries, alice.security), (bob.lanes, bob.retries, bob.security));
+        assert_eq!(alice.program, bob.program);
+        assert!(folder.join(&alice.program).is_file());
+        assert!(alice.control.listen.is_some() && bob.control.connect.is_some());
+    }
+
+    #[test]
+    fn rows_are_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            std::fs::write(folder.path().join(name), text).unwrap();
+            count(&folder.path().join(name))
+        };
+        assert_eq!(file("a.json", "[1, 2, 3]").ok(), Some(3));
+        assert_eq!(file("b.csv", "id,amount\n1,2\n\"3\n4\",5\n").ok(), Some(2));
+        assert!(file("c.json", "{\"x\": 1}").is_err());
+        assert_eq!(parts(folder.path()).unwrap().len(), 3);
+    }
+}
