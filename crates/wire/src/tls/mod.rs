@@ -35,6 +35,7 @@ use rustls::{ClientConfig, ClientConnection, Connection, ServerConfig, ServerCon
 use tracing::{debug, warn};
 
 use super::Channel;
+use super::frame::Stream;
 use brickwork_base::Error;
 use brickwork_base::Party;
 use brickwork_base::stop;
@@ -396,6 +397,11 @@ impl Listener {
         let (arrived, guests) = channel();
         let waiting = Mutex::new(Waiting { pending: Pending::default(), arrived, guests });
         Ok(Listener { socket, config: identity.server_config(peer)?, options: *options, waiting })
+    }
+
+    /// Gives handshakes, and the peer once it is there, another timeout from now on.
+    pub fn set_timeout(&mut self, timeout: Duration) {
+        self.options.timeout = timeout;
     }
 
     /// Where it listens.
