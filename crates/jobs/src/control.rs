@@ -24,7 +24,7 @@ use brickwork_wire::Channel;
 use serde::{Deserialize, Serialize};
 
 use crate::book::Book;
-use crate::coordinator::{Evidence, Follower, Leader, MAX_NEWS, MAX_PROPOSED, News, Order};
+use crate::coordinator::{Evidence, Follower, Leader, MAX_NEWS, MAX_PROPOSED, Manner, News, Order};
 use crate::ledger::{Entry, State};
 use crate::terms::{JobId, Lane, Partition, Terms};
 
@@ -304,8 +304,7 @@ fn compare(party: Party, book: &Book, theirs: &Hello, terms: &Terms) -> Result<(
     }
 }
 
-/// Runs a job to its end, or as far as it goes, as this party's coordinator. `listens` says whether this party's
-/// workers listen for the peer's; exactly one party's do.
+/// Runs a job to its end, or as far as it goes, as this party's coordinator.
 ///
 /// # Errors
 /// [`Error::Mismatch`] if the peer means another job or says what is not so, [`Error::Stock`] if a ledger is an old
@@ -315,10 +314,10 @@ pub fn coordinate(
     party: Party,
     directory: &Path,
     terms: &Terms,
-    listens: bool,
+    manner: Manner,
     crew: &mut dyn Crew,
 ) -> Result<Outcome, Error> {
-    let result = run(channel, party, directory, terms, listens, crew);
+    let result = run(channel, party, directory, terms, manner, crew);
     crew.end();
     result
 }
@@ -328,7 +327,7 @@ fn run(
     party: Party,
     directory: &Path,
     terms: &Terms,
-    listens: bool,
+    manner: Manner,
     crew: &mut dyn Crew,
 ) -> Result<Outcome, Error> {
     let (mut book, theirs) = meet(&mut channel, party, directory, terms)?;
@@ -340,8 +339,8 @@ fn run(
     crew.begins(book.job());
     crew.stands(book.state());
     match party {
-        Party::Garbler => lead(&mut channel, &mut book, theirs as usize, terms, listens, crew)?,
-        Party::Evaluator => follow(&mut channel, &mut book, listens, crew)?,
+        Party::Garbler => lead(&mut channel, &mut book, theirs as usize, terms, manner, crew)?,
+        Party::Evaluator => follow(&mut channel, &mut book, manner.listens, crew)?,
     }
     Ok(Outcome { job: *book.job(), state: book.state().clone() })
 }
@@ -371,10 +370,10 @@ fn lead(
     book: &mut Book,
     mut acknowledged: usize,
     terms: &Terms,
-    listens: bool,
+    manner: Manner,
     crew: &mut dyn Crew,
 ) -> Result<(), Error> {
-    let mut leader = Leader::new(terms, book.state(), listens);
+    let mut leader = Leader::new(terms, book.state(), manner);
     let mut over = false;
     loop {
         let is_behind = acknowledged < book.entries().len();

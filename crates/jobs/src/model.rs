@@ -4,9 +4,11 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use crate::coordinator::{Cause, Evidence, Follower, Leader, News, Order};
+use crate::coordinator::{Cause, Evidence, Follower, Leader, Manner, News, Order};
 use crate::ledger::{Entry, State};
 use crate::terms::{Lane, Partition, Terms};
+
+const MANNER: Manner = Manner { listens: true, only_fills: false };
 
 const GARBLER: usize = 0;
 const EVALUATOR: usize = 1;
@@ -89,7 +91,7 @@ impl World {
         let lanes = vec![LanePlace::default(); terms.lanes as usize];
         let state = State::new(&[0; 32], terms);
         World {
-            leader: Some(Leader::new(terms, &state, true)),
+            leader: Some(Leader::new(terms, &state, MANNER)),
             follower: Some(Follower::new(&state, BTreeSet::new(), true)),
             books: Default::default(),
             line: None,
@@ -231,7 +233,7 @@ impl World {
         self.crash(GARBLER, kind);
         self.crash(EVALUATOR, kind);
         let states = [GARBLER, EVALUATOR].map(|party| state_of(terms, &self.books[party]));
-        self.leader = Some(Leader::new(terms, &states[GARBLER], true));
+        self.leader = Some(Leader::new(terms, &states[GARBLER], MANNER));
         self.follower = Some(Follower::new(&states[EVALUATOR], self.kept[EVALUATOR].clone(), true));
         self.acknowledged = Some(self.books[EVALUATOR].len());
     }
@@ -539,7 +541,7 @@ fn row_16_a_follower_that_lies_makes_nothing_run_twice() {
     let mut done = 0;
     for _ in 0..3000 {
         let mut state = State::new(&[0; 32], &terms);
-        let (mut leader, mut honest) = (Leader::new(&terms, &state, true), Honest::new(&terms));
+        let (mut leader, mut honest) = (Leader::new(&terms, &state, MANNER), Honest::new(&terms));
         for _ in 0..120 {
             let lane = rng.below(2) as Lane;
             let attempt = state.lanes()[lane as usize].attempts.saturating_sub(1 + rng.below(8) as u32 / 7);
