@@ -374,7 +374,8 @@ fn lead(
     crew: &mut dyn Crew,
 ) -> Result<(), Error> {
     let mut leader = Leader::new(terms, book.state(), manner);
-    let mut over = false;
+    // Nothing is over before the follower has said what it knows, and what its people want.
+    let (mut answered, mut over) = (false, false);
     loop {
         let is_behind = acknowledged < book.entries().len();
         for news in crew.news(if is_behind || over { Duration::ZERO } else { TICK })? {
@@ -390,7 +391,7 @@ fn lead(
                 leader.hear(&news);
             }
             crew.stands(book.state());
-            over = entries.is_empty() && leader.is_over(book.state());
+            over = answered && entries.is_empty() && leader.is_over(book.state());
         }
         let entries = book.entries()[acknowledged..].to_vec();
         channel.send(msg::PROPOSE, &encoded(&Proposal { over, entries, news: leader.tell() })?)?;
@@ -398,7 +399,7 @@ fn lead(
         if answer.head != *book.state().head() {
             return Err(old_copy("the peer's"));
         }
-        acknowledged = book.entries().len();
+        (acknowledged, answered) = (book.entries().len(), true);
         if over {
             return Ok(());
         }
