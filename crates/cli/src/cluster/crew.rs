@@ -7,15 +7,14 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
+use brickwork::Error;
 use brickwork::jobs::control::Crew;
 use brickwork::jobs::coordinator::{Cause, Evidence, News, Order};
 use brickwork::jobs::ledger::State;
 use brickwork::jobs::terms::{JobId, Lane, Partition};
-use brickwork::{Error, Security};
 use serde_json::{Value, json};
 
 use super::config::Config;
-use crate::failure::Failure;
 use crate::files;
 use crate::report::hex;
 
@@ -274,18 +273,4 @@ fn input(path: &std::path::Path) -> String {
         Some("csv") => format!("csv:{}", path.display()),
         _ => format!("@{}", path.display()),
     }
-}
-
-/// The JSON form of what a job may leave to chance, and has.
-pub fn security(config: &Config, state: &State) -> Result<Value, Failure> {
-    let share: Security = config.terms.share()?;
-    let spent = state.spent();
-    Ok(json!({
-        "model": "malicious",
-        "statistical_bits": config.terms.security,
-        "bound_log2": (spent > 0).then(|| state.bound_log2(config.terms.security)),
-        "shares": state.shares(),
-        "spent": spent,
-        "share_log2": share.log2(),
-    }))
 }
