@@ -17,6 +17,7 @@ pub mod code;
 mod combine;
 #[cfg(any(test, feature = "adversary"))]
 pub mod ideal;
+mod places;
 mod proof;
 mod row;
 mod rows;
@@ -29,6 +30,7 @@ mod tests;
 use brickwork_base::cheats;
 
 pub use claims::{ClaimGroup, Claims, Each, Weights};
+pub use places::Places;
 pub use proof::{Claimed, Names, Pending, Proof};
 pub use row::{Committed, New, Row};
 pub use rows::{COLUMN_WORDS, Column, DIMENSION};

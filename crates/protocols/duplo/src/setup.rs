@@ -18,7 +18,6 @@
 
 use zeroize::Zeroizing;
 
-use super::counters::Counters;
 use super::instance::{CotReceiver, CotSender};
 use super::ots::{self, EvaluatorRandomCots, GarblerRandomCots};
 use super::parameters::stock_ot_binding;
@@ -33,6 +32,7 @@ use brickwork_circuit::{Party, Program};
 use brickwork_primitives::commit::{
     self, Claimed, Claims, Committed, Lsb, Pending, Proof, Receiver as _, Sender as _, Shares,
 };
+use brickwork_primitives::counters::Counters;
 use brickwork_primitives::ot::base::{self, Direction};
 use brickwork_primitives::ot::{BASE_OTS, CotReceiver as _, CotSender as _, Series};
 use brickwork_primitives::receive;

@@ -5,7 +5,6 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use crate::counters::Counters;
 use crate::hooks::Hooks;
 use crate::instance::{CotReceiver, CotSender, level};
 use crate::parameters::stock_ot_binding;
@@ -18,6 +17,7 @@ use brickwork_base::label::Label;
 use brickwork_base::pool::Pool;
 use brickwork_base::random::Rng;
 use brickwork_primitives::commit::{self, Committed, Receiver as _, Sender as _, Shares};
+use brickwork_primitives::counters::Counters;
 use brickwork_primitives::ot::{self, CotReceiver as _, CotSender as _, Direction, Series};
 use brickwork_session::{Metered, SessionId, Terms, garbler_memory, openings_memory};
 use brickwork_stock::encoded_secret;
