@@ -14,8 +14,9 @@ use brickwork_primitives::cost::{Commitments, DIMENSION, GATE_BYTES, LABEL, base
 use brickwork_primitives::cut_and_choose::Bucketing;
 use brickwork_session::{GREETING_BYTES, Protocol, TABLE_MEMORY};
 
+use crate::instance::level;
 use crate::layout::Layout;
-use crate::parameters::{PROPOSAL_BYTES, Parameters, level};
+use crate::parameters::{PROPOSAL_BYTES, Parameters};
 use crate::report::Lego;
 use work::{BEYOND, GROWS};
 
@@ -142,8 +143,10 @@ impl Writer<'_> {
         script.work(Garbler, &HASH_LABEL, 3 * inputs, MANY);
         commitments.commit(script, inputs, true);
         script.message(Garbler, 32 * inputs);
+        commitments.commit(script, garbler, false);
         commitments.commit(script, ots, true);
-        commitments.commit(script, garbler + evaluator, false);
+        commitments.commit(script, evaluator, false);
+        script.phase("build");
         commitments.commit(script, outputs, false);
         1 + 3 * gates + wires + 2 * inputs + ots + garbler + evaluator + outputs
     }
@@ -162,7 +165,7 @@ impl Writer<'_> {
     }
 
     fn open(&mut self) {
-        let (outputs, joints) = (self.layout.outputs.len() as u64, self.layout.joints() as u64);
+        let (outputs, solderings) = (self.layout.outputs.len() as u64, self.layout.solderings() as u64);
         let Writer { script, parameters: Parameters { gates, authenticators, inputs, .. }, .. } = self;
         script.phase("preprocess");
         script.message(Garbler, 2 * LABEL * u64::from(gates.opened));
@@ -178,9 +181,9 @@ impl Writer<'_> {
         script.message(Garbler, LABEL * inputs.kept());
         script.message(Garbler, LABEL * inputs.kept());
         script.phase("build");
-        script.work(Garbler, &SOLDER, joints, 1);
-        script.message(Garbler, LABEL * joints);
-        debug_assert!(joints >= outputs);
+        script.work(Garbler, &SOLDER, solderings, 1);
+        script.message(Garbler, LABEL * solderings);
+        debug_assert!(solderings >= outputs);
     }
 
     fn evaluate(&mut self) {
@@ -218,13 +221,13 @@ impl Writer<'_> {
         // Places of the challenge, and what was drawn.
         let drawn = 8 * (made + wires_made);
         let heads = u64::from(gates.slots);
-        let joints = LABEL * self.layout.joints() as u64;
+        let solderings = LABEL * self.layout.solderings() as u64;
         // Values as they are kept and as they are opened, and what waits to be sent.
         let garbler = 5 * LABEL / 2 * (3 * made + wires_made) + 3 * LABEL * heads;
         let told = 3 * LABEL * others(gates) + LABEL * (authenticators.kept() + 3 * u64::from(gates.opened));
         // All tables and hashes give way to those in buckets before the solderings come.
         let evaluator = 36 * (gates.kept() + authenticators.kept()) + told.max(32 * (made + wires_made));
         let held = LABEL * wires + 2 * TABLE_MEMORY.min(100 * made);
-        [common + garbler + drawn + joints, common + evaluator + drawn + joints + held]
+        [common + garbler + drawn + solderings, common + evaluator + drawn + solderings + held]
     }
 }
