@@ -30,7 +30,15 @@ use crate::preprocess::{Buckets, GarblerHeads};
 use crate::setup::{Evaluator, Garbler};
 use brickwork_base::Error;
 use brickwork_primitives::commit::{self, Claims, New, Receiver as _, Sender as _, Shares};
+use brickwork_session::Metered;
 use brickwork_session::stock::Stand;
+
+/// Sends what is to be sent, and hears that the peer's log stands where this party's does.
+fn hear(run: &mut Metered, stand: Stand) -> Result<(), Error> {
+    run.phase("build");
+    run.channel.flush()?;
+    stand.heard(run)
+}
 
 /// What a program takes from stock, at the garbler.
 pub(super) struct GarblerMaterial {
@@ -79,8 +87,7 @@ pub(super) fn garbler_from_gates<C: commit::Scheme>(
     let GarblerMaterial { gates, inputs: GarblerInputs { heads, wires: inputs, .. }, ots } = material;
     let outputs = build::garbler_commits(party, layout)?;
     let program = build::garbler(party, layout, &gates, [&inputs, &ots.wires], &outputs)?;
-    party.run.channel.flush()?;
-    stand.heard(&mut party.run)?;
+    hear(&mut party.run, stand)?;
     let masked = evaluate::garbler_receives(party, layout)?;
     let ready = GarblerReady { heads, ots, outputs };
     let wires = Wires {
@@ -101,8 +108,7 @@ pub(super) fn garbler_from_built<C: commit::Scheme>(
     input: &[bool],
 ) -> Result<Vec<bool>, Error> {
     let input = layout.masked(input, &mut party.rng);
-    party.run.channel.flush()?;
-    stand.heard(&mut party.run)?;
+    hear(&mut party.run, stand)?;
     let masked = evaluate::garbler_receives(party, layout)?;
     garbler(party, layout, ready, None, (&input, &masked))
 }
@@ -117,8 +123,7 @@ pub(super) fn garbler_builds<C: commit::Scheme>(
     let GarblerMaterial { gates, inputs: GarblerInputs { heads, wires: inputs, .. }, ots } = material;
     let outputs = build::garbler_commits(party, layout)?;
     let program = build::garbler(party, layout, &gates, [&inputs, &ots.wires], &outputs)?;
-    party.run.channel.flush()?;
-    stand.heard(&mut party.run)?;
+    hear(&mut party.run, stand)?;
     let Garbler { run, sender, offset, .. } = party;
     let wires = Wires {
         heads: gates.shares(),
@@ -181,8 +186,7 @@ pub(super) fn evaluator_from_built<C: commit::Scheme>(
     input: &[bool],
 ) -> Result<(Vec<bool>, bool), Error> {
     evaluate::evaluator_sends(party, &ready.ots, input)?;
-    party.run.channel.flush()?;
-    stand.heard(&mut party.run)?;
+    hear(&mut party.run, stand)?;
     let received = evaluate::evaluator_receives(party, layout)?;
     let EvaluatorReady { joined, ots, outputs } = ready;
     evaluator(party, layout, (joined, ots, outputs), offset, received, input)
@@ -199,8 +203,7 @@ pub(super) fn evaluator_from_gates<C: commit::Scheme>(
 ) -> Result<(Vec<bool>, bool), Error> {
     let EvaluatorMaterial { heads, gates, wires, inputs, ots } = material;
     evaluate::evaluator_sends(party, &ots, input)?;
-    party.run.channel.flush()?;
-    stand.heard(&mut party.run)?;
+    hear(&mut party.run, stand)?;
     let outputs = build::evaluator_receives(party, layout)?;
     let (program, solderings) = build::evaluator(party, layout)?;
     let received = evaluate::evaluator_receives(party, layout)?;
@@ -229,8 +232,7 @@ pub(super) fn evaluator_builds<C: commit::Scheme>(
     stand: Stand,
 ) -> Result<EvaluatorReady, Error> {
     let EvaluatorMaterial { heads, gates, wires, inputs, ots } = material;
-    party.run.channel.flush()?;
-    stand.heard(&mut party.run)?;
+    hear(&mut party.run, stand)?;
     let outputs = build::evaluator_receives(party, layout)?;
     let (program, solderings) = build::evaluator(party, layout)?;
     let proof = {

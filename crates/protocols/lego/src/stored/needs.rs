@@ -141,11 +141,6 @@ impl Request {
         if !missing.is_empty() {
             return Err(Error::Stock(format!("the program needs {missing} more than there is")));
         }
-        if self.is_empty() {
-            return Err(Error::Stock(
-                "the program takes nothing from the stock; run it without --store".into(),
-            ));
-        }
         let (mut taken, mut all) = (Vec::new(), Vec::new());
         for (kind, count) in [(kind::GATES, self.gates), (kind::INPUTS, self.inputs), (kind::OTS, self.ots)] {
             for left in there.take(kind, &[0; 32], count as usize, &mut taken)? {
