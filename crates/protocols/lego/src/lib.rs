@@ -70,6 +70,7 @@ pub use report::{Aside, BatchReport, COMPUTATIONAL_BITS, Lego, SecurityReport};
 use setup::{Begun, For};
 pub use stored::{
     FromStock, Lacking, Preprocessed, Request, Stocked, compare_stores, executions, in_stock, inventory,
+    stock_promise,
 };
 
 /// A party's result. Its outputs are ordered port after port, and its proposal are the parameters.

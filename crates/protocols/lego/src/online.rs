@@ -134,6 +134,9 @@ pub(super) fn garbler_builds<C: commit::Scheme>(
     program.claim(layout, &offset.shares, wires, None, &mut claims);
     sender.prove(&mut run.channel, &[New::from(&outputs)], &claims)?;
     drop(claims);
+    // They are kept as they are, where they were made again before.
+    let mut outputs = outputs;
+    outputs.shares = std::mem::take(&mut outputs.shares).gathered();
     Ok(GarblerReady { heads, ots, outputs })
 }
 

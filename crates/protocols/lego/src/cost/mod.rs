@@ -10,7 +10,7 @@ use brickwork_circuit::Program;
 use brickwork_plan::{self as plan, Cost, Link, MANY, Machine, PROCESS_BYTES, Script, TOUCH};
 use brickwork_primitives::binding::RevealedCombinations;
 use brickwork_primitives::cost::work::*;
-use brickwork_primitives::cost::{Commitments, DIMENSION, GATE_BYTES, LABEL, base_ots, extend};
+use brickwork_primitives::cost::{Commitments, DIGEST, DIMENSION, GATE_BYTES, LABEL, base_ots, extend, meet};
 use brickwork_primitives::cut_and_choose::Bucketing;
 use brickwork_session::{GREETING_BYTES, Protocol, TABLE_MEMORY};
 
@@ -42,6 +42,77 @@ pub fn sent_bytes(program: &Program, parameters: &Parameters) -> Result<[u64; 2]
     Ok(script(program, parameters)?.sent_bytes(1))
 }
 
+/// Where a run that has a store takes its gates from: both parties share so many epochs that are not used up,
+/// and nothing was broken off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stock {
+    /// Gates, inputs and OTs are there.
+    Gates {
+        /// Epochs.
+        epochs: u64,
+    },
+    /// The program is built.
+    Built {
+        /// Epochs.
+        epochs: u64,
+    },
+}
+
+/// What a run from stock costs on these machines, both alike, over this link.
+///
+/// # Errors
+/// As [`script`].
+pub fn predict_from_stock(
+    program: &Program,
+    stock: Stock,
+    security: u32,
+    machine: &Machine,
+    link: &Link,
+) -> Result<Cost, Error> {
+    Ok(plan::predict(&script_from_stock(program, stock, security)?, machine, link))
+}
+
+/// What a run from stock does, made of batches that a preprocessing for it would make.
+///
+/// # Errors
+/// As [`script`].
+pub fn script_from_stock(program: &Program, stock: Stock, security: u32) -> Result<Script, Error> {
+    let layout = Layout::new(program)?;
+    let (ands, wires) = (layout.ands as u64, layout.garbler as u64);
+    let parameters = Parameters::of_step((ands, 1.0), (wires, 1.0), security)?;
+    let commitments = Commitments::of(&level(security)?);
+    let (from_gates, epochs) = match stock {
+        Stock::Gates { epochs } => (true, epochs),
+        Stock::Built { epochs } => (false, epochs),
+    };
+    let script = Script::new(Lego::PHASES);
+    let mut writer = Writer { script, commitments, layout, parameters: &parameters };
+    meet(&mut writer.script, GREETING_BYTES as u64, "build", epochs);
+    let ([garbler, evaluator, outputs], solderings) = (writer.wires(), writer.layout.solderings() as u64);
+    // That it is burned; nobody waits to hear it before it says more.
+    writer.script.message(Garbler, DIGEST);
+    if from_gates {
+        writer.again(3 * ands + 2 * garbler + 2 * evaluator);
+        writer.commitments.commit(&mut writer.script, outputs, false);
+        writer.solder();
+    }
+    writer.script.exchange([], [DIGEST]);
+    writer.script.phase("evaluate");
+    writer.script.exchange([], [evaluator.div_ceil(8)]);
+    writer.script.message(Garbler, LABEL * (garbler + evaluator) + outputs.div_ceil(8));
+    match from_gates {
+        true => writer.prove(Some(outputs), Some(outputs), Some(solderings + evaluator)),
+        false => writer.prove(None, Some(outputs), Some(evaluator)),
+    }
+    writer.evaluate();
+    writer.decode();
+    writer.beyond(&["build", "evaluate", "decode"]);
+    let memory = writer.memory();
+    let mut script = writer.script;
+    script.memory_bytes = memory;
+    Ok(script)
+}
+
 /// What a run does.
 ///
 /// # Errors
@@ -68,7 +139,7 @@ pub fn script(program: &Program, parameters: &Parameters) -> Result<Script, Erro
     writer.prove(None, Some(outputs), Some(evaluator)); // 9, 10, 11
     writer.evaluate();
     writer.decode(); // 12
-    writer.beyond();
+    writer.beyond(Lego::PHASES);
     let memory = writer.memory();
     let mut script = writer.script;
     script.memory_bytes = memory;
@@ -117,7 +188,9 @@ impl Writer<'_> {
         script.work(Evaluator, &OFFER, DIMENSION, DIMENSION);
         script.work(Garbler, &CHOSEN, DIMENSION, DIMENSION);
         extend(script, Evaluator, commitments.ots());
+        script.phase("prepare");
         extend(script, Evaluator, ots);
+        script.phase("setup");
         commitments.commit(script, 1, true);
     }
 
@@ -165,7 +238,6 @@ impl Writer<'_> {
     }
 
     fn open(&mut self) {
-        let (outputs, solderings) = (self.layout.outputs.len() as u64, self.layout.solderings() as u64);
         let Writer { script, parameters: Parameters { gates, authenticators, inputs, .. }, .. } = self;
         script.phase("preprocess");
         script.message(Garbler, 2 * LABEL * u64::from(gates.opened));
@@ -180,10 +252,14 @@ impl Writer<'_> {
         script.work(Evaluator, &HASH_LABEL, 3 * u64::from(inputs.opened), MANY);
         script.message(Garbler, LABEL * inputs.kept());
         script.message(Garbler, LABEL * inputs.kept());
-        script.phase("build");
-        script.work(Garbler, &SOLDER, solderings, 1);
-        script.message(Garbler, LABEL * solderings);
-        debug_assert!(solderings >= outputs);
+        self.solder();
+    }
+
+    fn solder(&mut self) {
+        let solderings = self.layout.solderings() as u64;
+        self.script.phase("build");
+        self.script.work(Garbler, &SOLDER, solderings, 1);
+        self.script.message(Garbler, LABEL * solderings);
     }
 
     fn evaluate(&mut self) {
@@ -202,9 +278,10 @@ impl Writer<'_> {
         script.message(Evaluator, outputs.div_ceil(8) + 32);
     }
 
-    /// What phases take beyond all that, some of them for each AND gate of the program.
-    fn beyond(&mut self) {
-        for ((name, work), grows) in Lego::PHASES.iter().zip(&BEYOND).zip(GROWS) {
+    /// What these phases take beyond all that, some of them for each AND gate of the program.
+    fn beyond(&mut self, phases: &[&str]) {
+        let all = Lego::PHASES.iter().zip(&BEYOND).zip(GROWS);
+        for ((name, work), grows) in all.filter(|((name, _), _)| phases.contains(name)) {
             self.script.phase(name);
             self.script.beyond(work, if grows { self.parameters.gates.slots.into() } else { 1 });
         }

@@ -21,7 +21,7 @@ use brickwork_session::stock::records::Batches;
 use brickwork_session::stock::{self as stocked, Ran};
 pub use brickwork_session::stock::{Lacking, Preprocessed};
 use brickwork_session::{Digests, Greeting, Metered, Observer, PhaseReport, Protocol, Terms};
-use brickwork_stock::Store;
+use brickwork_stock::{GivenUp, Store};
 use brickwork_wire::Channel;
 
 use crate::hooks::Hooks;
@@ -31,6 +31,7 @@ use crate::setup::{self, Garbler};
 pub use inventory::{executions, inventory};
 pub use needs::Request;
 use needs::{Filling, Job, Purpose};
+use origins::{Cut, Origin};
 use side::{EvaluatorSession, OnDisk, Outcome, Role};
 
 /// AND gates of a program that is built to be kept, at most: it is one record of a store.
@@ -65,6 +66,21 @@ pub fn compare_stores(
     terms: &Terms,
 ) -> Result<usize, Error> {
     meeting::compare_stores(channel, store, &owner(role, terms))
+}
+
+/// Returns what a program is promised that takes all from what one preprocessing made for it.
+///
+/// # Errors
+/// [`Error::Usage`] if that security is not offered, [`Error::Limit`] if there is too much of it.
+pub fn stock_promise(program: &Program, security: u32) -> Result<SecurityReport, Error> {
+    let mut origins = Vec::new();
+    for (step, serial) in Request::of(program)?.steps(security)?.iter().zip(0..) {
+        let Filling::Items(_, parameters) = step else { continue };
+        let gates = parameters.mixed().map(Cut::Gates);
+        let inputs = (parameters.inputs.slots > 0).then_some(Cut::Inputs(parameters.inputs));
+        origins.extend(gates.into_iter().chain(inputs).map(|cut| Origin { serial, cut }));
+    }
+    origins::report(&origins, GivenUp::default(), security)
 }
 
 /// What a program from stock gave.
