@@ -19,7 +19,7 @@ pub use metered::Metered;
 pub use protocol::{Flight, PhaseReport, Protocol, Report, Span, Spent};
 
 /// Version of everything that two parties must have in common to understand each other.
-pub const PROTOCOL_VERSION: u32 = 5;
+pub const PROTOCOL_VERSION: u32 = 6;
 
 /// Bytes of tables, and likewise of corrections of commitments, that an evaluator keeps in memory if it is
 /// not told otherwise; of what it is told of copies and authenticators it keeps three times as much.

@@ -78,12 +78,9 @@ impl ProgramClaims {
         // Found once, for the proof that these claims are made for: another one draws other weights.
         let sources = Arc::new(OnceLock::<Weighted>::new());
         let [of_garbler, of_evaluator] = wires.inputs;
-        let lists: [(&Shares, fn(&Weighted) -> &[u128], usize); 3] = [
-            (of_garbler, |found| &found.inputs, 0),
-            (of_evaluator, |found| &found.inputs, layout.garbler),
-            (outputs_of_heads, |found| &found.ands, 0),
-        ];
-        for (shares, list, before) in lists {
+        for (shares, of_inputs, before) in
+            [(of_garbler, true, 0), (of_evaluator, true, layout.garbler), (outputs_of_heads, false, 0)]
+        {
             let sources = sources.clone();
             claims.weighted(shares, move |weights, first, sums| {
                 let found = sources.get_or_init(|| {
@@ -93,7 +90,8 @@ impl ProgramClaims {
                         (left > 0).then(|| weights.from(solderings, k).take(left)).into_iter().flatten()
                     })
                 });
-                let found = &list(found)[before + first..];
+                let found = if of_inputs { &found.inputs } else { &found.ands };
+                let found = &found[before + first..];
                 sums.iter_mut().zip(found).for_each(|(sum, weight)| *sum ^= weight);
             });
         }

@@ -21,7 +21,7 @@ use brickwork_session::stock::records::Batches;
 use brickwork_session::stock::{self as stocked, Ran};
 pub use brickwork_session::stock::{Lacking, Preprocessed};
 use brickwork_session::{Digests, Greeting, Metered, Observer, PhaseReport, Protocol, Terms};
-use brickwork_stock::{GivenUp, Store};
+use brickwork_stock::{EpochId, GivenUp, Store};
 use brickwork_wire::Channel;
 
 use crate::hooks::Hooks;
@@ -32,7 +32,7 @@ pub use inventory::{executions, inventory};
 pub use needs::Request;
 use needs::{Filling, Job, Purpose};
 use origins::{Cut, Origin};
-use side::{EvaluatorSession, OnDisk, Outcome, Role};
+use side::{EvaluatorSession, OnDisk, Role};
 
 /// AND gates of a program that is built to be kept, at most: it is one record of a store.
 const MOST_BUILT: usize = 1 << 20;
@@ -303,9 +303,9 @@ where
     layout.takes(R::ROLE, input)?;
     let job = Job { layout, purpose: Purpose::Run, input };
     match done(line, &job, lacking)? {
-        (Ran::Done { outcome: Outcome::Ran(outputs, recovered, mut security), epoch, next }, made) => {
-            let of_epoch = origins_bound(&next, &epoch)?;
-            security.epoch_bound_log2 = Some(of_epoch);
+        (Ran::Done { outcome: Some(ran), epoch, next }, made) => {
+            let side::Ran { outputs, recovered, mut security } = ran;
+            security.epoch_bound_log2 = Some(bound_of_epoch(&next, &epoch)?);
             Ok((FromStock { outputs, recovered, security, made }, next.into()))
         }
         (Ran::Done { .. }, _) => Err(Error::Usage("a program that is only built has no outputs".into())),
@@ -313,7 +313,7 @@ where
     }
 }
 
-/// The base-2 logarithm of the bound of all programs from an epoch together.
-fn origins_bound<R: Role>(line: &Line<R>, epoch: &brickwork_stock::EpochId) -> Result<f64, Error> {
+/// Returns the base-2 logarithm of the bound of all programs from an epoch together.
+fn bound_of_epoch<R: Role>(line: &Line<R>, epoch: &EpochId) -> Result<f64, Error> {
     Ok(origins::bound_of_epoch(line.store(), epoch, line.terms().security)?.log2())
 }

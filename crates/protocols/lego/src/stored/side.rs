@@ -528,12 +528,11 @@ pub(super) struct OnDisk<R: Role> {
     built: Option<Built<R>>,
 }
 
-/// What a program gave.
-pub(super) enum Outcome {
-    /// Outputs, whether they had to be recovered, and what was promised.
-    Ran(Vec<bool>, bool, SecurityReport),
-    /// It is built, and is to be kept.
-    Built,
+/// What a program gave that ran.
+pub(super) struct Ran {
+    pub outputs: Vec<bool>,
+    pub recovered: bool,
+    pub security: SecurityReport,
 }
 
 impl<R: Role> Side for OnDisk<R> {
@@ -543,7 +542,8 @@ impl<R: Role> Side for OnDisk<R> {
     type Carried = Hooks;
     type Step<'s> = Filling<'s>;
     type Job<'j> = Job<'j>;
-    type Outcome = Outcome;
+    /// None where it was built, to be kept.
+    type Outcome = Option<Ran>;
 
     fn setup(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
         let party = Box::new(R::set_up(run, terms, hooks)?);
@@ -658,7 +658,7 @@ impl<R: Role> Side for OnDisk<R> {
     }
 
     /// What does not depend on the peer is read first: nothing waits for a disk once both have burned.
-    fn take(&mut self, items: &Items, job: &Job, stand: Stand) -> Result<Outcome, Error> {
+    fn take(&mut self, items: &Items, job: &Job, stand: Stand) -> Result<Option<Ran>, Error> {
         let OnDisk { party, security, built, .. } = self;
         let pool = party.pool();
         pool.enter(|| {
@@ -673,11 +673,11 @@ impl<R: Role> Side for OnDisk<R> {
             if job.purpose == Purpose::Build {
                 let ready = party.build(job, taken, stand)?;
                 *built = Some(Built { ready, origins: all });
-                return Ok(Outcome::Built);
+                return Ok(None);
             }
-            let report = origins::report(&all, given_up, *security)?;
+            let security = origins::report(&all, given_up, *security)?;
             let (outputs, recovered) = party.evaluate(job, taken, stand)?;
-            Ok(Outcome::Ran(outputs, recovered, report))
+            Ok(Some(Ran { outputs, recovered, security }))
         })
     }
 }

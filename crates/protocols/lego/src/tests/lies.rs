@@ -23,8 +23,8 @@ fn flip_one(place: usize, byte: usize, bit: u8) -> impl FnMut(&mut [u8]) + Send 
 
 /// The toy, most of whose items are opened.
 fn checked() -> Case {
-    let parameters = cuts([2, 40], [3, 40], [3, 40]);
-    of_toy().with(parameters)
+    let cuts = cuts([2, 40], [3, 40], [3, 40]);
+    of_toy().with(cuts)
 }
 
 #[test]
@@ -151,11 +151,11 @@ fn an_evaluator_that_lies_is_caught() {
 /// garbler's input, and both get what the function says, for all inputs.
 #[test]
 fn a_bad_gate_in_a_bucket_is_recovered_from() {
-    let parameters = cuts([2, 0], [3, 0], [3, 0]);
+    let cuts = cuts([2, 0], [3, 0], [3, 0]);
     for inputs in 0..16 {
         let bit = |k: u32| inputs >> k & 1 == 1;
         let nand = flip_one((inputs % 8) as usize, 0, 0);
-        let case = of_toy().with(parameters.clone()).inputs(&[bit(0), bit(1)], &[bit(2), bit(3)]);
+        let case = of_toy().with(cuts).inputs(&[bit(0), bit(1)], &[bit(2), bit(3)]);
         case.garbler(Point::GateOutputs, nand).run().right(true);
     }
 }
@@ -164,13 +164,13 @@ fn a_bad_gate_in_a_bucket_is_recovered_from() {
 /// seen.
 #[test]
 fn rubbish_in_a_bucket_is_outvoted() {
-    let parameters = cuts([2, 0], [3, 0], [3, 0]);
+    let cuts = cuts([2, 0], [3, 0], [3, 0]);
     let refused = Arc::new(Mutex::new(0));
     for gate in 0..8 {
         let seen = refused.clone();
         let count = move |bytes: &mut [u8]| *seen.lock().unwrap() += bytes[0];
         let rubbish = flip_one(gate, 6, 0);
-        let case = of_toy().with(parameters.clone()).garbler(Point::GateOutputs, rubbish);
+        let case = of_toy().with(cuts).garbler(Point::GateOutputs, rubbish);
         case.evaluator(Point::Refused, count).run().right(false);
     }
     assert_eq!(*refused.lock().unwrap(), 8, "one label in each run");
@@ -188,7 +188,7 @@ fn a_ruined_bucket_ends_the_run() {
 /// Bad authenticators, as many as the vote bears: with two gates and three authenticators, two bad items.
 #[test]
 fn the_vote_bears_a_minority_of_bad_items() {
-    let parameters = cuts([2, 0], [3, 0], [3, 0]);
+    let cuts = cuts([2, 0], [3, 0], [3, 0]);
     for (one, other) in [(0, 5), (3, 4), (7, 11)] {
         let bad = move |bytes: &mut [u8]| {
             for guard in [one, other] {
@@ -196,7 +196,7 @@ fn the_vote_bears_a_minority_of_bad_items() {
                 bytes[32 * guard + 16] ^= 1;
             }
         };
-        of_toy().with(parameters.clone()).garbler(Point::WireHashes, bad).run().right(false);
+        of_toy().with(cuts).garbler(Point::WireHashes, bad).run().right(false);
     }
 }
 

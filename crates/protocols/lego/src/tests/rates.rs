@@ -9,9 +9,9 @@ const RUNS: usize = 120;
 /// Counts the runs in which this is noticed; the others come out right.
 fn noticed(point: Point, lie: fn(&mut [u8])) -> usize {
     // Of each kind half are opened.
-    let parameters = cuts([2, 8], [3, 12], [3, 12]);
+    let cuts = cuts([2, 8], [3, 12], [3, 12]);
     let caught = (0..RUNS).filter(|_| {
-        let outcome = of_toy().with(parameters.clone()).garbler(point, lie).run();
+        let outcome = of_toy().with(cuts).garbler(point, lie).run();
         match &outcome.results[1] {
             Err(Error::Peer(_)) => true,
             Err(other) => panic!("{other}"),
@@ -61,12 +61,12 @@ fn an_input_authenticator_of_the_other_bit() {
 fn bad_gates_ruin_a_bucket_as_often_as_can_be_counted() {
     const RUNS: u32 = 800;
     // Four buckets of two gates and eight opened ones. Three bad ones are best for the garbler.
-    let parameters = cuts([2, 8], [3, 2], [3, 2]);
+    let cuts = cuts([2, 8], [3, 2], [3, 2]);
     let rubbish = |bytes: &mut [u8]| (0..3).for_each(|gate| bytes[16 * gate + 6] ^= 1);
     let checks: [Check; 2] = [Cheat::Opening.into(), Cheat::NoValidLabel.into()];
     let [mut seen, mut ruined, mut survived] = [0; 3];
     for _ in 0..RUNS {
-        let outcome = of_toy().with(parameters.clone()).garbler(Point::GateOutputs, rubbish).run();
+        let outcome = of_toy().with(cuts).garbler(Point::GateOutputs, rubbish).run();
         match &outcome.results[1] {
             Err(Error::Peer(cheat)) if *cheat == checks[0] => seen += 1,
             Err(Error::Peer(cheat)) if *cheat == checks[1] => ruined += 1,
