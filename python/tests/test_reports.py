@@ -2,11 +2,8 @@
 
 The command makes most of them: `BRICKWORK` says where it is, if it is not built in `target/release`. What
 this needs is Chromium (`CHROMIUM`, or on the path), playwright, and for the checks of accessibility axe; what
-<<<<<<< HEAD
-is missing is said, and its tests are skipped, or fail where `BRICKWORK_CI` is set.
-=======
-is missing is said, and its tests are skipped. Each page is opened once at each width.
->>>>>>> main
+is missing is said, and its tests are skipped, or fail where `BRICKWORK_CI` is set. Each page is opened once at
+each width.
 """
 
 import importlib.util

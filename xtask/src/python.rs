@@ -28,8 +28,8 @@ const PYTHON: &str = "python3";
 /// being skipped.
 const CI: &str = "BRICKWORK_CI";
 
-/// [`run`], where Python and its packages can be had; elsewhere it says why nothing was tested, which is an
-/// error in CI.
+/// [`run`], where Python and its packages can be had; elsewhere it says
+/// why nothing was tested, which is an error in CI.
 pub fn run_if_possible(root: &Path) -> Result<(), String> {
     let may_skip = std::env::var_os(CI).is_none_or(|set| set.is_empty());
     let python = match install(root, PYTHON) {
