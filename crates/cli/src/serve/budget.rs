@@ -253,8 +253,8 @@ mod tests {
         }
     }
 
-    /// What ran before a restart counts after it. A last line that was cut off is of a run that had not begun,
-    /// one that lacks its end alone counts; what is no run elsewhere is refused.
+    /// What ran before a restart counts after it. A last line that was cut off is of a run that had not
+    /// begun, one that lacks its end alone counts; what is no run elsewhere is refused.
     #[test]
     fn a_budget_outlives_the_process() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! What a standing party is configured with: who it is, whom it meets, what it may run, and how much of everything.
+//! What a standing party is configured with: who it is, whom it meets, what it may run, and how much of
+//! everything.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -49,8 +50,8 @@ pub struct Limits {
     pub waiting: usize,
     /// HTTP connections at a time, besides those of requests that wait: of more, the oldest goes.
     pub connections: usize,
-    /// HTTP requests a second, on the average, with the token, and as many without it; a burst of twice as many
-    /// passes.
+    /// HTTP requests a second, on the average, with the token, and as many without it; a burst of twice as
+    /// many passes.
     pub requests_per_second: u32,
     /// Bytes of the body of a request.
     pub request_bytes: usize,

@@ -370,7 +370,8 @@ impl Desk {
         Ok(answered)
     }
 
-    /// Returns the next run that the garbler may try, its own or the peer's in turn, or none within this time.
+    /// Returns the next run that the garbler may try, its own or the peer's in turn, or none within this
+    /// time.
     pub fn next(&self, within: Duration) -> Option<Which> {
         let until = Instant::now() + within;
         let mut queue = lock(&self.queue);

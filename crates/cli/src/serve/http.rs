@@ -86,8 +86,8 @@ impl Front {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes room for one more connection: of those that wait for no run the oldest goes. Returns whether there
-    /// is room.
+    /// Makes room for one more connection: of those that wait for no run the oldest goes. Returns whether
+    /// there is room.
     fn make_room(&self) -> bool {
         let config = self.desk.config();
         let most = config.limits.connections;

@@ -10,7 +10,8 @@
 //! ```
 //!
 //! Who drives a line says something now and then, so that the other looks up. None of this is relied on:
-//! programs are compared by digest, stores by their logs, and each party asks its own list and its own budget.
+//! programs are compared by digest, stores by their logs, and each party asks its own list and its own
+//! budget.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -6,7 +6,8 @@ fn read(name: &str) -> String {
     std::fs::read_to_string(example(&format!("serve/{name}"))).expect("an example")
 }
 
-/// Both configurations are read as they are, but for addresses; the two services meet, make stock, and answer.
+/// Both configurations are read as they are, but for addresses; the two services meet, make stock, and
+/// answer.
 #[test]
 fn configurations() {
     let pair = Pair::new(["", ""]);
@@ -75,8 +76,8 @@ fn a_systemd_unit() {
     is_a_command(&words[1..]);
     assert_eq!(value("ExecReload"), "/bin/kill -HUP $MAINPID");
     let page = std::fs::read_to_string(example("../docs/serve.md")).expect("a page");
-    let row = page.lines().find_map(|line| line.strip_prefix("| `run_seconds` | ")).expect("the limit's row");
-    let seconds: u64 = row.split(' ').next().and_then(|seconds| seconds.parse().ok()).expect("a number");
+    let seconds = page.lines().find_map(|line| line.strip_prefix("* `run_seconds` (")).expect("its line");
+    let seconds: u64 = seconds.split(')').next().and_then(|text| text.parse().ok()).expect("a number");
     assert!(value("TimeoutStopSec").parse::<u64>().expect("seconds") > seconds);
 
     let is_there = Command::new("systemd-analyze").arg("--version").output();

@@ -181,8 +181,8 @@ fn an_evaluator_that_answers_as_it_likes() {
     garbler.stop();
 }
 
-/// An evaluator that agrees to a run and goes away, or agrees and only gives signs of life, fails that run: it
-/// counts, other requests wait no longer than they may, and the service goes down when it should.
+/// An evaluator that agrees to a run and goes away, or agrees and only gives signs of life, fails that run:
+/// it counts, other requests wait no longer than they may, and the service goes down when it should.
 #[test]
 fn an_evaluator_that_breaks_off_or_stalls() {
     let program = entry("richer", "millionaires.bwp", "");

@@ -290,8 +290,8 @@ fn richer(garbler: u32, evaluator: u32) -> Value {
     json!({ "alice": u32::from(garbler > evaluator), "bob": u32::from(evaluator > garbler) })
 }
 
-/// A party that is killed in the middle of runs comes back; its peer finds it again, runs go on, nothing is used
-/// twice, and what was begun counts.
+/// A party that is killed in the middle of runs comes back; its peer finds it again, runs go on, nothing is
+/// used twice, and what was begun counts.
 #[test]
 fn a_killed_party_comes_back() {
     let program = entry("richer", "millionaires.bwp", "input = \"500\"\n")
