@@ -40,12 +40,12 @@ impl Member {
         let (sent, (bits, received));
         match self.own.role {
             Party::Garbler => {
-                sent = Secrets::new(self.sender.draw(channel, count)?);
-                (bits, received) = self.receiver.draw(channel, &mut self.rng, count)?;
+                sent = Secrets::new(self.sender.random(channel, count)?);
+                (bits, received) = self.receiver.random(channel, &mut self.rng, count)?;
             }
             Party::Evaluator => {
-                (bits, received) = self.receiver.draw(channel, &mut self.rng, count)?;
-                sent = Secrets::new(self.sender.draw(channel, count)?);
+                (bits, received) = self.receiver.random(channel, &mut self.rng, count)?;
+                sent = Secrets::new(self.sender.random(channel, count)?);
             }
         }
         let received = Secrets::new(received);

@@ -98,7 +98,7 @@ pub(super) fn garbler(
     // All rows are checked before anything is committed to.
     let memory = garbler_memory(job.table_memory);
     let mut sender = commit::split::Sender::set_up(&mut run.channel, &mut cot, job.security, memory)?;
-    let ots = Labels::new(cot.draw(&mut run.channel, layout.evaluator + parameters.ot_binding)?);
+    let ots = Labels::new(cot.random(&mut run.channel, layout.evaluator + parameters.ot_binding)?);
     let mut committed = [delta.label()];
     hooks.alter(Point::CommittedOffset, &mut committed);
     let offset = sender.commit(&mut run.channel, &committed)?;
@@ -145,7 +145,7 @@ pub(super) fn evaluator(
         job.security,
         job.table_memory,
     )?;
-    let (choices, ots) = cot.draw(&mut run.channel, &mut rng, layout.evaluator + parameters.ot_binding)?;
+    let (choices, ots) = cot.random(&mut run.channel, &mut rng, layout.evaluator + parameters.ot_binding)?;
     run.channel.flush()?;
     let offset = receiver.receive(&mut run.channel, 1)?;
     let session = answer.session;
