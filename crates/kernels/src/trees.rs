@@ -23,7 +23,7 @@ impl Trees {
     /// If there are not 1, 2, 4 or 8 levels, or not as many keys.
     pub fn new(kernel: Kernel, levels: usize, keys: &[u128]) -> Self {
         assert!(matches!(levels, 1 | 2 | 4 | 8), "trees of 1, 2, 4 or 8 levels");
-        let all = TILE_ROWS / levels << levels;
+        let all = (TILE_ROWS / levels) << levels;
         assert!(keys.len() == all || levels == 1 && keys.len() == TILE_ROWS, "a key for each leaf");
         let mut leaves = Vec::with_capacity(keys.len());
         Aes128::expand_many(kernel, keys, &mut leaves);
@@ -49,7 +49,7 @@ impl Trees {
         corrections: &mut [TileRow],
         tiles: &mut [Tile],
     ) {
-        assert_eq!(self.leaves.len(), TILE_ROWS / self.levels << self.levels, "all leaves");
+        assert_eq!(self.leaves.len(), self.count() << self.levels, "all leaves");
         assert_eq!(x.len(), tiles.len(), "a row of choices");
         let first = self.first(corrections.len(), tiles.len());
         kernel.run(Receive { trees: self, first, block, x, corrections, tiles });
@@ -129,10 +129,10 @@ unsafe fn fold<V: Vector, const K: usize, const M: usize>(
                 v[1][m] = v[1][m].xor3(r2[m], r3[m]);
                 let sum = r0[m].xor3(r1[m], r2[m].xor(r3[m]));
                 u[m] = u[m].xor(sum);
-                for b in 2..K {
+                for (bit, v) in v.iter_mut().skip(2).enumerate() {
                     // A number of a group, nothing secret.
-                    if group >> (b - 2) & 1 == 1 {
-                        v[b][m] = v[b][m].xor(sum);
+                    if group >> bit & 1 == 1 {
+                        v[m] = v[m].xor(sum);
                     }
                 }
             }
@@ -419,7 +419,7 @@ mod tests {
     #[test]
     fn a_leaf_alone_is_a_row() {
         let (keys, count) = (random(3, TILE_ROWS), 3);
-        let masks: [u128; TILE_ROWS] = std::array::from_fn(|row| (row as u128 / 3 & 1).wrapping_neg());
+        let masks: [u128; TILE_ROWS] = std::array::from_fn(|row| ((row as u128 / 3) & 1).wrapping_neg());
         for kernel in Kernel::all_available() {
             for first in [0, 1] {
                 let corrections = rows(&random(5, 4 * (TILE_ROWS - first) * count));

@@ -158,7 +158,7 @@ impl Receiver {
         &mut self,
         channel: &mut Channel,
         choices: &[u8],
-        alter: impl FnMut(Corrections),
+        alter: impl FnMut(&mut Corrections),
     ) -> Result<Vec<Label>, Error> {
         let mut labels = vec![Label::ZERO; choices.len()];
         let mut x = self.side.row(choices);
@@ -242,7 +242,7 @@ mod tests {
         sender: &mut Sender,
         receiver: &mut Receiver,
         choices: &[u8],
-        alter: impl FnMut(Corrections) + Send,
+        alter: impl FnMut(&mut Corrections) + Send,
         tamper: Option<Tamper>,
     ) -> (Labels, Labels) {
         let (mut left, mut right) = memory_pair();
@@ -309,7 +309,7 @@ mod tests {
                     let (mut sender, mut receiver, delta) = deal();
                     let rows: Vec<usize> = (0..g).map(|k| 1 + (trial + 31 * k) % (ROWS - 1)).collect();
                     let (cheat, lie) = (rows.clone(), 4 << (8 * (trial % 16)));
-                    let alter = |mut u: Corrections| {
+                    let alter = |u: &mut Corrections| {
                         // In the last block, whose hash is itself, so that the other bit can be named in the
                         // answer.
                         rows.iter().for_each(|&i| *u.at(i, 2).unwrap() ^= lie);
@@ -367,7 +367,7 @@ mod tests {
         for position in (0..blocks_for(count)).step_by(17) {
             let (mut sender, mut receiver, _) = deal();
             // Row 0: the offset's lowest bit is 1, so every deviation in it must be seen.
-            let alter = |mut u: Corrections| {
+            let alter = |u: &mut Corrections| {
                 u.at(0, position).into_iter().for_each(|u| *u ^= 1);
             };
             assert!(

@@ -194,9 +194,10 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Blocks of each row that a message about these tiles has of the last of them: the others have four.
-    fn last(&self, tiles: &Span<usize>) -> usize {
-        TILE_BLOCKS.min(self.blocks - TILE_BLOCKS * (tiles.end - 1))
+    /// The corrections of these tiles, so many rows, in a room.
+    fn corrections<'r>(&self, room: &'r mut [TileRow], count: usize, tiles: &Span<usize>) -> Corrections<'r> {
+        let blocks = TILE_BLOCKS * tiles.start..self.blocks.min(TILE_BLOCKS * tiles.end);
+        Corrections { rows: &mut room[..count * tiles.len()], count, blocks }
     }
 
     /// Hashes all rows, with `h` of this seed, and makes labels of them. With `first_row` that is row 0 of the
@@ -239,8 +240,6 @@ impl<'a> Rows<'a> {
 /// Corrections of a chunk, or room for them.
 pub(super) struct Corrections<'a> {
     rows: &'a mut [TileRow],
-    /// The first tree that has any.
-    first: usize,
     /// Rows of a tile.
     count: usize,
     /// Blocks of the call that the chunk has.
@@ -248,34 +247,37 @@ pub(super) struct Corrections<'a> {
 }
 
 impl Corrections<'_> {
-    /// The correction of a tree at a block of the call; none if it is not in this chunk, or if the tree has none.
+    /// The correction of a row at a block of the call, if that is in this chunk.
     #[cfg(test)]
-    pub fn at(&mut self, tree: usize, block: usize) -> Option<&mut u128> {
-        if !self.blocks.contains(&block) {
-            return None;
-        }
-        let (row, block) = (tree.checked_sub(self.first)?, block - self.blocks.start);
+    pub fn at(&mut self, row: usize, block: usize) -> Option<&mut u128> {
+        let block = self.blocks.contains(&block).then(|| block - self.blocks.start)?;
         Some(&mut self.rows[block / TILE_BLOCKS * self.count + row][block % TILE_BLOCKS])
     }
 
-    /// Puts the blocks side by side that the last tile has, `last` in each row. Returns what is sent.
-    fn narrow(&mut self, last: usize) -> &mut [u128] {
-        let full = self.rows.len() - self.count;
+    /// Where the last tile's corrections begin, and how many blocks of each row the call has of it: of all others
+    /// four.
+    fn last(&self) -> (usize, usize) {
+        let full = (self.blocks.len() - 1) / TILE_BLOCKS;
+        (TILE_BLOCKS * full * self.count, self.blocks.len() - TILE_BLOCKS * full)
+    }
+
+    /// Puts the blocks of the last tile side by side that the call has. Returns what is sent.
+    fn narrow(&mut self) -> &mut [u128] {
+        let (start, width) = self.last();
         let blocks = self.rows.as_flattened_mut();
-        for k in 0..self.count * last {
-            blocks[TILE_BLOCKS * full + k] = blocks[TILE_BLOCKS * (full + k / last) + k % last];
+        for k in 0..self.count * width {
+            blocks[start + k] = blocks[start + TILE_BLOCKS * (k / width) + k % width];
         }
-        &mut blocks[..TILE_BLOCKS * full + self.count * last]
+        &mut blocks[..start + self.count * width]
     }
 
     /// Undoes it: what is missing is 0.
-    fn widen(&mut self, last: usize) {
-        let full = self.rows.len() - self.count;
+    fn widen(&mut self) {
+        let (start, width) = self.last();
         let blocks = self.rows.as_flattened_mut();
         for k in (0..self.count * TILE_BLOCKS).rev() {
             let (row, block) = (k / TILE_BLOCKS, k % TILE_BLOCKS);
-            let from = TILE_BLOCKS * full + row * last + block;
-            blocks[TILE_BLOCKS * full + k] = if block < last { blocks[from] } else { 0 };
+            blocks[start + k] = if block < width { blocks[start + row * width + block] } else { 0 };
         }
     }
 }
@@ -382,18 +384,17 @@ impl SenderSide {
     }
 
     fn make(&mut self, channel: &mut Channel, labels: &mut [Label], kind: Kind) -> Result<(), Error> {
-        let (first, count) = kind.corrections(&self.trees);
+        let count = kind.corrections(&self.trees);
         let mut rows = Rows::of(labels);
         let start = self.blocks.draw(rows.blocks as u64)?;
         let (mut oracle, masks) = (self.oracle.call(start, count), self.masks());
         let mut room = vec![[0; TILE_BLOCKS]; count * CHUNK_TILES.min(rows.tiles())];
         for chunk in rows.chunks() {
-            let last = rows.last(&chunk);
-            let mut sent = kind.in_chunk(&mut room, (first, count), &chunk);
-            let payload = sent.narrow(last);
+            let mut sent = rows.corrections(&mut room, count, &chunk);
+            let payload = sent.narrow();
             channel.receive_into(msg::ROWS, bytemuck::cast_slice_mut(payload))?;
             oracle.absorb(payload);
-            sent.widen(last);
+            sent.widen();
             rows.each(chunk.clone(), |tiles, rows| {
                 let corrections = &sent.rows[count * (tiles.start - chunk.start)..][..count * tiles.len()];
                 let block = start + (TILE_BLOCKS * tiles.start) as u64;
@@ -444,21 +445,9 @@ impl SenderSide {
 }
 
 impl Kind {
-    /// The first tree that has corrections, and how many trees have.
-    fn corrections(self, trees: &Trees) -> (usize, usize) {
-        let first = usize::from(self.random);
-        (first, trees.count() - first)
-    }
-
-    /// The corrections of these tiles in a room.
-    fn in_chunk<'a>(
-        self,
-        room: &'a mut [TileRow],
-        (first, count): (usize, usize),
-        tiles: &Span<usize>,
-    ) -> Corrections<'a> {
-        let blocks = TILE_BLOCKS * tiles.start..TILE_BLOCKS * tiles.end;
-        Corrections { rows: &mut room[..count * tiles.len()], first, count, blocks }
+    /// How many trees have corrections.
+    fn corrections(self, trees: &Trees) -> usize {
+        trees.count() - usize::from(self.random)
     }
 }
 
@@ -523,23 +512,22 @@ impl ReceiverSide {
         x: &mut [TileRow],
         labels: &mut [Label],
         kind: Kind,
-        mut alter: impl FnMut(Corrections),
+        mut alter: impl FnMut(&mut Corrections),
     ) -> Result<(), Error> {
-        let (first, count) = kind.corrections(&self.trees);
+        let count = kind.corrections(&self.trees);
         let mut rows = Rows::of(labels);
         let start = self.blocks.draw(rows.blocks as u64)?;
         let mut oracle = self.oracle.call(start, count);
         let mut room = vec![[0; TILE_BLOCKS]; count * CHUNK_TILES.min(rows.tiles())];
         for chunk in rows.chunks() {
-            let last = rows.last(&chunk);
             rows.each(chunk.clone(), |tiles, rows| {
                 let corrections = &mut room[count * (tiles.start - chunk.start)..][..count * tiles.len()];
                 let block = start + (TILE_BLOCKS * tiles.start) as u64;
                 self.trees.receive(Kernel::best(), block, &mut x[tiles], corrections, rows);
             });
-            alter(kind.in_chunk(&mut room, (first, count), &chunk));
-            let mut sent = kind.in_chunk(&mut room, (first, count), &chunk);
-            let payload = sent.narrow(last);
+            let mut sent = rows.corrections(&mut room, count, &chunk);
+            alter(&mut sent);
+            let payload = sent.narrow();
             channel.send(msg::ROWS, bytemuck::cast_slice(payload))?;
             oracle.absorb(payload);
         }

@@ -357,7 +357,7 @@ impl<const K: usize> Receiver<K> {
         x: &mut [TileRow],
         count: usize,
         kind: Kind,
-        alter: impl FnMut(Corrections),
+        alter: impl FnMut(&mut Corrections),
     ) -> Result<Vec<Label>, Error> {
         let mut labels = vec![Label::ZERO; count];
         self.side.call(channel, x, &mut labels, kind, alter)?;
@@ -501,7 +501,7 @@ mod tests {
         sender: &mut Sender<K>,
         receiver: &mut Receiver<K>,
         call: Call,
-        alter: impl FnMut(Corrections),
+        alter: impl FnMut(&mut Corrections),
         tamper: Option<Tamper>,
     ) -> (Result<Vec<Label>, Error>, Vec<u8>, Vec<Label>) {
         let (mut left, mut right) = memory_pair();
@@ -770,7 +770,7 @@ mod tests {
                 let (tree, named) = (1 + trial % (trees::<K>() - 1), trial * 7 % (1 << K));
                 let lie: u128 = 4 << (8 * (trial % 16));
                 // In the last block, whose hash is itself, so that any block can be named in the answer.
-                let alter = |mut c: Corrections| *c.at(tree, 2).unwrap() ^= lie;
+                let alter = |c: &mut Corrections| *c.at(tree - usize::from(random), 2).unwrap() ^= lie;
                 let tamper: Tamper = Box::new(move |tag, bytes| {
                     if tag == msg::CHECK {
                         for bit in (0..K).filter(|bit| named >> bit & 1 == 1) {
@@ -800,7 +800,7 @@ mod tests {
         let count = 2 * BLOCK * CHUNK;
         for position in (0..blocks_for(count)).step_by(23) {
             let (mut sender, mut receiver, _) = honest::<K>();
-            let alter = |mut c: Corrections| c.at(0, position).into_iter().for_each(|c| *c ^= 1);
+            let alter = |c: &mut Corrections| c.at(0, position).into_iter().for_each(|c| *c ^= 1);
             let (sent, ..) = run(&mut sender, &mut receiver, Call::Extend(&vec![0; count]), alter, None);
             assert!(rows_refused(sent), "block {position}");
             let (sent, ..) = run(&mut sender, &mut receiver, Call::Random(1), |_| {}, None);
