@@ -56,7 +56,7 @@ impl GarblerRandomOts {
     /// Receives and checks the rows for `count` OTs and `binding` that mask.
     pub fn draw(run: &mut Metered, cot: &mut CotSender, count: usize, binding: usize) -> Result<Self, Error> {
         run.phase("prepare");
-        Ok(GarblerRandomOts { labels: Labels::new(cot.draw(&mut run.channel, count + binding)?), binding })
+        Ok(GarblerRandomOts { labels: Labels::new(cot.random(&mut run.channel, count + binding)?), binding })
     }
 
     /// Commits to them and to the wires.
@@ -135,7 +135,7 @@ impl EvaluatorRandomOts {
         binding: usize,
     ) -> Result<Self, Error> {
         run.phase("prepare");
-        let (choices, labels) = cot.draw(&mut run.channel, rng, count + binding)?;
+        let (choices, labels) = cot.random(&mut run.channel, rng, count + binding)?;
         Ok(EvaluatorRandomOts { choices, labels: Labels::new(labels), binding })
     }
 
