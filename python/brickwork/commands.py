@@ -23,7 +23,7 @@ from .runs import AnyProgram, Record
 
 def call(*words: str | os.PathLike[str], **options: Any) -> Record:
     """Calls any command that is no party, such as `call("bench", "garbling", rounds=5)`; its JSON."""
-    found, _ = wait(_native.Task.call([*(os.fspath(word) for word in words), *flags(options)]))
+    found = wait(_native.Task.call([*(os.fspath(word) for word in words), *flags(options)])).json
     return Record(found if isinstance(found, dict) else {"result": found})
 
 
@@ -60,12 +60,15 @@ class Link:
 class Plan(Record, Page):
     """A prediction; `text` is what the command prints of it."""
 
-    def __init__(self, fields: Mapping[str, Any], text: str) -> None:
+    def __init__(self, fields: Mapping[str, Any], text: str, words: list[str]) -> None:
         super().__init__(fields)
         self.text = text
+        self._words = words
 
     def record(self) -> Mapping[str, Any]:
-        return self._fields
+        """Returns the JSON that the page is about: with the program, in the cut that the plan proposes."""
+        described = wait(_native.Task.describe(self._words, self._fields.get("cut", "given"))).json
+        return {**self._fields, "program": described}
 
     def __repr__(self) -> str:
         return self.text.rstrip()
@@ -77,9 +80,9 @@ def plan(program: AnyProgram, *, link: Link | None = None, **options: Any) -> Pl
     """
     program = as_program(program)
     line = {} if link is None else {"bandwidth": link.bandwidth, "rtt": link.rtt}
-    words = flags({"map": program.map, **line, **options})
-    found, text = wait(_native.Task.call(["plan", *words, "--", os.fspath(program.path)]))
-    return Plan(found, text)
+    words = ["plan", *flags({"map": program.map, **line, **options}), "--", os.fspath(program.path)]
+    told = wait(_native.Task.call(words))
+    return Plan(told.json, told.human, words)
 
 
 def preprocess(
@@ -112,8 +115,7 @@ def preprocess(
         "connect": connect,
     }
     task = _native.Task.call(["preprocess", *flags({**peers, "component": words, **options})])
-    found, _ = wait(task, Watch(deadline=deadline))
-    return Record(found)
+    return Record(wait(task, Watch(deadline=deadline)).json)
 
 
 class Store:

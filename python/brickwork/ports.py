@@ -432,27 +432,49 @@ def integer_bits(values: NDArray[Any], kind: Integer, place: Place) -> Bits:
     return bits
 
 
+def to_text(bits: Bits) -> str:
+    """Returns wire bits as characters 0 and 1."""
+    return (bits.reshape(-1) + ord("0")).tobytes().decode("ascii")
+
+
+def from_text(text: str) -> Bits:
+    """Returns the wire bits that are these characters."""
+    return np.frombuffer(text.encode("ascii"), np.uint8) - ord("0")
+
+
 def _text(bits: Bits) -> str:
-    """Returns wire bits as the command writes them."""
-    return "bits:" + (bits.reshape(-1) + ord("0")).tobytes().decode("ascii")
+    """Returns wire bits as the command reads them."""
+    return "bits:" + to_text(bits)
 
 
-def output_value(text: str, ports: Sequence[Port], executions: int | None) -> Any:
+def output_value(bits: Bits, ports: Sequence[Port], executions: int | None) -> Any:
     """Returns what a party learns: an `int`, an array, a structured array or a dict of fields.
 
     Args:
-        text: the wire bits, as characters 0 and 1.
+        bits: the wire bits.
         executions: how many values there are, along the first axis, if it is not one by itself.
     """
     kind = type_of(ports)
     if kind is None:
         return None
-    bits = np.frombuffer(text.encode("ascii"), np.uint8) - ord("0")
-    rows = executions or 1
-    values = _value(bits.reshape(rows, kind.width), kind)
+    values = _value(_by_execution(bits, ports, executions), kind)
+    return _single(values) if executions is None else values
+
+
+def _by_execution(bits: Bits, ports: Sequence[Port], executions: int | None) -> Bits:
+    """Returns a row of bits for each execution. They come with all executions of what one party alone learns
+    before those of what both do.
+    """
     if executions is None:
-        return _single(values)
-    return values
+        return bits.reshape(1, -1)
+    parts: dict[int, Bits] = {}
+    for both in (False, True):
+        group = [number for number, port in enumerate(ports) if (port.party == "both") == both]
+        ends = np.cumsum([ports[number].type.width for number in group], dtype=int)
+        if group:
+            own, bits = np.split(bits, [executions * ends[-1]])
+            parts |= dict(zip(group, np.split(own.reshape(executions, -1), ends[:-1], axis=1)))
+    return np.hstack([parts[number] for number in range(len(ports))])
 
 
 def _single(values: Any) -> Any:

@@ -11,7 +11,7 @@ from . import _native
 from ._flags import flags
 from ._tasks import Watch, wait, wait_async
 from .errors import UsageError
-from .ports import Port, input_word, output_value
+from .ports import Port, from_text, input_word, output_value
 from .programs import Program, as_program
 from .runs import AnyProgram, Key, Record
 
@@ -91,7 +91,7 @@ class Session:
             keep: outputs that nobody decodes.
         """
         found, task, kept = self._task(program, input, carry or {}, keep or [])
-        return self._step(found, wait(task, Watch(deadline=deadline))[0], kept)
+        return self._step(found, wait(task, Watch(deadline=deadline)).json, kept)
 
     async def run_async(
         self,
@@ -104,13 +104,13 @@ class Session:
     ) -> Step:
         """Runs a program once, as `run` does, while the event loop goes on."""
         found, task, kept = self._task(program, input, carry or {}, keep or [])
-        return self._step(found, (await wait_async(task, Watch(deadline=deadline)))[0], kept)
+        return self._step(found, (await wait_async(task, Watch(deadline=deadline))).json, kept)
 
     def _step(self, program: Program, found: dict[str, Any], keep: list[str]) -> Step:
         learned = [port for port in program.outputs_of(self.role) if port.name not in keep]
         ports = {port.name: port for port in program.outputs}
         kept = {name: Kept(self, ports[name], number) for name, number in found["kept"]}
-        output = output_value(found["output_bits"], learned, None)
+        output = output_value(from_text(found["output_bits"]), learned, None)
         return Step(output, kept, Record(found["security"]))
 
     def close(self) -> None:

@@ -6,11 +6,12 @@ import functools
 import inspect
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from . import programs
 from .errors import UsageError
+from .pages import Page
 from .tracing import Source, body, function, is_tracing, parameter, refuse, source, tracing
 from .types import Owned, StructType, Type, type_of_annotation
 from .values import Value, array_of, as_value, here, value
@@ -156,7 +157,7 @@ def component(body: Callable[P, R]) -> Component[P, R]:
     return Component(body, _local_names(body))
 
 
-class Traced(Generic[P, R]):
+class Traced(Page, Generic[P, R]):
     """A program that is written in Python. Called with plain values it computes in the clear.
 
     Attributes:
@@ -224,6 +225,9 @@ class Traced(Generic[P, R]):
                 file.write(self.source)
             self._program = programs.Program(path)
         return self._program
+
+    def record(self) -> Mapping[str, Any]:
+        return self.as_program().record()
 
     def save(self, path: str | os.PathLike[str]) -> programs.Program:
         """Writes the program to a `.bwp` file, which the peer can be sent."""

@@ -12,7 +12,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from brickwork.ports import Array, Integer, Place, input_word, integer_bits, output_value
+from brickwork.ports import Array, Integer, Place, from_text, input_word, integer_bits, output_value
 
 COLUMNS = {
     "id": [7, 65535, 0],
@@ -98,9 +98,10 @@ def test_integers_come_back(bits: int, signed: bool) -> None:
     plain = [[value >> bit & 1 for bit in range(bits)] for value in values]
     assert found.tolist() == plain
     text = "".join(str(bit) for row in plain for bit in row)
-    learned = output_value(text, [bw.Port("x", "both", Array(kind, 5))], None)
+    learned = output_value(from_text(text), [bw.Port("x", "both", Array(kind, 5))], None)
     assert (
-        learned.tolist() == values and output_value(text, [bw.Port("x", "both", kind)], 5).tolist() == values
+        learned.tolist() == values
+        and output_value(from_text(text), [bw.Port("x", "both", kind)], 5).tolist() == values
     )
     for outside in (low - 1, high + 1):
         with pytest.raises(bw.InvalidInput, match="row 1.* does not fit"):
@@ -167,6 +168,20 @@ def test_several_executions_have_a_row_each(millionaires: bw.Program) -> None:
         bw.simulate(millionaires, ours, [1, 2, 3, 4], executions=4)
 
 
+def test_executions_of_outputs_for_one_and_for_both_are_put_together() -> None:
+    """What one party learns alone comes first, of all executions."""
+    ports = [
+        bw.Port("x", "both", Integer(2, False)),
+        bw.Port("own", "garbler", Integer(3, True)),
+        bw.Port("y", "both", Integer(1, False)),
+    ]
+    # Twice `own`, then twice x and y.
+    bits = from_text("110001101010")
+    learned = output_value(bits, ports, 2)
+    assert {name: of.tolist() for name, of in learned.items()} == {"x": [1, 2], "own": [3, -4], "y": [1, 0]}
+    assert output_value(from_text("101101"), ports, None) == {"x": 1, "own": 3, "y": 1}
+
+
 def test_a_million_rows_go_in_and_out(compiled: Callable[[str], bw.Program]) -> None:
     rows = 1_000_000
     kind = Array(Integer(32, False), rows)
@@ -174,5 +189,5 @@ def test_a_million_rows_go_in_and_out(compiled: Callable[[str], bw.Program]) -> 
     word = input_word(values, [bw.Port("x", "garbler", kind)], None, {}, "garbler")
     assert word is not None
     text = json.loads(word).removeprefix("bits:")
-    learned = output_value(text, [bw.Port("x", "both", kind)], None)
+    learned = output_value(from_text(text), [bw.Port("x", "both", kind)], None)
     assert learned.dtype == np.uint32 and (learned == values).all()

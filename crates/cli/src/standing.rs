@@ -100,7 +100,10 @@ impl Standing {
         let ports = step.input_ports(self.party);
         let input = match (input, ports.is_empty()) {
             (_, true) => zeroize::Zeroizing::default(),
-            (Some(text), false) => values::step_bits(text, &ports, self.party, &Reading::default())?,
+            (Some(text), false) => {
+                let _erasing = Erasing::begin();
+                values::step_bits(text, &ports, self.party, &Reading::default())?
+            }
             (None, false) => {
                 return Err(Failure::usage(
                     "the step needs an input",

@@ -4,6 +4,7 @@ mod bench;
 mod ctrl_c;
 mod demo_cheat;
 mod doctor;
+mod embedded;
 mod examples;
 mod garble;
 mod machine;
