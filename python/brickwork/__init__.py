@@ -40,6 +40,7 @@ from .errors import (
     StockError,
     UsageError,
 )
+from .outputs import columns, to_arrow, to_pandas
 from .ports import Port
 from .programs import Program, compile, load
 from .runs import (
@@ -113,6 +114,7 @@ __all__ = [
     "any",
     "array_of",
     "call",
+    "columns",
     "compile",
     "component",
     "connect",
@@ -147,6 +149,8 @@ __all__ = [
     "sort",
     "sum",
     "tables",
+    "to_arrow",
+    "to_pandas",
     "uint",
     "where",
 ]

@@ -14,9 +14,11 @@ from . import _native
 from ._flags import Options, flags
 from ._tasks import Told, Watch, aside, wait, wait_async
 from .errors import UsageError
+from .inputs import input_word
+from .outputs import output_value
 from .pages import Page
-from .ports import from_text, input_word, output_value, to_text
 from .programs import HasProgram, Program, as_program
+from .wires import from_text, to_text
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -11,9 +11,12 @@ from . import _native
 from ._flags import flags
 from ._tasks import Watch, wait, wait_async
 from .errors import UsageError
-from .ports import Port, from_text, input_word, output_value
+from .inputs import input_word
+from .outputs import output_value
+from .ports import Port
 from .programs import Program, as_program
 from .runs import AnyProgram, Key, Record
+from .wires import from_text
 
 
 class Kept:

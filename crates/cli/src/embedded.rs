@@ -218,7 +218,7 @@ pub enum WorkerTask {
     /// Make stock for so many partitions.
     Fill(u32),
     /// Run a partition on an input, as a flag would have it.
-    Run(u32, Option<String>),
+    Run(u32, Option<Zeroizing<String>>),
     /// Say whether stock may have been taken for a partition.
     Look(u32),
     /// End the session.
@@ -235,11 +235,12 @@ pub fn work(
     line: &Line,
     listens: &mut dyn FnMut(SocketAddr),
 ) -> Answer {
-    let _erasing = Erasing::begin();
-    answer(line.enter(|| match task {
+    answer(line.run(|| match task {
         WorkerTask::Meet => worker.meet(listens),
         WorkerTask::Fill(partitions) => worker.fill(partitions),
-        WorkerTask::Run(partition, input) => worker.run(partition, input.as_deref()),
+        WorkerTask::Run(partition, input) => {
+            worker.run(partition, input.as_ref().map(|input| input.as_str()))
+        }
         WorkerTask::Look(partition) => worker.look(partition),
         WorkerTask::Close => worker.close(),
     }))
@@ -258,7 +259,7 @@ pub fn coordinate(
 ) -> Answer {
     let mut home = Home::Embedded { secrets: Given::Some(None, None), listens };
     let flags = flags.iter().map(OsString::from).collect();
-    answer(line.enter(|| foreign::run(flags, hands, &mut home)))
+    answer(line.run(|| foreign::run(flags, hands, &mut home)))
 }
 
 /// Simulates a program. The inputs stand in the place of those that flags would name.

@@ -324,7 +324,7 @@ impl Worker {
 
     /// Starts to run a partition.
     fn run(&self, partition: u32, input: Option<String>) -> PyResult<Task> {
-        self.start(WorkerTask::Run(partition, input))
+        self.start(WorkerTask::Run(partition, input.map(Zeroizing::new)))
     }
 
     /// Starts to look whether stock may have been taken for a partition.
