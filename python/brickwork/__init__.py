@@ -15,6 +15,7 @@ from . import tables
 from ._native import Identity, __version__
 from ._tasks import Deadline
 from .commands import (
+    Inventory,
     Link,
     Plan,
     Store,
@@ -89,6 +90,7 @@ __all__ = [
     "Identity",
     "Kept",
     "InvalidInput",
+    "Inventory",
     "Link",
     "PeerCheated",
     "PeerMismatch",

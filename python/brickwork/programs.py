@@ -109,6 +109,11 @@ def as_program(program: Program | HasProgram | str | os.PathLike[str]) -> Progra
     return Program(program)
 
 
+def in_a_file(program: Program) -> Path:
+    """Returns a file that is the program by itself: without `map`, which not every command takes."""
+    return program.save(new_file()).path if program.map else program.path
+
+
 def compile(
     source: str | os.PathLike[str],
     *,

@@ -264,16 +264,16 @@ WIDE = Array(
 """A table with a column beyond 64 bits, and with an array."""
 
 
-def learned(table: dict[str, list[Any]], **more: Any) -> Any:
+def learned(table: Any) -> Any:
     """What a party would learn that is given back what it gave."""
     port = bw.Port("x", "garbler", WIDE)
-    word = input_word(table, [port], None, {}, "garbler", **more)
+    word = input_word(table, [port], None, {}, "garbler")
     assert word is not None
     return output_value(from_text(json.loads(word).removeprefix("bits:")), [port], None)
 
 
 def test_outputs_become_tables_and_these_inputs() -> None:
-    table = {
+    table: dict[str, Any] = {
         "a": [1, 2, 3, 2**32 - 1],
         "b": [0, -1, -(2**69), 2**69 - 1],
         "c": [[0, -1], [5, 6], [7, 8], [9, -32768]],

@@ -25,11 +25,12 @@ use crate::origin::in_cut;
 use crate::party::{self, Given, Home};
 use crate::report::Report;
 use crate::source::SourceFlags;
+use crate::standing;
 use crate::{execute, files, info, page, plan, programs, run, simulate, terminal, values};
 
 pub use crate::cluster::foreign::Hands;
 pub use crate::progress::Progress;
-pub use crate::standing::Standing;
+pub use crate::standing::{Standing, Wish};
 pub use crate::worker::Embedded as Worker;
 
 /// What a command gives: the object of its `--json`, and its text for people. What computes gives `output_bits`,
@@ -159,8 +160,9 @@ pub fn run_both(arguments: &[String], inputs: [Option<Zeroizing<String>>; 2], li
     }))
 }
 
-/// Begins a session that goes on step by step, as its flags say: those of [`take_part`] for the peer and this
-/// machine, and `--program FILE=TIMES` for each program and how often it may run.
+/// Begins a session that goes on step by step, as its flags say: those of [`take_part`] for the peer, the protocol,
+/// this machine and the store, and without a store `--program FILE=TIMES` for each program and how often it may
+/// run.
 ///
 /// # Errors
 /// As [`call`].
@@ -179,20 +181,34 @@ pub fn connect(
     line.run(begin).map_err(|failure| failure.value())
 }
 
-/// Runs a program of the session once more: its number, this party's input, ports of either party with the
-/// numbers of what they carry on, and the outputs that are kept.
+/// Runs a program of the session once more.
 ///
 /// # Errors
 /// As [`call`]; the session is over if it began.
-pub fn step(
-    session: &mut Standing,
-    program: usize,
-    input: Option<Zeroizing<String>>,
-    carried: &[(Party, String, usize)],
-    keep: &[String],
-    line: &Line,
-) -> Answer {
-    answer(line.run(|| session.step(program, input.as_ref().map(|input| input.as_str()), carried, keep)))
+pub fn step(session: &mut Standing, wish: &Wish, line: &Line) -> Answer {
+    answer(line.run(|| session.step(wish)))
+}
+
+/// Adds a program to a session with a store; its `number`.
+///
+/// # Errors
+/// As [`call`].
+pub fn add(session: &mut Standing, file: &str, line: &Line) -> Answer {
+    let added = |number| Report::new(json!({ "number": number }), String::new());
+    answer(line.run(|| session.add(file).map(added)))
+}
+
+/// Makes stock in a session with a store: words `FILE[:NAME]=COUNT`.
+///
+/// # Errors
+/// As [`step`].
+pub fn fill(session: &mut Standing, words: &[String], line: &Line) -> Answer {
+    answer(line.run(|| session.fill(words)))
+}
+
+/// The error of whoever asks something of a session that is over.
+pub fn session_is_over() -> Value {
+    standing::ended().value()
 }
 
 /// Ends the session.

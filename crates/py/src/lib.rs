@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use brickwork::circuit::Party;
 use brickwork::wire::tls::Identity as Key;
-use brickwork_cli::embedded::{self, Answer, Line, Standing, WorkerTask};
+use brickwork_cli::embedded::{self, Answer, Line, Standing, Wish, WorkerTask};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
@@ -221,23 +221,48 @@ impl Session {
         })
     }
 
+    /// Starts to read a program of a session with a store.
+    fn add(&self, file: String) -> PyResult<Task> {
+        self.start(move |session, line| embedded::add(session, &file, line))
+    }
+
+    /// Starts to make stock.
+    fn fill(&self, words: Vec<String>) -> PyResult<Task> {
+        self.start(move |session, line| embedded::fill(session, &words, line))
+    }
+
     /// Starts a step.
     fn step(
         &self,
         program: usize,
         input: Option<String>,
+        executions: Option<u32>,
         carried: Vec<(String, String, usize)>,
         keep: Vec<String>,
     ) -> PyResult<Task> {
         let carried = carried.into_iter().map(|(role, port, kept)| Ok((party(&role)?, port, kept)));
         let carried = carried.collect::<PyResult<Vec<_>>>()?;
         let input = input.map(Zeroizing::new);
-        self.start(move |session, line| embedded::step(session, program, input, &carried, &keep, line))
+        self.start(move |session, line| {
+            let input = input.as_ref().map(|input| input.as_str());
+            let wish = Wish { program, input, executions, carried: &carried, keep: &keep };
+            embedded::step(session, &wish, line)
+        })
     }
 
     /// Starts to end it.
     fn close(&self) -> PyResult<Task> {
-        self.start(embedded::close)
+        let session = self.0.clone();
+        Task::start(move |shared| match &mut *session.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(session) => embedded::close(session, &shared.line),
+            None => Ok(nothing()),
+        })
+    }
+
+    /// Lets go of it, without a word to the peer, who sees a closed connection. A step must have ended.
+    fn leave(&self, py: Python<'_>) {
+        // What is dropped closes a connection and a store.
+        py.detach(|| drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take()));
     }
 }
 
@@ -246,7 +271,7 @@ impl Session {
         let session = self.0.clone();
         Task::start(move |shared| match &mut *session.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(session) => work(session, &shared.line),
-            None => Ok(nothing()),
+            None => Err(embedded::session_is_over()),
         })
     }
 }
