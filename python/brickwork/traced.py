@@ -23,6 +23,8 @@ R = TypeVar("R")
 class Component(Generic[P, R]):
     """A function that is garbled ahead of time, as one piece. With plain arguments it is what it was."""
 
+    __name__: str
+
     def __init__(self, body: Callable[P, R], names: dict[str, Any] | None = None) -> None:
         self._body = body
         self._names = names or {}
@@ -163,6 +165,8 @@ class Traced(Page, Generic[P, R]):
     Attributes:
         source: the program in Brickwork's own language.
     """
+
+    __name__: str
 
     def __init__(self, body: Callable[P, R], names: dict[str, Any] | None = None) -> None:
         self._body = body
