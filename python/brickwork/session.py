@@ -285,7 +285,7 @@ def connect(
 
     Without a store all that the steps can take is made now, before the first input, so that a step takes two
     round trips: that is of `duplo` alone. With a store any program runs on what is in stock, in every
-    protocol that keeps some: `duplo`, `semi-honest` and `compgc`.
+    protocol that keeps some: `duplo`, `lego`, `semi-honest` and `compgc`.
 
     Args:
         role: `garbler` or `evaluator`; the peer has the other one.

@@ -36,7 +36,7 @@ bw.run(program, {"mine": [1] * 8, "grid": [[1, 2]] * 3})
 
 MISTAKES = {
     "bw.u32x": 'Module has no attribute "u32x"',
-    "larger(1)": "Too few arguments",
+    "larger(1)": 'Missing positional argument "b"',
     "Row(kee=1, amounts=[])": 'Unexpected keyword argument "kee"',
     "bw.run(3)": "incompatible type",
     "bw.run(program, exectuions=3)": 'Unexpected keyword argument "exectuions"',
@@ -48,7 +48,7 @@ def test_a_type_checker_understands_programs(tmp_path: Path) -> None:
     (tmp_path / "typed.py").write_text(TYPED)
     lines = ["import brickwork as bw", "from typed import Row, larger, program", *MISTAKES]
     (tmp_path / "mistakes.py").write_text("\n".join(lines))
-    command = ["mypy", "--strict", "--cache-dir", ROOT / ".mypy_cache", "typed.py", "mistakes.py"]
+    command = ["mypy", "--strict", "--cache-dir", str(ROOT / ".mypy_cache"), "typed.py", "mistakes.py"]
     done = subprocess.run([sys.executable, "-m", *command], cwd=tmp_path, capture_output=True, text=True)
     assert "typed.py" not in done.stdout, done.stdout
     for number, told in enumerate(MISTAKES.values(), 3):

@@ -2,20 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-<<<<<<< HEAD
 use brickwork::circuit::Party;
 use brickwork::session::{TABLE_MEMORY, Terms};
-=======
-use brickwork::circuit::{Component, Party, Program};
-use brickwork::compgc::{self, CompGc};
-use brickwork::duplo::{self, Duplo, Request};
-use brickwork::lego::{self, Lego};
-use brickwork::semi_honest::{self, SemiHonest};
-use brickwork::session::stock::{Lacking, Preprocessed};
-use brickwork::session::{PhaseReport, TABLE_MEMORY, Terms};
-use brickwork::stock::Store;
-use brickwork::wire::Channel;
->>>>>>> main
 use brickwork::wire::tls::PublicKey;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
@@ -103,40 +91,14 @@ struct List {
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let party = Party::from(arguments.role);
-<<<<<<< HEAD
     let protocol = arguments.protocol;
     let wishes = Wishes {
         protocol,
         map: &arguments.map.parties(),
         no_inputs: arguments.no_inputs,
         no_ots: arguments.no_ots,
+        build: arguments.build,
         level: arguments.security.is_some(),
-=======
-    let wanted = wanted(arguments)?;
-    if arguments.build.is_some() && arguments.protocol != Protocol::Lego {
-        return Err(Failure::usage(
-            format!(
-                "--build says nothing with --protocol {}: it solders within the run",
-                arguments.protocol.name()
-            ),
-            "leave --build out, or take --protocol lego",
-        ));
-    }
-    let asked = match arguments.protocol {
-        Protocol::Duplo => Asked::Steps(steps(arguments, &wanted)?),
-        Protocol::SemiHonest => Asked::Ots(ots(arguments, &wanted)?),
-        Protocol::CompGc => Asked::Copies(copies(arguments, &wanted)?),
-        Protocol::Lego => gates(arguments, &wanted)?,
-        Protocol::Jimu | Protocol::Authenticated => {
-            return Err(Failure::usage(
-                format!(
-                    "--protocol {} makes its gates within the run: it has no stock yet",
-                    arguments.protocol.name()
-                ),
-                "run it without preprocessing, or take --protocol duplo",
-            ));
-        }
->>>>>>> main
     };
     wishes.check()?;
     let asked = Asked::of(&wanted(arguments)?, &wishes)?;
@@ -179,175 +141,6 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     Ok(Report::new(json, human))
 }
 
-<<<<<<< HEAD
-=======
-/// What is asked for.
-enum Asked {
-    Steps(Vec<Request>),
-    Ots(usize),
-    Copies(compgc::Request),
-    /// Gates, and programs that are built of them, each so often.
-    Gates(lego::Request, Vec<(Program, u32)>),
-}
-
-impl Asked {
-    /// What all runs from it promise, if that is known now.
-    fn promise(&self) -> Result<Option<Value>, Failure> {
-        Ok(match self {
-            Asked::Steps(_) | Asked::Gates(..) => None,
-            Asked::Ots(_) => Some(promise(&semi_honest::SecurityReport::of_every_run())?),
-            Asked::Copies(_) => Some(promise(&compgc::SecurityReport::of(compgc::Linking::Standard))?),
-        })
-    }
-
-    /// Makes it with the peer. Returns what was done, what each phase took, and what there is now in words.
-    fn make(
-        &self,
-        party: Party,
-        channel: Channel,
-        store: &Store,
-        terms: &Terms,
-        quiet: bool,
-    ) -> Result<(Preprocessed, Vec<PhaseReport>, Vec<String>), Failure> {
-        match self {
-            Asked::Steps(steps) => {
-                let bar = Bar::of::<Duplo>(quiet);
-                let session = duplo::Stocked::open(party, channel, store, terms, bar)?;
-                let (done, session) = session.preprocess(steps)?;
-                Ok((done, session.close()?, steps.iter().map(Request::to_string).collect()))
-            }
-            Asked::Ots(count) => {
-                tracing::warn!("{}", semi_honest::WARNING);
-                let bar = Bar::of::<SemiHonest>(quiet);
-                let session = semi_honest::Stocked::open(party, channel, store, terms, bar)?;
-                let (done, session) = session.preprocess(*count)?;
-                let made = format!("{} for semi-honest runs", plural(*count as u64, "OT"));
-                Ok((done, session.close()?, vec![made]))
-            }
-            Asked::Copies(request) => {
-                tracing::warn!("{}", compgc::WARNING);
-                let bar = Bar::of::<CompGc>(quiet);
-                let session = compgc::Stocked::open(party, channel, store, terms, bar)?;
-                let (done, session) = session.preprocess(request)?;
-                Ok((done, session.close()?, vec![format!("{request} for compgc runs")]))
-            }
-            Asked::Gates(request, programs) => {
-                let bar = Bar::of::<Lego>(quiet);
-                let session = lego::Stocked::open(party, channel, store, terms, bar)?;
-                let (done, mut session) = session.preprocess(request)?;
-                let mut made = vec![format!("{request} for lego runs")];
-                for (program, count) in programs {
-                    for _ in 0..*count {
-                        session = session.build(program, Lacking::Refuse)?.1;
-                    }
-                    made.push(format!("{count} x {}, built", program.name()));
-                }
-                Ok((done, session.close()?, made))
-            }
-        }
-    }
-}
-
-/// Copies of components and OTs that are asked for.
-fn copies(arguments: &Arguments, wanted: &[Wanted]) -> Result<compgc::Request, Failure> {
-    if arguments.security.is_some() {
-        return Err(Failure::usage(
-            "--security says nothing with --protocol compgc: nothing is opened and checked, so there is no \
-             2^-S",
-            "leave --security out, or take --protocol duplo",
-        ));
-    }
-    let mut all = compgc::Request::default();
-    for Request { components, ots, .. } in steps(arguments, wanted)? {
-        components.iter().for_each(|(component, count)| all.add(component, *count));
-        all.ots += ots.unwrap_or(0);
-    }
-    match all.ots <= MAX_OTS {
-        true => Ok(all),
-        false => Err(too_many_ots()),
-    }
-}
-
-/// Gates, inputs and OTs that are asked for, and programs that are to be built of them.
-fn gates(arguments: &Arguments, wanted: &[Wanted]) -> Result<Asked, Failure> {
-    let mut all = lego::Request::default();
-    for Request { components, garbler_wires, ots } in steps(arguments, wanted)? {
-        let ands = |(component, count): &(Component, usize)| component.circuit.and_gates() * count;
-        let gates = components.iter().map(ands).sum::<usize>() as u64;
-        let (inputs, ots) = (garbler_wires as u64, ots.unwrap_or(0) as u64);
-        all = all.and(&lego::Request { gates, inputs, ots })?;
-    }
-    if all.is_empty() {
-        return Err(Failure::usage(
-            "nothing is asked for: the components have no AND gates",
-            "give components with AND gates, or leave --no-inputs out",
-        ));
-    }
-    let mut programs = Vec::new();
-    for Wanted { file, name, count } in wanted {
-        let Some(executions) = arguments.build.map(std::num::NonZeroU32::get) else { break };
-        let whole = name.is_none() && !arguments.no_inputs && !arguments.no_ots;
-        if !whole || !count.is_multiple_of(executions) {
-            return Err(Failure::usage(
-                format!(
-                    "--build={executions} builds whole programs, and {count} is asked for of {}",
-                    file.display()
-                ),
-                "give FILE=COUNT, COUNT a multiple of the executions of a run, with inputs and OTs",
-            ));
-        }
-        let program = programs::load(file, &arguments.map.parties())?;
-        // What runs is named alike: one execution is the program as it is.
-        let program = programs::repeated(&program, (executions > 1).then_some(executions))?;
-        programs.push((program, count / executions));
-    }
-    Ok(Asked::Gates(all, programs))
-}
-
-/// OTs that the executions of programs take that are asked for.
-fn ots(arguments: &Arguments, wanted: &[Wanted]) -> Result<usize, Failure> {
-    let nothing = [
-        (arguments.security.is_some(), "--security", "nothing is opened and checked, so there is no 2^-S"),
-        (arguments.no_inputs, "--no-inputs", "OTs are all that is made"),
-        (arguments.no_ots, "--no-ots", "OTs are all that is made"),
-    ];
-    if let Some((_, flag, why)) = nothing.into_iter().find(|(given, ..)| *given) {
-        return Err(Failure::usage(
-            format!("{flag} says nothing with --protocol semi-honest: {why}"),
-            format!("leave {flag} out, or take --protocol duplo"),
-        ));
-    }
-    let mut all = 0usize;
-    for Wanted { file, name, count } in wanted {
-        if let Some(name) = name {
-            return Err(Failure::usage(
-                format!(
-                    "{}:{name}: no component is made ahead of time with --protocol semi-honest",
-                    file.display()
-                ),
-                "give FILE=COUNT: the OTs of so many executions of the program are made",
-            ));
-        }
-        let program = programs::load(file, &arguments.map.parties())?;
-        // Each may run by itself.
-        let each = semi_honest::ots(&program, 1)?;
-        let more = each.checked_mul(*count as usize).and_then(|more| all.checked_add(more));
-        all = more.filter(|all| *all <= MAX_OTS).ok_or_else(too_many_ots)?;
-    }
-    Ok(all)
-}
-
-/// OTs of one command, at most: 17 GB at the evaluator.
-const MAX_OTS: usize = 1 << 30;
-
-fn too_many_ots() -> Failure {
-    Failure::usage(
-        format!("more than {MAX_OTS} OTs are asked for"),
-        "ask for fewer executions at a time; what is there stays, and can be added to",
-    )
-}
-
->>>>>>> main
 fn wanted(arguments: &Arguments) -> Result<Vec<Wanted>, Failure> {
     let mut wanted =
         arguments.components.iter().map(|text| Wanted::parse(text)).collect::<Result<Vec<_>, _>>()?;

@@ -150,6 +150,7 @@ impl Standing {
             map: &InputMap::new(),
             no_inputs: false,
             no_ots: false,
+            build: None,
             level: false,
         };
         let asked = Asked::of(&wanted, &wishes)?;
@@ -275,11 +276,11 @@ impl Arguments {
                     "give --program FILE=TIMES; or --store, and what is lacking is made on the way",
                 )),
                 Protocol::Duplo => Ok(None),
-                Protocol::SemiHonest | Protocol::CompGc => Err(Failure::usage(
+                Protocol::SemiHonest | Protocol::CompGc | Protocol::Lego => Err(Failure::usage(
                     format!("a session of --protocol {} runs from stock", self.protocol.name()),
                     "give --store",
                 )),
-                Protocol::Jimu | Protocol::Lego | Protocol::Authenticated => Err(Failure::usage(
+                Protocol::Jimu | Protocol::Authenticated => Err(Failure::usage(
                     format!(
                         "--protocol {} has no sessions: a run makes all that it takes",
                         self.protocol.name()
@@ -302,7 +303,8 @@ impl Arguments {
         }
         let map = &InputMap::new();
         let level = self.security.is_some();
-        Wishes { protocol: self.protocol, map, no_inputs: false, no_ots: false, level }.check()?;
+        Wishes { protocol: self.protocol, map, no_inputs: false, no_ots: false, build: None, level }
+            .check()?;
         self.stock.open(folder).map(Some)
     }
 

@@ -2,6 +2,7 @@
 //! programs run on it, one after another.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use brickwork::circuit::formats::InputMap;
 use brickwork::circuit::{Component, Party, Program};
 use brickwork::compgc::{self, CompGc};
 use brickwork::duplo::{self, Duplo, Request, Secret, Step};
+use brickwork::lego::{self, Lego};
 use brickwork::semi_honest::{self, SemiHonest};
 use brickwork::session::stock::{Lacking, Preprocessed};
 use brickwork::session::{PhaseReport, Protocol as _, Terms};
@@ -67,6 +69,8 @@ pub struct Wishes<'a> {
     /// No authenticators for inputs and private outputs, and no OTs.
     pub no_inputs: bool,
     pub no_ots: bool,
+    /// Of how many executions the programs are that are built, too.
+    pub build: Option<NonZeroU32>,
     /// Whether a level was asked for.
     pub level: bool,
 }
@@ -78,16 +82,19 @@ impl Wishes<'_> {
     /// A mistake of usage that names the flag.
     pub fn check(&self) -> Result<(), Failure> {
         let name = self.protocol.name();
-        let no_level = "nothing is opened and checked, so there is no 2^-S";
+        let build = (self.build.is_some(), "--build", "it solders within the run");
+        let level = (self.level, "--security", "nothing is opened and checked, so there is no 2^-S");
         let nothing: &[(bool, &str, &str)] = match self.protocol {
-            Protocol::Duplo => &[],
-            Protocol::CompGc => &[(self.level, "--security", no_level)],
+            Protocol::Duplo => &[build],
+            Protocol::Lego => &[],
+            Protocol::CompGc => &[level, build],
             Protocol::SemiHonest => &[
-                (self.level, "--security", no_level),
+                level,
                 (self.no_inputs, "--no-inputs", "OTs are all that is made"),
                 (self.no_ots, "--no-ots", "OTs are all that is made"),
+                build,
             ],
-            Protocol::Jimu | Protocol::Lego | Protocol::Authenticated => {
+            Protocol::Jimu | Protocol::Authenticated => {
                 return Err(Failure::usage(
                     format!("--protocol {name} makes its gates within the run: it has no stock yet"),
                     "run it without preprocessing, or take --protocol duplo",
@@ -103,6 +110,8 @@ pub enum Asked {
     Steps(Vec<Request>),
     Ots(usize),
     Copies(compgc::Request),
+    /// Gates, and programs that are built of them, each so often.
+    Gates(lego::Request, Vec<(Program, u32)>),
 }
 
 impl Asked {
@@ -123,6 +132,7 @@ impl Asked {
         Ok(match wishes.protocol {
             Protocol::SemiHonest => Asked::Ots(ots(wanted, wishes)?),
             Protocol::CompGc => Asked::Copies(copies(wanted, wishes)?),
+            Protocol::Lego => Asked::Gates(gates(wanted, wishes)?, built(wanted, wishes)?),
             _ => Asked::Steps(steps(wanted, wishes)?),
         })
     }
@@ -133,7 +143,7 @@ impl Asked {
     /// If the promise has no JSON form.
     pub fn promise(&self) -> Result<Option<Value>, Failure> {
         Ok(match self {
-            Asked::Steps(_) => None,
+            Asked::Steps(_) | Asked::Gates(..) => None,
             Asked::Ots(_) => Some(promise(&semi_honest::SecurityReport::of_every_run())?),
             Asked::Copies(_) => Some(promise(&compgc::SecurityReport::of(compgc::Linking::Standard))?),
         })
@@ -145,6 +155,10 @@ impl Asked {
             Asked::Steps(steps) => steps.iter().map(Request::to_string).collect(),
             Asked::Ots(count) => vec![format!("{} for semi-honest runs", plural(*count as u64, "OT"))],
             Asked::Copies(request) => vec![format!("{request} for compgc runs")],
+            Asked::Gates(request, programs) => {
+                let built = programs.iter().map(|(program, n)| format!("{n} x {}, built", program.name()));
+                std::iter::once(format!("{request} for lego runs")).chain(built).collect()
+            }
         }
     }
 }
@@ -160,6 +174,47 @@ fn copies(wanted: &[Wanted], wishes: &Wishes) -> Result<compgc::Request, Failure
         true => Ok(all),
         false => Err(too_many_ots()),
     }
+}
+
+/// Gates, inputs and OTs that are asked for.
+fn gates(wanted: &[Wanted], wishes: &Wishes) -> Result<lego::Request, Failure> {
+    let mut all = lego::Request::default();
+    for Request { components, garbler_wires, ots } in steps(wanted, wishes)? {
+        let ands = |(component, count): &(Component, usize)| component.circuit.and_gates() * count;
+        let gates = components.iter().map(ands).sum::<usize>() as u64;
+        let (inputs, ots) = (garbler_wires as u64, ots.unwrap_or(0) as u64);
+        all = all.and(&lego::Request { gates, inputs, ots })?;
+    }
+    match all.is_empty() {
+        false => Ok(all),
+        true => Err(Failure::usage(
+            "nothing is asked for: the components have no AND gates",
+            "give components with AND gates, or leave --no-inputs out",
+        )),
+    }
+}
+
+/// Programs that are to be built of gates, each so often.
+fn built(wanted: &[Wanted], wishes: &Wishes) -> Result<Vec<(Program, u32)>, Failure> {
+    let mut programs = Vec::new();
+    for Wanted { file, name, count } in wanted {
+        let Some(executions) = wishes.build.map(NonZeroU32::get) else { break };
+        let whole = name.is_none() && !wishes.no_inputs && !wishes.no_ots;
+        if !whole || !count.is_multiple_of(executions) {
+            return Err(Failure::usage(
+                format!(
+                    "--build={executions} builds whole programs, and {count} is asked for of {}",
+                    file.display()
+                ),
+                "give FILE=COUNT, COUNT a multiple of the executions of a run, with inputs and OTs",
+            ));
+        }
+        let program = programs::load(file, wishes.map)?;
+        // What runs is named alike: one execution is the program as it is.
+        let program = programs::repeated(&program, (executions > 1).then_some(executions))?;
+        programs.push((program, count / executions));
+    }
+    Ok(programs)
 }
 
 /// OTs that the executions of programs take that are asked for.
@@ -266,6 +321,7 @@ pub enum Stocked {
     Duplo(Box<duplo::Stocked>),
     SemiHonest(Box<semi_honest::Stocked>),
     CompGc(Box<compgc::Stocked>),
+    Lego(Box<lego::Stocked>),
 }
 
 /// What a program from stock gave.
@@ -312,6 +368,10 @@ impl Stocked {
                 let bar = Bar::of::<CompGc>(quiet);
                 Stocked::CompGc(Box::new(compgc::Stocked::open(party, channel, store, terms, bar)?))
             }
+            Protocol::Lego => {
+                let bar = Bar::of::<Lego>(quiet);
+                Stocked::Lego(Box::new(lego::Stocked::open(party, channel, store, terms, bar)?))
+            }
             _ => {
                 let bar = Bar::of::<Duplo>(quiet);
                 Stocked::Duplo(Box::new(duplo::Stocked::open(party, channel, store, terms, bar)?))
@@ -333,6 +393,15 @@ impl Stocked {
             }
             (Stocked::CompGc(line), Asked::Copies(request)) => {
                 line.preprocess(request).map(|(done, line)| (done, Stocked::CompGc(Box::new(line))))?
+            }
+            (Stocked::Lego(line), Asked::Gates(request, programs)) => {
+                let (done, mut line) = line.preprocess(request)?;
+                for (program, count) in programs {
+                    for _ in 0..*count {
+                        line = line.build(program, Lacking::Refuse)?.1;
+                    }
+                }
+                (done, Stocked::Lego(Box::new(line)))
             }
             _ => return Err(Failure::fault("stock of another protocol is asked for")),
         })
@@ -371,6 +440,15 @@ impl Stocked {
                 let given = FromStock { outputs, kept: Vec::new(), security, made };
                 Ok((given, Stocked::CompGc(Box::new(line))))
             }
+            Stocked::Lego(line) => {
+                let (program, times) = job.plain(Lego::NAME)?;
+                let program = programs::repeated(program, times)?;
+                let (done, line) = line.run(&program, input, lacking)?;
+                let made = done.made.map(|made| made.to_string());
+                let (outputs, security) = (done.outputs, promise(&done.security)?);
+                let given = FromStock { outputs, kept: Vec::new(), security, made };
+                Ok((given, Stocked::Lego(Box::new(line))))
+            }
         }
     }
 
@@ -383,6 +461,7 @@ impl Stocked {
             Stocked::Duplo(line) => line.close()?,
             Stocked::SemiHonest(line) => line.close()?,
             Stocked::CompGc(line) => line.close()?,
+            Stocked::Lego(line) => line.close()?,
         })
     }
 }

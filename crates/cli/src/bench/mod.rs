@@ -38,7 +38,7 @@ impl Arguments {
     /// Whether parties are measured as processes of their own.
     pub fn starts_processes(&self) -> bool {
         match self.what {
-            What::Protocol(_) | What::Compare(_) | What::Papers(_) | What::Cuts(_) => true,
+            What::Protocol(_) | What::Compare(_) | What::Papers(_) | What::Cuts(_) | What::Cluster(_) => true,
             What::Garbling(_) | What::Stock(_) | What::Scale(_) => false,
         }
     }
