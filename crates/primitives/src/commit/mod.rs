@@ -62,3 +62,9 @@ pub enum Lsb {
     /// 1: offsets. Likewise; what must be bound is claimed.
     One,
 }
+
+/// Returns how many bytes of committed values a garbler keeps in memory whose evaluator keeps so many of tables; it
+/// makes the others again when it needs them.
+pub fn values_memory(table_memory: u64) -> u64 {
+    table_memory.saturating_mul(2)
+}

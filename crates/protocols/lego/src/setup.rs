@@ -16,6 +16,7 @@ use zeroize::Zeroizing;
 use crate::hooks::{Hooks, Point};
 use crate::instance::{Commitments, CotReceiver, CotSender};
 use crate::layout::Layout;
+use crate::msg;
 use crate::ots::{EvaluatorRandomOts, GarblerRandomOts};
 use crate::parameters::{PROPOSAL_BYTES, Parameters, stock_ot_binding};
 use crate::report::Lego;
@@ -29,7 +30,7 @@ use brickwork_primitives::commit::{
 use brickwork_primitives::counters::Counters;
 use brickwork_primitives::ot::base::{self, Direction};
 use brickwork_primitives::ot::{BASE_OTS, CotReceiver as _, CotSender as _, Series};
-use brickwork_session::{Answer, Digests, Greeting, Metered, SessionId, Terms, garbler_memory, msg};
+use brickwork_session::{Answer, Digests, Greeting, Metered, SessionId, Terms};
 
 /// The garbler of a session.
 pub(super) struct Garbler<C: commit::Scheme = Commitments> {
@@ -155,14 +156,14 @@ pub(super) fn garbler<C: commit::Scheme>(
     let series = Series::new(&answer.session, Direction::GarblerSends);
     let mut cot = CotSender::set_up(&mut run.channel, &series, *delta, &keys.received)?;
     // All rows are checked before anything is committed to.
-    let memory = garbler_memory(terms.table_memory);
-    let mut sender = C::Sender::set_up(&mut run.channel, &mut cot, terms.security, memory)?;
+    let memory = commit::values_memory(terms.table_memory);
+    let mut sender = C::Sender::set_up(&mut run.channel, &mut cot, terms.security.whole()?, memory)?;
     let (ots, binding) = match purpose {
         For::Run(layout, Some(parameters)) => {
             let ots = GarblerRandomOts::draw(&mut run, &mut cot, layout.evaluator, parameters.ot_binding)?;
             (Some(ots), parameters.ot_binding)
         }
-        _ => (None, stock_ot_binding(terms.security)),
+        _ => (None, stock_ot_binding(terms.security.whole()?)),
     };
     run.phase("setup");
     let mut committed = [delta.label()];
@@ -215,7 +216,7 @@ pub(super) fn evaluator<C: commit::Scheme>(
     let keys = base_ots.finish(&mut run, &answer, BASE_OTS)?;
     let series = Series::new(&answer.session, Direction::GarblerSends);
     let mut cot = CotReceiver::set_up(&mut run.channel, &series, &keys.sent)?;
-    let (security, memory) = (terms.security, terms.table_memory);
+    let (security, memory) = (terms.security.whole()?, terms.table_memory);
     let mut receiver = C::Receiver::set_up(&mut run.channel, &mut cot, &mut rng, security, memory)?;
     let ots = match proposed {
         Some((layout, parameters)) => {
@@ -249,8 +250,8 @@ fn accept(
     run.channel.receive_into(msg::PROPOSAL, &mut proposal)?;
     let (ands, wires) = (layout.ands as u64, layout.garbler as u64);
     let parameters = match hooks.cuts() {
-        Some(cuts) => Parameters::of_cuts(ands, wires, terms.security, cuts)?,
-        None => Parameters::proposed(ands, wires, terms.security, &proposal)?,
+        Some(cuts) => Parameters::of_cuts(ands, wires, terms.security.whole()?, cuts)?,
+        None => Parameters::proposed(ands, wires, terms.security.whole()?, &proposal)?,
     };
     // The greeting names it, and with it the session's identifier.
     if parameters.proposal() != proposal || digest(&proposal) != answer.parameters {

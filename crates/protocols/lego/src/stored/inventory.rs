@@ -59,7 +59,7 @@ impl Kinds for Ours {
     }
 
     fn bound_log2(store: &Store, id: &EpochId, epoch: &Epoch) -> Result<Option<f64>, Error> {
-        Ok(Some(bound_of_epoch(store, id, epoch.security)?.log2()))
+        Ok(Some(bound_of_epoch(store, id, epoch.security.whole()?)?.log2()))
     }
 
     fn risk_log2(risk: u128) -> Option<f64> {

@@ -242,7 +242,7 @@ where
         return Err(Error::Usage("neither gates nor inputs nor OTs are asked for".into()));
     }
     let epoch = line.open_epoch()?;
-    let steps = asked.steps(line.terms().security)?;
+    let steps = asked.steps(line.terms().security.whole()?)?;
     line.fill(epoch, &steps).map(|(done, line)| (done, line.into()))
 }
 
@@ -264,7 +264,7 @@ fn done<R: Role>(line: Line<R>, job: &Job, lacking: Lacking) -> Result<Done<R>, 
                 (epoch, missing) = (None, everything);
             }
             tracing::warn!("{why}; {missing} are made on the spot");
-            let steps = missing.steps(next.terms().security)?;
+            let steps = missing.steps(next.terms().security.whole()?)?;
             let (_, next) = next.fill(epoch, &steps)?;
             Ok((next.run(job, Lacking::Refuse)?, Some(missing)))
         }
@@ -315,5 +315,5 @@ where
 
 /// Returns the base-2 logarithm of the bound of all programs from an epoch together.
 fn bound_of_epoch<R: Role>(line: &Line<R>, epoch: &EpochId) -> Result<f64, Error> {
-    Ok(origins::bound_of_epoch(line.store(), epoch, line.terms().security)?.log2())
+    Ok(origins::bound_of_epoch(line.store(), epoch, line.terms().security.whole()?)?.log2())
 }

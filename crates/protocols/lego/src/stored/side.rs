@@ -26,7 +26,7 @@ use brickwork_primitives::counters::Counters;
 use brickwork_primitives::ot::{self, CotReceiver as _, CotSender as _, Direction, Series};
 use brickwork_session::stock::records::{Batches, Items, Keeper, Records, TakenBatch};
 use brickwork_session::stock::{Side, Stand};
-use brickwork_session::{Metered, Protocol, SessionId, Terms, garbler_memory};
+use brickwork_session::{Metered, Protocol, SessionId, Terms};
 use brickwork_stock::{Batch, Ranges, Serial, State, Writers, encoded_secret};
 
 /// Version of the secrets.
@@ -161,24 +161,24 @@ impl Role for Garbler {
 
     fn restored(run: Metered, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
         let secrets: OfGarbler<SenderState, <CotSender as ot::CotSender>::State> = decoded(secrets)?;
-        let shares = share(terms.security, secrets.version, &secrets.offset)?;
+        let shares = share(terms.security.whole()?, secrets.version, &secrets.offset)?;
         let series = Series::new(&secrets.session, Direction::GarblerSends);
         let cot: CotSender = ot::CotSender::restored(&series, &secrets.ots)?;
         if cot.offset().colour() == 0 {
             return Err(malformed());
         }
-        let memory = garbler_memory(terms.table_memory);
+        let memory = commit::values_memory(terms.table_memory);
         Ok(Garbler {
             run,
             pool: Pool::entered_or_new(terms.threads)?,
             session: secrets.session,
-            sender: commit::Sender::restored(&secrets.commitments, terms.security, memory)?,
+            sender: commit::Sender::restored(&secrets.commitments, terms.security.whole()?, memory)?,
             rng: Rng::new("brickwork lego garbler")?,
             hooks,
             delta: Zeroizing::new(Delta::new(cot.offset().bits())),
             offset: Committed { values: vec![cot.offset()], shares },
             cot,
-            binding: stock_ot_binding(terms.security),
+            binding: stock_ot_binding(terms.security.whole()?),
             counters: Counters::none(),
         })
     }
@@ -345,17 +345,21 @@ impl Role for EvaluatorSession {
 
     fn restored(run: Metered, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
         let secrets: OfEvaluator<ReceiverState, <CotReceiver as ot::CotReceiver>::State> = decoded(secrets)?;
-        let offset = share(terms.security, secrets.version, &secrets.offset)?;
+        let offset = share(terms.security.whole()?, secrets.version, &secrets.offset)?;
         let series = Series::new(&secrets.session, Direction::GarblerSends);
         let party = Evaluator {
             run,
             pool: Pool::entered_or_new(terms.threads)?,
             session: secrets.session,
-            receiver: commit::Receiver::restored(&secrets.commitments, terms.security, terms.table_memory)?,
+            receiver: commit::Receiver::restored(
+                &secrets.commitments,
+                terms.security.whole()?,
+                terms.table_memory,
+            )?,
             cot: ot::CotReceiver::restored(&series, &secrets.ots)?,
             rng: Rng::new("brickwork lego evaluator")?,
             hooks,
-            binding: stock_ot_binding(terms.security),
+            binding: stock_ot_binding(terms.security.whole()?),
             counters: Counters::none(),
         };
         Ok(EvaluatorSession { party, offset })
@@ -547,7 +551,7 @@ impl<R: Role> Side for OnDisk<R> {
 
     fn setup(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
         let party = Box::new(R::set_up(run, terms, hooks)?);
-        Ok(OnDisk { party, security: terms.security, made: None, built: None })
+        Ok(OnDisk { party, security: terms.security.whole()?, made: None, built: None })
     }
 
     fn secrets(&self) -> Zeroizing<Vec<u8>> {
@@ -556,7 +560,7 @@ impl<R: Role> Side for OnDisk<R> {
 
     fn restore(run: Metered, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
         let party = Box::new(R::restored(run, terms, secrets, hooks)?);
-        Ok(OnDisk { party, security: terms.security, made: None, built: None })
+        Ok(OnDisk { party, security: terms.security.whole()?, made: None, built: None })
     }
 
     fn id(&self) -> &SessionId {
@@ -577,11 +581,11 @@ impl<R: Role> Side for OnDisk<R> {
 
     /// What a session uses exists before its first input, and too much that was given up closes one.
     fn may_begin(state: &State, terms: &Terms) -> Result<bool, Error> {
-        Ok(!state.is_used() && origins::may_begin(state.given_up(), terms.security)?)
+        Ok(!state.is_used() && origins::may_begin(state.given_up(), terms.security.whole()?)?)
     }
 
     fn level(terms: &Terms) -> String {
-        format!(" for --security {}", terms.security)
+        format!(" for {}", terms.security.flag())
     }
 
     fn enter(&mut self, mut ranges: Ranges) -> Result<(), Error> {
@@ -650,10 +654,10 @@ impl<R: Role> Side for OnDisk<R> {
 
     /// A program that is built is taken before any other.
     fn choose(job: &Job, batches: &Batches, terms: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
-        let built = choose_built(&job.layout.program.digest(), batches, terms.security);
+        let built = choose_built(&job.layout.program.digest(), batches, terms.security.whole()?);
         match (job.purpose, built) {
             (Purpose::Run, Ok(taken)) => Ok(taken),
-            _ => Request::of_layout(job.layout).choose(batches, terms.security),
+            _ => Request::of_layout(job.layout).choose(batches, terms.security.whole()?),
         }
     }
 
@@ -737,7 +741,7 @@ mod tests {
 
     fn restored<R: Role>(secrets: &impl Serialize) -> Result<R, Error> {
         let terms = Terms {
-            security: 40,
+            security: 40.into(),
             threads: 1,
             table_memory: TABLE_MEMORY,
             identities: [[1; 32], [2; 32]],

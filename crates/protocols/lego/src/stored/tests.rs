@@ -18,7 +18,7 @@ const BOTH: [Party; 2] = [Party::Garbler, Party::Evaluator];
 
 fn terms() -> Terms {
     Terms {
-        security: 40,
+        security: 40.into(),
         threads: 1,
         table_memory: TABLE_MEMORY,
         identities: [[1; 32], [2; 32]],
@@ -576,7 +576,7 @@ fn a_store_of_another_protocol_is_refused() {
             protocol: "duplo".into(),
             version: brickwork_session::PROTOCOL_VERSION,
             role: party,
-            security: 40,
+            security: 40.into(),
             identities: terms().identities,
             created: 0,
         };
