@@ -10,7 +10,7 @@ use brickwork::lego::adversary::{self, Case, Cuts, Ending, Hooks, Point, chosen,
 use brickwork::lego::{Cheat, msg};
 use brickwork::ot::{BASE_OT, extension};
 use brickwork::random::Rng;
-use brickwork::session::msg::{HELLO, PROPOSAL};
+use brickwork::session::msg::HELLO;
 use brickwork::session::{Job, TABLE_MEMORY};
 use brickwork::wire::{Tag, memory_pair};
 
@@ -823,6 +823,6 @@ fn agreement(all: &mut Catalogue) {
     });
     let story = "The garbler proposes one cut in its greeting and another one behind it.";
     all.always((19, "another_proposal"), Ending::Refused, Garbler, story, |case| {
-        case.sends(Garbler, PROPOSAL, 0, |proposal| proposal[4] ^= 1)
+        case.sends(Garbler, msg::PROPOSAL, 0, |proposal| proposal[4] ^= 1)
     });
 }

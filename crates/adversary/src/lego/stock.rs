@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use brickwork::Error;
 use brickwork::circuit::Party::{self, Evaluator, Garbler};
 use brickwork::circuit::Program;
 use brickwork::lego::adversary::{Ending, Hooks, Point, SEED, StateHook, chosen, stocked, toy};
@@ -11,6 +10,7 @@ use brickwork::random::Rng;
 use brickwork::session::{TABLE_MEMORY, Terms};
 use brickwork::stock::{Store, StoreKey};
 use brickwork::wire::{Channel, memory_pair};
+use brickwork::{Error, Security};
 
 use super::runs::{Attack, CERTAIN, Catalogue, Name, Played, caught, flip_all};
 
@@ -27,7 +27,7 @@ enum What {
 
 fn terms() -> Terms {
     Terms {
-        security: 40,
+        security: Security::of(40),
         threads: 1,
         table_memory: TABLE_MEMORY,
         identities: [[1; 32], [2; 32]],
