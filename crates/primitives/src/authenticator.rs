@@ -158,6 +158,35 @@ impl Hasher {
     }
 }
 
+/// Messages that are hashed in one go by who asks for few.
+const FEW: usize = 128;
+
+impl Hasher {
+    /// As [`Hasher::accepts`], on this thread alone and without room of its own: votes of 0 or 1.
+    pub fn votes(&self, query: impl Fn(usize) -> (Authenticator, u64, Label), votes: &mut [u8]) {
+        let head = u128::from(self.kind as u8) << 64 | u128::from(Purpose::Label as u8) << 72;
+        let (mut messages, mut hashes) = ([[0; 2]; FEW], [0; FEW]);
+        let mut first = 0;
+        for votes in votes.chunks_mut(FEW) {
+            let (messages, hashes) = (&mut messages[..votes.len()], &mut hashes[..votes.len()]);
+            let mut asked = [Authenticator::default(); FEW];
+            for (i, (message, asked)) in messages.iter_mut().zip(&mut asked).enumerate() {
+                let (authenticator, index, label) = query(first + i);
+                *message = [head | u128::from(self.first + index), label.bits()];
+                *asked = authenticator;
+            }
+            kernels::keyed_hashes(&self.key, messages, hashes);
+            let asked = asked.iter().zip(messages.iter()).zip(hashes.iter());
+            for (vote, ((authenticator, message), &hash)) in votes.iter_mut().zip(asked) {
+                *vote = authenticator.has(Label::from_bits(message[1]), hash).unwrap_u8();
+            }
+            first += votes.len();
+        }
+        kernels::erase(&mut messages);
+        kernels::erase(&mut hashes);
+    }
+}
+
 /// What keeps an evaluator from going on at a wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoLabel {
@@ -227,6 +256,31 @@ mod tests {
             "another kind"
         );
         assert!(!accepts(&hasher.after(1), authenticator, 5, base), "a later authenticator");
+    }
+
+    /// Who asks for few is told what who asks for many is, for any number of labels.
+    #[test]
+    fn votes_are_what_is_accepted() {
+        let hasher = Hasher::new(&[7; 32], AuthenticatorKind::Plain).after(11);
+        let mut rng = brickwork_base::random::Rng::replayable("test votes");
+        for count in [0, 1, 5, FEW - 1, FEW, FEW + 1, 3 * FEW + 7] {
+            let wires: Vec<(Label, Delta)> = (0..count).map(|_| (rng.label(), rng.delta())).collect();
+            let made = hasher.authenticators(count, |k| (k as u64, wires[k].0.with_colour(0), wires[k].1));
+            let asked: Vec<Label> = wires
+                .iter()
+                .map(|(label, delta)| match rng.below(3) {
+                    0 => label.with_colour(0),
+                    1 => label.with_colour(0) ^ *delta,
+                    _ => rng.label(),
+                })
+                .collect();
+            let query = |k: usize| (made[k], k as u64, asked[k]);
+            let mut votes = vec![7; count];
+            hasher.votes(query, &mut votes);
+            let accepted = hasher.accepts(count, query);
+            assert!(votes.iter().zip(&accepted).all(|(&vote, &yes)| vote == u8::from(yes)), "{count}");
+            assert!(count < FEW || votes.contains(&0) && votes.contains(&1));
+        }
     }
 
     /// Fixed for good: a change of these hashes is a change of the protocol.

@@ -17,9 +17,9 @@ use brickwork::session::msg::HELLO;
 use brickwork::session::{Job, TABLE_MEMORY};
 use brickwork::wire::{Tag, memory_pair};
 
-use super::rates::{all_among, unnoticed};
-use super::{Attack, Played, Toy, products, weakly_hashed};
-use crate::sampler::{bad_for, choose, exact};
+use super::rates::all_among;
+use super::runs::{Attack, Played, Toy, products, weakly_hashed};
+use crate::sampler::{bad_for, choose, exact, unnoticed};
 
 /// Runs of an attack whose ending is certain.
 const CERTAIN: usize = 20;
@@ -255,12 +255,12 @@ fn hashes(all: &mut Catalogue) {
 /// or by Δ.
 fn bad_gates(all: &mut Catalogue, name: Name, story: &'static str, cut: Bucketing, bad: u32, opposite: bool) {
     let half = |k: u32| 0.5_f64.powi(k as i32);
-    let (bucket, any) = (cut.bucket, unnoticed(cut, bad, |_| 1.0));
+    let (bucket, any) = (cut.bucket, unnoticed(cut, bad, 0.5, |_| 1.0));
     let noticed = (caught(Cheat::OpenedGate), 1.0 - any);
     let endings = if opposite {
         // Of a bucket's bad gates none shows, or all of a whole bucket do, or the evaluator has two labels.
-        let none = unnoticed(cut, bad, half);
-        let agree = unnoticed(cut, bad, |k| half(k) * if k == bucket { 2.0 } else { 1.0 });
+        let none = unnoticed(cut, bad, 0.5, half);
+        let agree = unnoticed(cut, bad, 0.5, |k| half(k) * if k == bucket { 2.0 } else { 1.0 });
         vec![
             noticed,
             (Ending::Fooled, agree - none),
@@ -268,7 +268,7 @@ fn bad_gates(all: &mut Catalogue, name: Name, story: &'static str, cut: Bucketin
             (Ending::Survived, none),
         ]
     } else {
-        let lives = unnoticed(cut, bad, |k| if k == bucket { 1.0 - half(k) } else { 1.0 });
+        let lives = unnoticed(cut, bad, 0.5, |k| if k == bucket { 1.0 - half(k) } else { 1.0 });
         vec![noticed, (caught(Cheat::EmptyBucket), any - lives), (Ending::Survived, lives)]
     };
     all.add(name, story, Garbler, endings, move |rng| {

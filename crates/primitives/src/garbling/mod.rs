@@ -16,6 +16,7 @@
 //! Copies of a group share keys, which is what lets them go in lockstep; a group is as large as the bound
 //! allows, because the copies that are evaluated together come from anywhere in the batch.
 
+mod ands;
 mod evaluate;
 mod garble;
 mod half_gates;
@@ -31,6 +32,7 @@ mod tests;
 #[cfg(test)]
 mod textbook;
 
+pub use ands::{AndGates, AndRoom, AndTable};
 pub use half_gates::HalfGates;
 pub use hash::{HashTables, TABLE_HASH_BYTES, table_hash};
 pub use keys::GarblingKeys;

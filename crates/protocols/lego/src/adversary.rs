@@ -9,7 +9,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::assignment::Assignment;
+use crate::assignment::{Assignment, colours};
 pub use crate::hooks::{Cuts, Hooks, Point, StateHook};
 use crate::layout::Layout;
 use crate::{Parameters, Report, Stocked, evaluator_with, garbler_with, msg};
@@ -157,6 +157,14 @@ pub fn toy() -> Program {
     program.output(port("own", 2), Recipient::Evaluator, vec![first + 1, first + 3]).unwrap();
     program.output(port("both", 2), Recipient::Both, vec![first + 3, 0]).unwrap();
     program.finish().unwrap()
+}
+
+/// The items that such a challenge opens, each with the colours at which it is asked for, `each` of them.
+pub fn opened(slots: u32, [bucket, opened]: [u32; 2], each: usize) -> Vec<(usize, Vec<u8>)> {
+    let (cut, seed) = (Bucketing { slots, bucket, opened }, Seed::from_bytes([SEED; SEED_BYTES]));
+    let asked = colours(&seed, each * opened as usize);
+    let items = Assignment::expand(&seed, &cut).opened;
+    items.iter().zip(asked.chunks(each)).map(|(&item, asked)| (item as usize, asked.to_vec())).collect()
 }
 
 /// What a party did, in order. Of messages the tag and the length: all that an onlooker or the peer can tell

@@ -28,7 +28,7 @@ use crate::layout::Layout;
 use crate::ots::{EvaluatorOts, GarblerOts};
 use crate::preprocess::{Buckets, GarblerHeads};
 use crate::setup::{Evaluator, Garbler};
-use crate::walk::Joined;
+use crate::walk::{Joined, Ordered};
 use brickwork_base::Error;
 use brickwork_primitives::commit::{self, Claims, New, Receiver as _, Sender as _, Shares};
 use brickwork_session::Metered;
@@ -165,7 +165,7 @@ pub(super) struct EvaluatorReady {
 pub(super) fn evaluator<C: commit::Scheme>(
     party: &mut Evaluator<C>,
     layout: &Layout,
-    (joined, ots, outputs): (&Joined, &EvaluatorOts, &Shares),
+    (ordered, ots, outputs): (&Ordered, &EvaluatorOts, &Shares),
     offset: &Shares,
     received: ReceivedLabels,
     input: &[bool],
@@ -176,24 +176,25 @@ pub(super) fn evaluator<C: commit::Scheme>(
         received.claim(offset, ots, outputs, input, &mut claims);
         receiver.verify(&mut run.channel, &[], &claims)?
     };
-    let evaluated = evaluate::evaluator(party, layout, joined, ots, received.proven(&proof))?;
-    decode::evaluator(party, layout, joined, evaluated, input)
+    let evaluated = evaluate::evaluator(party, layout, ordered, ots, received.proven(&proof))?;
+    decode::evaluator(party, layout, ordered, evaluated, input)
 }
 
 /// Runs a program that is built.
 pub(super) fn evaluator_from_built<C: commit::Scheme>(
     party: &mut Evaluator<C>,
     layout: &Layout,
-    ready: &EvaluatorReady,
+    ready: EvaluatorReady,
     offset: &Shares,
     stand: Stand,
     input: &[bool],
 ) -> Result<(Vec<bool>, bool), Error> {
-    evaluate::evaluator_sends(party, &ready.ots, input)?;
+    let EvaluatorReady { joined, ots, outputs } = ready;
+    let ordered = Ordered::new(layout, joined);
+    evaluate::evaluator_sends(party, &ots, input)?;
     hear(&mut party.run, stand)?;
     let received = evaluate::evaluator_receives(party, layout)?;
-    let EvaluatorReady { joined, ots, outputs } = ready;
-    evaluator(party, layout, (joined, ots, outputs), offset, received, input)
+    evaluator(party, layout, (&ordered, &ots, &outputs), offset, received, input)
 }
 
 /// Runs a program on gates from stock.
@@ -222,9 +223,9 @@ pub(super) fn evaluator_from_gates<C: commit::Scheme>(
         received.claim(offset, &ots, outputs.shares(), input, &mut claims);
         receiver.verify(&mut run.channel, &[&outputs], &claims)?
     };
-    let joined = Joined { gates, inputs, solderings: solderings.proven(&proof) };
-    let evaluated = evaluate::evaluator(party, layout, &joined, &ots, received.proven(&proof))?;
-    decode::evaluator(party, layout, &joined, evaluated, input)
+    let ordered = Ordered::new(layout, Joined { gates, inputs, solderings: solderings.proven(&proof) });
+    let evaluated = evaluate::evaluator(party, layout, &ordered, &ots, received.proven(&proof))?;
+    decode::evaluator(party, layout, &ordered, evaluated, input)
 }
 
 /// Builds a program of gates from stock.

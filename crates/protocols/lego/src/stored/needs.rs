@@ -103,6 +103,18 @@ impl Request {
         *self == Request::default()
     }
 
+    /// Returns β of the gates of the first step, and how many are opened.
+    ///
+    /// # Errors
+    /// As [`Parameters::choose`].
+    #[cfg(any(test, feature = "adversary"))]
+    pub fn buckets(&self, security: u32) -> Result<[u32; 2], Error> {
+        match self.steps(security)?.first() {
+            Some(Filling::Items(_, parameters)) => Ok([parameters.gates.bucket, parameters.gates.opened]),
+            _ => Err(Error::Usage("no gates are asked for".into())),
+        }
+    }
+
     /// The steps in which it is made.
     ///
     /// # Errors

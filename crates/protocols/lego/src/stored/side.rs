@@ -456,7 +456,7 @@ impl Role for EvaluatorSession {
         Ok(Made {
             gates: gates.map(|gates| {
                 let (heads, buckets) = gates.proven(&session, &proof);
-                let (start, made) = (buckets.gates.start(), buckets.hasher.made());
+                let (start, made) = (buckets.gates.ands().start(), buckets.hasher.made());
                 let heads = heads.map(Shares::gathered);
                 (EvaluatorGates { heads, buckets }, Noted { start, made, ..Noted::default() })
             }),
@@ -493,7 +493,7 @@ impl Role for EvaluatorSession {
         let EvaluatorSession { party, offset } = self;
         let Job { layout, input, .. } = *job;
         match taken.ready.take() {
-            Some(ready) => online::evaluator_from_built(party, layout, &ready, offset, stand, input),
+            Some(ready) => online::evaluator_from_built(party, layout, ready, offset, stand, input),
             None => {
                 let material = joined_evaluator(taken);
                 online::evaluator_from_gates(party, layout, material, offset, stand, input)
