@@ -5,6 +5,7 @@
 
 pub mod plays;
 
+use brickwork_testing::Replayable as _;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};

@@ -4,6 +4,7 @@ use brickwork::circuit::Party;
 use brickwork::duplo::Cheat;
 use brickwork::duplo::adversary::harness::Ending;
 use brickwork::random::Rng;
+use brickwork_testing::Replayable as _;
 use serde::Serialize;
 
 use crate::Attack;

@@ -49,15 +49,10 @@ impl Digest {
     }
 }
 
-/// What a digest of this domain over these bytes is, for tests that write them out.
-#[cfg(any(test, feature = "adversary"))]
-pub fn expected(domain: &str, parts: &[&[u8]]) -> [u8; 32] {
-    blake3::derive_key(domain, &parts.concat())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brickwork_testing::digest as expected;
 
     #[test]
     fn what_is_hashed_is_what_is_written_here() {

@@ -65,19 +65,13 @@ impl Rng {
         Self::seeded_by(domain, getrandom::fill)
     }
 
-    /// A generator of what a test draws: its seed is printed where the test fails, and comes again
-    /// (`brickwork-testing`). Outside of tests, where the adversary plays, it is [`Rng::new`].
+    /// Makes the generator of what a test of this crate draws; others have `brickwork_testing::Replayable`.
     ///
     /// # Panics
-    /// If the operating system gives no randomness; in the tests of this crate also on threads that they
-    /// start.
-    #[cfg(any(test, feature = "adversary"))]
-    pub fn replayable(domain: &'static str) -> Self {
-        match brickwork_testing::seed_of_test() {
-            Some(seed) => Self::expand(&Seed::from_bytes(seed), domain),
-            None if cfg!(test) => panic!("drawn on the thread of a test"),
-            None => Self::new(domain).expect("the operating system gives randomness"),
-        }
+    /// On threads that tests start.
+    #[cfg(test)]
+    pub(crate) fn replayable(domain: &'static str) -> Self {
+        Self::expand(&Seed::from_bytes(brickwork_testing::seed()), domain)
     }
 
     fn seeded_by<E: std::fmt::Display>(

@@ -186,6 +186,7 @@ impl RevealedCombinations {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brickwork_testing::Replayable as _;
 
     const MASKS: usize = 48;
 

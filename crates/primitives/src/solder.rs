@@ -100,6 +100,7 @@ impl Soldering {
 mod tests {
     use super::*;
     use brickwork_base::random::Rng;
+    use brickwork_testing::Replayable as _;
 
     #[test]
     fn carries_every_label_to_its_partner_and_back() {

@@ -350,7 +350,7 @@ pub enum Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brickwork_base::digest::expected;
+    use brickwork_testing::digest as expected;
 
     /// The chain runs over all that a shared entry says, written out, and not over how it is stored.
     #[test]

@@ -401,6 +401,7 @@ mod tests {
     use super::*;
     use crate::library::compgc::{aes, cbc, levenshtein};
     use brickwork_base::random::Rng;
+    use brickwork_testing::Replayable as _;
     use serde_json::{Value, json};
 
     fn of(program: &Program) -> impl FnMut(&str) -> Result<Component, Error> + '_ {

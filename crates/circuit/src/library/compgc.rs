@@ -181,6 +181,7 @@ mod tests {
     use super::*;
     use crate::library::aes;
     use brickwork_base::random::Rng;
+    use brickwork_testing::Replayable as _;
 
     fn bits(count: usize, rng: &mut Rng) -> Vec<bool> {
         (0..count).map(|_| rng.below(2) == 1).collect()

@@ -4,9 +4,10 @@ use std::ops::Range;
 
 use brickwork_kernels as kernels;
 
+use super::Cheat;
 use super::proof::{Claimed, Name};
 use super::row::Committed;
-use super::rows::{BLOCK, Column};
+use super::rows::{BLOCK, Column, DIMENSION};
 use super::shares::Shares;
 use brickwork_base::label::Label;
 
@@ -67,6 +68,19 @@ impl<'a> Each<'a> {
     /// How many claims these are.
     pub fn count(&self) -> usize {
         self.items * self.wires
+    }
+
+    /// Adds the commitments of claim `k` to a sum, without those that are weighted, and returns the value.
+    fn claim(&self, k: usize, sum: &mut Column) -> Label {
+        self.places(k..k + 1).next().map_or(Label::ZERO, |(item, wire)| {
+            self.terms
+                .iter()
+                .for_each(|(shares, coefficient)| shares.add_if(coefficient(item, wire), k, sum));
+            self.one.iter().for_each(|(shares, coefficient)| shares.add_if(coefficient(item, wire), 0, sum));
+            let mut value = [Label::ZERO];
+            self.values.iter().for_each(|values| values(item, wire..wire + 1, &mut value));
+            value[0]
+        })
     }
 
     /// Item and wires of some claims, item after item.
@@ -223,5 +237,71 @@ impl<'a> Claims<'a> {
     /// `count` claims of the kind "the lowest bit of this sum is this", which reveal nothing else.
     pub fn bits(&mut self, count: usize, claim: impl Fn(usize, &mut Column) -> Label + Sync + 'a) {
         self.bits.push((count, Box::new(claim)));
+    }
+
+    /// Returns the names of what rests on these claims, for the [`Proof`](super::Proof) that settles them.
+    pub fn names(&self) -> &[Name] {
+        &self.about
+    }
+
+    /// Looks at each claim by itself, where shares are the committed values in the clear: what it means, which a
+    /// scheme proves without seeing them. `value_of` reads a value off a sum. Returns what is wrong, of a value
+    /// and a bit the value, as a lie about the one is often one about the other, too.
+    pub fn wrong(&self, value_of: impl Fn(&Column) -> u128) -> Option<Cheat> {
+        let wrong_bit = self.bits.iter().any(|(count, claim)| {
+            (0..*count).any(|i| {
+                let mut sum = Column::default();
+                u128::from(claim(i, &mut sum).colour()) != value_of(&sum) & 1
+            })
+        });
+        if self.has_wrong_values(value_of) {
+            Some(Cheat::Opening)
+        } else {
+            wrong_bit.then_some(Cheat::Indicator)
+        }
+    }
+
+    /// Whether a claimed value is wrong. Weights that are `x^k` for claim k of one block, and 0 for all other
+    /// claims, keep the claims of that block apart: what all sums and values come to, each times its weight,
+    /// has in bit k what claim k is off by.
+    fn has_wrong_values(&self, value_of: impl Fn(&Column) -> u128) -> bool {
+        let counts: Vec<usize> = self.known.iter().map(Known::count).collect();
+        let blocks =
+            counts.iter().enumerate().flat_map(|(g, count)| (0..count.div_ceil(BLOCK)).map(move |b| (g, b)));
+        blocks.into_iter().any(|(group, block)| {
+            let elements = |(g, count): (usize, &usize)| {
+                (0..count.div_ceil(BLOCK)).map(|b| u128::from((g, b) == (group, block))).collect()
+            };
+            let weights = Weights::new(counts.iter().enumerate().map(elements).collect());
+            let mut off = [0u128; DIMENSION];
+            let mut add = |value: u128, weight: u128| {
+                off.iter_mut()
+                    .enumerate()
+                    .for_each(|(i, off)| *off ^= weight & (value >> i & 1).wrapping_neg());
+            };
+            for k in block * BLOCK..counts[group].min((block + 1) * BLOCK) {
+                let mut sum = Column::default();
+                let claimed = match &self.known[group] {
+                    Known::Sums(_, claim) => claim(k, &mut sum),
+                    Known::Each(each) => each.claim(k, &mut sum),
+                };
+                add(value_of(&sum) ^ claimed.bits(), 1 << (k % BLOCK));
+            }
+            for (shares, weigh) in &self.weighted {
+                let mut sums = vec![0; shares.len()];
+                weigh(&weights, 0, &mut sums);
+                for (k, &weight) in sums.iter().enumerate().filter(|(_, weight)| **weight != 0) {
+                    let mut column = Column::default();
+                    shares.add(k, &mut column);
+                    add(value_of(&column), weight);
+                }
+            }
+            for (count, tell) in &self.values {
+                let (mut values, mut of) = (vec![Label::ZERO; *count], vec![0; *count]);
+                tell(&weights, 0, &mut values, &mut of);
+                values.iter().zip(of).for_each(|(value, weight)| add(value.bits(), weight));
+            }
+            off.iter().any(|&off| off != 0)
+        })
     }
 }

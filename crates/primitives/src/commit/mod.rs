@@ -15,8 +15,8 @@
 mod claims;
 pub mod code;
 mod combine;
-#[cfg(any(test, feature = "adversary"))]
-pub mod ideal;
+#[cfg(test)]
+mod ideal;
 mod proof;
 mod row;
 mod rows;
@@ -29,13 +29,11 @@ mod tests;
 use brickwork_base::cheats;
 
 pub use claims::{ClaimGroup, Claims, Each, Weights};
-pub use proof::{Claimed, Names, Pending, Proof};
+pub use proof::{Claimed, Name, Names, Pending, Proof};
 pub use row::{Committed, New, Row};
 pub use rows::{COLUMN_WORDS, Column, DIMENSION};
 pub use scheme::{Level, Receiver, Scheme, Sender};
-#[cfg(any(test, feature = "adversary"))]
-pub use shares::keep_columns;
-pub use shares::{FEW_COLUMNS, Selection, Shares};
+pub use shares::{FEW_COLUMNS, Selection, Shares, keep_columns};
 
 cheats! {
     /// What a cheater can do with commitments.

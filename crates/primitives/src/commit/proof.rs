@@ -6,13 +6,14 @@ use super::shares::Shares;
 
 /// Names something that one receiver is yet to have proven; nothing else in the process has the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Name {
+pub struct Name {
     receiver: u64,
     number: u64,
 }
 
-/// The names that one receiver gives. No message has a say in them, nor in which proof is shown for what: a
-/// proof of something else is a mistake in this program, which nobody's peer can bring about.
+/// The names that one receiver gives, which keeps them to itself: who has them can say what is proven to it,
+/// and to nobody else. No message has a say in them, nor in which proof is shown for what: a proof of
+/// something else is a mistake in this program, which nobody's peer can bring about.
 #[derive(Debug)]
 pub struct Names(Name);
 
@@ -25,22 +26,22 @@ impl Default for Names {
 }
 
 impl Names {
-    pub(super) fn draw(&mut self) -> Name {
+    fn draw(&mut self) -> Name {
         self.0.number += 1;
         self.0
     }
 
-    /// Commitments that have come.
-    pub(super) fn pending(&mut self, shares: Shares) -> Pending {
+    /// Names commitments that have come.
+    pub fn pending(&mut self, shares: Shares) -> Pending {
         Pending { name: self.draw(), shares }
     }
 
-    /// What this receiver has just verified: of these commitments that they are some, and claims about what
-    /// these names stand for.
+    /// Says what this receiver has just verified: of the commitments in `new` that they are some, and the
+    /// claims [about](super::Claims::names) what these names stand for.
     ///
     /// # Panics
     /// If something of it is not this receiver's: its shares say nothing of that.
-    pub(super) fn proof(&self, new: &[&Pending], about: &[Name]) -> Proof {
+    pub fn proof(&self, new: &[&Pending], about: &[Name]) -> Proof {
         let covered: Vec<Name> =
             new.iter().map(|pending| pending.name).chain(about.iter().copied()).collect();
         assert!(
@@ -50,8 +51,8 @@ impl Names {
         Proof(covered)
     }
 
-    /// Sets aside what the sender told.
-    pub(super) fn claimed<T>(&mut self, received: T) -> Claimed<T> {
+    /// Sets aside what the sender opened.
+    pub fn claimed<T>(&mut self, received: T) -> Claimed<T> {
         Claimed { name: self.draw(), received }
     }
 }
@@ -63,7 +64,7 @@ pub struct Pending {
 }
 
 /// What [`Receiver::verify`](super::Receiver::verify) found to be true: that some things are commitments, and
-/// that others were told rightly. Nobody else can make one.
+/// that others were opened rightly. Nobody else can make one for what this receiver was sent.
 ///
 /// ```compile_fail,E0423
 /// let proof = brickwork_primitives::commit::Proof(Vec::new());

@@ -9,7 +9,7 @@ use zeroize::Zeroize;
 
 use super::Lsb;
 use super::claims::Claims;
-use super::proof::{Claimed, Names, Pending, Proof};
+use super::proof::{Claimed, Pending, Proof};
 use super::row::{Committed, New, Row};
 use super::shares::Shares;
 use crate::ot::{CotReceiver, CotSender};
@@ -215,16 +215,9 @@ pub trait Receiver: Sized + Send {
     /// If something in `new` or [behind the claims](Claims::about) belongs to another receiver.
     fn verify(&mut self, channel: &mut Channel, new: &[&Pending], claims: &Claims) -> Result<Proof, Error>;
 
-    /// Where the names of this receiver's commitments and claims come from.
-    fn names(&mut self) -> &mut Names;
+    /// Returns no commitments, for where a step may need some.
+    fn no_commitments(&mut self) -> Pending;
 
-    /// No commitments, where a step may need some.
-    fn no_commitments(&mut self) -> Pending {
-        self.names().pending(Shares::default())
-    }
-
-    /// Sets aside what the sender told, until the claims that it rests on are proven to this receiver.
-    fn claimed<T>(&mut self, received: T) -> Claimed<T> {
-        self.names().claimed(received)
-    }
+    /// Sets aside what the sender opened, until the claims that it rests on are proven to this receiver.
+    fn claimed<T>(&mut self, received: T) -> Claimed<T>;
 }

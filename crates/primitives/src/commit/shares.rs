@@ -7,6 +7,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use brickwork_kernels as kernels;
 use rayon::prelude::*;
@@ -18,22 +19,13 @@ use brickwork_base::pool;
 /// Bytes of columns that are kept rather than made again.
 pub const FEW_COLUMNS: usize = 16 << 20;
 
-/// How many bytes of columns are kept here: all that tests may change, so that small ones meet both ways.
-#[cfg(any(test, feature = "adversary"))]
-static KEPT_COLUMNS: std::sync::atomic::AtomicUsize =
-    std::sync::atomic::AtomicUsize::new(if cfg!(test) { 0 } else { FEW_COLUMNS });
+/// How many bytes of columns are kept here. In the tests of this crate small ones meet both ways.
+static KEPT_COLUMNS: AtomicUsize = AtomicUsize::new(if cfg!(test) { 0 } else { FEW_COLUMNS });
 
-/// Keeps so many bytes of columns from now on, in this process.
-#[cfg(any(test, feature = "adversary"))]
+/// Keeps at most so many bytes of columns from now on, in this process, and makes more of them again: the same
+/// ones, so this changes what is held in memory and nothing else.
 pub fn keep_columns(bytes: usize) {
-    KEPT_COLUMNS.store(bytes, std::sync::atomic::Ordering::Relaxed);
-}
-
-fn kept_columns() -> usize {
-    #[cfg(any(test, feature = "adversary"))]
-    return KEPT_COLUMNS.load(std::sync::atomic::Ordering::Relaxed);
-    #[cfg(not(any(test, feature = "adversary")))]
-    FEW_COLUMNS
+    KEPT_COLUMNS.store(bytes, Ordering::Relaxed);
 }
 
 /// A party's shares of a row of commitments.
@@ -167,7 +159,10 @@ impl Shares {
     /// sooner than the recipe is followed once more; many stay in the recipe, if these are one.
     pub fn pick(&self, selection: &Arc<Selection>) -> Shares {
         match &self.0 {
-            Form::Recipe(recipe) if selection.len() * recipe.words() * size_of::<u64>() > kept_columns() => {
+            Form::Recipe(recipe)
+                if selection.len() * recipe.words() * size_of::<u64>()
+                    > KEPT_COLUMNS.load(Ordering::Relaxed) =>
+            {
                 self.in_place(selection)
             }
             _ => self.select(selection.places()),

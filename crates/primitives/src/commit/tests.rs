@@ -1,5 +1,6 @@
 //! What every scheme does: each test runs against all of them, through one function.
 
+use brickwork_testing::Replayable as _;
 use std::sync::Arc;
 use std::thread;
 

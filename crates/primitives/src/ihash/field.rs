@@ -178,6 +178,7 @@ pub(super) const FOLDED: usize = 16 * CHUNK;
 mod tests {
     use super::*;
     use brickwork_base::random::Rng;
+    use brickwork_testing::Replayable as _;
 
     fn fields() -> impl Iterator<Item = Field> {
         (2..=8).map(|bits| Field::of_bits(bits).unwrap())

@@ -182,6 +182,7 @@ pub trait CotReceiver: Sized + Send {
 
 #[cfg(test)]
 mod tests {
+    use brickwork_testing::Replayable as _;
     use std::collections::HashSet;
     use std::thread;
 

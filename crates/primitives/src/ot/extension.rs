@@ -207,6 +207,7 @@ mod tests {
     use crate::ot::rows::{BLOCK, CHUNK, blocks_for};
     use crate::ot::{Cheat, Direction};
     use brickwork_base::random::Rng;
+    use brickwork_testing::Replayable as _;
     use brickwork_wire::{Tamper, memory_pair};
 
     fn series(session: u8) -> Series {

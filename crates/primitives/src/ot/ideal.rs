@@ -1,6 +1,7 @@
 //! Ideal correlated OTs, for tests: a sender that draws both labels and sends them, and a receiver that looks
 //! at one of each pair.
 
+use brickwork_testing::Replayable as _;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroize;
 

@@ -495,6 +495,7 @@ impl<const K: usize> CotReceiver for Receiver<K> {
 mod tests {
     use super::*;
     use crate::ot::{self, Direction};
+    use brickwork_testing::Replayable as _;
     use brickwork_wire::{Tamper, memory_pair};
     use std::collections::HashSet;
 

@@ -131,6 +131,7 @@ pub mod dealer {
 mod tests {
     use super::dealer::{deal, is_good, owners};
     use brickwork_base::random::Rng;
+    use brickwork_testing::Replayable as _;
 
     #[test]
     fn masks_are_linear() {

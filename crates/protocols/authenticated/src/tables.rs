@@ -129,6 +129,7 @@ mod tests {
     use crate::share::dealer::{deal, owners};
     use brickwork_base::random::Rng;
     use brickwork_circuit::Gate;
+    use brickwork_testing::Replayable as _;
 
     /// One AND gate with dealt masks, for all inputs: the active label of the output is that of the masked
     /// value, and with a flipped colour, row or mask it is not.

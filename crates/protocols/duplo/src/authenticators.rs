@@ -314,6 +314,7 @@ impl ComponentItems for EvaluatorComponent {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use brickwork_testing::Replayable as _;
     use std::sync::Arc;
 
     use super::*;

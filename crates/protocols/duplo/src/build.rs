@@ -591,6 +591,7 @@ pub(super) mod tests {
     use brickwork_base::random::Rng;
     use brickwork_circuit::Recipient;
     use brickwork_primitives::authenticator::AuthenticatorKind;
+    use brickwork_testing::Replayable as _;
 
     /// The material of a program that has wires of the parties and no slots.
     pub fn without_slots(program: &Program, pools: Vec<EvaluatorAuthenticators>) -> EvaluatorMaterial {

@@ -269,6 +269,7 @@ mod tests {
     use brickwork_base::random::Rng;
     use brickwork_primitives::authenticator::AuthenticatorKind;
     use brickwork_primitives::spill::Spill;
+    use brickwork_testing::Replayable as _;
 
     /// RecoverInputBit, and the false label of a private output: more than half of a bucket decide, whichever
     /// authenticators they are. That half of them are not enough shows in buckets of even size, which no cut

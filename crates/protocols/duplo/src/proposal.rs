@@ -211,8 +211,8 @@ fn same_interface(given: &Program, cut: &Program) -> Result<(), Error> {
 mod tests {
     use super::*;
     use crate::adversary::harness::{small, toy};
-    use brickwork_base::digest::expected;
     use brickwork_circuit::{Port, ProgramBuilder, Recipient, Type};
+    use brickwork_testing::digest as expected;
 
     /// What the greeting says of a proposal is a hash of these bytes and no others.
     #[test]

@@ -298,9 +298,9 @@ mod tests {
     use crate::adversary::harness::{Case, component, pair, small};
     use crate::steps::garbler_wires;
     use crate::tests::sessions::both;
-    use brickwork_base::digest::expected;
     use brickwork_circuit::{Port, ProgramBuilder, Recipient, Type};
     use brickwork_primitives::cut_and_choose::Bucketing;
+    use brickwork_testing::digest as expected;
 
     struct Numbers(Vec<usize>);
 

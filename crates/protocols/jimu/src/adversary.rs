@@ -5,6 +5,7 @@
 //! more: its transcript is the beginning of an honest one. What the other side sees is a closed connection,
 //! whatever the cause.
 
+use brickwork_testing::Replayable as _;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

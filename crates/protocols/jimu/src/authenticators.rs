@@ -162,6 +162,7 @@ fn any(differ: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use brickwork_base::random::Rng;
+    use brickwork_testing::Replayable as _;
 
     use super::*;
     use crate::buckets::tests::Hash;

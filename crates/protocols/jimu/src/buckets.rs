@@ -257,6 +257,7 @@ fn is_zero(byte: u8) -> Choice {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use brickwork_testing::Replayable as _;
     use std::thread;
 
     use brickwork_base::random::{Rng, Seed};

@@ -307,6 +307,7 @@ fn gates_of_a_key(blocks: usize) -> usize {
 #[cfg(test)]
 pub(crate) mod tests {
     use brickwork_base::random::Rng;
+    use brickwork_testing::Replayable as _;
 
     use super::*;
     use crate::parameters::{FIGURE_7, Level};

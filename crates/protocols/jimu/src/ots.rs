@@ -187,6 +187,7 @@ pub(super) fn evaluator(
 
 #[cfg(test)]
 mod tests {
+    use brickwork_testing::Replayable as _;
     use std::thread;
 
     use brickwork_circuit::library;

@@ -278,6 +278,7 @@ fn permutation_bits(parameters: &Parameters) -> usize {
 mod tests {
     use brickwork_base::random::Rng;
     use brickwork_primitives::cut_and_choose::{Challenge, alternatives};
+    use brickwork_testing::Replayable as _;
     use num_bigint::{BigInt, BigUint};
     use num_rational::BigRational;
 

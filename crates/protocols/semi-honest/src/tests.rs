@@ -1,3 +1,4 @@
+use brickwork_testing::Replayable as _;
 use std::sync::Arc;
 
 use super::*;

@@ -2,6 +2,7 @@
 //! key of the session and a number, and that hide one message each. It is no use for anything else, and shows
 //! all that a protocol brings.
 
+use brickwork_testing::Replayable as _;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
@@ -712,7 +713,7 @@ fn row_16_more_than_a_range_is_refused() {
 
 #[test]
 fn lists_of_steps_have_names_of_their_own() {
-    use brickwork_base::digest::expected;
+    use brickwork_testing::digest as expected;
     let lists: [&[usize]; 5] = [&[], &[1], &[2], &[1, 2], &[2, 1]];
     let name = |list: &[usize]| job_digest(&list.iter().map(|&count| Asks(count)).collect::<Vec<_>>());
     for (i, list) in lists.iter().enumerate() {

@@ -89,8 +89,7 @@ struct Hello {
 
 const HELLO_BYTES: usize = 39;
 
-/// Reads a hello and writes it again, for the fuzz targets.
-#[cfg(any(test, feature = "adversary"))]
+/// Reads a hello and writes it again, for the fuzz targets. Returns none if it is malformed.
 pub fn hello_again(bytes: [u8; HELLO_BYTES]) -> Option<[u8; HELLO_BYTES]> {
     Hello::from_bytes(bytes).map(Hello::to_bytes)
 }

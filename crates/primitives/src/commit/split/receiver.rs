@@ -12,7 +12,7 @@ use super::{BLOCKS, code, malformed, msg, of_setup};
 use crate::commit::claims::Claims;
 use crate::commit::code::Code;
 use crate::commit::combine::{Group, combine, combine_known};
-use crate::commit::proof::{Names, Pending, Proof};
+use crate::commit::proof::{Claimed, Names, Pending, Proof};
 use crate::commit::rows::{BLOCK, DIMENSION};
 use crate::commit::scheme;
 use crate::commit::shares::Shares;
@@ -222,11 +222,15 @@ impl scheme::Receiver for Receiver {
         if let Some(cheat) = cheat {
             return Err(cheat.into());
         }
-        Ok(self.names.proof(new, &claims.about))
+        Ok(self.names.proof(new, claims.names()))
     }
 
-    fn names(&mut self) -> &mut Names {
-        &mut self.names
+    fn no_commitments(&mut self) -> Pending {
+        self.names.pending(Shares::default())
+    }
+
+    fn claimed<T>(&mut self, received: T) -> Claimed<T> {
+        self.names.claimed(received)
     }
 }
 

@@ -216,6 +216,7 @@ mod tests {
     use super::super::tests::{GREETINGS, SESSION, agreements, choices};
     use super::*;
     use crate::ot::Direction;
+    use brickwork_testing::Replayable as _;
 
     /// Points of the oracle depend on all that is hashed, and none is the identity.
     #[test]

@@ -279,6 +279,7 @@ mod tests {
     use super::super::tests::{GREETINGS, SESSION, agreements, choices};
     use super::*;
     use crate::ot::Direction;
+    use brickwork_testing::Replayable as _;
 
     fn series() -> Instance {
         Instance::new(&GREETINGS[1], Direction::GarblerSends)

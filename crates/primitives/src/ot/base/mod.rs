@@ -126,6 +126,7 @@ impl Begun {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brickwork_testing::Replayable as _;
     use brickwork_wire::memory_pair;
 
     pub(super) const SESSION: [u8; 32] = [3; 32];

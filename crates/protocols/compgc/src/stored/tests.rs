@@ -1,3 +1,4 @@
+use brickwork_testing::Replayable as _;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};

@@ -1,6 +1,7 @@
 //! Steps of a session: what is decoded, what stays garbled and flows on, and what a cheater gains in a later
 //! step.
 
+use brickwork_testing::Replayable as _;
 use std::sync::Arc;
 
 use super::harness::*;

@@ -2,6 +2,7 @@
 //! secrets, and a retry is refused before anything that depends on it is sent (row d of every cheat, rows 16,
 //! 24, 25).
 
+use brickwork_testing::Replayable as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

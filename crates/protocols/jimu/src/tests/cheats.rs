@@ -1,6 +1,7 @@
 //! Each party cheats at every message, and between the steps.
 
 use super::*;
+use brickwork_testing::Replayable as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::adversary::{Case, Ending, Event, Point, add, sizes};

@@ -3,6 +3,7 @@
 
 use aes::Aes128 as Block;
 use aes::cipher::{BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
+use brickwork_testing::Replayable as _;
 
 use super::*;
 use crate::scheme::garble_with;

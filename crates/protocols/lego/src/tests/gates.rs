@@ -5,6 +5,7 @@ use crate::gates::{Gates, Table};
 use crate::layout::Layout;
 use brickwork_base::label::Label;
 use brickwork_base::random::Rng;
+use brickwork_testing::Replayable as _;
 
 /// Of how many of its four rows a gate with these tables gives another label than AND.
 fn wrong_rows(gates: &Gates, table: Table, inputs: [[Label; 2]; 2], outputs: [Label; 2]) -> usize {

@@ -1,5 +1,6 @@
 //! Runs of the whole protocol between two threads, with small parameters that nobody should accept, and lies.
 
+use brickwork_testing::Replayable as _;
 use std::sync::Arc;
 
 pub(super) use crate::hooks::Point;
