@@ -13,7 +13,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
-use brickwork::Error;
 use brickwork::circuit::{Party, Program};
 use brickwork::duplo::Cheat;
 use brickwork::duplo::adversary::harness::{self, Ending, SEED, chosen, known, stock_bucketing, toy};
@@ -24,12 +23,13 @@ use brickwork::session::msg::{HELLO, NEXT};
 use brickwork::session::{TABLE_MEMORY, Terms, Unobserved};
 use brickwork::stock::{Change, Entry, Faults, NoFaults, Store, StoreKey};
 use brickwork::wire::{Channel, Stream, Tag};
+use brickwork::{Error, Security};
 use tempfile::TempDir;
 
 const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
 
 const TERMS: Terms = Terms {
-    security: 40,
+    security: Security::of(40),
     threads: 1,
     table_memory: TABLE_MEMORY,
     identities: [[1; 32], [2; 32]],

@@ -10,6 +10,7 @@ mod tests;
 
 use std::sync::Arc;
 
+use brickwork_base::Security;
 use brickwork_circuit::Program;
 
 pub use greeting::{
@@ -19,7 +20,7 @@ pub use metered::Metered;
 pub use protocol::{Flight, PhaseReport, Protocol, Report, Span, Spent};
 
 /// Version of everything that two parties must have in common to understand each other.
-pub const PROTOCOL_VERSION: u32 = 5;
+pub const PROTOCOL_VERSION: u32 = 6;
 
 /// Bytes of tables that an evaluator keeps in memory if the user says nothing else ([`Terms::table_memory`]).
 pub const TABLE_MEMORY: u64 = 64 << 20;
@@ -48,7 +49,7 @@ impl Job {
     /// What the parties agree on apart from the program.
     pub fn terms(&self) -> Terms {
         Terms {
-            security: self.security,
+            security: self.security.into(),
             threads: self.threads,
             table_memory: self.table_memory,
             identities: self.identities,
@@ -60,8 +61,8 @@ impl Job {
 /// What both parties must agree on before it is known which program they will run.
 #[derive(Clone, Debug)]
 pub struct Terms {
-    /// Statistical security s in bits: 40, 64 or 80.
-    pub security: u32,
+    /// Statistical security: all of 2^-s with s = 40, 64 or 80, or a share of it.
+    pub security: Security,
     /// Threads that compute for this party, at least 1, besides the one that talks; if a
     /// [`Pool`](brickwork_base::pool::Pool) was entered, its threads do instead. Not part of the agreement.
     pub threads: usize,

@@ -181,7 +181,7 @@ pub(super) fn garbler<C: commit::Scheme>(
     let mut cot = CotSender::set_up(&mut run.channel, &series, in_ots, &keys.received)?;
     // All rows are checked before anything is committed to.
     let (security, memory) = (request.terms.security, values_memory(request.terms.table_memory));
-    let mut sender = C::Sender::set_up(&mut run.channel, &mut cot, security, memory)?;
+    let mut sender = C::Sender::set_up(&mut run.channel, &mut cot, security.level(), memory)?;
     let binding = request.binding;
     let cots =
         request.ots.map(|count| ots::garbler_random_cots(&mut run, &mut cot, count, binding)).transpose()?;
@@ -289,7 +289,8 @@ pub(super) fn evaluator<C: commit::Scheme, P>(
     let series = Series::new(&session, Direction::GarblerSends);
     let mut cot = CotReceiver::set_up(&mut run.channel, &series, &keys.sent)?;
     let (security, table_memory) = (request.terms.security, request.terms.table_memory);
-    let mut receiver = C::Receiver::set_up(&mut run.channel, &mut cot, &mut rng, security, table_memory)?;
+    let mut receiver =
+        C::Receiver::set_up(&mut run.channel, &mut cot, &mut rng, security.level(), table_memory)?;
     let binding = request.binding;
     let ots = request
         .ots

@@ -96,7 +96,7 @@ fn row_19_other_parameters() {
         (Party::Evaluator, |p| p.plain.bucket = 5),
         (Party::Evaluator, |p| p.input.opened += 1),
         (Party::Garbler, |p| p.ot_binding = 1),
-        (Party::Garbler, |p| p.security = 64),
+        (Party::Garbler, |p| p.security = 64.into()),
     ];
     for (party, change) in changes {
         let outcome = Case::toy().wants(party, |_, p| change(p)).run_alone();

@@ -13,8 +13,8 @@ use crate::hooks::{Hooks, Point};
 use crate::proposal::Decomposition;
 use crate::stored::{Lacking, Stocked};
 use crate::{Request, msg};
-use brickwork_base::Error;
 use brickwork_base::random::Rng;
+use brickwork_base::{Error, Security};
 use brickwork_circuit::{Party, Program};
 use brickwork_session::{Terms, Unobserved};
 use brickwork_stock::{Store, StoreKey};
@@ -23,7 +23,7 @@ use brickwork_wire::{Crossings, Tag, Tamper, counting_pair, memory_pair};
 const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
 
 const TERMS: Terms = Terms {
-    security: 40,
+    security: Security::of(40),
     threads: 1,
     table_memory: brickwork_session::TABLE_MEMORY,
     identities: [[1; 32], [2; 32]],
