@@ -10,7 +10,7 @@ use brickwork::circuit::{Party, Program, Recipient};
 use brickwork::duplo::adversary::harness::{ands, toy};
 use brickwork::duplo::adversary::parsers;
 use brickwork::ot;
-use brickwork::session::{TABLE_MEMORY, Terms};
+use brickwork::session::{GREETING_BYTES, TABLE_MEMORY, Terms};
 use brickwork::stock::{Entry, State, Verdict};
 use brickwork::wire::{Channel, FRAME_HEADER_BYTES, Stream, Tag};
 use brickwork::{Error, Malformed, Security};
@@ -89,7 +89,7 @@ fn greeting(garbles: bool, flips: &[u8]) -> bool {
     let mut channel =
         Channel::new(vec![Box::new(Mirror { told: Vec::new(), said: 0, flips: flips.to_vec() })]);
     let result = parsers::greeting(&mut channel, role, &TERMS, [7; 32]);
-    let length = FRAME_HEADER_BYTES + 144;
+    let length = FRAME_HEADER_BYTES + GREETING_BYTES;
     let honest = flips
         .iter()
         .take(length)
