@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use super::port::{check_name, total_width};
-use super::{Circuit, MAX_JOINTS, Port, Wire};
+use super::{Circuit, MAX_SOLDERINGS, Port, Wire};
 use brickwork_base::{Error, Party};
 
 /// Who learns an output.
@@ -209,19 +209,19 @@ pub struct ProgramBuilder {
     /// Names of the outputs so far, for each party that learns them, or for none.
     output_names: HashSet<(Option<Party>, String)>,
     /// Places so far that a wire leads to: inputs of slots, and outputs.
-    joints: u64,
+    solderings: u64,
 }
 
-/// Joints of a program, and this many more.
+/// Solderings of a program, and this many more.
 ///
 /// # Errors
 /// [`Error::Limit`] if they cannot be numbered in 32 bits any more.
-fn more_joints(joints: u64, more: usize) -> Result<u64, Error> {
-    let joints = joints + more as u64;
-    if joints < MAX_JOINTS {
-        Ok(joints)
+fn more_solderings(solderings: u64, more: usize) -> Result<u64, Error> {
+    let solderings = solderings + more as u64;
+    if solderings < MAX_SOLDERINGS {
+        Ok(solderings)
     } else {
-        Err(Error::Limit(format!("a program may solder fewer than {MAX_JOINTS} wires")))
+        Err(Error::Limit(format!("a program may solder fewer than {MAX_SOLDERINGS} wires")))
     }
 }
 
@@ -259,7 +259,7 @@ impl ProgramBuilder {
             },
             component_names: HashSet::new(),
             output_names: HashSet::new(),
-            joints: 0,
+            solderings: 0,
         })
     }
 
@@ -296,7 +296,7 @@ impl ProgramBuilder {
     ///
     /// # Errors
     /// [`Error::Input`] if there is no such component, the number of wires is wrong, or a wire is not driven
-    /// yet; [`Error::Limit`] if there are too many joints.
+    /// yet; [`Error::Limit`] if there are too many solderings.
     pub fn slot(&mut self, component: ComponentId, inputs: &[Wire]) -> Result<Wire, Error> {
         let p = &mut self.program;
         let kind = p
@@ -318,7 +318,7 @@ impl ProgramBuilder {
                 p.slot_components.len()
             )));
         }
-        self.joints = more_joints(self.joints, inputs.len())?;
+        self.solderings = more_solderings(self.solderings, inputs.len())?;
         let first = p.wires;
         let next = u64::from(first) + kind.circuit.outputs().len() as u64;
         p.wires = Wire::try_from(next)
@@ -340,7 +340,7 @@ impl ProgramBuilder {
     ///
     /// # Errors
     /// [`Error::Input`] if the width does not fit, a wire does not exist, or a recipient has an output of
-    /// that name; [`Error::Limit`] if there are too many joints.
+    /// that name; [`Error::Limit`] if there are too many solderings.
     pub fn output(&mut self, port: Port, to: Recipient, wires: Vec<Wire>) -> Result<(), Error> {
         port.check()?;
         if port.width() != wires.len() as u64 {
@@ -357,7 +357,7 @@ impl ProgramBuilder {
                 port.name
             )));
         }
-        self.joints = more_joints(self.joints, wires.len())?;
+        self.solderings = more_solderings(self.solderings, wires.len())?;
         let learns = |learner: &Option<Party>| match learner {
             Some(party) => to.includes(*party),
             None => to == Recipient::Nobody,
@@ -399,8 +399,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn joints_have_numbers_of_32_bits() {
-        assert_eq!(more_joints(MAX_JOINTS - 3, 2).unwrap(), MAX_JOINTS - 1);
-        assert!(matches!(more_joints(MAX_JOINTS - 3, 3), Err(Error::Limit(_))));
+    fn solderings_have_numbers_of_32_bits() {
+        assert_eq!(more_solderings(MAX_SOLDERINGS - 3, 2).unwrap(), MAX_SOLDERINGS - 1);
+        assert!(matches!(more_solderings(MAX_SOLDERINGS - 3, 3), Err(Error::Limit(_))));
     }
 }

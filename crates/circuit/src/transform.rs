@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{
-    Circuit, Component, Gate, MAX_JOINTS, Party, Port, Program, ProgramBuilder, Recipient, Type, Wire,
+    Circuit, Component, Gate, MAX_SOLDERINGS, Party, Port, Program, ProgramBuilder, Recipient, Type, Wire,
 };
 use brickwork_base::Error;
 
@@ -22,8 +22,10 @@ impl Program {
             count.ok_or_else(|| Error::Input(format!("a program cannot be executed {executions} times")))?;
         let wires = (self.wires() as u64).saturating_mul(u64::from(count));
         let to_outputs = self.outputs().iter().map(|o| o.wires.len() as u64).sum::<u64>();
-        let joints = self.slots().map(|s| s.inputs.len() as u64).sum::<u64>() + to_outputs;
-        if wires >= u64::from(super::MAX_WIRES) || joints.saturating_mul(u64::from(count)) >= MAX_JOINTS {
+        let solderings = self.slots().map(|s| s.inputs.len() as u64).sum::<u64>() + to_outputs;
+        if wires >= u64::from(super::MAX_WIRES)
+            || solderings.saturating_mul(u64::from(count)) >= MAX_SOLDERINGS
+        {
             return Err(Error::Limit(format!(
                 "{executions} executions of {} are too large for one program",
                 self.name()
@@ -87,7 +89,7 @@ impl Program {
     ///
     /// # Errors
     /// [`Error::Input`] if there is no program, or they have too many wires together; [`Error::Limit`] if there
-    /// are too many joints.
+    /// are too many solderings.
     pub fn beside(programs: &[&Program]) -> Result<Program, Error> {
         let numbered =
             |number: usize, port: &Port| Port::new(format!("{number}.{}", port.name), port.ty.clone());

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::commands::{Cli, Command};
 use crate::failure::Failure;
-use crate::party::{self, Given, Home};
+use crate::party::{self, Given, Host};
 use crate::report::Report;
 use crate::{execute, files, programs, run, terminal};
 
@@ -107,9 +107,9 @@ pub fn take_part(
     let _erasing = Erasing::begin();
     answer((|| {
         let identity = pem.map(|pem| Identity::from_pem(&pem)).transpose()?;
-        let home = Home::Embedded { secrets: Given::Some(identity, input), listens };
+        let host = Host::Embedded { secrets: Given::Some(identity, input), listens };
         let flags = flags.iter().map(OsString::from).collect();
-        line.enter(|| party::take_part_by(role, flags, home))
+        line.enter(|| party::take_part_by(role, flags, host))
     })())
 }
 
@@ -144,9 +144,9 @@ pub fn connect(
     let _erasing = Erasing::begin();
     let begin = || {
         let identity = pem.map(|pem| Identity::from_pem(&pem)).transpose()?;
-        let mut home = Home::Embedded { secrets: Given::Some(None, None), listens };
+        let mut host = Host::Embedded { secrets: Given::Some(None, None), listens };
         let flags = flags.iter().map(OsString::from).collect();
-        line.enter(|| Standing::begin(role, flags, identity, &mut home))
+        line.enter(|| Standing::begin(role, flags, identity, &mut host))
     };
     begin().map_err(|failure| failure.value())
 }

@@ -36,10 +36,10 @@ impl Link {
 }
 
 /// Bytes that are forwarded at a time.
-const PIECE: usize = 16 << 10;
+const CHUNK: usize = 16 << 10;
 
-/// Pieces that may be on their way in one direction of a connection.
-const PIECES: usize = 4096;
+/// Chunks that may be on their way in one direction of a connection.
+const CHUNKS: usize = 4096;
 
 /// A sender runs ahead of the line by this time, as with the queue of a network card: a sleep is never so
 /// exact that the line would be busy all the time without it.
@@ -131,7 +131,7 @@ fn connect(near: TcpStream, target: SocketAddr, link: Link, lines: &[Arc<Directi
 
 /// Carries everything from one socket to the other until it ends.
 fn forward(mut from: TcpStream, mut to: TcpStream, line: &Direction, link: Link) {
-    let (sent, arriving) = sync_channel::<(Instant, Vec<u8>)>(PIECES);
+    let (sent, arriving) = sync_channel::<(Instant, Vec<u8>)>(CHUNKS);
     let delivery = thread::spawn(move || {
         while let Ok((at, bytes)) = arriving.recv() {
             sleep_until(at);
@@ -141,7 +141,7 @@ fn forward(mut from: TcpStream, mut to: TcpStream, line: &Direction, link: Link)
         }
         let _ = to.shutdown(Shutdown::Write);
     });
-    let mut buffer = vec![0; PIECE];
+    let mut buffer = vec![0; CHUNK];
     loop {
         match from.read(&mut buffer) {
             Ok(n @ 1..) => {

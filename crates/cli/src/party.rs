@@ -87,7 +87,7 @@ impl EvaluatorArguments {
 }
 
 /// Where a party lives: who knows its secrets, and who hears where it listens.
-pub enum Home<'h> {
+pub enum Host<'h> {
     /// The command itself, with its flags, files and terminal.
     Command,
     /// Another process of this program, which `brickwork run` started.
@@ -111,17 +111,17 @@ pub fn run(
     audit: Option<Audit>,
     quiet: bool,
 ) -> Result<Report, Failure> {
-    let home = if arguments.leash { Home::Leash } else { Home::Command };
-    take_part(party, arguments, audit, quiet, home)
+    let host = if arguments.leash { Host::Leash } else { Host::Command };
+    take_part(party, arguments, audit, quiet, host)
 }
 
 /// [`run`], as these flags say, wherever the party lives.
-pub fn take_part_by(party: Party, flags: Vec<OsString>, home: Home) -> Result<Report, Failure> {
+pub fn take_part_by(party: Party, flags: Vec<OsString>, host: Host) -> Result<Report, Failure> {
     match party {
-        Party::Garbler => take_part(party, &parsed(flags)?, None, true, home),
+        Party::Garbler => take_part(party, &parsed(flags)?, None, true, host),
         Party::Evaluator => {
             let EvaluatorArguments { party: arguments, audit } = parsed(flags)?;
-            take_part(party, &arguments, audit.open()?, true, home)
+            take_part(party, &arguments, audit.open()?, true, host)
         }
     }
 }
@@ -138,7 +138,7 @@ fn take_part(
     arguments: &Arguments,
     audit: Option<Audit>,
     quiet: bool,
-    mut home: Home,
+    mut host: Host,
 ) -> Result<Report, Failure> {
     let page = arguments.page.open()?;
     // Of a source's warnings the parent has told.
@@ -155,7 +155,7 @@ fn take_part(
     };
     let executions = arguments.parameters.executions.executions;
     let peer = files::public_key(&arguments.peer)?;
-    let (identity, input) = secrets(arguments, &program, party, &mut home)?;
+    let (identity, input) = secrets(arguments, &program, party, &mut host)?;
     let flags = Flags {
         parameters: &arguments.parameters,
         resources: &arguments.resources,
@@ -177,7 +177,7 @@ fn take_part(
     let sheet = Sheet::of(&work, ready.offer(), false)?;
     let place = match (&arguments.address.listen, &arguments.address.connect) {
         (Some(address), _) => {
-            Place::Listener(listen_at(address, &identity, peer, &options, quiet, &mut home)?)
+            Place::Listener(listen_at(address, &identity, peer, &options, quiet, &mut host)?)
         }
         (None, Some(address)) => Place::Peer(address),
         (None, None) => return Err(no_address()),
@@ -268,7 +268,7 @@ fn secrets(
     arguments: &Arguments,
     program: &Program,
     party: Party,
-    home: &mut Home,
+    host: &mut Host,
 ) -> Result<(Identity, Zeroizing<Vec<bool>>), Failure> {
     let _erasing = Erasing::begin();
     let read = |identity: Option<Identity>, input: Option<&str>| {
@@ -283,10 +283,10 @@ fn secrets(
         };
         Ok((identity, input))
     };
-    let (identity, input) = match home {
-        Home::Command => read(None, arguments.input.as_deref())?,
-        Home::Leash => leash::from_parent()?,
-        Home::Embedded { secrets, .. } => match std::mem::replace(secrets, Given::Some(None, None)) {
+    let (identity, input) = match host {
+        Host::Command => read(None, arguments.input.as_deref())?,
+        Host::Leash => leash::from_parent()?,
+        Host::Embedded { secrets, .. } => match std::mem::replace(secrets, Given::Some(None, None)) {
             Given::All(identity, input) => (identity, input),
             Given::Some(identity, input) => read(identity, input.as_deref().or(arguments.input.as_deref()))?,
         },
@@ -302,25 +302,25 @@ pub fn listen(
     options: &tls::Options,
     quiet: bool,
 ) -> Result<Listener, Failure> {
-    listen_at(address, identity, peer, options, quiet, &mut Home::Command)
+    listen_at(address, identity, peer, options, quiet, &mut Host::Command)
 }
 
-/// Listens for the peer, and tells whoever is at home where. On a leash the address goes to stdout.
+/// Listens for the peer, and tells whoever has started this party where. On a leash the address goes to stdout.
 pub fn listen_at(
     address: &str,
     identity: &Identity,
     peer: PublicKey,
     options: &tls::Options,
     quiet: bool,
-    home: &mut Home,
+    host: &mut Host,
 ) -> Result<Listener, Failure> {
     let listener = Listener::bind(address, identity, peer, options)?;
-    match home {
-        Home::Command => announce(&listener, quiet)?,
-        Home::Leash => {
+    match host {
+        Host::Command => announce(&listener, quiet)?,
+        Host::Leash => {
             crate::print(&format!("{}\n", json!({ "listening": listener.local_addr()?.to_string() })))?;
         }
-        Home::Embedded { listens, .. } => {
+        Host::Embedded { listens, .. } => {
             let address = listener.local_addr()?;
             tracing::info!("waiting for the peer at {address}");
             listens(address);

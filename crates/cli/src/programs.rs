@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use brickwork::Error;
-use brickwork::circuit::formats::{self, InputMap, Kind};
+use brickwork::circuit::formats::{self, FileKind, InputMap};
 use brickwork::circuit::{Component, Program, library};
 use brickwork_lang::Diagnostics;
 
@@ -44,7 +44,7 @@ pub fn content(path: &Path) -> Result<Content, Failure> {
     }
     let bytes = read_all(File::open(path), MAX_PROGRAM_BYTES, &path.display().to_string())?.to_vec();
     let is_source = match formats::kind(&bytes) {
-        Some(kind) => kind == Kind::Wir,
+        Some(kind) => kind == FileKind::Wir,
         None => path.extension().is_some_and(|extension| extension == "wir"),
     };
     Ok(Content { path: path.to_owned(), bytes, is_source })
@@ -63,7 +63,7 @@ pub fn load_with(
     }
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     let program = match formats::kind(&bytes) {
-        Some(Kind::CompGc) if map.is_empty() => formats::compgc::read(&bytes, |name| beside(path, name)),
+        Some(FileKind::CompGc) if map.is_empty() => formats::compgc::read(&bytes, |name| beside(path, name)),
         _ => formats::load_mapped(&bytes, &name, map),
     };
     let hint = match map.is_empty() {
@@ -89,7 +89,7 @@ fn beside(function: &Path, name: &str) -> Result<Component, Error> {
         let bytes = read_all(File::open(&path), MAX_PROGRAM_BYTES, &shown)
             .map_err(|failure| Error::Input(failure.message().into()))?;
         // Not a function again, which could name itself.
-        if formats::kind(&bytes) == Some(Kind::CompGc) {
+        if formats::kind(&bytes) == Some(FileKind::CompGc) {
             return Err(Error::Input(format!("{shown}: a component is a circuit, not a function")));
         }
         let whole = formats::load(&bytes, &shown)?.whole()?;

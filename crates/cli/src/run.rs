@@ -30,7 +30,7 @@ use crate::link::{Link, Relay};
 use crate::origin::{Origin, gates_within};
 use crate::outcome::{cut_text, outputs_text, phases_text};
 use crate::page::RunPageArguments;
-use crate::party::{Given, Home};
+use crate::party::{Given, Host};
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::simulate::Values;
@@ -215,9 +215,9 @@ impl Both<'_> {
         let play = |party, peer, place: [&str; 2], pem: &str, value: &Value, tell: &mut dyn FnMut(String)| {
             let secrets = Given::All(Identity::from_pem(pem)?, value.clone());
             let mut listens = |address: std::net::SocketAddr| tell(address.to_string());
-            let home = Home::Embedded { secrets, listens: &mut listens };
+            let host = Host::Embedded { secrets, listens: &mut listens };
             let flags = self.flags(party, peer, place);
-            stop.enter(|| party::take_part_by(party, flags, home)).map(|report| report.json)
+            stop.enter(|| party::take_part_by(party, flags, host)).map(|report| report.json)
         };
         std::thread::scope(|scope| {
             let (tell, told) = channel();

@@ -21,7 +21,7 @@ use zeroize::Zeroizing;
 use crate::arguments::{Address, Reading, Resources, security};
 use crate::failure::Failure;
 use crate::outcome::{outputs_text, phases_text};
-use crate::party::{Home, listen_at};
+use crate::party::{Host, listen_at};
 use crate::preprocess::Role;
 use crate::progress::Bar;
 use crate::report::{Report, hex, plural};
@@ -458,7 +458,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     };
     let options = arguments.resources.options(party);
     let digest = digest(&steps, arguments.security);
-    let channel = meet(&arguments.address, &options, &identity, peer, &digest, quiet, &mut Home::Command)?;
+    let channel = meet(&arguments.address, &options, &identity, peer, &digest, quiet, &mut Host::Command)?;
     let mut playing = Playing::begin(party, channel, &terms, &request, quiet)?;
 
     let (mut kept, mut times) = (BTreeMap::new(), vec![0; steps.len()]);
@@ -541,12 +541,12 @@ pub fn meet(
     peer: PublicKey,
     digest: &str,
     quiet: bool,
-    home: &mut Home,
+    host: &mut Host,
 ) -> Result<Channel, Failure> {
     let mut met = match (&address.listen, &address.connect) {
         (None, Some(address)) => tls::meet(address, identity, peer, options, digest.as_bytes())?,
         (Some(address), _) => {
-            let listener = listen_at(address, identity, peer, options, quiet, home)?;
+            let listener = listen_at(address, identity, peer, options, quiet, host)?;
             listener.meet(digest.as_bytes(), None)?
         }
         (None, None) => return Err(crate::party::no_address()),

@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::arguments::{Address, Reading, Resources, security};
 use crate::failure::Failure;
-use crate::party::{Home, parsed};
+use crate::party::{Host, parsed};
 use crate::report::{Report, bit_string, hex};
 use crate::session::{Playing, meet};
 use crate::{files, programs, values};
@@ -53,7 +53,7 @@ impl Standing {
         party: Party,
         flags: Vec<std::ffi::OsString>,
         identity: Option<Identity>,
-        home: &mut Home,
+        host: &mut Host,
     ) -> Result<Self, Failure> {
         let arguments: Arguments = parsed(flags)?;
         let programs = arguments.programs.iter().map(|text| named(text)).collect::<Result<Vec<_>, _>>()?;
@@ -76,7 +76,7 @@ impl Standing {
         };
         let options = arguments.resources.options(party);
         let digest = digest(&programs, arguments.security);
-        let channel = meet(&arguments.address, &options, &identity, peer, &digest, true, home)?;
+        let channel = meet(&arguments.address, &options, &identity, peer, &digest, true, host)?;
         let playing = Playing::begin(party, channel, &terms, &needs(&programs), true)?;
         Ok(Standing { party, playing: Some(playing), programs, kept: Vec::new() })
     }

@@ -117,7 +117,7 @@ impl Kernel {
     }
 
     /// The kernel to take for a single copy of a circuit: of the same family, with registers that the independent
-    /// gates of a batch fill several times, so that the AES unit does not wait.
+    /// gates of a layer fill several times, so that the AES unit does not wait.
     pub(crate) fn for_one_copy(self) -> Kernel {
         match self.0 {
             #[cfg(target_arch = "x86_64")]

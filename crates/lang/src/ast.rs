@@ -280,7 +280,7 @@ pub struct TypeRef {
 
 /// What a pragma asks of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Request {
+pub enum FunctionPragma {
     /// Calls from `main` are part of `main`.
     Inline,
     /// Calls are components.
@@ -312,7 +312,7 @@ pub struct Function {
     /// Its statements.
     pub body: Vec<Stmt>,
     /// Requests of its pragmas.
-    pub requests: Vec<(Request, Span)>,
+    pub requests: Vec<(FunctionPragma, Span)>,
 }
 
 /// A field list: `T a, b[3];`

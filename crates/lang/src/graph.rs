@@ -68,7 +68,7 @@ struct Node {
 
 /// What a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum NodeKind {
     /// An input.
     Leaf,
     /// Exclusive or; the operands are not inverted.
@@ -126,12 +126,12 @@ impl Graph {
     }
 
     /// What node `index` is.
-    pub fn kind(&self, index: u32) -> Kind {
+    pub fn kind(&self, index: u32) -> NodeKind {
         let Node { a, b } = self.nodes[index as usize];
         match a.cmp(&b) {
-            std::cmp::Ordering::Equal => Kind::Leaf,
-            std::cmp::Ordering::Less => Kind::And(a, b),
-            std::cmp::Ordering::Greater => Kind::Xor(a, b),
+            std::cmp::Ordering::Equal => NodeKind::Leaf,
+            std::cmp::Ordering::Less => NodeKind::And(a, b),
+            std::cmp::Ordering::Greater => NodeKind::Xor(a, b),
         }
     }
 
@@ -184,9 +184,9 @@ impl Graph {
         let old = std::mem::replace(&mut self.table, vec![0; size]);
         for index in old.into_iter().filter(|i| *i != 0) {
             let free = match self.kind(index) {
-                Kind::Leaf => continue,
-                Kind::Xor(hi, lo) => self.find(hi, lo, false),
-                Kind::And(lo, hi) => self.find(hi.plain(), lo.plain(), true),
+                NodeKind::Leaf => continue,
+                NodeKind::Xor(hi, lo) => self.find(hi, lo, false),
+                NodeKind::And(lo, hi) => self.find(hi.plain(), lo.plain(), true),
             };
             if let Err(place) = free {
                 self.table[place] = index;
@@ -205,7 +205,7 @@ impl Graph {
             return hi.flip(flip);
         }
         // (lo ^ y) ^ lo = y
-        if let Kind::Xor(x, y) = self.kind(hi.node()) {
+        if let NodeKind::Xor(x, y) = self.kind(hi.node()) {
             if x == lo {
                 return y.flip(flip);
             }
@@ -238,13 +238,13 @@ impl Graph {
         let p = lo.plain();
         match self.kind(hi.node()) {
             // p & (p ^ y) = p & !y
-            Kind::Xor(x, y) if x == p || y == p => {
+            NodeKind::Xor(x, y) if x == p || y == p => {
                 // hi = lo ^ (other ^ lo's sign ^ hi's sign)
                 let other = if x == p { y } else { x };
                 return self.and(lo, !other.flip(lo.inverted() ^ hi.inverted()));
             }
             // p & (p & z) = p & z, p & !(p & z) = p & !z, and with the other sign: nothing, or p
-            Kind::And(x, z) if x.plain() == p || z.plain() == p => {
+            NodeKind::And(x, z) if x.plain() == p || z.plain() == p => {
                 let (same, other) = if x.plain() == p { (x == lo, z) } else { (z == lo, x) };
                 return match (hi.inverted(), same) {
                     (false, true) => hi,
@@ -361,9 +361,9 @@ impl Template {
     }
 
     /// Gate `k`, which is node `inputs + 1 + k`.
-    pub fn kind(&self, gate: u32) -> Kind {
+    pub fn kind(&self, gate: u32) -> NodeKind {
         let Node { a, b } = self.nodes[gate as usize];
-        if a > b { Kind::Xor(a, b) } else { Kind::And(a, b) }
+        if a > b { NodeKind::Xor(a, b) } else { NodeKind::And(a, b) }
     }
 
     /// Number of AND gates.
@@ -380,9 +380,9 @@ impl Template {
         for kind in (0..self.gates() as u32).map(|gate| self.kind(gate)) {
             let get = |b: Bit| bits[b.node() as usize] ^ b.inverted();
             bits.push(match kind {
-                Kind::Xor(a, b) => get(a) ^ get(b),
-                Kind::And(a, b) => get(a) & get(b),
-                Kind::Leaf => unreachable!("templates have no leaves among their gates"),
+                NodeKind::Xor(a, b) => get(a) ^ get(b),
+                NodeKind::And(a, b) => get(a) & get(b),
+                NodeKind::Leaf => unreachable!("templates have no leaves among their gates"),
             });
         }
         self.outputs.iter().map(|o| bits[o.node() as usize] ^ o.inverted()).collect()

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::ast::{BinaryOp, Request};
+use crate::ast::{BinaryOp, FunctionPragma};
 use crate::source::Span;
 use crate::types::{Type, Types};
 
@@ -189,7 +189,7 @@ pub struct Func {
     /// The functions it calls, each once, and where.
     pub calls: Vec<(usize, Span)>,
     /// Requests of pragmas.
-    pub requests: Vec<(Request, Span)>,
+    pub requests: Vec<(FunctionPragma, Span)>,
 }
 
 impl Func {

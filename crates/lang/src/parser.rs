@@ -381,7 +381,7 @@ impl Parser<'_> {
     }
 
     /// The pragmas directly before the current token.
-    fn requests(&mut self) -> Vec<(Request, Span)> {
+    fn requests(&mut self) -> Vec<(FunctionPragma, Span)> {
         let mut requests = Vec::new();
         let at = self.at;
         let (mine, others): (Vec<_>, Vec<_>) =
@@ -390,9 +390,9 @@ impl Parser<'_> {
         for pragma in mine {
             let words: Vec<&str> = pragma.text.split_whitespace().collect();
             match words[..] {
-                ["inline"] => requests.push((Request::Inline, pragma.span)),
-                ["component"] => requests.push((Request::Component, pragma.span)),
-                ["builtin", name] => requests.push((Request::Builtin(name.into()), pragma.span)),
+                ["inline"] => requests.push((FunctionPragma::Inline, pragma.span)),
+                ["component"] => requests.push((FunctionPragma::Component, pragma.span)),
+                ["builtin", name] => requests.push((FunctionPragma::Builtin(name.into()), pragma.span)),
                 _ => self.sink.push(
                     Diagnostic::error(
                         "pragma::unknown",

@@ -6,7 +6,7 @@ use crate::clock::Clock;
 use crate::link::Link;
 use crate::machine::Machine;
 use crate::rounds::Hops;
-use crate::script::{Script, Step};
+use crate::script::{Action, Script};
 use brickwork_base::Party;
 
 /// What one phase will take.
@@ -86,7 +86,7 @@ pub fn predict(script: &Script, machine: &Machine, link: &Link) -> Cost {
     let mut hops = Hops::default();
     let (mut running, mut since) = (0, (0.0, 0));
     for step in script.steps() {
-        if let Step::Phase(name) = *step {
+        if let Action::Phase(name) = *step {
             running = phases.iter().position(|phase| phase.name == name).unwrap_or_else(|| {
                 phases.push(PhaseCost::of(name));
                 phases.len() - 1
@@ -104,7 +104,7 @@ pub fn predict(script: &Script, machine: &Machine, link: &Link) -> Cost {
             Some((Party::Evaluator, bytes)) => phase.evaluator_sent_bytes += bytes,
             None => {}
         }
-        if let Step::Beyond { work, units } = *step {
+        if let Action::Beyond { work, units } = *step {
             phase.seconds += machine.seconds(work, units);
         }
     }

@@ -123,14 +123,14 @@ fn memory(measured: &mut Measured) -> Result<(), Error> {
     measured.set(&READ_BACK, 0.0);
     let Ok(file) = tempfile::tempfile() else { return Ok(()) };
     let mut bytes = vec![1u8; FRESH];
-    let mut pieces = |of: usize, access: &dyn Fn(&mut [u8], u64) -> std::io::Result<()>| {
+    let mut chunks = |of: usize, access: &dyn Fn(&mut [u8], u64) -> std::io::Result<()>| {
         let start = thread_seconds();
-        let good = bytes.chunks_mut(of).enumerate().all(|(k, piece)| access(piece, (k * of) as u64).is_ok());
+        let good = bytes.chunks_mut(of).enumerate().all(|(k, chunk)| access(chunk, (k * of) as u64).is_ok());
         if good { (thread_seconds() - start) / FRESH as f64 } else { 0.0 }
     };
     // Once: then the file is there.
-    measured.set(&SPILL, pieces(1 << 20, &|piece, at| write_at(&file, piece, at)));
-    measured.set(&READ_BACK, pieces(16 << 10, &|piece, at| read_at(&file, piece, at)));
+    measured.set(&SPILL, chunks(1 << 20, &|chunk, at| write_at(&file, chunk, at)));
+    measured.set(&READ_BACK, chunks(16 << 10, &|chunk, at| read_at(&file, chunk, at)));
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! Which messages wait for which.
 
-use crate::script::Step;
+use crate::script::Action;
 use brickwork_base::Party;
 
 /// Follows the chain of messages that wait for each other.
@@ -41,8 +41,8 @@ impl<T: Copy> Turn<T> {
 
 impl Hops {
     /// Both counters after this step.
-    pub fn step(&mut self, step: &Step) {
-        let Step::Message { from, crossing, .. } = *step else { return };
+    pub fn step(&mut self, step: &Action) {
+        let Action::Message { from, crossing, .. } = *step else { return };
         let at = self.turn.departure(from, crossing, [self.garbler, self.evaluator]);
         match from {
             Party::Garbler => self.evaluator = self.evaluator.max(at[0] + 1),

@@ -2,7 +2,7 @@
 //! receiver gets, and their offset is the committed one.
 //!
 //! The receiver draws, after the commitments, random sets of the OTs. Of each set, and of one more OT that is
-//! in no other set and masks its choice bit, it shows the sum of its labels and of its choice bits, and
+//! in no other set and masks its choice bit, it reveals the sum of its labels and of its choice bits, and
 //! claims that the sum of the commitments, with the bit times that to the offset, opens to it. One OT that is
 //! not what was committed to spoils each sum with probability 1/2, another offset likewise: whether the
 //! receiver accepts does not depend on its choices (docs/security.md, section 7). The sender checks the
@@ -104,7 +104,7 @@ impl Combinations {
     }
 }
 
-/// What was shown of the combinations, `C_R ⊕ b·D_ot` summed up, on either side.
+/// What was revealed of the combinations, `C_R ⊕ b·D_ot` summed up, on either side.
 pub struct RevealedCombinations {
     sums: Vec<Column>,
     bits: Vec<u8>,
@@ -112,14 +112,14 @@ pub struct RevealedCombinations {
 }
 
 impl RevealedCombinations {
-    /// Bytes of the message that shows `masks` combinations: a seed, labels, choice bits.
+    /// Bytes of the message that reveals `masks` combinations: a seed, labels, choice bits.
     pub fn bytes(masks: usize) -> usize {
         SEED_BYTES + masks * (LABEL_BYTES + 1)
     }
 
     /// Draws the combinations of the receiver's OTs, of which the last `masks` mask. Returns the message that
-    /// shows them, too.
-    pub fn shown(
+    /// reveals them, too.
+    pub fn reveal(
         rng: &mut Rng,
         choices: &[u8],
         labels: &[Label],

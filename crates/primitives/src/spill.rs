@@ -60,18 +60,18 @@ fn no_room(error: &std::io::Error) -> Error {
 
 /// Bytes of memory that several may use in turn; what finds no room goes to files.
 #[derive(Clone)]
-pub struct Budget(Arc<AtomicU64>);
+pub struct MemoryBudget(Arc<AtomicU64>);
 
 /// A part of a budget, which goes back when it is dropped.
 pub struct Held {
-    budget: Budget,
+    budget: MemoryBudget,
     bytes: u64,
 }
 
-impl Budget {
+impl MemoryBudget {
     /// So many bytes.
     pub fn new(bytes: u64) -> Self {
-        Budget(Arc::new(AtomicU64::new(bytes)))
+        MemoryBudget(Arc::new(AtomicU64::new(bytes)))
     }
 
     /// So many bytes, if they are left.
@@ -506,7 +506,7 @@ mod tests {
 
     #[test]
     fn a_budget_gets_back_what_was_taken() {
-        let budget = Budget::new(10);
+        let budget = MemoryBudget::new(10);
         let held = budget.take(7).unwrap();
         assert!(budget.take(4).is_none());
         let rest = budget.take(3).unwrap();

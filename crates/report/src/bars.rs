@@ -6,7 +6,7 @@ use crate::html::escaped;
 use crate::words::shortened;
 
 /// A stretch of a bar, from 0 to 1 of the width, in one of the classes of the style.
-pub(crate) struct Piece {
+pub(crate) struct Segment {
     pub from: f64,
     pub to: f64,
     pub class: &'static str,
@@ -16,13 +16,13 @@ pub(crate) struct Piece {
 pub(crate) struct Row {
     pub label: String,
     pub value: String,
-    pub bars: Vec<Vec<Piece>>,
+    pub bars: Vec<Vec<Segment>>,
 }
 
 impl Row {
-    /// With one bar of one piece that begins on the left.
+    /// With one bar of one segment that begins on the left.
     pub fn single(label: impl Into<String>, value: String, length: f64, class: &'static str) -> Self {
-        let bars = vec![vec![Piece { from: 0.0, to: length, class }]];
+        let bars = vec![vec![Segment { from: 0.0, to: length, class }]];
         Row { label: label.into(), value, bars }
     }
 }
@@ -88,17 +88,17 @@ pub(crate) fn draw(attributes: &str, first: &str, rows: &[Row], axis: &Axis) -> 
                 writeln!(svg, "<line class=\"{class}\" x1=\"{x}\" x2=\"{x}\" y1=\"{from}\" y2=\"{to}\"/>");
         };
         axis.ticks.iter().for_each(|(place, _)| across(&mut svg, "grid", *place));
-        for (k, pieces) in row.bars.iter().enumerate() {
+        for (k, segments) in row.bars.iter().enumerate() {
             let y = top + 25.0 + (BAR + GAP) * k as f64;
             let _ = writeln!(svg, "<rect class=\"rail\" x=\"0\" y=\"{y}\" width=\"100%\" height=\"{BAR}\"/>");
-            for piece in pieces.iter().filter(|piece| piece.to > piece.from) {
+            for segment in segments.iter().filter(|segment| segment.to > segment.from) {
                 // What is short is still to be seen.
-                let width = (piece.to.min(1.0) - piece.from).max(0.003);
-                let from = piece.from.min(1.0 - width);
+                let width = (segment.to.min(1.0) - segment.from).max(0.003);
+                let from = segment.from.min(1.0 - width);
                 let _ = writeln!(
                     svg,
                     "<rect class=\"{}\" x=\"{}\" y=\"{y}\" width=\"{}\" height=\"{BAR}\"/>",
-                    piece.class,
+                    segment.class,
                     percent(from),
                     percent(width)
                 );

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::bars::{self, Axis, Piece, Row};
+use crate::bars::{self, Axis, Row, Segment};
 use crate::html::{Cell, Page, Table};
 use crate::words::{self, thousands};
 
@@ -62,7 +62,7 @@ pub(crate) fn traffic(page: &mut Page, phases: &[Value]) {
     let most = longest(phases.iter().flat_map(both));
     let row = |phase: &Value| {
         let [garbler, evaluator] = both(phase);
-        let bar = |length: f64, class| vec![Piece { from: 0.0, to: length / most, class }];
+        let bar = |length: f64, class| vec![Segment { from: 0.0, to: length / most, class }];
         Row {
             label: text(phase, "name").into(),
             value: format!("{} and {}", bytes(garbler), bytes(evaluator)),
@@ -164,13 +164,13 @@ fn shares(
     share: impl Fn(f64) -> f64,
     table: &Table,
 ) {
-    let mut pieces = Vec::new();
+    let mut segments = Vec::new();
     let (mut at, mut others, mut legend) = (0.0, 0.0, Vec::new());
     for (k, one) in spent.iter().enumerate() {
         let own = share(real(one, "bound_log2"));
         match SHARES.get(k) {
             Some(class) if k + 1 < SHARES.len() || spent.len() == SHARES.len() => {
-                pieces.push(Piece { from: at, to: at + own, class });
+                segments.push(Segment { from: at, to: at + own, class });
                 legend.push((*class, text(one, "check")));
                 at += own;
             }
@@ -179,16 +179,16 @@ fn shares(
     }
     if others > 0.0 {
         let class = SHARES[SHARES.len() - 1];
-        pieces.push(Piece { from: at, to: at + others, class });
+        segments.push(Segment { from: at, to: at + others, class });
         legend.push((class, "all other checks"));
         at += others;
     }
-    pieces.push(Piece { from: at, to: 1.0, class: "rest" });
+    segments.push(Segment { from: at, to: 1.0, class: "rest" });
     legend.push(("rest", "not spent"));
     let row = Row {
         label: "all checks together".into(),
         value: format!("at most {}", words::at_most(bound)),
-        bars: vec![pieces],
+        bars: vec![segments],
     };
     let half = format!("2^-{}", asked + 1.0);
     let axis =
@@ -196,7 +196,7 @@ fn shares(
     page.figure(
         &format!("How 2^-{asked} is shared out"),
         "The width is all that a cheater may be given, the probability of succeeding that was asked for; each \
-         piece is what one check leaves to chance. Together they are the bound of the run.",
+         segment is what one check leaves to chance. Together they are the bound of the run.",
         &legend,
         table,
         |attributes, first| bars::draw(attributes, first, &[row], &axis),
@@ -315,12 +315,12 @@ pub(crate) fn components(page: &mut Page, security: &Value, program: &Value) {
     let most = longest(largest.iter().map(|batch| counts(batch)[1]));
     let row = |batch: &&Batch| {
         let [opened, made] = counts(batch);
-        let pieces = vec![
-            Piece { from: 0.0, to: (made - opened) / most, class: "kept" },
-            Piece { from: (made - opened) / most, to: made / most, class: "opened" },
+        let segments = vec![
+            Segment { from: 0.0, to: (made - opened) / most, class: "kept" },
+            Segment { from: (made - opened) / most, to: made / most, class: "opened" },
         ];
         let value = format!("{} copies, B = {}", thousands(made as u64), batch.bucket);
-        Row { label: batch.name.clone(), value, bars: vec![pieces] }
+        Row { label: batch.name.clone(), value, bars: vec![segments] }
     };
     let rows: Vec<Row> = largest.iter().map(row).collect();
     page.section("Components");

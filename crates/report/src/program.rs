@@ -137,18 +137,19 @@ fn name(end: &Value, is_source: bool, components: &[Value]) -> (u8, u64, String)
 }
 
 fn solderings(page: &mut Page, program: &Value) {
-    let (components, joints) = (list(program, "components"), list(program, "solderings"));
-    if joints.is_empty() {
+    let (components, solderings) = (list(program, "components"), list(program, "solderings"));
+    if solderings.is_empty() {
         return;
     }
-    let ends =
-        |joint: &Value| [name(&joint["from"], true, components), name(&joint["to"], false, components)];
+    let ends = |soldering: &Value| {
+        [name(&soldering["from"], true, components), name(&soldering["to"], false, components)]
+    };
     // The kinds of component with most wires are drawn by themselves.
     let mut busy = BTreeMap::<u64, f64>::new();
-    for joint in joints {
-        for (kind, place, _) in ends(joint) {
+    for soldering in solderings {
+        for (kind, place, _) in ends(soldering) {
             if kind == 1 {
-                *busy.entry(place).or_default() += real(joint, "wires");
+                *busy.entry(place).or_default() += real(soldering, "wires");
             }
         }
     }
@@ -164,8 +165,9 @@ fn solderings(page: &mut Page, program: &Value) {
         false => (kind, at, name),
     };
     let mut arcs = BTreeMap::<[(u8, u64, String); 2], u64>::new();
-    for joint in joints {
-        *arcs.entry(ends(joint).map(place)).or_default() += joint["wires"].as_u64().unwrap_or_default();
+    for soldering in solderings {
+        *arcs.entry(ends(soldering).map(place)).or_default() +=
+            soldering["wires"].as_u64().unwrap_or_default();
     }
     let mut nodes: Vec<(u8, u64, String)> = arcs.keys().flatten().cloned().collect();
     nodes.sort();
@@ -174,14 +176,14 @@ fn solderings(page: &mut Page, program: &Value) {
     let arcs: Vec<Arc> =
         arcs.iter().map(|([from, to], &wires)| Arc { from: at(from), to: at(to), wires }).collect();
     let names: Vec<String> = nodes.iter().map(|node| node.2.clone()).collect();
-    let cells = |joint: &Value| {
-        let [from, to] = ends(joint);
-        vec![Cell::text(from.2), Cell::text(to.2), Cell::number(&joint["wires"])]
+    let cells = |soldering: &Value| {
+        let [from, to] = ends(soldering);
+        vec![Cell::text(from.2), Cell::text(to.2), Cell::number(&soldering["wires"])]
     };
     let table = Table {
         caption: "Wires from kind to kind".into(),
         head: vec!["from", "to", "wires"],
-        rows: joints.iter().map(cells).collect(),
+        rows: solderings.iter().map(cells).collect(),
     };
     page.section("Solderings");
     page.figure(

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::bars::{self, Axis, Piece, Row};
+use crate::bars::{self, Axis, Row, Segment};
 use crate::html::{Cell, Page, Table};
 use crate::parts::{self, list, longest, real, sum, text};
 use crate::{program, timeline, words};
@@ -83,7 +83,7 @@ fn prediction(page: &mut Page, phases: &[Value], predicted: &Value) {
     let most = longest(phases.iter().flat_map(both));
     let row = |phase: &Value| {
         let [measured, expected] = both(phase);
-        let bar = |length: f64, class| vec![Piece { from: 0.0, to: length / most, class }];
+        let bar = |length: f64, class| vec![Segment { from: 0.0, to: length / most, class }];
         Row {
             label: text(phase, "name").into(),
             value: format!("{}, predicted {}", words::seconds(measured), words::seconds(expected)),

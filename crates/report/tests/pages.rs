@@ -355,8 +355,8 @@ fn sixty_kinds_are_drawn_at_most() {
     let mut program = program("name");
     let kind = |k: usize| json!({"name": format!("kind {k}"), "slots": 1, "and_gates": 1});
     program["components"] = (0..200).map(kind).collect();
-    let joint = |k: usize| json!({"from": k, "to": (k + 1) % 200, "wires": 1 + k});
-    program["solderings"] = (0..200).map(joint).collect();
+    let soldering = |k: usize| json!({"from": k, "to": (k + 1) % 200, "wires": 1 + k});
+    program["solderings"] = (0..200).map(soldering).collect();
     let html = page(&program).unwrap();
     let arcs = html.split("class=\"arcs\"").nth(1).and_then(|rest| rest.split("</svg>").next()).unwrap();
     assert_eq!(arcs.matches("<circle").count(), 60);

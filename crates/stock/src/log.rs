@@ -24,7 +24,7 @@ pub type Serial = u64;
 /// A step of a larger job: what one `preprocess` is asked for is made in several steps, so that an
 /// interruption costs one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Step {
+pub struct FillStep {
     /// Digest of all that the job asks for.
     pub job: [u8; 32],
     /// Which of the job's steps, from 0.
@@ -42,7 +42,7 @@ pub struct Step {
 pub enum Entry {
     /// Shared: a step is begun. Its batches have serials of this entry's number. One that was begun before
     /// and is not made is given up: its material is never used.
-    Fill(Step),
+    Fill(FillStep),
     /// What the step that was begun last is about is durable at this party.
     Stored,
     /// Shared: both parties have stored what the step that was begun last is about.
@@ -70,7 +70,7 @@ impl Entry {
     pub fn digest(&self) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 stock entry");
         match self {
-            Entry::Fill(Step { job, number, of, risk }) => {
+            Entry::Fill(FillStep { job, number, of, risk }) => {
                 let [low, high] = [*risk as u64, (*risk >> 64) as u64];
                 digest.number(0u8).digest(job).number(*number).number(*of).number(low).number(high)
             }
@@ -113,11 +113,11 @@ pub struct State {
     burned: Option<String>,
     next: BTreeMap<Serial, u64>,
     /// The step that is begun and not made, and the number of its entry.
-    open: Option<(u64, Step)>,
+    open: Option<(u64, FillStep)>,
     /// Whether this party has all of it.
     stored: bool,
     /// By the number of the entry that began it: each step that is made.
-    made: BTreeMap<u64, Step>,
+    made: BTreeMap<u64, FillStep>,
     /// What was begun before the open step and not made.
     given_up: GivenUp,
 }
@@ -132,7 +132,7 @@ pub struct GivenUp {
 }
 
 impl GivenUp {
-    fn and(self, step: Option<(u64, Step)>) -> Self {
+    fn and(self, step: Option<(u64, FillStep)>) -> Self {
         match step {
             Some((_, step)) => {
                 GivenUp { steps: self.steps.saturating_add(1), risk: self.risk.saturating_add(step.risk) }
@@ -241,12 +241,12 @@ impl State {
     }
 
     /// The step that was begun last and is not made, and the number of its entry.
-    pub fn open(&self) -> Option<(u64, Step)> {
+    pub fn open(&self) -> Option<(u64, FillStep)> {
         self.open
     }
 
     /// The steps that are made, with the numbers of the entries that began them.
-    pub fn made(&self) -> impl Iterator<Item = (u64, Step)> + '_ {
+    pub fn made(&self) -> impl Iterator<Item = (u64, FillStep)> + '_ {
         self.made.iter().map(|(number, step)| (*number, *step))
     }
 
@@ -296,7 +296,7 @@ impl State {
         self.next.get(&serial).copied().unwrap_or(0)
     }
 
-    /// What a peer is told of this state.
+    /// Returns what the peer receives of this state.
     pub fn standing(&self) -> Standing {
         let last = self.last.clone().filter(|_| !self.confirmed).map(|entry| (self.before, entry));
         Standing { head: self.head, last }
@@ -356,7 +356,7 @@ mod tests {
     #[test]
     fn the_chain_runs_over_bytes_that_are_written_out() {
         let numbers = |all: &[u64]| all.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>();
-        let step = Step { job: [1; 32], number: 4, of: 0x0203, risk: (1 << 72) + 7 };
+        let step = FillStep { job: [1; 32], number: 4, of: 0x0203, risk: (1 << 72) + 7 };
         let taken = vec![(serial(1, 2), 3), (serial(1, 4), 0x0500)];
         let used = [2, 0x1_0002, 3, 0x1_0004, 0x0500];
         let entries = [
@@ -370,7 +370,7 @@ mod tests {
         }
         let mut state = State::new(&[3; 32]);
         assert_eq!(state.head, expected("brickwork 2026-11 stock epoch", &[&[3; 32]]));
-        let (before, first) = (state.head, Entry::Fill(Step { number: 0, ..step }));
+        let (before, first) = (state.head, Entry::Fill(FillStep { number: 0, ..step }));
         state.apply(&first).unwrap();
         assert_eq!(state.head, expected("brickwork 2026-11 stock chain", &[&before, &first.digest()]));
     }
@@ -380,7 +380,7 @@ mod tests {
     fn row_24_a_last_entry_leads_to_the_peers_head() {
         let mut mine = State::new(&[3; 32]);
         mine.apply(&Entry::Confirmed).unwrap();
-        let entry = Entry::Fill(Step { job: [1; 32], number: 0, of: 1, risk: 0 });
+        let entry = Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0 });
         let mut ahead = mine.clone();
         ahead.apply(&entry).unwrap();
         let verdict =
@@ -390,7 +390,7 @@ mod tests {
         assert!(matches!(verdict([9; 32], &entry), Verdict::Apart));
         assert!(matches!(verdict(ahead.head, &Entry::Made), Verdict::Apart));
         assert!(matches!(
-            verdict(ahead.head, &Entry::Fill(Step { job: [1; 32], number: 0, of: 2, risk: 0 })),
+            verdict(ahead.head, &Entry::Fill(FillStep { job: [1; 32], number: 0, of: 2, risk: 0 })),
             Verdict::Apart
         ));
     }
@@ -400,7 +400,7 @@ mod tests {
     fn row_25_nothing_is_taken_of_no_batch() {
         let mut state = State::new(&[3; 32]);
         for entry in
-            [Entry::Fill(Step { job: [1; 32], number: 0, of: 1, risk: 0 }), Entry::Stored, Entry::Made]
+            [Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0 }), Entry::Stored, Entry::Made]
         {
             state.apply(&entry).unwrap();
         }
@@ -429,7 +429,8 @@ mod tests {
     #[test]
     fn row_04_what_was_given_up_counts_whatever_it_was_about() {
         let mut state = State::new(&[3; 32]);
-        let fill = |job: u8, number, of, risk| vec![Entry::Fill(Step { job: [job; 32], number, of, risk })];
+        let fill =
+            |job: u8, number, of, risk| vec![Entry::Fill(FillStep { job: [job; 32], number, of, risk })];
         let made = || vec![Entry::Stored, Entry::Made];
         let used = || vec![Entry::Use { program: [2; 32], taken: vec![(serial(2, 0), 1)] }];
         for (entries, steps, risk) in [
@@ -454,12 +455,12 @@ mod tests {
     #[test]
     fn row_21_a_worn_out_epoch_takes_nothing_more() {
         let mut state = State::new(&[3; 32]);
-        let step = Entry::Fill(Step { job: [1; 32], number: 0, of: 1, risk: 0 });
+        let step = Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0 });
         state.shared = RANGES - 2;
         state.apply(&step).unwrap();
         assert_eq!(
             state.open(),
-            Some((RANGES - 1, Step { job: [1; 32], number: 0, of: 1, risk: 0 })),
+            Some((RANGES - 1, FillStep { job: [1; 32], number: 0, of: 1, risk: 0 })),
             "the last range"
         );
         assert!(matches!(state.apply(&step), Err(Error::Stock(why)) if why.contains("worn out")));

@@ -32,8 +32,8 @@ fn batch(name: &str) -> Batch {
 const ONE: Serial = 1 << 16;
 const TWO: Serial = ONE + 1;
 
-fn step(job: u8, number: u32, of: u32) -> Step {
-    Step { job: [job; 32], number, of, risk: 0 }
+fn step(job: u8, number: u32, of: u32) -> FillStep {
+    FillStep { job: [job; 32], number, of, risk: 0 }
 }
 
 /// A unit of the bulk, in which twenty units are in two records of sixteen and four.
@@ -146,7 +146,7 @@ fn units_that_lie_far_apart_are_read() {
     }
 }
 
-/// A unit of more than 32 MiB is written and read in pieces.
+/// A unit of more than 32 MiB is written and read in chunks.
 #[test]
 fn a_large_unit_is_pieced_together() {
     let directory = tempfile::tempdir().unwrap();

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use brickwork::circuit::formats::{self, Kind, bristol, duplo};
+use brickwork::circuit::formats::{self, FileKind, bristol, duplo};
 use brickwork::circuit::{Gate, Party, Program, Recipient, library, value};
 use proptest::prelude::*;
 use serde_json::json;
@@ -204,7 +204,7 @@ proptest! {
     #[test]
     fn programs_survive_bristol_fashion(program in random::program(), seed: u64) {
         let text = bristol::write(&program).unwrap();
-        prop_assert_eq!(formats::kind(text.as_bytes()), Some(Kind::BristolFashion));
+        prop_assert_eq!(formats::kind(text.as_bytes()), Some(FileKind::BristolFashion));
         let back = formats::load(text.as_bytes(), "back.txt").unwrap();
         prop_assert_eq!(back.and_gates(), program.and_gates());
         let (garbler, evaluator) = inputs(&program, seed);
@@ -214,7 +214,7 @@ proptest! {
     #[test]
     fn programs_survive_duplo(program in random::program(), seed: u64) {
         let text = duplo::write(&program).unwrap();
-        prop_assert_eq!(formats::kind(text.as_bytes()), Some(Kind::Duplo));
+        prop_assert_eq!(formats::kind(text.as_bytes()), Some(FileKind::Duplo));
         let back = formats::load(text.as_bytes(), "back.GC_duplo").unwrap();
         let (garbler, evaluator) = inputs(&program, seed);
         let outputs = back.simulate(&garbler, &evaluator);
@@ -369,15 +369,15 @@ fn kinds_are_told_by_content() {
     let bwp = library::millionaires().unwrap().to_bytes();
     assert_eq!(formats::load(&bwp, "x").unwrap(), library::millionaires().unwrap());
     for (bytes, kind, message) in [
-        (&b"#parties 2\nfunction void main() {}"[..], Some(Kind::Wir), ".wir source"),
-        (b"/* a program */\n#define W 3", Some(Kind::Wir), ".wir source"),
-        (b"\n {\"components\": []}", Some(Kind::CompGc), "CompGC"),
-        (b"\xdc\x10\x00\x01", Some(Kind::Scd), "the SCD array is longer than its file"),
-        (b"\x94\x01\x02\x03\x04", Some(Kind::Scd), "neither a circuit nor a topological circuit"),
+        (&b"#parties 2\nfunction void main() {}"[..], Some(FileKind::Wir), ".wir source"),
+        (b"/* a program */\n#define W 3", Some(FileKind::Wir), ".wir source"),
+        (b"\n {\"components\": []}", Some(FileKind::CompGc), "CompGC"),
+        (b"\xdc\x10\x00\x01", Some(FileKind::Scd), "the SCD array is longer than its file"),
+        (b"\x94\x01\x02\x03\x04", Some(FileKind::Scd), "neither a circuit nor a topological circuit"),
         (b"\xff\x00", None, "no kind of file"),
         (b"", None, "no kind of file"),
         (b"hello", None, "no kind of file"),
-        (b"Error! in function main", Some(Kind::Duplo), "could not translate"),
+        (b"Error! in function main", Some(FileKind::Duplo), "could not translate"),
     ] {
         assert_eq!(formats::kind(bytes), kind);
         let error = formats::load(bytes, "file").unwrap_err().to_string();

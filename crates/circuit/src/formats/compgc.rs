@@ -416,7 +416,7 @@ mod tests {
         let mut rng = Rng::replayable("test");
         for program in [aes().unwrap(), cbc(2).unwrap(), levenshtein([4, 5], 3).unwrap()] {
             let written = write(&program).unwrap();
-            assert_eq!(super::super::kind(&written), Some(super::super::Kind::CompGc));
+            assert_eq!(super::super::kind(&written), Some(super::super::FileKind::CompGc));
             let read = read(&written, of(&program)).unwrap();
             assert_eq!(read.slot_count(), program.slot_count());
             let mut bits =

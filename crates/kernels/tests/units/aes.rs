@@ -41,10 +41,9 @@ fn every_byte_is_substituted() {
 #[test]
 fn every_byte_of_a_key_is_substituted() {
     for x in 0..=255u8 {
-        let key =
-            u128::from_le_bytes(std::array::from_fn(
-                |i| if i < 12 { i as u8 } else { x ^ (85 * (i as u8 - 12)) },
-            ));
+        let key = u128::from_le_bytes(std::array::from_fn(|i| {
+            if i < 12 { i as u8 } else { x ^ (85 * (i as u8 - 12)) }
+        }));
         for kernel in Kernel::all_available() {
             let mut block = [0];
             Aes128::with_kernel(kernel, key).encrypt_with(kernel, &mut block);

@@ -86,7 +86,7 @@ pub fn assemble(cx: &Context<'_>, mut trace: Trace, name: &str, sink: &mut Sink)
     let kept = module
         .functions
         .iter()
-        .zip(&cx.cuts)
+        .zip(&cx.placements)
         .filter(|(_, cut)| cut.component)
         .map(|(f, _)| f.base_name().to_string());
     let kept: HashSet<String> = kept.chain([CONSTANTS.to_string()]).collect();

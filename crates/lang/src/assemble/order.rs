@@ -6,7 +6,7 @@
 //! with the operand that needs more labels for its making first (Sethi and Ullman). The better of the two is
 //! taken.
 
-use crate::graph::{Kind, Template};
+use crate::graph::{NodeKind, Template};
 
 /// The gates of a template in the order in which they are to be computed.
 pub enum Order {
@@ -41,8 +41,8 @@ impl Order {
     pub fn working_set(&self, template: &Template) -> usize {
         let mut reads = vec![0u32; template.inputs as usize + 1 + template.gates()];
         let operands = |gate: u32| match template.kind(gate) {
-            Kind::Xor(a, b) | Kind::And(a, b) => [a.node() as usize, b.node() as usize],
-            Kind::Leaf => [0, 0],
+            NodeKind::Xor(a, b) | NodeKind::And(a, b) => [a.node() as usize, b.node() as usize],
+            NodeKind::Leaf => [0, 0],
         };
         for gate in 0..template.gates() as u32 {
             operands(gate).into_iter().for_each(|node| reads[node] += 1);
@@ -67,8 +67,8 @@ impl Order {
 fn demand(template: &Template) -> Vec<u32> {
     let first = template.inputs + 1;
     let operands = |gate: u32| match template.kind(gate) {
-        Kind::Xor(a, b) | Kind::And(a, b) => [a, b].map(|bit| bit.node().checked_sub(first)),
-        Kind::Leaf => [None, None],
+        NodeKind::Xor(a, b) | NodeKind::And(a, b) => [a, b].map(|bit| bit.node().checked_sub(first)),
+        NodeKind::Leaf => [None, None],
     };
     // Labels that the making of a gate takes, if nothing were shared.
     let mut need = vec![1u8; template.gates()];
@@ -151,7 +151,9 @@ mod tests {
             assert_eq!(order.len(), template.gates());
             let mut made = vec![false; template.gates()];
             for gate in order {
-                let (Kind::Xor(a, b) | Kind::And(a, b)) = template.kind(gate) else { panic!("a leaf") };
+                let (NodeKind::Xor(a, b) | NodeKind::And(a, b)) = template.kind(gate) else {
+                    panic!("a leaf")
+                };
                 for node in [a.node(), b.node()] {
                     assert!(node <= 5 || made[node as usize - 6]);
                 }

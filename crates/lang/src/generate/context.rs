@@ -1,7 +1,7 @@
 //! What bodies are executed with.
 
 use crate::Options;
-use crate::ast::Request;
+use crate::ast::FunctionPragma;
 use crate::graph::Template;
 use crate::ir::Module;
 
@@ -10,7 +10,7 @@ pub struct Stop;
 
 /// What happens to calls of a function from `main`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cut {
+pub struct Placement {
     /// It was asked to be a component.
     pub component: bool,
     /// Calls from `main` are executed as part of `main`: it was asked for, or a function below must be a
@@ -24,7 +24,7 @@ pub(crate) struct Context<'m> {
     pub(crate) options: &'m Options,
     /// The circuits of the functions, with secret parameters.
     pub(crate) templates: Vec<Option<Template>>,
-    pub(crate) cuts: Vec<Cut>,
+    pub(crate) placements: Vec<Placement>,
 }
 
 impl Context<'_> {
@@ -41,7 +41,7 @@ pub fn builtin_name<'a>(module: &'a Module, function: usize, options: &'a Option
     let asked = f
         .requests
         .iter()
-        .find_map(|(r, _)| if let Request::Builtin(name) = r { Some(name.as_str()) } else { None });
+        .find_map(|(r, _)| if let FunctionPragma::Builtin(name) = r { Some(name.as_str()) } else { None });
     options
         .builtins
         .get(f.base_name())

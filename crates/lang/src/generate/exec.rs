@@ -413,10 +413,10 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
         let Some(template) = &cx.templates[function] else { return Err(Stop) };
         let callee = &cx.module.functions[function];
         let builtin = is_builtin(cx.module, function, cx.options);
-        let cut = cx.cuts[function];
+        let placement = cx.placements[function];
         let some_known = args.iter().flatten().any(|b| b.known().is_some());
         if f.top {
-            if !cut.open {
+            if !placement.open {
                 let all_known = args.iter().flatten().all(|b| b.known().is_some());
                 return Ok(if all_known {
                     self.graph.append(template, &args.concat())
@@ -453,7 +453,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
             None => None,
         };
         let direct: Vec<Option<Bit>> = template.outputs.iter().map(through).collect();
-        let forced = self.cx.cuts[function].component
+        let forced = self.cx.placements[function].component
             && !args.is_empty()
             && template.outputs.iter().any(|o| o.known().is_none());
         if !forced && direct.iter().all(Option::is_some) {

@@ -12,7 +12,7 @@ use super::shares::Shares;
 use brickwork_base::label::Label;
 
 /// Adds the shares that claim number `index` is about to a sum, and returns the value of the claim: for the
-/// receiver what it was told (or, in [`Claims::bits`], only its lowest bit); for the sender the committed
+/// receiver what was opened to it (or, in [`Claims::bits`], only its lowest bit); for the sender the committed
 /// value where the receiver does not know it, anything where it does.
 pub(super) type Claim<'a> = Box<dyn Fn(usize, &mut Column) -> Label + Sync + 'a>;
 
@@ -129,7 +129,7 @@ type Weigh<'a> = Box<dyn Fn(&Weights, usize, &mut [u128]) + Sync + 'a>;
 
 /// Fills in, of values that belong to claims, those from number `index` on and the weights of the claims that
 /// they belong to.
-type Tell<'a> = Box<dyn Fn(&Weights, usize, &mut [Label], &mut [u128]) + Sync + 'a>;
+type GiveValues<'a> = Box<dyn Fn(&Weights, usize, &mut [Label], &mut [u128]) + Sync + 'a>;
 
 /// Statements about commitments, to be settled by one proof. Both parties list the same ones in the same
 /// order.
@@ -138,15 +138,15 @@ type Tell<'a> = Box<dyn Fn(&Weights, usize, &mut [Label], &mut [u128]) + Sync + 
 /// claim. Where there are so many commitments that their columns should not be kept, [`Claims::each`] makes
 /// the claims follow them in the order in which they were made. And a commitment that is part of many claims
 /// is *weighted*: a proof is a sum over all commitments, each times the [`Weights`] of the claims that it is
-/// part of. So it is with values that do not come in the order of the claims: they are [told](Claims::values)
+/// part of. So it is with values that do not come in the order of the claims: they are [given](Claims::values)
 /// in their own order, each times the weight of its claim.
 #[derive(Default)]
 pub struct Claims<'a> {
     pub(super) known: Vec<Known<'a>>,
     pub(super) bits: Vec<(usize, Claim<'a>)>,
     pub(super) weighted: Vec<(&'a Shares, Weigh<'a>)>,
-    pub(super) values: Vec<(usize, Tell<'a>)>,
-    /// What was told and rests on them.
+    pub(super) values: Vec<(usize, GiveValues<'a>)>,
+    /// What was opened and rests on them.
     pub(super) about: Vec<Name>,
 }
 
@@ -193,7 +193,7 @@ impl<'a> Claims<'a> {
         Claims::default()
     }
 
-    /// What was told rests on the claims that `state` lists: whoever verifies these has it proven.
+    /// States that what was opened rests on the claims that `state` lists: whoever verifies these has it proven.
     pub fn about<T>(&mut self, claimed: &'a Claimed<T>, state: impl FnOnce(&'a T, &mut Claims<'a>)) {
         self.about.push(claimed.name());
         state(claimed.received(), self);
@@ -216,14 +216,14 @@ impl<'a> Claims<'a> {
         self.weighted.push((shares, Box::new(weigh)));
     }
 
-    /// `count` values that are added to those of claims that were listed. `tell` gives some of them, with the
+    /// `count` values that are added to those of claims that were listed. `give` gives some of them, with the
     /// weights of their claims, in any order. Only the receiver asks for them.
     pub fn values(
         &mut self,
         count: usize,
-        tell: impl Fn(&Weights, usize, &mut [Label], &mut [u128]) + Sync + 'a,
+        give: impl Fn(&Weights, usize, &mut [Label], &mut [u128]) + Sync + 'a,
     ) {
-        self.values.push((count, Box::new(tell)));
+        self.values.push((count, Box::new(give)));
     }
 
     /// Claims that these commitments are to these values.
@@ -296,9 +296,9 @@ impl<'a> Claims<'a> {
                     add(value_of(&column), weight);
                 }
             }
-            for (count, tell) in &self.values {
+            for (count, give) in &self.values {
                 let (mut values, mut of) = (vec![Label::ZERO; *count], vec![0; *count]);
-                tell(&weights, 0, &mut values, &mut of);
+                give(&weights, 0, &mut values, &mut of);
                 values.iter().zip(of).for_each(|(value, weight)| add(value.bits(), weight));
             }
             off.iter().any(|&off| off != 0)

@@ -9,7 +9,7 @@
 //!   [`Receiver::verify`] settle any number of them at once, with random combinations whose seed the receiver
 //!   draws after all the values are fixed (design decision 4).
 //! * A receiver may read shares that are not proven yet, but [`Pending`] only becomes [`Shares`] by the
-//!   [`Proof`] of a successful verification that it was part of; and what it was told is [`Claimed`] until
+//!   [`Proof`] of a successful verification that it was part of; and what was opened to it is [`Claimed`] until
 //!   the proof of the claims that it rests on. A proof names all that it covers, and is of use for that alone.
 
 mod claims;

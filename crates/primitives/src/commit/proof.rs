@@ -92,7 +92,7 @@ impl Pending {
     }
 }
 
-/// What a receiver was told about commitments, while the claims that it rests on are not settled: it can be
+/// What a sender opened to a receiver, while the claims that it rests on are not settled: it can be
 /// looked at, and is had for the proof of the claims that were [stated about it](super::Claims::about), no
 /// other.
 ///
@@ -130,7 +130,7 @@ impl<T> Claimed<T> {
         Claimed { name: self.name, received: more(self.received) }
     }
 
-    /// What was told, after the proof of the claims about it.
+    /// Returns what was opened, after the proof of the claims about it.
     ///
     /// # Panics
     /// If the proof is of other claims, or of another receiver's.

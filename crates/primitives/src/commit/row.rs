@@ -14,7 +14,7 @@ use brickwork_base::label::{Label, Labels};
 use brickwork_base::pool;
 
 /// What a sender keeps of a row of commitments: the values and its shares. What is opened is the same at the
-/// receiver: the values that it was told, and its own shares.
+/// receiver: the values that were opened to it, and its own shares.
 #[derive(Default)]
 pub struct Committed {
     /// The committed values.

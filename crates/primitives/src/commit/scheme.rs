@@ -140,8 +140,8 @@ pub trait Sender: Sized + Send {
     /// If they are not.
     fn finish(&self, row: Self::Committing) -> Row;
 
-    /// Makes random commitments again: of those that began at `row` the ones with these numbers, which may be
-    /// told to anybody.
+    /// Makes random commitments again: of those that began at `row` the ones with these numbers, which are no
+    /// secret.
     fn again(&self, row: u64, lsb: Lsb, numbers: &[u64]) -> Committed;
 
     /// Makes the shares of commitments to values of this party's choice again.

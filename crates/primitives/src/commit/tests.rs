@@ -266,7 +266,7 @@ pub(super) fn two_ways<'a>(
     [sums, each]
 }
 
-/// What was told is had for the proof of the claims about it, from the receiver to whom it was told: not for
+/// What was opened is had for the proof of the claims about it, from the receiver to whom it was opened: not for
 /// a proof before or after that, of other claims, or of another receiver's; and no receiver verifies what is
 /// another's.
 #[test]

@@ -5,7 +5,7 @@ mod measure;
 pub mod work;
 
 use brickwork_base::Party::{self, Evaluator, Garbler};
-use brickwork_plan::{PIECES, Script, TOUCH, share};
+use brickwork_plan::{SLICES, Script, TOUCH, share};
 
 use crate::commit::Level;
 pub use measure::{Primitives, probe};
@@ -57,15 +57,15 @@ fn rows(script: &mut Script, receiver: Party, rows: u64, ots: u64) {
 
 /// Commitments by the garbler, of the split scheme.
 #[derive(Clone, Copy, Debug)]
-pub struct Commitments {
+pub struct CommitmentCost {
     /// n: length of the code.
     n: u64,
 }
 
-impl Commitments {
+impl CommitmentCost {
     /// Those of this level.
     pub fn of(level: &Level) -> Self {
-        Commitments { n: level.code[0] as u64 }
+        CommitmentCost { n: level.code[0] as u64 }
     }
 
     /// Correlated OTs that the receiver begins with, one for each bit of the code.
@@ -77,7 +77,7 @@ impl Commitments {
     pub fn commit(&self, script: &mut Script, count: u64, chosen: bool) {
         let (corrected, work) =
             if chosen { (self.n, &COMMIT_CHOSEN) } else { (self.n - DIMENSION, &COMMIT_RANDOM) };
-        let mut piece = |commitments: u64, times: u64| {
+        let mut messages = |commitments: u64, times: u64| {
             let blocks = commitments.div_ceil(BLOCK);
             let share = 8 * self.n.div_ceil(64);
             script.work(Garbler, &TOUCH, times * commitments * (share + LABEL), 1);
@@ -87,11 +87,11 @@ impl Commitments {
             script.work(Evaluator, &RECEIVE, blocks * times * self.n, blocks.div_ceil(16) * times);
         };
         let full = count / COMMITMENTS_A_MESSAGE;
-        for k in 0..PIECES.min(full) {
-            piece(COMMITMENTS_A_MESSAGE, share(full, k, PIECES.min(full)));
+        for k in 0..SLICES.min(full) {
+            messages(COMMITMENTS_A_MESSAGE, share(full, k, SLICES.min(full)));
         }
         if !count.is_multiple_of(COMMITMENTS_A_MESSAGE) {
-            piece(count % COMMITMENTS_A_MESSAGE, 1);
+            messages(count % COMMITMENTS_A_MESSAGE, 1);
         }
     }
 

@@ -1,6 +1,6 @@
 //! The keys of the garbling hash.
 
-use brickwork_kernels::{Aes128, Kernel, Keys, PIECE};
+use brickwork_kernels::{Aes128, HashKeys, Kernel, SECTION};
 
 /// Most calls of the hash under one key (decision 2 of the design).
 pub(super) const MAX_CALLS: usize = 1 << 15;
@@ -53,9 +53,9 @@ impl GarblingKeys {
         u64::from(copy) / self.group as u64
     }
 
-    /// Whether all gates of a piece have the same key, as a copy that goes alone needs it.
+    /// Whether all gates of a section have the same key, as a copy that goes alone needs it.
     pub(super) fn one_for_a_piece(&self) -> bool {
-        self.chunk >= PIECE.min(self.and_gates)
+        self.chunk >= SECTION.min(self.and_gates)
     }
 
     /// The keys of a group.
@@ -71,7 +71,7 @@ impl GarblingKeys {
             group,
             group_key,
             chunk: self.chunk,
-            piece: None,
+            section: None,
             derived: Vec::new(),
             expanded: Vec::new(),
         }
@@ -79,14 +79,14 @@ impl GarblingKeys {
 }
 
 /// The keys of one group: the key of chunk `c` is the encryption of `c` under the key of the group, so the
-/// keys of a group are random and differ from each other. They are made for a piece of the circuit at a time.
+/// keys of a group are random and differ from each other. They are made for a section of the circuit at a time.
 pub(super) struct GroupKeys {
     kernel: Kernel,
     group: u64,
     group_key: Aes128,
     chunk: usize,
-    /// The piece whose keys are at hand.
-    piece: Option<usize>,
+    /// The section whose keys are at hand.
+    section: Option<usize>,
     derived: Vec<u128>,
     expanded: Vec<Aes128>,
 }
@@ -97,17 +97,17 @@ impl GroupKeys {
         self.group
     }
 
-    /// The expanded keys for the `gates` AND gates of a piece.
-    pub(super) fn of_piece(&mut self, piece: usize, gates: usize) -> Keys<'_> {
-        let gates_per_key = self.chunk.min(PIECE);
-        if self.piece != Some(piece) {
-            let first_chunk = piece * PIECE / self.chunk;
+    /// The expanded keys for the `gates` AND gates of a section.
+    pub(super) fn of_section(&mut self, section: usize, gates: usize) -> HashKeys<'_> {
+        let gates_per_key = self.chunk.min(SECTION);
+        if self.section != Some(section) {
+            let first_chunk = section * SECTION / self.chunk;
             self.derived.resize(gates.div_ceil(gates_per_key).max(1), 0);
             self.group_key.ctr_with(self.kernel, first_chunk as u128, &mut self.derived);
             Aes128::expand_many(self.kernel, &self.derived, &mut self.expanded);
-            self.piece = Some(piece);
+            self.section = Some(section);
         }
-        Keys { keys: &self.expanded, gates_per_key }
+        HashKeys { keys: &self.expanded, gates_per_key }
     }
 }
 

@@ -1,6 +1,6 @@
 //! From a circuit to the steps of the kernels.
 
-use brickwork_kernels::{And, Kernel, ONE, Script, ScriptBuilder};
+use brickwork_kernels::{And, GateList, GateListBuilder, Kernel, ONE};
 
 use super::order::layers;
 use brickwork_circuit::{Circuit, Gate, Wire};
@@ -8,12 +8,12 @@ use brickwork_circuit::{Circuit, Gate, Wire};
 /// A circuit made ready for garbling, once for a component.
 ///
 /// Its wires live in slots that are used again once a wire has been read for the last time, so that the
-/// labels alive at a time stay in the cache. Its gates are put into an order with runs of XORs and batches of
+/// labels alive at a time stay in the cache. Its gates are put into an order with runs of XORs and layers of
 /// independent AND gates; an AND gate keeps its number, and with it its index in the hash and its place in
 /// the tables.
 pub struct Schedule {
     pub(super) kernel: Kernel,
-    pub(super) script: Script,
+    pub(super) script: GateList,
     inputs: usize,
     /// The slot of each output.
     pub(super) outputs: Vec<u32>,
@@ -30,7 +30,7 @@ impl Schedule {
     /// takes, not one bit of its result.
     pub fn with_kernel(kernel: Kernel, circuit: &Circuit) -> Self {
         let mut slots = Slots::new(circuit);
-        let mut script = ScriptBuilder::new(slots.count as usize);
+        let mut script = GateListBuilder::new(slots.count as usize);
         layers(circuit, |layer| {
             for free in &layer.free {
                 match free.gate {
@@ -53,7 +53,7 @@ impl Schedule {
                     And { a, b, out, gate: and.number_in_piece }
                 })
                 .collect();
-            script.batch(&ands);
+            script.layer(&ands);
         });
         let outputs = circuit.outputs().iter().map(|&w| slots.of_wire[w as usize]).collect();
         Schedule { kernel, script: script.finish(), inputs: circuit.inputs(), outputs }

@@ -18,14 +18,14 @@ pub trait TableSink {
     ///
     /// # Errors
     /// As [`TableSink::tables`].
-    fn piece(&mut self, copies: &[usize], tables: &[&[u8]]) -> Result<(), Error> {
+    fn section(&mut self, copies: &[usize], tables: &[&[u8]]) -> Result<(), Error> {
         copies.iter().zip(tables).try_for_each(|(&copy, bytes)| self.tables(copy, bytes))
     }
 }
 
 /// Where tables come from.
 pub trait TableSource {
-    /// Called before the tables of a few copies are asked for piece by piece: `bytes` of each of them is
+    /// Called before the tables of a few copies are asked for section by section: `bytes` of each of them is
     /// next. A source that streams gets them here.
     ///
     /// # Errors

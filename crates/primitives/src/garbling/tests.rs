@@ -185,8 +185,8 @@ proptest! {
     }
 }
 
-/// Several pieces, the last one not full, in each number of lanes; chunks below and above the size of a
-/// piece.
+/// Several sections, the last one not full, in each number of lanes; chunks below and above the size of a
+/// section.
 #[test]
 fn long_circuits_are_walked_in_pieces() {
     let mut stream = Stream::new(7);
@@ -203,9 +203,9 @@ fn long_circuits_are_walked_in_pieces() {
     }
 }
 
-/// Pieces and windows that end just where the circuit does, or just before.
+/// Sections and windows that end just where the circuit does, or just before.
 #[test]
-fn pieces_may_be_full_or_empty() {
+fn sections_may_be_full_or_empty() {
     for (ands, xors) in [(0, 0), (0, 70_000), (511, 0), (512, 0), (512, 3), (513, 0), (1024, 70_000)] {
         let and = |k: u32| Gate::And(k / 2, k);
         let gates = (0..ands).map(|k| and(k + 1)).chain((0..xors).map(|k| Gate::Xor(k, k + ands + 1)));

@@ -17,7 +17,7 @@ use brickwork_primitives::commit::{ClaimGroup, Claims, Each, Shares, Weights};
 use brickwork_primitives::solder::Soldering;
 use brickwork_primitives::spill::SpilledVec;
 
-/// Solderings as claims speak of them: the evaluator was told their values, and of the garbler's only the
+/// Solderings as claims speak of them: the evaluator has received their values, and of the garbler's only the
 /// flips matter.
 #[derive(Clone, Copy)]
 pub(super) struct Solderings<'a> {

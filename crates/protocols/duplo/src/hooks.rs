@@ -70,7 +70,7 @@ pub enum Point {
     InputLabels,
     /// Garbler: the wires of the evaluator's outputs, whose indicator bits it tells and claims. Labels.
     Indicators,
-    /// Evaluator: what it shows of the OTs: a seed, the labels of the combinations, then their bits as bytes.
+    /// Evaluator: what it reveals of the OTs: a seed, the labels of the combinations, then their bits as bytes.
     OtBinding,
     /// Evaluator: its masked input. Bits, packed.
     MaskedInput,
@@ -271,10 +271,10 @@ mod cheating {
             self.sink.tables(copy, &altered)
         }
 
-        fn piece(&mut self, copies: &[usize], tables: &[&[u8]]) -> Result<(), Error> {
+        fn section(&mut self, copies: &[usize], tables: &[&[u8]]) -> Result<(), Error> {
             match self.hook {
                 Some(_) => copies.iter().zip(tables).try_for_each(|(&copy, bytes)| self.tables(copy, bytes)),
-                None => self.sink.piece(copies, tables),
+                None => self.sink.section(copies, tables),
             }
         }
     }

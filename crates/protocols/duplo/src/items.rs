@@ -96,10 +96,10 @@ pub(super) trait ComponentItems: Items {
     fn outputs(&self) -> usize;
 }
 
-/// Items that were made together: components, the pool for the garbler's wires, OTs.
+/// Items that were made together: components, the input authenticators, OTs.
 pub(super) struct PreprocessedItems<B, G, O> {
     pub components: Vec<B>,
-    pub pools: Vec<G>,
+    pub input_authenticators: Vec<G>,
     pub ots: Option<O>,
 }
 
@@ -111,7 +111,11 @@ impl<B: Items, G: Items, O: Items> PreprocessedItems<B, G, O> {
     pub fn gathered(self) -> Result<Self, Error> {
         Ok(PreprocessedItems {
             components: self.components.into_iter().map(Items::gathered).collect::<Result<_, _>>()?,
-            pools: self.pools.into_iter().map(Items::gathered).collect::<Result<_, _>>()?,
+            input_authenticators: self
+                .input_authenticators
+                .into_iter()
+                .map(Items::gathered)
+                .collect::<Result<_, _>>()?,
             ots: self.ots.map(Items::gathered).transpose()?,
         })
     }

@@ -67,7 +67,7 @@ use hooks::{Hooks, Point};
 pub use instance::Commitments;
 pub use ots::Combinations;
 use parameters::ot_binding;
-pub use parameters::{Cost, Parameters, Prices};
+pub use parameters::{ItemCost, Parameters, Prices};
 pub use party::{Evaluator, Garbler};
 use party::{EvaluatorMaterial, GarblerMaterial};
 use preprocessed::{EvaluatorCommitted, GarblerCommitted};

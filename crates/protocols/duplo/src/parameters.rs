@@ -410,7 +410,7 @@ impl Parameters {
         let specs = requests.iter().map(specs).collect::<Result<Vec<_>, _>>()?;
         // Batches without slots cost nothing and bound nothing.
         let used: Vec<BatchSpec> = specs.iter().flatten().filter(|s| s.slots > 0).copied().collect();
-        let costs: Vec<Cost> = requests
+        let costs: Vec<ItemCost> = requests
             .iter()
             .flat_map(|r| {
                 let components = r.components.iter().map(|(c, _)| prices.of_component(&c.circuit, &level));
@@ -489,7 +489,7 @@ fn batch_report(name: &str, bucketing: &Bucketing) -> BatchReport {
 
 /// What an item of a batch costs in nanoseconds, or a gate of such an item.
 #[derive(Clone, Copy, Debug)]
-pub struct Cost {
+pub struct ItemCost {
     /// When it is made.
     pub made: f64,
     /// When it is opened.
@@ -498,7 +498,7 @@ pub struct Cost {
     pub chosen: f64,
 }
 
-impl Cost {
+impl ItemCost {
     fn of(&self, bucketing: &Bucketing) -> f64 {
         self.made * bucketing.copies() as f64
             + self.opened * f64::from(bucketing.opened)
@@ -513,9 +513,9 @@ pub struct Prices {
     /// A byte, sent and received.
     pub byte: f64,
     /// An AND gate of a copy.
-    pub and: Cost,
+    pub and: ItemCost,
     /// Another gate of a copy.
-    pub other: Cost,
+    pub other: ItemCost,
     /// A label, hashed for an authenticator.
     pub hash_label: f64,
     /// A commitment to a random value.
@@ -530,7 +530,7 @@ impl Prices {
     /// Estimates, the same for everybody: work of gates and hashing, and a link of some 2.5 Gbit/s.
     pub const STANDARD: Prices = Prices {
         byte: 3.0,
-        and: Cost { made: 12.0, opened: 12.0, chosen: 28.0 },
+        and: ItemCost { made: 12.0, opened: 12.0, chosen: 28.0 },
         hash_label: 75.0,
         ..Prices::FREE
     };
@@ -538,8 +538,8 @@ impl Prices {
     /// Nothing costs anything.
     pub const FREE: Prices = Prices {
         byte: 0.0,
-        and: Cost { made: 0.0, opened: 0.0, chosen: 0.0 },
-        other: Cost { made: 0.0, opened: 0.0, chosen: 0.0 },
+        and: ItemCost { made: 0.0, opened: 0.0, chosen: 0.0 },
+        other: ItemCost { made: 0.0, opened: 0.0, chosen: 0.0 },
         hash_label: 0.0,
         commit_random: 0.0,
         commit_chosen: 0.0,
@@ -560,12 +560,12 @@ impl Prices {
     }
 
     /// What a copy of this component costs.
-    pub fn of_component(&self, circuit: &Circuit, level: &Level) -> Cost {
+    pub fn of_component(&self, circuit: &Circuit, level: &Level) -> ItemCost {
         let (ands, inputs, outputs) =
             (circuit.and_gates() as f64, circuit.inputs() as f64, circuit.outputs().len() as f64);
         let others = circuit.gate_count() as f64 - ands;
-        let gates = |of: fn(&Cost) -> f64| ands * of(&self.and) + others * of(&self.other);
-        Cost {
+        let gates = |of: fn(&ItemCost) -> f64| ands * of(&self.and) + others * of(&self.other);
+        ItemCost {
             made: gates(|c| c.made) + (inputs + 1.0) * self.random(level) + outputs * self.chosen(level),
             opened: gates(|c| c.opened) + (inputs + 1.0) * self.received() + outputs * self.claim,
             chosen: gates(|c| c.chosen)
@@ -575,14 +575,18 @@ impl Prices {
     }
 
     /// What a plain authenticator costs.
-    pub fn of_plain(&self, level: &Level) -> Cost {
+    pub fn of_plain(&self, level: &Level) -> ItemCost {
         let made = self.random(level) + 32.0 * self.byte + 2.0 * self.hash_label;
-        Cost { made, opened: self.received() + self.hash_label, chosen: self.received() + self.hash_label }
+        ItemCost {
+            made,
+            opened: self.received() + self.hash_label,
+            chosen: self.received() + self.hash_label,
+        }
     }
 
-    fn of_input(&self, level: &Level) -> Cost {
+    fn of_input(&self, level: &Level) -> ItemCost {
         let made = self.random(level) + self.chosen(level) + 32.0 * self.byte + 3.0 * self.hash_label;
-        Cost {
+        ItemCost {
             made,
             opened: self.received() + self.claim + 3.0 * self.hash_label,
             chosen: 2.0 * self.received() + 2.0 * self.hash_label,

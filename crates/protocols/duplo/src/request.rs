@@ -40,10 +40,10 @@ impl Request {
 
     /// Names what is asked for; both parties must ask for the same.
     pub fn digest(&self) -> [u8; 32] {
-        let wanted = || self.components.iter().filter(|(_, slots)| *slots > 0);
+        let asked = || self.components.iter().filter(|(_, slots)| *slots > 0);
         let mut digest = Digest::of("brickwork 2026-11 duplo preprocessing request");
-        digest.length(wanted().count());
-        for (component, slots) in wanted() {
+        digest.length(asked().count());
+        for (component, slots) in asked() {
             digest.digest(&component.digest()).length(*slots);
         }
         digest.length(self.garbler_wires).number(self.ots.is_some()).length(self.ots.unwrap_or(0));

@@ -95,7 +95,7 @@ impl<C: commit::Scheme> Garbler<C> {
             openings.claims(
                 [&ka.shares, &ot.shares],
                 &preprocessed.components,
-                &preprocessed.pools,
+                &preprocessed.input_authenticators,
                 &mut claims,
             );
             sender.prove(&mut run.channel, &[], &claims)?;
@@ -294,7 +294,7 @@ impl<C: commit::Scheme> Evaluator<C> {
             let Evaluator { core: EvaluatorCore { run, receiver, .. }, ka, ot, .. } = &mut *party;
             let mut claims = Claims::new();
             claims.about(&preprocessed, |preprocessed, claims| {
-                opened.claims([ka, ot], &preprocessed.components, &preprocessed.pools, claims);
+                opened.claims([ka, ot], &preprocessed.components, &preprocessed.input_authenticators, claims);
             });
             let proof = receiver.verify(&mut run.channel, &[], &claims)?;
             drop(claims);

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   both ways               greetings, and 128 base OTs: the extension's seeds by the bits of G's Δ_ot
-//!   evaluator -> garbler    OT extension: the commitments' seeds by E's watch bits (and the OTs that are wanted at once)
+//!   evaluator -> garbler    OT extension: the commitments' seeds by E's watch bits (and OTs that are made at once)
 //!   garbler -> evaluator    commitments to Δ_ka (random, lowest bit 1) and Δ_ot;  S_ot = Δ_ot ⊕ Δ_ka
 //! ```
 //!
@@ -52,14 +52,14 @@ pub(super) struct SetupRequest<'a> {
 }
 
 impl<'a> SetupRequest<'a> {
-    /// One run of a program, whose OTs are made at once, as the garbler wants it.
+    /// One run of a program, whose OTs are made at once, as the garbler proposes it.
     pub fn proposed(job: &Job, proposal: &'a Proposal, terms: &'a Terms) -> Self {
         let (ots, binding) =
             (Some(job.program.input_width(Party::Evaluator)), proposal.parameters.ot_binding);
         SetupRequest { digests: proposal.digests(job), terms, ots, binding, proposal: Some(proposal) }
     }
 
-    /// The same, as the evaluator wants it.
+    /// The same, as the evaluator is ready for it.
     pub fn open(program: &Program, binding: usize, terms: &'a Terms) -> Self {
         let digests = Digests { stock: false, program: program.digest(), parameters: [0; 32] };
         SetupRequest {

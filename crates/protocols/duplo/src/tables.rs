@@ -181,7 +181,7 @@ impl Tables {
 
     /// Gives a walk the tables of the copies at these places.
     pub fn walk(&self, places: Vec<usize>) -> Source<'_> {
-        Source { tables: self, places, members: Vec::new(), buffer: Vec::new(), piece: 0 }
+        Source { tables: self, places, members: Vec::new(), buffer: Vec::new(), section: 0 }
     }
 }
 
@@ -257,7 +257,7 @@ pub(super) struct Source<'a> {
     /// The copies whose chunk is at hand, if it came from the files.
     members: Vec<usize>,
     buffer: Vec<u8>,
-    piece: usize,
+    section: usize,
 }
 
 /// Space between what two copies have in the buffer, so that they do not compete for the same lines of the
@@ -277,7 +277,7 @@ impl TableSource for Source<'_> {
             TableStorage::Segment(_) => return Err(Error::Stock("these tables went into a segment".into())),
             TableStorage::Files(files) => files,
         };
-        self.piece = bytes.len();
+        self.section = bytes.len();
         self.members.clear();
         self.members.extend_from_slice(copies);
         self.buffer.resize(copies.len() * (bytes.len() + SPACE), 0);
@@ -297,7 +297,7 @@ impl TableSource for Source<'_> {
             TableStorage::Segment(_) => unreachable!("they were not prepared"),
             TableStorage::Files(_) => {
                 let k = self.members.iter().position(|&member| member == copy).expect("prepared");
-                &self.buffer[k * (self.piece + SPACE)..][..self.piece]
+                &self.buffer[k * (self.section + SPACE)..][..self.section]
             }
         }
     }
@@ -332,10 +332,10 @@ mod tests {
             let tables = receive(in_memory, None).unwrap();
             assert_eq!(matches!(*tables.storage, TableStorage::Memory(_)), in_memory == 5 * BYTES as u64);
             let mut source = tables.walk(vec![3, 0, 4]);
-            for piece in [0..32, 32..96] {
-                source.prepare(&[2, 0], piece.clone()).unwrap();
-                assert_eq!(source.tables(2, piece.clone()), &table(4)[piece.clone()]);
-                assert_eq!(source.tables(0, piece.clone()), &table(3)[piece.clone()]);
+            for section in [0..32, 32..96] {
+                source.prepare(&[2, 0], section.clone()).unwrap();
+                assert_eq!(source.tables(2, section.clone()), &table(4)[section.clone()]);
+                assert_eq!(source.tables(0, section.clone()), &table(3)[section.clone()]);
             }
             let part = tables.slice(1..3);
             let mut source = part.walk(vec![0, 1]);

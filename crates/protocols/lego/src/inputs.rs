@@ -406,7 +406,7 @@ pub(super) fn evaluator_reveals(
 ) -> Result<RevealedCombinations, Error> {
     let Evaluator { run, rng, hooks, choices, ots, .. } = party;
     run.phase("prepare");
-    let (revealed, mut message) = RevealedCombinations::shown(rng, choices, ots, committed, binding);
+    let (revealed, mut message) = RevealedCombinations::reveal(rng, choices, ots, committed, binding);
     hooks.alter(Point::OtBinding, &mut message);
     run.channel.send(msg::OT_BINDING, &message)?;
     run.channel.flush()?;

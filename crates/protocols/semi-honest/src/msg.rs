@@ -6,7 +6,7 @@ use brickwork_wire::Tag;
 pub const KEYS: Tag = Tag(160);
 /// Garbler: the active labels of its inputs, `[execution][wire]`, 16 bytes each.
 pub const INPUT_LABELS: Tag = Tag(161);
-/// Garbler: tables, in the order in which they are made; each message but the last of a batch holds
+/// Garbler: tables, in the order in which they are made; each message but the last of a chunk holds
 /// [`TABLES_BYTES`].
 pub const TABLES: Tag = Tag(162);
 /// Garbler: the colours of the false labels of the evaluator's outputs, `[execution][wire]`, packed.

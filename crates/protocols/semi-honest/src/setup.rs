@@ -2,7 +2,7 @@
 
 use zeroize::Zeroizing;
 
-use crate::batch::Layout;
+use crate::layout::Layout;
 use crate::report::SemiHonest;
 use brickwork_base::label::Delta;
 use brickwork_base::random::Rng;

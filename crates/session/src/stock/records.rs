@@ -178,15 +178,15 @@ impl Batches {
 }
 
 /// What an entry of the log took, as it lies in the store.
-pub struct Items<'a> {
+pub struct TakenItems<'a> {
     store: &'a Store,
     taken: &'a Taken,
     epoch: &'a EpochId,
 }
 
-impl<'a> Items<'a> {
+impl<'a> TakenItems<'a> {
     pub(super) fn new(store: &'a Store, epoch: &'a EpochId, taken: &'a Taken) -> Self {
-        Items { store, taken, epoch }
+        TakenItems { store, taken, epoch }
     }
 
     /// Visits what was taken of each batch, in the order of the entry.
@@ -225,23 +225,23 @@ impl<'a> Items<'a> {
 }
 
 /// Items of a kind that were taken, one record of them at a time: for who has room for few.
-pub struct Stream<'a, P> {
-    items: &'a Items<'a>,
+pub struct TakenStream<'a, P> {
+    items: &'a TakenItems<'a>,
     /// Batches and what is still to be read of them, in the order of the entry.
     left: VecDeque<(Serial, Range<u64>)>,
     /// What was read and not asked for yet.
     at_hand: Option<P>,
 }
 
-impl<'a> Items<'a> {
+impl<'a> TakenItems<'a> {
     /// Begins to go through all items, which are of one kind, in the order of the entry.
-    pub fn stream<P>(&'a self) -> Stream<'a, P> {
+    pub fn stream<P>(&'a self) -> TakenStream<'a, P> {
         let range = |&(serial, first, count): &(Serial, u64, u32)| (serial, first..first + u64::from(count));
-        Stream { items: self, left: self.taken.items().iter().map(range).collect(), at_hand: None }
+        TakenStream { items: self, left: self.taken.items().iter().map(range).collect(), at_hand: None }
     }
 }
 
-impl<P: Records> Stream<'_, P> {
+impl<P: Records> TakenStream<'_, P> {
     /// Reads the next items, at least one and at most `most`: those of one record.
     ///
     /// # Errors

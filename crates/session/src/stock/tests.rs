@@ -134,9 +134,9 @@ impl<const ROLE: u8> Side for Toy<ROLE> {
     const AGREEMENT: &'static str = "run";
     const ROLE: Party = if ROLE == 0 { Party::Garbler } else { Party::Evaluator };
     type Carried = Carried;
-    type Step<'s> = Asks;
+    type FillStep<'s> = Asks;
     /// The garbler's message.
-    type Job<'j> = &'j [u8];
+    type Execution<'j> = &'j [u8];
     type Outcome = Vec<u8>;
 
     fn setup(run: Metered, _: &Terms, carried: Carried) -> Result<Self, Error> {
@@ -227,8 +227,8 @@ impl<const ROLE: u8> Side for Toy<ROLE> {
         }
     }
 
-    fn take(&mut self, items: &Items, job: &&[u8], stand: Stand) -> Result<Vec<u8>, Error> {
-        stand.heard(&mut self.run)?;
+    fn take(&mut self, items: &TakenItems, job: &&[u8], stand: Stand) -> Result<Vec<u8>, Error> {
+        stand.confirm(&mut self.run)?;
         let mut pads = Vec::new();
         items.each(|batch| {
             pads.extend(batch.assemble::<Pads>(&())?.0);
@@ -628,7 +628,7 @@ fn row_16_a_batch_that_is_named_twice_gives_other_items() {
         created: 0,
     };
     store.begin(&id, &epoch, b"secrets").unwrap();
-    let step = Step { job: [1; 32], number: 0, of: 1, risk: 0 };
+    let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 0 };
     let serial = store
         .append(&id, &Entry::Fill(step))
         .unwrap()
@@ -646,14 +646,14 @@ fn row_16_a_batch_that_is_named_twice_gives_other_items() {
     let entry = Entry::Use { program: [1; 32], taken: vec![(serial, 1), (serial, 3)] };
     let taken = store.append(&id, &entry).unwrap();
     let mut all = Vec::new();
-    let read = Items::new(&store, &id, &taken).each(|batch| {
+    let read = TakenItems::new(&store, &id, &taken).each(|batch| {
         all.push(batch.assemble::<Pads>(&())?.0);
         Ok(())
     });
     read.unwrap();
     assert_eq!(all, [vec![10], vec![11, 12, 13]]);
     // One after the other they are the same, however many are asked for at a time, and end where the entry does.
-    let items = Items::new(&store, &id, &taken);
+    let items = TakenItems::new(&store, &id, &taken);
     for most in 1..5 {
         let (mut stream, mut all) = (items.stream::<Pads>(), Vec::new());
         while all.len() < 4 {
@@ -686,7 +686,7 @@ fn row_21_a_closed_epoch_is_not_filled() {
         [garbler.join().unwrap(), evaluator]
     });
     for result in filled {
-        assert!(matches!(&result, Err(Error::Usage(why)) if why.contains("has just claimed")), "{result:?}");
+        assert!(matches!(&result, Err(Error::Usage(why)) if why.contains("has just leased")), "{result:?}");
     }
     assert_eq!(world.left(), [(); 2].map(|()| vec![(None, 3)]));
 }

@@ -18,7 +18,7 @@ use crate::commit::scheme;
 use crate::commit::shares::Shares;
 use crate::commit::{Cheat, Lsb};
 use crate::ot::CotReceiver;
-use crate::spill::{Budget, Fault};
+use crate::spill::{Fault, MemoryBudget};
 use brickwork_base::Error;
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_stock::{Range, Ranges};
@@ -34,7 +34,7 @@ pub struct Receiver {
     names: Names,
     challenge: Rng,
     /// Memory for corrections.
-    budget: Budget,
+    budget: MemoryBudget,
     fault: Arc<Fault>,
 }
 
@@ -76,21 +76,21 @@ impl Receiver {
             blocks: of_setup(),
             names: Names::default(),
             challenge: Rng::new("brickwork commitment challenge")?,
-            budget: Budget::new(memory),
+            budget: MemoryBudget::new(memory),
             fault: Arc::default(),
         })
     }
 
     /// Memory for corrections.
     #[cfg(test)]
-    pub(super) fn budget(&self) -> &Budget {
+    pub(super) fn budget(&self) -> &MemoryBudget {
         &self.budget
     }
 
     /// Keeps at most so many bytes of corrections in memory from now on.
     #[cfg(test)]
     pub(super) fn keep_in_memory(&mut self, bytes: u64) {
-        self.budget = Budget::new(bytes);
+        self.budget = MemoryBudget::new(bytes);
     }
 
     fn receive_rows(

@@ -8,7 +8,7 @@
 
 use super::prices;
 use crate::instance::Commitments;
-use crate::parameters::{Cost, Prices};
+use crate::parameters::{ItemCost, Prices};
 use brickwork_circuit::Circuit;
 use brickwork_plan::{Link, Machine};
 use brickwork_primitives::commit::Scheme as _;
@@ -30,7 +30,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    fn cost(&self, cost: &Cost) -> f64 {
+    fn cost(&self, cost: &ItemCost) -> f64 {
         let bucket = f64::from(self.bucket);
         cost.made * self.made + cost.opened * (self.made - bucket) + cost.chosen * bucket
     }
@@ -54,7 +54,7 @@ fn log2_bound(rule: Rule, slots: f64, rate: Rate) -> f64 {
 }
 
 /// The cheapest rate of which a garbler that cheats achieves at most 2^`log2_limit`.
-pub fn rate(rule: Rule, slots: f64, log2_limit: f64, cost: &Cost) -> Option<Rate> {
+pub fn rate(rule: Rule, slots: f64, log2_limit: f64, cost: &ItemCost) -> Option<Rate> {
     if slots <= EXACT_SLOTS {
         let bucketing = cheapest(rule, slots as u32, Upper::limit(log2_limit), |bucketing| {
             let bucket = f64::from(bucketing.bucket);
@@ -129,7 +129,7 @@ mod tests {
     use crate::cost::predict;
     use brickwork_circuit::library::papers;
 
-    const COPIES: Cost = Cost { made: 1.0, opened: 0.0, chosen: 0.0 };
+    const COPIES: ItemCost = ItemCost { made: 1.0, opened: 0.0, chosen: 0.0 };
 
     /// Where both can be computed, the formula and the exact search agree.
     #[test]

@@ -33,7 +33,7 @@ use brickwork_session::{Digests, Greeting, Metered, Observer, PhaseReport, Sessi
 use brickwork_stock::Store;
 use brickwork_wire::Channel;
 pub use inventory::{executions, inventory};
-use side::{Filling, Job, OnDisk, PROTOCOL, Role};
+use side::{Execution, Filling, OnDisk, PROTOCOL, Role};
 
 fn owner(role: Party, terms: &Terms) -> Owner<'_> {
     Owner { protocol: PROTOCOL, role, terms }
@@ -355,12 +355,12 @@ impl<R: Role> Inner<R> {
     fn expect(mut self, step: &Step) -> Result<Self, Error> {
         self.prepare(step.program());
         let Inner { line, schedules, cut, greeted } = self;
-        let line = line.expect(&Job { step, input: &[], schedules: &schedules })?;
+        let line = line.expect(&Execution { step, input: &[], schedules: &schedules })?;
         Ok(Inner { line, schedules, cut, greeted })
     }
 
     fn has(&mut self, step: &Step) -> Result<bool, Error> {
-        self.line.has(&Job { step, input: &[], schedules: &self.schedules })
+        self.line.has(&Execution { step, input: &[], schedules: &self.schedules })
     }
 
     fn prepare(&mut self, program: &Program) {
@@ -392,7 +392,7 @@ impl<R: Role> Inner<R> {
             lacking = Lacking::Refuse;
         }
         let Inner { line, schedules, cut, greeted } = self;
-        let job = Job { step, input, schedules: &schedules };
+        let job = Execution { step, input, schedules: &schedules };
         let (ran, made) = match line.run(&job, lacking)? {
             Ran::Lacks { why, next } => {
                 let (made, next) = make(next, step.program(), &why)?;

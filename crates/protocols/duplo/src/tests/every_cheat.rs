@@ -37,7 +37,7 @@ macro_rules! provoked {
 trait Detected: Sized {
     fn detected(self) -> Option<Cheat>;
 
-    /// The same where the evaluator keeps in files what it is told.
+    /// The same where the evaluator keeps in files what is opened to it.
     fn in_files(self) -> Self {
         self
     }

@@ -49,10 +49,10 @@ pub fn over<G: Send, E>(
     })
 }
 
-/// The garbler's wires come from two pools that were made at different times: two inputs from the first, the
+/// The garbler's wires come from two batches that were made at different times: two inputs from the first, the
 /// third and all private outputs from the second.
 #[test]
-fn a_program_draws_on_two_pools() {
+fn a_program_draws_on_two_batches() {
     let private = (0..20).map(|k| k % 4).collect();
     let program = wires(3, 1, &[(Recipient::Garbler, private), (Recipient::Both, vec![2])]);
     let requests = [(2, Some(1)), (21, None)].map(|(garbler_wires, ots)| Request {

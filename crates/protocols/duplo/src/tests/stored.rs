@@ -284,7 +284,7 @@ fn row_12_lies_about_ots_made_on_the_spot_end_the_same_for_every_input() {
         ("V", no, || Cheater::alters(Point::InputLabels, 16 * OWN + 3, 4), Cheat::Opening),
         ("the lowest bit of V", no, || Cheater::alters(Point::InputLabels, 16 * OWN, 1), Cheat::Opening),
         ("σ of an output", no, || Cheater::alters(Point::Indicators, 0, 1), Cheat::Indicator),
-        ("a joint", no, || Cheater::alters(Point::ProgramSolderings(0), 3, 4), Cheat::Opening),
+        ("a soldering", no, || Cheater::alters(Point::ProgramSolderings(0), 3, 4), Cheat::Opening),
     ];
 
     let program = toy();

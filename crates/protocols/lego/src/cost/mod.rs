@@ -10,7 +10,7 @@ use brickwork_circuit::Program;
 use brickwork_plan::{self as plan, Cost, Link, MANY, Machine, PROCESS_BYTES, Script, TOUCH};
 use brickwork_primitives::binding::RevealedCombinations;
 use brickwork_primitives::cost::work::*;
-use brickwork_primitives::cost::{Commitments, DIMENSION, GATE_BYTES, LABEL, base_ots, extend};
+use brickwork_primitives::cost::{CommitmentCost, DIMENSION, GATE_BYTES, LABEL, base_ots, extend};
 use brickwork_primitives::cut_and_choose::Bucketing;
 use brickwork_session::{GREETING_BYTES, Protocol, TABLE_MEMORY};
 
@@ -48,7 +48,7 @@ pub fn sent_bytes(program: &Program, parameters: &Parameters) -> Result<[u64; 2]
 /// security that is not offered.
 pub fn script(program: &Program, parameters: &Parameters) -> Result<Script, Error> {
     let layout = Layout::new(program)?;
-    let commitments = Commitments::of(&level(parameters.security)?);
+    let commitments = CommitmentCost::of(&level(parameters.security)?);
     let mut writer = Writer { script: Script::new(Lego::PHASES), commitments, layout, parameters };
     writer.setup(); // 1, 2, 3
     let new = writer.commit(); // 3
@@ -82,7 +82,7 @@ fn others(cut: &Bucketing) -> u64 {
 /// Writes the script.
 struct Writer<'a> {
     script: Script,
-    commitments: Commitments,
+    commitments: CommitmentCost,
     layout: Layout<'a>,
     parameters: &'a Parameters,
 }

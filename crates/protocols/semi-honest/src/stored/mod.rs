@@ -22,9 +22,9 @@ use brickwork_session::{Digests, Greeting, Metered, Observer, PhaseReport, Proto
 use brickwork_stock::{Batch, Store};
 use brickwork_wire::Channel;
 
-use crate::batch::Layout;
+use crate::layout::Layout;
 use crate::report::{SecurityReport, SemiHonest};
-use side::{Filling, Job, OnDisk, Role};
+use side::{Execution, Filling, OnDisk, Role};
 
 /// What is agreed on with a store: no statistical security, as nothing is opened and checked.
 fn without_level(terms: &Terms) -> Terms {
@@ -42,7 +42,7 @@ fn owner(role: Party, terms: &Terms) -> Owner<'_> {
 /// [`Error::Input`] if `executions` is 0, [`Error::Limit`] if there are too many.
 pub fn ots(program: &Program, executions: usize) -> Result<usize, Error> {
     let layout = Layout::new(program, executions)?;
-    side::wanted(&layout)
+    side::needed(&layout)
 }
 
 /// Whether this party's store has the OTs that a program takes, of what both parties may still use.
@@ -222,7 +222,7 @@ fn run<C: Role>(
     lacking: Lacking,
 ) -> Result<(FromStock, Line<C>), Error> {
     let _ = layout.inputs(C::ROLE, input)?;
-    let job = Job { layout, input };
+    let job = Execution { layout, input };
     let (ran, made) = match line.run(&job, lacking)? {
         Ran::Lacks { why, mut next } => {
             let epoch = next.open_epoch()?;

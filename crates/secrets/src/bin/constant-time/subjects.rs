@@ -16,7 +16,7 @@ use brickwork::solder::{GarblerWire, Soldering};
 use brickwork::stock::StoreKey;
 use brickwork::wire::tls::Identity;
 use brickwork::wire::{Channel, Stream, memory_pair};
-use brickwork_kernels::{Aes128, And, Kernel, Keys, ONE, Script, ScriptBuilder, Wires};
+use brickwork_kernels::{Aes128, And, GateList, GateListBuilder, HashKeys, Kernel, ONE, Wires};
 
 /// One call, ready to be timed: everything that is not to be timed has been done.
 pub type Call<'a> = Box<dyn FnOnce() + 'a>;
@@ -90,15 +90,15 @@ pub fn nothing() -> Subject {
 }
 
 /// 64 AND gates and as many XORs over 16 inputs.
-fn script() -> Script {
-    let mut builder = ScriptBuilder::new(145);
+fn script() -> GateList {
+    let mut builder = GateListBuilder::new(145);
     for batch in 0..8u32 {
         let base = 1 + 16 * batch;
         (0..8).for_each(|i| builder.xor(base + i, base + 15 - i, base + 16 + i));
         let ands: Vec<And> = (0..8)
             .map(|i| And { a: base + i, b: base + 8 + i, out: base + 24 + i, gate: 8 * batch + i })
             .collect();
-        builder.batch(&ands);
+        builder.layer(&ands);
     }
     builder.finish()
 }
@@ -108,7 +108,7 @@ const GATES: usize = 64;
 /// The garbling loops of one kernel for a number of copies: garbling with offsets and labels of either class,
 /// evaluation with labels of either class.
 pub fn garbling(kernel: Kernel, lanes: usize) -> Vec<Subject> {
-    let wires = move |class: bool, rng: &mut Rng, script: &Script| {
+    let wires = move |class: bool, rng: &mut Rng, script: &GateList| {
         let mut wires = Wires::new(script, lanes);
         for lane in 0..lanes {
             wires.set(ONE, lane, secret(class, rng) | 1);
@@ -122,7 +122,7 @@ pub fn garbling(kernel: Kernel, lanes: usize) -> Vec<Subject> {
         let mut tables = vec![vec![0u8; 32 * GATES]; lanes];
         Box::new(move || {
             let mut tables: Vec<&mut [u8]> = tables.iter_mut().map(|t| &mut t[..]).collect();
-            wires.garble(kernel, &script, 0, Keys { keys: &key, gates_per_key: GATES }, &mut tables);
+            wires.garble(kernel, &script, 0, HashKeys { keys: &key, gates_per_key: GATES }, &mut tables);
             black_box(&tables);
         })
     };
@@ -133,7 +133,7 @@ pub fn garbling(kernel: Kernel, lanes: usize) -> Vec<Subject> {
         tables.iter_mut().for_each(|t| rng.fill(t));
         Box::new(move || {
             let tables: Vec<&[u8]> = tables.iter().map(|t| &t[..]).collect();
-            wires.evaluate(kernel, &script, 0, Keys { keys: &key, gates_per_key: GATES }, &tables);
+            wires.evaluate(kernel, &script, 0, HashKeys { keys: &key, gates_per_key: GATES }, &tables);
             black_box(wires.get(1, 0));
         })
     };

@@ -8,7 +8,7 @@ use brickwork_circuit::{Program, Recipient, Wire};
 /// Executions that go through a slot side by side, at most: the kernels' lanes.
 pub(super) const LANES: usize = 16;
 
-/// OTs of a batch, at most, if an execution has no more: a mebibyte of labels.
+/// OTs of a chunk, at most, if an execution has no more: a mebibyte of labels.
 const OTS: usize = 1 << 16;
 
 /// Labels of wires that are alive at a time, at most, if an execution has no more.
@@ -29,18 +29,18 @@ pub(super) struct Layout<'p> {
 }
 
 /// Some executions.
-pub(super) struct Batch<'p> {
+pub(super) struct Chunk<'p> {
     pub layout: &'p Layout<'p>,
     pub executions: Range<usize>,
 }
 
-impl Batch<'_> {
+impl Chunk<'_> {
     /// How many executions.
     pub fn count(&self) -> usize {
         self.executions.len()
     }
 
-    /// Those of them that go through slots side by side, counted from the batch's first.
+    /// Those of them that go through slots side by side, counted from the chunk's first.
     pub fn side_by_side(&self) -> impl Iterator<Item = Range<usize>> {
         let (count, lanes) = (self.count(), self.layout.lanes());
         (0..count).step_by(lanes).map(move |first| first..count.min(first + lanes))
@@ -102,14 +102,14 @@ impl<'p> Layout<'p> {
         self.places[wire as usize] as usize
     }
 
-    /// The executions, batch by batch.
-    pub fn batches(&'p self) -> impl Iterator<Item = Batch<'p>> {
+    /// The executions, chunk by chunk.
+    pub fn chunks(&'p self) -> impl Iterator<Item = Chunk<'p>> {
         let lanes = self.lanes();
         let inputs = self.evaluator_inputs() + self.garbler_inputs();
         let size = (OTS / inputs.max(1)).max(1).next_multiple_of(lanes);
         (0..self.executions)
             .step_by(size)
-            .map(move |first| Batch { layout: self, executions: first..self.executions.min(first + size) })
+            .map(move |first| Chunk { layout: self, executions: first..self.executions.min(first + size) })
     }
 
     /// A party's input, `[execution][bit]`.
@@ -147,9 +147,9 @@ pub(super) struct Inputs<'a> {
 }
 
 impl<'a> Inputs<'a> {
-    /// Those of the next batch.
-    pub fn next(&mut self, batch: &Batch) -> &'a [bool] {
-        let (here, behind) = self.input.split_at(batch.count() * self.width);
+    /// Those of the next chunk.
+    pub fn next(&mut self, chunk: &Chunk) -> &'a [bool] {
+        let (here, behind) = self.input.split_at(chunk.count() * self.width);
         self.input = behind;
         here
     }
@@ -166,9 +166,9 @@ pub(super) struct Outputs {
 }
 
 impl Outputs {
-    /// Takes the bits of a batch, `[execution][bit]`.
-    pub fn put(&mut self, batch: &Batch, bits: Vec<bool>) {
-        assert_eq!(bits.len(), batch.count() * self.both.len(), "all bits of each execution");
+    /// Takes the bits of a chunk, `[execution][bit]`.
+    pub fn put(&mut self, chunk: &Chunk, bits: Vec<bool>) {
+        assert_eq!(bits.len(), chunk.count() * self.both.len(), "all bits of each execution");
         for bits in bits.chunks_exact(self.both.len().max(1)) {
             for (&bit, &both) in bits.iter().zip(&self.both) {
                 if both && self.executions > 1 { &mut self.common } else { &mut self.own }.push(bit);
