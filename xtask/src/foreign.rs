@@ -13,13 +13,13 @@ const AARCH64: &str = "aarch64-unknown-linux-gnu";
 const EDGES: &str = "seeds::edges";
 const HERE: &str = "x86_64-unknown-linux-gnu";
 
-/// Whether a program is there, and if not what to do about it.
+/// Says whether a program is there, and if not what to do about it.
 pub fn needs(program: &str, how: &str) -> Result<(), String> {
     let found = Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success());
     if found { Ok(()) } else { Err(format!("{program} is not there: {how}")) }
 }
 
-/// Whether a toolchain has a target's standard library.
+/// Returns whether a toolchain has a target's standard library.
 pub fn has_target(toolchain: &str, target: &str) -> bool {
     let arguments = [toolchain, "--print", "target-libdir", "--target", target];
     let output = Command::new("rustc").args(arguments).output();
@@ -28,8 +28,8 @@ pub fn has_target(toolchain: &str, target: &str) -> bool {
     })
 }
 
-/// `cargo xtask aarch64`: the kernels' tests, erasure with each kernel of that machine, and the protocol,
-/// under an emulator.
+/// Runs `cargo xtask aarch64`: the kernels' tests, erasure with each kernel of that machine, and the
+/// protocol, under an emulator.
 pub fn aarch64(root: &Path) -> Result<(), String> {
     needs(
         "aarch64-linux-gnu-gcc",
@@ -73,8 +73,8 @@ pub fn aarch64(root: &Path) -> Result<(), String> {
     cargo_with(root, &protocol, &environment)
 }
 
-/// `cargo xtask memory-checks`: the kernels' tests and the seeds of their fuzz target under AddressSanitizer
-/// and under valgrind, and the edges of their loops under Miri.
+/// Runs `cargo xtask memory-checks`: the kernels' tests and the seeds of their fuzz target under
+/// AddressSanitizer and under valgrind, and the edges of their loops under Miri.
 pub fn memory_checks(root: &Path) -> Result<(), String> {
     if !has_target("+nightly", HERE) {
         return Err("AddressSanitizer takes a nightly compiler: rustup toolchain install nightly".into());

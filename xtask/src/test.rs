@@ -247,7 +247,7 @@ pub fn cargo(root: &Path, arguments: &[&str]) -> Result<(), String> {
     cargo_with(root, arguments, &[])
 }
 
-/// [`cargo`] in this environment.
+/// Does what [`cargo`] does, in this environment.
 pub fn cargo_with(root: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Result<(), String> {
     let status = cargo_command(root, arguments, environment).status();
     match status.map_err(|e| format!("cargo does not start: {e}"))?.success() {

@@ -35,7 +35,7 @@ fn one_bit(y: bool, ot_binding: usize, rng: &mut Rng, attack: impl FnOnce(Case) 
     attack(case).cheap(rng)
 }
 
-/// All attacks.
+/// Returns all attacks.
 pub fn catalogue() -> Vec<Attack> {
     let mut all = Catalogue(Vec::new());
     ots(&mut all);

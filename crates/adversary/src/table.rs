@@ -49,7 +49,7 @@ const BEGIN: &str = "<!-- written by `cargo xtask attacks --write` -->";
 const BETWEEN: &str = "*stopped*: a store refused. *gone*: the line was closed. *survived*: right outputs, nothing noticed. Of rows\n20 and 21 that is what a later run made of it.";
 const END: &str = "<!-- end -->";
 
-/// Where the table stands.
+/// Returns where the table stands.
 pub fn page() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/security.md"))
 }
@@ -60,7 +60,7 @@ fn sees(attack: &Attack, check: &str) -> bool {
         || attack.endings.iter().any(|(e, _)| crate::name(e) == check)
 }
 
-/// The rows of the table: all columns but the last, which is measured.
+/// Returns the rows of the table: all columns but the last, which is measured.
 pub fn rows() -> Vec<String> {
     let attacks = catalogue();
     let row = |check: &Check| {
@@ -147,7 +147,7 @@ pub fn write(results: &[Result]) -> std::result::Result<(), String> {
         .map_err(|e| format!("{}: {e}", path.display()))
 }
 
-/// Whether a page has the tables that the code would write, the measurements aside.
+/// Returns whether a page has the tables that the code would write, the measurements aside.
 pub fn is_current(text: &str) -> bool {
     let Some((_, tables)) = text.split_once(BEGIN) else { return false };
     let Some((tables, _)) = tables.split_once(END) else { return false };

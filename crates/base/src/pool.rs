@@ -29,7 +29,7 @@ impl From<Arc<ThreadPool>> for Pool {
 }
 
 impl Pool {
-    /// A pool of so many threads, at least one.
+    /// Makes a pool of so many threads, at least one.
     ///
     /// # Errors
     /// [`Error::Resource`] if the system has no threads.
@@ -41,7 +41,7 @@ impl Pool {
         Ok(Pool(Arc::new(pool.map_err(|error| Error::Resource(format!("no threads: {error}")))?)))
     }
 
-    /// The pool that this thread has entered, or else a new one of so many threads.
+    /// Returns the pool that this thread has entered, or else a new one of so many threads.
     ///
     /// # Errors
     /// As [`Pool::new`].

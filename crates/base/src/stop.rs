@@ -19,7 +19,7 @@ thread_local! {
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Nobody has asked yet.
+    /// Makes one that nobody has asked yet.
     pub fn new() -> Self {
         Stop::default()
     }
@@ -29,7 +29,7 @@ impl Stop {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether somebody has asked.
+    /// Returns whether somebody has asked.
     pub fn is_asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

@@ -98,8 +98,8 @@ pub mod plan {
         measure(probe, &PARTS)
     }
 
-    /// This machine by what was measured on another one, scaled by a probe of a few milliseconds: good enough
-    /// to compare cuts and buckets by.
+    /// Describes this machine by what was measured on another one, scaled by a probe of a few milliseconds:
+    /// good enough to compare cuts and buckets by.
     ///
     /// # Errors
     /// [`Error::Resource`] if randomness is missing.
@@ -107,7 +107,8 @@ pub mod plan {
         Ok(Machine::estimated(probe()?))
     }
 
-    /// Whether all constants of a machine were measured here, and are sensible: they may come from a file.
+    /// Returns whether all constants of a machine were measured here, and are sensible: they may come from a
+    /// file.
     pub fn is_whole(machine: &Machine) -> bool {
         machine.is_sound() && PARTS.iter().all(|part| machine.has(part.kinds().iter().copied()))
     }

@@ -37,7 +37,7 @@ const FREE_WIRES: u64 = 1 << 26;
 const WIRES_PER_BYTE: u64 = 1 << 10;
 
 impl Program {
-    /// The program as a `.bwp` file.
+    /// Returns the program as a `.bwp` file.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Writer(MAGIC.to_vec());
         out.string(self.name());
@@ -73,7 +73,7 @@ impl Program {
         out.0
     }
 
-    /// The digest of what [`Program::to_bytes`] writes.
+    /// Returns the digest of what [`Program::to_bytes`] writes.
     pub(super) fn encoded_digest(&self) -> [u8; 32] {
         let bytes = self.to_bytes();
         bytes[bytes.len() - DIGEST_LEN..].try_into().expect("32 bytes")

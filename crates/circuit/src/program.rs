@@ -24,7 +24,7 @@ pub enum Recipient {
 }
 
 impl Recipient {
-    /// Whether this party learns the output.
+    /// Returns whether this party learns the output.
     pub fn includes(self, party: Party) -> bool {
         matches!(
             (self, party),
@@ -116,27 +116,27 @@ impl Program {
         *self.digests.program.get_or_init(|| self.encoded_digest())
     }
 
-    /// The digests of the components, in order.
+    /// Returns the digests of the components, in order.
     pub fn component_digests(&self) -> &[ComponentDigest] {
         self.digests.components.get_or_init(|| self.components.iter().map(Component::digest).collect())
     }
 
-    /// Name of the program.
+    /// Returns the name of the program.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The kinds of component.
+    /// Returns the kinds of component.
     pub fn components(&self) -> &[Component] {
         &self.components
     }
 
-    /// One component.
+    /// Returns one component.
     pub fn component(&self, id: ComponentId) -> &Component {
         &self.components[id.0 as usize]
     }
 
-    /// A party's input ports.
+    /// Returns a party's input ports.
     pub fn input_ports(&self, party: Party) -> &[Port] {
         match party {
             Party::Garbler => &self.garbler_inputs,
@@ -144,32 +144,32 @@ impl Program {
         }
     }
 
-    /// Number of a party's input wires.
+    /// Returns the number of a party's input wires.
     pub fn input_width(&self, party: Party) -> usize {
         total_width(self.input_ports(party)) as usize
     }
 
-    /// The outputs that a party learns, in order.
+    /// Returns the outputs that a party learns, in order.
     pub fn outputs_of(&self, party: Party) -> impl Iterator<Item = &OutputPort> {
         self.outputs.iter().filter(move |o| o.to.includes(party))
     }
 
-    /// The ports of the outputs that a party learns, in order.
+    /// Returns the ports of the outputs that a party learns, in order.
     pub fn output_ports(&self, party: Party) -> Vec<Port> {
         self.outputs_of(party).map(|o| o.port.clone()).collect()
     }
 
-    /// All outputs, in order.
+    /// Returns all outputs, in order.
     pub fn outputs(&self) -> &[OutputPort] {
         &self.outputs
     }
 
-    /// Number of slots.
+    /// Returns the number of slots.
     pub fn slot_count(&self) -> usize {
         self.slot_components.len()
     }
 
-    /// Slot number `index`.
+    /// Returns slot number `index`.
     pub fn slot(&self, index: usize) -> Slot<'_> {
         let component = self.slot_components[index];
         let (start, first_output) = self.slot_offsets[index];
@@ -177,17 +177,17 @@ impl Program {
         Slot { component, inputs: &self.solderings[start as usize..start as usize + width], first_output }
     }
 
-    /// The slots, in an order in which they can be evaluated.
+    /// Returns the slots, in an order in which they can be evaluated.
     pub fn slots(&self) -> impl ExactSizeIterator<Item = Slot<'_>> {
         (0..self.slot_count()).map(|i| self.slot(i))
     }
 
-    /// Number of global wires.
+    /// Returns the number of global wires.
     pub fn wires(&self) -> usize {
         self.wires as usize
     }
 
-    /// Number of slots of each component, by component.
+    /// Returns the number of slots of each component, by component.
     pub fn slots_by_component(&self) -> Vec<usize> {
         let mut counts = vec![0; self.components.len()];
         for c in &self.slot_components {
@@ -196,7 +196,7 @@ impl Program {
         counts
     }
 
-    /// AND gates of all slots together.
+    /// Returns the number of AND gates of all slots together.
     pub fn and_gates(&self) -> u64 {
         self.slot_components.iter().map(|c| self.component(*c).circuit.and_gates() as u64).sum()
     }
@@ -226,7 +226,7 @@ fn more_solderings(solderings: u64, more: usize) -> Result<u64, Error> {
 }
 
 impl ProgramBuilder {
-    /// A program with these inputs and nothing else yet.
+    /// Makes a program with these inputs and nothing else yet.
     ///
     /// # Errors
     /// [`Error::Input`] if the inputs have too many wires, a type has a part without wires or is nested too
@@ -331,7 +331,7 @@ impl ProgramBuilder {
         Ok(first)
     }
 
-    /// Number of global wires so far; the next slot's outputs start here.
+    /// Returns the number of global wires so far; the next slot's outputs start here.
     pub fn wires(&self) -> Wire {
         self.program.wires
     }
@@ -371,7 +371,7 @@ impl ProgramBuilder {
         Ok(())
     }
 
-    /// The finished program.
+    /// Returns the finished program.
     ///
     /// # Errors
     /// [`Error::Input`] if it has no output.

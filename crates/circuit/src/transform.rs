@@ -9,10 +9,11 @@ use super::{
 use brickwork_base::Error;
 
 impl Program {
+    /// Returns
     /// `executions` independent evaluations as one program. A party with inputs has one port `executions`, an
     /// array with a struct of its ports for each evaluation; for each set of recipients with outputs there is
-    /// such a port, called `garbler_executions`, `evaluator_executions`, `executions` (both parties) and
-    /// `kept_executions` (nobody), in this order.
+    /// such a port, called `garbler_executions`, `evaluator_executions`,
+    /// `executions` (both parties) and `kept_executions` (nobody), in this order.
     ///
     /// # Errors
     /// [`Error::Input`] if `executions` is 0, [`Error::Limit`] if the program becomes too large.
@@ -84,8 +85,9 @@ impl Program {
         program.finish()
     }
 
-    /// These programs side by side as one: no wire leads from one to another. Port `x` of the first is `1.x`, of
-    /// the second `2.x` and so on; ports and outputs keep their order. A component that several use is one.
+    /// Makes these programs side by side as one: no wire leads from one to another. Port
+    /// `x` of the first is `1.x`, of the second `2.x` and so on; ports and outputs keep their order. A
+    /// component that several use is one.
     ///
     /// # Errors
     /// [`Error::Input`] if there is no program, or they have too many wires together; [`Error::Limit`] if there
@@ -138,9 +140,9 @@ impl Program {
         all.finish()
     }
 
-    /// The program as a step of a session. Inputs that come from earlier steps are the garbler's in all but who
-    /// knows them: of the evaluator's ports those at `carried` are moved behind the garbler's own. The outputs
-    /// at `kept` go to nobody.
+    /// Returns the program as a step of a session. Inputs that come from earlier steps are the garbler's in
+    /// all but who knows them: of the evaluator's ports those at
+    /// `carried` are moved behind the garbler's own. The outputs at `kept` go to nobody.
     ///
     /// # Errors
     /// [`Error::Input`] if a port that is moved has the name of one of the garbler's, or two kept outputs share
@@ -181,8 +183,8 @@ impl Program {
         program.finish()
     }
 
-    /// The program with fields as ports: of a party whose only input is a struct, and of recipients whose only
-    /// output is one. No wire moves.
+    /// Returns the program with fields as ports: of a party whose only input is a struct, and of recipients
+    /// whose only output is one. No wire moves.
     ///
     /// # Errors
     /// [`Error::Input`] if outputs of one party then share a name.
@@ -215,8 +217,8 @@ impl Program {
         program.finish()
     }
 
-    /// The whole program as one circuit: the garbler's input wires, then the evaluator's; the wires of all
-    /// outputs in order.
+    /// Returns the whole program as one circuit: the garbler's input wires, then the evaluator's; the wires
+    /// of all outputs in order.
     ///
     /// # Errors
     /// [`Error::Input`] if that is more than a circuit can have.
@@ -249,7 +251,7 @@ impl Program {
         Circuit::new(inputs, gates, outputs)
     }
 
-    /// The same computation as one component in one slot.
+    /// Returns the same computation as one component in one slot.
     ///
     /// # Errors
     /// As [`Program::flatten`].

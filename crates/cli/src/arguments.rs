@@ -40,12 +40,12 @@ pub struct Map {
 }
 
 impl Map {
-    /// Whose which input is.
+    /// Returns whose which input is.
     pub fn parties(&self) -> InputMap {
         self.entries.iter().cloned().collect()
     }
 
-    /// The flags that say the same.
+    /// Returns the flags that say the same.
     pub fn as_flags(&self) -> impl Iterator<Item = String> {
         self.entries.iter().map(|(name, party)| format!("--map={name}={}", files::role(*party)))
     }
@@ -137,7 +137,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// As users name it.
+    /// Names it as users do.
     pub fn name(self) -> &'static str {
         match self {
             Protocol::Duplo => Duplo::NAME,
@@ -158,7 +158,7 @@ pub enum Linking {
 }
 
 impl Linking {
-    /// What the protocol calls it.
+    /// Returns what the protocol calls it.
     pub fn of_protocol(self) -> compgc::Linking {
         match self {
             Linking::Standard => compgc::Linking::Standard,
@@ -204,17 +204,17 @@ fn garbling(name: &str) -> Result<HalfGates, String> {
 }
 
 impl Parameters {
-    /// Statistical security in bits.
+    /// Returns the statistical security in bits.
     pub fn security(&self) -> u32 {
         self.security.unwrap_or(SECURITY)
     }
 
-    /// How components are linked, of a protocol that links them.
+    /// Returns how components are linked, of a protocol that links them.
     pub fn linking(&self) -> compgc::Linking {
         self.linking.unwrap_or(Linking::Standard).of_protocol()
     }
 
-    /// The protocol, and how it goes about it where both parties must have said the same.
+    /// Returns the protocol, and how it goes about it where both parties must have said the same.
     pub fn way(&self) -> String {
         let base_ots = if self.post_quantum { " --post-quantum" } else { "" };
         match self.protocol {
@@ -223,7 +223,7 @@ impl Parameters {
         }
     }
 
-    /// The flags that say the same.
+    /// Returns the flags that say the same.
     pub fn as_flags(&self) -> Vec<String> {
         // There is one scheme, said or not.
         let Parameters { protocol, linking, scheme: _, commitments, security, post_quantum, executions } =
@@ -262,7 +262,7 @@ pub enum Buckets {
 }
 
 impl Choice {
-    /// The parameters for a program.
+    /// Returns the parameters for a program.
     pub fn choose(
         &self,
         program: &Program,
@@ -276,7 +276,7 @@ impl Choice {
         })
     }
 
-    /// The parameters among which those of [`Self::choose`] are: other buckets of the component that
+    /// Returns the parameters among which those of [`Self::choose`] are: other buckets of the component that
     /// dominates.
     pub fn candidates(
         &self,
@@ -291,7 +291,7 @@ impl Choice {
         })
     }
 
-    /// The flag that says the same.
+    /// Returns the flag that says the same.
     pub fn as_flag(&self) -> &'static str {
         match self.buckets {
             Buckets::Fastest => "--buckets=fastest",
@@ -312,7 +312,7 @@ pub struct LineArguments {
 }
 
 impl LineArguments {
-    /// What lies between the parties.
+    /// Returns what lies between the parties.
     pub fn link(&self) -> Link {
         Link { bits_per_second: self.bandwidth, rtt: self.rtt.unwrap_or_default() }
     }
@@ -350,7 +350,7 @@ impl Resources {
     }
 }
 
-/// A number of bytes.
+/// Returns a number of bytes.
 pub fn size(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[digits.len()..] {
@@ -381,7 +381,7 @@ pub struct LinkArguments {
 }
 
 impl LinkArguments {
-    /// What is to be imitated.
+    /// Returns what is to be imitated.
     pub fn link(&self) -> Link {
         Link { bits_per_second: self.bandwidth, rtt: self.rtt.unwrap_or_default() }
     }

@@ -238,7 +238,8 @@ fn kind(ty: &Type) -> Value {
     }
 }
 
-/// The page about what a command gave, a run, a plan, a comparison or a program, as `--report` writes it.
+/// Returns the page about what a command gave, a run, a plan, a comparison or a program, as `--report` writes
+/// it.
 ///
 /// # Errors
 /// Why there is none, as under `error` of `--json`.
@@ -248,7 +249,7 @@ pub fn page(record: &str) -> Result<String, Value> {
     brickwork_report::page(&record).map_err(|e| fault(e.to_string()))
 }
 
-/// Every check that a peer can fail.
+/// Returns every check that a peer can fail.
 pub fn checks() -> Vec<Cheat> {
     fn all<C: Copy + Into<Cheat>>(checks: &[C]) -> impl Iterator<Item = Cheat> {
         checks.iter().map(|&check| check.into())
@@ -270,7 +271,7 @@ pub fn checks() -> Vec<Cheat> {
     checks
 }
 
-/// The flags of a command, by name and whether each takes a value.
+/// Returns the flags of a command, by name and whether each takes a value.
 pub fn flags(command: &str) -> Vec<(String, bool)> {
     let mut cli = Cli::command();
     cli.build();

@@ -81,7 +81,7 @@ pub const CODES: [(u8, &str, &str); 8] = [
     ),
 ];
 
-/// [`CODES`], for the help.
+/// Lists [`CODES`] for the help.
 pub fn codes_text() -> String {
     let line = |(code, meaning, causes): &(u8, &str, &str)| format!("  {code}  {meaning}: {causes}\n");
     format!("Exit codes:\n{}", CODES.iter().map(line).collect::<String>())
@@ -95,13 +95,13 @@ impl Failure {
         Failure { code, message: message.into(), hint: hint.into(), details: None, check: None }
     }
 
-    /// With a longer human form, and further fields for the JSON form.
+    /// Adds a longer human form, and further fields for the JSON form.
     pub fn with_details(mut self, human: String, fields: Value) -> Self {
         self.details = Some(Box::new((human, fields)));
         self
     }
 
-    /// With further fields for the JSON form.
+    /// Adds further fields for the JSON form.
     pub fn with_fields(self, fields: Value) -> Self {
         let human = self.human();
         self.with_details(human, fields)
@@ -119,7 +119,7 @@ impl Failure {
         Failure::new(code::INPUT, message, hint)
     }
 
-    /// Something about this machine.
+    /// Makes a failure about this machine.
     pub fn other(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Failure::new(code::OTHER, message, hint)
     }
@@ -129,7 +129,7 @@ impl Failure {
         Failure::other(format!("cannot write {}: {what}", path.display()), hint)
     }
 
-    /// The name is that of a file, or `stdin`.
+    /// Makes a failure about an input. The name is that of a file, or `stdin`.
     pub fn cannot_read(name: &str, why: &io::Error) -> Self {
         let (what, hint) = words::of(why);
         Failure::input(format!("cannot read {name}: {what}"), hint)
@@ -140,7 +140,7 @@ impl Failure {
         Failure::other(format!("cannot start {program}: {what}"), hint)
     }
 
-    /// What cannot happen, and has.
+    /// Makes a failure for what cannot happen, and has.
     pub fn fault(message: impl Into<String>) -> Self {
         Failure::other(
             message,
@@ -148,13 +148,13 @@ impl Failure {
         )
     }
 
-    /// With other advice, where more is known than the kind of the error.
+    /// Gives other advice, where more is known than the kind of the error.
     pub fn advise(mut self, hint: impl Into<String>) -> Self {
         self.hint = hint.into();
         self
     }
 
-    /// Whether it has this exit code.
+    /// Returns whether it has this exit code.
     pub fn is(&self, code: u8) -> bool {
         self.code == code
     }
@@ -163,12 +163,12 @@ impl Failure {
         ExitCode::from(self.code)
     }
 
-    /// What stands on stdout with `--json`.
+    /// Returns what stands on stdout with `--json`.
     pub fn json(&self) -> String {
         format!("{}\n", json!({ "error": self.value() }))
     }
 
-    /// The fields of the JSON form.
+    /// Returns the fields of the JSON form.
     pub fn value(&self) -> Value {
         let mut value = json!({ "code": self.code, "message": self.message, "hint": self.hint });
         if let (Some(fields), Some(details)) = (value.as_object_mut(), &self.details) {
@@ -188,7 +188,7 @@ impl Failure {
         &self.hint
     }
 
-    /// What stands on stderr otherwise.
+    /// Returns what stands on stderr otherwise.
     pub fn human(&self) -> String {
         if let Some(details) = &self.details {
             return details.0.clone();
@@ -306,7 +306,7 @@ impl From<clap::Error> for Failure {
     }
 }
 
-/// Whether clap's own message would say less than ours.
+/// Returns whether clap's own message would say less than ours.
 pub fn is_special(error: &clap::Error) -> bool {
     not_built(error).is_some()
 }

@@ -23,7 +23,8 @@ pub struct Arguments {
     store_key: bool,
 }
 
-/// Only the key goes to stdout, so that `PUBLIC=$(brickwork keygen -o KEYFILE)` has it.
+/// Makes a key pair. Only the public key goes to stdout, so that `PUBLIC=$(brickwork keygen -o KEYFILE)` has
+/// it.
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let path = &arguments.output;
     if arguments.store_key {

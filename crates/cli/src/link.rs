@@ -23,13 +23,13 @@ pub struct Link {
 }
 
 impl Link {
-    /// As the planner takes it, with so many connections.
+    /// Returns it as the planner takes it, with so many connections.
     pub fn with_lanes(self, lanes: u8) -> brickwork::plan::Link {
         let bits_per_second = self.bits_per_second.map(|rate| rate as f64);
         brickwork::plan::Link { bits_per_second, rtt_seconds: self.rtt.as_secs_f64(), lanes }
     }
 
-    /// Whether there is nothing to imitate.
+    /// Returns whether there is nothing to imitate.
     pub fn is_perfect(&self) -> bool {
         *self == Link::default()
     }
@@ -102,7 +102,7 @@ impl Relay {
         Ok(relay)
     }
 
-    /// Where to call.
+    /// Returns where to call.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -80,7 +80,7 @@ impl From<String> for Refusal {
 }
 
 impl Sheet {
-    /// The sheet of a party. A garbler may have a proposal; if it is `open`, it is not the last word.
+    /// Makes the sheet of a party. A garbler may have a proposal; if it is `open`, it is not the last word.
     pub fn of(work: &Work, proposal: Option<Offer>, open: bool) -> Result<Self, Failure> {
         let source = work.origin.source()?;
         let cut = match work.flags.cut {
@@ -300,7 +300,7 @@ impl Work<'_> {
         self.stocks.ok_or_else(|| Error::Usage(format!("--protocol {name} keeps no stock")))
     }
 
-    /// Whether a store has what this run takes, of this program.
+    /// Returns whether a store has what this run takes, of this program.
     pub fn has(&self, store: &Store, program: &Program) -> Result<bool, Error> {
         let executions = self.executions().unwrap_or(1);
         self.stocks()?.has(store, self.party, &self.job.terms(), program, executions)

@@ -42,7 +42,7 @@ impl PageArguments {
 }
 
 impl RunPageArguments {
-    /// As [`PageArguments::open`].
+    /// Opens the page as [`PageArguments::open`] does.
     pub fn open(&self) -> Result<Option<Page>, Failure> {
         let page = self.page.open()?;
         Ok(page.map(|page| Page { outputs: self.report_outputs, ..page }))

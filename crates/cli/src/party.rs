@@ -115,7 +115,7 @@ pub fn run(
     take_part(party, arguments, audit, quiet, host)
 }
 
-/// [`run`], as these flags say, wherever the party lives.
+/// Does what [`run`] does, as these flags say, wherever the party lives.
 pub fn take_part_by(party: Party, flags: Vec<OsString>, host: Host) -> Result<Report, Failure> {
     match party {
         Party::Garbler => take_part(party, &parsed(flags)?, None, true, host),
@@ -126,7 +126,7 @@ pub fn take_part_by(party: Party, flags: Vec<OsString>, host: Host) -> Result<Re
     }
 }
 
-/// The arguments that these flags are.
+/// Returns the arguments that these flags are.
 pub fn parsed<T: Args>(flags: Vec<OsString>) -> Result<T, Failure> {
     let command = T::augment_args(clap::Command::new("brickwork").no_binary_name(true));
     Ok(T::from_arg_matches(&command.try_get_matches_from(flags)?)?)

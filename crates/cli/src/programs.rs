@@ -19,7 +19,7 @@ pub fn program(arguments: &ProgramArguments) -> Result<Program, Failure> {
     load(&arguments.file, &arguments.map.parties())
 }
 
-/// [`program`], of a file and whose the inputs are.
+/// Reads a [`program`] of a file and of whose the inputs are.
 pub fn load(path: &Path, map: &InputMap) -> Result<Program, Failure> {
     let (program, warnings) = load_with(path, map, &SourceFlags::default())?;
     if let Some(warnings) = warnings {
@@ -50,7 +50,7 @@ pub fn content(path: &Path) -> Result<Content, Failure> {
     Ok(Content { path: path.to_owned(), bytes, is_source })
 }
 
-/// [`load`], of a source that is compiled with these flags; what is odd in it is returned.
+/// Does what [`load`] does, of a source that is compiled with these flags; returns what is odd in it, too.
 pub fn load_with(
     path: &Path,
     map: &InputMap,
@@ -102,7 +102,7 @@ fn beside(function: &Path, name: &str) -> Result<Component, Error> {
     })
 }
 
-/// The program that is garbled: `program` itself, or its repetition.
+/// Returns the program that is garbled: `program` itself, or its repetition.
 pub fn repeated(program: &Program, executions: Option<u32>) -> Result<Program, Failure> {
     match executions {
         Some(n) => Ok(program.repeat(n as usize)?),

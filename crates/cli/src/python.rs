@@ -13,7 +13,7 @@ pub struct Traced<'p> {
 }
 
 impl<'p> Traced<'p> {
-    /// What a path names, if that is a program in Python.
+    /// Returns what a path names, if that is a program in Python.
     pub fn named(path: &'p Path) -> Option<Self> {
         let text = path.to_str()?;
         match text.rsplit_once(':') {
@@ -22,7 +22,7 @@ impl<'p> Traced<'p> {
         }
     }
 
-    /// What the source is called, beside the file.
+    /// Returns what the source is called, beside the file.
     pub fn path(&self) -> PathBuf {
         let path = Path::new(self.file);
         match self.name {

@@ -81,7 +81,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     run_as(arguments, quiet, |both, values| both.run(values, quiet))
 }
 
-/// [`run`], with both parties as threads of this process, until it is asked to stop.
+/// Does what [`run`] does, with both parties as threads of this process, until it is asked to stop.
 pub fn run_here(arguments: &Arguments, stop: &Stop, progress: &Arc<Progress>) -> Result<Report, Failure> {
     run_as(arguments, true, |both, values| both.run_here(values, stop, progress))
 }

@@ -413,7 +413,7 @@ impl Playing {
         })
     }
 
-    /// What the evaluator learns beside its outputs depends on its inputs: it shows nowhere.
+    /// Leaves out what the evaluator learns beside its outputs: it depends on its inputs and shows nowhere.
     pub fn step(self, step: &Step, input: &[bool]) -> Result<(StepReport, Self), Error> {
         Ok(match self {
             Playing::Garbler(session) => {

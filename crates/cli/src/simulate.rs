@@ -47,7 +47,7 @@ impl Values {
         (self.garbler, self.evaluator) = (garbler, evaluator);
     }
 
-    /// Both values, with everything that they name.
+    /// Returns both values, with everything that they name.
     pub fn read(
         &self,
         program: &Program,

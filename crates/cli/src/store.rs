@@ -48,7 +48,7 @@ impl KeyArguments {
         Store::open(directory, &self.key()?).map_err(|e| Failure::from(e).advise(OPEN_HINT))
     }
 
-    /// Whether a store would open, or could be made.
+    /// Returns whether a store would open, or could be made.
     pub fn check(&self, directory: &Path) -> Result<String, Failure> {
         if is_store(directory) {
             self.open(directory)?;
@@ -105,7 +105,7 @@ impl StoreArguments {
         self.key.open(directory)
     }
 
-    /// Whether there is a store, or one may be made.
+    /// Returns whether there is a store, or one may be made.
     pub fn may_be_made(&self, directory: &Path) -> Result<(), Failure> {
         match self.no_top_up && !is_store(directory) {
             false => Ok(()),
@@ -121,7 +121,7 @@ impl StoreArguments {
         if self.no_top_up { Lacking::Refuse } else { Lacking::Make }
     }
 
-    /// The flags that say the same, for a store in this folder.
+    /// Returns the flags that say the same, for a store in this folder.
     pub fn as_flags(&self, directory: &Path) -> Vec<std::ffi::OsString> {
         let mut flags: Vec<std::ffi::OsString> = vec!["--store".into(), directory.into()];
         if let Some(path) = &self.key.store_key {

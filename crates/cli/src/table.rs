@@ -17,7 +17,7 @@ use crate::decimal;
 use crate::failure::Failure;
 use crate::files;
 
-/// The type of what a party gives on these ports.
+/// Returns the type of what a party gives on these ports.
 pub fn type_of(ports: &[Port]) -> Type {
     match ports {
         [port] => port.ty.clone(),
@@ -47,7 +47,8 @@ pub fn fill(
     Filler { folder, reading }.fill(value, &ty, place)
 }
 
-/// Whether a value, tables not yet read, is a list of one value of this type, and not that value itself.
+/// Returns whether a value, tables not yet read, is a list of one value of this type, and not that value
+/// itself.
 pub fn is_list(value: &Value, ty: &Type) -> bool {
     match value {
         Value::Array(values) => matches!(&values[..], [value] if has_form(value, ty)),
@@ -298,7 +299,7 @@ impl Filler<'_> {
 /// What stands before the name of a table in a file of any name.
 const CSV: &str = "csv:";
 
-/// Whether a value is the name of a table.
+/// Returns whether a value is the name of a table.
 pub fn names_one(text: &str) -> bool {
     let ends_in_csv = |path: &str| {
         Path::new(path).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
@@ -369,7 +370,7 @@ fn columns(ty: &Type, name: String, out: &mut Vec<Port>) {
     }
 }
 
-/// The table in a text, of no more than so many rows.
+/// Returns the table in a text, of no more than so many rows.
 pub fn up_to(text: &str, row: &Type, rows: u32) -> Result<(Value, u32), Failure> {
     let filler = Filler { folder: Path::new(""), reading: &Reading::default() };
     filler.parse(text, row, rows, Rows::Some, Place::Name(&Place::Top, "value"))

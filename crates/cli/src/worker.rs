@@ -289,7 +289,7 @@ pub fn rows_of(path: &Path) -> Result<Vec<u32>, Failure> {
     })
 }
 
-/// What a peer's coordinator may know of how a worker ended, and what only this party's does.
+/// Returns what a peer's coordinator may know of how a worker ended, and what only this party's does.
 pub fn cause(failure: &Failure) -> Cause {
     match failure.code() {
         code::PEER => Cause::Check,

@@ -17,7 +17,7 @@ impl Aes128 {
         Self::with_kernel(Kernel::best(), key)
     }
 
-    /// [`Aes128::new`] with a kernel of the caller's choice.
+    /// Does what [`Aes128::new`] does, with a kernel of the caller's choice.
     pub fn with_kernel(kernel: Kernel, key: u128) -> Self {
         let mut expanded = Aes128 { round_keys: [0; 11] };
         kernel.run(Expand { keys: &[key], expanded: std::slice::from_mut(&mut expanded) });
@@ -30,7 +30,7 @@ impl Aes128 {
         kernel.run(Expand { keys, expanded });
     }
 
-    /// The eleven round keys.
+    /// Returns the eleven round keys.
     pub(crate) fn round_keys(&self) -> &[u128; 11] {
         &self.round_keys
     }
@@ -40,17 +40,17 @@ impl Aes128 {
         self.encrypt_with(Kernel::best(), blocks);
     }
 
-    /// [`Aes128::encrypt`] with a kernel of the caller's choice.
+    /// Does what [`Aes128::encrypt`] does with a kernel of the caller's choice.
     pub fn encrypt_with(&self, kernel: Kernel, blocks: &mut [u128]) {
         kernel.run(Encrypt { key: self, blocks });
     }
 
-    /// Counter mode: writes the encryptions of `counter`, `counter + 1`, … (modulo 2^128).
+    /// Writes, in counter mode, the encryptions of `counter`, `counter + 1`, … (modulo 2^128).
     pub fn ctr(&self, counter: u128, out: &mut [u128]) {
         self.ctr_with(Kernel::best(), counter, out);
     }
 
-    /// [`Aes128::ctr`] with a kernel of the caller's choice.
+    /// Does what [`Aes128::ctr`] does with a kernel of the caller's choice.
     pub fn ctr_with(&self, kernel: Kernel, counter: u128, out: &mut [u128]) {
         let blocks_per_row = out.len();
         if blocks_per_row > 0 {
@@ -65,8 +65,8 @@ impl std::fmt::Debug for Aes128 {
     }
 }
 
-/// Counter mode under many keys: row `r` of `out`, `blocks_per_row` blocks long, is counter mode under
-/// `keys[r]` from `counter`.
+/// Encrypts in counter mode under many keys: row `r` of `out`,
+/// `blocks_per_row` blocks long, is counter mode under `keys[r]` from `counter`.
 ///
 /// # Panics
 /// If `out` does not have `blocks_per_row` blocks for each key.
@@ -74,7 +74,7 @@ pub fn ctr_rows(keys: &[Aes128], counter: u128, out: &mut [u128], blocks_per_row
     ctr_rows_with(Kernel::best(), keys, counter, out, blocks_per_row);
 }
 
-/// [`ctr_rows`] with a kernel of the caller's choice.
+/// Does what [`ctr_rows`] does with a kernel of the caller's choice.
 ///
 /// # Panics
 /// Like [`ctr_rows`].

@@ -42,8 +42,8 @@ const SCHEDULE: [[usize; 16]; 7] = {
     schedule
 };
 
-/// The first 16 bytes of the keyed hash of each message, little endian: message `i` is the 32 bytes of
-/// `messages[i]`. In constant time.
+/// Writes the first 16 bytes of the keyed hash of each message, little endian: message
+/// `i` is the 32 bytes of `messages[i]`. In constant time.
 ///
 /// # Panics
 /// If there is not one place for each hash.
@@ -51,7 +51,7 @@ pub fn keyed_hashes(key: &[u8; 32], messages: &[[u128; 2]], hashes: &mut [u128])
     keyed_hashes_with(Kernel::best(), key, messages, hashes);
 }
 
-/// [`keyed_hashes`] with a kernel of the caller's choice.
+/// Does what [`keyed_hashes`] does with a kernel of the caller's choice.
 ///
 /// # Panics
 /// Like [`keyed_hashes`].

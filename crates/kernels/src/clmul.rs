@@ -3,8 +3,8 @@
 use crate::Kernel;
 use crate::vector::{Task, Vector};
 
-/// `acc[r] ^= rows[r] · chi`, as polynomials over GF(2) and without reduction: low and high half. In constant
-/// time.
+/// Computes `acc[r] ^= rows[r] · chi`, as polynomials over GF(2) and without reduction: low and high half. In
+/// constant time.
 ///
 /// # Panics
 /// If there are not as many accumulators as rows.
@@ -12,7 +12,7 @@ pub fn hash_accumulate(acc: &mut [[u128; 2]], rows: &[u128], chi: u128) {
     hash_accumulate_with(Kernel::best(), acc, rows, chi);
 }
 
-/// [`hash_accumulate`] with a kernel of the caller's choice.
+/// Does what [`hash_accumulate`] does with a kernel of the caller's choice.
 ///
 /// # Panics
 /// Like [`hash_accumulate`].
@@ -21,8 +21,8 @@ pub fn hash_accumulate_with(kernel: Kernel, acc: &mut [[u128; 2]], rows: &[u128]
     kernel.run(Accumulate { acc, rows, chi });
 }
 
-/// `acc[r] ^= Σ_b row_r[b] · chis[b]` for rows of as many blocks as there are `chis`, one behind the other;
-/// otherwise like [`hash_accumulate`].
+/// Computes `acc[r] ^= Σ_b row_r[b] · chis[b]` for rows of as many blocks as there are
+/// `chis`, one behind the other; otherwise like [`hash_accumulate`].
 ///
 /// # Panics
 /// If there are not as many accumulators as rows.
@@ -30,7 +30,7 @@ pub fn hash_rows(acc: &mut [[u128; 2]], rows: &[u128], chis: &[u128]) {
     hash_rows_with(Kernel::best(), acc, rows, chis);
 }
 
-/// [`hash_rows`] with a kernel of the caller's choice.
+/// Does what [`hash_rows`] does with a kernel of the caller's choice.
 ///
 /// # Panics
 /// Like [`hash_rows`].
@@ -41,8 +41,8 @@ pub fn hash_rows_with(kernel: Kernel, acc: &mut [[u128; 2]], rows: &[u128], chis
     }
 }
 
-/// The block `x` of 256 bits modulo x^128 + x^7 + x^2 + x + 1, low half first; bit `i` is the coefficient of
-/// `x^i`.
+/// Returns the block `x` of 256 bits modulo x^128 + x^7 + x^2 + x + 1, low half first; bit `i` is the
+/// coefficient of `x^i`.
 pub const fn gf128_reduce([low, high]: [u128; 2]) -> u128 {
     // x^128 = x^7 + x^2 + x + 1; the first folding leaves up to seven bits above, which `spill` holds.
     let spill = high >> 127 ^ high >> 126 ^ high >> 121;

@@ -41,7 +41,7 @@ pub struct HashKeys<'a> {
 }
 
 impl Wires {
-    /// Room for the labels of `lanes` copies.
+    /// Makes room for the labels of `lanes` copies.
     pub fn new(script: &GateList, lanes: usize) -> Self {
         let mut wires = Wires {
             lines: vec![Line([0; 4]); ((script.slots() + 1) * lanes).div_ceil(4)],
@@ -76,7 +76,7 @@ impl Wires {
         self.lines[at / 4].0[at % 4] = label;
     }
 
-    /// The label in a slot of a copy.
+    /// Returns the label in a slot of a copy.
     #[inline]
     pub fn get(&self, slot: u32, lane: usize) -> u128 {
         assert!(lane < self.lanes, "lane {lane} of {}", self.lanes);

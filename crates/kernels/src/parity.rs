@@ -11,7 +11,7 @@ const GROUP: usize = 4;
 const GROUPS: usize = 128 / GROUP;
 const ENTRIES: usize = 1 << GROUP;
 
-/// Row `k` of `parity` becomes the sum of those of the 128 rows of `message` whose bit is set in `masks[k]`.
+/// Sets row `k` of `parity` to the sum of those of the 128 rows of `message` whose bit is set in `masks[k]`.
 /// A row has `blocks` blocks. In constant time with respect to the rows; the masks are public.
 ///
 /// # Panics
@@ -20,7 +20,7 @@ pub fn parity_rows(masks: &[u128], message: &[u128], parity: &mut [u128], blocks
     parity_rows_with(Kernel::best(), masks, message, parity, blocks);
 }
 
-/// [`parity_rows`] with a kernel of the caller's choice.
+/// Does what [`parity_rows`] does with a kernel of the caller's choice.
 ///
 /// # Panics
 /// Like [`parity_rows`].

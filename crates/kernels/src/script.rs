@@ -61,27 +61,27 @@ pub struct GateList {
 }
 
 impl GateList {
-    /// Number of slots.
+    /// Returns the number of slots.
     pub fn slots(&self) -> usize {
         self.slots
     }
 
-    /// Number of AND gates.
+    /// Returns the number of AND gates.
     pub fn and_gates(&self) -> usize {
         self.ands.len()
     }
 
-    /// Number of sections, at least 1. Each but the last has [`SECTION`] AND gates.
+    /// Returns the number of sections, at least 1. Each but the last has [`SECTION`] AND gates.
     pub fn sections(&self) -> usize {
         self.sections.len()
     }
 
-    /// The AND gates of a section.
+    /// Returns the AND gates of a section.
     pub fn section_gates(&self, section: usize) -> Range<usize> {
         section * SECTION..self.ands.len().min((section + 1) * SECTION)
     }
 
-    /// The AND gates of a section in the order of its layers.
+    /// Returns the AND gates of a section in the order of its layers.
     pub(crate) fn section_ands(&self, section: usize) -> &[And] {
         &self.ands[self.section_gates(section)]
     }
@@ -106,7 +106,7 @@ pub struct GateListBuilder {
 }
 
 impl GateListBuilder {
-    /// An empty script over slots `0..slots`, the first of which is [`ONE`]; steps may use more.
+    /// Makes an empty script over slots `0..slots`, the first of which is [`ONE`]; steps may use more.
     pub fn new(slots: usize) -> Self {
         let script = GateList {
             xors: Vec::new(),
@@ -162,7 +162,7 @@ impl GateListBuilder {
         }
     }
 
-    /// The script.
+    /// Returns the script.
     ///
     /// # Panics
     /// If the gates of the last section are not numbered without a gap.

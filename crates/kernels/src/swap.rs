@@ -8,7 +8,7 @@ pub(crate) fn swap_bits(m: &mut [u128], a: usize, b: usize, shift: u32, mask: u1
     m[a] ^= t << shift;
 }
 
-/// See [`Vector::transpose64`](crate::vector::Vector::transpose64).
+/// Transposes as [`Vector::transpose64`](crate::vector::Vector::transpose64).
 pub(crate) fn transpose64(m: &mut [u128; 64]) {
     let mut mask = 0x0000_0000_ffff_ffffu64;
     let mut distance = 32;

@@ -3,14 +3,14 @@
 use crate::Kernel;
 use crate::vector::{Task, Vector};
 
-/// Words of 64 bits in a column of `rows` bits.
+/// Returns the number of words of 64 bits in a column of `rows` bits.
 pub const fn words_for_rows(rows: usize) -> usize {
     rows.div_ceil(64)
 }
 
-/// Rows to columns. Row `r` is `rows[r * blocks..][..blocks]`; its bit `c` is bit `c % 128` of block `c /
-/// 128`. Column `c` is `columns[c * w..][..w]` with `w = words_for_rows(number of rows)`; its bit `r` is bit
-/// `r % 64` of word `r / 64`, and the bits above the last row are 0.
+/// Turns rows into columns. Row `r` is `rows[r * blocks..][..blocks]`; its bit `c` is bit `c % 128` of block
+/// `c / 128`. Column `c` is `columns[c * w..][..w]` with `w = words_for_rows(number of rows)`; its bit `r` is
+/// bit `r % 64` of word `r / 64`, and the bits above the last row are 0.
 ///
 /// # Panics
 /// If `rows` is not a whole number of rows of `blocks` blocks, or `columns` not `128 * blocks` columns.
@@ -18,7 +18,7 @@ pub fn transpose(rows: &[u128], blocks: usize, columns: &mut [u64]) {
     transpose_with(Kernel::best(), rows, blocks, columns);
 }
 
-/// [`transpose`] with a kernel of the caller's choice.
+/// Does what [`transpose`] does with a kernel of the caller's choice.
 ///
 /// # Panics
 /// Like [`transpose`].
@@ -30,8 +30,9 @@ pub fn transpose_with(kernel: Kernel, rows: &[u128], blocks: usize, columns: &mu
     kernel.run(Transpose { rows, blocks, columns, words });
 }
 
-/// Columns to rows, 128 columns: the inverse of [`transpose`] for rows of one block. A column takes `stride`
-/// words, of which those above the last row are ignored, as are the bits there.
+/// Turns columns into rows, 128 columns: the inverse of
+/// [`transpose`] for rows of one block. A column takes `stride` words, of which those above the last row are
+/// ignored, as are the bits there.
 ///
 /// # Panics
 /// If `columns` does not hold 128 columns, or `stride` is below `words_for_rows(rows.len())`.
@@ -39,7 +40,7 @@ pub fn transpose_back(columns: &[u64], stride: usize, rows: &mut [u128]) {
     transpose_back_with(Kernel::best(), columns, stride, rows);
 }
 
-/// [`transpose_back`] with a kernel of the caller's choice.
+/// Does what [`transpose_back`] does with a kernel of the caller's choice.
 ///
 /// # Panics
 /// Like [`transpose_back`].

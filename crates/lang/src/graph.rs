@@ -16,32 +16,32 @@ impl Bit {
     /// True.
     pub const ONE: Bit = Bit(1);
 
-    /// A constant.
+    /// Makes a constant.
     pub fn constant(value: bool) -> Bit {
         Bit(value.into())
     }
 
-    /// Its value, if it is a constant.
+    /// Returns its value, if it is a constant.
     pub fn known(self) -> Option<bool> {
         (self.0 < 2).then_some(self.0 == 1)
     }
 
-    /// The node; 0 for constants.
+    /// Returns the node; 0 for constants.
     pub fn node(self) -> u32 {
         self.0 >> 1
     }
 
-    /// Whether the node's output is inverted; for constants, their value.
+    /// Returns whether the node's output is inverted; for constants, their value.
     pub fn inverted(self) -> bool {
         self.0 & 1 == 1
     }
 
-    /// The output of a node.
+    /// Makes the output of a node.
     pub fn of(node: u32) -> Bit {
         Bit(node << 1)
     }
 
-    /// Inverted if `flip`.
+    /// Inverts it if `flip`.
     pub fn flip(self, flip: bool) -> Bit {
         Bit(self.0 ^ u32::from(flip))
     }
@@ -95,7 +95,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// An empty circuit that may grow to `limit` nodes.
+    /// Makes an empty circuit that may grow to `limit` nodes.
     pub fn new(limit: usize) -> Graph {
         let nothing = Node { a: Bit::ZERO, b: Bit::ZERO };
         Graph {
@@ -107,17 +107,17 @@ impl Graph {
         }
     }
 
-    /// Number of nodes, the constant included: nodes are numbered `1..len()`.
+    /// Returns the number of nodes, the constant included: nodes are numbered `1..len()`.
     pub fn len(&self) -> u32 {
         self.nodes.len() as u32
     }
 
-    /// Whether the limit was hit; from then on all results are constants.
+    /// Returns whether the limit was hit; from then on all results are constants.
     pub fn full(&self) -> bool {
         self.full
     }
 
-    /// Whether so many more nodes surely do not fit; if so, the circuit counts as full.
+    /// Returns whether so many more nodes surely do not fit; if so, the circuit counts as full.
     pub fn reserve(&mut self, nodes: u64) -> bool {
         if nodes > (self.limit - self.nodes.len().min(self.limit)) as u64 {
             self.full = true;
@@ -125,7 +125,7 @@ impl Graph {
         !self.full
     }
 
-    /// What node `index` is.
+    /// Returns what node `index` is.
     pub fn kind(&self, index: u32) -> NodeKind {
         let Node { a, b } = self.nodes[index as usize];
         match a.cmp(&b) {
@@ -144,12 +144,12 @@ impl Graph {
         Bit::of(self.nodes.len() as u32 - 1)
     }
 
-    /// A new input.
+    /// Returns a new input.
     pub fn leaf(&mut self) -> Bit {
         self.push(Node { a: Bit::ZERO, b: Bit::ZERO })
     }
 
-    /// New inputs.
+    /// Makes new inputs.
     pub fn leaves(&mut self, count: u32) -> Vec<Bit> {
         (0..count).map(|_| self.leaf()).collect()
     }
@@ -194,7 +194,7 @@ impl Graph {
         }
     }
 
-    /// Exclusive or.
+    /// Adds an exclusive or.
     pub fn xor(&mut self, a: Bit, b: Bit) -> Bit {
         let flip = a.inverted() ^ b.inverted();
         let (hi, lo) = if a > b { (a.plain(), b.plain()) } else { (b.plain(), a.plain()) };
@@ -226,7 +226,7 @@ impl Graph {
         out.flip(flip)
     }
 
-    /// Conjunction.
+    /// Adds a conjunction.
     pub fn and(&mut self, a: Bit, b: Bit) -> Bit {
         let (hi, lo) = if a > b { (a, b) } else { (b, a) };
         if lo.node() == hi.node() {
@@ -281,12 +281,12 @@ impl Graph {
         out
     }
 
-    /// Disjunction.
+    /// Adds a disjunction.
     pub fn or(&mut self, a: Bit, b: Bit) -> Bit {
         !self.and(!a, !b)
     }
 
-    /// `if condition { then } else { otherwise }`, for one AND.
+    /// Adds `if condition { then } else { otherwise }`, for one AND.
     pub fn mux(&mut self, condition: Bit, then: Bit, otherwise: Bit) -> Bit {
         let difference = self.xor(then, otherwise);
         let masked = self.and(condition, difference);
@@ -308,8 +308,8 @@ impl Graph {
         template.outputs.iter().map(|o| bits[o.node() as usize].flip(o.inverted())).collect()
     }
 
-    /// The finished circuit: nodes `1..=inputs` must be its inputs, and all nodes behind them gates. What no
-    /// output needs is dropped.
+    /// Returns the finished circuit: nodes `1..=inputs` must be its inputs, and all nodes behind them gates.
+    /// What no output needs is dropped.
     pub fn finish(mut self, inputs: u32, outputs: &[Bit]) -> Template {
         self.table = Vec::new();
         let mut live = vec![false; self.nodes.len()];
@@ -355,18 +355,18 @@ pub struct Template {
 }
 
 impl Template {
-    /// Number of gates.
+    /// Returns the number of gates.
     pub fn gates(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Gate `k`, which is node `inputs + 1 + k`.
+    /// Returns gate `k`, which is node `inputs + 1 + k`.
     pub fn kind(&self, gate: u32) -> NodeKind {
         let Node { a, b } = self.nodes[gate as usize];
         if a > b { NodeKind::Xor(a, b) } else { NodeKind::And(a, b) }
     }
 
-    /// Number of AND gates.
+    /// Returns the number of AND gates.
     pub fn ands(&self) -> usize {
         self.nodes.iter().filter(|n| n.a < n.b).count()
     }

@@ -193,7 +193,7 @@ pub struct Func {
 }
 
 impl Func {
-    /// The name in the source.
+    /// Returns the name in the source.
     pub fn base_name(&self) -> &str {
         self.name.split('.').next().unwrap_or_default()
     }

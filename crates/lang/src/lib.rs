@@ -90,7 +90,7 @@ pub fn compile(
     })
 }
 
-/// The functions that `main` calls, directly or not: those that [`Options::inline`] and
+/// Returns the functions that `main` calls, directly or not: those that [`Options::inline`] and
 /// [`Options::component`] make a difference for. None if the source has errors, which [`compile`] tells.
 pub fn functions(name: &str, text: &str, resolver: &dyn Resolver, options: &Options) -> Vec<String> {
     let find = || {

@@ -33,7 +33,7 @@ struct Busy {
 }
 
 impl<'m> Clock<'m> {
-    /// Both parties at the start.
+    /// Makes the clocks of both parties at the start.
     pub fn new(machine: &'m Machine, link: &'m Link) -> Self {
         // As in a run the garbler listens: it has greeted by the time the evaluator's connection stands.
         let parties = [-link.rtt_seconds / 2.0, 0.0];
@@ -41,7 +41,7 @@ impl<'m> Clock<'m> {
         Clock { machine, link, parties, turn, busy: Default::default(), cpu: 0.0, line: parties }
     }
 
-    /// The time of a party.
+    /// Returns the time of a party.
     pub fn time(&self, party: Party) -> f64 {
         self.parties[party as usize]
     }

@@ -15,7 +15,7 @@ use brickwork_wire::{Channel, Tag};
 
 /// A part of a protocol, or a protocol, that has kinds of work of its own and measures them.
 pub trait Measure: Sync {
-    /// All kinds of work that are measured here.
+    /// Returns all kinds of work that are measured here.
     fn kinds(&self) -> &'static [&'static Work];
 
     /// Measures them on one thread, while the other cores do the same. What takes both parties is left to
@@ -44,7 +44,7 @@ const MEASURED_AT_ONCE: u32 = 8;
 /// What a phase takes besides its work is at most so many times what is usual: more is another's work.
 const MOST_BUSY: f64 = 3.0;
 
-/// CPU seconds of this thread for one of `units` of work: the fastest of some repetitions.
+/// Returns the CPU seconds of this thread for one of `units` of work: the fastest of some repetitions.
 ///
 /// # Errors
 /// Those of the work.
@@ -58,14 +58,14 @@ pub fn fastest(units: f64, mut work: impl FnMut() -> Result<(), Error>) -> Resul
     Ok(best / units)
 }
 
-/// CPU time of this thread: what others do meanwhile on the same cores does not count.
+/// Returns the CPU time of this thread: what others do meanwhile on the same cores does not count.
 #[cfg(unix)]
 pub fn thread_seconds() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
-/// Where the system does not say: the time since the first call.
+/// Returns, as the system does not say, the time since the first call.
 #[cfg(not(unix))]
 pub fn thread_seconds() -> f64 {
     use std::sync::OnceLock;
@@ -206,10 +206,10 @@ pub fn over_loopback<G, E: Send>(
     })
 }
 
-/// What each phase of a small run takes beyond the sum of its parts: threads that start, memory in small pages,
-/// parties that wait for a core. `kinds` has the kind of work that stands for it, in the order of the script's
-/// phases, of which a unit is measured; `run` does what the script says and returns the name and the seconds
-/// of each phase.
+/// Returns what each phase of a small run takes beyond the sum of its parts: threads that start, memory in
+/// small pages, parties that wait for a core.
+/// `kinds` has the kind of work that stands for it, in the order of the script's phases, of which a unit is measured; `run`
+/// does what the script says and returns the name and the seconds of each phase.
 ///
 /// # Errors
 /// Those of the run.

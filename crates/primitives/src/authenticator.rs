@@ -68,18 +68,18 @@ pub struct Hasher {
 }
 
 impl Hasher {
-    /// For the authenticators of this kind in the session with this identifier.
+    /// Makes the hasher for the authenticators of this kind in the session with this identifier.
     pub fn new(session: &[u8; 32], kind: AuthenticatorKind) -> Self {
         Hasher { key: blake3::derive_key("brickwork 2026-11 key authenticators", session), kind, first: 0 }
     }
 
-    /// For authenticators made when the session had `made` authenticators already: their indices count from
-    /// there, so that no two authenticators of a session share a hash.
+    /// Makes the hasher for authenticators made when the session had `made` authenticators already: their
+    /// indices count from there, so that no two authenticators of a session share a hash.
     pub fn after(self, made: u64) -> Self {
         Hasher { first: made, ..self }
     }
 
-    /// Authenticators that the session had made before these.
+    /// Returns the authenticators that the session had made before these.
     pub fn made(&self) -> u64 {
         self.first
     }
@@ -99,7 +99,8 @@ impl Hasher {
         kernels::erase(&mut messages);
     }
 
-    /// H(Δ) of authenticators, given by index and offset: the false labels of self-authenticating ones.
+    /// Returns H(Δ) of authenticators, given by index and offset: the false labels of self-authenticating
+    /// ones.
     pub fn false_labels(
         &self,
         count: usize,
@@ -116,7 +117,7 @@ impl Hasher {
         labels
     }
 
-    /// The authenticators of authenticators, given by index, the label of colour 0 and the offset.
+    /// Returns the authenticators of authenticators, given by index, the label of colour 0 and the offset.
     pub fn authenticators(
         &self,
         count: usize,
@@ -133,8 +134,8 @@ impl Hasher {
         made
     }
 
-    /// For each label whether its authenticator, given by authenticator and index, accepts it: whether its
-    /// hash stands at its colour.
+    /// Returns for each label whether its authenticator, given by authenticator and index, accepts it:
+    /// whether its hash stands at its colour.
     pub fn accepts(
         &self,
         count: usize,
@@ -167,10 +168,10 @@ pub enum NoLabel {
     Third,
 }
 
-/// EvKAs: of the labels that the copies of a bucket gave for one wire, and whether the authenticators accept
-/// each: one that is valid, and the offset if there are two, else zero. All copies' labels are shown to the
-/// authenticators, also where they are the same, and no branch depends on which are: only on whether E goes
-/// on at all.
+/// Does EvKAs of the paper: returns, of the labels that the copies of a bucket gave for one wire, and whether
+/// the authenticators accept each: one that is valid, and the offset if there are two, else zero. All copies'
+/// labels are shown to the authenticators, also where they are the same, and no branch depends on which are:
+/// only on whether E goes on at all.
 ///
 /// # Errors
 /// Where it does not.

@@ -31,7 +31,7 @@ pub struct Combinations {
 }
 
 impl Combinations {
-    /// `masks` combinations of `count` OTs and one more each.
+    /// Returns `masks` combinations of `count` OTs and one more each.
     ///
     /// # Panics
     /// If there are more than 128 combinations.
@@ -74,12 +74,12 @@ impl Combinations {
         pool::sum(words.len().div_ceil(OTS_A_TASK), || vec![zero; self.count], work, join)
     }
 
-    /// The sum of the labels in each set.
+    /// Returns the sum of the labels in each set.
     pub fn labels(&self, labels: &[Label]) -> Labels {
         Labels::new(self.sums(0..self.words.len(), Label::ZERO, |i, sum| *sum ^= labels[i], |a, b| *a ^= *b))
     }
 
-    /// The sum of the shares in each set.
+    /// Returns the sum of the shares in each set.
     pub fn shares(&self, shares: &Shares) -> Vec<Column> {
         let join = |a: &mut Column, b: &Column| a.iter_mut().zip(b).for_each(|(a, b)| *a ^= b);
         let mut total = vec![[0; COLUMN_WORDS]; self.count];
@@ -93,7 +93,7 @@ impl Combinations {
         total
     }
 
-    /// The sums of secret bits.
+    /// Returns the sums of secret bits.
     pub fn bits(&self, bits: &[u8]) -> Vec<u8> {
         let sum = self
             .words
@@ -112,7 +112,8 @@ pub struct RevealedCombinations {
 }
 
 impl RevealedCombinations {
-    /// Bytes of the message that reveals `masks` combinations: a seed, labels, choice bits.
+    /// Returns the number of bytes of the message that reveals `masks` combinations: a seed, labels, choice
+    /// bits.
     pub fn bytes(masks: usize) -> usize {
         SEED_BYTES + masks * (LABEL_BYTES + 1)
     }

@@ -20,7 +20,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// With one bar of one segment that begins on the left.
+    /// Makes a row with one bar of one segment that begins on the left.
     pub fn single(label: impl Into<String>, value: String, length: f64, class: &'static str) -> Self {
         let bars = vec![vec![Segment { from: 0.0, to: length, class }]];
         Row { label: label.into(), value, bars }
@@ -37,7 +37,7 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// Three or four round values from 0 up to this one.
+    /// Returns three or four round values from 0 up to this one.
     pub fn up_to(most: f64, show: impl Fn(f64) -> String) -> Self {
         if most <= 0.0 || !most.is_finite() {
             return Axis::default();
@@ -49,7 +49,7 @@ impl Axis {
         Axis { ticks: places.map(|tick| (tick / most, show(tick))).collect(), limit: None }
     }
 
-    /// Round numbers of bytes: of the unit in which the largest is a small number.
+    /// Returns round numbers of bytes: of the unit in which the largest is a small number.
     pub fn of_bytes(most: f64) -> Self {
         let units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
         let power = (most.max(1.0).log2() / 10.0).floor().clamp(0.0, units.len() as f64 - 1.0);
@@ -63,7 +63,7 @@ const LETTERS: usize = 46;
 const BAR: f64 = 12.0;
 const GAP: f64 = 4.0;
 
-/// An SVG element with these attributes, which begins with `first`.
+/// Draws an SVG element with these attributes, which begins with `first`.
 pub(crate) fn draw(attributes: &str, first: &str, rows: &[Row], axis: &Axis) -> String {
     let heights = rows.iter().map(|row| 34.0 + (BAR + GAP) * row.bars.len() as f64);
     let bottom = heights.clone().sum::<f64>();

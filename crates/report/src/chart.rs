@@ -56,12 +56,12 @@ pub enum Scale {
 }
 
 impl Axis {
-    /// A linear axis.
+    /// Makes a linear axis.
     pub fn linear(label: impl Into<String>) -> Self {
         Axis { label: label.into(), scale: Scale::Linear }
     }
 
-    /// A logarithmic axis.
+    /// Makes a logarithmic axis.
     pub fn logarithmic(label: impl Into<String>) -> Self {
         Axis { label: label.into(), scale: Scale::Logarithmic }
     }
@@ -90,7 +90,7 @@ const PAGE: Frame =
 /// Of middle lightness: they are seen on white and on black.
 const COLOURS: [&str; 6] = ["#3f7fc1", "#c9742b", "#4f9a55", "#9a72c7", "#a0745a", "#808890"];
 
-/// A file with these charts.
+/// Draws a file with these charts.
 pub fn document(charts: &[Chart]) -> String {
     let Frame { width, height: each, left, .. } = FILE;
     let height = each * charts.len().max(1) as f64;
@@ -108,8 +108,8 @@ pub fn document(charts: &[Chart]) -> String {
     svg + "</svg>\n"
 }
 
-/// An element of a page with this chart, which has these attributes and begins with `first`. Its title is the
-/// page's to say.
+/// Draws an element of a page with this chart, which has these attributes and begins with `first`. Its title
+/// is the page's to say.
 pub(crate) fn element(attributes: &str, first: &str, chart: &Chart) -> String {
     let Frame { width, height, .. } = PAGE;
     let mut svg = format!(

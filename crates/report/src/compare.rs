@@ -8,7 +8,7 @@ use crate::parts::{self, list, real, text};
 use crate::plan::draw;
 use crate::run::holds_against;
 
-/// The page of what `bench compare` prints.
+/// Returns the page of what `bench compare` prints.
 pub(crate) fn page(record: &Value) -> String {
     let (name, rows) = (text(record, "program"), list(record, "rows"));
     let mut page = Page::new(record, name, "Protocols compared: the same program on the same inputs");
@@ -108,7 +108,8 @@ fn time_table(rows: &[Value]) -> Table {
     }
 }
 
-/// The drawings of what `bench compare` prints: bytes online against bytes in all, and time against bytes.
+/// Returns the drawings of what `bench compare` prints: bytes online against bytes in all, and time against
+/// bytes.
 pub fn charts(record: &Value) -> [Chart; 2] {
     let bytes = |row: &Value, of: &str| -> f64 {
         real(&row[of], "garbler_sent_bytes") + real(&row[of], "evaluator_sent_bytes")

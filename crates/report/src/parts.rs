@@ -6,27 +6,27 @@ use crate::bars::{self, Axis, Row, Segment};
 use crate::html::{Cell, Page, Table};
 use crate::words::{self, thousands};
 
-/// The elements of a list, or none.
+/// Returns the elements of a list, or none.
 pub(crate) fn list<'a>(of: &'a Value, field: &str) -> &'a [Value] {
     of[field].as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// A text, or an empty one.
+/// Returns a text, or an empty one.
 pub(crate) fn text<'a>(of: &'a Value, field: &str) -> &'a str {
     of[field].as_str().unwrap_or_default()
 }
 
-/// A number, or 0.
+/// Returns a number, or 0.
 pub(crate) fn real(of: &Value, field: &str) -> f64 {
     of[field].as_f64().filter(|number| number.is_finite()).unwrap_or_default()
 }
 
-/// The sum of a field.
+/// Returns the sum of a field.
 pub(crate) fn sum(of: &[Value], field: &str) -> f64 {
     of.iter().map(|one| real(one, field)).sum()
 }
 
-/// The largest of these, for lengths of bars; never 0.
+/// Returns the largest of these, for lengths of bars; never 0.
 pub(crate) fn longest(lengths: impl Iterator<Item = f64>) -> f64 {
     lengths.fold(f64::MIN_POSITIVE, f64::max)
 }
@@ -36,7 +36,7 @@ fn bytes(count: f64) -> String {
     words::bytes(count as u64)
 }
 
-/// The time that each phase took or takes, in bars of one class and what it stands for.
+/// Adds the time that each phase took or takes, in bars of one class and what it stands for.
 pub(crate) fn durations(
     page: &mut Page,
     phases: &[Value],
@@ -56,7 +56,7 @@ pub(crate) fn durations(
     });
 }
 
-/// What each party sent in each phase.
+/// Adds what each party sent in each phase.
 pub(crate) fn traffic(page: &mut Page, phases: &[Value]) {
     let both = |phase: &Value| [real(phase, "garbler_sent_bytes"), real(phase, "evaluator_sent_bytes")];
     let most = longest(phases.iter().flat_map(both));
@@ -93,7 +93,7 @@ pub(crate) fn traffic(page: &mut Page, phases: &[Value]) {
     );
 }
 
-/// The phases of a prediction, as a table that can be opened.
+/// Adds the phases of a prediction, as a table that can be opened.
 pub(crate) fn traffic_table(page: &mut Page, phases: &[Value]) {
     let cells = |phase: &Value| {
         vec![
@@ -111,7 +111,7 @@ pub(crate) fn traffic_table(page: &mut Page, phases: &[Value]) {
     });
 }
 
-/// A picture of the promise: how the bound is shared out, and each check by itself.
+/// Adds a picture of the promise: how the bound is shared out, and each check by itself.
 pub(crate) fn budget(page: &mut Page, security: &Value) {
     let Some(bound) = security["bound_log2"].as_f64() else { return };
     page.section("Security budget");
@@ -146,7 +146,7 @@ fn checks_table(security: &Value) -> Table {
     }
 }
 
-/// The same as a table that can be opened, if there is any.
+/// Adds the same as a table that can be opened, if there is any.
 pub(crate) fn budget_table(page: &mut Page, security: &Value) {
     if !list(security, "budget").is_empty() {
         page.details(&checks_table(security));
@@ -290,7 +290,7 @@ fn made_table(batches: &[Batch], program: &Value) -> Table {
     }
 }
 
-/// The same as a table that can be opened, if there is any.
+/// Adds the same as a table that can be opened, if there is any.
 pub(crate) fn batches_table(page: &mut Page, security: &Value) {
     let batches = batches(security);
     if !batches.is_empty() {
@@ -301,7 +301,7 @@ pub(crate) fn batches_table(page: &mut Page, security: &Value) {
 /// Batches that have a bar of their own.
 const MOST_BATCHES: usize = 24;
 
-/// What was made, opened and put into buckets.
+/// Adds what was made, opened and put into buckets.
 pub(crate) fn components(page: &mut Page, security: &Value, program: &Value) {
     let batches = batches(security);
     if batches.is_empty() {
@@ -336,7 +336,7 @@ pub(crate) fn components(page: &mut Page, security: &Value, program: &Value) {
     );
 }
 
-/// The other fields of a promise: a line each.
+/// Adds the other fields of a promise: a line each.
 pub(crate) fn promise(page: &mut Page, security: &Value) {
     let mut rows = Vec::new();
     for (name, value) in security.as_object().into_iter().flatten() {

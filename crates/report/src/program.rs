@@ -10,7 +10,7 @@ use crate::html::{Cell, Page, Table};
 use crate::parts::{list, longest, real, text};
 use crate::words::{self, plural, thousands};
 
-/// The page of what `info` prints.
+/// Returns the page of what `info` prints.
 pub(crate) fn page(record: &Value) -> String {
     let name = text(record, "name");
     let mut page = Page::new(record, name, "A program");
@@ -93,7 +93,7 @@ fn components_table(components: &[Value]) -> Table {
     }
 }
 
-/// What the page of a run or a plan shows of its program.
+/// Adds what the page of a run or a plan shows of its program.
 pub(crate) fn section(page: &mut Page, program: &Value) {
     solderings(page, program);
     let fields = ["and_gates", "slots", "and_depth", "gates", "wires"];

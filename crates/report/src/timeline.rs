@@ -28,7 +28,7 @@ fn legs(phases: &[Value]) -> Vec<Leg<'_>> {
     legs
 }
 
-/// How many flights there were in all: what falls into several spans is one of them.
+/// Returns how many flights there were in all: what falls into several spans is one of them.
 pub(crate) fn flights(phases: &[Value]) -> usize {
     let legs = legs(phases);
     legs.chunk_by(|one, other| one.flight["from"] == other.flight["from"]).count()

@@ -119,7 +119,7 @@ impl Greeting {
         Ok(Greeting { role, security: terms.security, protocol: P::NAME, mine })
     }
 
-    /// A digest of it, by which this party's messages are bound to it before the session has a name.
+    /// Returns a digest of it, by which this party's messages are bound to it before the session has a name.
     pub fn digest(&self) -> [u8; 32] {
         digest(&self.mine)
     }

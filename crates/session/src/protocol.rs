@@ -25,7 +25,7 @@ pub trait Protocol: Sized + 'static {
     /// What a party learns beside its outputs, and must not let show.
     type Aside: Default;
 
-    /// The place of a phase in the order; behind all of them, if it is none.
+    /// Returns the place of a phase in the order; behind all of them, if it is none.
     fn phase_order(name: &str) -> usize {
         Self::PHASES.iter().position(|phase| *phase == name).unwrap_or(Self::PHASES.len())
     }

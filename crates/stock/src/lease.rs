@@ -49,7 +49,7 @@ impl Leases {
         Ok(PeerLock { peer, leases: self.clone() })
     }
 
-    /// Whether a session of this process has leased an epoch at this moment.
+    /// Returns whether a session of this process has leased an epoch at this moment.
     pub fn is_busy(&self, epoch: &[u8; 32]) -> bool {
         self.lock().epochs.contains(epoch)
     }
@@ -68,7 +68,7 @@ pub struct PeerLock {
 }
 
 impl PeerLock {
-    /// Whether a session has leased an epoch.
+    /// Returns whether a session has leased an epoch.
     pub fn is_busy(&self, epoch: &[u8; 32]) -> bool {
         self.leases.lock().epochs.contains(epoch)
     }

@@ -96,7 +96,7 @@ pub struct Epoch {
 }
 
 impl Epoch {
-    /// Whose it is.
+    /// Returns whose it is.
     pub fn relation(&self) -> Relation {
         Relation { role: self.role, identities: self.identities }
     }
@@ -163,7 +163,7 @@ impl Taken {
         self.ranges.take().ok_or_else(|| Error::Usage("the ranges of an entry are handed out once".into()))
     }
 
-    /// The items: batch, first item, number of items.
+    /// Returns the items: batch, first item, number of items.
     pub fn items(&self) -> &[(Serial, u64, u32)] {
         &self.items
     }
@@ -231,7 +231,7 @@ impl Store {
         Self::open_with(directory, key, Arc::new(NoFaults))
     }
 
-    /// [`Store::open`] on a disk that fails as it is told.
+    /// Does what [`Store::open`] does, on a disk that fails as it is told.
     ///
     /// # Errors
     /// As [`Store::open`].
@@ -455,12 +455,12 @@ impl Store {
         self.shared.leases.lock_peer(key_of(relation), lease::PATIENCE)
     }
 
-    /// Whether a session of this process has leased an epoch at this moment.
+    /// Returns whether a session of this process has leased an epoch at this moment.
     pub fn is_busy(&self, epoch: &EpochId) -> bool {
         self.shared.leases.is_busy(epoch)
     }
 
-    /// The pair of stores that this one and a peer's are, if they have met.
+    /// Returns the pair of stores that this one and a peer's are, if they have met.
     ///
     /// # Errors
     /// [`Error::Stock`] if the index cannot be read or was altered.
@@ -473,7 +473,7 @@ impl Store {
         }
     }
 
-    /// All pairs that this store is part of.
+    /// Returns all pairs that this store is part of.
     ///
     /// # Errors
     /// As [`Store::pair`].
@@ -496,7 +496,7 @@ impl Store {
         self.write(&[row])
     }
 
-    /// The epochs, oldest first.
+    /// Returns the epochs, oldest first.
     ///
     /// # Errors
     /// [`Error::Stock`] if the index cannot be read or was altered.
@@ -526,7 +526,7 @@ impl Store {
         self.write(&rows)
     }
 
-    /// What [`Store::begin`] was given.
+    /// Returns what [`Store::begin`] was given.
     ///
     /// # Errors
     /// [`Error::Stock`] if there is no such epoch, it is burned, or it was altered.
@@ -556,7 +556,7 @@ impl Store {
         Ok((state, entries.len() as u64))
     }
 
-    /// The entries of an epoch, oldest first.
+    /// Returns the entries of an epoch, oldest first.
     ///
     /// # Errors
     /// [`Error::Stock`] if there is no such epoch or its log was altered.
@@ -668,7 +668,7 @@ impl Store {
         self.write(&[row])
     }
 
-    /// The batches of an epoch and how many items of each are left, oldest first.
+    /// Returns the batches of an epoch and how many items of each are left, oldest first.
     ///
     /// # Errors
     /// [`Error::Stock`] if the index cannot be read or was altered.
@@ -702,8 +702,8 @@ impl Store {
         Ok(useful)
     }
 
-    /// The segments of an epoch that are not where they should be, or not of the right length: whose each is,
-    /// and what is wrong.
+    /// Returns the segments of an epoch that are not where they should be, or not of the right length: whose
+    /// each is, and what is wrong.
     ///
     /// # Errors
     /// [`Error::Stock`] if the index cannot be read or was altered.
@@ -715,7 +715,8 @@ impl Store {
         Ok(self.useful(id)?.into_iter().filter_map(missing).collect())
     }
 
-    /// Whether the segments of an epoch are where they should be, with the right length. Says which is not.
+    /// Returns whether the segments of an epoch are where they should be, with the right length. Says which
+    /// is not.
     ///
     /// # Errors
     /// [`Error::Stock`] that names the first that is not.

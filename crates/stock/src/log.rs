@@ -143,7 +143,7 @@ impl GivenUp {
 }
 
 impl State {
-    /// An epoch in which nothing has happened.
+    /// Makes an epoch in which nothing has happened.
     pub fn new(id: &EpochId) -> Self {
         let head = blake3::derive_key("brickwork 2026-11 stock epoch", id);
         State {
@@ -162,7 +162,8 @@ impl State {
         }
     }
 
-    /// What the entry makes of the state. Nothing follows a burned epoch, and no cursor ever goes back.
+    /// Returns what the entry makes of the state. Nothing follows a burned epoch, and no cursor ever goes
+    /// back.
     ///
     /// # Errors
     /// [`Error::Stock`] if the entry cannot follow.
@@ -240,58 +241,58 @@ impl State {
         }
     }
 
-    /// The step that was begun last and is not made, and the number of its entry.
+    /// Returns the step that was begun last and is not made, and the number of its entry.
     pub fn open(&self) -> Option<(u64, FillStep)> {
         self.open
     }
 
-    /// The steps that are made, with the numbers of the entries that began them.
+    /// Returns the steps that are made, with the numbers of the entries that began them.
     pub fn made(&self) -> impl Iterator<Item = (u64, FillStep)> + '_ {
         self.made.iter().map(|(number, step)| (*number, *step))
     }
 
-    /// Whether the step that a batch belongs to is made.
+    /// Returns whether the step that a batch belongs to is made.
     pub fn is_made(&self, serial: Serial) -> bool {
         self.made.contains_key(&SERIALS.entry_of(serial))
     }
 
-    /// The steps that were begun and are not made, the open one among them: it may yet be given up.
+    /// Returns the steps that were begun and are not made, the open one among them: it may yet be given up.
     pub fn given_up(&self) -> GivenUp {
         self.given_up.and(self.open)
     }
 
-    /// Whether nothing shared has happened.
+    /// Returns whether nothing shared has happened.
     pub fn is_new(&self) -> bool {
         self.shared == 0
     }
 
-    /// The hash over the shared entries.
+    /// Returns the hash over the shared entries.
     pub fn head(&self) -> &Head {
         &self.head
     }
 
-    /// Number of shared entries. Each names a range of counters of its own, so that no stream of the epoch is
-    /// used twice.
+    /// Returns the number of shared entries. Each names a range of counters of its own, so that no stream of
+    /// the epoch is used twice.
     pub fn shared(&self) -> u64 {
         self.shared
     }
 
-    /// How many more shared entries there can be.
+    /// Returns how many more shared entries there can be.
     pub fn entries_left(&self) -> u64 {
         RANGES - 1 - self.shared
     }
 
-    /// Whether an input has been used in this epoch.
+    /// Returns whether an input has been used in this epoch.
     pub fn is_used(&self) -> bool {
         self.used
     }
 
-    /// Why the epoch must not be used, if so.
+    /// Returns why the epoch must not be used, if so.
     pub fn burned(&self) -> Option<&str> {
         self.burned.as_deref()
     }
 
-    /// Items of a batch that are gone; all that follow are fresh.
+    /// Returns the items of a batch that are gone; all that follow are fresh.
     pub fn gone(&self, serial: Serial) -> u64 {
         self.next.get(&serial).copied().unwrap_or(0)
     }
@@ -302,7 +303,7 @@ impl State {
         Standing { head: self.head, last }
     }
 
-    /// How this state and a peer's go together.
+    /// Returns how this state and a peer's go together.
     pub fn compare(&self, peer: &Standing) -> Verdict {
         if peer.head == self.head {
             return Verdict::Same;

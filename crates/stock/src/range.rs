@@ -53,14 +53,14 @@ impl Counter {
         Range { bits: self.bits, next: first, end: first.saturating_add(1 << self.bits) }
     }
 
-    /// Number `k` of an entry's range: names it, and allows nothing.
+    /// Returns number `k` of an entry's range: names it, and allows nothing.
     pub(crate) fn number(&self, entry: u64, k: u64) -> u64 {
         let Range { next, end, .. } = self.range(entry);
         assert!(k < end - next, "the range of a counter ends before this number");
         next + k
     }
 
-    /// The entry whose range a number is in.
+    /// Returns the entry whose range a number is in.
     pub(crate) const fn entry_of(&self, number: u64) -> u64 {
         number >> self.bits
     }

@@ -256,7 +256,7 @@ impl Writer {
         Ok(self.segment.clone())
     }
 
-    /// What its records are about.
+    /// Returns what its records are about.
     pub(super) fn about(&self) -> &[u8] {
         &self.about
     }
@@ -280,7 +280,7 @@ impl Segment {
         directory.join(id.iter().map(|b| format!("{b:02x}")).collect::<String>() + ".segment")
     }
 
-    /// Bytes of the file.
+    /// Returns the number of bytes of the file.
     pub fn length(&self) -> u64 {
         self.places
             .last()
@@ -365,7 +365,7 @@ impl Reader<'_> {
         self.refused(number, "it was altered or is another record")
     }
 
-    /// These units of the bulk, one after the other.
+    /// Returns these units of the bulk, one after the other.
     pub fn units(&self, wanted: &[u32]) -> Result<Vec<u8>, Error> {
         let none = || Error::Stock(format!("{}: it has no such part", self.path.display()));
         let bulk =

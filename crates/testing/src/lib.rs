@@ -23,8 +23,8 @@ pub const SEED_VARIABLE: &str = "BRICKWORK_TEST_SEED";
 /// Bytes of a seed.
 const BYTES: usize = 16;
 
-/// The seed of a test's next generator: another one in each test and at each call, and all of them follow
-/// from the one that is said.
+/// Returns the seed of a test's next generator: another one in each test and at each call, and all of them
+/// follow from the one that is said.
 ///
 /// # Panics
 /// Where no test runs, as on a thread that a test started: what is drawn there depends on which thread comes
@@ -34,7 +34,8 @@ pub fn seed() -> [u8; BYTES] {
     seed_of_test().expect("drawn on the thread of a test")
 }
 
-/// [`seed`], or none outside of tests: for what programs draw, too. Tests run on threads with their names.
+/// Returns a [`seed`], or none outside of tests: for what programs draw, too. Tests run on threads with their
+/// names.
 ///
 /// # Panics
 /// As [`seed`], but not for the thread.

@@ -141,7 +141,7 @@ impl Framed {
         Ok(payload)
     }
 
-    /// [`Framed::receive_into`], if the peer has not refused to begin.
+    /// Does what [`Framed::receive_into`] does, if the peer has not refused to begin.
     pub fn receive_unless_refused(&mut self, tag: Tag, payload: &mut [u8]) -> Result<(), Error> {
         let (next, length) = self.next()?;
         if next == REFUSAL && length <= MAX_REFUSAL_BYTES {

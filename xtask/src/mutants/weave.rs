@@ -52,7 +52,7 @@ pub struct Woven {
 }
 
 impl Woven {
-    /// The mutant that wrote the text at this byte.
+    /// Returns the mutant that wrote the text at this byte.
     pub fn mutant_at(&self, byte: usize) -> Option<usize> {
         self.places.iter().find(|(place, _)| place.contains(&byte)).map(|(_, mutant)| *mutant)
     }

@@ -79,7 +79,7 @@ fn caught(check: impl Into<brickwork::Cheat>) -> Ending {
     Ending::Caught(check.into())
 }
 
-/// All attacks.
+/// Returns all attacks.
 pub fn catalogue() -> Vec<Attack> {
     let mut all = Catalogue::default();
     ots(&mut all);

@@ -47,7 +47,7 @@ impl Attack {
     }
 }
 
-/// An ending, for people and machines.
+/// Returns an ending, for people and machines.
 pub fn name(ending: &Ending) -> String {
     match ending {
         Ending::Caught(cheat) => cheat.check().into(),

@@ -4,8 +4,9 @@ use brickwork::cut_and_choose::Bucketing;
 
 use crate::sampler::choose;
 
-/// With which probability `bad` bad gates go unnoticed, where an opened one is noticed with probability 1/2,
-/// and all buckets are of a kind that one with `k` bad gates is with probability `kind(k)`.
+/// Returns the probability with which
+/// `bad` bad gates go unnoticed, where an opened one is noticed with probability 1/2, and all buckets are of a kind that one with `k`
+/// bad gates is with probability `kind(k)`.
 pub(super) fn unnoticed(cut: Bucketing, bad: u32, kind: impl Fn(u32) -> f64) -> f64 {
     let bucket: Vec<f64> = (0..=cut.bucket).map(|k| choose(cut.bucket, k) * kind(k)).collect();
     let opened: Vec<f64> = (0..=cut.opened).map(|k| choose(cut.opened, k) * 0.5_f64.powi(k as i32)).collect();
@@ -21,7 +22,8 @@ fn product(a: &[f64], b: &[f64], most: usize) -> Vec<f64> {
     (0..=most.min(a.len() + b.len())).map(coefficient).collect()
 }
 
-/// With which probability all of `few` symbols that are drawn out of `n` lie among `of` named ones.
+/// Returns the probability with which all of `few` symbols that are drawn out of `n` lie among `of` named
+/// ones.
 pub(super) fn all_among(of: usize, n: usize, few: usize) -> f64 {
     choose(of as u32, few as u32) / choose(n as u32, few as u32)
 }

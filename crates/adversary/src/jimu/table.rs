@@ -11,12 +11,12 @@ use crate::Result;
 const BEGIN: &str = "<!-- written by `cargo xtask attacks --write jimu` -->";
 const END: &str = "<!-- end -->";
 
-/// Where the tables stand.
+/// Returns where the tables stand.
 pub fn page() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/jimu.md"))
 }
 
-/// Every check that a peer can fail: those of the OTs, of the hashes, and of the protocol.
+/// Returns every check that a peer can fail: those of the OTs, of the hashes, and of the protocol.
 pub fn checks() -> Vec<brickwork::Cheat> {
     let of_ots = ot::Cheat::ALL.iter().map(|&check| check.into());
     let of_hashes = ihash::Cheat::ALL.iter().map(|&check| check.into());
@@ -107,7 +107,7 @@ pub fn write(results: &[Result]) -> std::result::Result<(), String> {
         .map_err(|e| format!("{}: {e}", path.display()))
 }
 
-/// Whether a page has the tables that the code would write, the measurements aside.
+/// Returns whether a page has the tables that the code would write, the measurements aside.
 pub fn is_current(text: &str) -> bool {
     let Some((_, tables)) = text.split_once(BEGIN) else { return false };
     let Some((tables, _)) = tables.split_once(END) else { return false };

@@ -34,7 +34,7 @@ impl Folders {
         copy(&self.of(party), &self.0.path().join(name));
     }
 
-    /// The same once more, elsewhere.
+    /// Makes the same once more, elsewhere.
     pub fn clone_folders(&self) -> Self {
         let clone = Folders::new();
         copy(self.0.path(), clone.0.path());
@@ -52,7 +52,7 @@ impl Folders {
         copy(&self.0.path().join(name), &self.of(party));
     }
 
-    /// The files of batches, smallest first.
+    /// Returns the files of batches, smallest first.
     pub fn segments(&self, party: Party) -> Vec<std::path::PathBuf> {
         let mut files: Vec<_> =
             std::fs::read_dir(self.of(party).join("segments")).unwrap().map(|f| f.unwrap().path()).collect();
@@ -133,7 +133,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// One step a component, and one for the authenticators.
+/// Returns one step for each component, and one for the authenticators.
 pub fn steps(adders: usize, multipliers: usize, wires: usize) -> Vec<Request> {
     let none = || Request { components: Vec::new(), garbler_wires: 0, ots: None };
     let whole = request(adders, multipliers, wires);

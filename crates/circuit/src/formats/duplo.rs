@@ -211,7 +211,8 @@ fn gate(line: &Line<'_>, builder: &mut Builder, values: &mut [Option<Bit>]) -> R
     }
 }
 
-/// The program for DUPLO. Names and types are lost, and of a component that has no slot nothing remains.
+/// Returns the program for DUPLO. Names and types are lost, and of a component that has no slot nothing
+/// remains.
 ///
 /// DUPLO's own reader takes the inputs of a call producer by producer; of a call whose wires come from one
 /// producer with those of another between them it would change the order.

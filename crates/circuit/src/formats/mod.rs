@@ -89,8 +89,9 @@ pub fn load(bytes: &[u8], name: &str) -> Result<Program, Error> {
     load_mapped(bytes, name, &InputMap::new())
 }
 
-/// [`load`], with the parties that give the inputs of a Bristol or SCD circuit. Without an entry `in0` is the
-/// garbler's and `in1` the evaluator's.
+/// Does what
+/// [`load`] does, with the parties that give the inputs of a Bristol or SCD circuit. Without an entry `in0`
+/// is the garbler's and `in1` the evaluator's.
 ///
 /// # Errors
 /// As [`load`]; also if the map names an input that does not exist, or the file has its own parties.

@@ -32,8 +32,8 @@ pub struct Scd {
 }
 
 impl Scd {
-    /// A circuit, or a topological circuit without functions. `gates` are the wires that each gate reads,
-    /// `functions` its truth table, bit 2a + b.
+    /// Makes a circuit, or a topological circuit without functions.
+    /// `gates` are the wires that each gate reads, `functions` its truth table, bit 2a + b.
     ///
     /// # Errors
     /// [`Error::Input`] if a gate reads what is not before it, a function has more than four bits, there is
@@ -110,7 +110,7 @@ impl Scd {
         Scd::new(inputs, pairs, tables, outputs)
     }
 
-    /// The bytes of a file.
+    /// Returns the bytes of a file.
     pub fn write(&self) -> Vec<u8> {
         let wire = |wire: u32| if wire < self.inputs { wire } else { wire + 1 };
         let header = [self.inputs, self.outputs.len() as u32, self.gates.len() as u32];
@@ -143,32 +143,33 @@ impl Scd {
         bytes
     }
 
-    /// n: how many inputs.
+    /// Returns n: how many inputs.
     pub fn inputs(&self) -> u32 {
         self.inputs
     }
 
-    /// A and B: the wires that each gate reads.
+    /// Returns a and B: the wires that each gate reads.
     pub fn gates(&self) -> &[[u32; 2]] {
         &self.gates
     }
 
-    /// G: the truth table of each gate, bit 2a + b; none of a topological circuit.
+    /// Returns G: the truth table of each gate, bit 2a + b; none of a topological circuit.
     pub fn functions(&self) -> Option<&[u8]> {
         self.functions.as_deref()
     }
 
-    /// The wires of the outputs.
+    /// Returns the wires of the outputs.
     pub fn outputs(&self) -> &[u32] {
         &self.outputs
     }
 
-    /// The topological circuit: what an evaluator of Ga knows.
+    /// Returns the topological circuit: what an evaluator of Ga knows.
     pub fn topology(&self) -> Self {
         Scd { functions: None, ..self.clone() }
     }
 
-    /// The same circuit of AND, XOR and INV gates: one AND for each function that is not linear, none else.
+    /// Returns the same circuit of AND, XOR and INV gates: one AND for each function that is not linear, none
+    /// else.
     ///
     /// # Errors
     /// [`Error::Input`] if it is a topological circuit, or too large.
@@ -297,8 +298,8 @@ fn ranges(inputs: u32, map: &InputMap) -> Result<(Vec<u32>, InputMap), Error> {
     }
 }
 
-/// The whole program in SCD: the garbler's inputs, the evaluator's, and the outputs in order. Whose is what
-/// cannot be said in this format.
+/// Returns the whole program in SCD: the garbler's inputs, the evaluator's, and the outputs in order. Whose
+/// is what cannot be said in this format.
 ///
 /// # Errors
 /// [`Error::Input`] if the program is too large for one circuit.

@@ -14,7 +14,7 @@ macro_rules! straight_line {
     (@ $b:ident $x:ident & $y:ident) => { $b.and($x, $y) };
 }
 
-/// SubBytes of one byte: 32 AND gates.
+/// Does SubBytes on one byte: 32 AND gates.
 ///
 /// The circuit is that of Boyar and Peralta ("A new combinational logic minimization technique with
 /// applications to cryptology", SEA 2010): a linear layer into a tower of fields, the inversion there, a
@@ -60,7 +60,7 @@ pub fn sub_byte(b: &mut Builder, byte: &[Bit]) -> Vec<Bit> {
     vec![!s7, !s6, s5, s4, s3, !s2, !s1, s0]
 }
 
-/// The product with x in the field of AES; free.
+/// Multiplies by x in the field of AES; free.
 pub(super) fn double(b: &mut Builder, byte: &[Bit]) -> Vec<Bit> {
     let top = byte[7];
     (0..8)
@@ -81,7 +81,7 @@ fn from_bytes(bytes: &[Vec<Bit>]) -> Vec<Bit> {
     bytes.iter().rev().flatten().copied().collect()
 }
 
-/// The S-box of each byte of a word or a state: 32 AND gates a byte.
+/// Applies the S-box to each byte of a word or a state: 32 AND gates a byte.
 pub(super) fn sub_bytes(b: &mut Builder, word: &[Bit]) -> Vec<Bit> {
     word.chunks(8).flat_map(|byte| sub_byte(b, byte)).collect()
 }
@@ -96,26 +96,26 @@ fn mix_column(b: &mut Builder, column: &[Vec<Bit>]) -> Vec<Vec<Bit>> {
     (0..4).map(mix).collect()
 }
 
-/// ShiftRows: no gates at all.
+/// Does ShiftRows: no gates at all.
 pub(super) fn shift_rows(state: &[Bit]) -> Vec<Bit> {
     let state = bytes(state);
     // Byte 4c + r is row r of column c; row r moves r columns.
     from_bytes(&(0..16).map(|i| state[(i + 4 * (i % 4)) % 16].clone()).collect::<Vec<_>>())
 }
 
-/// MixColumns: no AND gates.
+/// Does MixColumns: no AND gates.
 pub(super) fn mix_columns(b: &mut Builder, state: &[Bit]) -> Vec<Bit> {
     from_bytes(&bytes(state).chunks(4).flat_map(|column| mix_column(b, column)).collect::<Vec<_>>())
 }
 
-/// One round: SubBytes, ShiftRows, MixColumns unless it is the last, AddRoundKey. 512 AND gates.
+/// Does one round: SubBytes, ShiftRows, MixColumns unless it is the last, AddRoundKey. 512 AND gates.
 pub fn round(b: &mut Builder, state: &[Bit], round_key: &[Bit], last: bool) -> Vec<Bit> {
     let shifted = shift_rows(&sub_bytes(b, state));
     let mixed = if last { shifted } else { mix_columns(b, &shifted) };
     xor(b, &mixed, round_key)
 }
 
-/// The round keys of a key of 128, 192 or 256 bits: 1280, 1024 or 1664 AND gates.
+/// Returns the round keys of a key of 128, 192 or 256 bits: 1280, 1024 or 1664 AND gates.
 ///
 /// # Panics
 /// If the key has another length.
@@ -143,7 +143,7 @@ pub fn expand_key(b: &mut Builder, key: &[Bit]) -> Vec<Vec<Bit>> {
     words.chunks(4).map(|words| words.iter().rev().flatten().copied().collect()).collect()
 }
 
-/// A block encrypted under round keys: 512 AND gates for each but the first.
+/// Encrypts a block under round keys: 512 AND gates for each but the first.
 ///
 /// # Panics
 /// If there are fewer than two round keys.
@@ -160,7 +160,7 @@ fn block(name: &str) -> Port {
     uint(name, 128)
 }
 
-/// AES-128 with its key schedule as one component: 6400 AND gates.
+/// Returns AES-128 with its key schedule as one component: 6400 AND gates.
 ///
 /// # Errors
 /// None but those of the circuits' limits, as for all programs here.
@@ -171,7 +171,7 @@ pub fn aes_128_component() -> Result<Component, Error> {
     })
 }
 
-/// One AES-128: the garbler's key, the evaluator's block, the ciphertext for both.
+/// Returns one AES-128: the garbler's key, the evaluator's block, the ciphertext for both.
 ///
 /// # Errors
 /// See [`aes_128_component`].
@@ -179,7 +179,7 @@ pub fn aes_128() -> Result<Program, Error> {
     of_one_component("aes-128", aes_128_component()?)
 }
 
-/// AES-128 without the key schedule: the garbler gives the eleven round keys. 5120 AND gates.
+/// Returns AES-128 without the key schedule: the garbler gives the eleven round keys. 5120 AND gates.
 ///
 /// # Errors
 /// See [`aes_128_component`].
@@ -209,7 +209,7 @@ fn of_one_component(name: &str, component: Component) -> Result<Program, Error> 
     program.finish()
 }
 
-/// The round keys of an AES-128 key, in the clear; both are bits as on wires.
+/// Returns the round keys of an AES-128 key, in the clear; both are bits as on wires.
 pub fn round_keys(key: &[bool]) -> Result<Vec<bool>, Error> {
     let schedule = circuit(&[uint("key", key.len() as u32)], |b, words| expand_key(b, words[0]))?;
     Ok(schedule.evaluate(key))
@@ -226,8 +226,8 @@ pub enum KeySize {
     Aes256,
 }
 
-/// AES cut into rounds and steps of the key schedule. What the three sizes have in common are the same
-/// components under the same names, so one stock serves all three.
+/// Returns AES cut into rounds and steps of the key schedule. What the three sizes have in common are the
+/// same components under the same names, so one stock serves all three.
 ///
 /// # Errors
 /// See [`aes_128_component`].
@@ -366,7 +366,7 @@ impl KeySteps {
     }
 }
 
-/// Each word, from the most significant on, plus the one that came out before it.
+/// Returns each word, from the most significant on, plus the one that came out before it.
 pub(super) fn chain(b: &mut Builder, words: &[Bit], mut previous: Vec<Bit>) -> Vec<Bit> {
     let mut new: Vec<Vec<Bit>> = Vec::new();
     for word in words.rchunks(32) {
@@ -376,8 +376,8 @@ pub(super) fn chain(b: &mut Builder, words: &[Bit], mut previous: Vec<Bit>) -> V
     new.iter().rev().flatten().copied().collect()
 }
 
-/// CBC-MAC of `blocks` blocks, cut into one AES-128 a block: the garbler's key, the evaluator's message, the
-/// tag for both. Only for messages of this one length is CBC-MAC a secure MAC.
+/// Returns CBC-MAC of `blocks` blocks, cut into one AES-128 a block: the garbler's key, the evaluator's
+/// message, the tag for both. Only for messages of this one length is CBC-MAC a secure MAC.
 ///
 /// # Errors
 /// [`Error::Usage`] if there is no block.

@@ -52,7 +52,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     Ok(Report::new(json, human))
 }
 
-/// What `program`, which `both` run, takes on random inputs.
+/// Returns what `program`, which `both` run, takes on random inputs.
 pub fn measure(both: &Both, program: &Program, count: u32, quiet: bool) -> Result<Value, Failure> {
     let executions = both.parameters.executions.executions;
     let mut rounds = Vec::new();

@@ -38,7 +38,8 @@ pub struct Processes<'c> {
 }
 
 impl<'c> Processes<'c> {
-    /// A crew without a worker. `rerun` are partitions in doubt that this party's people want to run again.
+    /// Makes a crew without a worker. `rerun` are partitions in doubt that this party's people want to run
+    /// again.
     pub fn new(config: &'c Config, rerun: &[Partition], stands: &'c mut dyn FnMut(&State)) -> Self {
         let (sender, news) = channel();
         for &partition in rerun {
@@ -52,7 +53,7 @@ impl<'c> Processes<'c> {
         self.config.folder.join(format!("lane-{lane}"))
     }
 
-    /// Where a partition's outputs go.
+    /// Returns where a partition's outputs go.
     pub fn result(config: &Config, partition: Partition) -> PathBuf {
         config.sink.join(format!("part-{partition:05}.json"))
     }
@@ -276,7 +277,7 @@ fn input(path: &std::path::Path) -> String {
     }
 }
 
-/// The JSON form of what a job may leave to chance, and has.
+/// Returns the JSON form of what a job may leave to chance, and has.
 pub fn security(config: &Config, state: &State) -> Result<Value, Failure> {
     let share: Security = config.terms.share()?;
     let spent = state.spent();

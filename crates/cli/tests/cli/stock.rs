@@ -75,7 +75,7 @@ impl Parties {
         self.start(arguments).map(finish)
     }
 
-    /// Both succeed; what they print.
+    /// Asserts that both succeed; returns what they print.
     pub fn good(&self, arguments: [Vec<String>; 2]) -> [Value; 2] {
         self.both(arguments).map(|output| {
             assert_eq!(output.status.code(), Some(0), "{} {}", text(&output.stdout), text(&output.stderr));

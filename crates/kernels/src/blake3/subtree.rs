@@ -34,8 +34,8 @@ pub struct Subtree<'a> {
     pub first_chunk: u64,
 }
 
-/// The chaining value of each of some subtrees of the same size: as the blake3 crate's `hazmat` module has
-/// them, without a key. In constant time.
+/// Writes the chaining value of each of some subtrees of the same size: as the blake3 crate's `hazmat` module
+/// has them, without a key. In constant time.
 ///
 /// # Panics
 /// If there is not one place for each value, or the sizes are none of a subtree, or not the same.
@@ -43,7 +43,7 @@ pub fn subtree_values(subtrees: &[Subtree], values: &mut [[u8; 32]]) {
     subtree_values_with(Kernel::best(), subtrees, values);
 }
 
-/// [`subtree_values`] with a kernel of the caller's choice.
+/// Does what [`subtree_values`] does with a kernel of the caller's choice.
 ///
 /// # Panics
 /// Like [`subtree_values`].
@@ -63,7 +63,8 @@ pub fn subtree_values_with(kernel: Kernel, subtrees: &[Subtree], values: &mut [[
     }
 }
 
-/// The chaining value of each of some pairs of subtrees, none of which makes a whole input. In constant time.
+/// Writes the chaining value of each of some pairs of subtrees, none of which makes a whole input. In
+/// constant time.
 ///
 /// # Panics
 /// If there is not one place for each value.
@@ -71,7 +72,7 @@ pub fn parent_values(children: &[[[u8; 32]; 2]], values: &mut [[u8; 32]]) {
     parent_values_with(Kernel::best(), children, values);
 }
 
-/// [`parent_values`] with a kernel of the caller's choice.
+/// Does what [`parent_values`] does with a kernel of the caller's choice.
 ///
 /// # Panics
 /// Like [`parent_values`].

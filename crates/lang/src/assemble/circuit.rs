@@ -8,8 +8,8 @@ use brickwork_circuit::{Circuit, Gate};
 use super::order::Order;
 use crate::graph::{Bit, NodeKind, Template};
 
-/// The circuit of a template, in an order for few labels. Inverted operands get INV gates, one for each wire
-/// that needs one.
+/// Returns the circuit of a template, in an order for few labels. Inverted operands get INV gates, one for
+/// each wire that needs one.
 ///
 /// # Errors
 /// If it has too many wires, or constant outputs but no input to derive them from.

@@ -29,7 +29,7 @@ use kinds::Kinds;
 use live::Liveness;
 use wires::{Wires, add};
 
-/// The program that does what `main` did.
+/// Returns the program that does what `main` did.
 ///
 /// # Errors
 /// If it is larger than a program can be, or computes constants without any input.

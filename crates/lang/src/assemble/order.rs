@@ -17,7 +17,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// The order with the smaller working set.
+    /// Makes the order with the smaller working set.
     pub fn best(template: &Template) -> Order {
         let demand = Order::Demand(demand(template));
         if demand.working_set(template) < Order::Program.working_set(template) {
@@ -27,7 +27,7 @@ impl Order {
         }
     }
 
-    /// The numbers of the gates.
+    /// Returns the numbers of the gates.
     pub fn gates<'a>(&'a self, template: &'a Template) -> impl Iterator<Item = u32> + 'a {
         let (all, some) = match self {
             Order::Program => (0..template.gates() as u32, &[][..]),
@@ -36,8 +36,8 @@ impl Order {
         all.chain(some.iter().copied())
     }
 
-    /// Most wires that are alive at a time: inputs from the start, others from where they are made, outputs
-    /// to the end.
+    /// Returns the number of wires that are alive at a time: inputs from the start, others from where they
+    /// are made, outputs to the end.
     pub fn working_set(&self, template: &Template) -> usize {
         let mut reads = vec![0u32; template.inputs as usize + 1 + template.gates()];
         let operands = |gate: u32| match template.kind(gate) {

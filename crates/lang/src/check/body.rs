@@ -382,7 +382,7 @@ impl Body<'_, '_> {
         }
     }
 
-    /// An expression that stands by itself: here it is looked at as a whole.
+    /// Checks an expression that stands by itself: here it is looked at as a whole.
     pub(super) fn statement_expr(&mut self, e: &ast::Expr) -> Ex {
         let outer = std::mem::replace(&mut self.changes, false);
         let ex = self.expr(e);

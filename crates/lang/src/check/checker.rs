@@ -24,7 +24,7 @@ impl Global {
         *span
     }
 
-    /// Whether both name one type of integers.
+    /// Returns whether both name one type of integers.
     pub(super) fn is_the_same_integer(&self, other: &Global) -> bool {
         let integer = |global: &Global| match global {
             Global::Type(Type::Int(ty), _) => Some((ty.signed, ty.width)),
@@ -337,7 +337,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Inputs and outputs, by party.
+    /// Returns the inputs and outputs, by party.
     pub(super) fn io(
         &mut self,
         list: Vec<(bool, u64, Span, TypeRef, Span)>,

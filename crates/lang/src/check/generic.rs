@@ -53,13 +53,13 @@ impl Checker<'_> {
         self.generics.push(Generic { function: Rc::new(f), made: HashMap::new() });
     }
 
-    /// How many parameters a generic function has, and where it is declared.
+    /// Returns how many parameters a generic function has, and where it is declared.
     pub(super) fn generic_shape(&self, number: usize) -> (usize, Span) {
         let f = &self.generics[number].function;
         (f.params.len(), f.name.span)
     }
 
-    /// The function that a call with these arguments means, as many as there are parameters.
+    /// Returns the function that a call with these arguments means, as many as there are parameters.
     pub(super) fn made_for(&mut self, number: usize, span: Span, args: &[Ex]) -> Option<usize> {
         let f = Rc::clone(&self.generics[number].function);
         let choices = self.choose(&f, span, args)?;

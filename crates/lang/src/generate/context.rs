@@ -28,13 +28,13 @@ pub(crate) struct Context<'m> {
 }
 
 impl Context<'_> {
-    /// Whether all functions could be compiled, so that `main` can call them.
+    /// Returns whether all functions could be compiled, so that `main` can call them.
     pub fn complete(&self) -> bool {
         (0..self.templates.len()).all(|f| f == self.module.main || self.templates[f].is_some())
     }
 }
 
-/// The name of the built-in circuit that a function is bound to.
+/// Returns the name of the built-in circuit that a function is bound to.
 pub fn builtin_name<'a>(module: &'a Module, function: usize, options: &'a Options) -> Option<&'a str> {
     let f = &module.functions[function];
     let first = (0..module.functions.len()).find(|i| *i != module.main) == Some(function);
@@ -50,7 +50,7 @@ pub fn builtin_name<'a>(module: &'a Module, function: usize, options: &'a Option
         .or((options.aes && first).then_some("aes_sbox"))
 }
 
-/// Whether a function is bound to a built-in circuit.
+/// Returns whether a function is bound to a built-in circuit.
 pub fn is_builtin(module: &Module, function: usize, options: &Options) -> bool {
     builtin_name(module, function, options).is_some()
 }

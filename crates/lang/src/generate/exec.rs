@@ -286,7 +286,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
         }
     }
 
-    /// An expression that is not part of another one.
+    /// Executes an expression that is not part of another one.
     pub(super) fn whole(&mut self, f: &mut Frame<'_>, e: &Ex) -> Result<Vec<Bit>, Stop> {
         self.mark(f);
         let bits = self.ex(f, e)?;
@@ -401,7 +401,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
         result
     }
 
-    /// A call on values that have the widths of the parameters.
+    /// Executes a call on values that have the widths of the parameters.
     pub(super) fn call(
         &mut self,
         f: &Frame<'_>,
@@ -476,7 +476,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
         }
     }
 
-    /// A value of the expression `e` brought to `width` bits; warns where that changes a constant.
+    /// Returns a value of the expression `e` brought to `width` bits; warns where that changes a constant.
     pub(super) fn fit(&mut self, e: &Ex, bits: Vec<Bit>, width: usize) -> Vec<Bit> {
         if bits.len() > width
             && e.ty == crate::types::Type::Untyped

@@ -64,7 +64,7 @@ fn generic(cx: &Context<'_>, function: usize, sink: &mut Sink) -> Option<Templat
     Some(exec.graph.finish(inputs, &result))
 }
 
-/// The circuit of a function with some parameter bits known; its inputs are the other ones.
+/// Returns the circuit of a function with some parameter bits known; its inputs are the other ones.
 pub fn specialise(
     cx: &Context<'_>,
     function: usize,

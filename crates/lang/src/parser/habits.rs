@@ -5,7 +5,7 @@ use crate::diagnostic::Diagnostic;
 use crate::lexer::Tok;
 use crate::source::Span;
 
-/// The type to write for one that C or the like has built in under this name.
+/// Returns the type to write for one that C or the like has built in under this name.
 pub(crate) fn type_of_c(name: &str) -> Option<String> {
     let (signed, width) = match name {
         "bool" | "_Bool" => (false, 1),
@@ -34,7 +34,8 @@ fn type_of_two_words(first: &str, second: &str) -> String {
 }
 
 impl Parser<'_> {
-    /// What to say of this token inside of a function, where other languages have it and this one has not.
+    /// Returns what to say of this token inside of a function, where other languages have it and this one has
+    /// not.
     pub(super) fn habit(&self) -> Option<&'static str> {
         let previous = self.at.checked_sub(1).map(|i| &self.tokens[i].tok);
         let step = "`++` and `--` read as one token; for `a - -b` leave a blank";
@@ -138,7 +139,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// What to write instead of a `typedef` of C.
+    /// Returns what to write instead of a `typedef` of C.
     pub(super) fn typedef_of_c(&self) -> Option<String> {
         if self.word(0) == "struct" {
             let name = if self.word(1).is_empty() { "NAME" } else { self.word(1) };

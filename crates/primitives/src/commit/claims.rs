@@ -38,14 +38,14 @@ impl<'a> Each<'a> {
         Each { items, wires, values: None, terms: Vec::new(), one: None }
     }
 
-    /// The sums are these values: `values` fills in, where there were zeros, those of some wires of an item,
-    /// what they are in [`Claims::known`].
+    /// Says that the sums are these values:
+    /// `values` fills in, where there were zeros, those of some wires of an item, what they are in [`Claims::known`].
     pub fn are(mut self, values: impl Fn(usize, Range<usize>, &mut [Label]) + Sync + 'a) -> Self {
         self.values = Some(Box::new(values));
         self
     }
 
-    /// Each of these commitments is part of the claim with its number where `coefficient` says so.
+    /// Makes each of these commitments part of the claim with its number where `coefficient` says so.
     ///
     /// # Panics
     /// If there are not as many as claims.
@@ -55,7 +55,7 @@ impl<'a> Each<'a> {
         self
     }
 
-    /// The first of these commitments is part of the claims where `coefficient` says so.
+    /// Makes the first of these commitments part of the claims where `coefficient` says so.
     pub fn with_one(
         mut self,
         shares: &'a Shares,
@@ -65,7 +65,7 @@ impl<'a> Each<'a> {
         self
     }
 
-    /// How many claims these are.
+    /// Returns how many claims these are.
     pub fn count(&self) -> usize {
         self.items * self.wires
     }
@@ -83,7 +83,7 @@ impl<'a> Each<'a> {
         })
     }
 
-    /// Item and wires of some claims, item after item.
+    /// Returns item and wires of some claims, item after item.
     pub(super) fn runs(&self, claims: Range<usize>) -> impl Iterator<Item = (usize, Range<usize>)> + use<> {
         let (wires, mut next) = (self.wires, claims.start);
         std::iter::from_fn(move || {
@@ -94,7 +94,7 @@ impl<'a> Each<'a> {
         })
     }
 
-    /// Item and wire of each of some claims, at least one.
+    /// Returns item and wire of each of some claims, at least one.
     pub(super) fn places(&self, claims: Range<usize>) -> impl Iterator<Item = (usize, usize)> + use<> {
         let (wires, mut item, mut wire) = (self.wires, claims.start / self.wires, claims.start % self.wires);
         claims.map(move |_| {
@@ -162,18 +162,18 @@ pub struct Weights(Vec<Vec<u128>>);
 const POLYNOMIAL: u128 = 0x87;
 
 impl Weights {
-    /// With these random elements, for each group one for each 128 claims.
+    /// Makes weights of these random elements, for each group one for each 128 claims.
     pub(super) fn new(elements: Vec<Vec<u128>>) -> Self {
         Weights(elements)
     }
 
-    /// That of claim `k`.
+    /// Returns the weight of claim `k`.
     pub fn of(&self, group: ClaimGroup, k: usize) -> u128 {
         let (element, power) = (self.0[group.0][k / BLOCK], k % BLOCK);
         kernels::gf128_reduce([element << power, element >> 1 >> (BLOCK - 1 - power)])
     }
 
-    /// Those of the claims from `first` on, one after the other.
+    /// Returns those of the claims from `first` on, one after the other.
     pub fn from(&self, group: ClaimGroup, first: usize) -> impl Iterator<Item = u128> + '_ {
         let mut weight = 0;
         (first..).map(move |k| {
@@ -188,7 +188,7 @@ impl Weights {
 }
 
 impl<'a> Claims<'a> {
-    /// No claims.
+    /// Makes no claims.
     pub fn new() -> Self {
         Claims::default()
     }
@@ -199,7 +199,7 @@ impl<'a> Claims<'a> {
         state(claimed.received(), self);
     }
 
-    /// `count` claims of the kind "this sum of commitments is this value".
+    /// Adds `count` claims of the kind "this sum of commitments is this value".
     pub fn known(&mut self, count: usize, claim: impl Fn(usize, &mut Column) -> Label + Sync + 'a) {
         self.known.push(Known::Sums(count, Box::new(claim)));
     }
@@ -216,8 +216,8 @@ impl<'a> Claims<'a> {
         self.weighted.push((shares, Box::new(weigh)));
     }
 
-    /// `count` values that are added to those of claims that were listed. `give` gives some of them, with the
-    /// weights of their claims, in any order. Only the receiver asks for them.
+    /// Adds `count` values to those of claims that were listed. `give` gives some of them, with the weights
+    /// of their claims, in any order. Only the receiver asks for them.
     pub fn values(
         &mut self,
         count: usize,
@@ -234,7 +234,7 @@ impl<'a> Claims<'a> {
         });
     }
 
-    /// `count` claims of the kind "the lowest bit of this sum is this", which reveal nothing else.
+    /// Adds `count` claims of the kind "the lowest bit of this sum is this", which reveal nothing else.
     pub fn bits(&mut self, count: usize, claim: impl Fn(usize, &mut Column) -> Label + Sync + 'a) {
         self.bits.push((count, Box::new(claim)));
     }

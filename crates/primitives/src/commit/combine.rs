@@ -42,7 +42,7 @@ pub(super) enum Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// New commitments.
+    /// Makes the group of new commitments.
     pub fn new(new: &'a New<'a>) -> Self {
         Group::New(new.shares, Some(new.values))
     }

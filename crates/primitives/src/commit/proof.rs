@@ -77,12 +77,12 @@ impl Pending {
         self.name
     }
 
-    /// The shares, for use in claims that the same proof settles.
+    /// Returns the shares, for use in claims that the same proof settles.
     pub fn shares(&self) -> &Shares {
         &self.shares
     }
 
-    /// The shares, now that they are proven.
+    /// Returns the shares, now that they are proven.
     ///
     /// # Panics
     /// If the proof is about others.
@@ -120,12 +120,12 @@ impl<T> Claimed<T> {
         self.name
     }
 
-    /// To look at it.
+    /// Returns what was received, to look at it.
     pub fn received(&self) -> &T {
         &self.received
     }
 
-    /// More that rests on claims that are still to be stated, with those about the same.
+    /// Maps it to more that rests on claims that are still to be stated, with those about the same.
     pub fn map<U>(self, more: impl FnOnce(T) -> U) -> Claimed<U> {
         Claimed { name: self.name, received: more(self.received) }
     }

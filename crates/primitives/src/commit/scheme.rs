@@ -30,7 +30,7 @@ pub trait Scheme: Sized + Send + Sync + 'static {
     /// The party that holds the other to its word.
     type Receiver: Receiver;
 
-    /// What `security` bits of statistical security take; none if that level is not offered.
+    /// Returns what `security` bits of statistical security take; none if that level is not offered.
     fn level(security: u32) -> Option<Level>;
 }
 
@@ -84,7 +84,7 @@ pub trait Sender: Sized + Send {
     /// [`Error::Stock`] if the state is malformed or of another level.
     fn restored(state: &Self::State, security: u32, memory: u64) -> Result<Self, Error>;
 
-    /// What a stock keeps.
+    /// Returns what a stock keeps.
     fn state(&self) -> Self::State;
 
     /// Goes on with the range of the stream that belongs to an entry; the receiver does the same.
@@ -93,10 +93,10 @@ pub trait Sender: Sized + Send {
     /// [`Error::Usage`] if it is taken already.
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
 
-    /// Where in the stream the next row begins.
+    /// Returns where in the stream the next row begins.
     fn next_row(&self) -> u64;
 
-    /// Where to note what could not be read while claims are combined: then nothing is answered.
+    /// Returns where to note what could not be read while claims are combined: then nothing is answered.
     fn fault(&self) -> &Arc<Fault>;
 
     /// Commits to `count` values drawn by the protocol.
@@ -111,7 +111,7 @@ pub trait Sender: Sized + Send {
     /// As [`Sender::commit_random`].
     fn commit(&mut self, channel: &mut Channel, values: &[Label]) -> Result<Committed, Error>;
 
-    /// As [`Sender::commit_random`], of so many that their values may have to be made again.
+    /// Does what [`Sender::commit_random`] does, of so many that their values may have to be made again.
     ///
     /// # Errors
     /// As there.
@@ -134,7 +134,7 @@ pub trait Sender: Sized + Send {
         values: &[Label],
     ) -> Result<(), Error>;
 
-    /// The row, when all values are there.
+    /// Returns the row, when all values are there.
     ///
     /// # Panics
     /// If they are not.
@@ -179,7 +179,7 @@ pub trait Receiver: Sized + Send {
     /// As [`Sender::restored`].
     fn restored(state: &Self::State, security: u32, memory: u64) -> Result<Self, Error>;
 
-    /// What a stock keeps.
+    /// Returns what a stock keeps.
     fn state(&self) -> Self::State;
 
     /// Goes on with the range of the stream that belongs to an entry; the sender does the same.
@@ -188,7 +188,7 @@ pub trait Receiver: Sized + Send {
     /// [`Error::Usage`] if it is taken already.
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
 
-    /// Where to note what could not be read while claims are combined: then nobody is accused.
+    /// Returns where to note what could not be read while claims are combined: then nobody is accused.
     fn fault(&self) -> &Arc<Fault>;
 
     /// Receives `count` commitments to values drawn by the protocol.

@@ -51,7 +51,7 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// These items, of `each` commitments.
+    /// Selects these items, of `each` commitments.
     ///
     /// # Panics
     /// If there are 2^32 items or more.
@@ -61,17 +61,17 @@ impl Selection {
         Selection { each, items, order }
     }
 
-    /// Number of commitments.
+    /// Returns the number of commitments.
     pub fn len(&self) -> usize {
         self.items.len() * self.each
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The places in the row, in the order of the selection.
+    /// Returns the places in the row, in the order of the selection.
     pub fn places(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.len()).map(|k| self.place(k))
     }
@@ -120,12 +120,12 @@ fn add_words<const WORDS: usize>(column: &[u64], mask: u64, sum: &mut Column) {
 }
 
 impl Shares {
-    /// Shares given as columns of `words` words.
+    /// Takes shares given as columns of `words` words.
     pub fn of_columns(words: usize, columns: Vec<u64>) -> Shares {
         Shares(Form::Columns { words, columns })
     }
 
-    /// Shares to be made by a recipe: at once if they are few.
+    /// Takes shares to be made by a recipe: at once if they are few.
     pub(super) fn of_recipe(recipe: Arc<dyn Rows>) -> Shares {
         if recipe.count() > CHUNK {
             return Shares(Form::Recipe(recipe));
@@ -138,7 +138,7 @@ impl Shares {
         Shares::of_columns(words, columns)
     }
 
-    /// The recipe, where there are no columns.
+    /// Returns the recipe, where there are no columns.
     pub(super) fn recipe(&self) -> Option<&dyn Rows> {
         match &self.0 {
             Form::Recipe(recipe) => Some(&**recipe),
@@ -146,7 +146,7 @@ impl Shares {
         }
     }
 
-    /// The same ones, by reference where they are many.
+    /// Returns the same ones, by reference where they are many.
     pub fn same(&self) -> Shares {
         match &self.0 {
             Form::Columns { words, columns } => Shares::of_columns(*words, columns.clone()),
@@ -155,8 +155,8 @@ impl Shares {
         }
     }
 
-    /// Some of these, for [weighted](super::Claims::weighted) claims. Few become columns, which are added up
-    /// sooner than the recipe is followed once more; many stay in the recipe, if these are one.
+    /// Returns some of these, for [weighted](super::Claims::weighted) claims. Few become columns, which are
+    /// added up sooner than the recipe is followed once more; many stay in the recipe, if these are one.
     pub fn pick(&self, selection: &Arc<Selection>) -> Shares {
         match &self.0 {
             Form::Recipe(recipe)
@@ -169,7 +169,7 @@ impl Shares {
         }
     }
 
-    /// Some of these, which stay in the recipe however few they are.
+    /// Returns some of these, which stay in the recipe however few they are.
     pub(super) fn in_place(&self, selection: &Arc<Selection>) -> Shares {
         match &self.0 {
             Form::Recipe(recipe) => Shares(Form::Picked(recipe.clone(), selection.clone())),
@@ -177,7 +177,7 @@ impl Shares {
         }
     }
 
-    /// All of them as columns, of which some can be had quickly.
+    /// Returns all of them as columns, of which some can be had quickly.
     pub fn gathered(self) -> Shares {
         match &self.0 {
             Form::Columns { .. } => self,
@@ -185,7 +185,7 @@ impl Shares {
         }
     }
 
-    /// Words of a column, and all columns.
+    /// Returns the words of a column, and all columns.
     pub(super) fn columns(&self) -> (usize, &[u64]) {
         match &self.0 {
             Form::Columns { words, columns } => (*words, columns),
@@ -193,7 +193,7 @@ impl Shares {
         }
     }
 
-    /// Number of commitments.
+    /// Returns the number of commitments.
     pub fn len(&self) -> usize {
         match &self.0 {
             Form::Columns { words, columns } => columns.len().checked_div(*words).unwrap_or(0),
@@ -202,7 +202,7 @@ impl Shares {
         }
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -241,8 +241,8 @@ impl Shares {
         }
     }
 
-    /// The rows of a chunk, one for each coordinate that there is room for; what stands behind the last
-    /// commitment is arbitrary.
+    /// Writes the rows of a chunk, one for each coordinate that there is room for; what stands behind the
+    /// last commitment is arbitrary.
     pub(super) fn rows(&self, chunk: usize, rows: &mut Vec<u128>) {
         match &self.0 {
             Form::Recipe(recipe) => recipe.rows(chunk, rows),
@@ -319,18 +319,18 @@ impl Shares {
         }
     }
 
-    /// All words, share after share, where they are not a recipe.
+    /// Returns all words, share after share, where they are not a recipe.
     pub fn words(&self) -> &[u64] {
         self.columns().1
     }
 
-    /// The shares that belong to some of `all` items, which have equally many each.
+    /// Returns the shares that belong to some of `all` items, which have equally many each.
     pub fn of_items(&self, all: usize, items: Range<usize>) -> Shares {
         let each = self.len().checked_div(all).unwrap_or(0);
         self.slice(items.start * each..items.end * each)
     }
 
-    /// The shares at the places `first..end`.
+    /// Returns the shares at the places `first..end`.
     pub fn slice(&self, places: Range<usize>) -> Shares {
         match &self.0 {
             _ if places.is_empty() => Shares::default(),
@@ -343,7 +343,7 @@ impl Shares {
         }
     }
 
-    /// These shares, then those.
+    /// Appends those shares.
     pub fn append(&mut self, others: &Shares) {
         if self.is_empty() {
             *self = others.slice(0..others.len());
@@ -356,12 +356,12 @@ impl Shares {
         }
     }
 
-    /// The shares at these places, in this order.
+    /// Returns the shares at these places, in this order.
     pub fn select(&self, indices: impl IntoIterator<Item = usize>) -> Shares {
         self.select_each(&[&indices.into_iter().collect::<Vec<_>>()]).swap_remove(0)
     }
 
-    /// The shares at the places of each list, in its order. No place may come twice.
+    /// Returns the shares at the places of each list, in its order. No place may come twice.
     ///
     /// # Panics
     /// If there are 2^32 places or more.

@@ -203,8 +203,9 @@ fn claims_are_counted_item_after_item() {
     }
 }
 
-/// A sum of commitments for each of `count` claims, in two ways: columns added up, and commitments as they
-/// were made. The first of `heads` are part of many claims.
+/// Returns a sum of commitments for each of
+/// `count` claims, in two ways: columns added up, and commitments as they were made. The first of `heads` are
+/// part of many claims.
 pub(super) fn two_ways<'a>(
     [wires, offsets, heads, ka]: [&'a Shares; 4],
     values: &'a [Label],

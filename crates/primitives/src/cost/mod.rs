@@ -24,13 +24,13 @@ const COMMITMENTS_A_MESSAGE: u64 = 1 << 15;
 /// Blocks of the rows of an OT extension that travel together.
 const BLOCKS_OF_ROWS: u64 = 64;
 
-/// Bytes that a party sends in a series of base OTs of which it chooses so many: a point, and a pair of points
-/// for each choice.
+/// Returns the bytes that a party sends in a series of base OTs of which it chooses so many: a point, and a
+/// pair of points for each choice.
 pub const fn base_ots(choices: u64) -> u64 {
     32 + 64 * choices
 }
 
-/// The messages of one call of the OT extension with so many OTs, at least 1, by the party that chooses.
+/// Adds the messages of one call of the OT extension with so many OTs, at least 1, by the party that chooses.
 pub fn extend(script: &mut Script, receiver: Party, ots: u64) {
     rows(script, receiver, DIMENSION, ots);
 }
@@ -38,8 +38,8 @@ pub fn extend(script: &mut Script, receiver: Party, ots: u64) {
 /// Bytes that the receiver sends when a series of the extension whose rows come from trees is set up.
 pub const TREES: u64 = 32 * (DIMENSION + 1);
 
-/// The messages of one call of the extension in which K bits of the offset share a row, with so many OTs, at
-/// least 1, of random choices, by the party that has them.
+/// Adds the messages of one call of the extension in which K bits of the offset share a row, with so many
+/// OTs, at least 1, of random choices, by the party that has them.
 pub fn draw<const K: u64>(script: &mut Script, receiver: Party, ots: u64) {
     rows(script, receiver, DIMENSION / K - 1, ots);
 }
@@ -63,17 +63,17 @@ pub struct CommitmentCost {
 }
 
 impl CommitmentCost {
-    /// Those of this level.
+    /// Makes those of this level.
     pub fn of(level: &Level) -> Self {
         CommitmentCost { n: level.code[0] as u64 }
     }
 
-    /// Correlated OTs that the receiver begins with, one for each bit of the code.
+    /// Returns the number of correlated OTs that the receiver begins with, one for each bit of the code.
     pub fn ots(&self) -> u64 {
         self.n
     }
 
-    /// Commitments to `count` random or chosen values.
+    /// Adds commitments to `count` random or chosen values.
     pub fn commit(&self, script: &mut Script, count: u64, chosen: bool) {
         let (corrected, work) =
             if chosen { (self.n, &COMMIT_CHOSEN) } else { (self.n - DIMENSION, &COMMIT_RANDOM) };
@@ -95,8 +95,8 @@ impl CommitmentCost {
         }
     }
 
-    /// A proof about so many new commitments, claimed bits and claimed values. A kind of claim that is listed
-    /// is combined even if it has no members in this program.
+    /// Adds a proof about so many new commitments, claimed bits and claimed values. A kind of claim that is
+    /// listed is combined even if it has no members in this program.
     pub fn prove(&self, script: &mut Script, new: Option<u64>, bits: Option<u64>, known: Option<u64>) {
         let hidden = u64::from(new.is_some()) + u64::from(bits.is_some());
         (0..hidden).for_each(|_| self.commit(script, BLOCK, false));
@@ -110,7 +110,8 @@ impl CommitmentCost {
         script.message(Garbler, LABEL * (hidden * all + u64::from(known.is_some()) * shares));
     }
 
-    /// For a proof both parties make all commitments again, in the order in which they were made.
+    /// Adds the work of making commitments again: for a proof both parties make all commitments again, in the
+    /// order in which they were made.
     pub fn again(&self, script: &mut Script, commitments: u64) {
         let blocks = commitments.div_ceil(BLOCK);
         for by in [Garbler, Evaluator] {

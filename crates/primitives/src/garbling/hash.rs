@@ -14,7 +14,7 @@ pub const TABLE_HASH_BYTES: usize = 32;
 /// A hash, or the value of a node within BLAKE3's tree.
 type Value = [u8; TABLE_HASH_BYTES];
 
-/// The hash of a copy's tables: BLAKE3.
+/// Returns the hash of a copy's tables: BLAKE3.
 pub fn table_hash(tables: &[u8]) -> Value {
     table_hash_with(Kernel::best(), tables)
 }
@@ -112,12 +112,12 @@ enum Hashes {
 }
 
 impl HashTables {
-    /// A sink for this many copies, with tables of so many bytes each.
+    /// Makes a sink for this many copies, with tables of so many bytes each.
     pub fn new(copies: usize, table_bytes: usize) -> Self {
         Self::with_kernel(Kernel::best(), copies, table_bytes)
     }
 
-    /// [`HashTables::new`] with a kernel of the caller's choice.
+    /// Does what [`HashTables::new`] does with a kernel of the caller's choice.
     pub fn with_kernel(kernel: Kernel, copies: usize, table_bytes: usize) -> Self {
         let hashes = match is_long(table_bytes) {
             true => Hashes::Long((0..copies).map(|_| Tree::default()).collect()),
@@ -127,7 +127,7 @@ impl HashTables {
         HashTables { kernel, hashes }
     }
 
-    /// The hashes, copy by copy.
+    /// Returns the hashes, copy by copy.
     pub fn finish(&self) -> Vec<Value> {
         match &self.hashes {
             Hashes::Short(_, hashes) => hashes.clone(),

@@ -26,8 +26,8 @@ impl Schedule {
         Self::with_kernel(Kernel::best(), circuit)
     }
 
-    /// [`Schedule::new`] for a kernel of the caller's choice. The kernel changes the time that garbling
-    /// takes, not one bit of its result.
+    /// Does what [`Schedule::new`] does, for a kernel of the caller's choice. The kernel changes the time
+    /// that garbling takes, not one bit of its result.
     pub fn with_kernel(kernel: Kernel, circuit: &Circuit) -> Self {
         let mut slots = Slots::new(circuit);
         let mut script = GateListBuilder::new(slots.count as usize);
@@ -59,28 +59,28 @@ impl Schedule {
         Schedule { kernel, script: script.finish(), inputs: circuit.inputs(), outputs }
     }
 
-    /// Number of input wires.
+    /// Returns the number of input wires.
     pub fn inputs(&self) -> usize {
         self.inputs
     }
 
-    /// Number of output wires.
+    /// Returns the number of output wires.
     pub fn outputs(&self) -> usize {
         self.outputs.len()
     }
 
-    /// Number of AND gates.
+    /// Returns the number of AND gates.
     pub fn and_gates(&self) -> usize {
         self.script.and_gates()
     }
 
-    /// Labels of a copy that are alive at a time, at most, and one for the constant.
+    /// Returns the labels of a copy that are alive at a time, at most, and one for the constant.
     pub fn working_set(&self) -> usize {
         self.script.slots()
     }
 }
 
-/// The slot of an input wire when the walk begins.
+/// Returns the slot of an input wire when the walk begins.
 #[inline]
 pub(super) fn input_slot(wire: usize) -> u32 {
     wire as u32 + ONE + 1

@@ -33,7 +33,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// The series of this session in which the offset is that of the party who sends.
+    /// Makes the series of this session in which the offset is that of the party who sends.
     pub fn new(session: &[u8; 32], sender: Direction) -> Self {
         let hashed = match sender {
             Direction::GarblerSends => *session,
@@ -44,12 +44,12 @@ impl Series {
         Series { hashed, sender }
     }
 
-    /// Which party sends.
+    /// Returns which party sends.
     pub fn sender(&self) -> Direction {
         self.sender
     }
 
-    /// The 32 bytes that the series' hashes begin with.
+    /// Returns the 32 bytes that the series' hashes begin with.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.hashed
     }
@@ -82,10 +82,10 @@ pub trait CotSender: Sized + Send {
     /// [`Error::Stock`] if the state is malformed, [`Error::Resource`] without randomness.
     fn restored(series: &Series, state: &Self::State) -> Result<Self, Error>;
 
-    /// What a stock keeps.
+    /// Returns what a stock keeps.
     fn state(&self) -> Self::State;
 
-    /// Δ: the difference of an OT's two labels.
+    /// Returns Δ: the difference of an OT's two labels.
     fn offset(&self) -> Label;
 
     /// Goes on with the ranges of an entry: takes those of all that it counts. The receiver does the same.
@@ -140,7 +140,7 @@ pub trait CotReceiver: Sized + Send {
     /// As there.
     fn restored(series: &Series, state: &Self::State) -> Result<Self, Error>;
 
-    /// What a stock keeps.
+    /// Returns what a stock keeps.
     fn state(&self) -> Self::State;
 
     /// Goes on with the ranges of an entry, as [`CotSender::enter`].

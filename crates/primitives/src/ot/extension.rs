@@ -74,7 +74,7 @@ pub struct Receiver {
 }
 
 impl Sender {
-    /// From the seeds that base OTs gave for the bits of `delta`, least significant first.
+    /// Makes a sender from the seeds that base OTs gave for the bits of `delta`, least significant first.
     ///
     /// # Panics
     /// If there are not 128 seeds.
@@ -134,7 +134,7 @@ impl CotSender for Sender {
 }
 
 impl Receiver {
-    /// From the pairs of seeds of the base OTs that this party sent.
+    /// Makes a receiver from the pairs of seeds of the base OTs that this party sent.
     ///
     /// # Errors
     /// [`Error::Resource`] if the operating system has no randomness.

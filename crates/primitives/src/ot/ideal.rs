@@ -119,7 +119,7 @@ impl CotReceiver for Receiver {
     }
 }
 
-/// Both ends of a series.
+/// Returns both ends of a series.
 pub(crate) fn deal() -> (Sender, Receiver) {
     let series = Series::new(&[3; 32], super::Direction::GarblerSends);
     let offset = Rng::replayable("ideal OTs").delta();

@@ -31,7 +31,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The other series.
+    /// Returns the other series.
     pub fn other(self) -> Self {
         match self {
             Direction::GarblerSends => Direction::EvaluatorSends,

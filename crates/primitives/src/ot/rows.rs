@@ -129,7 +129,7 @@ impl Oracle {
     }
 }
 
-/// Blocks for so many OTs, the random one included.
+/// Returns the blocks for so many OTs, the random one included.
 pub(super) fn blocks_for(count: usize) -> usize {
     count.div_ceil(BLOCK) + 1
 }
@@ -206,7 +206,7 @@ impl SenderState {
         SenderState { seeds: seeds.iter().map(|seed| *seed.as_bytes()).collect(), delta: delta.bits() }
     }
 
-    /// The 128 seeds, and the offset.
+    /// Returns the 128 seeds, and the offset.
     pub(super) fn read(&self) -> Result<(Vec<Seed>, Delta), Error> {
         match (self.seeds.len(), Delta::checked(self.delta)) {
             (ROWS, Some(delta)) => Ok((self.seeds.iter().copied().map(Seed::from_bytes).collect(), delta)),
@@ -227,7 +227,7 @@ impl ReceiverState {
         ReceiverState { pairs: pairs.iter().map(pair).collect() }
     }
 
-    /// The 128 pairs.
+    /// Returns the 128 pairs.
     pub(super) fn read(&self) -> Result<Vec<[Seed; 2]>, Error> {
         match self.pairs.len() {
             ROWS => Ok(self.pairs.iter().map(|pair| pair.map(Seed::from_bytes)).collect()),
@@ -273,13 +273,13 @@ impl Drop for SenderSide {
 }
 
 impl SenderSide {
-    /// Of a series under seeds that are new.
+    /// Begins a series under seeds that are new.
     pub fn new(series: &Series, delta: Delta) -> Self {
         let (hash, oracle) = (KeyHash::new(series), Oracle::new(series));
         SenderSide { delta, counters: counters(series), blocks: of_setup(&BLOCKS), hash, oracle, sound: true }
     }
 
-    /// Of one that was kept: nothing is drawn under seeds that are not new before a range is entered.
+    /// Resumes one that was kept: nothing is drawn under seeds that are not new before a range is entered.
     pub fn restored(series: &Series, delta: Delta) -> Self {
         let mut side = SenderSide::new(series, delta);
         (side.blocks, side.hash.numbers) = (BLOCKS.none(), KEYS.none());
@@ -363,7 +363,7 @@ impl SenderSide {
         Ok(zero.iter().zip(&one).map(|(zero, one)| [zero.clone(), one.clone()]).collect())
     }
 
-    /// The number of the next key.
+    /// Returns the number of the next key.
     #[cfg(test)]
     pub fn next_key(&self) -> u64 {
         self.hash.numbers.next()
@@ -380,7 +380,7 @@ pub(super) struct ReceiverSide {
 }
 
 impl ReceiverSide {
-    /// As [`SenderSide::new`].
+    /// Does what [`SenderSide::new`] does.
     ///
     /// # Errors
     /// [`Error::Resource`] if the operating system has no randomness.
@@ -390,7 +390,7 @@ impl ReceiverSide {
         Ok(ReceiverSide { counters: counters(series), blocks: of_setup(&BLOCKS), hash, oracle, rng })
     }
 
-    /// As [`SenderSide::restored`].
+    /// Does what [`SenderSide::restored`] does.
     ///
     /// # Errors
     /// As [`ReceiverSide::new`].
@@ -406,7 +406,7 @@ impl ReceiverSide {
         Ok(())
     }
 
-    /// The row x of these choices.
+    /// Returns the row x of these choices.
     pub fn row(&mut self, choices: &[u8]) -> Zeroizing<Vec<u128>> {
         let mut x = Zeroizing::new(vec![0u128; blocks_for(choices.len())]);
         for (j, &choice) in choices.iter().enumerate() {
@@ -469,7 +469,7 @@ impl ReceiverSide {
         Ok(self.hash.keys(first, labels.iter().copied()))
     }
 
-    /// The number of the next key.
+    /// Returns the number of the next key.
     #[cfg(test)]
     pub fn next_key(&self) -> u64 {
         self.hash.numbers.next()

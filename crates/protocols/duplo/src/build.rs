@@ -58,7 +58,8 @@ pub(super) struct View<'a> {
 }
 
 impl View<'_> {
-    /// The commitments of these wires, as columns: of each wire, in the order given, which of which columns.
+    /// Returns the commitments of these wires, as columns: of each wire, in the order given, which of which
+    /// columns.
     pub fn gathered(&self, wires: &[Wire]) -> Gathered {
         let mut of_set: Vec<Vec<usize>> = self.locations.iter().map(|_| Vec::new()).collect();
         let locations: Vec<WireLocation> = wires.iter().map(|&wire| self.layout.location(wire)).collect();
@@ -117,12 +118,12 @@ impl GarblerReady {
         }
     }
 
-    /// The committed value of the wire at the head of a location.
+    /// Returns the committed value of the wire at the head of a location.
     pub fn value(&self, location: WireLocation) -> Label {
         self.values[location.set as usize].wires[location.bucket as usize]
     }
 
-    /// The wire at the head of a location.
+    /// Returns the wire at the head of a location.
     pub fn wire(&self, location: WireLocation, delta_ka: Delta) -> GarblerWire {
         let offset = self.values[location.set as usize].offsets.get(location.bucket as usize);
         GarblerWire {
@@ -162,7 +163,7 @@ impl EvaluatorMaterial {
             .or_else(|| self.input_authenticators.get(set - self.batches.len()))
     }
 
-    /// The authenticators behind an output of a slot or a wire of the garbler's.
+    /// Returns the authenticators behind an output of a slot or a wire of the garbler's.
     ///
     /// # Panics
     /// If the location is the wire of an OT.
@@ -170,14 +171,14 @@ impl EvaluatorMaterial {
         self.authenticators_at(location).expect("all wires but the evaluator's inputs have authenticators")
     }
 
-    /// `Δ ⊕ Δ_ka` of the head of a location.
+    /// Returns `Δ ⊕ Δ_ka` of the head of a location.
     pub fn delta_difference(&self, location: WireLocation) -> Label {
         self.authenticators_at(location).map_or(Label::ZERO, |authenticators| {
             authenticators.head_delta_difference(location.bucket as usize)
         })
     }
 
-    /// Whether the authenticators of the locations accept all of these labels.
+    /// Returns whether the authenticators of the locations accept all of these labels.
     ///
     /// # Errors
     /// [`Error::Resource`] if the authenticators cannot be read.
@@ -253,7 +254,7 @@ impl GarblerClaims<'_> {
 }
 
 impl EvaluatorReady {
-    /// What is still to be proven of a program, and what was opened of material made for it alone.
+    /// Lists what is still to be proven of a program, and what was opened of material made for it alone.
     pub fn claims<'a>(
         &'a self,
         [ka, ot]: [&'a Shares; 2],
@@ -442,7 +443,7 @@ impl Joined {
         }
     }
 
-    /// What is still to be proven.
+    /// Lists what is still to be proven.
     pub fn claims<'a>(
         &'a self,
         offsets: [&'a Shares; 2],
@@ -455,7 +456,7 @@ impl Joined {
         }
     }
 
-    /// After the proof of [`Joined::claims`].
+    /// Returns the material after the proof of [`Joined::claims`].
     pub fn proven(self, proof: &Proof) -> EvaluatorReady {
         match self {
             Joined::Proven(ready) => ready,
@@ -604,7 +605,7 @@ pub(super) mod tests {
     use brickwork_primitives::authenticator::AuthenticatorKind;
     use brickwork_testing::Replayable as _;
 
-    /// The material of a program that has wires of the parties and no slots.
+    /// Returns the material of a program that has wires of the parties and no slots.
     pub fn without_slots(
         program: &Program,
         input_authenticators: Vec<EvaluatorAuthenticators>,

@@ -83,7 +83,7 @@ pub(super) fn garbler<C: commit::Scheme>(
     Ok(by_port(program, layout.private, &outputs))
 }
 
-/// The evaluator's outputs, and whether they had to be recovered.
+/// Returns the evaluator's outputs, and whether they had to be recovered.
 pub(super) fn evaluator<C: commit::Scheme>(
     party: &mut Evaluator<C>,
     program: &Program,

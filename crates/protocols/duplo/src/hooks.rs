@@ -108,7 +108,7 @@ mod honest {
             None
         }
 
-        /// Items of a list of so many that are made at a time, where `step` would do.
+        /// Returns the items of a list of so many that are made at a time, where `step` would do.
         #[inline(always)]
         pub fn step(&self, step: usize, _: usize) -> usize {
             step.max(1)
@@ -173,7 +173,7 @@ mod cheating {
             self.parameters.as_ref()
         }
 
-        /// The keys of the OTs that `role` sends and of those that it receives, if there is a dealer.
+        /// Returns the keys of the OTs that `role` sends and of those that it receives, if there is a dealer.
         pub(crate) fn dealt(&self, role: Party, send: usize, choices: &[u8]) -> Option<Keys> {
             let dealer = self.dealer.as_ref()?;
             let key = |sent_by_garbler: bool, index: usize, bit: u8| {
@@ -201,8 +201,8 @@ mod cheating {
             Data::Altered(data)
         }
 
-        /// Items of a list of so many that are made at a time, where `step` would do: a cheater alters whole
-        /// lists.
+        /// Returns the items of a list of so many that are made at a time, where `step` would do: a cheater
+        /// alters whole lists.
         pub(crate) fn step(&self, step: usize, count: usize) -> usize {
             if self.alter.is_some() { count } else { step }.max(1)
         }

@@ -82,7 +82,7 @@ impl Items for EvaluatorInputOts {
 }
 
 impl GarblerInputOts {
-    /// All of them in a row.
+    /// Makes all of them in a row.
     pub fn join(mut all_items: Vec<Self>) -> Self {
         if all_items.len() == 1 {
             return all_items.swap_remove(0);
@@ -98,7 +98,7 @@ impl GarblerInputOts {
 }
 
 impl EvaluatorInputOts {
-    /// All of them in a row. What is in a row already is not copied.
+    /// Makes all of them in a row. What is in a row already is not copied.
     pub fn join(mut all_items: Vec<Self>) -> Self {
         if all_items.len() == 1 {
             return all_items.swap_remove(0);

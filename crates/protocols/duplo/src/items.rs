@@ -34,17 +34,17 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// Before the challenge nobody knows which items stay.
+    /// Begins the places of items, before the challenge says which stay.
     pub fn begin(rows: [u64; 2]) -> Self {
         Places { rows, items: Vec::new() }
     }
 
-    /// The heads of buckets, where `chosen` are the items, bucket after bucket.
+    /// Returns the heads of buckets, where `chosen` are the items, bucket after bucket.
     pub fn heads(&self, chosen: &[u32], size: usize) -> Self {
         Places { rows: self.rows, items: chosen.iter().copied().step_by(size.max(1)).collect() }
     }
 
-    /// The first `count` items.
+    /// Returns the first `count` items.
     ///
     /// # Panics
     /// If they are more than 2^32.
@@ -56,7 +56,7 @@ impl Places {
         Places { rows: self.rows, items: self.items[places].to_vec() }
     }
 
-    /// The numbers of the commitments of each item, where it has so many.
+    /// Returns the numbers of the commitments of each item, where it has so many.
     pub fn numbers(&self, each: usize) -> Vec<u64> {
         let each = each as u64;
         self.items.iter().flat_map(|&item| u64::from(item) * each..(u64::from(item) + 1) * each).collect()
@@ -64,7 +64,7 @@ impl Places {
 }
 
 impl Origin {
-    /// One in a session in which nothing was given up.
+    /// Makes one in a session in which nothing was given up.
     pub fn new(serial: Serial, kind: BatchKind, bucketing: Bucketing) -> Self {
         Origin { serial, kind, bucketing, given_up: GivenUp::default() }
     }
@@ -74,14 +74,14 @@ impl Origin {
 pub(super) trait Items: Sized {
     fn len(&self) -> usize;
 
-    /// The cut-and-choose of the items, and that of a component's authenticators.
+    /// Returns the cut-and-choose of the items, and that of a component's authenticators.
     fn origins(&self) -> Vec<Origin>;
 
-    /// A copy of some of them. The stock sees to it that no item is copied twice.
+    /// Returns a copy of some of them. The stock sees to it that no item is copied twice.
     fn slice(&self, items: Range<usize>) -> Self;
 
-    /// These, ready to be taken a few at a time: what programs are joined to is brought together from among
-    /// all items.
+    /// Returns these, ready to be taken a few at a time: what programs are joined to is brought together from
+    /// among all items.
     ///
     /// # Errors
     /// [`Error::Resource`] if something lies in a file that cannot be read.
@@ -92,7 +92,7 @@ pub(super) trait Items: Sized {
 pub(super) trait ComponentItems: Items {
     fn digest(&self) -> &ComponentDigest;
 
-    /// The number of output wires of a copy.
+    /// Returns the number of output wires of a copy.
     fn outputs(&self) -> usize;
 }
 
@@ -104,7 +104,7 @@ pub(super) struct PreprocessedItems<B, G, O> {
 }
 
 impl<B: Items, G: Items, O: Items> PreprocessedItems<B, G, O> {
-    /// For a stock.
+    /// Gathers everything for a stock.
     ///
     /// # Errors
     /// As [`Items::gathered`].

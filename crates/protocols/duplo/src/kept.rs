@@ -66,7 +66,7 @@ impl<A: Items> Kept<A> {
         self.wires.get(&secret.number).ok_or_else(|| Error::Usage("the secret was forgotten".into()))
     }
 
-    /// Whether nothing is kept.
+    /// Returns whether nothing is kept.
     pub fn is_empty(&self) -> bool {
         self.wires.is_empty()
     }

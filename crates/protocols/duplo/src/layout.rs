@@ -52,8 +52,8 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// `batch_slots` are the batches, those of a component together and in the order of the components; then come
-    /// the sizes of the input_authenticators for the garbler's wires.
+    /// Lays a step out. `batch_slots` are the batches, those of a component together and in the order of the
+    /// components; then come the sizes of the input_authenticators for the garbler's wires.
     pub fn new(step: &Step, batch_slots: &[BatchSlots], input_authenticators: &[usize]) -> Self {
         let program = step.program();
         let set = |(set, size): (usize, usize)| {
@@ -108,12 +108,12 @@ impl Layout {
         }
     }
 
-    /// Where the label of a global wire lives.
+    /// Returns where the label of a global wire lives.
     pub fn location(&self, wire: Wire) -> WireLocation {
         self.locations[wire as usize]
     }
 
-    /// The authenticators behind sealed output `k`.
+    /// Returns the authenticators behind sealed output `k`.
     pub fn sealed_location(&self, k: usize) -> WireLocation {
         self.sealed_locations[k]
     }

@@ -130,7 +130,7 @@ pub fn garbler(
     garbler_proposing(channel, job, &Proposal::given(job, parameters), input, observer)
 }
 
-/// [`garbler`], who proposes another cut of the program, or other parameters.
+/// Does what [`garbler`] does, who proposes another cut of the program, or other parameters.
 ///
 /// # Errors
 /// As [`garbler`], and [`Error::Mismatch`] if they are not for this program or exceed 2^-s.
@@ -165,7 +165,8 @@ pub fn evaluator(
     evaluator_with::<Commitments>(channel, job, &Limits::default(), input, Box::new(observer), Hooks::none())
 }
 
-/// [`evaluator`], who accepts other cuts of the program as well, and refuses what is beyond these limits.
+/// Does what [`evaluator`] does, who accepts other cuts of the program as well, and refuses what is beyond
+/// these limits.
 ///
 /// # Errors
 /// As [`garbler`].
@@ -179,8 +180,8 @@ pub fn evaluator_within(
     evaluator_with::<Commitments>(channel, job, limits, input, Box::new(observer), Hooks::none())
 }
 
-/// [`garbler`], with its hands in the machine. Beside the calls stand the crossings of the link that they
-/// take part in.
+/// Does what [`garbler`] does, with its hands in the machine. Beside the calls stand the crossings of the
+/// link that they take part in.
 pub(crate) fn garbler_with<C: commit::Scheme>(
     channel: Channel,
     job: &Job,
@@ -214,8 +215,8 @@ pub(crate) fn garbler_with<C: commit::Scheme>(
     })
 }
 
-/// [`evaluator`], with its hands in the machine. Beside the calls stand the crossings of the link that they
-/// take part in.
+/// Does what [`evaluator`] does, with its hands in the machine. Beside the calls stand the crossings of the
+/// link that they take part in.
 pub(crate) fn evaluator_with<C: commit::Scheme>(
     channel: Channel,
     job: &Job,

@@ -46,7 +46,7 @@ pub struct Garbler<C: commit::Scheme = Commitments> {
 }
 
 impl<C: commit::Scheme> Garbler<C> {
-    /// The offset of all plain authenticators.
+    /// Returns the offset of all plain authenticators.
     pub(super) fn delta_ka(&self) -> Delta {
         Delta::new(self.ka.values[0].bits())
     }

@@ -73,7 +73,7 @@ fn colours(seed: &Seed, count: usize) -> Vec<u8> {
     bytes
 }
 
-/// Which of a batch's buckets of authenticators output `k` goes to, counted `[copy][wire]`.
+/// Returns which of a batch's buckets of authenticators output `k` goes to, counted `[copy][wire]`.
 pub(super) fn output_bucket(shape: Shape, k: usize) -> usize {
     let (copy, wire) = (k / shape.outputs, k % shape.outputs);
     copy / shape.batch.size * shape.outputs + wire

@@ -128,7 +128,7 @@ pub(super) struct GarblerOpenings {
 }
 
 impl GarblerOpenings {
-    /// All claims: about what was opened, and about the items that were made with it, which stand first
+    /// Lists all claims: about what was opened, and about the items that were made with it, which stand first
     /// here.
     pub fn claims<'a>(
         &'a self,
@@ -187,7 +187,7 @@ pub(super) struct EvaluatorCommitted<C> {
 }
 
 impl EvaluatorCommitted<Pending> {
-    /// Nothing, where the offsets alone are to be proven.
+    /// Commits to nothing, where the offsets alone are to be proven.
     pub fn to_nothing() -> Self {
         EvaluatorCommitted { components: Vec::new(), authenticators: None, ots: None, spill: Spill::memory() }
     }
@@ -330,7 +330,7 @@ pub(super) struct EvaluatorOpenings {
 }
 
 impl EvaluatorOpenings {
-    /// All claims; about what was opened, and about the items that were made with it, which stand first
+    /// Lists all claims: about what was opened, and about the items that were made with it, which stand first
     /// here.
     pub fn claims<'a>(
         &'a self,

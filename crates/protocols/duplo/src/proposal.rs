@@ -57,12 +57,12 @@ impl std::fmt::Debug for Limits<'_> {
 }
 
 impl Proposal {
-    /// The job's program as it is.
+    /// Proposes the job's program as it is.
     pub fn given(job: &Job, parameters: Parameters) -> Self {
         Proposal { program: job.program.clone(), parameters }
     }
 
-    /// The same with the exact bound, if the evaluator of this job could accept it.
+    /// Returns the same with the exact bound, if the evaluator of this job could accept it.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if it is not for this job or exceeds 2^-s, [`Error::Usage`] if the cut's name is
@@ -80,7 +80,7 @@ impl Proposal {
         Ok(Proposal { program: self.program.clone(), parameters: parameters.of_decomposition(name) })
     }
 
-    /// What the greeting says of a job, and of what is proposed for it.
+    /// Returns what the greeting says of a job, and of what is proposed for it.
     pub(super) fn digests(&self, job: &Job) -> Digests {
         let parameters = digest(&self.program, &self.parameters);
         Digests { stock: false, program: job.program.digest(), parameters }
@@ -160,7 +160,7 @@ impl Decomposition {
         Ok(Decomposition { digest: *digest, name: name.to_owned() })
     }
 
-    /// The evaluator's own program, cut like that.
+    /// Returns the evaluator's own program, cut like that.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if it does not cut it so, or not into what the garbler has.

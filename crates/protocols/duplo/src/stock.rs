@@ -82,7 +82,7 @@ impl<T: Items> Queue<T> {
 }
 
 impl<B: ComponentItems, G: Items, O: Items> ProgramMaterial<B, G, O> {
-    /// All that was made for this program alone.
+    /// Gathers all that was made for this program alone.
     pub fn of(program: &Arc<Program>, preprocessed: PreprocessedItems<B, G, O>) -> Self {
         let PreprocessedItems { components, input_authenticators, ots } = preprocessed;
         let used = program.slots_by_component().into_iter().enumerate().filter(|(_, slots)| *slots > 0);
@@ -98,7 +98,7 @@ impl<B: ComponentItems, G: Items, O: Items> ProgramMaterial<B, G, O> {
         ProgramMaterial { layout, batches: components, input_authenticators, labels: Labels::default(), ots }
     }
 
-    /// The OTs apart from the rest.
+    /// Returns the OTs apart from the rest.
     ///
     /// # Panics
     /// If there are none: they are made before a program is joined.
@@ -106,7 +106,7 @@ impl<B: ComponentItems, G: Items, O: Items> ProgramMaterial<B, G, O> {
         (self.ots.take().expect("OTs are made before a program is joined"), self)
     }
 
-    /// What a run with this material promises.
+    /// Returns what a run with this material promises.
     pub fn report(&self, program: &Program, security: Security) -> Result<SecurityReport, Error> {
         let named = || program.components().iter().zip(program.component_digests());
         let name =
@@ -144,7 +144,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// What a program lacks that takes so many input authenticators.
+    /// Returns what a program lacks that takes so many input authenticators.
     pub fn missing(mut self, program: &Program, garbler_wires: usize) -> Request {
         // Two components of one program may be the same circuit under two names: they share what is there.
         let mut lacking = |digest: &ComponentDigest, needed: usize| {
@@ -222,7 +222,7 @@ impl<B: ComponentItems, G: Items, O: Items> Stock<B, G, O> {
         self.ots.put(ots);
     }
 
-    /// Everything that is there: batches, authenticators for the garbler's wires, OTs.
+    /// Returns everything that is there: batches, authenticators for the garbler's wires, OTs.
     pub fn into_items(self) -> (Vec<B>, Vec<G>, Vec<O>) {
         let components = self.components.into_iter().flat_map(|(_, queue)| queue.into_items()).collect();
         (components, self.input.into_items(), self.ots.into_items())
@@ -236,7 +236,7 @@ impl<B: ComponentItems, G: Items, O: Items> Stock<B, G, O> {
         }
     }
 
-    /// What a step lacks here.
+    /// Returns what a step lacks here.
     pub fn missing(&self, step: &Step) -> Request {
         self.counts().missing(step.program(), step.garbler_wires())
     }

@@ -18,8 +18,8 @@ use brickwork_stock::Writer;
 /// Messages in hand while tables go to files.
 const MESSAGES_IN_HAND: usize = 4;
 
-/// Copies in the order of their numbers, in which their tables travel and lie: neighbours share hash keys, so
-/// that they are garbled and evaluated side by side.
+/// Returns the copies in the order of their numbers, in which their tables travel and lie: neighbours share
+/// hash keys, so that they are garbled and evaluated side by side.
 pub(super) fn ranked(copies: &[u32]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..copies.len()).collect();
     order.sort_unstable_by_key(|&place| copies[place]);
@@ -137,12 +137,12 @@ impl Tables {
         Ok(Tables { storage: Arc::new(storage), table_bytes, ranks })
     }
 
-    /// No tables, of any number of copies.
+    /// Makes no tables, of any number of copies.
     pub fn none(copies: usize) -> Tables {
         Tables { storage: Arc::new(TableStorage::Memory(Vec::new())), table_bytes: 0, ranks: vec![0; copies] }
     }
 
-    /// Those of some of the copies.
+    /// Returns those of some of the copies.
     pub fn slice(&self, places: Range<usize>) -> Tables {
         Tables {
             storage: self.storage.clone(),
@@ -151,7 +151,7 @@ impl Tables {
         }
     }
 
-    /// Tables that are in memory, copy after copy.
+    /// Makes the tables that are in memory, copy after copy.
     pub fn of(bytes: Vec<u8>, table_bytes: usize, copies: usize) -> Tables {
         assert_eq!(bytes.len(), copies * table_bytes, "tables of {copies} copies");
         Tables {
@@ -161,17 +161,17 @@ impl Tables {
         }
     }
 
-    /// How many tables lie before that of each copy.
+    /// Returns how many tables lie before that of each copy.
     pub fn ranks(&self) -> &[u32] {
         &self.ranks
     }
 
-    /// Tables of copies with these ranks, which are not at hand yet.
+    /// Makes the tables of copies with these ranks, which are not at hand yet.
     pub fn elsewhere(ranks: Vec<u32>) -> Tables {
         Tables { ranks, ..Self::none(0) }
     }
 
-    /// The segment that they went into, if they did.
+    /// Returns the segment that they went into, if they did.
     pub fn into_segment(self) -> Option<Writer> {
         match Arc::into_inner(self.storage)? {
             TableStorage::Segment(writer) => Some(*writer),

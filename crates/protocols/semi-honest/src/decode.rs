@@ -12,7 +12,7 @@ use brickwork_base::{Error, Party};
 pub(super) struct Colours(pub Vec<u8>);
 
 impl Colours {
-    /// Those of the outputs of a party, in the same order.
+    /// Returns those of the outputs of a party, in the same order.
     pub fn of(&self, chunk: &Chunk, party: Party) -> impl Iterator<Item = u8> {
         let layout = chunk.layout;
         let all = self.0.chunks_exact(layout.output_wires().len().max(1));

@@ -28,7 +28,7 @@ pub(super) struct Wires<'b> {
 }
 
 impl<'b> Wires<'b> {
-    /// Room for the labels of a chunk.
+    /// Returns room for the labels of a chunk.
     pub fn new(chunk: &'b Chunk) -> Self {
         let lanes = chunk.layout.lanes();
         let components = chunk.layout.program.components();

@@ -35,12 +35,12 @@ pub(super) struct Chunk<'p> {
 }
 
 impl Chunk<'_> {
-    /// How many executions.
+    /// Returns how many executions.
     pub fn count(&self) -> usize {
         self.executions.len()
     }
 
-    /// Those of them that go through slots side by side, counted from the chunk's first.
+    /// Returns those of them that go through slots side by side, counted from the chunk's first.
     pub fn side_by_side(&self) -> impl Iterator<Item = Range<usize>> {
         let (count, lanes) = (self.count(), self.layout.lanes());
         (0..count).step_by(lanes).map(move |first| first..count.min(first + lanes))
@@ -75,12 +75,12 @@ impl<'p> Layout<'p> {
         self.program.input_width(Party::Evaluator)
     }
 
-    /// The wires of all outputs, port after port.
+    /// Returns the wires of all outputs, port after port.
     pub fn output_wires(&self) -> &[Wire] {
         &self.outputs
     }
 
-    /// Which of the wires of outputs a party learns.
+    /// Returns which of the wires of outputs a party learns.
     pub fn places_of_outputs(&self, party: Party) -> impl Iterator<Item = usize> {
         let of = self.recipients.iter().enumerate();
         of.filter(move |(_, to)| to.includes(party)).map(|(place, _)| place)
@@ -92,17 +92,17 @@ impl<'p> Layout<'p> {
         [16, 8, 4].into_iter().find(|&lanes| lanes <= fit.min(self.executions)).unwrap_or(1).min(LANES)
     }
 
-    /// Labels alive at a time.
+    /// Returns the labels alive at a time.
     pub fn alive(&self) -> usize {
         self.alive
     }
 
-    /// Where the label of a wire lies.
+    /// Returns where the label of a wire lies.
     pub fn place(&self, wire: Wire) -> usize {
         self.places[wire as usize] as usize
     }
 
-    /// The executions, chunk by chunk.
+    /// Returns the executions, chunk by chunk.
     pub fn chunks(&'p self) -> impl Iterator<Item = Chunk<'p>> {
         let lanes = self.lanes();
         let inputs = self.evaluator_inputs() + self.garbler_inputs();
@@ -112,7 +112,7 @@ impl<'p> Layout<'p> {
             .map(move |first| Chunk { layout: self, executions: first..self.executions.min(first + size) })
     }
 
-    /// A party's input, `[execution][bit]`.
+    /// Returns a party's input, `[execution][bit]`.
     ///
     /// # Errors
     /// [`Error::Input`] if it has another length.
@@ -128,7 +128,7 @@ impl<'p> Layout<'p> {
         Ok(Inputs { input, width })
     }
 
-    /// Room for the outputs of a party.
+    /// Returns room for the outputs of a party.
     pub fn outputs(&self, party: Party) -> Outputs {
         let own = if party == Party::Garbler { Recipient::Garbler } else { Recipient::Evaluator };
         let both = self.places_of_outputs(party).map(|place| self.recipients[place] == Recipient::Both);
@@ -147,7 +147,7 @@ pub(super) struct Inputs<'a> {
 }
 
 impl<'a> Inputs<'a> {
-    /// Those of the next chunk.
+    /// Returns those of the next chunk.
     pub fn next(&mut self, chunk: &Chunk) -> &'a [bool] {
         let (here, behind) = self.input.split_at(chunk.count() * self.width);
         self.input = behind;
@@ -176,7 +176,7 @@ impl Outputs {
         }
     }
 
-    /// All of them.
+    /// Returns all of them.
     pub fn finish(mut self) -> Vec<bool> {
         self.own.append(&mut self.common);
         self.own

@@ -23,7 +23,7 @@ pub struct SecurityReport {
 }
 
 impl SecurityReport {
-    /// The promise, which is the same for every run.
+    /// Makes the promise, which is the same for every run.
     pub fn of_every_run() -> Self {
         SecurityReport { model: "semi-honest", computational_bits: COMPUTATIONAL_BITS, warning: WARNING }
     }

@@ -29,7 +29,7 @@ pub(super) type Garbler = Session<extension::Sender>;
 pub(super) type Evaluator = Session<extension::Receiver>;
 
 impl Garbler {
-    /// Δ.
+    /// Returns Δ.
     pub fn delta(&self) -> Zeroizing<Delta> {
         Zeroizing::new(Delta::new(self.cot.offset().bits()))
     }
@@ -53,7 +53,7 @@ pub(super) struct Components {
 }
 
 impl Components {
-    /// Those of a program of which nothing has been garbled.
+    /// Makes those of a program of which nothing has been garbled.
     pub fn of(program: &Program) -> Self {
         let used = program.slots_by_component().into_iter().map(|slots| slots > 0);
         let components = program.components().iter().zip(used);

@@ -55,7 +55,7 @@ pub struct Owner<'t> {
 }
 
 impl Owner<'_> {
-    /// Whose stores meet.
+    /// Returns whose stores meet.
     pub(super) fn relation(&self) -> Relation {
         Relation { role: self.role, identities: self.terms.identities }
     }
@@ -109,8 +109,8 @@ fn held(store: &Store, owner: &Owner) -> Result<Vec<(EpochId, Epoch)>, Error> {
     Ok(held)
 }
 
-/// What there is instead of what is asked for, in words: levels at which something was made with this peer,
-/// or the stock of others.
+/// Returns what there is instead of what is asked for, in words: levels at which something was made with this
+/// peer, or the stock of others.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.
@@ -197,7 +197,7 @@ fn too_many(n: usize) -> Error {
     ))
 }
 
-/// Whether there may be one more living epoch than these. What is there can be used in any case.
+/// Returns whether there may be one more living epoch than these. What is there can be used in any case.
 ///
 /// # Errors
 /// [`Error::Stock`] if there are too many.

@@ -123,7 +123,8 @@ pub trait Side: Sized {
     /// Returns the connection, to be looked at.
     fn line(&self) -> &Metered;
 
-    /// Whether something lives in this session that later programs may carry on: then they all run in it.
+    /// Returns whether something lives in this session that later programs may carry on: then they all run in
+    /// it.
     fn stays(&self) -> bool {
         false
     }
@@ -131,8 +132,8 @@ pub trait Side: Sized {
     /// Ends the session and hands on the connection.
     fn release(self: Box<Self>) -> (Metered, Self::Carried);
 
-    /// Whether an epoch that stands here may have another step: whether it had a program already, and how
-    /// much was given up in it. What is there stays of use.
+    /// Returns whether an epoch that stands here may have another step: whether it had a program already, and
+    /// how much was given up in it. What is there stays of use.
     ///
     /// # Errors
     /// [`Error::Usage`] if there is no such level.
@@ -188,8 +189,8 @@ pub trait Side: Sized {
     ) -> Result<Self::Outcome, Error>;
 }
 
-/// Whether a store has all that a program needs, of what belongs to this owner and both parties may still
-/// use: whether `choose` finds it.
+/// Returns whether a store has all that a program needs, of what belongs to this owner and both parties may
+/// still use: whether `choose` finds it.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.

@@ -46,12 +46,12 @@ const END: &str = "-----END PRIVATE KEY-----";
 pub struct PublicKey([u8; 32]);
 
 impl PublicKey {
-    /// The key of these bytes, which are not checked: a wrong one matches no peer.
+    /// Makes the key of these bytes, which are not checked: a wrong one matches no peer.
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         PublicKey(bytes)
     }
 
-    /// The 32 bytes of the key.
+    /// Returns the 32 bytes of the key.
     pub fn to_bytes(self) -> [u8; 32] {
         self.0
     }
@@ -133,7 +133,7 @@ impl Identity {
         Ok((identity, to_pem(&der)))
     }
 
-    /// The key pair whose private key stands in a PKCS#8 PEM text, as [`Identity::generate`] or OpenSSL
+    /// Reads the key pair whose private key stands in a PKCS#8 PEM text, as [`Identity::generate`] or OpenSSL
     /// writes it.
     ///
     /// # Errors
@@ -155,7 +155,7 @@ impl Identity {
         Ok(Identity { public: PublicKey(public), certified: Arc::new(certified) })
     }
 
-    /// The public key, for the peer.
+    /// Returns the public key, for the peer.
     pub fn public_key(&self) -> PublicKey {
         self.public
     }

@@ -218,7 +218,7 @@ pub fn connect(
     meet(address, identity, peer, options, &[]).map(|met| met.channel)
 }
 
-/// [`connect`], with a sheet that says what this party is about to do.
+/// Does what [`connect`] does, with a sheet that says what this party is about to do.
 ///
 /// # Errors
 /// As [`connect`].
@@ -397,7 +397,7 @@ impl Listener {
         Ok(Listener { socket, config: identity.server_config(peer)?, options: *options, waiting })
     }
 
-    /// Where it listens.
+    /// Returns where it listens.
     ///
     /// # Errors
     /// [`Error::Io`] if the operating system does not say.

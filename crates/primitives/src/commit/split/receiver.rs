@@ -52,8 +52,8 @@ impl Receiver {
         self.blocks = blocks.of(&BLOCKS);
     }
 
-    /// From the seeds that this party got, one for each coordinate of `code`, and its choices among each
-    /// pair, its watch bits (0 or 1).
+    /// Makes a receiver from the seeds that this party got, one for each coordinate of `code`, and its
+    /// choices among each pair, its watch bits (0 or 1).
     ///
     /// # Errors
     /// [`Error::Resource`] if the operating system has no randomness for the challenges.
@@ -81,7 +81,7 @@ impl Receiver {
         })
     }
 
-    /// Memory for corrections.
+    /// Returns the memory for corrections.
     #[cfg(test)]
     pub(super) fn budget(&self) -> &MemoryBudget {
         &self.budget

@@ -74,7 +74,8 @@ impl Sender {
         self.blocks = blocks.of(&BLOCKS);
     }
 
-    /// From the seeds of which the other party knows one of each pair, a pair for each coordinate of `code`.
+    /// Makes a sender from the seeds of which the other party knows one of each pair, a pair for each
+    /// coordinate of `code`.
     ///
     /// # Panics
     /// If there are not as many.

@@ -89,12 +89,12 @@ impl Sender {
         Sender { a, message: RistrettoPoint::mul_base(&a).compress().to_bytes() }
     }
 
-    /// The message to the receiver.
+    /// Returns the message to the receiver.
     pub fn message(&self) -> &[u8; msg::POINT] {
         &self.message
     }
 
-    /// The two keys of each OT.
+    /// Returns the two keys of each OT.
     ///
     /// # Errors
     /// [`Cheat::UnexpectedMessage`] if `pairs` is no whole number of pairs, [`Cheat::BaseOtPoint`] and
@@ -172,12 +172,12 @@ impl Receiver {
         Receiver { secrets: draws.iter().map(|draw| draw.secret.clone()).collect(), message }
     }
 
-    /// The message to the sender.
+    /// Returns the message to the sender.
     pub fn message(&self) -> &[u8] {
         &self.message
     }
 
-    /// The chosen key of each OT.
+    /// Returns the chosen key of each OT.
     ///
     /// # Errors
     /// [`Cheat::BaseOtPoint`] and [`Cheat::BaseOtIdentity`] if the sender's point is none or the identity.

@@ -133,8 +133,8 @@ fn parts(keys: &[u8; msg::KEYS]) -> (&[u8; msg::SEED], [&[u8; msg::VECTOR]; 2]) 
     (seed, [r0, r1.try_into().expect("another vector is last")])
 }
 
-/// The sender of a series of OTs, all of whose work is one answer: the message to the receiver and the two keys
-/// of each OT.
+/// Returns the sender of a series of OTs, all of whose work is one answer: the message to the receiver and
+/// the two keys of each OT.
 ///
 /// # Errors
 /// [`Cheat::UnexpectedMessage`] if `keys` is no whole number of OTs, [`Cheat::BaseOtVector`] if there is no
@@ -237,12 +237,12 @@ impl Receiver {
         Receiver { secrets: draws.iter().map(|draw| draw.secret.clone()).collect(), message }
     }
 
-    /// The message to the sender.
+    /// Returns the message to the sender.
     pub fn message(&self) -> &[u8] {
         &self.message
     }
 
-    /// The chosen key of each OT.
+    /// Returns the chosen key of each OT.
     ///
     /// # Errors
     /// [`Cheat::UnexpectedMessage`] if the answer is not one of so many OTs.

@@ -151,7 +151,7 @@ mod tests {
         (0..n).map(|_| rng.below(2) as u8).collect()
     }
 
-    /// OTs whose key is the one of this choice.
+    /// Returns OTs whose key is the one of this choice.
     pub(super) fn agreements(sent: &[[Seed; 2]], received: &[Seed], choices: &[u8]) -> usize {
         sent.iter().zip(received).zip(choices).filter(|((pair, key), c)| pair[**c as usize] == **key).count()
     }

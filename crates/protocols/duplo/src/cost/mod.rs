@@ -16,12 +16,12 @@ use crate::parameters::{ItemCost, Parameters, Prices};
 pub use scale::{Rate, Scale, scale};
 pub use script::script;
 
-/// What a run of `program` with these parameters costs on these machines, both alike, over this link.
+/// Returns what a run of `program` with these parameters costs on these machines, both alike, over this link.
 pub fn predict(program: &Program, parameters: &Parameters, machine: &Machine, link: &Link) -> plan::Cost {
     plan::predict(&script(program, parameters), machine, link)
 }
 
-/// What things cost on a machine and over a link: from this the cheapest buckets follow.
+/// Returns what things cost on a machine and over a link: from this the cheapest buckets follow.
 pub fn prices(machine: &Machine, level: &Level, link: &Link) -> Prices {
     let n = level.code[0] as f64;
     let cores = f64::from(machine.threads.max(1));
@@ -51,7 +51,7 @@ pub fn prices(machine: &Machine, level: &Level, link: &Link) -> Prices {
     }
 }
 
-/// The parameters with which a run of `program` at `security` bits is expected to take least on these
+/// Returns the parameters with which a run of `program` at `security` bits is expected to take least on these
 /// machines over this link: of the [candidates], whichever is predicted to be fastest, or as good as fastest
 /// with fewer bytes.
 ///
@@ -64,8 +64,8 @@ pub fn choose(program: &Program, security: u32, machine: &Machine, link: &Link) 
     Ok(all.swap_remove(best(&costs).unwrap_or(0)))
 }
 
-/// Those that [`choose`] chooses from: the cheapest buckets at the prices here, and with them the other
-/// buckets of the component that dominates.
+/// Returns those that [`choose`] chooses from: the cheapest buckets at the prices here, and with them the
+/// other buckets of the component that dominates.
 ///
 /// # Errors
 /// As [`Parameters::choose`].

@@ -53,7 +53,7 @@ fn log2_bound(rule: Rule, slots: f64, rate: Rate) -> f64 {
     success.min(bad * survive).min(0.0) / std::f64::consts::LN_2
 }
 
-/// The cheapest rate of which a garbler that cheats achieves at most 2^`log2_limit`.
+/// Returns the cheapest rate of which a garbler that cheats achieves at most 2^`log2_limit`.
 pub fn rate(rule: Rule, slots: f64, log2_limit: f64, cost: &ItemCost) -> Option<Rate> {
     if slots <= EXACT_SLOTS {
         let bucketing = cheapest(rule, slots as u32, Upper::limit(log2_limit), |bucketing| {
@@ -94,8 +94,8 @@ pub struct Scale {
     pub seconds: f64,
 }
 
-/// The cost of `slots` slots of this component, without what does not grow with them; `None` beyond what any
-/// cut can do.
+/// Returns the cost of `slots` slots of this component, without what does not grow with them; `None` beyond
+/// what any cut can do.
 pub fn scale(circuit: &Circuit, slots: f64, security: u32, machine: &Machine, link: &Link) -> Option<Scale> {
     let level = &Commitments::level(security)?;
     let prices = prices(machine, level, link);

@@ -32,7 +32,7 @@ struct Writer {
     openings_in_files: bool,
 }
 
-/// What a run of `program` with these parameters does.
+/// Returns what a run of `program` with these parameters does.
 ///
 /// # Panics
 /// If the parameters are of a security that is not offered.

@@ -78,8 +78,8 @@ pub(super) fn choose(
     Ok(taken)
 }
 
-/// The bound on a cheating garbler's success in all programs together that take from an epoch: over all that
-/// was made in it, also where nothing is left.
+/// Returns the bound on a cheating garbler's success in all programs together that take from an epoch: over
+/// all that was made in it, also where nothing is left.
 pub(super) fn bound_of_epoch(store: &Store, epoch: &EpochId, security: Security) -> Result<Upper, Error> {
     let state = store.state(epoch)?;
     let mut origins = Vec::new();

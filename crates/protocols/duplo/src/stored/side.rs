@@ -78,17 +78,17 @@ pub(super) trait Role: Sized + Pooled {
     fn security(&self) -> Security;
     fn run(&mut self) -> &mut Metered;
     fn line(&self) -> &Metered;
-    /// The connection and the hooks, for the next session. What is not moved out is dropped where it is, and
-    /// erased.
+    /// Returns the connection and the hooks, for the next session. What is not moved out is dropped where it
+    /// is, and erased.
     fn release(self: Box<Self>) -> (Metered, Hooks);
-    /// Whether a step has kept something.
+    /// Returns whether a step has kept something.
     fn keeps(&self) -> bool;
-    /// What was made, or fetched for a program.
+    /// Returns what was made, or fetched for a program.
     fn stock(&mut self) -> &mut Stock<Self::Component, Self::Authenticators, Self::Ots>;
     fn counters(&mut self) -> &mut Counters;
     /// Goes on with the ranges of its streams.
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
-    /// The garbler's, which makes its commitments again.
+    /// Returns the garbler's, which makes its commitments again.
     fn committer(&self) -> Option<&CommitmentSender> {
         None
     }

@@ -8,7 +8,7 @@ use brickwork_circuit::{Party, Recipient};
 use brickwork_session::{Metered, PhaseReport, Protocol, Terms, Unobserved};
 use brickwork_wire::{Channel, memory_pair};
 
-/// What one party does with its session; both parties' closures run side by side.
+/// Runs what each party does with its session; both parties' closures run side by side.
 pub fn both<G: Send, E>(
     garbler: impl FnOnce(Garbler) -> Result<G, Error> + Send,
     evaluator: impl FnOnce(Evaluator) -> Result<E, Error>,
@@ -16,7 +16,7 @@ pub fn both<G: Send, E>(
     both_with([Hooks::none(), Hooks::none()], garbler, evaluator)
 }
 
-/// [`both`], with hands in the machines of the garbler and the evaluator.
+/// Does what [`both`] does, with hands in the machines of the garbler and the evaluator.
 pub fn both_with<G: Send, E>(
     [garblers, evaluators]: [Hooks; 2],
     garbler: impl FnOnce(Garbler) -> Result<G, Error> + Send,
@@ -25,7 +25,7 @@ pub fn both_with<G: Send, E>(
     over(memory_pair(), [garblers, evaluators], garbler, evaluator)
 }
 
-/// [`both_with`] over this pair of channels.
+/// Does what [`both_with`] does over this pair of channels.
 pub fn over<G: Send, E>(
     (left, right): (Channel, Channel),
     [garblers, evaluators]: [Hooks; 2],

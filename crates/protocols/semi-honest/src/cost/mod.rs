@@ -36,7 +36,7 @@ pub enum Ots {
     },
 }
 
-/// What `executions` of a program cost on these machines, both alike, over this link.
+/// Returns what `executions` of a program cost on these machines, both alike, over this link.
 ///
 /// # Errors
 /// As [`script`].
@@ -50,7 +50,8 @@ pub fn predict(
     Ok(plan::predict(&script(program, executions, ots)?, machine, link))
 }
 
-/// Bytes that the garbler and the evaluator send in `executions` of a program: payload and framing. Exact.
+/// Returns the bytes that the garbler and the evaluator send in `executions` of a program: payload and
+/// framing. Exact.
 ///
 /// # Errors
 /// As [`script`].
@@ -59,7 +60,7 @@ pub fn sent_bytes(program: &Program, executions: usize, ots: Ots) -> Result<[u64
     Ok(script(program, executions, ots)?.sent_bytes(1))
 }
 
-/// What a run does that executes a program so many times.
+/// Returns what a run does that executes a program so many times.
 ///
 /// # Errors
 /// [`Error::Input`] if `executions` is 0, [`Error::Limit`] if no store gives OTs for so many.

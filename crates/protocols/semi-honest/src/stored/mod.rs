@@ -35,8 +35,9 @@ fn owner(role: Party, terms: &Terms) -> Owner<'_> {
     Owner { protocol: SemiHonest::NAME, role, terms }
 }
 
-/// OTs that so many executions of a program take: one for each of the evaluator's input bits. Without any
-/// there is one all the same, which hides nothing: an entry that takes nothing would burn nothing.
+/// Returns the number of OTs that so many executions of a program take: one for each of the evaluator's input
+/// bits. Without any there is one all the same, which hides nothing: an entry that takes nothing would burn
+/// nothing.
 ///
 /// # Errors
 /// [`Error::Input`] if `executions` is 0, [`Error::Limit`] if there are too many.
@@ -45,7 +46,7 @@ pub fn ots(program: &Program, executions: usize) -> Result<usize, Error> {
     side::needed(&layout)
 }
 
-/// Whether this party's store has the OTs that a program takes, of what both parties may still use.
+/// Returns whether this party's store has the OTs that a program takes, of what both parties may still use.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered, or as [`ots`].
@@ -75,7 +76,7 @@ pub fn compare_stores(
     meeting::compare_stores(channel, store, &owner(role, &without_level(terms)))
 }
 
-/// What a store holds of this protocol, oldest first; burned epochs too.
+/// Returns what a store holds of this protocol, oldest first; burned epochs too.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.

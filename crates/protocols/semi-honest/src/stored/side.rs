@@ -43,7 +43,7 @@ pub(super) struct Filling {
 }
 
 impl Filling {
-    /// The steps in which so many OTs are made.
+    /// Returns the steps in which so many OTs are made.
     pub fn steps(count: usize) -> Vec<Self> {
         (0..count).step_by(STEP).map(|first| Filling { count: STEP.min(count - first) }).collect()
     }
@@ -75,7 +75,7 @@ pub(super) struct Execution<'j> {
     pub input: &'j [bool],
 }
 
-/// OTs that a run takes, at least one.
+/// Returns the number of OTs that a run takes, at least one.
 pub(super) fn needed(layout: &Layout) -> Result<usize, Error> {
     let gates = u128::from(layout.program.and_gates()) * layout.executions() as u128;
     let bits = layout.executions().checked_mul(layout.evaluator_inputs());
@@ -103,7 +103,7 @@ pub(super) fn choose(layout: &Layout, batches: &Batches) -> Result<Vec<(Serial, 
     Ok(taken)
 }
 
-/// OTs that a run lacks in the epoch that is filled next, if there is one.
+/// Returns the number of OTs that a run lacks in the epoch that is filled next, if there is one.
 pub(super) fn missing(store: &Store, epoch: Option<EpochId>, layout: &Layout) -> Result<usize, Error> {
     let left = match epoch {
         Some(epoch) => Batches::of(store, &epoch)?.left(OTS),

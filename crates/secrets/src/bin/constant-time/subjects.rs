@@ -49,7 +49,7 @@ fn bits(class: bool, count: usize, rng: &mut Rng) -> Vec<u8> {
     random.iter().map(|b| if class { b & 1 } else { 0 }).collect()
 }
 
-/// A comparison that stops at the first difference: the fixed label is the right one.
+/// Makes the subject of a comparison that stops at the first difference: the fixed label is the right one.
 pub fn leaky_comparison() -> Subject {
     subject("a comparison that stops early", |class, rng| {
         let labels: Vec<u128> = (0..64).map(|_| secret(class, rng)).collect();
@@ -63,7 +63,7 @@ pub fn leaky_comparison() -> Subject {
     })
 }
 
-/// A branch on the colour of a label.
+/// Makes the subject of a branch on the colour of a label.
 pub fn leaky_branch() -> Subject {
     subject("a branch on the colour", |class, rng| {
         let labels: Vec<u128> = (0..64).map(|_| secret(class, rng)).collect();
@@ -79,7 +79,7 @@ pub fn leaky_branch() -> Subject {
     })
 }
 
-/// Nothing to be seen: both classes are the same.
+/// Makes a subject in which there is nothing to be seen: both classes are the same.
 pub fn nothing() -> Subject {
     subject("the same on both sides", |_, rng| {
         let labels: Vec<u128> = (0..64).map(|_| rng.block()).collect();
@@ -105,8 +105,8 @@ fn script() -> GateList {
 
 const GATES: usize = 64;
 
-/// The garbling loops of one kernel for a number of copies: garbling with offsets and labels of either class,
-/// evaluation with labels of either class.
+/// Makes the subjects of the garbling loops of one kernel for a number of copies: garbling with offsets and
+/// labels of either class, evaluation with labels of either class.
 pub fn garbling(kernel: Kernel, lanes: usize) -> Vec<Subject> {
     let wires = move |class: bool, rng: &mut Rng, script: &GateList| {
         let mut wires = Wires::new(script, lanes);
@@ -141,7 +141,7 @@ pub fn garbling(kernel: Kernel, lanes: usize) -> Vec<Subject> {
     vec![subject(name("garble"), garble), subject(name("evaluate"), evaluate)]
 }
 
-/// Wires, solderings, authenticators: labels of either class.
+/// Makes subjects of wires, solderings, authenticators: labels of either class.
 pub fn labels() -> Vec<Subject> {
     const COUNT: usize = 256;
     let carry = |class: bool, rng: &mut Rng| -> Call<'static> {
@@ -268,8 +268,8 @@ fn grown(series: &Series, offset: u128, rng: &mut Rng) -> (softspoken::Sender<4>
     (sender, receiver)
 }
 
-/// OTs and commitments, each against a peer that sends random bytes: what is done with them must take the
-/// same time whatever the secret, whether the check that follows is passed or not.
+/// Makes subjects of OTs and commitments, each against a peer that sends random bytes: what is done with them
+/// must take the same time whatever the secret, whether the check that follows is passed or not.
 pub fn protocols() -> Vec<Subject> {
     let seeds = |count: usize, rng: &mut Rng| -> Vec<Seed> { (0..count).map(|_| rng.seed()).collect() };
     let series = Series::new(&[1; 32], Direction::GarblerSends);
@@ -388,7 +388,8 @@ pub fn protocols() -> Vec<Subject> {
     ]
 }
 
-/// The texts of keys. What is random has random digits, so a branch for letters or a table shows.
+/// Makes subjects of the texts of keys. What is random has random digits, so a branch for letters or a table
+/// shows.
 pub fn keys() -> Vec<Subject> {
     // Both classes of either subject are made alike, so that neither finds the processor's caches warmer.
     let fixed_hex = "5e".repeat(32);
