@@ -4,7 +4,7 @@
 //! Lines of JSON on stdin are tasks, lines of JSON on stdout are what becomes of them:
 //!
 //! ```text
-//! {"fill": {"partitions": 3}}                                      {"filled": {"partitions": 3}}
+//! {"fill": {"partitions": 3}}                                      {"filled": {"partitions": 3, "disk_bytes": …}}
 //! {"run": {"partition": 0, "input": "@in.json", "output": "out"}}  {"done": {"partition": 0, …}}
 //! {"look": {"partition": 0}}                                       {"found": {"partition": 0, "taken": false}}
 //! "stop", or the end of stdin                                      {"gone": {"cause": "stopped"}}
@@ -16,11 +16,13 @@
 
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
 use brickwork::circuit::{Party, Program};
+use brickwork::duplo::SecurityReport;
 use brickwork::jobs::coordinator::{Cause, Evidence};
 use brickwork::jobs::lane::{self, Attempt, Lane, Means};
 use brickwork::jobs::terms::Terms;
@@ -34,11 +36,12 @@ use serde_json::{Value, json};
 
 use crate::arguments::{Address, ProgramArguments, Reading, Resources, SECURITY, security};
 use crate::failure::{Failure, code};
+use crate::party::parsed;
 use crate::preprocess::Role;
 use crate::progress::Bar;
-use crate::report::Report;
+use crate::report::{Report, bit_string};
 use crate::store::KeyArguments;
-use crate::{files, print, programs, values};
+use crate::{files, print, programs, resources, values};
 
 /// Most bytes of a task.
 const MAX_LINE_BYTES: u64 = 1 << 20;
@@ -206,7 +209,8 @@ impl Worker {
                 let executions = u64::from(partitions) * u64::from(self.terms.most_rows());
                 let (lane, store) = self.met()?;
                 self.met = Some((lane.fill(&self.program, executions)?, store));
-                Ok(json!({ "filled": { "partitions": partitions } }))
+                let bytes = folder_bytes(&self.directory);
+                Ok(json!({ "filled": { "partitions": partitions, "disk_bytes": bytes } }))
             }
             Task::Run { partition, input, output } => self.run(partition, input.as_deref(), &output),
             Task::Look { partition } => {
@@ -254,6 +258,19 @@ impl Worker {
     }
 
     fn run(&mut self, partition: u32, input: Option<&str>, output: &Path) -> Result<Value, Failure> {
+        let (bits, security) = self.compute(partition, input)?;
+        let executions = Some(self.terms.rows[partition as usize]);
+        keep(output, &values::output_value(&self.program, self.party, executions, &bits))?;
+        Ok(json!({ "done": { "partition": partition, "security": security } }))
+    }
+
+    /// Runs a partition. Returns the bits of this party's outputs, and what is promised of it. What was recovered
+    /// must not show, here no more than elsewhere.
+    fn compute(
+        &mut self,
+        partition: u32,
+        input: Option<&str>,
+    ) -> Result<(Vec<bool>, SecurityReport), Failure> {
         let rows = self.rows(partition)?;
         let executions = Some(self.terms.rows[partition as usize]);
         let value = values::value(input, &self.program, self.party, executions, &self.reading)?;
@@ -261,11 +278,19 @@ impl Worker {
         let (lane, store) = self.met()?;
         let (done, lane) = lane.run(&rows, partition, &bits)?;
         self.met = Some((lane, store));
-        let value = values::output_value(&self.program, self.party, executions, &done.outputs);
-        keep(output, &value)?;
-        // What was recovered must not show, here no more than elsewhere.
-        Ok(json!({ "done": { "partition": partition, "security": done.security } }))
+        Ok((done.outputs, done.security))
     }
+}
+
+/// Bytes of the files in a folder, and in those below it.
+fn folder_bytes(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let bytes = entries.map(|entry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => folder_bytes(&entry.path()),
+        Ok(metadata) => metadata.len(),
+        Err(_) => 0,
+    });
+    bytes.sum()
 }
 
 /// Writes a partition's outputs where they belong: they are there, whole and durable, or not at all.
@@ -336,17 +361,81 @@ fn tasks(stop: &Stop) -> Receiver<Result<Task, Failure>> {
     tasks
 }
 
+/// A worker in another process of ours, which tells it what to do.
+pub struct Embedded {
+    worker: Worker,
+    identity: Identity,
+    peer: PublicKey,
+    address: Address,
+    options: tls::Options,
+}
+
+impl Embedded {
+    /// A worker with these flags, which has not met anybody.
+    pub fn new(flags: Vec<std::ffi::OsString>) -> Result<Self, Failure> {
+        let _erasing = brickwork_kernels::Erasing::begin();
+        let arguments: Arguments = parsed(flags)?;
+        let identity = files::identity(&arguments.identity)?;
+        let peer = files::public_key(&arguments.peer)?;
+        let keys = identities(arguments.role.into(), &identity, peer);
+        let worker = Worker::new(&arguments, keys)?;
+        let options = arguments.resources.options(worker.party);
+        Ok(Embedded { worker, identity, peer, address: arguments.address, options })
+    }
+
+    /// Meets the peer's worker.
+    pub fn meet(&mut self, listens: &mut dyn FnMut(SocketAddr)) -> Result<Report, Failure> {
+        let mut says = |event: Value| {
+            if let Some(address) = event["listens"].as_str().and_then(|address| address.parse().ok()) {
+                listens(address);
+            }
+            Ok(())
+        };
+        self.worker.meet((&self.identity, self.peer), &self.address, &self.options, &mut says)?;
+        Ok(Report::new(Value::Null, String::new()))
+    }
+
+    /// Makes stock for so many partitions.
+    pub fn fill(&mut self, partitions: u32) -> Result<Report, Failure> {
+        Ok(Report::new(self.worker.task(Task::Fill { partitions })?, String::new()))
+    }
+
+    /// Runs a partition; what it gives is this process's.
+    pub fn run(&mut self, partition: u32, input: Option<&str>) -> Result<Report, Failure> {
+        let (bits, security) = self.worker.compute(partition, input)?;
+        let json = json!({ "partition": partition, "output_bits": bit_string(&bits), "security": security });
+        Ok(Report::new(json, String::new()))
+    }
+
+    /// Says whether stock may have been taken for a partition.
+    pub fn look(&mut self, partition: u32) -> Result<Report, Failure> {
+        Ok(Report::new(self.worker.task(Task::Look { partition })?, String::new()))
+    }
+
+    /// Ends the session, if there is one.
+    pub fn close(&mut self) -> Result<Report, Failure> {
+        let phases = self.worker.met.take().map(|(lane, _)| lane.close()).transpose()?;
+        Ok(Report::new(json!({ "phases": phases }), String::new()))
+    }
+}
+
+/// The public keys of garbler and evaluator.
+fn identities(party: Party, own: &Identity, peer: PublicKey) -> [[u8; 32]; 2] {
+    let keys = match party {
+        Party::Garbler => [own.public_key(), peer],
+        Party::Evaluator => [peer, own.public_key()],
+    };
+    keys.map(PublicKey::to_bytes)
+}
+
 /// Runs a worker to its end.
 pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     let party = Party::from(arguments.role);
     let identity = files::identity(&arguments.identity)?;
     let peer = files::public_key(&arguments.peer)?;
-    let keys = match party {
-        Party::Garbler => [identity.public_key(), peer],
-        Party::Evaluator => [peer, identity.public_key()],
-    };
     let options = arguments.resources.options(party);
-    let mut worker = Worker::new(arguments, keys.map(PublicKey::to_bytes))?;
+    let keys = identities(party, &identity, peer);
+    let mut worker = Worker::new(arguments, keys)?;
     let mut says = |event: Value| print(&format!("{event}\n"));
     let stop = Stop::default();
     let tasks = tasks(&stop);
@@ -358,14 +447,15 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
                 event => says(event)?,
             }
         }
-        match worker.met.take() {
-            Some((lane, _)) => Ok(lane.close().map(drop)?),
-            None => Ok(()),
-        }
+        Ok(())
     };
     let ended = stop.enter(|| work(&mut worker));
-    // The store is closed before anybody hears that this worker is gone.
+    let (key, directory) = (worker.key.clone(), worker.directory.clone());
+    // The store is closed before anybody hears that this worker is gone. Opened once more it removes what is used
+    // up, which for a lane that is done is all of it.
+    let phases = worker.met.take().and_then(|(lane, _)| lane.close().ok());
     drop(worker);
+    drop(key.open_existing(&directory));
     match ended {
         Ok(()) => print(&format!("{}\n", json!({ "gone": { "cause": "stopped" } })))?,
         Err(failure) => {
@@ -378,6 +468,12 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
             }
         }
     }
-    let json = json!({ "lane": arguments.lane, "attempt": arguments.attempt });
+    let json = json!({
+        "lane": arguments.lane,
+        "attempt": arguments.attempt,
+        "phases": phases,
+        "cpu_seconds": resources::cpu_seconds(),
+        "peak_rss_bytes": resources::peak_rss_bytes(),
+    });
     Ok(Report::new(json, String::new()))
 }

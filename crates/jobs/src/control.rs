@@ -24,7 +24,7 @@ use brickwork_wire::Channel;
 use serde::{Deserialize, Serialize};
 
 use crate::book::Book;
-use crate::coordinator::{Evidence, Follower, Leader, MAX_NEWS, MAX_PROPOSED, News, Order};
+use crate::coordinator::{Evidence, Follower, Leader, MAX_NEWS, MAX_PROPOSED, Manner, News, Order};
 use crate::ledger::{Entry, State};
 use crate::terms::{JobId, Lane, Partition, Terms};
 
@@ -304,8 +304,7 @@ fn compare(party: Party, book: &Book, theirs: &Hello, terms: &Terms) -> Result<(
     }
 }
 
-/// Runs a job to its end, or as far as it goes, as this party's coordinator. `listens` says whether this party's
-/// workers listen for the peer's; exactly one party's do.
+/// Runs a job to its end, or as far as it goes, as this party's coordinator.
 ///
 /// # Errors
 /// [`Error::Mismatch`] if the peer means another job or says what is not so, [`Error::Stock`] if a ledger is an old
@@ -315,10 +314,10 @@ pub fn coordinate(
     party: Party,
     directory: &Path,
     terms: &Terms,
-    listens: bool,
+    manner: Manner,
     crew: &mut dyn Crew,
 ) -> Result<Outcome, Error> {
-    let result = run(channel, party, directory, terms, listens, crew);
+    let result = run(channel, party, directory, terms, manner, crew);
     crew.end();
     result
 }
@@ -328,7 +327,7 @@ fn run(
     party: Party,
     directory: &Path,
     terms: &Terms,
-    listens: bool,
+    manner: Manner,
     crew: &mut dyn Crew,
 ) -> Result<Outcome, Error> {
     let (mut book, theirs) = meet(&mut channel, party, directory, terms)?;
@@ -340,8 +339,8 @@ fn run(
     crew.begins(book.job());
     crew.stands(book.state());
     match party {
-        Party::Garbler => lead(&mut channel, &mut book, theirs as usize, terms, listens, crew)?,
-        Party::Evaluator => follow(&mut channel, &mut book, listens, crew)?,
+        Party::Garbler => lead(&mut channel, &mut book, theirs as usize, terms, manner, crew)?,
+        Party::Evaluator => follow(&mut channel, &mut book, manner.listens, crew)?,
     }
     Ok(Outcome { job: *book.job(), state: book.state().clone() })
 }
@@ -371,11 +370,12 @@ fn lead(
     book: &mut Book,
     mut acknowledged: usize,
     terms: &Terms,
-    listens: bool,
+    manner: Manner,
     crew: &mut dyn Crew,
 ) -> Result<(), Error> {
-    let mut leader = Leader::new(terms, book.state(), listens);
-    let mut over = false;
+    let mut leader = Leader::new(terms, book.state(), manner);
+    // Nothing is over before the follower has said what it knows, and what its people want.
+    let (mut answered, mut over) = (false, false);
     loop {
         let is_behind = acknowledged < book.entries().len();
         for news in crew.news(if is_behind || over { Duration::ZERO } else { TICK })? {
@@ -391,7 +391,7 @@ fn lead(
                 leader.hear(&news);
             }
             crew.stands(book.state());
-            over = entries.is_empty() && leader.is_over(book.state());
+            over = answered && entries.is_empty() && leader.is_over(book.state());
         }
         let entries = book.entries()[acknowledged..].to_vec();
         channel.send(msg::PROPOSE, &encoded(&Proposal { over, entries, news: leader.tell() })?)?;
@@ -399,7 +399,7 @@ fn lead(
         if answer.head != *book.state().head() {
             return Err(old_copy("the peer's"));
         }
-        acknowledged = book.entries().len();
+        (acknowledged, answered) = (book.entries().len(), true);
         if over {
             return Ok(());
         }

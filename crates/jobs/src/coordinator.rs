@@ -160,7 +160,7 @@ impl Workers {
     /// Where the worker of an attempt is.
     fn of_attempt(&self, lane: Lane, attempts: u32) -> At {
         match self.at.get(lane as usize) {
-            Some((attempt, at)) if attempt + 1 == attempts => *at,
+            Some((attempt, at)) if attempt.checked_add(1) == Some(attempts) => *at,
             _ => At::Nowhere,
         }
     }
@@ -257,14 +257,15 @@ impl Waiting {
                 Order::Fill { lane, .. } | Order::Run { lane, .. } if self.orders.contains_key(&lane) => {
                     self.orders.entry(lane).and_modify(|held| held.1.push(order));
                 }
-                Order::Stop { lane } => {
-                    self.orders.remove(&lane);
-                    at_once.push(order);
-                }
                 _ => at_once.push(order),
             }
         }
         at_once
+    }
+
+    /// Gives up what waits for the address of a worker that is gone. Returns whether something did.
+    fn cancel(&mut self, lane: Lane) -> bool {
+        self.orders.remove(&lane).is_some()
     }
 
     /// Lets go of what waited for this address.
@@ -287,14 +288,24 @@ pub const MAX_PROPOSED: usize = 64;
 /// Most news of one message; more go with the next.
 pub const MAX_NEWS: usize = 256;
 
+/// How a coordinator goes about a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Manner {
+    /// Whether this party's workers listen for the peer's; exactly one party's do.
+    pub listens: bool,
+    /// Whether stock is made and nothing is run: what the leader says counts.
+    pub only_fills: bool,
+    /// How many lanes have work or stock at a time, if not all: what the leader says counts.
+    pub at_once: Option<u32>,
+}
+
 /// The leader: the garbler's coordinator.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Leader {
     terms: Terms,
     own: Workers,
     peer: Workers,
-    /// Whether this party's workers listen.
-    listens: bool,
+    manner: Manner,
     waiting: Waiting,
     /// Lanes whose stock did not serve any more: they are filled anew.
     worn_out: BTreeSet<Lane>,
@@ -325,12 +336,12 @@ fn taken(outbox: &mut VecDeque<News>) -> Vec<News> {
 
 impl Leader {
     /// Begins, or goes on where the ledger stands. No worker is left of before; of the peer's it is not known.
-    pub fn new(terms: &Terms, state: &State, listens: bool) -> Self {
+    pub fn new(terms: &Terms, state: &State, manner: Manner) -> Self {
         Leader {
             terms: terms.clone(),
             own: Workers::of(state, At::Gone(Cause::Line)),
             peer: Workers::of(state, At::Working),
-            listens,
+            manner,
             waiting: Waiting::default(),
             worn_out: BTreeSet::new(),
             outbox: none_left(state),
@@ -360,8 +371,15 @@ impl Leader {
     pub fn hear_of_peer(&mut self, news: &News) -> Vec<Order> {
         self.peer.hear(news);
         match news {
-            News::Listens { lane, attempt, address } if !self.listens => {
+            News::Listens { lane, attempt, address } if !self.manner.listens => {
                 self.waiting.heard(*lane, *attempt, address)
+            }
+            News::Gone { lane, attempt, .. } if *attempt < u32::MAX => {
+                let is_there = matches!(self.own.of_attempt(*lane, attempt + 1), At::Working);
+                if is_there && self.waiting.cancel(*lane) {
+                    self.hear(&News::Gone { lane: *lane, attempt: *attempt, cause: Cause::Stopped });
+                }
+                Vec::new()
             }
             _ => Vec::new(),
         }
@@ -401,6 +419,8 @@ impl Leader {
         match book.state {
             LaneState::Filling if both(At::Filled) => Some(Entry::Filled { lane }),
             LaneState::Running(partition) if both(At::Done(partition)) => Some(Entry::Done { partition }),
+            // One that is done is not lost.
+            LaneState::Ready if book.stock == 0 => self.fill(lane, state),
             LaneState::Filling | LaneState::Ready | LaneState::Running(_) if is_lost => {
                 if gone.contains(&Some(Cause::Stock)) {
                     self.worn_out.insert(lane);
@@ -415,27 +435,44 @@ impl Leader {
                     _ => None,
                 }
             }
-            LaneState::Ready if gone.iter().all(Option::is_none) && book.stock > 0 => {
+            LaneState::Ready
+                if gone.iter().all(Option::is_none) && book.stock > 0 && !self.manner.only_fills =>
+            {
                 let open = state.partitions().iter().position(|p| *p == PartitionState::Open)?;
                 Some(Entry::Claim { partition: open as Partition, lane })
             }
             LaneState::Lost { filled: true, ran: None }
-                if book.stock > 0 && state.tally().open > 0 && !self.worn_out.contains(&lane) =>
+                if book.stock > 0
+                    && state.tally().open > 0
+                    && !self.worn_out.contains(&lane)
+                    && !self.manner.only_fills =>
             {
                 Some(Entry::Resume { lane, attempt: book.attempts })
             }
+            // Its stock is there still, and another day will go on with it.
+            LaneState::Lost { filled: true, ran: None } if self.manner.only_fills && book.stock > 0 => None,
             LaneState::New | LaneState::Lost { ran: None, .. } => self.fill(lane, state),
-            LaneState::Ready if book.stock == 0 => self.fill(lane, state),
             _ => None,
         }
     }
 
     /// Fills a lane if more partitions are open than there is stock for.
     fn fill(&mut self, lane: Lane, state: &State) -> Option<Entry> {
-        let has = |book: &&LaneBook| !matches!(book.state, LaneState::Lost { .. });
+        let only_fills = self.manner.only_fills;
+        let has = |book: &&LaneBook| match book.state {
+            LaneState::Lost { filled, .. } => filled && only_fills,
+            _ => true,
+        };
         let stock: u32 = state.lanes().iter().filter(has).map(|book| book.stock).sum();
         let remaining = state.tally().open.saturating_sub(stock);
-        if remaining == 0 || state.spent() == state.shares() {
+        let works = |book: &&LaneBook| match book.state {
+            LaneState::Filling | LaneState::Running(_) => true,
+            LaneState::Ready => book.stock > 0,
+            LaneState::New | LaneState::Lost { .. } => false,
+        };
+        let at_work = state.lanes().iter().filter(works).count() as u32;
+        let is_full = self.manner.at_once.is_some_and(|most| at_work >= most);
+        if remaining == 0 || is_full || state.spent() == state.shares() {
             return None;
         }
         self.worn_out.remove(&lane);
@@ -450,7 +487,7 @@ impl Leader {
             self.peer.follow(entry);
         }
         let orders = entries.iter().flat_map(orders_of).collect();
-        let mut orders = if self.listens { orders } else { self.waiting.hold(orders) };
+        let mut orders = if self.manner.listens { orders } else { self.waiting.hold(orders) };
         orders.extend(asides(&self.own, Some(&self.peer), state));
         orders
     }
@@ -467,7 +504,16 @@ impl Leader {
             };
             state.spent() == state.shares() && !state.lanes().iter().any(goes_on)
         };
-        state.has_failed() || tally.claimed == 0 && (tally.open == 0 || stuck())
+        let filled = || {
+            let works = |book: &LaneBook| {
+                matches!(
+                    book.state,
+                    LaneState::Filling | LaneState::Running(_) | LaneState::Lost { ran: Some(_), .. }
+                )
+            };
+            self.manner.only_fills && !state.lanes().iter().any(works)
+        };
+        state.has_failed() || tally.claimed == 0 && (tally.open == 0 || stuck()) || filled()
     }
 }
 
@@ -489,7 +535,9 @@ fn asides(own: &Workers, peer: Option<&Workers>, state: &State) -> Vec<Order> {
             && own.gone(lane, book.attempts).is_none()
             && book.attempts > 0;
         let of_peer = peer.is_some_and(|peer| peer.gone(lane, book.attempts).is_some());
-        if is_there && (of_peer || state.has_failed()) {
+        // One that is done makes room: on the disk, too.
+        let is_done = book.state == LaneState::Ready && book.stock == 0;
+        if is_there && (of_peer || is_done || state.has_failed()) {
             orders.push(Order::Stop { lane });
         }
         if let LaneState::Lost { ran: Some(partition), .. } = book.state
@@ -535,9 +583,14 @@ impl Follower {
             News::Listens { lane, attempt, address } if !self.listens => {
                 self.waiting.heard(*lane, *attempt, address)
             }
-            News::Gone { lane, attempt, .. } => {
+            News::Gone { lane, attempt, .. } if *attempt < u32::MAX => {
                 let is_this = state.lanes().get(*lane as usize).is_some_and(|b| b.attempts == attempt + 1);
                 let is_there = is_this && self.own.gone(*lane, attempt + 1).is_none();
+                if is_there && self.waiting.cancel(*lane) {
+                    // It was to meet a worker that is gone, and has not begun.
+                    self.hear(&News::Gone { lane: *lane, attempt: *attempt, cause: Cause::Stopped });
+                    return Vec::new();
+                }
                 if is_there { vec![Order::Stop { lane: *lane }] } else { Vec::new() }
             }
             _ => Vec::new(),

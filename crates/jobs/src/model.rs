@@ -4,9 +4,13 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use crate::coordinator::{Cause, Evidence, Follower, Leader, News, Order};
+use crate::coordinator::{Cause, Evidence, Follower, Leader, Manner, News, Order};
 use crate::ledger::{Entry, State};
 use crate::terms::{Lane, Partition, Terms};
+use brickwork_base::random::Rng;
+use brickwork_testing::Replayable as _;
+
+const MANNER: Manner = Manner { listens: true, only_fills: false, at_once: None };
 
 const GARBLER: usize = 0;
 const EVALUATOR: usize = 1;
@@ -89,7 +93,7 @@ impl World {
         let lanes = vec![LanePlace::default(); terms.lanes as usize];
         let state = State::new(&[0; 32], terms);
         World {
-            leader: Some(Leader::new(terms, &state, true)),
+            leader: Some(Leader::new(terms, &state, MANNER)),
             follower: Some(Follower::new(&state, BTreeSet::new(), true)),
             books: Default::default(),
             line: None,
@@ -231,7 +235,7 @@ impl World {
         self.crash(GARBLER, kind);
         self.crash(EVALUATOR, kind);
         let states = [GARBLER, EVALUATOR].map(|party| state_of(terms, &self.books[party]));
-        self.leader = Some(Leader::new(terms, &states[GARBLER], true));
+        self.leader = Some(Leader::new(terms, &states[GARBLER], MANNER));
         self.follower = Some(Follower::new(&states[EVALUATOR], self.kept[EVALUATOR].clone(), true));
         self.acknowledged = Some(self.books[EVALUATOR].len());
     }
@@ -397,4 +401,174 @@ fn the_search_finds_what_goes_wrong() {
         let found = explore(&terms(1, 2, 2), 1, kind);
         assert_eq!(found, Err("stock was taken twice for a partition".into()));
     }
+}
+
+/// What a party's stock was taken for, whose peer's coordinator says whatever it likes.
+struct Honest {
+    /// By lane: what its worker runs, if one is there.
+    workers: Vec<Option<(u32, Option<Partition>)>>,
+    taken: Vec<u32>,
+    consents: Vec<u32>,
+    begun: u32,
+}
+
+impl Honest {
+    fn new(terms: &Terms) -> Self {
+        let none = vec![0; terms.rows.len()];
+        Honest { workers: vec![None; terms.lanes as usize], taken: none.clone(), consents: none, begun: 0 }
+    }
+
+    /// Does what is ordered. Stock is taken as soon as something runs: a peer that goes on does not make it later.
+    fn obey(&mut self, orders: Vec<Order>) -> Vec<News> {
+        let mut news = Vec::new();
+        for order in orders {
+            match order {
+                Order::Start { lane, attempt, .. } => self.workers[lane as usize] = Some((attempt, None)),
+                Order::Fill { .. } => self.begun += 1,
+                Order::Run { lane, partition } => {
+                    if let Some((_, runs)) = &mut self.workers[lane as usize] {
+                        *runs = Some(partition);
+                        self.taken[partition as usize] += 1;
+                    }
+                }
+                Order::Stop { lane } => {
+                    if let Some((attempt, _)) = self.workers[lane as usize].take() {
+                        news.push(News::Gone { lane, attempt, cause: Cause::Stopped });
+                    }
+                }
+                Order::Look { lane, partition } => {
+                    let is_there = self.workers[lane as usize].is_some();
+                    let evidence = match is_there || self.taken[partition as usize] > 0 {
+                        true => Evidence::PerhapsTaken,
+                        false => Evidence::NotTaken,
+                    };
+                    news.push(News::Found { lane, partition, evidence });
+                }
+            }
+        }
+        news
+    }
+
+    /// Something happens to a worker by itself.
+    fn happens(&mut self, rng: &mut brickwork_base::random::Rng) -> Option<News> {
+        let lane = rng.below(self.workers.len() as u64) as Lane;
+        let (attempt, runs) = self.workers[lane as usize]?;
+        Some(match (rng.below(3), runs) {
+            (0, _) => News::Filled { lane, attempt },
+            (1, Some(partition)) => News::Done { lane, attempt, partition },
+            _ => {
+                self.workers[lane as usize] = None;
+                News::Gone { lane, attempt, cause: Cause::Line }
+            }
+        })
+    }
+
+    fn check(&self, terms: &Terms) {
+        for (taken, consents) in self.taken.iter().zip(&self.consents) {
+            assert!(*taken <= 1 + consents, "stock was taken {taken} times");
+        }
+        assert!(self.begun <= terms.shares(), "{} stocks were begun", self.begun);
+    }
+}
+
+fn random_entry(rng: &mut brickwork_base::random::Rng, state: &State, terms: &Terms) -> Entry {
+    let lane = rng.below(u64::from(terms.lanes)) as Lane;
+    let partition = rng.below(terms.rows.len() as u64) as Partition;
+    let attempt = state.lanes()[lane as usize].attempts;
+    match rng.below(9) {
+        0 => Entry::Fill { lane, attempt, partitions: 1 + rng.below(3) as u32 },
+        1 => Entry::Filled { lane },
+        2 => Entry::Lost { lane },
+        3 => Entry::Resume { lane, attempt },
+        4 => Entry::Claim { partition, lane },
+        5 => Entry::Done { partition },
+        6 => Entry::Free { partition },
+        7 => Entry::Doubt { partition },
+        _ => Entry::Rerun { partition },
+    }
+}
+
+/// A peer's coordinator that proposes anything at all: what the follower writes never lets its own stock be taken
+/// twice, nor more be begun than was paid for.
+#[test]
+fn row_16_a_leader_that_lies_makes_nothing_run_twice() {
+    let rng = &mut Rng::replayable("test lies");
+    let terms = terms(2, 3, 3);
+    let mut reruns = 0;
+    for _ in 0..3000 {
+        let mut state = State::new(&[0; 32], &terms);
+        let (mut follower, mut honest) = (Follower::new(&state, BTreeSet::new(), true), Honest::new(&terms));
+        for _ in 0..120 {
+            if rng.below(3) == 0 {
+                honest.happens(rng).iter().for_each(|news| follower.hear(news));
+                continue;
+            }
+            if rng.below(40) == 0 {
+                let partition = rng.below(3) as Partition;
+                // Once for each time that it may.
+                honest.consents[partition as usize] += 1;
+                follower.hear(&News::Consent { partition });
+            }
+            // One that could follow, if one is found.
+            let mut entry = random_entry(rng, &state, &terms);
+            for _ in 0..20 {
+                if state.clone().apply(&entry).is_ok() {
+                    break;
+                }
+                entry = random_entry(rng, &state, &terms);
+            }
+            for news in honest.obey(follower.first(&entry, &state).into_iter().collect()) {
+                follower.hear(&news);
+            }
+            let mut after = state.clone();
+            if follower.check(&entry, &state).is_err() || after.apply(&entry).is_err() {
+                continue;
+            }
+            reruns += u32::from(matches!(entry, Entry::Rerun { .. } | Entry::Free { .. }));
+            state = after;
+            for news in honest.obey(follower.wrote(&[entry], &state)) {
+                follower.hear(&news);
+            }
+            honest.check(&terms);
+        }
+    }
+    assert!(reruns > 100, "{reruns}");
+}
+
+/// The same for a leader whose follower says anything at all of its workers.
+#[test]
+fn row_16_a_follower_that_lies_makes_nothing_run_twice() {
+    let rng = &mut Rng::replayable("test lies");
+    let terms = terms(2, 3, 3);
+    let mut done = 0;
+    for _ in 0..3000 {
+        let mut state = State::new(&[0; 32], &terms);
+        let (mut leader, mut honest) = (Leader::new(&terms, &state, MANNER), Honest::new(&terms));
+        for _ in 0..120 {
+            let lane = rng.below(2) as Lane;
+            let attempt = state.lanes()[lane as usize].attempts.saturating_sub(1 + rng.below(8) as u32 / 7);
+            let partition = rng.below(3) as Partition;
+            let lie = match rng.below(10) {
+                0 => News::Filled { lane, attempt },
+                1 => News::Done { lane, attempt, partition },
+                2 => News::Gone { lane, attempt, cause: Cause::Line },
+                3 | 4 => News::Found { lane, partition, evidence: Evidence::NotTaken },
+                5 => News::Consent { partition },
+                6 => News::Gone { lane, attempt, cause: Cause::Stock },
+                7 | 8 => News::Filled { lane, attempt },
+                _ => News::Done { lane, attempt, partition },
+            };
+            let mut orders = leader.hear_of_peer(&lie);
+            honest.happens(rng).iter().for_each(|news| leader.hear(news));
+            let entries = leader.decide(&state);
+            entries.iter().for_each(|entry| state.apply(entry).expect("what it decides follows"));
+            orders.extend(leader.wrote(&entries, &state));
+            for news in honest.obey(orders) {
+                leader.hear(&news);
+            }
+            honest.check(&terms);
+        }
+        done += state.tally().done;
+    }
+    assert!(done > 20, "{done}");
 }

@@ -2,6 +2,9 @@
 //! workers that die at any message.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -13,13 +16,13 @@ use brickwork_base::random::{Rng, Seed};
 use brickwork_base::{Error, Party};
 use brickwork_circuit::{Builder, Component, Port, Program, ProgramBuilder, Recipient, Type};
 use brickwork_jobs::control::{Crew, Outcome, coordinate};
-use brickwork_jobs::coordinator::{Cause, Evidence, News, Order};
+use brickwork_jobs::coordinator::{Cause, Evidence, Manner, News, Order};
 use brickwork_jobs::lane::{self, Attempt, Lane, Means};
 use brickwork_jobs::ledger::{Entry, PartitionState, State};
 use brickwork_jobs::terms::{JobId, Partition, Terms};
 use brickwork_session::Unobserved;
 use brickwork_stock::{Entry as LogEntry, Store, StoreKey};
-use brickwork_wire::{Channel, memory_pair};
+use brickwork_wire::{Channel, Stream, memory_pair};
 
 const WIDTH: usize = 8;
 const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
@@ -48,6 +51,27 @@ fn bits(numbers: &[u8]) -> Vec<bool> {
     numbers.iter().flat_map(|n| (0..8).map(move |i| n >> i & 1 == 1)).collect()
 }
 
+/// One end of a line between two workers, which whoever keeps one of them can cut.
+struct Line(UnixStream);
+
+impl Read for Line {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.0.read(buffer)
+    }
+}
+
+impl Write for Line {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl Stream for Line {}
+
 /// Kills a worker when it sends its message of this number.
 type Kill = (Party, u32, usize);
 
@@ -59,8 +83,10 @@ struct Scene {
     program: Arc<Program>,
     /// By party, partition and row.
     inputs: [Vec<Vec<u8>>; 2],
+    /// Lanes at work at a time.
+    at_once: Option<u32>,
     /// Where workers meet.
-    doors: Arc<Mutex<BTreeMap<String, Channel>>>,
+    doors: Arc<Mutex<BTreeMap<String, UnixStream>>>,
     /// Each is done once.
     kills: Arc<Mutex<Vec<Kill>>>,
 }
@@ -74,7 +100,8 @@ impl Scene {
             let rows = terms.rows.iter();
             rows.map(|count| (0..*count).map(|_| rng.below(256) as u8).collect()).collect()
         });
-        Scene { root: root.into(), terms, program, inputs, doors: Arc::default(), kills: Arc::default() }
+        let (doors, kills) = (Arc::default(), Arc::default());
+        Scene { root: root.into(), terms, program, inputs, at_once: None, doors, kills }
     }
 
     fn folder(&self, party: Party) -> PathBuf {
@@ -121,6 +148,7 @@ enum Task {
 struct Worker {
     tasks: Sender<Task>,
     thread: JoinHandle<()>,
+    line: UnixStream,
 }
 
 /// Workers as threads.
@@ -140,8 +168,10 @@ impl Threads {
     }
 
     fn finish(&mut self, lane: u32) {
-        if let Some(Worker { tasks, thread }) = self.workers.remove(&lane) {
+        if let Some(Worker { tasks, thread, line }) = self.workers.remove(&lane) {
             drop(tasks);
+            // It may have ended by itself.
+            let _ = line.shutdown(Shutdown::Both);
             thread.join().unwrap();
         }
     }
@@ -200,19 +230,20 @@ impl Crew for Threads {
             Order::Start { lane, attempt, address } => {
                 self.finish(lane);
                 let name = format!("{lane}-{attempt}");
-                let channel = match address {
+                let line = match address {
                     None => {
-                        let (mine, theirs) = memory_pair();
+                        let (mine, theirs) = UnixStream::pair()?;
                         self.scene.doors.lock().unwrap().insert(name.clone(), theirs);
                         let news = News::Listens { lane, attempt, address: name };
                         self.sender.send(news).unwrap();
                         mine
                     }
                     Some(address) => match self.scene.doors.lock().unwrap().remove(&address) {
-                        Some(channel) => channel,
-                        None => memory_pair().0,
+                        Some(line) => line,
+                        None => UnixStream::pair()?.0,
                     },
                 };
+                let channel = Channel::new(vec![Box::new(Line(line.try_clone()?))]);
                 let (tasks, waiting) = std::sync::mpsc::channel();
                 let (scene, party, sender) = (self.scene.clone(), self.party, self.sender.clone());
                 let attempt = Attempt { job: self.job.unwrap(), lane, number: attempt };
@@ -226,13 +257,11 @@ impl Crew for Threads {
                     };
                     let _ = sender.send(News::Gone { lane, attempt: attempt.number, cause });
                 });
-                self.workers.insert(lane, Worker { tasks, thread });
+                self.workers.insert(lane, Worker { tasks, thread, line });
             }
             Order::Fill { lane, partitions } => self.tell(lane, Task::Fill(partitions)),
             Order::Run { lane, partition } => self.tell(lane, Task::Run(partition)),
             Order::Stop { lane } => {
-                // What it waits for comes to an end, as its peer is gone.
-                self.scene.doors.lock().unwrap().retain(|name, _| !name.starts_with(&format!("{lane}-")));
                 self.finish(lane);
             }
             Order::Look { .. } => unreachable!("it is looked at once"),
@@ -265,7 +294,6 @@ impl Crew for Threads {
     }
 
     fn end(&mut self) {
-        self.scene.doors.lock().unwrap().clear();
         let lanes: Vec<u32> = self.workers.keys().copied().collect();
         lanes.into_iter().for_each(|lane| self.finish(lane));
     }
@@ -281,6 +309,10 @@ impl Threads {
 
 /// Both coordinators, with new crews. `cut` breaks the line between them at this message of the leader's.
 fn coordinate_both(scene: &Scene, cut: Option<usize>) -> [Result<Outcome, Error>; 2] {
+    coordinate_both_so(scene, cut, false)
+}
+
+fn coordinate_both_so(scene: &Scene, cut: Option<usize>, only_fills: bool) -> [Result<Outcome, Error>; 2] {
     let (mut left, right) = memory_pair();
     if let Some(cut) = cut {
         let mut sent = 0;
@@ -295,7 +327,8 @@ fn coordinate_both(scene: &Scene, cut: Option<usize>) -> [Result<Outcome, Error>
     let one = |party: Party, channel| {
         let mut crew = Threads::new(scene, party);
         let ledger = scene.folder(party).join("ledger");
-        coordinate(channel, party, &ledger, &scene.terms, party == Party::Garbler, &mut crew)
+        let manner = Manner { listens: party == Party::Garbler, only_fills, at_once: scene.at_once };
+        coordinate(channel, party, &ledger, &scene.terms, manner, &mut crew)
     };
     std::thread::scope(|scope| {
         let garbler = scope.spawn(|| one(Party::Garbler, left));
@@ -339,6 +372,40 @@ fn a_job_of_two_lanes_gives_what_the_program_gives() {
     // Begun once more, there is nothing to do.
     let [again, _] = coordinate_both(&scene, None).map(Result::unwrap);
     assert_eq!(again.state, garbler.state);
+}
+
+/// Stock is made one day, by whatever lanes are there, and used another day: no more of it is begun then.
+#[test]
+fn stock_is_made_before_it_is_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let rng = &mut Rng::expand(&Seed::from_bytes(brickwork_testing::seed()), "test");
+    let scene = Scene::new(folder.path(), rng, [2, 1], vec![2, 2, 2]);
+    for _ in 0..2 {
+        let [filled, _] = coordinate_both_so(&scene, None, true).map(Result::unwrap);
+        assert_eq!((filled.state.tally().open, filled.state.spent()), (3, 2));
+    }
+    let [done, _] = coordinate_both(&scene, None).map(Result::unwrap);
+    assert_eq!((done.state.tally().done, done.state.spent()), (3, 2));
+    check(&scene, &done.job, &done.state);
+}
+
+/// Lanes may work one after the other, where there is room for one.
+#[test]
+fn lanes_work_one_after_the_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let rng = &mut Rng::expand(&Seed::from_bytes(brickwork_testing::seed()), "test");
+    let scene = Scene { at_once: Some(1), ..Scene::new(folder.path(), rng, [3, 0], vec![1; 6]) };
+    let [done, _] = coordinate_both(&scene, None).map(Result::unwrap);
+    check(&scene, &done.job, &done.state);
+    assert_eq!((done.state.tally().done, done.state.spent()), (6, 3));
+    let mut working = BTreeSet::new();
+    for entry in entries(&scene, Party::Garbler) {
+        match entry {
+            Entry::Fill { lane, .. } => assert!(working.is_empty() && working.insert(lane)),
+            Entry::Done { partition } if partition % 2 == 1 => working.clear(),
+            _ => {}
+        }
+    }
 }
 
 /// Workers die at any message, and lines break; the parties go on until the job is over.

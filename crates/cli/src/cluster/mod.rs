@@ -1,23 +1,26 @@
 //! `brickwork cluster`: the coordinator of a job of many lanes. docs/clusters.md says how two organisations set one
 //! up.
 
-mod config;
-mod crew;
+pub mod config;
+pub mod crew;
+pub mod foreign;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use brickwork::circuit::Party;
 use brickwork::jobs::control::coordinate;
-use brickwork::jobs::ledger::{PartitionState, State};
+use brickwork::jobs::coordinator::Manner;
+use brickwork::jobs::ledger::{PartitionState, State, Tally};
+use brickwork::jobs::terms::Terms;
 use brickwork::wire::tls::{self, Listener};
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::failure::{Failure, code};
 use crate::files;
 use crate::report::{Report, hex, plural};
 use crate::terminal::announce;
-use config::Config;
 use crew::Processes;
 
 /// Run a program over two parties' tables, partition by partition, in many lanes: this party's coordinator
@@ -30,6 +33,9 @@ pub struct Arguments {
     /// with the peer already: with the same input it is the same once more, with another one it tells more
     #[arg(long, value_name = "N,N", value_delimiter = ',')]
     rerun: Vec<u32>,
+    /// Make the stocks of the lanes, and run nothing: another time goes on with them. What the garbler says counts
+    #[arg(long)]
+    only_fill: bool,
 }
 
 /// Coordinates a job to its end.
@@ -59,36 +65,61 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         }
     };
     let begun = Instant::now();
-    let mut shown = None;
+    let mut progress = Progress::default();
     let mut stands = |state: &State| {
-        let tally = state.tally();
-        if shown != Some(tally) {
-            shown = Some(tally);
-            tracing::info!(
-                done = tally.done,
-                claimed = tally.claimed,
-                open = tally.open,
-                in_doubt = tally.in_doubt,
-                "the job goes on"
-            );
+        if let Some(stands) = progress.changed(state) {
+            tracing::info!("the job goes on: {stands}");
         }
     };
-    let listens = config.control.listen.is_some();
+    let manner = Manner {
+        listens: config.control.listen.is_some(),
+        only_fills: arguments.only_fill,
+        at_once: config.at_once,
+    };
     let mut crew = Processes::new(&config, &arguments.rerun, &mut stands);
-    let outcome = coordinate(channel, config.party, &ledger, &config.terms, listens, &mut crew)?;
-    report(&config, &outcome.job, &outcome.state, begun.elapsed())
+    let outcome = coordinate(channel, config.party, &ledger, &config.terms, manner, &mut crew)?;
+    summary(config.party, &config.terms, &outcome.job, &outcome.state, begun.elapsed(), Some(&config.sink))
+}
+
+/// How far a job is, for whoever looks.
+#[derive(Default)]
+struct Progress(Option<Tally>);
+
+impl Progress {
+    /// Returns how many partitions stand where, if that is not what it was.
+    fn changed(&mut self, state: &State) -> Option<Value> {
+        let tally = state.tally();
+        let changed = self.0 != Some(tally);
+        self.0 = Some(tally);
+        changed.then(|| {
+            json!({
+                "done": tally.done,
+                "claimed": tally.claimed,
+                "open": tally.open,
+                "in_doubt": tally.in_doubt,
+                "spent": state.spent(),
+            })
+        })
+    }
 }
 
 /// Says what a job has come to. One that is not done is an error, with the same fields.
-fn report(config: &Config, job: &[u8; 32], state: &State, elapsed: Duration) -> Result<Report, Failure> {
+fn summary(
+    party: Party,
+    terms: &Terms,
+    job: &[u8; 32],
+    state: &State,
+    elapsed: Duration,
+    sink: Option<&Path>,
+) -> Result<Report, Failure> {
     let tally = state.tally();
     let numbers = |wanted: PartitionState| -> Vec<u32> {
         (0..).zip(state.partitions()).filter(|(_, is)| **is == wanted).map(|(number, _)| number).collect()
     };
     let in_doubt = numbers(PartitionState::InDoubt);
-    let rows: u64 = config.terms.rows.iter().map(|rows| u64::from(*rows)).sum();
+    let rows: u64 = terms.rows.iter().map(|rows| u64::from(*rows)).sum();
     let json = json!({
-        "role": files::role(config.party),
+        "role": files::role(party),
         "job": hex(job),
         "partitions": {
             "done": tally.done,
@@ -96,8 +127,8 @@ fn report(config: &Config, job: &[u8; 32], state: &State, elapsed: Duration) -> 
             "in_doubt": in_doubt,
         },
         "rows": rows,
-        "lanes": config.terms.lanes,
-        "security": crew::security(config, state)?,
+        "lanes": terms.lanes,
+        "security": security(terms, state)?,
         "seconds": elapsed.as_secs_f64(),
         "failed": state.has_failed(),
     });
@@ -105,7 +136,7 @@ fn report(config: &Config, job: &[u8; 32], state: &State, elapsed: Duration) -> 
         "{} of {} stocks begun: a cheater succeeds with probability at most 2^{:.1}\n",
         state.spent(),
         state.shares(),
-        state.bound_log2(config.terms.security)
+        state.bound_log2(terms.security)
     );
     if state.has_failed() {
         return Err(Failure::new(
@@ -115,12 +146,12 @@ fn report(config: &Config, job: &[u8; 32], state: &State, elapsed: Duration) -> 
         )
         .with_fields(json!({ "stands": json })));
     }
-    if tally.done as usize == config.terms.rows.len() {
+    if tally.done as usize == terms.rows.len() {
+        let place = sink.map_or(String::new(), |sink| format!("; results in {}", sink.display()));
         let human = format!(
-            "{} done, {rows} rows, in {:.1} s; results in {}\n{spent}",
+            "{} done, {rows} rows, in {:.1} s{place}\n{spent}",
             plural(u64::from(tally.done), "partition"),
             elapsed.as_secs_f64(),
-            config.sink.display()
         );
         return Ok(Report::new(json, human));
     }
@@ -145,4 +176,17 @@ fn list(numbers: &[u32]) -> String {
     let shown: Vec<String> = numbers.iter().take(20).map(u32::to_string).collect();
     let more = if numbers.len() > shown.len() { ", …" } else { "" };
     format!("{} {}{more}", if numbers.len() == 1 { "partition" } else { "partitions" }, shown.join(", "))
+}
+
+/// The JSON form of what a job may leave to chance, and has.
+fn security(terms: &Terms, state: &State) -> Result<Value, Failure> {
+    let spent = state.spent();
+    Ok(json!({
+        "model": "malicious",
+        "statistical_bits": terms.security,
+        "bound_log2": (spent > 0).then(|| state.bound_log2(terms.security)),
+        "shares": state.shares(),
+        "spent": spent,
+        "share_log2": terms.share()?.log2(),
+    }))
 }
