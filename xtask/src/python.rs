@@ -31,8 +31,8 @@ pub type Call<'a> = &'a dyn Fn(&mut Command) -> Result<bool, String>;
 /// being skipped.
 const CI: &str = "BRICKWORK_CI";
 
-/// Does what [`run`] does, where Python and its packages can be had; elsewhere it says why nothing was tested,
-/// which is an error in CI.
+/// Does what [`run`] does, where Python and its packages can be had; elsewhere it says why nothing was
+/// tested, which is an error in CI.
 pub fn run_if_possible(root: &Path, call: Call) -> Result<(), String> {
     let may_skip = std::env::var_os(CI).is_none_or(|set| set.is_empty());
     let python = match install(root, PYTHON, call) {
@@ -64,8 +64,8 @@ fn aloud(command: &mut Command) -> Result<bool, String> {
 /// How an error begins that is about this machine, and not about the package.
 const NOT_HERE: &str = "not to be had here: ";
 
-/// Installs the package and what its tests need into an environment of this interpreter, below `target/python`;
-/// the interpreter there.
+/// Installs the package and what its tests need into an environment of this interpreter, below
+/// `target/python`; the interpreter there.
 fn install(root: &Path, interpreter: &str, call: Call) -> Result<PathBuf, String> {
     let quiet = |command: &mut Command| {
         let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status();

@@ -8,9 +8,9 @@ use std::time::Instant;
 
 use brickwork_kernels::{KERNEL_VARIABLE, Kernel};
 
-/// The crates that the command is made of, and the chores. They are tested by themselves: cargo builds whatever is
-/// chosen together with all features that any of it asks for, and the others ask for hooks into the protocol,
-/// which the command that people use does not have.
+/// The crates that the command is made of, and the chores. They are tested by themselves: cargo builds
+/// whatever is chosen together with all features that any of it asks for, and the others ask for hooks into
+/// the protocol, which the command that people use does not have.
 const SHIPPED: [&str; 5] = ["brickwork", "brickwork-cli", "brickwork-lang", "brickwork-machine", "xtask"];
 
 /// Which crates a step is for.
@@ -123,8 +123,8 @@ fn first_steps() -> Vec<Step> {
     ]
 }
 
-/// What is shipped is tested while the rest is compiled, as tests often wait. The long step comes first: cargo
-/// waits for another one that compiles, but not once its tests run.
+/// What is shipped is tested while the rest is compiled, as tests often wait. The long step comes first:
+/// cargo waits for another one that compiles, but not once its tests run.
 fn steps_beside() -> Vec<Step> {
     let mut steps = vec![Step::tests(Crates::Shipped)];
     steps.extend(Step::with_other_kernels(Crates::Shipped));
@@ -352,7 +352,8 @@ mod tests {
         assert!(last.arguments[0] == "test" && last.environment.is_empty());
     }
 
-    /// Whether Rust stands between two fences in a source's documentation, which `cargo test --doc` would run.
+    /// Whether Rust stands between two fences in a source's documentation, which `cargo test --doc` would
+    /// run.
     fn has_examples(text: &str) -> bool {
         let fences = text.lines().filter_map(|line| {
             let words = line.trim_start();

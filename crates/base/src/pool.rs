@@ -78,7 +78,8 @@ pub fn compute<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 
 /// Calls `work` for each of the tasks, with a room that tasks share which run one after another, and the
 /// task's number. Returns what it returns, in the order of the tasks. A thread that has entered a pool takes
-/// tasks beside all threads of the pool but one: most of this work takes less time than it takes to wake them.
+/// tasks beside all threads of the pool but one: most of this work takes less time than it takes to wake
+/// them.
 pub fn map<T: Send, R, U: Send>(
     tasks: Vec<T>,
     room_of: impl Fn() -> R + Send + Sync,
@@ -194,8 +195,8 @@ mod tests {
         assert_eq!(heard, Ok(7));
     }
 
-    /// One task stays where it is, and all where there is one thread; of several some leave. All ways give the
-    /// same.
+    /// One task stays where it is, and all where there is one thread; of several some leave. All ways give
+    /// the same.
     #[test]
     fn little_work_is_not_handed_over() {
         let alone = Pool::new(1).unwrap().enter(|| map(vec![(); 3], || (), |_, i, ()| (here(), i)));

@@ -30,7 +30,14 @@
 //!
 //! // Two 32-bit fortunes; both learn who has more.
 //! let program = Arc::new(library::millionaires()?);
-//! let job = Job { program: program.clone(), security: 40, threads: 1, table_memory: brickwork::session::TABLE_MEMORY, identities: [[1; 32], [2; 32]], post_quantum: false };
+//! let job = Job {
+//!     program: program.clone(),
+//!     security: 40,
+//!     threads: 1,
+//!     table_memory: brickwork::session::TABLE_MEMORY,
+//!     identities: [[1; 32], [2; 32]],
+//!     post_quantum: false,
+//! };
 //! let bits = |fortune: u32| (0..32).map(|i| fortune >> i & 1 == 1).collect::<Vec<bool>>();
 //! let (alice, bob) = (bits(1_250_000), bits(1_000_000));
 //!

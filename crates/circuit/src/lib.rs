@@ -32,7 +32,8 @@ pub type Wire = u32;
 /// Largest number of wires of a circuit: two bits of a packed gate are taken by its kind.
 pub const MAX_WIRES: u32 = 1 << 31;
 
-/// A program has fewer solderings than this, inputs of slots and outputs together: they are numbered in 32 bits.
+/// A program has fewer solderings than this, inputs of slots and outputs together: they are numbered in 32
+/// bits.
 const MAX_SOLDERINGS: u64 = 1 << 32;
 
 /// One gate; the wire it drives follows from its position.

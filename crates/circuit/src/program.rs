@@ -292,7 +292,7 @@ impl ProgramBuilder {
         Ok(ComponentId(self.program.components.len() as u32 - 1))
     }
 
-    /// Places a component; returns the global wire of its first output.
+    /// Adds a slot; returns the global wire of its first output.
     ///
     /// # Errors
     /// [`Error::Input`] if there is no such component, the number of wires is wrong, or a wire is not driven

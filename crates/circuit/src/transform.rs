@@ -9,11 +9,10 @@ use super::{
 use brickwork_base::Error;
 
 impl Program {
-    /// Returns
-    /// `executions` independent evaluations as one program. A party with inputs has one port `executions`, an
-    /// array with a struct of its ports for each evaluation; for each set of recipients with outputs there is
-    /// such a port, called `garbler_executions`, `evaluator_executions`,
-    /// `executions` (both parties) and `kept_executions` (nobody), in this order.
+    /// Returns `executions` independent evaluations as one program. A party with inputs has one port
+    /// `executions`, an array with a struct of its ports for each evaluation; for each set of recipients with
+    /// outputs there is such a port, called `garbler_executions`, `evaluator_executions`, `executions` (both
+    /// parties) and `kept_executions` (nobody), in this order.
     ///
     /// # Errors
     /// [`Error::Input`] if `executions` is 0, [`Error::Limit`] if the program becomes too large.
@@ -90,8 +89,8 @@ impl Program {
     /// component that several use is one.
     ///
     /// # Errors
-    /// [`Error::Input`] if there is no program, or they have too many wires together; [`Error::Limit`] if there
-    /// are too many solderings.
+    /// [`Error::Input`] if there is no program, or they have too many wires together; [`Error::Limit`] if
+    /// there are too many solderings.
     pub fn beside(programs: &[&Program]) -> Result<Program, Error> {
         let numbered =
             |number: usize, port: &Port| Port::new(format!("{number}.{}", port.name), port.ty.clone());
@@ -141,12 +140,12 @@ impl Program {
     }
 
     /// Returns the program as a step of a session. Inputs that come from earlier steps are the garbler's in
-    /// all but who knows them: of the evaluator's ports those at
-    /// `carried` are moved behind the garbler's own. The outputs at `kept` go to nobody.
+    /// all but who knows them: of the evaluator's ports those at `carried` are moved behind the garbler's
+    /// own. The outputs at `kept` go to nobody.
     ///
     /// # Errors
-    /// [`Error::Input`] if a port that is moved has the name of one of the garbler's, or two kept outputs share
-    /// a name.
+    /// [`Error::Input`] if a port that is moved has the name of one of the garbler's, or two kept outputs
+    /// share a name.
     pub fn step(&self, carried: &BTreeSet<usize>, kept: &BTreeSet<usize>) -> Result<Program, Error> {
         let evaluator = self.input_ports(Party::Evaluator);
         let (moved, own): (Vec<_>, Vec<_>) = (0..evaluator.len()).partition(|port| carried.contains(port));
@@ -341,7 +340,8 @@ mod tests {
         assert_eq!(recipients, expected.concat());
     }
 
-    /// Whichever of the evaluator's ports become the garbler's, the same is computed; what is kept is nobody's.
+    /// Whichever of the evaluator's ports become the garbler's, the same is computed; what is kept is
+    /// nobody's.
     #[test]
     fn a_step_computes_the_same() {
         let program = program();

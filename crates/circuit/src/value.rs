@@ -115,8 +115,8 @@ pub fn encode(ports: &[Port], value: &Value) -> Result<Vec<bool>, Error> {
     Ok(bits)
 }
 
-/// Returns the bits of a party's input to
-/// `executions` evaluations, an array of as many values, for the program that [`Program::repeat`] makes.
+/// Returns the bits of a party's input to `executions` evaluations, an array of as many values, for the
+/// program that [`Program::repeat`] makes.
 ///
 /// # Errors
 /// [`Error::Input`] as [`encode`], and if the array has another length.

@@ -113,12 +113,12 @@ pub struct Parameters {
     /// The commitment scheme of duplo and lego; split, if it is not given
     #[arg(long, value_name = "NAME")]
     pub commitments: Option<Commitments>,
-    /// Statistical security of duplo, authenticated, lego and jimu in bits: a cheater succeeds with probability
-    /// at most 2^-S; 40, if it is not given
+    /// Statistical security of duplo, authenticated, lego and jimu in bits: a cheater succeeds with
+    /// probability at most 2^-S; 40, if it is not given
     #[arg(long, value_name = "40|64|80", value_parser = security)]
     pub security: Option<u32>,
-    /// Base OTs from lattices (ML-KEM-768) instead of an elliptic curve, so that nothing that a run hides rests
-    /// on discrete logarithms; half a megabyte more; not with a store
+    /// Base OTs from lattices (ML-KEM-768) instead of an elliptic curve, so that nothing that a run hides
+    /// rests on discrete logarithms; half a megabyte more; not with a store
     #[arg(long)]
     pub post_quantum: bool,
     #[command(flatten)]
@@ -193,12 +193,14 @@ fn garbling(name: &str) -> Result<HalfGates, String> {
     match name {
         "half-gates" => Ok(HalfGates),
         "ga" | "gax" | "gaxr" => Err(format!(
-            "{name} is for research, with `brickwork garble --scheme {name}`: that it holds against a cheater who garbles is shown for no protocol, whose soldering and checks rest on half-gates and their one offset"
+            "{name} is for research, with `brickwork garble --scheme {name}`: that it holds against a \
+             cheater who garbles is shown for no protocol, whose soldering and checks rest on half-gates \
+             and their one offset"
         )),
-        "privacy-free" => Err(
-            "privacy-free shows the evaluator every bit of the inputs, so that no protocol garbles with it; it is for research, with `brickwork garble --scheme privacy-free`"
-                .into(),
-        ),
+        "privacy-free" => Err("privacy-free shows the evaluator every bit of the inputs, so that no \
+                               protocol garbles with it; it is for research, with `brickwork garble \
+                               --scheme privacy-free`"
+            .into()),
         _ => Err("protocols garble with half-gates, and with nothing else".into()),
     }
 }
@@ -325,14 +327,16 @@ pub struct Resources {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
     /// Connections that carry bulk data in parallel; the smaller wish of the two sides counts
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=i64::from(tls::MAX_LANES)))]
+    #[arg(long, value_name = "N", default_value_t = 1,
+        value_parser = clap::value_parser!(u8).range(1..=i64::from(tls::MAX_LANES)))]
     pub lanes: u8,
     /// Memory that this party may take, such as 4GiB; what is predicted to take more is refused. An evaluator
     /// refuses what is proposed to it by what is free, if this is not given
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub max_ram: Option<u64>,
     /// How long a peer may stall, and how long --connect tries
-    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=86400))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 10,
+        value_parser = clap::value_parser!(u32).range(1..=86400))]
     pub timeout: u32,
 }
 

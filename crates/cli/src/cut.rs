@@ -109,10 +109,9 @@ impl FromStr for Cut {
                 Some(("inline", name)) if is_name(name) || name == "*" => inline.insert(name.to_owned()),
                 Some(("component", name)) if is_name(name) => component.insert(name.to_owned()),
                 _ => {
-                    return Err(
-                        "a cut is fastest, given, whole, or of a source a list such as inline:F,component:G (`brickwork plan` shows them)"
-                            .into(),
-                    );
+                    return Err("a cut is fastest, given, whole, or of a source a list such as \
+                                inline:F,component:G (`brickwork plan` shows them)"
+                        .into());
                 }
             };
         }

@@ -99,7 +99,8 @@ impl Decomposition {
             "and_gates_a_slot": self.ands_a_slot,
             "seconds": self.cost.seconds(),
             "bytes": self.cost.bytes(),
-            "memory_bytes": { "garbler": self.cost.garbler_memory_bytes, "evaluator": self.cost.evaluator_memory_bytes },
+            "memory_bytes": { "garbler": self.cost.garbler_memory_bytes,
+                "evaluator": self.cost.evaluator_memory_bytes },
         })
     }
 }

@@ -46,8 +46,8 @@ impl Line {
     }
 }
 
-/// Begins a process that is not the command: nothing is said on stderr, and what there is to say goes to `log`,
-/// a line of JSON each.
+/// Begins a process that is not the command: nothing is said on stderr, and what there is to say goes to
+/// `log`, a line of JSON each.
 pub fn begin(log: impl Fn(&str) + Send + Sync + 'static) {
     terminal::be_quiet(true);
     let log = Arc::new(log);
@@ -180,7 +180,7 @@ pub fn close(session: &mut Standing, line: &Line) -> Answer {
     answer(line.enter(|| session.close()))
 }
 
-/// A worker of one lane of a job, as its flags say: those of `brickwork worker`. It has met nobody.
+/// Makes a worker of one lane of a job, as its flags say: those of `brickwork worker`. It has met nobody.
 ///
 /// # Errors
 /// As [`call`].
@@ -202,7 +202,7 @@ pub enum WorkerTask {
     Close,
 }
 
-/// Has a worker do a task. `listens` hears where it waits for its peer, if it does.
+/// Lets a worker do a task. `listens` hears where it waits for its peer, if it does.
 ///
 /// # Errors
 /// As [`call`].
@@ -253,9 +253,10 @@ pub fn simulate(arguments: &[String], inputs: [Option<String>; 2]) -> Answer {
     }))
 }
 
-/// Tells what a program takes and gives, as `info` with these arguments would find it: its `digest`, `and_gates`, and of `inputs` and `outputs` each `name`,
-/// `party` (of an output `garbler`, `evaluator`, `both` or `nobody`) and `type`: `{"uint": bits}`, `{"int": bits}`,
-/// `{"array": [type, elements]}` or `{"struct": [[name, type], …]}`.
+/// Tells what a program takes and gives, as `info` with these arguments would find it: its `digest`,
+/// `and_gates`, and of `inputs` and `outputs` each `name`, `party` (of an output `garbler`, `evaluator`,
+/// `both` or `nobody`) and `type`: `{"uint": bits}`, `{"int": bits}`, `{"array": [type, elements]}` or
+/// `{"struct": [[name, type], …]}`.
 ///
 /// # Errors
 /// As [`call`].
@@ -264,10 +265,15 @@ pub fn ports(arguments: &[String]) -> Answer {
         let Command::Info(arguments) = parse(arguments)?.command else { return Err(elsewhere("call")) };
         let program = programs::program(&arguments.program)?;
         let inputs = [Party::Garbler, Party::Evaluator].map(|party| {
-            let of = |port: &Port| json!({ "name": port.name, "party": files::role(party), "type": kind(&port.ty) });
+            let of = |port: &Port| {
+                json!({ "name": port.name, "party": files::role(party), "type": kind(&port.ty) })
+            };
             program.input_ports(party).iter().map(of).collect::<Vec<_>>()
         });
-        let of = |port: &OutputPort| json!({ "name": port.port.name, "party": to(port.to), "type": kind(&port.port.ty) });
+        let of = |output: &OutputPort| {
+            let kind = kind(&output.port.ty);
+            json!({ "name": output.port.name, "party": to(output.to), "type": kind })
+        };
         let outputs: Vec<Value> = program.outputs().iter().map(of).collect();
         let json = json!({
             "digest": crate::report::hex(&program.digest()),

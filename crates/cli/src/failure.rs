@@ -40,20 +40,20 @@ pub const CODES: [(u8, &str, &str); 8] = [
     (
         code::OTHER,
         "this machine",
-        "too little memory, or more needed than is allowed; a file that cannot be written, or must not \
-         be overwritten; no threads; stdout closed; a fault of brickwork, which says so",
+        "too little memory, or more needed than is allowed; a file that cannot be written, or must not be \
+         overwritten; no threads; stdout closed; a fault of brickwork, which says so",
     ),
     (
         code::USAGE,
         "wrong usage",
-        "a command or flag that is unknown, missing or out of range, or excludes another one; more at \
-         once than fits; something that this version does not have",
+        "a command or flag that is unknown, missing or out of range, or excludes another one; more at once \
+         than fits; something that this version does not have",
     ),
     (
         code::INPUT,
         "bad input",
-        "a program, source, value, table, list or key that is malformed or does not fit the others; a \
-         file that cannot be read, or a key that others can read",
+        "a program, source, value, table, list or key that is malformed or does not fit the others; a file \
+         that cannot be read, or a key that others can read",
     ),
     (
         code::NETWORK,
@@ -76,8 +76,8 @@ pub const CODES: [(u8, &str, &str); 8] = [
     (
         code::MISMATCH,
         "the parties differ",
-        "in version, program, cut, parameters or executions, in whether they use a store, or in that \
-         both have the same role",
+        "in version, program, cut, parameters or executions, in whether they use a store, or in that both \
+         have the same role",
     ),
 ];
 
@@ -208,7 +208,8 @@ impl From<Error> for Failure {
         let (code, hint) = match &error {
             Error::Peer(_) => (
                 code::PEER,
-                "do not run again with this peer before the cause is known; what this session used is not used again",
+                "do not run again with this peer before the cause is known; what this session used is not \
+                 used again",
             ),
             Error::Io(e) => (code::NETWORK, network_hint(e.kind())),
             Error::Mismatch(_) | Error::Refused(_) => (
@@ -222,12 +223,13 @@ impl From<Error> for Failure {
             ),
             Error::Limit(_) => (
                 code::USAGE,
-                "ask for less at once, fewer --executions or a lower count for `preprocess`, and run more often; or use a smaller program",
+                "ask for less at once, fewer --executions or a lower count for `preprocess`, and run more \
+                 often; or use a smaller program",
             ),
             Error::Strangers(_) => (
                 code::STOCK,
-                "give --store the folders of one pair, as `brickwork stock ls` names it on either side; to begin afresh, \
-                 `brickwork stock burn` what is left, on each side that has something",
+                "give --store the folders of one pair, as `brickwork stock ls` names it on either side; to \
+                 begin afresh, `brickwork stock burn` what is left, on each side that has something",
             ),
             Error::Stock(_) => (
                 code::STOCK,
@@ -235,11 +237,13 @@ impl From<Error> for Failure {
             ),
             Error::Busy(_) => (
                 code::STOCK,
-                "wait until the other session with this peer is over, and run again; nothing was taken or burned",
+                "wait until the other session with this peer is over, and run again; nothing was taken or \
+                 burned",
             ),
             Error::Resource(_) => (
                 code::OTHER,
-                "free what the message names; a smaller program, fewer --executions and fewer --threads need less",
+                "free what the message names; a smaller program, fewer --executions and fewer --threads \
+                 need less",
             ),
         };
         let check = match &error {

@@ -71,7 +71,8 @@ pub fn text(path: &Path) -> Result<String, Failure> {
 }
 
 /// How to come by the key of a store.
-pub const STORE_KEY_HINT: &str = "give the key that the store was made with; for a new store `brickwork keygen --store-key -o FILE` makes one";
+pub const STORE_KEY_HINT: &str = "give the key that the store was made with; for a new store `brickwork \
+                                  keygen --store-key -o FILE` makes one";
 
 /// Reads the key of a store, which nobody else may read.
 pub fn store_key(path: &Path) -> Result<StoreKey, Failure> {
@@ -155,8 +156,8 @@ pub fn public_key(text: &str) -> Result<PublicKey, Failure> {
     if key.contains("PRIVATE KEY") {
         return Err(Failure::input(
             format!("--peer: {path} holds a private key, and the public one is needed"),
-            "`brickwork keygen` printed it for its owner; a private key stays with its owner: if this one is \
-             not yours, tell its owner to make another one",
+            "`brickwork keygen` printed it for its owner; a private key stays with its owner: if this one \
+             is not yours, tell its owner to make another one",
         ));
     }
     key.trim().parse().map_err(|e: brickwork::Error| Failure::input(format!("--peer: {path}: {e}"), hint))

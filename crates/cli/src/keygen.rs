@@ -60,7 +60,8 @@ fn store_key(path: &Path) -> Result<Report, Failure> {
     write(path, &format!("{}\n", *key))?;
     let name = path.display().to_string();
     let human = format!(
-        "The key is in {name}; give it as --store-key {name}. Without it nobody can read the store, nor can you.\n"
+        "The key is in {name}; give it as --store-key {name}. Without it nobody can read the store, nor can \
+         you.\n"
     );
     Ok(Report::new(json!({ "store_key": name }), human))
 }

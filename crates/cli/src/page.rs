@@ -57,8 +57,8 @@ pub struct Page {
 }
 
 impl Page {
-    /// Writes it: about what the command prints as JSON, and the program, if one is given. It cannot fail: the
-    /// work is done, and its results are not to be lost with a page; so it warns.
+    /// Writes it: about what the command prints as JSON, and the program, if one is given. It cannot fail:
+    /// the work is done, and its results are not to be lost with a page; so it warns.
     pub fn write(self, record: &Value, program: Option<Result<Program, Failure>>) {
         let path = self.path.clone();
         if let Err(failure) = self.try_to_write(record, program) {

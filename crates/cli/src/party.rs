@@ -196,8 +196,8 @@ fn take_part(
         };
         let cpu_before = resources::cpu_seconds();
         match ready.run(channel, &input, quiet) {
-            // This party agreed, and the peer did not; or the stores are no pair, which both see before either
-            // takes or burns anything. Any other error of a store is about this party's own, too.
+            // This party agreed, and the peer did not; or the stores are no pair, which both see before
+            // either takes or burns anything. Any other error of a store is about this party's own, too.
             Err(e @ (Error::Refused(_) | Error::Strangers(_))) if arguments.keep.keep => say_refused(&e),
             result => break (result?, resources::cpu_seconds() - cpu_before),
         }
@@ -305,7 +305,8 @@ pub fn listen(
     listen_at(address, identity, peer, options, quiet, &mut Host::Command)
 }
 
-/// Listens for the peer, and tells whoever has started this party where. On a leash the address goes to stdout.
+/// Listens for the peer, and tells whoever has started this party where. On a leash the address goes to
+/// stdout.
 pub fn listen_at(
     address: &str,
     identity: &Identity,

@@ -373,7 +373,8 @@ pub fn parse(text: &str) -> Result<Wanted, Failure> {
     let bad = || {
         Failure::usage(
             format!("--component {text}: expected FILE:NAME=COUNT or FILE=COUNT"),
-            "COUNT is how often the component will be used, or how often the program will be run; `brickwork info FILE` lists the names",
+            "COUNT is how often the component will be used, or how often the program will be run; \
+             `brickwork info FILE` lists the names",
         )
     };
     let (what, count) = text.rsplit_once('=').ok_or_else(bad)?;

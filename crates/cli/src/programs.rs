@@ -69,7 +69,8 @@ pub fn load_with(
     let hint = match map.is_empty() {
         true => "is it the right file, and complete?",
         false => {
-            "--map names inputs of a Bristol circuit, or ranges of those of an SCD circuit, as `brickwork info FILE` without it lists them; leave it out for other files"
+            "--map names inputs of a Bristol circuit, or ranges of those of an SCD circuit, as `brickwork \
+             info FILE` without it lists them; leave it out for other files"
         }
     };
     program.map(|program| (program, None)).map_err(|e| Failure::input(e.to_string(), hint))

@@ -1,5 +1,6 @@
-//! Programs that are written in Python: `auction.py:auction`, or `auction.py` if there is only one in it. Python
-//! traces them into a source (docs/python-programs.md); from there on they are programs like any other.
+//! Programs that are written in Python: `auction.py:auction`, or `auction.py` if there is only one in it.
+//! Python traces them into a source (docs/python-programs.md); from there on they are programs like any
+//! other.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -33,8 +34,8 @@ impl<'p> Traced<'p> {
 
     /// Asks Python for the source.
     pub fn source(&self) -> Result<String, Failure> {
-        let hint = "the Python package is needed for programs in Python: `pip install .` in Brickwork's folder, and \
-                    `python3` of that environment first in PATH";
+        let hint = "the Python package is needed for programs in Python: `pip install .` in Brickwork's \
+                    folder, and `python3` of that environment first in PATH";
         let mut python = Command::new("python3");
         python.args(["-m", "brickwork", self.file]).args(self.name);
         let output = python.output().map_err(|e| Failure::cannot_start("python3", &e).advise(hint))?;

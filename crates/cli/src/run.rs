@@ -496,7 +496,8 @@ fn merge(protocol: Protocol, garbler: &Value, evaluator: &Value, quiet: bool) ->
     let outputs = [&garbler["outputs"]["garbler"], &evaluator["outputs"]["evaluator"]];
     let json = json!({
         "outputs": { "garbler": outputs[0], "evaluator": outputs[1] },
-        "output_bits": { "garbler": garbler["output_bits"]["garbler"], "evaluator": evaluator["output_bits"]["evaluator"] },
+        "output_bits": { "garbler": garbler["output_bits"]["garbler"],
+            "evaluator": evaluator["output_bits"]["evaluator"] },
         "phases": evaluator["phases"],
         "predicted": garbler["predicted"],
         "security": evaluator["security"],

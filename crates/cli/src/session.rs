@@ -52,7 +52,8 @@ pub struct Arguments {
     #[arg(long)]
     interactive: bool,
     /// Statistical security in bits
-    #[arg(long, value_name = "40|64|80", default_value = "40", hide_default_value = true, value_parser = security)]
+    #[arg(long, value_name = "40|64|80", default_value = "40", hide_default_value = true,
+        value_parser = security)]
     security: u32,
     #[command(flatten)]
     resources: Resources,
@@ -125,7 +126,8 @@ fn read(path: &Path) -> Result<Vec<Planned>, Failure> {
     let wrong = |why: String| {
         Failure::input(
             format!("{}: {why}", path.display()),
-            "a session holds tables [[step]] with name, program and, as needed, carry, keep, at_most and next; `docs/reactive.md` has an example",
+            "a session holds tables [[step]] with name, program and, as needed, carry, keep, at_most and \
+             next; `docs/reactive.md` has an example",
         )
     };
     let text = files::text(path)?;

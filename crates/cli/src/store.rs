@@ -15,8 +15,8 @@ const KEY_VARIABLE: &str = "BRICKWORK_STORE_KEY";
 
 /// What to do if a store does not open: another process has it, the key is another one, or somebody altered
 /// it.
-const OPEN_HINT: &str = "end the other process or wait for it, and give the key that the store was made with; what was altered stays refused, \
-                         then burn it or make a new store";
+const OPEN_HINT: &str = "end the other process or wait for it, and give the key that the store was made \
+                         with; what was altered stays refused, then burn it or make a new store";
 
 /// Where the key of a store is.
 #[derive(Args, Clone)]
@@ -112,7 +112,8 @@ impl StoreArguments {
             true => Err(Failure::new(
                 code::STOCK,
                 format!("{} is no store, and with --no-top-up none is made", directory.display()),
-                "is it the right folder? `brickwork preprocess` makes a store, and so does a run without --no-top-up",
+                "is it the right folder? `brickwork preprocess` makes a store, and so does a run without \
+                 --no-top-up",
             )),
         }
     }

@@ -338,7 +338,8 @@ fn number(value: &Value, (name, ty): &(String, Type)) -> Option<u64> {
 fn no_table(path: &Path) -> Failure {
     Failure::input(
         format!("{}: this input is not a table", path.display()),
-        "a table gives an array, or a struct of nothing but an array and perhaps its `count`; `brickwork info FILE` shows the type",
+        "a table gives an array, or a struct of nothing but an array and perhaps its `count`; `brickwork \
+         info FILE` shows the type",
     )
 }
 
@@ -425,8 +426,8 @@ impl Filler<'_> {
         if count < rows && wanted == Rows::All {
             return Err(Failure::input(
                 format!("{} only, and the program wants {}", rows_text(count), rows_text(rows)),
-                "add rows that mean nothing to the program; or let its author put a field `count` beside the array, which is then \
-                 filled in where it is not given, and shorter tables will do",
+                "add rows that mean nothing to the program; or let its author put a field `count` beside \
+                 the array, which is then filled in where it is not given, and shorter tables will do",
             ));
         }
         bits.push_str(&"0".repeat((ty.width() * u64::from(rows - count)) as usize));

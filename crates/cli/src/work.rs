@@ -109,7 +109,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Returns that of a party with these flags, here.
+    /// Estimates for a party with these flags, on this machine.
     pub fn of(flags: &Flags) -> Result<Self, Failure> {
         let machine = machine::at_hand()?.with_threads(flags.resources.threads);
         Ok(Estimate { machine, link: flags.line.link().with_lanes(flags.resources.lanes) })

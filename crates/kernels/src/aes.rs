@@ -65,8 +65,8 @@ impl std::fmt::Debug for Aes128 {
     }
 }
 
-/// Encrypts in counter mode under many keys: row `r` of `out`,
-/// `blocks_per_row` blocks long, is counter mode under `keys[r]` from `counter`.
+/// Encrypts in counter mode under many keys: row `r` of `out`, `blocks_per_row` blocks long, is counter mode
+/// under `keys[r]` from `counter`.
 ///
 /// # Panics
 /// If `out` does not have `blocks_per_row` blocks for each key.

@@ -42,8 +42,8 @@ const SCHEDULE: [[usize; 16]; 7] = {
     schedule
 };
 
-/// Writes the first 16 bytes of the keyed hash of each message, little endian: message
-/// `i` is the 32 bytes of `messages[i]`. In constant time.
+/// Writes the first 16 bytes of the keyed hash of each message, little endian: message `i` is the 32 bytes of
+/// `messages[i]`. In constant time.
 ///
 /// # Panics
 /// If there is not one place for each hash.

@@ -21,8 +21,8 @@ pub fn hash_accumulate_with(kernel: Kernel, acc: &mut [[u128; 2]], rows: &[u128]
     kernel.run(Accumulate { acc, rows, chi });
 }
 
-/// Computes `acc[r] ^= Σ_b row_r[b] · chis[b]` for rows of as many blocks as there are
-/// `chis`, one behind the other; otherwise like [`hash_accumulate`].
+/// Computes `acc[r] ^= Σ_b row_r[b] · chis[b]` for rows of as many blocks as there are `chis`, one behind the
+/// other; otherwise like [`hash_accumulate`].
 ///
 /// # Panics
 /// If there are not as many accumulators as rows.

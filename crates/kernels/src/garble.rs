@@ -1,8 +1,8 @@
 //! Half-gates garbling (Zahur, Rosulek, Evans 2015) of several copies of one circuit in lockstep.
 //!
 //! [`Wires`] holds the labels of the copies, those of one slot side by side, so that every step of the
-//! [`GateList`] is the same few operations on full registers. A single copy has nothing to stand side by side;
-//! there the AND gates of a layer do.
+//! [`GateList`] is the same few operations on full registers. A single copy has nothing to stand side by
+//! side; there the AND gates of a layer do.
 //!
 //! The hash is `H(x, i) = AES_k(y) ⊕ y` with `y = σ(x) ⊕ i` (Guo, Katz, Wang, Weng, Yu 2020), `i` the index
 //! of the half gate: `2j` and `2j + 1` for AND gate `j`. As σ is linear, the two `y` of `H(x, i) ⊕ H(x ⊕ Δ,
@@ -228,7 +228,8 @@ impl<const L: usize> Task for Garble<'_, L> {
     unsafe fn run<V: Vector>(self) {
         let first = self.script.section_gates(self.section).start;
         let mut chunk = 0;
-        // SAFETY: the caller vouches for the features of `V`, and for the row of Δ and the one behind all slots.
+        // SAFETY: the caller vouches for the features of `V`, and for the row of Δ and the one behind all
+        // slots.
         let (mut key, delta, sigma_delta) = unsafe {
             let sigma_delta = self.rows.add(self.script.slots() * L);
             let delta = self.rows.add(ONE as usize * L);
@@ -295,8 +296,8 @@ unsafe fn tweaks<V: Vector>(key: &V::Keys, gate: usize) -> [V; 2] {
 }
 
 /// AND gates in `N` registers; `H` is the number of hashes, `4 N`. Of register `n`, `tweaks` gives the tweaks
-/// with the key's whitening, `labels` the false labels of both operands, `offset` Δ and σ(Δ); `store` takes the
-/// false label of the result, and `table` says where the table of each block goes.
+/// with the key's whitening, `labels` the false labels of both operands, `offset` Δ and σ(Δ); `store` takes
+/// the false label of the result, and `table` says where the table of each block goes.
 ///
 /// # Safety
 /// The machine has the features of `V`; there are 32 bytes behind each place that `table` names.
@@ -449,8 +450,8 @@ unsafe fn evaluate_gates<V: Vector, const N: usize, const H: usize>(
     }
 }
 
-/// AND gates of a layer, one in each block of a few registers. Where there are fewer, the last one fills the rest
-/// of its register: it does the same several times.
+/// AND gates of a layer, one in each block of a few registers. Where there are fewer, the last one fills the
+/// rest of its register: it does the same several times.
 #[derive(Clone, Copy)]
 struct Few<'a> {
     ands: &'a [And],
@@ -459,8 +460,8 @@ struct Few<'a> {
 }
 
 impl<'a> Few<'a> {
-    /// Takes the next gates of a layer, for `N` registers, of which each has at least one: another register would
-    /// do its gates again when their results lie where an operand lay.
+    /// Takes the next gates of a layer, for `N` registers, of which each has at least one: another register
+    /// would do its gates again when their results lie where an operand lay.
     #[inline(always)]
     fn take<V: Vector, const N: usize>(ands: &mut &'a [And], first: usize) -> Option<Self> {
         if ands.len() <= (N - 1) * V::BLOCKS {

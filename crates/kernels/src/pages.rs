@@ -39,14 +39,14 @@ fn is_erasing() -> bool {
     ERASING.load(Ordering::Relaxed) > 0
 }
 
-/// The system's allocator, but buffers of a megabyte and more are mappings of their own on pages as large as the
-/// system gives. The last ones that were freed, some tens of megabytes, are used again: to make pages anew, which
-/// are zero, can take the system as long as everything else that is done with them. The others go back to the
-/// system. (On other systems than Linux they are the system allocator's.) See also [`Erasing`].
+/// The system's allocator, but buffers of a megabyte and more are mappings of their own on pages as large as
+/// the system gives. The last ones that were freed, some tens of megabytes, are used again: to make pages
+/// anew, which are zero, can take the system as long as everything else that is done with them. The others go
+/// back to the system. (On other systems than Linux they are the system allocator's.) See also [`Erasing`].
 pub struct LargePages<S = System>(S);
 
 impl LargePages {
-    /// Makes the one to declare as the program's.
+    /// Makes the allocator that a program declares as its own.
     pub const fn new() -> Self {
         LargePages(System)
     }

@@ -195,7 +195,8 @@ fn add_round_key(state: &mut Planes, key: &Planes) {
     }
 }
 
-/// Eight AES-128 encryptions but for their whitening; not inlined, because it is long and the call costs nothing beside it.
+/// Eight AES-128 encryptions but for their whitening; not inlined, because it is long and the call costs
+/// nothing beside it.
 #[inline(never)]
 fn encrypt8(keys: &[Planes; 10], blocks: &mut Planes) {
     bitslice(blocks);

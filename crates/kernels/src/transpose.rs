@@ -30,9 +30,8 @@ pub fn transpose_with(kernel: Kernel, rows: &[u128], blocks: usize, columns: &mu
     kernel.run(Transpose { rows, blocks, columns, words });
 }
 
-/// Turns columns into rows, 128 columns: the inverse of
-/// [`transpose`] for rows of one block. A column takes `stride` words, of which those above the last row are
-/// ignored, as are the bits there.
+/// Turns columns into rows, 128 columns: the inverse of [`transpose`] for rows of one block. A column takes
+/// `stride` words, of which those above the last row are ignored, as are the bits there.
 ///
 /// # Panics
 /// If `columns` does not hold 128 columns, or `stride` is below `words_for_rows(rows.len())`.

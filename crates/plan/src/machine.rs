@@ -12,8 +12,8 @@ pub struct Machine {
     kernel: String,
     /// Of one thread for a unit of each kind of work that was measured here.
     seconds: Measured,
-    /// Of one thread for a little garbling, by which machines with the same kernel are compared. A kind of work
-    /// that was not measured takes as many times as long as on the machine that is known.
+    /// Of one thread for a little garbling, by which machines with the same kernel are compared. A kind of
+    /// work that was not measured takes as many times as long as on the machine that is known.
     probe_seconds: f64,
     /// Threads of each party; both share the cores.
     pub threads: u32,

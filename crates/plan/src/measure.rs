@@ -73,8 +73,8 @@ pub fn thread_seconds() -> f64 {
     START.get_or_init(Instant::now).elapsed().as_secs_f64()
 }
 
-/// Measures this machine; takes a second or two. `probe` does a little garbling and returns the seconds of one
-/// thread; the kinds of work are those of memory and files, and of all parts.
+/// Measures this machine; takes a second or two. `probe` does a little garbling and returns the seconds of
+/// one thread; the kinds of work are those of memory and files, and of all parts.
 ///
 /// # Errors
 /// [`Error::Resource`] if threads or randomness are missing, [`Error::Io`] if loopback connections are.
@@ -182,8 +182,8 @@ fn loopback() -> Result<[f64; 3], Error> {
     Ok([ping, sent, received])
 }
 
-/// Runs both parties, the garbler in this thread, over TLS on loopback: each with its end of the connection and
-/// the public keys of the garbler and the evaluator.
+/// Runs both parties, the garbler in this thread, over TLS on loopback: each with its end of the connection
+/// and the public keys of the garbler and the evaluator.
 ///
 /// # Errors
 /// [`Error::Io`] without loopback connections, and those of the parties.
@@ -206,10 +206,10 @@ pub fn over_loopback<G, E: Send>(
     })
 }
 
-/// Returns what each phase of a small run takes beyond the sum of its parts: threads that start, memory in
-/// small pages, parties that wait for a core.
-/// `kinds` has the kind of work that stands for it, in the order of the script's phases, of which a unit is measured; `run`
-/// does what the script says and returns the name and the seconds of each phase.
+/// Measures what each phase of a small run takes beyond the sum of its parts: threads that start, memory in
+/// small pages, parties that wait for a core. `kinds` has the kind of work that stands for it, in the order
+/// of the script's phases, of which a unit is measured; `run` does what the script says and returns the name
+/// and the seconds of each phase.
 ///
 /// # Errors
 /// Those of the run.
@@ -232,8 +232,8 @@ pub fn beyond(
             }
         }
     }
-    // These are times by the clock, which another's work makes longer; they are like those of the machine that
-    // is known.
+    // These are times by the clock, which another's work makes longer; they are like those of the machine
+    // that is known.
     for (work, least) in kinds.iter().zip(least) {
         let unit = least / script.units_beyond(work).max(1.0);
         measured.set(work, unit.min(MOST_BUSY * machine.usual_seconds(work)));

@@ -58,8 +58,8 @@ const RUN: usize = 256;
 /// The authenticators of one kind in a session: hashing with its key.
 ///
 /// A message is 32 bytes: index of the authenticator (8 bytes, little endian), kind, purpose, six zeros,
-/// label or offset. Its hash is the first 16 bytes of BLAKE3, keyed by the session. Authenticators are hashed many
-/// at a time, side by side.
+/// label or offset. Its hash is the first 16 bytes of BLAKE3, keyed by the session. Authenticators are hashed
+/// many at a time, side by side.
 #[derive(Clone)]
 pub struct Hasher {
     key: [u8; 32],
@@ -117,7 +117,8 @@ impl Hasher {
         labels
     }
 
-    /// Returns the authenticators of authenticators, given by index, the label of colour 0 and the offset.
+    /// Makes `count` authenticators, each of the index, the label of colour 0 and the offset that
+    /// `authenticator` returns.
     pub fn authenticators(
         &self,
         count: usize,
@@ -134,8 +135,8 @@ impl Hasher {
         made
     }
 
-    /// Returns for each label whether its authenticator, given by authenticator and index, accepts it:
-    /// whether its hash stands at its colour.
+    /// Returns of each of `count` labels whether an authenticator accepts it, that is, whether its hash stands
+    /// there at its colour. `query` returns the authenticator, its index and the label.
     pub fn accepts(
         &self,
         count: usize,

@@ -55,7 +55,8 @@ impl SpillFile {
 fn no_room(error: &std::io::Error) -> Error {
     let place = std::env::temp_dir();
     Error::Resource(format!(
-        "a temporary file in {} failed ({error}); make room there, set TMPDIR to a folder on a larger disk, or raise --max-ram",
+        "a temporary file in {} failed ({error}); make room there, set TMPDIR to a folder on a larger disk, \
+         or raise --max-ram",
         place.display()
     ))
 }

@@ -1,5 +1,5 @@
-//! `brickwork._native`: what the Python package stands on. It starts a command on a thread and says how far it
-//! is; everything that has a face is written in Python.
+//! `brickwork._native`: what the Python package stands on. It starts a command on a thread and says how far
+//! it is; everything that has a face is written in Python.
 //!
 //! A [`Task`] never takes Python's lock. Python waits for it in slices, so that Ctrl-C is heard.
 

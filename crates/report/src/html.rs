@@ -177,8 +177,8 @@ impl Page {
             for (class, text) in legend {
                 let _ = write!(
                     self.body,
-                    "<li><svg width=\"22\" height=\"12\" aria-hidden=\"true\"><rect class=\"{class}\" x=\"1\" \
-                     y=\"1\" width=\"20\" height=\"10\"/></svg> {}</li>",
+                    "<li><svg width=\"22\" height=\"12\" aria-hidden=\"true\"><rect class=\"{class}\" \
+                     x=\"1\" y=\"1\" width=\"20\" height=\"10\"/></svg> {}</li>",
                     escaped(text)
                 );
             }
@@ -200,8 +200,8 @@ impl Page {
         // It may be wider than a phone: then it moves in its frame, with the keyboard, too.
         let _ = write!(
             self.body,
-            "<div class=\"wide\" tabindex=\"0\" role=\"group\" aria-label=\"{0}\"><table><caption>{0}</caption>\
-             <thead><tr>",
+            "<div class=\"wide\" tabindex=\"0\" role=\"group\" \
+             aria-label=\"{0}\"><table><caption>{0}</caption><thead><tr>",
             escaped(&table.caption)
         );
         for head in &table.head {
@@ -225,13 +225,14 @@ impl Page {
     /// Returns the whole file.
     pub fn document(self, title: &str) -> String {
         format!(
-            "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-             <meta name=\"referrer\" content=\"no-referrer\"><title>{}</title>\n<style>{STYLE}</style></head>\
-             <body class=\"brickwork-page\"><main class=\"brickwork\">\n{PATTERNS}\n{}<footer><p>Brickwork {}. This \
-             page holds sizes, times and names. It holds no input, and loads nothing.</p></footer>\n\
-             </main></body></html>\n",
+            "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta \
+             http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src \
+             'unsafe-inline'\"><meta name=\"viewport\" content=\"width=device-width, \
+             initial-scale=1\"><meta name=\"referrer\" \
+             content=\"no-referrer\"><title>{}</title>\n<style>{STYLE}</style></head><body \
+             class=\"brickwork-page\"><main class=\"brickwork\">\n{PATTERNS}\n{}<footer><p>Brickwork {}. \
+             This page holds sizes, times and names. It holds no input, and loads \
+             nothing.</p></footer>\n</main></body></html>\n",
             escaped(title),
             self.body,
             env!("CARGO_PKG_VERSION"),

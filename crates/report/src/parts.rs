@@ -121,8 +121,8 @@ pub(crate) fn budget(page: &mut Page, security: &Value) {
     let share = |log2: f64| (log2 + asked).exp2().clamp(0.0, 1.0);
     if spent.is_empty() {
         page.paragraph(&format!(
-            "A cheater succeeds with probability at most {}; 2^-{asked} was asked for. This protocol reports \
-             its bound as a whole.",
+            "A cheater succeeds with probability at most {}; 2^-{asked} was asked for. This protocol \
+             reports its bound as a whole.",
             words::at_most(bound)
         ));
         return;
@@ -195,8 +195,8 @@ fn shares(
         Axis { ticks: vec![(0.0, "0".into()), (0.5, half), (1.0, format!("2^-{asked}"))], limit: None };
     page.figure(
         &format!("How 2^-{asked} is shared out"),
-        "The width is all that a cheater may be given, the probability of succeeding that was asked for; each \
-         segment is what one check leaves to chance. Together they are the bound of the run.",
+        "The width is all that a cheater may be given, the probability of succeeding that was asked for; \
+         each segment is what one check leaves to chance. Together they are the bound of the run.",
         &legend,
         table,
         |attributes, first| bars::draw(attributes, first, &[row], &axis),
@@ -216,8 +216,8 @@ fn each_check(page: &mut Page, spent: &[&Value], asked: f64, table: &Table) {
     };
     let rows: Vec<Row> = spent.iter().take(MOST_CHECKS).map(row).collect();
     let mut description = format!(
-        "How many bits each check is safe to, on a logarithmic scale: 10 more are a thousandth of the chance. \
-         The broken line is what was asked for of all together, {asked} bits."
+        "How many bits each check is safe to, on a logarithmic scale: 10 more are a thousandth of the \
+         chance. The broken line is what was asked for of all together, {asked} bits."
     );
     if spent.len() > MOST_CHECKS {
         description += &format!(
@@ -326,8 +326,8 @@ pub(crate) fn components(page: &mut Page, security: &Value, program: &Value) {
     page.section("Components");
     page.figure(
         "Copies that were made",
-        "Of each kind all copies: those that were kept in buckets of B, of which the evaluator uses all, and \
-         those that it chose to have opened and made again itself.",
+        "Of each kind all copies: those that were kept in buckets of B, of which the evaluator uses all, \
+         and those that it chose to have opened and made again itself.",
         &[("kept", "kept in buckets"), ("opened", "opened and checked")],
         &table,
         |attributes, first| {

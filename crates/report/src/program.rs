@@ -189,10 +189,11 @@ fn solderings(page: &mut Page, program: &Value) {
     page.figure(
         "What is soldered to what",
         &format!(
-            "Inputs, {} and outputs in their order, and an arc wherever wires of one lead to \
-             another; its arrow shows where to, and it is the wider the more they are. Broken arcs lead back, \
-             or to a further slot of the same kind.",
-            words::plural(shown.len() as u64, "kind of component").replace("kind of components", "kinds of component")
+            "Inputs, {} and outputs in their order, and an arc wherever wires of one lead to another; its \
+             arrow shows where to, and it is the wider the more they are. Broken arcs lead back, or to a \
+             further slot of the same kind.",
+            words::plural(shown.len() as u64, "kind of component")
+                .replace("kind of components", "kinds of component")
         ),
         &[],
         &table,

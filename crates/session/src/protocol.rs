@@ -33,8 +33,8 @@ pub trait Protocol: Sized + 'static {
     /// Runs the protocol as the garbler. `input` are the bits of its input ports, in order.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if it
-    /// goes away, [`Error::Input`] if `input` has the wrong length.
+    /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if
+    /// it goes away, [`Error::Input`] if `input` has the wrong length.
     fn garbler(
         channel: Channel,
         job: &Job,

@@ -1,9 +1,9 @@
 //! Who works in which epoch: several sessions of one process share a store, and each has an epoch to itself.
 //!
-//! An epoch's log has one writer. Who wants to become it holds the [`PeerLock`] of the peer for a moment, sees
-//! which epochs are free, and leases one; the [`Lease`] is free again when it is dropped. While two stores
-//! are compared, the lock is held, so nobody leases what is being compared. All of it is in memory: it ends
-//! with the process, and another process does not get past the folder's lock.
+//! An epoch's log has one writer. Who wants to become it holds the [`PeerLock`] of the peer for a moment,
+//! sees which epochs are free, and leases one; the [`Lease`] is free again when it is dropped. While two
+//! stores are compared, the lock is held, so nobody leases what is being compared. All of it is in memory: it
+//! ends with the process, and another process does not get past the folder's lock.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

@@ -88,8 +88,8 @@ impl Entry {
     }
 }
 
-/// The counter of serials: an entry that begins a step has a range of them for its batches, and by its serial a
-/// batch belongs to the step.
+/// The counter of serials: an entry that begins a step has a range of them for its batches, and by its serial
+/// a batch belongs to the step.
 pub const SERIALS: Counter = Counter::new("serials of batches", 16);
 
 /// Names batch `k` of the step that an entry began. (Who makes one draws its serial from the entry's range.)

@@ -282,7 +282,10 @@ fn explore(careless: usize, order: Order) -> Result<usize, Violation> {
 fn nothing_is_used_twice_whatever_happens() {
     (0..2).into_par_iter().for_each(|careless| {
         let states = explore(careless, Order::BothBurned).unwrap_or_else(|violation| panic!("{violation}"));
-        println!("counted: {states} states of the model where the folder of party {careless} may come back from a copy");
+        println!(
+            "counted: {states} states of the model where the folder of party {careless} may come back from \
+             a copy"
+        );
         assert!(states > 10_000, "{states} states");
     });
 }
@@ -907,8 +910,8 @@ mod sessions {
             let [worlds, both, found] =
                 explore(careless, Rule::AsItIs).unwrap_or_else(|violation| panic!("{violation}"));
             println!(
-                "counted: {worlds} worlds of two sessions at once, {both} with both epochs leased, {found} with \
-                 an old copy found"
+                "counted: {worlds} worlds of two sessions at once, {both} with both epochs leased, {found} \
+                 with an old copy found"
             );
             assert!(
                 worlds > 20_000 && both > 100 && found > 5,

@@ -58,8 +58,8 @@ pub fn seed_of_test() -> Option<[u8; BYTES]> {
 
 /// Generators that a failed test can have again.
 pub trait Replayable {
-    /// Makes the generator of what a test draws for a purpose, from its next [`seed`]. Outside of tests, where
-    /// the adversary plays, it is one that the operating system seeds.
+    /// Makes the generator of what a test draws for a purpose, from its next [`seed`]. Outside of tests,
+    /// where the adversary plays, it is one that the operating system seeds.
     ///
     /// # Panics
     /// If the operating system gives no randomness.

@@ -142,8 +142,8 @@ impl Channel {
     /// Receives the message `tag` of exactly `payload.len()` bytes.
     ///
     /// # Errors
-    /// [`UnexpectedMessage`](brickwork_base::Malformed::UnexpectedMessage) if another message or another length
-    /// comes, [`Error::Io`] if the connection fails.
+    /// [`UnexpectedMessage`](brickwork_base::Malformed::UnexpectedMessage) if another message or another
+    /// length comes, [`Error::Io`] if the connection fails.
     pub fn receive_into(&mut self, tag: Tag, payload: &mut [u8]) -> Result<(), Error> {
         self.flush()?;
         self.flight(true, |channel| channel.main.receive_into(tag, payload))

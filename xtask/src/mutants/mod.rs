@@ -190,7 +190,8 @@ fn report(root: &Path, mutants: &[Mutant], results: &Results) -> Result<(), Stri
         }
     }
     println!(
-        "| file | mutants | caught | hung | missed | unviable | not woven | not tried |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
+        "| file | mutants | caught | hung | missed | unviable | not woven | not tried |\n| --- | ---: | \
+         ---: | ---: | ---: | ---: | ---: | ---: |"
     );
     for (file, row) in files.into_iter().chain([("all", all)]) {
         let numbers: Vec<String> = row.iter().map(usize::to_string).collect();

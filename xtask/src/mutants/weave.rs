@@ -109,7 +109,8 @@ mod tests {
         let woven = weave(text, changes.iter().enumerate());
         let on = |n: usize| format!("if crate::mutants::on({n})");
         let expected = format!(
-            "fn f() {{ {} {{ return 1; }} ({} {{ a == b || c }} else {{ ({} {{ false }} else {{ ({} {{ a != b }} else {{ a == b }}) && c }}) }}) }}",
+            "fn f() {{ {} {{ return 1; }} ({} {{ a == b || c }} else {{ ({} {{ false }} else {{ ({} {{ a != \
+             b }} else {{ a == b }}) && c }}) }}) }}",
             on(0),
             on(2),
             on(3),

@@ -334,7 +334,8 @@ fn another_level_burns_nothing() {
     let results = folders.connect_on(&terms, |_, session| session.run(&program, &[true; 8], Lacking::Refuse));
     for result in results {
         assert!(
-            matches!(&result, Err(Error::Stock(why)) if why.contains("nothing for --security 64; there is stock for --security 40")),
+            matches!(&result, Err(Error::Stock(why))
+                if why.contains("nothing for --security 64; there is stock for --security 40")),
             "{result:?}"
         );
     }
@@ -460,7 +461,8 @@ fn many_programs_over_one_connection() {
     assert_eq!(results.map(|result| result.unwrap().0), [3, 3]);
 }
 
-/// What another connection makes is in this one's reach when the stores were compared again, and until it is used.
+/// What another connection makes is in this one's reach when the stores were compared again, and until it is
+/// used.
 #[test]
 fn what_is_there_and_in_reach_is_told() {
     let folders = Folders::new();

@@ -520,8 +520,8 @@ mod tests {
     }
 
     /// A field that is missing, or that holds something else than it should, whichever it is and wherever it
-    /// stands, makes no function of the file. The function's name may be missing, and fields that are nobody's
-    /// are left alone.
+    /// stands, makes no function of the file. The function's name may be missing, and fields that are
+    /// nobody's are left alone.
     #[test]
     fn every_field_is_needed_and_typed() {
         let example = example();

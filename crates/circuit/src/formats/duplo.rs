@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! components calls
-//! garbler-input evaluator-input output garbler-output evaluator-output     (bits)
-//! FN k inputs outputs wires and-gates gates                                k = 1, 2, …
-//! left right driven table                                                  a line a gate; table f(1,1) f(1,0) f(0,1) f(0,0)
+//! garbler-input evaluator-input output garbler-output evaluator-output  (bits)
+//! FN k inputs outputs wires and-gates gates    k = 1, 2, …
+//! left right driven table                      a line a gate; table f(1,1) f(1,0) f(0,1) f(0,0)
 //! --end FN k--
-//! FN components+1                                                          main
-//! FN k                                                                     a call, with its input and output wires
+//! FN components+1                              main
+//! FN k                                         a call, with its input and output wires
 //! …
 //! …
 //! ```

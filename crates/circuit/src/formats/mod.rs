@@ -89,9 +89,8 @@ pub fn load(bytes: &[u8], name: &str) -> Result<Program, Error> {
     load_mapped(bytes, name, &InputMap::new())
 }
 
-/// Does what
-/// [`load`] does, with the parties that give the inputs of a Bristol or SCD circuit. Without an entry `in0`
-/// is the garbler's and `in1` the evaluator's.
+/// Does what [`load`] does, with the parties that give the inputs of a Bristol or SCD circuit. Without an
+/// entry `in0` is the garbler's and `in1` the evaluator's.
 ///
 /// # Errors
 /// As [`load`]; also if the map names an input that does not exist, or the file has its own parties.
@@ -118,7 +117,8 @@ pub fn load_mapped(bytes: &[u8], name: &str, map: &InputMap) -> Result<Program, 
             .map_err(|e| Error::Input(format!("{name}: {e}"))),
         Some(FileKind::Scd) => scd::read(bytes, name, stem(name), map),
         None => Err(Error::Input(format!(
-            "{name}: this is no kind of file that can be read; a .bwp program, a Bristol or SCD circuit or a .GC_duplo program is"
+            "{name}: this is no kind of file that can be read; a .bwp program, a Bristol or SCD circuit or \
+             a .GC_duplo program is"
         ))),
     }
 }

@@ -1,5 +1,5 @@
-//! SCD, the Simple Circuit Description of JustGarble (Bellare, Hoang, Keelveedhi, Rogaway, IEEE S&P 2013, section
-//! V): one flat MessagePack array of integers, as the paper's program writes it.
+//! SCD, the Simple Circuit Description of JustGarble (Bellare, Hoang, Keelveedhi, Rogaway, IEEE S&P 2013,
+//! section V): one flat MessagePack array of integers, as the paper's program writes it.
 //!
 //! ```text
 //!   n, m, q, A[q], B[q], G[q], O[m]
@@ -32,8 +32,8 @@ pub struct Scd {
 }
 
 impl Scd {
-    /// Makes a circuit, or a topological circuit without functions.
-    /// `gates` are the wires that each gate reads, `functions` its truth table, bit 2a + b.
+    /// Makes a circuit, or a topological circuit without functions. `gates` are the wires that each gate
+    /// reads, `functions` its truth table, bit 2a + b.
     ///
     /// # Errors
     /// [`Error::Input`] if a gate reads what is not before it, a function has more than four bits, there is
@@ -68,8 +68,8 @@ impl Scd {
         Ok(Scd { inputs, gates, functions, outputs })
     }
 
-    /// Reads a file. Every gate and output takes bytes, and inputs are bounded, so that no number asks for more
-    /// memory than a file of this size can sensibly have.
+    /// Reads a file. Every gate and output takes bytes, and inputs are bounded, so that no number asks for
+    /// more memory than a file of this size can sensibly have.
     ///
     /// # Errors
     /// [`Error::Input`] if it is no such array, or a number is out of its bounds.
@@ -85,7 +85,8 @@ impl Scd {
             count if count == expected(2) => false,
             count => {
                 return fail(format!(
-                    "an SCD array of {count} numbers is neither a circuit nor a topological circuit of {gates} gates and {outputs} outputs"
+                    "an SCD array of {count} numbers is neither a circuit nor a topological circuit of \
+                     {gates} gates and {outputs} outputs"
                 ));
             }
         };
@@ -176,7 +177,8 @@ impl Scd {
     pub fn circuit(&self) -> Result<Circuit, Error> {
         let Some(functions) = &self.functions else {
             return fail(
-                "this SCD file holds a topological circuit: who reads whom, and not what gates compute, so that there is nothing to run; give the file that has G"
+                "this SCD file holds a topological circuit: who reads whom, and not what gates compute, so \
+                 that there is nothing to run; give the file that has G"
                     .into(),
             );
         };
@@ -284,7 +286,8 @@ fn ranges(inputs: u32, map: &InputMap) -> Result<(Vec<u32>, InputMap), Error> {
     for (k, (first, last, party)) in parts.into_iter().enumerate() {
         if first != next || last < first || last >= inputs {
             return fail(format!(
-                "the ranges of --map must cover the inputs 0 to {}, each once and in order; {first}-{last} does not follow {next}",
+                "the ranges of --map must cover the inputs 0 to {}, each once and in order; {first}-{last} \
+                 does not follow {next}",
                 inputs.saturating_sub(1)
             ));
         }

@@ -66,12 +66,12 @@ impl<'c> Processes<'c> {
         }
     }
 
-    /// Has this party's workers, which connect, call their peers over such a link, one each.
+    /// Lets the workers of this party that connect call their peers over such a link, one each.
     pub fn imitate(self, link: Link) -> Self {
         Processes { link: (!link.is_perfect()).then_some(link), ..self }
     }
 
-    /// What all workers have said of themselves; complete when they have ended.
+    /// Returns what all workers have said of themselves; complete when they have ended.
     pub fn reports(&self) -> Arc<Mutex<Vec<Value>>> {
         self.reports.clone()
     }
@@ -238,7 +238,8 @@ fn heard(line: &str, lane: Lane, attempt: u32, advertise: Option<&str>) -> Optio
     }
 }
 
-/// Whether the peer's workers may be at an address that the peer's coordinator names: nobody is sent to other hosts.
+/// Whether the peer's workers may be at an address that the peer's coordinator names: nobody is sent to other
+/// hosts.
 fn allowed(config: &Config, address: &str) -> Result<(), Error> {
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
     let of_control = config.control.connect.as_deref().and_then(|at| at.rsplit_once(':')).map(|at| at.0);

@@ -69,7 +69,8 @@ pub trait Hands {
     /// Says whether stock may have been taken; no worker of the lane is left.
     fn look(&mut self, lane: u32, partition: u32) -> Result<bool, String>;
     /// Waits for news, so long at most: `{"listens": {"lane", "attempt", "address"}}`, `{"filled": {"lane",
-    /// "attempt"}}`, `{"done": {"lane", "attempt", "partition"}}` or `{"gone": {"lane", "attempt", "cause"}}`.
+    /// "attempt"}}`, `{"done": {"lane", "attempt", "partition"}}` or `{"gone": {"lane", "attempt",
+    /// "cause"}}`.
     fn news(&mut self, wait: Duration) -> Result<Vec<Value>, String>;
     /// Tells which partitions' results lie where they belong.
     fn kept(&mut self) -> Result<Vec<u32>, String>;

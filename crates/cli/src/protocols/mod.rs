@@ -65,15 +65,16 @@ pub fn played(protocol: Protocol) -> &'static dyn Played {
     }
 }
 
-/// Refuses flags that say nothing in the protocol that they name, so that nobody believes they did, or that go
-/// with nothing else here.
+/// Refuses flags that say nothing in the protocol that they name, so that nobody believes they did, or that
+/// go with nothing else here.
 ///
 /// # Errors
 /// A mistake of usage that names the flag.
 pub fn allows(choices: &Choices) -> Result<(), Failure> {
     if choices.parameters.post_quantum && choices.stored {
         return Err(Failure::usage(
-            "--post-quantum does not go with a store: what is in stock rests on base OTs from an elliptic curve",
+            "--post-quantum does not go with a store: what is in stock rests on base OTs from an elliptic \
+             curve",
             "leave --store or --post-quantum out",
         ));
     }
@@ -84,9 +85,9 @@ pub fn allows(choices: &Choices) -> Result<(), Failure> {
 pub fn promise_text(protocol: Protocol, report: &Value) -> String {
     let mut text = played(protocol).promise_text(&report["security"]);
     if report["post_quantum"] == true {
-        text += "Base OTs from ML-KEM-768, keys of TLS from ML-KEM-768 and X25519 together: nothing that was \
-                 hidden rests on discrete logarithms alone; that the peer is who its key says still does \
-                 (Ed25519)\n";
+        text += "Base OTs from ML-KEM-768, keys of TLS from ML-KEM-768 and X25519 together: nothing that \
+                 was hidden rests on discrete logarithms alone; that the peer is who its key says still \
+                 does (Ed25519)\n";
     }
     text
 }

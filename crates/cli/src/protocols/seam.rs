@@ -126,8 +126,8 @@ pub struct Only {
     pub security: Value,
 }
 
-/// Refuses the first of these flags that was given: whether it was, its name, and why it says nothing with this
-/// protocol.
+/// Refuses the first of these flags that was given: whether it was, its name, and why it says nothing with
+/// this protocol.
 ///
 /// # Errors
 /// A mistake of usage that names the flag.

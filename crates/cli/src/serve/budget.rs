@@ -61,7 +61,8 @@ impl Book {
             let Some((time, digest)) = parsed.filter(|(_, digest): &(u64, &str)| digest.len() == 64) else {
                 return Err(Failure::input(
                     format!("{}: a line of it is no run", path.display()),
-                    "the file counts how often programs have run; take a copy of it back, or, if all budgets may begin anew, remove it",
+                    "the file counts how often programs have run; take a copy of it back, or, if all \
+                     budgets may begin anew, remove it",
                 ));
             };
             book.runs.entry(digest.to_owned()).or_default().note(time);
@@ -69,7 +70,7 @@ impl Book {
         Ok(book)
     }
 
-    /// Whether the program may run once more now.
+    /// Checks that the program may run once more now.
     pub fn may(&mut self, allowed: &Allowed) -> Result<(), Spent> {
         self.may_at(allowed, now())
     }
@@ -104,7 +105,7 @@ impl Book {
         Ok(())
     }
 
-    /// How often the program has run, ever.
+    /// Returns how often the program has run, ever.
     pub fn runs(&self, digest: &[u8; 32]) -> u64 {
         self.runs.get(&hex(digest)).map_or(0, |runs| runs.all)
     }
@@ -137,7 +138,8 @@ mod tests {
         }
     }
 
-    /// What ran before a restart counts after it, also a run whose line was cut off; what is no run is refused.
+    /// What ran before a restart counts after it, also a run whose line was cut off; what is no run is
+    /// refused.
     #[test]
     fn a_budget_outlives_the_process() {
         let folder = tempfile::tempdir().unwrap();

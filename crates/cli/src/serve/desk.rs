@@ -69,7 +69,7 @@ impl Refusal {
         .after(1)
     }
 
-    /// The same, as the one who asked hears it of the peer's.
+    /// Returns the refusal as the one who asked hears it of the peer's.
     pub fn of_the_peer(self) -> Self {
         Refusal { error: format!("the peer refuses: {}", self.error), ..self }
     }
@@ -289,8 +289,8 @@ impl Desk {
         Ok(answered)
     }
 
-    /// The next run that the garbler may try, its own or the peer's, or none within this time. What has waited
-    /// too long is refused.
+    /// Waits for the next run that the garbler may try, its own or the peer's; none within this time. What
+    /// has waited too long is refused.
     pub fn next(&self, within: Duration) -> Option<Candidate> {
         let until = Instant::now() + within;
         let mut queue = lock(&self.queue);
@@ -330,12 +330,12 @@ impl Desk {
         }
     }
 
-    /// Whether somebody here waits for a run.
+    /// Returns whether somebody here waits for a run.
     pub fn is_asked(&self, candidate: &Candidate) -> bool {
         lock(&self.queue).requests.iter().any(|request| candidate.is(&request.which, &request.digest))
     }
 
-    /// This party's input to a run: of a request, or else the standing one. None if it has none.
+    /// Returns this party's input to a run: of a request, or else the standing one; none if it has none.
     pub fn input(&self, candidate: &Candidate, allowed: &Allowed) -> Option<Zeroizing<Vec<bool>>> {
         let queue = lock(&self.queue);
         let given = queue.requests.iter().find(|request| candidate.is(&request.which, &request.digest));
@@ -360,7 +360,7 @@ impl Desk {
         })
     }
 
-    /// The evaluator's requests that are to be announced to the garbler now.
+    /// Returns the evaluator's requests that are to be announced to the garbler now.
     pub fn to_announce(&self, within: Duration) -> Vec<(u64, Candidate)> {
         let mut queue = lock(&self.queue);
         queue.expire(Instant::now());
@@ -382,7 +382,7 @@ impl Desk {
         found
     }
 
-    /// The garbler notes what the evaluator has announced.
+    /// Notes, at the garbler, what the evaluator has announced.
     pub fn note(&self, which: Which, digest: [u8; 32]) -> Result<(), Refusal> {
         let mut queue = lock(&self.queue);
         let now = Instant::now();
@@ -476,7 +476,8 @@ impl Queue {
             let _ = request.answer.send(Err(Refusal::new(
                 504,
                 "the run could not begin in time",
-                "the peer is away, has given no input to it, or there is no stock: the status page tells; wait_seconds in [limits] is how long a request waits",
+                "the peer is away, has given no input to it, or there is no stock: the status page tells; \
+                 wait_seconds in [limits] is how long a request waits",
             )
             .after(1)));
         }

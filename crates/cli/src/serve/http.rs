@@ -79,7 +79,8 @@ pub async fn serve(desk: Arc<Desk>, listener: TcpListener) {
     }
 }
 
-/// The type of the metrics: OpenMetrics, or for those who do not know it plain text, which they can read, too.
+/// The type of the metrics: OpenMetrics, or for those who do not know it plain text, which they can read,
+/// too.
 fn metrics_type(request: &Request<Incoming>) -> &'static str {
     let accepted = request.headers().get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     match accepted.into_iter().any(|types| types.contains("application/openmetrics-text")) {

@@ -31,7 +31,8 @@ use budget::Book;
 use desk::Desk;
 use lines::Meeting;
 
-/// Stay up: keep the line to the peer and the stock full, and run allowed programs for requests from this machine
+/// Stay up: keep the line to the peer and the stock full, and run allowed programs for requests from this
+/// machine
 #[derive(Args)]
 pub struct Arguments {
     /// What is allowed, and where the peer is: a TOML file, which SIGHUP reads again (docs/serve.md)

@@ -306,8 +306,8 @@ fn refusals_are_polite() {
     pair.verified();
 }
 
-/// A party that is killed in the middle of runs comes back; its peer finds it again, runs go on, nothing is used
-/// twice, and what was begun counts.
+/// A party that is killed in the middle of runs comes back; its peer finds it again, runs go on, nothing is
+/// used twice, and what was begun counts.
 #[test]
 fn a_killed_party_comes_back() {
     let program = entry("richer", "millionaires.bwp", "input = \"500\"\n")

@@ -920,7 +920,8 @@ impl std::fmt::Display for Tally {
         let [done, saw, waited] = self.survivors;
         writeln!(
             f,
-            "the others: {done} were done, {saw} saw the connection end, {waited} waited for a peer that never came"
+            "the others: {done} were done, {saw} saw the connection end, {waited} waited for a peer that \
+             never came"
         )?;
         let [left, made] = self.runs;
         write!(

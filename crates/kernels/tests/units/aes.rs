@@ -55,7 +55,8 @@ fn every_byte_of_a_key_is_substituted() {
 proptest::proptest! {
     #[test]
     fn kernels_agree(key: u128, counter: u128, near_wrap: u8, len in 0usize..150) {
-        let counter = if near_wrap < 64 { counter | u128::from(u64::MAX - u64::from(near_wrap)) } else { counter };
+        let wraps_soon = counter | u128::from(u64::MAX - u64::from(near_wrap));
+        let counter = if near_wrap < 64 { wraps_soon } else { counter };
         let expected: Vec<u128> = (0..len).map(|i| reference(key, counter.wrapping_add(i as u128))).collect();
         for kernel in Kernel::all_available() {
             let aes = Aes128::with_kernel(kernel, key);
@@ -73,7 +74,9 @@ proptest::proptest! {
     #[test]
     fn rows_are_counter_mode_each(keys: Vec<u128>, counter: u128, blocks in 0usize..40) {
         let expected: Vec<u128> =
-            keys.iter().flat_map(|&k| (0..blocks).map(move |i| reference(k, counter.wrapping_add(i as u128)))).collect();
+            keys.iter()
+                .flat_map(|&k| (0..blocks).map(move |i| reference(k, counter.wrapping_add(i as u128))))
+                .collect();
         for kernel in Kernel::all_available() {
             let mut expanded = Vec::new();
             Aes128::expand_many(kernel, &keys, &mut expanded);

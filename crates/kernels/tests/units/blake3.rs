@@ -6,7 +6,9 @@ use proptest::prelude::*;
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(30))]
     #[test]
-    fn short_messages_hash_as_blake3_has_it(key: [u8; 32], messages in prop::collection::vec(any::<[u128; 2]>(), 0..100)) {
+    fn short_messages_hash_as_blake3_has_it(
+        key: [u8; 32], messages in prop::collection::vec(any::<[u128; 2]>(), 0..100),
+    ) {
         let expected: Vec<u128> = messages.iter().map(|[a, b]| {
             let hash = ::blake3::keyed_hash(&key, &[a.to_le_bytes(), b.to_le_bytes()].concat());
             u128::from_le_bytes(*hash.as_bytes().first_chunk().unwrap())

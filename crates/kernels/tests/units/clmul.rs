@@ -29,7 +29,9 @@ proptest::proptest! {
     }
 
     #[test]
-    fn rows_of_several_blocks(rows in 0usize..6, chis in proptest::collection::vec(proptest::num::u128::ANY, 0..9), seed: u128) {
+    fn rows_of_several_blocks(
+        rows in 0usize..6, chis in proptest::collection::vec(proptest::num::u128::ANY, 0..9), seed: u128,
+    ) {
         let mut matrix = vec![0; rows * chis.len()];
         Aes128::new(seed).ctr(0, &mut matrix);
         let start = [seed, !seed];

@@ -1,5 +1,5 @@
-//! Each loop by itself, with every kernel of this machine. They lie outside of the crate, so that it is compiled once:
-//! a second time, for tests in it, would take as long again.
+//! Each loop by itself, with every kernel of this machine. They lie outside of the crate, so that it is
+//! compiled once: a second time, for tests in it, would take as long again.
 
 mod aes;
 mod blake3;

@@ -6,7 +6,9 @@ use proptest::prelude::*;
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(30))]
     #[test]
-    fn kernels_agree_with_the_definition(masks in prop::collection::vec(any::<u128>(), 0..20), blocks in 1usize..10, seed: u128) {
+    fn kernels_agree_with_the_definition(
+        masks in prop::collection::vec(any::<u128>(), 0..20), blocks in 1usize..10, seed: u128,
+    ) {
         let mut message = vec![0; 128 * blocks];
         Aes128::new(seed).ctr(0, &mut message);
         let expected: Vec<u128> = masks.iter().flat_map(|mask| {

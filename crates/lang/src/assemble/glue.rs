@@ -147,7 +147,7 @@ impl Glue {
         Glue { groups, levels }
     }
 
-    /// Places glue and slots, layer by layer.
+    /// Emits glue and slots, layer by layer.
     #[allow(clippy::too_many_arguments)]
     pub fn emit(
         mut self,

@@ -38,14 +38,19 @@ impl Checker<'_> {
             {
                 self.sink.push(
                     Diagnostic::error("generic::redefined", *span, format!("`{name}` stands for two things"))
-                        .hint("rename one of them: names in `< >` differ from each other and from the parameters"),
+                        .hint(
+                            "rename one of them: names in `< >` differ from each other and from the \
+                             parameters",
+                        ),
                 );
             } else if !f.params.iter().any(fixed) {
                 self.sink.push(
-                    Diagnostic::error("generic::unused", *span, format!("no call can choose `{name}`"))
-                        .hint(format!(
-                            "let it be the type of a parameter, `{name} a`, its width, `uint_t {name} a`, or a size, `TYPE a[{name}]`"
-                        )),
+                    Diagnostic::error("generic::unused", *span, format!("no call can choose `{name}`")).hint(
+                        format!(
+                            "let it be the type of a parameter, `{name} a`, its width, `uint_t {name} a`, \
+                             or a size, `TYPE a[{name}]`"
+                        ),
+                    ),
                 );
             }
         }
@@ -179,7 +184,10 @@ impl Checker<'_> {
             Diagnostic::error("generic::mixed", at, format!("`{name}` cannot be two things in one call"))
                 .label(format!("{} here", show(&choice)))
                 .also(*first_at, format!("{} here", show(first)))
-                .hint("give both arguments one type, or one size: `wide{0:8} = narrow;` widens, `wide{0:8}` narrows"),
+                .hint(
+                    "give both arguments one type, or one size: `wide{0:8} = narrow;` widens, `wide{0:8}` \
+                     narrows",
+                ),
         );
         None
     }

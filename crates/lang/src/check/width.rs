@@ -73,10 +73,10 @@ impl Checker<'_> {
                         }
                         _ => "this does not fit in 64 bits",
                     };
-                    self.sink.push(
-                        Diagnostic::error("width::overflow", e.span, message)
-                            .hint("widths and lengths are computed with signed numbers of 64 bits; check the `#define`s in this one"),
-                    );
+                    self.sink.push(Diagnostic::error("width::overflow", e.span, message).hint(
+                        "widths and lengths are computed with signed numbers of 64 bits; check the \
+                         `#define`s in this one",
+                    ));
                 }
                 value
             }

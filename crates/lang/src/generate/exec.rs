@@ -126,19 +126,31 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
         self.steps += 1;
         if self.graph.full() {
             self.sink.push(
-                Diagnostic::error("limit::gates", span, format!("the circuit has more than {} gates", self.cx.options.max_gates))
-                    .label("the limit is reached here")
-                    .hint("split it into functions that `main` calls, which count apart (in Rust, `Options::max_gates` sets the limit)"),
+                Diagnostic::error(
+                    "limit::gates",
+                    span,
+                    format!("the circuit has more than {} gates", self.cx.options.max_gates),
+                )
+                .label("the limit is reached here")
+                .hint(
+                    "split it into functions that `main` calls, which count apart (in Rust, \
+                     `Options::max_gates` sets the limit)",
+                ),
             );
             return Err(Stop);
         }
         if self.steps > self.cx.options.max_steps {
             self.sink.push(
-                Diagnostic::error("limit::steps", span, format!("more than {} statements are executed", self.cx.options.max_steps))
-                    .label("the limit is reached here")
-                    .hint(
-                        "shorten the loops, or split them into functions that `main` calls (in Rust, `Options::max_steps` sets the limit)",
-                    ),
+                Diagnostic::error(
+                    "limit::steps",
+                    span,
+                    format!("more than {} statements are executed", self.cx.options.max_steps),
+                )
+                .label("the limit is reached here")
+                .hint(
+                    "shorten the loops, or split them into functions that `main` calls (in Rust, \
+                     `Options::max_steps` sets the limit)",
+                ),
             );
             return Err(Stop);
         }
@@ -214,9 +226,17 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
                     rounds += 1;
                     if rounds > self.cx.options.unroll_limit {
                         self.sink.push(
-                            Diagnostic::error("limit::unroll", *span, format!("this loop runs more than {} times", self.cx.options.unroll_limit))
-                                .also(cond.span, "this is still true")
-                                .hint("does the step come nearer to the end? is the counter wide enough? w bits wrap at 2^w, constants too (in Rust, `Options::unroll_limit` sets the limit)"),
+                            Diagnostic::error(
+                                "limit::unroll",
+                                *span,
+                                format!("this loop runs more than {} times", self.cx.options.unroll_limit),
+                            )
+                            .also(cond.span, "this is still true")
+                            .hint(
+                                "does the step come nearer to the end? is the counter wide enough? w bits \
+                                 wrap at 2^w, constants too (in Rust, `Options::unroll_limit` sets the \
+                                 limit)",
+                            ),
                         );
                         return Err(Stop);
                     }

@@ -287,7 +287,8 @@ impl Exec<'_, '_, '_> {
                                 )
                                 .label("this is not known while compiling")
                                 .hint(format!(
-                                    "shift first, which may be by a secret, then take the lowest bits: `(x >> i){{0:{w}}}`; parameters are secret, too"
+                                    "shift first, which may be by a secret, then take the lowest bits: `(x \
+                                     >> i){{0:{w}}}`; parameters are secret, too"
                                 )),
                             );
                             None

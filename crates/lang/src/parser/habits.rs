@@ -46,7 +46,8 @@ impl Parser<'_> {
                 Some("there are no assignments like `+=`; write `x = x + …`")
             }
             (Tok::Sym("//"), _) => Some(
-                "comments are written `/* … */`; between two values `//` divides one of double width by the other",
+                "comments are written `/* … */`; between two values `//` divides one of double width by the \
+                 other",
             ),
             (Tok::Sym("else"), _) => Some("`else` follows its `if` and one statement, or several in `{ }`"),
             (Tok::Sym("#" | "##"), Some(Tok::Ident(_) | Tok::Sym(")" | "]" | "}"))) => {
@@ -162,7 +163,8 @@ impl Parser<'_> {
             ("while", "(") | ("do", "{") => {
                 let condition = if next == "(" { self.in_parentheses(1) } else { "…".into() };
                 let hint = format!(
-                    "write `for (uint_t 32 i = 0; i < 100; i++) if ({condition}) {{ … }}`, with a number of rounds that is always enough instead of 100"
+                    "write `for (uint_t 32 i = 0; i < 100; i++) if ({condition}) {{ … }}`, with a number of \
+                     rounds that is always enough instead of 100"
                 );
                 let message =
                     format!("there is no `{first}`: how often a loop runs is fixed while compiling");

@@ -12,8 +12,8 @@ use super::shares::Shares;
 use brickwork_base::label::Label;
 
 /// Adds the shares that claim number `index` is about to a sum, and returns the value of the claim: for the
-/// receiver what was opened to it (or, in [`Claims::bits`], only its lowest bit); for the sender the committed
-/// value where the receiver does not know it, anything where it does.
+/// receiver what was opened to it (or, in [`Claims::bits`], only its lowest bit); for the sender the
+/// committed value where the receiver does not know it, anything where it does.
 pub(super) type Claim<'a> = Box<dyn Fn(usize, &mut Column) -> Label + Sync + 'a>;
 
 /// Of some wires of an item the values of the claims about them.
@@ -38,8 +38,8 @@ impl<'a> Each<'a> {
         Each { items, wires, values: None, terms: Vec::new(), one: None }
     }
 
-    /// Says that the sums are these values:
-    /// `values` fills in, where there were zeros, those of some wires of an item, what they are in [`Claims::known`].
+    /// Says which values the sums are. `values` is given an item, some of its wires, and zeros in which it
+    /// writes their values: what they are in [`Claims::known`].
     pub fn are(mut self, values: impl Fn(usize, Range<usize>, &mut [Label]) + Sync + 'a) -> Self {
         self.values = Some(Box::new(values));
         self
@@ -138,8 +138,8 @@ type GiveValues<'a> = Box<dyn Fn(&Weights, usize, &mut [Label], &mut [u128]) + S
 /// claim. Where there are so many commitments that their columns should not be kept, [`Claims::each`] makes
 /// the claims follow them in the order in which they were made. And a commitment that is part of many claims
 /// is *weighted*: a proof is a sum over all commitments, each times the [`Weights`] of the claims that it is
-/// part of. So it is with values that do not come in the order of the claims: they are [given](Claims::values)
-/// in their own order, each times the weight of its claim.
+/// part of. So it is with values that do not come in the order of the claims: they are
+/// [given](Claims::values) in their own order, each times the weight of its claim.
 #[derive(Default)]
 pub struct Claims<'a> {
     pub(super) known: Vec<Known<'a>>,
@@ -193,7 +193,8 @@ impl<'a> Claims<'a> {
         Claims::default()
     }
 
-    /// States that what was opened rests on the claims that `state` lists: whoever verifies these has it proven.
+    /// States that what was opened rests on the claims that `state` lists: whoever verifies these has it
+    /// proven.
     pub fn about<T>(&mut self, claimed: &'a Claimed<T>, state: impl FnOnce(&'a T, &mut Claims<'a>)) {
         self.about.push(claimed.name());
         state(claimed.received(), self);
@@ -244,9 +245,9 @@ impl<'a> Claims<'a> {
         &self.about
     }
 
-    /// Looks at each claim by itself, where shares are the committed values in the clear: what it means, which a
-    /// scheme proves without seeing them. `value_of` reads a value off a sum. Returns what is wrong, of a value
-    /// and a bit the value, as a lie about the one is often one about the other, too.
+    /// Looks at each claim by itself, where shares are the committed values in the clear: what it means,
+    /// which a scheme proves without seeing them. `value_of` reads a value off a sum. Returns what is wrong,
+    /// of a value and a bit the value, as a lie about the one is often one about the other, too.
     pub fn wrong(&self, value_of: impl Fn(&Column) -> u128) -> Option<Cheat> {
         let wrong_bit = self.bits.iter().any(|(count, claim)| {
             (0..*count).any(|i| {

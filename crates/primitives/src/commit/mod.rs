@@ -9,8 +9,9 @@
 //!   [`Receiver::verify`] settle any number of them at once, with random combinations whose seed the receiver
 //!   draws after all the values are fixed (design decision 4).
 //! * A receiver may read shares that are not proven yet, but [`Pending`] only becomes [`Shares`] by the
-//!   [`Proof`] of a successful verification that it was part of; and what was opened to it is [`Claimed`] until
-//!   the proof of the claims that it rests on. A proof names all that it covers, and is of use for that alone.
+//!   [`Proof`] of a successful verification that it was part of; and what was opened to it is [`Claimed`]
+//!   until the proof of the claims that it rests on. A proof names all that it covers, and is of use for that
+//!   alone.
 
 mod claims;
 pub mod code;
@@ -61,8 +62,8 @@ pub enum Lsb {
     One,
 }
 
-/// Returns how many bytes of committed values a garbler keeps in memory whose evaluator keeps so many of tables; it
-/// makes the others again when it needs them.
+/// Returns how many bytes of committed values a garbler keeps in memory whose evaluator keeps so many of
+/// tables; it makes the others again when it needs them.
 pub fn values_memory(table_memory: u64) -> u64 {
     table_memory.saturating_mul(2)
 }

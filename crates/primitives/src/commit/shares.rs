@@ -22,8 +22,8 @@ pub const FEW_COLUMNS: usize = 16 << 20;
 /// How many bytes of columns are kept here. In the tests of this crate small ones meet both ways.
 static KEPT_COLUMNS: AtomicUsize = AtomicUsize::new(if cfg!(test) { 0 } else { FEW_COLUMNS });
 
-/// Keeps at most so many bytes of columns from now on, in this process, and makes more of them again: the same
-/// ones, so this changes what is held in memory and nothing else.
+/// Keeps at most so many bytes of columns from now on, in this process, and makes more of them again: the
+/// same ones, so this changes what is held in memory and nothing else.
 pub fn keep_columns(bytes: usize) {
     KEPT_COLUMNS.store(bytes, Ordering::Relaxed);
 }

@@ -59,9 +59,9 @@ fn rows(script: &mut Script, receiver: Party, rows: u64, ots: u64) {
 /// Bytes of a digest.
 pub const DIGEST: u64 = 32;
 
-/// The messages of two stores that meet, share so many epochs that are not used up, and in which nothing was
-/// broken off: otherwise the parties tell each other a little more of where they stand. Both agree on what a
-/// program takes, in the phase `agreement`; that they have burned it each says next, in a [`DIGEST`].
+/// Adds the messages of two stores that meet, share so many epochs that are not used up, and in which nothing
+/// was broken off: otherwise the parties tell each other a little more of where they stand. Both agree on
+/// what a program takes, in the phase `agreement`; that they have burned it each says next, in a [`DIGEST`].
 /// `greeting` are the bytes of a greeting.
 pub fn meet(script: &mut Script, greeting: u64, agreement: &'static str, epochs: u64) {
     // Behind their number, of each epoch its identifier, that no other session has it, where its log stands,
@@ -92,7 +92,7 @@ pub struct CommitmentCost {
 }
 
 impl CommitmentCost {
-    /// Makes those of this level.
+    /// Takes the length of the code from this level.
     pub fn of(level: &Level) -> Self {
         CommitmentCost { n: level.code[0] as u64 }
     }

@@ -8,7 +8,8 @@
 //! min(1, N · Σ_{k ≥ m} C(B,k)·C(N·B − B, i − k) / C(N·B, i))`. So
 //!
 //! ```text
-//! success(t) ≤ Σ_{i+j=t} C(N·B, i) · w_i · C(c, j) · u^j / C(L, t)        survival(t) = the same with all w_i = 1
+//! success(t) ≤ Σ_{i+j=t} C(N·B, i) · w_i · C(c, j) · u^j / C(L, t)
+//! survival(t) = the same with all w_i = 1
 //! ```
 //!
 //! and the bound is the maximum over all `t`.
@@ -18,7 +19,8 @@
 //! to `d`,
 //!
 //! ```text
-//! survival(t + e) ≤ survival(t)        success(t + e) ≤ Σ_{i+j=t} C(N·B, i) · w_{i+d} · C(c, j) · u^j / C(L, t)
+//! survival(t + e) ≤ survival(t)
+//! success(t + e) ≤ Σ_{i+j=t} C(N·B, i) · w_{i+d} · C(c, j) · u^j / C(L, t)
 //! ```
 //!
 //! so that far from the maximum one sum covers many `t`, and once `survival(t)` is low enough no greater `t`

@@ -100,7 +100,8 @@ impl Budget {
         for (i, batch) in batches.iter().enumerate() {
             if batch.slots > MOST_SLOTS {
                 return Err(Error::Limit(format!(
-                    "{} uses of one component, or wires of one kind, at once; at most {MOST_SLOTS} are possible",
+                    "{} uses of one component, or wires of one kind, at once; at most {MOST_SLOTS} are \
+                     possible",
                     batch.slots
                 )));
             }

@@ -13,8 +13,8 @@ pub struct Peak {
 }
 
 impl Peak {
-    /// Returns more than the exact success at this
-    /// `t`: fewer than 2^18 floating-point operations err by less than `2^-34` together.
+    /// Returns more than the exact success at this `t`: fewer than 2^18 floating-point operations err by less
+    /// than `2^-34` together.
     pub fn rounded_up(&self) -> Upper {
         Upper::float(self.success) * Upper::ratio((1 << 34) + 1, 1 << 34)
     }

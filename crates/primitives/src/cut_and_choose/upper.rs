@@ -218,11 +218,14 @@ pub(super) mod tests {
             prop_assert!(Upper::fixed(units).to_fixed() >= units);
             let (back, x) = (exact(Upper::fixed(a.to_fixed())), exact(a));
             let unit = exact(Upper::fixed(1));
-            prop_assert!(a.to_fixed() == u128::MAX || (back >= x && back - &x <= unit + x / BigInt::from(1_u64 << 60)));
+            prop_assert!(a.to_fixed() == u128::MAX
+                || (back >= x && back - &x <= unit + x / BigInt::from(1_u64 << 60)));
         }
 
         #[test]
-        fn every_operation_rounds_up_by_a_hair(a in number(), b in number(), n in any::<u64>(), d in 1..u64::MAX) {
+        fn every_operation_rounds_up_by_a_hair(
+            a in number(), b in number(), n in any::<u64>(), d in 1..u64::MAX,
+        ) {
             let (x, y) = (exact(a), exact(b));
             prop_assert!(is_just_above(a + b, &(&x + &y)));
             prop_assert!(is_just_above(a * b, &(&x * &y)));

@@ -15,8 +15,7 @@ use brickwork_base::random::Rng;
 use brickwork_circuit::Circuit;
 
 /// Half-gates: a wire is its false label, and the true one differs from it by the copy's offset, which ends
-/// in
-/// 1.
+/// in 1.
 pub struct HalfGates;
 
 impl Lockstep for HalfGates {

@@ -79,7 +79,8 @@ impl GarblingKeys {
 }
 
 /// The keys of one group: the key of chunk `c` is the encryption of `c` under the key of the group, so the
-/// keys of a group are random and differ from each other. They are made for a section of the circuit at a time.
+/// keys of a group are random and differ from each other. They are made for a section of the circuit at a
+/// time.
 pub(super) struct GroupKeys {
     kernel: Kernel,
     group: u64,

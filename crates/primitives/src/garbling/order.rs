@@ -1,8 +1,8 @@
 //! The order in which the gates of a circuit are garbled.
 //!
 //! Circuits come in an order that suits whoever wrote them, often with each AND gate waiting for the one
-//! before. The schedule takes a *window* of gates at a time, ending where a section of the tables ends, and in
-//! it repeats: take the first few AND gates whose inputs depend on no AND gate still to come, do the XORs
+//! before. The schedule takes a *window* of gates at a time, ending where a section of the tables ends, and
+//! in it repeats: take the first few AND gates whose inputs depend on no AND gate still to come, do the XORs
 //! they need, then those gates. So XORs come in long runs, which keeps the branches predictable, and the AND
 //! gates of a layer are independent, which fills the AES unit even for a single copy. XORs are done no later
 //! than at the end of their window, so that labels do not pile up. Those of a run go by their depth in it, so

@@ -164,7 +164,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn every_kernel_garbles_and_evaluates_as_the_naive_one(circuit in random_circuit(60), copies in 1u32..41, seed: u64) {
+    fn every_kernel_garbles_and_evaluates_as_the_naive_one(
+        circuit in random_circuit(60), copies in 1u32..41, seed: u64,
+    ) {
         let keys = GarblingKeys::new(seed.into(), copies as usize, circuit.and_gates());
         let copies: Vec<u32> = (0..copies).collect();
         for kernel in Kernel::all_available() {

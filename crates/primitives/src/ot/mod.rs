@@ -1,4 +1,5 @@
-//! Oblivious transfer: base OTs from elliptic curves or lattices, and any number of correlated ones made of them.
+//! Oblivious transfer: base OTs from elliptic curves or lattices, and any number of correlated ones made of
+//! them.
 
 pub mod base;
 pub mod cot;

@@ -1,5 +1,5 @@
-//! A component's chosen copies after their cut-and-choose, as both parties keep them: what programs are joined
-//! to.
+//! A component's chosen copies after their cut-and-choose, as both parties keep them: what programs are
+//! joined to.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -2,7 +2,8 @@
 //! outputs that only the garbler learns, or that stay for later steps, to input authenticators.
 //!
 //! ```text
-//!   garbler -> evaluator    a soldering for each input wire of each slot and for each wire of a sealed output
+//!   garbler -> evaluator    a soldering for each input wire of each slot,
+//!                           and for each wire of a sealed output
 //! ```
 //!
 //! A proof settles what was claimed here, and what was claimed about the material where it was made for this
@@ -58,8 +59,8 @@ pub(super) struct View<'a> {
 }
 
 impl View<'_> {
-    /// Returns the commitments of these wires, as columns: of each wire, in the order given, which of which
-    /// columns.
+    /// Gathers the commitments of these wires as columns, one list for each set of locations; and says of each
+    /// wire, in the order given, in which list its commitment is and at which place.
     pub fn gathered(&self, wires: &[Wire]) -> Gathered {
         let mut of_set: Vec<Vec<usize>> = self.locations.iter().map(|_| Vec::new()).collect();
         let locations: Vec<WireLocation> = wires.iter().map(|&wire| self.layout.location(wire)).collect();
@@ -385,8 +386,8 @@ fn weigh_locations<'a>(
                 }
             });
         } else if let Some(&offsets) = view.input_offsets.get(set - batches) {
-            // The garbler's inputs lie on the first authenticators of the input_authenticators, sealed outputs end on the
-            // others.
+            // The garbler's inputs lie on the first authenticators of the input_authenticators, sealed
+            // outputs end on the others.
             let before = pooled;
             pooled += shares.len();
             all.weighted(shares, move |weights, first, sums| {
@@ -616,8 +617,8 @@ pub(super) mod tests {
         ProgramMaterial { layout, batches: Vec::new(), input_authenticators, labels, ots: None }
     }
 
-    /// InputG: of more labels than are shown together, at locations in several input_authenticators, each is shown to its
-    /// own authenticators, and one that is refused is enough.
+    /// InputG: of more labels than are shown together, at locations in several input_authenticators, each is
+    /// shown to its own authenticators, and one that is refused is enough.
     #[test]
     fn row_13_every_label_is_shown_to_its_own_authenticators() {
         let mut rng = Rng::replayable("test gadgets");

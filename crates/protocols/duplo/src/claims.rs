@@ -285,9 +285,8 @@ fn tell<'a>(
 }
 
 impl AuthenticatorClaims {
-    /// Makes the authenticators after their challenge.
-    /// `colours` are asked of the opened ones, 0 for input authenticators; `flips` are of the solderings in
-    /// buckets.
+    /// Makes the authenticators after their challenge. `colours` are asked of the opened ones, 0 for input
+    /// authenticators; `flips` are of the solderings in buckets.
     pub fn new(
         size: usize,
         uses: Vec<Range<usize>>,

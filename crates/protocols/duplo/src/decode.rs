@@ -312,8 +312,8 @@ mod tests {
     }
 
     /// From Δ_ka, the labels of the garbler's inputs and E's own input follow the labels of the garbler's
-    /// outputs: in whatever order the ports stand, from however many input_authenticators the authenticators came, for more
-    /// wires than are hashed together.
+    /// outputs: in whatever order the ports stand, from however many input_authenticators the authenticators
+    /// came, for more wires than are hashed together.
     #[test]
     fn row_14_what_is_recovered_are_the_labels_of_the_right_outputs() {
         const BATCHES: [usize; 3] = [37, 10, 30];

@@ -2,9 +2,9 @@
 //!
 //! ```text
 //!   evaluator -> garbler    f = y ⊕ b: its input bits, masked with its OT choices
-//!                           (with it, in a run of one program, the seed of the proof of all that was claimed before)
-//!   garbler -> evaluator    (the answer;)  a label for each of its own input bits; for each of E's an opening; the
-//!                           indicator bits of the outputs that E learns
+//!                           (with it, in a run of one program, the seed of the proof of all claims before)
+//!   garbler -> evaluator    (the answer;)  a label for each of its own input bits;
+//!                           for each of E's an opening; the indicator bits of the outputs that E learns
 //!   evaluator -> garbler    seed;   garbler -> evaluator    answer
 //! ```
 //!

@@ -70,7 +70,8 @@ pub enum Point {
     InputLabels,
     /// Garbler: the wires of the evaluator's outputs, whose indicator bits it tells and claims. Labels.
     Indicators,
-    /// Evaluator: what it reveals of the OTs: a seed, the labels of the combinations, then their bits as bytes.
+    /// Evaluator: what it reveals of the OTs: a seed, the labels of the combinations, then their bits as
+    /// bytes.
     OtBinding,
     /// Evaluator: its masked input. Bits, packed.
     MaskedInput,

@@ -1,4 +1,5 @@
-//! OTs for the evaluator's inputs as items, as both parties keep them after they are bound to the commitments.
+//! OTs for the evaluator's inputs as items, as both parties keep them after they are bound to the
+//! commitments.
 
 use std::ops::Range;
 

@@ -81,8 +81,8 @@ impl<A: Items> Kept<A> {
         self.wires.remove(&secret.number);
     }
 
-    /// Keeps the outputs of a program that nobody learns. Their authenticators are the last ones of `input_authenticators`;
-    /// `labels` are those of their wires, at the evaluator.
+    /// Keeps the outputs of a program that nobody learns. Their authenticators are the last ones of
+    /// `input_authenticators`; `labels` are those of their wires, at the evaluator.
     pub fn keep(
         &mut self,
         session: &SessionId,

@@ -192,14 +192,15 @@ pub(crate) fn garbler_with<C: commit::Scheme>(
     Step::from(&job.program).check_input(Party::Garbler, input)?;
     let (terms, Proposal { program, parameters }) = (job.terms(), &proposal);
     let request = SetupRequest::proposed(job, &proposal, &terms);
-    let (mut party, ots) =
-        setup::garbler::<C>(Metered::new::<Duplo>(channel, Party::Garbler, observer), &request, hooks)?; // 1, 2, 3
+    let run = Metered::new::<Duplo>(channel, Party::Garbler, observer);
+    let (mut party, ots) = setup::garbler::<C>(run, &request, hooks)?; // 1, 2, 3
     let outputs = party.pool.clone().enter(|| {
         let party = &mut party;
         let committed = GarblerCommitted::to_all(party, &Request::of(program), parameters, ots)?; // 3
         committed.prove(party, true)?; // 4, 5
         let (preprocessed, openings) = committed.open(party)?; // 6, 7
-        let (ready, solderings) = build::garbler(party, program, ProgramMaterial::of(program, preprocessed))?; // 7
+        let material = ProgramMaterial::of(program, preprocessed);
+        let (ready, solderings) = build::garbler(party, program, material)?; // 7
         let masked = evaluate::garbler_receives(party, &ready)?; // 8
         build::garbler_proves(party, program, &ready, &solderings, &openings)?; // 8, 9
         evaluate::garbler(party, &ready, None, input, &masked)?; // 9, 10, 11

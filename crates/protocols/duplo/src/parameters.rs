@@ -151,8 +151,8 @@ pub(super) fn report_of_origins(
     let spent = bound_of_origins(origins.iter().map(|(_, origin)| origin), security)?;
     if spent.log2() > security.log2() {
         return Err(Error::Stock(format!(
-            "the program would draw on so many batches, or so much was begun in vain, that only {} remains of {security}; \
-             preprocess what it needs in one go",
+            "the program would draw on so many batches, or so much was begun in vain, that only {} remains \
+             of {security}; preprocess what it needs in one go",
             at_most(spent.log2())
         )));
     }

@@ -6,10 +6,13 @@
 //! its own. The evaluator's inputs need none (`ots`).
 //!
 //! ```text
-//!   garbler -> evaluator    commitments to all authenticators' wires (and the input authenticators' offsets); all pairs of hashes
+//!   garbler -> evaluator    commitments to all authenticators' wires and the input authenticators' offsets;
+//!                           all pairs of hashes
 //!   evaluator -> garbler    challenge: a seed
-//!   garbler -> evaluator    checked plain authenticators: the label of a challenged colour; checked input authenticators: the offset;
-//!                           the others: delta differences, solderings in buckets, solderings of the copies' outputs
+//!   garbler -> evaluator    checked plain authenticators: the label of a challenged colour;
+//!                           checked input authenticators: the offset;
+//!                           the others: delta differences, solderings in buckets,
+//!                           solderings of the copies' outputs
 //! ```
 //!
 //! Before the challenge the commitments are proven to be commitments, and after it all claims: by proofs that
@@ -371,8 +374,8 @@ pub(super) struct GarblerOpenedAuthenticators {
     pub chosen: SpilledVec<u32>,
 }
 
-/// What the garbler has after the opening: components with their authenticators, the input authenticators, and
-/// what is to be proven of all.
+/// What the garbler has after the opening: components with their authenticators, the input authenticators,
+/// and what is to be proven of all.
 pub(super) struct GarblerPrepared {
     pub components: Vec<GarblerComponent>,
     pub input_authenticators: Vec<GarblerAuthenticators>,

@@ -4,9 +4,11 @@
 //! ```text
 //!   garbler -> evaluator    for each component: commitments to the input wires and offsets of all copies,
 //!                           to their output wires; start of the hash keys; a hash of each copy's tables
-//!   evaluator -> garbler    challenge: a seed; which copies are opened and which share a bucket follows from it
-//!   garbler -> evaluator    opened copies: offset and input wires; the others: delta differences, solderings from the head of the
-//!                           bucket to the other copies' inputs, tables
+//!   evaluator -> garbler    challenge: a seed, from which it follows which copies are opened and which
+//!                           share a bucket
+//!   garbler -> evaluator    opened copies: offset and input wires;
+//!                           the others: delta differences, solderings from
+//!                           the head of the bucket to the other copies' inputs, tables
 //! ```
 //!
 //! Before the challenge the commitments are proven to be commitments, and after it all claims: by proofs that

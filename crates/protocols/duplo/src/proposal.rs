@@ -2,7 +2,8 @@
 //! batch B and c.
 //!
 //! ```text
-//!   garbler -> evaluator    with its greeting: digest of the program as it is to be cut, and the cut's name;  of each batch B and c
+//!   garbler -> evaluator    with its greeting: digest of the program as it is to be cut,
+//!                           the cut's name;  of each batch B and c
 //! ```
 //!
 //! Before that, nothing but the job is agreed on, whose program both parties have in the same cut. The
@@ -124,7 +125,8 @@ impl Proposal {
         let [_, memory] = super::memory::peaks(&program, &parameters);
         match limits.memory_bytes {
             Some(limit) if memory > limit => Err(Error::Mismatch(format!(
-                "what the garbler proposes takes some {memory} bytes of memory here, and {limit} are free or allowed"
+                "what the garbler proposes takes some {memory} bytes of memory here, and {limit} are free \
+                 or allowed"
             ))),
             _ => Ok(Proposal { program, parameters }),
         }

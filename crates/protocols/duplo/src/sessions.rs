@@ -129,9 +129,9 @@ impl<C: commit::Scheme> Garbler<C> {
         })
     }
 
-    /// Runs a step, or a program that is one, in the fewest crossings: `build`, `evaluate` and `decode` at once.
-    /// `input` are the bits that this party gives. Returns what it gave, and the session for the next step. The
-    /// evaluator has its outputs after two round trips, the garbler half of one later.
+    /// Runs a step, or a program that is one, in the fewest crossings: `build`, `evaluate` and `decode` at
+    /// once. `input` are the bits that this party gives. Returns what it gave, and the session for the next
+    /// step. The evaluator has its outputs after two round trips, the garbler half of one later.
     ///
     /// # Errors
     /// As [`Garbler::build`]; [`Error::Input`] if `input` has the wrong length.
@@ -327,9 +327,9 @@ impl<C: commit::Scheme> Evaluator<C> {
         })
     }
 
-    /// Runs a step, or a program that is one, in the fewest crossings: `build`, `evaluate` and `decode` at once.
-    /// `input` are the bits that this party gives. Returns what it gave, and the session for the next step. The
-    /// evaluator has its outputs after two round trips, the garbler half of one later.
+    /// Runs a step, or a program that is one, in the fewest crossings: `build`, `evaluate` and `decode` at
+    /// once. `input` are the bits that this party gives. Returns what it gave, and the session for the next
+    /// step. The evaluator has its outputs after two round trips, the garbler half of one later.
     ///
     /// # Errors
     /// As [`Evaluator::build`]; [`Error::Input`] if `input` has the wrong length.

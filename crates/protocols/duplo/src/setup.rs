@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   both ways               greetings, and 128 base OTs: the extension's seeds by the bits of G's Δ_ot
-//!   evaluator -> garbler    OT extension: the commitments' seeds by E's watch bits (and OTs that are made at once)
+//!   evaluator -> garbler    OT extension: the commitments' seeds by E's watch bits
+//!                           (and the OTs that are made at once)
 //!   garbler -> evaluator    commitments to Δ_ka (random, lowest bit 1) and Δ_ot;  S_ot = Δ_ot ⊕ Δ_ka
 //! ```
 //!

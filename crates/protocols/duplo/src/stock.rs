@@ -275,8 +275,8 @@ impl<B: ComponentItems, G: Items, O: Items> Stock<B, G, O> {
         Ok(ProgramMaterial { layout, batches, input_authenticators, labels, ots })
     }
 
-    /// Takes authenticators for all of the garbler's inputs in order, and behind them for sealed outputs. Those
-    /// of what is carried on are copies: any number of steps may carry it on.
+    /// Takes authenticators for all of the garbler's inputs in order, and behind them for sealed outputs.
+    /// Those of what is carried on are copies: any number of steps may carry it on.
     fn input_authenticators(&mut self, step: &Step) -> Result<Vec<G>, Error> {
         let (mut input_authenticators, mut fresh) = (Vec::new(), 0);
         for (width, carried) in step.garbler_ports() {

@@ -365,9 +365,8 @@ mod tests {
     #[test]
     fn one_wrong_table_is_refused_wherever_it_is_kept() {
         for (in_memory, wrong) in [0, u64::MAX].into_iter().flat_map(|m| (0..5).map(move |w| (m, w))) {
-            assert!(
-                matches!(receive(in_memory, Some(wrong)), Err(Error::Peer(cheat)) if cheat == Cheat::ChosenTables)
-            );
+            assert!(matches!(receive(in_memory, Some(wrong)), Err(Error::Peer(cheat))
+                    if cheat == Cheat::ChosenTables));
         }
     }
 

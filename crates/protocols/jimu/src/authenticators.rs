@@ -40,7 +40,7 @@ pub struct Joined {
     pub offsets: Wide,
 }
 
-/// The permutation messages of the authenticators of a session with these numbers and offsets.
+/// Returns the permutation messages of the authenticators of a session with these numbers and offsets.
 ///
 /// # Panics
 /// If there are not as many.

@@ -76,7 +76,7 @@ fn groups(layout: &Layout) -> Vec<Vec<usize>> {
     groups.into_values().collect()
 }
 
-/// All gates. Returns the labels of the outputs, and Δ if it came out.
+/// Walks all gates. Returns the labels of the outputs, and Δ if it came out.
 pub(super) fn walk(
     layout: &Layout,
     joined: &Joined,

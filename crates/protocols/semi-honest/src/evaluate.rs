@@ -90,8 +90,8 @@ impl<'b> Wires<'b> {
     }
 }
 
-/// The numbers of the copies that a slot's executions are: never the same for one component, and those that go
-/// side by side share their keys.
+/// The numbers of the copies that a slot's executions are: never the same for one component, and those that
+/// go side by side share their keys.
 fn copies(so_far: &mut u32, lanes: usize, count: usize) -> Result<[u32; crate::layout::LANES], Error> {
     let first = so_far.checked_mul(lanes as u32).filter(|&first| first <= u32::MAX - lanes as u32);
     let first = first.ok_or_else(|| {
@@ -159,8 +159,8 @@ pub(super) fn garbler(
     Ok(colours)
 }
 
-/// Evaluates a chunk. `mine` are the active labels of the evaluator's inputs. Returns the colours of the active
-/// labels of all outputs, and those of the false labels of the evaluator's.
+/// Evaluates a chunk. `mine` are the active labels of the evaluator's inputs. Returns the colours of the
+/// active labels of all outputs, and those of the false labels of the evaluator's.
 pub(super) fn evaluator(
     party: &mut Evaluator,
     chunk: &Chunk,

@@ -13,8 +13,8 @@ pub const TABLES: Tag = Tag(162);
 pub const DECODING: Tag = Tag(163);
 /// Evaluator: the colours of its labels of the garbler's outputs, `[execution][wire]`, packed.
 pub const COLOURS: Tag = Tag(164);
-/// Evaluator, where its OTs come from a store: the sums of its inputs and of the choices that it made when the
-/// OTs were, `[execution][wire]`, packed.
+/// Evaluator, where its OTs come from a store: the sums of its inputs and of the choices that it made when
+/// the OTs were, `[execution][wire]`, packed.
 pub const CORRECTIONS: Tag = Tag(165);
 
 /// Bytes of a message of tables: one frame.

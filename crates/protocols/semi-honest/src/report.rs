@@ -8,8 +8,8 @@ use brickwork_session::PhaseReport;
 pub const COMPUTATIONAL_BITS: f64 = 111.0;
 
 /// What everybody who runs the protocol is to know.
-pub const WARNING: &str = "semi-honest: a peer that departs from the protocol can learn this party's input, or choose \
-                           what this party learns; --protocol duplo holds against a cheater";
+pub const WARNING: &str = "semi-honest: a peer that departs from the protocol can learn this party's input, \
+                           or choose what this party learns; --protocol duplo holds against a cheater";
 
 /// What a run promises.
 #[derive(Clone, Debug, Serialize)]
@@ -29,8 +29,8 @@ impl SecurityReport {
     }
 }
 
-/// A party's result. Its outputs are ordered as [`Program::repeat`](brickwork_circuit::Program) orders them: of
-/// one execution port after port.
+/// A party's result. Its outputs are ordered as [`Program::repeat`](brickwork_circuit::Program) orders them:
+/// of one execution port after port.
 pub type Report = brickwork_session::Report<SemiHonest>;
 
 /// How often a program is executed, on inputs that do not depend on each other. Both parties must mean the

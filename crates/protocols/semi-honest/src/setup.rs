@@ -70,8 +70,8 @@ pub(super) fn digest(layout: &Layout) -> [u8; 32] {
     *hasher.finalize().as_bytes()
 }
 
-/// What both parties must agree on: for a run the program and how often; for a session whose OTs are stocked it
-/// is not known yet.
+/// What both parties must agree on: for a run the program and how often; for a session whose OTs are stocked
+/// it is not known yet.
 fn digests(layout: Option<&Layout>) -> Digests {
     Digests { stock: layout.is_none(), program: layout.map_or([0; 32], digest), parameters: [0; 32] }
 }

@@ -4,8 +4,8 @@
 //!   each, the garbler first    the pair that the store is of, and whether it holds anything;
 //!                of each epoch that may still be used: where its log stands, or that another session has it
 //!                who knows another pair, and has something to lose, leaves;  a new pair is kept, durably
-//!   each, the garbler first    after the log of whoever was one entry behind was completed: a hash over where all
-//!                stand now
+//!   each, the garbler first    when the log of whoever was one entry behind has been completed:
+//!                a hash over where all stand now
 //! ```
 //!
 //! Nothing that depends on an input or on stock is sent before. Stores that do not belong together are a
@@ -20,13 +20,13 @@
 //! **Several sessions.** What another session of either party has leased is busy: it is not compared, not
 //! touched and not used in this connection, and says nothing about old copies. That an epoch which neither
 //! calls busy stands still while it is compared follows from the order. The garbler looks at its logs behind
-//! its [`PeerLock`](brickwork_stock::PeerLock), and keeps that until it has the evaluator's answer; so none of its
-//! sessions begins to write in that time. Nor does one of the evaluator's, as nothing is written in an epoch
-//! that the garbler has not named for it, and the evaluator looks only when it has heard the garbler, behind
-//! a lock of its own, and judges only when the garbler has answered: that of a garbler which is gone by then
-//! is no evidence. If both spoke at once, one could tell of a log as it was before a program, and the other
-//! of the same log behind it. Only the garbler's lock is held while the peer's word is waited for, so the two
-//! do not wait for each other.
+//! its [`PeerLock`](brickwork_stock::PeerLock), and keeps that until it has the evaluator's answer; so none
+//! of its sessions begins to write in that time. Nor does one of the evaluator's, as nothing is written in an
+//! epoch that the garbler has not named for it, and the evaluator looks only when it has heard the garbler,
+//! behind a lock of its own, and judges only when the garbler has answered: that of a garbler which is gone
+//! by then is no evidence. If both spoke at once, one could tell of a log as it was before a program, and the
+//! other of the same log behind it. Only the garbler's lock is held while the peer's word is waited for, so
+//! the two do not wait for each other.
 
 use std::collections::HashSet;
 
@@ -141,7 +141,8 @@ fn of_this_protocol(store: &Store, owner: &Owner) -> Result<(), Error> {
         let state = store.state(&id)?;
         if state.burned().is_none() && !state.is_new() {
             return Err(Error::Stock(format!(
-                "the part {} of this store was made by the protocol {}, and this is {}; give it a --store of its own on both sides, or burn that part (`brickwork stock burn --epoch {0}`)",
+                "the part {} of this store was made by the protocol {}, and this is {}; give it a --store \
+                 of its own on both sides, or burn that part (`brickwork stock burn --epoch {0}`)",
                 short(&id),
                 epoch.protocol,
                 owner.protocol
@@ -156,8 +157,9 @@ fn of_this_version(held: &[(EpochId, Epoch)]) -> Result<(), Error> {
     match held.iter().find(|(_, epoch)| epoch.version != PROTOCOL_VERSION) {
         None => Ok(()),
         Some((id, epoch)) => Err(Error::Stock(format!(
-            "the part {} of this store was made by version {} of the protocol, and this is version {PROTOCOL_VERSION}; \
-             use the release that made it on both sides, or burn it (`brickwork stock burn --epoch {0}`) and make it anew",
+            "the part {} of this store was made by version {} of the protocol, and this is version \
+             {PROTOCOL_VERSION}; use the release that made it on both sides, or burn it (`brickwork stock \
+             burn --epoch {0}`) and make it anew",
             short(id),
             epoch.version
         ))),
@@ -192,8 +194,8 @@ pub fn living(store: &Store, owner: &Owner) -> Result<Vec<(EpochId, State)>, Err
 
 fn too_many(n: usize) -> Error {
     Error::Stock(format!(
-        "{n} parts of this store belong to this peer, of each of which a little is left; burn those that nobody needs, on both sides \
-         (`brickwork stock ls` shows them, `brickwork stock burn` burns)"
+        "{n} parts of this store belong to this peer, of each of which a little is left; burn those that \
+         nobody needs, on both sides (`brickwork stock ls` shows them, `brickwork stock burn` burns)"
     ))
 }
 
@@ -454,8 +456,8 @@ pub(super) fn reconcile(
         }
         (false, Err(error)) => Err(error),
         (true, _) => Err(Error::Stock(
-            "this store and the peer's do not tell the same story; an old copy of one was brought back, or a part was lost or burned. \
-             What differs is burned now"
+            "this store and the peer's do not tell the same story; an old copy of one was brought back, or \
+             a part was lost or burned. What differs is burned now"
                 .into(),
         )),
     }
@@ -495,9 +497,9 @@ pub fn compare_stores(channel: &mut Channel, store: Option<&Store>, owner: &Owne
         return Ok(shared);
     }
     Err(Error::Stock(format!(
-        "one of the two stores is an old copy, or lost a part: of their parts {shared} are \
-         the same, {missing} are here alone, {unknown} at the peer alone, and {apart} differ; a run would \
-         burn all but those that are the same"
+        "one of the two stores is an old copy, or lost a part: of their parts {shared} are the same, \
+         {missing} are here alone, {unknown} at the peer alone, and {apart} differ; a run would burn all \
+         but those that are the same"
     )))
 }
 
@@ -847,7 +849,8 @@ mod tests {
         let _ = mine.append(&[9; 32], &BEGUN[0]).unwrap();
         let refused = meet_nobody(&mine);
         assert!(
-            matches!(&refused, Err(Error::Stock(why)) if why.contains("made by the protocol another") && why.contains("stock burn")),
+            matches!(&refused, Err(Error::Stock(why))
+                if why.contains("made by the protocol another") && why.contains("stock burn")),
             "{refused:?}"
         );
         assert_eq!(mine.pair(&owner(Party::Garbler).relation()).unwrap(), Some(PAIR), "nothing was changed");
@@ -864,7 +867,8 @@ mod tests {
         let _ = mine.append(&[9; 32], &BEGUN[0]).unwrap();
         let refused = meet_nobody(&mine);
         assert!(
-            matches!(&refused, Err(Error::Stock(why)) if why.contains("part 090909090909") && why.contains("stock burn")),
+            matches!(&refused, Err(Error::Stock(why))
+                if why.contains("part 090909090909") && why.contains("stock burn")),
             "{refused:?}"
         );
         let _ = mine.append(&[9; 32], &Entry::Burned("test".into())).unwrap();

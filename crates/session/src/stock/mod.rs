@@ -355,8 +355,9 @@ fn digest(domain: &'static str, parts: &[&[u8; 32]]) -> [u8; 32] {
     digest.done()
 }
 
-/// This party has burned what it takes, and has said where its log stands now. That the peer's stands there, too,
-/// is still to be confirmed: before anything leaves that is worth something to a peer whose log does not.
+/// This party has burned what it takes, and has said where its log stands now. That the peer's stands there,
+/// too, is still to be confirmed: before anything leaves that is worth something to a peer whose log does
+/// not.
 #[must_use]
 pub struct Stand([u8; 32]);
 
@@ -390,7 +391,8 @@ fn burn_if_cheated<T>(store: &Store, epoch: &EpochId, result: Result<T, Error>) 
             store.append(epoch, &Entry::Burned(format!("the peer cheated: {cheat}"))).map(drop)
     {
         tracing::error!(
-            "what this session's material was made of cannot be burned ({error}); burn it with `brickwork stock burn`"
+            "what this session's material was made of cannot be burned ({error}); burn it with `brickwork \
+             stock burn`"
         );
     }
     result
@@ -415,9 +417,10 @@ impl<S: Side> Stocked<S> {
         Ok(Stocked { line: Line::Nobody(run, carried), held })
     }
 
-    /// Compares both stores once more, at both parties at once, and lets go of the epoch that this session has:
-    /// what other sessions have made meanwhile can be used after it, and what this one has made by others.
-    /// `session` is that of the greeting. What depends on the epoch, such as secrets that are kept, is gone.
+    /// Compares both stores once more, at both parties at once, and lets go of the epoch that this session
+    /// has: what other sessions have made meanwhile can be used after it, and what this one has made by
+    /// others. `session` is that of the greeting. What depends on the epoch, such as secrets that are kept,
+    /// is gone.
     ///
     /// # Errors
     /// As [`Stocked::open`].

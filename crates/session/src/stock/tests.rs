@@ -436,9 +436,9 @@ fn runs(
     })
 }
 
-/// Rows 16 and 24: two connections between the same two stores are open at once, and both saw all epochs; each
-/// takes from another one. A third finds nothing free, which burns nothing, and may make its own. What a session
-/// had is free when it ends.
+/// Rows 16 and 24: two connections between the same two stores are open at once, and both saw all epochs;
+/// each takes from another one. A third finds nothing free, which burns nothing, and may make its own. What a
+/// session had is free when it ends.
 #[test]
 fn rows_16_and_24_sessions_at_once_are_in_epochs_of_their_own() {
     let both = Together::new(2, 6);
@@ -467,8 +467,8 @@ fn rows_16_and_24_sessions_at_once_are_in_epochs_of_their_own() {
     assert!(both.left(0).iter().all(innocent), "{:?}", both.left(0));
 }
 
-/// Rows 16, 20 and 24: of two sessions one has a peer that cheats or dies; the other goes on, in an epoch that
-/// nothing happened to.
+/// Rows 16, 20 and 24: of two sessions one has a peer that cheats or dies; the other goes on, in an epoch
+/// that nothing happened to.
 #[test]
 fn rows_16_20_and_24_the_other_session_goes_on() {
     for fate in [Fate::SendsTooMuch, Fate::DiesBeforeSending, Fate::DiesAfterSending] {
@@ -652,7 +652,8 @@ fn row_16_a_batch_that_is_named_twice_gives_other_items() {
     });
     read.unwrap();
     assert_eq!(all, [vec![10], vec![11, 12, 13]]);
-    // One after the other they are the same, however many are asked for at a time, and end where the entry does.
+    // One after the other they are the same, however many are asked for at a time, and end where the entry
+    // does.
     let items = TakenItems::new(&store, &id, &taken);
     for most in 1..5 {
         let (mut stream, mut all) = (items.stream::<Pads>(), Vec::new());
@@ -702,8 +703,8 @@ fn fill_the_first<const ROLE: u8>(folder: &Path, channel: brickwork_wire::Channe
     line.fill(Some(id), &[Asks(1)]).map(drop)
 }
 
-/// Row 16: a session that was restored draws from no counter before it has entered the ranges of an entry; and
-/// none holds more than its range.
+/// Row 16: a session that was restored draws from no counter before it has entered the ranges of an entry;
+/// and none holds more than its range.
 #[test]
 fn row_16_more_than_a_range_is_refused() {
     let world = World::new();

@@ -9,7 +9,7 @@
 //!      connecting side                                    listening side
 //!      hello(version, role, lane 0, lanes wanted), sheet  ─────▶
 //!      ◀─────  hello(version, role, lane 0, lanes: the smaller wish), sheet
-//!      hello(…, lane i, session)  ─────▶                                   for each further lane, all at once
+//!      hello(…, lane i, session)  ─────▶                         for each further lane, all at once
 //!      ◀─────  the same, as an acknowledgement
 //! ```
 //!

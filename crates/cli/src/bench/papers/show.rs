@@ -109,7 +109,10 @@ pub fn comparison(row: &Row, measured: &Value) -> String {
 const LEAST_SHARE: f64 = 0.03;
 
 /// Above the lines of [`comparison`].
-pub const COMPARISON_HEAD: &str = "plan: milliseconds of a run, and predicted by measured: all, phases, memory\n  program                    N  link       predicted    measured   ratio  setup  prepr  prepa  build  evalu  decod   garbler evaluator\n";
+pub const COMPARISON_HEAD: &str = "\
+    plan: milliseconds of a run, and predicted by measured: all, phases, memory\n\
+    \x20 program                    N  link       predicted    measured   ratio\
+    \x20 setup  prepr  prepa  build  evalu  decod   garbler evaluator\n";
 
 /// Computes the table exactly, with the standard buckets: nothing is run.
 pub fn table_4() -> Result<Vec<Value>, Failure> {

@@ -1,4 +1,5 @@
-//! Over ristretto255, from Diffie and Hellman's exchange of keys: the only one where both messages leave at once.
+//! Over ristretto255, from Diffie and Hellman's exchange of keys: the only one where both messages leave at
+//! once.
 //!
 //! ```text
 //! sender                                            receiver, choice c_i for OT i

@@ -173,8 +173,8 @@ mod tests {
             + label * (x + y)
             + label * wires(&|to| to == Recipient::Garbler);
         bits += wires(&|to| to.includes(Party::Evaluator)).next_multiple_of(8);
-        // Once a run: greeting, proposal, base OTs, both offsets and their delta difference; three proofs with masks and
-        // answers.
+        // Once a run: greeting, proposal, base OTs, both offsets and their delta difference; three proofs
+        // with masks and answers.
         bits += 8 * (148 + 32 + Parameters::proposal_bytes(program) as u64 + 32 + 64 * 128)
             + random(1)
             + chosen(1)

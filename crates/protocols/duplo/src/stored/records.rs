@@ -573,12 +573,10 @@ mod tests {
         let header = Header::new(vec![]);
         assert!(Header::decode(&header.encode(), GivenUp::default()).is_ok());
         let other = Header { version: VERSION + 1, ..header };
-        assert!(
-            matches!(Header::decode(&other.encode(), GivenUp::default()), Err(Error::Stock(why)) if why.contains("version"))
-        );
-        assert!(
-            matches!(Header::decode(&other.encode()[..3], GivenUp::default()), Err(Error::Stock(why)) if why.contains("malformed"))
-        );
+        assert!(matches!(Header::decode(&other.encode(), GivenUp::default()), Err(Error::Stock(why))
+                if why.contains("version")));
+        assert!(matches!(Header::decode(&other.encode()[..3], GivenUp::default()), Err(Error::Stock(why))
+                if why.contains("malformed")));
     }
 
     #[test]
@@ -589,8 +587,7 @@ mod tests {
             Header::new(vec![origin]).encode()
         };
         assert!(Header::decode(&header(3), GivenUp::default()).is_ok());
-        assert!(
-            matches!(Header::decode(&header(0), GivenUp::default()), Err(Error::Stock(why)) if why.contains("nobody would choose"))
-        );
+        assert!(matches!(Header::decode(&header(0), GivenUp::default()), Err(Error::Stock(why))
+                if why.contains("nobody would choose")));
     }
 }

@@ -49,8 +49,8 @@ pub fn over<G: Send, E>(
     })
 }
 
-/// The garbler's wires come from two batches that were made at different times: two inputs from the first, the
-/// third and all private outputs from the second.
+/// The garbler's wires come from two batches that were made at different times: two inputs from the first,
+/// the third and all private outputs from the second.
 #[test]
 fn a_program_draws_on_two_batches() {
     let private = (0..20).map(|k| k % 4).collect();

@@ -484,8 +484,8 @@ fn a_cut_is_proposed_for_a_program_from_stock() {
     }
 }
 
-/// A program over a standing connection takes two round trips and a half until the evaluator has its outputs, and
-/// half of one more for the garbler: one to agree on what is taken, and those of a step.
+/// A program over a standing connection takes two round trips and a half until the evaluator has its outputs,
+/// and half of one more for the garbler: one to agree on what is taken, and those of a step.
 #[test]
 fn a_program_from_stock_takes_three_round_trips() {
     let program = toy();

@@ -166,8 +166,8 @@ fn row_12_another_offset_or_label_of_ots_tells_nothing_of_the_input() {
     }
 }
 
-/// Repair (iii): the points by which labels are compressed, and that of the permutation bits, are told to nobody
-/// who has not proven what it watches, of both hashes.
+/// Repair (iii): the points by which labels are compressed, and that of the permutation bits, are told to
+/// nobody who has not proven what it watches, of both hashes.
 #[test]
 fn row_02_no_points_are_drawn_before_what_is_watched_is_proven() {
     let (program, mut rng) = (products(2), Rng::replayable("test inputs"));

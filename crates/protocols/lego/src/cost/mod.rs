@@ -22,7 +22,7 @@ use crate::parameters::{PROPOSAL_BYTES, Parameters};
 use crate::report::Lego;
 use work::{BEYOND, GROWS};
 
-/// What a run of a program costs on these machines, both alike, over this link.
+/// Returns what a run of a program costs on these machines, both alike, over this link.
 ///
 /// # Errors
 /// As [`script`].
@@ -35,7 +35,7 @@ pub fn predict(
     Ok(plan::predict(&script(program, parameters)?, machine, link))
 }
 
-/// Bytes that the garbler and the evaluator send in a run: payload and framing. Exact.
+/// Returns the bytes that the garbler and the evaluator send in a run: payload and framing. Exact.
 ///
 /// # Errors
 /// As [`script`].
@@ -60,7 +60,7 @@ pub enum Stock {
     },
 }
 
-/// What a run from stock costs on these machines, both alike, over this link.
+/// Returns what a run from stock costs on these machines, both alike, over this link.
 ///
 /// # Errors
 /// As [`script`].
@@ -74,7 +74,7 @@ pub fn predict_from_stock(
     Ok(plan::predict(&script_from_stock(program, stock, security)?, machine, link))
 }
 
-/// What a run from stock does, made of batches that a preprocessing for it would make.
+/// Returns the steps of a run from stock, made of batches that a preprocessing for it would make.
 ///
 /// # Errors
 /// As [`script`].
@@ -115,7 +115,7 @@ pub fn script_from_stock(program: &Program, stock: Stock, security: u32) -> Resu
     Ok(script)
 }
 
-/// What a run does.
+/// Returns the steps of a run, as a script.
 ///
 /// # Errors
 /// [`Error::Limit`] if the program has too many AND gates, [`Error::Usage`] if the parameters are of a

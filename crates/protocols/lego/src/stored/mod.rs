@@ -1,10 +1,10 @@
-//! LEGO's phases apart, and on disk: gates, inputs and OTs, which depend on no program; programs that are built,
-//! which depend on no input; and runs of either. Meeting, filling and taking are the same for all protocols
-//! ([`brickwork_session::stock`]); here is what is LEGO's.
+//! LEGO's phases apart, and on disk: gates, inputs and OTs, which depend on no program; programs that are
+//! built, which depend on no input; and runs of either. Meeting, filling and taking are the same for all
+//! protocols ([`brickwork_session::stock`]); here is what is LEGO's.
 //!
 //! A session's Δ is that of all gates of an epoch, and of all programs that take from it. It may be
-//! (docs/lego.md): what is opened are sums of active labels, hash keys belong to a batch of gates, and what an
-//! evaluator learns of Δ in one program, where the garbler cheated, it forgets when that is done.
+//! (docs/lego.md): what is opened are sums of active labels, hash keys belong to a batch of gates, and what
+//! an evaluator learns of Δ in one program, where the garbler cheated, it forgets when that is done.
 
 mod inventory;
 mod needs;
@@ -41,7 +41,7 @@ fn owner(role: Party, terms: &Terms) -> Owner<'_> {
     Owner { protocol: Lego::NAME, role, terms }
 }
 
-/// Whether this party's store has all that a program takes, of what both parties may still use.
+/// Returns whether this party's store has all that a program takes, of what both parties may still use.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered, or as [`Request::of`].
@@ -166,8 +166,8 @@ impl Stocked {
     /// made again. It joins an epoch from which nothing was taken yet, or begins one.
     ///
     /// # Errors
-    /// As [`Stocked::open`]; [`Error::Usage`] if nothing is asked for; [`Error::Peer`] if the peer cheats, and
-    /// then the epoch is burned.
+    /// As [`Stocked::open`]; [`Error::Usage`] if nothing is asked for; [`Error::Peer`] if the peer cheats,
+    /// and then the epoch is burned.
     pub fn preprocess(self, asked: &Request) -> Result<(Preprocessed, Self), Error> {
         match self.0 {
             Of::Garbler(line) => fill(*line, asked),
@@ -183,7 +183,8 @@ impl Stocked {
         let layout = Layout::new(program)?;
         if layout.ands > MOST_BUILT {
             return Err(Error::Limit(format!(
-                "a program that is built to be kept has at most {MOST_BUILT} AND gates; run it on gates from stock"
+                "a program that is built to be kept has at most {MOST_BUILT} AND gates; run it on gates \
+                 from stock"
             )));
         }
         match self.0 {

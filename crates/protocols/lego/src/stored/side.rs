@@ -88,11 +88,12 @@ pub(super) trait Role: Sized {
     fn counters(&mut self) -> &mut Counters;
     /// Goes on with the ranges of its streams.
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
-    /// The garbler's, which makes its commitments and gates again.
+    /// Returns the garbler's sender of commitments, which makes its commitments and gates again, and its
+    /// offset.
     fn committer(&self) -> Option<(&CommitmentSender, Delta)>;
     /// Makes what is asked for.
     fn make(&mut self, asked: &Request, parameters: &Parameters) -> Result<Made<Self>, Error>;
-    /// What a built program has of which batch, at the evaluator.
+    /// Returns what a built program has of which batch, at the evaluator.
     fn parts(ready: &Self::Ready) -> Result<Vec<Part>, Error>;
     /// Builds a program.
     fn build(&mut self, job: &Execution, taken: Material<Self>, stand: Stand) -> Result<Self::Ready, Error>;

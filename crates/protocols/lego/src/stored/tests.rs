@@ -270,8 +270,8 @@ fn a_program_takes_from_many_batches_and_records() {
     assert_eq!(folders.runs(&program, Lacking::Make, &mut rng).made, Some(once));
 }
 
-/// A built program is taken before gates, once; what is online of it neither solders nor garbles, and sends as
-/// many bytes as the end of a run.
+/// A built program is taken before gates, once; what is online of it neither solders nor garbles, and sends
+/// as many bytes as the end of a run.
 #[test]
 fn a_built_program_takes_the_inputs_alone() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
@@ -373,8 +373,8 @@ fn row_21_an_interrupted_filling_goes_on() {
     }
 }
 
-/// Attempts count: a garbler that breaks off after each challenge ends the epoch's filling, and another one is
-/// begun, which has a count of its own.
+/// Attempts count: a garbler that breaks off after each challenge ends the epoch's filling, and another one
+/// is begun, which has a count of its own.
 #[test]
 fn challenges_that_are_given_up_close_an_epoch() {
     let folders = Folders::new();
@@ -519,8 +519,8 @@ fn row_16_a_cheat_burns_the_epoch() {
     }
 }
 
-/// A garbler that made one gate of a bucket compute NAND loses its input: the evaluator has the right outputs,
-/// burns nothing, says the same, and remembers nothing.
+/// A garbler that made one gate of a bucket compute NAND loses its input: the evaluator has the right
+/// outputs, burns nothing, says the same, and remembers nothing.
 #[test]
 fn row_14_a_recovery_burns_nothing_and_later_programs_are_right() {
     let program = toy();

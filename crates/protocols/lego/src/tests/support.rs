@@ -14,25 +14,25 @@ pub fn cuts(gates: [u32; 2], authenticators: [u32; 2], inputs: [u32; 2]) -> Cuts
     Cuts { gates, authenticators, inputs }
 }
 
-/// A run of a program.
+/// Makes a run of a program.
 pub fn case(program: Program, rng: &mut Rng) -> Case {
     Case::new(&Arc::new(program), Some(cuts([2, 5], [3, 5], [3, 4])), rng)
 }
 
-/// A run of the toy.
+/// Makes a run of the toy.
 pub fn of_toy() -> Case {
     case(toy(), &mut Rng::replayable("test lego"))
 }
 
 /// What the tests do to runs.
 pub trait Lies: Sized {
-    /// With these cuts at both parties.
+    /// Proposes and accepts these cuts.
     fn with(self, cuts: Cuts) -> Self;
 
-    /// The garbler alters its state.
+    /// Lets the garbler alter its state.
     fn garbler(self, at: Point, lie: impl FnMut(&mut [u8]) + Send + 'static) -> Self;
 
-    /// The evaluator does.
+    /// Lets the evaluator alter its state.
     fn evaluator(self, at: Point, lie: impl FnMut(&mut [u8]) + Send + 'static) -> Self;
 }
 
@@ -53,13 +53,13 @@ impl Lies for Case {
 
 /// What the tests ask of runs.
 pub trait Ended {
-    /// Both have the outputs of a plain run, and it went without a recovery, or with one.
+    /// Asserts that both have the outputs of a plain run, and that it went without a recovery, or with one.
     fn right(&self, recovered: bool);
 
-    /// The evaluator ended with this check.
+    /// Asserts that the evaluator ended with this check.
     fn evaluator_caught(&self, cheat: Cheat);
 
-    /// The garbler did.
+    /// Asserts that the garbler ended with this check.
     fn garbler_caught(&self, cheat: Cheat);
 }
 

@@ -82,8 +82,8 @@ pub(super) fn needed(layout: &Layout) -> Result<usize, Error> {
     match bits.filter(|&bits| gates <= MAX_AND_GATES && bits <= u32::MAX as usize) {
         Some(bits) => Ok(bits.max(1)),
         None => Err(Error::Limit(
-            "a run from stock has at most 2^40 AND gates and 2^32 bits of the evaluator's input, all executions \
-             together; use fewer --executions, or run it without --store"
+            "a run from stock has at most 2^40 AND gates and 2^32 bits of the evaluator's input, all \
+             executions together; use fewer --executions, or run it without --store"
                 .into(),
         )),
     }
