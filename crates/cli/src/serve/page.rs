@@ -36,17 +36,18 @@ pub fn page(desk: &Desk) -> String {
     // A string takes all that is written to it.
     let _ = write!(
         html,
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
-         content=\"width=device-width\"><title>Brickwork: \
-         {role}</title><style>{STYLE}</style></head><body><main>\n<h1>Brickwork, \
-         {role}</h1>\n<table><tr><th scope=\"row\">Peer</th><td id=\"peer\">{peer}</td></tr><tr><th \
-         scope=\"row\">Programs run since the start</th><td>{}</td></tr><tr><th scope=\"row\">Bytes for \
-         them, both ways</th><td>{}</td></tr><tr><th \
-         scope=\"row\">Latency</th><td>{latency}</td></tr><tr><th scope=\"row\">Requests that \
-         wait</th><td>{}</td></tr></table>\n<h2>Programs</h2>\n<div class=\"wide\"><table><thead><tr><th \
-         scope=\"col\">Program</th><th scope=\"col\">In stock</th><th scope=\"col\">Marks</th><th \
-         scope=\"col\">Run, ever</th><th scope=\"col\">Budget</th><th \
-         scope=\"col\">Digest</th></tr></thead><tbody>\n",
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width\"><title>Brickwork: {role}</title>\
+         <style>{STYLE}</style></head><body><main>\n<h1>Brickwork, {role}</h1>\n<table>\
+         <tr><th scope=\"row\">Peer</th><td id=\"peer\">{peer}</td></tr>\
+         <tr><th scope=\"row\">Programs run since the start</th><td>{}</td></tr>\
+         <tr><th scope=\"row\">Bytes for them, both ways</th><td>{}</td></tr>\
+         <tr><th scope=\"row\">Latency</th><td>{latency}</td></tr>\
+         <tr><th scope=\"row\">Requests that wait</th><td>{}</td></tr></table>\n\
+         <h2>Programs</h2>\n<div class=\"wide\"><table><thead><tr><th scope=\"col\">Program</th>\
+         <th scope=\"col\">In stock</th>\
+         <th scope=\"col\">Marks</th><th scope=\"col\">Run, ever</th><th scope=\"col\">Budget</th>\
+         <th scope=\"col\">Digest</th></tr></thead><tbody>\n",
         thousands(runs),
         bytes(line),
         desk.waiting(),

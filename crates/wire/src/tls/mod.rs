@@ -35,6 +35,7 @@ use rustls::{ClientConfig, ClientConnection, Connection, ServerConfig, ServerCon
 use tracing::{debug, warn};
 
 use super::Channel;
+use super::frame::Stream;
 use brickwork_base::Error;
 use brickwork_base::Party;
 use brickwork_base::stop;
@@ -397,7 +398,12 @@ impl Listener {
         Ok(Listener { socket, config: identity.server_config(peer)?, options: *options, waiting })
     }
 
-    /// Returns where it listens.
+    /// Gives handshakes, and the peer once it is there, another timeout from now on.
+    pub fn set_timeout(&mut self, timeout: Duration) {
+        self.options.timeout = timeout;
+    }
+
+    /// Where it listens.
     ///
     /// # Errors
     /// [`Error::Io`] if the operating system does not say.
