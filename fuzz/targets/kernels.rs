@@ -41,7 +41,7 @@ impl Source<'_> {
     }
 }
 
-/// The first byte says which of the loops runs.
+/// Runs one of the loops; the first byte says which.
 pub fn kernels(data: &[u8]) {
     let Some((what, bytes)) = data.split_first() else { return };
     if bytes.is_empty() {

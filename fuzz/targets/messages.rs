@@ -15,8 +15,8 @@ use brickwork::stock::{Entry, State, Verdict};
 use brickwork::wire::{Channel, FRAME_HEADER_BYTES, Stream, Tag};
 use brickwork::{Error, Malformed, Security};
 
-/// The lower bits of the first byte say which message comes, and the upper ones to whom. Returns whether it
-/// was understood.
+/// Reads a message; the lower bits of the first byte say which one comes, and the upper ones to whom. Returns
+/// whether it was understood.
 pub fn messages(data: &[u8]) -> bool {
     let Some((&what, data)) = data.split_first() else { return false };
     let [yes, too] = [0x80, 0x40].map(|bit| what & bit != 0);

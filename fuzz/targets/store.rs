@@ -13,8 +13,8 @@ use brickwork::duplo::adversary::parsers;
 use brickwork::stock::{Batch, Entry, Epoch, EpochId, FillStep, Store, StoreKey, serial};
 use zeroize::Zeroizing;
 
-/// The first byte says what was altered: 0 to 3 a record of this kind, 4 a session's secrets, and otherwise
-/// the files of a store. Returns whether something was read.
+/// Reads what was altered; the first byte says what that is: 0 to 3 a record of this kind, 4 a session's
+/// secrets, and otherwise the files of a store. Returns whether something was read.
 pub fn store(data: &[u8]) -> bool {
     let Some((&what, data)) = data.split_first() else { return false };
     let party = if what & 0x80 == 0 { Party::Garbler } else { Party::Evaluator };

@@ -1,4 +1,5 @@
-//! A line is read without scrolling: it has at most [`COLUMNS`] columns, in code, comments, strings and prose.
+//! A line is read without scrolling: it has at most [`COLUMNS`] columns, in code, comments, strings and
+//! prose.
 
 mod files;
 

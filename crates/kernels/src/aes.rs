@@ -36,7 +36,7 @@ impl Aes128 {
         &self.round_keys
     }
 
-    /// The round keys of each of four keys.
+    /// Returns the round keys of each of four keys.
     pub(crate) fn four(keys: &[Aes128; 4]) -> &[[u128; 11]; 4] {
         // SAFETY: a key is its round keys and nothing else.
         unsafe { &*std::ptr::from_ref(keys).cast() }

@@ -38,7 +38,7 @@ pub(crate) trait Vector: Copy {
         // SAFETY: as the caller's.
         unsafe { self.xor(b).xor(c) }
     }
-    /// Bitwise and.
+    /// Returns the bitwise and.
     unsafe fn and(self, other: Self) -> Self;
     /// Adds `count` to the low 64 bits of every block, without carry into the high ones.
     unsafe fn add_low(self, count: u64) -> Self;
@@ -51,8 +51,8 @@ pub(crate) trait Vector: Copy {
     unsafe fn xor_if(self, colours: Self::Mask, other: Self) -> Self;
     /// Returns the carry-less product of blocks at the same place, unreduced: low and high half.
     unsafe fn multiply(self, other: Self) -> (Self, Self);
-    /// Carry-less products of the halves of blocks at the same place: low by low, high by high, and those of
-    /// the sums of both halves.
+    /// Returns the carry-less products of the halves of blocks at the same place: low by low, high by high,
+    /// and those of the sums of both halves.
     unsafe fn multiply_halves(self, other: Self) -> [Self; 3];
     /// Writes block `k` of `first` and `second` to `to[k]` and behind it.
     unsafe fn store_pairs(first: Self, second: Self, to: impl Fn(usize) -> *mut u128);
@@ -106,7 +106,7 @@ pub(crate) trait Vector: Copy {
     }
     /// Registers of one stream that are made at a time where streams of several keys are: 2 or 8.
     const STREAM: usize = 8;
-    /// AES-128 of the same `M` registers under each of four keys.
+    /// Encrypts the same `M` registers by AES-128 under each of four keys.
     #[inline(always)]
     unsafe fn under_four<const M: usize>(keys: &[[u128; 11]; 4], blocks: [Self; M]) -> [[Self; M]; 4] {
         let mut encrypted = [blocks; 4];
@@ -116,7 +116,7 @@ pub(crate) trait Vector: Copy {
         }
         encrypted
     }
-    /// The next round key of every block (FIPS 197, section 5.2).
+    /// Returns the next round key of every block (FIPS 197, section 5.2).
     unsafe fn next_round_key(self, round_constant: u8) -> Self;
 
     /// Does two transpositions of 64 × 64 bits side by side: bit `c` of the low (high) half of `m[r]` goes to
@@ -126,7 +126,7 @@ pub(crate) trait Vector: Copy {
         crate::swap::transpose64(m);
     }
 
-    /// The columns of a tile's rows, where these stood; `room` is overwritten.
+    /// Turns a tile's rows into its columns, which take their place; `room` is overwritten.
     #[inline(always)]
     unsafe fn transpose_tile(tile: &mut Tile, room: &mut Tile) {
         for (block, columns) in room.as_chunks_mut::<128>().0.iter_mut().enumerate() {

@@ -135,8 +135,8 @@ impl Hasher {
         made
     }
 
-    /// Returns of each of `count` labels whether an authenticator accepts it, that is, whether its hash stands
-    /// there at its colour. `query` returns the authenticator, its index and the label.
+    /// Returns of each of `count` labels whether an authenticator accepts it, that is, whether its hash
+    /// stands there at its colour. `query` returns the authenticator, its index and the label.
     pub fn accepts(
         &self,
         count: usize,

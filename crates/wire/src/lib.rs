@@ -76,7 +76,7 @@ impl Channel {
         self.further.iter_mut().for_each(|lane| lane.set_timeout(timeout));
     }
 
-    /// Number of lanes, the main stream included.
+    /// Returns the number of lanes, the main stream included.
     pub fn lanes(&self) -> usize {
         1 + self.further.len()
     }

@@ -4,9 +4,9 @@ use brickwork::cut_and_choose::Bucketing;
 
 use crate::sampler::choose;
 
-/// Returns the probability with which `bad` bad gates go unnoticed and every bucket is of some kind: an opened
-/// bad gate is noticed with probability 1/2, and a bucket with `k` bad gates is of the kind with probability
-/// `kind(k)`.
+/// Returns the probability with which `bad` bad gates go unnoticed and every bucket is of some kind: an
+/// opened bad gate is noticed with probability 1/2, and a bucket with `k` bad gates is of the kind with
+/// probability `kind(k)`.
 pub(super) fn unnoticed(cut: Bucketing, bad: u32, kind: impl Fn(u32) -> f64) -> f64 {
     let bucket: Vec<f64> = (0..=cut.bucket).map(|k| choose(cut.bucket, k) * kind(k)).collect();
     let opened: Vec<f64> = (0..=cut.opened).map(|k| choose(cut.opened, k) * 0.5_f64.powi(k as i32)).collect();

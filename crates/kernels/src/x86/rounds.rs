@@ -72,7 +72,10 @@ macro_rules! two_under_four {
 /// AES-128 of the same two registers under four keys: the compiler would finish one register after the other,
 /// and keep all spread round keys in memory meanwhile.
 macro_rules! under_four {
-    ($kind:ident, $registers:ident, $move:literal, $xor:literal, $round:literal, $last:literal, $keys:expr, $x:expr) => {{
+    (
+        $kind:ident, $registers:ident, $move:literal, $xor:literal, $round:literal, $last:literal, $keys:expr,
+        $x:expr
+    ) => {{
         let mut x = [$x; 4];
         core::arch::asm!(
             two_under_four!($kind, $move, $xor, "0"),

@@ -112,8 +112,8 @@ pub trait CotSender: Sized + Send {
         self.extend(channel, count)
     }
 
-    /// Makes an OT of a random choice for each place of `keys`, and writes its label for choice 0, which ends in
-    /// 0: so the receiver's labels end in their choices. The counterpart of [`CotReceiver::random_bits`].
+    /// Makes an OT of a random choice for each place of `keys`, and writes its label for choice 0, which ends
+    /// in 0: so the receiver's labels end in their choices. The counterpart of [`CotReceiver::random_bits`].
     ///
     /// # Errors
     /// As [`CotSender::extend`]; then `keys` holds nothing secret.
@@ -184,8 +184,8 @@ pub trait CotReceiver: Sized + Send {
         Ok((choices, labels))
     }
 
-    /// Makes an OT of a random choice for each place of `macs`, and writes the label of the choice, which ends in
-    /// it. `rng` is as for [`CotReceiver::random`].
+    /// Makes an OT of a random choice for each place of `macs`, and writes the label of the choice, which
+    /// ends in it. `rng` is as for [`CotReceiver::random`].
     ///
     /// # Errors
     /// As [`CotReceiver::extend`].
@@ -290,8 +290,8 @@ mod tests {
         labels_seen
     }
 
-    /// What every series does of random bits: keys end in 0, macs in the bit, both where they were asked for, also
-    /// if that is a part of a list only.
+    /// What every series does of random bits: keys end in 0, macs in the bit, both where they were asked for,
+    /// also if that is a part of a list only.
     fn is_authenticated<S: CotSender, R: CotReceiver>(offset: Delta) {
         let direction = Direction::EvaluatorSends;
         let ((mut sender, mut left), (mut receiver, mut right)) = ends::<S, R>(direction, offset);

@@ -150,7 +150,7 @@ fn evaluator_with(
     let mut member = setup::member(run, job, &layout, hooks)?;
     let received = preprocess::evaluator(&mut member, &layout)?; // 1 to 8
     let (solderings, masks) = build::evaluator(&mut member, &layout, &received)?; // 8, 9
-    let built = (&solderings, &masks);
+    let built = (&solderings, &masks[..]);
     let masked = evaluate::evaluator(&mut member, &layout, &received, built, input)?; // 9 to 12
     let outputs = decode::open(&mut member, &layout, &received.masks, &masked)?; // 12, 13
     Ok(report(outputs, member.close()?, &layout))

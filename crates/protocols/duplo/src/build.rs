@@ -59,8 +59,8 @@ pub(super) struct View<'a> {
 }
 
 impl View<'_> {
-    /// Gathers the commitments of these wires as columns, one list for each set of locations; and says of each
-    /// wire, in the order given, in which list its commitment is and at which place.
+    /// Gathers the commitments of these wires as columns, one list for each set of locations; and says of
+    /// each wire, in the order given, in which list its commitment is and at which place.
     pub fn gathered(&self, wires: &[Wire]) -> Gathered {
         let mut of_set: Vec<Vec<usize>> = self.locations.iter().map(|_| Vec::new()).collect();
         let locations: Vec<WireLocation> = wires.iter().map(|&wire| self.layout.location(wire)).collect();

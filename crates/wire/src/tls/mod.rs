@@ -403,7 +403,7 @@ impl Listener {
         self.options.timeout = timeout;
     }
 
-    /// Where it listens.
+    /// Returns where it listens.
     ///
     /// # Errors
     /// [`Error::Io`] if the operating system does not say.
