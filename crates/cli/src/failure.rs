@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
+use brickwork::stop::Stopped;
 use brickwork::{Cheat, Error};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use serde_json::{Value, json};
@@ -140,7 +141,12 @@ impl Failure {
         Failure::other(format!("cannot start {program}: {what}"), hint)
     }
 
-    /// Makes a failure for what cannot happen, and has.
+    /// What was asked to end before it was done.
+    pub fn stopped(stopped: Stopped) -> Self {
+        brickwork::Error::Io(stopped.into()).into()
+    }
+
+    /// What cannot happen, and has.
     pub fn fault(message: impl Into<String>) -> Self {
         Failure::other(
             message,

@@ -245,7 +245,7 @@ pub fn meet(
     let further = std::thread::scope(|scope| {
         let open = |index| {
             let config = &config;
-            scope.spawn(move || -> io::Result<Lane> {
+            scope.spawn(stop::carried(move || -> io::Result<Lane> {
                 let mut lane =
                     client(TcpStream::connect_timeout(&at, options.timeout)?, config, options.timeout)?;
                 let hello = Hello { lane: index, ..hello };
@@ -255,7 +255,7 @@ pub fn meet(
                     return Err(io::Error::new(ErrorKind::InvalidData, "the peer confused the lanes"));
                 }
                 Ok(lane)
-            })
+            }))
         };
         let workers: Vec<_> = (1..answer.lanes).map(open).collect();
         let join = |worker: std::thread::ScopedJoinHandle<'_, _>| {
