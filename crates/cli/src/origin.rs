@@ -29,7 +29,7 @@ const BYTES_A_GATE: u64 = 64;
 /// Most gates of a function or of a program in one piece.
 const MAX_GATES: u64 = 1 << 28;
 
-/// The most gates in one piece that so much memory is enough for.
+/// Returns the most gates in one piece that so much memory is enough for.
 pub fn gates_within(memory: Option<u64>) -> u64 {
     memory.map_or(MAX_GATES, |memory| (memory / BYTES_A_GATE).min(MAX_GATES))
 }
@@ -41,18 +41,18 @@ pub fn in_cut(program: &ProgramArguments, flags: &SourceFlags, cut: &Value) -> R
 }
 
 impl Origin<'_> {
-    /// The source, if the file is one.
+    /// Returns the source, if the file is one.
     pub fn source(&self) -> Result<Option<Content>, Failure> {
         Ok(Some(programs::content(self.path)?).filter(|content| content.is_source))
     }
 
-    /// Gates of all slots of the given program.
+    /// Returns the gates of all slots of the given program.
     pub fn gates(&self) -> u64 {
         let of = |slot: Slot| self.given.component(slot.component).circuit.gate_count() as u64;
         self.given.slots().map(of).sum()
     }
 
-    /// The program in this cut, if no piece has more than so many gates.
+    /// Returns the program in this cut, if no piece has more than so many gates.
     pub fn make(&self, cut: &Cut, max_gates: u64) -> Result<Program, Failure> {
         match cut {
             Cut::Given => Ok(self.given.clone()),
