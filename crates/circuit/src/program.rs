@@ -339,7 +339,7 @@ impl ProgramBuilder {
         self.program.solderings.reserve_exact(inputs);
     }
 
-    /// Number of global wires so far; the next slot's outputs start here.
+    /// Returns the number of global wires so far; the next slot's outputs start here.
     pub fn wires(&self) -> Wire {
         self.program.wires
     }

@@ -84,7 +84,7 @@ impl Program {
         lengths
     }
 
-    /// The slot, one of the first `slots`, that drives a wire which is no input.
+    /// Returns the slot, one of the first `slots`, that drives a wire which is no input.
     pub(super) fn producer(&self, wire: Wire, slots: usize) -> usize {
         let (mut low, mut high) = (0, slots);
         while high - low > 1 {

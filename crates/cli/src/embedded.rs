@@ -207,7 +207,7 @@ pub fn fill(session: &mut Standing, words: &[String], line: &Line) -> Answer {
     answer(line.run(|| session.fill(words)))
 }
 
-/// The error of whoever asks something of a session that is over.
+/// Returns the error of whoever asks something of a session that is over.
 pub fn session_is_over() -> Value {
     standing::ended().value()
 }
@@ -393,8 +393,8 @@ pub fn outputs(
     answer(line.run(read))
 }
 
-/// The page about what a command gave, a run, a plan, a comparison or a program, as `--report` writes it,
-/// with its outputs if they are to be shown. With a path it is written there, for its owner alone.
+/// Returns the page about what a command gave, a run, a plan, a comparison or a program, as `--report` writes
+/// it, with its outputs if they are to be shown. With a path it is written there, for its owner alone.
 ///
 /// # Errors
 /// Why there is none, as under `error` of `--json`.

@@ -141,12 +141,12 @@ impl Failure {
         Failure::other(format!("cannot start {program}: {what}"), hint)
     }
 
-    /// What was asked to end before it was done.
+    /// Makes a failure for what was asked to end before it was done.
     pub fn stopped(stopped: Stopped) -> Self {
         brickwork::Error::Io(stopped.into()).into()
     }
 
-    /// What cannot happen, and has.
+    /// Makes a failure for what cannot happen, and has.
     pub fn fault(message: impl Into<String>) -> Self {
         Failure::other(
             message,

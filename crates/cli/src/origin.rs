@@ -34,7 +34,7 @@ pub fn gates_within(memory: Option<u64>) -> u64 {
     memory.map_or(MAX_GATES, |memory| (memory / BYTES_A_GATE).min(MAX_GATES))
 }
 
-/// The program of a file, compiled with these flags, in the cut that a record names.
+/// Returns the program of a file, compiled with these flags, in the cut that a record names.
 pub fn in_cut(program: &ProgramArguments, flags: &SourceFlags, cut: &Value) -> Result<Program, Failure> {
     let (given, _) = programs::load_with(&program.file, &program.map.parties(), flags)?;
     Origin { path: &program.file, flags, given: &given }.of_record(cut)
@@ -83,14 +83,14 @@ impl Origin<'_> {
         }
     }
 
-    /// The program in the cut that a record of a run or of a plan names.
+    /// Returns the program in the cut that a record of a run or of a plan names.
     pub fn of_record(&self, cut: &Value) -> Result<Program, Failure> {
         let cut = cut.as_str().unwrap_or("given").parse::<Cut>().map_err(Failure::fault)?;
         self.make(&cut, gates_within(resources::available_bytes()))
     }
 
-    /// The evaluator's part: the program in the cut that the garbler names, so often, unless this party wants
-    /// another one.
+    /// Returns the evaluator's part: the program in the cut that the garbler names, so often, unless this
+    /// party wants another one.
     pub fn accept(
         &self,
         wish: &Wish,

@@ -87,7 +87,7 @@ impl Page {
     }
 }
 
-/// The page about a record, with its outputs if they are to be shown.
+/// Returns the page about a record, with its outputs if they are to be shown.
 pub fn html(record: &Value, outputs: bool) -> Result<String, Failure> {
     let made = match outputs {
         true => brickwork_report::page_with_outputs(record),

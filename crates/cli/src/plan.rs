@@ -124,7 +124,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     Ok(report)
 }
 
-/// The program of a plan in the cut that its record names.
+/// Returns the program of a plan in the cut that its record names.
 pub fn program_in(arguments: &Arguments, cut: &Value) -> Result<Program, Failure> {
     in_cut(&arguments.program, &arguments.source.with_cut(BTreeSet::new(), BTreeSet::new()), cut)
 }

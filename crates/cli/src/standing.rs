@@ -241,7 +241,7 @@ impl Standing {
     }
 }
 
-/// Why a session does nothing more.
+/// Returns why a session does nothing more.
 pub fn ended() -> Failure {
     Failure::usage("the session is over", "begin another one: `brickwork.connect`")
 }
@@ -291,7 +291,8 @@ impl Arguments {
         };
         if self.post_quantum {
             return Err(Failure::usage(
-                "--post-quantum does not go with a store: what is in stock rests on base OTs from an elliptic curve",
+                "--post-quantum does not go with a store: what is in stock rests on base OTs from an \
+                 elliptic curve",
                 "leave --store or --post-quantum out",
             ));
         }
