@@ -4,6 +4,7 @@
 mod aes;
 mod blake3;
 mod clmul;
+mod columns;
 mod erase;
 /// With the tests in it, which look at what it hides; it stands on nothing of the crate.
 #[allow(dead_code, reason = "they look at parts of it")]
