@@ -639,7 +639,7 @@ fn duplo_stock_and_runs_from_it_are_what_was_said() {
             both(true),
             &format!("{} is made", program.name()),
         );
-        let running = duplo::cost::script_from_stock(&program, 1, security).unwrap();
+        let running = duplo::cost::script_from_stock(&program, Some(1), security).unwrap();
         is_exact(&plan::predict(&running, &machine, &link), both(false), &format!("{} runs", program.name()));
     }
 }

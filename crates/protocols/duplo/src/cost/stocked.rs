@@ -48,6 +48,14 @@ pub fn request(program: &Program, executions: u64) -> Result<Request, Error> {
     })
 }
 
+/// Returns the parameters of the stock of so many executions of a program that is made in one step.
+///
+/// # Errors
+/// As [`request`]; [`Error::Usage`] if the security is not offered.
+pub fn stock_parameters(program: &Program, executions: u64, security: Security) -> Result<Parameters, Error> {
+    Parameters::for_stock(&request(program, executions)?, security)
+}
+
 /// Returns what two parties do that meet with empty stores, and make the stock of so many executions of a
 /// program in one step.
 ///
@@ -90,20 +98,25 @@ pub fn script_of_filling(program: &Program, executions: u64, security: Security)
     Ok(script)
 }
 
-/// Returns what a run does whose components, authenticators and OTs are in stock, where both parties share so
-/// many epochs that are not used up. The buckets are taken for those of a filling for this run alone.
+/// Returns what a run does whose components, authenticators and OTs are in stock: of parties that meet for it,
+/// and share so many epochs that are not used up, or of a session that stands. The buckets are taken for those
+/// of a filling for this run alone.
 ///
 /// # Errors
 /// As [`script_of_filling`].
-pub fn script_from_stock(program: &Program, epochs: u64, security: Security) -> Result<Script, Error> {
-    let parameters = Parameters::for_stock(&request(program, 1)?, security)?;
+pub fn script_from_stock(
+    program: &Program,
+    epochs: Option<u64>,
+    security: Security,
+) -> Result<Script, Error> {
+    let parameters = stock_parameters(program, 1, security)?;
     let (own, private) = (
         width(program, Evaluator),
         wires(program, |to| matches!(to, Recipient::Garbler | Recipient::Nobody)),
     );
     let mut writer = Writer::new(&level(security.level())?, 0, true);
     writer.spilled = used(program, &parameters).map(|_| true).collect();
-    begin(&mut writer, epochs);
+    epochs.into_iter().for_each(|epochs| begin(&mut writer, epochs));
     agree_to_take(&mut writer.script, "build");
     // That it is burned; nobody waits to hear it before it says more.
     writer.script.message(Evaluator, DIGEST);
