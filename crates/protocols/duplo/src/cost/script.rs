@@ -320,7 +320,7 @@ impl Writer {
         all
     }
 
-    /// Evaluates; `solderings` are those that are proven with the inputs.
+    /// Evaluates the program; `solderings` are those that are proven with the inputs.
     pub fn evaluate(&mut self, program: &Program, parameters: &Parameters, solderings: u64) {
         self.script.phase("evaluate");
         let (x, y) = (width(program, Garbler), width(program, Evaluator));
