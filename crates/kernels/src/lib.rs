@@ -29,6 +29,7 @@ mod parity;
 mod portable;
 mod script;
 mod swap;
+mod symbols;
 mod transpose;
 mod vector;
 
@@ -49,4 +50,8 @@ pub use kernel::{KERNEL_VARIABLE, Kernel, NoSuchKernel};
 pub use pages::{Erasing, LargePages};
 pub use parity::{parity_rows, parity_rows_with};
 pub use script::{And, BATCH, ONE, PIECE, Script, ScriptBuilder};
+pub use symbols::{
+    Factor, Matrix, Scale, add_products, add_products_with, add_scaled, add_scaled_with, words_of_rows,
+    words_of_rows_with,
+};
 pub use transpose::{transpose, transpose_back, transpose_back_with, transpose_with, words_for_rows};
