@@ -13,7 +13,7 @@ use brickwork::ot;
 use brickwork::session::{TABLE_MEMORY, Terms};
 use brickwork::stock::{Entry, State, Verdict};
 use brickwork::wire::{Channel, FRAME_HEADER_BYTES, Stream, Tag};
-use brickwork::{Error, Malformed};
+use brickwork::{Error, Malformed, Security};
 
 /// The lower bits of the first byte say which message comes, and the upper ones to whom. Returns whether it
 /// was understood.
@@ -33,7 +33,7 @@ pub fn messages(data: &[u8]) -> bool {
 }
 
 const TERMS: Terms = Terms {
-    security: 40,
+    security: Security::of(40),
     threads: 1,
     table_memory: TABLE_MEMORY,
     identities: [[1; 32], [2; 32]],

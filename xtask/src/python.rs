@@ -18,14 +18,13 @@ pub fn run(root: &Path, pythons: &[&str]) -> Result<(), String> {
     let pythons = if pythons.is_empty() { &[PYTHON] } else { pythons };
     pythons.iter().try_for_each(|python| {
         eprintln!("xtask: the Python package with {python}");
-        test(root, &install(root, python)?, &[])
+        test(root, &install(root, python)?)
     })
 }
 
 const PYTHON: &str = "python3";
 
-/// [`run`], with fewer of the pages in a browser, where Python and its packages can be had; elsewhere it says
-/// why nothing was tested.
+/// [`run`], where Python and its packages can be had; elsewhere it says why nothing was tested.
 pub fn run_if_possible(root: &Path) -> Result<(), String> {
     let python = match install(root, PYTHON) {
         Ok(python) => python,
@@ -35,13 +34,13 @@ pub fn run_if_possible(root: &Path) -> Result<(), String> {
         }
         Err(why) => return Err(why),
     };
-    test(root, &python, &[("BRICKWORK_QUICK", "1")])
+    test(root, &python)
 }
 
 /// Runs the tests, which build the programs that some of them call.
-fn test(root: &Path, python: &Path, environment: &[(&str, &str)]) -> Result<(), String> {
+fn test(root: &Path, python: &Path) -> Result<(), String> {
     let mut pytest = Command::new(python);
-    pytest.args(["-m", "pytest"]).current_dir(root).envs(environment.iter().copied());
+    pytest.args(["-m", "pytest"]).current_dir(root);
     call(&mut pytest, "pytest")
 }
 
