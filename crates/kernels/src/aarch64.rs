@@ -213,6 +213,12 @@ impl Vector for Neon {
     }
 
     #[inline(always)]
+    unsafe fn pick(self, places: Self) -> Self {
+        // SAFETY: NEON; a place that is none gives 0.
+        unsafe { Neon(vqtbl1q_u8(self.0, places.0)) }
+    }
+
+    #[inline(always)]
     unsafe fn bytes(self) -> Self::Bytes {
         // SAFETY: NEON.
         unsafe { [Neon(vandq_u8(self.0, vdupq_n_u8(0x0f))), Neon(vshrq_n_u8::<4>(self.0))] }

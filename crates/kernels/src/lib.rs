@@ -51,7 +51,7 @@ pub use pages::{Erasing, LargePages};
 pub use parity::{parity_rows, parity_rows_with};
 pub use script::{And, BATCH, ONE, PIECE, Script, ScriptBuilder};
 pub use symbols::{
-    Factor, Matrix, Scale, add_products, add_products_with, add_scaled, add_scaled_with, words_of_rows,
-    words_of_rows_with,
+    Factor, Matrix, Picks, Scale, add_picked, add_picked_with, add_products, add_products_with, add_scaled,
+    add_scaled_with, words_of_rows, words_of_rows_with,
 };
 pub use transpose::{transpose, transpose_back, transpose_back_with, transpose_with, words_for_rows};

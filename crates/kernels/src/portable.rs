@@ -380,6 +380,19 @@ impl Vector for Portable {
         (Portable(a | c << 8), Portable(b | d << 8))
     }
 
+    #[inline(always)]
+    unsafe fn pick(self, places: Self) -> Self {
+        let (from, places) = (self.0.to_le_bytes(), places.0.to_le_bytes());
+        let mut picked = [0; 16];
+        for (place, byte) in from.into_iter().enumerate() {
+            for (to, at) in picked.iter_mut().zip(places) {
+                // All ones where the place is this one.
+                *to |= byte & ((u16::from(at ^ place as u8).wrapping_sub(1) >> 8) as u8);
+            }
+        }
+        Portable(u128::from_le_bytes(picked))
+    }
+
     /// Of each bit all ones in the bytes that have it.
     #[inline(always)]
     unsafe fn bytes(self) -> Self::Bytes {

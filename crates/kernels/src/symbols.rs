@@ -169,7 +169,7 @@ impl Task for Multiply<'_> {
                     for (k, column) in columns.iter_mut().enumerate() {
                         *column = V::load(products.as_ptr().add(k * V::BLOCKS));
                     }
-                    add_tile(transposed(columns), sums, block, sum_blocks);
+                    write_tile::<V, true>(transposed(columns), sums, block, sum_blocks);
                 }
             }
         }
@@ -216,12 +216,17 @@ unsafe fn read_tile<V: Vector>(words: &[u128], block: usize, blocks: usize) -> [
     }
 }
 
-/// Adds to one block of each word of a tile: register `r` has that of every 16th word.
+/// Writes one block of each word of a tile, or adds to it: register `r` has that of every 16th word.
 ///
 /// # Safety
 /// As [`read_tile`].
 #[inline(always)]
-unsafe fn add_tile<V: Vector>(rows: [V; BLOCK], words: &mut [u128], block: usize, blocks: usize) {
+unsafe fn write_tile<V: Vector, const ADD: bool>(
+    rows: [V; BLOCK],
+    words: &mut [u128],
+    block: usize,
+    blocks: usize,
+) {
     let (count, at) = (words.len() / blocks, words.as_mut_ptr());
     let mut nowhere = 0;
     let nowhere = &raw mut nowhere;
@@ -232,9 +237,110 @@ unsafe fn add_tile<V: Vector>(rows: [V; BLOCK], words: &mut [u128], block: usize
                 word if word < count => at.add(word * blocks + block),
                 _ => nowhere,
             };
-            V::gather(|k| place(k).cast_const()).xor(row).scatter(place);
-            nowhere.write(0);
+            let row = if ADD { V::gather(|k| place(k).cast_const()).xor(row) } else { row };
+            row.scatter(place);
         }
+    }
+    // SAFETY: it is the variable above.
+    unsafe { nowhere.write_volatile(0) };
+}
+
+/// Symbols that are picked out of words, and where they go. Erased when dropped.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+pub struct Picks {
+    inputs: usize,
+    outputs: usize,
+    /// For each block of what is picked and each block that it is picked from the place of each symbol in the
+    /// latter; 128 where it is in another one, or nowhere.
+    places: Vec<u128>,
+}
+
+impl Picks {
+    /// Picks `outputs` symbols out of `inputs`: symbol `i` is the one with the number `number(i)`, or 0 if there is
+    /// none. Its time does not depend on the numbers.
+    pub fn new(outputs: usize, inputs: usize, number: impl Fn(usize) -> u8) -> Self {
+        let blocks = inputs.div_ceil(BLOCK);
+        let mut places = vec![u128::MAX / 0xff * 0x80; outputs.div_ceil(BLOCK) * blocks];
+        for i in 0..outputs {
+            let number = number(i);
+            for block in 0..blocks {
+                // A difference below 0 has its highest bit set.
+                let in_block = ((u16::from(number >> 4) ^ block as u16).wrapping_sub(1) >> 15) as u8;
+                let before = (u16::from(number).wrapping_sub(inputs as u16) >> 15) as u8;
+                let place = (number & 15) | ((in_block & before) ^ 1) << 7;
+                let shift = 8 * (i % BLOCK);
+                let at = &mut places[i / BLOCK * blocks + block];
+                *at = *at & !(0xff << shift) | u128::from(place) << shift;
+            }
+        }
+        Picks { inputs, outputs, places }
+    }
+}
+
+impl std::fmt::Debug for Picks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Picks({} of {})", self.outputs, self.inputs)
+    }
+}
+
+/// Adds to each of `sums` the symbols that are picked out of a word; both as in [`add_products`]. In constant time
+/// with respect to the words and to which symbols these are.
+///
+/// # Panics
+/// If they are not as many.
+pub fn add_picked(picks: &Picks, words: &[u128], sums: &mut [u128]) {
+    add_picked_with(Kernel::best(), picks, words, sums);
+}
+
+/// [`add_picked`] with a kernel of the caller's choice.
+///
+/// # Panics
+/// Like [`add_picked`].
+pub fn add_picked_with(kernel: Kernel, picks: &Picks, words: &[u128], sums: &mut [u128]) {
+    let [blocks, sum_blocks] = [picks.inputs, picks.outputs].map(|symbols| symbols.div_ceil(BLOCK));
+    let count = words.len().checked_div(blocks).unwrap_or(0);
+    assert_eq!((count * blocks, count * sum_blocks), (words.len(), sums.len()), "a sum for each word");
+    if count > 0 && sum_blocks > 0 {
+        kernel.run(AddPicked { picks, words, sums, blocks, sum_blocks });
+    }
+}
+
+struct AddPicked<'a> {
+    picks: &'a Picks,
+    words: &'a [u128],
+    sums: &'a mut [u128],
+    blocks: usize,
+    sum_blocks: usize,
+}
+
+impl Task for AddPicked<'_> {
+    type Output = ();
+    #[inline(always)]
+    unsafe fn run<V: Vector>(self) {
+        const { assert!(V::BLOCKS <= 4) };
+        let AddPicked { picks, words, sums, blocks, sum_blocks } = self;
+        let zero = 0;
+        let mut nowhere = 0;
+        let nowhere = &raw mut nowhere;
+        for (words, sums) in words.chunks(V::BLOCKS * blocks).zip(sums.chunks_mut(V::BLOCKS * sum_blocks)) {
+            let (count, at) = (words.len() / blocks, sums.as_mut_ptr());
+            for (to, places) in picks.places.chunks_exact(blocks).enumerate() {
+                // SAFETY: the caller vouches for the features of `V`; each word that there is has these blocks.
+                unsafe {
+                    let place = |k: usize| if k < count { at.add(k * sum_blocks + to) } else { nowhere };
+                    let mut sum = V::gather(|k| place(k).cast_const());
+                    for (block, &places) in places.iter().enumerate() {
+                        let word = V::gather(|k| {
+                            if k < count { words.as_ptr().add(k * blocks + block) } else { &raw const zero }
+                        });
+                        sum = sum.xor(word.pick(V::splat(places)));
+                    }
+                    sum.scatter(place);
+                }
+            }
+        }
+        // SAFETY: it is the variable above.
+        unsafe { nowhere.write_volatile(0) };
     }
 }
 
@@ -274,7 +380,6 @@ impl Task for WordsOfRows<'_> {
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
         let WordsOfRows { rows, row_blocks, words, blocks } = self;
-        words.fill(0);
         let zeros = [0; 4];
         let mut padded = Zeroizing::new([0; 4]);
         for (tile, words) in words.chunks_mut(BLOCK * V::BLOCKS * blocks).enumerate() {
@@ -293,7 +398,7 @@ impl Task for WordsOfRows<'_> {
                             V::load(padded.as_ptr())
                         };
                     }
-                    add_tile(transposed(columns), words, block, blocks);
+                    write_tile::<V, false>(transposed(columns), words, block, blocks);
                 }
             }
         }
@@ -445,6 +550,25 @@ mod tests {
             for kernel in Kernel::all_available() {
                 let mut sums = before.clone();
                 add_products_with(kernel, &matrix, &words, &mut sums);
+                prop_assert_eq!(bytes(&sums), expected.clone(), "{:?}", kernel);
+            }
+        }
+
+        #[test]
+        fn symbols_are_picked(inputs in 1usize..120, outputs in 1usize..70, count in 0usize..40, seed: u128) {
+            let (words, numbers) = (words(seed, inputs, count), bytes(&random(seed ^ 3, 5)));
+            let picks = Picks::new(outputs, inputs, |i| numbers[i]);
+            let [from, to] = [inputs, outputs].map(|symbols| symbols.div_ceil(BLOCK));
+            let before = random(seed ^ 2, to * count);
+            let mut expected = bytes(&before);
+            for (word, sum) in bytes(&words).chunks_exact(BLOCK * from).zip(expected.chunks_exact_mut(BLOCK * to)) {
+                for (i, sum) in sum[..outputs].iter_mut().enumerate() {
+                    *sum ^= if usize::from(numbers[i]) < inputs { word[usize::from(numbers[i])] } else { 0 };
+                }
+            }
+            for kernel in Kernel::all_available() {
+                let mut sums = before.clone();
+                add_picked_with(kernel, &picks, &words, &mut sums);
                 prop_assert_eq!(bytes(&sums), expected.clone(), "{:?}", kernel);
             }
         }

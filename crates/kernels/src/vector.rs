@@ -85,6 +85,8 @@ pub(crate) trait Vector: Copy {
 
     /// Interleaves the bytes of two registers, block by block: those of the low halves, and of the high ones.
     unsafe fn interleave8(self, other: Self) -> (Self, Self);
+    /// Picks bytes out of each block, by places below 16; where a place is 128 the byte is 0.
+    unsafe fn pick(self, places: Self) -> Self;
     /// Gets bytes ready for [`Vector::times`].
     unsafe fn bytes(self) -> Self::Bytes;
     /// What factor number `k`, which must be there, makes of every byte.

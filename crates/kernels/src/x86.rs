@@ -269,6 +269,12 @@ impl Vector for X1 {
     }
 
     #[inline(always)]
+    unsafe fn pick(self, places: Self) -> Self {
+        // SAFETY: SSSE3.
+        unsafe { X1(_mm_shuffle_epi8(self.0, places.0)) }
+    }
+
+    #[inline(always)]
     unsafe fn bytes(self) -> Self::Bytes {
         // SAFETY: SSE2.
         unsafe {
@@ -483,6 +489,12 @@ impl Vector for X2 {
     unsafe fn interleave8(self, other: Self) -> (Self, Self) {
         // SAFETY: AVX2.
         unsafe { (X2(_mm256_unpacklo_epi8(self.0, other.0)), X2(_mm256_unpackhi_epi8(self.0, other.0))) }
+    }
+
+    #[inline(always)]
+    unsafe fn pick(self, places: Self) -> Self {
+        // SAFETY: AVX2.
+        unsafe { X2(_mm256_shuffle_epi8(self.0, places.0)) }
     }
 
     #[inline(always)]
@@ -723,6 +735,12 @@ impl Vector for X4 {
     unsafe fn interleave8(self, other: Self) -> (Self, Self) {
         // SAFETY: AVX-512.
         unsafe { (X4(_mm512_unpacklo_epi8(self.0, other.0)), X4(_mm512_unpackhi_epi8(self.0, other.0))) }
+    }
+
+    #[inline(always)]
+    unsafe fn pick(self, places: Self) -> Self {
+        // SAFETY: AVX-512.
+        unsafe { X4(_mm512_shuffle_epi8(self.0, places.0)) }
     }
 
     #[inline(always)]
