@@ -110,3 +110,107 @@ impl Checks<'_> {
         Zeroizing::new(wires.map(first_good).collect())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use brickwork_base::random::Rng;
+
+    use super::*;
+    use crate::buckets::tests::Hash;
+    use crate::parameters::Level;
+
+    const SESSION: [u8; 32] = [7; 32];
+    const COUNT: usize = 24;
+    const DELTA: u128 = 0x1234_5678_9abc_def1;
+
+    /// Wires, and as many authenticators.
+    struct Ends {
+        permutations: Hash,
+        point: Unsent,
+        wires: Words,
+        own: Vec<u128>,
+        messages: Words,
+        hashed: Hashes,
+    }
+
+    /// Those of which `bad` says so have another message than the one that follows.
+    fn ends(bad: impl Fn(usize) -> bool) -> Ends {
+        let (mut rng, level) = (Rng::replayable("test authenticators"), Level::of(40).unwrap());
+        let mut hash = Hash::new(&level.permutations, &mut rng);
+        let point = hash.sender.0.code().seeded_evaluation(&rng.seed(), 1);
+        let own: Vec<u128> = (0..COUNT).map(|_| rng.block()).collect();
+        let wires = hash.random(COUNT).0;
+        let mut messages = permutations(&SESSION, hash.sender.0.code(), &numbers(), &own);
+        (0..COUNT).for_each(|k| {
+            messages.symbols_mut(k).iter_mut().for_each(|symbol| *symbol ^= u8::from(bad(k)));
+        });
+        let hashed = hash.chosen(&messages);
+        Ends { permutations: hash, point, wires, own, messages, hashed }
+    }
+
+    impl Ends {
+        fn checks(&self) -> Checks<'_> {
+            Checks { session: &SESSION, permutations: &self.permutations.receiver.0, point: &self.point }
+        }
+
+        fn bits(&self) -> Zeroizing<Vec<u8>> {
+            permutation_bits(self.permutations.sender.0.code(), &self.point, &self.wires)
+        }
+
+        /// Joins a wire to these authenticators.
+        fn join(&self, wire: usize, to: &[usize]) -> (Vec<u64>, Hashes, Joined) {
+            let mut sums = self.wires.select(to.iter().map(|_| wire));
+            sums.add(&self.messages.select(to.iter().copied()));
+            let permutations = self.permutations.sender.0.code().at(&self.point, &sums);
+            let offsets = Zeroizing::new(to.iter().map(|&k| self.own[k] ^ DELTA).collect());
+            let numbers = to.iter().map(|&k| k as u64).collect();
+            (numbers, self.hashed.select(to.iter().copied()), Joined { permutations, offsets })
+        }
+    }
+
+    fn numbers() -> Vec<u64> {
+        (0..COUNT as u64).collect()
+    }
+
+    #[test]
+    fn who_knows_the_offset_reads_permutation_bits() {
+        let ends = ends(|_| false);
+        let (checks, bits) = (ends.checks(), ends.bits());
+        checks.opened(&numbers(), &ends.hashed, &ends.own).unwrap();
+        assert!(bits.contains(&0) && bits.contains(&1));
+        for (k, &bit) in bits.iter().enumerate() {
+            let (numbers, hashed, joined) = ends.join(k, &[k]);
+            assert_eq!(*checks.read(&numbers, 1, &hashed, &joined, DELTA), [bit]);
+            // Another offset reads nothing.
+            assert_eq!(*checks.read(&numbers, 1, &hashed, &joined, DELTA ^ 2), [0]);
+        }
+    }
+
+    /// A wire that is joined to four, of which three have another message than the one that follows, with the
+    /// other bit among them: a majority would be wrong.
+    #[test]
+    fn row_09_bad_authenticators_are_recognised() {
+        let ends = ends(|k| k % 4 != 3);
+        let checks = ends.checks();
+        let refused = checks.opened(&numbers(), &ends.hashed, &ends.own);
+        assert_eq!(refused, Err(Cheat::Authenticator));
+        for (wire, &bit) in ends.bits().iter().enumerate() {
+            let first = wire / 4 * 4;
+            let (numbers, hashed, joined) = ends.join(wire, &[first, first + 1, first + 2, first + 3]);
+            assert_eq!(*checks.read(&numbers, 4, &hashed, &joined, DELTA), [bit]);
+        }
+    }
+
+    #[test]
+    fn row_09_what_is_opened_wrongly_is_refused() {
+        let ends = ends(|_| false);
+        let checks = ends.checks();
+        let mut own = ends.own.clone();
+        own[2] ^= DELTA;
+        assert_eq!(checks.opened(&numbers(), &ends.hashed, &own), Err(Cheat::Authenticator));
+        let shifted: Vec<u64> = numbers().iter().map(|number| number + 1).collect();
+        assert_eq!(checks.opened(&shifted, &ends.hashed, &ends.own), Err(Cheat::Authenticator));
+        let other = Checks { session: &[8; 32], ..ends.checks() };
+        assert_eq!(other.opened(&numbers(), &ends.hashed, &ends.own), Err(Cheat::Authenticator));
+    }
+}

@@ -225,3 +225,175 @@ impl Recovery {
 pub(crate) fn any(differ: &[u8]) -> bool {
     !bool::from(differ.iter().fold(0, |all, differ| all | differ).ct_eq(&0))
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::thread;
+
+    use brickwork_base::random::{Rng, Seed};
+    use brickwork_primitives::ihash::{self, Parameters, Sender};
+    use brickwork_wire::{Channel, memory_pair};
+
+    use super::*;
+    use crate::parameters::Level;
+
+    /// Both parties of a hash.
+    pub(crate) struct Hash {
+        pub sender: (Sender, Channel),
+        pub receiver: (Receiver, Channel),
+    }
+
+    impl Hash {
+        pub fn new(parameters: &Parameters, rng: &mut Rng) -> Self {
+            let watch = Receiver::watch(parameters).unwrap();
+            let pairs: Vec<[Seed; 2]> = (0..parameters.n()).map(|_| [rng.seed(), rng.seed()]).collect();
+            let chosen = pairs.iter().zip(watch.choices()).map(|(pair, &bit)| pair[usize::from(bit)].clone());
+            let chosen: Vec<Seed> = chosen.collect();
+            let (mut left, mut right) = memory_pair();
+            thread::scope(|scope| {
+                let receiver = scope.spawn(move || {
+                    (Receiver::set_up(&mut right, parameters, watch, &chosen, 40).unwrap(), right)
+                });
+                let sender = (Sender::set_up(&mut left, parameters, pairs, 40).unwrap(), left);
+                Hash { sender, receiver: receiver.join().unwrap() }
+            })
+        }
+
+        /// Random words, and their hashes.
+        pub fn random(&mut self, count: usize) -> (Words, Hashes) {
+            let Hash { sender: (sender, left), receiver: (receiver, right) } = self;
+            thread::scope(|scope| {
+                let hashes = scope.spawn(|| {
+                    let (words, masks) =
+                        (receiver.random(right, count).unwrap(), receiver.masks(right).unwrap());
+                    let seed = ihash::ask(right).unwrap();
+                    receiver.verify(right, &seed, vec![words], masks).unwrap().remove(0)
+                });
+                let (words, masks) = (sender.random(left, count).unwrap(), sender.masks(left).unwrap());
+                let seed = ihash::asked(left).unwrap();
+                sender.prove(left, &seed, &[&words], masks).unwrap();
+                left.flush().unwrap();
+                (words, hashes.join().unwrap())
+            })
+        }
+
+        /// The hashes of these words.
+        pub fn chosen(&mut self, words: &Words) -> Hashes {
+            let (mut random, mut hashes) = self.random(words.count());
+            let Hash { sender: (sender, left), receiver: (receiver, right) } = self;
+            random.add(words);
+            thread::scope(|scope| {
+                let differences = scope.spawn(|| receiver.chosen(right, words.count()).unwrap());
+                sender.chosen(left, &random).unwrap();
+                left.flush().unwrap();
+                let differences = differences.join().unwrap();
+                hashes.add(&receiver.hashes(&differences));
+            });
+            hashes
+        }
+    }
+
+    /// The hash of labels, Δ with its hash, and an output with its hash.
+    struct Outputs {
+        labels: Hash,
+        delta: (Words, Hashes),
+        output: (Words, Hashes),
+    }
+
+    fn outputs() -> (Outputs, Rng) {
+        let mut rng = Rng::replayable("test buckets");
+        let mut labels = Hash::new(&Level::of(40).unwrap().labels, &mut rng);
+        let (delta, output) = (labels.random(1), labels.random(1));
+        (Outputs { labels, delta, output }, rng)
+    }
+
+    /// What a gate gives.
+    #[derive(Clone, Copy)]
+    enum Gives {
+        Same,
+        Other,
+        Rubbish,
+    }
+
+    impl Outputs {
+        fn checks(&self) -> Checks<'_> {
+            Checks::new(&self.labels.receiver.0, &self.delta.1).unwrap()
+        }
+
+        /// What comes out of one bucket.
+        fn judge(&self, gates: &[Gives], rng: &mut Rng) -> (Result<(Words, u8), Cheat>, Recovery) {
+            let mut results = Words::zeros(48, gates.len());
+            for (k, gives) in gates.iter().enumerate() {
+                match gives {
+                    Gives::Rubbish => rng.fill(results.symbols_mut(k)),
+                    _ => results.add_to(k, self.output.0.word(0), 1),
+                }
+                results.add_to(k, self.delta.0.word(0), u8::from(matches!(gives, Gives::Other)));
+            }
+            let mut recovery = Recovery::new(48);
+            let judged = self.checks().judge(&self.output.1, gates.len(), &results, &mut recovery);
+            (judged.map(|(labels, kinds)| (labels, kinds[0])), recovery)
+        }
+    }
+
+    #[test]
+    fn row_05_one_good_gate_is_enough() {
+        use Gives::*;
+        let (outputs, mut rng) = outputs();
+        for gates in [[Same, Same, Same], [Rubbish, Same, Rubbish], [Rubbish, Rubbish, Same]] {
+            let (judged, recovery) = outputs.judge(&gates, &mut rng);
+            let (label, kind) = judged.unwrap();
+            assert!(bool::from(label.is(0, outputs.output.0.word(0))) && kind == 0);
+            assert!(!bool::from(recovery.is_known()));
+        }
+        let (judged, recovery) = outputs.judge(&[Other, Rubbish, Other], &mut rng);
+        let (label, kind) = judged.unwrap();
+        let mut other = outputs.output.0.clone();
+        other.add(&outputs.delta.0);
+        assert!(bool::from(label.is(0, other.word(0))) && kind == 1 && !bool::from(recovery.is_known()));
+    }
+
+    #[test]
+    fn row_14_two_valid_results_are_the_offset() {
+        use Gives::*;
+        let (outputs, mut rng) = outputs();
+        for gates in [[Same, Other, Rubbish], [Rubbish, Other, Same], [Other, Same, Same]] {
+            let (judged, recovery) = outputs.judge(&gates, &mut rng);
+            assert!(judged.is_ok() && bool::from(recovery.is_known()));
+            assert!(bool::from(recovery.offset().is(0, outputs.delta.0.word(0))));
+        }
+    }
+
+    /// Repair (ii): no valid result is an error, not a label.
+    #[test]
+    fn row_05_a_bucket_without_a_valid_result_is_refused() {
+        let (outputs, mut rng) = outputs();
+        let (judged, recovery) = outputs.judge(&[Gives::Rubbish; 3], &mut rng);
+        assert_eq!(judged.map(|_| ()), Err(Cheat::EmptyBucket));
+        assert!(!bool::from(recovery.is_known()));
+    }
+
+    #[test]
+    fn row_06_an_offset_of_0_is_refused() {
+        let (mut outputs, _) = outputs();
+        let zero = outputs.labels.chosen(&Words::zeros(48, 1));
+        assert_eq!(Checks::new(&outputs.labels.receiver.0, &zero).map(|_| ()), Err(Cheat::Offset));
+        let all = Hashes::join(&[&outputs.delta.1, &zero]);
+        assert_eq!(outputs.checks().offsets(&all), Err(Cheat::Offset));
+        outputs.checks().offsets(&outputs.delta.1).unwrap();
+    }
+
+    #[test]
+    fn row_13_a_label_is_that_of_its_bit() {
+        let (outputs, _) = outputs();
+        let (label, hash) = &outputs.output;
+        let mut other = label.clone();
+        other.add(&outputs.delta.0);
+        let checks = outputs.checks();
+        for (label, right) in [(label, 0), (&other, 1)] {
+            checks.active(hash, &[right], label).unwrap();
+            assert_eq!(checks.active(hash, &[1 ^ right], label), Err(Cheat::Label));
+        }
+        assert_eq!(checks.active(hash, &[0], &outputs.delta.0), Err(Cheat::Label));
+    }
+}

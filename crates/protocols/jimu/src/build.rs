@@ -13,6 +13,7 @@ use crate::buckets::{HashedWires, Wires, lowest_bits, permutation_bits};
 use crate::cheat::Cheat;
 use crate::choice::{Choice, numbers};
 use crate::gates::first_blocks;
+use crate::hooks::Point;
 use crate::layout::{Kind, Layout};
 use crate::msg;
 use crate::open::Checked;
@@ -144,7 +145,8 @@ pub(super) fn garbler(
     theirs: &[u8],
 ) -> Result<Wires, Error> {
     party.run.phase("build");
-    let circuit = circuit(party, layout, made, theirs);
+    let mut circuit = circuit(party, layout, made, theirs);
+    party.hooks.alter(Point::Circuit, circuit.labels.data_mut());
     let delta = party.offset.wide.clone();
     let pairs: Vec<KindPairs> =
         (0..layout.kinds.len()).map(|kind| KindPairs::of(layout, kind, &made.choice)).collect();
@@ -154,7 +156,8 @@ pub(super) fn garbler(
         let [inputs, outputs] = of(kind);
         bits.push([inputs.open(party)?, outputs.open(party)?]);
     }
-    let rest = Rest::of(party, layout, made, &circuit, input);
+    let mut rest = Rest::of(party, layout, made, &circuit, input);
+    party.hooks.alter(Point::InputLabels, rest.inputs.data_mut());
     rest.open(party)?;
     party.run.channel.flush()?;
 

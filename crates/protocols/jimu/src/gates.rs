@@ -152,3 +152,156 @@ impl Garbling {
         outputs
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use brickwork_base::random::Rng;
+
+    use super::*;
+    use crate::parameters::{FIGURE_7, Level};
+
+    /// Gates with an offset, and the false labels of their operands, `[gate][operand]`.
+    struct Garbled {
+        code: Code,
+        compression: Unsent,
+        garbling: Garbling,
+        offset: Labels,
+        operands: Words,
+        outputs: Words,
+        tables: Words,
+    }
+
+    fn garbled(level: &Level, count: usize, of_offset: u8, rng: &mut Rng) -> Garbled {
+        let (code, symbols) = (Code::new(&level.labels), level.labels.l());
+        let compression = code.seeded_evaluation(&rng.seed(), crate::parameters::COMPRESSED);
+        let garbling = Garbling::new(rng.block(), count, level.blocks());
+        let offset = loop {
+            let offset = Labels::new(&code, &compression, Words::random(symbols, 1, rng));
+            if colour(offset.short[0]) == of_offset {
+                break offset;
+            }
+        };
+        let operands = Words::random(symbols, 2 * count, rng);
+        let labels = Labels::new(&code, &compression, operands.clone());
+        let (outputs, tables) = garbling.garble(0, &offset, &labels);
+        Garbled { code, compression, garbling, offset, operands, outputs, tables }
+    }
+
+    impl Garbled {
+        fn count(&self) -> usize {
+            self.outputs.count()
+        }
+
+        /// The labels of bit `bit` of an operand, or of the output.
+        fn active(&self, labels: &Words, bit: u8) -> Words {
+            let mut labels = labels.clone();
+            labels.add_where(self.offset.wide.word(0), &vec![bit; labels.count()]);
+            labels
+        }
+
+        fn operand(&self, side: usize, bit: u8) -> Labels {
+            let labels = self.operands.select((0..self.count()).map(|k| 2 * k + side));
+            Labels::new(&self.code, &self.compression, self.active(&labels, bit))
+        }
+
+        /// Of each gate how many of the four outputs are wrong.
+        fn wrong(&self, outputs: &Words, tables: &Words) -> Vec<u32> {
+            // In another order than they were garbled in.
+            let gates: Vec<u32> = (0..self.count() as u32).rev().collect();
+            let numbers = || gates.iter().map(|&gate| gate as usize);
+            let mut wrong = vec![0; gates.len()];
+            for (a, b) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+                let [l, r] = [(0, a), (1, b)].map(|(side, bit)| self.operand(side, bit));
+                let short = |labels: &Labels| numbers().map(|k| labels.short[k]).collect::<Vec<_>>();
+                let left = l.wide.select(numbers());
+                let results = self.garbling.evaluate(&gates, &left, [&short(&l), &short(&r)], tables);
+                let expected = self.active(outputs, a & b);
+                for (k, gate) in numbers().enumerate() {
+                    wrong[gate] += u32::from(!bool::from(results.is(k, expected.word(gate))));
+                }
+            }
+            wrong
+        }
+    }
+
+    #[test]
+    fn gates_compute_and() {
+        let mut rng = Rng::replayable("test gates");
+        let levels = [40, 64, 80].map(|security| Level::of(security).unwrap()).into_iter().chain(FIGURE_7);
+        for level in levels {
+            // More than one key serves.
+            let garbled = garbled(&level, 6000, 1, &mut rng);
+            assert!(garbled.wrong(&garbled.outputs, &garbled.tables).iter().all(|&wrong| wrong == 0));
+        }
+    }
+
+    /// Gates that are garbled in parts are those that are garbled at once.
+    #[test]
+    fn parts_are_garbled_alike() {
+        let mut rng = Rng::replayable("test parts");
+        let all = garbled(&Level::of(64).unwrap(), 150, 1, &mut rng);
+        for (first, end) in [(0, 70), (70, 150)] {
+            let operands = all.operands.range(2 * first..2 * end);
+            let operands = Labels::new(&all.code, &all.compression, operands);
+            let (outputs, tables) = all.garbling.garble(first, &all.offset, &operands);
+            assert!(outputs.data() == all.outputs.range(first..end).data());
+            assert!(tables.data() == all.tables.range(2 * first..2 * end).data());
+        }
+    }
+
+    /// Lemma 5.3: whatever the tables and the hashed output are, one wrong row is never alone.
+    #[test]
+    fn row_05_a_bad_gate_has_two_wrong_rows_at_least() {
+        let mut rng = Rng::replayable("test bad gates");
+        let garbled = garbled(&Level::of(40).unwrap(), 600, 1, &mut rng);
+        let (mut tables, mut outputs) = (garbled.tables.clone(), garbled.outputs.clone());
+        let noise = Words::random(outputs.symbols(), 600, &mut rng);
+        for k in 0..600 {
+            // A row off, by anything or by the offset, which flips what comes out; or another output hashed.
+            let by = if k % 2 == 0 { garbled.offset.wide.word(0) } else { noise.word(k) };
+            match k / 2 % 4 {
+                0 => tables.add_to(2 * k, by, 1),
+                1 => tables.add_to(2 * k + 1, by, 1),
+                2 => outputs.add_to(k, by, 1),
+                _ => {
+                    tables.add_to(2 * k, by, 1);
+                    outputs.add_to(k, noise.word(599 - k), 1);
+                }
+            }
+        }
+        let wrong = garbled.wrong(&outputs, &tables);
+        assert!(wrong.iter().all(|&wrong| wrong >= 2), "{wrong:?}");
+        assert!(wrong.contains(&2) && wrong.contains(&4));
+    }
+
+    /// An offset of colour 0: the lemma does not hold, and no gate is right.
+    #[test]
+    fn row_06_an_offset_of_colour_0_spoils_a_row_of_every_gate() {
+        let mut rng = Rng::replayable("test colour");
+        let garbled = garbled(&Level::of(40).unwrap(), 500, 0, &mut rng);
+        assert!(garbled.wrong(&garbled.outputs, &garbled.tables).iter().all(|&wrong| wrong >= 1));
+    }
+
+    /// Compression is linear: that of an active label differs from the false one's by that of the offset.
+    #[test]
+    fn compressions_add_up() {
+        let mut rng = Rng::replayable("test compression");
+        let garbled = garbled(&Level::of(40).unwrap(), 20, 1, &mut rng);
+        let [zero, one] = [0, 1].map(|bit| garbled.operand(0, bit).short);
+        assert!(zero.iter().zip(&*one).all(|(&zero, &one)| zero ^ one == garbled.offset.short[0]));
+        assert_eq!(colour(garbled.offset.short[0]), 1);
+    }
+
+    /// Whoever has a false label's compression and an active one has the offset's.
+    #[test]
+    fn what_is_compressed_is_erased() {
+        fn erased(_: &impl zeroize::ZeroizeOnDrop) {}
+        let mut rng = Rng::replayable("test erased");
+        let garbled = garbled(&Level::of(40).unwrap(), 3, 1, &mut rng);
+        erased(&garbled.operand(1, 0).short);
+        let code = Code::new(&Level::of(40).unwrap().permutations);
+        let rho = Words::zeros(code.parameters().l(), 3);
+        let point = code.seeded_evaluation(&rng.seed(), 1);
+        erased(&crate::buckets::permutation_bits(&code, &point, &rho));
+    }
+}

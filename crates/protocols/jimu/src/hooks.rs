@@ -34,6 +34,11 @@ pub enum Point {
     CopyTables(usize, u32),
     /// Garbler: the offsets that the messages of authenticators follow from; the hashed ones stay. Compressed.
     AuthenticatorOffsets,
+    /// Garbler: the labels of the circuit's wires that solderings are made with, where the labels of inputs that it
+    /// gives stay. Labels, `[wire]`, the constant first.
+    Circuit,
+    /// Garbler: the active labels of its inputs, before they are opened. Labels.
+    InputLabels,
     /// Evaluator: what it watches, of labels and then of permutation messages: a byte each.
     Watch,
     /// Evaluator: its choices in the OTs of labels in this series, a byte each; in the others they stay.

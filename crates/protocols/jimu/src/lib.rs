@@ -13,8 +13,10 @@
 //!    4  G <> E  Δ is hashed, and labels of OTs
 //!    5  E -> G  OT extension: random choices for the inputs
 //!    6  G -> E  labels and permutation messages are hashed; rows of gates, hashes of the tables of components
-//!    7  E -> G  combinations of choices; seed of combinations; what is opened, and where the rest goes
-//!    8  G -> E  combinations; labels of OTs; what is opened; tables of components in buckets
+//!       E -> G  combinations of choices; seed of combinations, when all words are hashed
+//!       G -> E  combinations; labels of OTs
+//!    7  E -> G  what is opened, and where the rest goes
+//!    8  G -> E  what is opened; tables of components in buckets
 //!    9  E <> G  seed of combinations, combinations of what was opened
 //!   10  E -> G  where its input differs from its choices
 //!   11  G -> E  solderings; labels of its inputs; what decodes the evaluator's outputs
@@ -26,6 +28,8 @@
 //! crossings.
 #![forbid(unsafe_code)]
 
+#[cfg(any(test, feature = "adversary"))]
+pub mod adversary;
 pub mod authenticators;
 pub mod buckets;
 mod build;

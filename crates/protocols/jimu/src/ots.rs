@@ -229,3 +229,124 @@ impl Chosen {
         Ok((Zeroizing::new(choices[..counts.ots].to_vec()), labels.range(0..counts.ots)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use brickwork_base::label::Delta;
+    use brickwork_primitives::ot::base::Direction;
+    use brickwork_primitives::ot::{BASE_OTS, Series};
+    use brickwork_wire::memory_pair;
+
+    use super::*;
+
+    const COUNTS: Counts = Counts { ots: 33, combinations: 48 };
+
+    /// Series with the blocks of Δ as offsets, and Δ.
+    fn dealt(blocks: usize, rng: &mut Rng) -> (Vec<u128>, Vec<extension::Sender>, Vec<extension::Receiver>) {
+        let (mut left, mut right) = memory_pair();
+        let mut delta = Vec::new();
+        let (mut senders, mut receivers) = (Vec::new(), Vec::new());
+        for block in 0..blocks {
+            let offset = Delta::new(rng.block());
+            delta.push(offset.bits());
+            let pairs: Vec<[Seed; 2]> = (0..BASE_OTS).map(|_| [rng.seed(), rng.seed()]).collect();
+            let seeds: Vec<Seed> =
+                (0..BASE_OTS).map(|i| pairs[i][(offset.bits() >> i & 1) as usize].clone()).collect();
+            let series = Series::new(&[block as u8; 32], Direction::GarblerSends);
+            receivers.push(extension::Receiver::set_up(&mut right, &series, &pairs).unwrap());
+            right.flush().unwrap();
+            senders.push(extension::Sender::set_up(&mut left, &series, offset, &seeds).unwrap());
+        }
+        (delta, senders, receivers)
+    }
+
+    /// An evaluator that watches all symbols of some blocks of Δ knows these blocks, and takes the other label
+    /// in their series. It gets no key of an OT that it did not choose, unless it knows all of Δ.
+    #[test]
+    fn row_02_no_block_of_the_offset_gives_a_key_that_was_not_chosen() {
+        const COUNT: usize = 150;
+        for blocks in [3, 4] {
+            for known in 0..1_usize << blocks {
+                let mut rng = Rng::replayable("test watched blocks");
+                let (delta, mut senders, mut receivers) = dealt(blocks, &mut rng);
+                let (mut left, mut right) = memory_pair();
+                let choices: Vec<u8> = (0..COUNT).map(|_| rng.below(2) as u8).collect();
+                let offered = thread::scope(|scope| {
+                    let garbler = scope.spawn(|| keys_offered(&mut left, &mut senders, COUNT).unwrap());
+                    // As `keys_chosen`, with other labels.
+                    let mut each = Vec::new();
+                    for (block, series) in receivers.iter_mut().enumerate() {
+                        let mut labels = series.extend(&mut right, &choices).unwrap();
+                        if known >> block & 1 == 1 {
+                            let offset = Label::from_bits(delta[block]);
+                            labels.iter_mut().for_each(|label| *label ^= offset);
+                        }
+                        each.push(series.keys(&labels).unwrap());
+                    }
+                    right.flush().unwrap();
+                    (joined(&each), garbler.join().unwrap())
+                });
+                let (taken, offered) = offered;
+                for ((taken, offered), &choice) in taken.iter().zip(&offered).zip(&choices) {
+                    let [own, other] = [choice, 1 - choice].map(|choice| &offered[usize::from(choice)]);
+                    assert_eq!(taken == own, known == 0);
+                    assert_eq!(taken == other, known == (1 << blocks) - 1, "blocks {known:b} of {blocks}");
+                }
+            }
+        }
+    }
+
+    /// The garbler's end, if the evaluator's choice of the first OT differs in the series of `differs`.
+    fn end(differs: Option<usize>) -> Result<Words, Error> {
+        let (session, mut rng) = ([3; 32], Rng::replayable("test dealer"));
+        let (mut left, mut right) = memory_pair();
+        let (delta, mut senders, mut receivers) = dealt(3, &mut rng);
+        let alter = move |point, choices: &mut [u8]| {
+            if matches!(point, Point::Choices(block) if Some(block) == differs) {
+                choices[0] ^= 1;
+            }
+        };
+        let mut hooks = Hooks { alter: Some(Box::new(alter)), ..Hooks::none() };
+        thread::scope(|scope| {
+            let evaluator = scope.spawn(|| {
+                let mut rng = Rng::replayable("test evaluator");
+                let made = evaluator(&mut right, &mut receivers, COUNTS, &mut rng, &mut hooks)?;
+                made.prove(&mut right, &session)?;
+                right.flush()
+            });
+            let mut rng = Rng::replayable("test garbler");
+            let unchecked = garbler(&mut left, &mut senders, COUNTS, &mut rng).unwrap();
+            let end = unchecked.check(&mut left, &session, &delta);
+            evaluator.join().unwrap().unwrap();
+            end
+        })
+    }
+
+    #[test]
+    fn row_02_choices_that_differ_between_blocks_are_refused() {
+        assert_eq!(end(None).unwrap().count(), COUNTS.ots);
+        for block in 0..3 {
+            let Err(error) = end(Some(block)) else { panic!("not caught") };
+            assert!(error.is_cheat(Cheat::Choices), "{error}");
+        }
+    }
+
+    /// A single combination misses an OT with probability 1/2.
+    #[test]
+    fn row_02_half_of_the_combinations_show_an_ot() {
+        let mut one = vec![0; COUNTS.all()];
+        one[0] = 1;
+        let labels = Words::zeros(48, COUNTS.all());
+        let mut rng = Rng::replayable("test combinations");
+        let shown: u32 = (0..100)
+            .map(|_| {
+                let (_, bits) = combine(&rng.seed(), COUNTS, &labels, &one);
+                bits.iter().map(|&bit| u32::from(bit)).sum::<u32>()
+            })
+            .sum();
+        let all = 100 * COUNTS.combinations as u32;
+        assert!(shown.abs_diff(all / 2) < all / 20, "{shown} of {all}");
+    }
+}

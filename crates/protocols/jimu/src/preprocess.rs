@@ -1,6 +1,7 @@
-//! Copies and authenticators are made and hashed. What the evaluator receives is fixed before it says two
-//! seeds: of the combinations of all hashed words, and of what is opened. The labels of OTs are hashed when the
-//! evaluator has proven its choices, after that.
+//! Copies and authenticators are made and hashed. All random words are hashed before the evaluator says the
+//! seed of their combinations, and the garbler has proven these before the evaluator says what is opened: the
+//! symbols that a garbler hopes are watched it names when it answers, and must not choose by what is opened. The
+//! labels of OTs are hashed when the evaluator has proven its choices.
 
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
@@ -148,6 +149,7 @@ pub(super) fn garbler(party: &mut Garbler, layout: &Layout) -> Result<Made, Erro
     let rho = of_permutations.into_iter().map(|count| party.permutations.random(channel, count));
     let mut rho = rho.collect::<Result<Vec<_>, Error>>()?.into_iter();
     let rho_masks = party.permutations.masks(channel)?;
+    channel.flush()?;
     let mut list = || labels.next().expect("as many lists as were made");
     let mut wires = |labels: Words| Wires { labels, permutations: rho.next().expect("likewise") };
     let (mut copies, mut replaced) = (Vec::new(), Vec::new());
@@ -170,8 +172,6 @@ pub(super) fn garbler(party: &mut Garbler, layout: &Layout) -> Result<Made, Erro
     let (session, delta) = (&party.session, party.offset.wide.word(0));
     let checked = unchecked.map(|unchecked| unchecked.check(channel, session, delta)).transpose()?;
     let seed = ihash::asked(channel)?;
-    let mut challenge = [0; SEED_BYTES];
-    channel.receive_into(msg::CHALLENGE, &mut challenge)?;
     let lists = copies.iter().zip(&replaced);
     let lists = lists.flat_map(|(copies, replaced)| copies.random(replaced));
     let rest = [&inputs.labels, &slots.labels, &authenticators.labels, &random_ots];
@@ -183,6 +183,9 @@ pub(super) fn garbler(party: &mut Garbler, layout: &Layout) -> Result<Made, Erro
         None => random_ots,
         Some(ots) => hash_ots(party, random_ots, ots)?,
     };
+    party.run.channel.flush()?;
+    let mut challenge = [0; SEED_BYTES];
+    party.run.channel.receive_into(msg::CHALLENGE, &mut challenge)?;
     let choice = Choice::expand(&Seed::from_bytes(challenge), layout);
     Ok(Made { copies, inputs, wires: slots, authenticators, ots, choice })
 }
@@ -322,6 +325,8 @@ pub(super) fn evaluator(party: &mut Evaluator, layout: &Layout) -> Result<Receiv
     let rho = of_permutations.into_iter().map(|count| party.permutations.random(channel, count));
     let rho = rho.collect::<Result<Vec<_>, Error>>()?;
     let rho_masks = party.permutations.masks(channel)?;
+    // All words that combinations are of are fixed. The garbler reads this when it has sent what it garbles.
+    let seed = ihash::ask(channel)?;
     let mut garbled = Vec::new();
     for (kind, bucketing) in layout.kinds.iter().zip(&layout.sizes.copies) {
         let start = party.run.channel.receive(msg::START, START)?;
@@ -335,12 +340,7 @@ pub(super) fn evaluator(party: &mut Evaluator, layout: &Layout) -> Result<Receiv
     let authenticators = layout.sizes.authenticators.copies() as usize;
     let follow = party.permutations.chosen(&mut party.run.channel, authenticators)?;
 
-    // All that is hashed or garbled is fixed, but for labels of OTs, which are no codewords' affair.
-    let seed = ihash::ask(&mut party.run.channel)?;
-    let mut challenge = *Rng::new("brickwork JIMU challenge")?.seed().as_bytes();
-    party.hooks.alter(Point::Challenge, &mut challenge);
     let channel = &mut party.run.channel;
-    channel.send(msg::CHALLENGE, &challenge)?;
     let mut labels = party.labels.verify(channel, &seed, labels, masks)?.into_iter();
     let mut rho = party.permutations.verify(channel, &seed, rho, rho_masks)?.into_iter();
     let mut list = || labels.next().expect("as many lists as were verified");
@@ -366,6 +366,10 @@ pub(super) fn evaluator(party: &mut Evaluator, layout: &Layout) -> Result<Receiv
             (hashed, choices, labels)
         }
     };
+    // All that is hashed or garbled is fixed and proven.
+    let mut challenge = *Rng::new("brickwork JIMU challenge")?.seed().as_bytes();
+    party.hooks.alter(Point::Challenge, &mut challenge);
+    channel.send(msg::CHALLENGE, &challenge)?;
     let choice = Choice::expand(&Seed::from_bytes(challenge), layout);
     Ok(Received { copies, inputs, wires: slots, authenticators, ots, choice })
 }

@@ -1,3 +1,4 @@
+mod cheats;
 mod honest;
 
 use std::sync::Arc;

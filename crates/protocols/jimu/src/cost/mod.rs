@@ -43,6 +43,20 @@ pub fn predict(
     Ok((plan::predict(&steps(&layout), machine, link), SecurityReport::of(&layout)))
 }
 
+/// Returns the unit with which a run of a program sends fewer bytes, both ways together: what both parties take if
+/// they are told nothing.
+///
+/// # Errors
+/// As [`script`].
+pub fn choose(program: &Program, security: u32) -> Result<Unit, Error> {
+    let bytes = |unit: Unit| sent_bytes(program, unit, security).map(|sent| sent.iter().sum::<u64>());
+    match (bytes(Unit::Gates), bytes(Unit::Components)) {
+        (Ok(gates), Ok(components)) if components < gates => Ok(Unit::Components),
+        (Err(Error::Limit(_)), Ok(_)) => Ok(Unit::Components),
+        (gates, _) => gates.map(|_| Unit::Gates),
+    }
+}
+
 /// Returns the bytes that the garbler and the evaluator send in a run: payload and framing. Exact.
 ///
 /// # Errors
@@ -154,6 +168,8 @@ fn preprocess(script: &mut Script, layout: &Layout) {
     for (hash, lists) in hashes.into_iter().zip(lists(layout)) {
         random(script, hash, &lists, security);
     }
+    // The garbler goes on garbling meanwhile.
+    script.exchange([], [SEED_BYTES as u64]);
     for kind in 0..layout.kinds.len() {
         copies(script, layout, kind);
     }
@@ -163,8 +179,6 @@ fn preprocess(script: &mut Script, layout: &Layout) {
     if let Some(counts) = input_ots(layout) {
         combined(script, counts);
     }
-    script.message(Evaluator, SEED_BYTES as u64);
-    script.message(Evaluator, SEED_BYTES as u64);
     for hash in hashes {
         script.message(Garbler, answer_bytes(hash, security) as u64);
     }
@@ -172,6 +186,7 @@ fn preprocess(script: &mut Script, layout: &Layout) {
         script.message(Garbler, chosen_bytes(&level.labels, layout.ots()) as u64);
         script.work(Evaluator, &COMPARE, layout.ots() as u64, 1);
     }
+    script.message(Evaluator, SEED_BYTES as u64);
     opened(script, layout);
 }
 
