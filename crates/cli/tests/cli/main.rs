@@ -5,6 +5,7 @@ mod cluster;
 mod ctrl_c;
 mod demo_cheat;
 mod doctor;
+mod embedded;
 mod examples;
 mod garble;
 mod machine;

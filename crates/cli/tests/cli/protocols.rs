@@ -692,7 +692,7 @@ fn jimu_is_planned_and_refuses_what_it_is_not() {
     // One cuts by gates, the other by components.
     let flags = ["--protocol", "jimu", "--json", "--timeout", "60", "--cut"];
     let (listening, address) = Side::garbler(&keys).listen(&[&flags[..], &["gates"]].concat());
-    let words = "differ";
+    let words = "another one; compare";
     is_error(&Side::evaluator(&keys).connect(&address, &[&flags[..], &["given"]].concat()), 7, words);
     is_error(&finish(listening), 7, words);
 }

@@ -23,7 +23,7 @@ pub const DIMENSION: u64 = 128;
 /// Commitments whose corrections travel together.
 const COMMITMENTS_A_MESSAGE: u64 = 1 << 15;
 /// Blocks of the rows of an OT extension that travel together.
-const BLOCKS_OF_ROWS: u64 = 64;
+const BLOCKS_OF_ROWS: u64 = crate::ot::CHUNK as u64;
 
 /// Bytes that a party sends in a series of base OTs of which it chooses so many: a point, and a pair of points
 /// for each choice.

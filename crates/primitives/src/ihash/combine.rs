@@ -1,6 +1,7 @@
 //! Random combinations of words.
 
 use brickwork_base::random::{Rng, Seed};
+use brickwork_base::stop::look;
 use brickwork_kernels::{Scale, add_scaled};
 use zeroize::Zeroizing;
 
@@ -40,6 +41,7 @@ impl Coefficients {
         let mut padded = Zeroizing::new(vec![0; FOLDED * wide]);
         let mut sum = Zeroizing::new(vec![0; wide]);
         for (v, folded) in folded.chunks_exact((FOLDED * blocks).max(1)).enumerate() {
+            look();
             padded.chunks_exact_mut(wide).zip(folded.chunks_exact(blocks)).for_each(|(to, from)| {
                 to[..blocks].copy_from_slice(from);
             });

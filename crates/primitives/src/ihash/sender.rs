@@ -2,6 +2,7 @@
 
 use brickwork_base::Error;
 use brickwork_base::random::{Rng, Seed};
+use brickwork_base::stop::look;
 use brickwork_kernels::{Aes128, ctr_rows, words_of_rows};
 use brickwork_stock::{Counter, Range, Ranges};
 use brickwork_wire::Channel;
@@ -82,6 +83,7 @@ impl Stream {
         let start = self.next.draw(count.div_ceil(BLOCK) as u64)?;
         let mut rows = Zeroizing::new(Vec::new());
         for done in (0..count).step_by(ROWS) {
+            look();
             let here = done..count.min(done + ROWS);
             let blocks = here.len().div_ceil(BLOCK);
             rows.resize(self.keys.len() * blocks, 0);

@@ -264,10 +264,10 @@ impl Words {
     /// If there are not as many bits, or it has another number of blocks.
     pub fn add_where(&mut self, word: &[u128], bits: &[u8]) {
         assert_eq!((self.count, self.blocks()), (bits.len(), word.len()), "a bit for each");
-        match word {
-            &[a, b] => add_where(&mut self.data, &[a, b], bits),
-            &[a, b, c] => add_where(&mut self.data, &[a, b, c], bits),
-            &[a, b, c, d] => add_where(&mut self.data, &[a, b, c, d], bits),
+        match *word {
+            [a, b] => add_where(&mut self.data, &[a, b], bits),
+            [a, b, c] => add_where(&mut self.data, &[a, b, c], bits),
+            [a, b, c, d] => add_where(&mut self.data, &[a, b, c, d], bits),
             _ => bits.iter().enumerate().for_each(|(k, &bit)| self.add_to(k, word, bit)),
         }
     }

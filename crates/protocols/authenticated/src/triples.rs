@@ -26,6 +26,7 @@ use std::ops::Range;
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::label::Label;
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
+use brickwork_base::stop::look;
 use brickwork_base::{Error, Party};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
@@ -78,6 +79,7 @@ fn leaky_ands(
     let mut digest = Hasher::new(&member.key, Purpose::Compared, batch, Party::Garbler);
     let (mut further, mut comparison) = (Shares::default(), Shares::default());
     for (count, draw) in pool.pieces(sizes).zip(pool.draws(sizes, masks)) {
+        look();
         let drawn = member.draw(draw)?;
         let (of_x, rest) = drawn.split_at(count);
         let (of_y, rest) = rest.split_at(count);

@@ -54,7 +54,7 @@ pub(super) fn garbler_random_cots(
     binding: usize,
 ) -> Result<GarblerRandomCots, Error> {
     run.phase("prepare");
-    Ok(GarblerRandomCots { labels: Zeroizing::new(cot.draw(&mut run.channel, count + binding)?), binding })
+    Ok(GarblerRandomCots { labels: Zeroizing::new(cot.random(&mut run.channel, count + binding)?), binding })
 }
 
 impl GarblerRandomCots {
@@ -117,7 +117,7 @@ pub(super) fn evaluator_random_cots(
     binding: usize,
 ) -> Result<EvaluatorRandomCots, Error> {
     run.phase("prepare");
-    let (choices, labels) = cot.draw(&mut run.channel, rng, count + binding)?;
+    let (choices, labels) = cot.random(&mut run.channel, rng, count + binding)?;
     Ok(EvaluatorRandomCots { choices, labels: Labels::new(labels), binding })
 }
 

@@ -2,6 +2,7 @@
 //!
 //! `H(x, i) = AES_k(y) ⊕ y`, `y = σ(x) ⊕ i`. A key serves 2^15 calls at most.
 
+use brickwork_base::stop::look;
 use brickwork_kernels::Aes128;
 use zeroize::Zeroizing;
 
@@ -37,6 +38,7 @@ impl LabelHash {
     /// # Panics
     /// If an index is greater than said.
     pub fn hashes(&self, labels: impl ExactSizeIterator<Item = (u128, usize)>) -> Zeroizing<Vec<u128>> {
+        look();
         let (each, n) = (indices_of_a_key(self.blocks), self.blocks);
         let labels: Zeroizing<Vec<(u128, usize)>> = Zeroizing::new(labels.collect());
         // Where the labels of each key begin.

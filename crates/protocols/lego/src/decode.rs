@@ -15,11 +15,12 @@
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-use crate::evaluate::{Evaluated, Joined};
+use crate::evaluate::Evaluated;
 use crate::hooks::Point;
 use crate::inputs::by_batch;
 use crate::layout::{Layout, Output};
 use crate::setup::{Evaluator, Garbler};
+use crate::walk::Joined;
 use crate::{Cheat, msg};
 use brickwork_base::label::{Delta, Label};
 use brickwork_base::{Error, Party, bits};

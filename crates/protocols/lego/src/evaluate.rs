@@ -22,19 +22,18 @@
 use zeroize::Zeroizing;
 
 use crate::hooks::Point;
-use crate::inputs::{InputBuckets, by_batch};
+use crate::inputs::by_batch;
 use crate::layout::Layout;
 use crate::ots::{EvaluatorOts, GarblerOts};
-use crate::preprocess::Buckets;
 use crate::setup::{Evaluator, Garbler};
-use crate::walk::walk;
+use crate::walk::{Joined, walk};
 use crate::{Cheat, msg};
 use brickwork_base::Error;
 use brickwork_base::bits;
 use brickwork_base::label::{LABEL_BYTES, Label, Labels};
 use brickwork_base::pool;
 use brickwork_primitives::commit::{self, Claimed, Claims, Committed, Each, Proof, Receiver as _, Shares};
-use brickwork_primitives::solder::{GarblerWire, Soldering};
+use brickwork_primitives::solder::GarblerWire;
 
 /// A program that waits for the inputs alone, at the garbler.
 pub(super) struct GarblerReady {
@@ -106,15 +105,6 @@ pub(super) fn evaluator_sends<C: commit::Scheme>(
     party.run.phase("evaluate");
     let masked = input.iter().zip(ots.choices.iter()).map(|(&y, b)| u8::from(y) ^ b);
     party.run.channel.send(msg::MASKED_INPUT, &bits::pack(masked))
-}
-
-/// What the evaluator evaluates with.
-pub(super) struct Joined {
-    /// Buckets of the program's AND gates, batch after batch.
-    pub gates: Vec<Buckets>,
-    /// Those of the garbler's inputs.
-    pub inputs: Vec<InputBuckets>,
-    pub solderings: Vec<Soldering>,
 }
 
 /// Labels of both inputs and indicator bits of the outputs, as the evaluator received them.

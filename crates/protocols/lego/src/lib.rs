@@ -61,7 +61,7 @@ use brickwork_wire::Channel;
 use build::Wires;
 pub use cheat::Cheat;
 pub use cost::sent_bytes;
-use evaluate::{GarblerReady, Joined};
+use evaluate::GarblerReady;
 use hooks::{Hooks, Point};
 use instance::Commitments;
 use layout::Layout;
@@ -72,6 +72,7 @@ pub use stored::{
     FromStock, Lacking, Preprocessed, Request, Stocked, compare_stores, executions, in_stock, inventory,
     stock_promise,
 };
+use walk::Joined;
 
 /// A party's result. Its outputs are ordered port after port, and its proposal are the parameters.
 pub type Report = brickwork_session::Report<Lego>;

@@ -22,12 +22,13 @@ use std::ops::Range;
 
 use crate::build::{self, ProgramClaims, Wires};
 use crate::decode;
-use crate::evaluate::{self, GarblerReady, Joined, ReceivedLabels};
+use crate::evaluate::{self, GarblerReady, ReceivedLabels};
 use crate::inputs::{GarblerInputs, InputBuckets};
 use crate::layout::Layout;
 use crate::ots::{EvaluatorOts, GarblerOts};
 use crate::preprocess::{Buckets, GarblerHeads};
 use crate::setup::{Evaluator, Garbler};
+use crate::walk::Joined;
 use brickwork_base::Error;
 use brickwork_primitives::commit::{self, Claims, New, Receiver as _, Sender as _, Shares};
 use brickwork_session::Metered;

@@ -7,8 +7,8 @@ use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 use crate::Cheat;
-use crate::evaluate::Joined;
 use crate::hooks::{Hooks, Point};
+use crate::inputs::InputBuckets;
 use crate::layout::{Layout, Output};
 use crate::preprocess::Buckets;
 use brickwork_base::Error;
@@ -24,6 +24,15 @@ const LABELS_AT_ONCE: usize = 1 << 20;
 /// AND gates of the program that one task evaluates, at least. Gates of one bucket have different keys; the
 /// more buckets there are in a task, the more gates of it share one.
 const ANDS_A_TASK: usize = 128;
+
+/// What the evaluator evaluates with.
+pub(super) struct Joined {
+    /// Buckets of the program's AND gates, batch after batch.
+    pub gates: Vec<Buckets>,
+    /// Those of the garbler's inputs.
+    pub inputs: Vec<InputBuckets>,
+    pub solderings: Vec<Soldering>,
+}
 
 /// The gates of a circuit by how many AND gates lie before them.
 struct Stages(Vec<Stage>);

@@ -11,6 +11,8 @@ use brickwork_primitives::cut_and_choose::Bucketing;
 use brickwork_primitives::ihash;
 use brickwork_wire::Tag;
 
+type Alter = Box<dyn Fn(&mut Vec<u8>) + Send>;
+
 /// Inputs that are always the same.
 fn fixed(program: &Program) -> [Vec<bool>; 2] {
     let [a, b] = [Party::Garbler, Party::Evaluator].map(|party| program.input_width(party));
@@ -118,7 +120,7 @@ fn row_10_an_altered_opening_is_caught_by_its_check() {
 /// are what the garbler says.
 #[test]
 fn row_05_altered_components_are_caught() {
-    let altered = |tag: Tag, alter: Box<dyn Fn(&mut Vec<u8>) + Send>| {
+    let altered = |tag: Tag, alter: Alter| {
         let ends = altered(Unit::Components, Party::Garbler, (tag, 0), alter);
         ends.map(|end| end.err())[1].take().expect("caught")
     };
@@ -191,9 +193,7 @@ fn row_15_altered_messages_of_the_evaluator_are_caught() {
 /// its bucket are good, and the outputs are right.
 #[test]
 fn row_05_wrong_rows_are_caught_or_do_no_harm() {
-    let altered = |alter: Box<dyn Fn(&mut Vec<u8>) + Send>| {
-        altered(Unit::Gates, Party::Garbler, (msg::GATES, 0), alter)
-    };
+    let altered = |alter: Alter| altered(Unit::Gates, Party::Garbler, (msg::GATES, 0), alter);
     let all = |message: &mut Vec<u8>| message.iter_mut().for_each(|byte| *byte ^= 1);
     is_caught(&altered(Box::new(all))[1], Cheat::OpenedGate);
     let program = library::millionaires().unwrap();

@@ -10,7 +10,7 @@ use std::ops::Range;
 use zeroize::Zeroizing;
 
 use super::origins::{Header, Part};
-use crate::evaluate::{GarblerReady, Joined};
+use crate::evaluate::GarblerReady;
 use crate::gates::Gates;
 use crate::inputs::{GarblerInputs, InputBuckets, offsets_of, wires_of};
 use crate::instance::CommitmentSender;
@@ -18,6 +18,7 @@ use crate::layout::Layout;
 use crate::online::{EvaluatorReady, values};
 use crate::ots::{EvaluatorOts, GarblerOts};
 use crate::preprocess::{Buckets, GarblerHeads};
+use crate::walk::Joined;
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Labels};
 use brickwork_primitives::authenticator::{AuthenticatorKind, Hasher};

@@ -11,29 +11,23 @@
 //! the sum of the `C_R`, with b·D, opens to the label. G checks E's labels of all sums before it opens
 //! anything: an E that claims the other bit would get Δ from the opening (docs/security.md, section 7).
 
+mod random;
+
 use std::ops::Range;
 
 use zeroize::Zeroizing;
 
 use crate::hooks::Point;
-use crate::instance::{CotReceiver, CotSender};
 use crate::setup::{Evaluator, Garbler};
 use crate::{Cheat, msg};
 use brickwork_base::Error;
 use brickwork_base::label::Labels;
-use brickwork_base::random::Rng;
 use brickwork_primitives::binding::RevealedCombinations;
 use brickwork_primitives::commit::{
     self, Committed, Lsb, New, Pending, Places, Proof, Receiver as _, Sender as _, Shares,
 };
-use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
-use brickwork_session::Metered;
 
-/// The garbler's labels of OTs that nothing has been done with. Those that mask follow the others.
-pub(super) struct GarblerRandomOts {
-    labels: Labels,
-    binding: usize,
-}
+pub(super) use random::{EvaluatorRandomOts, GarblerRandomOts};
 
 /// The garbler's OTs, committed to.
 pub(super) struct GarblerCommittedOts {
@@ -53,12 +47,6 @@ pub(super) struct GarblerOts {
 }
 
 impl GarblerRandomOts {
-    /// Receives and checks the rows for `count` OTs and `binding` that mask.
-    pub fn draw(run: &mut Metered, cot: &mut CotSender, count: usize, binding: usize) -> Result<Self, Error> {
-        run.phase("prepare");
-        Ok(GarblerRandomOts { labels: Labels::new(cot.draw(&mut run.channel, count + binding)?), binding })
-    }
-
     /// Commits to them and to the wires.
     pub fn commit<C: commit::Scheme>(self, party: &mut Garbler<C>) -> Result<GarblerCommittedOts, Error> {
         let Garbler { run, sender, hooks, .. } = party;
@@ -100,14 +88,6 @@ impl GarblerCommittedOts {
     }
 }
 
-/// The evaluator's choices and labels of OTs that nothing has been done with. Those that mask follow the
-/// others.
-pub(super) struct EvaluatorRandomOts {
-    choices: Zeroizing<Vec<u8>>,
-    labels: Labels,
-    binding: usize,
-}
-
 /// The evaluator's OTs, to which the garbler has committed. `C` is [`Pending`] or, after the proof,
 /// [`Shares`].
 pub(super) struct EvaluatorCommittedOts<C> {
@@ -126,19 +106,6 @@ pub(super) struct EvaluatorOts {
 }
 
 impl EvaluatorRandomOts {
-    /// Sends the rows for `count` OTs of random choices and `binding` that mask.
-    pub fn draw(
-        run: &mut Metered,
-        cot: &mut CotReceiver,
-        rng: &mut Rng,
-        count: usize,
-        binding: usize,
-    ) -> Result<Self, Error> {
-        run.phase("prepare");
-        let (choices, labels) = cot.draw(&mut run.channel, rng, count + binding)?;
-        Ok(EvaluatorRandomOts { choices, labels: Labels::new(labels), binding })
-    }
-
     /// Receives the commitments.
     pub fn receive<C: commit::Scheme>(
         self,
