@@ -697,6 +697,28 @@ fn jimu_is_planned_and_refuses_what_it_is_not() {
     is_error(&finish(listening), 7, words);
 }
 
+/// The figures of the paper, but for their rows with many gates; the program that is left runs, cut both ways.
+#[test]
+fn jimu_figures_are_measured_beside_the_paper() {
+    let (said, figures) = good(&["bench", "jimu", "--rounds", "1", "--largest", "5200"]);
+    let rows = figures["rows"].as_array().unwrap();
+    let of = |field: &str| rows.iter().map(|row| row[field].clone()).collect::<Vec<_>>();
+    // DES and the Hamming distance, and a single AES twice: more gates than 5 200 have the others.
+    assert_eq!(of("and_gates"), [2720, 4083, 5120, 5120]);
+    assert_eq!(
+        (of("cut"), of("slots")),
+        (
+            ["gates", "gates", "gates", "given"].map(serde_json::Value::from).to_vec(),
+            [2720, 4083, 5120, 160].map(serde_json::Value::from).to_vec()
+        )
+    );
+    assert_eq!(figures["skipped"].as_array().unwrap().len(), 8);
+    for row in rows {
+        assert!(row["bound_log2"].as_f64().unwrap() <= -40.0 && row["paper"]["made"].is_u64(), "{row}");
+    }
+    assert!(said.contains("AES-128 in SubBytes") && said.contains("skipped comparison"), "{said}");
+}
+
 /// Two processes with authenticated masks at each level: what each sends is known before, and what is promised
 /// covers it. `run`, `plan` and `bench protocol` know it; flags that say nothing are refused, stock, too.
 #[test]
