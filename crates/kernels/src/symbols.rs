@@ -1,7 +1,7 @@
 //! Words of symbols times matrices over a small field.
 //!
-//! A symbol is a byte. A *word* has so many symbols, in whole blocks: what stands behind the last one is 0. An
-//! entry of a matrix is a [`Factor`], which is what multiplication with an element of a field of
+//! A symbol is a byte. A *word* has so many symbols, in whole blocks: what stands behind the last one is 0.
+//! An entry of a matrix is a [`Factor`], which is what multiplication with an element of a field of
 //! characteristic 2 makes of the bits of a byte. Which field it is does not matter here.
 //!
 //! Time and memory accesses depend on sizes alone: words may be secret, and so may factors.
@@ -68,8 +68,8 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// Returns the matrix with these entries: `factor(i, j)` is what symbol `j` of a word contributes to symbol
-    /// `i` of its product.
+    /// Returns the matrix with these entries: `factor(i, j)` is what symbol `j` of a word contributes to
+    /// symbol `i` of its product.
     pub fn new(outputs: usize, inputs: usize, factor: impl Fn(usize, usize) -> Factor) -> Self {
         let of = |k: usize| {
             let (i, j) = (k / (inputs * GROUP) * GROUP + k % GROUP, k / GROUP % inputs);
@@ -105,7 +105,7 @@ pub fn add_products(matrix: &Matrix, words: &[u128], sums: &mut [u128]) {
     add_products_with(Kernel::best(), matrix, words, sums);
 }
 
-/// [`add_products`] with a kernel of the caller's choice.
+/// Does what [`add_products`] does, with a kernel of the caller's choice.
 ///
 /// # Panics
 /// Like [`add_products`].
@@ -182,8 +182,8 @@ impl Task for Multiply<'_> {
 /// The machine has the features of `V`.
 #[inline(always)]
 unsafe fn transposed<V: Vector>(mut rows: [V; BLOCK]) -> [V; BLOCK] {
-    // Of the eight bits of a byte's place, four of the row and four within it, each step takes the first to the
-    // end.
+    // Of the eight bits of a byte's place, four of the row and four within it, each step takes the first to
+    // the end.
     for _ in 0..4 {
         let mut next = rows;
         for k in 0..BLOCK / 2 {
@@ -195,8 +195,8 @@ unsafe fn transposed<V: Vector>(mut rows: [V; BLOCK]) -> [V; BLOCK] {
     rows
 }
 
-/// Reads one block of each word of a tile, and transposes it: register `k` has the symbols `k` of that block, of
-/// one word after the other. Words that there are not are zeros.
+/// Reads one block of each word of a tile, and transposes it: register `k` has the symbols `k` of that block,
+/// of one word after the other. Words that there are not are zeros.
 ///
 /// # Safety
 /// The machine has the features of `V`; there are at most 16 words for each block of a register.
@@ -256,8 +256,8 @@ pub struct Picks {
 }
 
 impl Picks {
-    /// Picks `outputs` symbols out of `inputs`: symbol `i` is the one with the number `number(i)`, or 0 if there is
-    /// none. Its time does not depend on the numbers.
+    /// Picks `outputs` symbols out of `inputs`: symbol `i` is the one with the number `number(i)`, or 0 if
+    /// there is none. Its time does not depend on the numbers.
     pub fn new(outputs: usize, inputs: usize, number: impl Fn(usize) -> u8) -> Self {
         let blocks = inputs.div_ceil(BLOCK);
         let mut places = vec![u128::MAX / 0xff * 0x80; outputs.div_ceil(BLOCK) * blocks];
@@ -283,8 +283,8 @@ impl std::fmt::Debug for Picks {
     }
 }
 
-/// Adds to each of `sums` the symbols that are picked out of a word; both as in [`add_products`]. In constant time
-/// with respect to the words and to which symbols these are.
+/// Adds to each of `sums` the symbols that are picked out of a word; both as in [`add_products`]. In constant
+/// time with respect to the words and to which symbols these are.
 ///
 /// # Panics
 /// If they are not as many.
@@ -292,7 +292,7 @@ pub fn add_picked(picks: &Picks, words: &[u128], sums: &mut [u128]) {
     add_picked_with(Kernel::best(), picks, words, sums);
 }
 
-/// [`add_picked`] with a kernel of the caller's choice.
+/// Does what [`add_picked`] does, with a kernel of the caller's choice.
 ///
 /// # Panics
 /// Like [`add_picked`].
@@ -325,7 +325,8 @@ impl Task for AddPicked<'_> {
         for (words, sums) in words.chunks(V::BLOCKS * blocks).zip(sums.chunks_mut(V::BLOCKS * sum_blocks)) {
             let (count, at) = (words.len() / blocks, sums.as_mut_ptr());
             for (to, places) in picks.places.chunks_exact(blocks).enumerate() {
-                // SAFETY: the caller vouches for the features of `V`; each word that there is has these blocks.
+                // SAFETY: the caller vouches for the features of `V`; each word that there is has these
+                // blocks.
                 unsafe {
                     let place = |k: usize| if k < count { at.add(k * sum_blocks + to) } else { nowhere };
                     let mut sum = V::gather(|k| place(k).cast_const());
@@ -344,8 +345,8 @@ impl Task for AddPicked<'_> {
     }
 }
 
-/// Makes words of rows: row `i` has the symbols `i` of all words, in `row_blocks` blocks. `words` has room for
-/// some of them, the first ones, each of as many blocks as its symbols fill.
+/// Makes words of rows: row `i` has the symbols `i` of all words, in `row_blocks` blocks. `words` has room
+/// for some of them, the first ones, each of as many blocks as its symbols fill.
 ///
 /// # Panics
 /// If there are no whole rows, or not as many words.
@@ -353,7 +354,7 @@ pub fn words_of_rows(rows: &[u128], row_blocks: usize, words: &mut [u128]) {
     words_of_rows_with(Kernel::best(), rows, row_blocks, words);
 }
 
-/// [`words_of_rows`] with a kernel of the caller's choice.
+/// Does what [`words_of_rows`] does, with a kernel of the caller's choice.
 ///
 /// # Panics
 /// Like [`words_of_rows`].
@@ -385,8 +386,8 @@ impl Task for WordsOfRows<'_> {
         for (tile, words) in words.chunks_mut(BLOCK * V::BLOCKS * blocks).enumerate() {
             let first = tile * V::BLOCKS;
             for (block, rows) in rows.chunks(BLOCK * row_blocks).enumerate() {
-                // SAFETY: the caller vouches for the features of `V`; a row has a register from `first` on, or
-                // what it has of one is copied.
+                // SAFETY: the caller vouches for the features of `V`; a row has a register from `first` on,
+                // or what it has of one is copied.
                 unsafe {
                     let mut columns = [V::splat(0); BLOCK];
                     for (k, column) in columns.iter_mut().enumerate() {
@@ -430,7 +431,7 @@ pub fn add_scaled(scale: &Scale, coefficients: &[Vec<u8>], data: &[u128], chunk:
     add_scaled_with(Kernel::best(), scale, coefficients, data, chunk, sums);
 }
 
-/// [`add_scaled`] with a kernel of the caller's choice.
+/// Does what [`add_scaled`] does, with a kernel of the caller's choice.
 ///
 /// # Panics
 /// Like [`add_scaled`].
@@ -474,8 +475,8 @@ impl Task for AddScaled<'_> {
         for (some, data) in data.chunks(CHUNKS * chunk).enumerate() {
             let (first, count) = (first + some * CHUNKS, data.len() / chunk);
             for place in (0..chunk).step_by(V::BLOCKS) {
-                // SAFETY: the caller vouches for the features of `V`; chunks and sums are whole registers long,
-                // and every byte has a factor.
+                // SAFETY: the caller vouches for the features of `V`; chunks and sums are whole registers
+                // long, and every byte has a factor.
                 unsafe {
                     let mut bytes = [V::splat(0).bytes(); CHUNKS];
                     for (c, bytes) in bytes[..count].iter_mut().enumerate() {
@@ -542,7 +543,9 @@ mod tests {
             let [from, to] = [inputs, outputs].map(|symbols| symbols.div_ceil(BLOCK));
             let before = random(seed ^ 2, to * count);
             let mut expected = bytes(&before);
-            for (word, sum) in bytes(&words).chunks_exact(BLOCK * from).zip(expected.chunks_exact_mut(BLOCK * to)) {
+            let pairs = bytes(&words);
+            let pairs = pairs.chunks_exact(BLOCK * from).zip(expected.chunks_exact_mut(BLOCK * to));
+            for (word, sum) in pairs {
                 for (i, sum) in sum[..outputs].iter_mut().enumerate() {
                     *sum ^= (0..inputs).fold(0, |all, j| all ^ image(of(i, j), word[j]));
                 }
@@ -561,7 +564,9 @@ mod tests {
             let [from, to] = [inputs, outputs].map(|symbols| symbols.div_ceil(BLOCK));
             let before = random(seed ^ 2, to * count);
             let mut expected = bytes(&before);
-            for (word, sum) in bytes(&words).chunks_exact(BLOCK * from).zip(expected.chunks_exact_mut(BLOCK * to)) {
+            let pairs = bytes(&words);
+            let pairs = pairs.chunks_exact(BLOCK * from).zip(expected.chunks_exact_mut(BLOCK * to));
+            for (word, sum) in pairs {
                 for (i, sum) in sum[..outputs].iter_mut().enumerate() {
                     *sum ^= if usize::from(numbers[i]) < inputs { word[usize::from(numbers[i])] } else { 0 };
                 }
@@ -574,21 +579,27 @@ mod tests {
         }
 
         #[test]
-        fn words_are_the_columns_of_rows(symbols in 1usize..110, row_blocks in 1usize..12, less in 0usize..40, seed: u128) {
-            let (rows, count) = (random(seed, symbols * row_blocks), (BLOCK * row_blocks).saturating_sub(less));
+        fn words_are_the_columns_of_rows(
+            symbols in 1usize..110, row_blocks in 1usize..12, less in 0usize..40, seed: u128,
+        ) {
+            let rows = random(seed, symbols * row_blocks);
+            let count = (BLOCK * row_blocks).saturating_sub(less);
             let (all, blocks) = (bytes(&rows), symbols.div_ceil(BLOCK));
             for kernel in Kernel::all_available() {
                 let mut words = vec![u128::MAX; blocks * count];
                 words_of_rows_with(kernel, &rows, row_blocks, &mut words);
                 for (t, word) in bytes(&words).chunks_exact(BLOCK * blocks).enumerate() {
                     let expected = |i: usize| if i < symbols { all[BLOCK * row_blocks * i + t] } else { 0 };
-                    prop_assert!(word.iter().enumerate().all(|(i, &byte)| byte == expected(i)), "{:?}", kernel);
+                    let are_right = word.iter().enumerate().all(|(i, &byte)| byte == expected(i));
+                    prop_assert!(are_right, "{:?}", kernel);
                 }
             }
         }
 
         #[test]
-        fn chunks_are_scaled_and_added(sums in 0usize..6, chunk in 1usize..5, blocks in 0usize..200, seed: u128) {
+        fn chunks_are_scaled_and_added(
+            sums in 0usize..6, chunk in 1usize..5, blocks in 0usize..200, seed: u128,
+        ) {
             let (of, chunk) = (factors(seed), 4 * chunk);
             let scale = Scale::new(|c| of(usize::from(c), 3));
             let data = random(seed, blocks);

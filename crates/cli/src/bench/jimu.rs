@@ -29,7 +29,12 @@ pub struct Arguments {
     /// What to reproduce; both by default
     figures: Vec<Figure>,
     /// Rounds of each row; the median counts
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 3,
+        value_parser = clap::value_parser!(u32).range(1..=100)
+    )]
     rounds: u32,
     /// Skip rows with more AND gates than this, all executions together
     #[arg(long, value_name = "N", default_value_t = 200_000)]
@@ -60,8 +65,8 @@ enum Workload {
     SubBytes,
 }
 
-/// A row, with what the paper measured of all executions with k = 127 in a LAN, without setup: milliseconds and
-/// megabytes, and its N, B and T.
+/// A row, with what the paper measured of all executions with k = 127 in a LAN, without setup: milliseconds
+/// and megabytes, and its N, B and T.
 struct Row {
     figure: Figure,
     workload: Workload,
@@ -228,10 +233,11 @@ fn measured(
     }))
 }
 
-const HEAD: &str = "\
-Milliseconds and megabytes of all executions without setup, CPU of both parties with it; the paper's with k = 127
-  program                          N    cut        N, B, T                 MB     ms    CPU | the paper's N, B, T     MB       ms
-";
+const HEAD: &str = concat!(
+    "Milliseconds and megabytes of all executions without setup, CPU of both parties with it\n",
+    "  program                          N  cut    N, B, T                       MB      ms    CPU",
+    " | the paper's, k = 127          MB      ms\n"
+);
 
 /// A row for people.
 fn line(row: &Value) -> String {

@@ -37,7 +37,7 @@ enum What {
 }
 
 impl Arguments {
-    /// Whether parties are measured as processes of their own.
+    /// Returns whether parties are measured as processes of their own.
     pub fn starts_processes(&self) -> bool {
         match self.what {
             What::Protocol(_) | What::Compare(_) | What::Papers(_) | What::Jimu(_) | What::Cuts(_) => true,

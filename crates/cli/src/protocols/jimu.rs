@@ -1,5 +1,5 @@
-//! JIMU at the command line: it holds against a cheater, with gates in buckets under one offset, or components in
-//! buckets under offsets of their own.
+//! JIMU at the command line: it holds against a cheater, with gates in buckets under one offset, or
+//! components in buckets under offsets of their own.
 
 use brickwork::circuit::Program;
 use brickwork::cut_and_choose::at_most;

@@ -164,8 +164,8 @@ fn parties_of_two_protocols_are_told() {
     assert_eq!(finish(listening).status.code(), Some(0));
 }
 
-/// Two processes fill their stores, run from them, make what is lacking, and refuse what they are not for; what is
-/// there is shown, and each report says loudly what it does not promise.
+/// Two processes fill their stores, run from them, make what is lacking, and refuse what they are not for;
+/// what is there is shown, and each report says loudly what it does not promise.
 #[test]
 fn semi_honest_parties_run_from_stock() {
     let parties = Parties::new("millionaires.bwp");
@@ -454,7 +454,8 @@ fn lego_parties_compute_and_promise() {
     }
 }
 
-/// One command for both parties, `plan` and `bench protocol`; what is not there yet, or says nothing, is refused.
+/// One command for both parties, `plan` and `bench protocol`; what is not there yet, or says nothing, is
+/// refused.
 #[test]
 fn lego_is_planned_and_refuses_what_it_is_not() {
     let file = example("millionaires.bwp");
@@ -482,8 +483,8 @@ fn lego_is_planned_and_refuses_what_it_is_not() {
     }
 }
 
-/// Two processes make gates and build programs of them, run either, make what is lacking, and refuse what they
-/// are not for; what is there is shown, and what a run takes is planned.
+/// Two processes make gates and build programs of them, run either, make what is lacking, and refuse what
+/// they are not for; what is there is shown, and what a run takes is planned.
 #[test]
 fn lego_parties_run_from_stock() {
     const LEGO: [&str; 2] = ["--protocol", "lego"];
@@ -697,7 +698,8 @@ fn jimu_is_planned_and_refuses_what_it_is_not() {
     is_error(&finish(listening), 7, words);
 }
 
-/// The figures of the paper, but for their rows with many gates; the program that is left runs, cut both ways.
+/// The figures of the paper, but for their rows with many gates; the program that is left runs, cut both
+/// ways.
 #[test]
 fn jimu_figures_are_measured_beside_the_paper() {
     let (said, figures) = good(&["bench", "jimu", "--rounds", "1", "--largest", "5200"]);
@@ -719,8 +721,9 @@ fn jimu_figures_are_measured_beside_the_paper() {
     assert!(said.contains("AES-128 in SubBytes") && said.contains("skipped comparison"), "{said}");
 }
 
-/// Two processes with authenticated masks at each level: what each sends is known before, and what is promised
-/// covers it. `run`, `plan` and `bench protocol` know it; flags that say nothing are refused, stock, too.
+/// Two processes with authenticated masks at each level: what each sends is known before, and what is
+/// promised covers it. `run`, `plan` and `bench protocol` know it; flags that say nothing are refused, stock,
+/// too.
 #[test]
 fn parties_with_authenticated_masks_compute_and_say_what_they_promise() {
     let (keys, file) = (Keys::new(), example("millionaires.bwp"));
@@ -770,8 +773,8 @@ fn parties_with_authenticated_masks_compute_and_say_what_they_promise() {
     }
 }
 
-/// Base OTs from lattices: the same outputs in every protocol, and exactly those messages more. Both parties must
-/// want them, a store has none of them, and nobody is told a prediction that is not one.
+/// Base OTs from lattices: the same outputs in every protocol, and exactly those messages more. Both parties
+/// must want them, a store has none of them, and nobody is told a prediction that is not one.
 #[test]
 fn no_secret_rests_on_discrete_logarithms_if_asked_for() {
     let file = example("millionaires.bwp");

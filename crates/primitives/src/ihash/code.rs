@@ -64,14 +64,14 @@ impl Code {
         self.unpacked(self.parameters.l(), count, packed)
     }
 
-    /// Values or words as bytes of a message.
+    /// Returns values or words as bytes of a message.
     pub(super) fn packed(&self, words: &Words) -> Zeroizing<Vec<u8>> {
         let mut message = Zeroizing::new(Vec::new());
         words.pack(self.field.bits(), &mut message);
         message
     }
 
-    /// The counterpart: `count` words of so many symbols.
+    /// Undoes that: returns `count` words of so many symbols.
     pub(super) fn unpacked(&self, symbols: usize, count: usize, packed: &[u8]) -> Words {
         let bits = self.field.bits();
         assert_eq!(packed.len(), packed_bytes(symbols, count, bits), "bytes of so many words");
@@ -117,8 +117,8 @@ impl Code {
         (self.parameters.n()..=usize::from(self.field.mask())).map(|point| point as u8).collect()
     }
 
-    /// Returns the evaluation at `count` points that are never sent, which a seed draws; at fewer of them it is
-    /// that at the first ones.
+    /// Returns the evaluation at `count` points that are never sent, which a seed draws; at fewer of them it
+    /// is that at the first ones.
     ///
     /// # Panics
     /// If there are not as many.
@@ -132,8 +132,8 @@ impl Code {
         self.evaluation(&points[..count])
     }
 
-    /// Returns the evaluation at some points that are never sent: whatever the receiver watches, any `ℓ − w` of
-    /// these values are uniform and independent of it.
+    /// Returns the evaluation at some points that are never sent: whatever the receiver watches, any `ℓ − w`
+    /// of these values are uniform and independent of it.
     ///
     /// # Panics
     /// If one of the points is sent, or comes twice.
@@ -149,7 +149,8 @@ impl Code {
         Unsent { points: points.to_vec(), values }
     }
 
-    /// The watched symbols of a word's codeword, and what of its parity symbols is watched. In constant time.
+    /// Returns the watched symbols of a word's codeword, and what of its parity symbols is watched. In
+    /// constant time.
     pub(super) fn watched(&self, watch: &Watch) -> (Matrix, Picks) {
         let (field, l, n, w) = (self.field, self.parameters.l(), self.parameters.n(), self.parameters.w());
         let rows: Vec<Vec<u8>> = (0..n).map(|point| self.row_of(point)).collect();
@@ -188,8 +189,8 @@ impl Code {
             *point = watch.place(o);
         }
         points.extend_from_slice(&unsent.points);
-        // Lagrange's coefficients: of point j in the value at x, the product of (x − y) / (j − y) over all other
-        // points y.
+        // Lagrange's coefficients: of point j in the value at x, the product of (x − y) / (j − y) over all
+        // other points y.
         let weight = |j: usize| {
             let others = (0..l).filter(|&m| m != j);
             field.inverse(others.fold(1, |product, m| field.mul(product, points[j] ^ points[m])))

@@ -8,8 +8,9 @@ use zeroize::Zeroizing;
 use super::field::Field;
 use super::words::Words;
 
-/// Words that are first added up with coefficients of their own: every 64th has the same, and then each of the
-/// 64 sums has another. So a combination of words that are not all 0 is 0 with probability 2·2^-σ at most.
+/// Words that are first added up with coefficients of their own: every 64th has the same, and then each of
+/// the 64 sums has another. So a combination of words that are not all 0 is 0 with probability 2·2^-σ at
+/// most.
 const FOLDED: usize = 64;
 
 /// Blocks in the widest register.
@@ -24,7 +25,7 @@ pub(super) struct Coefficients {
 }
 
 impl Coefficients {
-    /// Those of a seed, for so many combinations.
+    /// Makes those of a seed, for so many combinations.
     pub(super) fn expand(seed: &Seed, field: Field, number: usize) -> Self {
         let rng = Rng::expand(seed, "brickwork interactive hash combinations");
         Coefficients { rng, field, scale: field.scale(), number }
@@ -51,8 +52,8 @@ impl Coefficients {
         }
     }
 
-    /// Draws the coefficients of so many words: of each combination one for each 64 words, and one for each of
-    /// the 64 sums.
+    /// Draws the coefficients of so many words: of each combination one for each 64 words, and one for each
+    /// of the 64 sums.
     fn draw(&mut self, count: usize) -> Vec<[Vec<u8>; 2]> {
         let mask = self.field.mask();
         let mut list = |length: usize| {

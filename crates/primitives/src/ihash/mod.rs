@@ -24,13 +24,13 @@
 //!
 //! # Openings
 //!
-//! As printed, an opened word is sent as a whole and compared with its hash. The receiver has w symbols of its
-//! codeword, so ℓ − w others are enough to make the word, at points that are never sent. Then every word fits
-//! its hash, and a wrong one must be noticed by other means: when all openings have come, the receiver draws
-//! combinations, of which the sender sends the whole words. If an opened value is wrong, a combination of the
-//! errors is 0 with probability 2·2^-σ, or the sender must send another word than the combined one, which
-//! fits the hash with the probability of [`Parameters::binding`]. Nothing needs a mask: both parties know all of
-//! what is opened.
+//! As printed, an opened word is sent as a whole and compared with its hash. The receiver has w symbols of
+//! its codeword, so ℓ − w others are enough to make the word, at points that are never sent. Then every word
+//! fits its hash, and a wrong one must be noticed by other means: when all openings have come, the receiver
+//! draws combinations, of which the sender sends the whole words. If an opened value is wrong, a combination
+//! of the errors is 0 with probability 2·2^-σ, or the sender must send another word than the combined one,
+//! which fits the hash with the probability of [`Parameters::binding`]. Nothing needs a mask: both parties
+//! know all of what is opened.
 //!
 //! # What the combinations are for
 //!

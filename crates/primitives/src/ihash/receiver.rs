@@ -172,7 +172,8 @@ impl Completion {
         self.0[0].outputs()
     }
 
-    /// Returns words, of their hashes and of their values where nothing is sent, as [`Receiver::opened`] gives them.
+    /// Returns words, of their hashes and of their values where nothing is sent, as [`Receiver::opened`]
+    /// gives them.
     ///
     /// # Panics
     /// If there are not as many.
@@ -224,8 +225,8 @@ impl Receiver {
         &self.code
     }
 
-    /// Receives the hashes of `count` random words. They are of use once [`Receiver::verify`] has found that they
-    /// are some.
+    /// Receives the hashes of `count` random words. They are of use once [`Receiver::verify`] has found that
+    /// they are some.
     ///
     /// # Errors
     /// [`Error::Io`] if the connection fails, [`Error::Limit`] if the range of the stream ends.
@@ -255,8 +256,8 @@ impl Receiver {
         self.random(channel, self.code.parameters().masks(self.security))
     }
 
-    /// Checks that all of these lists are hashes of words (section 4.2, Hash, step 2). `seed` is this party's, sent
-    /// when all corrections had come.
+    /// Checks that all of these lists are hashes of words (section 4.2, Hash, step 2). `seed` is this
+    /// party's, sent when all corrections had come.
     ///
     /// # Errors
     /// [`Cheat::Codeword`] if they are not, [`Error::Io`] if the connection fails.

@@ -73,8 +73,8 @@ impl Stream {
         self.next = next.of(&WORDS);
     }
 
-    /// Makes the next `count` words, some at a time: `each` is given which ones, the rows of their symbols, and how
-    /// many blocks a row has.
+    /// Makes the next `count` words, some at a time: `each` is given which ones, the rows of their symbols,
+    /// and how many blocks a row has.
     pub(super) fn draw(
         &mut self,
         count: usize,
@@ -125,8 +125,8 @@ impl Sender {
         &self.code
     }
 
-    /// Hashes `count` random words: sends the corrections of their parity symbols. Returns the words; they are of
-    /// use to the receiver once [`Sender::prove`] has answered its seed.
+    /// Hashes `count` random words: sends the corrections of their parity symbols. Returns the words; they
+    /// are of use to the receiver once [`Sender::prove`] has answered its seed.
     ///
     /// # Errors
     /// [`Error::Io`] if the connection fails, [`Error::Limit`] if the range of the stream ends.
@@ -191,8 +191,8 @@ impl Sender {
         channel.send(msg::CHOSEN, &self.code.pack(differences))
     }
 
-    /// Says what opens hashed words to the receiver: their values at ℓ − w points that are never sent, of which
-    /// it knows nothing. Returns the values, `[word][point]`; [`Sender::openings`] must follow.
+    /// Says what opens hashed words to the receiver: their values at ℓ − w points that are never sent, of
+    /// which it knows nothing. Returns the values, `[word][point]`; [`Sender::openings`] must follow.
     ///
     /// # Errors
     /// [`Error::Io`] if the connection fails.

@@ -8,6 +8,7 @@ use super::combine::Coefficients;
 use super::*;
 use crate::cut_and_choose::Upper;
 use brickwork_base::Error;
+use brickwork_testing::Replayable as _;
 use brickwork_wire::{Channel, memory_pair};
 
 const SECURITY: u32 = 40;
@@ -223,7 +224,8 @@ fn row_03_a_combination_hides_what_is_no_codeword_as_often_as_counted() {
     assert!((f64::from(hidden) - expected).abs() < 125.0, "{hidden} instead of {expected}");
 }
 
-/// Sends what a hook makes of the corrections of 33, of 67 and of masking words, and returns how the receiver ends.
+/// Sends what a hook makes of the corrections of 33, of 67 and of masking words, and returns how the receiver
+/// ends.
 fn corrected(
     parameters: &Parameters,
     watch: Vec<u8>,
@@ -379,9 +381,9 @@ fn values_that_are_never_sent_are_uniform_whatever_is_watched() {
     }
 }
 
-/// Sixteen points compress a label: whatever is watched, its compression has all the bits that it hides, up to
-/// 128; also if that is all of the first blocks. By lemma 6.1 a random matrix loses 8 of them with probability
-/// 1/255 where ℓ − w is 16.
+/// Sixteen points compress a label: whatever is watched, its compression has all the bits that it hides, up
+/// to 128; also if that is all of the first blocks. By lemma 6.1 a random matrix loses 8 of them with
+/// probability 1/255 where ℓ − w is 16.
 #[test]
 fn sixteen_points_that_are_never_sent_keep_all_that_is_hidden() {
     let mut rng = Rng::replayable("test");
@@ -593,9 +595,9 @@ fn opened_words_are_made_of_what_is_watched_and_what_is_not() {
     }
 }
 
-/// A sender that opens another word goes through with it if all that is watched is among what the two words have
-/// in common, as when it sends the word itself; and a wrong value that its combinations do not know of shows
-/// unless the combination of the errors is 0.
+/// A sender that opens another word goes through with it if all that is watched is among what the two words
+/// have in common, as when it sends the word itself; and a wrong value that its combinations do not know of
+/// shows unless the combination of the errors is 0.
 #[test]
 fn row_11_a_wrong_opening_passes_as_often_as_the_bound_says() {
     let (parameters, mut rng) = (small(), Rng::replayable("test openings"));
@@ -629,7 +631,8 @@ fn row_11_a_wrong_opening_passes_as_often_as_the_bound_says() {
     assert!(missed.abs_diff(937) < 140, "{missed}");
 }
 
-/// Whatever is watched, its symbols are held in the order of the points, and the hash of a known word is the same.
+/// Whatever is watched, its symbols are held in the order of the points, and the hash of a known word is the
+/// same.
 #[test]
 fn hashes_are_the_watched_symbols_in_order() {
     let mut rng = Rng::replayable("test");

@@ -60,7 +60,7 @@ impl Watch {
         Self::of((0..parameters.n()).map(watched).collect())
     }
 
-    /// Those with these choices, 1 or 0 for each symbol.
+    /// Returns those with these choices, 1 or 0 for each symbol.
     pub(super) fn of(choices: Vec<u8>) -> Self {
         let number = |before: &mut u8, choice: &u8| {
             let number = *before;

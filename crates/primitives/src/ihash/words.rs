@@ -315,8 +315,8 @@ impl Words {
         message.truncate(end);
     }
 
-    /// Returns the words that [`Words::pack`] made these bytes of, [`packed_bytes`] of them; what stands behind
-    /// the last symbol is ignored.
+    /// Returns the words that [`Words::pack`] made these bytes of, [`packed_bytes`] of them; what stands
+    /// behind the last symbol is ignored.
     pub(super) fn unpack(symbols: usize, count: usize, bits: u32, packed: &[u8]) -> Self {
         let mut words = Self::zeros(symbols, count);
         if symbols == 0 {
@@ -383,7 +383,7 @@ fn add_where<const N: usize>(data: &mut [u128], word: &[u128; N], bits: &[u8]) {
     }
 }
 
-/// Bytes of packed words.
+/// Returns the bytes of packed words.
 pub(super) fn packed_bytes(symbols: usize, count: usize, bits: u32) -> usize {
     (symbols * count * bits as usize).div_ceil(8)
 }
@@ -415,6 +415,7 @@ fn unpack8(packed: u64, bits: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brickwork_testing::Replayable as _;
 
     #[test]
     fn words_are_packed_there_and_back() {

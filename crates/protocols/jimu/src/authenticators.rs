@@ -1,10 +1,10 @@
-//! Input authenticators: what lets an evaluator that knows Δ read the permutation bit of a wire, and so the bit
-//! of its label, and nobody else. They take the place of step 5b of the paper, which proves a random oracle
-//! inside a garbled circuit.
+//! Input authenticators: what lets an evaluator that knows Δ read the permutation bit of a wire, and so the
+//! bit of its label, and nobody else. They take the place of step 5b of the paper, which proves a random
+//! oracle inside a garbled circuit.
 //!
 //! Authenticator a has an offset Δ_a of its own, and a permutation message that follows from its compression,
-//! `ρ_a = H(Δ_a, a)`; both are hashed. Of opened ones the garbler opens Δ_a. The others are joined to wires, of
-//! which it opens
+//! `ρ_a = H(Δ_a, a)`; both are hashed. Of opened ones the garbler opens Δ_a. The others are joined to wires,
+//! of which it opens
 //!
 //! ```text
 //!   ρ ⊕ ρ_a, and so p ⊕ p_a          S = Δ ⊕ Δ_a
@@ -62,7 +62,8 @@ pub struct Checks<'a> {
 }
 
 impl Checks<'_> {
-    /// Checks opened authenticators with these numbers: `offsets` are their Δ_a, compressed, as they were opened.
+    /// Checks opened authenticators with these numbers: `offsets` are their Δ_a, compressed, as they were
+    /// opened.
     ///
     /// # Errors
     /// [`Cheat::Authenticator`] if the message of one does not follow from its offset.
@@ -78,8 +79,8 @@ impl Checks<'_> {
     }
 
     /// Reads the permutation bits of wires with Δ, each by the first good one of its `bucket` authenticators,
-    /// which have these numbers and hashes of their messages, wire after wire. Takes the same steps with anything
-    /// in the place of Δ, and gives 0 where none is good.
+    /// which have these numbers and hashes of their messages, wire after wire. Takes the same steps with
+    /// anything in the place of Δ, and gives 0 where none is good.
     ///
     /// # Panics
     /// If there are not as many of each.
@@ -114,6 +115,7 @@ impl Checks<'_> {
 #[cfg(test)]
 mod tests {
     use brickwork_base::random::Rng;
+    use brickwork_testing::Replayable as _;
 
     use super::*;
     use crate::buckets::tests::Hash;

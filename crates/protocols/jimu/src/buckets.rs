@@ -8,15 +8,16 @@
 //!   ρ_i ⊕ ρ_j, and so p = p_i ⊕ p_j           δ = m_i ⊕ m_j ⊕ p·Δ_j
 //! ```
 //!
-//! and, if wire i has another offset Δ_i, also `S = Δ_i ⊕ Δ_j` (figure 6). The evaluator adds the hashes up by
-//! itself. With κ = 0 where w is m_i, κ = 1 where it is the other label, `w ⊕ δ ⊕ κ·S` is the label of wire j of
-//! the same bit, and it is m_j if κ ⊕ p is 0. Nothing but p, δ and S is learnt: ρ_i ⊕ ρ_j is as random as ρ_j.
+//! and, if wire i has another offset Δ_i, also `S = Δ_i ⊕ Δ_j` (figure 6). The evaluator adds the hashes up
+//! by itself. With κ = 0 where w is m_i, κ = 1 where it is the other label, `w ⊕ δ ⊕ κ·S` is the label of
+//! wire j of the same bit, and it is m_j if κ ⊕ p is 0. Nothing but p, δ and S is learnt: ρ_i ⊕ ρ_j is as
+//! random as ρ_j.
 //!
 //! A bucket's copies are each evaluated on *their own* translated labels (as printed: on the bucket's), and
 //! what comes out is translated back. An output is *valid* if it is the hashed label of its wire or that plus
-//! the wire's offset, a copy if all its outputs are. One good copy is enough: it gives the right labels, and a
-//! bad one gives the same, none, or another one, and then two labels of a wire are known, whose sum is Δ. An
-//! empty set is an error (as printed: undefined).
+//! the wire's offset, a copy if all its outputs are. One good copy is enough: it gives the right labels, and
+//! a bad one gives the same, none, or another one, and then two labels of a wire are known, whose sum is Δ.
+//! An empty set is an error (as printed: undefined).
 //!
 //! Whether Δ came out depends on the evaluator's input, so it steers nothing: [`Checks::judge`] takes the
 //! same steps with and without.
@@ -116,8 +117,8 @@ impl<'a> Checks<'a> {
         }
     }
 
-    /// Returns of labels whether each is the hashed one of its wire or that plus the offset of its wire. `hashed`
-    /// and `offsets` have a hash for each label; without `offsets` it is Δ. In constant time.
+    /// Returns of labels whether each is the hashed one of its wire or that plus the offset of its wire.
+    /// `hashed` and `offsets` have a hash for each label; without `offsets` it is Δ. In constant time.
     ///
     /// # Panics
     /// If there are not as many.
@@ -137,9 +138,9 @@ impl<'a> Checks<'a> {
         Kinds { same, other }
     }
 
-    /// Looks at what comes out of buckets of gates, `results[slot][gate]` with `bucket` gates a slot, translated
-    /// to the slot's output, whose hashes are `outputs`. What is found of Δ goes to `recovery`. Returns the label
-    /// of each slot, and 1 where it is not the hashed one.
+    /// Looks at what comes out of buckets of gates, `results[slot][gate]` with `bucket` gates a slot,
+    /// translated to the slot's output, whose hashes are `outputs`. What is found of Δ goes to `recovery`.
+    /// Returns the label of each slot, and 1 where it is not the hashed one.
     ///
     /// # Errors
     /// [`Cheat::EmptyBucket`] if a bucket has no valid result.
@@ -221,13 +222,14 @@ impl Recovery {
     }
 }
 
-/// Whether one of many differs.
+/// Returns whether one of many differs.
 pub(crate) fn any(differ: &[u8]) -> bool {
     !bool::from(differ.iter().fold(0, |all, differ| all | differ).ct_eq(&0))
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use brickwork_testing::Replayable as _;
     use std::thread;
 
     use brickwork_base::random::{Rng, Seed};
@@ -259,7 +261,7 @@ pub(crate) mod tests {
             })
         }
 
-        /// Random words, and their hashes.
+        /// Returns random words, and their hashes.
         pub fn random(&mut self, count: usize) -> (Words, Hashes) {
             let Hash { sender: (sender, left), receiver: (receiver, right) } = self;
             thread::scope(|scope| {
@@ -277,7 +279,7 @@ pub(crate) mod tests {
             })
         }
 
-        /// The hashes of these words.
+        /// Returns the hashes of these words.
         pub fn chosen(&mut self, words: &Words) -> Hashes {
             let (mut random, mut hashes) = self.random(words.count());
             let Hash { sender: (sender, left), receiver: (receiver, right) } = self;

@@ -25,8 +25,8 @@ use crate::solder::{HashedSolder, Pairs, Part, Solder, Target, complete};
 pub(super) struct KindPairs {
     /// Wires of the circuit to inputs of copies, `[slot][copy][input]`.
     pub inputs: Pairs,
-    /// Outputs of components to wires of the circuit, `[slot][copy][output]`; those of gates to the output of the
-    /// first gate of their bucket, `[slot][gate behind the first]`.
+    /// Outputs of components to wires of the circuit, `[slot][copy][output]`; those of gates to the output of
+    /// the first gate of their bucket, `[slot][gate behind the first]`.
     pub outputs: Pairs,
 }
 
@@ -55,7 +55,7 @@ impl KindPairs {
     }
 }
 
-/// How many wires of a kind are soldered: inputs of copies, and outputs.
+/// Returns how many wires of a kind are soldered: inputs of copies, and outputs.
 pub(super) fn soldered(layout: &Layout, kind: usize) -> [usize; 2] {
     let (of, bucketing) = (&layout.kinds[kind], &layout.sizes.copies[kind]);
     let kept = bucketing.kept() as usize;
@@ -281,8 +281,8 @@ pub(super) struct HashedCircuit {
     pub decoding: Zeroizing<Vec<u8>>,
 }
 
-/// The hashes of all wires of the circuit, and of the labels of slots' outputs. `own` are the permutation bits of
-/// the evaluator's inputs.
+/// The hashes of all wires of the circuit, and of the labels of slots' outputs. `own` are the permutation
+/// bits of the evaluator's inputs.
 fn hashed_circuit(
     party: &Evaluator,
     layout: &Layout,

@@ -13,10 +13,11 @@ cheats! {
         Permutation = "a difference of permutation messages is not the hashed one",
         /// Section 5.1, step 3(a)ii: a soldering is not the difference of the hashed labels or offsets.
         Soldering = "a soldering is not the difference of what is hashed",
-        /// In the place of section 5.1, step 5(b): what joins a wire to an authenticator is not the difference of the
-        /// hashed offsets.
+        /// In the place of section 5.1, step 5(b): what joins a wire to an authenticator is not the
+        /// difference of the hashed offsets.
         Join = "a difference of offsets is not the hashed one",
-        /// In the place of section 5.1, step 1(a): the label of an input of the garbler's is not the hashed one.
+        /// In the place of section 5.1, step 1(a): the label of an input of the garbler's is not the hashed
+        /// one.
         InputLabel = "the label of an input is not the hashed one",
         /// In the place of section 5.1, step 1(b): the offset of the OTs, or a label of them, is not the
         /// hashed one.
@@ -29,7 +30,8 @@ cheats! {
         Authenticator = "an input authenticator does not follow from its offset",
         /// Section 5.1, step 3(a)iv: none of a bucket's gates or copies has outputs that are hashed.
         EmptyBucket = "no copy of a bucket has valid outputs",
-        /// Section 5.1, step 4(c): a label or offset of an opened gate, copy or authenticator is not the hashed one.
+        /// Section 5.1, step 4(c): a label or offset of an opened gate, copy or authenticator is not the
+        /// hashed one.
         Label = "a label of an opened item is not the hashed one",
         /// Likewise: an opened gate has another output than AND.
         OpenedGate = "an opened gate does not compute AND",

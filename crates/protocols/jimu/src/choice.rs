@@ -41,7 +41,7 @@ pub(super) fn numbers(copies: &[u32]) -> impl ExactSizeIterator<Item = usize> + 
     copies.iter().map(|&copy| copy as usize)
 }
 
-/// The wires of some copies that have so many each.
+/// Returns the wires of some copies that have so many each.
 pub(super) fn wires_of(copies: &[u32], each: usize) -> impl ExactSizeIterator<Item = usize> + Clone {
     (0..copies.len() * each).map(move |k| copies[k / each] as usize * each + k % each)
 }

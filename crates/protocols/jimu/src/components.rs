@@ -2,9 +2,9 @@
 //! different Δs*).
 //!
 //! Only the wires at a component's border are hashed, so only these have labels that are longer than a block.
-//! DEVIATION: inside, labels are their compressions, under the compressed offset, and gates are the half-gates
-//! of the other protocols: 32 bytes an AND instead of two rows of ℓ. At an output two rows lead from the short
-//! labels s to the labels of the hashed word,
+//! DEVIATION: inside, labels are their compressions, under the compressed offset, and gates are the
+//! half-gates of the other protocols: 32 bytes an AND instead of two rows of ℓ. At an output two rows lead
+//! from the short labels s to the labels of the hashed word,
 //!
 //! ```text
 //!   R_c(s) = H(s, k) ⊕ W(s)           c(s) the colour of s, W(s) the label of the same bit, k the output
@@ -38,12 +38,12 @@ const MOST_COPIES: usize = 1 << 12;
 /// Bytes of the hash of a copy's tables.
 pub const HASH: usize = 32;
 
-/// Bytes of the tables of a copy, with labels of so many blocks.
+/// Returns the bytes of the tables of a copy, with labels of so many blocks.
 pub fn table_bytes(circuit: &Circuit, blocks: usize) -> usize {
     HalfGates::TABLE_BYTES.and * circuit.and_gates() + 2 * 16 * blocks * circuit.outputs().len()
 }
 
-/// Copies that are garbled and sent at a time, with tables of so many bytes.
+/// Returns how many copies are garbled and sent at a time, with tables of so many bytes.
 pub fn copies_at_once(table_bytes: usize) -> usize {
     let of = |bytes: usize| bytes / table_bytes.max(1);
     of(MOST_TABLES).min(LANES).max(of(TABLES)).clamp(1, MOST_COPIES)
@@ -69,8 +69,8 @@ pub struct Given {
 }
 
 impl Given {
-    /// Takes hashed words: offsets with their compressions; compressed ones of inputs and labels of outputs, each
-    /// with the permutation bits, `[copy][wire]`.
+    /// Takes hashed words: offsets with their compressions; compressed ones of inputs and labels of outputs,
+    /// each with the permutation bits, `[copy][wire]`.
     ///
     /// # Panics
     /// If there are not as many bits as words, or not as many of each copy.
@@ -94,8 +94,8 @@ impl Given {
 }
 
 impl Plan {
-    /// For copies `0..copies` of a component, with labels of so many blocks. `start` is the garbler's choice, sent
-    /// with the hashes of their tables.
+    /// Makes what garbles or evaluates copies `0..copies` of a component, with labels of so many blocks.
+    /// `start` is the garbler's choice, sent with the hashes of their tables.
     pub fn new(circuit: &Circuit, start: u128, copies: usize, blocks: usize) -> Self {
         let schedule = HalfGates::schedule(circuit);
         let keys = HalfGates::keys(start, copies, &schedule);
@@ -167,8 +167,9 @@ impl Plan {
         table_hash(tables)
     }
 
-    /// Evaluates copies with these numbers on the compressed active labels of their inputs, `[copy][input]`, with
-    /// the tables of each. Returns the labels that come out, `[copy][output]`, active ones of good copies.
+    /// Evaluates copies with these numbers on the compressed active labels of their inputs, `[copy][input]`,
+    /// with the tables of each. Returns the labels that come out, `[copy][output]`, active ones of good
+    /// copies.
     ///
     /// # Panics
     /// If there are not as many labels or tables, or these are too short.
@@ -205,6 +206,7 @@ mod tests {
     use brickwork_base::random::Rng;
     use brickwork_circuit::{Bit, Builder};
     use brickwork_primitives::ihash::{Code, Unsent};
+    use brickwork_testing::Replayable as _;
 
     use super::*;
     use crate::gates::compressed;
@@ -269,8 +271,8 @@ mod tests {
         }
     }
 
-    /// Whoever has what copies are garbled with garbles them alike, one by one or side by side; and whatever is
-    /// different shows in the hash.
+    /// Whoever has what copies are garbled with garbles them alike, one by one or side by side; and whatever
+    /// is different shows in the hash.
     #[test]
     fn row_05_copies_are_garbled_again() {
         let mut rng = Rng::replayable("test components");

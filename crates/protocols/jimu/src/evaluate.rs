@@ -247,8 +247,9 @@ struct Translated {
 }
 
 impl Translated {
-    /// Of copies at these places, with so many outputs: `found` says of what came out which label it is, `short`
-    /// are the compressions, and `soldering` gives δ, the sum of permutation bits and S of each output.
+    /// Of copies at these places, with so many outputs: `found` says of what came out which label it is,
+    /// `short` are the compressions, and `soldering` gives δ, the sum of permutation bits and S of each
+    /// output.
     fn of(
         found: &Kinds,
         (wires, places): (usize, &[usize]),

@@ -20,15 +20,16 @@
 //! else comes twice. That is Δ if Δ has colour 1, and so are the four outputs of AND. So if three outputs are
 //! right, the fourth is: of a bad gate two are wrong at least, and an opened row shows it with probability
 //! 1/2 (lemma 5.3, whose proof in the paper asks for more than this). If Δ has colour 0, they add up to 0,
-//! and one at least is wrong of every gate: `parameters::Level::of_copies` counts how often that survives. Only
-//! Δ = 0 spoils nothing that way, and `buckets::Checks::new` refuses it.
+//! and one at least is wrong of every gate: `parameters::Level::of_copies` counts how often that survives.
+//! Only Δ = 0 spoils nothing that way, and `buckets::Checks::new` refuses it.
 
 use brickwork_primitives::ihash::{Code, Unsent, Words};
 use zeroize::Zeroizing;
 
 use crate::hash::LabelHash;
 
-/// Gates whose labels are hashed at a time; and where they come in any order, so that many of them share a key.
+/// Gates whose labels are hashed at a time; and where they come in any order, so that many of them share a
+/// key.
 const TOGETHER: usize = 64;
 const SCATTERED: usize = 1 << 10;
 
@@ -78,7 +79,8 @@ pub struct Garbling {
 }
 
 impl Garbling {
-    /// For gates `0..gates` with labels of so many blocks. `start` is the garbler's choice, sent with the gates.
+    /// Makes what garbles or evaluates gates `0..gates` with labels of so many blocks. `start` is the
+    /// garbler's choice, sent with the gates.
     pub fn new(start: u128, gates: usize, blocks: usize) -> Self {
         let hash = LabelHash::new("brickwork 2026-11 JIMU garbling hash keys", start, 2 * gates, blocks);
         Garbling { hash, blocks }
@@ -122,8 +124,8 @@ impl Garbling {
     }
 
     /// Evaluates gates with these numbers on the active labels of their operands: `left` are the left ones,
-    /// `short` the compressions of left and right ones. `tables` are the rows of all gates. Returns the labels
-    /// that come out, active ones of good gates.
+    /// `short` the compressions of left and right ones. `tables` are the rows of all gates. Returns the
+    /// labels that come out, active ones of good gates.
     ///
     /// # Panics
     /// If a gate has a greater number than said, or there are not as many labels.
@@ -156,6 +158,7 @@ impl Garbling {
 #[cfg(test)]
 mod tests {
     use brickwork_base::random::Rng;
+    use brickwork_testing::Replayable as _;
 
     use super::*;
     use crate::parameters::{FIGURE_7, Level};

@@ -1,4 +1,5 @@
-//! The hash of the garbling: decision 2 of the design, of compressed labels, with as many blocks as a label has.
+//! The hash of the garbling: decision 2 of the design, of compressed labels, with as many blocks as a label
+//! has.
 //!
 //! `H(x, i) = AES_k(y) ⊕ y`, `y = σ(x) ⊕ i`. A key serves 2^15 calls at most.
 
@@ -19,8 +20,8 @@ pub(super) struct LabelHash {
 }
 
 impl LabelHash {
-    /// For indices `0..indices`, of each of which two labels are hashed, to `blocks` blocks. `start` is the
-    /// garbler's choice, sent with what is garbled; `context` says what that is.
+    /// Makes it for indices `0..indices`, of each of which two labels are hashed, to `blocks` blocks. `start`
+    /// is the garbler's choice, sent with what is garbled; `context` says what that is.
     pub fn new(context: &'static str, start: u128, indices: usize, blocks: usize) -> Self {
         let key = |chunk: usize| {
             let mut hasher = blake3::Hasher::new_derive_key(context);
@@ -33,7 +34,8 @@ impl LabelHash {
         LabelHash { keys, blocks }
     }
 
-    /// Hashes labels, each with its index: returns `[label][block]`. Labels whose indices share a key go together.
+    /// Hashes labels, each with its index: returns `[label][block]`. Labels whose indices share a key go
+    /// together.
     ///
     /// # Panics
     /// If an index is greater than said.
@@ -82,7 +84,8 @@ fn indices_of_a_key(blocks: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// Each block is the hash by its definition, under the key of its index, and no key serves too many calls.
+    /// Each block is the hash by its definition, under the key of its index, and no key serves too many
+    /// calls.
     #[test]
     fn hashes_are_those_of_the_definition() {
         for blocks in [3, 4] {

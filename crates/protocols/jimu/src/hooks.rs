@@ -1,6 +1,6 @@
-//! Where a cheater gets its hands in: tests and the adversary drive the real parties and alter a party's state
-//! before it is used, so that the rest of the run is consistent with the lie. In a normal build none of this
-//! exists.
+//! Where a cheater gets its hands in: tests and the adversary drive the real parties and alter a party's
+//! state before it is used, so that the rest of the run is consistent with the lie. In a normal build none of
+//! this exists.
 
 #[cfg(any(test, feature = "adversary"))]
 pub use cheating::{Hooks, StateHook};
@@ -16,12 +16,13 @@ pub enum Point {
     Offset,
     /// Garbler: the labels of its OTs for choice 0, before they are hashed. Labels.
     OtLabels,
-    /// Garbler: the labels of the gates' outputs for 0, before they are hashed. Labels, `[gate]`, of the first
-    /// gates, as many as are garbled at a time.
+    /// Garbler: the labels of the gates' outputs for 0, before they are hashed. Labels, `[gate]`, of the
+    /// first gates, as many as are garbled at a time.
     GateOutputs,
     /// Garbler: two rows of each gate. Labels, `[gate][row]`, of the first gates likewise.
     Tables,
-    /// Garbler: the offsets that copies of components of this kind are garbled with; the hashed ones stay. Labels.
+    /// Garbler: the offsets that copies of components of this kind are garbled with; the hashed ones stay.
+    /// Labels.
     CopyOffsets(usize),
     /// Garbler: the labels of 0 of these copies' inputs that they are garbled with; the hashed ones stay.
     /// Compressed labels, `[copy][input]`.
@@ -29,13 +30,14 @@ pub enum Point {
     /// Garbler: the labels of 0 of these copies' outputs that their rows give; the hashed ones stay. Labels,
     /// `[copy][output]`.
     CopyOutputs(usize),
-    /// Garbler: the tables of one of these copies, each time that it is garbled: of AND gates, then two rows of
-    /// each output.
+    /// Garbler: the tables of one of these copies, each time that it is garbled: of AND gates, then two rows
+    /// of each output.
     CopyTables(usize, u32),
-    /// Garbler: the offsets that the messages of authenticators follow from; the hashed ones stay. Compressed.
+    /// Garbler: the offsets that the messages of authenticators follow from; the hashed ones stay.
+    /// Compressed.
     AuthenticatorOffsets,
-    /// Garbler: the labels of the circuit's wires that solderings are made with, where the labels of inputs that it
-    /// gives stay. Labels, `[wire]`, the constant first.
+    /// Garbler: the labels of the circuit's wires that solderings are made with, where the labels of inputs
+    /// that it gives stay. Labels, `[wire]`, the constant first.
     Circuit,
     /// Garbler: the active labels of its inputs, before they are opened. Labels.
     InputLabels,
@@ -112,7 +114,7 @@ mod cheating {
             self.sizes.clone()
         }
 
-        /// The keys of the OTs that the evaluator offers, at either party, if there is a dealer.
+        /// Returns the keys of the OTs that the evaluator offers, at either party, if there is a dealer.
         pub(crate) fn dealt(&self, role: Party, send: usize, choices: &[u8]) -> Option<Keys> {
             let dealer = self.dealer.as_ref()?;
             let key = |index: usize, bit: u8| {

@@ -1,5 +1,5 @@
-//! A program in slots that are garbled and sums between them, and which words its wires are sums of. All of it
-//! follows from what is public.
+//! A program in slots that are garbled and sums between them, and which words its wires are sums of. All of
+//! it follows from what is public.
 
 use brickwork_base::{Error, Party};
 use brickwork_circuit::{Circuit, Component, Gate, Program, Recipient};
@@ -16,7 +16,7 @@ pub(super) enum Kind<'p> {
 }
 
 impl Kind<'_> {
-    /// Input wires.
+    /// Returns the number of input wires.
     pub fn inputs(&self) -> usize {
         match self {
             Kind::Gate => 2,
@@ -24,7 +24,7 @@ impl Kind<'_> {
         }
     }
 
-    /// Output wires.
+    /// Returns the number of output wires.
     pub fn outputs(&self) -> usize {
         match self {
             Kind::Gate => 1,
@@ -32,12 +32,12 @@ impl Kind<'_> {
         }
     }
 
-    /// Whether each copy has an offset of its own.
+    /// Returns whether each copy has an offset of its own.
     pub fn has_offsets(&self) -> bool {
         matches!(self, Kind::Component(_))
     }
 
-    /// Its circuit, if it is a component.
+    /// Returns its circuit, if it is a component.
     pub fn circuit(&self) -> Option<&Circuit> {
         match self {
             Kind::Gate => None,
@@ -225,22 +225,22 @@ impl<'p> Layout<'p> {
         Ok(Layout { program, sizes, kinds, slots, operands, steps, layers, outputs })
     }
 
-    /// The hashes.
+    /// Returns the hashes.
     pub fn level(&self) -> &Level {
         &self.sizes.level
     }
 
-    /// What copies are of.
+    /// Returns what copies are of.
     pub fn unit(&self) -> Unit {
         self.sizes.unit
     }
 
-    /// Inputs of a party.
+    /// Returns the number of inputs of a party.
     pub fn inputs(&self, party: Party) -> usize {
         self.program.input_width(party)
     }
 
-    /// The wires of a party's inputs.
+    /// Returns the wires of a party's inputs.
     pub fn input_wires(&self, party: Party) -> std::ops::Range<usize> {
         let (first, second) = (self.inputs(Party::Garbler), self.inputs(Party::Evaluator));
         match party {
@@ -249,17 +249,17 @@ impl<'p> Layout<'p> {
         }
     }
 
-    /// The wires that a slot reads.
+    /// Returns the wires that a slot reads.
     pub fn operands(&self, slot: &Slot) -> &[u32] {
         &self.operands[slot.operands..][..self.kinds[slot.kind].inputs()]
     }
 
-    /// The slots of a kind, in the order of their places.
+    /// Returns the slots of a kind, in the order of their places.
     pub fn slots_of(&self, kind: usize) -> impl Iterator<Item = &Slot> {
         self.slots.iter().filter(move |slot| slot.kind == kind)
     }
 
-    /// OTs for the evaluator's inputs.
+    /// Returns the number of OTs for the evaluator's inputs.
     pub fn ots(&self) -> usize {
         self.inputs(Party::Evaluator)
     }
@@ -269,8 +269,8 @@ impl<'p> Layout<'p> {
         checking_ots(self.level().security)
     }
 
-    /// Outputs of slots that have words of their own: those of components. A gate's are the first gate's of its
-    /// bucket.
+    /// Returns the number of outputs of slots that have words of their own: those of components. A gate's are
+    /// the first gate's of its bucket.
     pub fn slot_wires(&self) -> usize {
         match self.unit() {
             Unit::Gates => 0,
@@ -278,12 +278,12 @@ impl<'p> Layout<'p> {
         }
     }
 
-    /// The wires of the outputs that a party learns, port after port.
+    /// Returns the wires of the outputs that a party learns, port after port.
     pub fn outputs(&self, party: Party) -> impl Iterator<Item = usize> {
         self.outputs.iter().filter(move |(_, to)| to.includes(party)).map(|&(wire, _)| wire as usize)
     }
 
-    /// The wires whose sum a wire is.
+    /// Returns the wires whose sum a wire is.
     ///
     /// # Panics
     /// If it is the output of a slot or an input.
@@ -294,7 +294,7 @@ impl<'p> Layout<'p> {
         }
     }
 
-    /// The wires that have authenticators: the garbler's inputs, and its outputs.
+    /// Returns the wires that have authenticators: the garbler's inputs, and its outputs.
     pub fn authenticated(&self) -> impl Iterator<Item = usize> {
         self.input_wires(Party::Garbler).chain(self.outputs(Party::Garbler))
     }
@@ -310,7 +310,7 @@ impl<'p> Layout<'p> {
         }
     }
 
-    /// A digest of what both must agree on.
+    /// Returns a digest of what both must agree on.
     pub fn digest(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 JIMU program");
         hasher.update(&self.program.digest()).update(&[self.unit() as u8]);

@@ -3,8 +3,8 @@
 //! against a party that cheats. docs/jimu.md has what was wrong as printed, and why this holds.
 //!
 //! What is put into buckets are AND gates, all under one offset, or the program's components, each copy under
-//! an offset of its own ([`Unit`]). Sums and negations between them are free. Both parties may have inputs and
-//! outputs.
+//! an offset of its own ([`Unit`]). Sums and negations between them are free. Both parties may have inputs
+//! and outputs.
 //!
 //! ```text
 //!    1  both    hello; base OTs, in which the garbler chooses by the bits of Δ
@@ -12,7 +12,7 @@
 //!    3  G <> E  combinations of the choices; shares and secrets of what is watched
 //!    4  G <> E  Δ is hashed, and labels of OTs
 //!    5  E -> G  OT extension: random choices for the inputs
-//!    6  G -> E  labels and permutation messages are hashed; rows of gates, hashes of the tables of components
+//!    6  G -> E  labels and permutation messages are hashed; rows of gates, hashes of components' tables
 //!       E -> G  combinations of choices; seed of combinations, when all words are hashed
 //!       G -> E  combinations; labels of OTs
 //!    7  E -> G  what is opened, and where the rest goes
@@ -98,8 +98,8 @@ impl Protocol for Jimu {
     }
 }
 
-/// Runs the protocol as the garbler, with this unit of the cut-and-choose. `input` holds the bits of its input
-/// ports.
+/// Runs the protocol as the garbler, with this unit of the cut-and-choose. `input` holds the bits of its
+/// input ports.
 ///
 /// # Errors
 /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if it

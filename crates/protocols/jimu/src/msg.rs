@@ -13,7 +13,8 @@ pub const POINTS: Tag = Tag(226);
 pub const START: Tag = Tag(227);
 /// Garbler: two rows of each of some gates.
 pub const GATES: Tag = Tag(228);
-/// Garbler: for each copy of a component whether its offset is the hashed word plus the one of colour 1, packed.
+/// Garbler: for each copy of a component whether its offset is the hashed word plus the one of colour 1,
+/// packed.
 pub const COLOURS: Tag = Tag(229);
 /// Garbler: the hash of each copy's tables, 32 bytes.
 pub const HASHES: Tag = Tag(230);

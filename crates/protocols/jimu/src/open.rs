@@ -163,7 +163,8 @@ fn receive_openings(
     Ok(opened)
 }
 
-/// Receives the tables of copies of a component in buckets, if it is one, which must be those that were hashed.
+/// Receives the tables of copies of a component in buckets, if it is one, which must be those that were
+/// hashed.
 fn receive_tables(party: &mut Evaluator, copies: &mut HashedCopies, kept: &[u32]) -> Result<(), Error> {
     let Garbled::Components { plan, hashes, tables } = &mut copies.garbled else { return Ok(()) };
     let each = plan.table_bytes();
@@ -223,8 +224,8 @@ fn verify(
     }
 }
 
-/// Checks opened gates: on the labels of the bits that were asked for they must give the label of the product,
-/// which the evaluator compares with its hash by itself.
+/// Checks opened gates: on the labels of the bits that were asked for they must give the label of the
+/// product, which the evaluator compares with its hash by itself.
 fn check_gates(
     party: &Evaluator,
     copies: &HashedCopies,

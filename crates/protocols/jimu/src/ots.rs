@@ -14,12 +14,13 @@
 //! The garbler gets `R_j`, the evaluator `T_j = R_j ⊕ c_j·Δ`. What each party could do about it:
 //!
 //! *The evaluator* could choose differently in the series, and would have a mixture of two labels. With the
-//! hash of R_j it would learn what it watches of a word that has blocks of Δ and zeros, so all of these blocks.
-//! So the garbler hashes no label of an OT before it has checked the choices: it draws combinations of all OTs
-//! and of one more for each, and gets of each the sum of the choices, and a hash of the sum of the labels, which
-//! it computes itself. Where the choices of two series differ, so do their sums with probability 1/2, and the
-//! label with the other sum cannot be named without its block of Δ. What a guess of some of its bits is worth is
-//! the same as in the extension itself: it fails but for the probability of the guess.
+//! hash of R_j it would learn what it watches of a word that has blocks of Δ and zeros, so all of these
+//! blocks. So the garbler hashes no label of an OT before it has checked the choices: it draws combinations
+//! of all OTs and of one more for each, and gets of each the sum of the choices, and a hash of the sum of the
+//! labels, which it computes itself. Where the choices of two series differ, so do their sums with
+//! probability 1/2, and the label with the other sum cannot be named without its block of Δ. What a guess of
+//! some of its bits is worth is the same as in the extension itself: it fails but for the probability of the
+//! guess.
 //!
 //! *The garbler* could take other offsets than Δ, or other labels than it hashes, and learn from the
 //! evaluator's refusal what it chose. The choices are random, and the evaluator says nothing of its input
@@ -54,7 +55,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// All that are made.
+    /// Returns how many are made.
     pub fn all(&self) -> usize {
         self.ots + self.combinations
     }
@@ -102,8 +103,8 @@ fn hash(session: &[u8; 32], sums: &Words) -> [u8; HASH] {
     hash
 }
 
-/// The keys of OTs, from the keys that each series gives: one for each OT. They must be hashed together. A sum
-/// would let an evaluator that knows a part of each block search these parts apart.
+/// The keys of OTs, from the keys that each series gives: one for each OT. They must be hashed together. A
+/// sum would let an evaluator that knows a part of each block search these parts apart.
 fn joined(series: &[Vec<Seed>]) -> Vec<Seed> {
     let key = |k: usize| {
         let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 JIMU keys of watched symbols");
@@ -138,7 +139,7 @@ pub(super) fn keys_offered(
     Ok(zero.iter().zip(&one).map(|(zero, one)| [zero.clone(), one.clone()]).collect())
 }
 
-/// The same. Returns the keys of these choices.
+/// Makes OTs of keys, as the party that chooses. Returns the keys of these choices.
 pub(super) fn keys_chosen(
     channel: &mut Channel,
     series: &mut [extension::Receiver],
@@ -168,8 +169,8 @@ pub(super) fn garbler(
 }
 
 impl Unchecked {
-    /// Checks that the evaluator has the same choices in all series; `delta` is Δ. Returns the labels of choice
-    /// 0.
+    /// Checks that the evaluator has the same choices in all series; `delta` is Δ. Returns the labels of
+    /// choice 0.
     pub fn check(self, channel: &mut Channel, session: &[u8; 32], delta: &[u128]) -> Result<Words, Error> {
         let Unchecked { counts, labels, seed } = self;
         let bytes = counts.combinations.div_ceil(8);
@@ -232,6 +233,7 @@ impl Chosen {
 
 #[cfg(test)]
 mod tests {
+    use brickwork_testing::Replayable as _;
     use std::thread;
 
     use brickwork_base::label::Delta;
@@ -262,8 +264,8 @@ mod tests {
         (delta, senders, receivers)
     }
 
-    /// An evaluator that watches all symbols of some blocks of Δ knows these blocks, and takes the other label
-    /// in their series. It gets no key of an OT that it did not choose, unless it knows all of Δ.
+    /// An evaluator that watches all symbols of some blocks of Δ knows these blocks, and takes the other
+    /// label in their series. It gets no key of an OT that it did not choose, unless it knows all of Δ.
     #[test]
     fn row_02_no_block_of_the_offset_gives_a_key_that_was_not_chosen() {
         const COUNT: usize = 150;

@@ -26,7 +26,8 @@ const PERMUTATION_MARGIN: u32 = 4;
 /// Likewise for each check of codewords and of openings.
 const CHECK_MARGIN: u32 = 8;
 
-/// What a block of a word costs the parties, who keep it, move it and multiply it, as if so many bits were sent.
+/// What a block of a word costs the parties, who keep it, move it and multiply it, as if so many bits were
+/// sent.
 const BLOCK_BITS: usize = 96;
 
 /// Draws of random words of a session, each with a check of its own: of the setup and of the items.
@@ -40,8 +41,8 @@ const OPENINGS: [u64; 2] = [4, 2];
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Unit {
-    /// Single AND gates, all under one offset. Of an opened one the evaluator sees one of its four rows, of which
-    /// two at least are wrong if it is bad.
+    /// Single AND gates, all under one offset. Of an opened one the evaluator sees one of its four rows, of
+    /// which two at least are wrong if it is bad.
     Gates,
     /// The program's components, each copy under an offset of its own, so that an opened one is opened
     /// completely. Components without AND gates are computed without garbling.
@@ -69,8 +70,8 @@ impl Unit {
     }
 }
 
-/// Gates under the session's offset: an opened one shows one of its four rows, of which two at least are wrong
-/// if it is bad, and one good gate is enough for a bucket.
+/// Gates under the session's offset: an opened one shows one of its four rows, of which two at least are
+/// wrong if it is bad, and one good gate is enough for a bucket.
 pub const GATES: Rule = Rule { detection: Detection::Half, majority: false };
 
 /// Copies of components, and input authenticators: an opened one is opened completely.
@@ -124,8 +125,8 @@ impl Level {
         self.labels.l() / BLOCK
     }
 
-    /// Returns the hashes that [`Level::of`] has, from the solver: of those that bind, the cheapest, labels of
-    /// whole blocks.
+    /// Returns the hashes that [`Level::of`] has, from the solver: of those that bind, the cheapest, labels
+    /// of whole blocks.
     ///
     /// # Errors
     /// [`Error::Usage`] if there are none.
@@ -144,12 +145,14 @@ impl Level {
         }
     }
 
-    /// Returns an upper bound of what a garbler achieves by bad copies that are compared with a hash: an output
-    /// of a bad copy that is not hashed is passed over, unless it passes for one of the two labels of its wire.
+    /// Returns an upper bound of what a garbler achieves by bad copies that are compared with a hash: an
+    /// output of a bad copy that is not hashed is passed over, unless it passes for one of the two labels of
+    /// its wire.
     ///
-    /// A copy counts if all its outputs are labels, so the wrong ones of a copy are one chance. With detection d
-    /// and opened share f, `t` bad copies survive with probability `(1 − d·f)^t` at most, and `t·(1 − x)^t <
-    /// 1/(e·x)`: on average fewer than `1/(e·d·f)` bad copies are compared, each with both labels.
+    /// A copy counts if all its outputs are labels, so the wrong ones of a copy are one chance. With
+    /// detection d and opened share f, `t` bad copies survive with probability `(1 − d·f)^t` at most, and
+    /// `t·(1 − x)^t < 1/(e·x)`: on average fewer than `1/(e·d·f)` bad copies are compared, each with both
+    /// labels.
     fn compared(&self, rule: Rule, bucketing: &Bucketing) -> Upper {
         match bucketing.slots {
             0 => Upper::ZERO,
@@ -172,8 +175,8 @@ impl Level {
         }
     }
 
-    /// Returns an upper bound of what a garbler achieves with input authenticators of this bucketing. A bad one
-    /// is passed over, unless what follows from its offset passes for what was hashed.
+    /// Returns an upper bound of what a garbler achieves with input authenticators of this bucketing. A bad
+    /// one is passed over, unless what follows from its offset passes for what was hashed.
     pub fn of_authenticators(&self, bucketing: &Bucketing) -> Upper {
         match (bucketing.slots, bucketing.opened) {
             (0, _) => Upper::ZERO,
@@ -194,7 +197,8 @@ impl Level {
             Upper::integer(lists) * hash.opening(hash.openings(self.hashes()))
         };
         let ots = Upper::exp2(-(checking_ots(self.security) as f64));
-        // The extension checks each series three times: OTs of keys, of those that check the offset, of inputs.
+        // The extension checks each series three times: OTs of keys, of those that check the offset, of
+        // inputs.
         let calls = 3 * self.blocks() as u64;
         vec![
             ("binding of the hashes", both(&Parameters::binding)),
@@ -218,7 +222,8 @@ impl Level {
         })
     }
 
-    /// Returns the bucketing of fewest copies for so many slots with which bad copies achieve 2^`log2` at most.
+    /// Returns the bucketing of fewest copies for so many slots with which bad copies achieve 2^`log2` at
+    /// most.
     ///
     /// # Errors
     /// [`Error::Limit`] if there is none.
@@ -248,7 +253,8 @@ fn compared(rule: Rule, bucketing: &Bucketing) -> Upper {
     }
 }
 
-/// OTs by which the offset of all of them is checked, and combinations by which the choices are.
+/// Returns the number of OTs by which the offset of all of them is checked, and of combinations by which the
+/// choices are.
 pub fn checking_ots(security: u32) -> usize {
     (security + CHECK_MARGIN) as usize
 }
@@ -373,6 +379,7 @@ fn words(parameters: &Parameters) -> usize {
 mod tests {
     use brickwork_base::random::Rng;
     use brickwork_primitives::cut_and_choose::{Challenge, alternatives};
+    use brickwork_testing::Replayable as _;
     use num_bigint::{BigInt, BigUint};
     use num_rational::BigRational;
 
@@ -525,8 +532,8 @@ mod tests {
             BigRational::new(few[w as usize].clone().into(), all[w as usize].clone().into())
         });
         let [labels, messages] = &binding;
-        // Two draws whose combinations leave, of all sets of symbols, what these do; four lists of opened labels and
-        // two of messages, of which each combination leaves 2·2^-σ.
+        // Two draws whose combinations leave, of all sets of symbols, what these do; four lists of opened
+        // labels and two of messages, of which each combination leaves 2·2^-σ.
         let bits = security + 8;
         let checks = hashes.into_iter().zip([4, 2]).map(|([n, _, sigma, _], lists)| {
             let [n, each] = [n as i64, sigma as i64 - 1];
@@ -536,8 +543,8 @@ mod tests {
         });
         let mut sum = checks.fold(labels + messages, |sum, check| sum + check);
         for copies in sizes.copies.iter().filter(|copies| copies.slots > 0) {
-            // Two comparisons for each bad copy that is evaluated, of which there are less than 1/f on average, of
-            // gates, or half as many.
+            // Two comparisons for each bad copy that is evaluated, of which there are less than 1/f on
+            // average, of gates, or half as many.
             let half = unit == Unit::Gates;
             sum += labels * of(if half { 2 } else { 1 } * copies.copies(), copies.opened.into());
             if half {

@@ -1,7 +1,7 @@
 //! Copies and authenticators are made and hashed. All random words are hashed before the evaluator says the
 //! seed of their combinations, and the garbler has proven these before the evaluator says what is opened: the
-//! symbols that a garbler hopes are watched it names when it answers, and must not choose by what is opened. The
-//! labels of OTs are hashed when the evaluator has proven its choices.
+//! symbols that a garbler hopes are watched it names when it answers, and must not choose by what is opened.
+//! The labels of OTs are hashed when the evaluator has proven its choices.
 
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
@@ -27,9 +27,10 @@ pub(super) const START: usize = 16;
 /// Gates that are garbled, hashed and sent at a time.
 pub(super) const GATES_AT_ONCE: usize = 1 << 10;
 
-/// The lists of random words, labels and permutation messages, in their order: of each kind of copies those of
-/// inputs, of outputs, and offsets, which have no permutation messages; the garbler's inputs; outputs of slots
-/// that have words of their own; authenticators; OTs, which have no permutation messages either.
+/// Returns the lists of random words, labels and permutation messages, in their order: of each kind of copies
+/// those of inputs, of outputs, and offsets, which have no permutation messages; the garbler's inputs;
+/// outputs of slots that have words of their own; authenticators; OTs, which have no permutation messages
+/// either.
 pub(super) fn lists(layout: &Layout) -> [Vec<usize>; 2] {
     let (mut labels, mut permutations) = (Vec::new(), Vec::new());
     for (kind, bucketing) in layout.kinds.iter().zip(&layout.sizes.copies) {
@@ -47,7 +48,7 @@ pub(super) fn lists(layout: &Layout) -> [Vec<usize>; 2] {
     [labels, permutations]
 }
 
-/// The OTs of the evaluator's inputs.
+/// Returns the OTs of the evaluator's inputs.
 pub(super) fn input_ots(layout: &Layout) -> Option<Counts> {
     (layout.ots() > 0).then(|| Counts { ots: layout.ots(), combinations: layout.combinations() })
 }
@@ -222,8 +223,8 @@ fn garble_gates(party: &mut Garbler, made: &mut Copies) -> Result<Replaced, Erro
     Ok(Replaced::Outputs(random))
 }
 
-/// Garbles copies of a component, and sends the hashes of their tables. Returns the random words in whose place
-/// their offsets are.
+/// Garbles copies of a component, and sends the hashes of their tables. Returns the random words in whose
+/// place their offsets are.
 fn garble_components(
     party: &mut Garbler,
     layout: &Layout,
@@ -248,7 +249,7 @@ fn garble_components(
     Ok(Replaced::Offsets(random))
 }
 
-/// How copies of a kind that is a component are garbled.
+/// Returns how copies of a kind that is a component are garbled.
 pub(super) fn plan(layout: &Layout, kind: usize, start: u128) -> Plan {
     let circuit = layout.kinds[kind].circuit().expect("a component");
     Plan::new(circuit, start, layout.sizes.copies[kind].copies() as usize, layout.level().blocks())
@@ -286,8 +287,8 @@ pub(super) fn garble_copies(
     Ok(tables)
 }
 
-/// Hashes the permutation messages of authenticators, which follow from their offsets. Returns the random ones in
-/// whose place these are.
+/// Hashes the permutation messages of authenticators, which follow from their offsets. Returns the random
+/// ones in whose place these are.
 fn follow(party: &mut Garbler, authenticators: &mut Wires) -> Result<Words, Error> {
     let mut from = compressed(party.labels.code(), &party.points.compression, &authenticators.labels);
     party.hooks.alter(Point::AuthenticatorOffsets, &mut from);

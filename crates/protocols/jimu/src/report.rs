@@ -8,9 +8,9 @@ use crate::buckets::Recovery;
 use crate::layout::{Kind, Layout};
 use crate::parameters::{Level, Unit};
 
-/// Returns kappa minus what is lost, in bits: 2^15 calls of the hash under one key, two labels each, the offset's
-/// colour. Of the offset of all gates the lowest bit of each of its blocks is known, too; those of components are
-/// of one block, which is random.
+/// Returns kappa minus what is lost, in bits: 2^15 calls of the hash under one key, two labels each, the
+/// offset's colour. Of the offset of all gates the lowest bit of each of its blocks is known, too; those of
+/// components are of one block, which is random.
 pub fn computational_bits(level: &Level, unit: Unit) -> f64 {
     let known = match unit {
         Unit::Gates => level.blocks(),
@@ -71,7 +71,7 @@ pub struct SecurityReport {
 }
 
 impl SecurityReport {
-    /// The promise of a run of a program.
+    /// Returns the promise of a run of a program.
     pub(super) fn of(layout: &Layout) -> Self {
         let sizes = &layout.sizes;
         let parts = sizes.parts().into_iter().filter(|(_, bound)| bound.log2() > f64::NEG_INFINITY);

@@ -96,7 +96,7 @@ impl Evaluator {
     }
 }
 
-/// The OTs by which their offset is checked.
+/// Returns the OTs by which their offset is checked.
 pub(super) fn checking(level: &Level) -> Counts {
     let count = checking_ots(level.security);
     Counts { ots: count, combinations: count }

@@ -10,7 +10,7 @@ use crate::setup::{Evaluator, Garbler};
 /// Pairs that are opened at a time.
 pub(super) const AT_ONCE: usize = 1 << 10;
 
-/// The parts of a list of so many pairs.
+/// Returns the parts of a list of so many pairs.
 pub(super) fn parts(count: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
     (0..count).step_by(AT_ONCE).map(move |first| first..count.min(first + AT_ONCE))
 }
@@ -154,7 +154,7 @@ impl Part {
     }
 }
 
-/// The labels δ of every `step`th pair of a list whose openings have been checked.
+/// Returns the labels δ of every `step`th pair of a list whose openings have been checked.
 pub(super) fn complete(completion: &Completion, opened: &[Part], step: usize) -> Words {
     let whole = opened.iter().map(|Part { labels: (hashes, values), .. }| match step {
         1 => completion.words(hashes, values),

@@ -4,6 +4,7 @@ use super::*;
 use crate::layout::Forced;
 use crate::parameters::{Pool, Sizes};
 use brickwork_circuit::library::aes;
+use brickwork_testing::Replayable as _;
 
 fn is_right(program: &Arc<Program>, security: u32, rng: &mut Rng) {
     let inputs = random_inputs(program, rng);
@@ -35,7 +36,8 @@ fn aes_is_computed() {
     }
 }
 
-/// Several batches, groups and pieces, the last of each not full: with small sizes, as a million gates take long.
+/// Several batches, groups and pieces, the last of each not full: with small sizes, as a million gates take
+/// long.
 #[test]
 fn programs_of_many_batches_are_computed() {
     let (mut rng, mut batches, mut programs) = (Rng::replayable("test programs"), 0, 0);

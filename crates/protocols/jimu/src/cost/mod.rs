@@ -43,8 +43,8 @@ pub fn predict(
     Ok((plan::predict(&steps(&layout), machine, link), SecurityReport::of(&layout)))
 }
 
-/// Returns the unit with which a run of a program sends fewer bytes, both ways together: what both parties take if
-/// they are told nothing.
+/// Returns the unit with which a run of a program sends fewer bytes, both ways together: what both parties
+/// take if they are told nothing.
 ///
 /// # Errors
 /// As [`script`].

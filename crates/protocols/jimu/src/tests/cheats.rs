@@ -1,6 +1,7 @@
 //! Each party cheats at every message, and between the steps.
 
 use super::*;
+use brickwork_testing::Replayable as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::adversary::{Case, Ending, Event, Point, add, sizes};
@@ -66,16 +67,16 @@ fn is_caught(end: &Result<Report, Error>, cheat: impl Into<brickwork_base::Cheat
     }
 }
 
-/// What opens words is part of combinations: each of the garbler's openings altered in one place, and each of its
-/// answers.
+/// What opens words is part of combinations: each of the garbler's openings altered in one place, and each of
+/// its answers.
 #[test]
 fn row_10_an_altered_opening_is_caught_by_its_check() {
     let program = library::millionaires().unwrap();
     for unit in Unit::ALL {
         let layout = Layout::new(&program, unit, 40, None).unwrap();
         let kinds = 0..layout.kinds.len();
-        // Of opened copies the messages of inputs and of outputs, then labels: of gates those of inputs, of components
-        // those of outputs and offsets, too; offsets of authenticators.
+        // Of opened copies the messages of inputs and of outputs, then labels: of gates those of inputs, of
+        // components those of outputs and offsets, too; offsets of authenticators.
         let mut all = vec![Cheat::Permutation; 2 * kinds.len()];
         let lists = if unit == Unit::Gates { 1 } else { 3 };
         all.extend(vec![Cheat::Label; lists * kinds.len() + 1]);
@@ -116,8 +117,8 @@ fn row_10_an_altered_opening_is_caught_by_its_check() {
     }
 }
 
-/// Tables of components are known by their hash before it is chosen what is opened; offsets have colour 1 if they
-/// are what the garbler says.
+/// Tables of components are known by their hash before it is chosen what is opened; offsets have colour 1 if
+/// they are what the garbler says.
 #[test]
 fn row_05_altered_components_are_caught() {
     let altered = |tag: Tag, alter: Alter| {
@@ -153,8 +154,8 @@ fn row_03_altered_hashes_are_caught() {
     is_caught(&ends[1], Cheat::OtOffset);
 }
 
-/// The seed of what is opened is said when all is proven: a garbler that may still choose for which symbols it
-/// answers does not know it.
+/// The seed of what is opened is said when all is proven: a garbler that may still choose for which symbols
+/// it answers does not know it.
 #[test]
 fn row_04_nothing_is_chosen_before_all_hashes_are_proven() {
     let (program, mut rng) = (products(2), Rng::replayable("test inputs"));
@@ -233,8 +234,8 @@ fn row_12_another_offset_or_label_of_ots_tells_nothing_of_the_input() {
     }
 }
 
-/// Repair (iii): the points by which labels are compressed, and that of the permutation bits, are told to nobody
-/// who has not proven what it watches, of both hashes.
+/// Repair (iii): the points by which labels are compressed, and that of the permutation bits, are told to
+/// nobody who has not proven what it watches, of both hashes.
 #[test]
 fn row_02_no_points_are_drawn_before_what_is_watched_is_proven() {
     let (program, mut rng) = (products(2), Rng::replayable("test inputs"));
@@ -292,8 +293,8 @@ fn row_14_an_evaluator_that_gets_the_offset_computes_in_the_clear_and_nobody_see
     }
 }
 
-/// The same of a copy of a component, whose rows lead to the other labels of an output: with its own offset, and
-/// so with the session's, as the evaluator has their sum.
+/// The same of a copy of a component, whose rows lead to the other labels of an output: with its own offset,
+/// and so with the session's, as the evaluator has their sum.
 #[test]
 fn row_14_a_copy_that_gives_the_other_label_gives_the_offset_away() {
     let (program, mut rng) = (products(6), Rng::replayable("test inputs"));

@@ -1,5 +1,6 @@
 use super::*;
 use brickwork_circuit::library;
+use brickwork_testing::Replayable as _;
 
 /// Outputs are those of the plaintext, and the bytes of both directions those that are known beforehand.
 #[track_caller]
@@ -42,8 +43,8 @@ fn programs_of_the_library_give_what_they_should() {
     }
 }
 
-/// Each block of the offset of gates costs a bit: three blocks at s = 40, four above. Components have offsets of
-/// their own, and labels of one block.
+/// Each block of the offset of gates costs a bit: three blocks at s = 40, four above. Components have offsets
+/// of their own, and labels of one block.
 #[test]
 fn what_computing_gains_is_reported() {
     for (security, bits) in [(40, 108.0), (64, 107.0), (80, 107.0)] {

@@ -37,7 +37,8 @@ fn receiver(parameters: &Parameters, rng: &mut Rng) -> Receiver {
     })
 }
 
-/// Gates, with labels of either class; labels with bits of either class; buckets with one label or with two.
+/// Makes the subjects: gates, with labels of either class; labels with bits of either class; buckets with one
+/// label or with two.
 pub fn subjects() -> Vec<Subject> {
     let mut rng = Rng::new("constant time of JIMU").expect("randomness");
     let level = Level::of(40).expect("a level");
