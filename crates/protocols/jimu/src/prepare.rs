@@ -19,8 +19,8 @@ pub(super) fn garbler(party: &mut Garbler, layout: &Layout) -> Result<Vec<u8>, E
     }
 }
 
-/// Sends the same, of the evaluator's `input`, which is used for nothing before what was opened has been checked,
-/// and returns it.
+/// Sends the same, of the evaluator's `input`, which is used for nothing before what was opened has been
+/// checked, and returns it.
 pub(super) fn evaluator(party: &mut Evaluator, checked: &Checked, input: &[bool]) -> Result<Vec<u8>, Error> {
     party.run.phase("prepare");
     let bits: Vec<u8> = input.iter().zip(&*checked.ots.1).map(|(&bit, c)| u8::from(bit) ^ c).collect();
