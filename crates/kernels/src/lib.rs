@@ -30,6 +30,7 @@ mod parity;
 mod portable;
 mod script;
 mod swap;
+mod symbols;
 mod tile;
 mod transpose;
 mod trees;
@@ -53,6 +54,10 @@ pub use kernel::{KERNEL_VARIABLE, Kernel, NoSuchKernel};
 pub use pages::{Erasing, LargePages};
 pub use parity::{parity_rows, parity_rows_with};
 pub use script::{And, GateList, GateListBuilder, LAYER, ONE, SECTION};
+pub use symbols::{
+    Factor, Matrix, Picks, Scale, add_picked, add_picked_with, add_products, add_products_with, add_scaled,
+    add_scaled_with, words_of_rows, words_of_rows_with,
+};
 pub use tile::{TILE_BLOCKS, TILE_ROWS, Tile, TileRow};
 pub use transpose::{transpose, transpose_back, transpose_back_with, transpose_with, words_for_rows};
 pub use trees::Trees;

@@ -17,9 +17,10 @@
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq, ConstantTimeLess};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use super::code::{Code, Symbols};
+use super::code::Code;
 use super::field::Field;
 use super::parameters::Parameters;
+use super::words::Words;
 use super::{Cheat, msg};
 use brickwork_base::Error;
 use brickwork_base::random::{Rng, Seed};
@@ -36,9 +37,14 @@ pub fn setup_bytes(parameters: &Parameters) -> [usize; 2] {
     [SECRET * parameters.n() + HASH, SECRET]
 }
 
-/// Which symbols a receiver watches: for each 1 or 0.
+/// Which symbols a receiver watches.
 #[derive(Zeroize, ZeroizeOnDrop)]
-pub struct Watch(Vec<u8>);
+pub struct Watch {
+    /// For each symbol 1 or 0.
+    choices: Vec<u8>,
+    /// How many watched ones are before it.
+    numbers: Vec<u8>,
+}
 
 impl Watch {
     /// Draws w of n symbols, each set as likely as any other: those of the least of n random numbers.
@@ -51,22 +57,45 @@ impl Watch {
                 .fold(0_u32, |smaller, other| smaller + u32::from(other.ct_lt(&numbers[i]).unwrap_u8()));
             smaller.ct_lt(&(parameters.w() as u32)).unwrap_u8()
         };
-        Watch((0..parameters.n()).map(watched).collect())
+        Self::of((0..parameters.n()).map(watched).collect())
+    }
+
+    /// Returns those with these choices, 1 or 0 for each symbol.
+    pub(super) fn of(choices: Vec<u8>) -> Self {
+        let number = |before: &mut u8, choice: &u8| {
+            let number = *before;
+            *before += choice;
+            Some(number)
+        };
+        let numbers = choices.iter().scan(0, number).collect();
+        Watch { choices, numbers }
     }
 
     /// Returns the choices, 1 where a symbol is watched, in the OTs that the seeds come from.
     pub fn choices(&self) -> &[u8] {
-        &self.0
+        &self.choices
     }
 
-    /// Returns all ones where a symbol is watched.
-    pub(super) fn mask(&self, i: usize) -> u128 {
-        u128::from(self.0[i]).wrapping_neg()
+    /// Returns all ones if symbol `i` is watched and has number `o` of those that are. In constant time.
+    pub(super) fn is_number(&self, i: usize, o: usize) -> u8 {
+        let here = self.numbers[i].ct_eq(&(o as u8)).unwrap_u8() & self.choices[i];
+        here.wrapping_neg()
     }
 
-    #[cfg(test)]
-    pub(super) fn of(choices: Vec<u8>) -> Self {
-        Watch(choices)
+    /// Returns which symbol has number `o` of those that are watched. In constant time.
+    pub(super) fn place(&self, o: usize) -> u8 {
+        (0..self.choices.len()).fold(0, |place, i| place | i as u8 & self.is_number(i, o))
+    }
+
+    /// Returns the seeds of the watched symbols, in their order, of seeds for all. In constant time.
+    pub(super) fn seeds(&self, keys: &[Seed], w: usize) -> Vec<Seed> {
+        let seed = |o: usize| {
+            let bits = keys.iter().enumerate().fold(0, |bits, (i, key)| {
+                bits | key.bits() & (u128::from(self.is_number(i, o)) & 1).wrapping_neg()
+            });
+            Seed::from_bytes(bits.to_le_bytes())
+        };
+        (0..w).map(seed).collect()
     }
 }
 
@@ -85,9 +114,9 @@ fn hash(secret: &[u8]) -> [u8; HASH] {
     hash
 }
 
-fn masked(share: &[u8], key: &Seed) -> u128 {
-    let share = share.iter().rev().fold(0, |bits, &byte| bits << 8 | u128::from(byte));
-    share ^ key.bits()
+/// Symbol `i` of each of as many words as the secret has bytes.
+fn byte_of_each(words: &Words, i: usize) -> Zeroizing<[u8; SECRET]> {
+    Zeroizing::new(std::array::from_fn(|k| words.symbols_of(k)[i]))
 }
 
 /// Gives the receiver w of the seeds. `keys` are both keys of n OTs in which the receiver chose. Returns the
@@ -102,18 +131,20 @@ pub(super) fn give(
     rng: &mut Rng,
 ) -> Result<Vec<Seed>, Error> {
     let code = sharing(parameters);
-    let mut word = Symbols::zeros(code.parameters().l(), SECRET);
-    (0..word.rows()).for_each(|i| rng.fill(word.row_mut(i)));
-    let secret = code.at(&code.evaluation(&[u8::MAX]), &word);
-    let shares = code.encode(&word);
+    // A word for each byte of the secret.
+    let words = Words::random(code.parameters().l(), SECRET, rng);
+    let values = code.at(&code.evaluation(&[u8::MAX]), &words);
+    let secret = byte_of_each(&values, 0);
+    let shares = code.encode(&words);
     let mut message = Vec::with_capacity(SECRET * keys.len() + HASH);
     for (i, [key, _]) in keys.iter().enumerate() {
-        message.extend_from_slice(&masked(shares.row(i), key).to_le_bytes());
+        let share = u128::from_le_bytes(*byte_of_each(&shares, i));
+        message.extend_from_slice(&(share ^ key.bits()).to_le_bytes());
     }
-    message.extend_from_slice(&hash(secret.row(0)));
+    message.extend_from_slice(&hash(&*secret));
     channel.send(msg::SHARES, &message)?;
     let answer = channel.receive(msg::SECRET, SECRET)?;
-    if !bool::from(answer[..].ct_eq(secret.row(0))) {
+    if !bool::from(answer[..].ct_eq(&*secret)) {
         return Err(Cheat::Watched.into());
     }
     Ok(keys.into_iter().map(|[_, seed]| seed).collect())
@@ -128,7 +159,7 @@ fn secret(
     let field = Field::of_bits(8).expect("bytes");
     let mut secret = Zeroizing::new([0; SECRET]);
     for (i, share) in shares.iter().enumerate() {
-        let unwatched = |j: usize| Choice::from(1 - watch.0[j]);
+        let unwatched = |j: usize| Choice::from(1 - watch.choices[j]);
         let others = (0..parameters.n()).filter(|&j| j != i);
         let coefficient = others.fold(1, |product, j| {
             let (x, y) = (i as u8, j as u8);
@@ -142,7 +173,7 @@ fn secret(
 }
 
 /// Takes the seeds of the watched symbols. `keys` are those of n OTs with the choices of `watch`. Returns
-/// them with a seed that nobody has for the others.
+/// the seeds in the order of the symbols, w of them.
 ///
 /// # Errors
 /// [`Cheat::Shares`] if the sender's shares are not of the secret that it hashed, [`Error::Io`] if the
@@ -168,9 +199,5 @@ pub(super) fn take(
         return Err(Cheat::Shares.into());
     }
     channel.send(msg::SECRET, &*secret)?;
-    let seed = |(key, &watched): (&Seed, &u8)| {
-        let bits = key.bits() & u128::from(watched).wrapping_neg();
-        Seed::from_bytes(bits.to_le_bytes())
-    };
-    Ok(keys.iter().zip(&watch.0).map(seed).collect())
+    Ok(watch.seeds(keys, parameters.w()))
 }
