@@ -5,7 +5,7 @@
 
 use core::arch::aarch64::*;
 
-use crate::symbols::Factors;
+use crate::factors::Factors;
 use crate::vector::{Task, Vector};
 
 pub(crate) fn has_neon() -> bool {

@@ -5,8 +5,8 @@
 //! t + λ) with GF(2^4) = GF(2)[z]/(z⁴ + z + 1); the maps between the two representations are found by the
 //! compiler.
 
+use crate::factors::Factors;
 use crate::swap::swap_bits;
-use crate::symbols::Factors;
 use crate::vector::Vector;
 
 /// One block.

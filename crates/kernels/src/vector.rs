@@ -1,6 +1,6 @@
 //! What the inner loops need from a vector register.
 
-use crate::symbols::Factors;
+use crate::factors::Factors;
 use crate::tile::Tile;
 
 /// A register of [`Vector::BLOCKS`] blocks of 128 bits. The loops are written once, generic over it.

@@ -12,7 +12,7 @@ use rounds::{on_eight, rounds8, two_under_four, under_four};
 
 use core::arch::x86_64::*;
 
-use crate::symbols::Factors;
+use crate::factors::Factors;
 use crate::tile::Tile;
 use crate::vector::{Task, Vector};
 use register::X4;

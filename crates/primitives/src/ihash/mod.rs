@@ -54,6 +54,7 @@ mod combine;
 mod field;
 mod parameters;
 mod receiver;
+mod seeds;
 mod sender;
 #[cfg(test)]
 mod tests;
@@ -64,8 +65,9 @@ pub use code::{Code, Unsent};
 pub use field::Field;
 pub use parameters::Parameters;
 pub use receiver::{Completion, Hashes, Opened, Pending, Receiver};
+pub use seeds::setup_bytes;
 pub use sender::{Masks, Openings, Sender, WORDS};
-pub use watch::{Watch, setup_bytes};
+pub use watch::Watch;
 pub use words::{Step, Words};
 
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};

@@ -12,9 +12,9 @@ use super::code::{Code, Unsent};
 use super::combine::Coefficients;
 use super::parameters::Parameters;
 use super::sender::{Stream, WORDS};
-use super::watch::{self, Watch};
+use super::watch::Watch;
 use super::words::{Step, Words, packed_bytes};
-use super::{Cheat, answer_bytes, chosen_bytes, messages, msg, opened_bytes, openings_bytes};
+use super::{Cheat, answer_bytes, chosen_bytes, messages, msg, opened_bytes, openings_bytes, seeds};
 
 /// The party that holds hashes.
 pub struct Receiver {
@@ -211,7 +211,7 @@ impl Receiver {
         security: u32,
     ) -> Result<Self, Error> {
         assert_eq!(keys.len(), parameters.n(), "an OT for each symbol");
-        let seeds = watch::take(channel, parameters, &watch, keys)?;
+        let seeds = seeds::take(channel, parameters, &watch, keys)?;
         channel.flush()?;
         let code = Code::new(parameters);
         let next = Ranges::of_setup().take(&WORDS)?;

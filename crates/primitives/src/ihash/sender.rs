@@ -12,7 +12,7 @@ use super::code::{Code, Unsent};
 use super::combine::Coefficients;
 use super::parameters::Parameters;
 use super::words::{BLOCK, Words};
-use super::{MESSAGE, msg, watch};
+use super::{MESSAGE, msg, seeds};
 
 /// Blocks of a stream that an entry of a stock has: sixteen words each.
 pub const WORDS: Counter = Counter::new("words of an interactive hash", 40);
@@ -114,7 +114,7 @@ impl Sender {
     ) -> Result<Self, Error> {
         assert_eq!(keys.len(), parameters.n(), "an OT for each symbol");
         let seeds =
-            watch::give(channel, parameters, keys, &mut Rng::new("brickwork interactive hash: watch")?)?;
+            seeds::give(channel, parameters, keys, &mut Rng::new("brickwork interactive hash: watch")?)?;
         let code = Code::new(parameters);
         let next = Ranges::of_setup().take(&WORDS)?;
         Ok(Sender { stream: Stream::new(&code, &seeds, next), code, security })
