@@ -276,7 +276,7 @@ fn check_lego(program: Program, security: u32, lanes: u8) {
     is_exact(&predicted, run, &format!("{} at {security} bits over {lanes} lanes", program.name()));
 }
 
-/// The same for JIMU, by gates and by components.
+/// The same for JIMU, cut both ways.
 fn check_jimu(program: Program, security: u32, lanes: u8) {
     let program = Arc::new(program);
     let link = Link { lanes, ..Link::LOOPBACK };
@@ -284,13 +284,15 @@ fn check_jimu(program: Program, security: u32, lanes: u8) {
     let zeros = |party| vec![false; program.input_width(party)];
     for unit in jimu::Unit::ALL {
         let (predicted, _) = jimu::cost::predict(&program, unit, security, &Machine::free(), &link).unwrap();
-        let garbler = |channel, watch| {
-            jimu::garbler(channel, &job, unit, &zeros(Party::Garbler), watch).unwrap();
-        };
-        let evaluator = |channel, watch| {
-            jimu::evaluator(channel, &job, unit, &zeros(Party::Evaluator), watch).unwrap().phases
-        };
-        let run = clocked(lanes.into(), garbler, evaluator);
+        let run = clocked(
+            lanes.into(),
+            |channel, watch| {
+                jimu::garbler(channel, &job, unit, &zeros(Party::Garbler), watch).unwrap();
+            },
+            |channel, watch| {
+                jimu::evaluator(channel, &job, unit, &zeros(Party::Evaluator), watch).unwrap().phases
+            },
+        );
         let what = format!("jimu {} by {unit:?} at {security} bits over {lanes} lanes", program.name());
         is_exact(&predicted, run, &what);
     }

@@ -7,7 +7,7 @@ use super::*;
 use brickwork_base::random::Rng;
 use brickwork_circuit::{Builder, Component, Port, Program, ProgramBuilder, Recipient, Type};
 use brickwork_session::{TABLE_MEMORY, Unobserved};
-use brickwork_wire::memory_pair;
+use brickwork_wire::{counting_pair, memory_pair};
 
 fn job(program: &Arc<Program>, security: u32) -> Job {
     let identities = [[1; 32], [2; 32]];

@@ -169,16 +169,16 @@ fn preprocess(script: &mut Script, layout: &Layout) {
         random(script, hash, &lists, security);
     }
     // The garbler goes on garbling meanwhile.
-    script.exchange([], [SEED_BYTES as u64]);
+    if let Some(counts) = input_ots(layout) {
+        combined(script, counts);
+    }
+    script.message(Evaluator, SEED_BYTES as u64);
     for kind in 0..layout.kinds.len() {
         copies(script, layout, kind);
     }
     let authenticators = &layout.sizes.authenticators;
     let follow = chosen_bytes(&level.permutations, authenticators.copies() as usize);
     script.message(Garbler, follow as u64);
-    if let Some(counts) = input_ots(layout) {
-        combined(script, counts);
-    }
     for hash in hashes {
         script.message(Garbler, answer_bytes(hash, security) as u64);
     }

@@ -1,5 +1,6 @@
 use super::*;
 use brickwork_circuit::library;
+use brickwork_plan::{Link, Machine, predict};
 use brickwork_testing::Replayable as _;
 
 /// Outputs are those of the plaintext, and the bytes of both directions those that are known beforehand.
@@ -7,7 +8,11 @@ use brickwork_testing::Replayable as _;
 fn runs(program: Program, unit: Unit, security: u32, rng: &mut Rng) {
     let program = Arc::new(program);
     let [a, b] = random_inputs(&program, rng);
-    let reports = over(memory_pair(), &program, (unit, security), [&a, &b]).map(Result::unwrap);
+    let (left, right, [_, crossings]) = counting_pair();
+    let reports = over((left, right), &program, (unit, security), [&a, &b]).map(Result::unwrap);
+    let script = cost::script(&program, unit, security).unwrap();
+    let predicted = predict(&script, &Machine::free(), &Link::LOOPBACK).crossings();
+    assert_eq!(crossings.get(), predicted, "{} by {unit:?}", program.name());
     let expected = program.simulate(&a, &b);
     let sent = sent_bytes(&program, unit, security).unwrap();
     for (party, report) in [Party::Garbler, Party::Evaluator].into_iter().zip(&reports) {
