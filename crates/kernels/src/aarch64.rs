@@ -95,6 +95,60 @@ impl Vector for Neon {
     }
 
     #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        // SAFETY: NEON.
+        unsafe { Neon(vandq_u8(self.0, other.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn left64<const N: u32>(self) -> Self {
+        // SAFETY: NEON.
+        unsafe {
+            let x = vreinterpretq_u64_u8(self.0);
+            Neon(vreinterpretq_u8_u64(match N {
+                1 => vshlq_n_u64::<1>(x),
+                _ => vshlq_n_u64::<2>(x),
+            }))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn right64<const N: u32>(self) -> Self {
+        // SAFETY: NEON.
+        unsafe {
+            let x = vreinterpretq_u64_u8(self.0);
+            Neon(vreinterpretq_u8_u64(match N {
+                1 => vshrq_n_u64::<1>(x),
+                _ => vshrq_n_u64::<2>(x),
+            }))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn shuffle(self, places: Self) -> Self {
+        // SAFETY: NEON.
+        unsafe { Neon(vqtbl1q_u8(self.0, places.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn if_any(self, test: Self, value: Self) -> Self {
+        // SAFETY: NEON.
+        unsafe {
+            let any = vtstq_u64(vreinterpretq_u64_u8(self.0), vreinterpretq_u64_u8(test.0));
+            Neon(vandq_u8(vreinterpretq_u8_u64(any), value.0))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn numbers(first: Self::Mask, second: Self::Mask) -> [usize; 4] {
+        // SAFETY: NEON.
+        unsafe {
+            let (first, second) = (vgetq_lane_u8::<0>(first), vgetq_lane_u8::<0>(second));
+            [usize::from(first & 2 | second & 1); 4]
+        }
+    }
+
+    #[inline(always)]
     unsafe fn add_low(self, count: u64) -> Self {
         // SAFETY: NEON.
         unsafe {
@@ -214,6 +268,12 @@ impl Vector for Neon {
             }
             keys
         }
+    }
+
+    #[inline(always)]
+    unsafe fn keys_of_blocks<'a>(round_keys: impl Fn(usize) -> &'a [u128; 11]) -> Self::Keys {
+        // SAFETY: NEON.
+        unsafe { Self::keys(round_keys(0)) }
     }
 
     /// AESE adds a round key *before* SubBytes and ShiftRows: the first one, too.

@@ -21,9 +21,11 @@ compile_error!(
 mod aes;
 mod blake3;
 mod clmul;
+mod dual_key;
 mod erase;
 mod garble;
 mod kernel;
+mod lines;
 mod pages;
 mod parity;
 mod portable;
@@ -43,6 +45,7 @@ pub use blake3::{
     subtree_values, subtree_values_with,
 };
 pub use clmul::{gf128_reduce, hash_accumulate, hash_accumulate_with, hash_rows, hash_rows_with};
+pub use dual_key::{Carry, CopyKeys, Doubling, DualKey, Gates, Style, Tokens};
 pub use erase::erase;
 pub use garble::{Keys, LANES, Wires};
 pub use kernel::{KERNEL_VARIABLE, Kernel, NoSuchKernel};

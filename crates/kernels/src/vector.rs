@@ -36,12 +36,31 @@ pub(crate) trait Vector: Copy {
         // SAFETY: as the caller's.
         unsafe { self.xor(b).xor(c) }
     }
+    /// Bitwise and.
+    unsafe fn and(self, other: Self) -> Self;
+    /// Shifts both halves of every block, of 64 bits each, to the left by `N` bits, 1 or 2.
+    unsafe fn left64<const N: u32>(self) -> Self;
+    /// Shifts both halves of every block to the right by `N` bits, 1 or 2.
+    unsafe fn right64<const N: u32>(self) -> Self;
+    /// Moves byte `places[k]` of every block, a number below 16, to byte `k` of it.
+    unsafe fn shuffle(self, places: Self) -> Self;
+    /// Returns, for both halves of every block, that of `value` where it has a bit in common with that of `test`,
+    /// and zero where it has none.
+    unsafe fn if_any(self, test: Self, value: Self) -> Self;
     /// Adds `count` to the low 64 bits of every block, without carry into the high ones.
     unsafe fn add_low(self, count: u64) -> Self;
     /// The linear orthomorphism `σ(hi ‖ lo) = (hi ⊕ lo) ‖ hi` of every block (Guo, Katz, Wang, Yu 2020).
     unsafe fn sigma(self) -> Self;
     /// Bit 0 of every block.
     unsafe fn colours(self) -> Self::Mask;
+    /// Bit 0 of the byte of every block that `places` moves everywhere.
+    #[inline(always)]
+    unsafe fn colours_at(self, places: Self) -> Self::Mask {
+        // SAFETY: as the caller's.
+        unsafe { self.shuffle(places).colours() }
+    }
+    /// For each block twice the bit of `first` and that of `second`; behind the last block nothing of use.
+    unsafe fn numbers(first: Self::Mask, second: Self::Mask) -> [usize; 4];
     /// Adds `other` in the blocks whose colour is set.
     unsafe fn xor_if(self, colours: Self::Mask, other: Self) -> Self;
     /// The carry-less product of blocks at the same place, unreduced: low and high half.
@@ -50,6 +69,16 @@ pub(crate) trait Vector: Copy {
     unsafe fn store_pairs(first: Self, second: Self, to: impl Fn(usize) -> *mut u128);
     /// Reads what [`Vector::store_pairs`] writes.
     unsafe fn load_pairs(from: impl Fn(usize) -> *const u128) -> (Self, Self);
+    /// Writes block `k` of the first `N` of four registers, 3 or 4, to `to(k)` and behind it.
+    #[inline(always)]
+    unsafe fn store_rows<const N: usize>(rows: [Self; 4], to: impl Fn(usize) -> *mut u128) {
+        // SAFETY: as the caller's.
+        unsafe {
+            for (n, row) in rows.iter().take(N).enumerate() {
+                row.scatter(|lane| to(lane).add(n));
+            }
+        }
+    }
 
     /// Adds 32-bit words, modulo 2^32.
     unsafe fn add32(self, other: Self) -> Self;
@@ -81,6 +110,8 @@ pub(crate) trait Vector: Copy {
 
     /// Spreads round keys.
     unsafe fn keys(round_keys: &[u128; 11]) -> Self::Keys;
+    /// Round keys of its own for each block: those of block `k` are `round_keys(k)`.
+    unsafe fn keys_of_blocks<'a>(round_keys: impl Fn(usize) -> &'a [u128; 11]) -> Self::Keys;
     /// What is to be added to a block before [`Vector::rounds`].
     unsafe fn whitening(keys: &Self::Keys) -> Self;
     /// AES-128 of every block of `M` registers, to which the whitening has been added.

@@ -173,6 +173,57 @@ impl Vector for X1 {
     }
 
     #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        // SAFETY: SSE2.
+        unsafe { X1(_mm_and_si128(self.0, other.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn left64<const N: u32>(self) -> Self {
+        // SAFETY: SSE2.
+        unsafe {
+            X1(match N {
+                1 => _mm_slli_epi64::<1>(self.0),
+                _ => _mm_slli_epi64::<2>(self.0),
+            })
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn right64<const N: u32>(self) -> Self {
+        // SAFETY: SSE2.
+        unsafe {
+            X1(match N {
+                1 => _mm_srli_epi64::<1>(self.0),
+                _ => _mm_srli_epi64::<2>(self.0),
+            })
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn shuffle(self, places: Self) -> Self {
+        // SAFETY: SSSE3.
+        unsafe { X1(_mm_shuffle_epi8(self.0, places.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn if_any(self, test: Self, value: Self) -> Self {
+        // SAFETY: SSE2.
+        unsafe {
+            // Words of 32 bits first: a comparison of 64 is not SSSE3's.
+            let none = _mm_cmpeq_epi32(_mm_and_si128(self.0, test.0), _mm_setzero_si128());
+            let neither = _mm_and_si128(none, _mm_shuffle_epi32::<0xb1>(none));
+            X1(_mm_andnot_si128(neither, value.0))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn numbers(first: Self::Mask, second: Self::Mask) -> [usize; 4] {
+        // SAFETY: SSE2.
+        unsafe { [(_mm_cvtsi128_si32(first) & 2 | _mm_cvtsi128_si32(second) & 1) as usize; 4] }
+    }
+
+    #[inline(always)]
     unsafe fn add_low(self, count: u64) -> Self {
         // SAFETY: SSE2.
         unsafe { X1(_mm_add_epi64(self.0, _mm_set_epi64x(0, count as i64))) }
@@ -270,6 +321,18 @@ impl Vector for X1 {
     }
 
     #[inline(always)]
+    unsafe fn keys_of_blocks<'a>(round_keys: impl Fn(usize) -> &'a [u128; 11]) -> Self::Keys {
+        // SAFETY: SSE2.
+        unsafe {
+            let mut keys = [Self::splat(0); 11];
+            for (r, to) in keys.iter_mut().enumerate() {
+                *to = Self::gather(|block| &raw const round_keys(block)[r]);
+            }
+            keys
+        }
+    }
+
+    #[inline(always)]
     unsafe fn whitening(keys: &Self::Keys) -> Self {
         keys[0]
     }
@@ -353,6 +416,57 @@ impl Vector for X2 {
     }
 
     #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        // SAFETY: AVX2.
+        unsafe { X2(_mm256_and_si256(self.0, other.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn left64<const N: u32>(self) -> Self {
+        // SAFETY: AVX2.
+        unsafe {
+            X2(match N {
+                1 => _mm256_slli_epi64::<1>(self.0),
+                _ => _mm256_slli_epi64::<2>(self.0),
+            })
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn right64<const N: u32>(self) -> Self {
+        // SAFETY: AVX2.
+        unsafe {
+            X2(match N {
+                1 => _mm256_srli_epi64::<1>(self.0),
+                _ => _mm256_srli_epi64::<2>(self.0),
+            })
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn shuffle(self, places: Self) -> Self {
+        // SAFETY: AVX2.
+        unsafe { X2(_mm256_shuffle_epi8(self.0, places.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn if_any(self, test: Self, value: Self) -> Self {
+        // SAFETY: AVX2.
+        unsafe {
+            let none = _mm256_cmpeq_epi64(_mm256_and_si256(self.0, test.0), _mm256_setzero_si256());
+            X2(_mm256_andnot_si256(none, value.0))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn numbers(first: Self::Mask, second: Self::Mask) -> [usize; 4] {
+        // SAFETY: AVX2.
+        let (first, second) = unsafe { (_mm256_movemask_epi8(first), _mm256_movemask_epi8(second)) };
+        let number = |lane: u32| (first >> (16 * lane) & 2 | second >> (16 * lane) & 1) as usize;
+        [number(0), number(1), 0, 0]
+    }
+
+    #[inline(always)]
     unsafe fn add_low(self, count: u64) -> Self {
         // SAFETY: AVX2.
         unsafe { X2(_mm256_add_epi64(self.0, _mm256_set_epi64x(0, count as i64, 0, count as i64))) }
@@ -414,6 +528,19 @@ impl Vector for X2 {
     }
 
     #[inline(always)]
+    unsafe fn store_rows<const N: usize>([a, b, c, d]: [Self; 4], to: impl Fn(usize) -> *mut u128) {
+        // SAFETY: AVX2; the caller vouches for `N` blocks at `to(0)` and at `to(1)`.
+        unsafe {
+            Self::store_pairs(a, b, &to);
+            if N == 4 {
+                Self::store_pairs(c, d, |lane| to(lane).add(2));
+            } else {
+                c.scatter(|lane| to(lane).add(2));
+            }
+        }
+    }
+
+    #[inline(always)]
     unsafe fn add32(self, other: Self) -> Self {
         // SAFETY: AVX2.
         unsafe { X2(_mm256_add_epi32(self.0, other.0)) }
@@ -453,6 +580,18 @@ impl Vector for X2 {
             let mut keys = [Self::splat(0); 11];
             for (to, key) in keys.iter_mut().zip(round_keys) {
                 *to = Self::splat(*key);
+            }
+            keys
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn keys_of_blocks<'a>(round_keys: impl Fn(usize) -> &'a [u128; 11]) -> Self::Keys {
+        // SAFETY: AVX2.
+        unsafe {
+            let mut keys = [Self::splat(0); 11];
+            for (r, to) in keys.iter_mut().enumerate() {
+                *to = Self::gather(|block| &raw const round_keys(block)[r]);
             }
             keys
         }
@@ -542,6 +681,55 @@ impl Vector for X4 {
     }
 
     #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        // SAFETY: AVX-512.
+        unsafe { X4(_mm512_and_si512(self.0, other.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn left64<const N: u32>(self) -> Self {
+        // SAFETY: AVX-512.
+        unsafe {
+            X4(match N {
+                1 => _mm512_slli_epi64::<1>(self.0),
+                _ => _mm512_slli_epi64::<2>(self.0),
+            })
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn right64<const N: u32>(self) -> Self {
+        // SAFETY: AVX-512.
+        unsafe {
+            X4(match N {
+                1 => _mm512_srli_epi64::<1>(self.0),
+                _ => _mm512_srli_epi64::<2>(self.0),
+            })
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn shuffle(self, places: Self) -> Self {
+        // SAFETY: AVX-512.
+        unsafe { X4(_mm512_shuffle_epi8(self.0, places.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn if_any(self, test: Self, value: Self) -> Self {
+        // SAFETY: AVX-512.
+        unsafe {
+            let any = _mm512_test_epi64_mask(self.0, test.0);
+            X4(_mm512_maskz_mov_epi64(any, value.0))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn numbers(first: Self::Mask, second: Self::Mask) -> [usize; 4] {
+        let all = (first & 0x1111) << 1 | second & 0x1111;
+        [0, 4, 8, 12].map(|at| usize::from(all >> at & 3))
+    }
+
+    #[inline(always)]
     unsafe fn add_low(self, count: u64) -> Self {
         // SAFETY: AVX-512.
         unsafe { X4(_mm512_add_epi64(self.0, _mm512_maskz_set1_epi64(0x55, count as i64))) }
@@ -560,6 +748,12 @@ impl Vector for X4 {
     unsafe fn colours(self) -> Self::Mask {
         // SAFETY: AVX-512.
         unsafe { _mm512_test_epi32_mask(_mm512_shuffle_epi32::<0>(self.0), _mm512_set1_epi32(1)) }
+    }
+
+    #[inline(always)]
+    unsafe fn colours_at(self, places: Self) -> Self::Mask {
+        // SAFETY: AVX-512.
+        unsafe { _mm512_test_epi32_mask(_mm512_shuffle_epi8(self.0, places.0), _mm512_set1_epi32(1)) }
     }
 
     #[inline(always)]
@@ -620,6 +814,32 @@ impl Vector for X4 {
     }
 
     #[inline(always)]
+    unsafe fn store_rows<const N: usize>([a, b, c, d]: [Self; 4], to: impl Fn(usize) -> *mut u128) {
+        // SAFETY: AVX-512; the caller vouches for `N` blocks at `to(k)` for each k < 4.
+        unsafe {
+            // Pairs of rows of two lanes each, then all rows of a lane.
+            let (ab_low, ab_high) =
+                (_mm512_shuffle_i64x2::<0x44>(a.0, b.0), _mm512_shuffle_i64x2::<0xee>(a.0, b.0));
+            let (cd_low, cd_high) =
+                (_mm512_shuffle_i64x2::<0x44>(c.0, d.0), _mm512_shuffle_i64x2::<0xee>(c.0, d.0));
+            let lanes = [
+                _mm512_shuffle_i64x2::<0x88>(ab_low, cd_low),
+                _mm512_shuffle_i64x2::<0xdd>(ab_low, cd_low),
+                _mm512_shuffle_i64x2::<0x88>(ab_high, cd_high),
+                _mm512_shuffle_i64x2::<0xdd>(ab_high, cd_high),
+            ];
+            for (lane, rows) in lanes.into_iter().enumerate() {
+                if N == 4 {
+                    _mm512_storeu_si512(to(lane).cast(), rows);
+                } else {
+                    _mm256_storeu_si256(to(lane).cast(), _mm512_castsi512_si256(rows));
+                    _mm_storeu_si128(to(lane).add(2).cast(), _mm512_extracti32x4_epi32::<2>(rows));
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
     unsafe fn add32(self, other: Self) -> Self {
         // SAFETY: AVX-512.
         unsafe { X4(_mm512_add_epi32(self.0, other.0)) }
@@ -665,6 +885,18 @@ impl Vector for X4 {
             let mut keys = [Self::splat(0); 11];
             for (to, key) in keys.iter_mut().zip(round_keys) {
                 *to = Self::splat(*key);
+            }
+            keys
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn keys_of_blocks<'a>(round_keys: impl Fn(usize) -> &'a [u128; 11]) -> Self::Keys {
+        // SAFETY: AVX-512.
+        unsafe {
+            let mut keys = [Self::splat(0); 11];
+            for (r, to) in keys.iter_mut().enumerate() {
+                *to = Self::gather(|block| &raw const round_keys(block)[r]);
             }
             keys
         }

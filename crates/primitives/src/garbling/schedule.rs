@@ -64,6 +64,16 @@ impl Schedule {
         self.inputs
     }
 
+    /// The steps, for kernels.
+    pub fn script(&self) -> &Script {
+        &self.script
+    }
+
+    /// The slot of each output.
+    pub fn output_slots(&self) -> &[u32] {
+        &self.outputs
+    }
+
     /// Number of output wires.
     pub fn outputs(&self) -> usize {
         self.outputs.len()
@@ -80,9 +90,9 @@ impl Schedule {
     }
 }
 
-/// The slot of an input wire when the walk begins.
+/// Returns the slot of an input wire when the walk begins.
 #[inline]
-pub(super) fn input_slot(wire: usize) -> u32 {
+pub fn input_slot(wire: usize) -> u32 {
     wire as u32 + ONE + 1
 }
 

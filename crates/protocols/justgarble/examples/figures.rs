@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use brickwork_base::Error;
 use brickwork_circuit::{self as plain, Bit, Builder, library};
-use brickwork_justgarble::{Cipher, Circuit, Doubling, Garbling, Method, Scheme, garble};
+use brickwork_justgarble::{Cipher, Circuit, Doubling, Evaluator, Garbled, Garbler, Method, Scheme};
 use brickwork_kernels::{Aes128, Kernel};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -31,22 +31,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         (Method::GaXR, Cipher::A2(Doubling::D1)),
         (Method::HalfGates, Cipher::A2(Doubling::D1)),
         (Method::PrivacyFree, Cipher::A2(Doubling::D1)),
-        (Method::Ga, Cipher::Aes256),
-        (Method::GaX, Cipher::Aes256),
-        (Method::GaXR, Cipher::Aes256),
-        (Method::Ga, Cipher::Sha1),
-        (Method::GaX, Cipher::Sha1),
-        (Method::GaXR, Cipher::Sha1),
     ] {
         measure(Scheme::new(method, cipher)?, &aes, rounds)?;
-    }
-    for (name, circuit) in [
-        ("MEXP-8", exponentiation(8)?),
-        ("MEXP-16", exponentiation(16)?),
-        ("EDT-63", whole(&library::compgc::levenshtein([63, 63], 1)?)?),
-    ] {
-        print_circuit(name, &circuit);
-        measure(Scheme::new(Method::GaX, Cipher::A2(d7))?, &circuit, rounds)?;
     }
     Ok(())
 }
@@ -76,46 +62,56 @@ fn median(mut all: Vec<f64>) -> f64 {
 }
 
 fn measure(scheme: Scheme, circuit: &Circuit, rounds: usize) -> Result<(), Error> {
-    let gates = circuit.gates().len() as f64;
+    for copies in [1, 4] {
+        measure_copies(scheme, circuit, rounds, copies)?;
+    }
+    Ok(())
+}
+
+fn measure_copies(scheme: Scheme, circuit: &Circuit, rounds: usize, copies: usize) -> Result<(), Error> {
+    let gates = (circuit.gates().len() * copies) as f64;
     let has_rows = |function| scheme.method().opening(function).has_rows();
     let with_rows = circuit.gates().iter().filter(|gate| has_rows(gate.function)).count();
     let calls = match scheme.method() {
         Method::HalfGates => [4, 2],
         Method::PrivacyFree => [2, 1],
-        Method::Ga | Method::GaX | Method::GaXR => [4, 1],
+        Method::Ga => [6, 1],
+        Method::GaX => [5, 1],
+        Method::GaXR => [4, 1],
     };
-    let uses_aes_128 = !matches!(scheme.cipher(), Cipher::Aes256 | Cipher::Sha1);
     let aes = Aes128::new(1);
-    let mut blocks: [Vec<u128>; 2] = calls.map(|calls| vec![0; calls * with_rows]);
+    let mut blocks = vec![0u128; 512];
     let input: Vec<bool> = (0..circuit.inputs()).map(|i| i % 3 == 1).collect();
     let expected = circuit.evaluate(&input);
     let [mut garbles, mut evaluates, mut alone_garbles, mut alone_evaluates] = [(); 4].map(|()| Vec::new());
-    let mut bytes = 0;
+    let mut garbler = Garbler::new(scheme, circuit)?;
+    let mut garblings = garbler.garble(copies);
+    let mut evaluator = Evaluator::new(&garblings[0].garbled)?;
     for _ in 0..rounds {
-        let (garbling, time) = nanoseconds(|| garble(scheme, circuit));
-        garbles.push(time / gates);
-        let Garbling { garbled, encoding, decoding, .. } = garbling?;
-        bytes = garbled.rows.len() * scheme.cipher().length().bytes();
-        let tokens = encoding.encode(&input)?;
-        let (outputs, time) = nanoseconds(|| garbled.evaluate(&tokens));
+        garbles.push(nanoseconds(|| garbler.garble_again(&mut garblings)).1 / gates);
+        let tokens: Vec<_> = garblings.iter().map(|g| g.encoding.encode(&input).unwrap()).collect();
+        let inputs: Vec<&[u128]> = tokens.iter().map(|t| &t[..]).collect();
+        let garbled: Vec<&Garbled> = garblings.iter().map(|g| &g.garbled).collect();
+        let (outputs, time) = nanoseconds(|| evaluator.evaluate(&garbled, &inputs));
         evaluates.push(time / gates);
-        assert_eq!(decoding.decode(&outputs?)?, expected, "{scheme:?}");
-        for (blocks, times) in blocks.iter_mut().zip([&mut alone_garbles, &mut alone_evaluates]) {
-            times.push(nanoseconds(|| aes.encrypt(black_box(blocks))).1 / gates);
+        for (garbling, outputs) in garblings.iter().zip(outputs?) {
+            assert_eq!(garbling.decoding.decode(&outputs)?, expected, "{scheme:?}");
+        }
+        for (calls, times) in calls.into_iter().zip([&mut alone_garbles, &mut alone_evaluates]) {
+            let runs = calls * with_rows * copies / 512 + 1;
+            times.push(
+                nanoseconds(|| (0..runs).for_each(|_| aes.encrypt(black_box(&mut blocks)))).1 / gates,
+            );
         }
     }
     let [garble, evaluate, alone_garble, alone_evaluate] =
         [garbles, evaluates, alone_garbles, alone_evaluates].map(median);
-    let beside = |time: f64, alone: f64| match uses_aes_128 {
-        true => format!("{time:9.2} {alone:9.2} {:7.2}", time / alone),
-        false => format!("{time:9.2} {:>9} {:>7}", "", ""),
-    };
+    let beside = |time: f64, alone: f64| format!("{time:9.2} {alone:9.2} {:7.2}", time / alone);
     println!(
-        "{:28} {} {} {:8.2}",
+        "{copies} {:28} {} {}",
         format!("{:?} {:?}", scheme.method(), scheme.cipher()),
         beside(garble, alone_garble),
         beside(evaluate, alone_evaluate),
-        bytes as f64 / gates
     );
     Ok(())
 }

@@ -17,13 +17,15 @@
 //! belong together. It keeps nobody from writing another file: what outputs are worth is for [`Checking`] to
 //! say.
 
+use std::sync::Arc;
+
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
 use zeroize::Zeroizing;
 
 use crate::cipher::{Cipher, Doubling, Length};
 use crate::circuit::Function;
-use crate::scheme::{Checking, Decoding, Encoding, Garbled, Method, Opening, Scheme};
+use crate::scheme::{Checking, Decoding, Encoding, Garbled, Method, Opening, Scheme, Shape};
 
 const MAGIC: &[u8; 7] = b"brickwg";
 const VERSION: u8 = 1;
@@ -103,7 +105,7 @@ impl Mark {
         let file = write_garbled(garbled);
         let (_, digest) = file.split_at(file.len() - DIGEST_BYTES);
         let garbling = digest.try_into().unwrap_or([0; DIGEST_BYTES]);
-        let scheme = garbled.scheme;
+        let scheme = garbled.scheme();
         Mark { garbling, length: scheme.cipher().length(), is_private: scheme.method().is_private() }
     }
 
@@ -131,32 +133,33 @@ impl Mark {
 
 /// Writes F.
 pub fn write_garbled(garbled: &Garbled) -> Vec<u8> {
-    let length = garbled.scheme.cipher().length();
+    let (scheme, shape) = (garbled.scheme(), garbled.shape());
+    let length = scheme.cipher().length();
     let bytes =
-        31 + 9 * garbled.gates.len() + 4 * garbled.outputs.len() + length.bytes() * garbled.rows.len();
+        31 + 9 * shape.gates().len() + 4 * shape.outputs().len() + length.bytes() * garbled.rows().len();
     let mut file = Writer::new(Kind::Garbled, bytes);
-    let (cipher, doubling) = match garbled.scheme.cipher() {
+    let (cipher, doubling) = match scheme.cipher() {
         Cipher::A2(doubling) => (2, Some(doubling)),
         Cipher::A4(doubling) => (4, Some(doubling)),
         other => (PLAIN.iter().find(|(_, cipher)| *cipher == other).map_or(0, |(number, _)| *number), None),
     };
     let place = |found: Option<usize>| found.map_or(0, |place| place as u8 + 1);
     file.bytes(&[
-        place(METHODS.iter().position(|method| *method == garbled.scheme.method())),
+        place(METHODS.iter().position(|method| *method == scheme.method())),
         cipher,
         doubling.map_or(0, |doubling| place(Doubling::ALL.iter().position(|d| *d == doubling))),
     ]);
-    file.bytes(&garbled.key.to_le_bytes());
-    for count in [garbled.inputs as usize, garbled.gates.len(), garbled.outputs.len()] {
+    file.bytes(&garbled.key().to_le_bytes());
+    for count in [shape.inputs() as usize, shape.gates().len(), shape.outputs().len()] {
         file.count(count);
     }
-    for &(first, second, opening) in &garbled.gates {
+    for &(first, second, opening) in shape.gates() {
         file.bytes(&first.to_le_bytes());
         file.bytes(&second.to_le_bytes());
         file.bytes(&[byte_of(opening)]);
     }
-    garbled.outputs.iter().for_each(|wire| file.bytes(&wire.to_le_bytes()));
-    file.tokens(&garbled.rows, length);
+    shape.outputs().iter().for_each(|wire| file.bytes(&wire.to_le_bytes()));
+    file.tokens(garbled.rows(), length);
     file.done().to_vec()
 }
 
@@ -185,26 +188,18 @@ pub fn read_garbled(file: &[u8]) -> Result<Garbled, Error> {
     let key = u128::from_le_bytes(file.array()?);
     let [inputs, gates, outputs] = [file.number()?, file.number()?, file.number()?];
     file.allow(u64::from(gates) * 9 + u64::from(outputs) * 4)?;
-    let wires = u64::from(inputs) + u64::from(gates);
     let mut list = Vec::with_capacity(gates as usize);
-    for driven in u64::from(inputs)..wires {
+    for _ in 0..gates {
         let (first, second) = (file.number()?, file.number()?);
         let [byte] = file.array()?;
-        let opening = opening_of(byte).filter(|opening| method.has(*opening));
-        let opening = opening.ok_or_else(|| damaged("a gate is none that the scheme has"))?;
-        if first >= second || u64::from(second) >= driven {
-            return Err(damaged("a gate reads a wire that is not before it"));
-        }
+        let opening = opening_of(byte).ok_or_else(|| damaged("a gate is none that there is"))?;
         list.push((first, second, opening));
     }
     let outputs = (0..outputs).map(|_| file.number()).collect::<Result<Vec<_>, _>>()?;
-    if outputs.iter().any(|&wire| u64::from(wire) >= wires) {
-        return Err(damaged("an output is no wire"));
-    }
-    let rows = list.iter().filter(|(.., opening)| opening.has_rows()).count() as u64 * method.rows() as u64;
-    let rows = file.tokens(rows, cipher.length())?.to_vec();
+    let shape = Shape::new(method, inputs, list, outputs).map_err(|why| damaged(&why.to_string()))?;
+    let rows = file.tokens(shape.rows() as u64, cipher.length())?.to_vec();
     file.end()?;
-    Ok(Garbled { scheme, key, inputs, gates: list, outputs, rows })
+    Garbled::new(scheme, key, Arc::new(shape), rows)
 }
 
 /// Writes e. It is the garbler's secret.
@@ -253,7 +248,7 @@ pub fn read_decoding(file: &[u8]) -> Result<(Mark, Decoding), Error> {
     let bits = file.take(bits.into())?.to_vec();
     file.end()?;
     match bits.iter().all(|&bit| bit < 2) {
-        true => Ok((mark, Decoding(bits))),
+        true => Ok((mark, Decoding(bits, mark.length))),
         false => Err(damaged("a bit is neither 0 nor 1")),
     }
 }
@@ -303,7 +298,7 @@ fn read_pairs(kind: Kind, file: &[u8]) -> Result<Pairs, Error> {
     file.end()?;
     let pairs: Zeroizing<Vec<[u128; 2]>> = Zeroizing::new(tokens.as_chunks::<2>().0.to_vec());
     // Otherwise a token would stand for both bits, or d would not tell them apart.
-    match pairs.iter().all(|[zero, one]| (zero ^ one) & 1 == 1) {
+    match pairs.iter().all(|[zero, one]| mark.length.type_of(zero ^ one) == 1) {
         true => Ok((mark, pairs)),
         false => Err(damaged("two tokens end in the same bit")),
     }
@@ -362,7 +357,7 @@ impl Writer {
     }
 
     fn tokens(&mut self, tokens: &[u128], length: Length) {
-        tokens.iter().for_each(|token| self.bytes(&token.to_le_bytes()[..length.bytes()]));
+        tokens.iter().for_each(|token| self.bytes(&token.to_le_bytes()[16 - length.bytes()..]));
     }
 
     fn done(mut self) -> Zeroizing<Vec<u8>> {
@@ -441,7 +436,7 @@ impl<'f> Reader<'f> {
         let mut tokens = Zeroizing::new(Vec::with_capacity(count as usize));
         for token in bytes.chunks_exact(length.bytes()) {
             let mut whole = Zeroizing::new([0; 16]);
-            whole[..token.len()].copy_from_slice(token);
+            whole[16 - token.len()..].copy_from_slice(token);
             tokens.push(u128::from_le_bytes(*whole));
         }
         Ok(tokens)

@@ -18,7 +18,10 @@
 
 mod cipher;
 mod circuit;
+mod draws;
 pub mod files;
+mod lockstep;
+mod plain;
 mod scheme;
 #[cfg(test)]
 mod tests;
@@ -26,4 +29,5 @@ mod tests;
 pub use brickwork_circuit::formats::scd::Scd;
 pub use cipher::{Cipher, Doubling, DualKeyCipher, Keyed, Length};
 pub use circuit::{Circuit, Function, Gate};
-pub use scheme::{Checking, Decoding, Encoding, Garbled, Garbling, Method, Opening, Scheme, garble};
+pub use lockstep::{Evaluator, Garbler, garble};
+pub use scheme::{Checking, Decoding, Encoding, Garbled, Garbling, Method, Opening, Scheme, Shape};

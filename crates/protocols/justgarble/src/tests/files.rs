@@ -41,7 +41,7 @@ fn files_hold_what_was_garbled() {
         let [f, e, d, c, x, y] = written(scheme);
         let garbled = read_garbled(&f).unwrap();
         let (mark, encoding) = read_encoding(&e).unwrap();
-        assert_eq!((garbled.scheme, mark), (scheme, Mark::of(&garbled)));
+        assert_eq!((garbled.scheme(), mark), (scheme, Mark::of(&garbled)));
         assert_eq!(mark.is_private(), scheme.method() != Method::PrivacyFree);
         let (of_inputs, inputs) = read_inputs(&x).unwrap();
         assert_eq!(*encoding.encode(&[true, true, false]).unwrap(), *inputs);
@@ -57,12 +57,12 @@ fn files_hold_what_was_garbled() {
         let token = scheme.cipher().length().bytes();
         let head = 9 + 32 + 33 + 4;
         assert_eq!([e.len(), x.len()], [head + 6 * token, head + 3 * token]);
-        let outputs = garbled.outputs.len();
+        let outputs = garbled.shape().outputs().len();
         assert_eq!(
             [d.len(), c.len(), y.len()],
             [outputs, 2 * outputs * token, outputs * token].map(|n| head + n)
         );
-        let parts = 3 + 16 + 12 + 9 * garbled.gates.len() + 4 * outputs + garbled.rows.len() * token;
+        let parts = 3 + 16 + 12 + 9 * garbled.shape().gates().len() + 4 * outputs + garbled.rows().len() * token;
         assert_eq!(f.len(), 9 + 32 + parts);
     }
 }
@@ -111,7 +111,7 @@ fn files_with_a_mended_digest_do_no_harm() {
                 other.extend(digest);
                 if JUDGES[kind](&other).is_ok() && kind == 0 {
                     let garbled = read_garbled(&other).unwrap();
-                    let _ = garbled.evaluate(&vec![0; garbled.inputs.min(1 << 10) as usize]);
+                    let _ = garbled.evaluate(&vec![0; garbled.shape().inputs().min(1 << 10) as usize]);
                 }
             }
         }
@@ -137,7 +137,7 @@ fn gates_of_other_schemes_are_refused() {
             other[at] = byte;
             other
                 .extend(brickwork_base::digest::Digest::of("brickwork garbling file 1").bytes(&other).done());
-            let refused = read_garbled(&other).is_err_and(|e| e.to_string().contains("none that the scheme"));
+            let refused = read_garbled(&other).is_err_and(|e| e.to_string().contains("a gate is none that"));
             assert_eq!(refused, !own.contains(&byte), "{method:?} {byte}");
         }
     }
