@@ -140,11 +140,25 @@ impl Vector for Neon {
     }
 
     #[inline(always)]
-    unsafe fn numbers(first: Self::Mask, second: Self::Mask) -> [usize; 4] {
-        // SAFETY: NEON.
+    unsafe fn choose<const REDUCED: bool>(
+        first: Self,
+        second: Self,
+        bit: Self,
+        from: impl Fn(usize) -> *const u128,
+    ) -> Self {
+        // SAFETY: NEON; the caller vouches for the blocks at `from(0)`.
         unsafe {
-            let (first, second) = (vgetq_lane_u8::<0>(first), vgetq_lane_u8::<0>(second));
-            [usize::from(first & 2 | second & 1); 4]
+            let low = |x: Self| vgetq_lane_u64::<0>(vreinterpretq_u64_u8(vandq_u8(x.0, bit.0)));
+            let number = usize::from(low(first) != 0) << 1 | usize::from(low(second) != 0);
+            match REDUCED {
+                // Without a block for 0, another is read and left out.
+                true => {
+                    let read = Self::load(from(0).add(number.saturating_sub(1)));
+                    let any = vdupq_n_u64(u64::from(number > 0).wrapping_neg());
+                    Neon(vandq_u8(read.0, vreinterpretq_u8_u64(any)))
+                }
+                false => Self::load(from(0).add(number)),
+            }
         }
     }
 

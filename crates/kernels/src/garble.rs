@@ -9,7 +9,7 @@
 //! i)` add up to `σ(Δ)`.
 
 use crate::lines::Lines;
-use crate::script::{And, Batch, ONE, Script, Xor};
+use crate::script::{And, ONE, Script, Xor};
 use crate::vector::{Task, Vector, prefetch};
 use crate::{Aes128, Kernel};
 
@@ -17,7 +17,7 @@ use crate::{Aes128, Kernel};
 pub const LANES: [usize; 4] = [1, 4, 8, 16];
 
 /// How many AND gates before its turn the evaluator asks for a table.
-pub(crate) const AHEAD: usize = 16;
+const AHEAD: usize = 16;
 
 /// The labels of a few copies on their way through a [`Script`]; wiped when dropped.
 pub struct Wires {
@@ -256,7 +256,7 @@ impl<const L: usize> Task for Garble<'_, L> {
             }
             (V::keys(self.keys.keys[0].round_keys()), delta, sigma_delta)
         };
-        for Batch { xors, ands } in self.script.batches(self.piece) {
+        for (xors, ands) in self.script.batches(self.piece).flat_map(|batch| batch.shares(1)) {
             // SAFETY: the caller vouches for the features of `V`. The script's slots are below the number of
             // rows, and a row is `L` blocks, a multiple of `V::BLOCKS`. Gates are below the number of gates
             // of the piece, for each of which the tables have 32 bytes.
@@ -382,7 +382,7 @@ impl<const L: usize> Task for Evaluate<'_, L> {
         let (soon, later) = self.script.piece_ands(self.piece).split_at_checked(AHEAD).unwrap_or_default();
         soon.iter().for_each(fetch);
         let mut later = later.iter();
-        for Batch { xors, ands } in self.script.batches(self.piece) {
+        for (xors, ands) in self.script.batches(self.piece).flat_map(|batch| batch.shares(1)) {
             // SAFETY: as in `Garble`.
             unsafe {
                 xor_steps::<V, L>(self.rows, xors);
@@ -581,9 +581,11 @@ impl Task for GarbleOne<'_> {
             let key = V::keys(self.keys.keys[0].round_keys());
             let delta = V::splat(*self.rows.add(ONE as usize));
             let offset = [delta, delta.sigma()];
-            for Batch { xors, mut ands } in self.script.batches(self.piece) {
+            for (xors, mut ands) in
+                self.script.batches(self.piece).flat_map(|batch| batch.shares(2 * V::BLOCKS))
+            {
                 xor_steps::<V::One, 1>(self.rows, xors);
-                while let Some(few) = Few::take::<V, 2>(&mut ands, first) {
+                if let Some(few) = Few::take::<V, 2>(&mut ands, first) {
                     self.gates::<V, 2, 8>(&key, offset, few);
                 }
                 if let Some(few) = Few::take::<V, 1>(&mut ands, first) {
@@ -631,12 +633,14 @@ impl Task for EvaluateOne<'_> {
         // SAFETY: as in `Evaluate`, with `L` = 1.
         unsafe {
             let key = V::keys(self.keys.keys[0].round_keys());
-            for Batch { xors, mut ands } in self.script.batches(self.piece) {
+            for (xors, mut ands) in
+                self.script.batches(self.piece).flat_map(|batch| batch.shares(4 * V::BLOCKS))
+            {
                 xor_steps::<V::One, 1>(self.rows, xors);
-                while let Some(few) = Few::take::<V, 4>(&mut ands, first) {
+                if let Some(few) = Few::take::<V, 4>(&mut ands, first) {
                     self.gates::<V, 4, 8>(&key, few);
                 }
-                while let Some(few) = Few::take::<V, 2>(&mut ands, first) {
+                if let Some(few) = Few::take::<V, 2>(&mut ands, first) {
                     self.gates::<V, 2, 4>(&key, few);
                 }
                 if let Some(few) = Few::take::<V, 1>(&mut ands, first) {

@@ -341,8 +341,24 @@ impl Vector for Portable {
     }
 
     #[inline(always)]
-    unsafe fn numbers(first: Self::Mask, second: Self::Mask) -> [usize; 4] {
-        [(first & 2 | second & 1) as usize; 4]
+    unsafe fn choose<const REDUCED: bool>(
+        first: Self,
+        second: Self,
+        bit: Self,
+        from: impl Fn(usize) -> *const u128,
+    ) -> Self {
+        let number = usize::from(first.0 & bit.0 != 0) << 1 | usize::from(second.0 & bit.0 != 0);
+        // SAFETY: the caller vouches for the blocks at `from(0)`.
+        unsafe {
+            match REDUCED {
+                // Without a block for 0, another is read and left out.
+                true => {
+                    let any = u128::from(number > 0).wrapping_neg();
+                    Portable(Self::load(from(0).add(number.saturating_sub(1))).0 & any)
+                }
+                false => Self::load(from(0).add(number)),
+            }
+        }
     }
 
     #[inline(always)]

@@ -40,14 +40,32 @@ struct Ends {
     ands: usize,
 }
 
-/// XORs one after the other, then AND gates that do not depend on each other.
+/// XORs one after the other, and AND gates. No AND gate writes what another gate of the batch reads or writes, and no
+/// XOR what one reads: an AND gate may be done at any time among the others.
 pub(crate) struct Batch<'a> {
     pub xors: &'a [Xor],
     pub ands: &'a [And],
 }
 
-/// The steps of a circuit whose wires have been given *slots*: batches of XORs and independent AND gates, the
-/// batches in pieces of [`PIECE`] AND gates.
+impl<'a> Batch<'a> {
+    /// Returns the AND gates, up to so many at a time, each time with a share of the XORs: those are loads and
+    /// stores, which the machine does while its AES unit is busy. Without AND gates there is one share, of all XORs.
+    #[inline(always)]
+    pub fn shares(self, most: usize) -> impl Iterator<Item = (&'a [Xor], &'a [And])> {
+        let shares = self.ands.len().div_ceil(most).max(1);
+        let share = self.xors.len().div_ceil(shares);
+        let (mut xors, mut ands) = (self.xors, self.ands);
+        (0..shares).map(move |_| {
+            let (some, rest) = xors.split_at(share.min(xors.len()));
+            let (gates, others) = ands.split_at(most.min(ands.len()));
+            (xors, ands) = (rest, others);
+            (some, gates)
+        })
+    }
+}
+
+/// The steps of a circuit whose wires have been given *slots*: batches of XORs and AND gates that do not depend on
+/// each other, the batches in pieces of [`PIECE`] AND gates.
 ///
 /// The loops rely on this: every slot in the lists is below `slots`, and every gate of a piece below the
 /// number of AND gates of that piece.
@@ -103,6 +121,9 @@ pub struct ScriptBuilder {
     script: Script,
     /// Which gates of the present piece have been added.
     seen: [bool; PIECE],
+    /// For each slot the last batch, counted from 1, whose AND gates write it, and the last one whose gates read it.
+    written: Vec<usize>,
+    read: Vec<usize>,
 }
 
 impl ScriptBuilder {
@@ -115,12 +136,37 @@ impl ScriptBuilder {
             pieces: Vec::new(),
             slots: slots.max(1),
         };
-        ScriptBuilder { script, seen: [false; PIECE] }
+        ScriptBuilder { script, seen: [false; PIECE], written: Vec::new(), read: Vec::new() }
     }
 
     fn use_slots(&mut self, a: u32, b: u32, out: u32) {
         assert!(out != ONE, "a step writes the constant");
         self.script.slots = self.script.slots.max(a.max(b).max(out) as usize + 1);
+    }
+
+    /// Asserts that no AND gate writes what another gate of a batch reads or writes, and no XOR what one reads.
+    fn check_independent(&mut self, xors: std::ops::Range<usize>, ands: &[And]) {
+        let batch = self.script.batches.len() + 1;
+        self.written.resize(self.script.slots, 0);
+        self.read.resize(self.script.slots, 0);
+        for and in ands {
+            self.read[and.a as usize] = batch;
+            self.read[and.b as usize] = batch;
+        }
+        for and in ands {
+            let written = std::mem::replace(&mut self.written[and.out as usize], batch);
+            assert!(
+                written != batch && self.read[and.out as usize] != batch,
+                "AND gates of a batch depend on each other"
+            );
+        }
+        for xor in &self.script.xors[xors] {
+            assert!(
+                [xor.a, xor.b, xor.out].iter().all(|&slot| self.written[slot as usize] != batch)
+                    && self.read[xor.out as usize] != batch,
+                "an XOR and an AND gate of a batch depend on each other"
+            );
+        }
     }
 
     /// Adds an XOR to the next batch.
@@ -132,26 +178,23 @@ impl ScriptBuilder {
         self.script.xors.push(Xor { a, b, out });
     }
 
-    /// Ends a batch with these AND gates, of which none reads what another one writes.
+    /// Ends a batch with these AND gates, beside the XORs that were added to it.
     ///
     /// # Panics
-    /// If that does not hold, they are more than [`BATCH`], a gate has been added already or would overfill
-    /// the piece.
+    /// If one of them writes what another gate of the batch reads or writes, or an XOR what one of them reads; if they
+    /// are more than [`BATCH`]; if a gate has been added already or would overfill the piece.
     pub fn batch(&mut self, ands: &[And]) {
         assert!(ands.len() <= BATCH, "{} AND gates in a batch", ands.len());
-        for (i, and) in ands.iter().enumerate() {
+        for and in ands {
             self.use_slots(and.a, and.b, and.out);
-            let before = &ands[..i];
-            assert!(
-                before.iter().all(|g| g.out != and.a && g.out != and.b),
-                "AND gates of a batch depend on each other"
-            );
             assert!(
                 !std::mem::replace(&mut self.seen[and.gate as usize], true),
                 "AND gate {} of a piece twice",
                 and.gate
             );
         }
+        let first = self.script.batches.last().map_or(0, |end| end.xors);
+        self.check_independent(first..self.script.xors.len(), ands);
         let script = &mut self.script;
         script.ands.extend_from_slice(ands);
         script.batches.push(Ends { xors: script.xors.len(), ands: script.ands.len() });

@@ -28,6 +28,12 @@ pub(crate) trait Vector: Copy {
     unsafe fn scatter(self, to: impl Fn(usize) -> *mut u128);
     /// The same block everywhere.
     unsafe fn splat(block: u128) -> Self;
+    /// Reads one block from `from` into all of them.
+    #[inline(always)]
+    unsafe fn load_splat(from: *const u128) -> Self {
+        // SAFETY: as the caller's.
+        unsafe { Self::splat(from.read_unaligned()) }
+    }
     /// Bitwise exclusive or.
     unsafe fn xor(self, other: Self) -> Self;
     /// Exclusive or of three.
@@ -59,10 +65,26 @@ pub(crate) trait Vector: Copy {
         // SAFETY: as the caller's.
         unsafe { self.shuffle(places).colours() }
     }
-    /// For each block twice the bit of `first` and that of `second`; behind the last block nothing of use.
-    unsafe fn numbers(first: Self::Mask, second: Self::Mask) -> [usize; 4];
+    /// Reads for block `k` one of the four blocks at `from(k)`: that whose number is twice the bit of `first` plus that
+    /// of `second`, each of which has `bit` as its only bit of interest, in the low half of a block. With `REDUCED`
+    /// there are three, and that of number 0 is zero.
+    unsafe fn choose<const REDUCED: bool>(
+        first: Self,
+        second: Self,
+        bit: Self,
+        from: impl Fn(usize) -> *const u128,
+    ) -> Self;
     /// Adds `other` in the blocks whose colour is set.
     unsafe fn xor_if(self, colours: Self::Mask, other: Self) -> Self;
+    /// Exchanges the blocks of two registers whose colour is set.
+    #[inline(always)]
+    unsafe fn exchange_if(colours: Self::Mask, a: Self, b: Self) -> (Self, Self) {
+        // SAFETY: as the caller's.
+        unsafe {
+            let both = a.xor(b);
+            (a.xor_if(colours, both), b.xor_if(colours, both))
+        }
+    }
     /// The carry-less product of blocks at the same place, unreduced: low and high half.
     unsafe fn multiply(self, other: Self) -> (Self, Self);
     /// Writes block `k` of `first` and `second` to `to[k]` and behind it.

@@ -8,7 +8,7 @@ mod mix;
 mod register;
 mod rounds;
 
-use rounds::{on_eight, rounds8};
+use rounds::{on_eight, on_four, rounds8};
 
 use core::arch::x86_64::*;
 
@@ -218,9 +218,25 @@ impl Vector for X1 {
     }
 
     #[inline(always)]
-    unsafe fn numbers(first: Self::Mask, second: Self::Mask) -> [usize; 4] {
-        // SAFETY: SSE2.
-        unsafe { [(_mm_cvtsi128_si32(first) & 2 | _mm_cvtsi128_si32(second) & 1) as usize; 4] }
+    unsafe fn choose<const REDUCED: bool>(
+        first: Self,
+        second: Self,
+        bit: Self,
+        from: impl Fn(usize) -> *const u128,
+    ) -> Self {
+        // SAFETY: SSE2; the caller vouches for the blocks at `from(0)`.
+        unsafe {
+            let is = |x: Self| _mm_cvtsi128_si64(_mm_and_si128(x.0, bit.0)) != 0;
+            let number = usize::from(is(first)) << 1 | usize::from(is(second));
+            match REDUCED {
+                // Without a block for 0, another is read and left out.
+                true => {
+                    let read = Self::load(from(0).add(number.saturating_sub(1)));
+                    X1(_mm_and_si128(read.0, _mm_set1_epi64x(-i64::from(number > 0))))
+                }
+                false => Self::load(from(0).add(number)),
+            }
+        }
     }
 
     #[inline(always)]
@@ -410,6 +426,12 @@ impl Vector for X2 {
     }
 
     #[inline(always)]
+    unsafe fn load_splat(from: *const u128) -> Self {
+        // SAFETY: AVX2; the caller vouches for a block at `from`.
+        unsafe { X2(_mm256_broadcastsi128_si256(_mm_loadu_si128(from.cast()))) }
+    }
+
+    #[inline(always)]
     unsafe fn xor(self, other: Self) -> Self {
         // SAFETY: AVX2.
         unsafe { X2(_mm256_xor_si256(self.0, other.0)) }
@@ -459,11 +481,30 @@ impl Vector for X2 {
     }
 
     #[inline(always)]
-    unsafe fn numbers(first: Self::Mask, second: Self::Mask) -> [usize; 4] {
-        // SAFETY: AVX2.
-        let (first, second) = unsafe { (_mm256_movemask_epi8(first), _mm256_movemask_epi8(second)) };
-        let number = |lane: u32| (first >> (16 * lane) & 2 | second >> (16 * lane) & 1) as usize;
-        [number(0), number(1), 0, 0]
+    unsafe fn choose<const REDUCED: bool>(
+        first: Self,
+        second: Self,
+        bit: Self,
+        from: impl Fn(usize) -> *const u128,
+    ) -> Self {
+        // SAFETY: AVX2; the caller vouches for the blocks at `from(0)` and `from(1)`.
+        unsafe {
+            // Two bits of each block, of which the first one counts.
+            let set = |x: Self| _mm256_cmpeq_epi64(_mm256_and_si256(x.0, bit.0), bit.0);
+            let bits = |set| _mm256_movemask_pd(_mm256_castsi256_pd(set)) as usize & 0b0101;
+            let (first, second) = (set(first), set(second));
+            let numbers = bits(first) << 1 | bits(second);
+            let number = |lane: usize| numbers >> (2 * lane) & 3;
+            match REDUCED {
+                // Without a block for 0, another is read and left out.
+                true => {
+                    let read = Self::gather(|lane| from(lane).add(number(lane).saturating_sub(1)));
+                    let any = _mm256_or_si256(first, second);
+                    X2(_mm256_and_si256(read.0, _mm256_permute4x64_epi64::<0b10_10_00_00>(any)))
+                }
+                false => Self::gather(|lane| from(lane).add(number(lane))),
+            }
+        }
     }
 
     #[inline(always)]
@@ -675,6 +716,12 @@ impl Vector for X4 {
     }
 
     #[inline(always)]
+    unsafe fn load_splat(from: *const u128) -> Self {
+        // SAFETY: AVX-512; the caller vouches for a block at `from`.
+        unsafe { X4(_mm512_broadcast_i32x4(_mm_loadu_si128(from.cast()))) }
+    }
+
+    #[inline(always)]
     unsafe fn xor(self, other: Self) -> Self {
         // SAFETY: AVX-512.
         unsafe { X4(_mm512_xor_si512(self.0, other.0)) }
@@ -724,9 +771,34 @@ impl Vector for X4 {
     }
 
     #[inline(always)]
-    unsafe fn numbers(first: Self::Mask, second: Self::Mask) -> [usize; 4] {
-        let all = (first & 0x1111) << 1 | second & 0x1111;
-        [0, 4, 8, 12].map(|at| usize::from(all >> at & 3))
+    unsafe fn choose<const REDUCED: bool>(
+        first: Self,
+        second: Self,
+        bit: Self,
+        from: impl Fn(usize) -> *const u128,
+    ) -> Self {
+        // SAFETY: AVX-512; the caller vouches for the blocks at `from(k)` for each k < 4.
+        unsafe {
+            // Two bits of each block, of which the second one is zero.
+            let first = usize::from(_mm512_test_epi64_mask(first.0, bit.0));
+            let second = usize::from(_mm512_test_epi64_mask(second.0, bit.0));
+            let numbers = first << 1 | second;
+            let number = |lane: usize| numbers >> (2 * lane) & 3;
+            let at = |lane: usize| {
+                let number = if REDUCED { number(lane).saturating_sub(1) } else { number(lane) };
+                _mm_loadu_si128(from(lane).add(number).cast())
+            };
+            let read = _mm512_castsi128_si512(at(0));
+            let read = _mm512_mask_broadcast_i32x4(read, 0xf0, at(1));
+            let read = _mm512_mask_broadcast_i32x4(read, 0xf00, at(2));
+            let read = _mm512_mask_broadcast_i32x4(read, 0xf000, at(3));
+            if REDUCED {
+                let any = first | second;
+                X4(_mm512_maskz_mov_epi64((any | any << 1) as u8, read))
+            } else {
+                X4(read)
+            }
+        }
     }
 
     #[inline(always)]
@@ -760,6 +832,17 @@ impl Vector for X4 {
     unsafe fn xor_if(self, colours: Self::Mask, other: Self) -> Self {
         // SAFETY: AVX-512.
         unsafe { X4(_mm512_mask_xor_epi32(self.0, colours, self.0, other.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn exchange_if(colours: Self::Mask, a: Self, b: Self) -> (Self, Self) {
+        // SAFETY: AVX-512.
+        unsafe {
+            (
+                X4(_mm512_mask_blend_epi32(colours, a.0, b.0)),
+                X4(_mm512_mask_blend_epi32(colours, b.0, a.0)),
+            )
+        }
     }
 
     #[inline(always)]
@@ -832,8 +915,7 @@ impl Vector for X4 {
                 if N == 4 {
                     _mm512_storeu_si512(to(lane).cast(), rows);
                 } else {
-                    _mm256_storeu_si256(to(lane).cast(), _mm512_castsi512_si256(rows));
-                    _mm_storeu_si128(to(lane).add(2).cast(), _mm512_extracti32x4_epi32::<2>(rows));
+                    _mm512_mask_storeu_epi64(to(lane).cast(), 0x3f, rows);
                 }
             }
         }
@@ -910,7 +992,13 @@ impl Vector for X4 {
     #[inline(always)]
     unsafe fn rounds<const M: usize>(keys: &Self::Keys, mut blocks: [Self; M]) -> [Self; M] {
         // SAFETY: AVX-512 and VAES.
-        unsafe { rounds!(keys, blocks, _mm512_aesenc_epi128, _mm512_aesenclast_epi128) }
+        unsafe {
+            let (fours, rest) = blocks.as_chunks_mut::<4>();
+            for four in fours {
+                four_x4(keys, four);
+            }
+            rounds!(keys, rest, _mm512_aesenc_epi128, _mm512_aesenclast_epi128);
+        }
         blocks
     }
 
@@ -1038,6 +1126,29 @@ fn eight_x2(keys: &[X2; 11], x: &mut [X2; 8]) {
             "320",
             keys,
             x
+        );
+    }
+}
+
+/// Ten rounds on four registers of four blocks, which fill the AES unit. In assembly, as the compiler would put off
+/// one of them until the others are done.
+#[inline]
+#[target_feature(enable = "avx512f,vaes")]
+fn four_x4(keys: &[X4; 11], x: &mut [X4; 4]) {
+    let [_, k1, k2, k3, k4, k5, k6, k7, k8, k9, last] = keys;
+    // SAFETY: AVX-512 and VAES.
+    unsafe {
+        core::arch::asm!(
+            on_four!("vaesenc", "{k1}"), on_four!("vaesenc", "{k2}"), on_four!("vaesenc", "{k3}"),
+            on_four!("vaesenc", "{k4}"), on_four!("vaesenc", "{k5}"), on_four!("vaesenc", "{k6}"),
+            on_four!("vaesenc", "{k7}"), on_four!("vaesenc", "{k8}"), on_four!("vaesenc", "{k9}"),
+            on_four!("vaesenclast", "{last}"),
+            x0 = inout(zmm_reg) x[0].0, x1 = inout(zmm_reg) x[1].0,
+            x2 = inout(zmm_reg) x[2].0, x3 = inout(zmm_reg) x[3].0,
+            k1 = in(zmm_reg) k1.0, k2 = in(zmm_reg) k2.0, k3 = in(zmm_reg) k3.0, k4 = in(zmm_reg) k4.0,
+            k5 = in(zmm_reg) k5.0, k6 = in(zmm_reg) k6.0, k7 = in(zmm_reg) k7.0, k8 = in(zmm_reg) k8.0,
+            k9 = in(zmm_reg) k9.0, last = in(zmm_reg) last.0,
+            options(pure, nomem, nostack, preserves_flags),
         );
     }
 }

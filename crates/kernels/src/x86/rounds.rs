@@ -35,4 +35,14 @@ macro_rules! rounds8 {
     };
 }
 
-pub(super) use {on_eight, rounds8};
+/// One instruction with the round key `key` on each of the four registers.
+macro_rules! on_four {
+    ($instruction:literal, $key:literal) => {
+        on_four!(@ $instruction, $key, "{x0}", "{x1}", "{x2}", "{x3}")
+    };
+    (@ $instruction:literal, $key:literal, $($register:literal),*) => {
+        concat!($($instruction, " ", $register, ", ", $register, ", ", $key, "\n"),*)
+    };
+}
+
+pub(super) use {on_eight, on_four, rounds8};

@@ -43,17 +43,32 @@ impl Draws {
         }
     }
 
-    /// Both tokens of each input.
-    pub fn of_inputs(&self, method: Method, inputs: u32) -> Zeroizing<Vec<[u128; 2]>> {
+    /// Both tokens of each input, into `pairs`; `drawn` is room for what is drawn.
+    pub fn inputs_into(
+        &self,
+        method: Method,
+        inputs: u32,
+        drawn: &mut Zeroizing<Vec<u128>>,
+        pairs: &mut Zeroizing<Vec<[u128; 2]>>,
+    ) {
         let (inputs, offset) = (inputs as usize, Zeroizing::new(self.offset()));
         let each = if method == Method::Ga { 2 } else { 1 };
-        let mut blocks = Zeroizing::new(vec![0; each * inputs]);
-        self.key.ctr_with(self.kernel, each as u128, &mut blocks);
+        drawn.resize(each * inputs, 0);
+        self.key.ctr_with(self.kernel, each as u128, drawn);
         let of = |drawn: &[u128]| {
             let [zero, one] = [0, each - 1].map(|k| drawn[k] & self.length.mask());
             self.pair(method, *offset, [zero, one])
         };
-        Zeroizing::new(blocks.chunks_exact(each).map(of).collect())
+        pairs.clear();
+        pairs.extend(drawn.chunks_exact(each).map(of));
+    }
+
+    /// Both tokens of each input.
+    pub fn of_inputs(&self, method: Method, inputs: u32) -> Zeroizing<Vec<[u128; 2]>> {
+        let mut drawn = Zeroizing::new(Vec::new());
+        let mut pairs = Zeroizing::new(Vec::with_capacity(inputs as usize));
+        self.inputs_into(method, inputs, &mut drawn, &mut pairs);
+        pairs
     }
 
     fn pair(&self, method: Method, offset: u128, [zero, one]: [u128; 2]) -> [u128; 2] {

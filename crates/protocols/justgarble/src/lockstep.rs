@@ -9,7 +9,7 @@ use std::sync::Arc;
 use brickwork_base::Error;
 use brickwork_base::random::Rng;
 use brickwork_circuit as wires;
-use brickwork_kernels::{Aes128, CopyKeys, Gates, Kernel, ONE, Style, Tokens};
+use brickwork_kernels::{Aes128, CopyKeys, DualKey, Gates, Kernel, ONE, Script, Style, Tokens};
 use brickwork_primitives::garbling::{Schedule, input_slot};
 use zeroize::Zeroizing;
 
@@ -42,7 +42,7 @@ enum Step {
 /// A circuit made ready for the kernels: its gates with rows in the place of AND gates.
 struct Ready {
     schedule: Schedule,
-    tweaks: Vec<u32>,
+    tweaks: Vec<u128>,
     functions: Vec<u8>,
     inputs: u32,
 }
@@ -68,7 +68,7 @@ impl Ready {
             let (first, second) = (places[first as usize], places[second as usize]);
             let place = match step {
                 Step::Rows(function) => {
-                    tweaks.push(tweak);
+                    tweaks.push(tweak.into());
                     functions.push(function.table());
                     push(And(first, second))
                 }
@@ -104,9 +104,15 @@ struct Room {
 }
 
 impl Room {
-    fn new(kernel: Kernel, scheme: Scheme, ready: &Ready) -> Option<Self> {
+    /// `make` is [`Tokens::of_garbler`] or [`Tokens::of_evaluator`].
+    fn new(
+        make: fn(Kernel, Style, DualKey, &Script) -> Tokens,
+        kernel: Kernel,
+        scheme: Scheme,
+        ready: &Ready,
+    ) -> Option<Self> {
         let (style, cipher) = (scheme.method().of_kernels(), scheme.cipher().of_kernels()?);
-        let of = |kernel| Tokens::new(kernel, style, cipher, ready.schedule.script());
+        let of = |kernel| make(kernel, style, cipher, ready.schedule.script());
         Some(Room { one: of(kernel.for_few_blocks()), many: of(kernel) })
     }
 
@@ -134,6 +140,8 @@ pub struct Garbler {
     way: Way<Circuit>,
     kernel: Kernel,
     rng: Rng,
+    /// Room for the tokens of a copy's inputs.
+    drawn: Zeroizing<Vec<u128>>,
 }
 
 impl Garbler {
@@ -163,13 +171,13 @@ impl Garbler {
             Cipher::Aes256 | Cipher::Sha1 => Way::Plain(circuit.clone()),
             _ => {
                 let ready = Ready::new(circuit.inputs(), steps, circuit.outputs())?;
-                match Room::new(kernel, scheme, &ready) {
+                match Room::new(Tokens::of_garbler, kernel, scheme, &ready) {
                     Some(room) => Way::Kernels(Box::new((ready, room))),
                     None => Way::Plain(circuit.clone()),
                 }
             }
         };
-        Ok(Garbler { scheme, shape, way, kernel, rng })
+        Ok(Garbler { scheme, shape, way, kernel, rng, drawn: Zeroizing::new(Vec::new()) })
     }
 
     /// Gb, so many times.
@@ -217,7 +225,7 @@ impl Garbler {
             keys.iter().map(|[_, tokens]| Draws::new(**tokens, length, self.kernel)).collect();
         for ((garbling, [key, _]), draws) in garblings.iter_mut().zip(keys).zip(&draws) {
             garbling.garbled.key = **key;
-            garbling.encoding.0 = draws.of_inputs(method, self.shape.inputs());
+            draws.inputs_into(method, self.shape.inputs(), &mut self.drawn, &mut garbling.encoding.0);
         }
         match &mut self.way {
             Way::Kernels(way) => {
@@ -236,7 +244,8 @@ impl Garbler {
         }
         for garbling in garblings {
             let bits = garbling.checking.0.iter().map(|[zero, _]| length.type_of(*zero));
-            garbling.decoding = Decoding(bits.collect(), length);
+            garbling.decoding.0.clear();
+            garbling.decoding.0.extend(bits);
         }
     }
 }
@@ -257,23 +266,16 @@ fn on_kernels(
     draws: &[Draws],
 ) {
     let (method, length) = (scheme.method(), scheme.cipher().length());
-    let both = if method == Method::Ga { 2 } else { 1 };
-    let one = |draws: &Draws| {
-        let offset = draws.offset();
-        // A negation adds the offset, and without privacy leaves the last bit as the wire's.
-        if method == Method::PrivacyFree { offset ^ length.last() } else { offset }
-    };
     // Lanes without a copy do what the first one does.
-    for lane in 0..tokens.lanes() {
-        let copy = if lane < garblings.len() { lane } else { 0 };
-        for bit in 0..both {
-            tokens.set(ONE, lane, bit, one(&draws[copy]));
-            tokens.set(input_slot(ready.inputs as usize), lane, bit, 0);
-            for (wire, pair) in garblings[copy].encoding.0.iter().enumerate() {
-                tokens.set(input_slot(wire), lane, bit, pair[bit]);
-            }
-        }
-    }
+    let of = |lane: usize| if lane < garblings.len() { lane } else { 0 };
+    // A negation adds the offset, and without privacy leaves the last bit as the wire's.
+    let last = if method == Method::PrivacyFree { length.last() } else { 0 };
+    let offsets: Zeroizing<Vec<u128>> = Zeroizing::new(draws.iter().map(|draws| draws.offset() ^ last).collect());
+    tokens.set(ONE, 1, |lane, _, _| offsets[of(lane)]);
+    let inputs = ready.inputs as usize;
+    tokens.set(input_slot(inputs), 1, |_, _, _| 0);
+    let pairs: [&[[u128; 2]]; 4] = std::array::from_fn(|lane| &garblings[of(lane)].encoding.0[..inputs]);
+    tokens.set(input_slot(0), inputs, |lane, wire, bit| pairs[lane][wire][bit]);
     let keys: Vec<CopyKeys> = garblings
         .iter()
         .zip(draws)
@@ -289,7 +291,7 @@ fn on_kernels(
         let offset = Zeroizing::new(draws.offset());
         let pair = |&slot: &u32| {
             let zero = tokens.get(slot, lane, 0);
-            [zero, if both == 2 { tokens.get(slot, lane, 1) } else { zero ^ *offset }]
+            [zero, if method == Method::Ga { tokens.get(slot, lane, 1) } else { zero ^ *offset }]
         };
         garbling.checking.0.clear();
         garbling.checking.0.extend(ready.schedule.output_slots().iter().map(pair));
@@ -307,8 +309,8 @@ impl Garbling {
                 shape: shape.clone(),
                 rows: vec![0; shape.rows()],
             },
-            encoding: Encoding(Zeroizing::new(Vec::new())),
-            decoding: Decoding(Vec::new(), scheme.cipher().length()),
+            encoding: Encoding(Zeroizing::new(Vec::with_capacity(shape.inputs() as usize))),
+            decoding: Decoding(Vec::with_capacity(outputs), scheme.cipher().length()),
             checking: Checking(Zeroizing::new(Vec::with_capacity(outputs))),
         }
     }
@@ -349,7 +351,7 @@ impl Evaluator {
             Cipher::Aes256 | Cipher::Sha1 => Way::Plain(()),
             _ => {
                 let ready = Ready::new(shape.inputs(), steps, shape.outputs())?;
-                match Room::new(kernel, scheme, &ready) {
+                match Room::new(Tokens::of_evaluator, kernel, scheme, &ready) {
                     Some(room) => Way::Kernels(Box::new((ready, room))),
                     None => Way::Plain(()),
                 }
@@ -416,14 +418,11 @@ fn evaluate_on_kernels(
     let is_private = scheme.method().is_private();
     let one = if is_private { 0 } else { scheme.cipher().length().last() };
     let mask = scheme.cipher().length().mask();
-    for lane in 0..tokens.lanes() {
-        let copy = if lane < garbled.len() { lane } else { 0 };
-        tokens.set(ONE, lane, 0, one);
-        tokens.set(input_slot(ready.inputs as usize), lane, 0, 0);
-        for (wire, token) in inputs[copy].iter().enumerate() {
-            tokens.set(input_slot(wire), lane, 0, token & mask);
-        }
-    }
+    let of = |lane: usize| if lane < garbled.len() { lane } else { 0 };
+    tokens.set(ONE, 1, |_, _, _| one);
+    tokens.set(input_slot(ready.inputs as usize), 1, |_, _, _| 0);
+    let lanes: [&[u128]; 4] = std::array::from_fn(|lane| &inputs[of(lane)][..ready.inputs as usize]);
+    tokens.set(input_slot(0), ready.inputs as usize, |lane, wire, _| lanes[lane][wire] & mask);
     let permutations: Vec<Aes128> =
         garbled.iter().map(|garbled| Aes128::with_kernel(kernel, garbled.key)).collect();
     let rows: Vec<&[u128]> = garbled.iter().map(|garbled| &garbled.rows[..]).collect();

@@ -11,10 +11,10 @@
 
 use std::marker::PhantomData;
 
-use crate::garble::{self, AHEAD, Hash};
+use crate::garble::{self, Hash};
 use crate::lines::Lines;
-use crate::script::{And, BATCH, Batch, ONE, PIECE, Script, Xor};
-use crate::vector::{Task, Vector, prefetch};
+use crate::script::{And, ONE, PIECE, Script, Xor};
+use crate::vector::{Task, Vector};
 use crate::{Aes128, Kernel};
 
 /// How gates are garbled.
@@ -43,20 +43,11 @@ impl Style {
         }
     }
 
-    /// Tokens that are kept of a wire: both, or that for 0 alone.
+    /// Tokens that a garbler keeps of a wire: both, or that for 0 alone.
     pub const fn tokens(self) -> usize {
         match self {
             Style::Ga => 2,
             _ => 1,
-        }
-    }
-
-    /// Tokens that are drawn for a gate.
-    pub const fn draws(self) -> usize {
-        match self {
-            Style::Ga => 2,
-            Style::GaX => 1,
-            _ => 0,
         }
     }
 }
@@ -66,7 +57,7 @@ impl Style {
 pub enum Doubling {
     /// A itself: keys add up.
     None,
-    /// Each half of the block shifted to the right by one bit.
+    /// Each half of the block shifted to the right by one bit; for tokens of 128 bits.
     HalvesRight,
     /// The halves shifted to the left, and what is carried.
     Left(Carry),
@@ -117,8 +108,9 @@ impl DualKey {
 pub struct Gates<'a> {
     /// Its steps: gates with rows in the place of AND gates.
     pub script: &'a Script,
-    /// The tweak of each gate with rows, in order.
-    pub tweaks: &'a [u32],
+    /// The tweak of each gate with rows, in order; a block each, as that is read into all blocks of a register at
+    /// once.
+    pub tweaks: &'a [u128],
     /// The function of each gate with rows, for the garbler, and for the evaluator where there is no privacy: bit
     /// 2a + b is its value. It must not be linear with half-gates and without privacy.
     pub functions: &'a [u8],
@@ -137,47 +129,72 @@ pub struct Tokens {
     kernel: Kernel,
     style: Style,
     cipher: DualKey,
-    /// Slot after slot the tokens of all lanes, for [`Style::Ga`] those for 0 before those for 1; behind them the
-    /// tokens that are drawn for a batch.
+    /// Slot after slot the tokens of all lanes, for [`Style::Ga`] those for 0 before those for 1.
     lines: Lines,
     slots: usize,
     lanes: usize,
+    /// Tokens of a slot and a lane.
+    each: usize,
 }
 
-/// Tokens that are drawn at a time, more than a batch takes: whole runs of eight registers.
-const DRAWN: usize = 2 * BATCH + 8;
-
 impl Tokens {
-    /// Room for the tokens of as many copies as a register of this kernel has blocks.
-    pub fn new(kernel: Kernel, style: Style, cipher: DualKey, script: &Script) -> Self {
-        assert!(matches!(cipher.bits, 80 | 128), "tokens of {} bits", cipher.bits);
-        let lanes = kernel.run(Lanes);
-        let lines = Lines::new((script.slots() * style.tokens() + DRAWN) * lanes);
-        Tokens { kernel, style, cipher, lines, slots: script.slots(), lanes }
+    /// Makes room for a garbler's tokens of as many copies as a register of this kernel has blocks.
+    ///
+    /// # Panics
+    /// If tokens have neither 80 nor 128 bits.
+    pub fn of_garbler(kernel: Kernel, style: Style, cipher: DualKey, script: &Script) -> Self {
+        Self::new(kernel, style, cipher, script, style.tokens())
     }
 
-    /// How many copies go side by side.
+    /// Makes room for an evaluator's tokens, of which each wire has one, as [`Tokens::of_garbler`] does.
+    ///
+    /// # Panics
+    /// Like it.
+    pub fn of_evaluator(kernel: Kernel, style: Style, cipher: DualKey, script: &Script) -> Self {
+        Self::new(kernel, style, cipher, script, 1)
+    }
+
+    fn new(kernel: Kernel, style: Style, cipher: DualKey, script: &Script, each: usize) -> Self {
+        let is_known = cipher.bits == 128 || cipher.bits == 80 && cipher.doubling != Doubling::HalvesRight;
+        assert!(is_known, "tokens of {} bits", cipher.bits);
+        let lanes = kernel.run(Lanes);
+        let lines = Lines::new(script.slots() * each * lanes);
+        Tokens { kernel, style, cipher, lines, slots: script.slots(), lanes, each }
+    }
+
+    /// Returns how many copies go side by side.
     pub fn lanes(&self) -> usize {
         self.lanes
     }
 
-    fn place(&self, slot: u32, lane: usize, bit: usize) -> usize {
-        assert!((slot as usize) < self.slots && lane < self.lanes && bit < self.style.tokens());
-        (slot as usize * self.style.tokens() + bit) * self.lanes + lane
-    }
-
-    /// Sets the token in a slot of a copy: for the garbler that for 0, or with [`Style::Ga`] for this bit; for the
-    /// evaluator, who gives bit 0, the active one.
+    /// Sets the tokens of all lanes in so many slots from a first one on: `token` gives for a lane, a slot, counted
+    /// from 0, and a bit the token; a garbler with [`Style::Ga`] gives those of both bits, and others that for 0. The
+    /// evaluator's, for bit 0, are the active ones.
+    ///
+    /// # Panics
+    /// If there are no such slots.
     #[inline]
-    pub fn set(&mut self, slot: u32, lane: usize, bit: usize, token: u128) {
-        let place = self.place(slot, lane, bit);
-        self.lines.blocks_mut()[place] = token;
+    pub fn set(&mut self, first: u32, slots: usize, token: impl Fn(usize, usize, usize) -> u128) {
+        let (each, first) = (self.each, first as usize);
+        assert!(first + slots <= self.slots, "{slots} slots from {first} on");
+        let row = each * self.lanes;
+        let rows = self.lines.blocks_mut()[first * row..(first + slots) * row].chunks_exact_mut(row);
+        for (slot, row) in rows.enumerate() {
+            for (bit, lanes) in row.chunks_exact_mut(row.len() / each).enumerate() {
+                lanes.iter_mut().enumerate().for_each(|(lane, to)| *to = token(lane, slot, bit));
+            }
+        }
     }
 
-    /// Returns the token in a slot of a copy, as [`Tokens::set`] sets it.
+    /// Returns the token in a slot of a copy, as [`Tokens::set`] sets it; `bit` is 1 for the second one of a garbler
+    /// with [`Style::Ga`].
+    ///
+    /// # Panics
+    /// If there is no such slot.
     #[inline]
     pub fn get(&self, slot: u32, lane: usize, bit: usize) -> u128 {
-        self.lines.blocks()[self.place(slot, lane, bit)]
+        assert!((slot as usize) < self.slots && lane < self.lanes && bit < self.each);
+        self.lines.blocks()[(slot as usize * self.each + bit) * self.lanes + lane]
     }
 
     /// Garbles copies: walks through all gates with the tokens of both bits, and writes the rows of each gate of
@@ -189,12 +206,12 @@ impl Tokens {
     /// not a place for each row of a copy.
     pub fn garble(&mut self, gates: Gates<'_>, keys: &[CopyKeys], rows: &mut [&mut [u128]]) {
         let lengths = rows.iter().map(|rows| rows.len());
+        assert_eq!(self.each, self.style.tokens(), "tokens of a garbler");
         self.check(gates, keys.len(), lengths, true);
         let of_lane = |lane: usize| if lane < keys.len() { lane } else { 0 };
         let task = Garble {
             gates,
             cipher: self.cipher,
-            slots: self.slots,
             permutations: std::array::from_fn(|lane| &keys[of_lane(lane)].permutation),
             draws: std::array::from_fn(|lane| &keys[of_lane(lane)].tokens),
             tokens: self.lines.blocks_mut().as_mut_ptr(),
@@ -227,6 +244,7 @@ impl Tokens {
     /// Like [`Tokens::garble`], but that there are functions only where there is no privacy.
     pub fn evaluate(&mut self, gates: Gates<'_>, permutations: &[&Aes128], rows: &[&[u128]]) {
         let lengths = rows.iter().map(|rows| rows.len());
+        assert_eq!(self.each, 1, "tokens of an evaluator");
         self.check(gates, permutations.len(), lengths, self.style == Style::PrivacyFree);
         let of_lane = |lane: usize| if lane < permutations.len() { lane } else { 0 };
         let task = Evaluate {
@@ -234,26 +252,25 @@ impl Tokens {
             cipher: self.cipher,
             permutations: std::array::from_fn(|lane| permutations[of_lane(lane)]),
             tokens: self.lines.blocks_mut().as_mut_ptr(),
-            stride: self.style.tokens(),
             rows: std::array::from_fn(|lane| rows[of_lane(lane)].as_ptr()),
             doubling: (),
             style: PhantomData::<()>,
         };
         match (self.cipher.doubling, self.style) {
-            (Doubling::None, Style::Ga) => self.kernel.run(task.of(Same, Rows::<4>)),
+            (Doubling::None, Style::Ga) => self.kernel.run(task.of(Same, Rows::<false>)),
             (Doubling::HalvesRight, Style::Ga | Style::GaX) => {
-                self.kernel.run(task.of(HalvesRight, Rows::<4>))
+                self.kernel.run(task.of(HalvesRight, Rows::<false>))
             }
             (Doubling::Left(carry), Style::Ga | Style::GaX) => {
-                self.kernel.run(task.of(Left(carry), Rows::<4>))
+                self.kernel.run(task.of(Left(carry), Rows::<false>))
             }
             (Doubling::Right(carry), Style::Ga | Style::GaX) => {
-                self.kernel.run(task.of(Right(carry), Rows::<4>))
+                self.kernel.run(task.of(Right(carry), Rows::<false>))
             }
             (Doubling::None, _) => panic!("keys that add up do not bear an offset"),
-            (Doubling::HalvesRight, Style::GaXR) => self.kernel.run(task.of(HalvesRight, Rows::<3>)),
-            (Doubling::Left(carry), Style::GaXR) => self.kernel.run(task.of(Left(carry), Rows::<3>)),
-            (Doubling::Right(carry), Style::GaXR) => self.kernel.run(task.of(Right(carry), Rows::<3>)),
+            (Doubling::HalvesRight, Style::GaXR) => self.kernel.run(task.of(HalvesRight, Rows::<true>)),
+            (Doubling::Left(carry), Style::GaXR) => self.kernel.run(task.of(Left(carry), Rows::<true>)),
+            (Doubling::Right(carry), Style::GaXR) => self.kernel.run(task.of(Right(carry), Rows::<true>)),
             (Doubling::Left(carry), Style::HalfGates) => self.kernel.run(task.of(Left(carry), HalfGates)),
             (Doubling::Left(carry), Style::PrivacyFree) => self.kernel.run(task.of(Left(carry), PrivacyFree)),
             (_, Style::HalfGates | Style::PrivacyFree) => panic!("half-gates double in the field"),
@@ -295,6 +312,8 @@ impl Task for Lanes {
 
 /// How 2A is computed.
 trait Double: Copy {
+    /// Whether a token is known to fill its block, so that nothing of a mask is cut off.
+    const IS_LONG: bool = false;
     /// Constants in registers.
     type Constants<V: Vector>: Copy;
     /// # Safety
@@ -335,6 +354,7 @@ impl Double for Same {
 struct HalvesRight;
 
 impl Double for HalvesRight {
+    const IS_LONG: bool = true;
     type Constants<V: Vector> = ();
     #[inline(always)]
     unsafe fn constants<V: Vector>(self) {}
@@ -420,13 +440,12 @@ impl Double for Right {
     }
 }
 
-/// What both walks have in registers. Tokens are read and written through `tokens`, which has a register for each
-/// of the `stride` tokens of a slot.
+/// What both walks have in registers. Tokens are read and written through `tokens`, which has `EACH` registers for a
+/// slot.
 #[derive(Clone, Copy)]
-struct Walk<'a, V: Vector, D: Double> {
+struct Walk<'a, V: Vector, D: Double, const EACH: usize> {
     gates: Gates<'a>,
     tokens: *mut u128,
-    stride: usize,
     /// Round keys of π, those of each copy for its block.
     permutations: V::Keys,
     doubling: D::Constants<V>,
@@ -435,7 +454,7 @@ struct Walk<'a, V: Vector, D: Double> {
     byte_of_last: V,
 }
 
-impl<'a, V: Vector, D: Double> Walk<'a, V, D> {
+impl<'a, V: Vector, D: Double, const EACH: usize> Walk<'a, V, D, EACH> {
     /// # Safety
     /// The machine has the features of `V`; so for all methods.
     #[inline(always)]
@@ -444,7 +463,6 @@ impl<'a, V: Vector, D: Double> Walk<'a, V, D> {
         cipher: DualKey,
         doubling: D,
         tokens: *mut u128,
-        stride: usize,
         permutations: [&Aes128; 4],
     ) -> Self {
         // SAFETY: as the caller vouches.
@@ -452,7 +470,6 @@ impl<'a, V: Vector, D: Double> Walk<'a, V, D> {
             Walk {
                 gates,
                 tokens,
-                stride,
                 permutations: V::keys_of_blocks(|block| permutations[block].round_keys()),
                 doubling: doubling.constants(),
                 token: V::splat(cipher.token()),
@@ -469,7 +486,7 @@ impl<'a, V: Vector, D: Double> Walk<'a, V, D> {
     #[inline(always)]
     unsafe fn slot(&self, slot: u32) -> *mut u128 {
         // SAFETY: as the caller vouches.
-        unsafe { self.tokens.add(slot as usize * self.stride * V::BLOCKS) }
+        unsafe { self.tokens.add(slot as usize * EACH * V::BLOCKS) }
     }
 
     #[inline(always)]
@@ -495,13 +512,20 @@ impl<'a, V: Vector, D: Double> Walk<'a, V, D> {
     #[inline(always)]
     unsafe fn tweak(&self, gate: usize) -> V {
         // SAFETY: as the caller vouches; `check` has seen that there is a tweak for each gate.
-        unsafe { V::splat(u128::from(*self.gates.tweaks.get_unchecked(gate))) }
+        unsafe { V::load_splat(self.gates.tweaks.as_ptr().add(gate)) }
     }
 
     #[inline(always)]
     unsafe fn function(&self, gate: usize) -> usize {
         // SAFETY: `check` has seen that there is a function for each gate.
         unsafe { usize::from(*self.gates.functions.get_unchecked(gate)) }
+    }
+
+    /// What of a block is a token's.
+    #[inline(always)]
+    unsafe fn token(&self, block: V) -> V {
+        // SAFETY: as the caller vouches.
+        if D::IS_LONG { block } else { unsafe { block.and(self.token) } }
     }
 
     /// Masks of `H` keys: ρ(K) = π(K) ⊕ K, of which a token is cut off.
@@ -511,7 +535,7 @@ impl<'a, V: Vector, D: Double> Walk<'a, V, D> {
         unsafe {
             let mut masks = V::encrypt(&self.permutations, keys);
             for (mask, key) in masks.iter_mut().zip(keys) {
-                *mask = mask.xor(key).and(self.token);
+                *mask = self.token(mask.xor(key));
             }
             masks
         }
@@ -519,7 +543,7 @@ impl<'a, V: Vector, D: Double> Walk<'a, V, D> {
 }
 
 /// The dual-key cipher with an empty second key, as half-gates hash a label.
-impl<V: Vector, D: Double> Hash<V> for &Walk<'_, V, D> {
+impl<V: Vector, D: Double, const EACH: usize> Hash<V> for &Walk<'_, V, D, EACH> {
     #[inline(always)]
     unsafe fn prepare(self, label: V) -> V {
         // SAFETY: as the caller vouches.
@@ -529,7 +553,7 @@ impl<V: Vector, D: Double> Hash<V> for &Walk<'_, V, D> {
     #[inline(always)]
     unsafe fn cut(self, sum: V) -> V {
         // SAFETY: as the caller vouches.
-        unsafe { sum.and(self.token) }
+        unsafe { self.token(sum) }
     }
 
     #[inline(always)]
@@ -547,10 +571,9 @@ fn take<'a, const N: usize>(items: &mut &'a [And]) -> Option<&'a [And; N]> {
     Some(first)
 }
 
-struct Garble<'a, D, S> {
+struct Garble<'a, D, S, const EACH: usize> {
     gates: Gates<'a>,
     cipher: DualKey,
-    slots: usize,
     permutations: [&'a Aes128; 4],
     draws: [&'a Aes128; 4],
     tokens: *mut u128,
@@ -559,21 +582,19 @@ struct Garble<'a, D, S> {
     style: PhantomData<S>,
 }
 
-impl<'a> Garble<'a, (), ()> {
-    /// The same for a doubling and a style.
-    fn of<D, S>(self, doubling: D, _: S) -> Garble<'a, D, S> {
-        let Garble { gates, cipher, slots, permutations, draws, tokens, rows, .. } = self;
-        Garble { gates, cipher, slots, permutations, draws, tokens, rows, doubling, style: PhantomData }
+impl<'a> Garble<'a, (), (), 0> {
+    /// Returns the same for a doubling and a style.
+    fn of<D, S: GarbleStyle<EACH>, const EACH: usize>(self, doubling: D, _: S) -> Garble<'a, D, S, EACH> {
+        let Garble { gates, cipher, permutations, draws, tokens, rows, .. } = self;
+        Garble { gates, cipher, permutations, draws, tokens, rows, doubling, style: PhantomData }
     }
 }
 
 /// What a garbler has in registers besides [`Walk`].
-struct Garbler<'a, V: Vector, D: Double> {
-    walk: Walk<'a, V, D>,
+struct Garbler<'a, V: Vector, D: Double, const EACH: usize> {
+    walk: Walk<'a, V, D, EACH>,
     /// Round keys of the tokens.
     draws: V::Keys,
-    /// Where the tokens are that are drawn for a batch.
-    drawn: *mut u128,
     rows: [*mut u128; 4],
     /// Zero, and the offset of slot [`ONE`].
     offsets: [V; 2],
@@ -582,67 +603,92 @@ struct Garbler<'a, V: Vector, D: Double> {
     /// The offset doubled once and twice.
     doubled: V,
     quadrupled: V,
+    /// [`Garbler::offsets`], each with the offset doubled once, and twice.
+    with_doubled: [V; 2],
+    with_quadrupled: [V; 2],
 }
 
-/// A style at the garbler: the gates of a batch, of a piece that begins with gate `first`.
-trait GarbleStyle {
-    /// As [`Style::tokens`].
-    const TOKENS: usize;
+/// A style at the garbler.
+trait GarbleStyle<const EACH: usize> {
+    /// Gates that have four keys together.
+    const FOUR: usize = 1;
+    /// Draws the tokens of gates of a batch, of a piece that begins with gate `first`.
+    ///
     /// # Safety
     /// The machine has the features of `V`; the gates are those of a batch of the script.
-    unsafe fn batch<V: Vector, D: Double>(garbler: &Garbler<'_, V, D>, ands: &[And], first: usize);
+    #[inline(always)]
+    unsafe fn draw<V: Vector, D: Double>(_: &Garbler<'_, V, D, EACH>, _: &[And], _: usize) {}
+    /// Garbles such gates, as many as have four keys together, or twice as many.
+    ///
+    /// # Safety
+    /// As for [`GarbleStyle::draw`].
+    unsafe fn garble<V: Vector, D: Double>(garbler: &Garbler<'_, V, D, EACH>, ands: &[And], first: usize);
 }
 
-impl<D: Double, S: GarbleStyle> Task for Garble<'_, D, S> {
+impl<D: Double, S: GarbleStyle<EACH>, const EACH: usize> Task for Garble<'_, D, S, EACH> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
-        let Garble { gates, cipher, slots, permutations, draws, tokens, rows, doubling, style: _ } = self;
-        // SAFETY: the caller vouches for the features of `V`. A slot is one of the script's, whose tokens are there,
-        // and so are `DRAWN` registers behind the last one.
+        let Garble { gates, cipher, permutations, draws, tokens, rows, doubling, style: _ } = self;
+        // SAFETY: the caller vouches for the features of `V`. A slot is one of the script's, whose tokens are there.
         unsafe {
-            let walk = Walk::<V, D>::new(gates, cipher, doubling, tokens, S::TOKENS, permutations);
+            let walk = Walk::<V, D, EACH>::new(gates, cipher, doubling, tokens, permutations);
             let one = walk.load(ONE);
             // Without privacy the slot's last bit is missing; an offset always has it.
             let offset = one.xor(one.and(walk.last)).xor(walk.last);
+            let (doubled, quadrupled) =
+                (D::double(&walk.doubling, offset), D::quadruple(&walk.doubling, offset));
             let garbler = Garbler {
                 walk,
                 draws: V::keys_of_blocks(|block| draws[block].round_keys()),
-                drawn: tokens.add(slots * S::TOKENS * V::BLOCKS),
                 rows,
                 offsets: [V::splat(0), one],
                 offset,
-                doubled: D::double(&walk.doubling, offset),
-                quadrupled: D::quadruple(&walk.doubling, offset),
+                doubled,
+                quadrupled,
+                with_doubled: [doubled, doubled.xor(one)],
+                with_quadrupled: [quadrupled, quadrupled.xor(one)],
             };
             for piece in 0..gates.script.pieces() {
-                for Batch { xors, ands } in gates.script.batches(piece) {
-                    garbler.walk.xors(xors);
-                    S::batch(&garbler, ands, piece * PIECE);
+                for batch in gates.script.batches(piece) {
+                    S::draw(&garbler, batch.ands, piece * PIECE);
+                    // Four chains of AES fill the unit where a register has four blocks, eight elsewhere.
+                    for (xors, ands) in batch.shares(if V::BLOCKS == 4 { S::FOUR } else { 2 * S::FOUR }) {
+                        garbler.walk.xors(xors);
+                        S::garble(&garbler, ands, piece * PIECE);
+                    }
                 }
             }
         }
     }
 }
 
-impl<V: Vector, D: Double> Garbler<'_, V, D> {
-    /// Draws tokens for the gates of a batch: of each the blocks `N`·T, `N`·T + 1, … of counter mode.
+impl<V: Vector, D: Double, const EACH: usize> Garbler<'_, V, D, EACH> {
+    /// Draws the tokens of gates into their slots: of each the blocks `EACH`·T, `EACH`·T + 1, … of counter mode.
     ///
     /// # Safety
-    /// As for [`GarbleStyle::batch`].
+    /// As for [`GarbleStyle::draw`].
     #[inline(always)]
-    unsafe fn draw<const N: usize>(&self, ands: &[And], first: usize) {
-        // SAFETY: as the caller vouches; a batch has at most `BATCH` gates, so that `DRAWN` registers suffice.
+    unsafe fn draw(&self, ands: &[And], first: usize) {
+        // SAFETY: as the caller vouches.
         unsafe {
-            for (run, ands) in ands.chunks(8 / N).enumerate() {
-                let mut blocks = [V::splat(0); 8];
+            for ands in ands.chunks(4 / EACH) {
+                let mut blocks = [V::splat(0); 4];
                 for (k, block) in blocks.iter_mut().enumerate() {
-                    let and = ands.get_unchecked((k / N).min(ands.len() - 1));
+                    // What is too much is not kept.
+                    let and = ands.get_unchecked((k / EACH).min(ands.len() - 1));
                     let tweak = *self.walk.gates.tweaks.get_unchecked(first + and.gate as usize);
-                    *block = V::splat(N as u128 * u128::from(tweak) + (k % N) as u128);
+                    *block = V::splat(EACH as u128 * tweak + (k % EACH) as u128);
                 }
-                for (k, block) in V::encrypt(&self.draws, blocks).into_iter().enumerate() {
-                    block.and(self.walk.token).store(self.drawn.add((8 * run + k) * V::BLOCKS));
+                let drawn = V::encrypt(&self.draws, blocks);
+                for (k, and) in ands.iter().enumerate() {
+                    let (at, zero) = (self.walk.slot(and.out), self.walk.token(drawn[EACH * k]));
+                    zero.store(at);
+                    if EACH == 2 {
+                        // Types of a wire's tokens are different.
+                        let (one, last) = (self.walk.token(drawn[2 * k + 1]), self.walk.last);
+                        one.xor(one.xor(zero).and(last)).xor(last).store(at.add(V::BLOCKS));
+                    }
                 }
             }
         }
@@ -660,20 +706,25 @@ impl<V: Vector, D: Double> Garbler<'_, V, D> {
 /// [`Style::Ga`].
 struct Ga;
 
-impl GarbleStyle for Ga {
-    const TOKENS: usize = 2;
+impl GarbleStyle<2> for Ga {
     #[inline(always)]
-    unsafe fn batch<V: Vector, D: Double>(garbler: &Garbler<'_, V, D>, ands: &[And], first: usize) {
+    unsafe fn draw<V: Vector, D: Double>(garbler: &Garbler<'_, V, D, 2>, ands: &[And], first: usize) {
+        // SAFETY: as the caller vouches.
+        unsafe { garbler.draw(ands, first) }
+    }
+
+    #[inline(always)]
+    unsafe fn garble<V: Vector, D: Double>(garbler: &Garbler<'_, V, D, 2>, ands: &[And], first: usize) {
         // SAFETY: as the caller vouches.
         unsafe {
-            garbler.draw::<2>(ands, first);
-            let (mut rest, mut drawn) = (ands, garbler.drawn.cast_const());
-            while let Some(two) = take::<2>(&mut rest) {
-                Self::gates::<V, D, 2, 8>(garbler, two, first, drawn);
-                drawn = drawn.add(4 * V::BLOCKS);
+            let mut rest = ands;
+            if V::BLOCKS < 4
+                && let Some(two) = take::<2>(&mut rest)
+            {
+                Self::gates::<V, D, 2, 8>(garbler, two, first);
             }
-            if let Some(one) = take::<1>(&mut rest) {
-                Self::gates::<V, D, 1, 4>(garbler, one, first, drawn);
+            while let Some(one) = take::<1>(&mut rest) {
+                Self::gates::<V, D, 1, 4>(garbler, one, first);
             }
         }
     }
@@ -683,13 +734,12 @@ impl Ga {
     /// `N` gates, whose tokens are drawn; `H` is `4 N`.
     ///
     /// # Safety
-    /// As for [`GarbleStyle::batch`].
+    /// As for [`GarbleStyle::draw`].
     #[inline(always)]
     unsafe fn gates<V: Vector, D: Double, const N: usize, const H: usize>(
-        garbler: &Garbler<'_, V, D>,
+        garbler: &Garbler<'_, V, D, 2>,
         ands: &[And; N],
         first: usize,
-        drawn: *const u128,
     ) {
         const { assert!(H == 4 * N) };
         let walk = &garbler.walk;
@@ -717,25 +767,18 @@ impl Ga {
             for (n, and) in ands.iter().enumerate() {
                 let gate = first + and.gate as usize;
                 let function = walk.function(gate);
-                let [zero, last] = [V::load(drawn.add(2 * n * V::BLOCKS)), walk.last];
-                let one = V::load(drawn.add((2 * n + 1) * V::BLOCKS));
-                // Types of a wire's tokens are different.
-                let one = one.xor(one.xor(zero).and(last)).xor(last);
                 let at = walk.slot(and.out);
-                zero.store(at);
-                one.store(at.add(V::BLOCKS));
                 let value = |k: usize| V::load(at.add((function >> k & 1) * V::BLOCKS));
-                // By the bits of the inputs.
-                let mut rows = [masks[n], masks[N + n], masks[2 * N + n], masks[3 * N + n]];
-                for (k, row) in rows.iter_mut().enumerate() {
-                    *row = row.xor(value(k));
-                }
-                // By types: where the token for 0 has the type 1, rows change places.
+                // By the bits of the inputs, then by types: where the token for 0 has the type 1, rows change places.
+                // (Registers by their names: an array of them would go through memory.)
+                let (row_00, row_01) = (masks[n].xor(value(0)), masks[N + n].xor(value(1)));
+                let (row_10, row_11) = (masks[2 * N + n].xor(value(2)), masks[3 * N + n].xor(value(3)));
                 let [type_a, type_b] = types[n];
-                for (k, l, mask) in [(0, 2, type_a), (1, 3, type_a), (0, 1, type_b), (2, 3, type_b)] {
-                    let both = rows[k].xor(rows[l]);
-                    (rows[k], rows[l]) = (rows[k].xor_if(mask, both), rows[l].xor_if(mask, both));
-                }
+                let (row_00, row_10) = V::exchange_if(type_a, row_00, row_10);
+                let (row_01, row_11) = V::exchange_if(type_a, row_01, row_11);
+                let (row_00, row_01) = V::exchange_if(type_b, row_00, row_01);
+                let (row_10, row_11) = V::exchange_if(type_b, row_10, row_11);
+                let rows = [row_00, row_01, row_10, row_11];
                 V::store_rows::<4>(rows, garbler.rows_of::<4>(gate));
             }
         }
@@ -745,22 +788,27 @@ impl Ga {
 /// [`Style::GaX`], and with a row less [`Style::GaXR`].
 struct Free<const REDUCED: bool>;
 
-impl<const REDUCED: bool> GarbleStyle for Free<REDUCED> {
-    const TOKENS: usize = 1;
+impl<const REDUCED: bool> GarbleStyle<1> for Free<REDUCED> {
     #[inline(always)]
-    unsafe fn batch<V: Vector, D: Double>(garbler: &Garbler<'_, V, D>, ands: &[And], first: usize) {
+    unsafe fn draw<V: Vector, D: Double>(garbler: &Garbler<'_, V, D, 1>, ands: &[And], first: usize) {
+        if !REDUCED {
+            // SAFETY: as the caller vouches.
+            unsafe { garbler.draw(ands, first) }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn garble<V: Vector, D: Double>(garbler: &Garbler<'_, V, D, 1>, ands: &[And], first: usize) {
         // SAFETY: as the caller vouches.
         unsafe {
-            if !REDUCED {
-                garbler.draw::<1>(ands, first);
+            let mut rest = ands;
+            if V::BLOCKS < 4
+                && let Some(two) = take::<2>(&mut rest)
+            {
+                Self::gates::<V, D, 2, 8>(garbler, two, first);
             }
-            let (mut rest, mut drawn) = (ands, garbler.drawn.cast_const());
-            while let Some(two) = take::<2>(&mut rest) {
-                Self::gates::<V, D, 2, 8>(garbler, two, first, drawn);
-                drawn = drawn.add(2 * V::BLOCKS);
-            }
-            if let Some(one) = take::<1>(&mut rest) {
-                Self::gates::<V, D, 1, 4>(garbler, one, first, drawn);
+            while let Some(one) = take::<1>(&mut rest) {
+                Self::gates::<V, D, 1, 4>(garbler, one, first);
             }
         }
     }
@@ -770,13 +818,12 @@ impl<const REDUCED: bool> Free<REDUCED> {
     /// `N` gates; `H` is `4 N`.
     ///
     /// # Safety
-    /// As for [`GarbleStyle::batch`].
+    /// As for [`GarbleStyle::draw`].
     #[inline(always)]
     unsafe fn gates<V: Vector, D: Double, const N: usize, const H: usize>(
-        garbler: &Garbler<'_, V, D>,
+        garbler: &Garbler<'_, V, D, 1>,
         ands: &[And; N],
         first: usize,
-        drawn: *const u128,
     ) {
         const { assert!(H == 4 * N) };
         let walk = &garbler.walk;
@@ -794,35 +841,38 @@ impl<const REDUCED: bool> Free<REDUCED> {
                 (keys[2 * N + n], keys[3 * N + n]) =
                     (key.xor(garbler.doubled), key.xor3(garbler.doubled, garbler.quadrupled));
             }
-            let masks = walk.masks(keys);
+            let encrypted = V::encrypt(&walk.permutations, keys);
             for (n, and) in ands.iter().enumerate() {
                 let gate = first + and.gate as usize;
                 // The function as a sum c ⊕ xa ⊕ yb ⊕ pab, each times the offset.
                 let f = walk.function(gate);
                 let times = |bit: usize| garbler.offsets[bit & 1];
-                let (c, x, y) = (times(f), times(f ^ f >> 2), times(f ^ f >> 1));
+                let (c, x, y) = (times(f), f ^ f >> 2, f ^ f >> 1);
                 let p = times(f ^ f >> 1 ^ f >> 2 ^ f >> 3);
-                // What the tokens of rows 01, 10 and 11 by type have beyond that of row 00, and that beyond the
-                // token for 0.
+                let [e_00, e_01, e_10, e_11] =
+                    [encrypted[n], encrypted[N + n], encrypted[2 * N + n], encrypted[3 * N + n]];
+                // By types: what row 01 and row 10 have beyond row 00, of the tokens and of the keys that are added to
+                // π's results; row 11 has both, and p.
                 let [type_a, type_b] = types[n];
-                let (in_01, in_10) = (y.xor_if(type_a, p), x.xor_if(type_b, p));
-                let beyond = c.xor_if(type_a, x).xor_if(type_b, in_01);
-                let [mask_00, mask_01, mask_10, mask_11] =
-                    [masks[n], masks[N + n], masks[2 * N + n], masks[3 * N + n]];
-                let token = if REDUCED {
-                    mask_00.xor(beyond).store(walk.slot(and.out));
-                    mask_00
+                let in_01 = garbler.with_quadrupled[y & 1].xor_if(type_a, p);
+                let in_10 = garbler.with_doubled[x & 1].xor_if(type_b, p);
+                // What the token of row 00 has beyond that for 0.
+                let beyond = c.xor_if(type_a, times(x)).xor_if(type_b, in_01.xor(garbler.quadrupled));
+                // The token of row 00, and key.
+                let masked = if REDUCED {
+                    let mask = walk.token(e_00.xor(keys[n]));
+                    mask.xor(beyond).store(walk.slot(and.out));
+                    e_00
                 } else {
-                    let zero = V::load(drawn.add(n * V::BLOCKS));
-                    zero.store(walk.slot(and.out));
-                    zero.xor(beyond)
+                    walk.load(and.out).xor3(beyond, keys[n])
                 };
-                let (row_01, row_10) = (mask_01.xor3(token, in_01), mask_10.xor3(token, in_10));
-                let row_11 = mask_11.xor3(token, in_01).xor3(in_10, p);
+                let row_01 = walk.token(e_01.xor3(masked, in_01));
+                let row_10 = walk.token(e_10.xor3(masked, in_10));
+                let row_11 = walk.token(e_11.xor3(masked, in_01.xor3(in_10, p)));
                 if REDUCED {
                     V::store_rows::<3>([row_01, row_10, row_11, row_11], garbler.rows_of::<3>(gate));
                 } else {
-                    let row_00 = mask_00.xor(token);
+                    let row_00 = walk.token(e_00.xor(masked));
                     V::store_rows::<4>([row_00, row_01, row_10, row_11], garbler.rows_of::<4>(gate));
                 }
             }
@@ -841,17 +891,18 @@ fn negations(function: usize) -> [usize; 3] {
     [y, x, x & y ^ c]
 }
 
-impl GarbleStyle for HalfGates {
-    const TOKENS: usize = 1;
+impl GarbleStyle<1> for HalfGates {
     #[inline(always)]
-    unsafe fn batch<V: Vector, D: Double>(garbler: &Garbler<'_, V, D>, ands: &[And], first: usize) {
+    unsafe fn garble<V: Vector, D: Double>(garbler: &Garbler<'_, V, D, 1>, ands: &[And], first: usize) {
         // SAFETY: as the caller vouches.
         unsafe {
             let mut rest = ands;
-            while let Some(two) = take::<2>(&mut rest) {
+            if V::BLOCKS < 4
+                && let Some(two) = take::<2>(&mut rest)
+            {
                 Self::gates::<V, D, 2, 8>(garbler, two, first);
             }
-            if let Some(one) = take::<1>(&mut rest) {
+            while let Some(one) = take::<1>(&mut rest) {
                 Self::gates::<V, D, 1, 4>(garbler, one, first);
             }
         }
@@ -860,10 +911,10 @@ impl GarbleStyle for HalfGates {
 
 impl HalfGates {
     /// # Safety
-    /// As for [`GarbleStyle::batch`].
+    /// As for [`GarbleStyle::draw`].
     #[inline(always)]
     unsafe fn gates<V: Vector, D: Double, const N: usize, const H: usize>(
-        garbler: &Garbler<'_, V, D>,
+        garbler: &Garbler<'_, V, D, 1>,
         ands: &[And; N],
         first: usize,
     ) {
@@ -895,17 +946,22 @@ impl HalfGates {
 /// [`Style::PrivacyFree`].
 struct PrivacyFree;
 
-impl GarbleStyle for PrivacyFree {
-    const TOKENS: usize = 1;
+impl GarbleStyle<1> for PrivacyFree {
+    const FOUR: usize = 2;
     #[inline(always)]
-    unsafe fn batch<V: Vector, D: Double>(garbler: &Garbler<'_, V, D>, ands: &[And], first: usize) {
+    unsafe fn garble<V: Vector, D: Double>(garbler: &Garbler<'_, V, D, 1>, ands: &[And], first: usize) {
         // SAFETY: as the caller vouches.
         unsafe {
             let mut rest = ands;
-            while let Some(four) = take::<4>(&mut rest) {
+            if V::BLOCKS < 4
+                && let Some(four) = take::<4>(&mut rest)
+            {
                 Self::gates::<V, D, 4, 8>(garbler, four, first);
             }
-            while let Some(one) = take::<1>(&mut rest) {
+            if let Some(two) = take::<2>(&mut rest) {
+                Self::gates::<V, D, 2, 4>(garbler, two, first);
+            }
+            if let Some(one) = take::<1>(&mut rest) {
                 Self::gates::<V, D, 1, 2>(garbler, one, first);
             }
         }
@@ -916,10 +972,10 @@ impl PrivacyFree {
     /// `N` gates; `H` is `2 N`.
     ///
     /// # Safety
-    /// As for [`GarbleStyle::batch`].
+    /// As for [`GarbleStyle::draw`].
     #[inline(always)]
     unsafe fn gates<V: Vector, D: Double, const N: usize, const H: usize>(
-        garbler: &Garbler<'_, V, D>,
+        garbler: &Garbler<'_, V, D, 1>,
         ands: &[And; N],
         first: usize,
     ) {
@@ -954,7 +1010,6 @@ struct Evaluate<'a, D, S> {
     cipher: DualKey,
     permutations: [&'a Aes128; 4],
     tokens: *mut u128,
-    stride: usize,
     rows: [*const u128; 4],
     doubling: D,
     style: PhantomData<S>,
@@ -963,21 +1018,19 @@ struct Evaluate<'a, D, S> {
 impl<'a> Evaluate<'a, (), ()> {
     /// The same for a doubling and a style.
     fn of<D, S>(self, doubling: D, _: S) -> Evaluate<'a, D, S> {
-        let Evaluate { gates, cipher, permutations, tokens, stride, rows, .. } = self;
-        Evaluate { gates, cipher, permutations, tokens, stride, rows, doubling, style: PhantomData }
+        let Evaluate { gates, cipher, permutations, tokens, rows, .. } = self;
+        Evaluate { gates, cipher, permutations, tokens, rows, doubling, style: PhantomData }
     }
 }
 
 /// What an evaluator has in registers besides [`Walk`].
 struct Evaluator<'a, V: Vector, D: Double> {
-    walk: Walk<'a, V, D>,
+    walk: Walk<'a, V, D, 1>,
     rows: [*const u128; 4],
 }
 
 /// A style at the evaluator.
 trait EvaluateStyle {
-    /// As [`Style::rows`].
-    const ROWS: usize;
     /// `N` gates of a batch, of a piece that begins with gate `first`; `H` is `2 N`.
     ///
     /// # Safety
@@ -993,36 +1046,32 @@ impl<D: Double, S: EvaluateStyle> Task for Evaluate<'_, D, S> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
-        let Evaluate { gates, cipher, permutations, tokens, stride, rows, doubling, style: _ } = self;
-        // Rows are read in an order that the machine does not foresee, and may come from afar.
-        let fetch = |gate: usize| {
-            rows[..V::BLOCKS].iter().for_each(|rows| prefetch(rows.wrapping_add(S::ROWS * gate).cast()))
-        };
+        let Evaluate { gates, cipher, permutations, tokens, rows, doubling, style: _ } = self;
         // SAFETY: as in `Garble`.
         unsafe {
-            let walk = Walk::<V, D>::new(gates, cipher, doubling, tokens, stride, permutations);
+            let walk = Walk::<V, D, 1>::new(gates, cipher, doubling, tokens, permutations);
             let evaluator = Evaluator { walk, rows };
             for piece in 0..gates.script.pieces() {
                 let first = piece * PIECE;
-                let ands = gates.script.piece_ands(piece);
-                let (soon, later) = ands.split_at_checked(AHEAD).unwrap_or((ands, &[]));
-                soon.iter().for_each(|and| fetch(first + and.gate as usize));
-                let mut later = later.iter();
-                for Batch { xors, ands } in gates.script.batches(piece) {
-                    evaluator.walk.xors(xors);
-                    later.by_ref().take(ands.len()).for_each(|and| fetch(first + and.gate as usize));
-                    let mut rest = ands;
-                    while let Some(eight) = take::<8>(&mut rest) {
-                        S::gates::<V, D, 8, 16>(&evaluator, eight, first);
-                    }
-                    if let Some(four) = take::<4>(&mut rest) {
-                        S::gates::<V, D, 4, 8>(&evaluator, four, first);
-                    }
-                    if let Some(two) = take::<2>(&mut rest) {
-                        S::gates::<V, D, 2, 4>(&evaluator, two, first);
-                    }
-                    if let Some(one) = take::<1>(&mut rest) {
-                        S::gates::<V, D, 1, 2>(&evaluator, one, first);
+                for batch in gates.script.batches(piece) {
+                    // As many chains of AES as fill the unit.
+                    for (xors, ands) in batch.shares(if V::BLOCKS == 4 { 4 } else { 8 }) {
+                        evaluator.walk.xors(xors);
+                        let mut rest = ands;
+                        if V::BLOCKS < 4
+                            && let Some(eight) = take::<8>(&mut rest)
+                        {
+                            S::gates::<V, D, 8, 16>(&evaluator, eight, first);
+                        }
+                        if let Some(four) = take::<4>(&mut rest) {
+                            S::gates::<V, D, 4, 8>(&evaluator, four, first);
+                        }
+                        if let Some(two) = take::<2>(&mut rest) {
+                            S::gates::<V, D, 2, 4>(&evaluator, two, first);
+                        }
+                        if let Some(one) = take::<1>(&mut rest) {
+                            S::gates::<V, D, 1, 2>(&evaluator, one, first);
+                        }
                     }
                 }
             }
@@ -1030,11 +1079,10 @@ impl<D: Double, S: EvaluateStyle> Task for Evaluate<'_, D, S> {
     }
 }
 
-/// Ga, GaX and GaXR at the evaluator: so many rows, of four where the first is not zero.
-struct Rows<const ROWS: usize>;
+/// Ga and GaX at the evaluator, and with a row less GaXR.
+struct Rows<const REDUCED: bool>;
 
-impl<const ROWS: usize> EvaluateStyle for Rows<ROWS> {
-    const ROWS: usize = ROWS;
+impl<const REDUCED: bool> EvaluateStyle for Rows<REDUCED> {
     #[inline(always)]
     unsafe fn gates<V: Vector, D: Double, const N: usize, const H: usize>(
         evaluator: &Evaluator<'_, V, D>,
@@ -1044,33 +1092,25 @@ impl<const ROWS: usize> EvaluateStyle for Rows<ROWS> {
         let walk = &evaluator.walk;
         // SAFETY: as the caller vouches.
         unsafe {
-            let (mut keys, mut places) = ([V::splat(0); N], [[0; 4]; N]);
-            for (n, and) in ands.iter().enumerate() {
-                let (a, b) = (walk.load(and.a), walk.load(and.b));
-                keys[n] = D::combine(&walk.doubling, a, b).xor(walk.tweak(first + and.gate as usize));
-                // The types are all that an evaluator sees of a wire, and say nothing to it.
-                places[n] = V::numbers(walk.types(a), walk.types(b));
-            }
-            let masks = walk.masks(keys);
-            let zero = 0u128;
+            let (mut keys, mut rows) = ([V::splat(0); N], [V::splat(0); N]);
             for (n, and) in ands.iter().enumerate() {
                 let gate = first + and.gate as usize;
-                let row = V::gather(|lane| {
-                    let rows = evaluator.rows[lane].add(ROWS * gate);
-                    match ROWS {
-                        4 => rows.add(places[n][lane]),
-                        _ if places[n][lane] == 0 => &raw const zero,
-                        _ => rows.add(places[n][lane] - 1),
-                    }
-                });
-                masks[n].xor(row).store(walk.slot(and.out));
+                let (a, b) = (walk.load(and.a), walk.load(and.b));
+                let key = D::combine(&walk.doubling, a, b).xor(walk.tweak(gate));
+                // The types are all that an evaluator sees of a wire, and say nothing to it.
+                let from = |lane: usize| evaluator.rows[lane].add((4 - usize::from(REDUCED)) * gate);
+                (keys[n], rows[n]) = (key, V::choose::<REDUCED>(a, b, walk.last, from).xor(walk.token(key)));
+            }
+            let encrypted = V::encrypt(&walk.permutations, keys);
+            for (n, and) in ands.iter().enumerate() {
+                // π(K) ⊕ K, and the row.
+                walk.token(encrypted[n]).xor(rows[n]).store(walk.slot(and.out));
             }
         }
     }
 }
 
 impl EvaluateStyle for HalfGates {
-    const ROWS: usize = 2;
     #[inline(always)]
     unsafe fn gates<V: Vector, D: Double, const N: usize, const H: usize>(
         evaluator: &Evaluator<'_, V, D>,
@@ -1094,7 +1134,6 @@ impl EvaluateStyle for HalfGates {
 }
 
 impl EvaluateStyle for PrivacyFree {
-    const ROWS: usize = 1;
     #[inline(always)]
     unsafe fn gates<V: Vector, D: Double, const N: usize, const H: usize>(
         evaluator: &Evaluator<'_, V, D>,
