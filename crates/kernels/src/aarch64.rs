@@ -148,8 +148,9 @@ impl Vector for Neon {
     ) -> Self {
         // SAFETY: NEON; the caller vouches for the blocks at `from(0)`.
         unsafe {
-            let low = |x: Self| vgetq_lane_u64::<0>(vreinterpretq_u64_u8(vandq_u8(x.0, bit.0)));
-            let number = usize::from(low(first) != 0) << 1 | usize::from(low(second) != 0);
+            let first = vgetq_lane_u64::<0>(vreinterpretq_u64_u8(vandq_u8(first.0, bit.0))) != 0;
+            let second = vgetq_lane_u64::<0>(vreinterpretq_u64_u8(vandq_u8(second.0, bit.0))) != 0;
+            let number = usize::from(first) << 1 | usize::from(second);
             match REDUCED {
                 // Without a block for 0, another is read and left out.
                 true => {

@@ -17,7 +17,7 @@ use crate::{Aes128, Kernel};
 pub const LANES: [usize; 4] = [1, 4, 8, 16];
 
 /// How many AND gates before its turn the evaluator asks for a table.
-const AHEAD: usize = 16;
+pub(crate) const AHEAD: usize = 16;
 
 /// The labels of a few copies on their way through a [`Script`]; wiped when dropped.
 pub struct Wires {

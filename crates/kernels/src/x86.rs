@@ -226,8 +226,9 @@ impl Vector for X1 {
     ) -> Self {
         // SAFETY: SSE2; the caller vouches for the blocks at `from(0)`.
         unsafe {
-            let is = |x: Self| _mm_cvtsi128_si64(_mm_and_si128(x.0, bit.0)) != 0;
-            let number = usize::from(is(first)) << 1 | usize::from(is(second));
+            let first = _mm_cvtsi128_si64(_mm_and_si128(first.0, bit.0)) != 0;
+            let second = _mm_cvtsi128_si64(_mm_and_si128(second.0, bit.0)) != 0;
+            let number = usize::from(first) << 1 | usize::from(second);
             match REDUCED {
                 // Without a block for 0, another is read and left out.
                 true => {
@@ -490,10 +491,13 @@ impl Vector for X2 {
         // SAFETY: AVX2; the caller vouches for the blocks at `from(0)` and `from(1)`.
         unsafe {
             // Two bits of each block, of which the first one counts.
-            let set = |x: Self| _mm256_cmpeq_epi64(_mm256_and_si256(x.0, bit.0), bit.0);
-            let bits = |set| _mm256_movemask_pd(_mm256_castsi256_pd(set)) as usize & 0b0101;
-            let (first, second) = (set(first), set(second));
-            let numbers = bits(first) << 1 | bits(second);
+            let first = _mm256_cmpeq_epi64(_mm256_and_si256(first.0, bit.0), bit.0);
+            let second = _mm256_cmpeq_epi64(_mm256_and_si256(second.0, bit.0), bit.0);
+            let (bits_a, bits_b) = (
+                _mm256_movemask_pd(_mm256_castsi256_pd(first)) as usize & 0b0101,
+                _mm256_movemask_pd(_mm256_castsi256_pd(second)) as usize & 0b0101,
+            );
+            let numbers = bits_a << 1 | bits_b;
             let number = |lane: usize| numbers >> (2 * lane) & 3;
             match REDUCED {
                 // Without a block for 0, another is read and left out.
@@ -784,19 +788,14 @@ impl Vector for X4 {
             let second = usize::from(_mm512_test_epi64_mask(second.0, bit.0));
             let numbers = first << 1 | second;
             let number = |lane: usize| numbers >> (2 * lane) & 3;
-            let at = |lane: usize| {
-                let number = if REDUCED { number(lane).saturating_sub(1) } else { number(lane) };
-                _mm_loadu_si128(from(lane).add(number).cast())
-            };
-            let read = _mm512_castsi128_si512(at(0));
-            let read = _mm512_mask_broadcast_i32x4(read, 0xf0, at(1));
-            let read = _mm512_mask_broadcast_i32x4(read, 0xf00, at(2));
-            let read = _mm512_mask_broadcast_i32x4(read, 0xf000, at(3));
-            if REDUCED {
-                let any = first | second;
-                X4(_mm512_maskz_mov_epi64((any | any << 1) as u8, read))
-            } else {
-                X4(read)
+            match REDUCED {
+                // Without a block for 0, another is read and left out.
+                true => {
+                    let read = Self::gather(|lane| from(lane).add(number(lane).saturating_sub(1)));
+                    let any = first | second;
+                    X4(_mm512_maskz_mov_epi64((any | any << 1) as u8, read.0))
+                }
+                false => Self::gather(|lane| from(lane).add(number(lane))),
             }
         }
     }
