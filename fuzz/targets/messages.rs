@@ -13,7 +13,7 @@ use brickwork::ot;
 use brickwork::session::{TABLE_MEMORY, Terms};
 use brickwork::stock::{Entry, State, Verdict};
 use brickwork::wire::{Channel, FRAME_HEADER_BYTES, Stream, Tag};
-use brickwork::{Error, Malformed};
+use brickwork::{Error, Malformed, Security};
 
 /// The lower bits of the first byte say which message comes, and the upper ones to whom. Returns whether it
 /// was understood.
@@ -27,13 +27,14 @@ pub fn messages(data: &[u8]) -> bool {
         3 => proposal(yes, too, data),
         4 => decomposition(yes, data),
         5 => standings(data),
+        6 if yes => coordinators(too, data),
         6 => base_ots(data),
         _ => bits(data),
     }
 }
 
 const TERMS: Terms = Terms {
-    security: 40,
+    security: Security::of(40),
     threads: 1,
     table_memory: TABLE_MEMORY,
     identities: [[1; 32], [2; 32]],
@@ -75,6 +76,22 @@ impl Write for Mirror {
 }
 
 impl Stream for Mirror {}
+
+/// What coordinators of a job say to each other: no more of anything than there may be.
+fn coordinators(leads: bool, data: &[u8]) -> bool {
+    use brickwork::jobs::control::{Answer, Proposal};
+    use brickwork::jobs::coordinator::{MAX_NEWS, MAX_PROPOSED};
+    match leads {
+        true => Proposal::read(data).is_ok_and(|said| {
+            assert!(said.entries.len() <= MAX_PROPOSED && said.news.len() <= MAX_NEWS);
+            true
+        }),
+        false => Answer::read(data).is_ok_and(|said| {
+            assert!(said.news.len() <= MAX_NEWS);
+            true
+        }),
+    }
+}
 
 fn transport(data: &[u8]) -> bool {
     let Some(bytes) = data.first_chunk() else { return false };

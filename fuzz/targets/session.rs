@@ -8,7 +8,6 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, LazyLock, Mutex};
 
-use brickwork::Error;
 use brickwork::circuit::{Party, Program, Recipient};
 use brickwork::duplo::adversary::harness::{ands, small};
 use brickwork::duplo::adversary::{Hooks, evaluator, garbler, stocked};
@@ -16,6 +15,7 @@ use brickwork::duplo::{Lacking, Parameters, Request};
 use brickwork::session::{Job, TABLE_MEMORY, Terms, Unobserved};
 use brickwork::stock::{Entry, Store, StoreKey};
 use brickwork::wire::{Channel, Stream};
+use brickwork::{Error, Security};
 
 /// What is on its way between two parties, and what becomes of them.
 #[derive(Default)]
@@ -216,7 +216,7 @@ fn on_the_spot(victim: Party, [x, y]: [bool; 2], edits: &Edits) -> Result<Vec<bo
 
 const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
 const TERMS: Terms = Terms {
-    security: 40,
+    security: Security::of(40),
     threads: 1,
     table_memory: TABLE_MEMORY,
     identities: IDENTITIES,

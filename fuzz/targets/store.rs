@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use brickwork::Security;
 use brickwork::circuit::{Component, Party};
 use brickwork::duplo::adversary::harness::pair;
 use brickwork::duplo::adversary::parsers;
@@ -65,7 +66,7 @@ static WRITTEN: LazyLock<Written> = LazyLock::new(|| {
         protocol: "fuzz".into(),
         version: 1,
         role: Party::Garbler,
-        security: 40,
+        security: Security::of(40),
         identities: [[1; 32], [2; 32]],
         created: 0,
     };

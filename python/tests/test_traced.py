@@ -17,6 +17,7 @@ from typing import Any
 import brickwork as bw
 import numpy as np
 import pytest
+from conftest import lacking
 
 ROOT = Path(__file__).parents[2]
 
@@ -348,7 +349,7 @@ def command(*words: str, cwd: Path) -> dict[str, Any]:
     """Calls the command, if it is built, with this Python first in PATH."""
     built = ROOT / "target" / "release" / "brickwork"
     if not built.exists():
-        pytest.skip("the command is not built: cargo build --release")
+        lacking("the command is not built: cargo build --release")
     path = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path}
     done = subprocess.run([built, *words, "--json"], cwd=cwd, env=environment, capture_output=True, text=True)

@@ -317,6 +317,33 @@ fn no_circle_between_modules() {
     assert!(found.is_empty(), "modules in a circle:\n{found}");
 }
 
+/// What all protocols share names none of them.
+#[test]
+fn the_session_names_no_protocol() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace");
+    let folders = std::fs::read_dir(root.join("crates/protocols")).expect("a folder");
+    let protocols: Vec<String> = folders
+        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .flat_map(|name| [name.replace('-', "_"), name])
+        .collect();
+    assert!(protocols.len() > 10 && protocols.contains(&"semi_honest".into()), "{protocols:?}");
+    let (mut seen, mut open) = (0, vec![root.join("crates/session/src")]);
+    while let Some(path) = open.pop() {
+        if path.is_dir() {
+            open.extend(
+                std::fs::read_dir(path).expect("a folder").map(|entry| entry.expect("an entry").path()),
+            );
+            continue;
+        }
+        seen += 1;
+        let text = std::fs::read_to_string(&path).expect("a source").to_lowercase();
+        // "authenticated" is a word of its own, too.
+        let named = protocols.iter().find(|name| *name != "authenticated" && text.contains(*name));
+        assert!(named.is_none(), "{} names {}", path.display(), named.expect("one"));
+    }
+    assert!(seen > 5, "{seen} files");
+}
+
 /// A circle is found, also through what a parent passes on.
 #[test]
 fn a_circle_is_found() {

@@ -12,23 +12,23 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
-use brickwork::Error;
 use brickwork::circuit::{Party, Program};
 use brickwork::duplo::Cheat;
 use brickwork::duplo::adversary::harness::{self, Ending, SEED, chosen, known, stock_bucketing, toy};
 use brickwork::duplo::adversary::{Hooks, Point, stocked};
 use brickwork::duplo::{Lacking, Request, msg};
 use brickwork::random::Rng;
-use brickwork::session::msg::{DECOMPOSITION, HELLO, NEXT};
+use brickwork::session::msg::{HELLO, NEXT};
 use brickwork::session::{TABLE_MEMORY, Terms, Unobserved};
 use brickwork::stock::{Change, Entry, Faults, NoFaults, Store, StoreKey};
 use brickwork::wire::{Channel, Stream, Tag};
+use brickwork::{Error, Security};
 use tempfile::TempDir;
 
 const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
 
 const TERMS: Terms = Terms {
-    security: 40,
+    security: Security::of(40),
     threads: 1,
     table_memory: TABLE_MEMORY,
     identities: [[1; 32], [2; 32]],
@@ -540,7 +540,7 @@ fn must(holds: bool, what: &str) -> Result<(), String> {
 
 /// Nothing but talk about where the stores stand was sent.
 fn only_talk(met: &Met, party: Party) -> Result<(), String> {
-    let talk = [HELLO, DECOMPOSITION, msg::PAIR, msg::STANDINGS, msg::STAND, NEXT, msg::PLAN];
+    let talk = [HELLO, msg::DECOMPOSITION, msg::PAIR, msg::STANDINGS, msg::STAND, NEXT, msg::PLAN];
     must(
         met.sent[party as usize].iter().all(|(tag, _)| talk.contains(tag)),
         "something was sent that depends on stock",

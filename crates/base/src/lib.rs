@@ -10,7 +10,9 @@ mod party;
 pub mod place;
 pub mod pool;
 pub mod random;
+mod security;
 pub mod stop;
 
 pub use error::{Cheat, Error, Malformed, Strangers, short};
 pub use party::Party;
+pub use security::Security;

@@ -68,7 +68,7 @@ pub struct Executions {
 }
 
 /// How values are read.
-#[derive(Args, Default)]
+#[derive(Args, Clone, Default)]
 pub struct Reading {
     /// Read decimals for a column or field of integers: with amount=2, 12.50 is 1250; more digits are
     /// refused

@@ -440,17 +440,15 @@ fn has(work: &Work, directory: &Path, store: &Store) -> Result<String, Failure> 
     let has_levels = work.stocks.is_some_and(Stocks::has_levels);
     let (mut executions, mut levels) = (0, std::collections::BTreeSet::new());
     for epoch in epochs.iter().filter(ours).filter(|epoch| epoch.state.burned().is_none()) {
-        if !has_levels || epoch.epoch.security == work.job.security {
+        if !has_levels || epoch.epoch.security == work.job.terms().security {
             executions += protocols::executions(epoch, store, work.origin.given)?;
         } else {
-            levels.insert(epoch.epoch.security.to_string());
+            levels.insert(epoch.epoch.security.flag());
         }
     }
     let others = match levels.is_empty() {
         true => String::new(),
-        false => {
-            format!(" (and stock for --security {})", levels.into_iter().collect::<Vec<_>>().join(" and "))
-        }
+        false => format!(" (and stock for {})", levels.into_iter().collect::<Vec<_>>().join(" and ")),
     };
     let level = if has_levels { format!(" for --security {}", work.job.security) } else { String::new() };
     Ok(format!("{} has {} of it{level}{others}", directory.display(), plural(executions, "execution")))

@@ -15,14 +15,17 @@ use brickwork_kernels::Erasing;
 use clap::{CommandFactory, Parser};
 use serde_json::{Value, json};
 
+use crate::cluster::foreign;
 use crate::commands::{Cli, Command};
 use crate::failure::Failure;
 use crate::party::{self, Given, Home};
 use crate::report::Report;
 use crate::{execute, files, programs, run, terminal};
 
+pub use crate::cluster::foreign::Hands;
 pub use crate::progress::Progress;
 pub use crate::standing::Standing;
+pub use crate::worker::Embedded as Worker;
 
 /// What a command gives: the object of its `--json`, and its text for people. The error is the object that
 /// stands under `error` there.
@@ -86,6 +89,7 @@ pub fn call(arguments: &[String], line: &Line) -> Answer {
             Command::Garbler(_) | Command::Evaluator(_) => Err(elsewhere("garbler")),
             // It would go on in the place of this process.
             Command::DemoCheat(_) => Err(elsewhere("demo_cheat")),
+            Command::Worker(_) => Err(Failure::usage("a worker is a process", "start `brickwork worker`")),
             Command::Serve(_) => Err(Failure::usage("a service is a process", "start `brickwork serve`")),
             _ => line.enter(|| execute(&cli)),
         }
@@ -174,6 +178,64 @@ pub fn step(
 /// As [`call`].
 pub fn close(session: &mut Standing, line: &Line) -> Answer {
     answer(line.enter(|| session.close()))
+}
+
+/// A worker of one lane of a job, as its flags say: those of `brickwork worker`. It has met nobody.
+///
+/// # Errors
+/// As [`call`].
+pub fn worker(flags: &[String]) -> Result<Worker, Value> {
+    Worker::new(flags.iter().map(OsString::from).collect()).map_err(|failure| failure.value())
+}
+
+/// A task of a worker.
+pub enum WorkerTask {
+    /// Meet the peer's.
+    Meet,
+    /// Make stock for so many partitions.
+    Fill(u32),
+    /// Run a partition on an input, as a flag would have it.
+    Run(u32, Option<String>),
+    /// Say whether stock may have been taken for a partition.
+    Look(u32),
+    /// End the session.
+    Close,
+}
+
+/// Has a worker do a task. `listens` hears where it waits for its peer, if it does.
+///
+/// # Errors
+/// As [`call`].
+pub fn work(
+    worker: &mut Worker,
+    task: WorkerTask,
+    line: &Line,
+    listens: &mut dyn FnMut(SocketAddr),
+) -> Answer {
+    let _erasing = Erasing::begin();
+    answer(line.enter(|| match task {
+        WorkerTask::Meet => worker.meet(listens),
+        WorkerTask::Fill(partitions) => worker.fill(partitions),
+        WorkerTask::Run(partition, input) => worker.run(partition, input.as_deref()),
+        WorkerTask::Look(partition) => worker.look(partition),
+        WorkerTask::Close => worker.close(),
+    }))
+}
+
+/// Coordinates a job to its end, with workers of the caller's, as its flags say. `listens` hears where, if it
+/// listens.
+///
+/// # Errors
+/// As [`call`].
+pub fn coordinate(
+    flags: &[String],
+    hands: &mut dyn Hands,
+    line: &Line,
+    listens: &mut dyn FnMut(SocketAddr),
+) -> Answer {
+    let mut home = Home::Embedded { secrets: Given::Some(None, None), listens };
+    let flags = flags.iter().map(OsString::from).collect();
+    answer(line.enter(|| foreign::run(flags, hands, &mut home)))
 }
 
 /// Simulates a program. The inputs stand in the place of those that flags would name.

@@ -101,6 +101,16 @@ impl Failure {
         self
     }
 
+    /// With further fields for the JSON form.
+    pub fn with_fields(self, fields: Value) -> Self {
+        let human = self.human();
+        self.with_details(human, fields)
+    }
+
+    pub fn code(&self) -> u8 {
+        self.code
+    }
+
     pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Failure::new(code::USAGE, message, hint)
     }

@@ -8,6 +8,7 @@ mod arguments;
 mod assemble;
 mod audit;
 mod bench;
+mod cluster;
 mod commands;
 mod compile;
 mod cut;
@@ -57,6 +58,7 @@ mod terminal;
 mod values;
 mod words;
 mod work;
+mod worker;
 
 use std::fs::OpenOptions;
 use std::io::{IsTerminal, Write};
@@ -139,6 +141,8 @@ fn execute(cli: &Cli) -> Result<Report, Failure> {
         Command::Session(command) => session::run(command, cli.quiet),
         Command::Serve(command) => serve::run(command, cli.quiet),
         Command::Request(command) => serve::request::run(command),
+        Command::Cluster(command) => cluster::run(command, cli.quiet),
+        Command::Worker(command) => worker::run(command),
         Command::Stock(command) => stock::run(command),
         Command::DemoCheat(command) => demo_cheat::run(command, cli.json),
         Command::Doctor(command) => doctor::run(command, cli.quiet),

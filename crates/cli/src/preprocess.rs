@@ -127,7 +127,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         Party::Evaluator => [peer, identity.public_key()],
     };
     let terms = Terms {
-        security: arguments.security.unwrap_or(SECURITY),
+        security: arguments.security.unwrap_or(SECURITY).into(),
         threads: arguments.resources.threads(),
         table_memory: TABLE_MEMORY,
         identities: keys.map(PublicKey::to_bytes),

@@ -450,7 +450,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         Party::Evaluator => [peer, identity.public_key()],
     };
     let terms = Terms {
-        security: arguments.security,
+        security: arguments.security.into(),
         threads: arguments.resources.threads(),
         table_memory: TABLE_MEMORY,
         identities: keys.map(PublicKey::to_bytes),

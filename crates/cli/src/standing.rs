@@ -68,7 +68,7 @@ impl Standing {
             Party::Evaluator => [peer, identity.public_key()],
         };
         let terms = Terms {
-            security: arguments.security,
+            security: arguments.security.into(),
             threads: arguments.resources.threads(),
             table_memory: TABLE_MEMORY,
             identities: keys.map(PublicKey::to_bytes),

@@ -174,7 +174,7 @@ fn summary(place: &Place, store: &Store, epochs: &[Inventory]) -> Result<Value, 
 
 /// The level of statistical security, where the protocol has one.
 fn level(epoch: &Inventory) -> Option<u32> {
-    Some(epoch.epoch.security).filter(|&bits| bits > 0)
+    Some(epoch.epoch.security.bits()).filter(|&bits| bits > 0)
 }
 
 fn epoch_json(epoch: &Inventory) -> Value {

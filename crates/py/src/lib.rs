@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use brickwork::circuit::Party;
 use brickwork::wire::tls::Identity as Key;
-use brickwork_cli::embedded::{self, Answer, Line, Standing};
+use brickwork_cli::embedded::{self, Answer, Line, Standing, WorkerTask};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 use zeroize::Zeroizing;
 
 /// Inputs and keys pass through libraries that erase nothing.
@@ -99,6 +100,16 @@ impl Task {
     #[staticmethod]
     fn both(arguments: Vec<String>, garbler: Option<String>, evaluator: Option<String>) -> PyResult<Self> {
         Task::start(move |shared| embedded::run_both(&arguments, [garbler, evaluator], &shared.line))
+    }
+
+    /// Starts to coordinate a job, with workers that `hands` has.
+    #[staticmethod]
+    fn coordinate(flags: Vec<String>, hands: Py<PyAny>) -> PyResult<Self> {
+        Task::start(move |shared| {
+            embedded::coordinate(&flags, &mut Hands(hands), &shared.line, &mut |address| {
+                shared.listens(address)
+            })
+        })
     }
 
     /// Starts a computation in the clear.
@@ -240,6 +251,112 @@ impl Identity {
     }
 }
 
+/// A worker of one lane of a job. One thread at a time has it.
+#[pyclass(frozen, module = "brickwork._native")]
+struct Worker(Arc<Mutex<embedded::Worker>>);
+
+#[pymethods]
+impl Worker {
+    /// A worker with the flags of `brickwork worker`, which has met nobody.
+    #[new]
+    fn new(py: Python<'_>, flags: Vec<String>) -> PyResult<Self> {
+        match py.detach(|| embedded::worker(&flags)) {
+            Ok(worker) => Ok(Worker(Arc::new(Mutex::new(worker)))),
+            Err(error) => Err(Failed::new_err(error.to_string())),
+        }
+    }
+
+    /// Starts to meet the peer's worker.
+    fn meet(&self) -> PyResult<Task> {
+        self.start(WorkerTask::Meet)
+    }
+
+    /// Starts to make stock for so many partitions.
+    fn fill(&self, partitions: u32) -> PyResult<Task> {
+        self.start(WorkerTask::Fill(partitions))
+    }
+
+    /// Starts to run a partition.
+    fn run(&self, partition: u32, input: Option<String>) -> PyResult<Task> {
+        self.start(WorkerTask::Run(partition, input))
+    }
+
+    /// Starts to look whether stock may have been taken for a partition.
+    fn look(&self, partition: u32) -> PyResult<Task> {
+        self.start(WorkerTask::Look(partition))
+    }
+
+    /// Starts to end the session.
+    fn close(&self) -> PyResult<Task> {
+        self.start(WorkerTask::Close)
+    }
+}
+
+impl Worker {
+    fn start(&self, task: WorkerTask) -> PyResult<Task> {
+        let worker = self.0.clone();
+        Task::start(move |shared| {
+            let worker = &mut *worker.lock().unwrap_or_else(PoisonError::into_inner);
+            embedded::work(worker, task, &shared.line, &mut |address| shared.listens(address))
+        })
+    }
+}
+
+/// Workers that Python has: an object with the methods of [`embedded::Hands`], which take and give JSON.
+struct Hands(Py<PyAny>);
+
+impl Hands {
+    fn call<T>(
+        &self,
+        method: &str,
+        arguments: impl for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyTuple>>,
+        read: impl for<'py> FnOnce(Bound<'py, PyAny>) -> PyResult<T>,
+    ) -> Result<T, String> {
+        Python::attach(|py| {
+            let called = arguments(py).and_then(|arguments| self.0.bind(py).call_method1(method, arguments));
+            // What Python raised is its own; here it is only that, and of which kind.
+            called.and_then(read).map_err(|error| {
+                let kind =
+                    error.get_type(py).name().map_or_else(|_| "an error".into(), |name| name.to_string());
+                error.print(py);
+                format!("the workers' keeper raised {kind} in {method}")
+            })
+        })
+    }
+}
+
+impl embedded::Hands for Hands {
+    fn begins(&mut self, job: &str) -> Result<(), String> {
+        self.call("begins", |py| (job,).into_pyobject(py), |_| Ok(()))
+    }
+
+    fn obey(&mut self, order: serde_json::Value) -> Result<(), String> {
+        self.call("obey", |py| (order.to_string(),).into_pyobject(py), |_| Ok(()))
+    }
+
+    fn look(&mut self, lane: u32, partition: u32) -> Result<bool, String> {
+        self.call("look", |py| (lane, partition).into_pyobject(py), |found| found.extract())
+    }
+
+    fn news(&mut self, wait: Duration) -> Result<Vec<serde_json::Value>, String> {
+        let told: Vec<String> =
+            self.call("news", |py| (wait.as_secs_f64(),).into_pyobject(py), |found| found.extract())?;
+        told.iter().map(|text| serde_json::from_str(text).map_err(|e| e.to_string())).collect()
+    }
+
+    fn kept(&mut self) -> Result<Vec<u32>, String> {
+        self.call("kept", |py| Ok(PyTuple::empty(py)), |found| found.extract())
+    }
+
+    fn stands(&mut self, progress: serde_json::Value) -> Result<(), String> {
+        self.call("stands", |py| (progress.to_string(),).into_pyobject(py), |_| Ok(()))
+    }
+
+    fn end(&mut self) {
+        let _ = self.call("end", |py| Ok(PyTuple::empty(py)), |_| Ok(()));
+    }
+}
+
 /// Lines of the log that nobody has taken, the oldest of which go if nobody does.
 static LOG: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
@@ -296,6 +413,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Task>()?;
     module.add_class::<Identity>()?;
     module.add_class::<Session>()?;
+    module.add_class::<Worker>()?;
     module.add("Failed", module.py().get_type::<Failed>())?;
     module.add_function(wrap_pyfunction!(log, module)?)?;
     module.add_function(wrap_pyfunction!(harden, module)?)?;

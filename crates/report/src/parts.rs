@@ -36,6 +36,26 @@ fn bytes(count: f64) -> String {
     words::bytes(count as u64)
 }
 
+/// The time that each phase took or takes, in bars of one class and what it stands for.
+pub(crate) fn durations(
+    page: &mut Page,
+    phases: &[Value],
+    about: &str,
+    class: (&'static str, &str),
+    table: &Table,
+) {
+    let most = longest(phases.iter().map(|phase| real(phase, "seconds")));
+    let row = |phase: &Value| {
+        let seconds = real(phase, "seconds");
+        Row::single(text(phase, "name"), words::seconds(seconds), seconds / most, class.0)
+    };
+    page.section("Time");
+    page.figure("Seconds of each phase", about, &[class], table, |attributes, first| {
+        let rows: Vec<Row> = phases.iter().map(row).collect();
+        bars::draw(attributes, first, &rows, &Axis::up_to(most, words::seconds))
+    });
+}
+
 /// What each party sent in each phase.
 pub(crate) fn traffic(page: &mut Page, phases: &[Value]) {
     let both = |phase: &Value| [real(phase, "garbler_sent_bytes"), real(phase, "evaluator_sent_bytes")];

@@ -2,10 +2,9 @@
 
 use serde_json::Value;
 
-use crate::bars::{self, Axis, Row};
 use crate::chart::{self, Axis as Scale, Chart, Point, Series};
 use crate::html::{Cell, Page, Table};
-use crate::parts::{self, list, longest, real, sum, text};
+use crate::parts::{self, list, real, sum, text};
 use crate::program;
 use crate::run::{holds_against, totals};
 use crate::words::{self, plural};
@@ -50,11 +49,6 @@ pub(crate) fn page(record: &Value) -> String {
 
 /// Seconds of each phase.
 fn duration(page: &mut Page, phases: &[Value]) {
-    let most = longest(phases.iter().map(|phase| real(phase, "seconds")));
-    let row = |phase: &Value| {
-        let seconds = real(phase, "seconds");
-        Row::single(text(phase, "name"), words::seconds(seconds), seconds / most, "phase")
-    };
     let cells = |phase: &Value| {
         vec![
             Cell::text(text(phase, "name")),
@@ -67,17 +61,9 @@ fn duration(page: &mut Page, phases: &[Value]) {
         head: vec!["phase", "seconds", "crossings of the link"],
         rows: phases.iter().map(cells).collect(),
     };
-    page.section("Time");
-    page.figure(
-        "Seconds of each phase",
-        "What each phase is predicted to take at the evaluator, from constants of this machine and the link.",
-        &[("phase", "predicted")],
-        &table,
-        |attributes, first| {
-            let rows: Vec<Row> = phases.iter().map(row).collect();
-            bars::draw(attributes, first, &rows, &Axis::up_to(most, words::seconds))
-        },
-    );
+    let about =
+        "What each phase is predicted to take at the evaluator, from constants of this machine and the link.";
+    parts::durations(page, phases, about, ("phase", "predicted"), &table);
 }
 
 /// The drawings of what `plan` prints: time against the size of components, and of buckets.

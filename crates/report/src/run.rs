@@ -37,7 +37,10 @@ pub(crate) fn page(record: &Value, outputs: Option<&Value>) -> String {
     }
     timeline::section(&mut page, phases, seen_by);
     parts::traffic(&mut page, phases);
-    prediction(&mut page, phases, &record["predicted"]);
+    match &record["predicted"] {
+        Value::Object(_) => prediction(&mut page, phases, &record["predicted"]),
+        _ => durations(&mut page, phases),
+    }
     parts::budget(&mut page, security);
     parts::components(&mut page, security, program);
     parts::promise(&mut page, security);
@@ -72,9 +75,6 @@ fn show_outputs(page: &mut Page, outputs: &Value) {
 
 /// Seconds and bytes of each phase beside what was predicted.
 fn prediction(page: &mut Page, phases: &[Value], predicted: &Value) {
-    if !predicted.is_object() {
-        return;
-    }
     let of = |name: &Value| {
         let found = list(predicted, "phases").iter().find(|phase| phase["name"] == *name);
         found.unwrap_or(&Value::Null)
@@ -130,6 +130,18 @@ fn prediction(page: &mut Page, phases: &[Value], predicted: &Value) {
         },
     );
     totals(page, predicted);
+}
+
+/// Seconds of each phase of a run of which nothing was predicted.
+fn durations(page: &mut Page, phases: &[Value]) {
+    let cells = |phase: &Value| vec![Cell::text(text(phase, "name")), Cell::seconds(&phase["seconds"])];
+    let table = Table {
+        caption: "What each phase took".into(),
+        head: vec!["phase", "seconds"],
+        rows: phases.iter().map(cells).collect(),
+    };
+    let about = "What each phase took. Of this run nothing was predicted.";
+    parts::durations(page, phases, about, ("measured", "measured"), &table);
 }
 
 /// What was predicted of the whole run.

@@ -88,6 +88,13 @@ fn run(name: &str) -> Value {
     })
 }
 
+/// One of which nothing was predicted, as of those that take from stock.
+fn unpredicted(name: &str) -> Value {
+    let mut record = run(name);
+    record["predicted"] = Value::Null;
+    record
+}
+
 fn plan(name: &str) -> Value {
     let memory = json!({"garbler": 4_141, "evaluator": 4_242});
     let mut plan = json!({
@@ -149,9 +156,10 @@ fn comparison(name: &str) -> Value {
 }
 
 /// Records of all kinds, all of whose names are the same.
-fn records(name: &str) -> [(&'static str, Value); 5] {
+fn records(name: &str) -> [(&'static str, Value); 6] {
     [
         ("run", run(name)),
+        ("unpredicted run", unpredicted(name)),
         ("plan", plan(name)),
         ("proposal", proposal(name)),
         ("comparison", comparison(name)),

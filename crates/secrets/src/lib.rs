@@ -7,7 +7,6 @@ pub mod welch;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
-use brickwork::Error;
 use brickwork::circuit::{Bit, Builder, Component, Party, Port, Program, ProgramBuilder, Recipient, Type};
 use brickwork::duplo::Report;
 use brickwork::duplo::adversary::{Hooks, Point, evaluator, garbler, stocked};
@@ -15,6 +14,7 @@ use brickwork::duplo::{Lacking, Request};
 use brickwork::session::{Job, TABLE_MEMORY, Terms, Unobserved};
 use brickwork::stock::{Store, StoreKey};
 use brickwork::wire::Channel;
+use brickwork::{Error, Security};
 use zeroize::Zeroizing;
 
 /// The secrets of a run that is being played.
@@ -158,7 +158,7 @@ pub fn play(ends: (Channel, Channel), secrets: &Shared) -> [Report; 2] {
 pub fn play_from_stock(ends: impl Fn() -> (Channel, Channel), secrets: &Shared) -> [Vec<bool>; 2] {
     let (program, folder) = (program(), tempfile::tempdir().expect("a temporary folder"));
     let terms = Terms {
-        security: 40,
+        security: Security::of(40),
         threads: 2,
         table_memory: TABLE_MEMORY,
         identities: IDENTITIES,

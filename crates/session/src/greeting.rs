@@ -1,7 +1,7 @@
 //! The first message of each party: what both must agree on, and what their session is named after.
 
 use brickwork_base::random::Rng;
-use brickwork_base::{Error, Party};
+use brickwork_base::{Error, Party, Security};
 use brickwork_wire::Channel;
 
 use crate::protocol::Protocol;
@@ -23,6 +23,10 @@ pub struct Digests {
 /// What to say where the parties' programs differ.
 pub const OTHER_PROGRAM: &str =
     "the peer's program is another one; compare `brickwork info` on both sides (also --executions and --map)";
+
+/// What to say where the parties come with stock, and for different purposes: there is no program yet.
+const OTHER_PURPOSE: &str = "the peer comes for another lane or attempt of a job, or for none; compare what both \
+                             sides were started for";
 
 /// Compares a digest of what both parties do next. Rounds: half of one, both ways at once.
 ///
@@ -51,7 +55,7 @@ pub fn confirm(channel: &mut Channel, digest: &[u8; 32], what: &str) -> Result<(
     if theirs == digest { Ok(()) } else { Err(Error::Mismatch(what.into())) }
 }
 
-/// Fixed layout, 4 + 4 + 4 + 1 + 1 + 2 + 32 * 4 bytes.
+/// Fixed layout, 4 + 4 + 4 + 1 + 1 + 2 + 32 * 4 + 4 bytes.
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C)]
 struct Hello {
@@ -65,6 +69,7 @@ struct Hello {
     parameters: [u8; 32],
     identities: [u8; 32],
     nonce: [u8; 32],
+    shares: [u8; 4],
 }
 
 /// The bits of `modes`.
@@ -78,7 +83,7 @@ pub const GREETING_BYTES: usize = size_of::<Hello>();
 /// the garbler proposes is not compared here: the evaluator computes its bound.
 pub struct Greeting {
     role: Party,
-    security: u32,
+    security: Security,
     /// Name of the protocol.
     protocol: &'static str,
     mine: Hello,
@@ -100,7 +105,7 @@ impl Greeting {
         let mine = Hello {
             magic: *b"BRWK",
             version: PROTOCOL_VERSION.to_le_bytes(),
-            security: terms.security.to_le_bytes(),
+            security: terms.security.bits().to_le_bytes(),
             role: role as u8,
             modes: if digests.stock { STOCK } else { 0 } | if terms.post_quantum { POST_QUANTUM } else { 0 },
             protocol: P::CODE,
@@ -108,6 +113,7 @@ impl Greeting {
             parameters: digests.parameters,
             identities: *blake3::hash(&terms.identities.concat()).as_bytes(),
             nonce,
+            shares: terms.security.shares().to_le_bytes(),
         };
         channel.send(msg::HELLO, bytemuck::bytes_of(&mine))?;
         Ok(Greeting { role, security: terms.security, protocol: P::NAME, mine })
@@ -170,11 +176,27 @@ impl Greeting {
             (
                 theirs.security != mine.security,
                 format!(
-                    "--security is {security} here and {} at the peer",
+                    "--security is {} here and {} at the peer",
+                    security.bits(),
                     u32::from_le_bytes(theirs.security)
                 ),
             ),
-            (theirs.program != mine.program, OTHER_PROGRAM.to_string()),
+            (
+                theirs.shares != mine.shares,
+                format!(
+                    "the promise is divided among {} sessions here and {} at the peer",
+                    security.shares(),
+                    u32::from_le_bytes(theirs.shares)
+                ),
+            ),
+            (
+                theirs.program != mine.program,
+                match mine.modes & STOCK {
+                    STOCK => OTHER_PURPOSE,
+                    _ => OTHER_PROGRAM,
+                }
+                .to_string(),
+            ),
             (theirs.identities != mine.identities, "the peer believes in other identities".to_string()),
         ];
         if let Some((_, why)) = differs.into_iter().find(|(bad, _)| *bad) {

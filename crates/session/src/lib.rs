@@ -10,6 +10,7 @@ mod tests;
 
 use std::sync::Arc;
 
+use brickwork_base::Security;
 use brickwork_circuit::Program;
 
 pub use greeting::{
@@ -19,22 +20,10 @@ pub use metered::Metered;
 pub use protocol::{Flight, PhaseReport, Protocol, Report, Span, Spent};
 
 /// Version of everything that two parties must have in common to understand each other.
-pub const PROTOCOL_VERSION: u32 = 5;
+pub const PROTOCOL_VERSION: u32 = 6;
 
-/// Bytes of tables, and likewise of corrections of commitments, that an evaluator keeps in memory if it is
-/// not told otherwise; of what it is told of copies and authenticators it keeps three times as much.
+/// Bytes of tables that an evaluator keeps in memory if the user says nothing else ([`Terms::table_memory`]).
 pub const TABLE_MEMORY: u64 = 64 << 20;
-
-/// Bytes of what it is told of copies and authenticators, which all go to a temporary file if there are more.
-pub fn openings_memory(table_memory: u64) -> u64 {
-    table_memory.saturating_mul(3)
-}
-
-/// Bytes of committed values that a garbler keeps in memory, which keeps no tables. It makes the others
-/// again.
-pub fn garbler_memory(table_memory: u64) -> u64 {
-    table_memory.saturating_mul(2)
-}
 
 /// The computation that both parties must agree on; a peer with another one is refused before anything secret
 /// is used.
@@ -47,9 +36,8 @@ pub struct Job {
     /// Threads that compute for this party, at least 1, besides the one that talks; if a
     /// [`Pool`](brickwork_base::pool::Pool) was entered, its threads do instead. Not part of the agreement.
     pub threads: usize,
-    /// Most bytes of tables, and likewise of corrections of commitments, that the evaluator keeps in memory,
-    /// and a third of those of what it is told of copies and authenticators; more go to temporary files. Not
-    /// part of the agreement.
+    /// Most bytes of tables that the evaluator keeps in memory; more go to temporary files. A protocol says
+    /// what else that grows with the program is held in proportion to it. Not part of the agreement.
     pub table_memory: u64,
     /// The public keys of the garbler and the evaluator, as the transport authenticated them.
     pub identities: [[u8; 32]; 2],
@@ -61,7 +49,7 @@ impl Job {
     /// What the parties agree on apart from the program.
     pub fn terms(&self) -> Terms {
         Terms {
-            security: self.security,
+            security: self.security.into(),
             threads: self.threads,
             table_memory: self.table_memory,
             identities: self.identities,
@@ -73,14 +61,13 @@ impl Job {
 /// What both parties must agree on before it is known which program they will run.
 #[derive(Clone, Debug)]
 pub struct Terms {
-    /// Statistical security s in bits: 40, 64 or 80.
-    pub security: u32,
+    /// Statistical security: all of 2^-s with s = 40, 64 or 80, or a share of it.
+    pub security: Security,
     /// Threads that compute for this party, at least 1, besides the one that talks; if a
     /// [`Pool`](brickwork_base::pool::Pool) was entered, its threads do instead. Not part of the agreement.
     pub threads: usize,
-    /// Most bytes of tables, and likewise of corrections of commitments, that the evaluator keeps in memory,
-    /// and a third of those of what it is told of copies and authenticators; more go to temporary files. Not
-    /// part of the agreement.
+    /// Most bytes of tables that the evaluator keeps in memory; more go to temporary files. A protocol says
+    /// what else that grows with the program is held in proportion to it. Not part of the agreement.
     pub table_memory: u64,
     /// The public keys of the garbler and the evaluator, as the transport authenticated them.
     pub identities: [[u8; 32]; 2],
@@ -130,9 +117,4 @@ pub mod msg {
     pub const HELLO: Tag = Tag(1);
     /// A digest of what is done next. Both parties send it at once.
     pub const NEXT: Tag = Tag(2);
-    /// Garbler: digest of the program as it is to be cut, and the name of this cut; none is the cut that both
-    /// have.
-    pub const DECOMPOSITION: Tag = Tag(4);
-    /// Garbler: of each batch the size of a bucket and the number of opened items.
-    pub const PROPOSAL: Tag = Tag(3);
 }

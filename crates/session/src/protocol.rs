@@ -10,7 +10,7 @@ use crate::{Job, Observer};
 
 /// A protocol: how it is named, what describes a run of it, and its two parties.
 pub trait Protocol: Sized + 'static {
-    /// As users name it: `duplo`.
+    /// As users name it.
     const NAME: &'static str;
     /// What the greeting names it by; no two protocols have the same.
     const CODE: [u8; 2];

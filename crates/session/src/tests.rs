@@ -1,6 +1,6 @@
 //! Greetings and reports.
 
-use brickwork_base::{Error, Party};
+use brickwork_base::{Error, Party, Security};
 use brickwork_wire::{Channel, FRAME_HEADER_BYTES, Tag, memory_pair};
 
 use crate::*;
@@ -144,8 +144,13 @@ fn waiting_is_what_the_peer_lets_wait() {
     assert!(lasted >= 0.16 && flight.waited_seconds <= lasted - 0.055, "{flight:?}");
 }
 
-const TERMS: Terms =
-    Terms { security: 40, threads: 1, table_memory: 0, identities: [[1; 32], [2; 32]], post_quantum: false };
+const TERMS: Terms = Terms {
+    security: Security::of(40),
+    threads: 1,
+    table_memory: 0,
+    identities: [[1; 32], [2; 32]],
+    post_quantum: false,
+};
 
 /// What a party greeted with, its digest, and what it made of the other's greeting.
 type Greeted = (Vec<u8>, [u8; 32], Result<Answer, Error>);
@@ -231,6 +236,8 @@ fn row_19_each_field_of_a_greeting_counts() {
         (47, "program"),
         (80, "identities"),
         (111, "identities"),
+        (144, "divided among"),
+        (147, "divided among"),
     ] {
         for liar in [Party::Garbler, Party::Evaluator] {
             let results = greeted(move |role, hello| hello[byte] ^= if role == liar { 4 } else { 0 });

@@ -37,8 +37,8 @@ use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use brickwork_base::Error;
-use brickwork_base::Party;
 use brickwork_base::pool;
+use brickwork_base::{Party, Security};
 pub use brickwork_base::{Strangers, short};
 use claim::Claims;
 pub use claim::{Claim, Gate};
@@ -76,7 +76,7 @@ const LOG: Rows = TableDefinition::new("log");
 const PAIRS: Rows = TableDefinition::new("pairs");
 
 const FORMAT_KEY: &[u8] = b"brickwork stock";
-const FORMAT_VERSION: u32 = 5;
+const FORMAT_VERSION: u32 = 6;
 
 /// What an epoch is for. It never changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,8 +87,8 @@ pub struct Epoch {
     pub version: u32,
     /// This party's role.
     pub role: Party,
-    /// Statistical security s.
-    pub security: u32,
+    /// Statistical security.
+    pub security: Security,
     /// The public keys of the garbler and the evaluator.
     pub identities: [[u8; 32]; 2],
     /// Seconds since 1970, for people; nothing depends on it.

@@ -18,7 +18,7 @@ fn epoch() -> Epoch {
         protocol: "test".into(),
         version: 1,
         role: Party::Garbler,
-        security: 40,
+        security: Security::of(40),
         identities: [[1; 32], [2; 32]],
         created: 5,
     }

@@ -12,7 +12,7 @@ use brickwork::duplo::Cheat;
 use brickwork::duplo::Report;
 use brickwork::duplo::adversary::harness::{Ending, ands, known, small};
 use brickwork::duplo::adversary::{Hooks, evaluator, garbler};
-use brickwork::session::msg::{DECOMPOSITION, PROPOSAL};
+use brickwork::duplo::msg::{DECOMPOSITION, PROPOSAL};
 use brickwork::session::{Job, TABLE_MEMORY};
 use brickwork::wire::{Channel, Stream, Tag, memory_pair};
 

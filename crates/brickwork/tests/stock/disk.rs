@@ -330,7 +330,7 @@ fn another_level_burns_nothing() {
     let folders = Folders::new();
     let program = program(0, Recipient::Both);
     folders.fill(&[request(3, 3, 24)]);
-    let terms = Terms { security: 64, ..terms() };
+    let terms = Terms { security: Security::of(64), ..terms() };
     let results = folders.connect_on(&terms, |_, session| session.run(&program, &[true; 8], Lacking::Refuse));
     for result in results {
         assert!(
@@ -766,7 +766,10 @@ fn epochs_of_others_are_left_alone() {
     let folders = Folders::new();
     folders.fill(&[request(1, 1, 8)]);
     let program = program(0, Recipient::Both);
-    let others = [Terms { security: 80, ..terms() }, Terms { identities: [[1; 32], [3; 32]], ..terms() }];
+    let others = [
+        Terms { security: Security::of(80), ..terms() },
+        Terms { identities: [[1; 32], [3; 32]], ..terms() },
+    ];
     for party in BOTH {
         let store = folders.store(party);
         let is_there = |party, terms: &Terms| in_stock(&store, party, terms, &program).unwrap();

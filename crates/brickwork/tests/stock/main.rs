@@ -2,15 +2,16 @@
 
 mod crash;
 mod disk;
+mod shares;
 
 use std::sync::Arc;
 
-use brickwork::Error;
 use brickwork::circuit::{Builder, Component, Party, Port, Program, ProgramBuilder, Recipient, Type};
 use brickwork::duplo::{Evaluator, Garbler, Request};
 use brickwork::random::{Rng, Seed};
 use brickwork::session::{Terms, Unobserved};
 use brickwork::wire::memory_pair;
+use brickwork::{Error, Security};
 
 /// What a test draws, again if it is replayed.
 fn draws() -> Rng {
@@ -54,7 +55,7 @@ fn program(doublings: usize, to: Recipient) -> Arc<Program> {
 
 fn terms() -> Terms {
     Terms {
-        security: 40,
+        security: Security::of(40),
         threads: 1,
         table_memory: brickwork::session::TABLE_MEMORY,
         identities: [[1; 32], [2; 32]],

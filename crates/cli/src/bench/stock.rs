@@ -78,7 +78,7 @@ impl Parties {
         Ok(Parties {
             identities,
             terms: Terms {
-                security,
+                security: security.into(),
                 threads,
                 table_memory: TABLE_MEMORY,
                 identities: keys,

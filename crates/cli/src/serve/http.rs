@@ -9,7 +9,7 @@ use brickwork::circuit::value;
 use brickwork_kernels::Erasing;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{AUTHORIZATION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, RETRY_AFTER};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, RETRY_AFTER};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -79,6 +79,15 @@ pub async fn serve(desk: Arc<Desk>, listener: TcpListener) {
     }
 }
 
+/// The type of the metrics: OpenMetrics, or for those who do not know it plain text, which they can read, too.
+fn metrics_type(request: &Request<Incoming>) -> &'static str {
+    let accepted = request.headers().get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    match accepted.into_iter().any(|types| types.contains("application/openmetrics-text")) {
+        true => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        false => "text/plain; version=0.0.4; charset=utf-8",
+    }
+}
+
 type Reply = Response<Full<Bytes>>;
 
 async fn answer(desk: &Desk, rate: &Rate, request: Request<Incoming>) -> Reply {
@@ -99,7 +108,7 @@ async fn routed(desk: &Desk, request: Request<Incoming>) -> Reply {
         "/" if get => text("text/html; charset=utf-8", page::page(desk)),
         "/metrics" if get => {
             desk.figures.waiting(desk.waiting());
-            text("text/plain; version=0.0.4; charset=utf-8", desk.figures.text())
+            text(metrics_type(&request), desk.figures.text())
         }
         // Alive; and whether a request would be served.
         "/health" if get => json_reply(200, &json!({ "status": "up" })),

@@ -57,7 +57,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     };
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let terms = Terms {
-        security: fixed.security,
+        security: fixed.security.into(),
         threads: fixed.threads.unwrap_or_else(cores),
         table_memory: TABLE_MEMORY,
         identities: keys.map(PublicKey::to_bytes),

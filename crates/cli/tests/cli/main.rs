@@ -1,6 +1,7 @@
 //! The command as its users meet it: another process, exit codes, stdout and stderr.
 
 mod bench;
+mod cluster;
 mod ctrl_c;
 mod demo_cheat;
 mod doctor;

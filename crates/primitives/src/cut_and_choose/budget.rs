@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::search::is_sensible;
 use super::{Bucketing, Rule, Upper, at_most, cheapest};
-use brickwork_base::Error;
+use brickwork_base::{Error, Security};
 
 /// What a batch consists of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -49,7 +49,7 @@ pub struct BatchSpec {
 /// must reach.
 #[derive(Clone, Debug)]
 pub struct Budget {
-    security: u32,
+    security: Security,
     checks: Vec<(&'static str, Upper)>,
 }
 
@@ -66,9 +66,9 @@ pub struct Allocation {
 const MOST_SLOTS: u32 = 1 << 24;
 
 impl Budget {
-    /// The budget `2^-security`, of which nothing is spent.
-    pub fn new(security: u32) -> Self {
-        Budget { security, checks: Vec::new() }
+    /// Returns the budget of a session, of which nothing is spent.
+    pub fn new(security: impl Into<Security>) -> Self {
+        Budget { security: security.into(), checks: Vec::new() }
     }
 
     /// Accounts for a check that a cheater passes with probability at most `2^log2`. `name` is for messages.
@@ -106,7 +106,7 @@ impl Budget {
             }
             let share = self.rest(spent) / (batches.len() - i) as f64;
             let limit =
-                if share > 0.0 { Upper::limit(share.log2() - f64::from(self.security)) } else { Upper::ZERO };
+                if share > 0.0 { Upper::limit(share.log2() + self.security.log2()) } else { Upper::ZERO };
             let bucketing = cheapest(batch.kind.rule(), batch.slots, limit, |bucketing| cost(i, bucketing))
                 .ok_or_else(|| self.exhausted(spent))?;
             let bound = bucketing.bound(batch.kind.rule());
@@ -142,24 +142,24 @@ impl Budget {
         self.checks.iter().map(|check| check.1).sum()
     }
 
-    /// What is left of the budget, in units of `2^-s`.
+    /// Returns what is left of the budget, as a part of it.
     fn rest(&self, spent: Upper) -> f64 {
-        1.0 - (spent.log2() + f64::from(self.security)).exp2()
+        1.0 - (spent.log2() - self.security.log2()).exp2()
     }
 
     fn exhausted(&self, spent: Upper) -> Error {
         let (level, spent) = (self.security, at_most(spent.log2()));
         Error::Usage(format!(
-            "2^-{level} cannot be reached: {spent} is already spent; choose a lower --security or another code"
+            "{level} cannot be reached: {spent} is already spent; choose a lower --security or another code"
         ))
     }
 
     fn verified(&self, batches: Vec<(Bucketing, Upper)>) -> Result<Allocation, Error> {
         let total = self.spent() + batches.iter().map(|batch| batch.1).sum();
-        if total.log2() > -f64::from(self.security) {
+        if total.log2() > self.security.log2() {
             let (level, total) = (self.security, at_most(total.log2()));
             return Err(Error::Mismatch(format!(
-                "these parameters only give {total}, but 2^-{level} is asked for"
+                "these parameters only give {total}, but {level} is asked for"
             )));
         }
         Ok(Allocation { batches, total })

@@ -1,7 +1,7 @@
 //! What the protocol is instantiated with. Its steps are written for any commitment scheme and any correlated
 //! OTs; here stands which ones a session has.
 
-use brickwork_base::Error;
+use brickwork_base::{Error, Security};
 use brickwork_primitives::commit::{self, Level, Scheme as _, split};
 use brickwork_primitives::ot::extension;
 
@@ -21,8 +21,12 @@ pub(super) type CotReceiver = extension::Receiver;
 ///
 /// # Errors
 /// [`Error::Usage`] if there is no such level.
-pub(super) fn level(security: u32) -> Result<Level, Error> {
-    Commitments::level(security).ok_or_else(|| {
-        Error::Usage(format!("a security of {security} bits is not offered; choose 40, 64 or 80"))
+pub(super) fn level(security: impl Into<Security>) -> Result<Level, Error> {
+    let security = security.into();
+    Commitments::level(security.level()).ok_or_else(|| {
+        Error::Usage(match security.is_share() {
+            true => format!("there is no code for {security}; take a lower --security or fewer lanes"),
+            false => format!("a security of {} bits is not offered; choose 40, 64 or 80", security.bits()),
+        })
     })
 }

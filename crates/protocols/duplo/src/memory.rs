@@ -8,7 +8,7 @@ use brickwork_plan::PROCESS_BYTES;
 use brickwork_primitives::commit::FEW_COLUMNS;
 use brickwork_primitives::cost::GATE_BYTES;
 use brickwork_primitives::cut_and_choose::Bucketing;
-use brickwork_session::{TABLE_MEMORY, garbler_memory, openings_memory};
+use brickwork_session::TABLE_MEMORY;
 
 /// A label, a soldering, an offset.
 const LABEL: u64 = 16;
@@ -22,6 +22,18 @@ const PLACE: u64 = 8;
 
 /// Labels that the copies of some slots gave.
 const CANDIDATES: u64 = 16 << 20;
+
+/// Returns how many bytes of openings and solderings an evaluator keeps in memory that may keep as many of
+/// tables; if there are more, all go to a temporary file.
+pub(super) fn openings_memory(table_memory: u64) -> u64 {
+    table_memory.saturating_mul(3)
+}
+
+/// Returns how many bytes of committed values a garbler keeps in memory, which keeps no tables; it makes the
+/// others again when it needs them.
+pub(super) fn values_memory(table_memory: u64) -> u64 {
+    table_memory.saturating_mul(2)
+}
 
 /// Bytes of the tables of all chosen copies.
 fn tables(program: &Program, parameters: &Parameters) -> u64 {
@@ -129,7 +141,7 @@ fn garbler(program: &Program, parameters: &Parameters, share: u64) -> u64 {
         [component.circuit.inputs(), component.circuit.outputs().len()].map(|n| bucketing.copies() * n as u64)
     });
     for bytes in copies.chain([plain.copies(), input.copies(), ots]).map(|values| LABEL * values) {
-        held += if held + bytes <= garbler_memory(TABLE_MEMORY) { bytes } else { 0 };
+        held += if held + bytes <= values_memory(TABLE_MEMORY) { bytes } else { 0 };
     }
     let (mut made, mut hashed, mut opens, mut solders) = (0, 0, 0, 0);
     let (mut in_hand, mut solderings, mut joined) = (0, 0, 0);

@@ -4,6 +4,11 @@ use brickwork_wire::Tag;
 
 pub use brickwork_session::stock::msg::{PAIR, PLAN, STAND, STANDINGS};
 
+/// G: digest of the program as it is to be cut, and the name of this cut; none is the cut that both have.
+pub const DECOMPOSITION: Tag = Tag(4);
+/// G: of each batch the size of a bucket and the number of opened items.
+pub const PROPOSAL: Tag = Tag(3);
+
 /// G: S_ot, the delta difference of the OT offset to Δ_ka.
 pub const OT_DELTA_DIFFERENCE: Tag = Tag(48);
 

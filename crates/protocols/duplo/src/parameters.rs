@@ -7,9 +7,9 @@ use super::instance::{Commitments, CotSender, level};
 use super::items::Origin;
 use super::request::Request;
 use crate::{BatchReport, SecurityReport};
-use brickwork_base::Error;
 use brickwork_base::digest::Digest;
 use brickwork_base::label::LABEL_BYTES;
+use brickwork_base::{Error, Security};
 use brickwork_circuit::{Circuit, Component, Program};
 use brickwork_primitives::authenticator;
 use brickwork_primitives::commit::{Level, Scheme as _};
@@ -51,18 +51,18 @@ const PROOFS: f64 = 3.0;
 const STOCK_PROOFS: f64 = (1 << 20) as f64;
 
 /// Combinations that bind the OTs of a run to their commitments.
-pub(super) fn ot_binding(security: u32) -> usize {
-    (security + MARGIN) as usize
+pub(super) fn ot_binding(security: Security) -> usize {
+    (security.level() + MARGIN) as usize
 }
 
 /// Combinations that bind each batch of OTs of a session with stock: with any number of its batches and
 /// attempts at them, the session has no larger part of the budget than a run.
-pub(super) fn stock_ot_binding(security: u32) -> usize {
+pub(super) fn stock_ot_binding(security: Security) -> usize {
     ot_binding(security) + STOCK_PROOFS.log2() as usize
 }
 
 /// The budget with everything that may fail in a session besides the batches.
-fn checks(security: u32, proofs: f64, extensions: f64) -> Result<Budget, Error> {
+fn checks(security: Security, proofs: f64, extensions: f64) -> Result<Budget, Error> {
     let level = level(security)?;
     Ok(Budget::new(security)
         .with_check("binding of the commitments", level.binding_log2)
@@ -83,7 +83,7 @@ pub(super) fn known_bound(kind: BatchKind, bucketing: Bucketing) -> Upper {
 /// they belong to, and all else that may fail in it.
 pub(super) fn bound_of_origins<'a>(
     origins: impl IntoIterator<Item = &'a Origin>,
-    security: u32,
+    security: Security,
 ) -> Result<Upper, Error> {
     let mut spent: Upper =
         checks(security, STOCK_PROOFS, STOCK_PROOFS)?.checks().iter().map(|check| check.1).sum();
@@ -98,7 +98,7 @@ pub(super) fn bound_of_origins<'a>(
 }
 
 /// What adds up to [`bound_of_origins`].
-fn budget_of_origins(origins: &[(String, Origin)], security: u32) -> Result<Vec<Spent>, Error> {
+fn budget_of_origins(origins: &[(String, Origin)], security: Security) -> Result<Vec<Spent>, Error> {
     let mut budget = spent_on_checks(&checks(security, STOCK_PROOFS, STOCK_PROOFS)?);
     let (mut seen, mut given_up) = (HashSet::new(), 0);
     for (name, origin) in origins {
@@ -127,15 +127,15 @@ fn spent_on_batch(name: &str, kind: BatchKind, bucketing: Bucketing) -> Option<S
 }
 
 /// The base-2 logarithm of a share of what the fixed checks of a session with stock leave of 2^-s.
-fn stock_share(security: u32, share: f64) -> Result<f64, Error> {
+fn stock_share(security: Security, share: f64) -> Result<f64, Error> {
     let checks = checks(security, STOCK_PROOFS, STOCK_PROOFS)?;
     let spent: Upper = checks.checks().iter().map(|check| check.1).sum();
-    let rest = 1.0 - (spent.log2() + f64::from(security)).exp2();
-    Ok((rest * share).log2() - f64::from(security))
+    let rest = 1.0 - (spent.log2() - security.log2()).exp2();
+    Ok((rest * share).log2() + security.log2())
 }
 
 /// Whether an epoch in which so much was given up has room for another step.
-pub(super) fn may_begin(given_up: GivenUp, security: u32) -> Result<bool, Error> {
+pub(super) fn may_begin(given_up: GivenUp, security: Security) -> Result<bool, Error> {
     Ok(Upper::fixed(given_up.risk) <= Upper::exp2(stock_share(security, GIVEN_UP_SHARE)?))
 }
 
@@ -146,12 +146,12 @@ pub(super) fn may_begin(given_up: GivenUp, security: u32) -> Result<bool, Error>
 /// [`Error::Stock`] if together they exceed the budget.
 pub(super) fn report_of_origins(
     origins: &[(String, Origin)],
-    security: u32,
+    security: Security,
 ) -> Result<SecurityReport, Error> {
     let spent = bound_of_origins(origins.iter().map(|(_, origin)| origin), security)?;
-    if spent.log2() > -f64::from(security) {
+    if spent.log2() > security.log2() {
         return Err(Error::Stock(format!(
-            "the program would draw on so many batches, or so much was begun in vain, that only {} remains of 2^-{security}; \
+            "the program would draw on so many batches, or so much was begun in vain, that only {} remains of {security}; \
              preprocess what it needs in one go",
             at_most(spent.log2())
         )));
@@ -183,8 +183,8 @@ pub struct Parameters {
     /// Names the cut of the program into components, for the evaluator, who makes it of its own file. Empty
     /// for the cut that both parties have.
     pub decomposition: String,
-    /// s.
-    pub security: u32,
+    /// What may be left to chance.
+    pub security: Security,
     /// Cut-and-choose of each component of the program, in order; without slots where it is not used.
     pub components: Vec<Bucketing>,
     /// Of the plain key authenticators.
@@ -265,7 +265,7 @@ impl Parameters {
     ///
     /// # Errors
     /// [`Error::Usage`] if that security is not offered, [`Error::Resource`] if the program is too large.
-    pub fn choose(program: &Program, security: u32) -> Result<Self, Error> {
+    pub fn choose(program: &Program, security: impl Into<Security>) -> Result<Self, Error> {
         Self::choose_at(program, security, &Prices::STANDARD)
     }
 
@@ -273,7 +273,12 @@ impl Parameters {
     ///
     /// # Errors
     /// As [`Parameters::choose`].
-    pub fn choose_at(program: &Program, security: u32, prices: &Prices) -> Result<Self, Error> {
+    pub fn choose_at(
+        program: &Program,
+        security: impl Into<Security>,
+        prices: &Prices,
+    ) -> Result<Self, Error> {
+        let security = security.into();
         Self::of_request(&Request::of(program), security, checks(security, PROOFS, 2.0)?, prices)
     }
 
@@ -303,7 +308,12 @@ impl Parameters {
     ///
     /// # Errors
     /// [`Error::Mismatch`] if they are none for this program, or exceed 2^-s.
-    pub(super) fn proposed(program: &Program, security: u32, proposal: &[u8]) -> Result<Self, Error> {
+    pub(super) fn proposed(
+        program: &Program,
+        security: impl Into<Security>,
+        proposal: &[u8],
+    ) -> Result<Self, Error> {
+        let security = security.into();
         let numbers = proposal
             .chunks_exact(4)
             .map(|n| u32::from_le_bytes(n.try_into().expect("4 bytes")))
@@ -338,7 +348,7 @@ impl Parameters {
     }
 
     /// `bucketings` of the components, then of plain and of input authenticators.
-    fn of_bucketings(security: u32, mut bucketings: Vec<Bucketing>, bound_log2: f64) -> Self {
+    fn of_bucketings(security: Security, mut bucketings: Vec<Bucketing>, bound_log2: f64) -> Self {
         let (input, plain) =
             (bucketings.pop().unwrap_or(NO_BUCKETING), bucketings.pop().unwrap_or(NO_BUCKETING));
         Parameters {
@@ -354,15 +364,20 @@ impl Parameters {
 
     /// The parameters for stock, whose batches leave a share of the budget to others that the same program
     /// may use.
-    pub(super) fn for_stock(request: &Request, security: u32) -> Result<Self, Error> {
+    pub(super) fn for_stock(request: &Request, security: Security) -> Result<Self, Error> {
         Ok(Self::for_steps(std::slice::from_ref(request), security)?.remove(0))
     }
 
-    /// [`Parameters::for_stock`], for several requests that share the share.
-    pub(super) fn for_steps(requests: &[Request], security: u32) -> Result<Vec<Self>, Error> {
-        let others = stock_share(security, 1.0 - STOCK_SHARE)?;
+    /// [`Parameters::for_stock`], for several requests that share the share. A session that has a share of a
+    /// promise is filled once, so that its stock may take all of it.
+    pub(super) fn for_steps(requests: &[Request], security: Security) -> Result<Vec<Self>, Error> {
         let checks = checks(security, STOCK_PROOFS, STOCK_PROOFS)?;
-        let budget = checks.with_check("other batches of the stock", others);
+        let budget = match security.is_share() {
+            true => checks,
+            false => {
+                checks.with_check("other batches of the stock", stock_share(security, 1.0 - STOCK_SHARE)?)
+            }
+        };
         Self::of_requests(requests, security, budget, &Prices::STANDARD)
     }
 
@@ -376,13 +391,18 @@ impl Parameters {
         used.map(|(kind, bucketing)| known_bound(kind, bucketing)).sum::<Upper>().to_fixed()
     }
 
-    fn of_request(request: &Request, security: u32, budget: Budget, prices: &Prices) -> Result<Self, Error> {
+    fn of_request(
+        request: &Request,
+        security: Security,
+        budget: Budget,
+        prices: &Prices,
+    ) -> Result<Self, Error> {
         Ok(Self::of_requests(std::slice::from_ref(request), security, budget, prices)?.remove(0))
     }
 
     fn of_requests(
         requests: &[Request],
-        security: u32,
+        security: Security,
         budget: Budget,
         prices: &Prices,
     ) -> Result<Vec<Self>, Error> {
@@ -415,7 +435,8 @@ impl Parameters {
     /// A digest over all of them but the name of the cut.
     pub fn digest(&self) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 duplo parameters");
-        digest.number(self.security).length(self.ot_binding).length(self.components.len());
+        digest.number(self.security.bits()).number(self.security.shares());
+        digest.length(self.ot_binding).length(self.components.len());
         for bucketing in self.components.iter().chain([&self.plain, &self.input]) {
             digest.number(bucketing.slots).number(bucketing.bucket).number(bucketing.opened);
         }
@@ -442,7 +463,7 @@ impl Parameters {
         let level = level(self.security).expect("checked when the parameters were chosen");
         SecurityReport {
             model: "malicious",
-            statistical_bits: self.security,
+            statistical_bits: self.security.bits(),
             bound_log2: self.bound_log2,
             epoch_bound_log2: None,
             budget,
@@ -598,7 +619,12 @@ mod tests {
     #[test]
     fn row_28_each_check_has_its_part_of_the_budget() {
         let spent = |proofs, extensions| -> Vec<f64> {
-            checks(40, proofs, extensions).unwrap().checks().iter().map(|(_, bound)| bound.log2()).collect()
+            checks(Security::of(40), proofs, extensions)
+                .unwrap()
+                .checks()
+                .iter()
+                .map(|(_, bound)| bound.log2())
+                .collect()
         };
         let combinations = |proofs: f64| (proofs * (4.0 * 42.0 + 275.0)).log2() - 128.0;
         for (spent, expected) in [
@@ -611,7 +637,7 @@ mod tests {
                 "{spent:?}, not {expected:?}"
             );
         }
-        assert_eq!([40, 64, 80].map(ot_binding), [48, 72, 88]);
-        assert_eq!([40, 64, 80].map(stock_ot_binding), [68, 92, 108]);
+        assert_eq!([40, 64, 80].map(Security::of).map(ot_binding), [48, 72, 88]);
+        assert_eq!([40, 64, 80].map(Security::of).map(stock_ot_binding), [68, 92, 108]);
     }
 }

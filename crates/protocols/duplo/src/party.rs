@@ -11,6 +11,7 @@ use super::hooks::Hooks;
 use super::input_ots::{EvaluatorOts, GarblerOts};
 use super::instance::{Commitments, CotReceiver, CotSender};
 use super::stock::{ProgramMaterial, Stock};
+use brickwork_base::Security;
 use brickwork_base::label::{Delta, Label};
 use brickwork_base::pool::Pool;
 use brickwork_base::random::Rng;
@@ -26,7 +27,7 @@ pub struct Garbler<C: commit::Scheme = Commitments> {
     pub(super) run: Metered,
     pub(super) pool: Pool,
     pub(super) session: SessionId,
-    pub(super) security: u32,
+    pub(super) security: Security,
     pub(super) sender: C::Sender,
     pub(super) cot: CotSender,
     /// The commitments to Δ_ka and Δ_ot.
@@ -60,7 +61,7 @@ pub(super) struct EvaluatorCore<C: commit::Scheme> {
     pub run: Metered,
     pub pool: Pool,
     pub session: SessionId,
-    pub security: u32,
+    pub security: Security,
     pub receiver: C::Receiver,
     pub cot: CotReceiver,
     pub rng: Rng,

@@ -704,7 +704,7 @@ mod tests {
     /// Both parties make this, with hardly any memory and a challenge that the test knows.
     fn made(component: Component, parameters: &Parameters, garbler_wires: usize) {
         let terms = Terms {
-            security: 40,
+            security: brickwork_base::Security::of(40),
             threads: 1,
             table_memory: 1,
             identities: [[1; 32], [2; 32]],
@@ -760,7 +760,7 @@ mod tests {
         );
         let parameters = Parameters {
             decomposition: String::new(),
-            security: 40,
+            security: 40.into(),
             components: vec![copies],
             plain: authenticators,
             input: authenticators,

@@ -13,10 +13,10 @@
 
 use std::sync::Arc;
 
+use super::msg::{DECOMPOSITION, PROPOSAL};
 use super::{Cheat, Error, Hooks, Parameters};
 use brickwork_base::digest::Digest;
 use brickwork_circuit::{Party, Program};
-use brickwork_session::msg::{DECOMPOSITION, PROPOSAL};
 use brickwork_session::{Answer, Digests, Job, Metered, OTHER_PROGRAM};
 use brickwork_wire::Channel;
 
@@ -221,7 +221,7 @@ mod tests {
         let parameters = small(&program, [3, 4], [5, 6], [7, 8]).of_decomposition("cut");
         let numbers = |all: &[u64]| all.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>();
         let Parameters { plain, input, ot_binding, .. } = &parameters;
-        let mut bytes = numbers(&[40, *ot_binding as u64, 2, 2, 3, 4, 2, 3, 4]);
+        let mut bytes = numbers(&[40, 1, *ot_binding as u64, 2, 2, 3, 4, 2, 3, 4]);
         bytes.extend(numbers(&[plain.slots.into(), 5, 6, input.slots.into(), 7, 8]));
         let of_parameters = expected("brickwork 2026-11 duplo parameters", &[&bytes]);
         assert_eq!(parameters.digest(), of_parameters);

@@ -20,6 +20,7 @@ use zeroize::Zeroizing;
 
 use super::counters::Counters;
 use super::instance::{CotReceiver, CotSender};
+use super::memory::{openings_memory, values_memory};
 use super::ots::{self, EvaluatorRandomCots, GarblerRandomCots};
 use super::parameters::stock_ot_binding;
 use super::party::EvaluatorCore;
@@ -36,7 +37,7 @@ use brickwork_primitives::commit::{
 use brickwork_primitives::ot::base::{self, Direction};
 use brickwork_primitives::ot::{BASE_OTS, CotReceiver as _, CotSender as _, Series};
 use brickwork_primitives::receive;
-use brickwork_session::{Answer, Digests, Greeting, Job, Metered, garbler_memory, openings_memory};
+use brickwork_session::{Answer, Digests, Greeting, Job, Metered};
 
 /// What a session is set up for.
 pub(super) struct SetupRequest<'a> {
@@ -179,8 +180,8 @@ pub(super) fn garbler<C: commit::Scheme>(
     let series = Series::new(&session, Direction::GarblerSends);
     let mut cot = CotSender::set_up(&mut run.channel, &series, in_ots, &keys.received)?;
     // All rows are checked before anything is committed to.
-    let (security, memory) = (request.terms.security, garbler_memory(request.terms.table_memory));
-    let mut sender = C::Sender::set_up(&mut run.channel, &mut cot, security, memory)?;
+    let (security, memory) = (request.terms.security, values_memory(request.terms.table_memory));
+    let mut sender = C::Sender::set_up(&mut run.channel, &mut cot, security.level(), memory)?;
     let binding = request.binding;
     let cots =
         request.ots.map(|count| ots::garbler_random_cots(&mut run, &mut cot, count, binding)).transpose()?;
@@ -288,7 +289,8 @@ pub(super) fn evaluator<C: commit::Scheme, P>(
     let series = Series::new(&session, Direction::GarblerSends);
     let mut cot = CotReceiver::set_up(&mut run.channel, &series, &keys.sent)?;
     let (security, table_memory) = (request.terms.security, request.terms.table_memory);
-    let mut receiver = C::Receiver::set_up(&mut run.channel, &mut cot, &mut rng, security, table_memory)?;
+    let mut receiver =
+        C::Receiver::set_up(&mut run.channel, &mut cot, &mut rng, security.level(), table_memory)?;
     let binding = request.binding;
     let ots = request
         .ots

@@ -44,12 +44,14 @@ pub struct Step {
     program: Arc<Program>,
     /// What each of the garbler's ports carries on.
     carried: Vec<Option<Secret>>,
+    /// What it is for, if somebody keeps books of that.
+    purpose: Option<[u8; 32]>,
 }
 
 impl From<&Arc<Program>> for Step {
     fn from(program: &Arc<Program>) -> Self {
         let carried = vec![None; program.input_ports(Party::Garbler).len()];
-        Step { program: program.clone(), carried }
+        Step { program: program.clone(), carried, purpose: None }
     }
 }
 
@@ -100,7 +102,7 @@ impl Step {
         }
         let program = program.step(&of_evaluator.keys().copied().collect(), &keep)?;
         let carried = of_garbler.into_iter().chain(of_evaluator.into_values().map(Some)).collect();
-        Ok(Step { program: Arc::new(program), carried })
+        Ok(Step { program: Arc::new(program), carried, purpose: None })
     }
 
     /// Joins independent steps into one, in which they run side by side: with the messages of one step, and one
@@ -112,7 +114,20 @@ impl Step {
     pub fn beside(steps: &[Step]) -> Result<Self, Error> {
         let programs: Vec<&Program> = steps.iter().map(|step| &*step.program).collect();
         let carried = steps.iter().flat_map(|step| step.carried.iter().cloned()).collect();
-        Ok(Step { program: Arc::new(Program::beside(&programs)?), carried })
+        Ok(Step { program: Arc::new(Program::beside(&programs)?), carried, purpose: None })
+    }
+
+    /// Names what the step is for: both parties must mean the same, and the log of the stock that it takes from
+    /// has it ([`Step::entered_as`]).
+    #[must_use]
+    pub fn for_purpose(self, purpose: [u8; 32]) -> Self {
+        Step { purpose: Some(purpose), ..self }
+    }
+
+    /// Returns the name by which the log of a stock has the step: of its program, of what it carries on, and of
+    /// its purpose.
+    pub fn entered_as(&self) -> [u8; 32] {
+        self.digest()
     }
 
     /// Returns the program as it runs: ports that carry a secret on are behind the garbler's own, and kept
@@ -165,11 +180,12 @@ impl Step {
 
     /// Names the step; both parties must mean the same.
     pub(super) fn digest(&self) -> [u8; 32] {
-        if self.secrets().next().is_none() {
+        if self.secrets().next().is_none() && self.purpose.is_none() {
             return self.program.digest();
         }
         let mut digest = Digest::of("brickwork 2026-11 duplo step");
         digest.digest(&self.program.digest());
+        digest.number(self.purpose.is_some()).digest(&self.purpose.unwrap_or_default());
         for carried in &self.carried {
             digest.number(carried.is_some());
             digest.number(carried.as_ref().map_or(0, |secret| secret.number));

@@ -16,6 +16,7 @@ use super::layout::{Layout, Owner};
 use super::parameters::{INPUT_AUTHENTICATORS, KEY_AUTHENTICATORS, report_of_origins};
 use super::request::Request;
 use super::steps::{Step, sealed_wires};
+use brickwork_base::Security;
 use brickwork_base::label::Labels;
 use brickwork_circuit::{Component, ComponentDigest, ComponentId, Party, Program};
 use brickwork_primitives::cut_and_choose::BatchKind;
@@ -106,7 +107,7 @@ impl<B: ComponentItems, G: Items, O: Items> ProgramMaterial<B, G, O> {
     }
 
     /// What a run with this material promises.
-    pub fn report(&self, program: &Program, security: u32) -> Result<SecurityReport, Error> {
+    pub fn report(&self, program: &Program, security: Security) -> Result<SecurityReport, Error> {
         let named = || program.components().iter().zip(program.component_digests());
         let name =
             |digest: &ComponentDigest| named().find(|(_, d)| *d == digest).map_or("", |(c, _)| &c.name);

@@ -3,6 +3,8 @@
 
 use brickwork_wire::Tag;
 
+/// G: of each kind of batch the size of a bucket and the number of opened items, u32 each.
+pub const PROPOSAL: Tag = Tag(3);
 /// G: the start of the gates' hash keys, 16 bytes.
 pub const KEYS: Tag = Tag(200);
 /// G: the tables of all AND gates, 32 bytes each.

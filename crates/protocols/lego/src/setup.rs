@@ -13,6 +13,7 @@ use zeroize::Zeroizing;
 
 use crate::hooks::{Hooks, Point};
 use crate::layout::Layout;
+use crate::msg;
 use crate::parameters::{PROPOSAL_BYTES, Parameters};
 use crate::report::Lego;
 use brickwork_base::label::{Delta, Label, Labels};
@@ -22,7 +23,7 @@ use brickwork_base::{Error, Party};
 use brickwork_primitives::commit::{self, Committed, Pending, Receiver as _, Sender as _};
 use brickwork_primitives::ot::base::{self, Direction};
 use brickwork_primitives::ot::{BASE_OTS, CotReceiver as _, CotSender as _, Series, extension};
-use brickwork_session::{Digests, Greeting, Job, Metered, SessionId, garbler_memory, msg::PROPOSAL};
+use brickwork_session::{Digests, Greeting, Job, Metered, SessionId};
 
 /// The garbler of a run.
 pub(super) struct Garbler {
@@ -78,7 +79,7 @@ pub(super) fn garbler(
     let proposal = parameters.proposal();
     let (terms, digests) = (job.terms(), digests(layout, Some(&proposal)));
     let greeting = Greeting::send::<Lego>(&mut run.channel, Party::Garbler, &terms, &digests)?;
-    run.channel.send(PROPOSAL, &proposal)?;
+    run.channel.send(msg::PROPOSAL, &proposal)?;
     let side = Direction::GarblerSends;
     let begun = base::Begun::send(
         &mut run.channel,
@@ -96,7 +97,8 @@ pub(super) fn garbler(
     let series = Series::new(&answer.session, side);
     let mut cot = extension::Sender::set_up(&mut run.channel, &series, *delta, &keys.received)?;
     // All rows are checked before anything is committed to.
-    let memory = garbler_memory(job.table_memory);
+    // Committed values that are kept; the garbler keeps no tables.
+    let memory = job.table_memory.saturating_mul(2);
     let mut sender = commit::split::Sender::set_up(&mut run.channel, &mut cot, job.security, memory)?;
     let ots = Labels::new(cot.draw(&mut run.channel, layout.evaluator + parameters.ot_binding)?);
     let mut committed = [delta.label()];
@@ -129,7 +131,7 @@ pub(super) fn evaluator(
         base::Begun::send(&mut run.channel, side, &greeting.digest(), &[], job.post_quantum, job.threads)?;
     let answer = greeting.answered(&mut run.channel)?;
     let mut proposal = [0; PROPOSAL_BYTES];
-    run.channel.receive_into(PROPOSAL, &mut proposal)?;
+    run.channel.receive_into(msg::PROPOSAL, &mut proposal)?;
     let parameters = accept(job, layout, &proposal, unsafe_ones)?;
     // The greeting names it, and with it the session's identifier.
     if digest(&proposal) != answer.parameters {

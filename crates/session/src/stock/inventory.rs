@@ -46,7 +46,7 @@ pub struct BatchInventory {
     pub serial: Serial,
     /// The component, or what else it is.
     pub name: String,
-    /// `component`, `input authenticators` or `ots`.
+    /// What its items are, in the protocol's word.
     pub kind: &'static str,
     /// Digest of the component; zeros for other kinds.
     #[serde(skip)]
@@ -60,7 +60,7 @@ pub struct BatchInventory {
     /// What is wrong with its segment, if it is not there or not of the right length: then no program takes
     /// from the store.
     pub missing: Option<String>,
-    /// Copies in a bucket, and opened ones.
+    /// The cut-and-chooses that it was made by; none where nothing is cut and chosen.
     pub cuts: Vec<CutInventory>,
     /// Base-2 logarithm of the bound on a cheating garbler's success with this batch, without what was given
     /// up before it was made; none where nothing is cut and chosen.
@@ -70,7 +70,7 @@ pub struct BatchInventory {
 /// A cut-and-choose of a batch.
 #[derive(Clone, Debug, Serialize)]
 pub struct CutInventory {
-    /// `copies`, `key authenticators` or `input authenticators`.
+    /// What was opened or put into buckets, in the protocol's word.
     pub of: &'static str,
     /// B.
     pub bucket_size: u32,

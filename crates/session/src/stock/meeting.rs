@@ -35,7 +35,7 @@ use serde::{Deserialize, Serialize};
 use super::msg;
 use crate::{Metered, PROTOCOL_VERSION, SessionId, Terms};
 use brickwork_base::digest::Digest;
-use brickwork_base::{Error, Malformed};
+use brickwork_base::{Error, Malformed, Security};
 use brickwork_circuit::Party;
 use brickwork_stock::{
     ACQUAINTANCE_BYTES, Acquaintance, Entry, Epoch, EpochId, Meeting, Relation, Standing, State, Store,
@@ -115,11 +115,11 @@ fn held(store: &Store, owner: &Owner) -> Result<Vec<(EpochId, Epoch)>, Error> {
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.
 pub fn other_levels(store: &Store, owner: &Owner) -> Result<String, Error> {
-    let mut levels: Vec<u32> = held(store, owner)?.iter().map(|(_, epoch)| epoch.security).collect();
+    let mut levels: Vec<Security> = held(store, owner)?.iter().map(|(_, epoch)| epoch.security).collect();
     levels.sort_unstable();
     levels.dedup();
     levels.retain(|level| *level != owner.terms.security);
-    let names: Vec<String> = levels.iter().map(|level| format!("--security {level}")).collect();
+    let names: Vec<String> = levels.iter().map(|level| level.flag()).collect();
     if !names.is_empty() {
         return Ok(format!("; there is stock for {}", names.join(" and ")));
     }
@@ -543,7 +543,7 @@ mod tests {
     }
 
     const TERMS: Terms = Terms {
-        security: 40,
+        security: Security::of(40),
         threads: 1,
         table_memory: 1 << 20,
         identities: [[1; 32], [2; 32]],
@@ -555,7 +555,7 @@ mod tests {
             protocol: "test".into(),
             version: PROTOCOL_VERSION,
             role,
-            security: 40,
+            security: Security::of(40),
             identities: TERMS.identities,
             created: 0,
         }

@@ -105,6 +105,8 @@ impl<'a> Keeper<'a> {
 pub struct Batches {
     /// What is left of each batch, oldest first.
     left: Vec<Left>,
+    /// All batches that were made, those among them of which nothing is left.
+    made: Vec<Left>,
     given_up: GivenUp,
 }
 
@@ -115,8 +117,15 @@ impl Batches {
     /// [`Error::Stock`] if the index cannot be read or was altered.
     pub fn of(store: &Store, epoch: &EpochId) -> Result<Self, Error> {
         let state = store.state(epoch)?;
-        let left = store.batches(epoch)?.into_iter().filter(|left| left.left > 0).collect();
-        Ok(Batches { left, given_up: state.given_up() })
+        let all = store.batches(epoch)?;
+        let left = all.iter().filter(|batch| batch.left > 0).cloned().collect();
+        let made = all.into_iter().filter(|batch| state.is_made(batch.serial)).collect();
+        Ok(Batches { left, made, given_up: state.given_up() })
+    }
+
+    /// Returns all batches that were made in the epoch, whether something is left of them or not, oldest first.
+    pub fn made(&self) -> impl Iterator<Item = &Left> {
+        self.made.iter()
     }
 
     /// Returns what was begun in the epoch and not made: it counts in the bound of all that takes from it.

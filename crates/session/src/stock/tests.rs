@@ -1,4 +1,4 @@
-//! A protocol with other records than DUPLO's, on nothing but what is here: pads that both parties derive from a
+//! A protocol with records of its own, on nothing but what is here: pads that both parties derive from a
 //! key of the session and a number, and that hide one message each. It is no use for anything else, and shows
 //! all that a protocol brings.
 
@@ -11,14 +11,19 @@ use super::records::{In, Out, Records};
 use super::*;
 use crate::Unobserved;
 use crate::tests::Empty;
-use brickwork_base::Malformed;
 use brickwork_base::random::Rng;
+use brickwork_base::{Malformed, Security};
 use brickwork_stock::{Batch, Counter, Range as Numbers, SERIALS, StoreKey};
 use brickwork_wire::{Tag, memory_pair};
 
 const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
-const TERMS: Terms =
-    Terms { security: 40, threads: 1, table_memory: 0, identities: [[1; 32], [2; 32]], post_quantum: false };
+const TERMS: Terms = Terms {
+    security: Security::of(40),
+    threads: 1,
+    table_memory: 0,
+    identities: [[1; 32], [2; 32]],
+    post_quantum: false,
+};
 
 /// Both, at once: 32 random bytes.
 const NONCE: Tag = Tag(100);
@@ -617,7 +622,7 @@ fn row_16_a_batch_that_is_named_twice_gives_other_items() {
         protocol: "toy".into(),
         version: PROTOCOL_VERSION,
         role: Party::Garbler,
-        security: 40,
+        security: Security::of(40),
         identities: TERMS.identities,
         created: 0,
     };

@@ -6,6 +6,7 @@ use super::side::OnDisk;
 use super::*;
 use crate::msg;
 use crate::tests::random_program;
+use brickwork_base::Security;
 use brickwork_base::random::Rng;
 use brickwork_circuit::{Builder, Component, Port, ProgramBuilder, Recipient, Type, library};
 use brickwork_session::stock::Side as _;
@@ -19,7 +20,7 @@ const BOTH: [Party; 2] = [Party::Garbler, Party::Evaluator];
 
 fn terms() -> Terms {
     Terms {
-        security: 40,
+        security: Security::of(40),
         threads: 1,
         table_memory: TABLE_MEMORY,
         identities: [[1; 32], [2; 32]],
@@ -386,7 +387,7 @@ fn a_store_of_another_protocol_is_refused() {
             protocol: "semi-honest".into(),
             version: brickwork_session::PROTOCOL_VERSION,
             role: party,
-            security: 0,
+            security: 0.into(),
             identities: terms().identities,
             created: 0,
         };

@@ -502,7 +502,7 @@ pub fn chosen(bucketing: Bucketing) -> Vec<usize> {
 
 /// How the copies of a component are cut where this is made for a store.
 pub fn stock_bucketing(request: &Request, component: usize) -> Bucketing {
-    Parameters::for_stock(request, 40).expect("a request that can be met").components[component]
+    Parameters::for_stock(request, 40.into()).expect("a request that can be met").components[component]
 }
 
 /// Bucket size and number of opened items, for components and both kinds of authenticator: far from safe.
@@ -513,7 +513,7 @@ pub fn small(program: &Program, component: [u32; 2], plain: [u32; 2], input: [u3
         |slots: usize, [bucket, opened]: [u32; 2]| Bucketing { slots: slots as u32, bucket, opened };
     Parameters {
         decomposition: String::new(),
-        security: 40,
+        security: 40.into(),
         components: program
             .slots_by_component()
             .into_iter()

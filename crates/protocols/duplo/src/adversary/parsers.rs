@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use zeroize::Zeroizing;
 
+use crate::msg::DECOMPOSITION;
 use crate::proposal::{Decompose, Decomposition, MAX_DECOMPOSITION_BYTES};
 use crate::{Duplo, Parameters, stored};
 use brickwork_base::bits;
 use brickwork_base::{Error, Malformed};
 use brickwork_circuit::{Component, Party, Program};
 use brickwork_primitives::ot::{BASE_OT, base};
-use brickwork_session::msg::DECOMPOSITION;
 use brickwork_session::stock::meeting::compared;
 use brickwork_session::{Digests, Greeting, SessionId, Terms};
 use brickwork_stock::{State, Verdict};

@@ -168,7 +168,7 @@ mod tests {
         bits += wires(&|to| to.includes(Party::Evaluator)).next_multiple_of(8);
         // Once a run: greeting, proposal, base OTs, both offsets and their link; three proofs with masks and
         // answers.
-        bits += 8 * (144 + 32 + Parameters::proposal_bytes(program) as u64 + 32 + 64 * 128)
+        bits += 8 * (148 + 32 + Parameters::proposal_bytes(program) as u64 + 32 + 64 * 128)
             + random(1)
             + chosen(1)
             + label;

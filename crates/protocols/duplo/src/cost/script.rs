@@ -5,6 +5,7 @@
 
 use super::work::{BEYOND, BOUND, COMBINE_OT, KEEP, SIMULATE};
 use crate::instance::level;
+use crate::memory::openings_memory;
 use crate::report::Duplo;
 use crate::{Parameters, memory};
 use brickwork_circuit::{Circuit, Party, Program, Recipient};
@@ -12,7 +13,7 @@ use brickwork_plan::{MANY, PIECES, READ_BACK, SPILL, Script, TOUCH, Work, share}
 use brickwork_primitives::cost::work::*;
 use brickwork_primitives::cost::{Commitments, DIMENSION, LABEL, base_ots, extend};
 use brickwork_primitives::cut_and_choose::Bucketing;
-use brickwork_session::{GREETING_BYTES, Protocol, TABLE_MEMORY, openings_memory};
+use brickwork_session::{GREETING_BYTES, Protocol, TABLE_MEMORY};
 
 use Party::{Evaluator, Garbler};
 

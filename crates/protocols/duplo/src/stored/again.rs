@@ -12,7 +12,7 @@ use crate::hooks::Hooks;
 use crate::instance::level;
 use crate::report::Duplo;
 use crate::{Evaluator, Garbler};
-use brickwork_base::Error;
+use brickwork_base::{Error, Security};
 use brickwork_circuit::{Component, Party};
 use brickwork_primitives::garbling::Schedule;
 use brickwork_session::stock::records::{In, Out};
@@ -68,7 +68,7 @@ fn written_again<P: Stored>(context: &Context, items: usize, bytes: &[u8]) -> Re
 /// [`Error::Stock`] if it is malformed.
 pub(crate) fn secrets(party: Party, bytes: &[u8]) -> Result<Zeroizing<Vec<u8>>, Error> {
     let terms = Terms {
-        security: 40,
+        security: Security::of(40),
         threads: 1,
         table_memory: TABLE_MEMORY,
         identities: [[1; 32], [2; 32]],

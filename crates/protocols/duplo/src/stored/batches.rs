@@ -7,7 +7,7 @@ use super::records::Header;
 use crate::items::Origin;
 use crate::parameters::{bound_of_origins, report_of_origins};
 use crate::stock::Counts;
-use brickwork_base::Error;
+use brickwork_base::{Error, Security};
 use brickwork_circuit::{ComponentDigest, Party, Program};
 use brickwork_primitives::cut_and_choose::Upper;
 use brickwork_primitives::garbling::Schedule;
@@ -38,7 +38,7 @@ pub(super) fn counts(batches: &Batches) -> Counts {
 pub(super) fn choose(
     batches: &Batches,
     (program, garbler_wires): (&Program, usize),
-    security: u32,
+    security: Security,
 ) -> Result<Vec<(Serial, u32)>, Error> {
     let counts = counts(batches);
     let with_ots = counts.ots.is_some();
@@ -63,6 +63,14 @@ pub(super) fn choose(
             origins.extend(header.origins.iter().map(|origin| (batch.name.clone(), *origin)));
         }
     }
+    if security.is_share() {
+        // What such a session may leave to chance, all its programs leave together, and whoever counts shares
+        // counts it once.
+        let of_all = batches.made().map(|left| Header::decode(&left.batch.header, batches.given_up()));
+        for header in of_all.collect::<Result<Vec<_>, _>>()? {
+            origins.extend(header.origins.iter().map(|origin| (String::new(), *origin)));
+        }
+    }
     if taken.is_empty() {
         return Err(Error::Stock("the program takes nothing from the stock; run it without --store".into()));
     }
@@ -72,7 +80,7 @@ pub(super) fn choose(
 
 /// The bound on a cheating garbler's success in all programs together that take from an epoch: over all that
 /// was made in it, also where nothing is left.
-pub(super) fn bound_of_epoch(store: &Store, epoch: &EpochId, security: u32) -> Result<Upper, Error> {
+pub(super) fn bound_of_epoch(store: &Store, epoch: &EpochId, security: Security) -> Result<Upper, Error> {
     let state = store.state(epoch)?;
     let mut origins = Vec::new();
     for left in store.batches(epoch)?.iter().filter(|left| state.is_made(left.serial)) {

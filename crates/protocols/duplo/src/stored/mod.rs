@@ -120,6 +120,24 @@ impl Stocked {
         Self::open_with(party, channel, store, terms, &Decomposition::NONE, observer, Hooks::none())
     }
 
+    /// [`Stocked::open`], for a purpose: a peer that comes for another one is refused before the stores are
+    /// compared.
+    ///
+    /// # Errors
+    /// As [`Stocked::open`].
+    pub fn open_for(
+        purpose: [u8; 32],
+        party: Party,
+        channel: Channel,
+        store: &Store,
+        terms: &Terms,
+        observer: impl Observer + 'static,
+    ) -> Result<Self, Error> {
+        let run = Metered::new::<Duplo>(channel, party, Box::new(observer));
+        let cut = &Decomposition::NONE;
+        Self::begin(run, store, terms, Some(purpose), cut, Hooks::none())
+    }
+
     /// [`Stocked::open`], of a garbler who proposes for the first program a cut of this name.
     ///
     /// # Errors
@@ -169,9 +187,20 @@ impl Stocked {
         hooks: Hooks,
     ) -> Result<Self, Error> {
         let run = Metered::new::<Duplo>(channel, party, Box::new(observer));
-        Ok(Stocked(match party {
-            Party::Garbler => Of::Garbler(Box::new(Inner::open(run, store, terms, cut, hooks)?)),
-            Party::Evaluator => Of::Evaluator(Box::new(Inner::open(run, store, terms, cut, hooks)?)),
+        Self::begin(run, store, terms, None, cut, hooks)
+    }
+
+    fn begin(
+        run: Metered,
+        store: &Store,
+        terms: &Terms,
+        purpose: Option<[u8; 32]>,
+        cut: &Decomposition,
+        hooks: Hooks,
+    ) -> Result<Self, Error> {
+        Ok(Stocked(match run.role {
+            Party::Garbler => Of::Garbler(Box::new(Inner::open(run, store, terms, purpose, cut, hooks)?)),
+            Party::Evaluator => Of::Evaluator(Box::new(Inner::open(run, store, terms, purpose, cut, hooks)?)),
         }))
     }
 
@@ -298,11 +327,13 @@ impl<R: Role> Inner<R> {
         mut run: Metered,
         store: &Store,
         terms: &Terms,
+        purpose: Option<[u8; 32]>,
         cut: &Decomposition,
         hooks: Hooks,
     ) -> Result<Self, Error> {
         run.phase("setup");
-        let program = blake3::derive_key("brickwork 2026-11 stock", &[]);
+        let purpose = purpose.as_ref().map_or(&[][..], |purpose| purpose);
+        let program = blake3::derive_key("brickwork 2026-11 stock", purpose);
         let digests = Digests { stock: true, program, parameters: [0; 32] };
         let greeting = Greeting::send::<Duplo>(&mut run.channel, run.role, terms, &digests)?;
         if run.role == Party::Garbler {

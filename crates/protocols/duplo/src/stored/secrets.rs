@@ -8,6 +8,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 use crate::counters::Counters;
 use crate::hooks::Hooks;
 use crate::instance::{CotReceiver, CotSender, level};
+use crate::memory::{openings_memory, values_memory};
 use crate::parameters::stock_ot_binding;
 use crate::party::EvaluatorCore;
 use crate::setup::window;
@@ -19,7 +20,7 @@ use brickwork_base::pool::Pool;
 use brickwork_base::random::Rng;
 use brickwork_primitives::commit::{self, Committed, Receiver as _, Sender as _, Shares};
 use brickwork_primitives::ot::{self, CotReceiver as _, CotSender as _, Direction, Series};
-use brickwork_session::{Metered, SessionId, Terms, garbler_memory, openings_memory};
+use brickwork_session::{Metered, SessionId, Terms};
 use brickwork_stock::encoded_secret;
 
 /// Version of the secrets.
@@ -88,13 +89,13 @@ impl<C: commit::Scheme> Garbler<C> {
             shares: Shares::of_columns(words, c.1.clone()),
         };
         let series = Series::new(&secrets.session, Direction::GarblerSends);
-        let memory = garbler_memory(terms.table_memory);
+        let memory = values_memory(terms.table_memory);
         Ok(Garbler {
             run,
             pool: Pool::entered_or_new(terms.threads)?,
             session: secrets.session,
             security: terms.security,
-            sender: commit::Sender::restored(&secrets.commitments, terms.security, memory)?,
+            sender: commit::Sender::restored(&secrets.commitments, terms.security.level(), memory)?,
             cot: ot::CotSender::restored(&series, &secrets.ots)?,
             ka: committed(&secrets.ka),
             ot: committed(&secrets.ot),
@@ -136,7 +137,11 @@ impl<C: commit::Scheme> Evaluator<C> {
             pool: Pool::entered_or_new(terms.threads)?,
             session: secrets.session,
             security: terms.security,
-            receiver: commit::Receiver::restored(&secrets.commitments, terms.security, terms.table_memory)?,
+            receiver: commit::Receiver::restored(
+                &secrets.commitments,
+                terms.security.level(),
+                terms.table_memory,
+            )?,
             cot: ot::CotReceiver::restored(&series, &secrets.ots)?,
             rng: Rng::new("brickwork evaluator")?,
             hooks,

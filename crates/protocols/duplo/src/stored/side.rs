@@ -21,7 +21,7 @@ use crate::request::Request;
 use crate::steps::Step;
 use crate::stock::Stock;
 use crate::{Evaluator, Garbler, StepReport};
-use brickwork_base::Error;
+use brickwork_base::{Error, Security};
 use brickwork_circuit::Party;
 use brickwork_primitives::commit::{Receiver as _, Sender as _};
 use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
@@ -75,7 +75,7 @@ pub(super) trait Role: Sized + Pooled {
     fn restored(run: Metered, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error>;
     fn secrets(&self) -> Zeroizing<Vec<u8>>;
     fn id(&self) -> &SessionId;
-    fn security(&self) -> u32;
+    fn security(&self) -> Security;
     fn run(&mut self) -> &mut Metered;
     fn line(&self) -> &Metered;
     /// The connection and the hooks, for the next session. What is not moved out is dropped where it is, and
@@ -142,13 +142,17 @@ impl<R: Role> Side for OnDisk<R> {
         self.0.release()
     }
 
-    /// What a session uses exists before its first input, and too much that was given up closes one.
+    /// What a session uses exists before its first input, and too much that was given up closes one. One that
+    /// has a share of a promise is filled once.
     fn may_begin(state: &State, terms: &Terms) -> Result<bool, Error> {
+        if terms.security.is_share() {
+            return Ok(state.is_new());
+        }
         Ok(!state.is_used() && may_begin(state.given_up(), terms.security)?)
     }
 
     fn level(terms: &Terms) -> String {
-        format!(" for --security {}", terms.security)
+        format!(" for {}", terms.security.flag())
     }
 
     fn enter(&mut self, mut ranges: Ranges) -> Result<(), Error> {
@@ -268,7 +272,7 @@ impl Role for Garbler {
         &self.session
     }
 
-    fn security(&self) -> u32 {
+    fn security(&self) -> Security {
         self.security
     }
 
@@ -338,7 +342,7 @@ impl Role for Evaluator {
         &self.core.session
     }
 
-    fn security(&self) -> u32 {
+    fn security(&self) -> Security {
         self.core.security
     }
 

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use super::harness::*;
 use crate::Cheat;
+use crate::msg::{DECOMPOSITION, PROPOSAL};
 use crate::{Limits, Parameters, Proposal};
 use brickwork_base::Error;
 use brickwork_circuit::{Party, Port, Program, ProgramBuilder, Recipient, Type};
 use brickwork_primitives::ot::BASE_OT;
-use brickwork_session::msg::{DECOMPOSITION, HELLO, PROPOSAL};
+use brickwork_session::msg::HELLO;
 use brickwork_session::{Job, PROTOCOL_VERSION, Unobserved};
 use brickwork_wire::{Tag, memory_pair};
 
@@ -95,7 +96,7 @@ fn row_19_other_parameters() {
         (Party::Evaluator, |p| p.plain.bucket = 5),
         (Party::Evaluator, |p| p.input.opened += 1),
         (Party::Garbler, |p| p.ot_binding = 1),
-        (Party::Garbler, |p| p.security = 64),
+        (Party::Garbler, |p| p.security = 64.into()),
     ];
     for (party, change) in changes {
         let outcome = Case::toy().wants(party, |_, p| change(p)).run_alone();

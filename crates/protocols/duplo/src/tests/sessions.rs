@@ -3,7 +3,7 @@
 use crate::adversary::harness::wires;
 use crate::hooks::Hooks;
 use crate::{Duplo, Evaluator, Garbler, Request};
-use brickwork_base::Error;
+use brickwork_base::{Error, Security};
 use brickwork_circuit::{Party, Recipient};
 use brickwork_session::{Metered, PhaseReport, Protocol, Terms, Unobserved};
 use brickwork_wire::{Channel, memory_pair};
@@ -33,7 +33,7 @@ pub fn over<G: Send, E>(
     evaluator: impl FnOnce(Evaluator) -> Result<E, Error>,
 ) -> (Result<G, Error>, Result<E, Error>) {
     let terms = Terms {
-        security: 40,
+        security: Security::of(40),
         threads: 1,
         table_memory: brickwork_session::TABLE_MEMORY,
         identities: [[1; 32], [2; 32]],

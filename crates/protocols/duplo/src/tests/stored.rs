@@ -12,8 +12,8 @@ use crate::hooks::{Hooks, Point};
 use crate::proposal::Decomposition;
 use crate::stored::{Lacking, Stocked};
 use crate::{Request, msg};
-use brickwork_base::Error;
 use brickwork_base::random::Rng;
+use brickwork_base::{Error, Security};
 use brickwork_circuit::{Party, Program};
 use brickwork_session::{Terms, Unobserved};
 use brickwork_stock::{Store, StoreKey};
@@ -22,7 +22,7 @@ use brickwork_wire::{Crossings, Tag, Tamper, counting_pair, memory_pair};
 const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
 
 const TERMS: Terms = Terms {
-    security: 40,
+    security: Security::of(40),
     threads: 1,
     table_memory: brickwork_session::TABLE_MEMORY,
     identities: [[1; 32], [2; 32]],
@@ -353,7 +353,7 @@ fn rows_18_and_24_lies_about_a_log() {
                 "lie {lie}: {result:?}"
             );
             assert!(results[cheater as usize].is_err());
-            let greeting = [brickwork_session::msg::HELLO, brickwork_session::msg::DECOMPOSITION];
+            let greeting = [brickwork_session::msg::HELLO, crate::msg::DECOMPOSITION];
             let talk = [&greeting[..], &[msg::PAIR, msg::STANDINGS, msg::STAND]].concat();
             assert!(
                 sent.lock().unwrap().iter().all(|tag| talk.contains(tag)),

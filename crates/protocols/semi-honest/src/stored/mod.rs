@@ -28,7 +28,7 @@ use side::{Filling, Job, OnDisk, Role};
 
 /// What is agreed on with a store: no statistical security, as nothing is opened and checked.
 fn without_level(terms: &Terms) -> Terms {
-    Terms { security: 0, ..terms.clone() }
+    Terms { security: 0.into(), ..terms.clone() }
 }
 
 fn owner(role: Party, terms: &Terms) -> Owner<'_> {

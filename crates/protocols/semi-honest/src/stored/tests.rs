@@ -3,6 +3,7 @@ use std::sync::{Arc, Mutex};
 
 use super::*;
 use crate::msg;
+use brickwork_base::Security;
 use brickwork_base::random::Rng;
 use brickwork_circuit::{Builder, Component, Port, ProgramBuilder, Recipient, Type, library};
 use brickwork_session::stock::msg::STAND;
@@ -15,7 +16,7 @@ const BOTH: [Party; 2] = [Party::Garbler, Party::Evaluator];
 
 fn terms() -> Terms {
     Terms {
-        security: 40,
+        security: Security::of(40),
         threads: 1,
         table_memory: TABLE_MEMORY,
         identities: [[1; 32], [2; 32]],
@@ -286,7 +287,7 @@ fn a_store_of_another_protocol_is_refused() {
             protocol: "duplo".into(),
             version: brickwork_session::PROTOCOL_VERSION,
             role: party,
-            security: 40,
+            security: Security::of(40),
             identities: terms().identities,
             created: 0,
         };

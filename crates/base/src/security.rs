@@ -1,0 +1,114 @@
+//! How much may be left to chance.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The statistical security of a session: a cheater may succeed in it with probability at most `2^-s`, or, where
+/// the session is one of several that make good on one promise, with an equal share of that.
+///
+/// Shares add up: sessions of as many shares as there are keep `2^-s` together, whatever each of them was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Security {
+    bits: u32,
+    shares: u32,
+}
+
+/// The levels that codes and checks are made for, in bits.
+const LEVELS: [u32; 3] = [40, 64, 80];
+
+impl Security {
+    /// Most shares of a promise: jobs of a thousand lanes have retries.
+    pub const MAX_SHARES: u32 = 1 << 20;
+
+    /// Returns all of `2^-bits`.
+    pub const fn of(bits: u32) -> Self {
+        Security { bits, shares: 1 }
+    }
+
+    /// Returns one of `shares` equal shares of it; `None` if there are none, or too many.
+    pub fn shared(bits: u32, shares: u32) -> Option<Self> {
+        (1..=Self::MAX_SHARES).contains(&shares).then_some(Security { bits, shares })
+    }
+
+    /// Returns s, of the whole promise.
+    pub const fn bits(self) -> u32 {
+        self.bits
+    }
+
+    /// Returns how many shares the promise has.
+    pub const fn shares(self) -> u32 {
+        self.shares
+    }
+
+    /// Returns whether this is one of several shares.
+    pub const fn is_share(self) -> bool {
+        self.shares > 1
+    }
+
+    /// Returns the base-2 logarithm of what may be left to chance: at most `-s`.
+    pub fn log2(self) -> f64 {
+        -f64::from(self.bits) - f64::from(self.shares).log2()
+    }
+
+    /// Returns the level in bits that codes and checks have which cost next to nothing: the least that is
+    /// offered and leaves room for the share. Of a whole promise it is s itself.
+    pub fn level(self) -> u32 {
+        if !self.is_share() {
+            return self.bits;
+        }
+        let least = self.bits + self.shares.next_power_of_two().ilog2();
+        LEVELS.into_iter().find(|level| *level >= least).unwrap_or(least)
+    }
+
+    /// Names it as the flag of the command does that asks for it.
+    pub fn flag(self) -> String {
+        match self.shares {
+            1 => format!("--security {}", self.bits),
+            shares => format!("--security {} in {shares} shares", self.bits),
+        }
+    }
+}
+
+impl From<u32> for Security {
+    fn from(bits: u32) -> Self {
+        Security::of(bits)
+    }
+}
+
+impl fmt::Display for Security {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.shares {
+            1 => write!(f, "2^-{}", self.bits),
+            shares => write!(f, "a share of 2^-{} in {shares}", self.bits),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_add_up_to_the_promise() {
+        for (bits, shares, level) in [(40, 1, 40), (40, 2, 64), (40, 1 << 20, 64), (64, 20, 80), (80, 3, 82)]
+        {
+            let share = Security::shared(bits, shares).unwrap();
+            assert!((f64::from(shares) * share.log2().exp2()).log2() <= -f64::from(bits) + 1e-9);
+            assert_eq!(share.level(), level, "{share}");
+            assert_eq!((share.bits(), share.shares()), (bits, shares));
+        }
+        assert_eq!(Security::shared(40, 0), None);
+        assert_eq!(Security::shared(40, Security::MAX_SHARES + 1), None);
+        assert_eq!(Security::from(64), Security::shared(64, 1).unwrap());
+    }
+
+    /// A level that is offered for a share leaves at least the share: a code of as many bits is within it.
+    #[test]
+    fn the_level_covers_the_share() {
+        for shares in 1..5000 {
+            let share = Security::shared(40, shares).unwrap();
+            assert!(-f64::from(share.level()) <= share.log2(), "{share}");
+        }
+    }
+}
