@@ -39,11 +39,8 @@ pub struct Keys<'a> {
 impl Wires {
     /// Room for the labels of `lanes` copies.
     pub fn new(script: &Script, lanes: usize) -> Self {
-        let mut wires = Wires {
-            lines: Lines::new((script.slots() + 1) * lanes),
-            slots: script.slots(),
-            lanes: 0,
-        };
+        let mut wires =
+            Wires { lines: Lines::new((script.slots() + 1) * lanes), slots: script.slots(), lanes: 0 };
         wires.set_lanes(lanes);
         wires
     }

@@ -837,10 +837,7 @@ impl Vector for X4 {
     unsafe fn exchange_if(colours: Self::Mask, a: Self, b: Self) -> (Self, Self) {
         // SAFETY: AVX-512.
         unsafe {
-            (
-                X4(_mm512_mask_blend_epi32(colours, a.0, b.0)),
-                X4(_mm512_mask_blend_epi32(colours, b.0, a.0)),
-            )
+            (X4(_mm512_mask_blend_epi32(colours, a.0, b.0)), X4(_mm512_mask_blend_epi32(colours, b.0, a.0)))
         }
     }
 

@@ -7,6 +7,7 @@ mod median;
 mod papers;
 mod protocol;
 mod scale;
+mod schemes;
 mod stock;
 
 use clap::{Args, Subcommand};

@@ -132,4 +132,3 @@ impl Double for Right {
         unsafe { carry.add(a, a.right64::<1>()) }
     }
 }
-

@@ -73,7 +73,6 @@ impl<D: Double, S: EvaluateStyle> Task for Evaluate<'_, D, S> {
                 for batch in gates.script.batches(piece) {
                     // As many chains of AES as fill the unit.
                     for (xors, ands) in batch.shares(if V::BLOCKS == 4 { 4 } else { 8 }) {
-                        
                         later.by_ref().take(ands.len()).for_each(|and| fetch(first + and.gate as usize));
                         evaluator.walk.xors(xors);
                         let mut rest = ands;
@@ -144,7 +143,12 @@ impl EvaluateStyle for HalfGates {
             garble::evaluate_gates::<V, N, H>(
                 walk,
                 &walk.permutations,
-                |n| garble::tweaks::<V>(&walk.permutations, *walk.gates.tweaks.get_unchecked(gate(n)) as usize),
+                |n| {
+                    garble::tweaks::<V>(
+                        &walk.permutations,
+                        *walk.gates.tweaks.get_unchecked(gate(n)) as usize,
+                    )
+                },
                 |n| [walk.load(ands[n].a), walk.load(ands[n].b)],
                 |n, label| label.store(walk.slot(ands[n].out)),
                 |n, lane| evaluator.rows[lane].add(2 * gate(n)),

@@ -356,7 +356,12 @@ impl HalfGates {
             garble::garble_gates::<V, N, H>(
                 walk,
                 &walk.permutations,
-                |n| garble::tweaks::<V>(&walk.permutations, *walk.gates.tweaks.get_unchecked(gate(n)) as usize),
+                |n| {
+                    garble::tweaks::<V>(
+                        &walk.permutations,
+                        *walk.gates.tweaks.get_unchecked(gate(n)) as usize,
+                    )
+                },
                 |n| {
                     let [not_a, not_b, _] = negations(n);
                     let (a, b) = (walk.load(ands[n].a), walk.load(ands[n].b));

@@ -82,6 +82,11 @@ impl Doubling {
     pub const ALL: [Doubling; 7] =
         [Doubling::D1, Doubling::D2, Doubling::D3, Doubling::D4, Doubling::D5, Doubling::D6, Doubling::D7];
 
+    /// Returns the doubling of this name, d1 to d7.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|doubling| doubling.to_string() == name)
+    }
+
     /// Returns 2A, for A of this length.
     #[inline]
     pub fn double(self, a: u128, length: Length) -> u128 {
@@ -119,9 +124,7 @@ impl Doubling {
             Doubling::D3 => kernels::Doubling::Right(Carry { test: bottom, value: 1 << 63, keep: mask }),
             Doubling::D4 => left(high(1) | last),
             // In the place of the higher half is the lower one, whose last bit goes to the top.
-            Doubling::D5 => {
-                kernels::Doubling::Right(Carry { test: high(last) | 1, value: top, keep: mask })
-            }
+            Doubling::D5 => kernels::Doubling::Right(Carry { test: high(last) | 1, value: top, keep: mask }),
             Doubling::D6 if length == Length::Long => left(0),
             Doubling::D7 if length == Length::Long => kernels::Doubling::HalvesRight,
             // Halves of 40 bits: nothing goes from bit 87 to bit 88 or back.
@@ -141,6 +144,12 @@ impl Doubling {
             Doubling::D6 | Doubling::D7 => 16,
             _ => 4,
         }
+    }
+}
+
+impl std::fmt::Display for Doubling {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "d{}", *self as u8 + 1)
     }
 }
 
@@ -229,9 +238,7 @@ impl DualKeyCipher for Keyed {
             std::array::from_fn(|i| (encrypted[i] ^ blocks[i]) & length.mask())
         };
         match self.cipher {
-            Cipher::A1 | Cipher::A3 => {
-                davies_meyer(keys.map(|(a, b, tweak)| a ^ b ^ u128::from(tweak)))
-            }
+            Cipher::A1 | Cipher::A3 => davies_meyer(keys.map(|(a, b, tweak)| a ^ b ^ u128::from(tweak))),
             Cipher::A2(doubling) | Cipher::A4(doubling) => {
                 davies_meyer(keys.map(|(a, b, tweak)| combined(doubling, a, b) ^ u128::from(tweak)))
             }

@@ -4,18 +4,19 @@
 //! file     = "brickwg" kind:u8 version:u8 body digest:[u8; 32]      a digest of all that is before it
 //! F  (1)   = method:u8 cipher:u8 doubling:u8 key:u128 inputs gates outputs
 //!            (first second opening:u8)^gates wire^outputs row*         a row is as long as a token
-//! e  (2)   = mark inputs (token token)^inputs                       for 0, for 1
-//! d  (3)   = mark outputs bit:u8^outputs                            the last bit of the token for 0
-//! c  (4)   = mark outputs (token token)^outputs                     by which the garbler checks outputs
+//! e  (2)   = mark program inputs (token token)^inputs               for 0, for 1
+//! d  (3)   = mark program outputs bit:u8^outputs                    the last bit of the token for 0
+//! c  (4)   = mark program outputs (token token)^outputs             by which the garbler checks outputs
 //! X  (5)   = mark inputs token^inputs
 //! Y  (6)   = mark outputs token^outputs
 //! mark     = garbling:[u8; 32] length:u8                            digest of F; bytes of a token, 10 or 16,
 //!                                                                   and 128 more where nothing is private
+//! program  = [u8; 32]                                               digest of what was garbled
 //! ```
 //!
 //! Numbers are little endian; counts and wires have 4 bytes. The digest finds damage and says which files
-//! belong together. It keeps nobody from writing another file: what outputs are worth is for [`Checking`] to
-//! say.
+//! belong together; that of the program says whose values e gives tokens for, and whose d and c decode. They
+//! keep nobody from writing another file: what outputs are worth is for [`Checking`] to say.
 
 use std::sync::Arc;
 
@@ -28,8 +29,11 @@ use crate::circuit::Function;
 use crate::scheme::{Checking, Decoding, Encoding, Garbled, Method, Opening, Scheme, Shape};
 
 const MAGIC: &[u8; 7] = b"brickwg";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const DIGEST_BYTES: usize = 32;
+
+/// Names what was garbled, for who has to bring values into tokens and back: [`brickwork_circuit::Program::digest`].
+pub type ProgramDigest = [u8; DIGEST_BYTES];
 
 /// Ciphers that take no doubling, by their numbers in files; A2 is 2 and A4 is 4.
 const PLAIN: [(u8, Cipher); 4] = [(1, Cipher::A1), (3, Cipher::A3), (5, Cipher::Aes256), (6, Cipher::Sha1)];
@@ -203,35 +207,36 @@ pub fn read_garbled(file: &[u8]) -> Result<Garbled, Error> {
 }
 
 /// Writes e. It is the garbler's secret.
-pub fn write_encoding(mark: &Mark, encoding: &Encoding) -> Zeroizing<Vec<u8>> {
-    write_pairs(Kind::Encoding, mark, &encoding.0)
+pub fn write_encoding(mark: &Mark, program: &ProgramDigest, encoding: &Encoding) -> Zeroizing<Vec<u8>> {
+    write_pairs(Kind::Encoding, mark, program, &encoding.0)
 }
 
 /// Reads e.
 ///
 /// # Errors
 /// [`Error::Input`] if it is no such file, or damaged.
-pub fn read_encoding(file: &[u8]) -> Result<(Mark, Encoding), Error> {
-    read_pairs(Kind::Encoding, file).map(|(mark, pairs)| (mark, Encoding(pairs)))
+pub fn read_encoding(file: &[u8]) -> Result<(Mark, ProgramDigest, Encoding), Error> {
+    read_pairs(Kind::Encoding, file).map(|(mark, program, pairs)| (mark, program, Encoding(pairs)))
 }
 
 /// Writes what the garbler checks outputs by. It is the garbler's secret.
-pub fn write_checking(mark: &Mark, checking: &Checking) -> Zeroizing<Vec<u8>> {
-    write_pairs(Kind::Checking, mark, &checking.0)
+pub fn write_checking(mark: &Mark, program: &ProgramDigest, checking: &Checking) -> Zeroizing<Vec<u8>> {
+    write_pairs(Kind::Checking, mark, program, &checking.0)
 }
 
 /// Reads what the garbler checks outputs by.
 ///
 /// # Errors
 /// [`Error::Input`] if it is no such file, or damaged.
-pub fn read_checking(file: &[u8]) -> Result<(Mark, Checking), Error> {
-    read_pairs(Kind::Checking, file).map(|(mark, pairs)| (mark, Checking(pairs)))
+pub fn read_checking(file: &[u8]) -> Result<(Mark, ProgramDigest, Checking), Error> {
+    read_pairs(Kind::Checking, file).map(|(mark, program, pairs)| (mark, program, Checking(pairs)))
 }
 
 /// Writes d.
-pub fn write_decoding(mark: &Mark, decoding: &Decoding) -> Vec<u8> {
-    let mut file = Writer::new(Kind::Decoding, 37 + decoding.0.len());
+pub fn write_decoding(mark: &Mark, program: &ProgramDigest, decoding: &Decoding) -> Vec<u8> {
+    let mut file = Writer::new(Kind::Decoding, 69 + decoding.0.len());
     file.mark(mark);
+    file.bytes(program);
     file.count(decoding.0.len());
     file.bytes(&decoding.0);
     file.done().to_vec()
@@ -241,14 +246,14 @@ pub fn write_decoding(mark: &Mark, decoding: &Decoding) -> Vec<u8> {
 ///
 /// # Errors
 /// [`Error::Input`] if it is no such file, or damaged.
-pub fn read_decoding(file: &[u8]) -> Result<(Mark, Decoding), Error> {
+pub fn read_decoding(file: &[u8]) -> Result<(Mark, ProgramDigest, Decoding), Error> {
     let mut file = Reader::new(Kind::Decoding, file)?;
-    let mark = file.mark()?;
+    let (mark, program) = (file.mark()?, file.array()?);
     let bits = file.number()?;
     let bits = file.take(bits.into())?.to_vec();
     file.end()?;
     match bits.iter().all(|&bit| bit < 2) {
-        true => Ok((mark, Decoding(bits, mark.length))),
+        true => Ok((mark, program, Decoding(bits, mark.length))),
         false => Err(damaged("a bit is neither 0 nor 1")),
     }
 }
@@ -279,27 +284,28 @@ pub fn read_outputs(file: &[u8]) -> Result<(Mark, Zeroizing<Vec<u128>>), Error> 
     read_tokens(Kind::Outputs, file)
 }
 
-fn write_pairs(kind: Kind, mark: &Mark, pairs: &[[u128; 2]]) -> Zeroizing<Vec<u8>> {
-    let mut file = Writer::new(kind, 37 + 2 * mark.length.bytes() * pairs.len());
+fn write_pairs(kind: Kind, mark: &Mark, program: &ProgramDigest, pairs: &[[u128; 2]]) -> Zeroizing<Vec<u8>> {
+    let mut file = Writer::new(kind, 69 + 2 * mark.length.bytes() * pairs.len());
     file.mark(mark);
+    file.bytes(program);
     file.count(pairs.len());
     file.tokens(pairs.as_flattened(), mark.length);
     file.done()
 }
 
-/// A mark, and two tokens each.
-type Pairs = (Mark, Zeroizing<Vec<[u128; 2]>>);
+/// A mark, a program's digest, and two tokens each.
+type Pairs = (Mark, ProgramDigest, Zeroizing<Vec<[u128; 2]>>);
 
 fn read_pairs(kind: Kind, file: &[u8]) -> Result<Pairs, Error> {
     let mut file = Reader::new(kind, file)?;
-    let mark = file.mark()?;
+    let (mark, program) = (file.mark()?, file.array()?);
     let count = u64::from(file.number()?);
     let tokens = file.tokens(2 * count, mark.length)?;
     file.end()?;
     let pairs: Zeroizing<Vec<[u128; 2]>> = Zeroizing::new(tokens.as_chunks::<2>().0.to_vec());
     // Otherwise a token would stand for both bits, or d would not tell them apart.
     match pairs.iter().all(|[zero, one]| mark.length.type_of(zero ^ one) == 1) {
-        true => Ok((mark, pairs)),
+        true => Ok((mark, program, pairs)),
         false => Err(damaged("two tokens end in the same bit")),
     }
 }
@@ -368,7 +374,7 @@ impl Writer {
 }
 
 fn digest(bytes: &[u8]) -> [u8; DIGEST_BYTES] {
-    Digest::of("brickwork garbling file 1").bytes(bytes).done()
+    Digest::of("brickwork garbling file 2").bytes(bytes).done()
 }
 
 /// What of a file's body is not yet read.

@@ -20,6 +20,7 @@ mod cipher;
 mod circuit;
 mod draws;
 pub mod files;
+pub mod library;
 mod lockstep;
 mod plain;
 mod scheme;

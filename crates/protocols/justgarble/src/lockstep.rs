@@ -185,7 +185,8 @@ impl Garbler {
     /// # Errors
     /// None.
     pub fn garble(&mut self, copies: usize) -> Vec<Garbling> {
-        let mut garblings: Vec<Garbling> = (0..copies).map(|_| Garbling::empty(self.scheme, &self.shape)).collect();
+        let mut garblings: Vec<Garbling> =
+            (0..copies).map(|_| Garbling::empty(self.scheme, &self.shape)).collect();
         self.garble_again(&mut garblings);
         garblings
     }
@@ -196,7 +197,8 @@ impl Garbler {
     /// If one of them is of another garbler.
     pub fn garble_again(&mut self, garblings: &mut [Garbling]) {
         let same = |garbling: &Garbling| {
-            Arc::ptr_eq(&garbling.garbled.shape, &self.shape) && garbling.garbled.cipher == self.scheme.cipher()
+            Arc::ptr_eq(&garbling.garbled.shape, &self.shape)
+                && garbling.garbled.cipher == self.scheme.cipher()
         };
         assert!(garblings.iter().all(same), "garblings of this garbler");
         let keys: Vec<[Zeroizing<u128>; 2]> =
@@ -270,7 +272,8 @@ fn on_kernels(
     let of = |lane: usize| if lane < garblings.len() { lane } else { 0 };
     // A negation adds the offset, and without privacy leaves the last bit as the wire's.
     let last = if method == Method::PrivacyFree { length.last() } else { 0 };
-    let offsets: Zeroizing<Vec<u128>> = Zeroizing::new(draws.iter().map(|draws| draws.offset() ^ last).collect());
+    let offsets: Zeroizing<Vec<u128>> =
+        Zeroizing::new(draws.iter().map(|draws| draws.offset() ^ last).collect());
     tokens.set(ONE, 1, |lane, _, _| offsets[of(lane)]);
     let inputs = ready.inputs as usize;
     tokens.set(input_slot(inputs), 1, |_, _, _| 0);

@@ -129,6 +129,40 @@ impl Scheme {
         }
     }
 
+    /// Returns the scheme of this name: a method, a cipher and what doubles, as in `gaxr-a2-d7`, `half-gates-a2` or
+    /// `ga-sha-1`. Without a doubling it is that of the paper's measurements, D7 for A2 and D3 for A4, and with
+    /// half-gates D1.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if there is none of this name, or what it names is insecure.
+    pub fn named(name: &str) -> Result<Self, Error> {
+        let unknown = || {
+            Error::Usage(format!(
+                "there is no scheme {name:?}; a scheme is a method (ga, gax, gaxr, half-gates, privacy-free), a cipher (a1, a2, a3, a4, aes-256, sha-1) and, with a2 and a4, a doubling (d1 to d7), such as gaxr-a2-d7"
+            ))
+        };
+        let (method, rest) = METHODS
+            .iter()
+            .find_map(|&(word, method)| Some((method, name.strip_prefix(word)?.strip_prefix('-')?)))
+            .ok_or_else(unknown)?;
+        let is_half = matches!(method, Method::HalfGates | Method::PrivacyFree);
+        let doubled = |word: &str, of_paper: Doubling| match rest.strip_prefix(word)? {
+            "" => Some(if is_half { Doubling::D1 } else { of_paper }),
+            doubling => Doubling::named(doubling.strip_prefix('-')?),
+        };
+        let cipher = match rest {
+            "a1" => Some(Cipher::A1),
+            "a3" => Some(Cipher::A3),
+            "aes-256" => Some(Cipher::Aes256),
+            "sha-1" => Some(Cipher::Sha1),
+            _ => {
+                let long = doubled("a2", Doubling::D7).map(Cipher::A2);
+                long.or_else(|| doubled("a4", Doubling::D3).map(Cipher::A4))
+            }
+        };
+        Scheme::new(method, cipher.ok_or_else(unknown)?)
+    }
+
     /// How gates are garbled.
     pub fn method(self) -> Method {
         self.method
@@ -185,7 +219,8 @@ impl Shape {
 
     /// The shape of a circuit, garbled with this method.
     pub fn of(method: Method, circuit: &Circuit) -> Self {
-        let opened = circuit.gates().iter().map(|gate| (gate.first, gate.second, method.opening(gate.function)));
+        let opened =
+            circuit.gates().iter().map(|gate| (gate.first, gate.second, method.opening(gate.function)));
         let gates: Vec<_> = opened.collect();
         let with_rows = gates.iter().filter(|(.., opening)| opening.has_rows()).count();
         // The circuit's conditions are stricter.
@@ -215,6 +250,30 @@ impl Shape {
     /// How many rows a garbling of it has.
     pub fn rows(&self) -> usize {
         self.with_rows * self.method.rows()
+    }
+}
+
+/// The methods by their names.
+const METHODS: [(&str, Method); 5] = [
+    ("gaxr", Method::GaXR),
+    ("gax", Method::GaX),
+    ("ga", Method::Ga),
+    ("half-gates", Method::HalfGates),
+    ("privacy-free", Method::PrivacyFree),
+];
+
+/// The name of a scheme, which [`Scheme::named`] takes.
+impl std::fmt::Display for Scheme {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let method = METHODS.iter().find(|(_, method)| *method == self.method).map_or("", |(word, _)| word);
+        match self.cipher {
+            Cipher::A1 => write!(f, "{method}-a1"),
+            Cipher::A2(doubling) => write!(f, "{method}-a2-{doubling}"),
+            Cipher::A3 => write!(f, "{method}-a3"),
+            Cipher::A4(doubling) => write!(f, "{method}-a4-{doubling}"),
+            Cipher::Aes256 => write!(f, "{method}-aes-256"),
+            Cipher::Sha1 => write!(f, "{method}-sha-1"),
+        }
     }
 }
 

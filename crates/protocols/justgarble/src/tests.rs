@@ -3,12 +3,13 @@
 
 mod attacks;
 mod files;
+mod library;
 mod lockstep;
 mod naive;
 
 use brickwork_base::Error;
 use brickwork_base::random::{Rng, Seed};
-use brickwork_circuit::library;
+use brickwork_circuit::library as circuits;
 use proptest::prelude::*;
 
 use crate::*;
@@ -91,28 +92,6 @@ proptest! {
     }
 }
 
-/// AES: published vectors come out, of every scheme.
-#[test]
-fn aes_is_garbled() {
-    let program = library::aes::aes_128().unwrap();
-    let whole = program.whole().unwrap();
-    let circuit = Circuit::of(&whole.components()[0].circuit).unwrap();
-    let mut rng = draws();
-    let input: Vec<bool> = (0..circuit.inputs()).map(|_| rng.below(2) == 1).collect();
-    let expected = whole.components()[0].circuit.evaluate(&input);
-    assert_eq!(circuit.evaluate(&input), expected);
-    for scheme in [
-        Scheme::new(Method::Ga, Cipher::A1).unwrap(),
-        Scheme::new(Method::Ga, Cipher::A3).unwrap(),
-        Scheme::new(Method::GaX, Cipher::A2(Doubling::D7)).unwrap(),
-        Scheme::new(Method::GaXR, Cipher::A4(Doubling::D3)).unwrap(),
-    ] {
-        let Garbling { garbled, encoding, decoding, .. } = garble(scheme, &circuit).unwrap();
-        let tokens = garbled.evaluate(&encoding.encode(&input).unwrap()).unwrap();
-        assert_eq!(decoding.decode(&tokens).unwrap(), expected, "{scheme:?}");
-    }
-}
-
 /// What is insecure together is refused, with the reason.
 #[test]
 fn insecure_pairs_are_refused() {
@@ -157,6 +136,39 @@ fn privacy_is_what_a_method_says() {
         assert!(said < 15 || !scheme.method().is_private(), "{scheme:?}: {said}");
         assert_eq!(scheme.method().is_private(), scheme.method() != Method::PrivacyFree);
     }
+}
+
+/// A scheme's name is its name, and nothing else is.
+#[test]
+fn schemes_have_names() {
+    for scheme in schemes() {
+        assert_eq!(Scheme::named(&scheme.to_string()).unwrap(), scheme);
+    }
+    let named = |name| Scheme::named(name).map(|scheme| scheme.to_string());
+    for (short, whole) in [
+        ("gax-a2", "gax-a2-d7"),
+        ("ga-a4", "ga-a4-d3"),
+        ("half-gates-a2", "half-gates-a2-d1"),
+        ("privacy-free-a4", "privacy-free-a4-d1"),
+    ] {
+        assert_eq!(named(short).unwrap(), whole);
+    }
+    for name in [
+        "",
+        "ga",
+        "ga-",
+        "gaxr-a2-d8",
+        "gaxr-a2-",
+        "gaxr-a2d7",
+        "ga-a1-d1",
+        "gar-a2",
+        "half-gates",
+        "ga-a2-d1-d1",
+    ] {
+        let Err(Error::Usage(why)) = Scheme::named(name) else { panic!("{name}") };
+        assert!(why.contains("there is no scheme"), "{why}");
+    }
+    assert!(named("gax-a1").unwrap_err().to_string().contains("cancels out"));
 }
 
 /// An evaluator is told as much of a gate as its method shows, and no more.

@@ -44,25 +44,27 @@ fn same_as_plain(kernel: Kernel, scheme: Scheme, circuit: &Circuit, inputs: &[Ve
 
 /// Gates of any function that the paper's form allows: none is brought into another form.
 fn any_gates() -> impl Strategy<Value = Circuit> {
-    (2..6u32, prop::collection::vec((any::<u32>(), any::<u32>(), 0..16u8), 1..120)).prop_map(|(inputs, gates)| {
-        let gates: Vec<Gate> = (inputs..)
-            .zip(gates)
-            .map(|(wire, (a, b, table))| {
-                // The last output is nobody's input.
-                let (a, b) = (a % wire, b % (wire - 1));
-                let b = b + u32::from(b >= a);
-                Gate { first: a.min(b), second: a.max(b), function: Function::of_table(table).unwrap() }
-            })
-            .collect();
-        let mut is_read = vec![false; inputs as usize + gates.len()];
-        gates.iter().for_each(|gate| {
-            is_read[gate.first as usize] = true;
-            is_read[gate.second as usize] = true;
-        });
-        let wires = inputs..inputs + gates.len() as u32;
-        let outputs = wires.filter(|&wire| !is_read[wire as usize]).collect();
-        Circuit::new(inputs, gates, outputs).unwrap()
-    })
+    (2..6u32, prop::collection::vec((any::<u32>(), any::<u32>(), 0..16u8), 1..120)).prop_map(
+        |(inputs, gates)| {
+            let gates: Vec<Gate> = (inputs..)
+                .zip(gates)
+                .map(|(wire, (a, b, table))| {
+                    // The last output is nobody's input.
+                    let (a, b) = (a % wire, b % (wire - 1));
+                    let b = b + u32::from(b >= a);
+                    Gate { first: a.min(b), second: a.max(b), function: Function::of_table(table).unwrap() }
+                })
+                .collect();
+            let mut is_read = vec![false; inputs as usize + gates.len()];
+            gates.iter().for_each(|gate| {
+                is_read[gate.first as usize] = true;
+                is_read[gate.second as usize] = true;
+            });
+            let wires = inputs..inputs + gates.len() as u32;
+            let outputs = wires.filter(|&wire| !is_read[wire as usize]).collect();
+            Circuit::new(inputs, gates, outputs).unwrap()
+        },
+    )
 }
 
 proptest! {
@@ -86,7 +88,7 @@ proptest! {
 /// A circuit of many pieces, with long runs of gates that wait for each other and of gates that do not.
 #[test]
 fn aes_side_by_side_is_aes_alone() {
-    let circuit = Circuit::of(&library::aes::aes_128().unwrap().flatten().unwrap()).unwrap();
+    let circuit = Circuit::of(&circuits::aes::aes_128().unwrap().flatten().unwrap()).unwrap();
     let mut rng = draws();
     let inputs: Vec<Vec<bool>> =
         (0..5).map(|_| (0..circuit.inputs()).map(|_| rng.below(2) == 1).collect()).collect();
