@@ -59,9 +59,10 @@ pub(crate) trait Vector: Copy {
     unsafe fn sigma(self) -> Self;
     /// Bit 0 of every block.
     unsafe fn colours(self) -> Self::Mask;
-    /// Bit 0 of the byte of every block that `places` moves everywhere.
+    /// Bit 0 of the byte of every block that `places` moves everywhere. `ones` has bit 0 of every byte, and is not to
+    /// be known to the compiler, which would take two steps instead of one.
     #[inline(always)]
-    unsafe fn colours_at(self, places: Self) -> Self::Mask {
+    unsafe fn colours_at(self, places: Self, _ones: Self) -> Self::Mask {
         // SAFETY: as the caller's.
         unsafe { self.shuffle(places).colours() }
     }

@@ -822,9 +822,9 @@ impl Vector for X4 {
     }
 
     #[inline(always)]
-    unsafe fn colours_at(self, places: Self) -> Self::Mask {
+    unsafe fn colours_at(self, places: Self, ones: Self) -> Self::Mask {
         // SAFETY: AVX-512.
-        unsafe { _mm512_test_epi32_mask(_mm512_shuffle_epi8(self.0, places.0), _mm512_set1_epi32(1)) }
+        unsafe { _mm512_test_epi32_mask(_mm512_shuffle_epi8(self.0, places.0), ones.0) }
     }
 
     #[inline(always)]

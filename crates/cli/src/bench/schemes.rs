@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use super::garbling::{Arguments, BLOCKS, Figure, Measured, time};
 use super::median::median;
 use crate::failure::Failure;
-use crate::report::{Report, plural, thousands};
 use crate::programs;
+use crate::report::{Report, plural, thousands};
 
 /// A circuit of the paper.
 #[derive(Clone, Copy)]
@@ -116,8 +116,8 @@ pub fn run(arguments: &Arguments, named: &[Named]) -> Result<Report, Failure> {
             }
             Named::OfProtocols => {
                 return Err(Failure::usage(
-                    "the half-gates of the protocols are measured by themselves, on a component",
-                    "leave the other schemes and --circuit out, or take half-gates-a2",
+                    "half-gates, those of the protocols, are measured by themselves and on a component; those that go with other schemes and --circuit are half-gates-a2",
+                    "take half-gates-a2, or leave --circuit and other schemes out",
                 ));
             }
         }

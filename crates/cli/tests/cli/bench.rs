@@ -49,7 +49,10 @@ fn schemes_of_justgarble_are_timed() {
     let schemes = ["--scheme", "ga-a1,gax-a2,gaxr-a4-d5,half-gates-a2,gaxr-aes-256"];
     let (human, json) = good(&[&["bench", "garbling"], &schemes[..], &flags].concat());
     assert!(human.contains("36 480 gates, 29 820 of them XORs; 3 copies side by side"), "{human}");
-    assert_eq!([&json["gates"], &json["xor_gates"], &json["copies"]].map(Value::as_u64), [36_480, 29_820, 3].map(Some));
+    assert_eq!(
+        [&json["gates"], &json["xor_gates"], &json["copies"]].map(Value::as_u64),
+        [36_480, 29_820, 3].map(Some)
+    );
     let rows: Vec<&Value> = json["schemes"].as_array().expect("schemes").iter().collect();
     let names: Vec<&str> = rows.iter().filter_map(|row| row["scheme"].as_str()).collect();
     assert_eq!(names, ["ga-a1", "gax-a2-d7", "gaxr-a4-d5", "half-gates-a2-d1", "gaxr-aes-256"]);
@@ -65,7 +68,8 @@ fn schemes_of_justgarble_are_timed() {
             assert_eq!(row[party]["ratio_to_aes"].is_number(), is_aes_128, "{row}");
         }
         // Of one round the ratio is that of the figures.
-        let garble = ["ns_per_gate", "aes_ns_per_gate", "ratio_to_aes"].map(|name| row["garble"][name].as_f64());
+        let garble =
+            ["ns_per_gate", "aes_ns_per_gate", "ratio_to_aes"].map(|name| row["garble"][name].as_f64());
         if let [Some(ns), Some(aes), Some(ratio)] = garble {
             assert!((ratio - ns / aes).abs() < 1e-9 * ratio, "{row}");
         }

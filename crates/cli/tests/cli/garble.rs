@@ -214,7 +214,7 @@ fn damaged_and_foreign_files_are_refused() {
 fn another_program_is_refused() {
     let keys = Keys::new();
     // n, m, q, A, B, G, O: of the same two bits one has the conjunction, the other the disjunction.
-    let [program, other] = [8, 14].map(|g| keys.write(&format!("{g}.scd"), &[0x98, 2, 1, 1, 0, 1, g, 3]));
+    let [program, other] = [8, 14].map(|g| keys.write(&format!("{g}.scd"), &[0x97, 2, 1, 1, 0, 1, g, 3]));
     let widths = |file: &str| {
         let (_, info) = good(&["info", file]);
         ["input_map", "output_map"].map(|ports| info[ports].to_string())

@@ -114,11 +114,16 @@ impl<V: Vector, D: Double, const EACH: usize> Garbler<'_, V, D, EACH> {
         unsafe {
             for ands in ands.chunks(4 / EACH) {
                 let mut blocks = [V::splat(0); 4];
-                for (k, block) in blocks.iter_mut().enumerate() {
+                for (k, both) in blocks.chunks_exact_mut(EACH).enumerate() {
                     // What is too much is not kept.
-                    let and = ands.get_unchecked((k / EACH).min(ands.len() - 1));
-                    let tweak = *self.walk.gates.tweaks.get_unchecked(first + and.gate as usize);
-                    *block = V::splat(EACH as u128 * tweak + (k % EACH) as u128);
+                    let and = ands.get_unchecked(k.min(ands.len() - 1));
+                    let tweak = self.walk.tweak(first + and.gate as usize);
+                    if EACH == 2 {
+                        both[0] = tweak.left64::<1>();
+                        both[1] = both[0].xor(V::splat(1));
+                    } else {
+                        both[0] = tweak;
+                    }
                 }
                 let drawn = V::encrypt(&self.draws, blocks);
                 for (k, and) in ands.iter().enumerate() {

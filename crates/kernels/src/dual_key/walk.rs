@@ -19,6 +19,8 @@ pub(super) struct Walk<'a, V: Vector, D: Double, const EACH: usize> {
     pub token: V,
     pub last: V,
     pub byte_of_last: V,
+    /// Bit 0 of every byte.
+    pub ones: V,
 }
 
 impl<'a, V: Vector, D: Double, const EACH: usize> Walk<'a, V, D, EACH> {
@@ -42,6 +44,7 @@ impl<'a, V: Vector, D: Double, const EACH: usize> Walk<'a, V, D, EACH> {
                 token: V::splat(cipher.token()),
                 last: V::splat(cipher.last()),
                 byte_of_last: V::splat(cipher.byte_of_last()),
+                ones: V::splat(std::hint::black_box(u128::MAX / 255)),
             }
         }
     }
@@ -76,7 +79,7 @@ impl<'a, V: Vector, D: Double, const EACH: usize> Walk<'a, V, D, EACH> {
     #[inline(always)]
     pub unsafe fn types(&self, tokens: V) -> V::Mask {
         // SAFETY: as the caller vouches.
-        unsafe { tokens.colours_at(self.byte_of_last) }
+        unsafe { tokens.colours_at(self.byte_of_last, self.ones) }
     }
 
     #[inline(always)]
