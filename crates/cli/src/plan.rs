@@ -137,12 +137,12 @@ fn planned(
     let protocol = protocols::played(arguments.parameters.protocol);
     let repetitions = executions.unwrap_or(1);
     if arguments.stocked {
-        let only = protocol.only_way_from_stock(program, repetitions, &estimate)?;
+        let only = protocol.only_way_from_stock(program, repetitions, choices, &estimate)?;
         let only = only.ok_or_else(|| {
             let name = arguments.parameters.protocol.name();
             Failure::usage(
                 format!("--stocked says nothing with --protocol {name}: what a run takes depends on what is in stock"),
-                "leave --stocked out, or take --protocol semi-honest",
+                "leave --stocked out, or take --protocol semi-honest or lego",
             )
         })?;
         return Ok(of_the_only_way(program, repetitions, &only, protocol, &estimate));

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use brickwork::circuit::{Component, Party, Program};
 use brickwork::compgc::{self, CompGc};
 use brickwork::duplo::{self, Duplo, Request};
+use brickwork::lego::{self, Lego};
 use brickwork::semi_honest::{self, SemiHonest};
-use brickwork::session::stock::Preprocessed;
+use brickwork::session::stock::{Lacking, Preprocessed};
 use brickwork::session::{PhaseReport, TABLE_MEMORY, Terms};
 use brickwork::stock::Store;
 use brickwork::wire::Channel;
@@ -60,11 +61,15 @@ pub struct Arguments {
     no_ots: bool,
     #[command(flatten)]
     map: Map,
+    /// With lego: also build the programs of all components, COUNT of each, so that a run takes the inputs
+    /// alone; with =N for runs of N --executions each, COUNT/N of them
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "1")]
+    build: Option<std::num::NonZeroU32>,
     /// The protocol whose stock is made: of semi-honest its OTs, as many as the executions need; of compgc
-    /// components and OTs for --linking standard
+    /// components and OTs for --linking standard; of lego the components' AND gates
     #[arg(long, value_name = "NAME", default_value = "duplo")]
     protocol: Protocol,
-    /// Statistical security of duplo in bits; 40, if it is not given
+    /// Statistical security of duplo and lego in bits; 40, if it is not given
     #[arg(long, value_name = "40|64|80", value_parser = security)]
     security: Option<u32>,
     #[command(flatten)]
@@ -106,11 +111,21 @@ struct List {
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let party = Party::from(arguments.role);
     let wanted = wanted(arguments)?;
+    if arguments.build.is_some() && arguments.protocol != Protocol::Lego {
+        return Err(Failure::usage(
+            format!(
+                "--build says nothing with --protocol {}: it solders within the run",
+                arguments.protocol.name()
+            ),
+            "leave --build out, or take --protocol lego",
+        ));
+    }
     let asked = match arguments.protocol {
         Protocol::Duplo => Asked::Steps(steps(arguments, &wanted)?),
         Protocol::SemiHonest => Asked::Ots(ots(arguments, &wanted)?),
         Protocol::CompGc => Asked::Copies(copies(arguments, &wanted)?),
-        Protocol::Jimu | Protocol::Lego | Protocol::Authenticated => {
+        Protocol::Lego => gates(arguments, &wanted)?,
+        Protocol::Jimu | Protocol::Authenticated => {
             return Err(Failure::usage(
                 format!(
                     "--protocol {} makes its gates within the run: it has no stock yet",
@@ -162,13 +177,15 @@ enum Asked {
     Steps(Vec<Request>),
     Ots(usize),
     Copies(compgc::Request),
+    /// Gates, and programs that are built of them, each so often.
+    Gates(lego::Request, Vec<(Program, u32)>),
 }
 
 impl Asked {
     /// What all runs from it promise, if that is known now.
     fn promise(&self) -> Result<Option<Value>, Failure> {
         Ok(match self {
-            Asked::Steps(_) => None,
+            Asked::Steps(_) | Asked::Gates(..) => None,
             Asked::Ots(_) => Some(promise(&semi_honest::SecurityReport::of_every_run())?),
             Asked::Copies(_) => Some(promise(&compgc::SecurityReport::of(compgc::Linking::Standard))?),
         })
@@ -205,6 +222,19 @@ impl Asked {
                 let (done, session) = session.preprocess(request)?;
                 Ok((done, session.close()?, vec![format!("{request} for compgc runs")]))
             }
+            Asked::Gates(request, programs) => {
+                let bar = Bar::of::<Lego>(quiet);
+                let session = lego::Stocked::open(party, channel, store, terms, bar)?;
+                let (done, mut session) = session.preprocess(request)?;
+                let mut made = vec![format!("{request} for lego runs")];
+                for (program, count) in programs {
+                    for _ in 0..*count {
+                        session = session.build(program, Lacking::Refuse)?.1;
+                    }
+                    made.push(format!("{count} x {}, built", program.name()));
+                }
+                Ok((done, session.close()?, made))
+            }
         }
     }
 }
@@ -227,6 +257,42 @@ fn copies(arguments: &Arguments, wanted: &[Wanted]) -> Result<compgc::Request, F
         true => Ok(all),
         false => Err(too_many_ots()),
     }
+}
+
+/// Gates, inputs and OTs that are asked for, and programs that are to be built of them.
+fn gates(arguments: &Arguments, wanted: &[Wanted]) -> Result<Asked, Failure> {
+    let mut all = lego::Request::default();
+    for Request { components, garbler_wires, ots } in steps(arguments, wanted)? {
+        let ands = |(component, count): &(Component, usize)| component.circuit.and_gates() * count;
+        let gates = components.iter().map(ands).sum::<usize>() as u64;
+        let (inputs, ots) = (garbler_wires as u64, ots.unwrap_or(0) as u64);
+        all = all.and(&lego::Request { gates, inputs, ots })?;
+    }
+    if all.is_empty() {
+        return Err(Failure::usage(
+            "nothing is asked for: the components have no AND gates",
+            "give components with AND gates, or leave --no-inputs out",
+        ));
+    }
+    let mut programs = Vec::new();
+    for Wanted { file, name, count } in wanted {
+        let Some(executions) = arguments.build.map(std::num::NonZeroU32::get) else { break };
+        let whole = name.is_none() && !arguments.no_inputs && !arguments.no_ots;
+        if !whole || !count.is_multiple_of(executions) {
+            return Err(Failure::usage(
+                format!(
+                    "--build={executions} builds whole programs, and {count} is asked for of {}",
+                    file.display()
+                ),
+                "give FILE=COUNT, COUNT a multiple of the executions of a run, with inputs and OTs",
+            ));
+        }
+        let program = programs::load(file, &arguments.map.parties())?;
+        // What runs is named alike: one execution is the program as it is.
+        let program = programs::repeated(&program, (executions > 1).then_some(executions))?;
+        programs.push((program, count / executions));
+    }
+    Ok(Asked::Gates(all, programs))
 }
 
 /// OTs that the executions of programs take that are asked for.

@@ -4,7 +4,7 @@
 //! Lines of JSON on stdin are tasks, lines of JSON on stdout are what becomes of them:
 //!
 //! ```text
-//! {"fill": {"partitions": 3}}                                      {"filled": {"partitions": 3}}
+//! {"fill": {"partitions": 3}}                                      {"filled": {"partitions": 3, "disk_bytes": …}}
 //! {"run": {"partition": 0, "input": "@in.json", "output": "out"}}  {"done": {"partition": 0, …}}
 //! {"look": {"partition": 0}}                                       {"found": {"partition": 0, "taken": false}}
 //! "stop", or the end of stdin                                      {"gone": {"cause": "stopped"}}
@@ -41,7 +41,7 @@ use crate::preprocess::Role;
 use crate::progress::Bar;
 use crate::report::{Report, bit_string};
 use crate::store::KeyArguments;
-use crate::{files, print, programs, values};
+use crate::{files, print, programs, resources, values};
 
 /// Most bytes of a task.
 const MAX_LINE_BYTES: u64 = 1 << 20;
@@ -209,7 +209,8 @@ impl Worker {
                 let executions = u64::from(partitions) * u64::from(self.terms.most_rows());
                 let (lane, store) = self.met()?;
                 self.met = Some((lane.fill(&self.program, executions)?, store));
-                Ok(json!({ "filled": { "partitions": partitions } }))
+                let bytes = folder_bytes(&self.directory);
+                Ok(json!({ "filled": { "partitions": partitions, "disk_bytes": bytes } }))
             }
             Task::Run { partition, input, output } => self.run(partition, input.as_deref(), &output),
             Task::Look { partition } => {
@@ -279,6 +280,17 @@ impl Worker {
         self.met = Some((lane, store));
         Ok((done.outputs, done.security))
     }
+}
+
+/// Bytes of the files in a folder, and in those below it.
+fn folder_bytes(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let bytes = entries.map(|entry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => folder_bytes(&entry.path()),
+        Ok(metadata) => metadata.len(),
+        Err(_) => 0,
+    });
+    bytes.sum()
 }
 
 /// Writes a partition's outputs where they belong: they are there, whole and durable, or not at all.
@@ -435,14 +447,15 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
                 event => says(event)?,
             }
         }
-        match worker.met.take() {
-            Some((lane, _)) => Ok(lane.close().map(drop)?),
-            None => Ok(()),
-        }
+        Ok(())
     };
     let ended = stop.enter(|| work(&mut worker));
-    // The store is closed before anybody hears that this worker is gone.
+    let (key, directory) = (worker.key.clone(), worker.directory.clone());
+    // The store is closed before anybody hears that this worker is gone. Opened once more it removes what is used
+    // up, which for a lane that is done is all of it.
+    let phases = worker.met.take().and_then(|(lane, _)| lane.close().ok());
     drop(worker);
+    drop(key.open_existing(&directory));
     match ended {
         Ok(()) => print(&format!("{}\n", json!({ "gone": { "cause": "stopped" } })))?,
         Err(failure) => {
@@ -455,6 +468,12 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
             }
         }
     }
-    let json = json!({ "lane": arguments.lane, "attempt": arguments.attempt });
+    let json = json!({
+        "lane": arguments.lane,
+        "attempt": arguments.attempt,
+        "phases": phases,
+        "cpu_seconds": resources::cpu_seconds(),
+        "peak_rss_bytes": resources::peak_rss_bytes(),
+    });
     Ok(Report::new(json, String::new()))
 }

@@ -295,6 +295,8 @@ pub struct Manner {
     pub listens: bool,
     /// Whether stock is made and nothing is run: what the leader says counts.
     pub only_fills: bool,
+    /// How many lanes have work or stock at a time, if not all: what the leader says counts.
+    pub at_once: Option<u32>,
 }
 
 /// The leader: the garbler's coordinator.
@@ -417,6 +419,8 @@ impl Leader {
         match book.state {
             LaneState::Filling if both(At::Filled) => Some(Entry::Filled { lane }),
             LaneState::Running(partition) if both(At::Done(partition)) => Some(Entry::Done { partition }),
+            // One that is done is not lost.
+            LaneState::Ready if book.stock == 0 => self.fill(lane, state),
             LaneState::Filling | LaneState::Ready | LaneState::Running(_) if is_lost => {
                 if gone.contains(&Some(Cause::Stock)) {
                     self.worn_out.insert(lane);
@@ -448,7 +452,6 @@ impl Leader {
             // Its stock is there still, and another day will go on with it.
             LaneState::Lost { filled: true, ran: None } if self.manner.only_fills && book.stock > 0 => None,
             LaneState::New | LaneState::Lost { ran: None, .. } => self.fill(lane, state),
-            LaneState::Ready if book.stock == 0 => self.fill(lane, state),
             _ => None,
         }
     }
@@ -462,7 +465,14 @@ impl Leader {
         };
         let stock: u32 = state.lanes().iter().filter(has).map(|book| book.stock).sum();
         let remaining = state.tally().open.saturating_sub(stock);
-        if remaining == 0 || state.spent() == state.shares() {
+        let works = |book: &&LaneBook| match book.state {
+            LaneState::Filling | LaneState::Running(_) => true,
+            LaneState::Ready => book.stock > 0,
+            LaneState::New | LaneState::Lost { .. } => false,
+        };
+        let at_work = state.lanes().iter().filter(works).count() as u32;
+        let is_full = self.manner.at_once.is_some_and(|most| at_work >= most);
+        if remaining == 0 || is_full || state.spent() == state.shares() {
             return None;
         }
         self.worn_out.remove(&lane);
@@ -525,7 +535,9 @@ fn asides(own: &Workers, peer: Option<&Workers>, state: &State) -> Vec<Order> {
             && own.gone(lane, book.attempts).is_none()
             && book.attempts > 0;
         let of_peer = peer.is_some_and(|peer| peer.gone(lane, book.attempts).is_some());
-        if is_there && (of_peer || state.has_failed()) {
+        // One that is done makes room: on the disk, too.
+        let is_done = book.state == LaneState::Ready && book.stock == 0;
+        if is_there && (of_peer || is_done || state.has_failed()) {
             orders.push(Order::Stop { lane });
         }
         if let LaneState::Lost { ran: Some(partition), .. } = book.state

@@ -8,7 +8,7 @@ use crate::coordinator::{Cause, Evidence, Follower, Leader, Manner, News, Order}
 use crate::ledger::{Entry, State};
 use crate::terms::{Lane, Partition, Terms};
 
-const MANNER: Manner = Manner { listens: true, only_fills: false };
+const MANNER: Manner = Manner { listens: true, only_fills: false, at_once: None };
 
 const GARBLER: usize = 0;
 const EVALUATOR: usize = 1;

@@ -83,6 +83,8 @@ struct Scene {
     program: Arc<Program>,
     /// By party, partition and row.
     inputs: [Vec<Vec<u8>>; 2],
+    /// Lanes at work at a time.
+    at_once: Option<u32>,
     /// Where workers meet.
     doors: Arc<Mutex<BTreeMap<String, UnixStream>>>,
     /// Each is done once.
@@ -98,7 +100,8 @@ impl Scene {
             let rows = terms.rows.iter();
             rows.map(|count| (0..*count).map(|_| rng.below(256) as u8).collect()).collect()
         });
-        Scene { root: root.into(), terms, program, inputs, doors: Arc::default(), kills: Arc::default() }
+        let (doors, kills) = (Arc::default(), Arc::default());
+        Scene { root: root.into(), terms, program, inputs, at_once: None, doors, kills }
     }
 
     fn folder(&self, party: Party) -> PathBuf {
@@ -324,7 +327,7 @@ fn coordinate_both_so(scene: &Scene, cut: Option<usize>, only_fills: bool) -> [R
     let one = |party: Party, channel| {
         let mut crew = Threads::new(scene, party);
         let ledger = scene.folder(party).join("ledger");
-        let manner = Manner { listens: party == Party::Garbler, only_fills };
+        let manner = Manner { listens: party == Party::Garbler, only_fills, at_once: scene.at_once };
         coordinate(channel, party, &ledger, &scene.terms, manner, &mut crew)
     };
     std::thread::scope(|scope| {
@@ -384,6 +387,25 @@ fn stock_is_made_before_it_is_used() {
     let [done, _] = coordinate_both(&scene, None).map(Result::unwrap);
     assert_eq!((done.state.tally().done, done.state.spent()), (3, 2));
     check(&scene, &done.job, &done.state);
+}
+
+/// Lanes may work one after the other, where there is room for one.
+#[test]
+fn lanes_work_one_after_the_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let rng = &mut Rng::expand(&Seed::from_bytes(brickwork_testing::seed()), "test");
+    let scene = Scene { at_once: Some(1), ..Scene::new(folder.path(), rng, [3, 0], vec![1; 6]) };
+    let [done, _] = coordinate_both(&scene, None).map(Result::unwrap);
+    check(&scene, &done.job, &done.state);
+    assert_eq!((done.state.tally().done, done.state.spent()), (6, 3));
+    let mut working = BTreeSet::new();
+    for entry in entries(&scene, Party::Garbler) {
+        match entry {
+            Entry::Fill { lane, .. } => assert!(working.is_empty() && working.insert(lane)),
+            Entry::Done { partition } if partition % 2 == 1 => working.clear(),
+            _ => {}
+        }
+    }
 }
 
 /// Workers die at any message, and lines break; the parties go on until the job is over.

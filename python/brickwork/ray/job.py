@@ -297,6 +297,7 @@ def _coordinate(
     lane_options: Mapping[str, Any] | None,
     rerun: Sequence[int],
     only_fill: bool,
+    at_once: int | None,
     listening: Callable[[str], None] | None,
     stands: Callable[[dict[str, int]], None] | None,
     deadline: float | None,
@@ -343,7 +344,7 @@ def _coordinate(
     }
     call = {**job, "listen": listen, "connect": connect, "folder": place, "timeout": timeout}
     again = ",".join(map(str, rerun)) or None
-    call = {**call, "rerun": again, "only_fill": only_fill}
+    call = {**call, "rerun": again, "only_fill": only_fill, "at_once": at_once}
     crew = _Crew(plan, rows, stands)
     task = _native.Task.coordinate([*flags(call), "--", path], crew)
     try:
@@ -378,6 +379,7 @@ def map_partitions(
     timeout: int = 30,
     lane_options: Mapping[str, Any] | None = None,
     rerun: Sequence[int] = (),
+    at_once: int | None = None,
     listening: Callable[[str], None] | None = None,
     stands: Callable[[dict[str, int]], None] | None = None,
     deadline: float | None = None,
@@ -407,6 +409,7 @@ def map_partitions(
         threads: of each lane.
         lane_options: options of Ray for each lane's actor, such as `resources` or `memory`.
         rerun: partitions in doubt that are to run again; the peer must say so, too.
+        at_once: how many lanes have work or stock at a time, if not all; what the garbler says counts.
         listening: called with `HOST:PORT` once this coordinator listens.
         stands: called with how many partitions stand where, whenever that changes.
         deadline: seconds that it may take.
@@ -439,6 +442,7 @@ def map_partitions(
         lane_options=lane_options,
         rerun=rerun,
         only_fill=False,
+        at_once=at_once,
         listening=listening,
         stands=stands,
         deadline=deadline,
@@ -509,6 +513,7 @@ def fill(
         lane_options=lane_options,
         rerun=(),
         only_fill=True,
+        at_once=None,
         listening=listening,
         stands=stands,
         deadline=deadline,

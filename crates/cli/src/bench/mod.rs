@@ -1,5 +1,6 @@
 //! `brickwork bench`: how fast it is here.
 
+mod cluster;
 mod compare;
 mod cuts;
 mod garbling;
@@ -31,6 +32,7 @@ enum What {
     Papers(papers::Arguments),
     Scale(scale::Arguments),
     Cuts(cuts::Arguments),
+    Cluster(cluster::Arguments),
 }
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
@@ -42,5 +44,6 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         What::Papers(arguments) => papers::run(arguments, quiet),
         What::Scale(arguments) => scale::run(arguments),
         What::Cuts(arguments) => cuts::run(arguments, quiet),
+        What::Cluster(arguments) => cluster::run(arguments, quiet),
     }
 }

@@ -24,6 +24,7 @@ pub struct File {
     security: u32,
     lanes: u32,
     retries: Option<u32>,
+    at_once: Option<u32>,
     folder: PathBuf,
     store_key: PathBuf,
     source: Option<PathBuf>,
@@ -98,6 +99,8 @@ pub struct Config {
     pub peer: PublicKey,
     /// The file of the program.
     pub program: PathBuf,
+    /// How many lanes have work or stock at a time, if not all.
+    pub at_once: Option<u32>,
     /// Where ledger and stores lie.
     pub folder: PathBuf,
     /// The file of the stores' key.
@@ -176,6 +179,7 @@ pub fn read(path: &Path) -> Result<Config, Failure> {
         identity: (identity, identity_path),
         peer,
         program: program_path,
+        at_once: file.at_once,
         store_key: beside(&file.store_key),
         folder: job_folder,
         inputs,

@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use brickwork::Error;
@@ -16,6 +17,7 @@ use serde_json::{Value, json};
 
 use super::config::Config;
 use crate::files;
+use crate::link::{Link, Relay};
 use crate::report::hex;
 
 /// A process, and what it is told.
@@ -34,6 +36,11 @@ pub struct Processes<'c> {
     news: Receiver<News>,
     /// Hears where the job stands.
     stands: &'c mut dyn FnMut(&State),
+    /// What lies between this party's workers and those of the peer, where it is imitated.
+    link: Option<Link>,
+    relays: BTreeMap<Lane, Relay>,
+    /// What workers say at their end, and when they have made stock.
+    reports: Arc<Mutex<Vec<Value>>>,
 }
 
 impl<'c> Processes<'c> {
@@ -44,7 +51,28 @@ impl<'c> Processes<'c> {
             // The receiver is here.
             let _ = sender.send(News::Consent { partition });
         }
-        Processes { config, job: [0; 32], lanes: BTreeMap::new(), sender, news, stands }
+        let (link, relays, reports) = (None, BTreeMap::new(), Arc::default());
+        Processes {
+            config,
+            job: [0; 32],
+            lanes: BTreeMap::new(),
+            sender,
+            news,
+            stands,
+            link,
+            relays,
+            reports,
+        }
+    }
+
+    /// Has this party's workers, which connect, call their peers over such a link, one each.
+    pub fn imitate(self, link: Link) -> Self {
+        Processes { link: (!link.is_perfect()).then_some(link), ..self }
+    }
+
+    /// What all workers have said of themselves; complete when they have ended.
+    pub fn reports(&self) -> Arc<Mutex<Vec<Value>>> {
+        self.reports.clone()
     }
 
     fn store(&self, lane: Lane) -> PathBuf {
@@ -97,13 +125,20 @@ impl<'c> Processes<'c> {
             None => vec!["--listen".into(), self.config.workers.listen.clone()],
             Some(address) => {
                 allowed(self.config, address)?;
-                vec!["--connect".into(), address.clone()]
+                let mut address = address.clone();
+                if let Some(link) = self.link {
+                    let relay = Relay::start(link, &address)?;
+                    address = relay.address().to_string();
+                    self.relays.insert(lane, relay);
+                }
+                vec!["--connect".into(), address]
             }
         };
         let mut child = self.command(lane, attempt, &flags)?.spawn()?;
         let tasks = child.stdin.take();
         let lines = child.stdout.take().map(BufReader::new);
         let (sender, advertise) = (self.sender.clone(), self.config.workers.advertise.clone());
+        let reports = self.reports.clone();
         let reader = std::thread::spawn(move || {
             let mut cause = Cause::Line;
             for line in lines.into_iter().flat_map(BufRead::lines).map_while(Result::ok) {
@@ -111,6 +146,11 @@ impl<'c> Processes<'c> {
                     Some(News::Gone { cause: said, .. }) => cause = said,
                     Some(news) => _ = sender.send(news),
                     None => {}
+                }
+                if let Ok(said) = serde_json::from_str::<Value>(&line)
+                    && (said["cpu_seconds"].is_number() || said["filled"].is_object())
+                {
+                    reports.lock().unwrap_or_else(PoisonError::into_inner).push(said);
                 }
             }
             // It closes stdout when it ends, and its store before that.

@@ -55,6 +55,8 @@ struct Arguments {
     rerun: Vec<u32>,
     #[arg(long)]
     only_fill: bool,
+    #[arg(long)]
+    at_once: Option<u32>,
 }
 
 /// Somebody else's workers. An error is one of its own, in words.
@@ -191,7 +193,7 @@ pub fn run(flags: Vec<OsString>, hands: &mut dyn Hands, home: &mut Home) -> Resu
     let begun = std::time::Instant::now();
     let mut crew = Foreign { hands, rerun: arguments.rerun, progress: Progress::default(), kept };
     let listens = arguments.address.listen.is_some();
-    let manner = Manner { listens, only_fills: arguments.only_fill };
+    let manner = Manner { listens, only_fills: arguments.only_fill, at_once: arguments.at_once };
     let ledger = arguments.folder.join("ledger");
     let outcome = coordinate(channel, party, &ledger, &terms, manner, &mut crew)?;
     summary(party, &terms, &outcome.job, &outcome.state, begun.elapsed(), None)

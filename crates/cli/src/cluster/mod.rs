@@ -1,8 +1,8 @@
 //! `brickwork cluster`: the coordinator of a job of many lanes. docs/clusters.md says how two organisations set one
 //! up.
 
-mod config;
-mod crew;
+pub mod config;
+pub mod crew;
 pub mod foreign;
 
 use std::path::{Path, PathBuf};
@@ -71,7 +71,11 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
             tracing::info!("the job goes on: {stands}");
         }
     };
-    let manner = Manner { listens: config.control.listen.is_some(), only_fills: arguments.only_fill };
+    let manner = Manner {
+        listens: config.control.listen.is_some(),
+        only_fills: arguments.only_fill,
+        at_once: config.at_once,
+    };
     let mut crew = Processes::new(&config, &arguments.rerun, &mut stands);
     let outcome = coordinate(channel, config.party, &ledger, &config.terms, manner, &mut crew)?;
     summary(config.party, &config.terms, &outcome.job, &outcome.state, begun.elapsed(), Some(&config.sink))

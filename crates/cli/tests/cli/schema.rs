@@ -139,6 +139,7 @@ fn every_command_prints_what_the_schema_says() {
     one(&["bench", "cuts", &example("millionaires.bwp"), "--rounds", "1"]);
     one(&["bench", "cuts", &example("aes-128.bwp"), "--rounds", "1"]);
     one(&["bench", "scale"]);
+    one(&["bench", "cluster", &file, "--lanes", "1,2", "--partitions", "1", "--rows", "2"]);
     let results = keys.file("rows.jsonl");
     one(&["bench", "papers", "figure2", "table4", "--largest", "6400", "--results", &results]);
 

@@ -15,7 +15,7 @@ use brickwork_base::label::{LABEL_BYTES, Label};
 use subtle::ConstantTimeEq;
 
 use crate::cheat::Cheat;
-use crate::hash::{HASH, Purpose, hasher};
+use crate::hash::{HASH, Hasher, Purpose};
 use crate::hooks::Point;
 use crate::layout::Layout;
 use crate::msg;
@@ -41,11 +41,10 @@ pub(super) fn garbler(member: &mut Member, layout: &Layout, made: &Made) -> Resu
         macs.push(mask.mac);
     }
     member.hooks.alter(Point::Solderings, &mut solderings);
-    let mut hash = hasher(&member.key, Purpose::Soldered, 0, Party::Garbler);
-    hash.update(bytemuck::cast_slice(&macs));
+    let hash = Hasher::new(&member.key, Purpose::Soldered, 0, Party::Garbler).of(bytemuck::cast_slice(&macs));
     let mut message = member.run.channel.message(msg::SOLDERINGS);
     message.push(bytemuck::cast_slice(&solderings))?;
-    message.push(hash.finalize().as_bytes())?;
+    message.push(&hash)?;
     message.finish()?;
     member.say(Opening::INPUTS, &made.masks.wires[layout.input_wires(Party::Evaluator)])?;
     member.run.channel.flush()
@@ -69,9 +68,8 @@ pub(super) fn evaluator(
         macs.push(member.own.expected(mask, soldering.colour()));
         solderings.push(soldering);
     }
-    let mut hash = hasher(&member.key, Purpose::Soldered, 0, Party::Garbler);
-    hash.update(bytemuck::cast_slice(&macs));
-    member.require(hash.finalize().as_bytes()[..].ct_eq(told), Cheat::Soldering)?;
+    let hash = Hasher::new(&member.key, Purpose::Soldered, 0, Party::Garbler).of(bytemuck::cast_slice(&macs));
+    member.require(hash[..].ct_eq(told), Cheat::Soldering)?;
     let own = member.hear(Opening::INPUTS, &received.masks.wires[layout.input_wires(Party::Evaluator)])?;
     member.say(Opening::INPUTS, &received.masks.wires[layout.input_wires(Party::Garbler)])?;
     Ok((solderings, own))

@@ -12,7 +12,9 @@ use crate::share::Shares;
 
 /// The shares of the masks of a party's outputs.
 fn shares(layout: &Layout, masks: &Masks, party: Party) -> Shares {
-    layout.outputs(party).map(|wire| masks.wires[wire]).collect()
+    let mut shares = Shares::with_capacity(layout.outputs(party).count());
+    shares.extend(layout.outputs(party).map(|wire| masks.wires[wire]));
+    shares
 }
 
 /// Opens the masks of outputs. Returns this party's outputs.

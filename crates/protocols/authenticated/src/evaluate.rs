@@ -18,7 +18,7 @@ use brickwork_primitives::receive;
 use subtle::ConstantTimeEq;
 
 use crate::cheat::Cheat;
-use crate::hash::{HASH, Purpose, hasher};
+use crate::hash::{HASH, Hasher, Purpose};
 use crate::hooks::Point;
 use crate::layout::Layout;
 use crate::msg;
@@ -94,8 +94,7 @@ fn labels_of(member: &Member, layout: &Layout, made: &Made, reported: &[u8]) -> 
         ports.by_ref().take(circuit.inputs()).for_each(|&label| add(label));
         gates.by_ref().take(circuit.and_gates()).for_each(|gate| add(tag(&made.tags, c, 4 * gate)));
     }
-    let mut hash = hasher(&member.key, Purpose::Labels, 0, Party::Evaluator);
-    *hash.update(&all).finalize().as_bytes()
+    Hasher::new(&member.key, Purpose::Labels, 0, Party::Evaluator).of(&all)
 }
 
 /// Walks masked values through all slots. Returns the digest of the answers of all gates.
@@ -130,8 +129,7 @@ fn answers(
         masked.extend(circuit.outputs().iter().map(|&wire| wires[wire as usize]));
     }
     member.hooks.alter(Point::Gates, &mut all);
-    let mut hash = hasher(&member.key, Purpose::Gates, 0, Party::Garbler);
-    *hash.update(&all).finalize().as_bytes()
+    Hasher::new(&member.key, Purpose::Gates, 0, Party::Garbler).of(&all)
 }
 
 /// What evaluating gives beside labels.
@@ -167,12 +165,12 @@ pub(super) fn evaluator(
     member.hooks.alter(Point::Report, &mut done.reported);
     member.hooks.alter(Point::ReportedTags, &mut done.labels);
     let mut message = pack(done.reported.iter().copied());
-    let mut hash = hasher(&member.key, Purpose::Labels, 0, Party::Evaluator);
-    message.extend_from_slice(hash.update(&done.labels).finalize().as_bytes());
+    let hash = Hasher::new(&member.key, Purpose::Labels, 0, Party::Evaluator).of(&done.labels);
+    message.extend_from_slice(&hash);
     member.run.channel.send(msg::REPORT, &message)?;
     let told = member.run.channel.receive(msg::GATES, HASH)?;
-    let mut hash = hasher(&member.key, Purpose::Gates, 0, Party::Garbler);
-    member.require(hash.update(&done.answers).finalize().as_bytes()[..].ct_eq(&told), Cheat::Gates)?;
+    let hash = Hasher::new(&member.key, Purpose::Gates, 0, Party::Garbler).of(&done.answers);
+    member.require(hash[..].ct_eq(&told), Cheat::Gates)?;
     Ok(done.masked)
 }
 

@@ -1,6 +1,7 @@
 //! Hashes of a session: no two for the same purpose, batch and sender.
 
 use brickwork_base::Party;
+use zeroize::Zeroize;
 
 /// Bytes of a hash.
 pub const HASH: usize = 32;
@@ -34,9 +35,36 @@ pub enum Purpose {
     OutputMasks,
 }
 
-/// A hash in the making: of what this party says, in this batch.
-pub fn hasher(key: &[u8; 32], purpose: Purpose, batch: usize, from: Party) -> blake3::Hasher {
-    let mut hasher = blake3::Hasher::new_keyed(key);
-    hasher.update(&[purpose as u8, from as u8]).update(&(batch as u64).to_le_bytes());
-    hasher
+/// A hash in the making: of what is secret, mostly. It is erased when dropped.
+pub struct Hasher(blake3::Hasher);
+
+impl Hasher {
+    /// Begins the hash of what a party says for a purpose, in this batch or at this place.
+    pub fn new(key: &[u8; 32], purpose: Purpose, batch: usize, from: Party) -> Self {
+        let mut hasher = blake3::Hasher::new_keyed(key);
+        hasher.update(&[purpose as u8, from as u8]).update(&(batch as u64).to_le_bytes());
+        Hasher(hasher)
+    }
+
+    /// Takes in these bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// Returns the hash of all that was taken in.
+    pub fn finish(self) -> [u8; HASH] {
+        *self.0.finalize().as_bytes()
+    }
+
+    /// Returns the hash of these bytes alone, behind what names it.
+    pub fn of(mut self, bytes: &[u8]) -> [u8; HASH] {
+        self.update(bytes);
+        self.finish()
+    }
+}
+
+impl Drop for Hasher {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
 }

@@ -10,7 +10,8 @@ pub(super) use honest::Hooks;
 /// A place where state can be altered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
-    /// Either: its offset, 16 bytes.
+    /// Either: the offset by whose bits it chooses in base OTs and sends in its series, 16 bytes; its last bit may
+    /// be 0. All else has the offset that ends in 1.
     Offset,
     /// Garbler: its keys A_μ of AND gates, before they are garbled. Labels.
     Products,
@@ -18,7 +19,7 @@ pub enum Point {
     Ciphertexts,
     /// Either: its bits of leaky ANDs, before they are sent, a byte each. It goes on with them.
     Bits,
-    /// Either: the words of leaky ANDs that are compared, before they are hashed. t bits each, in bytes.
+    /// Either: the words of leaky ANDs that are compared, the lower t bits of each, before they are hashed.
     Compared,
     /// Evaluator: its coin, when it opens it: 32 bytes.
     Coin,
@@ -47,8 +48,9 @@ pub enum Point {
 #[cfg(not(any(test, feature = "adversary")))]
 mod honest {
     use super::Point;
-    use crate::parameters::{Level, Pool};
+    use crate::layout::Forced;
     use brickwork_base::Party;
+    use brickwork_base::label::Delta;
     use brickwork_primitives::ot::base::Keys;
 
     /// Nothing to hook.
@@ -60,13 +62,8 @@ mod honest {
         }
 
         #[inline(always)]
-        pub fn level(&self) -> Option<Level> {
-            None
-        }
-
-        #[inline(always)]
-        pub fn pool(&self) -> Option<Pool> {
-            None
+        pub fn forced(&self) -> Forced {
+            Forced::default()
         }
 
         #[inline(always)]
@@ -80,17 +77,28 @@ mod honest {
         }
 
         #[inline(always)]
+        pub fn offset(&mut self, _: Point, drawn: Delta) -> Delta {
+            drawn
+        }
+
+        #[inline(always)]
         pub fn alter<T>(&mut self, _: Point, _: &mut [T]) {}
+
+        #[inline(always)]
+        pub fn alter_copies<T, L>(&mut self, _: Point, _: &mut [T], _: impl Fn(&mut T) -> &mut L) {}
     }
 }
 
 #[cfg(any(test, feature = "adversary"))]
 mod cheating {
     use super::Point;
-    use crate::parameters::{Level, Pool};
+    use crate::layout::Forced;
+    use crate::parameters::{Level, Pool, Sizes};
     use brickwork_base::Party;
+    use brickwork_base::label::Delta;
     use brickwork_base::random::{SEED_BYTES, Seed};
     use brickwork_primitives::ot::base::Keys;
+    use bytemuck::TransparentWrapper;
 
     /// Alters the bytes of a party's state at a point.
     type StateHook = Box<dyn FnMut(Point, &mut [u8]) + Send>;
@@ -105,6 +113,8 @@ mod cheating {
         pub level: Option<Level>,
         /// Buckets instead of the safe ones.
         pub pool: Option<Pool>,
+        /// Sizes of batches, groups and pieces instead of the large ones.
+        pub sizes: Option<Sizes>,
         /// Whether it goes on where a check shows it what it did itself.
         pub looks_away: bool,
         /// Deals the keys of the base OTs, to both parties alike, instead of running them: for thousands of
@@ -117,12 +127,8 @@ mod cheating {
             Hooks::default()
         }
 
-        pub(crate) fn level(&self) -> Option<Level> {
-            self.level
-        }
-
-        pub(crate) fn pool(&self) -> Option<Pool> {
-            self.pool
+        pub(crate) fn forced(&self) -> Forced {
+            Forced { level: self.level, pool: self.pool, sizes: self.sizes }
         }
 
         pub(crate) fn look_away(&self) -> bool {
@@ -145,10 +151,30 @@ mod cheating {
             })
         }
 
+        /// The offset that a series is set up with, instead of the one that was drawn.
+        pub(crate) fn offset(&mut self, point: Point, drawn: Delta) -> Delta {
+            let mut bits = [drawn.bits()];
+            self.alter(point, &mut bits);
+            // No other way leads to one that ends in 0.
+            Delta::wrap(bits[0])
+        }
+
         pub(crate) fn alter<T: bytemuck::Pod>(&mut self, point: Point, data: &mut [T]) {
             if let Some(alter) = &mut self.alter {
                 alter(point, bytemuck::cast_slice_mut(data));
             }
+        }
+
+        /// Alters one word of each of these.
+        pub(crate) fn alter_copies<T, L: bytemuck::Pod>(
+            &mut self,
+            point: Point,
+            data: &mut [T],
+            word: impl Fn(&mut T) -> &mut L,
+        ) {
+            let mut copies: Vec<L> = data.iter_mut().map(|each| *word(each)).collect();
+            self.alter(point, &mut copies);
+            data.iter_mut().zip(copies).for_each(|(each, copy)| *word(each) = copy);
         }
     }
 }

@@ -7,7 +7,7 @@ use brickwork_base::digest::Digest;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::{Circuit, Program, Wire};
 
-use crate::parameters::{BATCH, BLOCK, GROUP, Level, Pool};
+use crate::parameters::{BLOCK, Level, Pool, SIZES, Sizes};
 use crate::walk::constant_operand;
 
 /// Slots whose components are made together.
@@ -35,10 +35,10 @@ pub(super) struct Group {
 
 impl Batch {
     /// Adds a slot.
-    fn add(&mut self, slot: usize, circuit: &Circuit) {
+    fn add(&mut self, slot: usize, circuit: &Circuit, sizes: Sizes) {
         let after = self.ands + circuit.and_gates();
         match self.groups.last_mut() {
-            Some(last) if after - last.ands.start <= GROUP => {
+            Some(last) if after - last.ands.start <= sizes.group => {
                 (last.slots.end, last.ands.end) = (slot + 1, after);
                 last.ports += circuit.inputs();
             }
@@ -56,21 +56,35 @@ impl Batch {
 pub(super) struct Layout<'p> {
     pub program: &'p Program,
     pub level: Level,
+    pub sizes: Sizes,
     pub batches: Vec<Batch>,
 }
 
+/// What a cheater has instead of what the security asks for: then the bound is not looked at.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Forced {
+    pub level: Option<Level>,
+    pub pool: Option<Pool>,
+    pub sizes: Option<Sizes>,
+}
+
 impl<'p> Layout<'p> {
-    /// Lays out a program; at this level and with these buckets, if they are given, which only a cheater has.
+    /// Lays out a program.
     ///
     /// # Errors
     /// [`Error::Input`] if an AND gate has an operand that does not depend on anything, [`Error::Usage`] for a
-    /// security that is not offered.
-    pub fn new(
-        program: &'p Program,
-        security: u32,
-        level: Option<Level>,
-        pool: Option<Pool>,
-    ) -> Result<Self, Error> {
+    /// security that is not offered, [`Error::Limit`] if a cheater would achieve more than the security allows.
+    pub fn new(program: &'p Program, security: u32) -> Result<Self, Error> {
+        Layout::forced(program, security, &Forced::default())
+    }
+
+    /// [`Layout::new`], with what a cheater has instead.
+    ///
+    /// # Errors
+    /// As [`Layout::new`].
+    pub fn forced(program: &'p Program, security: u32, forced: &Forced) -> Result<Self, Error> {
+        let Forced { level, pool, sizes } = *forced;
+        let sizes = sizes.unwrap_or(SIZES);
         let level = level.map_or_else(|| Level::of(security), Ok)?;
         for component in program.components() {
             if let Some(gate) = constant_operand(&component.circuit) {
@@ -85,10 +99,12 @@ impl<'p> Layout<'p> {
         for (k, slot) in program.slots().enumerate() {
             let circuit = &program.component(slot.component).circuit;
             match batches.last_mut() {
-                Some(last) if last.ands + circuit.and_gates() <= BATCH => last.add(k, circuit),
+                Some(last) if last.ands + circuit.and_gates() <= sizes.batch => {
+                    last.add(k, circuit, sizes);
+                }
                 _ => {
                     batches.push(Batch::default());
-                    batches.last_mut().expect("it was pushed").add(k, circuit);
+                    batches.last_mut().expect("it was pushed").add(k, circuit, sizes);
                 }
             }
         }
@@ -104,7 +120,26 @@ impl<'p> Layout<'p> {
                 _ => Pool::choose(batch.ands, bits),
             };
         }
-        Ok(Layout { program, level, batches })
+        let layout = Layout { program, level, sizes, batches };
+        if forced.level.is_none() && forced.pool.is_none() {
+            layout.keeps_promise()?;
+        }
+        Ok(layout)
+    }
+
+    /// Refuses what would exceed the promise.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] if a cheater achieves more than 2^-s, by everything together.
+    fn keeps_promise(&self) -> Result<(), Error> {
+        let (bound, security) = (self.bound_log2(), self.level.security);
+        if bound <= -f64::from(security) {
+            return Ok(());
+        }
+        Err(Error::Limit(format!(
+            "a cheater would succeed with probability up to 2^{bound:.1}, more than 2^-{security}; run the program in \
+             parts"
+        )))
     }
 
     /// Base-2 logarithm of what a cheater achieves at most, by everything together: knows an inner bit of a
@@ -118,7 +153,9 @@ impl<'p> Layout<'p> {
     /// The parts of the bound, each with what it is for.
     pub fn spent(&self) -> Vec<(&'static str, f64)> {
         let leaks = self.batches.iter().map(|batch| batch.pool.leaks_log2().exp2()).sum::<f64>().log2();
-        let calls = self.batches.iter().map(|batch| 2 * batch.pool.draws(0).count()).sum::<usize>() as f64;
+        let calls =
+            self.batches.iter().map(|batch| 2 * batch.pool.draws(self.sizes, 0).count()).sum::<usize>()
+                as f64;
         vec![
             ("leaky ANDs that fill a bucket", leaks),
             ("leaky ANDs that are compared", -f64::from(self.level.compared - 1)),
@@ -194,10 +231,57 @@ impl<'p> Layout<'p> {
     pub fn digest(&self) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 program with authenticated masks");
         digest.digest(&self.program.digest()).number(self.level.compared).length(self.level.tag);
-        digest.length(BLOCK).length(self.batches.len());
-        for Batch { ands, pool, groups, .. } in &self.batches {
-            digest.length(*ands).length(pool.size).length(pool.bucket).length(groups.len());
+        let Sizes { batch, group, piece } = self.sizes;
+        digest.length(BLOCK).length(batch).length(group).length(piece).length(self.batches.len());
+        for Batch { ports, ands, pool, groups } in &self.batches {
+            digest.length(*ports).length(*ands).length(pool.size).length(pool.bucket).length(groups.len());
+            for Group { slots, ports, ands } in groups {
+                digest.length(slots.len()).length(*ports).length(ands.len());
+            }
         }
         digest.done()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brickwork_circuit::library::aes;
+
+    /// The promise is a refusal, not a figure: buckets that leak more are not used, whoever chose them.
+    #[test]
+    fn what_exceeds_the_promise_is_refused() {
+        let program = aes::aes_128().unwrap();
+        for security in [40, 64, 80] {
+            let layout = Layout::new(&program, security).unwrap();
+            let Pool { size, bucket } = layout.batches[0].pool;
+            assert!(layout.bound_log2() <= -f64::from(security));
+            for (bucket, holds) in [(bucket, true), (bucket - 1, false)] {
+                let pool = Some(Pool { size, bucket });
+                let layout =
+                    Layout::forced(&program, security, &Forced { pool, ..Forced::default() }).unwrap();
+                let kept = layout.keeps_promise();
+                assert!(if holds { kept.is_ok() } else { matches!(kept, Err(Error::Limit(_))) }, "{bucket}");
+            }
+        }
+        let level = Level { tag: 5, ..Level::of(40).unwrap() };
+        let short =
+            Layout::forced(&program, 40, &Forced { level: Some(level), ..Forced::default() }).unwrap();
+        assert!(matches!(short.keeps_promise(), Err(Error::Limit(_))));
+    }
+
+    /// Parties that would make components in other sizes, or other ports, do not meet.
+    #[test]
+    fn both_agree_on_sizes_and_ports() {
+        let program = aes::aes_128().unwrap();
+        let with = |sizes| {
+            Layout::forced(&program, 40, &Forced { sizes: Some(sizes), ..Forced::default() })
+                .unwrap()
+                .digest()
+        };
+        assert_eq!(with(SIZES), Layout::new(&program, 40).unwrap().digest());
+        assert_ne!(with(Sizes { group: SIZES.group / 2, ..SIZES }), with(SIZES));
+        assert_ne!(with(Sizes { piece: SIZES.piece / 2, ..SIZES }), with(SIZES));
+        assert_ne!(with(Sizes { batch: SIZES.batch / 2, ..SIZES }), with(SIZES));
     }
 }

@@ -113,7 +113,7 @@ fn garbler_with(
     observer: Box<dyn Observer>,
     hooks: Hooks,
 ) -> Result<Report, Error> {
-    let layout = Layout::new(&job.program, job.security, hooks.level(), hooks.pool())?;
+    let layout = Layout::forced(&job.program, job.security, &hooks.forced())?;
     layout.takes(Party::Garbler, input)?;
     let run = Metered::new::<Authenticated>(channel, Party::Garbler, observer);
     let mut member = setup::member(run, job, &layout, hooks)?;
@@ -144,7 +144,7 @@ fn evaluator_with(
     observer: Box<dyn Observer>,
     hooks: Hooks,
 ) -> Result<Report, Error> {
-    let layout = Layout::new(&job.program, job.security, hooks.level(), hooks.pool())?;
+    let layout = Layout::forced(&job.program, job.security, &hooks.forced())?;
     layout.takes(Party::Evaluator, input)?;
     let run = Metered::new::<Authenticated>(channel, Party::Evaluator, observer);
     let mut member = setup::member(run, job, &layout, hooks)?;

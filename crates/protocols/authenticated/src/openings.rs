@@ -7,7 +7,7 @@ use brickwork_wire::Tag;
 use subtle::ConstantTimeEq;
 
 use crate::cheat::Cheat;
-use crate::hash::{HASH, Purpose, hasher};
+use crate::hash::{HASH, Hasher, Purpose};
 use crate::hooks::Point;
 use crate::msg;
 use crate::secrets::Secrets;
@@ -49,10 +49,9 @@ impl Member {
         let mut bits: Secrets<u8> = shares.iter().map(Share::bit).collect();
         self.hooks.alter(opening.point, &mut bits);
         let macs: Secrets<Label> = shares.iter().map(|share| share.mac).collect();
-        let mut hash = hasher(&self.key, opening.purpose, opening.number, self.own.role);
-        hash.update(bytemuck::cast_slice(&macs));
+        let hash = Hasher::new(&self.key, opening.purpose, opening.number, self.own.role);
         let mut message = pack(bits.iter().copied());
-        message.extend_from_slice(hash.finalize().as_bytes());
+        message.extend_from_slice(&hash.of(bytemuck::cast_slice(&macs)));
         self.run.channel.send(opening.tag, &message)
     }
 
@@ -66,9 +65,8 @@ impl Member {
         let words = shares.iter().zip(values.iter());
         let expected: Secrets<Label> =
             words.map(|(share, &value)| self.own.expected(*share, value)).collect();
-        let mut hash = hasher(&self.key, opening.purpose, opening.number, self.peer());
-        hash.update(bytemuck::cast_slice(&expected));
-        self.require(hash.finalize().as_bytes()[..].ct_eq(told), Cheat::Opening)?;
+        let hash = Hasher::new(&self.key, opening.purpose, opening.number, self.peer());
+        self.require(hash.of(bytemuck::cast_slice(&expected))[..].ct_eq(told), Cheat::Opening)?;
         Ok(values)
     }
 }

@@ -7,17 +7,23 @@
 
 use brickwork_base::Error;
 
-/// AND gates of the slots that are made together, unless one slot has more.
-pub const BATCH: usize = 1 << 20;
+/// How much is made, sent and kept at a time. It has nothing to do with the security: what a pool leaks follows
+/// from its size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// AND gates of the slots that are made together, unless one slot has more.
+    pub batch: usize,
+    /// AND gates of the slots whose tables are sent together, unless one slot has more.
+    pub group: usize,
+    /// Leaky ANDs whose masks are drawn at a time.
+    pub piece: usize,
+}
 
-/// AND gates of the slots whose tables are sent together, unless one slot has more.
-pub const GROUP: usize = 1 << 14;
+/// The sizes of every honest run.
+pub const SIZES: Sizes = Sizes { batch: 1 << 20, group: 1 << 14, piece: 1 << 16 };
 
 /// The correlated OTs that masks are made of: four bits of an offset share a row of corrections.
 pub(super) const BLOCK: usize = 4;
-
-/// Leaky ANDs whose masks are drawn at a time.
-pub(super) const PIECE: usize = 1 << 16;
 
 /// OTs by which digests of as many bits are compared.
 pub(super) const COMPARED: usize = 128;
@@ -104,16 +110,19 @@ impl Pool {
     }
 
     /// Leaky ANDs that are made at a time.
-    pub(super) fn pieces(&self) -> impl Iterator<Item = usize> + use<> {
-        let all = self.leaky_ands();
-        (0..all).step_by(PIECE).map(move |first| PIECE.min(all - first))
+    pub(super) fn pieces(&self, sizes: Sizes) -> impl Iterator<Item = usize> + use<> {
+        let (all, piece) = (self.leaky_ands(), sizes.piece);
+        (0..all).step_by(piece).map(move |first| piece.min(all - first))
     }
 
     /// Masks that are drawn at once: those that leaky ANDs are made of in pieces, of which the first comes with
     /// those of the comparison and with `masks` more.
-    pub(super) fn draws(&self, masks: usize) -> impl Iterator<Item = usize> + use<> {
-        let first = if self.size == 0 { masks } else { COMPARED + masks + 3 * PIECE.min(self.leaky_ands()) };
-        std::iter::once(first).chain(self.pieces().skip(1).map(|count| 3 * count))
+    pub(super) fn draws(&self, sizes: Sizes, masks: usize) -> impl Iterator<Item = usize> + use<> {
+        let first = match self.size {
+            0 => masks,
+            _ => COMPARED + masks + 3 * sizes.piece.min(self.leaky_ands()),
+        };
+        std::iter::once(first).chain(self.pieces(sizes).skip(1).map(|count| 3 * count))
     }
 }
 

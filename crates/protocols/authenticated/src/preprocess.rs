@@ -69,7 +69,7 @@ impl Material {
     /// Makes that of a batch, and puts the first batch's masks on the program's inputs.
     fn make(member: &mut Member, layout: &Layout, batch: usize, masks: &mut Masks) -> Result<Self, Error> {
         let (of, count) = (&layout.batches[batch], layout.masks(batch));
-        let (buckets, fresh) = Buckets::make(member, of.pool, batch, count)?;
+        let (buckets, fresh) = Buckets::make(member, of.pool, layout.sizes, batch, count)?;
         let (inputs, fresh) = fresh.split_at(count - of.ports - of.ands);
         let (ports, ands) = fresh.split_at(of.ports);
         masks.wires.extend_from_slice(inputs);
@@ -169,7 +169,7 @@ pub(super) fn garbler(member: &mut Member, layout: &Layout) -> Result<Made, Erro
             let values = member.hear(opening, &half.opened)?;
             member.say(opening, &half.opened)?;
             let mut gates = multiplied(member, &material.buckets, group, &half, &values);
-            member.alter_products(&mut gates);
+            member.hooks.alter_copies(Point::Products, &mut gates, |masks| &mut masks.mu.key);
             send_tables(member, layout, group, &gates, &mut made)?;
             (first_port, number) = (first_port + group.ports, number + 1);
         }
@@ -195,15 +195,6 @@ fn send_tables(
     message.push(bytemuck::cast_slice(&rows))?;
     message.finish()?;
     member.run.channel.send(msg::COLOURS, &pack(colours))
-}
-
-impl Member {
-    /// Lets a cheater alter the keys of products.
-    fn alter_products(&mut self, gates: &mut [GateMasks]) {
-        let mut keys: Secrets<Label> = gates.iter().map(|masks| masks.mu.key).collect();
-        self.hooks.alter(Point::Products, &mut keys);
-        gates.iter_mut().zip(keys.iter()).for_each(|(masks, &key)| masks.mu.key = key);
-    }
 }
 
 /// Garbles the slots of a group. Returns two rows of each AND gate and the bit that is sent with them.

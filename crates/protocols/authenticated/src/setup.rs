@@ -38,17 +38,19 @@ impl Member {
     pub fn draw(&mut self, count: usize) -> Result<Shares, Error> {
         let channel = &mut self.run.channel;
         let (sent, (bits, received));
+        let (sender, receiver, rng) = (&mut self.sender, &mut self.receiver, &mut self.rng);
+        // What one series gave is erased if the other one fails.
+        let choose = |(bits, labels)| (bits, Secrets::new(labels));
         match self.own.role {
             Party::Garbler => {
-                sent = Secrets::new(self.sender.draw(channel, count)?);
-                (bits, received) = self.receiver.draw(channel, &mut self.rng, count)?;
+                sent = Secrets::new(sender.draw(channel, count)?);
+                (bits, received) = receiver.draw(channel, rng, count).map(choose)?;
             }
             Party::Evaluator => {
-                (bits, received) = self.receiver.draw(channel, &mut self.rng, count)?;
-                sent = Secrets::new(self.sender.draw(channel, count)?);
+                (bits, received) = receiver.draw(channel, rng, count).map(choose)?;
+                sent = Secrets::new(sender.draw(channel, count)?);
             }
         }
-        let received = Secrets::new(received);
         let words = sent.iter().zip(&*bits).zip(received.iter());
         Ok(words.map(|((&sent, &bit), &received)| self.own.share(sent, bit, received)).collect())
     }
@@ -113,18 +115,16 @@ pub(super) fn member(
 ) -> Result<Member, Error> {
     run.phase("setup");
     let mut rng = Rng::new("brickwork authenticated components")?;
-    let mut offset = Zeroizing::new([rng.delta().bits()]);
-    hooks.alter(Point::Offset, &mut *offset);
-    let delta = Delta::new(offset[0]);
+    let offset = Zeroizing::new(hooks.offset(Point::Offset, rng.delta()));
     let choices: Zeroizing<Vec<u8>> =
-        Zeroizing::new((0..BASE_OTS).map(|i| (delta.bits() >> i) as u8 & 1).collect());
+        Zeroizing::new((0..BASE_OTS).map(|i| (offset.bits() >> i) as u8 & 1).collect());
     let (keys, session) = base_ots(&mut run, &hooks, job, layout, &choices)?;
     let role = run.role;
     let (own, other) = (Series::new(&session, sends(role)), Series::new(&session, sends(role).other()));
     // The receiver's message comes first, or both would wait.
     let receiver = softspoken::Receiver::set_up(&mut run.channel, &other, &keys.sent)?;
-    let sender = softspoken::Sender::set_up(&mut run.channel, &own, delta, &keys.received)?;
+    let sender = softspoken::Sender::set_up(&mut run.channel, &own, *offset, &keys.received)?;
     let key = blake3::derive_key("brickwork 2026-11 hashes of authenticated masks", &session);
-    let own = Owner { role, delta };
+    let own = Owner { role, delta: Delta::new(offset.bits()) };
     Ok(Member { run, rng, own, level: layout.level, hooks, key, sender, receiver })
 }

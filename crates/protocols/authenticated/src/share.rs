@@ -14,6 +14,7 @@ use crate::secrets::Secrets;
 use brickwork_base::Party;
 use brickwork_base::label::{Delta, Label};
 use bytemuck::{Pod, Zeroable};
+use zeroize::Zeroize;
 
 /// A party's words of a mask.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
@@ -47,13 +48,18 @@ impl BitXor for Share {
     }
 }
 
-/// A party, and the offset that only it knows.
-#[derive(Clone, Copy)]
+/// A party, and the offset that only it knows, which is erased when dropped.
 pub struct Owner {
     /// Which one it is.
     pub role: Party,
     /// Its offset.
     pub delta: Delta,
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.delta.zeroize();
+    }
 }
 
 impl Owner {

@@ -31,11 +31,11 @@ use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 use crate::cheat::Cheat;
-use crate::hash::{HASH, Purpose, hasher};
+use crate::hash::{HASH, Hasher, Purpose};
 use crate::hooks::Point;
 use crate::msg;
 use crate::pads::Pads;
-use crate::parameters::{COMPARED, Pool};
+use crate::parameters::{COMPARED, Pool, Sizes};
 use crate::secrets::Secrets;
 use crate::setup::Member;
 use crate::share::{Owner, Share, Shares};
@@ -69,14 +69,15 @@ pub(super) struct Half {
 fn leaky_ands(
     member: &mut Member,
     pool: &Pool,
+    sizes: Sizes,
     batch: usize,
     masks: usize,
 ) -> Result<(Triples, Shares, Seed), Error> {
     let all = pool.leaky_ands();
     let [mut x, mut y, mut z] = [(); 3].map(|()| Shares::with_capacity(all));
-    let mut digest = hasher(&member.key, Purpose::Compared, batch, Party::Garbler);
+    let mut digest = Hasher::new(&member.key, Purpose::Compared, batch, Party::Garbler);
     let (mut further, mut comparison) = (Shares::default(), Shares::default());
-    for (count, draw) in pool.pieces().zip(pool.draws(masks)) {
+    for (count, draw) in pool.pieces(sizes).zip(pool.draws(sizes, masks)) {
         let drawn = member.draw(draw)?;
         let (of_x, rest) = drawn.split_at(count);
         let (of_y, rest) = rest.split_at(count);
@@ -91,7 +92,7 @@ fn leaky_ands(
         y.extend_from_slice(of_y);
         z.extend(of_r.iter().zip(bits.iter()).map(|(r, &bit)| member.own.plus(*r, bit)));
     }
-    let digest = Zeroizing::new(*digest.finalize().as_bytes());
+    let digest = Zeroizing::new(digest.finish());
     let coin = compare(member, label(&digest[..16]).bits(), &comparison, batch)?;
     Ok((Triples { x, y, z }, further, coin))
 }
@@ -214,9 +215,10 @@ fn exchange_bits(member: &mut Member, bits: &[u8]) -> Result<Secrets<u8>, Error>
 /// nothing at the evaluator.
 fn equality_keys(member: &Member, batch: usize, masks: &Shares) -> Vec<[Zeroizing<[u8; HASH]>; 2]> {
     let key = |i: usize, label: Label| {
-        let mut hash = hasher(&member.key, Purpose::EqualityKey, batch, Party::Garbler);
-        hash.update(&(i as u64).to_le_bytes()).update(&label.to_bytes());
-        Zeroizing::new(*hash.finalize().as_bytes())
+        let mut hash = Hasher::new(&member.key, Purpose::EqualityKey, batch, Party::Garbler);
+        hash.update(&(i as u64).to_le_bytes());
+        hash.update(&*Zeroizing::new(label.to_bytes()));
+        Zeroizing::new(hash.finish())
     };
     let both = |(i, share): (usize, &Share)| match member.own.role {
         Party::Garbler => {
@@ -236,7 +238,7 @@ fn hash_of_keys(
     keys: &[[Zeroizing<[u8; HASH]>; 2]],
     asked: u128,
 ) -> [u8; HASH] {
-    let mut hash = hasher(&member.key, purpose, batch, Party::Garbler);
+    let mut hash = Hasher::new(&member.key, purpose, batch, Party::Garbler);
     for (i, [zero, one]) in keys.iter().enumerate() {
         let choice = subtle::Choice::from((asked >> i) as u8 & 1);
         let mut key = Zeroizing::new([0; HASH]);
@@ -245,19 +247,20 @@ fn hash_of_keys(
         }
         hash.update(&*key);
     }
-    *hash.finalize().as_bytes()
+    hash.finish()
 }
 
 /// The hash by which the evaluator announces its coin.
 fn announced(member: &Member, batch: usize, coin: &[u8]) -> [u8; HASH] {
-    *hasher(&member.key, Purpose::Coin, batch, Party::Evaluator).update(coin).finalize().as_bytes()
+    Hasher::new(&member.key, Purpose::Coin, batch, Party::Evaluator).of(coin)
 }
 
 /// The coin of both.
 fn coin(member: &Member, batch: usize, garblers: &[u8], evaluators: &[u8]) -> Seed {
-    let mut hash = hasher(&member.key, Purpose::Coins, batch, Party::Garbler);
-    hash.update(garblers).update(evaluators);
-    Seed::from_bytes(*hash.finalize().as_bytes().first_chunk().expect("32 bytes"))
+    let mut hash = Hasher::new(&member.key, Purpose::Coins, batch, Party::Garbler);
+    hash.update(garblers);
+    hash.update(evaluators);
+    Seed::from_bytes(*hash.finish().first_chunk().expect("32 bytes"))
 }
 
 /// Compares digests: a party learns whether they are equal, and a cheater nothing else. Returns a coin that
@@ -313,6 +316,7 @@ impl Buckets {
     pub fn make(
         member: &mut Member,
         pool: Pool,
+        sizes: Sizes,
         batch: usize,
         masks: usize,
     ) -> Result<(Self, Shares), Error> {
@@ -321,7 +325,7 @@ impl Buckets {
             let buckets = Buckets { layers: Triples { x, y, z }, pool, shifts: Vec::new() };
             return Ok((buckets, member.draw(masks)?));
         }
-        let (layers, masks, coin) = leaky_ands(member, &pool, batch, masks)?;
+        let (layers, masks, coin) = leaky_ands(member, &pool, sizes, batch, masks)?;
         let mut rng = Rng::expand(&coin, "brickwork buckets of leaky ANDs");
         let shifts = (0..pool.bucket).map(|k| if k == 0 { 0 } else { rng.below(pool.size as u64) as usize });
         Ok((Buckets { layers, pool, shifts: shifts.collect() }, masks))

@@ -21,13 +21,14 @@
 use zeroize::Zeroizing;
 
 use super::input_ots::{EvaluatorOts, GarblerOts};
-use super::items::Places;
 use super::party::EvaluatorCore;
 use super::{Cheat, Error, Garbler, Point, msg};
 use brickwork_base::label::{Delta, Label, Labels};
 use brickwork_base::random::Rng;
 pub use brickwork_primitives::binding::{Combinations, RevealedCombinations};
-use brickwork_primitives::commit::{self, Lsb, New, Pending, Proof, Receiver, Row, Sender as _, Shares};
+use brickwork_primitives::commit::{
+    self, Lsb, New, Pending, Places, Proof, Receiver, Row, Sender as _, Shares,
+};
 use brickwork_primitives::ot::{CotReceiver, CotSender};
 use brickwork_session::Metered;
 

@@ -30,7 +30,7 @@ pub fn predict(
     machine: &Machine,
     link: &Link,
 ) -> Result<(Cost, SecurityReport), Error> {
-    let layout = Layout::new(program, security, None, None)?;
+    let layout = Layout::new(program, security)?;
     Ok((plan::predict(&steps(&layout), machine, link), SecurityReport::of(&layout)))
 }
 
@@ -48,7 +48,7 @@ pub fn sent_bytes(program: &Program, security: u32) -> Result<[u64; 2], Error> {
 /// # Errors
 /// [`Error::Usage`] for a security that is not offered, [`Error::Input`] for a gate that cannot be masked.
 pub fn script(program: &Program, security: u32) -> Result<Script, Error> {
-    Ok(steps(&Layout::new(program, security, None, None)?))
+    Ok(steps(&Layout::new(program, security)?))
 }
 
 fn steps(layout: &Layout) -> Script {
@@ -95,8 +95,8 @@ fn set_up(script: &mut Script) {
 
 fn preprocess(script: &mut Script, layout: &Layout, number: usize) {
     let Batch { pool, ands, groups, .. } = &layout.batches[number];
-    let mut pieces = pool.pieces();
-    for count in pool.draws(layout.masks(number)) {
+    let mut pieces = pool.pieces(layout.sizes);
+    for count in pool.draws(layout.sizes, layout.masks(number)) {
         let count = count as u64;
         for (receiver, sender) in [(Evaluator, Garbler), (Garbler, Evaluator)] {
             let blocks = count.div_ceil(BLOCK) + 1;
@@ -158,7 +158,7 @@ fn memory(layout: &Layout) -> [u64; 2] {
     let slot = program.slots().map(|slot| program.component(slot.component).circuit.wires()).max();
     // All layers of a batch, its gates' masks and what is opened, and a piece while it is made.
     let batch = layout.batches.iter().map(|batch| {
-        let piece = batch.pool.pieces().next().unwrap_or(0) as u64;
+        let piece = batch.pool.pieces(layout.sizes).next().unwrap_or(0) as u64;
         let gates = batch.groups.iter().map(|group| group.ands.len()).max().unwrap_or(0) as u64;
         3 * SHARE * batch.pool.leaky_ands() as u64
             + (batch.ports + batch.ands) as u64 * 2 * SHARE

@@ -1,6 +1,8 @@
 //! Honest parties: the outputs are those of the program.
 
 use super::*;
+use crate::layout::Forced;
+use crate::parameters::{Pool, Sizes};
 use brickwork_circuit::library::aes;
 
 fn is_right(program: &Arc<Program>, security: u32, rng: &mut Rng) {
@@ -31,6 +33,27 @@ fn aes_is_computed() {
     for security in [40, 64, 80] {
         is_right(&program, security, &mut rng);
     }
+}
+
+/// Several batches, groups and pieces, the last of each not full: with small sizes, as a million gates take long.
+#[test]
+fn programs_of_many_batches_are_computed() {
+    let (mut rng, mut batches) = (Rng::replayable("test programs"), 0);
+    for _ in 0..8 {
+        let program = Arc::new(random_program(&mut rng).repeat(3).unwrap());
+        let sizes = Some(Sizes { batch: 50, group: 20, piece: 7 });
+        let pool = Some(Pool { size: 5, bucket: 3 });
+        let layout = Layout::forced(&program, 40, &Forced { level: None, pool, sizes }).unwrap();
+        batches += layout.batches.iter().filter(|batch| batch.groups.len() > 1).count();
+        let inputs = random_inputs(&program, &mut rng);
+        let hooks = [(); 2].map(|()| Hooks { pool, sizes, ..Hooks::none() });
+        let results = over(memory_pair(), &program, 40, [&inputs[0], &inputs[1]], hooks);
+        let clear = program.simulate(&inputs[0], &inputs[1]);
+        for (party, result) in [Party::Garbler, Party::Evaluator].into_iter().zip(results) {
+            assert_eq!(result.unwrap().outputs, program.output_bits(party, &clear), "{party:?}");
+        }
+    }
+    assert!(batches > 3, "{batches} batches had several groups");
 }
 
 /// A gate with a constant operand is refused by either party before a word is said.

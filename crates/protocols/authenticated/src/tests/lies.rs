@@ -90,6 +90,7 @@ impl Case {
                 alter: Some(Box::new(alter)),
                 level: Some(level),
                 pool: Some(pool),
+                sizes: None,
                 dealer: Some(dealer),
                 looks_away,
             }
@@ -231,7 +232,7 @@ fn row_03_a_lie_about_a_bit_takes_the_others_offset() {
             (case.level.compared, case.may_succeed) = (8, true);
             let guess = case.guess;
             let case = case.lie(party, Point::Bits, flip(1, 0, 0));
-            // It goes on with its own bit, and adds what it takes for the sum of both differences.
+            // It goes on with the lie, as the other does, and adds what it takes for the sum of both differences.
             case.lie(party, Point::Compared, move |words| words[0] ^= guess)
         });
     }
