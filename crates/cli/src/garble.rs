@@ -165,8 +165,8 @@ fn privacy(mark: &Mark) -> &'static str {
     match mark.is_private() {
         true => "",
         false => {
-            "WARNING: this garbling has no privacy: a garbled input IS the input, and whoever evaluates sees every \
-             bit of inputs, outputs and all between. Neither prv nor obv holds, but aut: outputs that \
+            "WARNING: this garbling has no privacy: a garbled input IS the input, and whoever evaluates sees \
+             every bit of inputs, outputs and all between. Neither prv nor obv holds, but aut: outputs that \
              --checking accepts were evaluated.\n"
         }
     }

@@ -50,8 +50,8 @@ pub(crate) trait Vector: Copy {
     unsafe fn right64<const N: u32>(self) -> Self;
     /// Moves byte `places[k]` of every block, a number below 16, to byte `k` of it.
     unsafe fn shuffle(self, places: Self) -> Self;
-    /// Returns, for both halves of every block, that of `value` where it has a bit in common with that of `test`,
-    /// and zero where it has none.
+    /// Returns, for both halves of every block, that of `value` where it has a bit in common with that of
+    /// `test`, and zero where it has none.
     unsafe fn if_any(self, test: Self, value: Self) -> Self;
     /// Adds `count` to the low 64 bits of every block, without carry into the high ones.
     unsafe fn add_low(self, count: u64) -> Self;
@@ -59,16 +59,16 @@ pub(crate) trait Vector: Copy {
     unsafe fn sigma(self) -> Self;
     /// Bit 0 of every block.
     unsafe fn colours(self) -> Self::Mask;
-    /// Bit 0 of the byte of every block that `places` moves everywhere. `ones` has bit 0 of every byte, and is not to
-    /// be known to the compiler, which would take two steps instead of one.
+    /// Bit 0 of the byte of every block that `places` moves everywhere. `ones` has bit 0 of every byte, and
+    /// is not to be known to the compiler, which would take two steps instead of one.
     #[inline(always)]
     unsafe fn colours_at(self, places: Self, _ones: Self) -> Self::Mask {
         // SAFETY: as the caller's.
         unsafe { self.shuffle(places).colours() }
     }
-    /// Reads for block `k` one of the four blocks at `from(k)`: that whose number is twice the bit of `first` plus that
-    /// of `second`, each of which has `bit` as its only bit of interest, in the low half of a block. With `REDUCED`
-    /// there are three, and that of number 0 is zero.
+    /// Reads for block `k` one of the four blocks at `from(k)`: that whose number is twice the bit of `first`
+    /// plus that of `second`, each of which has `bit` as its only bit of interest, in the low half of a
+    /// block. With `REDUCED` there are three, and that of number 0 is zero.
     unsafe fn choose<const REDUCED: bool>(
         first: Self,
         second: Self,

@@ -26,17 +26,20 @@ pub struct Arguments {
     /// measured as one circuit
     pub(super) file: Option<PathBuf>,
     /// Copies side by side
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(super) copies: u32,
     /// The kernel: vaes-avx512, vaes-avx2, aes-ni, neon-aes or portable; by default the one of all commands
     #[arg(long, value_name = "NAME", value_parser = kernel)]
     pub(super) kernel: Option<Kernel>,
     /// Rounds, in each of which everything has its turn; the median counts
-    #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 15)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(super) rounds: u32,
     /// half-gates, which the protocols garble with; or schemes of JustGarble, such as gaxr-a2-d7 and
     /// half-gates-a2; or figures, for all of the paper's figures 1 and 8
-    #[arg(long, value_name = "NAME,…", default_value = "half-gates", value_delimiter = ',', value_parser = Named::parse)]
+    #[arg(long, value_name = "NAME,…", default_value = "half-gates", value_delimiter = ',')]
+    #[arg(value_parser = Named::parse)]
     scheme: Vec<Named>,
     /// A circuit of JustGarble's paper for its schemes: aes, mexp-N or edt-N; aes by default
     #[arg(long, value_name = "NAME", conflicts_with = "file", value_parser = OfPaper::parse)]

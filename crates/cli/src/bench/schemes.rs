@@ -116,7 +116,8 @@ pub fn run(arguments: &Arguments, named: &[Named]) -> Result<Report, Failure> {
             }
             Named::OfProtocols => {
                 return Err(Failure::usage(
-                    "half-gates, those of the protocols, are measured by themselves and on a component; those that go with other schemes and --circuit are half-gates-a2",
+                    "half-gates, those of the protocols, are measured by themselves and on a component; those that \
+                     go with other schemes and --circuit are half-gates-a2",
                     "take half-gates-a2, or leave --circuit and other schemes out",
                 ));
             }
@@ -126,7 +127,8 @@ pub fn run(arguments: &Arguments, named: &[Named]) -> Result<Report, Failure> {
     let kernel = arguments.kernel.unwrap_or_else(Kernel::best);
     let mut human = format!(
         "{name}: {} gates, {} of them XORs; {} side by side, kernel {}, one thread; CPU time, median of {}\n\
-         ns a gate            garble  AES alone  ratio   evaluate  AES alone  ratio   XORs alone   table bytes a gate\n",
+         ns a gate            garble  AES alone  ratio   evaluate  AES alone  ratio   XORs alone   \
+         table bytes a gate\n",
         thousands(circuit.gates().len() as u64),
         thousands(circuit.xor_gates() as u64),
         plural(arguments.copies.into(), "copy"),
@@ -292,8 +294,8 @@ fn measure(
     })
 }
 
-/// The gates without rows alone: all results of gates with rows are inputs. From what they take is subtracted what
-/// it takes to set as many inputs.
+/// The gates without rows alone: all results of gates with rows are inputs. From what they take is subtracted
+/// what it takes to set as many inputs.
 struct Free {
     walks: [(Evaluator, Garbled); 2],
     tokens: Vec<u128>,

@@ -420,8 +420,8 @@ impl<'t> Row<'t> {
 fn the_star_is_the_fastest_or_says_why_not() {
     let keys = Keys::new();
     good(&["examples", "--write", &keys.file("")]);
-    // What a gain is depends on the seconds in which a cut is compiled here: of these, some are just large enough
-    // to be taken and others just too small, on a slow machine as on a fast one.
+    // What a gain is depends on the seconds in which a cut is compiled here: of these, some are just large
+    // enough to be taken and others just too small, on a slow machine as on a fast one.
     let cases: [(String, &[&str]); 10] = [
         (keys.file("benchmarking.wir"), &[]),
         (keys.file("credit.wir"), &[]),

@@ -70,7 +70,8 @@ impl<D: Double, S: GarbleStyle<EACH>, const EACH: usize> Task for Garble<'_, D, 
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
         let Garble { gates, cipher, permutations, draws, tokens, rows, doubling, style: _ } = self;
-        // SAFETY: the caller vouches for the features of `V`. A slot is one of the script's, whose tokens are there.
+        // SAFETY: the caller vouches for the features of `V`. A slot is one of the script's, whose tokens are
+        // there.
         unsafe {
             let walk = Walk::<V, D, EACH>::new(gates, cipher, doubling, tokens, permutations);
             let one = walk.load(ONE);
@@ -104,7 +105,8 @@ impl<D: Double, S: GarbleStyle<EACH>, const EACH: usize> Task for Garble<'_, D, 
 }
 
 impl<V: Vector, D: Double, const EACH: usize> Garbler<'_, V, D, EACH> {
-    /// Draws the tokens of gates into their slots: of each the blocks `EACH`·T, `EACH`·T + 1, … of counter mode.
+    /// Draws the tokens of gates into their slots: of each the blocks `EACH`·T, `EACH`·T + 1, … of counter
+    /// mode.
     ///
     /// # Safety
     /// As for [`GarbleStyle::draw`].
@@ -210,8 +212,8 @@ impl Ga {
                 let function = walk.function(gate);
                 let at = walk.slot(and.out);
                 let value = |k: usize| at.add((function >> k & 1) * V::BLOCKS).cast_const();
-                // By the bits of the inputs, then by types: where the token for 0 has the type 1, rows change places.
-                // (Registers by their names: an array of them would go through memory.)
+                // By the bits of the inputs, then by types: where the token for 0 has the type 1, rows change
+                // places. (Registers by their names: an array of them would go through memory.)
                 let row_00 = masks[n].xor(V::load(value(0)));
                 let row_01 = masks[N + n].xor(V::load(value(1)));
                 let row_10 = masks[2 * N + n].xor(V::load(value(2)));
@@ -294,8 +296,8 @@ impl<const REDUCED: bool> Free<REDUCED> {
                 let p = times(f ^ f >> 1 ^ f >> 2 ^ f >> 3);
                 let [e_00, e_01, e_10, e_11] =
                     [encrypted[n], encrypted[N + n], encrypted[2 * N + n], encrypted[3 * N + n]];
-                // By types: what row 01 and row 10 have beyond row 00, of the tokens and of the keys that are added to
-                // π's results; row 11 has both, and p.
+                // By types: what row 01 and row 10 have beyond row 00, of the tokens and of the keys that are
+                // added to π's results; row 11 has both, and p.
                 let [type_a, type_b] = types[n];
                 let in_01 = garbler.with_quadrupled[y & 1].xor_if(type_a, p);
                 let in_10 = garbler.with_doubled[x & 1].xor_if(type_b, p);

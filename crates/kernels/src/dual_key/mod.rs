@@ -1,13 +1,14 @@
-//! Garbling with dual-key ciphers made of a fixed-key permutation (Bellare, Hoang, Keelveedhi, Rogaway 2013): Ga,
-//! GaX and GaXR of their figure 3, and half-gates with and without privacy with the same ciphers.
+//! Garbling with dual-key ciphers made of a fixed-key permutation (Bellare, Hoang, Keelveedhi, Rogaway 2013):
+//! Ga, GaX and GaXR of their figure 3, and half-gates with and without privacy with the same ciphers.
 //!
-//! A register holds the tokens of a wire in as many copies as it has blocks; every copy has a key of π of its own,
-//! so a copy is what it would be alone. The AND gates of a [`Script`] are the gates with rows here, whatever their
-//! function is, its XORs the gates without. The independent gates of a batch are in flight together.
+//! A register holds the tokens of a wire in as many copies as it has blocks; every copy has a key of π of its
+//! own, so a copy is what it would be alone. The AND gates of a [`Script`] are the gates with rows here,
+//! whatever their function is, its XORs the gates without. The independent gates of a batch are in flight
+//! together.
 //!
-//! A token is the first 128 or 80 bits of a block, of which bit 127 is the first one; the others are zero. The
-//! last bit of a token is its type. The ciphers are `E(A, B, T, X) = π(K)[1:k] ⊕ K[1:k] ⊕ X` with `K = 2A ⊕ 4B ⊕ T`
-//! or `K = A ⊕ B ⊕ T`, where T is added to the last bits of the block.
+//! A token is the first 128 or 80 bits of a block, of which bit 127 is the first one; the others are zero.
+//! The last bit of a token is its type. The ciphers are `E(A, B, T, X) = π(K)[1:k] ⊕ K[1:k] ⊕ X` with `K = 2A
+//! ⊕ 4B ⊕ T` or `K = A ⊕ B ⊕ T`, where T is added to the last bits of the block.
 
 mod double;
 mod evaluate;
@@ -74,8 +75,8 @@ pub enum Doubling {
     Right(Carry),
 }
 
-/// What goes on where the halves of a block are shifted: each half gets its half of `value` if the other half has
-/// a bit of what `test` has in the place of this one; then bits that are not in `keep` go.
+/// What goes on where the halves of a block are shifted: each half gets its half of `value` if the other half
+/// has a bit of what `test` has in the place of this one; then bits that are not in `keep` go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Carry {
     /// Bits that are looked for in the other half.
@@ -117,11 +118,11 @@ impl DualKey {
 pub struct Gates<'a> {
     /// Its steps: gates with rows in the place of AND gates.
     pub script: &'a Script,
-    /// The tweak of each gate with rows, in order; a block each, as that is read into all blocks of a register at
-    /// once.
+    /// The tweak of each gate with rows, in order; a block each, as that is read into all blocks of a
+    /// register at once.
     pub tweaks: &'a [u128],
-    /// The function of each gate with rows, for the garbler, and for the evaluator where there is no privacy: bit
-    /// 2a + b is its value. It must not be linear with half-gates and without privacy.
+    /// The function of each gate with rows, for the garbler, and for the evaluator where there is no privacy:
+    /// bit 2a + b is its value. It must not be linear with half-gates and without privacy.
     pub functions: &'a [u8],
 }
 
@@ -176,9 +177,9 @@ impl Tokens {
         self.lanes
     }
 
-    /// Sets the tokens of all lanes in so many slots from a first one on: `token` gives for a lane, a slot, counted
-    /// from 0, and a bit the token; a garbler with [`Style::Ga`] gives those of both bits, and others that for 0. The
-    /// evaluator's, for bit 0, are the active ones.
+    /// Sets the tokens of all lanes in so many slots from a first one on: `token` gives for a lane, a slot,
+    /// counted from 0, and a bit the token; a garbler with [`Style::Ga`] gives those of both bits, and others
+    /// that for 0. The evaluator's, for bit 0, are the active ones.
     ///
     /// # Panics
     /// If there are no such slots.
@@ -195,8 +196,8 @@ impl Tokens {
         }
     }
 
-    /// Returns the token in a slot of a copy, as [`Tokens::set`] sets it; `bit` is 1 for the second one of a garbler
-    /// with [`Style::Ga`].
+    /// Returns the token in a slot of a copy, as [`Tokens::set`] sets it; `bit` is 1 for the second one of a
+    /// garbler with [`Style::Ga`].
     ///
     /// # Panics
     /// If there is no such slot.
@@ -206,13 +207,13 @@ impl Tokens {
         self.lines.blocks()[(slot as usize * self.each + bit) * self.lanes + lane]
     }
 
-    /// Garbles copies: walks through all gates with the tokens of both bits, and writes the rows of each gate of
-    /// each copy into its own of `rows`. Slot [`ONE`] is to hold the offset, or without privacy the offset without
-    /// its last bit. Lanes without a copy are to have the tokens of the first one.
+    /// Garbles copies: walks through all gates with the tokens of both bits, and writes the rows of each gate
+    /// of each copy into its own of `rows`. Slot [`ONE`] is to hold the offset, or without privacy the offset
+    /// without its last bit. Lanes without a copy are to have the tokens of the first one.
     ///
     /// # Panics
-    /// If the slots are not those of the script, there is not a tweak and a function for each gate with rows, or
-    /// not a place for each row of a copy.
+    /// If the slots are not those of the script, there is not a tweak and a function for each gate with rows,
+    /// or not a place for each row of a copy.
     pub fn garble(&mut self, gates: Gates<'_>, keys: &[CopyKeys], rows: &mut [&mut [u128]]) {
         let lengths = rows.iter().map(|rows| rows.len());
         assert_eq!(self.each, self.style.tokens(), "tokens of a garbler");
@@ -246,8 +247,8 @@ impl Tokens {
         }
     }
 
-    /// Evaluates copies: walks through all gates with active tokens; the counterpart of [`Tokens::garble`]. Slot
-    /// [`ONE`] is to hold zero, or without privacy the last bit of a token.
+    /// Evaluates copies: walks through all gates with active tokens; the counterpart of [`Tokens::garble`].
+    /// Slot [`ONE`] is to hold zero, or without privacy the last bit of a token.
     ///
     /// # Panics
     /// Like [`Tokens::garble`], but that there are functions only where there is no privacy.

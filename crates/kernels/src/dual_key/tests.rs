@@ -31,8 +31,8 @@ fn go_together(style: Style, doubling: Doubling) -> bool {
     }
 }
 
-/// A script over `inputs` slots behind [`ONE`], of batches with so many XORs and AND gates, each of which reads what was
-/// there before its batch.
+/// A script over `inputs` slots behind [`ONE`], of batches with so many XORs and AND gates, each of which
+/// reads what was there before its batch.
 fn script(inputs: u32, batches: &[(u8, u8)], pick: &mut impl FnMut() -> u32) -> Script {
     let mut builder = ScriptBuilder::new(inputs as usize + 1);
     let (mut written, mut gate) = (inputs + 1, 0);

@@ -7,8 +7,8 @@ use crate::garble::Hash;
 use crate::script::{And, Xor};
 use crate::vector::Vector;
 
-/// What both walks have in registers. Tokens are read and written through `tokens`, which has `EACH` registers for a
-/// slot.
+/// What both walks have in registers. Tokens are read and written through `tokens`, which has `EACH`
+/// registers for a slot.
 #[derive(Clone, Copy)]
 pub(super) struct Walk<'a, V: Vector, D: Double, const EACH: usize> {
     pub gates: Gates<'a>,
@@ -152,8 +152,8 @@ pub(super) fn take<'a, const N: usize>(items: &mut &'a [And]) -> Option<&'a [And
     Some(first)
 }
 
-/// A function that is not linear as an AND of its inputs with some of them and the result negated: f(a, b) = (a ⊕
-/// y)(b ⊕ x) ⊕ z. Returns y, x and z.
+/// A function that is not linear as an AND of its inputs with some of them and the result negated: f(a, b) =
+/// (a ⊕ y)(b ⊕ x) ⊕ z. Returns y, x and z.
 #[inline(always)]
 pub(super) fn negations(function: usize) -> [usize; 3] {
     let (c, x, y) = (function & 1, (function ^ function >> 2) & 1, (function ^ function >> 1) & 1);

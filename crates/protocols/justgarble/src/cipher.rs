@@ -99,11 +99,11 @@ impl Doubling {
             // x^128 + x^7 + x^2 + x + 1 and x^80 + x^9 + x^4 + x^2 + 1.
             Doubling::D1 => {
                 let reduced = if length == Length::Long { 0x87 } else { 0x215 };
-                a << 1 ^ (a >> 127) * (reduced * last)
+                (a << 1) ^ ((a >> 127) * (reduced * last))
             }
             Doubling::D2 => a << 1,
             Doubling::D3 => a >> 1 & mask,
-            Doubling::D4 => a << 1 | (a >> 127) * last,
+            Doubling::D4 => (a << 1) | ((a >> 127) * last),
             Doubling::D5 => a >> 1 & mask | is(a & last != 0) << 127,
             Doubling::D6 => (a & !firsts) << 1,
             Doubling::D7 => (a & !lasts) >> 1,
@@ -119,7 +119,7 @@ impl Doubling {
         let reduced = if length == Length::Long { 0x87 } else { 0x215 };
         let left = |value| kernels::Doubling::Left(Carry { test: top, value, keep: mask });
         match self {
-            Doubling::D1 => left(high(1) | reduced * last),
+            Doubling::D1 => left(high(1) | (reduced * last)),
             Doubling::D2 => left(high(1)),
             Doubling::D3 => kernels::Doubling::Right(Carry { test: bottom, value: 1 << 63, keep: mask }),
             Doubling::D4 => left(high(1) | last),
