@@ -13,29 +13,30 @@ use brickwork_kernels::{Aes128, Kernel};
 use clap::Args;
 use serde_json::json;
 
+use super::measured::{BLOCKS, Measured, time};
 use super::median::median;
 use super::schemes::{self, Named, OfPaper};
 use crate::failure::Failure;
+use crate::programs;
 use crate::report::{Report, plural, thousands};
-use crate::{programs, resources};
 
 /// Time garbling, evaluating and checking of copies side by side
 #[derive(Args)]
 pub struct Arguments {
     /// A program, whose largest component is measured; AES-128 by default. With schemes of JustGarble it is
     /// measured as one circuit
-    pub(super) file: Option<PathBuf>,
+    file: Option<PathBuf>,
     /// Copies side by side
     #[arg(long, value_name = "N", default_value_t = 8)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub(super) copies: u32,
+    copies: u32,
     /// The kernel: vaes-avx512, vaes-avx2, aes-ni, neon-aes or portable; by default the one of all commands
     #[arg(long, value_name = "NAME", value_parser = kernel)]
-    pub(super) kernel: Option<Kernel>,
+    kernel: Option<Kernel>,
     /// Rounds, in each of which everything has its turn; the median counts
     #[arg(long, value_name = "N", default_value_t = 15)]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub(super) rounds: u32,
+    rounds: u32,
     /// half-gates, which the protocols garble with; or schemes of JustGarble, such as gaxr-a2-d7 and
     /// half-gates-a2; or figures, for all of the paper's figures 1 and 8
     #[arg(long, value_name = "NAME,…", default_value = "half-gates", value_delimiter = ',')]
@@ -43,15 +44,8 @@ pub struct Arguments {
     scheme: Vec<Named>,
     /// A circuit of JustGarble's paper for its schemes: aes, mexp-N or edt-N; aes by default
     #[arg(long, value_name = "NAME", conflicts_with = "file", value_parser = OfPaper::parse)]
-    pub(super) circuit: Option<OfPaper>,
+    circuit: Option<OfPaper>,
 }
-
-/// Seconds that a round measures each of the four at least.
-const ROUND_SECONDS: f64 = 0.01;
-
-/// Blocks that are encrypted at a time to measure the AES calls alone, as many as the first-level cache holds
-/// easily.
-pub(super) const BLOCKS: usize = 512;
 
 /// AES calls of the evaluator for an AND gate.
 const EVALUATOR_CALLS: usize = 2;
@@ -81,7 +75,14 @@ impl TableSink for Tables {
 
 pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     if arguments.scheme != [Named::OfProtocols] || arguments.circuit.is_some() {
-        return schemes::run(arguments, &arguments.scheme);
+        return schemes::run(&schemes::Bench {
+            file: arguments.file.as_deref(),
+            circuit: arguments.circuit,
+            copies: arguments.copies,
+            rounds: arguments.rounds,
+            kernel: arguments.kernel.unwrap_or_else(Kernel::best),
+            schemes: &arguments.scheme,
+        });
     }
     let start = Instant::now();
     let component = component(arguments)?;
@@ -187,39 +188,6 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     Ok(Report::new(json, human))
 }
 
-/// What a task took in each round for a gate of a copy, and what its AES calls took in the same round, all in
-/// nanoseconds.
-#[derive(Default)]
-pub(super) struct Measured {
-    ns: Vec<f64>,
-    aes: Vec<f64>,
-}
-
-impl Measured {
-    pub(super) fn add(&mut self, aes: f64, ns: f64) {
-        self.ns.push(ns);
-        self.aes.push(aes);
-    }
-
-    pub(super) fn medians(self) -> Figure {
-        let ratios = self.ns.iter().zip(&self.aes).map(|(ns, aes)| ns / aes).collect();
-        Figure { ns: median(self.ns), aes: median(self.aes), ratio: median(ratios) }
-    }
-}
-
-/// Medians over the rounds: that of the ratios is not always the ratio of the others.
-pub(super) struct Figure {
-    pub(super) ns: f64,
-    pub(super) aes: f64,
-    pub(super) ratio: f64,
-}
-
-impl std::fmt::Display for Figure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:10.2}{:12.2}{:8.2}", self.ns, self.aes, self.ratio)
-    }
-}
-
 /// More tables are not kept in memory.
 const MOST_BYTES: u64 = 1 << 30;
 
@@ -228,21 +196,4 @@ fn component(arguments: &Arguments) -> Result<Component, Failure> {
     let program = programs::load(file, &InputMap::default())?;
     let largest = program.components().iter().max_by_key(|c| c.circuit.and_gates());
     largest.cloned().ok_or_else(|| Failure::input("the program has no component", "choose another program"))
-}
-
-/// Nanoseconds of CPU time for each of `cells` that a call of `work` takes.
-pub(super) fn time(
-    cells: f64,
-    mut work: impl FnMut() -> Result<(), brickwork::Error>,
-) -> Result<f64, Failure> {
-    work()?;
-    let (start, mut calls) = (resources::cpu_seconds(), 0.0);
-    loop {
-        work()?;
-        calls += 1.0;
-        let seconds = resources::cpu_seconds() - start;
-        if seconds > ROUND_SECONDS {
-            return Ok(seconds * 1e9 / (cells * calls));
-        }
-    }
 }

@@ -4,6 +4,7 @@ mod cluster;
 mod compare;
 mod cuts;
 mod garbling;
+mod measured;
 mod median;
 mod papers;
 mod protocol;

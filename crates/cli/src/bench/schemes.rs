@@ -1,6 +1,7 @@
 //! `brickwork bench garbling --scheme …`: the schemes of JustGarble, as its figures 1, 8 and 9 have them.
 
 use std::hint::black_box;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -11,7 +12,7 @@ use brickwork::random::Rng;
 use brickwork_kernels::{Aes128, Kernel};
 use serde_json::{Value, json};
 
-use super::garbling::{Arguments, BLOCKS, Figure, Measured, time};
+use super::measured::{BLOCKS, Figure, Measured, time};
 use super::median::median;
 use crate::failure::Failure;
 use crate::programs;
@@ -102,11 +103,23 @@ const FIGURES: [&str; 16] = [
 /// More rows are not kept in memory.
 const MOST_ROW_BYTES: u64 = 8 << 30;
 
-/// Measures garbling and evaluating with these schemes.
-pub fn run(arguments: &Arguments, named: &[Named]) -> Result<Report, Failure> {
+/// What is measured.
+pub struct Bench<'a> {
+    /// A program, measured as one circuit.
+    pub file: Option<&'a Path>,
+    /// Without one, this circuit.
+    pub circuit: Option<OfPaper>,
+    pub copies: u32,
+    pub rounds: u32,
+    pub kernel: Kernel,
+    pub schemes: &'a [Named],
+}
+
+/// Measures garbling and evaluating with schemes of JustGarble.
+pub fn run(bench: &Bench<'_>) -> Result<Report, Failure> {
     let start = Instant::now();
     let mut schemes = Vec::new();
-    for &name in named {
+    for &name in bench.schemes {
         match name {
             Named::One(scheme) => schemes.push(scheme),
             Named::Figures => {
@@ -123,21 +136,20 @@ pub fn run(arguments: &Arguments, named: &[Named]) -> Result<Report, Failure> {
             }
         }
     }
-    let (name, circuit) = circuit(arguments)?;
-    let kernel = arguments.kernel.unwrap_or_else(Kernel::best);
+    let (name, circuit) = circuit(bench)?;
     let mut human = format!(
         "{name}: {} gates, {} of them XORs; {} side by side, kernel {}, one thread; CPU time, median of {}\n\
          ns a gate            garble  AES alone  ratio   evaluate  AES alone  ratio   XORs alone   \
          table bytes a gate\n",
         thousands(circuit.gates().len() as u64),
         thousands(circuit.xor_gates() as u64),
-        plural(arguments.copies.into(), "copy"),
-        kernel.name(),
-        plural(arguments.rounds.into(), "round"),
+        plural(bench.copies.into(), "copy"),
+        bench.kernel.name(),
+        plural(bench.rounds.into(), "round"),
     );
     let mut measured = Vec::new();
     for scheme in schemes {
-        let one = measure(arguments, kernel, scheme, &circuit)?;
+        let one = measure(bench, scheme, &circuit)?;
         human.push_str(&one.line());
         measured.push(one.json());
     }
@@ -145,19 +157,19 @@ pub fn run(arguments: &Arguments, named: &[Named]) -> Result<Report, Failure> {
         "circuit": name,
         "gates": circuit.gates().len(),
         "xor_gates": circuit.xor_gates(),
-        "kernel": kernel.name(),
-        "copies": arguments.copies,
-        "rounds": arguments.rounds,
+        "kernel": bench.kernel.name(),
+        "copies": bench.copies,
+        "rounds": bench.rounds,
         "schemes": measured,
         "seconds": start.elapsed().as_secs_f64(),
     });
     Ok(Report::new(json, human))
 }
 
-fn circuit(arguments: &Arguments) -> Result<(String, Circuit), Failure> {
-    match &arguments.file {
+fn circuit(bench: &Bench<'_>) -> Result<(String, Circuit), Failure> {
+    match bench.file {
         None => {
-            let of_paper = arguments.circuit.unwrap_or(OfPaper::Aes);
+            let of_paper = bench.circuit.unwrap_or(OfPaper::Aes);
             Ok((of_paper.name(), of_paper.circuit()?))
         }
         Some(file) => {
@@ -223,18 +235,12 @@ fn calls(method: Method) -> [usize; 2] {
     }
 }
 
-fn measure(
-    arguments: &Arguments,
-    kernel: Kernel,
-    scheme: Scheme,
-    circuit: &Circuit,
-) -> Result<Taken, Failure> {
-    let copies = arguments.copies as usize;
+fn measure(bench: &Bench<'_>, scheme: Scheme, circuit: &Circuit) -> Result<Taken, Failure> {
+    let (copies, kernel) = (bench.copies as usize, bench.kernel);
     let shape = Shape::of(scheme.method(), circuit);
-    let row_bytes = shape.rows() as u64 * 16 * u64::from(arguments.copies);
+    let row_bytes = shape.rows() as u64 * 16 * u64::from(bench.copies);
     if row_bytes > MOST_ROW_BYTES {
-        let why =
-            format!("the rows of {} would take {row_bytes} bytes", plural(arguments.copies.into(), "copy"));
+        let why = format!("the rows of {} would take {row_bytes} bytes", plural(bench.copies.into(), "copy"));
         return Err(Failure::usage(why, "choose fewer --copies, or a smaller circuit"));
     }
     let cells = (circuit.gates().len() * copies) as f64;
@@ -248,7 +254,7 @@ fn measure(
     let (aes, mut blocks) = (Aes128::with_kernel(kernel, 1), vec![0; BLOCKS]);
     let [mut garble, mut evaluate] = [(); 2].map(|()| Measured::default());
     let mut frees = Vec::new();
-    for _ in 0..arguments.rounds {
+    for _ in 0..bench.rounds {
         // As many calls at a time as garbling has.
         let runs = (calls(scheme.method())[0] * with_rows).div_ceil(BLOCKS).clamp(1, 1 << 12);
         let block = time((runs * BLOCKS) as f64, || {

@@ -1,6 +1,6 @@
 //! Ways to double a block in registers.
 
-use super::Carry;
+use super::cipher::Carry;
 use crate::vector::Vector;
 
 /// How 2A is computed.

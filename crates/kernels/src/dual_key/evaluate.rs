@@ -2,10 +2,10 @@
 
 use std::marker::PhantomData;
 
+use super::cipher::{DualKey, Gates};
 use super::double::Double;
 use super::garble::{HalfGates, PrivacyFree};
 use super::walk::{Walk, negations, take};
-use super::{DualKey, Gates};
 use crate::Aes128;
 use crate::garble::{self, AHEAD};
 use crate::script::{And, PIECE};

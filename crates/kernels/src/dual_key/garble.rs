@@ -2,9 +2,9 @@
 
 use std::marker::PhantomData;
 
+use super::cipher::{DualKey, Gates};
 use super::double::Double;
 use super::walk::{Walk, negations, take};
-use super::{DualKey, Gates};
 use crate::Aes128;
 use crate::garble;
 use crate::script::{And, ONE, PIECE};

@@ -1,7 +1,7 @@
 //! What both parties' walks through a script have in common.
 
+use super::cipher::{DualKey, Gates};
 use super::double::Double;
-use super::{DualKey, Gates};
 use crate::Aes128;
 use crate::garble::Hash;
 use crate::script::{And, Xor};
