@@ -27,7 +27,7 @@ impl Hash {
         let mut key = (i / 2 / u128::from(CALLS / copies)).to_le_bytes().into();
         aes::Aes128::new(&group.into()).encrypt_block(&mut key);
         let (high, low) = (x >> 64, x & u128::from(u64::MAX));
-        let y = ((high ^ low) << 64 | high) ^ i;
+        let y = (((high ^ low) << 64) | high) ^ i;
         let mut block = y.to_le_bytes().into();
         aes::Aes128::new(&key).encrypt_block(&mut block);
         u128::from_le_bytes(block.into()) ^ y
@@ -46,10 +46,10 @@ fn garble(component: &Component, hash: &Hash, delta: u128, inputs: &[u128]) -> (
                 let [a0, a1, b0, b1] = [(a, i), (a ^ delta, i), (b, i + 1), (b ^ delta, i + 1)]
                     .map(|(label, tweak)| hash.call(label, tweak));
                 i += 2;
-                let t_g = a0 ^ a1 ^ (b & 1) * delta;
+                let t_g = a0 ^ a1 ^ ((b & 1) * delta);
                 let t_e = b0 ^ b1 ^ a;
                 tables.extend([t_g, t_e].map(u128::to_le_bytes).as_flattened());
-                (a0 ^ (a & 1) * t_g) ^ (b0 ^ (b & 1) * (t_e ^ a))
+                a0 ^ ((a & 1) * t_g) ^ b0 ^ ((b & 1) * (t_e ^ a))
             }
         };
         wires.push(label);
@@ -120,7 +120,7 @@ fn links(program: &Program, linking: Linking) -> Vec<Pairs> {
 /// Bits in bytes, the first one lowest.
 fn packed(bits: impl IntoIterator<Item = u128>) -> Vec<u8> {
     let bits: Vec<u128> = bits.into_iter().collect();
-    bits.chunks(8).map(|byte| byte.iter().rev().fold(0, |sum, &bit| sum << 1 | bit as u8)).collect()
+    bits.chunks(8).map(|byte| byte.iter().rev().fold(0, |sum, &bit| (sum << 1) | bit as u8)).collect()
 }
 
 fn bytes(labels: impl IntoIterator<Item = u128>) -> Vec<u8> {
@@ -154,7 +154,7 @@ fn garbler(
     }
     // The evaluator's labels, as its bits and its choices differ.
     let chosen: Vec<u128> = (0..evaluators)
-        .map(|k| run.ots[k].bits() ^ u128::from(u8::from(theirs[k]) ^ run.choices[k]) * delta)
+        .map(|k| run.ots[k].bits() ^ (u128::from(u8::from(theirs[k]) ^ run.choices[k]) * delta))
         .collect();
     let mut sent = Vec::new();
     let mut garble_all = |wires: &mut Vec<u128>, sent: &mut Vec<Message>| {
@@ -196,7 +196,7 @@ fn garbler(
     if linking != Linking::Naive {
         garble_all(&mut wires, &mut sent);
     }
-    let active = input.iter().zip(&wires).map(|(&bit, wire)| wire ^ u128::from(bit) * delta);
+    let active = input.iter().zip(&wires).map(|(&bit, wire)| wire ^ (u128::from(bit) * delta));
     sent.push((msg::INPUT_LABELS, bytes(active.collect::<Vec<_>>())));
     for (wire, &label) in wires[garblers..garblers + evaluators].iter_mut().zip(&chosen) {
         if linking != Linking::Scmc {
@@ -266,13 +266,13 @@ fn messages_and_labels_are_those_of_a_naive_writing() {
             let delta = run.delta.bits();
             for (wire, (&label, &bit)) in falses.iter().zip(&bits).enumerate() {
                 assert_eq!(run.falses[wire].bits(), label, "wire {wire} with {linking:?}");
-                let active = label ^ u128::from(bit) * delta;
+                let active = label ^ (u128::from(bit) * delta);
                 assert_eq!(run.actives[wire].bits(), active, "wire {wire} with {linking:?}");
             }
             let differs =
                 b.iter().zip(&run.choices).map(|(&bit, &choice)| u128::from(u8::from(bit) ^ choice));
             let told = outputs(&program, Party::Garbler);
-            let colours = told.iter().map(|&wire| (falses[wire] ^ u128::from(bits[wire]) * delta) & 1);
+            let colours = told.iter().map(|&wire| (falses[wire] ^ (u128::from(bits[wire]) * delta)) & 1);
             let mut expected = vec![(msg::CHOICES, packed(differs)), (msg::COLOURS, packed(colours))];
             expected.retain(|(_, bytes)| !bytes.is_empty());
             assert!(of(1) == expected, "{linking:?}");
