@@ -17,6 +17,7 @@ use crate::files::{MAX_PROGRAM_BYTES, MAX_VALUE_BYTES, check_private, read_all};
 use crate::outcome::outputs_text;
 use crate::report::{Report, bit_string, bytes, hex, plural};
 use crate::simulate::Values;
+use crate::values::Erased;
 use crate::{programs, values};
 
 /// Garble a program into files, after JustGarble: for research, without a second party and without a defence
@@ -146,9 +147,8 @@ impl Garble {
             "written": names,
         });
         let human = format!(
-            "{}, {} of them XORs, in {}, {} in all\n\
-             For research: nothing here stands against a cheater. {} and what \
-             --checking wrote must not reach who evaluates.\n{}",
+            "{}, {} of them XORs, in {}, {} in all\nFor research: nothing here stands against a cheater. {} \
+             and what --checking wrote must not reach who evaluates.\n{}",
             plural(circuit.gates().len() as u64, "gate"),
             circuit.xor_gates(),
             plural(garbled.rows().len() as u64, "row"),
@@ -198,7 +198,7 @@ impl Inputs {
         let program = programs::program(&self.program)?;
         let (mark, digest, encoding) = private(&self.tokens, formats::read_encoding)?;
         is_of(&program, &digest, &self.program.file)?;
-        let both = self.values.read(&program, None)?;
+        let Erased(both) = &self.values.read(&program, None)?;
         let mut bits = values::input_bits(&program, Party::Garbler, None, &both[0])?;
         let evaluator = values::input_bits(&program, Party::Evaluator, None, &both[1])?;
         // All room at once, so that no copy stays behind.

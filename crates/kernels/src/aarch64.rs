@@ -214,6 +214,17 @@ impl Vector for Neon {
     }
 
     #[inline(always)]
+    unsafe fn multiply_halves(self, other: Self) -> [Self; 3] {
+        // SAFETY: NEON and PMULL.
+        unsafe {
+            let (a, b) = (vreinterpretq_u64_u8(self.0), vreinterpretq_u64_u8(other.0));
+            let (a0, a1) = (vgetq_lane_u64::<0>(a), vgetq_lane_u64::<1>(a));
+            let (b0, b1) = (vgetq_lane_u64::<0>(b), vgetq_lane_u64::<1>(b));
+            [Neon(multiply64(a0, b0)), Neon(multiply64(a1, b1)), Neon(multiply64(a0 ^ a1, b0 ^ b1))]
+        }
+    }
+
+    #[inline(always)]
     unsafe fn store_pairs(first: Self, second: Self, to: impl Fn(usize) -> *mut u128) {
         // SAFETY: the caller vouches for two blocks at `to(0)`.
         unsafe {

@@ -14,7 +14,7 @@ impl Lines {
         Lines(vec![Line([0; 4]); blocks.div_ceil(4)])
     }
 
-    /// The blocks.
+    /// Returns the blocks.
     #[inline]
     pub fn blocks(&self) -> &[u128] {
         // SAFETY: a line is four blocks without padding, as `repr(C)` has it; the slice is borrowed from the
@@ -22,7 +22,7 @@ impl Lines {
         unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), 4 * self.0.len()) }
     }
 
-    /// The blocks, to be written.
+    /// Returns the blocks, to be written.
     #[inline]
     pub fn blocks_mut(&mut self) -> &mut [u128] {
         // SAFETY: as in `blocks`; the lines are borrowed for as long as the slice, which nobody else has.

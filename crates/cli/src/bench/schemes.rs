@@ -129,8 +129,8 @@ pub fn run(bench: &Bench<'_>) -> Result<Report, Failure> {
             }
             Named::OfProtocols => {
                 return Err(Failure::usage(
-                    "half-gates, those of the protocols, are measured by themselves and on a component; those that \
-                     go with other schemes and --circuit are half-gates-a2",
+                    "half-gates, those of the protocols, are measured by themselves and on a component; \
+                     those that go with other schemes and --circuit are half-gates-a2",
                     "take half-gates-a2, or leave --circuit and other schemes out",
                 ));
             }

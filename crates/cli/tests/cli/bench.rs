@@ -724,7 +724,7 @@ fn stock_is_timed() {
     let (human, json) = good(&["bench", "stock", &example("millionaires.bwp"), "--executions", "3"]);
     assert!(human.contains("connection standing") && human.contains("verified"), "{human}");
     assert_eq!(json["executions"], 3);
-    // Joints, labels, and one proof of both: no table.
+    // Solderings, labels, and one proof of both: no table.
     assert!((5_000..25_000).contains(&json["online"]["bytes"].as_u64().expect("bytes")), "{json}");
     assert!(json["disk_bytes"]["garbler"].as_u64() < json["disk_bytes"]["evaluator"].as_u64());
 }

@@ -1,7 +1,7 @@
 //! What is garbled, how, and with which cipher.
 
 use crate::Aes128;
-use crate::script::Script;
+use crate::script::GateList;
 
 /// How gates are garbled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub enum Style {
 }
 
 impl Style {
-    /// Rows of a gate.
+    /// Returns the rows of a gate.
     pub const fn rows(self) -> usize {
         match self {
             Style::Ga | Style::GaX => 4,
@@ -29,7 +29,7 @@ impl Style {
         }
     }
 
-    /// Tokens that a garbler keeps of a wire: both, or that for 0 alone.
+    /// Returns how many tokens a garbler keeps of a wire: both, or that for 0 alone.
     pub const fn tokens(self) -> usize {
         match self {
             Style::Ga => 2,
@@ -73,17 +73,17 @@ pub struct DualKey {
 }
 
 impl DualKey {
-    /// The bits of a block that are a token's.
+    /// Returns the bits of a block that are a token's.
     pub(super) fn token(self) -> u128 {
         u128::MAX << (128 - self.bits)
     }
 
-    /// The last bit of a token.
+    /// Returns the last bit of a token.
     pub(super) fn last(self) -> u128 {
         1 << (128 - self.bits)
     }
 
-    /// For [`Vector::colours_at`]: the byte with the last bit of a token.
+    /// Returns, for `Vector::colours_at`, the byte with the last bit of a token.
     pub(super) fn byte_of_last(self) -> u128 {
         u128::from((128 - self.bits) / 8) * (u128::MAX / 255)
     }
@@ -93,7 +93,7 @@ impl DualKey {
 #[derive(Clone, Copy)]
 pub struct Gates<'a> {
     /// Its steps: gates with rows in the place of AND gates.
-    pub script: &'a Script,
+    pub script: &'a GateList,
     /// The tweak of each gate with rows, in order; a block each, as that is read into all blocks of a
     /// register at once.
     pub tweaks: &'a [u128],

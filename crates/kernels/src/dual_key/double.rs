@@ -9,6 +9,8 @@ pub(super) trait Double: Copy {
     const IS_LONG: bool = false;
     /// Constants in registers.
     type Constants<V: Vector>: Copy;
+    /// Spreads constants.
+    ///
     /// # Safety
     /// The machine has the features of `V`; so for all methods.
     unsafe fn constants<V: Vector>(self) -> Self::Constants<V>;

@@ -8,7 +8,7 @@ use super::garble::{HalfGates, PrivacyFree};
 use super::walk::{Walk, negations, take};
 use crate::Aes128;
 use crate::garble::{self, AHEAD};
-use crate::script::{And, PIECE};
+use crate::script::{And, SECTION};
 use crate::vector::{Task, Vector, prefetch};
 
 /// The evaluator's walk.
@@ -23,7 +23,7 @@ pub(super) struct Evaluate<'a, D, S> {
 }
 
 impl<'a> Evaluate<'a, (), ()> {
-    /// The same for a doubling and a style.
+    /// Returns the same for a doubling and a style.
     pub fn of<D, S>(self, doubling: D, _: S) -> Evaluate<'a, D, S> {
         let Evaluate { gates, cipher, permutations, tokens, rows, .. } = self;
         Evaluate { gates, cipher, permutations, tokens, rows, doubling, style: PhantomData }
@@ -40,10 +40,10 @@ pub(super) struct Evaluator<'a, V: Vector, D: Double> {
 pub(super) trait EvaluateStyle {
     /// As [`Style::rows`].
     const ROWS: usize;
-    /// `N` gates of a batch, of a piece that begins with gate `first`; `H` is `2 N`.
+    /// Evaluates `N` gates of a layer, of a section that begins with gate `first`; `H` is `2 N`.
     ///
     /// # Safety
-    /// The machine has the features of `V`; the gates are those of a batch of the script.
+    /// The machine has the features of `V`; the gates are those of a layer of the script.
     unsafe fn gates<V: Vector, D: Double, const N: usize, const H: usize>(
         evaluator: &Evaluator<'_, V, D>,
         ands: &[And; N],
@@ -64,15 +64,15 @@ impl<D: Double, S: EvaluateStyle> Task for Evaluate<'_, D, S> {
         unsafe {
             let walk = Walk::<V, D, 1>::new(gates, cipher, doubling, tokens, permutations);
             let evaluator = Evaluator { walk, rows };
-            for piece in 0..gates.script.pieces() {
-                let first = piece * PIECE;
-                let ands = gates.script.piece_ands(piece);
+            for section in 0..gates.script.sections() {
+                let first = section * SECTION;
+                let ands = gates.script.section_ands(section);
                 let (soon, later) = ands.split_at_checked(AHEAD).unwrap_or((ands, &[]));
                 soon.iter().for_each(|and| fetch(first + and.gate as usize));
                 let mut later = later.iter();
-                for batch in gates.script.batches(piece) {
+                for layer in gates.script.layers(section) {
                     // As many chains of AES as fill the unit.
-                    for (xors, ands) in batch.shares(if V::BLOCKS == 4 { 4 } else { 8 }) {
+                    for (xors, ands) in layer.shares(if V::BLOCKS == 4 { 4 } else { 8 }) {
                         later.by_ref().take(ands.len()).for_each(|and| fetch(first + and.gate as usize));
                         evaluator.walk.xors(xors);
                         let mut rest = ands;

@@ -7,7 +7,7 @@ use super::double::Double;
 use super::walk::{Walk, negations, take};
 use crate::Aes128;
 use crate::garble;
-use crate::script::{And, ONE, PIECE};
+use crate::script::{And, ONE, SECTION};
 use crate::vector::{Task, Vector};
 
 /// The garbler's walk.
@@ -52,10 +52,10 @@ pub(super) struct Garbler<'a, V: Vector, D: Double, const EACH: usize> {
 pub(super) trait GarbleStyle<const EACH: usize> {
     /// Gates that have four keys together.
     const FOUR: usize = 1;
-    /// Draws the tokens of gates of a batch, of a piece that begins with gate `first`.
+    /// Draws the tokens of gates of a layer, of a section that begins with gate `first`.
     ///
     /// # Safety
-    /// The machine has the features of `V`; the gates are those of a batch of the script.
+    /// The machine has the features of `V`; the gates are those of a layer of the script.
     #[inline(always)]
     unsafe fn draw<V: Vector, D: Double>(_: &Garbler<'_, V, D, EACH>, _: &[And], _: usize) {}
     /// Garbles such gates, as many as have four keys together, or twice as many.
@@ -90,13 +90,13 @@ impl<D: Double, S: GarbleStyle<EACH>, const EACH: usize> Task for Garble<'_, D, 
                 with_doubled: [doubled, doubled.xor(one)],
                 with_quadrupled: [quadrupled, quadrupled.xor(one)],
             };
-            for piece in 0..gates.script.pieces() {
-                for batch in gates.script.batches(piece) {
-                    S::draw(&garbler, batch.ands, piece * PIECE);
+            for section in 0..gates.script.sections() {
+                for layer in gates.script.layers(section) {
+                    S::draw(&garbler, layer.ands, section * SECTION);
                     // Four chains of AES fill the unit where a register has four blocks, eight elsewhere.
-                    for (xors, ands) in batch.shares(if V::BLOCKS == 4 { S::FOUR } else { 2 * S::FOUR }) {
+                    for (xors, ands) in layer.shares(if V::BLOCKS == 4 { S::FOUR } else { 2 * S::FOUR }) {
                         garbler.walk.xors(xors);
-                        S::garble(&garbler, ands, piece * PIECE);
+                        S::garble(&garbler, ands, section * SECTION);
                     }
                 }
             }

@@ -2,8 +2,8 @@
 //! Ga, GaX and GaXR of their figure 3, and half-gates with and without privacy with the same ciphers.
 //!
 //! A register holds the tokens of a wire in as many copies as it has blocks; every copy has a key of π of its
-//! own, so a copy is what it would be alone. The AND gates of a [`Script`] are the gates with rows here,
-//! whatever their function is, its XORs the gates without. The independent gates of a batch are in flight
+//! own, so a copy is what it would be alone. The AND gates of a [`GateList`] are the gates with rows here,
+//! whatever their function is, its XORs the gates without. The independent gates of a layer are in flight
 //! together.
 //!
 //! A token is the first 128 or 80 bits of a block, of which bit 127 is the first one; the others are zero.
@@ -21,7 +21,7 @@ mod walk;
 use std::marker::PhantomData;
 
 use crate::lines::Lines;
-use crate::script::Script;
+use crate::script::GateList;
 use crate::vector::{Task, Vector};
 use crate::{Aes128, Kernel};
 pub use cipher::{Carry, CopyKeys, Doubling, DualKey, Gates, Style};
@@ -29,7 +29,7 @@ use double::{HalvesRight, Left, Right, Same};
 use evaluate::{Evaluate, Rows};
 use garble::{Free, Ga, Garble, HalfGates, PrivacyFree};
 
-/// The tokens of a few copies on their way through a [`Script`]; wiped when dropped.
+/// The tokens of a few copies on their way through a [`GateList`]; wiped when dropped.
 pub struct Tokens {
     kernel: Kernel,
     style: Style,
@@ -47,7 +47,7 @@ impl Tokens {
     ///
     /// # Panics
     /// If tokens have neither 80 nor 128 bits.
-    pub fn of_garbler(kernel: Kernel, style: Style, cipher: DualKey, script: &Script) -> Self {
+    pub fn of_garbler(kernel: Kernel, style: Style, cipher: DualKey, script: &GateList) -> Self {
         Self::new(kernel, style, cipher, script, style.tokens())
     }
 
@@ -55,11 +55,11 @@ impl Tokens {
     ///
     /// # Panics
     /// Like it.
-    pub fn of_evaluator(kernel: Kernel, style: Style, cipher: DualKey, script: &Script) -> Self {
+    pub fn of_evaluator(kernel: Kernel, style: Style, cipher: DualKey, script: &GateList) -> Self {
         Self::new(kernel, style, cipher, script, 1)
     }
 
-    fn new(kernel: Kernel, style: Style, cipher: DualKey, script: &Script, each: usize) -> Self {
+    fn new(kernel: Kernel, style: Style, cipher: DualKey, script: &GateList, each: usize) -> Self {
         let is_known = cipher.bits == 128 || cipher.bits == 80 && cipher.doubling != Doubling::HalvesRight;
         assert!(is_known, "tokens of {} bits", cipher.bits);
         let lanes = kernel.run(Lanes);
@@ -182,7 +182,7 @@ impl Tokens {
         }
     }
 
-    /// Checks everything that the loops take for granted besides the invariant of [`Script`].
+    /// Checks everything that the loops take for granted besides the invariant of [`GateList`].
     fn check(
         &self,
         gates: Gates<'_>,

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::script::{And, BATCH, ONE, PIECE, ScriptBuilder};
+use crate::script::{And, GateListBuilder, LAYER, ONE, SECTION};
 
 /// Ways to double tokens of so many bits.
 fn doublings(bits: u32) -> Vec<Doubling> {
@@ -31,18 +31,18 @@ fn go_together(style: Style, doubling: Doubling) -> bool {
     }
 }
 
-/// A script over `inputs` slots behind [`ONE`], of batches with so many XORs and AND gates, each of which
-/// reads what was there before its batch.
-fn script(inputs: u32, batches: &[(u8, u8)], pick: &mut impl FnMut() -> u32) -> Script {
-    let mut builder = ScriptBuilder::new(inputs as usize + 1);
+/// A script over `inputs` slots behind [`ONE`], of layers with so many XORs and AND gates, each of which
+/// reads what was there before its layer.
+fn script(inputs: u32, layers: &[(u8, u8)], pick: &mut impl FnMut() -> u32) -> GateList {
+    let mut builder = GateListBuilder::new(inputs as usize + 1);
     let (mut written, mut gate) = (inputs + 1, 0);
-    for &(xors, ands) in batches {
+    for &(xors, ands) in layers {
         let before = written;
         for _ in 0..xors {
             builder.xor(pick() % before, pick() % before, written);
             written += 1;
         }
-        let ands: Vec<And> = (0..u32::from(ands).min(BATCH as u32).min(PIECE as u32 - gate))
+        let ands: Vec<And> = (0..u32::from(ands).min(LAYER as u32).min(SECTION as u32 - gate))
             .map(|k| And {
                 a: 1 + pick() % (before - 1),
                 b: pick() % before,
@@ -50,9 +50,9 @@ fn script(inputs: u32, batches: &[(u8, u8)], pick: &mut impl FnMut() -> u32) -> 
                 gate: gate + k,
             })
             .collect();
-        gate = (gate + ands.len() as u32) % PIECE as u32;
+        gate = (gate + ands.len() as u32) % SECTION as u32;
         written += ands.len() as u32;
-        builder.batch(&ands);
+        builder.layer(&ands);
     }
     builder.finish()
 }
@@ -65,7 +65,7 @@ proptest! {
 
     #[test]
     fn kernels_agree(
-        batches in prop::collection::vec((0u8..9, 0u8..=BATCH as u8), 1..12),
+        layers in prop::collection::vec((0u8..9, 0u8..=LAYER as u8), 1..12),
         seed: u128,
         any_function: bool,
     ) {
@@ -77,7 +77,7 @@ proptest! {
             stream.encrypt(&mut block);
             block[0]
         };
-        let script = script(5, &batches, &mut || block() as u32);
+        let script = script(5, &layers, &mut || block() as u32);
         let gates = script.and_gates();
         let tweaks: Vec<u128> = (0..gates).map(|_| block() % (1 << 32)).collect();
         let of_any: Vec<u8> = (0..gates).map(|_| block() as u8 % 16).collect();
@@ -182,7 +182,7 @@ fn walks_that_do_not_fit_are_refused() {
 }
 
 /// Two AND gates over so many slots.
-fn script_of(inputs: u32) -> Script {
+fn script_of(inputs: u32) -> GateList {
     script(inputs, &[(0, 2)], &mut || 3)
 }
 

@@ -24,6 +24,8 @@ pub(super) struct Walk<'a, V: Vector, D: Double, const EACH: usize> {
 }
 
 impl<'a, V: Vector, D: Double, const EACH: usize> Walk<'a, V, D, EACH> {
+    /// Spreads all of it.
+    ///
     /// # Safety
     /// The machine has the features of `V`; so for all methods.
     #[inline(always)]
@@ -49,7 +51,7 @@ impl<'a, V: Vector, D: Double, const EACH: usize> Walk<'a, V, D, EACH> {
         }
     }
 
-    /// Where the tokens of a slot are.
+    /// Returns where the tokens of a slot are.
     ///
     /// # Safety
     /// The slot is one of the script's; so for all methods.
@@ -65,7 +67,7 @@ impl<'a, V: Vector, D: Double, const EACH: usize> Walk<'a, V, D, EACH> {
         unsafe { V::load(self.slot(slot)) }
     }
 
-    /// Both tokens of a slot.
+    /// Loads both tokens of a slot.
     #[inline(always)]
     pub unsafe fn load_both(&self, slot: u32) -> [V; 2] {
         const { assert!(EACH == 2) };
@@ -102,7 +104,7 @@ impl<'a, V: Vector, D: Double, const EACH: usize> Walk<'a, V, D, EACH> {
         unsafe { usize::from(*self.gates.functions.get_unchecked(gate)) }
     }
 
-    /// What of a block is a token's.
+    /// Returns what of a block is a token's.
     #[inline(always)]
     pub unsafe fn token(&self, block: V) -> V {
         // SAFETY: as the caller vouches.
@@ -152,8 +154,8 @@ pub(super) fn take<'a, const N: usize>(items: &mut &'a [And]) -> Option<&'a [And
     Some(first)
 }
 
-/// A function that is not linear as an AND of its inputs with some of them and the result negated: f(a, b) =
-/// (a ⊕ y)(b ⊕ x) ⊕ z. Returns y, x and z.
+/// Writes a function that is not linear as an AND of its inputs with some of them and the result negated:
+/// f(a, b) = (a ⊕ y)(b ⊕ x) ⊕ z. Returns y, x and z.
 #[inline(always)]
 pub(super) fn negations(function: usize) -> [usize; 3] {
     let (c, x, y) = (function & 1, (function ^ function >> 2) & 1, (function ^ function >> 1) & 1);

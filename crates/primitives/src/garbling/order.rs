@@ -1,26 +1,26 @@
 //! The order in which the gates of a circuit are garbled.
 //!
 //! Circuits come in an order that suits whoever wrote them, often with each AND gate waiting for the one
-//! before. The schedule takes a *window* of gates at a time, ending where a piece of the tables ends, and in
-//! it repeats: take the first few AND gates whose inputs depend on no AND gate still to come, and do the XORs
-//! they need while the AND gates taken before are garbled. So nothing of a layer waits for anything else of
-//! it: AND gates fill the AES unit even for a single copy, and loads and stores of the XORs are done beside.
-//! XORs are done no later than at the end of their window, so that labels do not pile up. Those of a layer go
-//! by their depth in it, so that few wait for the one just before: what was stored a moment ago takes longer
-//! to load than an XOR takes.
+//! before. The schedule takes a *window* of gates at a time, ending where a section of the tables ends, and
+//! in it repeats: take the first few AND gates whose inputs depend on no AND gate still to come, and do the
+//! XORs they need while the AND gates taken before are garbled. So nothing of a layer waits for anything else
+//! of it: AND gates fill the AES unit even for a single copy, and loads and stores of the XORs are done
+//! beside. XORs are done no later than at the end of their window, so that labels do not pile up. Those of a
+//! layer go by their depth in it, so that few wait for the one just before: what was stored a moment ago
+//! takes longer to load than an XOR takes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use brickwork_kernels::{BATCH, PIECE};
+use brickwork_kernels::{LAYER, SECTION};
 
 use brickwork_circuit::{Circuit, Gate, Wire};
 
 /// Most gates in a window, for circuits of few AND gates.
 const WINDOW: usize = 1 << 16;
 
-/// AND gates, and XOR and INV gates, none before those that it reads. No AND gate depends on another gate of the
-/// layer, nor does one depend on it.
+/// AND gates, and XOR and INV gates, none before those that it reads. No AND gate depends on another gate of
+/// the layer, nor does one depend on it.
 #[derive(Default)]
 pub(super) struct Layer {
     pub free: Vec<FreeGate>,
@@ -54,7 +54,7 @@ pub(super) fn layers(circuit: &Circuit, mut emit: impl FnMut(&Layer)) {
         for gate in gates.by_ref() {
             and_gates += usize::from(matches!(gate, Gate::And(..)));
             window.push(gate);
-            if window.len() == WINDOW || (and_gates > start && and_gates % PIECE == 0) {
+            if window.len() == WINDOW || (and_gates > start && and_gates % SECTION == 0) {
                 break;
             }
         }
@@ -70,7 +70,7 @@ pub(super) fn layers(circuit: &Circuit, mut emit: impl FnMut(&Layer)) {
 struct Window<'a> {
     first: Wire,
     gates: &'a [Gate],
-    /// For each AND gate its number in its piece.
+    /// For each AND gate its number in its section.
     numbers: Vec<u32>,
     /// For each gate how many of its operands wait for an AND gate of the window.
     waits: Vec<u8>,
@@ -101,7 +101,7 @@ impl<'a> Window<'a> {
         };
         let mut number = and_gates;
         for (k, gate) in gates.iter().enumerate() {
-            window.numbers.push((number % PIECE) as u32);
+            window.numbers.push((number % SECTION) as u32);
             number += usize::from(matches!(gate, Gate::And(..)));
             for operand in window.operands(k) {
                 window.waits[k] += 1;
@@ -162,10 +162,10 @@ impl<'a> Window<'a> {
         self.emit_layer(emit);
     }
 
-    /// Takes the first AND gates that wait for nothing, as many as a batch has.
+    /// Takes the first AND gates that wait for nothing, as many as a layer has.
     fn take(&mut self) -> Vec<u32> {
-        let mut taken = Vec::with_capacity(BATCH);
-        while taken.len() < BATCH
+        let mut taken = Vec::with_capacity(LAYER);
+        while taken.len() < LAYER
             && let Some(Reverse(k)) = self.ready.pop()
         {
             taken.push(k);

@@ -118,8 +118,8 @@ struct Inside {
     told: usize,
 }
 
-/// A run, step by step as the two parties do it, which are kept. What the garbler draws behind the OTs follows
-/// from `seed`.
+/// A run, step by step as the two parties do it, which are kept. What the garbler draws behind the OTs
+/// follows from `seed`.
 fn inside(program: &Arc<Program>, linking: Linking, inputs: [&[bool]; 2], seed: Seed) -> Inside {
     let job = job(program);
     let layout = Layout::new(program, linking).unwrap();

@@ -1,5 +1,5 @@
-//! Dual-key ciphers (sections II and III, figures 1, 6 and 8): E(A, B, T, X) masks a token by two others and a
-//! tweak, the gate's number.
+//! Dual-key ciphers (sections II and III, figures 1, 6 and 8): E(A, B, T, X) masks a token by two others and
+//! a tweak, the gate's number.
 //!
 //! | cipher | mask of X | tokens | with |
 //! | --- | --- | --- | --- |
@@ -28,7 +28,7 @@ pub enum Length {
 }
 
 impl Length {
-    /// k: how many bits.
+    /// Returns k: how many bits.
     pub const fn bits(self) -> u32 {
         match self {
             Length::Short => 80,
@@ -36,22 +36,22 @@ impl Length {
         }
     }
 
-    /// How many bytes.
+    /// Returns k in bytes.
     pub const fn bytes(self) -> usize {
         self.bits() as usize / 8
     }
 
-    /// What of a block is in a token: its first k bits, of which bit 127 is the first.
+    /// Returns what of a block is in a token: its first k bits, of which bit 127 is the first.
     pub const fn mask(self) -> u128 {
         u128::MAX << (128 - self.bits())
     }
 
-    /// The last bit of a token, its type.
+    /// Returns the last bit of a token, its type.
     pub const fn last(self) -> u128 {
         1 << (128 - self.bits())
     }
 
-    /// The type of a token, 0 or 1.
+    /// Returns the type of a token, 0 or 1.
     #[inline]
     pub const fn type_of(self, token: u128) -> u8 {
         (token >> (128 - self.bits())) as u8 & 1
@@ -110,7 +110,7 @@ impl Doubling {
         }
     }
 
-    /// The same, as the kernels take it.
+    /// Returns the same, as the kernels take it.
     pub(crate) fn of_kernels(self, length: Length) -> kernels::Doubling {
         let (mask, last) = (length.mask(), length.last());
         // The bits of a half whose neighbour is in the other half, or nowhere.
@@ -137,7 +137,7 @@ impl Doubling {
         }
     }
 
-    /// The number r by which the bounds of theorems 2 and 3 grow (figure 6, strong regularity).
+    /// Returns the number r by which the bounds of theorems 2 and 3 grow (figure 6, strong regularity).
     pub fn strong_regularity(self) -> u32 {
         match self {
             Doubling::D1 => 1,
@@ -155,10 +155,10 @@ impl std::fmt::Display for Doubling {
 
 /// What a garbling scheme needs of a dual-key cipher.
 pub trait DualKeyCipher {
-    /// How long tokens are.
+    /// Returns the length of tokens.
     fn length(&self) -> Length;
 
-    /// E(A, B, T, 0) of each of these, which masks a token when it is added.
+    /// Returns E(A, B, T, 0) of each of these, which masks a token when it is added.
     fn masks<const N: usize>(&self, keys: [(u128, u128, u64); N]) -> [u128; N];
 }
 
@@ -180,7 +180,7 @@ pub enum Cipher {
 }
 
 impl Cipher {
-    /// How long tokens are.
+    /// Returns the length of tokens.
     pub fn length(self) -> Length {
         match self {
             Cipher::A3 | Cipher::A4(_) => Length::Short,
@@ -188,13 +188,13 @@ impl Cipher {
         }
     }
 
-    /// Whether it stays secure where wires' tokens differ by one secret string (free XOR). A1 and A3 do not:
-    /// their keys add up, so A ⊕ R and B ⊕ R mask two rows alike (section III; a test shows it).
+    /// Returns whether it stays secure where wires' tokens differ by one secret string (free XOR). A1 and A3
+    /// do not: their keys add up, so A ⊕ R and B ⊕ R mask two rows alike (section III; a test shows it).
     pub fn bears_free_xor(self) -> bool {
         !matches!(self, Cipher::A1 | Cipher::A3)
     }
 
-    /// The cipher as the kernels take it; none if it is not made of π.
+    /// Returns the cipher as the kernels take it; none if it is not made of π.
     pub(crate) fn of_kernels(self) -> Option<DualKey> {
         let length = self.length();
         let doubling = match self {
@@ -205,7 +205,7 @@ impl Cipher {
         Some(DualKey { doubling, bits: length.bits() })
     }
 
-    /// The cipher with this key of π, which everybody may know.
+    /// Returns the cipher with this key of π, which everybody may know.
     pub fn keyed(self, key: u128) -> Keyed {
         Keyed { cipher: self, permutation: Aes128::new(key), kernel: Kernel::best().for_few_blocks() }
     }

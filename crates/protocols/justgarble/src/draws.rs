@@ -1,9 +1,9 @@
-//! The tokens that a garbler draws, after section V: AES-128 in counter mode, under a key that is drawn for each
-//! garbling.
+//! The tokens that a garbler draws, after section V: AES-128 in counter mode, under a key that is drawn for
+//! each garbling.
 //!
-//! Block 0 is the offset R. The tokens of a wire, whose tweak is T, one more than its number, are block T, which is
-//! that for 0; in Ga both are drawn, as blocks 2T and 2T + 1. So they do not depend on the order in which gates are
-//! garbled.
+//! Block 0 is the offset R. The tokens of a wire, whose tweak is T, one more than its number, are block T,
+//! which is that for 0; in Ga both are drawn, as blocks 2T and 2T + 1. So they do not depend on the order in
+//! which gates are garbled.
 
 use brickwork_kernels::{Aes128, Kernel};
 use zeroize::Zeroizing;
@@ -30,12 +30,13 @@ impl Draws {
         block[0] & self.length.mask()
     }
 
-    /// R, whose last bit is 1: tokens of a wire are of opposite types.
+    /// Returns R, whose last bit is 1: tokens of a wire are of opposite types.
     pub fn offset(&self) -> u128 {
         self.block(0) | self.length.last()
     }
 
-    /// Both tokens of the wire with this tweak; with a method whose tokens follow from rows, of an input.
+    /// Returns both tokens of the wire with this tweak; with a method whose tokens follow from rows, of an
+    /// input.
     pub fn of_wire(&self, method: Method, tweak: u64) -> [u128; 2] {
         match method {
             Method::Ga => self.pair(method, 0, [self.block(2 * tweak), self.block(2 * tweak + 1)]),
@@ -43,7 +44,7 @@ impl Draws {
         }
     }
 
-    /// Both tokens of each input, into `pairs`; `drawn` is room for what is drawn.
+    /// Puts both tokens of each input into `pairs`; `drawn` is room for what is drawn.
     pub fn inputs_into(
         &self,
         method: Method,
@@ -63,7 +64,7 @@ impl Draws {
         pairs.extend(drawn.chunks_exact(each).map(of));
     }
 
-    /// Both tokens of each input.
+    /// Returns both tokens of each input.
     pub fn of_inputs(&self, method: Method, inputs: u32) -> Zeroizing<Vec<[u128; 2]>> {
         let mut drawn = Zeroizing::new(Vec::new());
         let mut pairs = Zeroizing::new(Vec::with_capacity(inputs as usize));
@@ -81,7 +82,7 @@ impl Draws {
         }
     }
 
-    /// The key of the tokens.
+    /// Returns the key of the tokens.
     pub fn key(&self) -> &Aes128 {
         &self.key
     }

@@ -32,7 +32,8 @@ const MAGIC: &[u8; 7] = b"brickwg";
 const VERSION: u8 = 2;
 const DIGEST_BYTES: usize = 32;
 
-/// Names what was garbled, for who has to bring values into tokens and back: [`brickwork_circuit::Program::digest`].
+/// Names what was garbled, for who has to bring values into tokens and back:
+/// [`brickwork_circuit::Program::digest`].
 pub type ProgramDigest = [u8; DIGEST_BYTES];
 
 /// Ciphers that take no doubling, by their numbers in files; A2 is 2 and A4 is 4.
@@ -104,7 +105,7 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// The mark of a garbled circuit.
+    /// Returns the mark of a garbled circuit.
     pub fn of(garbled: &Garbled) -> Self {
         let file = write_garbled(garbled);
         let (_, digest) = file.split_at(file.len() - DIGEST_BYTES);
@@ -113,12 +114,13 @@ impl Mark {
         Mark { garbling, length: scheme.cipher().length(), is_private: scheme.method().is_private() }
     }
 
-    /// The digest of the garbled circuit.
+    /// Returns the digest of the garbled circuit.
     pub fn garbling(&self) -> &[u8; DIGEST_BYTES] {
         &self.garbling
     }
 
-    /// Whether the garbling hides inputs from whoever evaluates it. If not, a garbled input is the input.
+    /// Returns whether the garbling hides inputs from whoever evaluates it. If not, a garbled input is the
+    /// input.
     pub fn is_private(&self) -> bool {
         self.is_private
     }

@@ -6,7 +6,8 @@
 //! | --- | --- |
 //! | circuits, ev (section II) | [`Circuit`] |
 //! | SCD (section V), a format of programs | [`Scd`], [`Circuit::of_scd`], [`Circuit::to_scd`] |
-//! | dual-key ciphers A1 to A4, doublings D1 to D7 (section III, figure 1), those of figure 8 | [`Cipher`], [`Doubling`] |
+//! | dual-key ciphers A1 to A4, doublings D1 to D7 (section III, figure 1), those of figure 8 | [`Cipher`],
+//! [`Doubling`] |
 //! | Ga, GaX, GaXR: Gb, En, Ev, De (figure 3) | [`garble`], [`Encoding`], [`Garbled`], [`Decoding`] |
 //! | F, e, d, X, Y as files | [`files`] |
 //! | half-gates and half-gates without privacy (Zahur, Rosulek, Evans 2015), for comparison | [`Method`] |

@@ -5,12 +5,12 @@ use brickwork_circuit::{Bit, Builder, library};
 
 use crate::circuit::{Circuit, Function, Gate};
 
-/// AES-128 in the shape that the paper tells of: 36 480 gates, of which 29 820 are XORs. The inputs are eleven round
-/// keys and a block, the output is the ciphertext; each is an integer whose highest byte is the standard's first one,
-/// and its lowest bit comes first.
+/// Builds AES-128 in the shape that the paper tells of: 36 480 gates, of which 29 820 are XORs. The inputs
+/// are eleven round keys and a block, the output is the ciphertext; each is an integer whose highest byte is
+/// the standard's first one, and its lowest bit comes first.
 ///
-/// The paper gives the two numbers and no more. These are the parts that have them, with FIPS 197's ten rounds, the
-/// last without MixColumns, and eleven round keys:
+/// The paper gives the two numbers and no more. These are the parts that have them, with FIPS 197's ten
+/// rounds, the last without MixColumns, and eleven round keys:
 ///
 /// | | how many | gates | XORs |
 /// | --- | ---: | ---: | ---: |
@@ -18,10 +18,11 @@ use crate::circuit::{Circuit, Function, Gate};
 /// | a column in MixColumns | 36 | 152 | 127 |
 /// | bit of a round key | 1 408 | 1 | 1 |
 ///
-/// 160 · 36 + 36 · 25 = 6 660 gates are no XORs, and no other numbers of them below 65 a column come out so. An S-box
-/// is the inversion in a tower of fields, with nine gates for each of three products in GF(2^4) and nine for the
-/// inversion there; all sums are made one by one, as of matrices, and the constant is that of gates that negate their
-/// product. In a column the 140 XORs of its definition are told apart: 13 of them are made without XORs.
+/// 160 · 36 + 36 · 25 = 6 660 gates are no XORs, and no other numbers of them below 65 a column come out so.
+/// An S-box is the inversion in a tower of fields, with nine gates for each of three products in GF(2^4) and
+/// nine for the inversion there; all sums are made one by one, as of matrices, and the constant is that of
+/// gates that negate their product. In a column the 140 XORs of its definition are told apart: 13 of them are
+/// made without XORs.
 ///
 /// # Errors
 /// None but those of [`Circuit::new`], as for all circuits here.
@@ -47,9 +48,10 @@ pub fn aes() -> Result<Circuit, Error> {
 /// Wires of a byte, the lowest bit first.
 type Byte = [u32; 8];
 
-/// The tower in which the S-box inverts: GF(2^8) as GF(2^4)\[y\]/(y² + y + λ), GF(2^4) as GF(2^2)\[z\]/(z² + z + w),
-/// GF(2^2) as GF(2)\[w\]/(w² + w + 1), with λ = (w + 1)z + w + 1. The root 0x6f of the standard's polynomial is the
-/// image of its x. Row i of a matrix has bit j if bit j of the vector goes into bit i of the product.
+/// The tower in which the S-box inverts: GF(2^8) as GF(2^4)\[y\]/(y² + y + λ), GF(2^4) as GF(2^2)\[z\]/(z² +
+/// z + w), GF(2^2) as GF(2)\[w\]/(w² + w + 1), with λ = (w + 1)z + w + 1. The root 0x6f of the standard's
+/// polynomial is the image of its x. Row i of a matrix has bit j if bit j of the vector goes into bit i of
+/// the product.
 mod tower {
     /// From the standard's field.
     pub const ENTER: [u8; 8] = [0xff, 0x76, 0x56, 0x1a, 0xdc, 0xd2, 0x7e, 0xa0];
@@ -97,8 +99,8 @@ impl Maker {
         self.gate(a, b, if negated { Function::NAND } else { Function::AND })
     }
 
-    /// The product in GF(2^2), of the lower half and the higher one; `not` negates the products of the higher halves
-    /// and of the sums of halves.
+    /// The product in GF(2^2), of the lower half and the higher one; `not` negates the products of the higher
+    /// halves and of the sums of halves.
     fn multiply2(&mut self, a: [u32; 2], b: [u32; 2], not: [bool; 2]) -> [u32; 2] {
         let (sum_a, sum_b) = (self.xor(a[0], a[1]), self.xor(b[0], b[1]));
         let high = self.product(a[1], b[1], not[0]);
@@ -112,8 +114,8 @@ impl Maker {
         let add = |maker: &mut Self, x: [u32; 4]| [maker.xor(x[0], x[2]), maker.xor(x[1], x[3])];
         let (sum_a, sum_b) = (add(self, a), add(self, b));
         let bit = |i: u8| constant >> i & 1 == 1;
-        // Of the product of the higher halves, w times which goes into the lower half of the result, both bits of
-        // its higher half do.
+        // Of the product of the higher halves, w times which goes into the lower half of the result, both
+        // bits of its higher half do.
         let high = self.multiply2([a[2], a[3]], [b[2], b[3]], [bit(0) ^ bit(1), bit(0)]);
         let low = self.multiply2([a[0], a[1]], [b[0], b[1]], [false; 2]);
         let both = self.multiply2(sum_a, sum_b, [bit(2), bit(3)]);
@@ -155,8 +157,8 @@ impl Maker {
 
     /// A column in MixColumns: 152 gates, 25 of which are no XORs.
     fn mix_column(&mut self, column: &[Byte]) -> Vec<Byte> {
-        // The twelve sums of doubling: one as an OR of two gates that are never both 1, one as it is, ten as the
-        // complement of a sum with a complement.
+        // The twelve sums of doubling: one as an OR of two gates that are never both 1, one as it is, ten as
+        // the complement of a sum with a complement.
         let mut sums = 0;
         let mut sum = |maker: &mut Self, a: u32, b: u32| {
             sums += 1;
@@ -196,8 +198,8 @@ impl Maker {
     }
 }
 
-/// MEXP: a^b modulo the number of eight ones, n - 9 zeros and a one, of numbers a and b of n bits (figure 9):
-/// squarings and products, each by doubling and adding.
+/// Builds MEXP: a^b modulo the number of eight ones, n - 9 zeros and a one, of numbers a and b of n bits
+/// (figure 9): squarings and products, each by doubling and adding.
 ///
 /// # Errors
 /// [`Error::Usage`] if n is below 10 or above 64.
@@ -238,12 +240,12 @@ pub fn modular_exponentiation(bits: usize) -> Result<Circuit, Error> {
     Circuit::of(&b.finish(&power)?)
 }
 
-/// The modulus of [`modular_exponentiation`].
+/// Returns the modulus of [`modular_exponentiation`].
 pub(crate) fn modulus(bits: usize) -> u128 {
     (1 << bits) - (1 << (bits - 8)) + 1
 }
 
-/// EDT: the edit distance of two strings of so many bits (figure 9).
+/// Builds EDT: the edit distance of two strings of so many bits (figure 9).
 ///
 /// # Errors
 /// [`Error::Usage`] if there is no bit.

@@ -1,15 +1,15 @@
 //! Gb and Ev with the ciphers of π, on the vectorised kernels: a circuit is made ready once, then garbled and
 //! evaluated any number of times in the same memory, as many copies side by side as a register has blocks.
 //!
-//! Every copy has keys of its own, and is to the bit what it would be alone. Gates are taken in an order in which
-//! those with rows are independent of each other; tweaks are their numbers in the circuit all the same.
+//! Every copy has keys of its own, and is to the bit what it would be alone. Gates are taken in an order in
+//! which those with rows are independent of each other; tweaks are their numbers in the circuit all the same.
 
 use std::sync::Arc;
 
 use brickwork_base::Error;
 use brickwork_base::random::Rng;
 use brickwork_circuit as wires;
-use brickwork_kernels::{Aes128, CopyKeys, DualKey, Gates, Kernel, ONE, Script, Style, Tokens};
+use brickwork_kernels::{Aes128, CopyKeys, DualKey, GateList, Gates, Kernel, ONE, Style, Tokens};
 use brickwork_primitives::garbling::{Schedule, input_slot};
 use zeroize::Zeroizing;
 
@@ -39,6 +39,9 @@ enum Step {
     Sum { first: bool, second: bool, one: bool },
 }
 
+/// Inputs that no gate reads and that are no outputs, at most.
+const MOST_UNREAD: usize = 1 << 20;
+
 /// A circuit made ready for the kernels: its gates with rows in the place of AND gates.
 struct Ready {
     schedule: Schedule,
@@ -54,6 +57,12 @@ impl Ready {
         outputs: &[u32],
     ) -> Result<Self, Error> {
         use wires::Gate::{And, Inv, Xor};
+        // An input takes memory whether or not a gate reads it, and costs a file of a garbling no byte.
+        let wires = u64::from(inputs) + 1 + 2 * gates.len() as u64;
+        let read = 2 * gates.len() + outputs.len();
+        if wires > u64::from(u32::MAX) || inputs as usize > read + MOST_UNREAD {
+            return Err(Error::Input(format!("there are {inputs} inputs, most of which no gate reads")));
+        }
         let (mut tweaks, mut functions) = (Vec::new(), Vec::new());
         // A wire behind the inputs that is always zero.
         let zero = inputs;
@@ -106,7 +115,7 @@ struct Room {
 impl Room {
     /// `make` is [`Tokens::of_garbler`] or [`Tokens::of_evaluator`].
     fn new(
-        make: fn(Kernel, Style, DualKey, &Script) -> Tokens,
+        make: fn(Kernel, Style, DualKey, &GateList) -> Tokens,
         kernel: Kernel,
         scheme: Scheme,
         ready: &Ready,
@@ -153,8 +162,8 @@ impl Garbler {
         Self::with_kernel(Kernel::best(), scheme, circuit)
     }
 
-    /// [`Garbler::new`] with a kernel of the caller's choice, which changes the time that garbling takes, and not
-    /// one bit of its result.
+    /// Does what [`Garbler::new`] does, with a kernel of the caller's choice, which changes the time that
+    /// garbling takes, and not one bit of its result.
     ///
     /// # Errors
     /// As for [`Garbler::new`].
@@ -180,7 +189,7 @@ impl Garbler {
         Ok(Garbler { scheme, shape, way, kernel, rng, drawn: Zeroizing::new(Vec::new()) })
     }
 
-    /// Gb, so many times.
+    /// Garbles so many times: Gb of the paper.
     ///
     /// # Errors
     /// None.
@@ -191,7 +200,7 @@ impl Garbler {
         garblings
     }
 
-    /// Gb, into the memory of garblings that this garbler has made: nothing of what they were remains.
+    /// Garbles into the memory of garblings that this garbler has made: nothing of what they were remains.
     ///
     /// # Panics
     /// If one of them is of another garbler.
@@ -206,7 +215,7 @@ impl Garbler {
         self.with_keys(garblings, &keys);
     }
 
-    /// [`Garbler::garble_again`] with keys of π and of the tokens.
+    /// Does what [`Garbler::garble_again`] does, with keys of π and of the tokens.
     pub(crate) fn with_keys(&mut self, garblings: &mut [Garbling], keys: &[[Zeroizing<u128>; 2]]) {
         let mut rest = (garblings, keys);
         while !rest.0.is_empty() {
@@ -336,7 +345,7 @@ impl Evaluator {
         Self::with_kernel(Kernel::best(), garbled)
     }
 
-    /// [`Evaluator::new`] with a kernel of the caller's choice.
+    /// Does what [`Evaluator::new`] does, with a kernel of the caller's choice.
     ///
     /// # Errors
     /// As for [`Evaluator::new`].
@@ -363,11 +372,11 @@ impl Evaluator {
         Ok(Evaluator { scheme, shape, way, kernel })
     }
 
-    /// Ev of each of these: the tokens of its outputs, for those of its inputs.
+    /// Evaluates each of these, Ev of the paper: returns the tokens of its outputs, for those of its inputs.
     ///
     /// # Errors
-    /// [`Error::Input`] if there is not a token for each input, or not the inputs of each garbled circuit, or one
-    /// of these is of another circuit or scheme.
+    /// [`Error::Input`] if there is not a token for each input, or not the inputs of each garbled circuit, or
+    /// one of these is of another circuit or scheme.
     pub fn evaluate(
         &mut self,
         garbled: &[&Garbled],
@@ -437,7 +446,7 @@ fn evaluate_on_kernels(
     (0..garbled.len()).map(of).collect()
 }
 
-/// Gb: garbles a circuit.
+/// Garbles a circuit: Gb of the paper.
 ///
 /// # Errors
 /// [`Error::Resource`] without randomness.
@@ -470,7 +479,7 @@ fn has_inputs(shape: &Shape, inputs: &[u128]) -> Result<(), Error> {
 }
 
 impl Garbled {
-    /// Ev: the tokens of the outputs, for those of the inputs.
+    /// Evaluates, Ev of the paper: returns the tokens of the outputs, for those of the inputs.
     ///
     /// # Errors
     /// [`Error::Input`] if there is not a token for each input.

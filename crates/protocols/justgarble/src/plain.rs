@@ -1,5 +1,5 @@
-//! Gb and Ev gate by gate, with any dual-key cipher: for those of figure 8, which are not made of π, and for a
-//! circuit that is garbled or evaluated once.
+//! Gb and Ev gate by gate, with any dual-key cipher: for those of figure 8, which are not made of π, and for
+//! a circuit that is garbled or evaluated once.
 
 use zeroize::Zeroizing;
 
@@ -99,8 +99,8 @@ fn halves(
     ([generated, evaluated], masks[0] ^ masks[2] ^ times(value(i)))
 }
 
-/// A gate without privacy: its row, if it has one, and its token for 0, which ends in 0, as those of its inputs
-/// do. A negation adds 1 to a token, so that its last bit stays the wire's.
+/// A gate without privacy: its row, if it has one, and its token for 0, which ends in 0, as those of its
+/// inputs do. A negation adds 1 to a token, so that its last bit stays the wire's.
 fn without_privacy(
     cipher: &impl DualKeyCipher,
     function: Function,
@@ -122,7 +122,7 @@ fn without_privacy(
     (Some(zero ^ one ^ second), negated(zero, x & y ^ constant))
 }
 
-/// Ev with any cipher: the tokens of the outputs.
+/// Evaluates with any cipher: returns the tokens of the outputs.
 pub(crate) fn evaluate_with(
     shape: &Shape,
     cipher: &impl DualKeyCipher,

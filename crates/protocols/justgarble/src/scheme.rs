@@ -3,9 +3,9 @@
 //! The figure as printed has two slips in GaXR: the token that a row stands for is E(A, B, g, 0) with the
 //! gate's number for a tweak, not T, and the other token of the wire belongs to the other bit, not to T.
 //!
-//! For comparison there are half-gates, and half-gates without privacy (Zahur, Rosulek, Evans, *Two Halves Make a
-//! Whole*, EUROCRYPT 2015). Their hash of one token is the dual-key cipher with an empty second key: for A2 that
-//! is their H(A, T) = π(K) ⊕ K with K = 2A ⊕ T.
+//! For comparison there are half-gates, and half-gates without privacy (Zahur, Rosulek, Evans, *Two Halves
+//! Make a Whole*, EUROCRYPT 2015). Their hash of one token is the dual-key cipher with an empty second key:
+//! for A2 that is their H(A, T) = π(K) ⊕ K with K = 2A ⊕ T.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 use crate::cipher::{Cipher, Doubling, Length};
 use crate::circuit::{Circuit, Function, Terms};
 
-/// How gates are garbled.
+/// Returns how gates are garbled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// Four rows for every gate; only the topology of the circuit shows.
@@ -25,11 +25,11 @@ pub enum Method {
     GaX,
     /// As GaX, with one row less.
     GaXR,
-    /// Two rows for a gate that is not linear, none for the others; which gates are linear shows, and in which
-    /// of their inputs.
+    /// Two rows for a gate that is not linear, none for the others; which gates are linear shows, and in
+    /// which of their inputs.
     HalfGates,
-    /// One row for a gate that is not linear, and no privacy: whoever evaluates sees the circuit and every bit,
-    /// also of the inputs, as the last bit of its token. All that is promised is *aut*.
+    /// One row for a gate that is not linear, and no privacy: whoever evaluates sees the circuit and every
+    /// bit, also of the inputs, as the last bit of its token. All that is promised is *aut*.
     PrivacyFree,
 }
 
@@ -50,7 +50,7 @@ pub enum Opening {
 }
 
 impl Opening {
-    /// Whether the gate has rows.
+    /// Returns whether the gate has rows.
     pub fn has_rows(self) -> bool {
         match self {
             Opening::Rows => true,
@@ -61,12 +61,12 @@ impl Opening {
 }
 
 impl Method {
-    /// Whether XOR gates have no rows.
+    /// Returns whether XOR gates have no rows.
     pub fn has_free_xor(self) -> bool {
         self != Method::Ga
     }
 
-    /// Rows of a gate that is not free.
+    /// Returns the number of rows of a gate that is not free.
     pub fn rows(self) -> usize {
         match self {
             Method::Ga | Method::GaX => 4,
@@ -76,12 +76,12 @@ impl Method {
         }
     }
 
-    /// Whether it hides the wires' bits from whoever evaluates (*prv* and *obv*).
+    /// Returns whether it hides the wires' bits from whoever evaluates (*prv* and *obv*).
     pub fn is_private(self) -> bool {
         self != Method::PrivacyFree
     }
 
-    /// What an evaluator is told of a gate with this function.
+    /// Returns what an evaluator is told of a gate with this function.
     pub fn opening(self, function: Function) -> Opening {
         let Terms { first, second, .. } = function.terms();
         match self {
@@ -96,7 +96,7 @@ impl Method {
         }
     }
 
-    /// Whether an evaluator of this method can be told this of a gate.
+    /// Returns whether an evaluator of this method can be told this of a gate.
     pub(crate) fn has(self, opening: Opening) -> bool {
         (0..16).filter_map(Function::of_table).any(|function| self.opening(function) == opening)
     }
@@ -110,7 +110,7 @@ pub struct Scheme {
 }
 
 impl Scheme {
-    /// The scheme of this method with this cipher.
+    /// Makes the scheme of this method with this cipher.
     ///
     /// # Errors
     /// [`Error::Usage`] if the two together are insecure.
@@ -118,27 +118,33 @@ impl Scheme {
         let is_half = matches!(method, Method::HalfGates | Method::PrivacyFree);
         if is_half && matches!(cipher, Cipher::A2(d) | Cipher::A4(d) if d != Doubling::D1) {
             return Err(Error::Usage(format!(
-                "{method:?} is defined, and its security shown, with multiplication in the field, which is D1; take that, or another method"
+                "{method:?} is defined, and its security shown, with multiplication in the field, which is \
+                 D1; take that, or another method"
             )));
         }
         match method.has_free_xor() && !cipher.bears_free_xor() {
             false => Ok(Scheme { method, cipher }),
             true => Err(Error::Usage(format!(
-                "{method:?} with {cipher:?} can be read by anybody: the keys of its cipher add up, so the offset that all wires have in common cancels out; take A2 or A4 with it, or Ga with {cipher:?}"
+                "{method:?} with {cipher:?} can be read by anybody: the keys of its cipher add up, so the \
+                 offset that all wires have in common cancels out; take A2 or A4 with it, or Ga with \
+                 {cipher:?}"
             ))),
         }
     }
 
-    /// Returns the scheme of this name: a method, a cipher and what doubles, as in `gaxr-a2-d7`, `half-gates-a2` or
-    /// `ga-sha-1`. Without a doubling it is that of the paper's measurements, D7 for A2 and D3 for A4, and with
-    /// half-gates D1.
+    /// Returns the scheme of this name: a method, a cipher and what doubles, as in `gaxr-a2-d7`,
+    /// `half-gates-a2` or
+    /// `ga-sha-1`. Without a doubling it is that of the paper's measurements, D7 for A2 and D3 for A4, and
+    /// with half-gates D1.
     ///
     /// # Errors
     /// [`Error::Usage`] if there is none of this name, or what it names is insecure.
     pub fn named(name: &str) -> Result<Self, Error> {
         let unknown = || {
             Error::Usage(format!(
-                "there is no scheme {name:?}; a scheme is a method (ga, gax, gaxr, half-gates, privacy-free), a cipher (a1, a2, a3, a4, aes-256, sha-1) and, with a2 and a4, a doubling (d1 to d7), such as gaxr-a2-d7"
+                "there is no scheme {name:?}; a scheme is a method (ga, gax, gaxr, half-gates, \
+                 privacy-free), a cipher (a1, a2, a3, a4, aes-256, sha-1) and, with a2 and a4, a doubling (d1 \
+                 to d7), such as gaxr-a2-d7"
             ))
         };
         let (method, rest) = METHODS
@@ -163,19 +169,19 @@ impl Scheme {
         Scheme::new(method, cipher.ok_or_else(unknown)?)
     }
 
-    /// How gates are garbled.
+    /// Returns how gates are garbled.
     pub fn method(self) -> Method {
         self.method
     }
 
-    /// With which cipher.
+    /// Returns the cipher.
     pub fn cipher(self) -> Cipher {
         self.cipher
     }
 }
 
-/// What of a circuit shows to whoever evaluates it. In every instance a gate reads two wires before it, and an output
-/// is a wire.
+/// What of a circuit shows to whoever evaluates it. In every instance a gate reads two wires before it, and
+/// an output is a wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
     method: Method,
@@ -186,11 +192,11 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The shape of these gates: of each the wires that it reads, and what else of it shows.
+    /// Makes the shape of these gates: of each the wires that it reads, and what else of it shows.
     ///
     /// # Errors
-    /// [`Error::Input`] if a gate is none that the method has, or reads what is not before it, or an output is no
-    /// wire.
+    /// [`Error::Input`] if a gate is none that the method has, or reads what is not before it, or an output
+    /// is no wire.
     pub fn new(
         method: Method,
         inputs: u32,
@@ -217,7 +223,7 @@ impl Shape {
         Ok(Shape { method, inputs, gates, outputs, with_rows })
     }
 
-    /// The shape of a circuit, garbled with this method.
+    /// Returns the shape of a circuit, garbled with this method.
     pub fn of(method: Method, circuit: &Circuit) -> Self {
         let opened =
             circuit.gates().iter().map(|gate| (gate.first, gate.second, method.opening(gate.function)));
@@ -227,27 +233,27 @@ impl Shape {
         Shape { method, inputs: circuit.inputs(), gates, outputs: circuit.outputs().to_vec(), with_rows }
     }
 
-    /// How gates are garbled.
+    /// Returns how gates are garbled.
     pub fn method(&self) -> Method {
         self.method
     }
 
-    /// How many inputs.
+    /// Returns how many inputs there are.
     pub fn inputs(&self) -> u32 {
         self.inputs
     }
 
-    /// Of each gate the wires that it reads, and what else of it shows.
+    /// Returns of each gate the wires that it reads, and what else of it shows.
     pub fn gates(&self) -> &[(u32, u32, Opening)] {
         &self.gates
     }
 
-    /// The wires of the outputs.
+    /// Returns the wires of the outputs.
     pub fn outputs(&self) -> &[u32] {
         &self.outputs
     }
 
-    /// How many rows a garbling of it has.
+    /// Returns how many rows a garbling of it has.
     pub fn rows(&self) -> usize {
         self.with_rows * self.method.rows()
     }
@@ -287,8 +293,8 @@ pub struct Garbled {
 }
 
 impl Garbled {
-    /// The garbled circuit of these parts: a scheme, the key of the permutation, what of the circuit shows, and the
-    /// rows of the gates that are not free, gate after gate.
+    /// Makes the garbled circuit of these parts: a scheme, the key of the permutation, what of the circuit
+    /// shows, and the rows of the gates that are not free, gate after gate.
     ///
     /// # Errors
     /// [`Error::Input`] if there are not as many rows as its gates have, or the shape is another method's.
@@ -307,22 +313,23 @@ impl Garbled {
         Ok(Garbled { cipher: scheme.cipher(), key, shape, rows })
     }
 
-    /// With what it was garbled.
+    /// Returns with what it was garbled.
     pub fn scheme(&self) -> Scheme {
         Scheme { method: self.shape.method, cipher: self.cipher }
     }
 
-    /// The key of the permutation.
+    /// Returns the key of the permutation.
     pub fn key(&self) -> u128 {
         self.key
     }
 
-    /// What of the circuit shows.
+    /// Returns what of the circuit shows.
     pub fn shape(&self) -> &Arc<Shape> {
         &self.shape
     }
 
-    /// Rows of the gates that are not free, gate after gate; each is as long as a token, from bit 127 on.
+    /// Returns the rows of the gates that are not free, gate after gate; each is as long as a token, from bit
+    /// 127 on.
     pub fn rows(&self) -> &[u128] {
         &self.rows
     }
@@ -358,7 +365,7 @@ pub(crate) fn select([zero, one]: [u128; 2], bit: u8) -> u128 {
 }
 
 impl Encoding {
-    /// En: the tokens of an input.
+    /// Encodes an input: En of the paper. Returns its tokens.
     ///
     /// # Errors
     /// [`Error::Input`] if there is not a bit for each input.
@@ -376,12 +383,13 @@ impl Encoding {
 }
 
 impl Decoding {
-    /// The bit of each output whose token has the type 0.
+    /// Returns the bit of each output whose token has the type 0.
     pub fn bits(&self) -> &[u8] {
         &self.0
     }
 
-    /// De: the bits that tokens of the outputs stand for, whether or not they were evaluated.
+    /// Decodes, De of the paper: returns the bits that tokens of the outputs stand for, whether or not they
+    /// were evaluated.
     ///
     /// # Errors
     /// [`Error::Input`] if there is not a token for each output.
@@ -392,7 +400,7 @@ impl Decoding {
 }
 
 impl Checking {
-    /// The bits that tokens of the outputs stand for.
+    /// Returns the bits that tokens of the outputs stand for.
     ///
     /// # Errors
     /// [`Error::Input`] if there is not a token for each output, or one of them is neither of the two that

@@ -3,6 +3,7 @@
 
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use brickwork_circuit::Gate;
+use brickwork_testing::Replayable as _;
 use brickwork_wire::Tag;
 
 use super::*;

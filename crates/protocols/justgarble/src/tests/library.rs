@@ -3,8 +3,8 @@
 use super::*;
 use crate::library;
 
-/// Key, block and ciphertext: FIPS 197, appendices B and C.1, and the block of zeros under the key of zeros of NIST's
-/// AESAVS, which the Bristol circuits' page has as well.
+/// Key, block and ciphertext: FIPS 197, appendices B and C.1, and the block of zeros under the key of zeros
+/// of NIST's AESAVS, which the Bristol circuits' page has as well.
 const VECTORS: [[u128; 3]; 3] = [
     [
         0x2b7e1516_28aed2a6_abf71588_09cf4f3c,
@@ -55,8 +55,8 @@ fn published_vectors_come_out_of_every_scheme() {
     }
 }
 
-/// The paper's AES has the paper's numbers of gates and of XORs, computes AES, and stays as it is in an SCD file, with
-/// its functions and without.
+/// The paper's AES has the paper's numbers of gates and of XORs, computes AES, and stays as it is in an SCD
+/// file, with its functions and without.
 #[test]
 fn aes_has_the_paper_s_shape() {
     let circuit = library::aes().unwrap();
@@ -78,8 +78,8 @@ fn aes_has_the_paper_s_shape() {
     assert_eq!(Circuit::of_scd(&scd).unwrap(), circuit);
     let topology = Scd::read(&scd.topology().write()).unwrap();
     assert_eq!((topology.functions(), topology.gates()), (None, scd.gates()));
-    // What figure 1 says of tables: 64, 11.5, 8.64 bytes a gate, and with short tokens 40, 7.20, 5.40; those of free
-    // XOR were computed from 18%.
+    // What figure 1 says of tables: 64, 11.5, 8.64 bytes a gate, and with short tokens 40, 7.20, 5.40; those
+    // of free XOR were computed from 18%.
     for (name, bytes) in
         [("ga-a2", 64.0), ("gax-a2", 11.68), ("gaxr-a2", 8.76), ("ga-a4", 40.0), ("gax-a4", 7.30)]
     {
