@@ -157,7 +157,8 @@ impl Garbler {
     /// Makes a circuit ready.
     ///
     /// # Errors
-    /// [`Error::Input`] if it has more wires than the kernels number, [`Error::Resource`] without randomness.
+    /// [`Error::Input`] if it has more wires than the kernels number, or more than 2^20 inputs that no gate
+    /// reads, [`Error::Resource`] without randomness.
     pub fn new(scheme: Scheme, circuit: &Circuit) -> Result<Self, Error> {
         Self::with_kernel(Kernel::best(), scheme, circuit)
     }
@@ -340,7 +341,8 @@ impl Evaluator {
     /// Makes a garbled circuit ready.
     ///
     /// # Errors
-    /// [`Error::Input`] if it has more wires than the kernels number.
+    /// [`Error::Input`] if it has more wires than the kernels number, or more than 2^20 inputs that no gate
+    /// reads.
     pub fn new(garbled: &Garbled) -> Result<Self, Error> {
         Self::with_kernel(Kernel::best(), garbled)
     }

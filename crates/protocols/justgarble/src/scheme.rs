@@ -143,8 +143,8 @@ impl Scheme {
         let unknown = || {
             Error::Usage(format!(
                 "there is no scheme {name:?}; a scheme is a method (ga, gax, gaxr, half-gates, \
-                 privacy-free), a cipher (a1, a2, a3, a4, aes-256, sha-1) and, with a2 and a4, a doubling (d1 \
-                 to d7), such as gaxr-a2-d7"
+                 privacy-free), a cipher (a1, a2, a3, a4, aes-256, sha-1) and, with a2 and a4, a doubling \
+                 (d1 to d7), such as gaxr-a2-d7"
             ))
         };
         let (method, rest) = METHODS

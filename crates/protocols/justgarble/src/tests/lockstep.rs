@@ -1,5 +1,7 @@
 //! Copies side by side, on every kernel, against the same garbled and evaluated gate by gate.
 
+use std::sync::Arc;
+
 use brickwork_kernels::Kernel;
 use zeroize::Zeroizing;
 
@@ -127,4 +129,19 @@ fn evaluators_take_what_they_are_for() {
     assert!(evaluator.evaluate(&[&one.garbled], &[&inputs, &inputs]).is_err());
     assert!(evaluator.evaluate(&[&one.garbled], &[&inputs[..1]]).is_err());
     assert!(evaluator.evaluate(&[], &[]).unwrap().is_empty());
+}
+
+/// A file says in four bytes how many inputs there are: those that no gate reads take no memory.
+#[test]
+fn inputs_that_nothing_reads_are_bounded() {
+    let scheme = Scheme::new(Method::GaX, Cipher::A2(Doubling::D1)).unwrap();
+    let of = |inputs| {
+        let shape = Shape::new(Method::GaX, inputs, vec![(0, 1, Opening::Rows)], vec![2]).unwrap();
+        Garbled::new(scheme, 1, Arc::new(shape), vec![0; 4]).unwrap()
+    };
+    for inputs in [u32::MAX - 1, 1 << 31, (1 << 20) + 4] {
+        assert!(matches!(Evaluator::new(&of(inputs)), Err(Error::Input(_))), "{inputs}");
+        assert!(matches!(of(inputs).evaluate(&[0; 2]), Err(Error::Input(_))), "{inputs}");
+    }
+    assert!(Evaluator::new(&of((1 << 20) + 3)).is_ok());
 }
