@@ -261,6 +261,12 @@ fn block(words: [u32; 4]) -> u128 {
     words.iter().rev().fold(0, |block, &word| block << 32 | u128::from(word))
 }
 
+/// Both halves of a block, each for itself.
+#[inline(always)]
+fn halves(block: u128, of: impl Fn(u64) -> u64) -> u128 {
+    u128::from(of((block >> 64) as u64)) << 64 | u128::from(of(block as u64))
+}
+
 /// The first round key as it is, the others bitsliced, each byte of a plane for eight blocks.
 #[derive(Clone, Copy)]
 pub(crate) struct RoundKeys {
@@ -318,6 +324,50 @@ impl Vector for Portable {
     #[inline(always)]
     unsafe fn and(self, other: Self) -> Self {
         Portable(self.0 & other.0)
+    }
+
+    #[inline(always)]
+    unsafe fn left64<const N: u32>(self) -> Self {
+        Portable(halves(self.0, |half| half << N))
+    }
+
+    #[inline(always)]
+    unsafe fn right64<const N: u32>(self) -> Self {
+        Portable(halves(self.0, |half| half >> N))
+    }
+
+    #[inline(always)]
+    unsafe fn shuffle(self, places: Self) -> Self {
+        let (from, places) = (self.0.to_le_bytes(), places.0.to_le_bytes());
+        Portable(u128::from_le_bytes(places.map(|place| from[usize::from(place % 16)])))
+    }
+
+    #[inline(always)]
+    unsafe fn if_any(self, test: Self, value: Self) -> Self {
+        // The top bit of `-x | x` says whether x is not zero.
+        let any = halves(self.0 & test.0, |half| ((half.wrapping_neg() | half) >> 63).wrapping_neg());
+        Portable(any & value.0)
+    }
+
+    #[inline(always)]
+    unsafe fn choose<const REDUCED: bool>(
+        first: Self,
+        second: Self,
+        bit: Self,
+        from: impl Fn(usize) -> *const u128,
+    ) -> Self {
+        let number = usize::from(first.0 & bit.0 != 0) << 1 | usize::from(second.0 & bit.0 != 0);
+        // SAFETY: the caller vouches for the blocks at `from(0)`.
+        unsafe {
+            match REDUCED {
+                // Without a block for 0, another is read and left out.
+                true => {
+                    let any = u128::from(number > 0).wrapping_neg();
+                    Portable(Self::load(from(0).add(number.saturating_sub(1))).0 & any)
+                }
+                false => Self::load(from(0).add(number)),
+            }
+        }
     }
 
     #[inline(always)]
@@ -434,6 +484,12 @@ impl Vector for Portable {
         let planes = |key: u128| std::array::from_fn(|b| spread(key >> b & bytes(1)));
         let [whitening, others @ ..] = *round_keys;
         RoundKeys { whitening, planes: others.map(planes) }
+    }
+
+    #[inline(always)]
+    unsafe fn keys_of_blocks<'a>(round_keys: impl Fn(usize) -> &'a [u128; 11]) -> Self::Keys {
+        // SAFETY: as the caller's.
+        unsafe { Self::keys(round_keys(0)) }
     }
 
     #[inline(always)]

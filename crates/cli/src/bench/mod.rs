@@ -5,10 +5,12 @@ mod compare;
 mod cuts;
 mod garbling;
 mod jimu;
+mod measured;
 mod median;
 mod papers;
 mod protocol;
 mod scale;
+mod schemes;
 mod stock;
 
 use clap::{Args, Subcommand};

@@ -383,6 +383,16 @@ fn compgc_is_planned_and_refuses_what_it_is_not() {
         assert_eq!([sent("garbler_sent_bytes"), sent("evaluator_sent_bytes")], expected);
     }
     let flags = ["--protocol", "compgc"];
+    let (said, planned) = good(&[&["plan", &file, "--stocked"], &flags[..]].concat());
+    assert!(said.contains("SEMI-HONEST ONLY"), "{said}");
+    let sent = ["garbler_sent_bytes", "evaluator_sent_bytes"].map(|field| -> u64 {
+        planned["phases"].as_array().unwrap().iter().map(|phase| phase[field].as_u64().unwrap()).sum()
+    });
+    assert_eq!(sent, compgc::cost::script_from_stock(&program, 1).unwrap().sent_bytes(1));
+    for linking in [Linking::Naive, Linking::Scmc] {
+        let why = format!("--store says nothing with --linking {}", linking.name());
+        bad(&[&["plan", &file, "--stocked"], &linked(linking)[..]].concat(), 2, &why);
+    }
     let (said, ran) = good(&[&["run", &file, "--garbler", "1", "--evaluator", "2"], &flags[..]].concat());
     assert!(said.contains("SEMI-HONEST ONLY") && ran["security"]["linking"] == "standard", "{said}");
     let (said, timed) =
