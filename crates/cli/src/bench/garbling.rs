@@ -9,6 +9,7 @@ use brickwork::circuit::{Component, library};
 use brickwork::garbling::{GarblingKeys, HalfGates, HashTables, Schedule, Scheme as _, TableSink};
 use brickwork::label::{Delta, Label};
 use brickwork::random::Rng;
+use brickwork::stop::look;
 use brickwork_kernels::{Aes128, Kernel};
 use clap::Args;
 use serde_json::json;
@@ -220,6 +221,7 @@ fn time(cells: f64, mut work: impl FnMut() -> Result<(), brickwork::Error>) -> R
     work()?;
     let (start, mut calls) = (resources::cpu_seconds(), 0.0);
     loop {
+        look();
         work()?;
         calls += 1.0;
         let seconds = resources::cpu_seconds() - start;

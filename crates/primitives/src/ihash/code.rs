@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 use super::field::Field;
 use super::parameters::Parameters;
 use brickwork_base::random::{Rng, Seed};
-use brickwork_base::stop::look;
+use brickwork_base::stop::{look, looking};
 
 /// How a word is made of others ([`Symbols::follow`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Symbols {
         let mut symbols = Self::zeros(rows, words.len());
         let width = symbols.width();
         let bytes = symbols.bytes_mut();
-        for (t, word) in words.enumerate() {
+        for (t, word) in looking(words.enumerate()) {
             assert_eq!(word.len(), rows, "a word of another length");
             word.iter().enumerate().for_each(|(i, &symbol)| bytes[i * width + t] = symbol);
         }
@@ -72,6 +72,7 @@ impl Symbols {
         let mut selected = Self::zeros(self.rows, words.len());
         let width = selected.width();
         for i in 0..self.rows {
+            look();
             let (row, out) = (self.row(i), &mut selected.bytes_mut()[i * width..]);
             out.iter_mut().zip(words).for_each(|(symbol, &t)| *symbol = row[t]);
         }
@@ -87,6 +88,7 @@ impl Symbols {
         assert!(all.iter().all(|one| one.rows == rows), "words of one length");
         let mut joined = Self::zeros(rows, all.iter().map(|one| one.count).sum());
         for i in 0..rows {
+            look();
             let mut rest = joined.row_mut(i);
             for one in all {
                 let (here, behind) = rest.split_at_mut(one.count);
@@ -104,6 +106,7 @@ impl Symbols {
     pub fn follow(&self, steps: &[Step]) -> Self {
         let mut made = Self::zeros(self.rows, steps.len());
         for i in 0..self.rows {
+            look();
             let (given, row) = (self.row(i), made.row_mut(i));
             for (k, step) in steps.iter().enumerate() {
                 row[k] = match *step {
@@ -127,8 +130,12 @@ impl Symbols {
     /// Some of the rows.
     pub(super) fn rows_of(&self, rows: std::ops::Range<usize>) -> Self {
         let width = self.row_blocks();
-        let blocks = self.blocks[rows.start * width..rows.end * width].to_vec();
-        Symbols { rows: rows.len(), count: self.count, blocks: Zeroizing::new(blocks) }
+        let mut blocks = Zeroizing::new(Vec::with_capacity(rows.len() * width));
+        for i in rows.clone() {
+            look();
+            blocks.extend_from_slice(&self.blocks[i * width..(i + 1) * width]);
+        }
+        Symbols { rows: rows.len(), count: self.count, blocks }
     }
 
     /// Adds rows to those from `first` on.
@@ -144,7 +151,10 @@ impl Symbols {
     pub(super) fn split(&self, count: usize) -> (Self, Self) {
         let part = |words: std::ops::Range<usize>| {
             let mut part = Self::zeros(self.rows, words.len());
-            (0..self.rows).for_each(|i| part.row_mut(i).copy_from_slice(&self.row(i)[words.clone()]));
+            for i in 0..self.rows {
+                look();
+                part.row_mut(i).copy_from_slice(&self.row(i)[words.clone()]);
+            }
             part
         };
         (part(0..count), part(count..self.count))
@@ -308,6 +318,7 @@ impl Code {
     /// The codewords of words.
     pub fn encode(&self, words: &Symbols) -> Symbols {
         let parity = self.parity(words);
+        look();
         let blocks = [words.blocks(), parity.blocks()].concat();
         Symbols { rows: self.parameters.n(), count: words.count(), blocks: Zeroizing::new(blocks) }
     }

@@ -9,6 +9,7 @@ use super::watch::{self, Watch};
 use super::{Cheat, Combinations, answer_bytes, chosen_bytes, correction_bytes, msg};
 use brickwork_base::Error;
 use brickwork_base::random::{Rng, Seed};
+use brickwork_base::stop::look;
 use brickwork_wire::Channel;
 
 /// The party that holds hashes.
@@ -66,6 +67,7 @@ impl Hashes {
         assert!(one.is_none_or(|one| one.count() == 1), "one hash");
         let mut differ = Zeroizing::new(vec![0; self.count()]);
         for i in 0..self.0.rows() {
+            look();
             let symbol = one.map_or(0, |one| one.0.row(i)[0]);
             differ.iter_mut().zip(self.0.row(i)).for_each(|(all, here)| *all |= here ^ symbol);
         }
@@ -216,6 +218,7 @@ impl Receiver {
         let blocks = symbols.row_blocks();
         if blocks > 0 {
             for (i, row) in symbols.blocks_mut().chunks_exact_mut(blocks).enumerate() {
+                look();
                 row.iter_mut().for_each(|block| *block &= self.watch.mask(i));
             }
         }

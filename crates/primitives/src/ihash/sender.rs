@@ -9,6 +9,7 @@ use super::watch;
 use super::{Combinations, msg, seed_of};
 use brickwork_base::Error;
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
+use brickwork_base::stop::look;
 use brickwork_wire::Channel;
 
 /// The party that hashes its words.
@@ -36,9 +37,14 @@ impl Stream {
     pub(super) fn draw(&mut self, count: usize) -> Symbols {
         let mut symbols = Symbols::zeros(self.keys.len(), count);
         let blocks = symbols.row_blocks();
-        ctr_rows(&self.keys, self.next.into(), symbols.blocks_mut(), blocks);
+        if blocks > 0 {
+            for (key, row) in self.keys.iter().zip(symbols.blocks_mut().chunks_exact_mut(blocks)) {
+                look();
+                ctr_rows(std::slice::from_ref(key), self.next.into(), row, blocks);
+                row.iter_mut().for_each(|block| *block &= self.field_mask);
+            }
+        }
         self.next += blocks as u64;
-        symbols.blocks_mut().iter_mut().for_each(|block| *block &= self.field_mask);
         symbols.clear_behind();
         symbols
     }

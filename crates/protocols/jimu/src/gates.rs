@@ -28,6 +28,7 @@
 
 use brickwork_base::label::Label;
 use brickwork_base::random::Seed;
+use brickwork_base::stop::{look, looking};
 use brickwork_kernels::Aes128;
 use brickwork_primitives::ihash::{Code, Symbols, Unsent};
 use subtle::{Choice, ConstantTimeEq};
@@ -63,6 +64,7 @@ impl Wide {
         let mut labels = Self::zeros(words.rows() / BLOCK, words.count());
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut labels.labels);
         for i in 0..words.rows() {
+            look();
             bytes.iter_mut().skip(i).step_by(words.rows()).zip(words.row(i)).for_each(|(byte, s)| *byte = *s);
         }
         labels
@@ -87,7 +89,7 @@ impl Wide {
     pub fn select(&self, numbers: impl ExactSizeIterator<Item = usize>) -> Self {
         let mut selected = Self::zeros(self.blocks, numbers.len());
         let places = selected.labels.chunks_exact_mut(self.blocks);
-        places.zip(numbers).for_each(|(place, k)| place.copy_from_slice(self.label(k)));
+        looking(places.zip(numbers)).for_each(|(place, k)| place.copy_from_slice(self.label(k)));
         selected
     }
 
@@ -205,7 +207,7 @@ impl Garbling {
     pub fn compress(&self, wide: Wide) -> Labels {
         let short = self.code.at(&self.points, &wide.words());
         let label = |k: usize| Label::from_bytes(std::array::from_fn(|i| short.row(i)[k]));
-        let short = Zeroizing::new((0..wide.count()).map(label).collect());
+        let short = Zeroizing::new(looking(0..wide.count()).map(label).collect());
         Labels { wide, short }
     }
 
@@ -234,7 +236,7 @@ impl Garbling {
         let (delta, short) = (offset.wide.label(0), offset.short[0]);
         let (mut outputs, mut tables) = (Wide::zeros(n, count), Wide::zeros(n, 2 * count));
         let mut hashes = Zeroizing::new(vec![0; 4 * n]);
-        for gate in 0..count {
+        for gate in looking(0..count) {
             let (l, r) = (left.short[gate], right.short[gate]);
             let (here, other) = hashes.split_at_mut(2 * n);
             self.hash(gate, [(l, 0), (r, 1)], here);
@@ -266,7 +268,7 @@ impl Garbling {
         assert_eq!((left.wide.count(), right.wide.count(), tables.count()), (count, count, 2 * count));
         let mut outputs = Wide::zeros(n, count);
         let mut hashes = Zeroizing::new(vec![0; 2 * n]);
-        for (k, &gate) in gates.iter().enumerate() {
+        for (k, &gate) in looking(gates.iter().enumerate()) {
             let (l, r) = (left.short[k], right.short[k]);
             self.hash(gate as usize, [(l, 0), (r, 1)], &mut hashes);
             hashes.chunks_exact(n).for_each(|hash| outputs.add(k, hash, 1));
