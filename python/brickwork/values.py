@@ -744,6 +744,14 @@ def dot(a: Any, b: Any) -> Any:
     """Returns the sum of the products of elements, in their type."""
     if len(a) != len(b):
         refuse(f"multiplies {len(a)} elements by {len(b)}", "give as many on both sides")
+    if builtins.all(isinstance(one, Integer) for one in (*a, *b)) and {one.type for one in (*a, *b)} == {
+        a[0].type
+    }:
+        return _component("dot", _dot, array_of(a), array_of(b))
+    return _dot(a, b)
+
+
+def _dot(a: Any, b: Any) -> Any:
     return sum(x * y for x, y in zip(a, b))
 
 
