@@ -60,7 +60,7 @@ def unpack(bits: Integer, type: Type) -> Any:
     source().use(type)
     name, base = body().let(type), 0
     for leaf in leaves(value(type, name)):
-        body().say(f"{leaf.path}{{0:{leaf.type.width}}} = {here(bits.bits(base, leaf.type.width))};")
+        body().say(f"{here(leaf)}{{0:{leaf.type.width}}} = {here(bits.bits(base, leaf.type.width))};")
         base += leaf.type.width
     return value(type, name)
 

@@ -525,6 +525,25 @@ def test_plain_numbers_become_fixed_point_ones_exactly_or_not_at_all() -> None:
         bw.fixed(8, 9)
 
 
+@pytest.mark.parametrize("name", ["type", "replace"])
+def test_fields_have_names_that_records_do_not_have(name: str) -> None:
+    wrong = type("wrong", (bw.Struct,), {"__annotations__": {name: bw.u8}})
+    with pytest.raises(bw.UsageError, match=f"has a field {name}"):
+        wrong[3]
+
+    @bw.program
+    def named(a: bw.Garbler[Way]) -> bw.Both[bw.u8]:
+        return a.path + a.home + a.at
+
+    assert bw.simulate(named, {"path": 1, "home": 2, "at": 3}).garbler == 6
+
+
+class Way(bw.Struct):
+    path: bw.u8
+    home: bw.u8
+    at: bw.u8
+
+
 def test_a_component_has_parameters_with_names() -> None:
     with pytest.raises(bw.UsageError, match="any number of arguments"):
         bw.component(lambda *values: values[0])
