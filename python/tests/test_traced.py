@@ -527,7 +527,7 @@ def test_plain_numbers_become_fixed_point_ones_exactly_or_not_at_all() -> None:
 
 @pytest.mark.parametrize("name", ["type", "replace"])
 def test_fields_have_names_that_records_do_not_have(name: str) -> None:
-    wrong = type("wrong", (bw.Struct,), {"__annotations__": {name: bw.u8}})
+    wrong: Any = type("wrong", (bw.Struct,), {"__annotations__": {name: bw.u8}})
     with pytest.raises(bw.UsageError, match=f"has a field {name}"):
         wrong[3]
 

@@ -17,12 +17,12 @@ pub const USAGE: &str = "python [PYTHON …]";
 pub fn run(root: &Path, pythons: &[&str]) -> Result<(), String> {
     let pythons = if pythons.is_empty() { &[PYTHON] } else { pythons };
     if let [python] = pythons {
-        return test(root, &install(root, python, None)?);
+        return test(root, &install(root, python, None, &aloud)?, &aloud);
     }
     let wheel = wheel(root, pythons[0])?;
     pythons.iter().try_for_each(|python| {
         eprintln!("xtask: {} with {python}", wheel.display());
-        test(root, &install(root, python, Some(&wheel))?)
+        test(root, &install(root, python, Some(&wheel), &aloud)?, &aloud)
     })
 }
 
@@ -30,8 +30,10 @@ pub fn run(root: &Path, pythons: &[&str]) -> Result<(), String> {
 fn wheel(root: &Path, interpreter: &str) -> Result<PathBuf, String> {
     let python = environment(root, interpreter)?;
     let folder = root.join("target/wheels");
+    // What another commit has built is not taken for it.
     let _ = std::fs::remove_dir_all(&folder);
-    call(pip(root, &python, &["wheel", "--no-deps", "--wheel-dir"]).arg(&folder).arg("."), "pip wheel")?;
+    let mut build = pip(root, &python, &["wheel", "--no-deps", "--wheel-dir"]);
+    succeeds(&aloud, build.arg(&folder).arg("."), "pip wheel")?;
     let built = std::fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let mut built = built.flatten().map(|entry| entry.path());
     built.next().ok_or_else(|| "pip wheel has built none".to_owned())
@@ -39,15 +41,18 @@ fn wheel(root: &Path, interpreter: &str) -> Result<PathBuf, String> {
 
 const PYTHON: &str = "python3";
 
+/// How a command is run: whether it succeeded, or why it did not start.
+pub type Call<'a> = &'a dyn Fn(&mut Command) -> Result<bool, String>;
+
 /// Where this variable is set, and not empty, a test that lacks what it needs of the machine fails instead of
 /// being skipped.
 const CI: &str = "BRICKWORK_CI";
 
-/// [`run`], where Python and its packages can be had; elsewhere it says
-/// why nothing was tested, which is an error in CI.
-pub fn run_if_possible(root: &Path) -> Result<(), String> {
+/// Does what [`run`] does, where Python and its packages can be had; elsewhere it says why nothing was
+/// tested, which is an error in CI.
+pub fn run_if_possible(root: &Path, call: Call) -> Result<(), String> {
     let may_skip = std::env::var_os(CI).is_none_or(|set| set.is_empty());
-    let python = match install(root, PYTHON, None) {
+    let python = match install(root, PYTHON, None, call) {
         Ok(python) => python,
         Err(why) if may_skip && why.starts_with(NOT_HERE) => {
             eprintln!("xtask: the Python package is NOT TESTED: {why}");
@@ -55,26 +60,35 @@ pub fn run_if_possible(root: &Path) -> Result<(), String> {
         }
         Err(why) => return Err(why),
     };
-    test(root, &python)
+    test(root, &python, call)
 }
 
 /// Runs the tests, which build the programs that some of them call.
-fn test(root: &Path, python: &Path) -> Result<(), String> {
+fn test(root: &Path, python: &Path, call: Call) -> Result<(), String> {
     let mut pytest = Command::new(python);
     pytest.args(["-m", "pytest"]).current_dir(root);
-    call(&mut pytest, "pytest")
+    succeeds(call, &mut pytest, "pytest")
+}
+
+/// Runs a command that says what it says to whoever looks.
+fn aloud(command: &mut Command) -> Result<bool, String> {
+    let status = command.status();
+    status
+        .map(|status| status.success())
+        .map_err(|e| format!("{:?} does not start: {e}", command.get_program()))
 }
 
 /// How an error begins that is about this machine, and not about the package.
 const NOT_HERE: &str = "not to be had here: ";
 
-/// Runs quietly. Returns whether it succeeds.
+/// Runs it without a word. Returns whether it succeeds.
 fn quiet(command: &mut Command) -> bool {
     let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
     status.is_ok_and(|status| status.success())
 }
 
-/// Returns the Python of an environment of this interpreter, below `target/python`, which can install packages.
+/// Returns the Python of an environment of this interpreter, below `target/python`, that can install
+/// packages.
 fn environment(root: &Path, interpreter: &str) -> Result<PathBuf, String> {
     if !quiet(Command::new(interpreter).args(["-c", OLDEST])) {
         return Err(format!("{NOT_HERE}{interpreter}, 3.10 or later; install it"));
@@ -93,18 +107,19 @@ fn environment(root: &Path, interpreter: &str) -> Result<PathBuf, String> {
     Ok(python)
 }
 
-/// Installs the package and what its tests need into an environment of this interpreter: built from the sources,
-/// or this wheel. Returns the Python there.
-fn install(root: &Path, interpreter: &str, wheel: Option<&Path>) -> Result<PathBuf, String> {
+/// Installs the package and what its tests need into an environment of this interpreter: built of the
+/// sources, or this wheel. Returns the Python there.
+fn install(root: &Path, interpreter: &str, wheel: Option<&Path>, call: Call) -> Result<PathBuf, String> {
     let python = environment(root, interpreter)?;
     let Some(wheel) = wheel else {
-        call(&mut pip(root, &python, &["install", ".[test]"]), "pip install '.[test]'")?;
+        succeeds(call, &mut pip(root, &python, &["install", ".[test]"]), "pip install '.[test]'")?;
         return Ok(python);
     };
-    // One of the same version may be there.
-    call(pip(root, &python, &["install", "--force-reinstall", "--no-deps"]).arg(wheel), "pip install")?;
+    // Another one of this version may be there.
+    let mut anew = pip(root, &python, &["install", "--force-reinstall", "--no-deps"]);
+    succeeds(call, anew.arg(wheel), "pip install WHEEL")?;
     let with_tests = format!("{}[test]", wheel.display());
-    call(&mut pip(root, &python, &["install", &with_tests]), "pip install")?;
+    succeeds(call, &mut pip(root, &python, &["install", &with_tests]), "pip install 'WHEEL[test]'")?;
     Ok(python)
 }
 
@@ -114,8 +129,8 @@ fn pip(root: &Path, python: &Path, what: &[&str]) -> Command {
     command
 }
 
-fn call(command: &mut Command, name: &str) -> Result<(), String> {
-    match command.status().map_err(|e| format!("{name} does not start: {e}"))?.success() {
+fn succeeds(call: Call, command: &mut Command, name: &str) -> Result<(), String> {
+    match call(command)? {
         true => Ok(()),
         false => Err(format!("failed: {name}")),
     }

@@ -3,7 +3,8 @@
 //!
 //! ```text
 //!   evaluator -> garbler    OT extension: one OT for each of E's input wires, and those that mask
-//!   garbler -> evaluator    commitments to its OT labels R (chosen), and to the wires (random); proven to be commitments
+//!   garbler -> evaluator    commitments to its OT labels R (chosen), and to the wires (random);
+//!                           proven to be commitments
 //!   evaluator -> garbler    a seed; of each random combination of the OTs: its label and choice bit
 //! ```
 //!
@@ -11,29 +12,23 @@
 //! the sum of the `C_R`, with b·D, opens to the label. G checks E's labels of all sums before it opens
 //! anything: an E that claims the other bit would get Δ from the opening (docs/security.md, section 7).
 
+mod random;
+
 use std::ops::Range;
 
 use zeroize::Zeroizing;
 
 use crate::hooks::Point;
-use crate::instance::{CotReceiver, CotSender};
 use crate::setup::{Evaluator, Garbler};
 use crate::{Cheat, msg};
 use brickwork_base::Error;
 use brickwork_base::label::Labels;
-use brickwork_base::random::Rng;
 use brickwork_primitives::binding::RevealedCombinations;
 use brickwork_primitives::commit::{
     self, Committed, Lsb, New, Pending, Places, Proof, Receiver as _, Sender as _, Shares,
 };
-use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
-use brickwork_session::Metered;
 
-/// The garbler's labels of OTs that nothing has been done with. Those that mask follow the others.
-pub(super) struct GarblerRandomOts {
-    labels: Labels,
-    binding: usize,
-}
+pub(super) use random::{EvaluatorRandomOts, GarblerRandomOts};
 
 /// The garbler's OTs, committed to.
 pub(super) struct GarblerCommittedOts {
@@ -53,12 +48,6 @@ pub(super) struct GarblerOts {
 }
 
 impl GarblerRandomOts {
-    /// Receives and checks the rows for `count` OTs and `binding` that mask.
-    pub fn draw(run: &mut Metered, cot: &mut CotSender, count: usize, binding: usize) -> Result<Self, Error> {
-        run.phase("prepare");
-        Ok(GarblerRandomOts { labels: Labels::new(cot.draw(&mut run.channel, count + binding)?), binding })
-    }
-
     /// Commits to them and to the wires.
     pub fn commit<C: commit::Scheme>(self, party: &mut Garbler<C>) -> Result<GarblerCommittedOts, Error> {
         let Garbler { run, sender, hooks, .. } = party;
@@ -100,14 +89,6 @@ impl GarblerCommittedOts {
     }
 }
 
-/// The evaluator's choices and labels of OTs that nothing has been done with. Those that mask follow the
-/// others.
-pub(super) struct EvaluatorRandomOts {
-    choices: Zeroizing<Vec<u8>>,
-    labels: Labels,
-    binding: usize,
-}
-
 /// The evaluator's OTs, to which the garbler has committed. `C` is [`Pending`] or, after the proof,
 /// [`Shares`].
 pub(super) struct EvaluatorCommittedOts<C> {
@@ -126,19 +107,6 @@ pub(super) struct EvaluatorOts {
 }
 
 impl EvaluatorRandomOts {
-    /// Sends the rows for `count` OTs of random choices and `binding` that mask.
-    pub fn draw(
-        run: &mut Metered,
-        cot: &mut CotReceiver,
-        rng: &mut Rng,
-        count: usize,
-        binding: usize,
-    ) -> Result<Self, Error> {
-        run.phase("prepare");
-        let (choices, labels) = cot.draw(&mut run.channel, rng, count + binding)?;
-        Ok(EvaluatorRandomOts { choices, labels: Labels::new(labels), binding })
-    }
-
     /// Receives the commitments.
     pub fn receive<C: commit::Scheme>(
         self,
@@ -176,7 +144,7 @@ impl EvaluatorCommittedOts<Shares> {
         let EvaluatorRandomOts { choices, labels, binding } = random;
         run.phase("prepare");
         let (revealed, mut message) =
-            RevealedCombinations::shown(rng, &choices, &labels, &committed, binding);
+            RevealedCombinations::reveal(rng, &choices, &labels, &committed, binding);
         hooks.alter(Point::OtBinding, &mut message);
         run.channel.send(msg::OT_BINDING, &message)?;
         run.channel.flush()?;
@@ -192,7 +160,7 @@ impl EvaluatorCommittedOts<Shares> {
 }
 
 impl EvaluatorOts {
-    /// None of them.
+    /// Makes none of them.
     pub fn none() -> Self {
         EvaluatorOts {
             committed: Shares::default(),
@@ -202,7 +170,7 @@ impl EvaluatorOts {
         }
     }
 
-    /// Copies some of them.
+    /// Selects some of them.
     pub fn slice(&self, items: Range<usize>) -> Self {
         EvaluatorOts {
             committed: self.committed.slice(items.clone()),
@@ -222,7 +190,7 @@ impl EvaluatorOts {
 }
 
 impl GarblerOts {
-    /// None of them.
+    /// Makes none of them.
     pub fn none() -> Self {
         GarblerOts {
             at: Places::default(),
