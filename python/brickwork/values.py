@@ -324,6 +324,27 @@ class Integer(Value):
             refuse(f"cuts {self.type!r} down to {type!r}", "that is wider: write .astype(…)")
         return self.bits(0, type.width)._as(type)
 
+    def __round__(self, digits: int | None = None) -> Integer:
+        refuse("rounds by `round(…)`", "write x.round(), or x.round_to(bw.fixed(…)) for some bits")
+
+    def __floor__(self) -> Integer:
+        refuse("rounds by math.floor", "write x.floor()")
+
+    __ceil__ = __trunc__ = __floor__
+
+    def __divmod__(self, other: object) -> NoReturn:
+        refuse("divides by `divmod`", "write a // b and a % b, or bw.divide(a, b) and bw.remainder(a, b)")
+
+    __rdivmod__ = __divmod__
+
+    def __pow__(self, exponent: object) -> Integer:
+        refuse("raises to a power by `**`", "multiply as often: x * x; x.wide_mul(y) has twice the bits")
+
+    __rpow__ = __pow__
+
+    def __matmul__(self, other: object) -> NoReturn:
+        refuse("multiplies a number by `@`", "write * for numbers; @ is for arrays")
+
     def floor(self) -> Integer:
         """Returns the largest whole number that is not larger, in a type without bits behind the point."""
         if self.type.point == self.type.width:
