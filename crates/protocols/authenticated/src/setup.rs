@@ -2,6 +2,7 @@
 
 use brickwork_base::label::Delta;
 use brickwork_base::random::Rng;
+use brickwork_base::stop::looking;
 use brickwork_base::{Error, Party};
 use brickwork_primitives::ot::base::{self, Direction, Keys};
 use brickwork_primitives::ot::{BASE_OTS, CotReceiver, CotSender, Series, softspoken};
@@ -51,7 +52,7 @@ impl Member {
                 sent = Secrets::new(sender.random(channel, count)?);
             }
         }
-        let words = sent.iter().zip(&*bits).zip(received.iter());
+        let words = looking(sent.iter().zip(&*bits).zip(received.iter()));
         Ok(words.map(|((&sent, &bit), &received)| self.own.share(sent, bit, received)).collect())
     }
 
