@@ -14,3 +14,4 @@ mod parity;
 mod seeds;
 mod subtree;
 mod transpose;
+mod trees;
