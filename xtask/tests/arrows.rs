@@ -2,8 +2,8 @@
 //! itself.)
 //!
 //! A module points to another one if it imports or names something that is defined there. What a module
-//! passes on (`pub use`) is followed to where it is defined. What only cheaters have counts too, and what stands
-//! in a call or a definition of a macro; tests are left out.
+//! passes on (`pub use`) is followed to where it is defined. What only cheaters have counts too, and what
+//! stands in a call or a definition of a macro; tests are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
