@@ -599,8 +599,8 @@ fn lego_runs_are_what_was_said() {
     }
 }
 
-/// DUPLO's stock, made of nothing in one step, and a run from it; with what is promised as a whole, and with a
-/// share of it.
+/// DUPLO's stock, made of nothing in one step, and a run from it; with what is promised as a whole, and with
+/// a share of it.
 #[test]
 fn duplo_stock_and_runs_from_it_are_what_was_said() {
     let mut rng = draws();
