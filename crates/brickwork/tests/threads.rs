@@ -222,7 +222,7 @@ fn the_other_protocols_talk_on_their_own_thread() {
             assert_eq!(outputs, expected(&program), "{}", stringify!($protocol));
         };
     }
-    runs! { authenticated() compgc(Linking::Scmc) jimu() lego() semi_honest(1) }
+    runs! { authenticated() compgc(Linking::Scmc) jimu(jimu::Unit::Components) lego() semi_honest(1) }
     let folder = tempfile::tempdir().unwrap();
     let open = |party, channel, store: &Store| {
         semi_honest::Stocked::open(party, channel, store, &job.terms(), Unobserved).unwrap()
