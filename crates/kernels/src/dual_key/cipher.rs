@@ -74,12 +74,12 @@ pub struct DualKey {
 
 impl DualKey {
     /// Returns the bits of a block that are a token's.
-    pub(super) fn token(self) -> u128 {
+    pub fn token(self) -> u128 {
         u128::MAX << (128 - self.bits)
     }
 
     /// Returns the last bit of a token.
-    pub(super) fn last(self) -> u128 {
+    pub fn last(self) -> u128 {
         1 << (128 - self.bits)
     }
 

@@ -14,8 +14,6 @@ mod cipher;
 mod double;
 mod evaluate;
 mod garble;
-#[cfg(test)]
-mod tests;
 mod walk;
 
 use std::marker::PhantomData;

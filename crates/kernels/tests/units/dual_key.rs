@@ -2,8 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::*;
-use crate::script::{And, GateListBuilder, LAYER, ONE, SECTION};
+use brickwork_kernels::*;
 
 /// Ways to double tokens of so many bits.
 fn doublings(bits: u32) -> Vec<Doubling> {
@@ -69,7 +68,7 @@ proptest! {
         seed: u128,
         any_function: bool,
     ) {
-        let stream = crate::Aes128::new(seed);
+        let stream = Aes128::new(seed);
         let mut counter = 0;
         let mut block = || {
             let mut block = [counter];
