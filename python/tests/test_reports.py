@@ -2,8 +2,8 @@
 
 The command makes most of them: `BRICKWORK` says where it is, if it is not built in `target/release`. What
 this needs is Chromium (`CHROMIUM`, or on the path), playwright, and for the checks of accessibility axe; what
-is missing is said, and its tests are skipped, or fail where `BRICKWORK_CI` is set. Each page is opened once at
-each width.
+is missing is said, and its tests are skipped, or fail where `BRICKWORK_CI` is set. Each page is opened once
+at each width.
 """
 
 import importlib.util

@@ -429,7 +429,7 @@ def test_random_programs_are_what_their_python_is(seed: int) -> None:
 
     def traced(a, b):  # type: ignore[no-untyped-def]
         fields = [[getattr(one, f"x{i}") for i in range(5)] for one in (a, b)]
-        return {f"y{i}": one for i, (_, one) in enumerate(body(*fields, False))}
+        return {f"y{i}": one for i, (_, one) in enumerate(body(fields[0], fields[1], False))}
 
     traced.__annotations__ = {"a": bw.Garbler[given], "b": bw.Evaluator[given], "return": bw.Both[learned]}
     program = bw.program(traced)

@@ -5,8 +5,8 @@ use brickwork::cut_and_choose::{Bucketing, Detection, Rule};
 use brickwork::duplo::adversary::harness::challenge;
 use brickwork::random::Rng;
 
-/// How often a garbler with `bad` bad items is not caught and gets a bucket that is bad under `rule`, in so
-/// many trials.
+/// Returns how often a garbler with `bad` bad items is not caught and gets a bucket that is bad under `rule`,
+/// in so many trials.
 ///
 /// # Panics
 /// If there are fewer items than bad ones.
@@ -26,18 +26,18 @@ pub fn successes(cut: Bucketing, rule: Rule, bad: usize, trials: usize, rng: &mu
     (0..trials).filter(|_| survives(rng)).count()
 }
 
-/// Bad items that make a bucket bad.
+/// Returns the number of bad items that make a bucket bad.
 pub fn bad_for(cut: Bucketing, rule: Rule) -> usize {
     if rule.majority { cut.bucket as usize / 2 + 1 } else { cut.bucket as usize }
 }
 
-/// n choose k.
+/// Returns n choose k.
 pub fn choose(n: u32, k: u32) -> f64 {
     if k > n { 0.0 } else { (0..k).map(|i| f64::from(n - i) / f64::from(i + 1)).product() }
 }
 
-/// The exact probability of what [`successes`] counts, by counting the ways to spread the bad items over the
-/// buckets, where each opened bad item is seen.
+/// Returns the exact probability of what [`successes`] counts, by counting the ways to spread the bad items
+/// over the buckets, where each opened bad item is seen.
 pub fn exact(cut: Bucketing, needed: u32, bad: u32) -> f64 {
     let (kept, copies) = (cut.slots * cut.bucket, cut.slots * cut.bucket + cut.opened);
     // Ways to have so many bad items in the first buckets with fewer than `needed` in each: a convolution.

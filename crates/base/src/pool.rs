@@ -4,6 +4,9 @@
 //!
 //! A thread [enters](Pool::enter) a pool, as one enters a runtime: all [`compute`]s that it reaches then run
 //! there. Whoever starts a session within a pool that it has entered lends it to the session.
+//!
+//! Threads of a pool hear of a wish to stop ([`crate::stop`]) from the thread whose work they do, and look
+//! between two tasks.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
@@ -11,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use rayon::prelude::*;
 use rayon::{Scope, ThreadPool, ThreadPoolBuilder};
 
-use crate::Error;
+use crate::{Error, stop};
 
 thread_local! {
     /// The pool that this thread has entered. Threads of a pool have entered none.
@@ -29,7 +32,7 @@ impl From<Arc<ThreadPool>> for Pool {
 }
 
 impl Pool {
-    /// A pool of so many threads, at least one.
+    /// Makes a pool of so many threads, at least one.
     ///
     /// # Errors
     /// [`Error::Resource`] if the system has no threads.
@@ -41,7 +44,7 @@ impl Pool {
         Ok(Pool(Arc::new(pool.map_err(|error| Error::Resource(format!("no threads: {error}")))?)))
     }
 
-    /// The pool that this thread has entered, or else a new one of so many threads.
+    /// Returns the pool that this thread has entered, or else a new one of so many threads.
     ///
     /// # Errors
     /// As [`Pool::new`].
@@ -70,21 +73,30 @@ fn entered() -> Option<Pool> {
 /// Calls `work` on the threads of the pool that this thread has entered, and waits for it. `work` may not
 /// wait for anything but them. On a thread of a pool, and where no pool was entered, it is called at once.
 pub fn compute<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    stop::look();
     match entered() {
-        Some(pool) => pool.0.install(work),
+        Some(pool) => pool.0.install(stop::carried(work)),
         None => work(),
     }
 }
 
 /// Calls `work` for each of the tasks, with a room that tasks share which run one after another, and the
 /// task's number. Returns what it returns, in the order of the tasks. A thread that has entered a pool takes
-/// tasks beside all threads of the pool but one: most of this work takes less time than it takes to wake them.
+/// tasks beside all threads of the pool but one: most of this work takes less time than it takes to wake
+/// them.
 pub fn map<T: Send, R, U: Send>(
     tasks: Vec<T>,
     room_of: impl Fn() -> R + Send + Sync,
     work: impl Fn(&mut R, usize, T) -> U + Send + Sync,
 ) -> Vec<U> {
     let helpers = threads().min(tasks.len()).saturating_sub(1);
+    let carried = stop::carry();
+    let work = |room: &mut R, i: usize, task: T| {
+        carried.enter(|| {
+            stop::look();
+            work(room, i, task)
+        })
+    };
     if helpers == 0 {
         let mut room = room_of();
         return tasks.into_iter().enumerate().map(|(i, task)| work(&mut room, i, task)).collect();
@@ -121,6 +133,10 @@ pub fn sum<A: Send>(
     add: impl Fn(A, A) -> A + Send + Sync,
 ) -> A {
     let runs = threads().min(count).max(1);
+    let work = |sum: A, i: usize| {
+        stop::look();
+        work(sum, i)
+    };
     let run = |k: usize| (k * count / runs..(k + 1) * count / runs).fold(zero(), &work);
     let sums = map((0..runs).collect(), || (), |(), _, k| run(k));
     sums.into_iter().reduce(add).expect("there is a run")
@@ -146,6 +162,7 @@ pub fn scope<'scope, T>(work: impl FnOnce(&Scope<'scope>) -> T) -> T {
 /// If one of them does.
 pub fn beside<H, W: Send>(here: impl FnOnce() -> H, work: impl FnOnce() -> W + Send) -> (H, W) {
     let mut made = None;
+    let work = stop::carried(work);
     let here = scope(|scope| {
         scope.spawn(|_| made = Some(work()));
         here()
@@ -194,8 +211,8 @@ mod tests {
         assert_eq!(heard, Ok(7));
     }
 
-    /// One task stays where it is, and all where there is one thread; of several some leave. All ways give the
-    /// same.
+    /// One task stays where it is, and all where there is one thread; of several some leave. All ways give
+    /// the same.
     #[test]
     fn little_work_is_not_handed_over() {
         let alone = Pool::new(1).unwrap().enter(|| map(vec![(); 3], || (), |_, i, ()| (here(), i)));
@@ -212,6 +229,39 @@ mod tests {
             let squares = |count| sum(count, || 0, |sum, i| sum + i * i, |a, b| a + b);
             assert_eq!([0, 1, 2, 100].map(squares), [0, 0, 1, 328_350]);
         });
+    }
+
+    /// Of very many tasks only those are done that began before somebody asked: on a pool, on its threads,
+    /// and without one.
+    #[test]
+    fn what_is_asked_to_stop_begins_no_other_task() {
+        const MANY: usize = 1 << 40;
+        let (two, stop) = (Pool::new(2).unwrap(), stop::Stop::new());
+        type Work<'w> = &'w (dyn Fn(usize) + Sync);
+        let sums = |work: Work| sum(MANY, || (), |(), i| work(i), |(), ()| ());
+        let ways: [&(dyn Fn(Work) + Sync); 4] = [
+            &|work| two.enter(|| sums(work)),
+            &|work| two.enter(|| compute(|| sums(work))),
+            &|work| _ = two.enter(|| beside(|| (), || sums(work))),
+            &|work| {
+                let tasks = vec![(); 1 << 20];
+                // One thread of a pool hands them to others that have entered nothing by themselves.
+                two.enter(|| compute(|| map(tasks, || (), |(), i, ()| work(i))));
+            },
+        ];
+        for way in ways {
+            let stop = stop::Stop::new();
+            let ended = stop.run(|| {
+                way(&|_| {
+                    stop.ask();
+                })
+            });
+            assert_eq!(ended, Err(stop::Stopped));
+        }
+        // Who has asked before is stopped before the first one.
+        stop.ask();
+        assert_eq!(stop.run(|| two.enter(|| sums(&|_| unreachable!("none begins")))), Err(stop::Stopped));
+        assert_eq!(two.enter(|| compute(|| 3)), 3);
     }
 
     #[test]

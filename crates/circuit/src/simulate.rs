@@ -1,5 +1,6 @@
 //! Programs in the clear.
 
+use brickwork_base::stop::looking;
 use zeroize::Zeroizing;
 
 use super::{Circuit, ComponentId, Gate, Party, Program, Slot, Wire};
@@ -27,14 +28,14 @@ impl Program {
         order.sort_by_key(|&slot| key(slot));
         let mut scratch = Zeroizing::new(Vec::new());
         for same in order.chunk_by(|&a, &b| key(a) == key(b)) {
-            for group in same.chunks(LANES) {
+            for group in looking(same.chunks(LANES)) {
                 self.simulate_group(group, &mut wires, &mut scratch);
             }
         }
         self.outputs().iter().map(|o| o.wires.iter().map(|&w| wires[w as usize]).collect()).collect()
     }
 
-    /// A party's output bits, in order, out of what [`Program::simulate`] returns.
+    /// Returns a party's output bits, in order, out of what [`Program::simulate`] returns.
     pub fn output_bits(&self, party: Party, outputs: &[Vec<bool>]) -> Vec<bool> {
         let own = self.outputs().iter().zip(outputs).filter(|(o, _)| o.to.includes(party));
         own.flat_map(|(_, bits)| bits.iter().copied()).collect()
@@ -45,7 +46,7 @@ impl Program {
         self.path_lengths(|_| 1)
     }
 
-    /// Weight of the heaviest chain of slots.
+    /// Returns the weight of the heaviest chain of slots.
     pub(super) fn longest_path(&self, weight: impl Fn(ComponentId) -> u64) -> u64 {
         let ends = self
             .slots()
@@ -61,7 +62,7 @@ impl Program {
     ) -> Vec<W> {
         let inputs = (self.input_width(Party::Garbler) + self.input_width(Party::Evaluator)) as Wire;
         let mut lengths: Vec<W> = Vec::with_capacity(self.slot_count());
-        for slot in self.slots() {
+        for slot in looking(self.slots()) {
             let (mut length, mut known) = (W::default(), 0..inputs);
             for &wire in slot.inputs {
                 // Neighbours mostly have the same producer.
@@ -83,8 +84,8 @@ impl Program {
         lengths
     }
 
-    /// The slot, one of the first `slots`, that drives a wire which is no input.
-    fn producer(&self, wire: Wire, slots: usize) -> usize {
+    /// Returns the slot, one of the first `slots`, that drives a wire which is no input.
+    pub(super) fn producer(&self, wire: Wire, slots: usize) -> usize {
         let (mut low, mut high) = (0, slots);
         while high - low > 1 {
             let middle = low + (high - low) / 2;
@@ -132,7 +133,7 @@ impl Circuit {
     /// own.
     fn run(&self, wires: &mut Vec<u64>) {
         wires.reserve(self.gate_count());
-        for gate in self.gates() {
+        for gate in looking(self.gates()) {
             wires.push(match gate {
                 Gate::Xor(a, b) => wires[a as usize] ^ wires[b as usize],
                 Gate::And(a, b) => wires[a as usize] & wires[b as usize],

@@ -13,6 +13,7 @@ use serde_json::{Map, Number, Value};
 
 use super::{Party, Port, Program, Recipient, Type};
 use brickwork_base::Error;
+use brickwork_base::stop::looking;
 
 /// Integers of at most this many bits are written as JSON numbers, which readers of JSON keep exactly.
 const NUMBER_BITS: usize = 53;
@@ -104,7 +105,7 @@ impl<'de> Visitor<'de> for DistinctNames {
     }
 }
 
-/// The bits of a party's input.
+/// Returns the bits of a party's input.
 ///
 /// # Errors
 /// [`Error::Input`] if the value does not fit the ports; the message names the place and what is expected
@@ -115,8 +116,8 @@ pub fn encode(ports: &[Port], value: &Value) -> Result<Vec<bool>, Error> {
     Ok(bits)
 }
 
-/// The bits of a party's input to `executions` evaluations, an array of as many values, for the program that
-/// [`Program::repeat`] makes.
+/// Returns the bits of a party's input to `executions` evaluations, an array of as many values, for the
+/// program that [`Program::repeat`] makes.
 ///
 /// # Errors
 /// [`Error::Input`] as [`encode`], and if the array has another length.
@@ -140,13 +141,13 @@ pub fn encode_executions(ports: &[Port], executions: usize, value: &Value) -> Re
         }
     };
     let mut bits = Vec::new();
-    for (index, value) in values.iter().enumerate() {
+    for (index, value) in looking(values.iter().enumerate()) {
         encode_ports(ports, value, Some(index), &mut bits)?;
     }
     Ok(bits)
 }
 
-/// What `bits` on these ports mean: bare for one port, an object for several.
+/// Returns what `bits` on these ports mean: bare for one port, an object for several.
 ///
 /// # Panics
 /// If there is not one bit for each wire.
@@ -160,7 +161,8 @@ pub fn decode(ports: &[Port], mut bits: &[bool]) -> Value {
     value
 }
 
-/// What a party's output bits of `program.repeat(executions)` mean: an array with a value for each execution.
+/// Returns what a party's output bits of `program.repeat(executions)` mean: an array with a value for each
+/// execution.
 ///
 /// # Panics
 /// If there is not one bit for each wire.
@@ -190,11 +192,11 @@ pub fn decode_executions(program: &Program, executions: usize, party: Party, bit
         }
         decode(&ports, &own)
     };
-    Value::Array((0..executions).map(decode_one).collect())
+    Value::Array(looking(0..executions).map(decode_one).collect())
 }
 
 impl Recipient {
-    /// Position among the outputs of a repeated program.
+    /// Returns the position among the outputs of a repeated program.
     pub(super) fn group(self) -> usize {
         match self {
             Recipient::Garbler => 0,

@@ -17,6 +17,7 @@ use crate::files::{MAX_PROGRAM_BYTES, MAX_VALUE_BYTES, check_private, read_all};
 use crate::outcome::outputs_text;
 use crate::report::{Report, bit_string, bytes, hex, plural};
 use crate::simulate::Values;
+use crate::values::Erased;
 use crate::{programs, values};
 
 /// Garble a program into files, after JustGarble: for research, without a second party and without a defence
@@ -145,9 +146,8 @@ impl Garble {
             "written": names,
         });
         let human = format!(
-            "{}, {} of them XORs, in {}, {} in all\n\
-             For research: nothing here stands against a cheater. {} and what \
-             --checking wrote must not reach who evaluates.\n{}",
+            "{}, {} of them XORs, in {}, {} in all\nFor research: nothing here stands against a cheater. {} \
+             and what --checking wrote must not reach who evaluates.\n{}",
             plural(circuit.gates().len() as u64, "gate"),
             circuit.xor_gates(),
             plural(garbled.rows.len() as u64, "row"),
@@ -164,8 +164,8 @@ fn privacy(mark: &Mark) -> &'static str {
     match mark.is_private() {
         true => "",
         false => {
-            "WARNING: this garbling has no privacy: a garbled input IS the input, and whoever evaluates sees every \
-             bit of inputs, outputs and all between. Neither prv nor obv holds, but aut: outputs that \
+            "WARNING: this garbling has no privacy: a garbled input IS the input, and whoever evaluates sees \
+             every bit of inputs, outputs and all between. Neither prv nor obv holds, but aut: outputs that \
              --checking accepts were evaluated.\n"
         }
     }
@@ -196,7 +196,7 @@ impl Inputs {
         let _erasing = Erasing::begin();
         let program = programs::program(&self.program)?;
         let (mark, encoding) = private(&self.tokens, formats::read_encoding)?;
-        let both = self.values.read(&program, None)?;
+        let Erased(both) = &self.values.read(&program, None)?;
         let mut bits = values::input_bits(&program, Party::Garbler, None, &both[0])?;
         let evaluator = values::input_bits(&program, Party::Evaluator, None, &both[1])?;
         // All room at once, so that no copy stays behind.

@@ -51,6 +51,7 @@ mod simulate;
 mod source;
 mod standing;
 mod stock;
+mod stocked;
 mod stocks;
 mod store;
 mod table;

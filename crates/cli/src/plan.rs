@@ -6,17 +6,19 @@ use std::path::PathBuf;
 
 use brickwork::circuit::Program;
 use brickwork::cut_and_choose::Bucketing;
-use brickwork::duplo;
+use brickwork::duplo::{self, Duplo};
 use brickwork::plan::Cost;
+use brickwork::session::Protocol as _;
 use brickwork_report::chart;
 use clap::Args;
 use serde_json::{Value, json};
 
 use crate::arguments::{Buckets, Choice, LinkArguments, Parameters, ProgramArguments};
+use crate::cluster::predicted::{self, JobArguments};
 use crate::cut::{Cut as Named, CutArguments, Wish};
 use crate::cuts::{self, Cuts, Decomposition, Pricing};
 use crate::failure::Failure;
-use crate::origin::{Origin, gates_within};
+use crate::origin::{Origin, gates_within, in_cut};
 use crate::outcome::cost_json;
 use crate::page::PageArguments;
 use crate::proposal::propose;
@@ -52,10 +54,10 @@ pub struct Arguments {
     #[arg(
         long,
         value_name = "MODEL",
-        conflicts_with_all = ["protocol", "linking", "commitments", "stocked", "svg"]
+        conflicts_with_all = ["protocol", "linking", "commitments", "stocked", "svg", "workers"]
     )]
     model: Option<Model>,
-    /// Predict a run that takes what it can from a store: with --protocol semi-honest, its OTs
+    /// Predict a run that takes from a store all that it can
     #[arg(long)]
     stocked: bool,
     /// Measure this machine again, instead of taking what was measured before
@@ -64,6 +66,8 @@ pub struct Arguments {
     /// Also draw time against the size of components and of buckets, into this file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+    #[command(flatten)]
+    job: JobArguments,
     #[command(flatten)]
     page: PageArguments,
 }
@@ -94,7 +98,8 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     if arguments.parameters.post_quantum {
         return Err(Failure::usage(
             "what is predicted rests on base OTs from an elliptic curve",
-            "leave --post-quantum out; a run with it sends some 0.6 MB more, and takes a few milliseconds longer",
+            "leave --post-quantum out; a run with it sends some 0.6 MB more, and takes a few milliseconds \
+             longer",
         ));
     }
     let choices = Choices {
@@ -113,16 +118,50 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let machine = machine::measured(arguments.calibrate, quiet)?.with_threads(arguments.threads);
     let link = arguments.link.link().with_lanes(arguments.lanes);
     let estimate = Estimate { machine, link };
+    if !arguments.job.workers.is_empty() {
+        return lanes(arguments, &origin, &choices, &estimate, page.is_some());
+    }
     let report = match arguments.model {
         Some(model) => propose(model, &origin, &choices, &estimate)?,
         None => planned(arguments, &origin, &choices, estimate)?,
     };
     if let Some(page) = page {
-        let cut = report.json["cut"].as_str().unwrap_or("given").parse::<Named>();
-        let program = cut.map_err(Failure::fault).and_then(|cut| origin.make(&cut, gates_within(None)));
-        page.write(&report.json, Some(program));
+        page.write(&report.json, Some(origin.of_record(&report.json["cut"])));
     }
     Ok(report)
+}
+
+/// Returns the program of a plan in the cut that its record names.
+pub fn program_in(arguments: &Arguments, cut: &Value) -> Result<Program, Failure> {
+    in_cut(&arguments.program, &arguments.source.with_cut(BTreeSet::new(), BTreeSet::new()), cut)
+}
+
+/// What jobs of many lanes take, which run DUPLO from stock.
+fn lanes(
+    arguments: &Arguments,
+    origin: &Origin,
+    choices: &Choices,
+    estimate: &Estimate,
+    page: bool,
+) -> Result<Report, Failure> {
+    let name = arguments.parameters.protocol.name();
+    let none = [
+        (name != Duplo::NAME, format!("--protocol {name}"), "lanes run duplo from stock"),
+        (arguments.parameters.executions.executions.is_some(), "--executions".into(), "say --rows"),
+        (arguments.svg.is_some(), "--svg".into(), "there is no choice of buckets to draw"),
+        (page, "--report".into(), "a page is of one run"),
+    ];
+    if let Some((_, flag, why)) = none.iter().find(|(given, ..)| *given) {
+        return Err(Failure::usage(
+            format!("{flag} does not go with --workers: {why}"),
+            "leave one of them out",
+        ));
+    }
+    let program = match choices.cut {
+        Wish::Fixed(cut) => origin.make(cut, gates_within(None))?,
+        Wish::Fastest => origin.given.clone(),
+    };
+    predicted::predicted(&arguments.job, &program, arguments.parameters.security(), estimate)
 }
 
 /// What a run costs that is done as the flags say.
@@ -141,7 +180,10 @@ fn planned(
         let only = only.ok_or_else(|| {
             let name = arguments.parameters.protocol.name();
             Failure::usage(
-                format!("--stocked says nothing with --protocol {name}: what a run takes depends on what is in stock"),
+                format!(
+                    "--stocked says nothing with --protocol {name}: what a run takes depends on what is in \
+                     stock"
+                ),
                 "leave --stocked out, or take --protocol semi-honest or lego",
             )
         })?;
@@ -267,7 +309,8 @@ impl Alternative {
             "chosen": self.chosen,
             "seconds": self.cost.seconds(),
             "bytes": self.cost.bytes(),
-            "memory_bytes": { "garbler": self.cost.garbler_memory_bytes, "evaluator": self.cost.evaluator_memory_bytes },
+            "memory_bytes": { "garbler": self.cost.garbler_memory_bytes,
+                "evaluator": self.cost.evaluator_memory_bytes },
         })
     }
 }
@@ -290,7 +333,8 @@ fn text(program: &Program, executions: u32, and_gates: u64, cost: &Cost, options
         );
     }
     text += &format!(
-        "About {:.3} s in all; exactly {} and {:.1} round trips; memory about {} for the garbler and {} for the evaluator; {}\n",
+        "About {:.3} s in all; exactly {} and {:.1} round trips; memory about {} for the garbler and {} for \
+         the evaluator; {}\n",
         cost.seconds(),
         bytes(cost.bytes()),
         cost.crossings() as f64 / 2.0,
@@ -303,7 +347,8 @@ fn text(program: &Program, executions: u32, and_gates: u64, cost: &Cost, options
     );
     let Some(first) = options.first() else { return text };
     text += &format!(
-        "Buckets of {} with the same bound (* is what a run uses):\n     B    opened    copies       bytes   seconds\n",
+        "Buckets of {} with the same bound (* is what a run uses):\n     B    opened    copies       \
+             bytes   seconds\n",
         first.component
     );
     let slowest = options.iter().map(|option| option.cost.seconds()).fold(0.0, f64::max);
@@ -330,7 +375,8 @@ fn cuts_text(cuts: &Cuts) -> String {
     let fastest = cuts.tried.iter().map(seconds).fold(f64::INFINITY, f64::min);
     let slowest = cuts.tried.iter().map(seconds).fold(0.0, f64::max);
     let mut text = String::from(
-        "Cuts of the program (* is what a run uses; --cut takes another):\n    components    slots  ANDs a slot       bytes   seconds\n",
+        "Cuts of the program (* is what a run uses; --cut takes another):\n    components    slots  ANDs a \
+         slot       bytes   seconds\n",
     );
     for (k, cut) in cuts.tried.iter().enumerate() {
         let length = (30.0 * seconds(cut) / slowest).round() as usize;

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use brickwork::circuit::{Party, Port, Program, value};
+use brickwork_kernels::Erasing;
 use serde_json::Value;
 use zeroize::Zeroizing;
 
@@ -10,6 +11,17 @@ use crate::arguments::Reading;
 use crate::failure::Failure;
 use crate::files::{one_from_stdin, role, utf8, value_bytes};
 use crate::table;
+
+/// Something with a secret in it, of libraries that erase nothing: it is erased when it is dropped. What is
+/// taken out of it is not.
+pub struct Erased<T: Default>(pub T);
+
+impl<T: Default> Drop for Erased<T> {
+    fn drop(&mut self) {
+        let _erasing = Erasing::begin();
+        drop(std::mem::take(&mut self.0));
+    }
+}
 
 /// Reads a party's value: JSON or a bare number inline, in a file (`@file`), or on stdin (`-`), or a table in
 /// a file (`@file.csv`, `csv:file`) or on stdin (`csv:-`), which JSON may also name where it has a place for
@@ -25,7 +37,7 @@ pub fn value(
     read_value(text, program, party, executions, reading)
 }
 
-/// The bits of a party's value for these ports, of one execution.
+/// Returns the bits of a party's value for these ports, of one execution.
 pub fn step_bits(
     text: &str,
     ports: &[Port],
@@ -38,7 +50,7 @@ pub fn step_bits(
     value::encode(ports, &value).map(Zeroizing::new).map_err(|e| within(Failure::from(e)))
 }
 
-/// [`value`], of both parties.
+/// Reads the [`value`] of both parties.
 pub fn values(
     texts: [Option<&str>; 2],
     program: &Program,
@@ -133,7 +145,7 @@ fn inline(text: &str) -> Result<Value, Failure> {
     })
 }
 
-/// The bits of a party's input.
+/// Returns the bits of a party's input.
 pub fn input_bits(
     program: &Program,
     party: Party,
@@ -172,7 +184,7 @@ fn names_a_file(value: &Value) -> bool {
     }
 }
 
-/// What a party's output bits mean.
+/// Returns what a party's output bits mean.
 pub fn output_value(program: &Program, party: Party, executions: Option<u32>, bits: &[bool]) -> Value {
     match executions {
         Some(n) => value::decode_executions(program, n as usize, party, bits),

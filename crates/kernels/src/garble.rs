@@ -1,14 +1,14 @@
 //! Half-gates garbling (Zahur, Rosulek, Evans 2015) of several copies of one circuit in lockstep.
 //!
 //! [`Wires`] holds the labels of the copies, those of one slot side by side, so that every step of the
-//! [`Script`] is the same few operations on full registers. A single copy has nothing to stand side by side;
-//! there the AND gates of a batch do.
+//! [`GateList`] is the same few operations on full registers. A single copy has nothing to stand side by
+//! side; there the AND gates of a layer do.
 //!
 //! The hash is `H(x, i) = AES_k(y) ⊕ y` with `y = σ(x) ⊕ i` (Guo, Katz, Wang, Weng, Yu 2020), `i` the index
 //! of the half gate: `2j` and `2j + 1` for AND gate `j`. As σ is linear, the two `y` of `H(x, i) ⊕ H(x ⊕ Δ,
 //! i)` add up to `σ(Δ)`.
 
-use crate::script::{And, Batch, ONE, Script, Xor};
+use crate::script::{And, GateList, Layer, ONE, Xor};
 use crate::vector::{Task, Vector, prefetch};
 use crate::{Aes128, Kernel};
 
@@ -23,7 +23,7 @@ const AHEAD: usize = 16;
 #[repr(C, align(64))]
 struct Line([u128; 4]);
 
-/// The labels of a few copies on their way through a [`Script`]; wiped when dropped.
+/// The labels of a few copies on their way through a [`GateList`]; wiped when dropped.
 pub struct Wires {
     /// Slot after slot, the labels of all lanes; behind them, while garbling, σ(Δ).
     lines: Vec<Line>,
@@ -31,9 +31,9 @@ pub struct Wires {
     lanes: usize,
 }
 
-/// The hash keys of a piece.
+/// The hash keys of a section.
 #[derive(Clone, Copy)]
-pub struct Keys<'a> {
+pub struct HashKeys<'a> {
     /// In the order of the gates.
     pub keys: &'a [Aes128],
     /// How many AND gates a key serves.
@@ -41,8 +41,8 @@ pub struct Keys<'a> {
 }
 
 impl Wires {
-    /// Room for the labels of `lanes` copies.
-    pub fn new(script: &Script, lanes: usize) -> Self {
+    /// Makes room for the labels of `lanes` copies.
+    pub fn new(script: &GateList, lanes: usize) -> Self {
         let mut wires = Wires {
             lines: vec![Line([0; 4]); ((script.slots() + 1) * lanes).div_ceil(4)],
             slots: script.slots(),
@@ -76,7 +76,7 @@ impl Wires {
         self.lines[at / 4].0[at % 4] = label;
     }
 
-    /// The label in a slot of a copy.
+    /// Returns the label in a slot of a copy.
     #[inline]
     pub fn get(&self, slot: u32, lane: usize) -> u128 {
         assert!(lane < self.lanes, "lane {lane} of {}", self.lanes);
@@ -84,7 +84,7 @@ impl Wires {
         self.lines[at / 4].0[at % 4]
     }
 
-    /// Walks through a piece with false labels and writes the tables: for each AND gate of the piece, in
+    /// Walks through a section with false labels and writes the tables: for each AND gate of the section, in
     /// order, the 32 bytes of `T_G ‖ T_E`, of each copy into its own of `tables`.
     ///
     /// # Panics
@@ -93,20 +93,20 @@ impl Wires {
     pub fn garble(
         &mut self,
         kernel: Kernel,
-        script: &Script,
-        piece: usize,
-        keys: Keys<'_>,
+        script: &GateList,
+        section: usize,
+        keys: HashKeys<'_>,
         tables: &mut [&mut [u8]],
     ) {
-        self.check(script, piece, keys, tables.iter().map(|t| t.len()));
+        self.check(script, section, keys, tables.iter().map(|t| t.len()));
         let (lanes, rows) = (self.lanes, self.labels().as_mut_ptr());
         match lanes {
-            16 => kernel.run(Garble { script, piece, keys, rows, tables: pointers::<16>(tables) }),
-            8 => kernel.run(Garble { script, piece, keys, rows, tables: pointers::<8>(tables) }),
-            4 => kernel.run(Garble { script, piece, keys, rows, tables: pointers::<4>(tables) }),
+            16 => kernel.run(Garble { script, section, keys, rows, tables: pointers::<16>(tables) }),
+            8 => kernel.run(Garble { script, section, keys, rows, tables: pointers::<8>(tables) }),
+            4 => kernel.run(Garble { script, section, keys, rows, tables: pointers::<4>(tables) }),
             _ => kernel.for_one_copy().run(GarbleOne {
                 script,
-                piece,
+                section,
                 keys,
                 rows,
                 tables: tables[0].as_mut_ptr().cast(),
@@ -114,19 +114,19 @@ impl Wires {
         }
     }
 
-    /// Walks through a piece with active labels; the counterpart of [`Wires::garble`].
+    /// Walks through a section with active labels; the counterpart of [`Wires::garble`].
     ///
     /// # Panics
     /// Like [`Wires::garble`].
     pub fn evaluate(
         &mut self,
         kernel: Kernel,
-        script: &Script,
-        piece: usize,
-        keys: Keys<'_>,
+        script: &GateList,
+        section: usize,
+        keys: HashKeys<'_>,
         tables: &[&[u8]],
     ) {
-        self.check(script, piece, keys, tables.iter().map(|t| t.len()));
+        self.check(script, section, keys, tables.iter().map(|t| t.len()));
         let lanes = self.lanes;
         for lane in 0..lanes {
             self.set(ONE, lane, 0);
@@ -135,28 +135,28 @@ impl Wires {
         match lanes {
             16 => kernel.run(Evaluate {
                 script,
-                piece,
+                section,
                 keys,
                 rows,
                 tables: std::array::from_fn::<_, 16, _>(|l| tables[l].as_ptr()),
             }),
             8 => kernel.run(Evaluate {
                 script,
-                piece,
+                section,
                 keys,
                 rows,
                 tables: std::array::from_fn::<_, 8, _>(|l| tables[l].as_ptr()),
             }),
             4 => kernel.run(Evaluate {
                 script,
-                piece,
+                section,
                 keys,
                 rows,
                 tables: std::array::from_fn::<_, 4, _>(|l| tables[l].as_ptr()),
             }),
             _ => kernel.for_one_copy().run(EvaluateOne {
                 script,
-                piece,
+                section,
                 keys,
                 rows,
                 tables: tables[0].as_ptr().cast(),
@@ -164,22 +164,22 @@ impl Wires {
         }
     }
 
-    /// Everything that the loops take for granted besides the invariant of [`Script`].
+    /// Everything that the loops take for granted besides the invariant of [`GateList`].
     fn check(
         &self,
-        script: &Script,
-        piece: usize,
-        keys: Keys<'_>,
+        script: &GateList,
+        section: usize,
+        keys: HashKeys<'_>,
         mut tables: impl ExactSizeIterator<Item = usize>,
     ) {
-        let gates = script.piece_gates(piece).len();
+        let gates = script.section_gates(section).len();
         assert_eq!(self.slots, script.slots(), "wires of this script");
         assert!(
             tables.len() == self.lanes && tables.all(|bytes| bytes == 32 * gates),
             "tables of {gates} gates for {} copies",
             self.lanes
         );
-        assert!(self.lanes > 1 || keys.keys.len() == 1, "a single copy takes one key for a piece");
+        assert!(self.lanes > 1 || keys.keys.len() == 1, "a single copy takes one key for a section");
         assert!(
             keys.gates_per_key > 0 && gates.div_ceil(keys.gates_per_key) <= keys.keys.len(),
             "keys for {gates} gates"
@@ -215,9 +215,9 @@ unsafe fn xor_steps<V: Vector, const L: usize>(rows: *mut u128, steps: &[Xor]) {
 }
 
 struct Garble<'a, const L: usize> {
-    script: &'a Script,
-    piece: usize,
-    keys: Keys<'a>,
+    script: &'a GateList,
+    section: usize,
+    keys: HashKeys<'a>,
     rows: *mut u128,
     tables: [*mut u8; L],
 }
@@ -226,9 +226,10 @@ impl<const L: usize> Task for Garble<'_, L> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
-        let first = self.script.piece_gates(self.piece).start;
+        let first = self.script.section_gates(self.section).start;
         let mut chunk = 0;
-        // SAFETY: the caller vouches for the features of `V`, and for the row of Δ and the one behind all slots.
+        // SAFETY: the caller vouches for the features of `V`, and for the row of Δ and the one behind all
+        // slots.
         let (mut key, delta, sigma_delta) = unsafe {
             let sigma_delta = self.rows.add(self.script.slots() * L);
             let delta = self.rows.add(ONE as usize * L);
@@ -237,10 +238,10 @@ impl<const L: usize> Task for Garble<'_, L> {
             }
             (V::keys(self.keys.keys[0].round_keys()), delta, sigma_delta)
         };
-        for Batch { xors, ands } in self.script.batches(self.piece) {
+        for Layer { xors, ands } in self.script.layers(self.section) {
             // SAFETY: the caller vouches for the features of `V`. The script's slots are below the number of
             // rows, and a row is `L` blocks, a multiple of `V::BLOCKS`. Gates are below the number of gates
-            // of the piece, for each of which the tables have 32 bytes.
+            // of the section, for each of which the tables have 32 bytes.
             unsafe {
                 xor_steps::<V, L>(self.rows, xors);
                 for &And { a, b, out, gate } in ands {
@@ -295,8 +296,8 @@ unsafe fn tweaks<V: Vector>(key: &V::Keys, gate: usize) -> [V; 2] {
 }
 
 /// AND gates in `N` registers; `H` is the number of hashes, `4 N`. Of register `n`, `tweaks` gives the tweaks
-/// with the key's whitening, `labels` the false labels of both operands, `offset` Δ and σ(Δ); `store` takes the
-/// false label of the result, and `table` says where the table of each block goes.
+/// with the key's whitening, `labels` the false labels of both operands, `offset` Δ and σ(Δ); `store` takes
+/// the false label of the result, and `table` says where the table of each block goes.
 ///
 /// # Safety
 /// The machine has the features of `V`; there are 32 bytes behind each place that `table` names.
@@ -338,9 +339,9 @@ unsafe fn garble_gates<V: Vector, const N: usize, const H: usize>(
 }
 
 struct Evaluate<'a, const L: usize> {
-    script: &'a Script,
-    piece: usize,
-    keys: Keys<'a>,
+    script: &'a GateList,
+    section: usize,
+    keys: HashKeys<'a>,
     rows: *mut u128,
     tables: [*const u8; L],
 }
@@ -349,7 +350,7 @@ impl<const L: usize> Task for Evaluate<'_, L> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
-        let first = self.script.piece_gates(self.piece).start;
+        let first = self.script.section_gates(self.section).start;
         let mut chunk = 0;
         // SAFETY: the caller vouches for the features of `V`.
         let mut key = unsafe { V::keys(self.keys.keys[0].round_keys()) };
@@ -357,10 +358,11 @@ impl<const L: usize> Task for Evaluate<'_, L> {
         let fetch = |and: &And| {
             self.tables.iter().for_each(|table| prefetch(table.wrapping_add(32 * and.gate as usize)))
         };
-        let (soon, later) = self.script.piece_ands(self.piece).split_at_checked(AHEAD).unwrap_or_default();
+        let (soon, later) =
+            self.script.section_ands(self.section).split_at_checked(AHEAD).unwrap_or_default();
         soon.iter().for_each(fetch);
         let mut later = later.iter();
-        for Batch { xors, ands } in self.script.batches(self.piece) {
+        for Layer { xors, ands } in self.script.layers(self.section) {
             // SAFETY: as in `Garble`.
             unsafe {
                 xor_steps::<V, L>(self.rows, xors);
@@ -448,18 +450,18 @@ unsafe fn evaluate_gates<V: Vector, const N: usize, const H: usize>(
     }
 }
 
-/// AND gates of a batch, one in each block of a few registers. Where there are fewer, the last one fills the rest
-/// of its register: it does the same several times.
+/// AND gates of a layer, one in each block of a few registers. Where there are fewer, the last one fills the
+/// rest of its register: it does the same several times.
 #[derive(Clone, Copy)]
 struct Few<'a> {
     ands: &'a [And],
-    /// The number of the piece's first gate.
+    /// The number of the section's first gate.
     first: usize,
 }
 
 impl<'a> Few<'a> {
-    /// Takes the next gates of a batch, for `N` registers, of which each has at least one: another register would
-    /// do its gates again when their results lie where an operand lay.
+    /// Takes the next gates of a layer, for `N` registers, of which each has at least one: another register
+    /// would do its gates again when their results lie where an operand lay.
     #[inline(always)]
     fn take<V: Vector, const N: usize>(ands: &mut &'a [And], first: usize) -> Option<Self> {
         if ands.len() <= (N - 1) * V::BLOCKS {
@@ -511,9 +513,9 @@ impl<'a> Few<'a> {
 }
 
 struct GarbleOne<'a> {
-    script: &'a Script,
-    piece: usize,
-    keys: Keys<'a>,
+    script: &'a GateList,
+    section: usize,
+    keys: HashKeys<'a>,
     rows: *mut u128,
     tables: *mut u128,
 }
@@ -522,7 +524,7 @@ impl GarbleOne<'_> {
     /// Gates in `N` registers.
     ///
     /// # Safety
-    /// As for [`garble_gates`]; the gates are those of the piece.
+    /// As for [`garble_gates`]; the gates are those of the section.
     #[inline(always)]
     unsafe fn gates<V: Vector, const N: usize, const H: usize>(
         &self,
@@ -548,13 +550,13 @@ impl Task for GarbleOne<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
-        let first = self.script.piece_gates(self.piece).start;
+        let first = self.script.section_gates(self.section).start;
         // SAFETY: as in `Garble`, with `L` = 1.
         unsafe {
             let key = V::keys(self.keys.keys[0].round_keys());
             let delta = V::splat(*self.rows.add(ONE as usize));
             let offset = [delta, delta.sigma()];
-            for Batch { xors, mut ands } in self.script.batches(self.piece) {
+            for Layer { xors, mut ands } in self.script.layers(self.section) {
                 xor_steps::<V::One, 1>(self.rows, xors);
                 while let Some(few) = Few::take::<V, 2>(&mut ands, first) {
                     self.gates::<V, 2, 8>(&key, offset, few);
@@ -568,9 +570,9 @@ impl Task for GarbleOne<'_> {
 }
 
 struct EvaluateOne<'a> {
-    script: &'a Script,
-    piece: usize,
-    keys: Keys<'a>,
+    script: &'a GateList,
+    section: usize,
+    keys: HashKeys<'a>,
     rows: *mut u128,
     tables: *const u128,
 }
@@ -579,7 +581,7 @@ impl EvaluateOne<'_> {
     /// Gates in `N` registers.
     ///
     /// # Safety
-    /// As for [`evaluate_gates`]; the gates are those of the piece.
+    /// As for [`evaluate_gates`]; the gates are those of the section.
     #[inline(always)]
     unsafe fn gates<V: Vector, const N: usize, const H: usize>(&self, key: &V::Keys, few: Few<'_>) {
         // SAFETY: as in `Evaluate`, with `L` = 1.
@@ -599,11 +601,11 @@ impl Task for EvaluateOne<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
-        let first = self.script.piece_gates(self.piece).start;
+        let first = self.script.section_gates(self.section).start;
         // SAFETY: as in `Evaluate`, with `L` = 1.
         unsafe {
             let key = V::keys(self.keys.keys[0].round_keys());
-            for Batch { xors, mut ands } in self.script.batches(self.piece) {
+            for Layer { xors, mut ands } in self.script.layers(self.section) {
                 xor_steps::<V::One, 1>(self.rows, xors);
                 while let Some(few) = Few::take::<V, 4>(&mut ands, first) {
                     self.gates::<V, 4, 8>(&key, few);

@@ -21,6 +21,7 @@ compile_error!(
 mod aes;
 mod blake3;
 mod clmul;
+mod columns;
 mod erase;
 mod garble;
 mod kernel;
@@ -29,7 +30,9 @@ mod parity;
 mod portable;
 mod script;
 mod swap;
+mod tile;
 mod transpose;
+mod trees;
 mod vector;
 
 #[cfg(target_arch = "aarch64")]
@@ -43,10 +46,13 @@ pub use blake3::{
     subtree_values, subtree_values_with,
 };
 pub use clmul::{gf128_reduce, hash_accumulate, hash_accumulate_with, hash_rows, hash_rows_with};
+pub use columns::hash_to_columns;
 pub use erase::erase;
-pub use garble::{Keys, LANES, Wires};
+pub use garble::{HashKeys, LANES, Wires};
 pub use kernel::{KERNEL_VARIABLE, Kernel, NoSuchKernel};
 pub use pages::{Erasing, LargePages};
 pub use parity::{parity_rows, parity_rows_with};
-pub use script::{And, BATCH, ONE, PIECE, Script, ScriptBuilder};
+pub use script::{And, GateList, GateListBuilder, LAYER, ONE, SECTION};
+pub use tile::{TILE_BLOCKS, TILE_ROWS, Tile, TileRow};
 pub use transpose::{transpose, transpose_back, transpose_back_with, transpose_with, words_for_rows};
+pub use trees::Trees;

@@ -18,7 +18,7 @@ use brickwork::duplo;
 use brickwork::duplo::Cheat;
 use brickwork::duplo::adversary::harness::{ands, small};
 use brickwork::duplo::adversary::{Hooks, evaluator, garbler, parsers};
-use brickwork::session::{Job, TABLE_MEMORY, Unobserved};
+use brickwork::session::{GREETING_BYTES, Job, TABLE_MEMORY, Unobserved};
 use brickwork::stock::{Entry, Standing, State};
 use brickwork::wire::tls::{Identity, Listener, Options, connect};
 use brickwork::wire::{Channel, Stream};
@@ -134,8 +134,10 @@ fn row_18_a_flood_of_any_message_takes_no_memory() {
         attacked(party, &job, &[0], 0);
         let (quiet, silence) = attacked(party, &job, &[0], 0);
         assert!(matches!(silence, Error::Io(_)));
-        let lengths = |tag| {
-            if tag == HELLO { &[0, 1, 143, 144, 1 << 20, (1 << 20) + 1, u32::MAX][..] } else { &[1 << 20] }
+        const GREETING: u32 = GREETING_BYTES as u32;
+        let lengths = |tag| match tag {
+            HELLO => &[0, 1, GREETING - 1, GREETING, 1 << 20, (1 << 20) + 1, u32::MAX][..],
+            _ => &[1 << 20],
         };
         for tag in (0..80).chain([0xfe, 0xff]) {
             for &length in lengths(tag) {
@@ -146,7 +148,7 @@ fn row_18_a_flood_of_any_message_takes_no_memory() {
                 );
                 // A greeting of the right length is one that does not fit; signs of life are waited through.
                 let expected = match (tag, length) {
-                    (HELLO, 144) => matches!(error, Error::Mismatch(_)),
+                    (HELLO, GREETING) => matches!(error, Error::Mismatch(_)),
                     _ => error.is_cheat(Cheat::UnexpectedMessage),
                 };
                 assert!(expected, "{party:?}: message {tag} of {length} bytes ends in {error}");
@@ -298,7 +300,7 @@ fn row_18_a_peer_that_turns_later_gets_no_more_memory() {
 }
 
 /// The one message whose length is the peer's choice: where its logs stand, a mebibyte at most. Two bytes of
-/// it name a batch, which takes 16 here; a vector that grows needs three times as much for a moment.
+/// it name a layer, which takes 16 here; a vector that grows needs three times as much for a moment.
 #[test]
 fn row_18_the_longest_log_that_a_peer_can_tell_of() {
     const LONGEST: usize = 1 << 20;
@@ -308,7 +310,7 @@ fn row_18_the_longest_log_that_a_peer_can_tell_of() {
     let standing = Standing { head: [3; 32], last: Some((*state.head(), entry)) };
     let told = postcard::to_stdvec(&[([5u8; 32], standing)][..]).unwrap();
     assert!(told.len() <= LONGEST && told.len() > LONGEST - 400);
-    // The same, but it claims that there are 2^64 - 1 batches in it.
+    // The same, but it claims that there are 2^64 - 1 layers in it.
     let mut huge = told[..140].to_vec();
     huge.extend([0xff; 9]);
     huge.push(1);

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod clock;
+mod cluster;
 mod cost;
 mod link;
 mod machine;
@@ -20,9 +21,10 @@ mod rounds;
 mod script;
 mod work;
 
+pub use cluster::{Lanes, Makespan, Stretch, Surroundings};
 pub use cost::{Cost, PhaseCost, WORTH_ANOTHER_CUT, best_cut, predict};
 pub use link::Link;
 pub use machine::Machine;
 pub use measure::{Measure, REPEATS, beyond, fastest, measure, over_loopback, thread_seconds};
-pub use script::{MANY, PIECES, PROCESS_BYTES, Script, Step, share};
+pub use script::{Action, MANY, PROCESS_BYTES, SLICES, Script, share};
 pub use work::{KNOWN_KERNELS, Measured, READ_BACK, SPILL, TOUCH, Work};

@@ -58,8 +58,8 @@ const RUN: usize = 256;
 /// The authenticators of one kind in a session: hashing with its key.
 ///
 /// A message is 32 bytes: index of the authenticator (8 bytes, little endian), kind, purpose, six zeros,
-/// label or offset. Its hash is the first 16 bytes of BLAKE3, keyed by the session. Authenticators are hashed many
-/// at a time, side by side.
+/// label or offset. Its hash is the first 16 bytes of BLAKE3, keyed by the session. Authenticators are hashed
+/// many at a time, side by side.
 #[derive(Clone)]
 pub struct Hasher {
     key: [u8; 32],
@@ -68,18 +68,18 @@ pub struct Hasher {
 }
 
 impl Hasher {
-    /// For the authenticators of this kind in the session with this identifier.
+    /// Makes the hasher for the authenticators of this kind in the session with this identifier.
     pub fn new(session: &[u8; 32], kind: AuthenticatorKind) -> Self {
         Hasher { key: blake3::derive_key("brickwork 2026-11 key authenticators", session), kind, first: 0 }
     }
 
-    /// For authenticators made when the session had `made` authenticators already: their indices count from
-    /// there, so that no two authenticators of a session share a hash.
+    /// Makes the hasher for authenticators made when the session had `made` authenticators already: their
+    /// indices count from there, so that no two authenticators of a session share a hash.
     pub fn after(self, made: u64) -> Self {
         Hasher { first: made, ..self }
     }
 
-    /// Authenticators that the session had made before these.
+    /// Returns the authenticators that the session had made before these.
     pub fn made(&self) -> u64 {
         self.first
     }
@@ -99,7 +99,8 @@ impl Hasher {
         kernels::erase(&mut messages);
     }
 
-    /// H(Δ) of authenticators, given by index and offset: the false labels of self-authenticating ones.
+    /// Returns H(Δ) of authenticators, given by index and offset: the false labels of self-authenticating
+    /// ones.
     pub fn false_labels(
         &self,
         count: usize,
@@ -116,7 +117,8 @@ impl Hasher {
         labels
     }
 
-    /// The authenticators of authenticators, given by index, the label of colour 0 and the offset.
+    /// Makes `count` authenticators, each of the index, the label of colour 0 and the offset that
+    /// `authenticator` returns.
     pub fn authenticators(
         &self,
         count: usize,
@@ -133,8 +135,8 @@ impl Hasher {
         made
     }
 
-    /// For each label whether its authenticator, given by authenticator and index, accepts it: whether its
-    /// hash stands at its colour.
+    /// Returns of each of `count` labels whether an authenticator accepts it, that is, whether its hash
+    /// stands there at its colour. `query` returns the authenticator, its index and the label.
     pub fn accepts(
         &self,
         count: usize,
@@ -201,10 +203,10 @@ pub enum NoLabel {
     Third,
 }
 
-/// EvKAs: of the labels that the copies of a bucket gave for one wire, and whether the authenticators accept
-/// each: one that is valid, and the offset if there are two, else zero. All copies' labels are shown to the
-/// authenticators, also where they are the same, and no branch depends on which are: only on whether E goes
-/// on at all.
+/// Does EvKAs of the paper: returns, of the labels that the copies of a bucket gave for one wire, and whether
+/// the authenticators accept each: one that is valid, and the offset if there are two, else zero. All copies'
+/// labels are shown to the authenticators, also where they are the same, and no branch depends on which are:
+/// only on whether E goes on at all.
 ///
 /// # Errors
 /// Where it does not.
@@ -233,6 +235,7 @@ pub fn one_or_two(asked: impl Iterator<Item = (Label, bool)>) -> Result<(Label, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brickwork_testing::Replayable as _;
 
     fn accepts(hasher: &Hasher, authenticator: Authenticator, index: u64, label: Label) -> bool {
         hasher.accepts(1, |_| (authenticator, index, label))[0]

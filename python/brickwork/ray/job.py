@@ -348,7 +348,7 @@ def _coordinate(
     crew = _Crew(plan, rows, stands)
     task = _native.Task.coordinate([*flags(call), "--", path], crew)
     try:
-        return _job(wait(task, Watch(listening=listening, deadline=deadline))[0])
+        return _job(wait(task, Watch(listening=listening, deadline=deadline)).json)
     except errors.Error as error:
         if (state := getattr(error, "stands", None)) is None:
             raise

@@ -9,8 +9,10 @@ from typing import Any
 from .. import _native, errors
 from .._tasks import wait
 from ..commands import harden
-from ..ports import input_word, output_value
+from ..inputs import input_word
+from ..outputs import output_value
 from ..programs import Program
+from ..wires import from_text
 from .files import Sink, Source
 
 _PATIENCE = 30.0
@@ -91,8 +93,8 @@ class Lane:
         word = None
         if self._source is not None and (own := program.inputs_of(self._role)):
             word = input_word(self._source.read(partition), own, rows, {}, self._role)
-        found, _ = wait(self._worker.run(partition, word))
-        outputs = output_value(found.pop("output_bits"), program.outputs_of(self._role), rows)
+        bits = from_text(wait(self._worker.run(partition, word)).json["output_bits"])
+        outputs = output_value(bits, program.outputs_of(self._role), rows)
         self._sink.write(partition, outputs)
         self._doing = "nothing"
         return time.monotonic() - begun
@@ -100,8 +102,7 @@ class Lane:
     def look(self, partition: int) -> bool:
         """Returns whether stock may have been taken for a partition: without having met anybody."""
         words = [*self._words, "--attempt", "0", "--", self._path]
-        found, _ = wait(_begun(words).look(partition))
-        return bool(found["found"]["taken"])
+        return bool(wait(_begun(words).look(partition)).json["found"]["taken"])
 
     def status(self) -> str:
         """Returns what it does, in words."""

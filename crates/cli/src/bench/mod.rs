@@ -34,6 +34,16 @@ enum What {
     Cluster(cluster::Arguments),
 }
 
+impl Arguments {
+    /// Returns whether parties are measured as processes of their own.
+    pub fn starts_processes(&self) -> bool {
+        match self.what {
+            What::Protocol(_) | What::Compare(_) | What::Papers(_) | What::Cuts(_) | What::Cluster(_) => true,
+            What::Garbling(_) | What::Stock(_) | What::Scale(_) => false,
+        }
+    }
+}
+
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     match &arguments.what {
         What::Garbling(arguments) => garbling::run(arguments),

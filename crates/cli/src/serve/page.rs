@@ -19,7 +19,7 @@ td.number { text-align: right; font-variant-numeric: tabular-nums; }
 code { overflow-wrap: anywhere; }
 ";
 
-/// The page.
+/// Returns the page.
 pub fn page(desk: &Desk) -> String {
     let config = desk.config();
     let role = files::role(desk.party);
@@ -44,7 +44,8 @@ pub fn page(desk: &Desk) -> String {
          <tr><th scope=\"row\">Bytes for them, both ways</th><td>{}</td></tr>\
          <tr><th scope=\"row\">Latency</th><td>{latency}</td></tr>\
          <tr><th scope=\"row\">Requests that wait</th><td>{}</td></tr></table>\n\
-         <h2>Programs</h2>\n<div class=\"wide\"><table><thead><tr><th scope=\"col\">Program</th><th scope=\"col\">In stock</th>\
+         <h2>Programs</h2>\n<div class=\"wide\"><table><thead><tr><th scope=\"col\">Program</th>\
+         <th scope=\"col\">In stock</th>\
          <th scope=\"col\">Marks</th><th scope=\"col\">Run, ever</th><th scope=\"col\">Budget</th>\
          <th scope=\"col\">Digest</th></tr></thead><tbody>\n",
         thousands(runs),
@@ -59,8 +60,8 @@ pub fn page(desk: &Desk) -> String {
         let budget = if budget.is_empty() { "none".into() } else { budget.join(", ") };
         let _ = writeln!(
             html,
-            "<tr><td>{}</td><td class=\"number\">{there}</td><td>{} to {}</td><td class=\"number\">{}</td>\
-             <td>{budget}</td><td><code>{}</code></td></tr>",
+            "<tr><td>{}</td><td class=\"number\">{there}</td><td>{} to {}</td><td \
+             class=\"number\">{}</td><td>{budget}</td><td><code>{}</code></td></tr>",
             escaped(&allowed.name),
             thousands(allowed.low),
             thousands(allowed.high),

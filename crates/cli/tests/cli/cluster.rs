@@ -48,9 +48,10 @@ impl Job {
             None => "listen = \"127.0.0.1:0\"".into(),
         };
         let text = format!(
-            "role = \"{role}\"\nidentity = \"{key}\"\npeer = \"{peer}\"\nprogram = \"{}\"\nlanes = 2\nretries = 4\n\
-             folder = \"job-{party}\"\nstore_key = \"store.key\"\nsource = \"parts-{party}\"\n{more}\n\
-             [control]\n{control}\ntimeout = 20\n[workers]\nthreads = 1\ntimeout = 20\n",
+            "role = \"{role}\"\nidentity = \"{key}\"\npeer = \"{peer}\"\nprogram = \"{}\"\nlanes = \
+             2\nretries = 4\nfolder = \"job-{party}\"\nstore_key = \"store.key\"\nsource = \
+             \"parts-{party}\"\n{more}\n[control]\n{control}\ntimeout = 20\n[workers]\nthreads = 1\ntimeout \
+             = 20\n",
             example("millionaires.bwp")
         );
         self.keys.write(&format!("{role}.toml"), text.as_bytes())
@@ -169,8 +170,8 @@ fn jobs_that_differ_are_refused() {
     bad(&["cluster", "--config", &no_rows], 3, "none.toml");
 }
 
-/// Workers of either party are killed while they fill and run; what is not in doubt is right, nothing ran twice,
-/// and what is in doubt runs again when both say so.
+/// Workers of either party are killed while they fill and run; what is not in doubt is right, nothing ran
+/// twice, and what is in doubt runs again when both say so.
 #[cfg(target_os = "linux")]
 #[test]
 fn workers_may_die() {
@@ -248,4 +249,34 @@ fn a_worker_says_what_a_stock_was_taken_for() {
     assert_eq!(worker(&"0".repeat(64), look).0, json!({ "found": { "partition": 0, "taken": false } }));
     assert_eq!(worker(name, "{\"dance\": {}}").1, Some(2));
     assert_eq!(worker(name, r#"{"fill": {"partitions": 1}}"#).1, Some(2));
+}
+
+/// What `plan` says of a job's bytes is what its lanes send; what does not go with it is refused.
+#[test]
+fn jobs_send_what_was_planned() {
+    let file = example("millionaires.bwp");
+    let json = |arguments: &[&str]| {
+        let output = run(&[arguments, &["--json"]].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        object(&output)
+    };
+    let timed = json(&["bench", "cluster", &file, "--lanes", "1,3", "--partitions", "2", "--rows", "3"]);
+    for (round, lanes) in timed["rounds"].as_array().unwrap().iter().zip([1, 3]) {
+        let (workers, rows) = (lanes.to_string(), (lanes * 2 * 3).to_string());
+        let asked = ["plan", &file, "--workers", &workers, "--rows", &rows, "--partition-rows", "3"];
+        let planned = &json(&asked)["jobs"][0];
+        let sent = ["garbler", "evaluator"].map(|role| round["sent_bytes"][role].as_u64().unwrap());
+        assert_eq!(planned["bytes"], json!(sent[0] + sent[1]), "{lanes} lanes");
+        assert_eq!(planned["bound_log2"], round["bound_log2"]);
+    }
+    for (more, why) in [
+        (&["--workers", "2"][..], "--rows"),
+        (&["--workers", "2", "--rows", "9", "--protocol", "lego"], "does not go with --workers"),
+        (&["--workers", "2", "--rows", "99999999999", "--partition-rows", "1"], "partitions"),
+        (&["--workers", "2", "--rows", "9", "--spread=-1"], "from 0"),
+    ] {
+        let output = run(&[&["plan", &file], more].concat());
+        assert_eq!(output.status.code(), Some(2), "{more:?}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(why), "{more:?}: {}", text(&output.stderr));
+    }
 }

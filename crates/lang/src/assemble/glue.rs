@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use brickwork_base::stop::looking;
 use brickwork_circuit::Error;
 use brickwork_circuit::{ComponentId, Port, Program, ProgramBuilder, Type};
 
@@ -9,7 +10,7 @@ use super::kinds::Kinds;
 use super::live::Liveness;
 use super::wires::{Wires, add};
 use crate::generate::{Context, Trace};
-use crate::graph::{Bit, Graph, Kind, Template};
+use crate::graph::{Bit, Graph, NodeKind, Template};
 
 /// A glue component before it is placed.
 #[derive(Default)]
@@ -67,7 +68,7 @@ impl Glue {
         let mut levels = Vec::with_capacity(live.calls.len());
         let mut calls = live.calls.iter().peekable();
         let mut mark = 0;
-        for node in 1..count {
+        for node in looking(1..count) {
             while trace.marks.get(mark).is_some_and(|m| *m <= node) {
                 mark += 1;
             }
@@ -82,11 +83,11 @@ impl Glue {
             if !live.nodes[node as usize] {
                 continue;
             }
-            if let Kind::Xor(a, b) | Kind::And(a, b) = graph.kind(node) {
+            if let NodeKind::Xor(a, b) | NodeKind::And(a, b) = graph.kind(node) {
                 let own = level[a.node() as usize].max(level[b.node() as usize]);
                 level[node as usize] = own;
                 for operand in [a, b].map(Bit::node) {
-                    if level[operand as usize] == own && graph.kind(operand) != Kind::Leaf {
+                    if level[operand as usize] == own && graph.kind(operand) != NodeKind::Leaf {
                         union.join(operand, node);
                     }
                 }
@@ -95,7 +96,7 @@ impl Glue {
         }
 
         // What crosses from a group into slots, outputs and other groups.
-        let leaf = |bit: Bit| bit.known().is_some() || graph.kind(bit.node()) == Kind::Leaf;
+        let leaf = |bit: Bit| bit.known().is_some() || graph.kind(bit.node()) == NodeKind::Leaf;
         let mut not: HashMap<u32, u32> = HashMap::new();
         let mut crossing: Vec<(u32, Bit)> = Vec::new();
         let mut cross = |union: &mut Union, bit: Bit, statement: u32| {
@@ -107,7 +108,7 @@ impl Glue {
                 crossing.push((cell, bit));
             }
         };
-        for &call in &live.calls {
+        for &call in looking(&live.calls) {
             let statement = trace.marks.partition_point(|m| *m <= trace.calls[call].first) as u32;
             for bit in kinds.args(call, trace) {
                 cross(&mut union, bit, statement);
@@ -116,8 +117,8 @@ impl Glue {
         for bit in trace.outputs.iter().flatten() {
             cross(&mut union, *bit, u32::MAX);
         }
-        for node in (1..count).filter(|n| live.nodes[*n as usize]) {
-            if let Kind::Xor(a, b) | Kind::And(a, b) = graph.kind(node) {
+        for node in looking(1..count).filter(|n| live.nodes[*n as usize]) {
+            if let NodeKind::Xor(a, b) | NodeKind::And(a, b) = graph.kind(node) {
                 for operand in [a, b].map(|b| Bit::of(b.node())) {
                     if !leaf(operand) && level[operand.node() as usize] != level[node as usize] {
                         crossing.push((operand.node(), operand));
@@ -134,20 +135,20 @@ impl Glue {
                 groups.len() - 1
             })
         };
-        for node in 1..count {
-            if live.nodes[node as usize] && graph.kind(node) != Kind::Leaf {
+        for node in looking(1..count) {
+            if live.nodes[node as usize] && graph.kind(node) != NodeKind::Leaf {
                 let number = group_of(&mut union, &mut groups, node, level[node as usize]);
                 groups[number].gates.push(node);
             }
         }
-        for (item, bit) in crossing {
+        for (item, bit) in looking(crossing) {
             let number = group_of(&mut union, &mut groups, item, level[bit.node() as usize]);
             groups[number].outputs.insert(bit);
         }
         Glue { groups, levels }
     }
 
-    /// Places glue and slots, layer by layer.
+    /// Emits glue and slots, layer by layer.
     #[allow(clippy::too_many_arguments)]
     pub fn emit(
         mut self,
@@ -287,7 +288,7 @@ impl Group {
             }
         };
         for gate in &self.gates {
-            if let Kind::Xor(a, b) | Kind::And(a, b) = graph.kind(*gate) {
+            if let NodeKind::Xor(a, b) | NodeKind::And(a, b) = graph.kind(*gate) {
                 read(a.node());
                 read(b.node());
             }
@@ -301,9 +302,9 @@ impl Group {
         };
         for gate in &self.gates {
             let bit = match graph.kind(*gate) {
-                Kind::Xor(a, b) => own.xor(find(&inside, a), find(&inside, b)),
-                Kind::And(a, b) => own.and(find(&inside, a), find(&inside, b)),
-                Kind::Leaf => Bit::ZERO,
+                NodeKind::Xor(a, b) => own.xor(find(&inside, a), find(&inside, b)),
+                NodeKind::And(a, b) => own.and(find(&inside, a), find(&inside, b)),
+                NodeKind::Leaf => Bit::ZERO,
             };
             inside.insert(*gate, bit);
         }

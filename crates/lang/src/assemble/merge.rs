@@ -9,6 +9,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use brickwork_base::stop::looking;
 use brickwork_circuit::Error;
 use brickwork_circuit::{
     Circuit, Component, ComponentId, Gate, Party, Port, Program, ProgramBuilder, Slot, Type, Wire,
@@ -19,7 +20,8 @@ use super::kinds::copies;
 /// A component may take up several others, one in each round.
 const MAX_ROUNDS: usize = 16;
 
-/// The program with as few components without AND gates as can be; those named in `keep` are not touched.
+/// Returns the program with as few components without AND gates as can be; those named in `keep` are not
+/// touched.
 ///
 /// # Errors
 /// If the result is not a program, which would be a fault of this module.
@@ -31,7 +33,7 @@ pub fn merge(mut program: Program, keep: &HashSet<String>) -> Result<Program, Er
     Ok(program)
 }
 
-/// The program with other names for its components.
+/// Returns the program with other names for its components.
 ///
 /// # Errors
 /// If two get the same name.
@@ -94,7 +96,7 @@ impl Pair {
         }
         let counts = program.slots_by_component();
         let mut pairs: HashMap<Pattern, Vec<(usize, usize)>> = HashMap::new();
-        for (slot, reader) in only_readers(program) {
+        for (slot, reader) in looking(only_readers(program)) {
             let (producer, reading) = (program.slot(slot), program.slot(reader));
             let [a, b] = [producer.component, reading.component];
             // A variant of a function has its name and a number.

@@ -6,7 +6,9 @@
 //! with the operand that needs more labels for its making first (Sethi and Ullman). The better of the two is
 //! taken.
 
-use crate::graph::{Kind, Template};
+use brickwork_base::stop::looking;
+
+use crate::graph::{NodeKind, Template};
 
 /// The gates of a template in the order in which they are to be computed.
 pub enum Order {
@@ -17,7 +19,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// The order with the smaller working set.
+    /// Makes the order with the smaller working set.
     pub fn best(template: &Template) -> Order {
         let demand = Order::Demand(demand(template));
         if demand.working_set(template) < Order::Program.working_set(template) {
@@ -27,7 +29,7 @@ impl Order {
         }
     }
 
-    /// The numbers of the gates.
+    /// Returns the numbers of the gates.
     pub fn gates<'a>(&'a self, template: &'a Template) -> impl Iterator<Item = u32> + 'a {
         let (all, some) = match self {
             Order::Program => (0..template.gates() as u32, &[][..]),
@@ -36,22 +38,22 @@ impl Order {
         all.chain(some.iter().copied())
     }
 
-    /// Most wires that are alive at a time: inputs from the start, others from where they are made, outputs
-    /// to the end.
+    /// Returns the number of wires that are alive at a time: inputs from the start, others from where they
+    /// are made, outputs to the end.
     pub fn working_set(&self, template: &Template) -> usize {
         let mut reads = vec![0u32; template.inputs as usize + 1 + template.gates()];
         let operands = |gate: u32| match template.kind(gate) {
-            Kind::Xor(a, b) | Kind::And(a, b) => [a.node() as usize, b.node() as usize],
-            Kind::Leaf => [0, 0],
+            NodeKind::Xor(a, b) | NodeKind::And(a, b) => [a.node() as usize, b.node() as usize],
+            NodeKind::Leaf => [0, 0],
         };
-        for gate in 0..template.gates() as u32 {
+        for gate in looking(0..template.gates() as u32) {
             operands(gate).into_iter().for_each(|node| reads[node] += 1);
         }
         // What is read at the end is never given back.
         template.outputs.iter().for_each(|bit| reads[bit.node() as usize] += 1);
         let mut alive = template.inputs as usize;
         let mut most = alive;
-        for gate in self.gates(template) {
+        for gate in looking(self.gates(template)) {
             for node in operands(gate) {
                 reads[node] -= 1;
                 alive -= usize::from(reads[node] == 0);
@@ -67,12 +69,12 @@ impl Order {
 fn demand(template: &Template) -> Vec<u32> {
     let first = template.inputs + 1;
     let operands = |gate: u32| match template.kind(gate) {
-        Kind::Xor(a, b) | Kind::And(a, b) => [a, b].map(|bit| bit.node().checked_sub(first)),
-        Kind::Leaf => [None, None],
+        NodeKind::Xor(a, b) | NodeKind::And(a, b) => [a, b].map(|bit| bit.node().checked_sub(first)),
+        NodeKind::Leaf => [None, None],
     };
     // Labels that the making of a gate takes, if nothing were shared.
     let mut need = vec![1u8; template.gates()];
-    for gate in 0..template.gates() as u32 {
+    for gate in looking(0..template.gates() as u32) {
         let [a, b] = operands(gate).map(|g| g.map_or(0, |g| need[g as usize]));
         need[gate as usize] = if a == b { a.saturating_add(1) } else { a.max(b) };
     }
@@ -82,7 +84,8 @@ fn demand(template: &Template) -> Vec<u32> {
     let mut stack: Vec<u32> = Vec::new();
     for output in &template.outputs {
         stack.extend(output.node().checked_sub(first));
-        while let Some(entry) = stack.pop() {
+        for () in looking(std::iter::repeat(())) {
+            let Some(entry) = stack.pop() else { break };
             if entry >= 1 << 31 {
                 order.push(!entry);
                 continue;
@@ -151,7 +154,9 @@ mod tests {
             assert_eq!(order.len(), template.gates());
             let mut made = vec![false; template.gates()];
             for gate in order {
-                let (Kind::Xor(a, b) | Kind::And(a, b)) = template.kind(gate) else { panic!("a leaf") };
+                let (NodeKind::Xor(a, b) | NodeKind::And(a, b)) = template.kind(gate) else {
+                    panic!("a leaf")
+                };
                 for node in [a.node(), b.node()] {
                     assert!(node <= 5 || made[node as usize - 6]);
                 }

@@ -65,7 +65,7 @@ impl AndGates {
     pub fn with_kernel(kernel: Kernel, start: u128, count: usize) -> Self {
         let keys = GarblingKeys::new(start, count, 1);
         let groups = if count == 0 { 0 } else { keys.group_of(count as u32 - 1) + 1 };
-        let expanded = (0..groups).map(|group| keys.of_group(kernel, group).of_piece(0, 1).keys[0].clone());
+        let expanded = (0..groups).map(|group| keys.of_group(kernel, group).of_section(0, 1).keys[0].clone());
         AndGates { kernel, start, count, keys, expanded: expanded.collect() }
     }
 
@@ -193,6 +193,7 @@ mod tests {
     use brickwork_base::Error;
     use brickwork_base::random::Rng;
     use brickwork_circuit::{Circuit, Gate};
+    use brickwork_testing::Replayable as _;
 
     #[derive(Default)]
     struct Tables(Vec<AndTable>);

@@ -33,7 +33,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// The series of this session in which the offset is that of the party who sends.
+    /// Makes the series of this session in which the offset is that of the party who sends.
     pub fn new(session: &[u8; 32], sender: Direction) -> Self {
         let hashed = match sender {
             Direction::GarblerSends => *session,
@@ -44,12 +44,12 @@ impl Series {
         Series { hashed, sender }
     }
 
-    /// Which party sends.
+    /// Returns which party sends.
     pub fn sender(&self) -> Direction {
         self.sender
     }
 
-    /// The 32 bytes that the series' hashes begin with.
+    /// Returns the 32 bytes that the series' hashes begin with.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.hashed
     }
@@ -82,10 +82,10 @@ pub trait CotSender: Sized + Send {
     /// [`Error::Stock`] if the state is malformed, [`Error::Resource`] without randomness.
     fn restored(series: &Series, state: &Self::State) -> Result<Self, Error>;
 
-    /// What a stock keeps.
+    /// Returns what a stock keeps.
     fn state(&self) -> Self::State;
 
-    /// Δ: the difference of an OT's two labels.
+    /// Returns Δ: the difference of an OT's two labels.
     fn offset(&self) -> Label;
 
     /// Goes on with the ranges of an entry: takes those of all that it counts. The receiver does the same.
@@ -104,12 +104,23 @@ pub trait CotSender: Sized + Send {
     /// receiver may have learnt of the offset concerns all OTs.
     fn extend(&mut self, channel: &mut Channel, count: usize) -> Result<Vec<Label>, Error>;
 
-    /// Makes `count` more OTs, whose choices are random: the counterpart of [`CotReceiver::draw`].
+    /// Makes `count` more OTs, whose choices are random: the counterpart of [`CotReceiver::random`].
     ///
     /// # Errors
     /// As [`CotSender::extend`].
-    fn draw(&mut self, channel: &mut Channel, count: usize) -> Result<Vec<Label>, Error> {
+    fn random(&mut self, channel: &mut Channel, count: usize) -> Result<Vec<Label>, Error> {
         self.extend(channel, count)
+    }
+
+    /// Makes an OT of a random choice for each place of `keys`, and writes its label for choice 0, which ends
+    /// in 0: so the receiver's labels end in their choices. The counterpart of [`CotReceiver::random_bits`].
+    ///
+    /// # Errors
+    /// As [`CotSender::extend`]; then `keys` holds nothing secret.
+    fn random_bits(&mut self, channel: &mut Channel, keys: &mut [Label]) -> Result<(), Error> {
+        let labels = Zeroizing::new(self.random(channel, keys.len())?);
+        keys.iter_mut().zip(labels.iter()).for_each(|(key, label)| *key = label.with_colour(0));
+        Ok(())
     }
 
     /// Makes OTs of independent random keys of those of these labels: both keys of each. The receiver does so
@@ -140,7 +151,7 @@ pub trait CotReceiver: Sized + Send {
     /// As there.
     fn restored(series: &Series, state: &Self::State) -> Result<Self, Error>;
 
-    /// What a stock keeps.
+    /// Returns what a stock keeps.
     fn state(&self) -> Self::State;
 
     /// Goes on with the ranges of an entry, as [`CotSender::enter`].
@@ -160,7 +171,7 @@ pub trait CotReceiver: Sized + Send {
     ///
     /// # Errors
     /// As [`CotReceiver::extend`].
-    fn draw(
+    fn random(
         &mut self,
         channel: &mut Channel,
         rng: &mut Rng,
@@ -173,6 +184,20 @@ pub trait CotReceiver: Sized + Send {
         Ok((choices, labels))
     }
 
+    /// Makes an OT of a random choice for each place of `macs`, and writes the label of the choice, which
+    /// ends in it. `rng` is as for [`CotReceiver::random`].
+    ///
+    /// # Errors
+    /// As [`CotReceiver::extend`].
+    fn random_bits(&mut self, channel: &mut Channel, rng: &mut Rng, macs: &mut [Label]) -> Result<(), Error> {
+        let (choices, labels) = self.random(channel, rng, macs.len())?;
+        let labels = Zeroizing::new(labels);
+        for ((mac, label), &choice) in macs.iter_mut().zip(labels.iter()).zip(choices.iter()) {
+            *mac = label.with_colour(choice);
+        }
+        Ok(())
+    }
+
     /// Makes OTs of independent random keys of those of these labels: the key of each choice.
     ///
     /// # Errors
@@ -182,6 +207,7 @@ pub trait CotReceiver: Sized + Send {
 
 #[cfg(test)]
 mod tests {
+    use brickwork_testing::Replayable as _;
     use std::collections::HashSet;
     use std::thread;
 
@@ -235,14 +261,14 @@ mod tests {
                 let given: Vec<u8> = (0..count).map(|i| (i * i / 5 % 2) as u8).collect();
                 let (sent, (choices, got)) = thread::scope(|scope| {
                     let got = scope.spawn(|| match random {
-                        true => receiver.draw(&mut right, &mut Rng::replayable("test"), count),
+                        true => receiver.random(&mut right, &mut Rng::replayable("test"), count),
                         false => {
                             let labels = receiver.extend(&mut right, &given)?;
                             Ok((Zeroizing::new(given.clone()), labels))
                         }
                     });
                     let sent = match random {
-                        true => sender.draw(&mut left, count),
+                        true => sender.random(&mut left, count),
                         false => sender.extend(&mut left, count),
                     };
                     (sent.unwrap(), got.join().unwrap().unwrap())
@@ -262,6 +288,42 @@ mod tests {
             }
         }
         labels_seen
+    }
+
+    /// What every series does of random bits: keys end in 0, macs in the bit, both where they were asked for,
+    /// also if that is a part of a list only.
+    fn is_authenticated<S: CotSender, R: CotReceiver>(offset: Delta) {
+        let direction = Direction::EvaluatorSends;
+        let ((mut sender, mut left), (mut receiver, mut right)) = ends::<S, R>(direction, offset);
+        let mut seen = HashSet::new();
+        for count in [0, 1, 384, 511, 512, 513, 70_000] {
+            let mut rng = Rng::replayable("test");
+            let outside = rng.label();
+            let (mut keys, mut macs) = (vec![outside; count + 2], vec![outside; count + 2]);
+            thread::scope(|scope| {
+                let macs = &mut macs[1..=count];
+                let got = scope.spawn(|| receiver.random_bits(&mut right, &mut rng, macs));
+                sender.random_bits(&mut left, &mut keys[1..=count]).unwrap();
+                got.join().unwrap().unwrap();
+            });
+            assert!([keys[0], macs[0], keys[count + 1], macs[count + 1]].iter().all(|&word| word == outside));
+            let ones = macs[1..=count].iter().filter(|mac| mac.colour() == 1).count();
+            assert!(count < 384 || ones.abs_diff(count / 2) < 6 * count.isqrt());
+            for (key, mac) in keys[1..=count].iter().zip(&macs[1..=count]) {
+                assert!(key.colour() == 0 && *mac == *key ^ offset.times(mac.colour()));
+                assert!(seen.insert(key.bits()), "a key came twice");
+            }
+        }
+    }
+
+    #[test]
+    fn random_bits_are_authenticated_in_place() {
+        let offset = Rng::replayable("test offset").delta();
+        is_authenticated::<extension::Sender, extension::Receiver>(offset);
+        is_authenticated::<ideal::Sender, ideal::Receiver>(offset);
+        is_authenticated::<softspoken::Sender<2>, softspoken::Receiver<2>>(offset);
+        is_authenticated::<softspoken::Sender<4>, softspoken::Receiver<4>>(offset);
+        is_authenticated::<softspoken::Sender<8>, softspoken::Receiver<8>>(offset);
     }
 
     #[test]

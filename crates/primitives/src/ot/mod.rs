@@ -1,4 +1,5 @@
-//! Oblivious transfer: base OTs from elliptic curves or lattices, and any number of correlated ones made of them.
+//! Oblivious transfer: base OTs from elliptic curves or lattices, and any number of correlated ones made of
+//! them.
 
 pub mod base;
 pub mod cot;
@@ -9,6 +10,7 @@ mod rows;
 pub mod softspoken;
 
 pub use cot::{CotReceiver, CotSender, Series};
+pub(crate) use rows::CHUNK;
 
 use brickwork_base::{Malformed, cheats};
 use brickwork_wire::Tag;
@@ -31,7 +33,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The other series.
+    /// Returns the other series.
     pub fn other(self) -> Self {
         match self {
             Direction::GarblerSends => Direction::EvaluatorSends,

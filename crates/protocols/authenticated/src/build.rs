@@ -5,9 +5,9 @@
 //!   E    S = S' + B_i + B_j = L_i + L_j + d·Δ_G,    d = lsb(S) = λ_i + λ_j,    X_j = X_i + S
 //! ```
 //!
-//! Each port has a label and a mask of its own, so S and d are uniform, however often a wire is used; and a port
-//! has one place in a program, so it is soldered once. The bit d is checked by macs: with another one the wire
-//! would be negated.
+//! Each port has a label and a mask of its own, so S and d are uniform, however often a wire is used; and a
+//! port has one place in a program, so it is soldered once. The bit d is checked by macs: with another one
+//! the wire would be negated.
 
 use brickwork_base::Error;
 use brickwork_base::Party;
@@ -50,8 +50,8 @@ pub(super) fn garbler(member: &mut Member, layout: &Layout, made: &Made) -> Resu
     member.run.channel.flush()
 }
 
-/// Receives the solderings S, checks their last bits, and says its shares of the masks of the garbler's inputs.
-/// Returns the solderings and the masks of its own inputs.
+/// Receives the solderings S, checks their last bits, and says its shares of the masks of the garbler's
+/// inputs. Returns the solderings and the masks of its own inputs.
 pub(super) fn evaluator(
     member: &mut Member,
     layout: &Layout,

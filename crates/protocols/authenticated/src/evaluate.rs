@@ -1,6 +1,6 @@
-//! Inputs are used. The evaluator evaluates, and says the masked values of all wires that have a mask of their
-//! own; a hash of their labels shows that they are no others. Then the garbler answers with a digest that is
-//! right only if every AND gate is AND:
+//! Inputs are used. The evaluator evaluates, and says the masked values of all wires that have a mask of
+//! their own; a hash of their labels shows that they are no others. Then the garbler answers with a digest
+//! that is right only if every AND gate is AND:
 //!
 //! ```text
 //!   G    m_g = u_a·M_b + u_b·M_a + M_μ
@@ -143,8 +143,8 @@ struct Evaluated {
     masked: Masked,
 }
 
-/// Asks for its inputs' labels, evaluates, reports, and checks the garbler's answer. Returns the masked values
-/// of the program's wires.
+/// Asks for its inputs' labels, evaluates, reports, and checks the garbler's answer. Returns the masked
+/// values of the program's wires.
 pub(super) fn evaluator(
     member: &mut Member,
     layout: &Layout,

@@ -72,13 +72,14 @@ impl<'p> Layout<'p> {
     /// Lays out a program.
     ///
     /// # Errors
-    /// [`Error::Input`] if an AND gate has an operand that does not depend on anything, [`Error::Usage`] for a
-    /// security that is not offered, [`Error::Limit`] if a cheater would achieve more than the security allows.
+    /// [`Error::Input`] if an AND gate has an operand that does not depend on anything, [`Error::Usage`] for
+    /// a security that is not offered, [`Error::Limit`] if a cheater would achieve more than the security
+    /// allows.
     pub fn new(program: &'p Program, security: u32) -> Result<Self, Error> {
         Layout::forced(program, security, &Forced::default())
     }
 
-    /// [`Layout::new`], with what a cheater has instead.
+    /// Does what [`Layout::new`] does, with what a cheater has instead.
     ///
     /// # Errors
     /// As [`Layout::new`].
@@ -137,20 +138,20 @@ impl<'p> Layout<'p> {
             return Ok(());
         }
         Err(Error::Limit(format!(
-            "a cheater would succeed with probability up to 2^{bound:.1}, more than 2^-{security}; run the program in \
-             parts"
+            "a cheater would succeed with probability up to 2^{bound:.1}, more than 2^-{security}; run the \
+             program in parts"
         )))
     }
 
-    /// Base-2 logarithm of what a cheater achieves at most, by everything together: knows an inner bit of a
-    /// triple of some pool, guesses t - 1 bits of an offset once (who guesses wrong ends the run), guesses the
-    /// last bytes of a digest's tags on either side, contradicts itself in a call of the OT extension, or
-    /// guesses an offset, which a mac or a digest of 128 bits asks for.
+    /// Returns the base-2 logarithm of what a cheater achieves at most, by everything together: knows an
+    /// inner bit of a triple of some pool, guesses t - 1 bits of an offset once (who guesses wrong ends the
+    /// run), guesses the last bytes of a digest's tags on either side, contradicts itself in a call of the OT
+    /// extension, or guesses an offset, which a mac or a digest of 128 bits asks for.
     pub fn bound_log2(&self) -> f64 {
         self.spent().iter().map(|(_, log2)| log2.exp2()).sum::<f64>().log2()
     }
 
-    /// The parts of the bound, each with what it is for.
+    /// Returns the parts of the bound, each with what it is for.
     pub fn spent(&self) -> Vec<(&'static str, f64)> {
         let leaks = self.batches.iter().map(|batch| batch.pool.leaks_log2().exp2()).sum::<f64>().log2();
         let calls =
@@ -165,12 +166,12 @@ impl<'p> Layout<'p> {
         ]
     }
 
-    /// Inputs of a party.
+    /// Returns the number of inputs of a party.
     pub fn inputs(&self, party: Party) -> usize {
         self.program.input_width(party)
     }
 
-    /// Inputs of both.
+    /// Returns the number of inputs of both.
     pub fn all_inputs(&self) -> usize {
         self.inputs(Party::Garbler) + self.inputs(Party::Evaluator)
     }
@@ -181,12 +182,12 @@ impl<'p> Layout<'p> {
         ports + ands + if batch == 0 { self.all_inputs() } else { 0 }
     }
 
-    /// The circuit of a slot.
+    /// Returns the circuit of a slot.
     pub fn circuit(&self, slot: usize) -> &'p Circuit {
         &self.program.component(self.program.slot(slot).component).circuit
     }
 
-    /// The wires of a party's inputs.
+    /// Returns the wires of a party's inputs.
     pub fn input_wires(&self, party: Party) -> Range<usize> {
         let garblers = self.inputs(Party::Garbler);
         match party {
@@ -195,23 +196,23 @@ impl<'p> Layout<'p> {
         }
     }
 
-    /// The wires of the outputs that a party learns, port after port.
+    /// Returns the wires of the outputs that a party learns, port after port.
     pub fn outputs(&self, party: Party) -> impl Iterator<Item = usize> + '_ {
         let wires = self.program.outputs_of(party).flat_map(|port| &port.wires);
         wires.map(|&wire: &Wire| wire as usize)
     }
 
-    /// Input wires of all slots.
+    /// Returns the number of input wires of all slots.
     pub fn ports(&self) -> usize {
         self.batches.iter().map(|batch| batch.ports).sum()
     }
 
-    /// All groups, batch after batch.
+    /// Returns all groups, batch after batch.
     pub fn groups(&self) -> impl Iterator<Item = &Group> {
         self.batches.iter().flat_map(|batch| &batch.groups)
     }
 
-    /// AND gates of all slots.
+    /// Returns the number of AND gates of all slots.
     pub fn ands(&self) -> usize {
         self.batches.iter().map(|batch| batch.ands).sum()
     }
@@ -227,7 +228,7 @@ impl<'p> Layout<'p> {
         }
     }
 
-    /// A digest of what both must agree on.
+    /// Returns a digest of what both must agree on.
     pub fn digest(&self) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 program with authenticated masks");
         digest.digest(&self.program.digest()).number(self.level.compared).length(self.level.tag);

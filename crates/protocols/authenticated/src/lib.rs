@@ -3,8 +3,8 @@
 //! Wang (CRYPTO 2018), with components that are made before the program is known and are soldered into it. It
 //! holds against a party that cheats. docs/authenticated.md has the argument.
 //!
-//! Gates are AND gates under one offset of either party; XOR and negation are free. Both parties may have inputs
-//! and outputs.
+//! Gates are AND gates under one offset of either party; XOR and negation are free. Both parties may have
+//! inputs and outputs.
 //!
 //! ```text
 //!        both    hello; base OTs each way, in which either chooses by the bits of its offset
@@ -150,7 +150,8 @@ fn evaluator_with(
     let mut member = setup::member(run, job, &layout, hooks)?;
     let received = preprocess::evaluator(&mut member, &layout)?; // 1 to 8
     let (solderings, masks) = build::evaluator(&mut member, &layout, &received)?; // 8, 9
-    let masked = evaluate::evaluator(&mut member, &layout, &received, (&solderings, &masks), input)?; // 9 to 12
+    let built = (&solderings, &masks[..]);
+    let masked = evaluate::evaluator(&mut member, &layout, &received, built, input)?; // 9 to 12
     let outputs = decode::open(&mut member, &layout, &received.masks, &masked)?; // 12, 13
     Ok(report(outputs, member.close()?, &layout))
 }

@@ -25,7 +25,7 @@ pub(super) struct Opening {
 }
 
 impl Opening {
-    /// The differences by which triples multiply, of a group of slots.
+    /// Makes the differences by which triples multiply, of a group of slots.
     pub fn of_triples(group: usize) -> Self {
         Opening { purpose: Purpose::Opened, tag: msg::OPENED, point: Point::Opened, number: group }
     }

@@ -17,7 +17,8 @@ const UNDER_A_KEY: u64 = 1 << 14;
 /// Calls that are made at a time: what they fill stays in the cache.
 const IN_HAND: usize = 512;
 
-/// σ of Guo, Katz, Wang and Yu (2020): x_L ‖ x_R becomes (x_L + x_R) ‖ x_L. Linear, and so is σ(x) + x.
+/// Returns σ(x) of Guo, Katz, Wang and Yu (2020): x_L ‖ x_R becomes (x_L + x_R) ‖ x_L. It is linear, and so
+/// is σ(x) + x.
 pub fn sigma(x: u128) -> u128 {
     let high = x >> 64;
     (high ^ x & u128::from(u64::MAX)) << 64 | high
@@ -123,6 +124,7 @@ impl Pads {
 mod tests {
     use super::*;
     use brickwork_base::random::Rng;
+    use brickwork_testing::Replayable as _;
 
     /// The product in GF(2^128), bit by bit.
     fn times(mut a: u128, mut b: u128) -> u128 {

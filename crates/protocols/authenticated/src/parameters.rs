@@ -1,14 +1,15 @@
 //! How long words and tags are, and how many leaky ANDs make a triple.
 //!
-//! A cheater who wants to know an inner bit of a triple bets on all leaky ANDs of its bucket. Each bet is lost
-//! with probability 1/2, and then the run ends; with N buckets of B in layers that are shifted against each
-//! other, B bets that were all won fill a bucket with probability at most N^-(B-1). So the cheater succeeds
-//! with probability at most 2^-B · N^-(B-1): more bets in a layer lose more than they win (t/2^t <= 1/2).
+//! A cheater who wants to know an inner bit of a triple bets on all leaky ANDs of its bucket. Each bet is
+//! lost with probability 1/2, and then the run ends; with N buckets of B in layers that are shifted against
+//! each other, B bets that were all won fill a bucket with probability at most N^-(B-1). So the cheater
+//! succeeds with probability at most 2^-B · N^-(B-1): more bets in a layer lose more than they win (t/2^t <=
+//! 1/2).
 
 use brickwork_base::Error;
 
-/// How much is made, sent and kept at a time. It has nothing to do with the security: what a pool leaks follows
-/// from its size.
+/// How much is made, sent and kept at a time. It has nothing to do with the security: what a pool leaks
+/// follows from its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
     /// AND gates of the slots that are made together, unless one slot has more.
@@ -43,7 +44,7 @@ pub struct Level {
 }
 
 impl Level {
-    /// The lengths for s = 40, 64 or 80.
+    /// Returns the lengths for s = 40, 64 or 80.
     ///
     /// # Errors
     /// [`Error::Usage`] for another s.
@@ -59,12 +60,12 @@ impl Level {
         Ok(Level { security, compared: security + 8, tag })
     }
 
-    /// Bytes of what is compared of a leaky AND.
+    /// Returns the number of bytes of what is compared of a leaky AND.
     pub fn compared_bytes(&self) -> usize {
         self.compared as usize / 8
     }
 
-    /// The bits that are compared, as a mask.
+    /// Returns the bits that are compared, as a mask.
     pub fn compared_mask(&self) -> u128 {
         (1 << self.compared) - 1
     }
@@ -83,7 +84,7 @@ impl Pool {
     /// None at all.
     pub const NONE: Pool = Pool { size: 0, bucket: 0 };
 
-    /// The cheapest pool of at least `triples` buckets that leaks with probability at most 2^-`bits`.
+    /// Chooses the cheapest pool of at least `triples` buckets that leaks with probability at most 2^-`bits`.
     pub fn choose(triples: usize, bits: f64) -> Pool {
         if triples == 0 {
             return Pool::NONE;
@@ -96,12 +97,12 @@ impl Pool {
         cheapest.expect("there is a largest bucket")
     }
 
-    /// Leaky ANDs of all buckets.
+    /// Returns the number of leaky ANDs of all buckets.
     pub fn leaky_ands(&self) -> usize {
         self.size * self.bucket
     }
 
-    /// Base-2 logarithm of the probability with which a cheater learns an inner bit of a triple.
+    /// Returns the base-2 logarithm of the probability with which a cheater learns an inner bit of a triple.
     pub fn leaks_log2(&self) -> f64 {
         match self.size {
             0 => f64::NEG_INFINITY,
@@ -109,14 +110,14 @@ impl Pool {
         }
     }
 
-    /// Leaky ANDs that are made at a time.
+    /// Splits the leaky ANDs into pieces that are made at a time; returns the size of each.
     pub(super) fn pieces(&self, sizes: Sizes) -> impl Iterator<Item = usize> + use<> {
         let (all, piece) = (self.leaky_ands(), sizes.piece);
         (0..all).step_by(piece).map(move |first| piece.min(all - first))
     }
 
-    /// Masks that are drawn at once: those that leaky ANDs are made of in pieces, of which the first comes with
-    /// those of the comparison and with `masks` more.
+    /// Masks that are drawn at once: those that leaky ANDs are made of in pieces, of which the first comes
+    /// with those of the comparison and with `masks` more.
     pub(super) fn draws(&self, sizes: Sizes, masks: usize) -> impl Iterator<Item = usize> + use<> {
         let first = match self.size {
             0 => masks,
@@ -162,8 +163,8 @@ mod tests {
         assert_eq!(Pool::choose(0, 41.0), Pool::NONE);
     }
 
-    /// All ways to bet on the leaky ANDs of a small pool, against all shifts: the best fills a bucket, and wins all of
-    /// its bets, with the probability of the bound.
+    /// All ways to bet on the leaky ANDs of a small pool, against all shifts: the best fills a bucket, and
+    /// wins all of its bets, with the probability of the bound.
     #[test]
     fn row_04_no_bets_do_better_than_the_bound() {
         for (size, bucket) in [(4_usize, 2_usize), (5, 2), (3, 3)] {

@@ -53,7 +53,7 @@ impl Masks {
     }
 }
 
-/// Copies `c` bytes of each of these words.
+/// Appends `c` bytes of each of these words.
 pub(super) fn tags(to: &mut Vec<u8>, c: usize, words: &[Label]) {
     words.iter().for_each(|word| to.extend_from_slice(&word.to_bytes()[..c]));
 }

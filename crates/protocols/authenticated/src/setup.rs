@@ -43,12 +43,12 @@ impl Member {
         let choose = |(bits, labels)| (bits, Secrets::new(labels));
         match self.own.role {
             Party::Garbler => {
-                sent = Secrets::new(sender.draw(channel, count)?);
-                (bits, received) = receiver.draw(channel, rng, count).map(choose)?;
+                sent = Secrets::new(sender.random(channel, count)?);
+                (bits, received) = receiver.random(channel, rng, count).map(choose)?;
             }
             Party::Evaluator => {
-                (bits, received) = receiver.draw(channel, rng, count).map(choose)?;
-                sent = Secrets::new(sender.draw(channel, count)?);
+                (bits, received) = receiver.random(channel, rng, count).map(choose)?;
+                sent = Secrets::new(sender.random(channel, count)?);
             }
         }
         let words = sent.iter().zip(&*bits).zip(received.iter());
@@ -63,7 +63,7 @@ impl Member {
         if holds.into() || self.hooks.look_away() { Ok(()) } else { Err(cheat.into()) }
     }
 
-    /// The other party.
+    /// Returns the other party.
     pub fn peer(&self) -> Party {
         match self.own.role {
             Party::Garbler => Party::Evaluator,

@@ -30,12 +30,12 @@ pub struct Share {
 pub type Shares = Secrets<Share>;
 
 impl Share {
-    /// This party's bit of the mask.
+    /// Returns this party's bit of the mask.
     pub fn bit(&self) -> u8 {
         self.mac.colour()
     }
 
-    /// The share if `bit` is 1, that of no mask if it is 0; in constant time.
+    /// Returns the share if `bit` is 1, that of no mask if it is 0; in constant time.
     pub fn times(&self, bit: u8) -> Share {
         Share { key: self.key.times(bit), mac: self.mac.times(bit) }
     }
@@ -63,14 +63,14 @@ impl Drop for Owner {
 }
 
 impl Owner {
-    /// The share of a mask of correlated OTs both ways: the word that this party sent for choice 0, its own
-    /// choice and what it received. The last bits are written, which makes those of both offsets 1 whatever
-    /// a sender chose.
+    /// Returns the share of a mask of correlated OTs both ways: the word that this party sent for choice 0,
+    /// its own choice and what it received. The last bits are written, which makes those of both offsets 1
+    /// whatever a sender chose.
     pub fn share(&self, sent: Label, bit: u8, received: Label) -> Share {
         Share { key: sent.with_colour(0) ^ self.delta.times(bit), mac: received.with_colour(bit) }
     }
 
-    /// The share of the mask plus a public bit.
+    /// Returns the share of the mask plus a public bit.
     pub fn plus(&self, share: Share, bit: u8) -> Share {
         let one = match self.role {
             Party::Garbler => Share { key: self.delta.label(), mac: Label::from_bits(1) },
@@ -79,13 +79,13 @@ impl Owner {
         share ^ one.times(bit)
     }
 
-    /// The peer's mac of a mask that is `value`.
+    /// Returns the peer's mac of a mask that is `value`.
     pub fn expected(&self, share: Share, value: u8) -> Label {
         share.key ^ self.delta.times(value)
     }
 
-    /// A word whose sum over both parties is the mask times the sum of their [`Owner::difference`]s: the last
-    /// bits add up to the mask.
+    /// Returns a word whose sum over both parties is the mask times the sum of their [`Owner::difference`]s:
+    /// the last bits add up to the mask.
     pub fn word(&self, share: Share) -> Label {
         match self.role {
             Party::Garbler => share.key ^ share.mac.with_colour(0),
@@ -93,7 +93,7 @@ impl Owner {
         }
     }
 
-    /// Θ: the offset, which at the evaluator ends in 0.
+    /// Returns Θ: the offset, which at the evaluator ends in 0.
     pub fn difference(&self) -> Label {
         match self.role {
             Party::Garbler => self.delta.label(),
@@ -108,12 +108,12 @@ pub mod dealer {
     use super::*;
     use brickwork_base::random::Rng;
 
-    /// Two parties with random offsets.
+    /// Makes two parties with random offsets.
     pub fn owners(rng: &mut Rng) -> [Owner; 2] {
         [Party::Garbler, Party::Evaluator].map(|role| Owner { role, delta: rng.delta() })
     }
 
-    /// Shares of this mask.
+    /// Deals shares of this mask.
     pub fn deal(rng: &mut Rng, [garbler, evaluator]: &[Owner; 2], mask: u8) -> [Share; 2] {
         let own = rng.below(2) as u8;
         let bits = [own, own ^ mask];
@@ -124,7 +124,7 @@ pub mod dealer {
         ]
     }
 
-    /// Whether these are shares of this mask.
+    /// Returns whether these are shares of this mask.
     pub fn is_good([garbler, evaluator]: &[Owner; 2], shares: [Share; 2], mask: u8) -> bool {
         shares[0].key ^ shares[1].mac == garbler.delta.times(mask)
             && shares[0].mac ^ shares[1].key == evaluator.delta.times(mask)
@@ -137,6 +137,7 @@ pub mod dealer {
 mod tests {
     use super::dealer::{deal, is_good, owners};
     use brickwork_base::random::Rng;
+    use brickwork_testing::Replayable as _;
 
     #[test]
     fn masks_are_linear() {

@@ -7,8 +7,8 @@
 //!        X_c = H(X_a, 2g) + H(X_b, 2g+1) + u_a·W0 + u_b·(W1 + X_a) + W2
 //! ```
 //!
-//! L is the label of the masked value 0 and ends in 0, X = L + u·Δ_G is the active one and ends in u: the colour
-//! of a label is the wire's masked value. μ = λ_a·λ_b + λ_c is what triples are for.
+//! L is the label of the masked value 0 and ends in 0, X = L + u·Δ_G is the active one and ends in u: the
+//! colour of a label is the wire's masked value. μ = λ_a·λ_b + λ_c is what triples are for.
 
 use brickwork_base::label::{Delta, Label};
 use brickwork_circuit::Circuit;
@@ -30,7 +30,7 @@ pub(super) struct GateHash {
 }
 
 impl GateHash {
-    /// With keys that begin here.
+    /// Makes tables whose keys begin at `start`.
     pub fn new(start: u128) -> Self {
         let kernel = Kernel::best().for_few_blocks();
         let keys = Aes128::with_kernel(kernel, start);
@@ -129,6 +129,7 @@ mod tests {
     use crate::share::dealer::{deal, owners};
     use brickwork_base::random::Rng;
     use brickwork_circuit::Gate;
+    use brickwork_testing::Replayable as _;
 
     /// One AND gate with dealt masks, for all inputs: the active label of the output is that of the masked
     /// value, and with a flipped colour, row or mask it is not.

@@ -13,11 +13,11 @@
 //!   ⟨z⟩ = ⟨r⟩ + d_G + d_E                                    L_P = S_P + d·Θ
 //! ```
 //!
-//! S_G + S_E = (xy + r)·(Θ_G + Θ_E), so the words L are equal just if z = xy. A cheater can bet on the other's
-//! share of x, and loses with probability 1/2.
+//! S_G + S_E = (xy + r)·(Θ_G + Θ_E), so the words L are equal just if z = xy. A cheater can bet on the
+//! other's share of x, and loses with probability 1/2.
 //!
-//! **Equality** by 128 OTs, so that a party that fails learns whether it was right and nothing else: of digests
-//! in the clear it could find the other's words by trying.
+//! **Equality** by 128 OTs, so that a party that fails learns whether it was right and nothing else: of
+//! digests in the clear it could find the other's words by trying.
 //!
 //! **Buckets**: layers of leaky ANDs, shifted against each other by coins. A bucket is as good as one of it.
 
@@ -26,6 +26,7 @@ use std::ops::Range;
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::label::Label;
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
+use brickwork_base::stop::look;
 use brickwork_base::{Error, Party};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
@@ -78,6 +79,7 @@ fn leaky_ands(
     let mut digest = Hasher::new(&member.key, Purpose::Compared, batch, Party::Garbler);
     let (mut further, mut comparison) = (Shares::default(), Shares::default());
     for (count, draw) in pool.pieces(sizes).zip(pool.draws(sizes, masks)) {
+        look();
         let drawn = member.draw(draw)?;
         let (of_x, rest) = drawn.split_at(count);
         let (of_y, rest) = rest.split_at(count);
@@ -125,7 +127,7 @@ fn label(bytes: &[u8]) -> Label {
     Label::from_bytes(all)
 }
 
-/// What this party makes of its own words.
+/// Computes what this party makes of its own words.
 pub(super) fn half(own: &Owner, pads: &Pads, x: &[Share], y: &[Share], r: &[Share]) -> Half {
     let keys = x.iter().map(|x| x.key ^ own.delta.times(x.bit()));
     let mut zero: Secrets<Label> = keys.collect();
@@ -137,7 +139,7 @@ pub(super) fn half(own: &Owner, pads: &Pads, x: &[Share], y: &[Share], r: &[Shar
     Half { ciphertexts, own: zero }
 }
 
-/// S_P of each leaky AND, all bits.
+/// Computes S_P of each leaky AND, all its bits.
 pub(super) fn sums(
     own: &Owner,
     half: &Half,
@@ -342,21 +344,21 @@ impl Buckets {
         layer * self.pool.size + if place < self.pool.size { place } else { place - self.pool.size }
     }
 
-    /// What is opened to join some buckets: of each layer but the first the differences of y.
+    /// Returns what is opened to join some buckets: of each layer but the first the differences of y.
     pub fn differences(&self, buckets: Range<usize>) -> impl Iterator<Item = Share> + '_ {
         let y = &self.layers.y;
         (1..self.pool.bucket)
             .flat_map(move |layer| buckets.clone().map(move |i| y[i] ^ y[self.place(layer, i)]))
     }
 
-    /// Masks x and y of a bucket's triple: the sum of all x, and y of the first layer. Known before anything is
-    /// opened.
+    /// Masks x and y of a bucket's triple: the sum of all x, and y of the first layer. Known before anything
+    /// is opened.
     pub fn factors(&self, bucket: usize) -> [Share; 2] {
         let sum = |x, layer| x ^ self.layers.x[self.place(layer, bucket)];
         [(0..self.pool.bucket).fold(Share::default(), sum), self.layers.y[bucket]]
     }
 
-    /// The product of a bucket's factors, by the opened differences of its layers.
+    /// Returns the product of a bucket's factors, by the opened differences of its layers.
     pub fn product(&self, bucket: usize, difference: impl Fn(usize) -> u8) -> Share {
         (1..self.pool.bucket).fold(self.layers.z[bucket], |z, layer| {
             let k = self.place(layer, bucket);

@@ -46,7 +46,7 @@ fn learned_by<'l>(layout: &'l Layout, party: Party) -> impl Iterator<Item = (usi
     layout.outputs.iter().enumerate().filter(move |(_, output)| output.to.includes(party))
 }
 
-/// The garbler's outputs; `input` are its bits, with those that mask.
+/// Returns the garbler's outputs; `input` are its bits, with those that mask.
 pub(super) fn garbler<C: commit::Scheme>(
     party: &mut Garbler<C>,
     layout: &Layout,
@@ -71,7 +71,7 @@ pub(super) fn garbler<C: commit::Scheme>(
     Ok(learned.map(bit).collect())
 }
 
-/// The evaluator's outputs, and whether they had to be recovered.
+/// Returns the evaluator's outputs, and whether they had to be recovered.
 pub(super) fn evaluator<C: commit::Scheme>(
     party: &mut Evaluator<C>,
     layout: &Layout,

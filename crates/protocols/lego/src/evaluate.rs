@@ -3,7 +3,8 @@
 //! ```text
 //!   evaluator -> garbler    f = y ⊕ b: its input bits, masked with its OT choices;  seed
 //!   garbler -> evaluator    answer: all that was claimed before is true
-//!                           a label for each of its own input bits, for each of E's an opening, σ of the outputs
+//!                           a label for each of its own input bits, for each of E's an opening,
+//!                           σ of the outputs
 //!   evaluator -> garbler    seed;   garbler -> evaluator    answer
 //! ```
 //!

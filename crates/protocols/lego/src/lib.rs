@@ -211,8 +211,9 @@ fn evaluator_with(
     let layout = Layout::new(&job.program)?;
     layout.takes(Party::Evaluator, input)?;
     let run = Metered::new::<Lego>(channel, Party::Evaluator, observer);
-    let begun = setup::evaluator::<Commitments>(run, &job.terms(), For::Run(&layout, None), hooks)?; // 1, 2, 3
-    let Begun { mut party, offset, ots } = begun;
+    let purpose = For::Run(&layout, None);
+    let Begun { mut party, offset, ots } =
+        setup::evaluator::<Commitments>(run, &job.terms(), purpose, hooks)?; // 1, 2, 3
     let (ots, parameters) = ots.ok_or_else(|| Error::Usage("a run makes its OTs at once".into()))?;
     let (outputs, recovered) = party.pool.clone().enter(|| {
         let (party, parameters) = (&mut party, &parameters);

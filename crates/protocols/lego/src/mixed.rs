@@ -8,8 +8,8 @@
 //!
 //! ```text
 //! success(t, u) ≤ min(S(t)·S'(u), N · Σ_{(x, y) ruined} A_x(t) · A'_y(u))
-//! S(t)   = Σ_j C(c, j)·2^-j·C(N·B, t - j) / C(L, t)                            no opened bad item is seen
-//! A_x(t) = C(B, x) · Σ_j C(c, j)·2^-j·C(N·B - B, t - x - j) / C(L, t)         and a given bucket has x bad ones
+//! S(t)   = Σ_j C(c, j)·2^-j·C(N·B, t - j) / C(L, t)                      no opened bad item is seen
+//! A_x(t) = C(B, x) · Σ_j C(c, j)·2^-j·C(N·B - B, t - x - j) / C(L, t)   and a given bucket has x bad ones
 //! ```
 //!
 //! and the bound is the maximum over all t and u. The sums over j are the coefficients of `(1 + z/2)^c (1 +
@@ -168,8 +168,8 @@ impl Game {
 }
 
 impl Mixed {
-    /// With which probability a garbler succeeds at most, however many items it makes bad; `floor`, if it is
-    /// less than that; 1 for sizes that nobody would choose.
+    /// Returns the probability with which a garbler succeeds at most, however many items it makes bad;
+    /// `floor`, if it is less than that; 1 for sizes that nobody would choose.
     pub fn bound(&self, floor: f64) -> f64 {
         if !self.is_sensible() {
             return 1.0;
@@ -210,7 +210,8 @@ impl Mixed {
             .fold(floor, f64::max)
     }
 
-    /// Whether these are sizes of the same buckets, and of a batch that can be numbered and looked at.
+    /// Returns whether these are sizes of the same buckets, and of a batch that can be numbered and looked
+    /// at.
     pub fn is_sensible(&self) -> bool {
         let Mixed { gates, authenticators } = self;
         let fits = |cut: &Bucketing| {

@@ -1,13 +1,13 @@
-//! What is left when gates, inputs and OTs are there: solderings, which need the program, and evaluation, which
-//! needs the inputs.
+//! What is left when gates, inputs and OTs are there: solderings, which need the program, and evaluation,
+//! which needs the inputs.
 //!
 //! ```text
-//!   from gates in stock                                                                    from a built program
-//!   both at once             E: f   G: commitments to outputs, solderings    crossing 1     E: f                     1
-//!   garbler -> evaluator     labels of both inputs, σ of the outputs                  2     the same                 2
-//!   evaluator -> garbler     seed                                                     3                              3
-//!   garbler -> evaluator     proof of solderings and inputs                           4     proof of the inputs      4
-//!   evaluator -> garbler     the garbler's outputs                                    5                              5
+//!   crossing                   from gates in stock                          from a built program
+//!   1  both at once            E: f   G: commitments to outputs, solderings  E: f
+//!   2  garbler -> evaluator    labels of both inputs, σ of the outputs       the same
+//!   3  evaluator -> garbler    seed                                          the same
+//!   4  garbler -> evaluator    proof of solderings and inputs                proof of the inputs
+//!   5  evaluator -> garbler    the garbler's outputs                         the same
 //! ```
 //!
 //! To build a program takes the solderings and a proof of their own, and no input: what E evaluates with is
@@ -15,8 +15,9 @@
 //!
 //! f and the solderings tell nothing that would be worth something to a peer whose log stands elsewhere: f is
 //! the input masked with choice bits that nobody else knows, and solderings are sums of labels of which the
-//! other party has none. What was taken is not used again. Everything else is said behind the peer's word that
-//! it has burned it, too, and before the one proof, so that the gate before the first output is the only one.
+//! other party has none. What was taken is not used again. Everything else is said behind the peer's word
+//! that it has burned it, too, and before the one proof, so that the gate before the first output is the only
+//! one.
 
 use std::ops::Range;
 
@@ -38,7 +39,7 @@ use brickwork_session::stock::Stand;
 fn hear(run: &mut Metered, stand: Stand) -> Result<(), Error> {
     run.phase("build");
     run.channel.flush()?;
-    stand.heard(run)
+    stand.confirm(run)
 }
 
 /// What a program takes from stock, at the garbler.
@@ -54,8 +55,8 @@ pub(super) struct Unproven<'a> {
     program: &'a ProgramClaims,
 }
 
-/// Gives labels of the inputs, proves that they are right, and the solderings if that is still to be done, and
-/// learns the outputs. `input` are the bits of the garbler's ports and of its masks, `masked` is f.
+/// Gives labels of the inputs, proves that they are right, and the solderings if that is still to be done,
+/// and learns the outputs. `input` are the bits of the garbler's ports and of its masks, `masked` is f.
 pub(super) fn garbler<C: commit::Scheme>(
     party: &mut Garbler<C>,
     layout: &Layout,
@@ -256,7 +257,7 @@ pub(super) fn evaluator_builds<C: commit::Scheme>(
 
 /// What the evaluator takes of many batches, put together.
 impl EvaluatorMaterial {
-    /// None of it.
+    /// Makes none of it.
     pub fn none() -> Self {
         EvaluatorMaterial {
             heads: [Shares::default(), Shares::default()],
@@ -268,7 +269,7 @@ impl EvaluatorMaterial {
     }
 }
 
-/// Where so many values of each of some items lie.
+/// Returns the places of the values of some items, of which each has so many.
 pub(super) fn values(items: &Range<usize>, each: usize) -> Range<usize> {
     items.start * each..items.end * each
 }

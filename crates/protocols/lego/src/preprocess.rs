@@ -2,13 +2,14 @@
 //! checked by cut-and-choose and put into buckets.
 //!
 //! ```text
-//!   garbler -> evaluator    start of the hash keys, tables of all gates;  commitments to both inputs (random) and
-//!                           the output (as it comes out) of each gate, and to each authenticator's wire (random);
+//!   garbler -> evaluator    start of the hash keys, tables of all gates;
+//!                           commitments to both inputs (random) and the output (as it comes out) of each
+//!                           gate, and to each authenticator's wire (random);
 //!                           the authenticators' pairs of hashes
 //!                           proof: all of these are commitments, the offset ends in 1
 //!   evaluator -> garbler    challenge: seeds
-//!   garbler -> evaluator    opened gates: both inputs at colours that the challenge draws;  opened authenticators:
-//!                           the wire at such a colour;  solderings in the buckets
+//!   garbler -> evaluator    opened gates: both inputs at colours that the challenge draws;
+//!                           opened authenticators: the wire at such a colour;  solderings in the buckets
 //!                           claims: all of it
 //! ```
 //!
@@ -135,7 +136,7 @@ pub(super) struct GarblerHeads {
 }
 
 impl GarblerHeads {
-    /// None of them.
+    /// Makes none of them.
     pub fn none() -> Self {
         let (at, inputs, outputs) = (Places::default(), Committed::default(), Committed::default());
         GarblerHeads { at, start: 0, made: 0, inputs, outputs }
@@ -147,7 +148,7 @@ impl GarblerHeads {
         crate::ots::join(&mut self.outputs, &others.outputs);
     }
 
-    /// The commitments to inputs and outputs.
+    /// Returns the commitments to inputs and outputs.
     pub fn shares(&self) -> [&Shares; 2] {
         [&self.inputs.shares, &self.outputs.shares]
     }
@@ -226,8 +227,8 @@ pub(super) fn garbler_opens<C: commit::Scheme>(
     Ok((heads, claims))
 }
 
-/// Opens the gates and authenticators that the challenge asks for; `values` are those of the inputs and outputs of
-/// gates and of the wires of authenticators. Notes of which the offset is part.
+/// Opens the gates and authenticators that the challenge asks for; `values` are those of the inputs and
+/// outputs of gates and of the wires of authenticators. Notes of which the offset is part.
 fn send_opened<C: commit::Scheme>(
     party: &mut Garbler<C>,
     [gates, guards]: [&Assignment; 2],
@@ -347,7 +348,7 @@ impl Buckets {
         self.numbers.len() / self.sizes[0]
     }
 
-    /// Copies some of them.
+    /// Selects some of them.
     pub fn slice(&self, buckets: Range<usize>) -> Self {
         let [beta, alpha] = self.sizes;
         let of = |each: usize| buckets.start * each..buckets.end * each;

@@ -9,7 +9,7 @@
 //!      connecting side                                    listening side
 //!      hello(version, role, lane 0, lanes wanted), sheet  ─────▶
 //!      ◀─────  hello(version, role, lane 0, lanes: the smaller wish), sheet
-//!      hello(…, lane i, session)  ─────▶                                   for each further lane, all at once
+//!      hello(…, lane i, session)  ─────▶                         for each further lane, all at once
 //!      ◀─────  the same, as an acknowledgement
 //! ```
 //!
@@ -35,6 +35,7 @@ use rustls::{ClientConfig, ClientConnection, Connection, ServerConfig, ServerCon
 use tracing::{debug, warn};
 
 use super::Channel;
+use super::frame::Stream;
 use brickwork_base::Error;
 use brickwork_base::Party;
 use brickwork_base::stop;
@@ -89,8 +90,7 @@ struct Hello {
 
 const HELLO_BYTES: usize = 39;
 
-/// Reads a hello and writes it again, for the fuzz targets.
-#[cfg(any(test, feature = "adversary"))]
+/// Reads a hello and writes it again, for the fuzz targets. Returns none if it is malformed.
 pub fn hello_again(bytes: [u8; HELLO_BYTES]) -> Option<[u8; HELLO_BYTES]> {
     Hello::from_bytes(bytes).map(Hello::to_bytes)
 }
@@ -219,7 +219,7 @@ pub fn connect(
     meet(address, identity, peer, options, &[]).map(|met| met.channel)
 }
 
-/// [`connect`], with a sheet that says what this party is about to do.
+/// Does what [`connect`] does, with a sheet that says what this party is about to do.
 ///
 /// # Errors
 /// As [`connect`].
@@ -245,7 +245,7 @@ pub fn meet(
     let further = std::thread::scope(|scope| {
         let open = |index| {
             let config = &config;
-            scope.spawn(move || -> io::Result<Lane> {
+            scope.spawn(stop::carried(move || -> io::Result<Lane> {
                 let mut lane =
                     client(TcpStream::connect_timeout(&at, options.timeout)?, config, options.timeout)?;
                 let hello = Hello { lane: index, ..hello };
@@ -255,7 +255,7 @@ pub fn meet(
                     return Err(io::Error::new(ErrorKind::InvalidData, "the peer confused the lanes"));
                 }
                 Ok(lane)
-            })
+            }))
         };
         let workers: Vec<_> = (1..answer.lanes).map(open).collect();
         let join = |worker: std::thread::ScopedJoinHandle<'_, _>| {
@@ -398,7 +398,12 @@ impl Listener {
         Ok(Listener { socket, config: identity.server_config(peer)?, options: *options, waiting })
     }
 
-    /// Where it listens.
+    /// Gives handshakes, and the peer once it is there, another timeout from now on.
+    pub fn set_timeout(&mut self, timeout: Duration) {
+        self.options.timeout = timeout;
+    }
+
+    /// Returns where it listens.
     ///
     /// # Errors
     /// [`Error::Io`] if the operating system does not say.

@@ -9,9 +9,10 @@ use crate::memory::openings_memory;
 use crate::report::Duplo;
 use crate::{Parameters, memory};
 use brickwork_circuit::{Circuit, Party, Program, Recipient};
-use brickwork_plan::{MANY, PIECES, READ_BACK, SPILL, Script, TOUCH, Work, share};
+use brickwork_plan::{MANY, READ_BACK, SLICES, SPILL, Script, TOUCH, Work, share};
+use brickwork_primitives::commit::Level;
 use brickwork_primitives::cost::work::*;
-use brickwork_primitives::cost::{Commitments, DIMENSION, LABEL, base_ots, extend};
+use brickwork_primitives::cost::{CommitmentCost, DIMENSION, LABEL, base_ots, extend};
 use brickwork_primitives::cut_and_choose::Bucketing;
 use brickwork_session::{GREETING_BYTES, Protocol, TABLE_MEMORY};
 
@@ -20,19 +21,19 @@ use Party::{Evaluator, Garbler};
 /// Chosen copies whose tables travel together.
 const COPIES_A_MESSAGE: u64 = 16;
 
-/// Writes the script.
-struct Writer {
-    script: Script,
-    commitments: Commitments,
+/// Writes a script.
+pub(super) struct Writer {
+    pub script: Script,
+    commitments: CommitmentCost,
     /// Bytes of tables for which the evaluator still has memory.
     room: u64,
     /// Whether the tables of a component in use, in their order, lie in the temporary file.
-    spilled: Vec<bool>,
-    /// Whether what the evaluator is told of copies and authenticators does.
+    pub spilled: Vec<bool>,
+    /// Whether what was opened of copies and authenticators does.
     openings_in_files: bool,
 }
 
-/// What a run of `program` with these parameters does.
+/// Returns what a run of `program` with these parameters does.
 ///
 /// # Panics
 /// If the parameters are of a security that is not offered.
@@ -40,20 +41,14 @@ pub fn script(program: &Program, parameters: &Parameters) -> Script {
     let level = level(parameters.security).expect("parameters are of a security that is offered");
     let openings =
         parameters.openings_bytes(program.components().iter().map(|component| &*component.circuit));
-    let mut writer = Writer {
-        script: Script::new(Duplo::PHASES),
-        commitments: Commitments::of(&level),
-        room: TABLE_MEMORY,
-        spilled: Vec::new(),
-        openings_in_files: openings > openings_memory(TABLE_MEMORY),
-    };
+    let mut writer = Writer::new(&level, TABLE_MEMORY, openings > openings_memory(TABLE_MEMORY));
     let private = wires(program, |to| to == Recipient::Garbler);
     let (binding, own) = (parameters.ot_binding as u64, width(program, Evaluator));
     let ots = own + binding;
 
     let proposal =
         [32 + parameters.decomposition.len(), Parameters::proposal_bytes(program)].map(|bytes| bytes as u64);
-    writer.setup(proposal, ots); // 1, 2, 3
+    writer.setup(&proposal, Some(ots)); // 1, 2, 3
     let copies = writer.commit_copies(program, parameters); // 3
     let authenticators = writer.commit_authenticators(parameters);
     writer.commit(ots, true);
@@ -64,81 +59,102 @@ pub fn script(program: &Program, parameters: &Parameters) -> Script {
     writer.challenge(program, parameters, ots, binding); // 6
     let of_copies = writer.open_copies(program, parameters); // 7
     let of_authenticators = writer.open_authenticators(program, parameters);
-    let joints = writer.join(program, parameters, private);
+    let solderings = writer.join(program, parameters, private);
     writer.script.phase("evaluate");
     writer.script.message(Evaluator, own.div_ceil(8)); // 8
     writer.script.phase("build");
     writer.again(all);
-    writer.prove(None, None, Some(all.max(of_copies + of_authenticators + binding + joints))); // 8, 9
+    writer.prove(None, None, Some(all.max(of_copies + of_authenticators + binding + solderings))); // 8, 9
     writer.filed(&READ_BACK, openings - 32 * (parameters.plain.kept() + parameters.input.kept()), MANY);
-    writer.evaluate(program, parameters); // 9, 10, 11
+    writer.evaluate(program, parameters, 0); // 9, 10, 11
     writer.decode(program, parameters); // 12
-    writer.beyond(parameters);
+    writer.beyond(parameters, Duplo::PHASES);
     let mut script = writer.script;
     script.memory_bytes = memory::peaks(program, parameters);
     script.disk_bytes = memory::files(program, parameters);
     script
 }
 
-fn wires(program: &Program, to: impl Fn(Recipient) -> bool) -> u64 {
+pub(super) fn wires(program: &Program, to: impl Fn(Recipient) -> bool) -> u64 {
     program.outputs().iter().filter(|o| to(o.to)).map(|o| o.wires.len() as u64).sum()
 }
 
-/// The components that are used, and the cut of each.
-fn used<'a>(
+/// The components that are used, and the bucketing of each.
+pub(super) fn used<'a>(
     program: &'a Program,
     parameters: &'a Parameters,
 ) -> impl Iterator<Item = (&'a Circuit, Bucketing)> {
-    let components = program.components().iter().zip(&parameters.components).filter(|(_, cut)| cut.slots > 0);
-    components.map(|(component, cut)| (&*component.circuit, *cut))
+    let components =
+        program.components().iter().zip(&parameters.components).filter(|(_, bucketing)| bucketing.slots > 0);
+    components.map(|(component, bucketing)| (&*component.circuit, *bucketing))
 }
 
-fn width(program: &Program, party: Party) -> u64 {
+pub(super) fn width(program: &Program, party: Party) -> u64 {
     program.input_width(party) as u64
 }
 
 impl Writer {
-    /// So many bytes of what the evaluator was told are written or read, if they lie in files.
+    /// Begins a script at this level, of an evaluator with so many bytes for tables.
+    pub fn new(level: &Level, room: u64, openings_in_files: bool) -> Self {
+        Writer {
+            script: Script::new(Duplo::PHASES),
+            commitments: CommitmentCost::of(level),
+            room,
+            spilled: Vec::new(),
+            openings_in_files,
+        }
+    }
+
+    /// So many bytes of what was opened are written or read, if they lie in files.
     fn filed(&mut self, work: &'static Work, bytes: u64, tasks: u64) {
         self.script.work(Evaluator, work, if self.openings_in_files { bytes } else { 0 }, tasks);
     }
 
-    fn commit(&mut self, count: u64, chosen: bool) {
+    pub fn commit(&mut self, count: u64, chosen: bool) {
         self.commitments.commit(&mut self.script, count, chosen);
     }
 
-    fn again(&mut self, commitments: u64) {
+    pub fn again(&mut self, commitments: u64) {
         self.commitments.again(&mut self.script, commitments);
     }
 
-    fn prove(&mut self, new: Option<u64>, bits: Option<u64>, known: Option<u64>) {
+    pub fn prove(&mut self, new: Option<u64>, bits: Option<u64>, known: Option<u64>) {
         self.commitments.prove(&mut self.script, new, bits, known);
     }
 
     /// What phases take beyond all that; components are preprocessed one after the other.
-    fn beyond(&mut self, parameters: &Parameters) {
-        let components = parameters.components.iter().filter(|cut| cut.slots > 0).count().max(1) as u64;
-        for (&name, work) in Duplo::PHASES.iter().zip(&BEYOND) {
+    pub fn beyond(&mut self, parameters: &Parameters, phases: &[&str]) {
+        let components =
+            parameters.components.iter().filter(|bucketing| bucketing.slots > 0).count().max(1) as u64;
+        let all = Duplo::PHASES.iter().zip(&BEYOND);
+        for (&name, work) in all.filter(|(name, _)| phases.contains(*name)) {
             self.script.phase(name);
             self.script.beyond(work, if name == "preprocess" { components } else { 1 });
         }
     }
 
-    fn setup(&mut self, [cut, batches]: [u64; 2], ots: u64) {
+    /// `proposal` are the garbler's messages behind its greeting; `ots` are those of a program that is known.
+    pub fn setup(&mut self, proposal: &[u64], ots: Option<u64>) {
         self.script.phase("setup");
         self.script.work(Garbler, &CHOOSE, DIMENSION, DIMENSION);
         let hello = GREETING_BYTES as u64;
-        self.script.exchange([hello, cut, batches, base_ots(DIMENSION)], [hello, base_ots(0)]);
-        self.script.work(Evaluator, &BOUND, 1, 1);
+        [&[hello], proposal].concat().iter().for_each(|&payload| self.script.message(Garbler, payload));
+        self.script.exchange([base_ots(DIMENSION)], [hello, base_ots(0)]);
+        self.script.work(Evaluator, &BOUND, proposal.len().min(1) as u64, 1);
         self.script.work(Evaluator, &OFFER, DIMENSION, DIMENSION);
         self.script.work(Garbler, &CHOSEN, DIMENSION, DIMENSION);
         extend(&mut self.script, Evaluator, self.commitments.ots());
-        self.script.phase("prepare");
-        extend(&mut self.script, Evaluator, ots);
+        ots.into_iter().for_each(|ots| self.extend(ots));
         self.script.phase("setup");
         self.commit(1, false);
         self.commit(1, true);
         self.script.message(Garbler, LABEL);
+    }
+
+    /// More OTs of the evaluator's.
+    pub fn extend(&mut self, ots: u64) {
+        self.script.phase("prepare");
+        extend(&mut self.script, Evaluator, ots);
     }
 
     fn garble(&mut self, by: Party, circuit: &Circuit, copies: u64) {
@@ -148,13 +164,13 @@ impl Writer {
     }
 
     /// Returns the number of commitments.
-    fn commit_copies(&mut self, program: &Program, parameters: &Parameters) -> u64 {
+    pub fn commit_copies(&mut self, program: &Program, parameters: &Parameters) -> u64 {
         self.script.phase("preprocess");
         let mut new = 0;
-        for (circuit, cut) in used(program, parameters) {
+        for (circuit, bucketing) in used(program, parameters) {
             let (inputs, outputs, ands) =
                 (circuit.inputs() as u64, circuit.outputs().len() as u64, circuit.and_gates() as u64);
-            let copies = cut.copies();
+            let copies = bucketing.copies();
             for by in [Garbler, Evaluator] {
                 self.script.work(by, &SCHEDULE, circuit.gate_count() as u64, 1);
             }
@@ -170,7 +186,7 @@ impl Writer {
     }
 
     /// Returns the number of commitments.
-    fn commit_authenticators(&mut self, parameters: &Parameters) -> u64 {
+    pub fn commit_authenticators(&mut self, parameters: &Parameters) -> u64 {
         self.script.phase("prepare");
         let (plain, input) = (parameters.plain, parameters.input);
         self.commit(plain.copies(), false);
@@ -187,7 +203,7 @@ impl Writer {
     }
 
     /// Of all batches, and random combinations of the OTs.
-    fn challenge(&mut self, program: &Program, parameters: &Parameters, ots: u64, binding: u64) {
+    pub fn challenge(&mut self, program: &Program, parameters: &Parameters, ots: u64, binding: u64) {
         self.script.phase("preprocess");
         self.script.message(Evaluator, 16 * used(program, parameters).count() as u64);
         self.script.phase("prepare");
@@ -199,18 +215,18 @@ impl Writer {
     }
 
     /// Returns the number of claims.
-    fn open_copies(&mut self, program: &Program, parameters: &Parameters) -> u64 {
+    pub fn open_copies(&mut self, program: &Program, parameters: &Parameters) -> u64 {
         self.script.phase("preprocess");
         let mut known = 0;
-        for (circuit, cut) in used(program, parameters) {
+        for (circuit, bucketing) in used(program, parameters) {
             let (inputs, outputs, ands) =
                 (circuit.inputs() as u64, circuit.outputs().len() as u64, circuit.and_gates() as u64);
-            let (kept, opened) = (cut.kept(), u64::from(cut.opened));
-            let solderings = (kept - u64::from(cut.slots)) * inputs;
+            let (kept, opened) = (bucketing.kept(), u64::from(bucketing.opened));
+            let solderings = (kept - u64::from(bucketing.slots)) * inputs;
             known += opened * (1 + inputs + outputs) + kept + solderings;
             for by in [Garbler, Evaluator] {
-                self.script.work(by, &DRAW, cut.copies(), 1);
-                self.script.work(by, &KEEP, cut.copies() * (inputs + outputs + 1), 1);
+                self.script.work(by, &DRAW, bucketing.copies(), 1);
+                self.script.work(by, &KEEP, bucketing.copies() * (inputs + outputs + 1), 1);
             }
             self.script.work(Garbler, &SOLDER, solderings, MANY);
             self.script.message(Garbler, LABEL * opened * (1 + inputs));
@@ -223,10 +239,10 @@ impl Writer {
             self.room -= if spills { 0 } else { tables };
             self.spilled.push(spills);
             let full = kept / COPIES_A_MESSAGE;
-            let pieces = PIECES.min(full).max(1);
-            for k in 0..pieces {
-                let last = if k + 1 == pieces { kept % COPIES_A_MESSAGE } else { 0 };
-                let messages = share(full, k, pieces);
+            let slices = SLICES.min(full).max(1);
+            for k in 0..slices {
+                let last = if k + 1 == slices { kept % COPIES_A_MESSAGE } else { 0 };
+                let messages = share(full, k, slices);
                 self.garble(Garbler, circuit, messages * COPIES_A_MESSAGE + last);
                 for (copies, times) in [(COPIES_A_MESSAGE, messages), (last, u64::from(last > 0))] {
                     if times > 0 {
@@ -240,7 +256,7 @@ impl Writer {
                         }
                     }
                 }
-                let checked = share(opened, k, pieces);
+                let checked = share(opened, k, slices);
                 self.garble(Evaluator, circuit, checked);
                 self.script.work(Evaluator, &HASH_TABLE, ands * checked, checked.div_ceil(16));
             }
@@ -249,28 +265,38 @@ impl Writer {
     }
 
     /// Returns the number of claims.
-    fn open_authenticators(&mut self, program: &Program, parameters: &Parameters) -> u64 {
+    pub fn open_authenticators(&mut self, program: &Program, parameters: &Parameters) -> u64 {
         self.script.phase("prepare");
         let (plain, input) = (parameters.plain, parameters.input);
         let mut known = 0;
-        for (cut, links, hashes) in [(plain, 0, 1), (input, input.kept(), 3)] {
-            let (opened, solderings) = (u64::from(cut.opened), cut.kept() - u64::from(cut.slots));
+        for (bucketing, delta_differences, hashes) in [(plain, 0, 1), (input, input.kept(), 3)] {
+            let (opened, solderings) =
+                (u64::from(bucketing.opened), bucketing.kept() - u64::from(bucketing.slots));
             for by in [Garbler, Evaluator] {
-                self.script.work(by, &DRAW, cut.copies(), 1);
-                self.script.work(by, &KEEP, cut.copies() * if links > 0 { 2 } else { 1 }, 1);
+                self.script.work(by, &DRAW, bucketing.copies(), 1);
+                self.script.work(
+                    by,
+                    &KEEP,
+                    bucketing.copies() * if delta_differences > 0 { 2 } else { 1 },
+                    1,
+                );
             }
             self.script.work(Garbler, &SOLDER, solderings, MANY);
             self.script.message(Garbler, LABEL * opened);
-            self.script.message(Garbler, LABEL * links);
+            self.script.message(Garbler, LABEL * delta_differences);
             self.script.message(Garbler, LABEL * solderings);
             // Authenticators come into the order of buckets, by way of bins with their places.
-            self.filed(&READ_BACK, 32 * cut.copies() + 36 * cut.kept(), 1);
-            self.filed(&SPILL, (36 + 32 + 4) * cut.kept() + LABEL * (links + solderings), 1);
+            self.filed(&READ_BACK, 32 * bucketing.copies() + 36 * bucketing.kept(), 1);
+            self.filed(
+                &SPILL,
+                (36 + 32 + 4) * bucketing.kept() + LABEL * (delta_differences + solderings),
+                1,
+            );
             self.script.work(Evaluator, &HASH_LABEL, hashes * opened, MANY);
-            known += opened * if links > 0 { 2 } else { 1 } + links + solderings;
+            known += opened * if delta_differences > 0 { 2 } else { 1 } + delta_differences + solderings;
         }
-        for (circuit, cut) in used(program, parameters) {
-            let solderings = cut.kept() * circuit.outputs().len() as u64;
+        for (circuit, bucketing) in used(program, parameters) {
+            let solderings = bucketing.kept() * circuit.outputs().len() as u64;
             self.script.work(Garbler, &SOLDER, solderings, MANY);
             self.script.message(Garbler, LABEL * solderings);
             self.filed(&SPILL, LABEL * solderings, 1);
@@ -280,29 +306,30 @@ impl Writer {
     }
 
     /// Returns the number of claims.
-    fn join(&mut self, program: &Program, parameters: &Parameters, private: u64) -> u64 {
+    pub fn join(&mut self, program: &Program, parameters: &Parameters, private: u64) -> u64 {
         self.script.phase("build");
-        let mut joints = private;
-        for (circuit, cut) in used(program, parameters) {
-            let solderings = u64::from(cut.slots) * circuit.inputs() as u64;
+        let mut all = private;
+        for (circuit, bucketing) in used(program, parameters) {
+            let solderings = u64::from(bucketing.slots) * circuit.inputs() as u64;
             self.script.work(Garbler, &SOLDER, solderings, MANY);
             self.script.message(Garbler, LABEL * solderings);
-            joints += solderings;
+            all += solderings;
         }
         self.script.message(Garbler, LABEL * private);
-        joints
+        all
     }
 
-    fn evaluate(&mut self, program: &Program, parameters: &Parameters) {
+    /// `solderings` are those that are proven with the inputs.
+    pub fn evaluate(&mut self, program: &Program, parameters: &Parameters, solderings: u64) {
         self.script.phase("evaluate");
         let (x, y) = (width(program, Garbler), width(program, Evaluator));
         let bits = wires(program, |to| to.includes(Evaluator));
         self.script.message(Garbler, LABEL * (x + y) + bits.div_ceil(8));
-        self.prove(None, Some(bits), Some(y));
-        let votes = |cut: Bucketing| u64::from(cut.bucket);
+        self.prove(None, Some(bits), Some(y + solderings));
+        let votes = |bucketing: Bucketing| u64::from(bucketing.bucket);
         self.script.work(Evaluator, &HASH_LABEL, x * votes(parameters.input), 1);
-        for (place, (circuit, cut)) in used(program, parameters).enumerate() {
-            let kept = cut.kept();
+        for (place, (circuit, bucketing)) in used(program, parameters).enumerate() {
+            let kept = bucketing.kept();
             let (ands, outputs) = (circuit.and_gates() as u64, circuit.outputs().len() as u64);
             let tasks = kept.div_ceil(COPIES_A_MESSAGE);
             self.script.work(Evaluator, &SOLDER, kept * (circuit.inputs() as u64 + outputs), tasks);
@@ -312,22 +339,22 @@ impl Writer {
                 if self.spilled[place] { 32 * ands * kept } else { 0 },
                 tasks,
             );
-            let solderings = (kept - u64::from(cut.slots)) * circuit.inputs() as u64 + kept * outputs;
+            let solderings = (kept - u64::from(bucketing.slots)) * circuit.inputs() as u64 + kept * outputs;
             self.filed(&READ_BACK, LABEL * solderings, tasks);
-            let authenticators = u64::from(cut.slots) * outputs * votes(parameters.plain);
+            let authenticators = u64::from(bucketing.slots) * outputs * votes(parameters.plain);
             self.filed(&READ_BACK, (32 + 4 + LABEL) * authenticators, MANY);
             self.script.work(Evaluator, &EVALUATE_AND, ands * kept, tasks);
             self.script.work(Evaluator, &EVALUATE_XOR, (circuit.gate_count() as u64 - ands) * kept, tasks);
             self.script.work(
                 Evaluator,
                 &HASH_LABEL,
-                u64::from(cut.slots) * outputs * votes(parameters.plain),
+                u64::from(bucketing.slots) * outputs * votes(parameters.plain),
                 MANY,
             );
         }
     }
 
-    fn decode(&mut self, program: &Program, parameters: &Parameters) {
+    pub fn decode(&mut self, program: &Program, parameters: &Parameters) {
         self.script.phase("decode");
         let outputs = wires(program, |to| to.includes(Garbler));
         // Recovery always takes place: it hashes for each of the garbler's inputs, and computes in the clear.

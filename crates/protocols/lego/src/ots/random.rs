@@ -1,5 +1,5 @@
-//! OTs of random choices, that nothing has been done with yet: one for each of E's input wires, and those that
-//! mask, which follow the others.
+//! OTs of random choices, that nothing has been done with yet: one for each of E's input wires, and those
+//! that mask, which follow the others.
 
 use zeroize::Zeroizing;
 
@@ -20,7 +20,7 @@ impl GarblerRandomOts {
     /// Receives and checks the rows for `count` OTs and `binding` that mask.
     pub fn draw(run: &mut Metered, cot: &mut CotSender, count: usize, binding: usize) -> Result<Self, Error> {
         run.phase("prepare");
-        Ok(GarblerRandomOts { labels: Labels::new(cot.draw(&mut run.channel, count + binding)?), binding })
+        Ok(GarblerRandomOts { labels: Labels::new(cot.random(&mut run.channel, count + binding)?), binding })
     }
 }
 
@@ -42,7 +42,7 @@ impl EvaluatorRandomOts {
         binding: usize,
     ) -> Result<Self, Error> {
         run.phase("prepare");
-        let (choices, labels) = cot.draw(&mut run.channel, rng, count + binding)?;
+        let (choices, labels) = cot.random(&mut run.channel, rng, count + binding)?;
         Ok(EvaluatorRandomOts { choices, labels: Labels::new(labels), binding })
     }
 }

@@ -435,7 +435,7 @@ impl Records for EvaluatorOts {
 }
 
 impl EvaluatorReady {
-    /// The parts that a header names.
+    /// Returns the parts that a header names.
     pub(super) fn parts(&self) -> Result<Vec<Part>, Error> {
         let number = |count: usize| {
             u32::try_from(count).map_err(|_| Error::Limit("more gates than can be numbered".into()))

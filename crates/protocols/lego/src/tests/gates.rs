@@ -5,6 +5,7 @@ use crate::gates::{Gates, Table};
 use crate::layout::Layout;
 use brickwork_base::label::Label;
 use brickwork_base::random::Rng;
+use brickwork_testing::Replayable as _;
 
 /// Of how many of its four rows a gate with these tables gives another label than AND.
 fn wrong_rows(gates: &Gates, table: Table, inputs: [[Label; 2]; 2], outputs: [Label; 2]) -> usize {
@@ -53,7 +54,7 @@ fn weights_are_those_of_all_solderings() {
         let program = random_program(&mut rng);
         let layout = Layout::new(&program).unwrap();
         let weights: Vec<u128> = (0..layout.solderings()).map(|_| rng.block()).collect();
-        let weighted = layout.weigh(|joint| weights[joint..].iter().copied());
+        let weighted = layout.weigh(|soldering| weights[soldering..].iter().copied());
         for source in 0..layout.inputs() + layout.ands {
             // What depends on this source is 1.
             let inputs: Vec<u8> = (0..layout.inputs()).map(|k| u8::from(k == source)).collect();

@@ -213,7 +213,8 @@ fn parameters_that_exceed_the_level_are_refused() {
 /// Something that is sent as a commitment, of each of the kinds that there are, and an answer that is none.
 #[test]
 fn what_is_no_commitment_is_noticed() {
-    // Of the offset, the inputs and outputs of gates, authenticators, offsets, wires, OTs, inputs and outputs.
+    // Of the offset, the inputs and outputs of gates, authenticators, offsets, wires, OTs, inputs and
+    // outputs.
     for message in 0..9 {
         let mut seen = 0;
         let outcome = of_toy()
