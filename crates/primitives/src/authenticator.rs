@@ -164,8 +164,8 @@ impl Hasher {
 const FEW: usize = 128;
 
 impl Hasher {
-    /// As [`Hasher::accepts`], on this thread alone and without room of its own: votes of 0 or 1. The
-    /// authenticator of each place is given by reference, and its index and the label by themselves.
+    /// Judges as [`Hasher::accepts`] does, on this thread alone and without room of its own: votes of 0 or
+    /// 1. The authenticator of each place is given by reference, and its index and the label by themselves.
     pub fn votes<'a>(
         &self,
         authenticator: impl Fn(usize) -> &'a Authenticator,

@@ -256,7 +256,8 @@ fn evaluator_with(
         };
         let mut ordered = Ordered::new(&layout, joined);
         let received = evaluate::evaluator_receives(party, &layout)?; // 9
-        online::evaluator(party, &layout, (&mut ordered, &ots, &outputs), &offset, received, input) // 10, 11, 12
+        let with = (&mut ordered, &ots, &outputs);
+        online::evaluator(party, &layout, with, &offset, received, input) // 10, 11, 12
     })?;
     Ok(report(outputs, party.run.finish()?, parameters, recovered))
 }

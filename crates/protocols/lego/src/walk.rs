@@ -22,8 +22,8 @@ use brickwork_base::pool;
 use brickwork_circuit::{Circuit, Gate};
 use brickwork_primitives::solder::Soldering;
 
-/// Labels of slots of a component whose gates are evaluated side by side, at most, if it are several: 512 KiB,
-/// which stay in a core's cache.
+/// Labels of slots of a component whose gates are evaluated side by side, at most, if it are several: 512
+/// KiB, which stay in a core's cache.
 const LABELS_AT_ONCE: usize = 1 << 15;
 
 /// AND gates whose buckets are judged at a time.
