@@ -49,9 +49,15 @@ impl Toy {
     }
 }
 
-/// Makes a run of `slots` AND gates, each of a bit of either party, all results to both, with a challenge
-/// that nobody knows.
-pub(super) fn products(slots: u32, gates: [u32; 2], authenticators: [u32; 2], rng: &mut Rng) -> Case {
+/// Makes a run of `slots` components of an AND gate, each of a bit of either party, all results to both, with
+/// a challenge that nobody knows.
+pub(super) fn products(
+    slots: u32,
+    unit: Unit,
+    copies: [u32; 2],
+    authenticators: [u32; 2],
+    rng: &mut Rng,
+) -> Case {
     let program = ands(slots, Recipient::Both);
     Case::new(&program, small(&program, unit, copies, authenticators), rng).cheap(rng)
 }
