@@ -9,7 +9,9 @@ use brickwork_base::Party::{self, Evaluator, Garbler};
 use brickwork_circuit::Program;
 use brickwork_plan::{self as plan, Cost, Link, Machine, PROCESS_BYTES, Script};
 use brickwork_primitives::cost::work::*;
-use brickwork_primitives::cost::{BLOCK, DIGEST, DIMENSION, GATE_BYTES, LABEL, base_ots, extend, meet};
+use brickwork_primitives::cost::{
+    BLOCK, DIGEST, DIMENSION, GATE_BYTES, LABEL, agree_to_take, base_ots, extend, meet,
+};
 use brickwork_session::{GREETING_BYTES, Protocol};
 
 use crate::layout::Layout;
@@ -72,7 +74,8 @@ pub fn script_from_stock(program: &Program, epochs: u64) -> Result<Script, Error
     let _ = Request::of(program)?;
     let layout = Layout::new(program, Linking::Standard)?;
     let mut script = Script::new(CompGc::PHASES);
-    meet(&mut script, GREETING_BYTES as u64, "prepare", epochs);
+    meet(&mut script, ([GREETING_BYTES as u64], GREETING_BYTES as u64), epochs);
+    agree_to_take(&mut script, "prepare");
     script.exchange([DIGEST], [DIGEST]); // that it is burned
     for by in [Garbler, Evaluator] {
         script.work(by, &SCHEDULE, gates(program), 1);
