@@ -5,6 +5,7 @@
 
 use core::arch::aarch64::*;
 
+use crate::factors::Factors;
 use crate::vector::{Task, Vector};
 
 pub(crate) fn has_neon() -> bool {
@@ -57,6 +58,7 @@ impl Vector for Neon {
     type One = Self;
     type Keys = [Self; 11];
     type Mask = uint8x16_t;
+    type Bytes = [Self; 2];
 
     #[inline(always)]
     unsafe fn load(from: *const u128) -> Self {
@@ -218,6 +220,33 @@ impl Vector for Neon {
                 Neon(vreinterpretq_u8_u64(vzip1q_u64(ab_high, cd_high))),
                 Neon(vreinterpretq_u8_u64(vzip2q_u64(ab_high, cd_high))),
             ]
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn interleave8(self, other: Self) -> (Self, Self) {
+        // SAFETY: NEON.
+        unsafe { (Neon(vzip1q_u8(self.0, other.0)), Neon(vzip2q_u8(self.0, other.0))) }
+    }
+
+    #[inline(always)]
+    unsafe fn pick(self, places: Self) -> Self {
+        // SAFETY: NEON; a place that is none gives 0.
+        unsafe { Neon(vqtbl1q_u8(self.0, places.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn bytes(self) -> Self::Bytes {
+        // SAFETY: NEON.
+        unsafe { [Neon(vandq_u8(self.0, vdupq_n_u8(0x0f))), Neon(vshrq_n_u8::<4>(self.0))] }
+    }
+
+    #[inline(always)]
+    unsafe fn times([low, high]: &Self::Bytes, factors: &Factors, k: usize) -> Self {
+        // SAFETY: NEON; the caller vouches for factor `k`.
+        unsafe {
+            let [lows, highs] = *factors.nibbles.get_unchecked(k);
+            Neon(veorq_u8(vqtbl1q_u8(pack(lows), low.0), vqtbl1q_u8(pack(highs), high.0)))
         }
     }
 

@@ -5,6 +5,7 @@
 //! t + λ) with GF(2^4) = GF(2)[z]/(z⁴ + z + 1); the maps between the two representations are found by the
 //! compiler.
 
+use crate::factors::Factors;
 use crate::swap::swap_bits;
 use crate::vector::Vector;
 
@@ -278,6 +279,7 @@ impl Vector for Portable {
     type One = Self;
     type Keys = RoundKeys;
     type Mask = u128;
+    type Bytes = Planes;
 
     #[inline(always)]
     unsafe fn load(from: *const u128) -> Self {
@@ -381,6 +383,50 @@ impl Vector for Portable {
     unsafe fn transpose32(rows: [Self; 4]) -> [Self; 4] {
         let rows = rows.map(|row| words(row.0));
         std::array::from_fn(|i| Portable(block(std::array::from_fn(|j| rows[j][i]))))
+    }
+
+    #[inline(always)]
+    unsafe fn interleave8(self, other: Self) -> (Self, Self) {
+        let spread = |half: u128| {
+            // Eight bytes to every second of sixteen.
+            let x = (half | half << 32) & 0x00000000ffffffff_00000000ffffffff;
+            let x = (x | x << 16) & 0x0000ffff0000ffff_0000ffff0000ffff;
+            (x | x << 8) & 0x00ff00ff00ff00ff_00ff00ff00ff00ff
+        };
+        let halves = |x: u128| [spread(x << 64 >> 64), spread(x >> 64)];
+        let ([a, b], [c, d]) = (halves(self.0), halves(other.0));
+        (Portable(a | c << 8), Portable(b | d << 8))
+    }
+
+    #[inline(always)]
+    unsafe fn pick(self, places: Self) -> Self {
+        let (from, places) = (self.0.to_le_bytes(), places.0.to_le_bytes());
+        let mut picked = [0; 16];
+        for (place, byte) in from.into_iter().enumerate() {
+            for (to, at) in picked.iter_mut().zip(places) {
+                // All ones where the place is this one.
+                *to |= byte & ((u16::from(at ^ place as u8).wrapping_sub(1) >> 8) as u8);
+            }
+        }
+        Portable(u128::from_le_bytes(picked))
+    }
+
+    /// Of each bit all ones in the bytes that have it.
+    #[inline(always)]
+    unsafe fn bytes(self) -> Self::Bytes {
+        std::array::from_fn(|b| (self.0 >> b & bytes(1)) * 255)
+    }
+
+    #[inline(always)]
+    unsafe fn times(planes: &Self::Bytes, factors: &Factors, k: usize) -> Self {
+        // SAFETY: the caller vouches for factor `k`.
+        let nibbles = unsafe { factors.nibbles.get_unchecked(k) };
+        let mut product = 0;
+        for (b, plane) in planes.iter().enumerate() {
+            // The images of bits 0 to 3, and of 4 to 7.
+            product ^= plane & bytes((nibbles[b / 4] >> (8 << (b % 4))) as u8);
+        }
+        Portable(product)
     }
 
     #[inline(always)]

@@ -1,5 +1,6 @@
 //! What the inner loops need from a vector register.
 
+use crate::factors::Factors;
 use crate::tile::Tile;
 
 /// A register of [`Vector::BLOCKS`] blocks of 128 bits. The loops are written once, generic over it.
@@ -19,6 +20,8 @@ pub(crate) trait Vector: Copy {
     type Keys: Copy;
     /// One bit for each block.
     type Mask: Copy;
+    /// Bytes in the form in which factors take them.
+    type Bytes: Copy;
 
     /// Reads `BLOCKS` blocks from `from`, of any alignment.
     unsafe fn load(from: *const u128) -> Self;
@@ -86,6 +89,15 @@ pub(crate) trait Vector: Copy {
 
     /// Transposes, for each place of a block, the 4 × 4 words of 32 bits that four registers hold there.
     unsafe fn transpose32(rows: [Self; 4]) -> [Self; 4];
+
+    /// Interleaves the bytes of two registers, block by block: those of the low halves, and of the high ones.
+    unsafe fn interleave8(self, other: Self) -> (Self, Self);
+    /// Picks bytes out of each block, by places below 16; where a place is 128 the byte is 0.
+    unsafe fn pick(self, places: Self) -> Self;
+    /// Gets bytes ready for [`Vector::times`].
+    unsafe fn bytes(self) -> Self::Bytes;
+    /// What factor number `k`, which must be there, makes of every byte.
+    unsafe fn times(bytes: &Self::Bytes, factors: &Factors, k: usize) -> Self;
 
     /// Spreads round keys.
     unsafe fn keys(round_keys: &[u128; 11]) -> Self::Keys;

@@ -12,6 +12,7 @@ use rounds::{on_eight, rounds8, two_under_four, under_four};
 
 use core::arch::x86_64::*;
 
+use crate::factors::Factors;
 use crate::tile::Tile;
 use crate::vector::{Task, Vector};
 use register::X4;
@@ -102,6 +103,9 @@ macro_rules! schoolbook {
 const BYTES_TURNED_BY_1: u128 = 0x0c0f_0e0d_080b_0a09_0407_0605_0003_0201;
 const BYTES_TURNED_BY_2: u128 = 0x0d0c_0f0e_0908_0b0a_0504_0706_0100_0302;
 
+/// The lower half of each byte.
+const LOW_NIBBLES: u128 = 0x0f * (u128::MAX / 0xff);
+
 /// 4 × 4 words in each place of a block.
 macro_rules! transpose32 {
     ($rows:expr, $low32:ident, $high32:ident, $low64:ident, $high64:ident) => {{
@@ -136,6 +140,7 @@ impl Vector for X1 {
     type One = X1;
     type Keys = [Self; 11];
     type Mask = __m128i;
+    type Bytes = [Self; 2];
 
     #[inline(always)]
     unsafe fn load(from: *const u128) -> Self {
@@ -282,6 +287,39 @@ impl Vector for X1 {
     }
 
     #[inline(always)]
+    unsafe fn interleave8(self, other: Self) -> (Self, Self) {
+        // SAFETY: SSE2.
+        unsafe { (X1(_mm_unpacklo_epi8(self.0, other.0)), X1(_mm_unpackhi_epi8(self.0, other.0))) }
+    }
+
+    #[inline(always)]
+    unsafe fn pick(self, places: Self) -> Self {
+        // SAFETY: SSSE3.
+        unsafe { X1(_mm_shuffle_epi8(self.0, places.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn bytes(self) -> Self::Bytes {
+        // SAFETY: SSE2.
+        unsafe {
+            let low = Self::splat(LOW_NIBBLES).0;
+            [Self(_mm_and_si128(self.0, low)), Self(_mm_and_si128(_mm_srli_epi64::<4>(self.0), low))]
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn times([low, high]: &Self::Bytes, factors: &Factors, k: usize) -> Self {
+        // SAFETY: SSE2 and SSSE3; the caller vouches for factor `k`.
+        unsafe {
+            let [lows, highs] = *factors.nibbles.get_unchecked(k);
+            Self(_mm_xor_si128(
+                _mm_shuffle_epi8(Self::splat(lows).0, low.0),
+                _mm_shuffle_epi8(Self::splat(highs).0, high.0),
+            ))
+        }
+    }
+
+    #[inline(always)]
     unsafe fn keys(round_keys: &[u128; 11]) -> Self::Keys {
         // SAFETY: SSE2.
         unsafe {
@@ -351,6 +389,7 @@ impl Vector for X2 {
     type One = X1;
     type Keys = [Self; 11];
     type Mask = __m256i;
+    type Bytes = [Self; 2];
 
     #[inline(always)]
     unsafe fn load(from: *const u128) -> Self {
@@ -512,6 +551,39 @@ impl Vector for X2 {
     }
 
     #[inline(always)]
+    unsafe fn interleave8(self, other: Self) -> (Self, Self) {
+        // SAFETY: AVX2.
+        unsafe { (X2(_mm256_unpacklo_epi8(self.0, other.0)), X2(_mm256_unpackhi_epi8(self.0, other.0))) }
+    }
+
+    #[inline(always)]
+    unsafe fn pick(self, places: Self) -> Self {
+        // SAFETY: AVX2.
+        unsafe { X2(_mm256_shuffle_epi8(self.0, places.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn bytes(self) -> Self::Bytes {
+        // SAFETY: AVX2.
+        unsafe {
+            let low = Self::splat(LOW_NIBBLES).0;
+            [Self(_mm256_and_si256(self.0, low)), Self(_mm256_and_si256(_mm256_srli_epi64::<4>(self.0), low))]
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn times([low, high]: &Self::Bytes, factors: &Factors, k: usize) -> Self {
+        // SAFETY: AVX2; the caller vouches for factor `k`.
+        unsafe {
+            let [lows, highs] = *factors.nibbles.get_unchecked(k);
+            Self(_mm256_xor_si256(
+                _mm256_shuffle_epi8(Self::splat(lows).0, low.0),
+                _mm256_shuffle_epi8(Self::splat(highs).0, high.0),
+            ))
+        }
+    }
+
+    #[inline(always)]
     unsafe fn keys(round_keys: &[u128; 11]) -> Self::Keys {
         // SAFETY: AVX2.
         unsafe {
@@ -581,6 +653,7 @@ impl Vector for X4 {
     type One = X1;
     type Keys = [Self; 11];
     type Mask = __mmask16;
+    type Bytes = Self;
 
     #[inline(always)]
     unsafe fn load(from: *const u128) -> Self {
@@ -761,6 +834,32 @@ impl Vector for X4 {
                 _mm512_unpacklo_epi64,
                 _mm512_unpackhi_epi64
             )
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn interleave8(self, other: Self) -> (Self, Self) {
+        // SAFETY: AVX-512.
+        unsafe { (X4(_mm512_unpacklo_epi8(self.0, other.0)), X4(_mm512_unpackhi_epi8(self.0, other.0))) }
+    }
+
+    #[inline(always)]
+    unsafe fn pick(self, places: Self) -> Self {
+        // SAFETY: AVX-512.
+        unsafe { X4(_mm512_shuffle_epi8(self.0, places.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn bytes(self) -> Self::Bytes {
+        self
+    }
+
+    #[inline(always)]
+    unsafe fn times(bytes: &Self::Bytes, factors: &Factors, k: usize) -> Self {
+        // SAFETY: AVX-512 and GFNI; the caller vouches for factor `k`.
+        unsafe {
+            let rows = _mm512_set1_epi64(*factors.rows.get_unchecked(k) as i64);
+            X4(_mm512_gf2p8affine_epi64_epi8::<0>(bytes.0, rows))
         }
     }
 

@@ -122,7 +122,7 @@ impl Writer {
         self.commitments.prove(&mut self.script, new, bits, known);
     }
 
-    /// Returns what phases take beyond all that; components are preprocessed one after the other.
+    /// Adds what phases take beyond all that; components are preprocessed one after the other.
     pub fn beyond(&mut self, parameters: &Parameters, phases: &[&str]) {
         let components =
             parameters.components.iter().filter(|bucketing| bucketing.slots > 0).count().max(1) as u64;
@@ -133,7 +133,7 @@ impl Writer {
         }
     }
 
-    /// Adds setup. `proposal` are the garbler's messages behind its greeting; `ots` are those of a program
+    /// Greets and sets up; `proposal` are the garbler's messages behind its greeting, `ots` those of a program
     /// that is known.
     pub fn setup(&mut self, proposal: &[u64], ots: Option<u64>) {
         self.script.phase("setup");
@@ -152,7 +152,7 @@ impl Writer {
         self.script.message(Garbler, LABEL);
     }
 
-    /// Adds more OTs of the evaluator's.
+    /// Extends the evaluator's OTs.
     pub fn extend(&mut self, ots: u64) {
         self.script.phase("prepare");
         extend(&mut self.script, Evaluator, ots);
@@ -203,7 +203,7 @@ impl Writer {
         plain.copies() + 2 * input.copies()
     }
 
-    /// Adds the challenges of all batches, and random combinations of the OTs.
+    /// Challenges all batches, and asks for random combinations of the OTs.
     pub fn challenge(&mut self, program: &Program, parameters: &Parameters, ots: u64, binding: u64) {
         self.script.phase("preprocess");
         self.script.message(Evaluator, 16 * used(program, parameters).count() as u64);
@@ -320,7 +320,7 @@ impl Writer {
         all
     }
 
-    /// Adds evaluation. `solderings` are those that are proven with the inputs.
+    /// Evaluates the program; `solderings` are those that are proven with the inputs.
     pub fn evaluate(&mut self, program: &Program, parameters: &Parameters, solderings: u64) {
         self.script.phase("evaluate");
         let (x, y) = (width(program, Garbler), width(program, Evaluator));
