@@ -96,7 +96,7 @@ pub(crate) trait Vector: Copy {
     unsafe fn pick(self, places: Self) -> Self;
     /// Gets bytes ready for [`Vector::times`].
     unsafe fn bytes(self) -> Self::Bytes;
-    /// What factor number `k`, which must be there, makes of every byte.
+    /// Multiplies every byte by factor number `k`, which must be there.
     unsafe fn times(bytes: &Self::Bytes, factors: &Factors, k: usize) -> Self;
 
     /// Spreads round keys.

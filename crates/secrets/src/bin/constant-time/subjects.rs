@@ -37,7 +37,7 @@ pub fn subject(
     Subject { name: name.into(), prepare: Box::new(prepare) }
 }
 
-/// A secret of its class.
+/// Draws a secret of its class.
 pub fn secret(class: bool, rng: &mut Rng) -> u128 {
     let random = rng.block();
     if class { random } else { 0 }
