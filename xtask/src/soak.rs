@@ -131,9 +131,8 @@ impl World {
         let scarce = format!("total = {}\n", SCARCE * (1 + role as u64));
         let block = self.examples.join("aes-128.evaluator.json").display().to_string();
         let text = format!(
-            "role = \"{name}\"\nidentity = \"{name}.key\"\npeer = \"{}\"\n{place}\nhttp = \
-             \"127.0.0.1:0\"\ntoken = \"token\"\n[limits]\nrequests_per_second = 100000\nstall_seconds = \
-             10\n{}{}{}{scarce}",
+            "role = \"{name}\"\nidentity = \"{name}.key\"\npeer = \"{}\"\n{place}\nhttp = \"127.0.0.1:0\"\n\
+             token = \"token\"\n[limits]\nrequests_per_second = 100000\nstall_seconds = 10\n{}{}{}{scarce}",
             self.keys[1 - role],
             program("aes", "aes-128.bwp", &format!("@{block}"), 100, 200),
             program("richer", "millionaires.bwp", "500", 100, 200),
@@ -465,10 +464,11 @@ pub fn run(root: &Path, minutes: &str) -> Outcome<()> {
     let [cuts, evaluator_term, evaluator_kill, garbler_term, garbler_kill] = happened;
     println!(
         "{:.1} minutes: {} runs, all right; {} requests cut off; {scarce} runs of the program with a budget \
-         of {SCARCE}; refused with words, by status: {refused:?}\nthe line was cut {cuts} times; the \
-         evaluator ended {evaluator_term} and killed {evaluator_kill} times, the garbler {garbler_term} and \
-         {garbler_kill}\nAES-128 while nothing happened, two clients: median {:.1} ms, 99th percentile \
-         {:.1} ms, of {}\nboth stores are sound, and their logs of the same uses",
+         of {SCARCE}; refused with words, by status: {refused:?}\n\
+         the line was cut {cuts} times; the evaluator ended {evaluator_term} and killed {evaluator_kill} \
+         times, the garbler {garbler_term} and {garbler_kill}\n\
+         AES-128 while nothing happened, two clients: median {:.1} ms, 99th percentile {:.1} ms, of {}\n\
+         both stores are sound, and their logs of the same uses",
         begun.elapsed().as_secs_f64() / 60.0,
         counts.right.load(Ordering::SeqCst),
         counts.cut_off.load(Ordering::SeqCst),
