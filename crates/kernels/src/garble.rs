@@ -18,14 +18,20 @@ pub const LANES: [usize; 4] = [1, 4, 8, 16];
 /// How many AND gates before its turn the evaluator asks for a table.
 const AHEAD: usize = 16;
 
+/// Rows behind those of the slots.
+const BEHIND: usize = 2;
+
 /// Four labels in one line of the cache.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 struct Line([u128; 4]);
 
+/// Numbers of copies that can go through a script together with words of their gates.
+pub const WORD_LANES: [usize; 2] = [4, 16];
+
 /// The labels of a few copies on their way through a [`Script`]; wiped when dropped.
 pub struct Wires {
-    /// Slot after slot, the labels of all lanes; behind them, while garbling, σ(Δ).
+    /// Slot after slot, the labels of all lanes; behind them, while garbling, σ(Δ), and Δ where no slot has it.
     lines: Vec<Line>,
     slots: usize,
     lanes: usize,
@@ -44,7 +50,7 @@ impl Wires {
     /// Room for the labels of `lanes` copies.
     pub fn new(script: &Script, lanes: usize) -> Self {
         let mut wires = Wires {
-            lines: vec![Line([0; 4]); ((script.slots() + 1) * lanes).div_ceil(4)],
+            lines: vec![Line([0; 4]); ((script.slots() + BEHIND) * lanes).div_ceil(4)],
             slots: script.slots(),
             lanes: 0,
         };
@@ -58,7 +64,7 @@ impl Wires {
     /// # Panics
     /// If there cannot be so many.
     pub fn set_lanes(&mut self, lanes: usize) {
-        assert!(LANES.contains(&lanes) && (self.slots + 1) * lanes <= 4 * self.lines.len(), "{lanes} lanes");
+        assert!(LANES.contains(&lanes) && (self.slots + BEHIND) * lanes <= 4 * self.lines.len(), "{lanes} lanes");
         self.lanes = lanes;
     }
 
@@ -100,10 +106,11 @@ impl Wires {
     ) {
         self.check(script, piece, keys, tables.iter().map(|t| t.len()));
         let (lanes, rows) = (self.lanes, self.labels().as_mut_ptr());
+        let (delta, results) = (ONE, Plain);
         match lanes {
-            16 => kernel.run(Garble { script, piece, keys, rows, tables: pointers::<16>(tables) }),
-            8 => kernel.run(Garble { script, piece, keys, rows, tables: pointers::<8>(tables) }),
-            4 => kernel.run(Garble { script, piece, keys, rows, tables: pointers::<4>(tables) }),
+            16 => kernel.run(Garble { script, piece, keys, rows, delta, tables: pointers::<_, 16>(tables), results }),
+            8 => kernel.run(Garble { script, piece, keys, rows, delta, tables: pointers::<_, 8>(tables), results }),
+            4 => kernel.run(Garble { script, piece, keys, rows, delta, tables: pointers::<_, 4>(tables), results }),
             _ => kernel.for_one_copy().run(GarbleOne {
                 script,
                 piece,
@@ -131,29 +138,11 @@ impl Wires {
         for lane in 0..lanes {
             self.set(ONE, lane, 0);
         }
-        let rows = self.labels().as_mut_ptr();
+        let (rows, results) = (self.labels().as_mut_ptr(), Plain);
         match lanes {
-            16 => kernel.run(Evaluate {
-                script,
-                piece,
-                keys,
-                rows,
-                tables: std::array::from_fn::<_, 16, _>(|l| tables[l].as_ptr()),
-            }),
-            8 => kernel.run(Evaluate {
-                script,
-                piece,
-                keys,
-                rows,
-                tables: std::array::from_fn::<_, 8, _>(|l| tables[l].as_ptr()),
-            }),
-            4 => kernel.run(Evaluate {
-                script,
-                piece,
-                keys,
-                rows,
-                tables: std::array::from_fn::<_, 4, _>(|l| tables[l].as_ptr()),
-            }),
+            16 => kernel.run(Evaluate { script, piece, keys, rows, tables: starts::<_, 16>(tables), results }),
+            8 => kernel.run(Evaluate { script, piece, keys, rows, tables: starts::<_, 8>(tables), results }),
+            4 => kernel.run(Evaluate { script, piece, keys, rows, tables: starts::<_, 4>(tables), results }),
             _ => kernel.for_one_copy().run(EvaluateOne {
                 script,
                 piece,
@@ -162,6 +151,107 @@ impl Wires {
                 tables: tables[0].as_ptr().cast(),
             }),
         }
+    }
+
+    /// [`Wires::garble`] with a word of each AND gate of each copy, which is added to the label of its result. The
+    /// sum takes the word's place; on goes the sum without its last bit. All copies have the offset `delta`, which ends
+    /// in 1, and labels of inputs end in 0; what is in slot [`ONE`] is added where a wire is negated, and no more.
+    ///
+    /// # Panics
+    /// As [`Wires::garble`], if the number of copies is none of [`WORD_LANES`] or there is not a word for each gate.
+    pub fn garble_with_words(
+        &mut self,
+        kernel: Kernel,
+        script: &Script,
+        piece: usize,
+        keys: Keys<'_>,
+        delta: u128,
+        tables: &mut [&mut [u8]],
+        words: &mut [&mut [u128]],
+    ) {
+        self.check(script, piece, keys, tables.iter().map(|t| t.len()));
+        self.check_words(script, piece, words.iter().map(|w| w.len()));
+        let behind = script.slots() as u32 + 1;
+        (0..self.lanes).for_each(|lane| self.set(behind, lane, delta));
+        let (lanes, rows, delta) = (self.lanes, self.labels().as_mut_ptr(), behind);
+        if lanes == 16 {
+            let (tables, results) = (pointers::<_, 16>(tables), Words::<16, true>::new(words));
+            kernel.run(Garble { script, piece, keys, rows, delta, tables, results });
+        } else {
+            let (tables, results) = (pointers::<_, 4>(tables), Words::<4, true>::new(words));
+            kernel.run(Garble { script, piece, keys, rows, delta, tables, results });
+        }
+    }
+
+    /// [`Wires::evaluate`] with a word of each AND gate of each copy, which is added to the label of its result. The
+    /// sum takes the word's place, and goes on.
+    ///
+    /// # Panics
+    /// Like [`Wires::garble_with_words`].
+    pub fn evaluate_with_words(
+        &mut self,
+        kernel: Kernel,
+        script: &Script,
+        piece: usize,
+        keys: Keys<'_>,
+        tables: &[&[u8]],
+        words: &mut [&mut [u128]],
+    ) {
+        self.check(script, piece, keys, tables.iter().map(|t| t.len()));
+        self.check_words(script, piece, words.iter().map(|w| w.len()));
+        for lane in 0..self.lanes {
+            self.set(ONE, lane, 0);
+        }
+        let (lanes, rows) = (self.lanes, self.labels().as_mut_ptr());
+        if lanes == 16 {
+            let results = Words::<16, false>::new(words);
+            kernel.run(Evaluate { script, piece, keys, rows, tables: starts::<_, 16>(tables), results });
+        } else {
+            let results = Words::<4, false>::new(words);
+            kernel.run(Evaluate { script, piece, keys, rows, tables: starts::<_, 4>(tables), results });
+        }
+    }
+
+    /// Walks through a piece with words that nothing is made of but sums: those of the AND gates' results are given,
+    /// and those of their operands come out, two for each gate.
+    ///
+    /// # Panics
+    /// If the wires are not those of the script, the number of copies is none of [`WORD_LANES`], or there is not a
+    /// result for each gate and room for two operands.
+    pub fn carry(
+        &mut self,
+        kernel: Kernel,
+        script: &Script,
+        piece: usize,
+        results: &[&[u128]],
+        operands: &mut [&mut [u128]],
+    ) {
+        assert_eq!(self.slots, script.slots(), "wires of this script");
+        self.check_words(script, piece, results.iter().map(|w| w.len()));
+        let twice = 2 * script.piece_gates(piece).len();
+        assert!(
+            operands.len() == self.lanes && operands.iter().all(|words| words.len() == twice),
+            "{twice} operands for {} copies",
+            self.lanes
+        );
+        let (lanes, rows) = (self.lanes, self.labels().as_mut_ptr());
+        if lanes == 16 {
+            let (results, operands) = (starts::<_, 16>(results), pointers::<_, 16>(operands));
+            kernel.run(Carry { script, piece, rows, results, operands });
+        } else {
+            let (results, operands) = (starts::<_, 4>(results), pointers::<_, 4>(operands));
+            kernel.run(Carry { script, piece, rows, results, operands });
+        }
+    }
+
+    fn check_words(&self, script: &Script, piece: usize, mut words: impl ExactSizeIterator<Item = usize>) {
+        let gates = script.piece_gates(piece).len();
+        assert!(WORD_LANES.contains(&self.lanes), "{} lanes with words", self.lanes);
+        assert!(
+            words.len() == self.lanes && words.all(|words| words == gates),
+            "words of {gates} gates for {} copies",
+            self.lanes
+        );
     }
 
     /// Everything that the loops take for granted besides the invariant of [`Script`].
@@ -187,8 +277,12 @@ impl Wires {
     }
 }
 
-fn pointers<const L: usize>(tables: &mut [&mut [u8]]) -> [*mut u8; L] {
-    std::array::from_fn(|lane| tables[lane].as_mut_ptr())
+fn pointers<T, const L: usize>(lists: &mut [&mut [T]]) -> [*mut T; L] {
+    std::array::from_fn(|lane| lists[lane].as_mut_ptr())
+}
+
+fn starts<T, const L: usize>(lists: &[&[T]]) -> [*const T; L] {
+    std::array::from_fn(|lane| lists[lane].as_ptr())
 }
 
 impl Drop for Wires {
@@ -214,15 +308,59 @@ unsafe fn xor_steps<V: Vector, const L: usize>(rows: *mut u128, steps: &[Xor]) {
     }
 }
 
-struct Garble<'a, const L: usize> {
+/// What the labels of AND gates' results become before they go on.
+trait Results {
+    /// Those of some copies, from number `from` on.
+    ///
+    /// # Safety
+    /// The machine has the features of `V`; the gate and the copies are those of the walk.
+    unsafe fn of<V: Vector>(&self, gate: usize, from: usize, label: V) -> V;
+}
+
+/// They stay what they are.
+struct Plain;
+
+impl Results for Plain {
+    #[inline(always)]
+    unsafe fn of<V: Vector>(&self, _: usize, _: usize, label: V) -> V {
+        label
+    }
+}
+
+/// A word of each gate is added to them and takes the sum; where they are garbled they go on without their last bit.
+struct Words<const L: usize, const GARBLED: bool>([*mut u128; L]);
+
+impl<const L: usize, const GARBLED: bool> Words<L, GARBLED> {
+    fn new(words: &mut [&mut [u128]]) -> Self {
+        Words(pointers(words))
+    }
+}
+
+impl<const L: usize, const GARBLED: bool> Results for Words<L, GARBLED> {
+    #[inline(always)]
+    unsafe fn of<V: Vector>(&self, gate: usize, from: usize, label: V) -> V {
+        // SAFETY: as the caller vouches; there is a word for each gate of each copy.
+        unsafe {
+            let at = |lane: usize| self.0.get_unchecked(from + lane).add(gate);
+            let sum = label.xor(V::gather(|lane| at(lane).cast_const()));
+            sum.scatter(at);
+            if GARBLED { sum.xor_if(sum.colours(), V::splat(1)) } else { sum }
+        }
+    }
+}
+
+struct Garble<'a, const L: usize, R> {
     script: &'a Script,
     piece: usize,
     keys: Keys<'a>,
     rows: *mut u128,
+    /// Where Δ is: a slot, or a row behind them.
+    delta: u32,
     tables: [*mut u8; L],
+    results: R,
 }
 
-impl<const L: usize> Task for Garble<'_, L> {
+impl<const L: usize, R: Results> Task for Garble<'_, L, R> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
@@ -231,7 +369,7 @@ impl<const L: usize> Task for Garble<'_, L> {
         // SAFETY: the caller vouches for the features of `V`, and for the row of Δ and the one behind all slots.
         let (mut key, delta, sigma_delta) = unsafe {
             let sigma_delta = self.rows.add(self.script.slots() * L);
-            let delta = self.rows.add(ONE as usize * L);
+            let delta = self.rows.add(self.delta as usize * L);
             for z in (0..L).step_by(V::BLOCKS) {
                 V::load(delta.add(z)).sigma().store(sigma_delta.add(z));
             }
@@ -260,7 +398,7 @@ impl<const L: usize> Task for Garble<'_, L> {
                             |_| tweak,
                             |n| [V::load(a.add(at(n))), V::load(b.add(at(n)))],
                             |n| [V::load(delta.add(at(n))), V::load(sigma_delta.add(at(n)))],
-                            |n, label| label.store(out.add(at(n))),
+                            |n, label| self.results.of(gate, at(n), label).store(out.add(at(n))),
                             |n, lane| table(at(n) + lane),
                         );
                         from += 2 * V::BLOCKS;
@@ -271,7 +409,7 @@ impl<const L: usize> Task for Garble<'_, L> {
                             |_| tweak,
                             |_| [V::load(a.add(from)), V::load(b.add(from))],
                             |_| [V::load(delta.add(from)), V::load(sigma_delta.add(from))],
-                            |_, label| label.store(out.add(from)),
+                            |_, label| self.results.of(gate, from, label).store(out.add(from)),
                             |_, lane| table(from + lane),
                         );
                     }
@@ -337,15 +475,16 @@ unsafe fn garble_gates<V: Vector, const N: usize, const H: usize>(
     }
 }
 
-struct Evaluate<'a, const L: usize> {
+struct Evaluate<'a, const L: usize, R> {
     script: &'a Script,
     piece: usize,
     keys: Keys<'a>,
     rows: *mut u128,
     tables: [*const u8; L],
+    results: R,
 }
 
-impl<const L: usize> Task for Evaluate<'_, L> {
+impl<const L: usize, R: Results> Task for Evaluate<'_, L, R> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
@@ -381,7 +520,7 @@ impl<const L: usize> Task for Evaluate<'_, L> {
                             &key,
                             |_| tweak,
                             |n| [V::load(a.add(at(n))), V::load(b.add(at(n)))],
-                            |n, label| label.store(out.add(at(n))),
+                            |n, label| self.results.of(gate, at(n), label).store(out.add(at(n))),
                             |n, lane| table(at(n) + lane),
                         );
                         from += 4 * V::BLOCKS;
@@ -392,7 +531,7 @@ impl<const L: usize> Task for Evaluate<'_, L> {
                             &key,
                             |_| tweak,
                             |n| [V::load(a.add(at(n))), V::load(b.add(at(n)))],
-                            |n, label| label.store(out.add(at(n))),
+                            |n, label| self.results.of(gate, at(n), label).store(out.add(at(n))),
                             |n, lane| table(at(n) + lane),
                         );
                         from += 2 * V::BLOCKS;
@@ -402,7 +541,7 @@ impl<const L: usize> Task for Evaluate<'_, L> {
                             &key,
                             |_| tweak,
                             |_| [V::load(a.add(from)), V::load(b.add(from))],
-                            |_, label| label.store(out.add(from)),
+                            |_, label| self.results.of(gate, from, label).store(out.add(from)),
                             |_, lane| table(from + lane),
                         );
                     }
@@ -444,6 +583,36 @@ unsafe fn evaluate_gates<V: Vector, const N: usize, const H: usize>(
             // C = H(A) ⊕ lsb(A)·T_G ⊕ H(B) ⊕ lsb(B)·(T_E ⊕ A).
             let c = e[n].xor3(e[N + n], forwards[n]);
             store(n, c.xor_if(a.colours(), t_g).xor_if(b.colours(), t_e.xor(a)));
+        }
+    }
+}
+
+struct Carry<'a, const L: usize> {
+    script: &'a Script,
+    piece: usize,
+    rows: *mut u128,
+    results: [*const u128; L],
+    operands: [*mut u128; L],
+}
+
+impl<const L: usize> Task for Carry<'_, L> {
+    type Output = ();
+    #[inline(always)]
+    unsafe fn run<V: Vector>(self) {
+        for Batch { xors, ands } in self.script.batches(self.piece) {
+            // SAFETY: as in `Garble`; there are a result and two operands for each gate of each copy.
+            unsafe {
+                xor_steps::<V, L>(self.rows, xors);
+                for &And { a, b, out, gate } in ands {
+                    let [a, b, out] = [a, b, out].map(|slot| self.rows.add(slot as usize * L));
+                    for from in (0..L).step_by(V::BLOCKS) {
+                        let operand = |lane: usize| self.operands[from + lane].add(2 * gate as usize);
+                        V::store_pairs(V::load(a.add(from)), V::load(b.add(from)), operand);
+                        let result = V::gather(|lane| self.results[from + lane].add(gate as usize));
+                        result.store(out.add(from));
+                    }
+                }
+            }
         }
     }
 }

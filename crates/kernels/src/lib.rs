@@ -24,6 +24,7 @@ mod clmul;
 mod erase;
 mod garble;
 mod kernel;
+mod leaky;
 mod pages;
 mod parity;
 mod portable;
@@ -44,8 +45,9 @@ pub use blake3::{
 };
 pub use clmul::{gf128_reduce, hash_accumulate, hash_accumulate_with, hash_rows, hash_rows_with};
 pub use erase::erase;
-pub use garble::{Keys, LANES, Wires};
+pub use garble::{Keys, LANES, WORD_LANES, Wires};
 pub use kernel::{KERNEL_VARIABLE, Kernel, NoSuchKernel};
+pub use leaky::{LeakyHash, MaskWords, leaky_ciphertexts, leaky_sums};
 pub use pages::{Erasing, LargePages};
 pub use parity::{parity_rows, parity_rows_with};
 pub use script::{And, BATCH, ONE, PIECE, Script, ScriptBuilder};

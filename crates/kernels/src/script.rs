@@ -1,6 +1,6 @@
 //! A circuit as the garbling loops take it.
 
-use std::ops::Range;
+use std::ops::{BitXor, Range};
 
 /// AND gates in a piece: 16 KiB of tables for each copy.
 pub const PIECE: usize = 512;
@@ -84,6 +84,28 @@ impl Script {
     /// The AND gates of a piece in the order of its batches.
     pub(crate) fn piece_ands(&self, piece: usize) -> &[And] {
         &self.ands[self.piece_gates(piece)]
+    }
+
+    /// Walks through a piece with values of any kind, one in each of the `slots`. An XOR adds them; `and` is given the
+    /// number of the AND gate in the circuit and its operands, and says its result.
+    ///
+    /// # Panics
+    /// If there are fewer values than slots.
+    pub fn walk<W: Copy + BitXor<Output = W>>(
+        &self,
+        piece: usize,
+        slots: &mut [W],
+        mut and: impl FnMut(usize, W, W) -> W,
+    ) {
+        let first = self.piece_gates(piece).start;
+        for Batch { xors, ands } in self.batches(piece) {
+            for &Xor { a, b, out } in xors {
+                slots[out as usize] = slots[a as usize] ^ slots[b as usize];
+            }
+            for &And { a, b, out, gate } in ands {
+                slots[out as usize] = and(first + gate as usize, slots[a as usize], slots[b as usize]);
+            }
+        }
     }
 
     pub(crate) fn batches(&self, piece: usize) -> impl Iterator<Item = Batch<'_>> {
