@@ -64,7 +64,10 @@ impl Wires {
     /// # Panics
     /// If there cannot be so many.
     pub fn set_lanes(&mut self, lanes: usize) {
-        assert!(LANES.contains(&lanes) && (self.slots + BEHIND) * lanes <= 4 * self.lines.len(), "{lanes} lanes");
+        assert!(
+            LANES.contains(&lanes) && (self.slots + BEHIND) * lanes <= 4 * self.lines.len(),
+            "{lanes} lanes"
+        );
         self.lanes = lanes;
     }
 
@@ -108,9 +111,33 @@ impl Wires {
         let (lanes, rows) = (self.lanes, self.labels().as_mut_ptr());
         let (delta, results) = (ONE, Plain);
         match lanes {
-            16 => kernel.run(Garble { script, piece, keys, rows, delta, tables: pointers::<_, 16>(tables), results }),
-            8 => kernel.run(Garble { script, piece, keys, rows, delta, tables: pointers::<_, 8>(tables), results }),
-            4 => kernel.run(Garble { script, piece, keys, rows, delta, tables: pointers::<_, 4>(tables), results }),
+            16 => kernel.run(Garble {
+                script,
+                piece,
+                keys,
+                rows,
+                delta,
+                tables: pointers::<_, 16>(tables),
+                results,
+            }),
+            8 => kernel.run(Garble {
+                script,
+                piece,
+                keys,
+                rows,
+                delta,
+                tables: pointers::<_, 8>(tables),
+                results,
+            }),
+            4 => kernel.run(Garble {
+                script,
+                piece,
+                keys,
+                rows,
+                delta,
+                tables: pointers::<_, 4>(tables),
+                results,
+            }),
             _ => kernel.for_one_copy().run(GarbleOne {
                 script,
                 piece,
@@ -140,7 +167,9 @@ impl Wires {
         }
         let (rows, results) = (self.labels().as_mut_ptr(), Plain);
         match lanes {
-            16 => kernel.run(Evaluate { script, piece, keys, rows, tables: starts::<_, 16>(tables), results }),
+            16 => {
+                kernel.run(Evaluate { script, piece, keys, rows, tables: starts::<_, 16>(tables), results })
+            }
             8 => kernel.run(Evaluate { script, piece, keys, rows, tables: starts::<_, 8>(tables), results }),
             4 => kernel.run(Evaluate { script, piece, keys, rows, tables: starts::<_, 4>(tables), results }),
             _ => kernel.for_one_copy().run(EvaluateOne {

@@ -123,6 +123,18 @@ impl Script {
         self.steps.extend(evaluator.map(crossing));
     }
 
+    /// Both do alike at once: `steps` is given the party. Their messages do not wait for each other.
+    pub fn both(&mut self, mut steps: impl FnMut(&mut Script, Party)) {
+        steps(self, Party::Garbler);
+        let first = self.steps.len();
+        steps(self, Party::Evaluator);
+        for step in &mut self.steps[first..] {
+            if let Step::Message { crossing, .. } = step {
+                *crossing = true;
+            }
+        }
+    }
+
     /// The phase takes so many units longer than all else says.
     pub fn beyond(&mut self, work: &'static Work, units: u64) {
         self.steps.push(Step::Beyond { work, units: units as f64 });

@@ -279,7 +279,11 @@ pub fn evaluate(
 ///
 /// # Panics
 /// If there are not as many bits as inputs.
-pub fn walk_bits(schedule: &Schedule, inputs: &[u16], mut and: impl FnMut(usize, u16, u16) -> u16) -> Vec<u16> {
+pub fn walk_bits(
+    schedule: &Schedule,
+    inputs: &[u16],
+    mut and: impl FnMut(usize, u16, u16) -> u16,
+) -> Vec<u16> {
     assert_eq!(inputs.len(), schedule.inputs(), "bits of each input");
     let script = &schedule.script;
     let mut slots = vec![0u16; script.slots()];
@@ -331,7 +335,9 @@ mod tests {
     #[test]
     fn copies_are_evaluated_to_the_labels_of_their_masked_values() {
         let mut rng = Rng::replayable("test masked gates");
-        for (count, first, gates) in [(1, 0, 300), (4, 3, 200), (5, 9, 150), (17, 0, 60), (40, 30, 1300), (3, 1, 0)] {
+        for (count, first, gates) in
+            [(1, 0, 300), (4, 3, 200), (5, 9, 150), (17, 0, 60), (40, 30, 1300), (3, 1, 0)]
+        {
             let circuit = circuit(&mut rng, gates);
             for kernel in Kernel::all_available() {
                 let schedule = Schedule::with_kernel(kernel, &circuit);

@@ -1,22 +1,24 @@
 //! The greeting, both offsets, and correlated OTs both ways.
 
-use brickwork_base::label::Delta;
+use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party};
 use brickwork_primitives::ot::base::{self, Direction, Keys};
 use brickwork_primitives::ot::{BASE_OTS, CotReceiver, CotSender, Series, softspoken};
 use brickwork_session::{Digests, Greeting, Job, Metered, PhaseReport};
+use brickwork_stock::{Range, Ranges};
 use zeroize::Zeroizing;
 
 use crate::cheat::Cheat;
+use crate::hash::{PLACES, Place};
 use crate::hooks::{Hooks, Point};
 use crate::layout::Layout;
 use crate::parameters::{BLOCK, Level};
 use crate::report::Authenticated;
 use crate::secrets::Secrets;
-use crate::share::{Owner, Shares};
+use crate::share::Owner;
 
-/// Either party of a run.
+/// Either party of a session: what lasts as long as its offset.
 pub(super) struct Member {
     pub run: Metered,
     pub rng: Rng,
@@ -25,6 +27,7 @@ pub(super) struct Member {
     pub hooks: Hooks,
     /// Keys the hashes of this session.
     pub key: [u8; 32],
+    places: Range,
     sender: softspoken::Sender<BLOCK>,
     receiver: softspoken::Receiver<BLOCK>,
 }
@@ -34,25 +37,27 @@ impl Member {
         self.run.finish()
     }
 
-    /// Draws so many random masks. The evaluator's corrections go first.
-    pub fn draw(&mut self, count: usize) -> Result<Shares, Error> {
-        let channel = &mut self.run.channel;
-        let (sent, (bits, received));
-        let (sender, receiver, rng) = (&mut self.sender, &mut self.receiver, &mut self.rng);
-        // What one series gave is erased if the other one fails.
-        let choose = |(bits, labels)| (bits, Secrets::new(labels));
-        match self.own.role {
-            Party::Garbler => {
-                sent = Secrets::new(sender.draw(channel, count)?);
-                (bits, received) = receiver.draw(channel, rng, count).map(choose)?;
-            }
-            Party::Evaluator => {
-                (bits, received) = receiver.draw(channel, rng, count).map(choose)?;
-                sent = Secrets::new(sender.draw(channel, count)?);
-            }
-        }
-        let words = sent.iter().zip(&*bits).zip(received.iter());
-        Ok(words.map(|((&sent, &bit), &received)| self.own.share(sent, bit, received)).collect())
+    /// The place of what is hashed next; the peer draws the same.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] if there is none left.
+    pub fn place(&mut self) -> Result<Place, Error> {
+        Place::next(&mut self.places)
+    }
+
+    /// Chooses the bits of this many masks at random, and sends what the peer's keys follow from. Returns the macs.
+    pub fn choose(&mut self, count: usize) -> Result<Secrets<Label>, Error> {
+        let (bits, labels) = self.receiver.draw(&mut self.run.channel, &mut self.rng, count)?;
+        let mut macs = Secrets::new(labels);
+        macs.iter_mut().zip(bits.iter()).for_each(|(mac, &bit)| *mac = mac.with_colour(bit));
+        Ok(macs)
+    }
+
+    /// Receives what the peer has sent as it chose, and checks it. Returns the keys.
+    pub fn accept(&mut self, count: usize) -> Result<Secrets<Label>, Error> {
+        let mut keys = Secrets::new(self.sender.draw(&mut self.run.channel, count)?);
+        keys.iter_mut().for_each(|key| *key = key.with_colour(0));
+        Ok(keys)
     }
 
     /// Ends the run if a check does not hold: every check of this protocol is made here.
@@ -126,5 +131,6 @@ pub(super) fn member(
     let sender = softspoken::Sender::set_up(&mut run.channel, &own, *offset, &keys.received)?;
     let key = blake3::derive_key("brickwork 2026-11 hashes of authenticated masks", &session);
     let own = Owner { role, delta: Delta::new(offset.bits()) };
-    Ok(Member { run, rng, own, level: layout.level, hooks, key, sender, receiver })
+    let places = Ranges::of_setup().take(&PLACES)?;
+    Ok(Member { run, rng, own, level: layout.level, hooks, key, places, sender, receiver })
 }

@@ -41,10 +41,10 @@ fn programs_of_many_batches_are_computed() {
     let (mut rng, mut batches) = (Rng::replayable("test programs"), 0);
     for _ in 0..8 {
         let program = Arc::new(random_program(&mut rng).repeat(3).unwrap());
-        let sizes = Some(Sizes { batch: 50, group: 20, piece: 7 });
+        let sizes = Some(Sizes { batch: 50, part: 20, piece: 7 });
         let pool = Some(Pool { size: 5, bucket: 3 });
         let layout = Layout::forced(&program, 40, &Forced { level: None, pool, sizes }).unwrap();
-        batches += layout.batches.iter().filter(|batch| batch.groups.len() > 1).count();
+        batches += layout.batches.iter().filter(|batch| batch.parts.len() > 1).count();
         let inputs = random_inputs(&program, &mut rng);
         let hooks = [(); 2].map(|()| Hooks { pool, sizes, ..Hooks::none() });
         let results = over(memory_pair(), &program, 40, [&inputs[0], &inputs[1]], hooks);
