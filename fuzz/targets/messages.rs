@@ -27,6 +27,7 @@ pub fn messages(data: &[u8]) -> bool {
         3 => proposal(yes, too, data),
         4 => decomposition(yes, data),
         5 => standings(data),
+        6 if yes => coordinators(too, data),
         6 => base_ots(data),
         _ => bits(data),
     }
@@ -75,6 +76,22 @@ impl Write for Mirror {
 }
 
 impl Stream for Mirror {}
+
+/// What coordinators of a job say to each other: no more of anything than there may be.
+fn coordinators(leads: bool, data: &[u8]) -> bool {
+    use brickwork::jobs::control::{Answer, Proposal};
+    use brickwork::jobs::coordinator::{MAX_NEWS, MAX_PROPOSED};
+    match leads {
+        true => Proposal::read(data).is_ok_and(|said| {
+            assert!(said.entries.len() <= MAX_PROPOSED && said.news.len() <= MAX_NEWS);
+            true
+        }),
+        false => Answer::read(data).is_ok_and(|said| {
+            assert!(said.news.len() <= MAX_NEWS);
+            true
+        }),
+    }
+}
 
 fn transport(data: &[u8]) -> bool {
     let Some(bytes) = data.first_chunk() else { return false };

@@ -9,12 +9,14 @@
 Names, flags and JSON are those of the command `brickwork`.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import tables
 from ._native import Identity, __version__
 from ._tasks import Deadline
+from ._widths import *  # noqa: F403 (names of types, such as u32)
 from .commands import (
+    Inventory,
     Link,
     Plan,
     Store,
@@ -40,6 +42,7 @@ from .errors import (
     StockError,
     UsageError,
 )
+from .outputs import columns, to_arrow, to_pandas
 from .ports import Port
 from .programs import Program, compile, load
 from .runs import (
@@ -57,7 +60,7 @@ from .secret import Secret, SecretFile, secret_file
 from .session import Kept, Session, Step, connect, connect_async
 from .traced import Component, Traced, component, program
 from .tracing import SecretUsed
-from .types import Both, Evaluator, Garbler, Struct, fixed, short, sint, uint
+from .types import Array, Both, Evaluator, Garbler, Struct, fixed, short, sint, uint
 from .values import (
     aes_sub_byte,
     all,
@@ -76,6 +79,7 @@ from .values import (
 )
 
 __all__ = [
+    "Array",
     "Both",
     "CHEATS",
     "CompileError",
@@ -88,6 +92,7 @@ __all__ = [
     "Identity",
     "Kept",
     "InvalidInput",
+    "Inventory",
     "Link",
     "PeerCheated",
     "PeerMismatch",
@@ -113,6 +118,7 @@ __all__ = [
     "any",
     "array_of",
     "call",
+    "columns",
     "compile",
     "component",
     "connect",
@@ -147,14 +153,18 @@ __all__ = [
     "sort",
     "sum",
     "tables",
+    "to_arrow",
+    "to_pandas",
     "uint",
     "where",
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Returns `u32`, `i16` and the like, integers of any width."""
-    found = short(name)
-    if found is None:
-        raise AttributeError(f"module 'brickwork' has no attribute {name!r}")
-    return found
+if not TYPE_CHECKING:
+    # A type checker knows the common ones, and no name that there is not.
+    def __getattr__(name: str) -> Any:
+        """Returns `u32`, `i16` and the like, integers of any width."""
+        found = short(name)
+        if found is None:
+            raise AttributeError(f"module 'brickwork' has no attribute {name!r}")
+        return found

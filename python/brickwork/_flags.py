@@ -34,6 +34,21 @@ class Options(TypedDict, total=False):
     ignore_extra_columns: bool
 
 
+class SessionOptions(TypedDict, total=False):
+    """What the command's flags of the same names say, those that are for sessions."""
+
+    protocol: str
+    security: int
+    post_quantum: bool
+    threads: int
+    lanes: int
+    max_ram: str
+    timeout: int
+    store: str | os.PathLike[str]
+    store_key: str | os.PathLike[str]
+    no_top_up: bool
+
+
 def flags(options: Mapping[str, Any]) -> list[str]:
     """Returns the flags for these options: `True` is a bare flag, None and False are none, a mapping gives
     `NAME=VALUE` pairs, and a list gives the flag once for each element.

@@ -8,9 +8,14 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, ParamSpec, TypeVar
 
 from . import _native, errors
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _LOG = logging.getLogger("brickwork")
 _LEVELS = {"ERROR": logging.ERROR, "WARN": logging.WARNING, "INFO": logging.INFO, "DEBUG": logging.DEBUG}
@@ -19,8 +24,8 @@ _SLICE = 0.05
 """Seconds between two looks at signals."""
 
 _PATIENCE = 10.0
-"""Seconds for which a thread that was asked to stop is waited for; what computes looks at it between
-tasks.
+"""Seconds for which a thread that was asked to stop is waited for, unless somebody presses Ctrl-C again: it
+ends within 0.2.
 """
 
 
@@ -28,6 +33,20 @@ class Deadline(errors.Error, TimeoutError):
     """It took longer than `deadline` allows, and was stopped."""
 
     code = 4
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a task gave: the object of the command's `--json`, and its text for people. What computes gives
+    the bits of its outputs and not what they mean.
+    """
+
+    json: Any
+    human: str
+
+
+_END: ContextVar[float | None] = ContextVar("end", default=None)
+"""When what is prepared must have ended, by the clock that goes on."""
 
 
 class Watch:
@@ -47,7 +66,15 @@ class Watch:
     ) -> None:
         self._bar: Any = _bar() if progress else None
         self._listening = listening
-        self._end = None if deadline is None else time.monotonic() + deadline
+        self._end = _END.get() if deadline is None else time.monotonic() + deadline
+
+    def prepare(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Calls what prepares a task: what it waits for meanwhile has the same deadline."""
+        token = _END.set(self._end)
+        try:
+            return work(*args, **kwargs)
+        finally:
+            _END.reset(token)
 
     def look(self, task: _native.Task) -> None:
         """Looks at a task, between two slices of waiting."""
@@ -87,36 +114,48 @@ def _pass_log_on() -> None:
         _LOG.log(level, "%s", fields.pop("message", ""), extra={"brickwork": fields})
 
 
-def _result(task: _native.Task) -> tuple[Any, str]:
+def _result(task: _native.Task) -> Told:
     try:
         text, human = task.result()
     except _native.Failed as failed:
         raise errors.from_json(failed.args[0]) from None
-    return json.loads(text), human
+    return Told(json.loads(text), human)
 
 
-def wait(task: _native.Task, watch: Watch | None = None) -> tuple[Any, str]:
-    """Waits for a task; its JSON, and its text for people.
+_CANCELLED: ContextVar[threading.Event | None] = ContextVar("cancelled", default=None)
+"""Set for a thread that works for a task of an event loop, and set off when that task is cancelled."""
+
+
+def wait(task: _native.Task, watch: Watch | None = None) -> Told:
+    """Waits for a task, and returns what it gave.
 
     Ctrl-C, and whatever else is raised meanwhile, stops it: what it burned stays burned, and the peer sees a
     closed connection.
     """
     watch = watch or Watch()
+    cancelled = _CANCELLED.get()
     try:
         while not task.wait(_SLICE):
             watch.look(task)
+            if cancelled is not None and cancelled.is_set():
+                raise asyncio.CancelledError
         watch.look(task)
     except BaseException:
         task.stop()
-        task.wait(_PATIENCE)
+        end = time.monotonic() + _PATIENCE
+        # In slices, so that Ctrl-C is heard here, too.
+        while not task.wait(_SLICE) and time.monotonic() < end:
+            pass
         raise
     finally:
         watch.close()
     return _result(task)
 
 
-async def wait_async(task: _native.Task, watch: Watch | None = None) -> tuple[Any, str]:
-    """Waits for a task as `wait` does. If the waiting is cancelled the task is stopped."""
+async def wait_async(task: _native.Task, watch: Watch | None = None) -> Told:
+    """Waits for a task as `wait` does, while the event loop goes on. If the waiting is cancelled the task is
+    stopped.
+    """
     watch = watch or Watch()
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
 
@@ -128,17 +167,38 @@ async def wait_async(task: _native.Task, watch: Watch | None = None) -> tuple[An
             pass
 
     threading.Thread(target=tell, name="brickwork-wait", daemon=True).start()
+
+    async def has_ended(seconds: float) -> bool:
+        try:
+            await asyncio.wait_for(ended.wait(), seconds)
+        except asyncio.TimeoutError:
+            return False
+        return True
+
     try:
-        while not ended.is_set():
-            try:
-                await asyncio.wait_for(ended.wait(), _SLICE)
-            except asyncio.TimeoutError:
-                pass
+        while not await has_ended(_SLICE):
             watch.look(task)
+        watch.look(task)
     except BaseException:
         task.stop()
-        task.wait(_PATIENCE)
+        # Whoever cancels once more does not want to wait for it.
+        await has_ended(_PATIENCE)
         raise
     finally:
         watch.close()
     return _result(task)
+
+
+async def aside(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Calls what prepares a task, such as compiling and the reading of tables, on a thread of its own, while
+    the event loop goes on. If the waiting is cancelled, what it waits for is stopped.
+    """
+    cancelled = threading.Event()
+    token = _CANCELLED.set(cancelled)
+    try:
+        return await asyncio.to_thread(work, *args, **kwargs)
+    except asyncio.CancelledError:
+        cancelled.set()
+        raise
+    finally:
+        _CANCELLED.reset(token)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import shutil
@@ -17,13 +18,13 @@ from ._flags import flags
 from ._tasks import Watch, wait
 from .errors import UsageError, from_json
 from .pages import Page
-from .programs import Program, as_program, compile
+from .programs import Program, as_program, compile, in_a_file
 from .runs import AnyProgram, Record
 
 
 def call(*words: str | os.PathLike[str], **options: Any) -> Record:
     """Calls any command that is no party, such as `call("bench", "garbling", rounds=5)`; its JSON."""
-    found, _ = wait(_native.Task.call([*(os.fspath(word) for word in words), *flags(options)]))
+    found = wait(_native.Task.call([*(os.fspath(word) for word in words), *flags(options)])).json
     return Record(found if isinstance(found, dict) else {"result": found})
 
 
@@ -60,12 +61,15 @@ class Link:
 class Plan(Record, Page):
     """A prediction; `text` is what the command prints of it."""
 
-    def __init__(self, fields: Mapping[str, Any], text: str) -> None:
+    def __init__(self, fields: Mapping[str, Any], text: str, words: list[str]) -> None:
         super().__init__(fields)
         self.text = text
+        self._words = words
 
     def record(self) -> Mapping[str, Any]:
-        return self._fields
+        """Returns the JSON that the page is about: with the program, in the cut that the plan proposes."""
+        described = wait(_native.Task.describe(self._words, self._fields.get("cut", "given"))).json
+        return {**self._fields, "program": described}
 
     def __repr__(self) -> str:
         return self.text.rstrip()
@@ -77,9 +81,16 @@ def plan(program: AnyProgram, *, link: Link | None = None, **options: Any) -> Pl
     """
     program = as_program(program)
     line = {} if link is None else {"bandwidth": link.bandwidth, "rtt": link.rtt}
-    words = flags({"map": program.map, **line, **options})
-    found, text = wait(_native.Task.call(["plan", *words, "--", os.fspath(program.path)]))
-    return Plan(found, text)
+    words = ["plan", *flags({"map": program.map, **line, **options}), "--", os.fspath(program.path)]
+    told = wait(_native.Task.call(words))
+    return Plan(told.json, told.human, words)
+
+
+def count_words(programs: Mapping[Any, int] | Iterable[str]) -> list[str]:
+    """Returns words `FILE=COUNT` for programs and how often each is meant; words stay what they are."""
+    if not isinstance(programs, Mapping):
+        return list(programs)
+    return [f"{in_a_file(as_program(program))}={count}" for program, count in programs.items()]
 
 
 def preprocess(
@@ -99,10 +110,7 @@ def preprocess(
     Args:
         components: how many executions of each program there will be; or words `FILE[:NAME]=COUNT`.
     """
-    if isinstance(components, Mapping):
-        words = [f"{as_program(program).path}={count}" for program, count in components.items()]
-    else:
-        words = list(components)
+    words = count_words(components)
     peers = {
         "role": role,
         "identity": identity,
@@ -112,8 +120,58 @@ def preprocess(
         "connect": connect,
     }
     task = _native.Task.call(["preprocess", *flags({**peers, "component": words, **options})])
-    found, _ = wait(task, Watch(deadline=deadline))
-    return Record(found)
+    return Record(wait(task, Watch(deadline=deadline)).json)
+
+
+class Inventory(Record):
+    """What a store holds. It shows itself as a table of its parts, a row for each kind of item of each epoch.
+
+    Attributes:
+        rows: that table, as a list of dicts.
+    """
+
+    def __init__(self, fields: Mapping[str, Any], text: str) -> None:
+        super().__init__(fields)
+        self._text = text
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "epoch": epoch["id"][:12],
+                "protocol": epoch["protocol"],
+                "condition": epoch["condition"],
+                "item": batch["name"],
+                "left": batch["left"],
+                "items": batch["items"],
+                "bytes": batch["bytes"],
+                "bound_log2": batch["bound_log2"],
+            }
+            for epoch in self._fields["epochs"]
+            for batch in epoch["batches"]
+        ]
+
+    def to_pandas(self) -> Any:
+        """Returns the table as a `pandas.DataFrame`."""
+        import pandas
+
+        return pandas.DataFrame(self.rows)
+
+    def __repr__(self) -> str:
+        return self._text.rstrip()
+
+    def _repr_html_(self) -> str:
+        rows = self.rows
+        if not rows:
+            return f"<pre>{html.escape(self._text.rstrip())}</pre>"
+        head = "".join(f"<th>{name}</th>" for name in rows[0])
+
+        def cells(row: Mapping[str, Any]) -> str:
+            words = ("" if one is None else html.escape(str(one)) for one in row.values())
+            return "".join(f"<td>{word}</td>" for word in words)
+
+        body = "".join(f"<tr>{cells(row)}</tr>" for row in rows)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 class Store:
@@ -128,9 +186,33 @@ class Store:
         self.path = Path(path)
         self._key = key
 
-    def inventory(self) -> Record:
-        """Returns what is there, as `brickwork stock ls`."""
-        return call("stock", "ls", self.path, store_key=self._key)
+    def inventory(self, *programs: AnyProgram) -> Inventory:
+        """Returns what is there, as `brickwork stock ls`.
+
+        Args:
+            programs: of these it tells how many executions the stock makes, too.
+        """
+        words = ["stock", "ls", os.fspath(self.path), *flags({"store_key": self._key})]
+        files = flags({"program": [in_a_file(as_program(one)) for one in programs]})
+        told = wait(_native.Task.call([*words, *files]))
+        return Inventory(told.json, told.human)
+
+    def fill(
+        self,
+        role: str,
+        programs: Mapping[Any, int] | Iterable[str],
+        *,
+        identity: str | os.PathLike[str],
+        peer: str,
+        listen: str | None = None,
+        connect: str | None = None,
+        deadline: float | None = None,
+        **options: Any,
+    ) -> Record:
+        """Makes stock here with the peer, as `preprocess` does; the peer fills its store at the same time."""
+        place = {"store": self.path, "listen": listen, "connect": connect, "deadline": deadline}
+        key = {} if self._key is None else {"store_key": self._key}
+        return preprocess(role, programs, identity=identity, peer=peer, **place, **key, **options)  # type: ignore[arg-type]
 
     def verify(self) -> Record:
         """Reads everything, and names what was altered or is missing."""

@@ -19,6 +19,8 @@ class Error(Exception):
     """
 
     code: int = 1
+    stands: Mapping[str, Any] | None = None
+    """Where a job of many lanes stands, if it is one."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -141,4 +143,7 @@ def from_json(text: str) -> Error:
         return error
     if "check" in found:
         kind = CHEATS.get((found["check"]["part"], found["check"]["name"]), PeerCheated)
-    return kind(message, hint)
+    failed = kind(message, hint)
+    if "stands" in found:
+        failed.stands = found["stands"]
+    return failed

@@ -20,17 +20,35 @@ class Page:
         """Returns the JSON that the page is about."""
         raise NotImplementedError
 
-    def page(self) -> str:
-        """Returns the page: one HTML document without scripts, which loads nothing, without any output."""
+    def page(self, outputs: bool = False) -> str:
+        """Returns the page: one HTML document without scripts, which loads nothing.
+
+        Args:
+            outputs: whether to show what was computed. Whoever sees the page knows it then.
+        """
+        return self._made(outputs, None)
+
+    def report(self, path: str | os.PathLike[str], outputs: bool = False) -> Path:
+        """Writes the page to a file, as `--report` does: for its owner alone, and all of it or nothing.
+
+        Args:
+            outputs: whether to show what was computed, as `--report-outputs` does.
+        """
+        self._made(outputs, path)
+        return Path(path)
+
+    def _made(self, outputs: bool, path: str | os.PathLike[str] | None) -> str:
+        record = dict(self.record())
+        if outputs:
+            record["outputs"] = self._outputs_of_record()
         try:
-            return _native.page(json.dumps(self.record(), default=dict))
+            return _native.page(json.dumps(record, default=dict), outputs, path)
         except _native.Failed as failed:
             raise from_json(failed.args[0]) from None
 
-    def report(self, path: str | os.PathLike[str]) -> Path:
-        """Writes the page to a file, as `--report` does."""
-        Path(path).write_text(self.page(), encoding="utf-8")
-        return Path(path)
+    def _outputs_of_record(self) -> Any:
+        """Returns what was computed, as the command's JSON has it; a plan and a program have nothing."""
+        return None
 
     def _repr_html_(self) -> str:
         # In a frame of its own, so that neither styles nor anything else of the notebook's page meet it.

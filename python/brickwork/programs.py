@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import itertools
-import json
 import os
 import shutil
 import tempfile
@@ -15,7 +14,6 @@ from typing import Any, Protocol, runtime_checkable
 from . import _native
 from ._flags import flags
 from ._tasks import wait
-from .errors import from_json
 from .pages import Page
 from .ports import Port, type_from_json
 
@@ -40,10 +38,7 @@ class Program(Page):
     def __init__(self, path: str | os.PathLike[str], map: Mapping[str, str] | None = None) -> None:
         self.path = Path(path)
         self.map = dict(map or {})
-        try:
-            found = json.loads(_native.ports(["info", *flags({"map": self.map}), "--", os.fspath(self.path)]))
-        except _native.Failed as failed:
-            raise from_json(failed.args[0]) from None
+        found = wait(_native.Task.ports(self._words())).json
         self.digest: str = found["digest"]
         self.and_gates: int = found["and_gates"]
         self.inputs: tuple[Port, ...] = _ports(found["inputs"])
@@ -59,8 +54,19 @@ class Program(Page):
 
     def info(self) -> dict[str, Any]:
         """Returns what `brickwork info --json` says of it."""
-        found, _ = wait(_native.Task.call(["info", *flags({"map": self.map}), "--", os.fspath(self.path)]))
-        return dict(found)
+        return dict(wait(_native.Task.call(self._words())).json)
+
+    def _words(self) -> list[str]:
+        return ["info", *flags({"map": self.map}), "--", os.fspath(self.path)]
+
+    def meaning(self, bits: Mapping[str, str], executions: int | None) -> Any:
+        """Returns what the parties' output bits mean, as the command's JSON has it."""
+        parties = (bits.get(party) for party in ("garbler", "evaluator"))
+        return wait(_native.Task.outputs(self._words(), executions, *parties)).json
+
+    def described(self, cut: str) -> dict[str, Any]:
+        """Returns what `info` says of it in another cut, such as one that a run names."""
+        return dict(wait(_native.Task.describe(self._words(), cut)).json)
 
     def record(self) -> Mapping[str, Any]:
         return self.info()
@@ -101,6 +107,11 @@ def as_program(program: Program | HasProgram | str | os.PathLike[str]) -> Progra
     if isinstance(program, HasProgram):
         return program.as_program()
     return Program(program)
+
+
+def in_a_file(program: Program) -> Path:
+    """Returns a file that is the program by itself: without `map`, which not every command takes."""
+    return program.save(new_file()).path if program.map else program.path
 
 
 def compile(

@@ -7,13 +7,18 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from . import _native
 from ._flags import Options, flags
-from ._tasks import Watch, wait, wait_async
+from ._tasks import Told, Watch, aside, wait, wait_async
 from .errors import UsageError
+from .inputs import input_word
+from .outputs import output_value
 from .pages import Page
-from .ports import input_word, output_value
 from .programs import HasProgram, Program, as_program
+from .wires import from_text, to_text
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -74,22 +79,31 @@ class Run(Page):
         json: what `brickwork run --json` prints, outputs left out.
     """
 
-    def __init__(
-        self, program: Program, found: dict[str, Any], roles: tuple[str, ...], executions: int | None
-    ) -> None:
+    def __init__(self, program: Program, told: Told, roles: tuple[str, ...], executions: int | None) -> None:
         self.program = program
         self.garbler: Any = None
         self.evaluator: Any = None
-        bits = found.pop("output_bits", None)
-        found.pop("outputs", None)
-        found.pop("output", None)
+        self._executions = executions
+        self._bits: dict[str, tuple[NDArray[np.uint8], int]] = {}
+        texts = told.json.pop("output_bits", {})
+        told.json.pop("outputs", None)
         for role in roles:
-            text = bits.get(role) if isinstance(bits, dict) else bits
-            setattr(self, role, _learned(program, role, text, executions))
-        self.json: dict[str, Any] = found
+            if (text := texts.get(role)) is not None:
+                bits = from_text(text)
+                self._bits[role] = np.packbits(bits), len(bits)
+                setattr(self, role, output_value(bits, program.outputs_of(role), executions))
+        self.json: dict[str, Any] = told.json
 
     def record(self) -> Mapping[str, Any]:
-        return {**self.json, "outputs": None, "program": self.program.info()}
+        """Returns the JSON that the page is about: with the program, in the cut that was run."""
+        described = self.program.described(self.json.get("cut", "given"))
+        return {**self.json, "outputs": None, "program": described}
+
+    def _outputs_of_record(self) -> Any:
+        texts = {
+            role: to_text(np.unpackbits(bits, count=count)) for role, (bits, count) in self._bits.items()
+        }
+        return self.program.meaning(texts, self._executions)
 
     @property
     def security(self) -> Record:
@@ -117,6 +131,28 @@ class Run(Page):
         return f"<brickwork.Run {self.json['protocol']}: {self.bytes:,} bytes, {self.seconds:.3f} s{promise}>"
 
 
+@dataclass(frozen=True)
+class _Ready:
+    """A call of which all is known and nothing has begun."""
+
+    program: Program
+    roles: tuple[str, ...]
+    executions: int | None
+    start: Callable[[], _native.Task]
+
+    def wait(self, watch: Watch) -> Run:
+        return self.run(wait(self.start(), watch))
+
+    async def wait_async(self, watch: Watch) -> Run:
+        return self.run(await wait_async(self.start(), watch))
+
+    def run(self, told: Told) -> Run:
+        return Run(self.program, told, self.roles, self.executions)
+
+
+BOTH = ("garbler", "evaluator")
+
+
 def run(
     program: AnyProgram,
     garbler: Any = None,
@@ -139,9 +175,8 @@ def run(
     Raises:
         Error: as the command would end with an error; its class and `code` say of which kind.
     """
-    program, task = _both(_native.Task.both, "run", program, garbler, evaluator, options)
-    found, _ = wait(task, Watch(progress, deadline=deadline))
-    return Run(program, found, ("garbler", "evaluator"), options.get("executions"))
+    watch = Watch(progress, deadline=deadline)
+    return watch.prepare(_both, _native.Task.both, "run", program, garbler, evaluator, options).wait(watch)
 
 
 async def run_async(
@@ -154,9 +189,9 @@ async def run_async(
     **options: Unpack[Options],
 ) -> Run:
     """Runs both parties, as `run` does, while the event loop goes on. To cancel it stops the run."""
-    program, task = _both(_native.Task.both, "run", program, garbler, evaluator, options)
-    found, _ = await wait_async(task, Watch(progress, deadline=deadline))
-    return Run(program, found, ("garbler", "evaluator"), options.get("executions"))
+    watch = Watch(progress, deadline=deadline)
+    ready = await aside(watch.prepare, _both, _native.Task.both, "run", program, garbler, evaluator, options)
+    return await ready.wait_async(watch)
 
 
 def simulate(
@@ -167,19 +202,19 @@ def simulate(
     executions: int | None = None,
     scale: Mapping[str, int] | None = None,
     ignore_extra_columns: bool = False,
+    deadline: float | None = None,
 ) -> Outputs:
     """Computes in the clear, without any protocol."""
     options: Options = {"scale": scale or {}, "ignore_extra_columns": ignore_extra_columns}
     if executions is not None:
         options["executions"] = executions
-    program, task = _both(_native.Task.simulate, "simulate", program, garbler, evaluator, options)
-    found, _ = wait(task)
-    bits = found["output_bits"]
-    return Outputs(*(_learned(program, role, bits[role], executions) for role in ("garbler", "evaluator")))
-
-
-def _learned(program: Program, role: str, bits: str | None, executions: int | None) -> Any:
-    return None if bits is None else output_value(bits, program.outputs_of(role), executions)
+    watch = Watch(deadline=deadline)
+    ready = watch.prepare(_both, _native.Task.simulate, "simulate", program, garbler, evaluator, options)
+    bits = wait(ready.start(), watch).json["output_bits"]
+    learned = (
+        output_value(from_text(bits[role]), ready.program.outputs_of(role), executions) for role in BOTH
+    )
+    return Outputs(*learned)
 
 
 def _both(
@@ -189,14 +224,11 @@ def _both(
     garbler: Any,
     evaluator: Any,
     options: Options,
-) -> tuple[Program, _native.Task]:
+) -> _Ready:
     program = as_program(program)
-    words = [
-        _word(value, program, role, options)
-        for role, value in (("garbler", garbler), ("evaluator", evaluator))
-    ]
+    words = [_word(value, program, role, options) for role, value in zip(BOTH, (garbler, evaluator))]
     call = [command, *_flags(program, options), "--", os.fspath(program.path)]
-    return program, start(call, *words)
+    return _Ready(program, BOTH, options.get("executions"), lambda: start(call, *words))
 
 
 def _flags(program: Program, options: Mapping[str, Any]) -> list[str]:
@@ -224,7 +256,7 @@ def _party(
     connect: str | None,
     keep: bool,
     options: Options,
-) -> tuple[Program, _native.Task]:
+) -> _Ready:
     if (listen is None) == (connect is None):
         raise UsageError("a party listens or connects", "give listen='HOST:PORT' or connect='HOST:PORT'")
     program = as_program(program)
@@ -233,10 +265,10 @@ def _party(
     # What is not in memory is in a file. With a key in memory the native part asks for no file.
     words["identity"] = None if key is not None else identity
     call = [*flags(words), *(["--leash"] if key is not None else []), *_flags(program, options)]
-    task = _native.Task.party(
-        role, [*call, "--", os.fspath(program.path)], key, _word(value, program, role, options)
-    )
-    return program, task
+    call += ["--", os.fspath(program.path)]
+    word = _word(value, program, role, options)
+    start = _native.Task.party
+    return _Ready(program, (role,), options.get("executions"), lambda: start(role, call, key, word))
 
 
 def garbler(
@@ -268,9 +300,10 @@ def garbler(
         deadline: seconds after which it is stopped.
         options: flags of `brickwork garbler`.
     """
-    program, task = _party("garbler", program, input, identity, peer, listen, connect, keep, options)
-    found, _ = wait(task, Watch(progress, listening, deadline))
-    return Run(program, found, ("garbler",), options.get("executions"))
+    watch = Watch(progress, listening, deadline)
+    return watch.prepare(
+        _party, "garbler", program, input, identity, peer, listen, connect, keep, options
+    ).wait(watch)
 
 
 def evaluator(
@@ -288,9 +321,10 @@ def evaluator(
     **options: Unpack[Options],
 ) -> Run:
     """Takes part as the evaluator; arguments are those of `garbler`."""
-    program, task = _party("evaluator", program, input, identity, peer, listen, connect, keep, options)
-    found, _ = wait(task, Watch(progress, listening, deadline))
-    return Run(program, found, ("evaluator",), options.get("executions"))
+    watch = Watch(progress, listening, deadline)
+    return watch.prepare(
+        _party, "evaluator", program, input, identity, peer, listen, connect, keep, options
+    ).wait(watch)
 
 
 async def garbler_async(
@@ -310,9 +344,11 @@ async def garbler_async(
     """Takes part as the garbler, as `garbler` does, while the event loop goes on. To cancel it stops the
     run.
     """
-    program, task = _party("garbler", program, input, identity, peer, listen, connect, keep, options)
-    found, _ = await wait_async(task, Watch(progress, listening, deadline))
-    return Run(program, found, ("garbler",), options.get("executions"))
+    watch = Watch(progress, listening, deadline)
+    ready = await aside(
+        watch.prepare, _party, "garbler", program, input, identity, peer, listen, connect, keep, options
+    )
+    return await ready.wait_async(watch)
 
 
 async def evaluator_async(
@@ -330,6 +366,8 @@ async def evaluator_async(
     **options: Unpack[Options],
 ) -> Run:
     """Takes part as the evaluator, as `evaluator` does, while the event loop goes on."""
-    program, task = _party("evaluator", program, input, identity, peer, listen, connect, keep, options)
-    found, _ = await wait_async(task, Watch(progress, listening, deadline))
-    return Run(program, found, ("evaluator",), options.get("executions"))
+    watch = Watch(progress, listening, deadline)
+    ready = await aside(
+        watch.prepare, _party, "evaluator", program, input, identity, peer, listen, connect, keep, options
+    )
+    return await ready.wait_async(watch)

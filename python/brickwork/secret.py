@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 from typing import NoReturn
 
+from .errors import InvalidInput
+
 
 class SecretFile:
     """An input that is read, and erased after use, by the native part alone: a file of JSON or a table.
+
+    In a `with` block it must be there, and behind it nothing can use it.
 
     Args:
         path: the file; a table's ends in `.csv`, or `table` says that it is one.
@@ -16,10 +20,21 @@ class SecretFile:
     def __init__(self, path: str | os.PathLike[str], table: bool = False) -> None:
         self._path = os.fspath(path)
         self._table = table
+        self._closed = False
 
     def word(self) -> str:
         """Returns the flag's value that names this file."""
+        if self._closed:
+            raise ValueError("this secret file was left: name it again for another run")
         return f"csv:{self._path}" if self._table else f"@{self._path}"
+
+    def __enter__(self) -> SecretFile:
+        if not os.path.isfile(self._path):
+            raise InvalidInput(f"{self._path} is no file", "name one with JSON or CSV")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._closed = True
 
     def __repr__(self) -> str:
         return f"secret_file({self._path!r})"

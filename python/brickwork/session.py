@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import asyncio
+import os
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import _native
-from ._flags import flags
-from ._tasks import Watch, wait, wait_async
+from ._flags import SessionOptions, flags
+from ._tasks import Told, Watch, aside, wait, wait_async
+from .commands import count_words
 from .errors import UsageError
-from .ports import Port, input_word, output_value
-from .programs import Program, as_program
+from .inputs import input_word
+from .outputs import output_value
+from .ports import Port
+from .programs import Program, as_program, in_a_file
 from .runs import AnyProgram, Key, Record
+from .wires import Scale, from_text
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class Kept:
@@ -37,29 +46,139 @@ class Kept:
 
 @dataclass(frozen=True)
 class Step:
-    """What a step gave: what this party learned, what was kept by name, and what is promised of it."""
+    """What a step gave.
+
+    Attributes:
+        output: what this party learned, as a run has it.
+        kept: what was kept, by name.
+        security: what is promised of it.
+        made: what the stock lacked and was made, in words; None where nothing was lacking, or all was made
+            when the session began.
+    """
 
     output: Any = field(repr=False)
     kept: Mapping[str, Kept]
     security: Record
+    made: str | None
+
+
+@dataclass(frozen=True)
+class _Wish:
+    """A step that is asked for."""
+
+    program: Program
+    number: int
+    word: str | None
+    executions: int | None
+    carried: list[tuple[str, str, int]]
+    keep: list[str]
 
 
 class Session:
-    """A session with a peer, as `connect` begins it. It ends with its `with` block, or with `close`."""
+    """A session with a peer, as `connect` begins it.
+
+    It ends with its `with` or `async with` block, or with `close`, and on an exception at once: the peer sees
+    a closed connection.
+    """
 
     def __init__(self, role: str, programs: list[Program]) -> None:
         self._native = _native.Session()
         self.role = role
-        self._programs = programs
+        self._numbers = {program: number for number, program in enumerate(programs)}
+        self._task: _native.Task | None = None
 
-    def _task(
-        self, program: AnyProgram, input: Any, carry: Mapping[str, Kept], keep: list[str]
-    ) -> tuple[Program, _native.Task, list[str]]:
+    def run(
+        self,
+        program: AnyProgram,
+        input: Any = None,
+        *,
+        executions: int | None = None,
+        carry: Mapping[str, Kept] | None = None,
+        keep: list[str] | None = None,
+        scale: Scale | None = None,
+        ignore_extra_columns: bool = False,
+        progress: bool = False,
+        deadline: float | None = None,
+    ) -> Step:
+        """Runs a program once; the peer must run the same one, with the same inputs carried on and kept.
+
+        Args:
+            program: with a store any one; without, one of those that the session was made for.
+            input: this party's input, without what is carried on.
+            executions: how often it runs, side by side, with a row of input and output for each.
+            carry: inputs, of either party, that take what an earlier step has kept.
+            keep: outputs that nobody decodes.
+            scale: digits behind the decimal point, by column.
+            ignore_extra_columns: whether columns that the program does not know are left out.
+        """
+        watch = Watch(progress, deadline=deadline)
+        wish = watch.prepare(
+            self._wish, program, input, executions, carry or {}, keep or [], scale or {}, ignore_extra_columns
+        )
+        return self._step(wish, wait(self._started(wish), watch))
+
+    async def run_async(
+        self,
+        program: AnyProgram,
+        input: Any = None,
+        *,
+        executions: int | None = None,
+        carry: Mapping[str, Kept] | None = None,
+        keep: list[str] | None = None,
+        scale: Scale | None = None,
+        ignore_extra_columns: bool = False,
+        progress: bool = False,
+        deadline: float | None = None,
+    ) -> Step:
+        """Runs a program once, as `run` does, while the event loop goes on."""
+        watch = Watch(progress, deadline=deadline)
+        wish = await aside(
+            watch.prepare,
+            self._wish,
+            program,
+            input,
+            executions,
+            carry or {},
+            keep or [],
+            scale or {},
+            ignore_extra_columns,
+        )
+        return self._step(wish, await wait_async(self._started(wish), watch))
+
+    def fill(
+        self, programs: Mapping[Any, int], *, progress: bool = False, deadline: float | None = None
+    ) -> Record:
+        """Makes stock with the peer, which fills as much: in a session with a store.
+
+        Args:
+            programs: how many executions of each program there will be; or words `FILE[:NAME]=COUNT`.
+        """
+        watch = Watch(progress, deadline=deadline)
+        task = self._started_as(self._native.fill(watch.prepare(count_words, programs)))
+        return Record(wait(task, watch).json)
+
+    async def fill_async(
+        self, programs: Mapping[Any, int], *, progress: bool = False, deadline: float | None = None
+    ) -> Record:
+        """Makes stock, as `fill` does, while the event loop goes on."""
+        watch = Watch(progress, deadline=deadline)
+        words = await aside(watch.prepare, count_words, programs)
+        return Record((await wait_async(self._started_as(self._native.fill(words)), watch)).json)
+
+    def _wish(
+        self,
+        program: AnyProgram,
+        input: Any,
+        executions: int | None,
+        carry: Mapping[str, Kept],
+        keep: list[str],
+        scale: Scale,
+        extra: bool,
+    ) -> _Wish:
         found = as_program(program)
-        if found not in self._programs:
-            raise UsageError(
-                "a program that this session was not made for", "name all of them when connecting"
-            )
+        if found not in self._numbers:
+            told = wait(self._native.add(os.fspath(in_a_file(found))))
+            self._numbers[found] = told.json["number"]
         carried = []
         for name, kept in carry.items():
             port = next((port for port in found.inputs if port.name == name), None)
@@ -69,53 +188,38 @@ class Session:
                 )
             carried.append((port.party, name, kept.number_in(self)))
         own = [port for port in found.inputs_of(self.role) if port.name not in carry]
-        word = input_word(input, own, None, {}, self.role) if own else None
-        number = self._programs.index(found)
-        return found, self._native.step(number, word, carried, keep), keep
+        word = input_word(input, own, executions, scale, self.role, extra) if own else None
+        return _Wish(found, self._numbers[found], word, executions, carried, keep)
 
-    def run(
-        self,
-        program: AnyProgram,
-        input: Any = None,
-        *,
-        carry: Mapping[str, Kept] | None = None,
-        keep: list[str] | None = None,
-        deadline: float | None = None,
-    ) -> Step:
-        """Runs a program once; the peer must run the same one, with the same inputs carried on and kept.
+    def _started(self, wish: _Wish) -> _native.Task:
+        return self._started_as(
+            self._native.step(wish.number, wish.word, wish.executions, wish.carried, wish.keep)
+        )
 
-        Args:
-            program: one of those that the session was made for.
-            input: this party's input, without what is carried on.
-            carry: inputs, of either party, that take what an earlier step has kept.
-            keep: outputs that nobody decodes.
-        """
-        found, task, kept = self._task(program, input, carry or {}, keep or [])
-        return self._step(found, wait(task, Watch(deadline=deadline))[0], kept)
+    def _started_as(self, task: _native.Task) -> _native.Task:
+        self._task = task
+        return task
 
-    async def run_async(
-        self,
-        program: AnyProgram,
-        input: Any = None,
-        *,
-        carry: Mapping[str, Kept] | None = None,
-        keep: list[str] | None = None,
-        deadline: float | None = None,
-    ) -> Step:
-        """Runs a program once, as `run` does, while the event loop goes on."""
-        found, task, kept = self._task(program, input, carry or {}, keep or [])
-        return self._step(found, (await wait_async(task, Watch(deadline=deadline)))[0], kept)
-
-    def _step(self, program: Program, found: dict[str, Any], keep: list[str]) -> Step:
-        learned = [port for port in program.outputs_of(self.role) if port.name not in keep]
-        ports = {port.name: port for port in program.outputs}
-        kept = {name: Kept(self, ports[name], number) for name, number in found["kept"]}
-        output = output_value(found["output_bits"], learned, None)
-        return Step(output, kept, Record(found["security"]))
+    def _step(self, wish: _Wish, told: Told) -> Step:
+        learned = [port for port in wish.program.outputs_of(self.role) if port.name not in wish.keep]
+        ports = {port.name: port for port in wish.program.outputs}
+        kept = {name: Kept(self, ports[name], number) for name, number in told.json["kept"]}
+        output = output_value(from_text(told.json["output_bits"]), learned, wish.executions)
+        return Step(output, kept, Record(told.json["security"]), told.json["made_on_the_spot"])
 
     def close(self) -> None:
         """Ends the session, in agreement with the peer."""
         wait(self._native.close())
+
+    async def close_async(self) -> None:
+        """Ends the session, as `close` does, while the event loop goes on."""
+        await wait_async(self._native.close())
+
+    def leave(self) -> None:
+        """Ends the session at once, whatever goes on in it: the peer sees a closed connection."""
+        if self._task is not None:
+            self._task.stop()
+        self._native.leave()
 
     def __enter__(self) -> Session:
         return self
@@ -125,6 +229,19 @@ class Session:
     ) -> None:
         if kind is None:
             self.close()
+        else:
+            self.leave()
+
+    async def __aenter__(self) -> Session:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            await self.close_async()
+        else:
+            await asyncio.to_thread(self.leave)
 
 
 def _connect(
@@ -135,69 +252,115 @@ def _connect(
     listen: str | None,
     connect: str | None,
     options: Mapping[str, Any],
-) -> tuple[Session, _native.Task]:
+) -> tuple[Session, list[str], _native.Identity | None]:
     if (listen is None) == (connect is None):
         raise UsageError("a party listens or connects", "give listen='HOST:PORT' or connect='HOST:PORT'")
     times = {as_program(program): count for program, count in programs.items()}
-    words = [f"{program.path}={count}" for program, count in times.items()]
     key = identity if isinstance(identity, _native.Identity) else None
     call = {
         "listen": listen,
         "connect": connect,
         "peer": peer,
         "identity": None if key is not None else identity,
-        "program": words,
+        "program": count_words(times),
         **options,
     }
-    session = Session(role, list(times))
-    return session, session._native.connect(role, flags(call), key)
+    return Session(role, list(times)), flags(call), key
 
 
 def connect(
     role: str,
-    programs: Mapping[Any, int],
+    programs: Mapping[Any, int] | None = None,
     *,
     identity: Key,
     peer: str,
     listen: str | None = None,
     connect: str | None = None,
     listening: Callable[[str], None] | None = None,
+    progress: bool = False,
     deadline: float | None = None,
-    **options: Any,
+    **options: Unpack[SessionOptions],
 ) -> Session:
-    """Begins a session of several steps with a peer, under `duplo`.
+    """Begins a session of several steps with a peer.
 
-    All that the steps can take is made now, before the first input, so that a step takes two round trips.
+    Without a store all that the steps can take is made now, before the first input, so that a step takes two
+    round trips: that is of `duplo` alone. With a store any program runs on what is in stock, in every
+    protocol that keeps some: `duplo`, `lego`, `semi-honest` and `compgc`.
 
     Args:
         role: `garbler` or `evaluator`; the peer has the other one.
-        programs: how often each program may run. The peer names the same, in the same order.
+        programs: without a store, how often each program may run. The peer names the same, in the same order.
         identity: this party's key: a file, or an `Identity`.
         peer: the peer's public key, or `@FILE`.
         listen: where to wait for the peer, `HOST:PORT`; port 0 lets the system choose.
         connect: where the peer waits.
         listening: called with `HOST:PORT` once this party listens.
+        progress: whether to show a bar by `tqdm`.
         deadline: seconds that it may take until all is made.
-        options: `security`, `threads`, `lanes`, `max_ram`, `timeout`, as for `brickwork session`.
+        options: `protocol`, `store`, `store_key`, `no_top_up`, `post_quantum`, `security`, `threads`,
+            `lanes`, `max_ram`, `timeout`, as for `brickwork garbler`.
     """
-    session, task = _connect(role, programs, identity, peer, listen, connect, options)
-    wait(task, Watch(listening=listening, deadline=deadline))
+    watch = Watch(progress, listening, deadline)
+    session, words, key = watch.prepare(
+        _connect, role, programs or {}, identity, peer, listen, connect, options
+    )
+    wait(session._native.connect(role, words, key), watch)
     return session
 
 
-async def connect_async(
+class Connecting(Coroutine[Any, Any, Session]):
+    """A session that is about to begin: `await` it, or enter it by `async with`."""
+
+    def __init__(self, of: Coroutine[Any, Any, Session]) -> None:
+        self._of = of
+        self._session: Session | None = None
+
+    def send(self, value: Any) -> Any:
+        return self._of.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        return self._of.throw(*error)
+
+    def close(self) -> None:
+        self._of.close()
+
+    def __await__(self) -> Generator[Any, Any, Session]:
+        return self._of.__await__()
+
+    async def __aenter__(self) -> Session:
+        self._session = await self._of
+        return self._session
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._session is not None
+        await self._session.__aexit__(kind, error, trace)
+
+
+def connect_async(
     role: str,
-    programs: Mapping[Any, int],
+    programs: Mapping[Any, int] | None = None,
     *,
     identity: Key,
     peer: str,
     listen: str | None = None,
     connect: str | None = None,
     listening: Callable[[str], None] | None = None,
+    progress: bool = False,
     deadline: float | None = None,
-    **options: Any,
-) -> Session:
-    """Begins a session, as `connect` does, while the event loop goes on."""
-    session, task = _connect(role, programs, identity, peer, listen, connect, options)
-    await wait_async(task, Watch(listening=listening, deadline=deadline))
-    return session
+    **options: Unpack[SessionOptions],
+) -> Connecting:
+    """Begins a session, as `connect` does, while the event loop goes on: `async with connect_async(…) as s`,
+    or `s = await connect_async(…)`.
+    """
+
+    async def begin() -> Session:
+        watch = Watch(progress, listening, deadline)
+        session, words, key = await aside(
+            watch.prepare, _connect, role, programs or {}, identity, peer, listen, connect, options
+        )
+        await wait_async(session._native.connect(role, words, key), watch)
+        return session
+
+    return Connecting(begin())

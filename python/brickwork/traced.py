@@ -6,11 +6,12 @@ import functools
 import inspect
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from . import programs
 from .errors import UsageError
+from .pages import Page
 from .tracing import Source, body, function, is_tracing, parameter, refuse, source, tracing
 from .types import Owned, StructType, Type, type_of_annotation
 from .values import Value, array_of, as_value, here, value
@@ -21,6 +22,8 @@ R = TypeVar("R")
 
 class Component(Generic[P, R]):
     """A function that is garbled ahead of time, as one piece. With plain arguments it is what it was."""
+
+    __name__: str
 
     def __init__(self, body: Callable[P, R], names: dict[str, Any] | None = None) -> None:
         self._body = body
@@ -156,12 +159,14 @@ def component(body: Callable[P, R]) -> Component[P, R]:
     return Component(body, _local_names(body))
 
 
-class Traced(Generic[P, R]):
+class Traced(Page, Generic[P, R]):
     """A program that is written in Python. Called with plain values it computes in the clear.
 
     Attributes:
         source: the program in Brickwork's own language.
     """
+
+    __name__: str
 
     def __init__(self, body: Callable[P, R], names: dict[str, Any] | None = None) -> None:
         self._body = body
@@ -224,6 +229,9 @@ class Traced(Generic[P, R]):
                 file.write(self.source)
             self._program = programs.Program(path)
         return self._program
+
+    def record(self) -> Mapping[str, Any]:
+        return self.as_program().record()
 
     def save(self, path: str | os.PathLike[str]) -> programs.Program:
         """Writes the program to a `.bwp` file, which the peer can be sent."""

@@ -1,7 +1,8 @@
 """Types of fixed width, for programs that are written in Python.
 
-`u32` and `i16` are integers of 32 and 16 bits, and so for every width; `u8[4]` is an array, a class that
-derives from `Struct` has named fields, and `fixed(32, 8)` is a number with 8 of its 32 bits behind the point.
+`u32` and `i16` are integers of 32 and 16 bits, and so for every width; `u8[4]` is an array and `u8[3, 2]` one
+of two dimensions, a class that derives from `Struct` has named fields, and `fixed(32, 8)` is a number with 8
+of its 32 bits behind the point.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -25,8 +26,8 @@ WIDEST = 4096
 class Type:
     """A type of fixed width."""
 
-    def __getitem__(self, length: int) -> ArrayType:
-        return ArrayType(self, length)
+    def __getitem__(self, shape: int | tuple[int, ...]) -> Type:
+        return array(self, shape)
 
     @property
     def word(self) -> str:
@@ -152,6 +153,15 @@ class ArrayType(Type):
         return f"{self.element!r}[{self.length}]"
 
 
+def array(element: Type, shape: int | tuple[int, ...]) -> Type:
+    """Returns the arrays of these elements: so many, or of several dimensions as numpy has them, so that
+    `u8[3, 2]` is three times two.
+    """
+    for length in reversed(shape if isinstance(shape, tuple) else (shape,)):
+        element = ArrayType(element, length)
+    return element
+
+
 @dataclass(frozen=True)
 class StructType(Type):
     """Named fields."""
@@ -170,11 +180,21 @@ class StructType(Type):
         return self.name
 
 
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+else:
+
+    def dataclass_transform(**how: Any) -> Any:
+        """Tells a type checker that fields are arguments."""
+        return lambda of: of
+
+
+@dataclass_transform()
 class _StructMeta(type):
     """A class of annotations as a type: it can be an array's element, and an annotation itself."""
 
-    def __getitem__(cls, length: int) -> ArrayType:
-        return ArrayType(type_of_annotation(cls), length)
+    def __getitem__(cls, shape: int | tuple[int, ...]) -> Type:
+        return array(type_of_annotation(cls), shape)
 
     def __call__(cls, *args: Any, **fields: Any) -> Any:
         from .values import struct_of
@@ -191,6 +211,10 @@ class Struct(metaclass=_StructMeta):
     """
 
     _type: ClassVar[StructType | None] = None
+
+    if TYPE_CHECKING:  # What a record is when a program runs.
+
+        def replace(self, **fields: Any) -> Any: ...
 
 
 def type_of_annotation(annotation: Any, namespace: dict[str, Any] | None = None) -> Type:
@@ -291,4 +315,20 @@ class Owner:
         return f"bw.{self.party.capitalize()}"
 
 
-Garbler, Evaluator, Both = Owner("garbler"), Owner("evaluator"), Owner("both")
+class _Arrays:
+    """Arrays of any type: `bw.Array[Row, 8]`, which type checkers take where they do not take `Row[8]`."""
+
+    def __getitem__(self, what: tuple[Any, ...]) -> Type:
+        if not isinstance(what, tuple) or len(what) < 2:
+            raise UsageError("an array needs elements and a length", "write for example bw.Array[Row, 8]")
+        return array(type_of_annotation(what[0]), what[1:])
+
+    def __repr__(self) -> str:
+        return "bw.Array"
+
+
+# To a type checker they are whatever stands in their place: it does not know types that are values.
+Array: Any = _Arrays()
+Garbler: Any = Owner("garbler")
+Evaluator: Any = Owner("evaluator")
+Both: Any = Owner("both")

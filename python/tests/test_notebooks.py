@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import lacking
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -20,10 +22,13 @@ def test_there_are_notebooks() -> None:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs(path: Path) -> None:
-    nbformat = pytest.importorskip("nbformat")
-    nbclient = pytest.importorskip("nbclient")
+    try:
+        nbformat: Any = importlib.import_module("nbformat")
+        nbclient: Any = importlib.import_module("nbclient")
+    except ImportError as missing:
+        lacking(f"{missing}: pip install nbclient nbformat")
     if "demo_cheat" in path.read_text() and shutil.which("brickwork-demo-cheat") is None:
-        pytest.skip("brickwork-demo-cheat is not in PATH: cargo build --release -p brickwork-adversary")
+        lacking("brickwork-demo-cheat is not in PATH: cargo build --release -p brickwork-adversary")
     notebook = nbformat.read(path, as_version=4)
     assert all(not cell.get("outputs") for cell in notebook.cells), "outputs are not committed"
     nbclient.NotebookClient(

@@ -2,7 +2,8 @@
 
 The command makes most of them: `BRICKWORK` says where it is, if it is not built in `target/release`. What
 this needs is Chromium (`CHROMIUM`, or on the path), playwright, and for the checks of accessibility axe; what
-is missing is said, and its tests are skipped. Each page is opened once at each width.
+is missing is said, and its tests are skipped, or fail where `BRICKWORK_CI` is set. Each page is opened once
+at each width.
 """
 
 import importlib.util
@@ -19,6 +20,7 @@ from typing import Any
 
 import brickwork as bw
 import pytest
+from conftest import lacking
 
 # A page's file, and the object that it is made of; of each kind one; and what opens one in the browser.
 Page = tuple[pathlib.Path, dict[str, Any]]
@@ -33,31 +35,31 @@ PAPER = 718
 
 
 def command() -> str:
-    """The command, or a reason to skip."""
+    """The command, or a reason why it is lacking."""
     named = os.environ.get("BRICKWORK")
     built = ROOT / "target" / "release" / "brickwork"
     path = named or (str(built) if built.exists() else shutil.which("brickwork"))
     if path is None:
-        pytest.skip("the command is not built: cargo build --release, or BRICKWORK=…")
+        lacking("the command is not built: cargo build --release, or BRICKWORK=…")
     return path
 
 
 def chromium() -> str:
-    """The browser, or a reason to skip."""
+    """The browser, or a reason why it is lacking."""
     path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     if path is None:
-        pytest.skip("there is no Chromium on the path; CHROMIUM names one")
+        lacking("there is no Chromium on the path; CHROMIUM names one")
     return path
 
 
 def axe() -> str:
-    """The text of axe-core, or a reason to skip."""
+    """The text of axe-core, or a reason why it is lacking."""
     named = os.environ.get("AXE")
     if named:
         return pathlib.Path(named).read_text()
     found = importlib.util.find_spec("axe_playwright_python")
     if found is None or found.origin is None:
-        pytest.skip("there is no axe: pip install axe-playwright-python, or AXE=axe.min.js")
+        lacking("there is no axe: pip install axe-playwright-python, or AXE=axe.min.js")
     texts = list(pathlib.Path(found.origin).parent.rglob("axe.min.js"))
     assert texts, "axe_playwright_python has no axe.min.js"
     return texts[0].read_text()
@@ -163,7 +165,10 @@ KINDS = """run outputs stored garbler evaluator lego jimu semi-honest compgc hos
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """A browser without a window."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="there is no playwright")
+    try:
+        from playwright import sync_api as playwright
+    except ImportError:
+        lacking("there is no playwright: pip install playwright")
     with playwright.sync_playwright() as running:
         opened = running.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
         yield opened

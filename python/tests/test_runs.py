@@ -11,13 +11,12 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
 import brickwork as bw
 import pytest
-from brickwork import _native
+from brickwork import _native, _tasks
 from brickwork._flags import Options
 
 RICHER = {"garbler_richer": 1, "equal": 0}
@@ -107,24 +106,132 @@ def test_two_parties_meet_in_an_event_loop(millionaires: bw.Program, tmp_path: P
         assert (run.garbler or run.evaluator) == {"garbler_richer": 0, "equal": 0}
 
 
-def test_cancelling_and_deadlines_stop_a_run(millionaires: bw.Program) -> None:
-    async def cancelled() -> float:
-        task = asyncio.create_task(bw.run_async(millionaires, [1] * 100_000, [2] * 100_000, **LONG))
-        await asyncio.sleep(0.8)
-        begin = time.monotonic()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        return time.monotonic() - begin
+def test_a_cancelled_party_ends_and_its_peer_sees_a_closed_line(
+    millionaires: bw.Program, tmp_path: Path
+) -> None:
+    path, public, identity = parties(tmp_path)
+    events: list[str] = []
 
-    asyncio.run(cancelled())
-    begin = time.monotonic()
-    with pytest.raises(bw.Deadline):
-        bw.run(millionaires, [1] * 100_000, [2] * 100_000, deadline=0.5, **LONG)
-    with pytest.raises(TimeoutError):
-        bw.run(millionaires, [1] * 100_000, [2] * 100_000, deadline=0.5, **LONG)
-    # It would take much longer to its end.
-    assert time.monotonic() - begin < 20
+    async def both() -> None:
+        meet: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+        async def alice() -> None:
+            try:
+                await bw.garbler_async(
+                    millionaires,
+                    [1] * 100_000,
+                    identity=identity,
+                    peer=public,
+                    listen="127.0.0.1:0",
+                    listening=meet.set_result,
+                    **LONG,
+                )
+            except asyncio.CancelledError:
+                events.append("alice is cancelled")
+                raise
+
+        async def bob() -> None:
+            address = await meet
+            with pytest.raises(bw.ConnectionFailed, match="the peer ended the connection"):
+                await bw.evaluator_async(
+                    millionaires,
+                    [2] * 100_000,
+                    identity=path,
+                    peer=identity.public_key,
+                    connect=address,
+                    **LONG,
+                )
+            events.append("bob sees it")
+
+        garbler, evaluator = asyncio.create_task(alice()), asyncio.create_task(bob())
+        await meet
+        await asyncio.sleep(0.5)
+        events.append("cancel")
+        garbler.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await garbler
+        await evaluator
+
+    asyncio.run(both())
+    # The run would take minutes.
+    assert events[0] == "cancel" and sorted(events[1:]) == ["alice is cancelled", "bob sees it"]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda program: bw.run(program, [1] * 100_000, [2] * 100_000, deadline=0.3, **LONG),
+        lambda program: bw.run("big.wir", 1, 1, deadline=0.3),
+        lambda program: bw.simulate(program, [1] * 600_000, [2] * 600_000, executions=600_000, deadline=0.3),
+    ],
+    ids=["a run", "compiling", "simulating"],
+)
+def test_a_deadline_stops_whatever_is_done(
+    millionaires: bw.Program, call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ports = "#input 1 uint_t 4096\n#input 2 uint_t 4096\n#output 1 uint_t 4096\n"
+    (tmp_path / "big.wir").write_text(
+        f"#parties 2\n{ports}function void main() {{ output1 = input1 * input2 * input1; }}"
+    )
+    with pytest.raises(bw.Deadline) as error:
+        call(millionaires)
+    assert isinstance(error.value, TimeoutError) and error.value.code == 4
+
+
+class Endless:
+    """A task that does not hear."""
+
+    def __init__(self, events: list[str], interrupted: int = 0) -> None:
+        self.events, self._interrupted = events, interrupted
+        self.gone = threading.Event()
+
+    def wait(self, seconds: float) -> bool:
+        if self._interrupted and self.events.count("stop") == 1:
+            self._interrupted -= 1
+            if not self._interrupted:
+                self.events.append("second Ctrl-C")
+                raise KeyboardInterrupt
+        return self.gone.wait(min(seconds, 5))
+
+    def stop(self) -> None:
+        self.events.append("stop")
+
+    def address(self) -> None:
+        return None
+
+
+class Interrupting(_tasks.Watch):
+    def look(self, task: Any) -> None:
+        raise KeyboardInterrupt
+
+
+def test_a_second_ctrl_c_does_not_wait() -> None:
+    events: list[str] = []
+    with pytest.raises(KeyboardInterrupt):
+        _tasks.wait(Endless(events, interrupted=3), Interrupting())  # type: ignore[arg-type]
+    assert events == ["stop", "second Ctrl-C"]
+
+
+def test_a_loop_goes_on_while_a_cancelled_task_ends() -> None:
+    events: list[str] = []
+    task = Endless(events)
+
+    async def both() -> None:
+        waiting = asyncio.create_task(_tasks.wait_async(task))  # type: ignore[arg-type]
+        await asyncio.sleep(0.1)
+        waiting.cancel()
+        await asyncio.sleep(0.1)
+        events.append("the loop goes on")
+        assert not waiting.done()
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        events.append("over")
+
+    asyncio.run(both())
+    task.gone.set()
+    assert events == ["stop", "the loop goes on", "over"]
 
 
 def test_python_goes_on_meanwhile(millionaires: bw.Program) -> None:

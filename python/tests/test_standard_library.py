@@ -345,7 +345,15 @@ def mean_variance(a: bw.Garbler[measured], b: bw.Evaluator[measured]) -> bw.Both
     return moments(count=count, mean=of.mean, variance=of.variance)
 
 
-PROGRAMS = [edit_distance, hamming, matrix, millionaires, sort, modexp, mean_variance]
+PROGRAMS: list[bw.Traced[..., Any]] = [
+    edit_distance,
+    hamming,
+    matrix,
+    millionaires,
+    sort,
+    modexp,
+    mean_variance,
+]
 
 
 @pytest.mark.parametrize("ours", PROGRAMS, ids=[one.__name__ for one in PROGRAMS])

@@ -17,6 +17,7 @@ from typing import Any
 import brickwork as bw
 import numpy as np
 import pytest
+from conftest import lacking
 
 ROOT = Path(__file__).parents[2]
 
@@ -348,7 +349,7 @@ def command(*words: str, cwd: Path) -> dict[str, Any]:
     """Calls the command, if it is built, with this Python first in PATH."""
     built = ROOT / "target" / "release" / "brickwork"
     if not built.exists():
-        pytest.skip("the command is not built: cargo build --release")
+        lacking("the command is not built: cargo build --release")
     path = os.pathsep.join([os.path.dirname(sys.executable), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path}
     done = subprocess.run([built, *words, "--json"], cwd=cwd, env=environment, capture_output=True, text=True)
@@ -428,7 +429,7 @@ def test_random_programs_are_what_their_python_is(seed: int) -> None:
 
     def traced(a, b):  # type: ignore[no-untyped-def]
         fields = [[getattr(one, f"x{i}") for i in range(5)] for one in (a, b)]
-        return {f"y{i}": one for i, (_, one) in enumerate(body(*fields, False))}
+        return {f"y{i}": one for i, (_, one) in enumerate(body(fields[0], fields[1], False))}
 
     traced.__annotations__ = {"a": bw.Garbler[given], "b": bw.Evaluator[given], "return": bw.Both[learned]}
     program = bw.program(traced)

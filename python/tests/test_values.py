@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
+import traceback
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import brickwork as bw
@@ -12,7 +18,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from brickwork.ports import Array, Integer, Place, input_word, integer_bits, output_value
+from brickwork import ports
+from brickwork.inputs import input_word
+from brickwork.outputs import output_value
+from brickwork.ports import Array, Integer
+from brickwork.wires import Place, from_text, integer_bits, integers
 
 COLUMNS = {
     "id": [7, 65535, 0],
@@ -98,9 +108,10 @@ def test_integers_come_back(bits: int, signed: bool) -> None:
     plain = [[value >> bit & 1 for bit in range(bits)] for value in values]
     assert found.tolist() == plain
     text = "".join(str(bit) for row in plain for bit in row)
-    learned = output_value(text, [bw.Port("x", "both", Array(kind, 5))], None)
+    learned = output_value(from_text(text), [bw.Port("x", "both", Array(kind, 5))], None)
     assert (
-        learned.tolist() == values and output_value(text, [bw.Port("x", "both", kind)], 5).tolist() == values
+        learned.tolist() == values
+        and output_value(from_text(text), [bw.Port("x", "both", kind)], 5).tolist() == values
     )
     for outside in (low - 1, high + 1):
         with pytest.raises(bw.InvalidInput, match="row 1.* does not fit"):
@@ -167,12 +178,220 @@ def test_several_executions_have_a_row_each(millionaires: bw.Program) -> None:
         bw.simulate(millionaires, ours, [1, 2, 3, 4], executions=4)
 
 
-def test_a_million_rows_go_in_and_out(compiled: Callable[[str], bw.Program]) -> None:
-    rows = 1_000_000
-    kind = Array(Integer(32, False), rows)
-    values = np.random.default_rng(1).integers(0, 2**32, rows, dtype=np.uint32)
-    word = input_word(values, [bw.Port("x", "garbler", kind)], None, {}, "garbler")
+def test_executions_of_outputs_for_one_and_for_both_are_put_together() -> None:
+    """What one party learns alone comes first, of all executions."""
+    ports = [
+        bw.Port("x", "both", Integer(2, False)),
+        bw.Port("own", "garbler", Integer(3, True)),
+        bw.Port("y", "both", Integer(1, False)),
+    ]
+    # Twice `own`, then twice x and y.
+    bits = from_text("110001101010")
+    learned = output_value(bits, ports, 2)
+    assert {name: of.tolist() for name, of in learned.items()} == {"x": [1, 2], "own": [3, -4], "y": [1, 0]}
+    assert output_value(from_text("101101"), ports, None) == {"x": 1, "own": 3, "y": 1}
+
+
+class OnlyStream:
+    """What speaks Arrow's interface for streams, and nothing else."""
+
+    def __init__(self, of: Any) -> None:
+        self._of = of
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self._of.__arrow_c_stream__(requested_schema)
+
+
+NESTED = pa.table(
+    {
+        "id": pa.array(COLUMNS["id"], pa.uint16()),
+        "price": pa.array(
+            [
+                {"net": net, "tax": [a, b]}
+                for net, a, b in zip(*(COLUMNS[name] for name in list(COLUMNS)[1:4]))
+            ],
+            pa.struct({"net": pa.int16(), "tax": pa.list_(pa.uint16(), 2)}),
+        ),
+        "big": pa.array([1, 2, 2**63 - 1], pa.uint64()),
+    }
+)
+"""The same table with a struct, and with a list of one length in it."""
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        NESTED,
+        NESTED.to_reader(),
+        OnlyStream(NESTED),
+        OnlyStream(pa.chunked_array([NESTED.to_batches()[0].to_struct_array()])),
+        pl.from_arrow(NESTED),
+        {"id": OnlyStream(NESTED["id"]), "price": NESTED["price"], "big": NESTED["big"]},
+        {"id": COLUMNS["id"], "price": {"net": COLUMNS["price.net"], "tax": [[1, 40000], [2, 5], [3, 6]]}}
+        | {"big": pl.Series([1, 2, 2**63 - 1])},
+    ],
+    ids=["Arrow", "reader", "stream", "stream of structs", "polars", "columns that stream", "dict"],
+)
+def test_structs_and_arrays_in_columns_are_found(echo: bw.Program, table: Any) -> None:
+    flat = {**COLUMNS, "big": [1, 2, 2**63 - 1]}
+    assert input_word(table, echo.inputs_of("garbler"), None, {}, "garbler") == input_word(
+        flat, echo.inputs_of("garbler"), None, {}, "garbler"
+    )
+
+
+def test_columns_that_stream_need_no_other_interface(millionaires: bw.Program) -> None:
+    ours, theirs = OnlyStream(pa.chunked_array([[5], [7, 9]])), pl.Series([7, 7, 7])
+    learned = bw.simulate(millionaires, ours, theirs, executions=3).garbler
+    assert learned["garbler_richer"].tolist() == [0, 0, 1]
+    with pytest.raises(bw.InvalidInput, match="row 1: is empty"):
+        bw.simulate(millionaires, OnlyStream(pa.chunked_array([[5, None, 9]])), theirs, executions=3)
+
+
+def test_a_path_is_a_file_that_python_does_not_read(echo: bw.Program, tmp_path: Path) -> None:
+    names = list(COLUMNS)
+    rows = [",".join(str(COLUMNS[name][row]) for name in names) for row in range(3)]
+    path = tmp_path / "table.csv"
+    path.write_text("\n".join([",".join(names), *rows]) + "\n")
+    for given in (path, bw.secret_file(path), {"rows": path}):
+        check(bw.simulate(echo, given, -5).garbler)
+    assert input_word(path, echo.inputs_of("garbler"), None, {}, "garbler") == f"@{path}"
+
+
+WIDE = Array(
+    ports.Struct((("a", Integer(32, False)), ("b", Integer(70, True)), ("c", Array(Integer(16, True), 2)))),
+    4,
+)
+"""A table with a column beyond 64 bits, and with an array."""
+
+
+def learned(table: Any) -> Any:
+    """What a party would learn that is given back what it gave."""
+    port = bw.Port("x", "garbler", WIDE)
+    word = input_word(table, [port], None, {}, "garbler")
     assert word is not None
-    text = json.loads(word).removeprefix("bits:")
-    learned = output_value(text, [bw.Port("x", "both", kind)], None)
-    assert learned.dtype == np.uint32 and (learned == values).all()
+    return output_value(from_text(json.loads(word).removeprefix("bits:")), [port], None)
+
+
+def test_outputs_become_tables_and_these_inputs() -> None:
+    table: dict[str, Any] = {
+        "a": [1, 2, 3, 2**32 - 1],
+        "b": [0, -1, -(2**69), 2**69 - 1],
+        "c": [[0, -1], [5, 6], [7, 8], [9, -32768]],
+    }
+    found = learned(table)
+    flat = {"a": table["a"], "b": table["b"], "c[0]": [0, 5, 7, 9], "c[1]": [-1, 6, 8, -32768]}
+    for one in (bw.columns(found), bw.to_pandas(found), bw.to_arrow(found).to_pydict()):
+        assert {name: [int(number) for number in column] for name, column in dict(one).items()} == flat
+    # And back again, of each.
+    for given in (found, bw.columns(found), bw.to_pandas(found), pl.DataFrame(bw.columns(found))):
+        assert (learned(given) == found).all()
+    decimals = bw.to_arrow(found)
+    port = [bw.Port("x", "garbler", WIDE)]
+    assert input_word(decimals, port, None, {"b": 0}, "garbler") == input_word(
+        found, port, None, {}, "garbler"
+    )
+    with pytest.raises(bw.InvalidInput, match="b, row 0: is no integer"):
+        input_word(decimals, port, None, {}, "garbler")
+
+
+def test_outputs_of_several_executions_are_tables(millionaires: bw.Program, echo: bw.Program) -> None:
+    of_both = bw.simulate(millionaires, [5, 7], [7, 5], executions=2).garbler
+    assert bw.to_pandas(of_both).to_dict("list") == {"garbler_richer": [0, 1], "equal": [0, 0]}
+    answer = bw.simulate(echo, COLUMNS, -5)
+    # Of five rows three count.
+    assert bw.to_pandas(answer.garbler["all"])["price.net"].tolist() == COLUMNS["price.net"]
+    assert bw.columns(answer.evaluator)["price.tax[1]"].tolist() == [5]
+    assert bw.columns(np.array([3, 4]))["value"].tolist() == [3, 4]
+    for wrong in (7, None, {"a": np.arange(2), "b": np.arange(3)}):
+        with pytest.raises(bw.UsageError):
+            bw.columns(wrong)
+
+
+@pytest.mark.parametrize(
+    "kind, values, digits",
+    [
+        (Integer(100, True), np.array([Decimal("0.25"), Decimal("-1e20"), 3], object), 2),
+        (Integer(64, True), np.array([-(2**40), 2**40], np.int64), 3),
+        (Integer(64, False), np.array([2**60 + 2**59, 3], np.uint64), 1),
+        (Integer(200, True), np.array([-(2**63), 2**63 - 1], np.int64), 30),
+        (Integer(40, True), np.array([True, False]), 9),
+        (Integer(90, False), [2**70, 5] * 20, 4),
+    ],
+    ids=["decimals", "int64", "uint64", "wide", "bool", "Python's"],
+)
+def test_a_scale_moves_the_point_exactly(kind: Integer, values: Any, digits: int) -> None:
+    place = Place("input", "x", {"x": digits}, False)
+    expected = [
+        int(Fraction(str(one)) * 10**digits) if isinstance(one, Decimal) else int(one) * 10**digits
+        for one in values
+    ]
+    found = integer_bits(np.asarray(values), kind, place)
+    assert integers(found, kind).tolist() == expected
+
+
+@pytest.mark.parametrize("wrong", [Decimal("0.125"), Decimal("NaN"), Decimal("Infinity"), 1.5, "31337", None])
+def test_what_a_scale_would_round_is_refused(wrong: Any) -> None:
+    place = Place("input", "x", {"x": 2}, False)
+    values = np.array([Decimal("31337.25"), 1, wrong, Decimal("1e-3")], object)
+    with pytest.raises(bw.InvalidInput, match="x, row 2: is") as error:
+        integer_bits(values, Integer(32, True), place)
+    shown = "".join(traceback.format_exception(error.value))
+    assert "31337" not in shown.split("InvalidInput", 1)[1] and error.value.__cause__ is None
+
+
+def lines_in_python(work: Callable[[], Any]) -> int:
+    """Counts the lines of Python that are executed; a loop counts each time."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, argument: Any) -> Any:
+        nonlocal count
+        count += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    finally:
+        sys.settrace(before)
+    return count
+
+
+ROWS_OF_A_LARGE_TABLE = 1_000_000
+
+
+@pytest.mark.parametrize("way", ["an array", "executions"])
+def test_a_million_rows_go_in_and_out_without_a_loop(way: str) -> None:
+    rows, draw = ROWS_OF_A_LARGE_TABLE, np.random.default_rng(1)
+    kind = ports.Struct((("a", Integer(32, False)), ("b", Integer(12, True)), ("c", Integer(70, False))))
+    executions = rows if way == "executions" else None
+    port = [bw.Port("x", "both", kind if executions else Array(kind, rows))]
+    table = {
+        "a": draw.integers(0, 2**32, rows, dtype=np.uint32),
+        "b": draw.integers(-(2**11), 2**11, rows, dtype=np.int64).astype(object),
+        "c": draw.integers(0, 2**62, rows, dtype=np.int64).astype(object) << 8,
+    }
+    found: list[Any] = []
+
+    def there_and_back() -> None:
+        word = input_word(table, port, executions, {}, "garbler")
+        assert word is not None
+        found.append(output_value(from_text(word[6:-1]), port, executions))
+
+    # A loop over the rows of one column would be a million and more.
+    assert lines_in_python(there_and_back) < 5_000
+    assert lines_in_python(lambda: [one for one in range(10_000)]) > 5_000, "the measure can fail"
+    for name, column in table.items():
+        assert (found[0][name] == column).all()
+
+
+@pytest.mark.parametrize("values", [range(100_000), [2**65 + 1] * 100_000], ids=["small", "large"])
+def test_lists_of_numbers_are_no_loop_either(values: Any) -> None:
+    port = [bw.Port("x", "both", Integer(80, False))]
+    found: list[Any] = []
+
+    def there() -> None:
+        found.append(input_word(list(values), port, len(values), {}, "garbler"))
+
+    assert lines_in_python(there) < 5_000
+    assert output_value(from_text(found[0][6:-1]), port, len(values)).tolist() == list(values)

@@ -4,6 +4,9 @@
 //!
 //! A thread [enters](Pool::enter) a pool, as one enters a runtime: all [`compute`]s that it reaches then run
 //! there. Whoever starts a session within a pool that it has entered lends it to the session.
+//!
+//! Threads of a pool hear of a wish to stop ([`crate::stop`]) from the thread whose work they do, and look
+//! between two tasks.
 
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
@@ -11,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use rayon::prelude::*;
 use rayon::{Scope, ThreadPool, ThreadPoolBuilder};
 
-use crate::Error;
+use crate::{Error, stop};
 
 thread_local! {
     /// The pool that this thread has entered. Threads of a pool have entered none.
@@ -70,8 +73,9 @@ fn entered() -> Option<Pool> {
 /// Calls `work` on the threads of the pool that this thread has entered, and waits for it. `work` may not
 /// wait for anything but them. On a thread of a pool, and where no pool was entered, it is called at once.
 pub fn compute<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    stop::look();
     match entered() {
-        Some(pool) => pool.0.install(work),
+        Some(pool) => pool.0.install(stop::carried(work)),
         None => work(),
     }
 }
@@ -85,6 +89,13 @@ pub fn map<T: Send, R, U: Send>(
     work: impl Fn(&mut R, usize, T) -> U + Send + Sync,
 ) -> Vec<U> {
     let helpers = threads().min(tasks.len()).saturating_sub(1);
+    let carried = stop::carry();
+    let work = |room: &mut R, i: usize, task: T| {
+        carried.enter(|| {
+            stop::look();
+            work(room, i, task)
+        })
+    };
     if helpers == 0 {
         let mut room = room_of();
         return tasks.into_iter().enumerate().map(|(i, task)| work(&mut room, i, task)).collect();
@@ -121,6 +132,10 @@ pub fn sum<A: Send>(
     add: impl Fn(A, A) -> A + Send + Sync,
 ) -> A {
     let runs = threads().min(count).max(1);
+    let work = |sum: A, i: usize| {
+        stop::look();
+        work(sum, i)
+    };
     let run = |k: usize| (k * count / runs..(k + 1) * count / runs).fold(zero(), &work);
     let sums = map((0..runs).collect(), || (), |(), _, k| run(k));
     sums.into_iter().reduce(add).expect("there is a run")
@@ -146,6 +161,7 @@ pub fn scope<'scope, T>(work: impl FnOnce(&Scope<'scope>) -> T) -> T {
 /// If one of them does.
 pub fn beside<H, W: Send>(here: impl FnOnce() -> H, work: impl FnOnce() -> W + Send) -> (H, W) {
     let mut made = None;
+    let work = stop::carried(work);
     let here = scope(|scope| {
         scope.spawn(|_| made = Some(work()));
         here()
@@ -212,6 +228,39 @@ mod tests {
             let squares = |count| sum(count, || 0, |sum, i| sum + i * i, |a, b| a + b);
             assert_eq!([0, 1, 2, 100].map(squares), [0, 0, 1, 328_350]);
         });
+    }
+
+    /// Of very many tasks only those are done that began before somebody asked: on a pool, on its threads, and
+    /// without one.
+    #[test]
+    fn what_is_asked_to_stop_begins_no_other_task() {
+        const MANY: usize = 1 << 40;
+        let (two, stop) = (Pool::new(2).unwrap(), stop::Stop::new());
+        type Work<'w> = &'w (dyn Fn(usize) + Sync);
+        let sums = |work: Work| sum(MANY, || (), |(), i| work(i), |(), ()| ());
+        let ways: [&(dyn Fn(Work) + Sync); 4] = [
+            &|work| two.enter(|| sums(work)),
+            &|work| two.enter(|| compute(|| sums(work))),
+            &|work| _ = two.enter(|| beside(|| (), || sums(work))),
+            &|work| {
+                let tasks = vec![(); 1 << 20];
+                // One thread of a pool hands them to others that have entered nothing by themselves.
+                two.enter(|| compute(|| map(tasks, || (), |(), i, ()| work(i))));
+            },
+        ];
+        for way in ways {
+            let stop = stop::Stop::new();
+            let ended = stop.run(|| {
+                way(&|_| {
+                    stop.ask();
+                })
+            });
+            assert_eq!(ended, Err(stop::Stopped));
+        }
+        // Who has asked before is stopped before the first one.
+        stop.ask();
+        assert_eq!(stop.run(|| two.enter(|| sums(&|_| unreachable!("none begins")))), Err(stop::Stopped));
+        assert_eq!(two.enter(|| compute(|| 3)), 3);
     }
 
     #[test]

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Error;
+
 /// The statistical security of a session: a cheater may succeed in it with probability at most `2^-s`, or, where
 /// the session is one of several that make good on one promise, with an equal share of that.
 ///
@@ -39,6 +41,17 @@ impl Security {
     /// Returns how many shares the promise has.
     pub const fn shares(self) -> u32 {
         self.shares
+    }
+
+    /// Returns s, for a protocol whose sessions keep promises whole.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if this is a share.
+    pub fn whole(self) -> Result<u32, Error> {
+        match self.is_share() {
+            false => Ok(self.bits),
+            true => Err(Error::Usage("lanes of a job run duplo, and no other protocol yet".into())),
+        }
     }
 
     /// Returns whether this is one of several shares.

@@ -1,22 +1,51 @@
-//! A wish that what a thread does should end: whoever waits for the peer there then stops waiting.
+//! A wish that what a thread does should end. A thread [enters](Stop::enter) a stop, as it enters a pool
+//! ([`crate::pool`]), and looks now and then whether another thread has [asked](Stop::ask): what waits for the
+//! peer [checks](check) between two slices of waiting, and what computes [looks](look) between two tasks.
 //!
-//! A thread [enters](Stop::enter) a stop, as it enters a pool ([`crate::pool`]); whatever waits for a peer on
-//! that thread looks now and then whether another thread has [asked](Stop::ask). Nothing that was burned or
-//! made durable is undone, and the peer sees a closed connection, as after any other end.
+//! What computes returns values and no errors, so it ends by unwinding, as a panic does but without a message:
+//! up to [`Stop::run`], which is where a caller says that it may be stopped. On the way all that is held is
+//! dropped. Some secrets are erased a line further on, and not by being dropped: whoever asks lets the allocator
+//! erase meanwhile (`brickwork_kernels::Erasing`). Threads that help take the wish along ([`carried`]), and pools
+//! do so by themselves.
+//! Nothing that was burned or made durable is undone, and the peer sees a closed connection, as after any other
+//! end.
 
 use std::cell::RefCell;
-use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::{fmt, io, thread};
 
 thread_local! {
     /// The stop that this thread has entered.
     static ENTERED: RefCell<Option<Stop>> = const { RefCell::new(None) };
 }
 
+/// Somebody asked this thread to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stopped;
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("stopped, as this party was asked to")
+    }
+}
+
+impl std::error::Error for Stopped {}
+
+impl From<Stopped> for io::Error {
+    fn from(stopped: Stopped) -> Self {
+        io::Error::new(io::ErrorKind::ConnectionAborted, stopped)
+    }
+}
+
 /// A wish that can be spoken once. Clones are the same wish.
 #[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<AtomicBool>);
+pub struct Stop {
+    asked: Arc<AtomicBool>,
+    /// Whether what computes unwinds: somebody above catches it.
+    caught: bool,
+}
 
 impl Stop {
     /// Nobody has asked yet.
@@ -24,17 +53,19 @@ impl Stop {
         Stop::default()
     }
 
-    /// Asks whoever has entered this to stop. What waits for a peer ends within a tenth of a second.
+    /// Asks whoever has entered this to stop. What waits for a peer ends within a tenth of a second, and what
+    /// computes after the task that it is at.
     pub fn ask(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.asked.store(true, Ordering::Release);
     }
 
     /// Whether somebody has asked.
     pub fn is_asked(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.asked.load(Ordering::Acquire)
     }
 
-    /// Calls `work` on this thread; what waits in it does so until somebody asks.
+    /// Calls `work` on this thread; what waits in it does so until somebody asks. What computes goes on, unless
+    /// [`Stop::run`] stands around it.
     pub fn enter<T>(&self, work: impl FnOnce() -> T) -> T {
         /// Puts back what was entered before, also when `work` panics.
         struct Back(Option<Stop>);
@@ -46,6 +77,21 @@ impl Stop {
         let _back = Back(ENTERED.replace(Some(self.clone())));
         work()
     }
+
+    /// Calls `work` on this thread; what waits and what computes in it does so until somebody asks.
+    ///
+    /// # Errors
+    /// [`Stopped`] if that ended it while it computed. What it held is dropped. Where it waited `work` returns
+    /// an error of its own.
+    pub fn run<T>(&self, work: impl FnOnce() -> T) -> Result<T, Stopped> {
+        let caught = Stop { caught: true, ..self.clone() };
+        // What `work` shares with others it shares under locks, as before a panic.
+        match catch_unwind(AssertUnwindSafe(|| caught.enter(work))) {
+            Ok(done) => Ok(done),
+            Err(payload) if payload.is::<Stopped>() => Err(Stopped),
+            Err(panic) => resume_unwind(panic),
+        }
+    }
 }
 
 /// Looks whether this thread is to stop: between two slices of waiting.
@@ -55,7 +101,66 @@ impl Stop {
 pub fn check() -> io::Result<()> {
     match ENTERED.with_borrow(|stop| stop.as_ref().is_some_and(Stop::is_asked)) {
         false => Ok(()),
-        true => Err(io::Error::new(io::ErrorKind::ConnectionAborted, "stopped, as this party was asked to")),
+        true => Err(Stopped.into()),
+    }
+}
+
+/// Looks whether this thread is to stop: between two tasks of what it computes. If somebody asked it to, this
+/// does not return, but unwinds up to [`Stop::run`].
+pub fn look() {
+    let ends = |stop: &Stop| stop.caught && stop.is_asked();
+    // What is dropped on the way may compute, too.
+    if ENTERED.with_borrow(|stop| stop.as_ref().is_some_and(ends)) && !thread::panicking() {
+        resume_unwind(Box::new(Stopped));
+    }
+}
+
+/// Passes these on and [looks](look) now and then: for loops over gates and wires, of which there are many.
+pub fn looking<T>(items: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
+    /// Of the cheapest, some microseconds.
+    const EVERY: usize = 1 << 12;
+    items.into_iter().enumerate().map(|(place, item)| {
+        if place.is_multiple_of(EVERY) {
+            look();
+        }
+        item
+    })
+}
+
+/// What a thread has entered, for others that help it.
+#[derive(Clone, Debug)]
+pub struct Carried(Option<Stop>);
+
+/// Returns what this thread has entered.
+pub fn carry() -> Carried {
+    Carried(ENTERED.with_borrow(Clone::clone))
+}
+
+impl Carried {
+    /// Calls `work` on this thread, as on the one that this is of.
+    pub fn enter<T>(&self, work: impl FnOnce() -> T) -> T {
+        match &self.0 {
+            Some(stop) => stop.enter(work),
+            None => work(),
+        }
+    }
+}
+
+/// Returns `work` for another thread that helps this one: what this one has entered, that one enters.
+pub fn carried<'w, T>(work: impl FnOnce() -> T + 'w) -> impl FnOnce() -> T + 'w {
+    let carried = carry();
+    move || carried.enter(work)
+}
+
+/// Passes on what a thread that helped gave, once it was joined. If it was stopped so is this one, and this
+/// does not return.
+///
+/// # Errors
+/// Those of [`thread::JoinHandle::join`].
+pub fn joined<T>(result: thread::Result<T>) -> thread::Result<T> {
+    match result {
+        Err(payload) if payload.is::<Stopped>() => resume_unwind(payload),
+        result => result,
     }
 }
 
@@ -76,10 +181,70 @@ mod tests {
                 scope.spawn(|| mine.ask());
             });
             assert_eq!(check().unwrap_err().kind(), io::ErrorKind::ConnectionAborted);
+            // Nobody catches what would unwind here.
+            look();
             std::thread::scope(|scope| {
                 scope.spawn(|| assert!(check().is_ok(), "a thread that has not entered it"));
             });
         });
         assert!(check().is_ok() && mine.is_asked());
+    }
+
+    /// What computes ends where it looks, on this thread and on those that help it, and what it holds is
+    /// dropped.
+    #[test]
+    fn what_computes_stops_between_two_tasks() {
+        struct Held<'a>(&'a AtomicBool);
+        impl Drop for Held<'_> {
+            fn drop(&mut self) {
+                // It may compute, too, and is not stopped at that.
+                look();
+                self.0.store(true, Ordering::Relaxed);
+            }
+        }
+        let stop = Stop::new();
+        assert_eq!(stop.run(|| (look(), 7).1), Ok(7));
+        let dropped = AtomicBool::new(false);
+        let here = stop.run(|| {
+            let _held = Held(&dropped);
+            stop.ask();
+            look();
+            unreachable!("it was stopped");
+        });
+        assert_eq!(here, Err(Stopped));
+        assert!(dropped.into_inner() && check().is_ok());
+        let there = stop.run(|| {
+            std::thread::scope(|scope| {
+                let helper = scope.spawn(carried(|| {
+                    look();
+                    unreachable!("it was stopped, too");
+                }));
+                joined(helper.join()).unwrap_or(())
+            });
+        });
+        assert_eq!(there, Err(Stopped));
+        assert!(joined(std::thread::spawn(|| 3).join()).is_ok_and(|three| three == 3));
+    }
+
+    #[test]
+    fn a_loop_that_looks_ends_soon() {
+        let stop = Stop::new();
+        let mut passed = 0u64;
+        let ended = stop.run(|| {
+            for _ in looking(0..u64::MAX) {
+                passed += 1;
+                stop.ask();
+            }
+        });
+        assert_eq!((ended, passed), (Err(Stopped), 1 << 12));
+        assert_eq!(looking([3, 4]).collect::<Vec<_>>(), [3, 4]);
+    }
+
+    #[test]
+    fn a_panic_is_no_stop() {
+        let panics = || Stop::new().run(|| panic!("as a test wants it"));
+        assert!(catch_unwind(AssertUnwindSafe(panics)).is_err());
+        let thread = std::thread::spawn(|| panic!("as a test wants it"));
+        assert!(joined(thread.join()).is_err());
     }
 }

@@ -63,6 +63,7 @@ pub use brickwork_circuit as circuit;
 pub use brickwork_compgc as compgc;
 pub use brickwork_duplo as duplo;
 pub use brickwork_jimu as jimu;
+pub use brickwork_jobs as jobs;
 pub use brickwork_justgarble as justgarble;
 pub use brickwork_lego as lego;
 pub use brickwork_primitives::{authenticator, commit, cut_and_choose, garbling, ihash, ot, solder};

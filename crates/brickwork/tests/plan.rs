@@ -594,6 +594,68 @@ fn lego_runs_are_what_was_said() {
     }
 }
 
+/// LEGO on gates from stock, and on programs that are built; of one epoch and of two, at two levels.
+#[test]
+fn lego_runs_from_stock_are_what_was_said() {
+    let mut rng = draws();
+    let programs = [
+        (random_program(&mut rng), 40),
+        (random_program(&mut rng), 64),
+        (wires(Party::Garbler, 5, Recipient::Both), 40),
+        (wires(Party::Evaluator, 3000, Recipient::Garbler), 40),
+        (aes::aes_from_rounds(aes::KeySize::Aes128).unwrap(), 40),
+    ];
+    for (program, security) in programs {
+        let folder = tempfile::tempdir().unwrap();
+        let stored = |party: Party| {
+            let name = format!("{party:?}");
+            Store::open(&folder.path().join(name), &StoreKey::from_bytes([7; 32])).unwrap()
+        };
+        let program = Arc::new(program);
+        let terms = job(&program, security, 1).terms();
+        let zeros = |party| vec![false; program.input_width(party)];
+        let request = lego::Request::of(&program).unwrap();
+        let one = |party: Party, channel, watch, asked: &Asked| {
+            let store = stored(party);
+            let line = lego::Stocked::open(party, channel, &store, &terms, watch).unwrap();
+            match asked {
+                Asked::Fill => line.preprocess(&request.times(2).unwrap()).unwrap().1,
+                Asked::Build => line.build(&program, Lacking::Refuse).unwrap().1,
+                Asked::Run => line.run(&program, &zeros(party), Lacking::Refuse).unwrap().1,
+            }
+            .close()
+            .unwrap()
+        };
+        let both = |asked: Asked| {
+            clocked(
+                1,
+                |channel, watch| drop(one(Party::Garbler, channel, watch, &asked)),
+                |channel, watch| one(Party::Evaluator, channel, watch, &asked),
+            )
+        };
+        let check = |stock: lego::cost::Stock| {
+            let (machine, link) = (Machine::free(), Link::LOOPBACK);
+            let predicted = lego::cost::predict_from_stock(&program, stock, security, &machine, &link);
+            is_exact(&predicted.unwrap(), both(Asked::Run), &format!("{} {stock:?}", program.name()));
+        };
+        let _ = both(Asked::Fill);
+        let _ = both(Asked::Build);
+        check(lego::cost::Stock::Built { epochs: 1 });
+        // What was taken from gets nothing more: another epoch.
+        let _ = both(Asked::Fill);
+        check(lego::cost::Stock::Gates { epochs: 2 });
+        // What is used up is burned when the stores meet, which name it once more.
+        check(lego::cost::Stock::Gates { epochs: 2 });
+        let _ = both(Asked::Build);
+        check(lego::cost::Stock::Built { epochs: 1 });
+    }
+    enum Asked {
+        Fill,
+        Build,
+        Run,
+    }
+}
+
 #[test]
 fn runs_with_authenticated_masks_are_what_was_said() {
     check_authenticated(aes::aes_128().unwrap(), 40, 1);

@@ -2,6 +2,7 @@
 
 use super::{Circuit, Gate, MAX_WIRES, Wire};
 use brickwork_base::Error;
+use brickwork_base::stop::looking;
 
 /// A bit while a circuit is built: a constant, or a wire that may be inverted. Inversion is free and is only
 /// turned into a gate where a plain wire is needed.
@@ -220,7 +221,7 @@ fn drop_dead(inputs: u32, gates: Vec<Gate>, mut outputs: Vec<Wire>) -> (Vec<Gate
     for &w in &outputs {
         live[w as usize] = true;
     }
-    for (k, gate) in gates.iter().enumerate().rev() {
+    for (k, gate) in looking(gates.iter().enumerate().rev()) {
         if live[inputs as usize + k] {
             match *gate {
                 Gate::Xor(a, b) | Gate::And(a, b) => {
@@ -234,7 +235,7 @@ fn drop_dead(inputs: u32, gates: Vec<Gate>, mut outputs: Vec<Wire>) -> (Vec<Gate
     let mut renamed: Vec<Wire> = (0..inputs).collect();
     let mut kept = Vec::new();
     let mut next = inputs;
-    for (k, gate) in gates.into_iter().enumerate() {
+    for (k, gate) in looking(gates.into_iter().enumerate()) {
         renamed.push(next);
         if live[inputs as usize + k] {
             let r = |w: Wire| renamed[w as usize];

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use brickwork_base::stop::looking;
 use serde::Serialize;
 
-use super::{Gate, Party, Port, Program, Recipient, Type, Wire};
+use super::{Gate, Party, Port, Program, Recipient, Slot, Type, Wire};
 
 /// Everything `brickwork info` shows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -205,29 +206,34 @@ impl Program {
 
     /// What is soldered to what, by kind.
     fn solderings_by_kind(&self) -> Vec<SolderingInfo> {
-        let garblers = self.input_width(Party::Garbler);
-        let inputs = garblers + self.input_width(Party::Evaluator);
-        // Slots number their outputs one after the other: a wire is of the last slot that begins before it.
+        let garblers = self.input_width(Party::Garbler) as Wire;
+        let inputs = garblers + self.input_width(Party::Evaluator) as Wire;
+        // What drives a wire, and which wires it drives.
         let source = |wire: Wire| {
-            let (wire, slots) = (wire as usize, self.slot_count());
+            if wire < garblers {
+                return (End::Party("garbler"), 0..garblers);
+            }
             if wire < inputs {
-                return End::Party(if wire < garblers { "garbler" } else { "evaluator" });
+                return (End::Party("evaluator"), garblers..inputs);
             }
-            let (mut low, mut high) = (0, slots);
-            while high - low > 1 {
-                let middle = low + (high - low) / 2;
-                match self.slot(middle).first_output as usize <= wire {
-                    true => low = middle,
-                    false => high = middle,
-                }
-            }
-            End::Component(self.slot(low).component.0)
+            let Slot { component, first_output, .. } = self.slot(self.producer(wire, self.slot_count()));
+            let outputs = self.component(component).circuit.outputs().len() as Wire;
+            (End::Component(component.0), first_output..first_output + outputs)
         };
         let mut joined = BTreeMap::<(End, End), u64>::new();
         let mut join = |wires: &[Wire], to: End| {
-            wires.iter().for_each(|&wire| *joined.entry((source(wire), to)).or_default() += 1);
+            let mut rest = wires;
+            while let Some(&first) = rest.first() {
+                // Neighbours mostly come from the same.
+                let (from, known) = source(first);
+                let same = rest.iter().take_while(|&wire| known.contains(wire)).count();
+                *joined.entry((from, to)).or_default() += same as u64;
+                rest = &rest[same..];
+            }
         };
-        self.slots().for_each(|slot| join(slot.inputs, End::Component(slot.component.0)));
+        for slot in looking(self.slots()) {
+            join(slot.inputs, End::Component(slot.component.0));
+        }
         self.outputs().iter().for_each(|output| join(&output.wires, End::Party(recipient(output.to))));
         joined.into_iter().map(|((from, to), wires)| SolderingInfo { from, to, wires }).collect()
     }
@@ -244,7 +250,7 @@ impl super::Circuit {
     pub fn and_depth(&self) -> u32 {
         let mut depth = vec![0u32; self.inputs()];
         depth.reserve(self.gate_count());
-        for gate in self.gates() {
+        for gate in looking(self.gates()) {
             depth.push(match gate {
                 Gate::Xor(a, b) => depth[a as usize].max(depth[b as usize]),
                 Gate::And(a, b) => depth[a as usize].max(depth[b as usize]) + 1,

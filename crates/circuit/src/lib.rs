@@ -24,6 +24,7 @@ pub use program::{
 
 pub use brickwork_base::{Error, Party};
 
+use brickwork_base::stop::looking;
 use zeroize::Zeroizing;
 
 /// Index of a wire.
@@ -104,7 +105,7 @@ impl Circuit {
         }
         let mut packed = Vec::new();
         let (mut next, mut and_gates) = (inputs, 0u32);
-        for gate in gates {
+        for gate in looking(gates) {
             let (a, b) = match gate {
                 Gate::Xor(a, b) => (a, b),
                 Gate::And(a, b) => {
@@ -173,7 +174,7 @@ impl Circuit {
         assert_eq!(inputs.len(), self.inputs(), "one bit for each input wire");
         let mut wires = Zeroizing::new(Vec::with_capacity(self.wires()));
         wires.extend_from_slice(inputs);
-        for gate in self.gates() {
+        for gate in looking(self.gates()) {
             let bit = match gate {
                 Gate::Xor(a, b) => wires[a as usize] ^ wires[b as usize],
                 Gate::And(a, b) => wires[a as usize] & wires[b as usize],

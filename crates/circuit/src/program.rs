@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::port::{check_name, total_width};
 use super::{Circuit, MAX_JOINTS, Port, Wire};
-use brickwork_base::{Error, Party};
+use brickwork_base::{Error, Party, stop};
 
 /// Who learns an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -298,6 +298,7 @@ impl ProgramBuilder {
     /// [`Error::Input`] if there is no such component, the number of wires is wrong, or a wire is not driven
     /// yet; [`Error::Limit`] if there are too many joints.
     pub fn slot(&mut self, component: ComponentId, inputs: &[Wire]) -> Result<Wire, Error> {
+        stop::look();
         let p = &mut self.program;
         let kind = p
             .components
@@ -329,6 +330,13 @@ impl ProgramBuilder {
         p.slot_offsets.push((p.solderings.len() as u64, first));
         p.solderings.extend_from_slice(inputs);
         Ok(first)
+    }
+
+    /// Makes room for so many slots with so many input wires together: memory that grows is copied.
+    pub fn reserve(&mut self, slots: usize, inputs: usize) {
+        self.program.slot_components.reserve_exact(slots);
+        self.program.slot_offsets.reserve_exact(slots);
+        self.program.solderings.reserve_exact(inputs);
     }
 
     /// Number of global wires so far; the next slot's outputs start here.

@@ -1,5 +1,6 @@
 //! Programs in the clear.
 
+use brickwork_base::stop::looking;
 use zeroize::Zeroizing;
 
 use super::{Circuit, ComponentId, Gate, Party, Program, Slot, Wire};
@@ -27,7 +28,7 @@ impl Program {
         order.sort_by_key(|&slot| key(slot));
         let mut scratch = Zeroizing::new(Vec::new());
         for same in order.chunk_by(|&a, &b| key(a) == key(b)) {
-            for group in same.chunks(LANES) {
+            for group in looking(same.chunks(LANES)) {
                 self.simulate_group(group, &mut wires, &mut scratch);
             }
         }
@@ -61,7 +62,7 @@ impl Program {
     ) -> Vec<W> {
         let inputs = (self.input_width(Party::Garbler) + self.input_width(Party::Evaluator)) as Wire;
         let mut lengths: Vec<W> = Vec::with_capacity(self.slot_count());
-        for slot in self.slots() {
+        for slot in looking(self.slots()) {
             let (mut length, mut known) = (W::default(), 0..inputs);
             for &wire in slot.inputs {
                 // Neighbours mostly have the same producer.
@@ -84,7 +85,7 @@ impl Program {
     }
 
     /// The slot, one of the first `slots`, that drives a wire which is no input.
-    fn producer(&self, wire: Wire, slots: usize) -> usize {
+    pub(super) fn producer(&self, wire: Wire, slots: usize) -> usize {
         let (mut low, mut high) = (0, slots);
         while high - low > 1 {
             let middle = low + (high - low) / 2;
@@ -132,7 +133,7 @@ impl Circuit {
     /// own.
     fn run(&self, wires: &mut Vec<u64>) {
         wires.reserve(self.gate_count());
-        for gate in self.gates() {
+        for gate in looking(self.gates()) {
             wires.push(match gate {
                 Gate::Xor(a, b) => wires[a as usize] ^ wires[b as usize],
                 Gate::And(a, b) => wires[a as usize] & wires[b as usize],

@@ -7,6 +7,7 @@ use super::{
     Circuit, Component, Gate, MAX_JOINTS, Party, Port, Program, ProgramBuilder, Recipient, Type, Wire,
 };
 use brickwork_base::Error;
+use brickwork_base::stop::looking;
 
 impl Program {
     /// `executions` independent evaluations as one program. A party with inputs has one port `executions`, an
@@ -57,6 +58,8 @@ impl Program {
             };
             moved as Wire
         };
+        let inner_joints = (joints - to_outputs) as usize;
+        program.reserve(executions * self.slot_count(), executions * inner_joints);
         let mut solderings = Vec::new();
         for execution in 0..n {
             for slot in self.slots() {
@@ -232,7 +235,7 @@ impl Program {
             let circuit = &self.component(slot.component).circuit;
             local.clear();
             local.extend(slot.inputs.iter().map(|&w| global[w as usize]));
-            for gate in circuit.gates() {
+            for gate in looking(circuit.gates()) {
                 local.push(inputs + gates.len() as u32);
                 gates.push(match gate {
                     Gate::Xor(a, b) => Gate::Xor(local[a as usize], local[b as usize]),

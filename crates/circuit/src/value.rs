@@ -13,6 +13,7 @@ use serde_json::{Map, Number, Value};
 
 use super::{Party, Port, Program, Recipient, Type};
 use brickwork_base::Error;
+use brickwork_base::stop::looking;
 
 /// Integers of at most this many bits are written as JSON numbers, which readers of JSON keep exactly.
 const NUMBER_BITS: usize = 53;
@@ -140,7 +141,7 @@ pub fn encode_executions(ports: &[Port], executions: usize, value: &Value) -> Re
         }
     };
     let mut bits = Vec::new();
-    for (index, value) in values.iter().enumerate() {
+    for (index, value) in looking(values.iter().enumerate()) {
         encode_ports(ports, value, Some(index), &mut bits)?;
     }
     Ok(bits)
@@ -190,7 +191,7 @@ pub fn decode_executions(program: &Program, executions: usize, party: Party, bit
         }
         decode(&ports, &own)
     };
-    Value::Array((0..executions).map(decode_one).collect())
+    Value::Array(looking(0..executions).map(decode_one).collect())
 }
 
 impl Recipient {

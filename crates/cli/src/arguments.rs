@@ -1,5 +1,6 @@
 //! Flags that several commands take.
 
+use std::convert::Infallible;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use brickwork::semi_honest::SemiHonest;
 use brickwork::session::Protocol as _;
 use brickwork::wire::tls;
 use clap::{Args, ValueEnum};
+use zeroize::Zeroizing;
 
 use crate::decimal;
 use crate::failure::Failure;
@@ -68,7 +70,7 @@ pub struct Executions {
 }
 
 /// How values are read.
-#[derive(Args, Default)]
+#[derive(Args, Clone, Default)]
 pub struct Reading {
     /// Read decimals for a column or field of integers: with amount=2, 12.50 is 1250; more digits are
     /// refused
@@ -171,6 +173,11 @@ impl Linking {
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Commitments {
     Split,
+}
+
+/// Takes a text that is erased when it is dropped.
+pub fn secret(text: &str) -> Result<Zeroizing<String>, Infallible> {
+    Ok(Zeroizing::new(text.to_owned()))
 }
 
 pub fn security(text: &str) -> Result<u32, String> {

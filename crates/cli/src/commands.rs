@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 
 use crate::{
-    assemble, bench, compile, demo_cheat, doctor, examples, failure, garble, info, keygen, manual, party,
-    plan, preprocess, run, serve, session, simulate, stock,
+    assemble, bench, cluster, compile, demo_cheat, doctor, examples, failure, garble, info, keygen, manual,
+    party, plan, preprocess, run, serve, session, simulate, stock, worker,
 };
 
 /// What `--version` says. Cargo compiles hooks for a cheater into all programs that it builds together with
@@ -67,6 +67,8 @@ pub enum Command {
     Session(session::Arguments),
     Serve(serve::Arguments),
     Request(serve::request::Arguments),
+    Cluster(cluster::Arguments),
+    Worker(worker::Arguments),
     Preprocess(preprocess::Arguments),
     Stock(stock::Arguments),
     DemoCheat(demo_cheat::Arguments),

@@ -1,45 +1,73 @@
 //! The command within another process, whose own threads do what a command line says: what the Python package
 //! stands on. Nothing is printed, neither results nor progress, and nothing is read from stdin.
 //!
-//! What waits for a peer ends when its [`Stop`] is asked; how far a run is its [`Progress`] says.
+//! What waits for a peer and what computes end when their [`Stop`] is asked; how far a run is its [`Progress`]
+//! says.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use brickwork::circuit::{OutputPort, Party, Port, Recipient, Type};
-use brickwork::stop::Stop;
+use brickwork::stop::{Stop, Stopped};
 use brickwork::wire::tls::Identity;
 use brickwork::{Cheat, Malformed, authenticated, commit, compgc, duplo, ihash, jimu, lego, ot, semi_honest};
 use brickwork_kernels::Erasing;
 use clap::{CommandFactory, Parser};
 use serde_json::{Value, json};
+use zeroize::Zeroizing;
 
+use crate::cluster::foreign;
 use crate::commands::{Cli, Command};
 use crate::failure::Failure;
+use crate::origin::in_cut;
 use crate::party::{self, Given, Home};
 use crate::report::Report;
-use crate::{execute, files, programs, run, terminal};
+use crate::source::SourceFlags;
+use crate::standing;
+use crate::{execute, files, info, page, plan, programs, run, simulate, terminal, values};
 
+pub use crate::cluster::foreign::Hands;
 pub use crate::progress::Progress;
-pub use crate::standing::Standing;
+pub use crate::standing::{Standing, Wish};
+pub use crate::worker::Embedded as Worker;
 
-/// What a command gives: the object of its `--json`, and its text for people. The error is the object that
-/// stands under `error` there.
+/// What a command gives: the object of its `--json`, and its text for people. What computes gives `output_bits`,
+/// and of `outputs` nothing ([`outputs`] makes it of them). The error is the object that stands under `error`.
 pub type Answer = Result<(Value, String), Value>;
 
 /// Where a thread hears that it is to stop, and says how far it is.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub struct Line {
-    /// Asked by another thread.
-    pub stop: Stop,
+    stop: Stop,
     /// Looked at by another thread.
     pub progress: Arc<Progress>,
+    /// From when it is asked to stop until it has ended.
+    erasing: Mutex<Option<Erasing>>,
 }
 
 impl Line {
-    fn enter<T>(&self, work: impl FnOnce() -> T) -> T {
-        self.stop.enter(|| self.progress.enter(work))
+    /// Asks what goes on here to stop, from another thread. All memory that is freed from now on until it
+    /// [has ended](Line::ended) is erased: what unwinds erases nothing but what does so when it is dropped.
+    pub fn ask_to_stop(&self) {
+        self.erasing.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(Erasing::begin);
+        self.stop.ask();
+    }
+
+    /// Says that what went on here has ended, all of it.
+    pub fn ended(&self) {
+        self.erasing.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    /// Does this until another thread asks to stop.
+    fn run<T>(&self, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+        match self.stop.run(|| self.progress.enter(work)) {
+            // One party may see first that the other one, which was asked likewise, has closed the line.
+            Ok(Err(_)) if self.stop.is_asked() => Err(Failure::stopped(Stopped)),
+            Ok(done) => done,
+            Err(stopped) => Err(Failure::stopped(stopped)),
+        }
     }
 }
 
@@ -79,15 +107,21 @@ impl<F: Fn(&str)> std::io::Write for Log<F> {
 /// # Errors
 /// Those of the command.
 pub fn call(arguments: &[String], line: &Line) -> Answer {
-    answer(parse(arguments).and_then(|mut cli| {
+    answer(line.run(|| {
+        let mut cli = parse(arguments)?;
         cli.quiet = true;
         match &cli.command {
             Command::Run(_) => Err(elsewhere("run")),
             Command::Garbler(_) | Command::Evaluator(_) => Err(elsewhere("garbler")),
             // It would go on in the place of this process.
             Command::DemoCheat(_) => Err(elsewhere("demo_cheat")),
+            Command::Worker(_) => Err(Failure::usage("a worker is a process", "start `brickwork worker`")),
             Command::Serve(_) => Err(Failure::usage("a service is a process", "start `brickwork serve`")),
-            _ => line.enter(|| execute(&cli)),
+            Command::Bench(bench) if bench.starts_processes() => Err(Failure::usage(
+                "this measures parties that are processes of their own",
+                "start `brickwork bench` with these arguments",
+            )),
+            _ => execute(&cli),
         }
     }))
 }
@@ -100,17 +134,15 @@ pub fn call(arguments: &[String], line: &Line) -> Answer {
 pub fn take_part(
     role: Party,
     flags: &[String],
-    [pem, input]: [Option<String>; 2],
+    [pem, input]: [Option<Zeroizing<String>>; 2],
     line: &Line,
     listens: &mut dyn FnMut(SocketAddr),
 ) -> Answer {
-    let _erasing = Erasing::begin();
-    answer((|| {
+    answer(line.run(|| {
         let identity = pem.map(|pem| Identity::from_pem(&pem)).transpose()?;
         let home = Home::Embedded { secrets: Given::Some(identity, input), listens };
-        let flags = flags.iter().map(OsString::from).collect();
-        line.enter(|| party::take_part_by(role, flags, home))
-    })())
+        party::take_part_by(role, flags.iter().map(OsString::from).collect(), home)
+    }))
 }
 
 /// Runs both parties on two threads, as `run` does on two processes. The inputs stand in the place of those
@@ -118,9 +150,8 @@ pub fn take_part(
 ///
 /// # Errors
 /// As [`call`].
-pub fn run_both(arguments: &[String], inputs: [Option<String>; 2], line: &Line) -> Answer {
-    let _erasing = Erasing::begin();
-    answer(parse(arguments).and_then(|mut cli| match &mut cli.command {
+pub fn run_both(arguments: &[String], inputs: [Option<Zeroizing<String>>; 2], line: &Line) -> Answer {
+    answer(line.run(|| match &mut parse(arguments)?.command {
         Command::Run(arguments) => {
             arguments.give(inputs);
             run::run_here(arguments, &line.stop, &line.progress)
@@ -129,43 +160,55 @@ pub fn run_both(arguments: &[String], inputs: [Option<String>; 2], line: &Line) 
     }))
 }
 
-/// Begins a session that goes on step by step, as its flags say: those of [`take_part`] for the peer and this
-/// machine, and `--program FILE=TIMES` for each program and how often it may run.
+/// Begins a session that goes on step by step, as its flags say: those of [`take_part`] for the peer, the protocol,
+/// this machine and the store, and without a store `--program FILE=TIMES` for each program and how often it may
+/// run.
 ///
 /// # Errors
 /// As [`call`].
 pub fn connect(
     role: Party,
     flags: &[String],
-    pem: Option<String>,
+    pem: Option<Zeroizing<String>>,
     line: &Line,
     listens: &mut dyn FnMut(SocketAddr),
 ) -> Result<Standing, Value> {
-    let _erasing = Erasing::begin();
     let begin = || {
         let identity = pem.map(|pem| Identity::from_pem(&pem)).transpose()?;
         let mut home = Home::Embedded { secrets: Given::Some(None, None), listens };
-        let flags = flags.iter().map(OsString::from).collect();
-        line.enter(|| Standing::begin(role, flags, identity, &mut home))
+        Standing::begin(role, flags.iter().map(OsString::from).collect(), identity, &mut home)
     };
-    begin().map_err(|failure| failure.value())
+    line.run(begin).map_err(|failure| failure.value())
 }
 
-/// Runs a program of the session once more: its number, this party's input, ports of either party with the
-/// numbers of what they carry on, and the outputs that are kept.
+/// Runs a program of the session once more.
 ///
 /// # Errors
 /// As [`call`]; the session is over if it began.
-pub fn step(
-    session: &mut Standing,
-    program: usize,
-    input: Option<String>,
-    carried: &[(Party, String, usize)],
-    keep: &[String],
-    line: &Line,
-) -> Answer {
-    let _erasing = Erasing::begin();
-    answer(line.enter(|| session.step(program, input.as_deref(), carried, keep)))
+pub fn step(session: &mut Standing, wish: &Wish, line: &Line) -> Answer {
+    answer(line.run(|| session.step(wish)))
+}
+
+/// Adds a program to a session with a store; its `number`.
+///
+/// # Errors
+/// As [`call`].
+pub fn add(session: &mut Standing, file: &str, line: &Line) -> Answer {
+    let added = |number| Report::new(json!({ "number": number }), String::new());
+    answer(line.run(|| session.add(file).map(added)))
+}
+
+/// Makes stock in a session with a store: words `FILE[:NAME]=COUNT`.
+///
+/// # Errors
+/// As [`step`].
+pub fn fill(session: &mut Standing, words: &[String], line: &Line) -> Answer {
+    answer(line.run(|| session.fill(words)))
+}
+
+/// The error of whoever asks something of a session that is over.
+pub fn session_is_over() -> Value {
+    standing::ended().value()
 }
 
 /// Ends the session.
@@ -173,39 +216,99 @@ pub fn step(
 /// # Errors
 /// As [`call`].
 pub fn close(session: &mut Standing, line: &Line) -> Answer {
-    answer(line.enter(|| session.close()))
+    answer(line.run(|| session.close()))
+}
+
+/// A worker of one lane of a job, as its flags say: those of `brickwork worker`. It has met nobody.
+///
+/// # Errors
+/// As [`call`].
+pub fn worker(flags: &[String]) -> Result<Worker, Value> {
+    Worker::new(flags.iter().map(OsString::from).collect()).map_err(|failure| failure.value())
+}
+
+/// A task of a worker.
+pub enum WorkerTask {
+    /// Meet the peer's.
+    Meet,
+    /// Make stock for so many partitions.
+    Fill(u32),
+    /// Run a partition on an input, as a flag would have it.
+    Run(u32, Option<Zeroizing<String>>),
+    /// Say whether stock may have been taken for a partition.
+    Look(u32),
+    /// End the session.
+    Close,
+}
+
+/// Has a worker do a task. `listens` hears where it waits for its peer, if it does.
+///
+/// # Errors
+/// As [`call`].
+pub fn work(
+    worker: &mut Worker,
+    task: WorkerTask,
+    line: &Line,
+    listens: &mut dyn FnMut(SocketAddr),
+) -> Answer {
+    answer(line.run(|| match task {
+        WorkerTask::Meet => worker.meet(listens),
+        WorkerTask::Fill(partitions) => worker.fill(partitions),
+        WorkerTask::Run(partition, input) => {
+            worker.run(partition, input.as_ref().map(|input| input.as_str()))
+        }
+        WorkerTask::Look(partition) => worker.look(partition),
+        WorkerTask::Close => worker.close(),
+    }))
+}
+
+/// Coordinates a job to its end, with workers of the caller's, as its flags say. `listens` hears where, if it
+/// listens.
+///
+/// # Errors
+/// As [`call`].
+pub fn coordinate(
+    flags: &[String],
+    hands: &mut dyn Hands,
+    line: &Line,
+    listens: &mut dyn FnMut(SocketAddr),
+) -> Answer {
+    let mut home = Home::Embedded { secrets: Given::Some(None, None), listens };
+    let flags = flags.iter().map(OsString::from).collect();
+    answer(line.run(|| foreign::run(flags, hands, &mut home)))
 }
 
 /// Simulates a program. The inputs stand in the place of those that flags would name.
 ///
 /// # Errors
 /// As [`call`].
-pub fn simulate(arguments: &[String], inputs: [Option<String>; 2]) -> Answer {
-    let _erasing = Erasing::begin();
-    answer(parse(arguments).and_then(|mut cli| match &mut cli.command {
-        Command::Simulate(arguments) => {
-            arguments.give(inputs);
-            execute(&cli)
-        }
-        _ => Err(elsewhere("call")),
+pub fn simulate(arguments: &[String], inputs: [Option<Zeroizing<String>>; 2], line: &Line) -> Answer {
+    answer(line.run(|| {
+        let mut cli = parse(arguments)?;
+        let Command::Simulate(arguments) = &mut cli.command else { return Err(elsewhere("call")) };
+        arguments.give(inputs);
+        simulate::bits(arguments)
     }))
 }
 
-/// Tells what a program takes and gives, as `info` with these arguments would find it: its `digest`, `and_gates`, and of `inputs` and `outputs` each `name`,
-/// `party` (of an output `garbler`, `evaluator`, `both` or `nobody`) and `type`: `{"uint": bits}`, `{"int": bits}`,
-/// `{"array": [type, elements]}` or `{"struct": [[name, type], …]}`.
+/// Tells what a program takes and gives, as `info` with these arguments would find it: its `digest`,
+/// `and_gates`, and of `inputs` and `outputs` each `name`, `party` (of an output `garbler`, `evaluator`, `both`
+/// or `nobody`) and `type`: `{"uint": bits}`, `{"int": bits}`, `{"array": [type, elements]}` or
+/// `{"struct": [[name, type], …]}`.
 ///
 /// # Errors
 /// As [`call`].
-pub fn ports(arguments: &[String]) -> Answer {
+pub fn ports(arguments: &[String], line: &Line) -> Answer {
     let read = || {
         let Command::Info(arguments) = parse(arguments)?.command else { return Err(elsewhere("call")) };
         let program = programs::program(&arguments.program)?;
+        let port =
+            |name: &str, party: &str, ty: &Type| json!({ "name": name, "party": party, "type": kind(ty) });
         let inputs = [Party::Garbler, Party::Evaluator].map(|party| {
-            let of = |port: &Port| json!({ "name": port.name, "party": files::role(party), "type": kind(&port.ty) });
+            let of = |own: &Port| port(&own.name, files::role(party), &own.ty);
             program.input_ports(party).iter().map(of).collect::<Vec<_>>()
         });
-        let of = |port: &OutputPort| json!({ "name": port.port.name, "party": to(port.to), "type": kind(&port.port.ty) });
+        let of = |output: &OutputPort| port(&output.port.name, to(output.to), &output.port.ty);
         let outputs: Vec<Value> = program.outputs().iter().map(of).collect();
         let json = json!({
             "digest": crate::report::hex(&program.digest()),
@@ -215,7 +318,7 @@ pub fn ports(arguments: &[String]) -> Answer {
         });
         Ok(Report::new(json, String::new()))
     };
-    answer(read())
+    answer(line.run(read))
 }
 
 fn to(recipient: Recipient) -> &'static str {
@@ -238,14 +341,72 @@ fn kind(ty: &Type) -> Value {
     }
 }
 
-/// The page about what a command gave, a run, a plan, a comparison or a program, as `--report` writes it.
+/// Describes the program of a run or a plan in the cut that its record names, as `info` does: the arguments are
+/// those of `info`, or those of the plan.
+///
+/// # Errors
+/// As [`call`].
+pub fn describe(arguments: &[String], cut: &str, line: &Line) -> Answer {
+    let describe = || {
+        let cut = Value::from(cut);
+        let program = match &parse(arguments)?.command {
+            Command::Info(arguments) => in_cut(&arguments.program, &SourceFlags::default(), &cut)?,
+            Command::Plan(arguments) => plan::program_in(arguments, &cut)?,
+            _ => return Err(elsewhere("call")),
+        };
+        Ok(Report::new(info::json(program.info())?, String::new()))
+    };
+    answer(line.run(describe))
+}
+
+/// Tells what output bits mean, as under `outputs` of a run's `--json`: those of the garbler and the evaluator, of
+/// the program that arguments of `info` name, executed so often.
+///
+/// # Errors
+/// As [`call`]; and if a party learns another number of bits.
+pub fn outputs(
+    arguments: &[String],
+    executions: Option<u32>,
+    bits: [Option<&str>; 2],
+    line: &Line,
+) -> Answer {
+    let read = || {
+        let Command::Info(arguments) = parse(arguments)?.command else { return Err(elsewhere("call")) };
+        let program = programs::program(&arguments.program)?;
+        let of = |party, bits: &str| {
+            let width: usize = program.outputs_of(party).map(|output| output.wires.len()).sum();
+            let bits: Vec<bool> = bits.bytes().map(|bit| bit == b'1').collect();
+            match width.checked_mul(executions.unwrap_or(1) as usize) == Some(bits.len()) {
+                true => Ok(values::output_value(&program, party, executions, &bits)),
+                false => Err(Failure::fault(format!("{} output bits of another program", bits.len()))),
+            }
+        };
+        let mut json = serde_json::Map::new();
+        for (party, bits) in [Party::Garbler, Party::Evaluator].into_iter().zip(bits) {
+            if let Some(bits) = bits {
+                json.insert(files::role(party).into(), of(party, bits)?);
+            }
+        }
+        Ok(Report::new(json.into(), String::new()))
+    };
+    answer(line.run(read))
+}
+
+/// The page about what a command gave, a run, a plan, a comparison or a program, as `--report` writes it, with
+/// its outputs if they are to be shown. With a path it is written there, for its owner alone.
 ///
 /// # Errors
 /// Why there is none, as under `error` of `--json`.
-pub fn page(record: &str) -> Result<String, Value> {
-    let fault = |why: String| Failure::fault(why).value();
-    let record: Value = serde_json::from_str(record).map_err(|e| fault(e.to_string()))?;
-    brickwork_report::page(&record).map_err(|e| fault(e.to_string()))
+pub fn page(record: &str, outputs: bool, path: Option<&Path>) -> Result<String, Value> {
+    let made = || {
+        let record: Value = serde_json::from_str(record).map_err(|e| Failure::fault(e.to_string()))?;
+        let html = page::html(&record, outputs)?;
+        if let Some(path) = path {
+            page::Page::begin(path)?.put(&html)?;
+        }
+        Ok(html)
+    };
+    made().map_err(|failure: Failure| failure.value())
 }
 
 /// Every check that a peer can fail.

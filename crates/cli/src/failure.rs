@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
+use brickwork::stop::Stopped;
 use brickwork::{Cheat, Error};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use serde_json::{Value, json};
@@ -101,6 +102,16 @@ impl Failure {
         self
     }
 
+    /// With further fields for the JSON form.
+    pub fn with_fields(self, fields: Value) -> Self {
+        let human = self.human();
+        self.with_details(human, fields)
+    }
+
+    pub fn code(&self) -> u8 {
+        self.code
+    }
+
     pub fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Failure::new(code::USAGE, message, hint)
     }
@@ -128,6 +139,11 @@ impl Failure {
     pub fn cannot_start(program: &str, why: &io::Error) -> Self {
         let (what, hint) = words::of(why);
         Failure::other(format!("cannot start {program}: {what}"), hint)
+    }
+
+    /// What was asked to end before it was done.
+    pub fn stopped(stopped: Stopped) -> Self {
+        brickwork::Error::Io(stopped.into()).into()
     }
 
     /// What cannot happen, and has.

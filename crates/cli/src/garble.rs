@@ -17,6 +17,7 @@ use crate::files::{MAX_PROGRAM_BYTES, MAX_VALUE_BYTES, check_private, read_all};
 use crate::outcome::outputs_text;
 use crate::report::{Report, bit_string, bytes, hex, plural};
 use crate::simulate::Values;
+use crate::values::Erased;
 use crate::{programs, values};
 
 /// Garble a program into files, after JustGarble: for research, without a second party and without a defence
@@ -196,7 +197,7 @@ impl Inputs {
         let _erasing = Erasing::begin();
         let program = programs::program(&self.program)?;
         let (mark, encoding) = private(&self.tokens, formats::read_encoding)?;
-        let both = self.values.read(&program, None)?;
+        let Erased(both) = &self.values.read(&program, None)?;
         let mut bits = values::input_bits(&program, Party::Garbler, None, &both[0])?;
         let evaluator = values::input_bits(&program, Party::Evaluator, None, &both[1])?;
         // All room at once, so that no copy stays behind.

@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, Read, Write};
 
 use brickwork::wire::tls::Identity;
+use brickwork_kernels::Erasing;
 use serde_json::{Value, json};
 use zeroize::{Zeroize, Zeroizing};
 
@@ -13,6 +14,7 @@ const MAX_LINE_BYTES: u64 = 1 << 30;
 
 /// What the parent sends as the one line of stdin.
 pub fn to_child(pem: &str, input: &Value) -> Zeroizing<String> {
+    let _erasing = Erasing::begin();
     Zeroizing::new(format!("{}\n", json!({ "identity": pem, "input": input })))
 }
 

@@ -8,6 +8,7 @@ mod arguments;
 mod assemble;
 mod audit;
 mod bench;
+mod cluster;
 mod commands;
 mod compile;
 mod cut;
@@ -50,6 +51,7 @@ mod simulate;
 mod source;
 mod standing;
 mod stock;
+mod stocked;
 mod stocks;
 mod store;
 mod table;
@@ -57,6 +59,7 @@ mod terminal;
 mod values;
 mod words;
 mod work;
+mod worker;
 
 use std::fs::OpenOptions;
 use std::io::{IsTerminal, Write};
@@ -139,6 +142,8 @@ fn execute(cli: &Cli) -> Result<Report, Failure> {
         Command::Session(command) => session::run(command, cli.quiet),
         Command::Serve(command) => serve::run(command, cli.quiet),
         Command::Request(command) => serve::request::run(command),
+        Command::Cluster(command) => cluster::run(command, cli.quiet),
+        Command::Worker(command) => worker::run(command),
         Command::Stock(command) => stock::run(command),
         Command::DemoCheat(command) => demo_cheat::run(command, cli.json),
         Command::Doctor(command) => doctor::run(command, cli.quiet),

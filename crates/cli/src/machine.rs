@@ -69,8 +69,8 @@ pub fn keep(caches: &Path, machine: &Machine) -> std::io::Result<()> {
     fs::rename(whole, path)
 }
 
-/// Version of the file: the constants have names, so that each protocol brings its own; in version 1 they stood
-/// in one order for all.
+/// Version of the file: the constants have names, so that each protocol brings its own; in version 1 they
+/// stood in one order for all.
 const FORMAT: u32 = 2;
 
 /// The user's folder of caches.
@@ -82,7 +82,8 @@ fn caches() -> Option<PathBuf> {
     })
 }
 
-/// In a folder of caches, the constants of this kernel here: named after all that makes a machine another one.
+/// In a folder of caches, the constants of this kernel here: named after all that makes a machine another
+/// one.
 fn file_name(kernel: &str) -> PathBuf {
     let mut hash = blake3::Hasher::new();
     let cores = std::thread::available_parallelism().map_or(1, |n| n.get());

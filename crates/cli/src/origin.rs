@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use brickwork::Error;
 use brickwork::circuit::{Program, Slot};
+use serde_json::Value;
 
+use crate::arguments::ProgramArguments;
 use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
 use crate::programs::{self, Content};
+use crate::resources;
 use crate::source::{self, SourceFlags};
 
 /// A file with a program and how it is compiled: what its other cuts are made of.
@@ -29,6 +32,12 @@ const MAX_GATES: u64 = 1 << 28;
 /// The most gates in one piece that so much memory is enough for.
 pub fn gates_within(memory: Option<u64>) -> u64 {
     memory.map_or(MAX_GATES, |memory| (memory / BYTES_A_GATE).min(MAX_GATES))
+}
+
+/// The program of a file, compiled with these flags, in the cut that a record names.
+pub fn in_cut(program: &ProgramArguments, flags: &SourceFlags, cut: &Value) -> Result<Program, Failure> {
+    let (given, _) = programs::load_with(&program.file, &program.map.parties(), flags)?;
+    Origin { path: &program.file, flags, given: &given }.of_record(cut)
 }
 
 impl Origin<'_> {
@@ -72,6 +81,12 @@ impl Origin<'_> {
                     .map(|(program, _)| program)
             }
         }
+    }
+
+    /// The program in the cut that a record of a run or of a plan names.
+    pub fn of_record(&self, cut: &Value) -> Result<Program, Failure> {
+        let cut = cut.as_str().unwrap_or("given").parse::<Cut>().map_err(Failure::fault)?;
+        self.make(&cut, gates_within(resources::available_bytes()))
     }
 
     /// The evaluator's part: the program in the cut that the garbler names, so often, unless this party wants

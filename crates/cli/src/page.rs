@@ -32,12 +32,7 @@ impl PageArguments {
     /// Makes room for the page, if there is to be one: what cannot be written is to show before the work is
     /// done.
     pub fn open(&self) -> Result<Option<Page>, Failure> {
-        let Some(path) = &self.report else { return Ok(None) };
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let made = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")));
-        // It would name the temporary file, of which the user knows nothing.
-        let file = made.map_err(|e| Failure::cannot_write(path, &e.kind().into()))?;
-        Ok(Some(Page { path: path.clone(), file, outputs: false }))
+        self.report.as_deref().map(Page::begin).transpose()
     }
 }
 
@@ -57,6 +52,15 @@ pub struct Page {
 }
 
 impl Page {
+    /// Makes room for a page in this file, without outputs.
+    pub fn begin(path: &Path) -> Result<Self, Failure> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let made = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")));
+        // It would name the temporary file, of which the user knows nothing.
+        let file = made.map_err(|e| Failure::cannot_write(path, &e.kind().into()))?;
+        Ok(Page { path: path.to_owned(), file, outputs: false })
+    }
+
     /// Writes it: about what the command prints as JSON, and the program, if one is given. It cannot fail: the
     /// work is done, and its results are not to be lost with a page; so it warns.
     pub fn write(self, record: &Value, program: Option<Result<Program, Failure>>) {
@@ -71,13 +75,23 @@ impl Page {
         if let (Some(program), Some(fields)) = (program, record.as_object_mut()) {
             fields.insert("program".into(), info::json(program?.info())?);
         }
-        let made = match self.outputs {
-            true => brickwork_report::page_with_outputs(&record),
-            false => brickwork_report::page(&record),
-        };
-        let html = made.map_err(|why| Failure::fault(why.to_string()))?;
+        let html = html(&record, self.outputs)?;
+        self.put(&html)
+    }
+
+    /// Writes what was made: the file has its name once all of it is there.
+    pub fn put(self, html: &str) -> Result<(), Failure> {
         std::fs::write(self.file.path(), html).map_err(|e| Failure::cannot_write(&self.path, &e))?;
         self.file.persist(&self.path).map_err(|e| Failure::cannot_write(&self.path, &e.error))?;
         Ok(())
     }
+}
+
+/// The page about a record, with its outputs if they are to be shown.
+pub fn html(record: &Value, outputs: bool) -> Result<String, Failure> {
+    let made = match outputs {
+        true => brickwork_report::page_with_outputs(record),
+        false => brickwork_report::page(record),
+    };
+    made.map_err(|why| Failure::fault(why.to_string()))
 }

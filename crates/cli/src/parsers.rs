@@ -3,7 +3,8 @@
 use brickwork::circuit::Type;
 use serde_json::Value;
 
-use crate::preprocess::{self, Wanted};
+use crate::preprocess;
+use crate::stocked::Wanted;
 use crate::table;
 
 /// A table with at most so many rows of this type: a value, and the number of rows. `None` if it is refused.
@@ -18,7 +19,7 @@ pub fn list(text: &str) -> Option<Vec<(String, Option<String>, u32)>> {
 
 /// The same of an argument.
 pub fn argument(text: &str) -> Option<(String, Option<String>, u32)> {
-    preprocess::parse(text).ok().map(parts)
+    Wanted::parse(text).ok().map(parts)
 }
 
 fn parts(wanted: Wanted) -> (String, Option<String>, u32) {

@@ -28,6 +28,7 @@ use crate::report::{Report, bit_string};
 use crate::source::SourceFlags;
 use crate::store::StoreArguments;
 use crate::terminal::announce;
+use crate::values::Erased;
 use crate::work::{Flags, Work};
 use crate::{files, leash, programs, resources, values};
 
@@ -99,9 +100,9 @@ pub enum Home<'h> {
 /// What somebody else than flags says of a party's secrets.
 pub enum Given {
     /// Key and input, as it was read.
-    All(Identity, Value),
+    All(Identity, Erased<Value>),
     /// A key, if not a file; and an input as a flag would have it, if one is given.
-    Some(Option<Identity>, Option<String>),
+    Some(Option<Identity>, Option<Zeroizing<String>>),
 }
 
 /// Runs one party to its end. An evaluator notes in `audit` what must not show.
@@ -206,7 +207,11 @@ fn take_part(
         // The connection is closed: neither this nor how long it takes can be seen from there.
         audit.note(peer, &work.job.program.digest(), result.recovered);
     }
-    let value = values::output_value(&program, party, executions, &result.outputs);
+    let value = match home {
+        // Whoever embeds this reads the bits.
+        Home::Embedded { .. } => Value::Null,
+        _ => values::output_value(&program, party, executions, &result.outputs),
+    };
     let made = result.made.take();
     let mut report = report(&arguments.parameters, party, &value, &result, quiet);
     if let Some(made) = made {
@@ -281,17 +286,23 @@ fn secrets(
                 return Err(Failure::usage("--identity is missing", "`brickwork keygen` makes a key"));
             }
         };
-        Ok((identity, input))
+        Ok((identity, Erased(input)))
     };
     let (identity, input) = match home {
         Home::Command => read(None, arguments.input.as_deref())?,
-        Home::Leash => leash::from_parent()?,
+        Home::Leash => {
+            let (identity, input) = leash::from_parent()?;
+            (identity, Erased(input))
+        }
         Home::Embedded { secrets, .. } => match std::mem::replace(secrets, Given::Some(None, None)) {
             Given::All(identity, input) => (identity, input),
-            Given::Some(identity, input) => read(identity, input.as_deref().or(arguments.input.as_deref()))?,
+            Given::Some(identity, input) => {
+                let input = input.as_ref().map(|input| input.as_str());
+                read(identity, input.or(arguments.input.as_deref()))?
+            }
         },
     };
-    Ok((identity, values::input_bits(program, party, arguments.parameters.executions.executions, &input)?))
+    Ok((identity, values::input_bits(program, party, arguments.parameters.executions.executions, &input.0)?))
 }
 
 /// Listens for the peer.

@@ -16,7 +16,7 @@ use crate::arguments::{Buckets, Choice, LinkArguments, Parameters, ProgramArgume
 use crate::cut::{Cut as Named, CutArguments, Wish};
 use crate::cuts::{self, Cuts, Decomposition, Pricing};
 use crate::failure::Failure;
-use crate::origin::{Origin, gates_within};
+use crate::origin::{Origin, in_cut};
 use crate::outcome::cost_json;
 use crate::page::PageArguments;
 use crate::proposal::propose;
@@ -118,11 +118,14 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         None => planned(arguments, &origin, &choices, estimate)?,
     };
     if let Some(page) = page {
-        let cut = report.json["cut"].as_str().unwrap_or("given").parse::<Named>();
-        let program = cut.map_err(Failure::fault).and_then(|cut| origin.make(&cut, gates_within(None)));
-        page.write(&report.json, Some(program));
+        page.write(&report.json, Some(origin.of_record(&report.json["cut"])));
     }
     Ok(report)
+}
+
+/// The program of a plan in the cut that its record names.
+pub fn program_in(arguments: &Arguments, cut: &Value) -> Result<Program, Failure> {
+    in_cut(&arguments.program, &arguments.source.with_cut(BTreeSet::new(), BTreeSet::new()), cut)
 }
 
 /// What a run costs that is done as the flags say.
@@ -137,12 +140,12 @@ fn planned(
     let protocol = protocols::played(arguments.parameters.protocol);
     let repetitions = executions.unwrap_or(1);
     if arguments.stocked {
-        let only = protocol.only_way_from_stock(program, repetitions, &estimate)?;
+        let only = protocol.only_way_from_stock(program, repetitions, choices, &estimate)?;
         let only = only.ok_or_else(|| {
             let name = arguments.parameters.protocol.name();
             Failure::usage(
                 format!("--stocked says nothing with --protocol {name}: what a run takes depends on what is in stock"),
-                "leave --stocked out, or take --protocol semi-honest",
+                "leave --stocked out, or take --protocol semi-honest or lego",
             )
         })?;
         return Ok(of_the_only_way(program, repetitions, &only, protocol, &estimate));

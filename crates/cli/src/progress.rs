@@ -24,10 +24,15 @@ impl Progress {
 
     /// Calls `work`; bars that it makes on this thread show it here, too.
     pub(crate) fn enter<T>(self: &Arc<Self>, work: impl FnOnce() -> T) -> T {
-        let before = SEEN.replace(Some(self.clone()));
-        let done = work();
-        SEEN.set(before);
-        done
+        /// Puts back who looked before, also when `work` is stopped.
+        struct Back(Option<Arc<Progress>>);
+        impl Drop for Back {
+            fn drop(&mut self) {
+                SEEN.set(self.0.take());
+            }
+        }
+        let _back = Back(SEEN.replace(Some(self.clone())));
+        work()
     }
 
     fn set(&self, change: impl FnOnce(&mut (&'static str, u64, u64))) {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use brickwork::circuit::{Party, Program};
+use brickwork::circuit::Party;
 use brickwork::stop::Stop;
 use brickwork::wire::tls::{Identity, PublicKey};
 use brickwork_kernels::Erasing;
@@ -24,10 +24,10 @@ use crate::arguments::{
     Choice, LineArguments, LinkArguments, Parameters, ProgramArguments, Protocol, Resources,
 };
 use crate::audit::AuditArguments;
-use crate::cut::{Cut, CutArguments, Wish};
+use crate::cut::{CutArguments, Wish};
 use crate::failure::{Failure, code};
 use crate::link::{Link, Relay};
-use crate::origin::{Origin, gates_within};
+use crate::origin::in_cut;
 use crate::outcome::{cut_text, outputs_text, phases_text};
 use crate::page::RunPageArguments;
 use crate::party::{Given, Home};
@@ -36,8 +36,9 @@ use crate::report::Report;
 use crate::simulate::Values;
 use crate::source::SourceFlags;
 use crate::store::StoreArguments;
+use crate::values::Erased;
 use crate::work::Flags;
-use crate::{files, keygen, leash, party, programs, protocols, resources, values, words};
+use crate::{files, keygen, leash, party, programs, protocols, values, words};
 
 /// Run both parties on this machine, as two processes
 #[derive(Args)]
@@ -72,7 +73,7 @@ const PROCESS_HINT: &str =
 
 impl Arguments {
     /// Puts these in the place of the values that its flags name.
-    pub fn give(&mut self, inputs: [Option<String>; 2]) {
+    pub fn give(&mut self, inputs: [Option<Zeroizing<String>>; 2]) {
         self.values.give(inputs);
     }
 }
@@ -91,8 +92,6 @@ fn run_as(
     quiet: bool,
     run: impl FnOnce(&Both, &[Value; 2]) -> Result<[Value; 2], Failure>,
 ) -> Result<Report, Failure> {
-    // This process knows both inputs.
-    let _erasing = Erasing::begin();
     let page = arguments.page.open()?;
     // What is wrong with the flags, the program or the inputs shows here, before anything is started.
     let LinkArguments { bandwidth, rtt } = arguments.link;
@@ -108,9 +107,13 @@ fn run_as(
     protocols::allows(&choices)?;
     let program = programs::program(&arguments.program)?;
     let executions = arguments.parameters.executions.executions;
-    let values = arguments.values.read(&program, executions)?;
-    for (party, value) in [Party::Garbler, Party::Evaluator].into_iter().zip(&values) {
-        values::input_bits(&program, party, executions, value)?;
+    // This process knows both inputs.
+    let Erased(values) = &arguments.values.read(&program, executions)?;
+    {
+        let _erasing = Erasing::begin();
+        for (party, value) in [Party::Garbler, Party::Evaluator].into_iter().zip(values) {
+            values::input_bits(&program, party, executions, value)?;
+        }
     }
     drop(program);
     let both = Both {
@@ -123,21 +126,13 @@ fn run_as(
         stock: arguments.stock.store.as_deref().map(|directory| (directory, &arguments.stock)),
         audit: arguments.audit.audit.as_deref(),
     };
-    let [garbler, evaluator] = run(&both, &values)?;
+    let [garbler, evaluator] = run(&both, values)?;
     let report = merge(arguments.parameters.protocol, &garbler, &evaluator, quiet);
     if let Some(page) = page {
-        page.write(&report.json, Some(program_as_run(&arguments.program, &report.json)));
+        let program = in_cut(&arguments.program, &SourceFlags::default(), &report.json["cut"]);
+        page.write(&report.json, Some(program));
     }
     Ok(report)
-}
-
-/// The program in the cut of a run.
-fn program_as_run(arguments: &ProgramArguments, report: &Value) -> Result<Program, Failure> {
-    let flags = SourceFlags::default();
-    let (given, _) = programs::load_with(&arguments.file, &arguments.map.parties(), &flags)?;
-    let cut = report["cut"].as_str().unwrap_or("given").parse::<Cut>().map_err(Failure::fault)?;
-    let origin = Origin { path: &arguments.file, flags: &flags, given: &given };
-    origin.make(&cut, gates_within(resources::available_bytes()))
 }
 
 /// What both parties are to do.
@@ -213,11 +208,12 @@ impl Both<'_> {
             [self.key(Party::Garbler)?, self.key(Party::Evaluator)?];
         let (said, heard) = channel();
         let play = |party, peer, place: [&str; 2], pem: &str, value: &Value, tell: &mut dyn FnMut(String)| {
-            let secrets = Given::All(Identity::from_pem(pem)?, value.clone());
+            let secrets = Given::All(Identity::from_pem(pem)?, Erased(value.clone()));
             let mut listens = |address: std::net::SocketAddr| tell(address.to_string());
             let home = Home::Embedded { secrets, listens: &mut listens };
             let flags = self.flags(party, peer, place);
-            stop.enter(|| party::take_part_by(party, flags, home)).map(|report| report.json)
+            let played = stop.run(|| party::take_part_by(party, flags, home));
+            played.unwrap_or_else(|stopped| Err(Failure::stopped(stopped))).map(|report| report.json)
         };
         std::thread::scope(|scope| {
             let (tell, told) = channel();

@@ -125,7 +125,8 @@ fn read(path: &Path) -> Result<Vec<Planned>, Failure> {
     let wrong = |why: String| {
         Failure::input(
             format!("{}: {why}", path.display()),
-            "a session holds tables [[step]] with name, program and, as needed, carry, keep, at_most and next; `docs/reactive.md` has an example",
+            "a session holds tables [[step]] with name, program and, as needed, carry, keep, at_most and next; \
+                 `docs/reactive.md` has an example",
         )
     };
     let text = files::text(path)?;

@@ -2,13 +2,15 @@
 
 use brickwork::circuit::{Party, Program};
 use brickwork_kernels::Erasing;
-use serde_json::json;
+use serde_json::{Value, json};
+use zeroize::Zeroizing;
 
-use crate::arguments::{Executions, ProgramArguments, Reading};
+use crate::arguments::{Executions, ProgramArguments, Reading, secret};
 use crate::failure::Failure;
 use crate::outcome::outputs_text;
+use crate::programs;
 use crate::report::{Report, bit_string};
-use crate::{programs, values};
+use crate::values::{self, Erased};
 
 /// Evaluate a program in the clear, without any protocol.
 #[derive(clap::Args)]
@@ -23,7 +25,7 @@ pub struct Arguments {
 
 impl Arguments {
     /// Puts these in the place of the values that its flags name.
-    pub fn give(&mut self, inputs: [Option<String>; 2]) {
+    pub fn give(&mut self, inputs: [Option<Zeroizing<String>>; 2]) {
         self.values.give(inputs);
     }
 }
@@ -32,49 +34,71 @@ impl Arguments {
 #[derive(clap::Args)]
 pub struct Values {
     /// The garbler's input: JSON, @file, @table.csv, csv:table of any name, or - for stdin
-    #[arg(long, value_name = "VALUE", allow_negative_numbers = true)]
-    pub garbler: Option<String>,
+    #[arg(long, value_name = "VALUE", allow_negative_numbers = true, value_parser = secret)]
+    pub garbler: Option<Zeroizing<String>>,
     /// The evaluator's input: JSON, @file, @table.csv, csv:table of any name, or - for stdin
-    #[arg(long, value_name = "VALUE", allow_negative_numbers = true)]
-    pub evaluator: Option<String>,
+    #[arg(long, value_name = "VALUE", allow_negative_numbers = true, value_parser = secret)]
+    pub evaluator: Option<Zeroizing<String>>,
     #[command(flatten)]
     pub reading: Reading,
 }
 
 impl Values {
     /// Puts these in the place of what the flags name.
-    pub fn give(&mut self, [garbler, evaluator]: [Option<String>; 2]) {
+    pub fn give(&mut self, [garbler, evaluator]: [Option<Zeroizing<String>>; 2]) {
         (self.garbler, self.evaluator) = (garbler, evaluator);
     }
 
     /// Both values, with everything that they name.
-    pub fn read(
-        &self,
-        program: &Program,
-        executions: Option<u32>,
-    ) -> Result<[serde_json::Value; 2], Failure> {
-        let texts = [self.garbler.as_deref(), self.evaluator.as_deref()];
-        values::values(texts, program, executions, &self.reading)
+    pub fn read(&self, program: &Program, executions: Option<u32>) -> Result<Erased<[Value; 2]>, Failure> {
+        let _erasing = Erasing::begin();
+        let texts = [&self.garbler, &self.evaluator].map(|text| text.as_ref().map(|text| text.as_str()));
+        values::values(texts, program, executions, &self.reading).map(Erased)
     }
 }
 
 pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
-    let _erasing = Erasing::begin();
-    let program = programs::program(&arguments.program)?;
+    let Simulated { program, bits, and_gates } = simulated(arguments)?;
     let executions = arguments.executions.executions;
-    let values = arguments.values.read(&program, executions)?;
-    let garbler = values::input_bits(&program, Party::Garbler, executions, &values[0])?;
-    let evaluator = values::input_bits(&program, Party::Evaluator, executions, &values[1])?;
-    let repeated = programs::repeated(&program, executions)?;
-    let outputs = repeated.simulate(&garbler, &evaluator);
-    let bits = [Party::Garbler, Party::Evaluator].map(|party| repeated.output_bits(party, &outputs));
     let [garbler, evaluator] = [(Party::Garbler, &bits[0]), (Party::Evaluator, &bits[1])]
         .map(|(party, bits)| values::output_value(&program, party, executions, bits));
     let human = outputs_text(&[("garbler", &garbler), ("evaluator", &evaluator)]);
-    let json = json!({
-        "outputs": { "garbler": garbler, "evaluator": evaluator },
-        "output_bits": { "garbler": bit_string(&bits[0]), "evaluator": bit_string(&bits[1]) },
-        "and_gates": repeated.and_gates(),
-    });
+    let mut json = bits_json(&bits, and_gates);
+    json["outputs"] = json!({ "garbler": garbler, "evaluator": evaluator });
     Ok(Report::new(json, human))
+}
+
+/// [`run`], for somebody who reads the bits.
+pub fn bits(arguments: &Arguments) -> Result<Report, Failure> {
+    let Simulated { bits, and_gates, .. } = simulated(arguments)?;
+    Ok(Report::new(bits_json(&bits, and_gates), String::new()))
+}
+
+fn bits_json(bits: &[Vec<bool>; 2], and_gates: u64) -> Value {
+    json!({
+        "output_bits": { "garbler": bit_string(&bits[0]), "evaluator": bit_string(&bits[1]) },
+        "and_gates": and_gates,
+    })
+}
+
+/// What both parties learn, and of which program.
+struct Simulated {
+    program: Program,
+    bits: [Vec<bool>; 2],
+    and_gates: u64,
+}
+
+fn simulated(arguments: &Arguments) -> Result<Simulated, Failure> {
+    let program = programs::program(&arguments.program)?;
+    let executions = arguments.executions.executions;
+    let [garbler, evaluator] = {
+        let _erasing = Erasing::begin();
+        let Erased([garbler, evaluator]) = &arguments.values.read(&program, executions)?;
+        let of = |party, value| values::input_bits(&program, party, executions, value);
+        [of(Party::Garbler, garbler)?, of(Party::Evaluator, evaluator)?]
+    };
+    let repeated = programs::repeated(&program, executions)?;
+    let outputs = repeated.simulate(&garbler, &evaluator);
+    let bits = [Party::Garbler, Party::Evaluator].map(|party| repeated.output_bits(party, &outputs));
+    Ok(Simulated { program, bits, and_gates: repeated.and_gates() })
 }

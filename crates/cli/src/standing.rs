@@ -7,17 +7,21 @@ use brickwork::circuit::formats::InputMap;
 use brickwork::circuit::{Party, Program, Recipient};
 use brickwork::duplo::{Request, Secret, Step};
 use brickwork::session::{TABLE_MEMORY, Terms};
+use brickwork::stock::Store;
 use brickwork::wire::tls::{Identity, PublicKey};
 use brickwork_kernels::Erasing;
 use clap::Args;
 use serde_json::json;
+use zeroize::Zeroizing;
 
-use crate::arguments::{Address, Reading, Resources, security};
+use crate::arguments::{Address, Protocol, Reading, Resources, SECURITY, security};
 use crate::failure::Failure;
 use crate::party::{Home, parsed};
 use crate::report::{Report, bit_string, hex};
 use crate::session::{Playing, meet};
-use crate::{files, programs, values};
+use crate::stocked::{Asked, FromStock, Job, Stocked, Wanted, Wishes};
+use crate::store::StoreArguments;
+use crate::{files, programs, protocols, values};
 
 /// What a party says of a session.
 #[derive(Args)]
@@ -29,26 +33,62 @@ pub struct Arguments {
     identity: Option<PathBuf>,
     #[arg(long, value_name = "PUBKEY")]
     peer: String,
-    #[arg(long, value_name = "40|64|80", default_value = "40", value_parser = security)]
-    security: u32,
+    #[arg(long, value_name = "NAME", default_value = "duplo")]
+    protocol: Protocol,
+    #[arg(long, value_name = "40|64|80", value_parser = security)]
+    security: Option<u32>,
+    #[arg(long)]
+    post_quantum: bool,
     #[command(flatten)]
     pub resources: Resources,
-    /// A program, and how often it may run
-    #[arg(long = "program", value_name = "FILE=TIMES", required = true)]
+    #[command(flatten)]
+    stock: StoreArguments,
+    /// Without a store: a program, and how often it may run
+    #[arg(long = "program", value_name = "FILE=TIMES")]
     programs: Vec<String>,
 }
 
 /// A session between two steps, and what its steps have kept.
 pub struct Standing {
     party: Party,
+    protocol: Protocol,
     /// None once a step has failed: what this session has is not used again.
-    playing: Option<Playing>,
-    programs: Vec<(Arc<Program>, u32)>,
+    line: Option<Line>,
+    programs: Vec<Known>,
     kept: Vec<Secret>,
 }
 
+/// A program of the session.
+struct Known {
+    program: Arc<Program>,
+    /// How often it may still run, if all was made when the session began.
+    left: Option<u32>,
+}
+
+enum Line {
+    /// All was made when the session began, and is in memory.
+    Made(Playing),
+    /// It is taken from stock, and what is lacking may be made.
+    Stocked(Stocked, StoreArguments),
+}
+
+/// A step that is asked for.
+pub struct Wish<'a> {
+    /// The number of the program.
+    pub program: usize,
+    /// This party's input, as a flag would have it.
+    pub input: Option<&'a str>,
+    /// How often the program runs, side by side.
+    pub executions: Option<u32>,
+    /// Ports of either party, each with the number of what it takes.
+    pub carried: &'a [(Party, String, usize)],
+    /// Outputs that are decoded for nobody, and get numbers.
+    pub keep: &'a [String],
+}
+
 impl Standing {
-    /// Meets the peer, who must mean the same programs as often, and makes all that they can take.
+    /// Meets the peer, who must mean the same session, and makes all that its programs can take, unless there is
+    /// a store.
     pub fn begin(
         party: Party,
         flags: Vec<std::ffi::OsString>,
@@ -56,6 +96,7 @@ impl Standing {
         home: &mut Home,
     ) -> Result<Self, Failure> {
         let arguments: Arguments = parsed(flags)?;
+        let store = arguments.checked()?;
         let programs = arguments.programs.iter().map(|text| named(text)).collect::<Result<Vec<_>, _>>()?;
         let peer = files::public_key(&arguments.peer)?;
         let identity = {
@@ -68,86 +109,235 @@ impl Standing {
             Party::Evaluator => [peer, identity.public_key()],
         };
         let terms = Terms {
-            security: arguments.security.into(),
+            security: arguments.security.unwrap_or(SECURITY).into(),
             threads: arguments.resources.threads(),
             table_memory: TABLE_MEMORY,
             identities: keys.map(PublicKey::to_bytes),
-            post_quantum: false,
+            post_quantum: arguments.post_quantum,
         };
         let options = arguments.resources.options(party);
-        let digest = digest(&programs, arguments.security);
+        let digest = arguments.digest(&programs);
         let channel = meet(&arguments.address, &options, &identity, peer, &digest, true, home)?;
-        let playing = Playing::begin(party, channel, &terms, &needs(&programs), true)?;
-        Ok(Standing { party, playing: Some(playing), programs, kept: Vec::new() })
+        let protocol = arguments.protocol;
+        let line = match store {
+            Some(store) => {
+                let line = Stocked::open(protocol, party, channel, &store, &terms, true)?;
+                Line::Stocked(line, arguments.stock)
+            }
+            None => Line::Made(Playing::begin(party, channel, &terms, &needs(&programs), true)?),
+        };
+        Ok(Standing { party, protocol, line: Some(line), programs, kept: Vec::new() })
     }
 
-    /// Runs one of the programs once. `carried` are ports of either party, each with the number of what it
-    /// takes; outputs that `keep` names are decoded for nobody, and get numbers.
-    pub fn step(
-        &mut self,
-        program: usize,
-        input: Option<&str>,
-        carried: &[(Party, String, usize)],
-        keep: &[String],
-    ) -> Result<Report, Failure> {
-        let ended = || Failure::usage("the session is over", "begin another one: `brickwork.connect`");
+    /// Adds a program of a session with a store. Returns its number.
+    pub fn add(&mut self, file: &str) -> Result<usize, Failure> {
+        if !matches!(self.line, Some(Line::Stocked(..))) {
+            return Err(Failure::usage(
+                "a program that this session was not made for",
+                "name all of them when connecting, or take a store",
+            ));
+        }
+        let program = Arc::new(programs::load(file.as_ref(), &InputMap::new())?);
+        self.programs.push(Known { program, left: None });
+        Ok(self.programs.len() - 1)
+    }
+
+    /// Makes stock: words `FILE[:NAME]=COUNT`.
+    pub fn fill(&mut self, words: &[String]) -> Result<Report, Failure> {
+        let wanted = words.iter().map(|word| Wanted::parse(word)).collect::<Result<Vec<_>, _>>()?;
+        let wishes = Wishes {
+            protocol: self.protocol,
+            map: &InputMap::new(),
+            no_inputs: false,
+            no_ots: false,
+            build: None,
+            level: false,
+        };
+        let asked = Asked::of(&wanted, &wishes)?;
+        let line = self.line.take().ok_or_else(ended)?;
+        let Line::Stocked(line, stock) = line else {
+            self.line = Some(line);
+            return Err(Failure::usage(
+                "all of this session was made when it began",
+                "take a store, which can be filled",
+            ));
+        };
+        let (done, line) = line.make(&asked)?;
+        self.line = Some(Line::Stocked(line, stock));
+        Ok(Report::new(json!({ "steps": asked.words(), "resumed": done.resumed }), String::new()))
+    }
+
+    /// Runs one of the programs.
+    pub fn step(&mut self, wish: &Wish) -> Result<Report, Failure> {
         let unknown = || Failure::usage("nothing of this session", "carry on what this session has kept");
-        let left = self.programs.get_mut(program).ok_or_else(unknown)?;
-        let secrets: Option<Vec<_>> =
-            carried.iter().map(|(party, port, k)| Some((*party, &port[..], self.kept.get(*k)?))).collect();
-        let keep: Vec<&str> = keep.iter().map(String::as_str).collect();
-        let step = Step::new(&left.0, &secrets.ok_or_else(unknown)?, &keep)?;
-        let ports = step.input_ports(self.party);
-        let input = match (input, ports.is_empty()) {
-            (_, true) => zeroize::Zeroizing::default(),
-            (Some(text), false) => values::step_bits(text, &ports, self.party, &Reading::default())?,
-            (None, false) => {
-                return Err(Failure::usage(
-                    "the step needs an input",
-                    "`Program.inputs` shows what it takes",
-                ));
+        let known = self.programs.get_mut(wish.program).ok_or_else(unknown)?;
+        let secrets: Option<Vec<_>> = wish
+            .carried
+            .iter()
+            .map(|(party, port, k)| Some((*party, &port[..], self.kept.get(*k)?)))
+            .collect();
+        let secrets = secrets.ok_or_else(unknown)?;
+        let keep: Vec<&str> = wish.keep.iter().map(String::as_str).collect();
+        let plain = secrets.is_empty() && keep.is_empty();
+        if wish.executions.is_some() && !plain {
+            return Err(Failure::usage(
+                "several executions carry nothing on, and keep nothing",
+                "run it once at a time",
+            ));
+        }
+        let step = Step::new(&known.program, &secrets, &keep)?;
+        let input = given(wish, &step, &known.program, self.party)?;
+        let times = wish.executions.unwrap_or(1);
+        if let Some(left) = &mut known.left {
+            *left = left.checked_sub(times).ok_or_else(|| {
+                Failure::usage(
+                    "the program has run as often as it may",
+                    "say when connecting how often: all is made before the first input",
+                )
+            })?;
+        }
+        let FromStock { outputs, kept, security, made } = match self.line.take().ok_or_else(ended)? {
+            Line::Made(playing) => {
+                let step = match wish.executions {
+                    Some(_) => (&Arc::new(programs::repeated(&known.program, wish.executions)?)).into(),
+                    None => step.clone(),
+                };
+                let (given, playing) = playing.step(&step, &input)?;
+                self.line = Some(Line::Made(playing));
+                let security = protocols::promise(&given.security)?;
+                FromStock { outputs: given.outputs, kept: given.kept, security, made: None }
+            }
+            Line::Stocked(line, stock) => {
+                let job = match plain {
+                    true => Job::Program(&known.program, wish.executions),
+                    false => Job::Step(&step),
+                };
+                let (given, line) = line.run(&job, &input, stock.lacking())?;
+                self.line = Some(Line::Stocked(line, stock));
+                given
             }
         };
-        left.1 = left.1.checked_sub(1).ok_or_else(|| {
-            Failure::usage(
-                "the program has run as often as it may",
-                "say when connecting how often: all is made before the first input",
-            )
-        })?;
-        let (given, playing) = self.playing.take().ok_or_else(ended)?.step(&step, &input)?;
-        self.playing = Some(playing);
         let names = step.program().outputs().iter().filter(|output| output.to == Recipient::Nobody);
         let names: Vec<&str> = names.map(|output| output.port.name.as_str()).collect();
         let first = self.kept.len();
-        self.kept.extend(given.kept);
+        self.kept.extend(kept);
         let json = json!({
-            "output_bits": bit_string(&given.outputs),
+            "output_bits": bit_string(&outputs),
             "kept": names.iter().zip(first..).map(|(name, k)| json!([name, k])).collect::<Vec<_>>(),
-            "security": given.security,
+            "security": security,
+            "made_on_the_spot": made,
         });
         Ok(Report::new(json, String::new()))
     }
 
-    /// Ends the session.
+    /// Ends the session, in agreement with the peer.
     pub fn close(&mut self) -> Result<Report, Failure> {
-        let phases = self.playing.take().map(Playing::close).transpose()?;
-        Ok(Report::new(json!({ "phases": phases.unwrap_or_default() }), String::new()))
+        let phases = match self.line.take() {
+            Some(Line::Made(playing)) => playing.close()?,
+            Some(Line::Stocked(line, _)) => line.close()?,
+            None => Vec::new(),
+        };
+        Ok(Report::new(json!({ "phases": phases }), String::new()))
+    }
+}
+
+/// Why a session does nothing more.
+pub fn ended() -> Failure {
+    Failure::usage("the session is over", "begin another one: `brickwork.connect`")
+}
+
+/// The bits of this party's input to a step.
+fn given(wish: &Wish, step: &Step, program: &Program, party: Party) -> Result<Zeroizing<Vec<bool>>, Failure> {
+    let ports = step.input_ports(party);
+    let Some(text) = wish.input else {
+        return match ports.is_empty() {
+            true => Ok(Zeroizing::default()),
+            false => Err(Failure::usage("the step needs an input", "`Program.inputs` shows what it takes")),
+        };
+    };
+    let _erasing = Erasing::begin();
+    match wish.executions {
+        None if ports.is_empty() => Ok(Zeroizing::default()),
+        None => values::step_bits(text, &ports, party, &Reading::default()),
+        Some(times) => {
+            let value = values::value(Some(text), program, party, Some(times), &Reading::default())?;
+            values::input_bits(program, party, Some(times), &value)
+        }
+    }
+}
+
+impl Arguments {
+    /// Refuses what no session does, and opens the store, if there is one.
+    fn checked(&self) -> Result<Option<Store>, Failure> {
+        let Some(folder) = &self.stock.store else {
+            return match self.protocol {
+                Protocol::Duplo if self.programs.is_empty() => Err(Failure::usage(
+                    "a session needs its programs, and how often each may run",
+                    "give --program FILE=TIMES; or --store, and what is lacking is made on the way",
+                )),
+                Protocol::Duplo => Ok(None),
+                Protocol::SemiHonest | Protocol::CompGc | Protocol::Lego => Err(Failure::usage(
+                    format!("a session of --protocol {} runs from stock", self.protocol.name()),
+                    "give --store",
+                )),
+                Protocol::Jimu | Protocol::Authenticated => Err(Failure::usage(
+                    format!(
+                        "--protocol {} has no sessions: a run makes all that it takes",
+                        self.protocol.name()
+                    ),
+                    "run each program by itself, or take --protocol duplo",
+                )),
+            };
+        };
+        if self.post_quantum {
+            return Err(Failure::usage(
+                "--post-quantum does not go with a store: what is in stock rests on base OTs from an elliptic curve",
+                "leave --store or --post-quantum out",
+            ));
+        }
+        if !self.programs.is_empty() {
+            return Err(Failure::usage(
+                "with a store programs are named when they run",
+                "leave --program out; `fill` makes stock beforehand",
+            ));
+        }
+        let map = &InputMap::new();
+        let level = self.security.is_some();
+        Wishes { protocol: self.protocol, map, no_inputs: false, no_ots: false, build: None, level }
+            .check()?;
+        self.stock.open(folder).map(Some)
+    }
+
+    /// Names a session; both parties must have the same.
+    fn digest(&self, programs: &[Known]) -> String {
+        let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 standing session");
+        let terms = json!([
+            self.protocol.name(),
+            self.security.unwrap_or(SECURITY),
+            self.post_quantum,
+            self.stock.store.is_some(),
+        ]);
+        hasher.update(terms.to_string().as_bytes());
+        for Known { program, left } in programs {
+            hasher.update(&program.digest()).update(&left.unwrap_or_default().to_le_bytes());
+        }
+        hex(hasher.finalize().as_bytes())
     }
 }
 
 /// Reads `FILE=TIMES`.
-fn named(text: &str) -> Result<(Arc<Program>, u32), Failure> {
+fn named(text: &str) -> Result<Known, Failure> {
     let wrong = || Failure::usage("--program: expected FILE=TIMES", "such as auction.bwp=10");
     let (file, times) = text.rsplit_once('=').ok_or_else(wrong)?;
     let times = times.parse().ok().filter(|&times| times > 0).ok_or_else(wrong)?;
-    Ok((Arc::new(programs::load(file.as_ref(), &InputMap::new())?), times))
+    Ok(Known { program: Arc::new(programs::load(file.as_ref(), &InputMap::new())?), left: Some(times) })
 }
 
 /// All that the programs can take, whatever is carried on or kept.
-fn needs(programs: &[(Arc<Program>, u32)]) -> Request {
+fn needs(programs: &[Known]) -> Request {
     let mut all = Request { components: Vec::new(), garbler_wires: 0, ots: None };
-    for (program, times) in programs {
-        let times = *times as usize;
+    for Known { program, left } in programs {
+        let times = left.unwrap_or_default() as usize;
         let outputs: usize = program.outputs().iter().map(|output| output.wires.len()).sum();
         for (component, slots) in program.components().iter().zip(program.slots_by_component()) {
             let digest = component.digest();
@@ -162,14 +352,4 @@ fn needs(programs: &[(Arc<Program>, u32)]) -> Request {
     }
     all.components.retain(|(_, slots)| *slots > 0);
     all
-}
-
-/// Names a session; both parties must have the same.
-fn digest(programs: &[(Arc<Program>, u32)], security: u32) -> String {
-    let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 standing session");
-    hasher.update(&security.to_le_bytes());
-    for (program, times) in programs {
-        hasher.update(&program.digest()).update(&times.to_le_bytes());
-    }
-    hex(hasher.finalize().as_bytes())
 }

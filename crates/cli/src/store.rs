@@ -19,7 +19,7 @@ const OPEN_HINT: &str = "end the other process or wait for it, and give the key 
                          then burn it or make a new store";
 
 /// Where the key of a store is.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct KeyArguments {
     /// A file with the store's key, 64 hexadecimal digits; without it the variable BRICKWORK_STORE_KEY holds
     /// them

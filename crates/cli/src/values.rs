@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use brickwork::circuit::{Party, Port, Program, value};
+use brickwork_kernels::Erasing;
 use serde_json::Value;
 use zeroize::Zeroizing;
 
@@ -10,6 +11,17 @@ use crate::arguments::Reading;
 use crate::failure::Failure;
 use crate::files::{one_from_stdin, role, utf8, value_bytes};
 use crate::table;
+
+/// Something with a secret in it, of libraries that erase nothing: it is erased when it is dropped. What is
+/// taken out of it is not.
+pub struct Erased<T: Default>(pub T);
+
+impl<T: Default> Drop for Erased<T> {
+    fn drop(&mut self) {
+        let _erasing = Erasing::begin();
+        drop(std::mem::take(&mut self.0));
+    }
+}
 
 /// Reads a party's value: JSON or a bare number inline, in a file (`@file`), or on stdin (`-`), or a table in
 /// a file (`@file.csv`, `csv:file`) or on stdin (`csv:-`), which JSON may also name where it has a place for

@@ -4,8 +4,9 @@
 use std::time::{Duration, Instant};
 
 use brickwork_kernels::{
-    Aes128, Kernel, SUBTREE_BYTES, Subtree, ctr_rows_with, hash_accumulate_with, keyed_hashes_with,
-    parity_rows_with, subtree_values_with, transpose_back_with, transpose_with, words_for_rows,
+    Aes128, Kernel, SUBTREE_BYTES, Subtree, Trees, ctr_rows_with, hash_accumulate_with, hash_to_columns,
+    keyed_hashes_with, parity_rows_with, subtree_values_with, transpose_back_with, transpose_with,
+    words_for_rows,
 };
 
 /// The shortest of many runs, in nanoseconds for each of `blocks`.
@@ -17,6 +18,22 @@ fn best(blocks: usize, mut run: impl FnMut()) -> f64 {
         best = best.min(now.elapsed());
     }
     best.as_nanos() as f64 / (10 * blocks) as f64
+}
+
+/// Loops of OT extensions, for each OT, which is a label, a block.
+fn extended(kernel: Kernel) {
+    const TILES: usize = 16;
+    let (mut x, mut tiles) = (vec![[0; 4]; TILES], vec![[0; 512]; TILES]);
+    for levels in [1, 2, 4, 8] {
+        let keys: Vec<u128> = (0..(128 / levels) << levels).map(|key| key as u128).collect();
+        let trees = Trees::new(kernel, levels, &keys);
+        let mut corrections = vec![[0; 4]; TILES * trees.count()];
+        let rows = best(512 * TILES, || trees.receive(kernel, 0, &mut x, &mut corrections, &mut tiles));
+        println!("  an OT's rows, {levels} levels      {rows:7.3}");
+    }
+    let (mut acc, chis) = ([[0; 2]; 128], vec![[5; 4]; TILES]);
+    let columns = best(512 * TILES, || hash_to_columns(kernel, &mut acc, &chis, None, &mut tiles));
+    println!("  rows hashed and transposed  {columns:7.3}");
 }
 
 fn main() {
@@ -75,6 +92,7 @@ fn main() {
             std::array::from_fn::<_, 16, _>(|i| Subtree { bytes: &inputs[i], first_chunk: 16 * i as u64 });
         let block = best(16 * SUBTREE_BYTES / 16, || subtree_values_with(kernel, &subtrees, &mut values));
         println!("  BLAKE3, 16 inputs of 16 KiB {block:7.3}");
+        extended(kernel);
         std::hint::black_box((&blocks, &columns, &acc, &values));
     }
     let crate_short = best(1, || {

@@ -95,6 +95,12 @@ impl Vector for Neon {
     }
 
     #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        // SAFETY: NEON.
+        unsafe { Neon(vandq_u8(self.0, other.0)) }
+    }
+
+    #[inline(always)]
     unsafe fn add_low(self, count: u64) -> Self {
         // SAFETY: NEON.
         unsafe {
@@ -141,6 +147,17 @@ impl Vector for Neon {
             let low = veorq_u8(multiply64(a0, b0), vextq_u8::<8>(zero, middle));
             let high = veorq_u8(multiply64(a1, b1), vextq_u8::<8>(middle, zero));
             (Neon(low), Neon(high))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn multiply_halves(self, other: Self) -> [Self; 3] {
+        // SAFETY: NEON and PMULL.
+        unsafe {
+            let (a, b) = (vreinterpretq_u64_u8(self.0), vreinterpretq_u64_u8(other.0));
+            let (a0, a1) = (vgetq_lane_u64::<0>(a), vgetq_lane_u64::<1>(a));
+            let (b0, b1) = (vgetq_lane_u64::<0>(b), vgetq_lane_u64::<1>(b));
+            [Neon(multiply64(a0, b0)), Neon(multiply64(a1, b1)), Neon(multiply64(a0 ^ a1, b0 ^ b1))]
         }
     }
 

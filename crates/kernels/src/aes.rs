@@ -7,6 +7,7 @@ use crate::vector::{Task, Vector};
 
 /// An expanded AES-128 key; wiped when dropped.
 #[derive(Clone, Zeroize, ZeroizeOnDrop)]
+#[repr(transparent)]
 pub struct Aes128 {
     round_keys: [u128; 11],
 }
@@ -33,6 +34,12 @@ impl Aes128 {
     /// The eleven round keys.
     pub(crate) fn round_keys(&self) -> &[u128; 11] {
         &self.round_keys
+    }
+
+    /// The round keys of each of four keys.
+    pub(crate) fn four(keys: &[Aes128; 4]) -> &[[u128; 11]; 4] {
+        // SAFETY: a key is its round keys and nothing else.
+        unsafe { &*std::ptr::from_ref(keys).cast() }
     }
 
     /// Encrypts every block in place.

@@ -21,6 +21,7 @@ compile_error!(
 mod aes;
 mod blake3;
 mod clmul;
+mod columns;
 mod erase;
 mod garble;
 mod kernel;
@@ -30,7 +31,9 @@ mod parity;
 mod portable;
 mod script;
 mod swap;
+mod tile;
 mod transpose;
+mod trees;
 mod vector;
 
 #[cfg(target_arch = "aarch64")]
@@ -44,6 +47,7 @@ pub use blake3::{
     subtree_values, subtree_values_with,
 };
 pub use clmul::{gf128_reduce, hash_accumulate, hash_accumulate_with, hash_rows, hash_rows_with};
+pub use columns::hash_to_columns;
 pub use erase::erase;
 pub use garble::{Keys, LANES, WORD_LANES, Wires};
 pub use kernel::{KERNEL_VARIABLE, Kernel, NoSuchKernel};
@@ -51,4 +55,6 @@ pub use leaky::{LeakyHash, MaskWords, leaky_ciphertexts, leaky_sums};
 pub use pages::{Erasing, LargePages};
 pub use parity::{parity_rows, parity_rows_with};
 pub use script::{And, BATCH, ONE, PIECE, Script, ScriptBuilder};
+pub use tile::{TILE_BLOCKS, TILE_ROWS, Tile, TileRow};
 pub use transpose::{transpose, transpose_back, transpose_back_with, transpose_with, words_for_rows};
+pub use trees::Trees;

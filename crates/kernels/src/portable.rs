@@ -266,6 +266,12 @@ pub(crate) struct RoundKeys {
     planes: [Planes; 10],
 }
 
+/// 255 times what is 0 or 1 in each byte.
+#[inline(always)]
+fn spread(bits: u128) -> u128 {
+    (bits << 8).wrapping_sub(bits)
+}
+
 impl Vector for Portable {
     const BLOCKS: usize = 1;
     type One = Self;
@@ -307,6 +313,11 @@ impl Vector for Portable {
     }
 
     #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        Portable(self.0 & other.0)
+    }
+
+    #[inline(always)]
     unsafe fn add_low(self, count: u64) -> Self {
         Portable(self.0 >> 64 << 64 | u128::from((self.0 as u64).wrapping_add(count)))
     }
@@ -331,6 +342,12 @@ impl Vector for Portable {
     unsafe fn multiply(self, other: Self) -> (Self, Self) {
         let (low, high) = multiply128(self.0, other.0);
         (Portable(low), Portable(high))
+    }
+
+    #[inline(always)]
+    unsafe fn multiply_halves(self, other: Self) -> [Self; 3] {
+        let [(a0, a1), (b0, b1)] = [self, other].map(|x| (x.0 as u64, (x.0 >> 64) as u64));
+        [multiply64(a0, b0), multiply64(a1, b1), multiply64(a0 ^ a1, b0 ^ b1)].map(Portable)
     }
 
     #[inline(always)]
@@ -367,7 +384,7 @@ impl Vector for Portable {
 
     #[inline(always)]
     unsafe fn keys(round_keys: &[u128; 11]) -> Self::Keys {
-        let planes = |key: u128| std::array::from_fn(|b| (key >> b & bytes(1)) * 255);
+        let planes = |key: u128| std::array::from_fn(|b| spread(key >> b & bytes(1)));
         let [whitening, others @ ..] = *round_keys;
         RoundKeys { whitening, planes: others.map(planes) }
     }

@@ -1,5 +1,7 @@
 //! What the inner loops need from a vector register.
 
+use crate::tile::Tile;
+
 /// A register of [`Vector::BLOCKS`] blocks of 128 bits. The loops are written once, generic over it.
 ///
 /// # Safety
@@ -36,6 +38,8 @@ pub(crate) trait Vector: Copy {
         // SAFETY: as the caller's.
         unsafe { self.xor(b).xor(c) }
     }
+    /// Bitwise and.
+    unsafe fn and(self, other: Self) -> Self;
     /// Adds `count` to the low 64 bits of every block, without carry into the high ones.
     unsafe fn add_low(self, count: u64) -> Self;
     /// The linear orthomorphism `σ(hi ‖ lo) = (hi ⊕ lo) ‖ hi` of every block (Guo, Katz, Wang, Yu 2020).
@@ -46,6 +50,9 @@ pub(crate) trait Vector: Copy {
     unsafe fn xor_if(self, colours: Self::Mask, other: Self) -> Self;
     /// The carry-less product of blocks at the same place, unreduced: low and high half.
     unsafe fn multiply(self, other: Self) -> (Self, Self);
+    /// Carry-less products of the halves of blocks at the same place: low by low, high by high, and those of
+    /// the sums of both halves.
+    unsafe fn multiply_halves(self, other: Self) -> [Self; 3];
     /// Writes block `k` of `first` and `second` to `to[k]` and behind it.
     unsafe fn store_pairs(first: Self, second: Self, to: impl Fn(usize) -> *mut u128);
     /// Reads what [`Vector::store_pairs`] writes.
@@ -96,6 +103,18 @@ pub(crate) trait Vector: Copy {
             Self::rounds(keys, blocks)
         }
     }
+    /// Registers of one stream that are made at a time where streams of several keys are: 2 or 8.
+    const STREAM: usize = 8;
+    /// AES-128 of the same `M` registers under each of four keys.
+    #[inline(always)]
+    unsafe fn under_four<const M: usize>(keys: &[[u128; 11]; 4], blocks: [Self; M]) -> [[Self; M]; 4] {
+        let mut encrypted = [blocks; 4];
+        for (blocks, round_keys) in encrypted.iter_mut().zip(keys) {
+            // SAFETY: as the caller's.
+            *blocks = unsafe { Self::encrypt(&Self::keys(round_keys), *blocks) };
+        }
+        encrypted
+    }
     /// The next round key of every block (FIPS 197, section 5.2).
     unsafe fn next_round_key(self, round_constant: u8) -> Self;
 
@@ -104,6 +123,26 @@ pub(crate) trait Vector: Copy {
     #[inline(always)]
     unsafe fn transpose64(m: &mut [u128; 64]) {
         crate::swap::transpose64(m);
+    }
+
+    /// The columns of a tile's rows, where these stood; `room` is overwritten.
+    #[inline(always)]
+    unsafe fn transpose_tile(tile: &mut Tile, room: &mut Tile) {
+        for (block, columns) in room.as_chunks_mut::<128>().0.iter_mut().enumerate() {
+            let mut halves = [[0; 64]; 2];
+            for (row, half) in halves.as_flattened_mut().iter_mut().enumerate() {
+                *half = tile[4 * row + block];
+            }
+            // SAFETY: as the caller's.
+            halves.iter_mut().for_each(|half| unsafe { Self::transpose64(half) });
+            let (low, high) = columns.split_at_mut(64);
+            for (k, (low, high)) in low.iter_mut().zip(high).enumerate() {
+                let [first, second] = [halves[0][k], halves[1][k]];
+                *low = first << 64 >> 64 | second << 64;
+                *high = first >> 64 | second >> 64 << 64;
+            }
+        }
+        tile.copy_from_slice(room);
     }
 }
 

@@ -8,10 +8,11 @@ mod mix;
 mod register;
 mod rounds;
 
-use rounds::{on_eight, rounds8};
+use rounds::{on_eight, rounds8, two_under_four, under_four};
 
 use core::arch::x86_64::*;
 
+use crate::tile::Tile;
 use crate::vector::{Task, Vector};
 use register::X4;
 
@@ -173,6 +174,12 @@ impl Vector for X1 {
     }
 
     #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        // SAFETY: SSE2.
+        unsafe { X1(_mm_and_si128(self.0, other.0)) }
+    }
+
+    #[inline(always)]
     unsafe fn add_low(self, count: u64) -> Self {
         // SAFETY: SSE2.
         unsafe { X1(_mm_add_epi64(self.0, _mm_set_epi64x(0, count as i64))) }
@@ -213,6 +220,23 @@ impl Vector for X1 {
             )
         };
         (X1(low), X1(high))
+    }
+
+    #[inline(always)]
+    unsafe fn multiply_halves(self, other: Self) -> [Self; 3] {
+        // SAFETY: SSE2 and PCLMULQDQ.
+        unsafe {
+            let (a, b) = (self.0, other.0);
+            let (c, d) = (
+                _mm_xor_si128(a, _mm_shuffle_epi32::<0x4e>(a)),
+                _mm_xor_si128(b, _mm_shuffle_epi32::<0x4e>(b)),
+            );
+            [
+                Self(_mm_clmulepi64_si128::<0x00>(a, b)),
+                Self(_mm_clmulepi64_si128::<0x11>(a, b)),
+                Self(_mm_clmulepi64_si128::<0x00>(c, d)),
+            ]
+        }
     }
 
     #[inline(always)]
@@ -287,6 +311,24 @@ impl Vector for X1 {
         blocks
     }
 
+    const STREAM: usize = 2;
+
+    #[inline(always)]
+    unsafe fn under_four<const M: usize>(keys: &[[u128; 11]; 4], blocks: [Self; M]) -> [[Self; M]; 4] {
+        let mut encrypted = [blocks; 4];
+        for m in (0..M).step_by(2) {
+            // SAFETY: AES-NI.
+            let two = unsafe { four_x1(keys, [blocks[m], blocks[(m + 1).min(M - 1)]]) };
+            for (encrypted, two) in encrypted.iter_mut().zip(two) {
+                encrypted[m] = two[0];
+                if m + 1 < M {
+                    encrypted[m + 1] = two[1];
+                }
+            }
+        }
+        encrypted
+    }
+
     #[inline(always)]
     unsafe fn next_round_key(self, round_constant: u8) -> Self {
         // SAFETY: SSSE3 and AES-NI.
@@ -353,6 +395,12 @@ impl Vector for X2 {
     }
 
     #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        // SAFETY: AVX2.
+        unsafe { X2(_mm256_and_si256(self.0, other.0)) }
+    }
+
+    #[inline(always)]
     unsafe fn add_low(self, count: u64) -> Self {
         // SAFETY: AVX2.
         unsafe { X2(_mm256_add_epi64(self.0, _mm256_set_epi64x(0, count as i64, 0, count as i64))) }
@@ -393,6 +441,23 @@ impl Vector for X2 {
             )
         };
         (X2(low), X2(high))
+    }
+
+    #[inline(always)]
+    unsafe fn multiply_halves(self, other: Self) -> [Self; 3] {
+        // SAFETY: AVX2 and VPCLMULQDQ.
+        unsafe {
+            let (a, b) = (self.0, other.0);
+            let (c, d) = (
+                _mm256_xor_si256(a, _mm256_shuffle_epi32::<0x4e>(a)),
+                _mm256_xor_si256(b, _mm256_shuffle_epi32::<0x4e>(b)),
+            );
+            [
+                Self(_mm256_clmulepi64_epi128::<0x00>(a, b)),
+                Self(_mm256_clmulepi64_epi128::<0x11>(a, b)),
+                Self(_mm256_clmulepi64_epi128::<0x00>(c, d)),
+            ]
+        }
     }
 
     #[inline(always)]
@@ -476,6 +541,24 @@ impl Vector for X2 {
         blocks
     }
 
+    const STREAM: usize = 2;
+
+    #[inline(always)]
+    unsafe fn under_four<const M: usize>(keys: &[[u128; 11]; 4], blocks: [Self; M]) -> [[Self; M]; 4] {
+        let mut encrypted = [blocks; 4];
+        for m in (0..M).step_by(2) {
+            // SAFETY: AVX2 and VAES.
+            let two = unsafe { four_x2(keys, [blocks[m], blocks[(m + 1).min(M - 1)]]) };
+            for (encrypted, two) in encrypted.iter_mut().zip(two) {
+                encrypted[m] = two[0];
+                if m + 1 < M {
+                    encrypted[m + 1] = two[1];
+                }
+            }
+        }
+        encrypted
+    }
+
     #[inline(always)]
     unsafe fn next_round_key(self, round_constant: u8) -> Self {
         // SAFETY: AVX2 and VAES.
@@ -542,6 +625,12 @@ impl Vector for X4 {
     }
 
     #[inline(always)]
+    unsafe fn and(self, other: Self) -> Self {
+        // SAFETY: AVX-512.
+        unsafe { X4(_mm512_and_si512(self.0, other.0)) }
+    }
+
+    #[inline(always)]
     unsafe fn add_low(self, count: u64) -> Self {
         // SAFETY: AVX-512.
         unsafe { X4(_mm512_add_epi64(self.0, _mm512_maskz_set1_epi64(0x55, count as i64))) }
@@ -588,6 +677,23 @@ impl Vector for X4 {
             )
         };
         (X4(low), X4(high))
+    }
+
+    #[inline(always)]
+    unsafe fn multiply_halves(self, other: Self) -> [Self; 3] {
+        // SAFETY: AVX-512 and VPCLMULQDQ.
+        unsafe {
+            let (a, b) = (self.0, other.0);
+            let (c, d) = (
+                _mm512_xor_si512(a, _mm512_shuffle_epi32::<0x4e>(a)),
+                _mm512_xor_si512(b, _mm512_shuffle_epi32::<0x4e>(b)),
+            );
+            [
+                Self(_mm512_clmulepi64_epi128::<0x00>(a, b)),
+                Self(_mm512_clmulepi64_epi128::<0x11>(a, b)),
+                Self(_mm512_clmulepi64_epi128::<0x00>(c, d)),
+            ]
+        }
     }
 
     #[inline(always)]
@@ -682,6 +788,24 @@ impl Vector for X4 {
         blocks
     }
 
+    const STREAM: usize = 2;
+
+    #[inline(always)]
+    unsafe fn under_four<const M: usize>(keys: &[[u128; 11]; 4], blocks: [Self; M]) -> [[Self; M]; 4] {
+        let mut encrypted = [blocks; 4];
+        for m in (0..M).step_by(2) {
+            // SAFETY: AVX-512 and VAES.
+            let two = unsafe { four_x4(keys, [blocks[m], blocks[(m + 1).min(M - 1)]]) };
+            for (encrypted, two) in encrypted.iter_mut().zip(two) {
+                encrypted[m] = two[0];
+                if m + 1 < M {
+                    encrypted[m + 1] = two[1];
+                }
+            }
+        }
+        encrypted
+    }
+
     #[inline(always)]
     unsafe fn next_round_key(self, round_constant: u8) -> Self {
         // SAFETY: AVX-512 and VAES.
@@ -697,56 +821,96 @@ impl Vector for X4 {
         }
     }
 
-    /// Bytes first, then bits. Register `i` takes four rows and collects their bytes of the same index into a
-    /// word; the 16 × 16 words are transposed, so that register `k` has byte `k` of all rows; then
-    /// GF2P8AFFINEQB, given the rows as its matrix and unit vectors to multiply, transposes 8 × 8 bits. It
-    /// takes the last row of a matrix first, so rows are loaded in reverse within each eight.
     #[inline(always)]
     unsafe fn transpose64(m: &mut [u128; 64]) {
         // SAFETY: AVX-512 with VBMI and GFNI; all accesses are within the 64 blocks.
         unsafe {
-            let words = _mm512_loadu_si512(WORDS.as_ptr().cast());
-            let mut r = [_mm512_setzero_si512(); 16];
-            for (i, x) in r.iter_mut().enumerate() {
-                *x = _mm512_permutexvar_epi8(words, _mm512_loadu_si512(m.as_ptr().add(4 * (i ^ 1)).cast()));
-            }
-            let mut t = r;
-            for i in (0..16).step_by(2) {
-                t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
-                t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
-            }
-            for i in (0..16).step_by(4) {
-                r[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
-                r[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
-                r[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
-                r[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
-            }
-            for j in 0..4 {
-                t[j] = _mm512_shuffle_i32x4::<0x88>(r[j], r[4 + j]);
-                t[4 + j] = _mm512_shuffle_i32x4::<0x88>(r[8 + j], r[12 + j]);
-                t[8 + j] = _mm512_shuffle_i32x4::<0xdd>(r[j], r[4 + j]);
-                t[12 + j] = _mm512_shuffle_i32x4::<0xdd>(r[8 + j], r[12 + j]);
-            }
-            for j in 0..4 {
-                r[j] = _mm512_shuffle_i32x4::<0x88>(t[j], t[4 + j]);
-                r[4 + j] = _mm512_shuffle_i32x4::<0x88>(t[8 + j], t[12 + j]);
-                r[8 + j] = _mm512_shuffle_i32x4::<0xdd>(t[j], t[4 + j]);
-                r[12 + j] = _mm512_shuffle_i32x4::<0xdd>(t[8 + j], t[12 + j]);
-            }
-            let units = _mm512_set1_epi64(0x8040_2010_0804_0201_u64 as i64);
-            let octets = _mm512_loadu_si512(OCTETS.as_ptr().cast());
-            for x in &mut r {
-                *x = _mm512_permutexvar_epi8(octets, _mm512_gf2p8affine_epi64_epi8::<0>(units, *x));
-            }
+            let words = words_of_columns(|i| _mm512_loadu_si512(m.as_ptr().add(4 * i).cast()));
             for k in 0..8 {
-                let first =
-                    _mm512_permutex2var_epi64(r[k], _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), r[k + 8]);
-                let second =
-                    _mm512_permutex2var_epi64(r[k], _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15), r[k + 8]);
+                let [first, second] = zipped(words[k], words[k + 8]);
                 _mm512_storeu_si512(m.as_mut_ptr().add(8 * k).cast(), first);
                 _mm512_storeu_si512(m.as_mut_ptr().add(8 * k + 4).cast(), second);
             }
         }
+    }
+
+    #[inline(always)]
+    unsafe fn transpose_tile(tile: &mut Tile, room: &mut Tile) {
+        // SAFETY: AVX-512 with VBMI and GFNI; all accesses are within the rows of the tile, of four blocks each,
+        // and within 128 columns for each of these.
+        unsafe {
+            for (block, columns) in room.as_chunks_mut::<128>().0.iter_mut().enumerate() {
+                let rows = tile.as_ptr().add(block);
+                let low = words_of_columns(|i| Self::gather(|k| rows.add(16 * i + 4 * k)).0);
+                let high = words_of_columns(|i| Self::gather(|k| rows.add(256 + 16 * i + 4 * k)).0);
+                for k in 0..16 {
+                    let [first, second] = zipped(low[k], high[k]);
+                    _mm512_storeu_si512(columns.as_mut_ptr().add(8 * k).cast(), first);
+                    _mm512_storeu_si512(columns.as_mut_ptr().add(8 * k + 4).cast(), second);
+                }
+            }
+        }
+        tile.copy_from_slice(room);
+    }
+}
+
+/// The columns of 64 rows of 128 bits, words of 64 bits: word j of register k is column `8·k + j`. `rows` gives rows
+/// `4·i` to `4·i + 3`.
+///
+/// Bytes first, then bits. Register `i` takes four rows and collects their bytes of the same index into a
+/// word; the 16 × 16 words are transposed, so that register `k` has byte `k` of all rows; then
+/// GF2P8AFFINEQB, given the rows as its matrix and unit vectors to multiply, transposes 8 × 8 bits. It
+/// takes the last row of a matrix first, so rows are taken in reverse within each eight.
+#[inline(always)]
+unsafe fn words_of_columns(rows: impl Fn(usize) -> __m512i) -> [__m512i; 16] {
+    // SAFETY: AVX-512 with VBMI and GFNI.
+    unsafe {
+        let words = _mm512_loadu_si512(WORDS.as_ptr().cast());
+        let mut r = [_mm512_setzero_si512(); 16];
+        for (i, x) in r.iter_mut().enumerate() {
+            *x = _mm512_permutexvar_epi8(words, rows(i ^ 1));
+        }
+        let mut t = r;
+        for i in (0..16).step_by(2) {
+            t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
+            t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
+        }
+        for i in (0..16).step_by(4) {
+            r[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
+            r[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
+            r[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
+            r[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
+        }
+        for j in 0..4 {
+            t[j] = _mm512_shuffle_i32x4::<0x88>(r[j], r[4 + j]);
+            t[4 + j] = _mm512_shuffle_i32x4::<0x88>(r[8 + j], r[12 + j]);
+            t[8 + j] = _mm512_shuffle_i32x4::<0xdd>(r[j], r[4 + j]);
+            t[12 + j] = _mm512_shuffle_i32x4::<0xdd>(r[8 + j], r[12 + j]);
+        }
+        for j in 0..4 {
+            r[j] = _mm512_shuffle_i32x4::<0x88>(t[j], t[4 + j]);
+            r[4 + j] = _mm512_shuffle_i32x4::<0x88>(t[8 + j], t[12 + j]);
+            r[8 + j] = _mm512_shuffle_i32x4::<0xdd>(t[j], t[4 + j]);
+            r[12 + j] = _mm512_shuffle_i32x4::<0xdd>(t[8 + j], t[12 + j]);
+        }
+        let units = _mm512_set1_epi64(0x8040_2010_0804_0201_u64 as i64);
+        let octets = _mm512_loadu_si512(OCTETS.as_ptr().cast());
+        for x in &mut r {
+            *x = _mm512_permutexvar_epi8(octets, _mm512_gf2p8affine_epi64_epi8::<0>(units, *x));
+        }
+        r
+    }
+}
+
+/// Blocks of a word of each register.
+#[inline(always)]
+unsafe fn zipped(low: __m512i, high: __m512i) -> [__m512i; 2] {
+    // SAFETY: AVX-512.
+    unsafe {
+        [
+            _mm512_permutex2var_epi64(low, _mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), high),
+            _mm512_permutex2var_epi64(low, _mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15), high),
+        ]
     }
 }
 
@@ -808,4 +972,28 @@ fn eight_x2(keys: &[X2; 11], x: &mut [X2; 8]) {
             x
         );
     }
+}
+
+/// AES-128 of two blocks under four keys.
+#[inline]
+#[target_feature(enable = "aes")]
+fn four_x1(keys: &[[u128; 11]; 4], x: [X1; 2]) -> [[X1; 2]; 4] {
+    // SAFETY: AES-NI; besides its registers it reads the keys.
+    unsafe { under_four!(two, xmm_reg, "movdqa", "pxor", "aesenc", "aesenclast", keys, x) }
+}
+
+/// AES-128 of two registers of two blocks under four keys.
+#[inline]
+#[target_feature(enable = "avx2,vaes")]
+fn four_x2(keys: &[[u128; 11]; 4], x: [X2; 2]) -> [[X2; 2]; 4] {
+    // SAFETY: AVX2 and VAES; besides its registers it reads the keys.
+    unsafe { under_four!(three, ymm_reg, "vbroadcasti128", "vpxor", "vaesenc", "vaesenclast", keys, x) }
+}
+
+/// AES-128 of two registers of four blocks under four keys.
+#[inline]
+#[target_feature(enable = "avx512f,vaes")]
+fn four_x4(keys: &[[u128; 11]; 4], x: [X4; 2]) -> [[X4; 2]; 4] {
+    // SAFETY: AVX-512 and VAES; besides its registers it reads the keys.
+    unsafe { under_four!(three, zmm_reg, "vbroadcasti32x4", "vpxord", "vaesenc", "vaesenclast", keys, x) }
 }

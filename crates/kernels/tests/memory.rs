@@ -18,7 +18,7 @@ use brickwork::duplo;
 use brickwork::duplo::Cheat;
 use brickwork::duplo::adversary::harness::{ands, small};
 use brickwork::duplo::adversary::{Hooks, evaluator, garbler, parsers};
-use brickwork::session::{Job, TABLE_MEMORY, Unobserved};
+use brickwork::session::{GREETING_BYTES, Job, TABLE_MEMORY, Unobserved};
 use brickwork::stock::{Entry, Standing, State};
 use brickwork::wire::tls::{Identity, Listener, Options, connect};
 use brickwork::wire::{Channel, Stream};
@@ -134,8 +134,10 @@ fn row_18_a_flood_of_any_message_takes_no_memory() {
         attacked(party, &job, &[0], 0);
         let (quiet, silence) = attacked(party, &job, &[0], 0);
         assert!(matches!(silence, Error::Io(_)));
-        let lengths = |tag| {
-            if tag == HELLO { &[0, 1, 143, 144, 1 << 20, (1 << 20) + 1, u32::MAX][..] } else { &[1 << 20] }
+        const GREETING: u32 = GREETING_BYTES as u32;
+        let lengths = |tag| match tag {
+            HELLO => &[0, 1, GREETING - 1, GREETING, 1 << 20, (1 << 20) + 1, u32::MAX][..],
+            _ => &[1 << 20],
         };
         for tag in (0..80).chain([0xfe, 0xff]) {
             for &length in lengths(tag) {
@@ -146,7 +148,7 @@ fn row_18_a_flood_of_any_message_takes_no_memory() {
                 );
                 // A greeting of the right length is one that does not fit; signs of life are waited through.
                 let expected = match (tag, length) {
-                    (HELLO, 144) => matches!(error, Error::Mismatch(_)),
+                    (HELLO, GREETING) => matches!(error, Error::Mismatch(_)),
                     _ => error.is_cheat(Cheat::UnexpectedMessage),
                 };
                 assert!(expected, "{party:?}: message {tag} of {length} bytes ends in {error}");

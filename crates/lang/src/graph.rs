@@ -4,6 +4,8 @@
 //! Eight bytes a node, because a 4096-bit product has tens of millions. Equal nodes are shared as far as a
 //! bounded, lossy table finds them again.
 
+use brickwork_base::stop::{look, looking};
+
 use crate::multiples::Planner;
 
 /// A bit: a constant, or the output of a node, possibly inverted.
@@ -83,6 +85,9 @@ const MAX_TABLE: usize = 1 << 24;
 /// A node is in one of so many places.
 const PROBES: usize = 8;
 
+/// After so many new nodes it looks whether somebody wants this to end.
+const NODES_BETWEEN_LOOKS: usize = 1 << 10;
+
 /// A growing circuit.
 pub struct Graph {
     nodes: Vec<Node>,
@@ -141,6 +146,9 @@ impl Graph {
             return Bit::ZERO;
         }
         self.nodes.push(node);
+        if self.nodes.len().is_multiple_of(NODES_BETWEEN_LOOKS) {
+            look();
+        }
         Bit::of(self.nodes.len() as u32 - 1)
     }
 
@@ -182,7 +190,7 @@ impl Graph {
         }
         let size = self.table.len() * 4;
         let old = std::mem::replace(&mut self.table, vec![0; size]);
-        for index in old.into_iter().filter(|i| *i != 0) {
+        for index in looking(old.into_iter().filter(|i| *i != 0)) {
             let free = match self.kind(index) {
                 Kind::Leaf => continue,
                 Kind::Xor(hi, lo) => self.find(hi, lo, false),
@@ -298,7 +306,7 @@ impl Graph {
         let mut bits = Vec::with_capacity(template.nodes.len() + inputs.len() + 1);
         bits.push(Bit::ZERO);
         bits.extend_from_slice(inputs);
-        for node in &template.nodes {
+        for node in looking(&template.nodes) {
             let (a, b) = (
                 bits[node.a.node() as usize].flip(node.a.inverted()),
                 bits[node.b.node() as usize].flip(node.b.inverted()),
@@ -316,7 +324,7 @@ impl Graph {
         for o in outputs {
             live[o.node() as usize] = true;
         }
-        for index in (inputs as usize + 1..self.nodes.len()).rev() {
+        for index in looking((inputs as usize + 1..self.nodes.len()).rev()) {
             if live[index] {
                 let Node { a, b } = self.nodes[index];
                 live[a.node() as usize] = true;
@@ -328,7 +336,7 @@ impl Graph {
         let mut next = inputs + 1;
         let rename = |renamed: &[u32], bit: Bit| Bit::of(renamed[bit.node() as usize]).flip(bit.inverted());
         let mut write = 0;
-        for (index, live) in live.into_iter().enumerate().skip(inputs as usize + 1) {
+        for (index, live) in looking(live.into_iter().enumerate().skip(inputs as usize + 1)) {
             renamed.push(next);
             if live {
                 let Node { a, b } = self.nodes[index];

@@ -37,6 +37,7 @@ mod types;
 
 use std::collections::BTreeSet;
 
+use brickwork_base::stop;
 use brickwork_circuit::Program;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Draft, Place, Record, Severity, Sink};
@@ -75,8 +76,9 @@ pub fn compile(
     };
     std::thread::scope(|scope| {
         let worker = std::thread::Builder::new().name("compiler".into()).stack_size(STACK);
-        match worker.spawn_scoped(scope, || compile_here(name, text, resolver, options)) {
-            Ok(handle) => handle.join().unwrap_or_else(|_| {
+        let compile = stop::carried(|| compile_here(name, text, resolver, options));
+        match worker.spawn_scoped(scope, compile) {
+            Ok(handle) => stop::joined(handle.join()).unwrap_or_else(|_| {
                 failed(
                     "the compiler failed on this program".into(),
                     "this is a fault of the compiler: please report it with the source",

@@ -9,7 +9,7 @@ use crate::machine::{Machine, threads_here};
 use crate::script::Script;
 use crate::work::{Measured, READ_BACK, SPILL, TOUCH, Work};
 use brickwork_base::place::{read_at, write_at};
-use brickwork_base::{Error, Party};
+use brickwork_base::{Error, Party, stop};
 use brickwork_wire::tls::{self, Identity, Listener};
 use brickwork_wire::{Channel, Tag};
 
@@ -51,6 +51,7 @@ const MOST_BUSY: f64 = 3.0;
 pub fn fastest(units: f64, mut work: impl FnMut() -> Result<(), Error>) -> Result<f64, Error> {
     let mut best = f64::INFINITY;
     for _ in 0..REPEATS {
+        stop::look();
         let start = thread_seconds();
         work()?;
         best = best.min(thread_seconds() - start);
@@ -82,10 +83,10 @@ pub fn measure(probe: impl FnOnce() -> Result<f64, Error>, parts: &[&dyn Measure
     // All cores work while each measures: so they do in a run, and share what is between them and the memory.
     let cores = threads_here().min(MEASURED_AT_ONCE);
     let all = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(|| one_core(parts))).collect();
-        let joined = workers
-            .into_iter()
-            .map(|worker| worker.join().unwrap_or_else(|_| Err(Error::Resource("a thread failed".into()))));
+        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(stop::carried(|| one_core(parts)))).collect();
+        let joined = workers.into_iter().map(|worker| {
+            stop::joined(worker.join()).unwrap_or_else(|_| Err(Error::Resource("a thread failed".into())))
+        });
         joined.collect::<Result<Vec<Measured>, Error>>()
     })?;
     let mut seconds = Measured::mean(&all);
@@ -104,11 +105,11 @@ pub fn measure(probe: impl FnOnce() -> Result<f64, Error>, parts: &[&dyn Measure
 fn one_core(parts: &[&dyn Measure]) -> Result<Measured, Error> {
     let one = rayon::ThreadPoolBuilder::new().num_threads(1).build();
     let one = one.map_err(|error| Error::Resource(format!("no threads: {error}")))?;
-    one.install(|| {
+    one.install(stop::carried(|| {
         let mut measured = Measured::default();
         parts.iter().try_for_each(|part| part.work(&mut measured))?;
         Ok(measured)
-    })
+    }))
 }
 
 /// One thread at a time has new memory or writes tables. Where there is no room for a file, none is counted.
@@ -198,11 +199,13 @@ pub fn over_loopback<G, E: Send>(
     let listener = Listener::bind("127.0.0.1:0", &keys[0], theirs, &options(Party::Garbler))?;
     let address = listener.local_addr()?.to_string();
     std::thread::scope(|scope| {
-        let evaluator = scope.spawn(|| {
+        let evaluator = scope.spawn(stop::carried(|| {
             evaluator(tls::connect(&address, &keys[1], ours, &options(Party::Evaluator))?, identities)
-        });
-        let garbler = garbler(listener.accept()?, identities)?;
-        Ok((garbler, evaluator.join().map_err(|_| Error::Resource("a thread failed".into()))??))
+        }));
+        let garbler = listener.accept().and_then(|channel| garbler(channel, identities));
+        let evaluator =
+            stop::joined(evaluator.join()).map_err(|_| Error::Resource("a thread failed".into()))?;
+        Ok((garbler?, evaluator?))
     })
 }
 

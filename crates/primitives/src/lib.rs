@@ -6,6 +6,7 @@ pub mod authenticator;
 pub mod binding;
 pub mod commit;
 pub mod cost;
+pub mod counters;
 pub mod cut_and_choose;
 pub mod garbling;
 pub mod ihash;

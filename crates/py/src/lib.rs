@@ -4,15 +4,17 @@
 //! A [`Task`] never takes Python's lock. Python waits for it in slices, so that Ctrl-C is heard.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use brickwork::circuit::Party;
 use brickwork::wire::tls::Identity as Key;
-use brickwork_cli::embedded::{self, Answer, Line, Standing};
+use brickwork_cli::embedded::{self, Answer, Line, Standing, Wish, WorkerTask};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyRuntimeError, PyTypeError};
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 use zeroize::Zeroizing;
 
 /// Inputs and keys pass through libraries that erase nothing.
@@ -25,7 +27,8 @@ create_exception!(_native, Failed, PyException, "A command failed; its argument 
 #[derive(Default)]
 struct State {
     listens: Option<SocketAddr>,
-    answer: Option<Answer>,
+    /// The JSON and the text, or the JSON of the error.
+    answer: Option<Result<(String, String), String>>,
     done: bool,
 }
 
@@ -55,10 +58,16 @@ impl Task {
         let shared = Arc::new(Shared::default());
         let of_thread = shared.clone();
         let body = move || {
-            let answer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&of_thread)));
+            // Written down here, and not by the thread that waits with Python's lock in its hands.
+            let told = || match work(&of_thread) {
+                Ok((json, human)) => Ok((json.to_string(), human)),
+                Err(error) => Err(error.to_string()),
+            };
+            let answer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(told));
             let mut state = of_thread.state();
             state.answer = answer.ok();
             state.done = true;
+            of_thread.line.ended();
             of_thread.changed.notify_all();
         };
         std::thread::Builder::new()
@@ -87,7 +96,7 @@ impl Task {
         input: Option<String>,
     ) -> PyResult<Self> {
         let role = party(role)?;
-        let pem = identity.map(|identity| String::clone(&identity.pem));
+        let (pem, input) = (identity.map(|identity| identity.pem.clone()), input.map(Zeroizing::new));
         Task::start(move |shared| {
             embedded::take_part(role, &flags, [pem, input], &shared.line, &mut |address| {
                 shared.listens(address)
@@ -98,7 +107,18 @@ impl Task {
     /// Starts both parties.
     #[staticmethod]
     fn both(arguments: Vec<String>, garbler: Option<String>, evaluator: Option<String>) -> PyResult<Self> {
-        Task::start(move |shared| embedded::run_both(&arguments, [garbler, evaluator], &shared.line))
+        let inputs = [garbler, evaluator].map(|input| input.map(Zeroizing::new));
+        Task::start(move |shared| embedded::run_both(&arguments, inputs, &shared.line))
+    }
+
+    /// Starts to coordinate a job, with workers that `hands` has.
+    #[staticmethod]
+    fn coordinate(flags: Vec<String>, hands: Py<PyAny>) -> PyResult<Self> {
+        Task::start(move |shared| {
+            embedded::coordinate(&flags, &mut Hands(hands), &shared.line, &mut |address| {
+                shared.listens(address)
+            })
+        })
     }
 
     /// Starts a computation in the clear.
@@ -108,7 +128,35 @@ impl Task {
         garbler: Option<String>,
         evaluator: Option<String>,
     ) -> PyResult<Self> {
-        Task::start(move |_| embedded::simulate(&arguments, [garbler, evaluator]))
+        let inputs = [garbler, evaluator].map(|input| input.map(Zeroizing::new));
+        Task::start(move |shared| embedded::simulate(&arguments, inputs, &shared.line))
+    }
+
+    /// Starts to find what a program takes and gives, as `info` with these arguments would.
+    #[staticmethod]
+    fn ports(arguments: Vec<String>) -> PyResult<Self> {
+        Task::start(move |shared| embedded::ports(&arguments, &shared.line))
+    }
+
+    /// Starts to tell what output bits mean.
+    #[staticmethod]
+    fn outputs(
+        arguments: Vec<String>,
+        executions: Option<u32>,
+        garbler: Option<String>,
+        evaluator: Option<String>,
+    ) -> PyResult<Self> {
+        let tell = move |shared: &Shared| {
+            let bits = [garbler.as_deref(), evaluator.as_deref()];
+            embedded::outputs(&arguments, executions, bits, &shared.line)
+        };
+        Task::start(tell)
+    }
+
+    /// Starts to describe a program in a cut: the arguments are those of `info` or of a plan.
+    #[staticmethod]
+    fn describe(arguments: Vec<String>, cut: String) -> PyResult<Self> {
+        Task::start(move |shared| embedded::describe(&arguments, &cut, &shared.line))
     }
 
     /// Waits for the end, so many seconds at most, and returns whether it has come.
@@ -121,9 +169,12 @@ impl Task {
         })
     }
 
-    /// Asks it to stop.
+    /// Asks it to stop, unless it has ended.
     fn stop(&self) {
-        self.0.line.stop.ask();
+        let state = self.0.state();
+        if !state.done {
+            self.0.line.ask_to_stop();
+        }
     }
 
     /// Where a party listens, as host and port, once it does.
@@ -139,8 +190,8 @@ impl Task {
     /// Takes the result of what has ended: the JSON of its `--json`, and its text for people.
     fn result(&self) -> PyResult<(String, String)> {
         match self.0.state().answer.take() {
-            Some(Ok((json, human))) => Ok((json.to_string(), human)),
-            Some(Err(error)) => Err(Failed::new_err(error.to_string())),
+            Some(Ok(told)) => Ok(told),
+            Some(Err(error)) => Err(Failed::new_err(error)),
             None => Err(PyRuntimeError::new_err("a fault of brickwork: a thread has ended without a result")),
         }
     }
@@ -161,13 +212,23 @@ impl Session {
     /// Starts to meet the peer.
     fn connect(&self, role: &str, flags: Vec<String>, identity: Option<&Identity>) -> PyResult<Task> {
         let (session, role) = (self.0.clone(), party(role)?);
-        let pem = identity.map(|identity| String::clone(&identity.pem));
+        let pem = identity.map(|identity| identity.pem.clone());
         Task::start(move |shared| {
             let begun =
                 embedded::connect(role, &flags, pem, &shared.line, &mut |address| shared.listens(address))?;
             *session.lock().unwrap_or_else(PoisonError::into_inner) = Some(begun);
-            Ok((serde_json::Value::Null, String::new()))
+            Ok(nothing())
         })
+    }
+
+    /// Starts to read a program of a session with a store.
+    fn add(&self, file: String) -> PyResult<Task> {
+        self.start(move |session, line| embedded::add(session, &file, line))
+    }
+
+    /// Starts to make stock.
+    fn fill(&self, words: Vec<String>) -> PyResult<Task> {
+        self.start(move |session, line| embedded::fill(session, &words, line))
     }
 
     /// Starts a step.
@@ -175,17 +236,33 @@ impl Session {
         &self,
         program: usize,
         input: Option<String>,
+        executions: Option<u32>,
         carried: Vec<(String, String, usize)>,
         keep: Vec<String>,
     ) -> PyResult<Task> {
         let carried = carried.into_iter().map(|(role, port, kept)| Ok((party(&role)?, port, kept)));
         let carried = carried.collect::<PyResult<Vec<_>>>()?;
-        self.start(move |session, line| embedded::step(session, program, input, &carried, &keep, line))
+        let input = input.map(Zeroizing::new);
+        self.start(move |session, line| {
+            let input = input.as_ref().map(|input| input.as_str());
+            let wish = Wish { program, input, executions, carried: &carried, keep: &keep };
+            embedded::step(session, &wish, line)
+        })
     }
 
     /// Starts to end it.
     fn close(&self) -> PyResult<Task> {
-        self.start(embedded::close)
+        let session = self.0.clone();
+        Task::start(move |shared| match &mut *session.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(session) => embedded::close(session, &shared.line),
+            None => Ok(nothing()),
+        })
+    }
+
+    /// Lets go of it, without a word to the peer, who sees a closed connection. A step must have ended.
+    fn leave(&self, py: Python<'_>) {
+        // What is dropped closes a connection and a store.
+        py.detach(|| drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take()));
     }
 }
 
@@ -194,9 +271,14 @@ impl Session {
         let session = self.0.clone();
         Task::start(move |shared| match &mut *session.lock().unwrap_or_else(PoisonError::into_inner) {
             Some(session) => work(session, &shared.line),
-            None => Ok((serde_json::Value::Null, String::new())),
+            None => Err(embedded::session_is_over()),
         })
     }
+}
+
+/// What is done without a word.
+fn nothing() -> (serde_json::Value, String) {
+    (serde_json::Value::Null, String::new())
 }
 
 fn party(role: &str) -> PyResult<Party> {
@@ -240,6 +322,112 @@ impl Identity {
     }
 }
 
+/// A worker of one lane of a job. One thread at a time has it.
+#[pyclass(frozen, module = "brickwork._native")]
+struct Worker(Arc<Mutex<embedded::Worker>>);
+
+#[pymethods]
+impl Worker {
+    /// A worker with the flags of `brickwork worker`, which has met nobody.
+    #[new]
+    fn new(py: Python<'_>, flags: Vec<String>) -> PyResult<Self> {
+        match py.detach(|| embedded::worker(&flags)) {
+            Ok(worker) => Ok(Worker(Arc::new(Mutex::new(worker)))),
+            Err(error) => Err(Failed::new_err(error.to_string())),
+        }
+    }
+
+    /// Starts to meet the peer's worker.
+    fn meet(&self) -> PyResult<Task> {
+        self.start(WorkerTask::Meet)
+    }
+
+    /// Starts to make stock for so many partitions.
+    fn fill(&self, partitions: u32) -> PyResult<Task> {
+        self.start(WorkerTask::Fill(partitions))
+    }
+
+    /// Starts to run a partition.
+    fn run(&self, partition: u32, input: Option<String>) -> PyResult<Task> {
+        self.start(WorkerTask::Run(partition, input.map(Zeroizing::new)))
+    }
+
+    /// Starts to look whether stock may have been taken for a partition.
+    fn look(&self, partition: u32) -> PyResult<Task> {
+        self.start(WorkerTask::Look(partition))
+    }
+
+    /// Starts to end the session.
+    fn close(&self) -> PyResult<Task> {
+        self.start(WorkerTask::Close)
+    }
+}
+
+impl Worker {
+    fn start(&self, task: WorkerTask) -> PyResult<Task> {
+        let worker = self.0.clone();
+        Task::start(move |shared| {
+            let worker = &mut *worker.lock().unwrap_or_else(PoisonError::into_inner);
+            embedded::work(worker, task, &shared.line, &mut |address| shared.listens(address))
+        })
+    }
+}
+
+/// Workers that Python has: an object with the methods of [`embedded::Hands`], which take and give JSON.
+struct Hands(Py<PyAny>);
+
+impl Hands {
+    fn call<T>(
+        &self,
+        method: &str,
+        arguments: impl for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyTuple>>,
+        read: impl for<'py> FnOnce(Bound<'py, PyAny>) -> PyResult<T>,
+    ) -> Result<T, String> {
+        Python::attach(|py| {
+            let called = arguments(py).and_then(|arguments| self.0.bind(py).call_method1(method, arguments));
+            // What Python raised is its own; here it is only that, and of which kind.
+            called.and_then(read).map_err(|error| {
+                let kind =
+                    error.get_type(py).name().map_or_else(|_| "an error".into(), |name| name.to_string());
+                error.print(py);
+                format!("the workers' keeper raised {kind} in {method}")
+            })
+        })
+    }
+}
+
+impl embedded::Hands for Hands {
+    fn begins(&mut self, job: &str) -> Result<(), String> {
+        self.call("begins", |py| (job,).into_pyobject(py), |_| Ok(()))
+    }
+
+    fn obey(&mut self, order: serde_json::Value) -> Result<(), String> {
+        self.call("obey", |py| (order.to_string(),).into_pyobject(py), |_| Ok(()))
+    }
+
+    fn look(&mut self, lane: u32, partition: u32) -> Result<bool, String> {
+        self.call("look", |py| (lane, partition).into_pyobject(py), |found| found.extract())
+    }
+
+    fn news(&mut self, wait: Duration) -> Result<Vec<serde_json::Value>, String> {
+        let told: Vec<String> =
+            self.call("news", |py| (wait.as_secs_f64(),).into_pyobject(py), |found| found.extract())?;
+        told.iter().map(|text| serde_json::from_str(text).map_err(|e| e.to_string())).collect()
+    }
+
+    fn kept(&mut self) -> Result<Vec<u32>, String> {
+        self.call("kept", |py| Ok(PyTuple::empty(py)), |found| found.extract())
+    }
+
+    fn stands(&mut self, progress: serde_json::Value) -> Result<(), String> {
+        self.call("stands", |py| (progress.to_string(),).into_pyobject(py), |_| Ok(()))
+    }
+
+    fn end(&mut self) {
+        let _ = self.call("end", |py| Ok(PyTuple::empty(py)), |_| Ok(()));
+    }
+}
+
 /// Lines of the log that nobody has taken, the oldest of which go if nobody does.
 static LOG: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
@@ -257,19 +445,13 @@ fn harden() {
     embedded::harden();
 }
 
-/// What a program takes and gives, as JSON, as `info` with these arguments finds it.
+/// The page about what a command gave, from its JSON, with its outputs if they are to be shown. With a path it
+/// is written there, for its owner alone.
 #[pyfunction]
-fn ports(py: Python<'_>, arguments: Vec<String>) -> PyResult<String> {
-    match py.detach(|| embedded::ports(&arguments)) {
-        Ok((json, _)) => Ok(json.to_string()),
-        Err(error) => Err(Failed::new_err(error.to_string())),
-    }
-}
-
-/// The page about what a command gave, from its JSON.
-#[pyfunction]
-fn page(record: &str) -> PyResult<String> {
-    embedded::page(record).map_err(|error| Failed::new_err(error.to_string()))
+#[pyo3(signature = (record, outputs, path))]
+fn page(py: Python<'_>, record: &str, outputs: bool, path: Option<PathBuf>) -> PyResult<String> {
+    py.detach(|| embedded::page(record, outputs, path.as_deref()))
+        .map_err(|error| Failed::new_err(error.to_string()))
 }
 
 /// The flags of a command, and whether each takes a value.
@@ -296,11 +478,11 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Task>()?;
     module.add_class::<Identity>()?;
     module.add_class::<Session>()?;
+    module.add_class::<Worker>()?;
     module.add("Failed", module.py().get_type::<Failed>())?;
     module.add_function(wrap_pyfunction!(log, module)?)?;
     module.add_function(wrap_pyfunction!(harden, module)?)?;
     module.add_function(wrap_pyfunction!(page, module)?)?;
-    module.add_function(wrap_pyfunction!(ports, module)?)?;
     module.add_function(wrap_pyfunction!(flags, module)?)?;
     module.add_function(wrap_pyfunction!(checks, module)?)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))

@@ -36,6 +36,9 @@ pub trait Stream: Read + Write + Send {
     /// written until the next call; then an error of kind [`std::io::ErrorKind::TimedOut`] follows.
     fn rearm(&mut self) {}
 
+    /// Gives the peer another timeout from now on; a stream without deadlines has none.
+    fn set_timeout(&mut self, _timeout: Duration) {}
+
     /// Writes `head` and then `body` with nothing in between.
     ///
     /// # Errors
@@ -74,6 +77,10 @@ pub(super) struct Framed {
 impl Framed {
     pub fn new(stream: Box<dyn Stream>) -> Self {
         Framed { stream, out: Vec::new(), unflushed: false, sent: 0, received: 0, patience: PATIENCE }
+    }
+
+    pub fn set_timeout(&mut self, timeout: Duration) {
+        self.stream.set_timeout(timeout);
     }
 
     pub fn send(&mut self, tag: Tag, payload: &[u8]) -> Result<(), Error> {

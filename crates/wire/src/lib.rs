@@ -70,6 +70,12 @@ impl Channel {
         self.tamper = Some(tamper);
     }
 
+    /// Gives the peer another timeout from now on, on all lanes: how long it may stall.
+    pub fn set_timeout(&mut self, timeout: Duration) {
+        self.main.set_timeout(timeout);
+        self.further.iter_mut().for_each(|lane| lane.set_timeout(timeout));
+    }
+
     /// Number of lanes, the main stream included.
     pub fn lanes(&self) -> usize {
         1 + self.further.len()

@@ -11,6 +11,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use brickwork::duplo::{Lacking, Stocked};
+use brickwork::lego;
 use brickwork::stock::{Change, Entry, EpochId, Faults, PairId, Relation, Store};
 use brickwork::wire::{Channel, Tag};
 
@@ -29,9 +30,40 @@ const HELLO: Tag = Tag(1);
 /// Where both stores stand, where a message with this tag says so.
 const STAND: Tag = Tag(41);
 
-/// Messages that consist of blocks of key material: rows of OTs, corrections of commitments, solderings,
-/// tables, authenticators, labels.
-const MATERIAL: [u8; 8] = [24, 32, 53, 54, 55, 57, 58, 61];
+/// A connection between two parties with stores, of any protocol.
+trait Line: Sized + Send {
+    /// Messages that consist of blocks of key material: rows of OTs, corrections of commitments, solderings,
+    /// tables, authenticators, labels.
+    const MATERIAL: &'static [u8];
+
+    fn open(party: Party, channel: Channel, store: &Store) -> Result<Self, Error>;
+
+    fn close(self) -> Result<(), Error>;
+}
+
+impl Line for Stocked {
+    const MATERIAL: &'static [u8] = &[24, 32, 53, 54, 55, 57, 58, 61];
+
+    fn open(party: Party, channel: Channel, store: &Store) -> Result<Self, Error> {
+        Stocked::open(party, channel, store, &terms(), Unobserved)
+    }
+
+    fn close(self) -> Result<(), Error> {
+        Stocked::close(self).map(drop)
+    }
+}
+
+impl Line for lego::Stocked {
+    const MATERIAL: &'static [u8] = &[24, 32, 201, 202, 208, 209, 210, 211, 212, 214];
+
+    fn open(party: Party, channel: Channel, store: &Store) -> Result<Self, Error> {
+        lego::Stocked::open(party, channel, store, &terms(), Unobserved)
+    }
+
+    fn close(self) -> Result<(), Error> {
+        lego::Stocked::close(self).map(drop)
+    }
+}
 
 /// Messages before which nothing was taken: greetings, standings and plans.
 fn is_talk(tag: Tag) -> bool {
@@ -69,7 +101,7 @@ struct Count {
 
 impl Count {
     /// Watches what goes out over a channel.
-    fn watch(count: &Arc<Mutex<Count>>, channel: &mut Channel) {
+    fn watch(count: &Arc<Mutex<Count>>, channel: &mut Channel, material: &'static [u8]) {
         let count = count.clone();
         let connection = {
             let mut count = count.lock().unwrap();
@@ -91,7 +123,7 @@ impl Count {
                         let first = *count.heads.entry(head.clone()).or_insert(connection);
                         assert_eq!(first, connection, "sent twice behind one entry");
                     }
-                    for block in bytes.chunks_exact(16).filter(|_| MATERIAL.contains(&tag.0)) {
+                    for block in bytes.chunks_exact(16).filter(|_| material.contains(&tag.0)) {
                         let block: [u8; 16] = block.try_into().unwrap();
                         assert!(
                             block == [0; 16] || count.blocks.insert(block),
@@ -108,26 +140,24 @@ impl Count {
 type Counts = [Arc<Mutex<Count>>; 2];
 
 /// What both parties do with a connection.
-type Work<'w> = &'w (dyn Fn(Party, Stocked) -> Result<Stocked, Error> + Sync);
+type Work<'w, L = Stocked> = &'w (dyn Fn(Party, L) -> Result<L, Error> + Sync);
 
 /// Connects both; `faults` are those of one party's disk.
-fn connect(
+fn connect<L: Line>(
     folders: &Folders,
     counts: &Counts,
     faults: Option<(Party, &Arc<End>)>,
-    work: Work,
+    work: Work<L>,
 ) -> [Result<(), Error>; 2] {
     let (mut left, mut right) = memory_pair();
-    Count::watch(&counts[0], &mut left);
-    Count::watch(&counts[1], &mut right);
+    Count::watch(&counts[0], &mut left, L::MATERIAL);
+    Count::watch(&counts[1], &mut right, L::MATERIAL);
     let one = |party: Party, channel| {
         let store = match faults.filter(|(who, _)| *who == party) {
             Some((_, end)) => Store::open_with(&folders.of(party), &KEY, end.clone())?,
             None => Store::open(&folders.of(party), &KEY)?,
         };
-        let observer = Unobserved;
-        let session = Stocked::open(party, channel, &store, &terms(), observer)?;
-        work(party, session)?.close().map(drop)
+        work(party, L::open(party, channel, &store)?)?.close()
     };
     std::thread::scope(|scope| {
         let garbler = scope.spawn(|| one(Party::Garbler, left));
@@ -146,14 +176,14 @@ fn logs(folders: &Folders) -> [HashMap<EpochId, Vec<Entry>>; 2] {
 }
 
 /// A story in which the world of one party ends somewhere.
-struct Story<'s> {
+struct Story<'s, L = Stocked> {
     begin: &'s Folders,
-    work: Work<'s>,
+    work: Work<'s, L>,
     /// What both do afterwards, which must succeed.
-    after: Work<'s>,
+    after: Work<'s, L>,
 }
 
-impl Story<'_> {
+impl<L: Line> Story<'_, L> {
     /// Tells it for some or all places where the world can end. Returns how often that was.
     fn tell(&self) -> usize {
         let mut told = 0;
@@ -246,12 +276,83 @@ fn row_21_a_crash_while_stock_is_made() {
     let begin = Folders::new();
     let story = Story {
         begin: &begin,
-        work: &|_, session| Ok(session.preprocess(&steps(1, 1, 8))?.1),
+        work: &|_, session: Stocked| Ok(session.preprocess(&steps(1, 1, 8))?.1),
         after: &|party, session| run(party, session.preprocess(&steps(1, 1, 8))?.1, Lacking::Refuse),
     };
     let told = story.tell();
     println!("counted: {told} ends of a world while stock is made");
     assert!(told >= 2 * SOME, "{told}");
+}
+
+/// The same of LEGO, whose gates serve any program: a request for so many runs of the small one.
+fn gates(times: u64) -> lego::Request {
+    lego::Request::of(&small()).unwrap().times(times).unwrap()
+}
+
+fn run_lego(party: Party, session: lego::Stocked) -> Result<lego::Stocked, Error> {
+    let program = small();
+    let (x, y) = ([true, false, true, true, false, false, true, false], [true; 8]);
+    let input = if party == Party::Garbler { &x } else { &y };
+    let (done, session) = session.run(&program, input, Lacking::Refuse)?;
+    assert_eq!(done.outputs, program.output_bits(party, &program.simulate(&x, &y)));
+    Ok(session)
+}
+
+fn build(session: lego::Stocked) -> Result<lego::Stocked, Error> {
+    Ok(session.build(&small(), Lacking::Refuse)?.1)
+}
+
+/// LEGO's gates are made, in two steps; a program is built of them; one runs on gates, and one that is built.
+#[test]
+fn row_21_a_crash_of_lego() {
+    let begin = |work: Work<lego::Stocked>| {
+        let folders = Folders::new();
+        let results = connect(&folders, &Counts::default(), None, work);
+        assert!(results.iter().all(Result::is_ok), "{results:?}");
+        folders
+    };
+    let (empty, filled) = (Folders::new(), begin(&|_, session| Ok(session.preprocess(&gates(4))?.1)));
+    let built = begin(&|_, session| build(build(session.preprocess(&gates(3))?.1)?));
+    // Two of four are gone at most, or two of three.
+    let stories: [(&str, Story<lego::Stocked>); 4] = [
+        (
+            "LEGO's stock is made",
+            Story {
+                begin: &empty,
+                work: &|_, session| Ok(session.preprocess(&gates(1))?.1),
+                after: &|party, session| run_lego(party, session.preprocess(&gates(1))?.1),
+            },
+        ),
+        (
+            "programs run on LEGO's gates",
+            Story {
+                begin: &filled,
+                work: &|party, session| run_lego(party, run_lego(party, session)?),
+                after: &|party, session| run_lego(party, run_lego(party, session)?),
+            },
+        ),
+        (
+            "LEGO builds a program",
+            Story {
+                begin: &filled,
+                work: &|_, session| build(build(session)?),
+                after: &|party, session| run_lego(party, build(session)?),
+            },
+        ),
+        (
+            "programs that LEGO has built run",
+            Story {
+                begin: &built,
+                work: &|party, session| run_lego(party, run_lego(party, session)?),
+                after: &|party, session| run_lego(party, session),
+            },
+        ),
+    ];
+    for (what, story) in stories {
+        let ends = story.tell();
+        println!("counted: {ends} ends of a world while {what}");
+        assert!(ends >= 2 * SOME, "{what}: {ends}");
+    }
 }
 
 /// Fillings that were begun in each epoch, as the evaluator knows them.
@@ -292,7 +393,7 @@ fn made(folders: &Folders, request: &Request) {
 /// What both are told of a program: its bound, and that of all programs from its epoch.
 fn promised(folders: &Folders) -> [f64; 2] {
     let bounds = Mutex::new(Vec::new());
-    let results = connect(folders, &Counts::default(), None, &|party, session| {
+    let results = connect(folders, &Counts::default(), None, &|party, session: Stocked| {
         let program = small();
         let input = if party == Party::Garbler { [true; 8] } else { [false; 8] };
         let (done, session) = session.run(&program, &input, Lacking::Refuse)?;

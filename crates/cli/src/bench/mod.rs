@@ -1,5 +1,6 @@
 //! `brickwork bench`: how fast it is here.
 
+mod cluster;
 mod compare;
 mod cuts;
 mod garbling;
@@ -30,6 +31,17 @@ enum What {
     Papers(papers::Arguments),
     Scale(scale::Arguments),
     Cuts(cuts::Arguments),
+    Cluster(cluster::Arguments),
+}
+
+impl Arguments {
+    /// Whether parties are measured as processes of their own.
+    pub fn starts_processes(&self) -> bool {
+        match self.what {
+            What::Protocol(_) | What::Compare(_) | What::Papers(_) | What::Cuts(_) | What::Cluster(_) => true,
+            What::Garbling(_) | What::Stock(_) | What::Scale(_) => false,
+        }
+    }
 }
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
@@ -41,5 +53,6 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         What::Papers(arguments) => papers::run(arguments, quiet),
         What::Scale(arguments) => scale::run(arguments),
         What::Cuts(arguments) => cuts::run(arguments, quiet),
+        What::Cluster(arguments) => cluster::run(arguments, quiet),
     }
 }

@@ -12,7 +12,7 @@ use crate::cut::CutArguments;
 use crate::failure::Failure;
 use crate::report::{Report, bit_string, bytes, plural, thousands};
 use crate::run::Both;
-use crate::{files, programs, protocols};
+use crate::{files, programs, protocols, values};
 
 /// Time both parties, in two processes over TLS, on random inputs
 #[derive(Args)]
@@ -67,8 +67,9 @@ pub fn measure(both: &Both, program: &Program, count: u32, quiet: bool) -> Resul
 /// Random inputs of a program, and what it gives for them in the clear.
 pub struct Trial {
     values: [Value; 2],
-    /// The bits of each party's outputs.
+    /// The bits of each party's outputs, and what they mean.
     expected: [String; 2],
+    outputs: [Value; 2],
 }
 
 impl Trial {
@@ -84,7 +85,20 @@ impl Trial {
                 input_value(program, Party::Evaluator, executions, &y),
             ],
             expected: PARTIES.map(|party| bit_string(&repeated.output_bits(party, &outputs))),
+            outputs: PARTIES.map(|party| {
+                values::output_value(program, party, executions, &repeated.output_bits(party, &outputs))
+            }),
         })
+    }
+
+    /// A party's input, as it may stand in a file.
+    pub fn value(&self, party: Party) -> &Value {
+        &self.values[party as usize]
+    }
+
+    /// What a party learns.
+    pub fn expected_value(&self, party: Party) -> Value {
+        self.outputs[party as usize].clone()
     }
 
     /// Runs both parties on them. Every output must be what the program gives in the clear.
@@ -101,7 +115,7 @@ impl Trial {
     }
 }
 
-const PARTIES: [Party; 2] = [Party::Garbler, Party::Evaluator];
+pub const PARTIES: [Party; 2] = [Party::Garbler, Party::Evaluator];
 
 fn random_bits(program: &Program, party: Party) -> Result<Vec<bool>, Failure> {
     let mut bytes = vec![0; program.input_width(party)];

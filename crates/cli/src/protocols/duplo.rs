@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use brickwork::Error;
 use brickwork::circuit::{Party, Program};
-use brickwork::cut_and_choose::at_most;
 use brickwork::duplo::{self, Duplo, FromStock, Limits, Proposal, Stocked};
 use brickwork::session::{Protocol, Terms};
 use brickwork::stock::Store;
@@ -319,9 +318,6 @@ fn from_stock(
 /// The promise of a run, in words.
 fn promise_text(security: &Value) -> String {
     let mut text = malicious_text(security);
-    if let Some(bound) = security["epoch_bound_log2"].as_f64() {
-        text += &format!("  all programs from this part of the stock together: at most {}\n", at_most(bound));
-    }
     let components = security["components"].as_array().map(Vec::as_slice).unwrap_or_default();
     for batch in components.iter().chain([&security["key_authenticators"], &security["input_authenticators"]])
     {

@@ -1,18 +1,24 @@
 //! LEGO at the command line: it holds against a cheater, and garbles AND gates that fit any program.
 
-use brickwork::circuit::Program;
-use brickwork::lego::{self, Lego};
-use brickwork::session::Protocol;
+use brickwork::Error;
+use brickwork::circuit::{Party, Program};
+use brickwork::lego::{self, Lego, Parameters, Stocked};
+use brickwork::session::stock::inventory::Inventory;
+use brickwork::session::{Protocol, Terms};
+use brickwork::stock::Store;
+use brickwork::wire::Channel;
+use brickwork::wire::tls::Met;
 use serde_json::Value;
 
-use super::seam::{
-    Model, Only, Played, Ready, WithinTheRun, batch_text, malicious_text, promise, says_nothing,
-};
+use super::seam::{Done, Model, Only, Played, Ready, batch_text, malicious_text, promise, says_nothing};
 use crate::arguments::Buckets;
 use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
+use crate::meeting::{Offer, Sheet};
 use crate::outcome::cost_json;
 use crate::programs;
+use crate::progress::Bar;
+use crate::stocks::Stocks;
 use crate::work::{Choices, Estimate, Work, fits_memory};
 
 impl Played for Lego {
@@ -37,7 +43,6 @@ impl Played for Lego {
                 "--cut",
                 "every AND gate is garbled by itself, in whatever component it lies",
             ),
-            (choices.stored, "--store", "it makes its gates within the run, and has no stock yet"),
             (choices.lanes > 1, "--lanes", "it sends over one connection"),
             (choices.drawn, "--svg", "there is nothing to choose"),
         ];
@@ -57,6 +62,25 @@ impl Played for Lego {
         Ok(Some(Only { cost, security: promise(&parameters.report())? }))
     }
 
+    fn only_way_from_stock(
+        &self,
+        program: &Program,
+        executions: u32,
+        choices: &Choices,
+        estimate: &Estimate,
+    ) -> Result<Option<Only>, Failure> {
+        let program = program.repeat(executions as usize)?;
+        let security = choices.parameters.security();
+        let Estimate { machine, link } = estimate;
+        let stock = lego::cost::Stock::Gates { epochs: 1 };
+        let cost = lego::cost::predict_from_stock(&program, stock, security, machine, link)?;
+        Ok(Some(Only { cost, security: promise(&lego::stock_promise(&program, security)?)? }))
+    }
+
+    fn stocks(&self) -> Option<&dyn Stocks> {
+        Some(self)
+    }
+
     fn program(&self, given: &Program, executions: Option<u32>) -> Result<Program, Failure> {
         programs::repeated(given, executions)
     }
@@ -66,17 +90,108 @@ impl Played for Lego {
         let parameters = lego::parameters(&work.job.program, work.job.security)?;
         let cost = lego::cost::predict(&work.job.program, &parameters, &machine, &link)?;
         fits_memory(cost.memory_bytes(work.party), work.flags.resources.max_ram)?;
-        Ok(Box::new(WithinTheRun::<Lego> {
-            work,
-            proposal: parameters,
-            predicted: cost_json(&cost),
-            recovered: |aside| aside.recovered,
-        }))
+        let stock = work.flags.stock;
+        let store = stock.store.as_ref().map(|directory| stock.open(directory)).transpose()?;
+        // What a run from stock sends depends on what is in stock.
+        let predicted = if store.is_some() { Value::Null } else { cost_json(&cost) };
+        Ok(Box::new(Member { work, parameters, predicted, store }))
     }
 
     fn promise_text(&self, security: &Value) -> String {
         let batches = ["gates", "wire_authenticators", "input_authenticators"];
-        let batches = batches.map(|kind| batch_text(&security[kind]));
-        malicious_text(security) + &batches.concat()
+        let mut text = malicious_text(security);
+        for batch in batches.iter().flat_map(|kind| security[kind].as_array()).flatten() {
+            text += &batch_text(batch);
+        }
+        text
+    }
+}
+
+/// The program is that of all executions.
+impl Stocks for Lego {
+    fn has(
+        &self,
+        store: &Store,
+        party: Party,
+        terms: &Terms,
+        program: &Program,
+        _: u32,
+    ) -> Result<bool, Error> {
+        lego::in_stock(store, party, terms, program)
+    }
+
+    fn compare(
+        &self,
+        channel: &mut Channel,
+        store: Option<&Store>,
+        role: Party,
+        terms: &Terms,
+    ) -> Result<usize, Error> {
+        lego::compare_stores(channel, store, role, terms)
+    }
+
+    fn inventory(&self, store: &Store) -> Result<Vec<Inventory>, Error> {
+        lego::inventory(store)
+    }
+
+    fn executions(&self, part: &Inventory, store: &Store, program: &Program) -> Result<u64, Error> {
+        lego::executions(part, store, program)
+    }
+
+    fn has_levels(&self) -> bool {
+        true
+    }
+}
+
+/// A party.
+struct Member<'w> {
+    work: &'w Work<'w>,
+    parameters: Parameters,
+    /// What the run is expected to take.
+    predicted: Value,
+    store: Option<Store>,
+}
+
+impl Ready for Member<'_> {
+    fn offer(&self) -> Option<Offer> {
+        None
+    }
+
+    fn compare(&self, own: &Sheet, met: &mut Met) -> Result<String, Error> {
+        self.work.compare(own, met, Some(&self.work.job.program), self.store.as_ref())
+    }
+
+    fn run(&mut self, channel: Channel, input: &[bool], quiet: bool) -> Result<Done, Error> {
+        let bar = Bar::of::<Lego>(quiet);
+        let Work { party, job, flags, .. } = self.work;
+        let (cut, and_gates, predicted) = (Cut::Given, job.program.and_gates(), self.predicted.clone());
+        if let Some(store) = &self.store {
+            let line = Stocked::open(*party, channel, store, &job.terms(), bar)?;
+            let (done, line) = line.run(&job.program, input, flags.stock.lacking())?;
+            return Ok(Done {
+                cut,
+                and_gates,
+                predicted,
+                security: promise(&done.security)?,
+                outputs: done.outputs,
+                phases: line.close()?,
+                recovered: done.recovered,
+                made: Some(done.made.map(|made| made.to_string())),
+            });
+        }
+        let report = match party {
+            Party::Garbler => Lego::garbler(channel, job, &self.parameters, input, Box::new(bar))?,
+            Party::Evaluator => Lego::evaluator(channel, job, &(), input, Box::new(bar))?,
+        };
+        Ok(Done {
+            cut,
+            and_gates,
+            predicted,
+            security: promise(&report.security)?,
+            outputs: report.outputs,
+            phases: report.phases,
+            recovered: report.aside.recovered,
+            made: None,
+        })
     }
 }

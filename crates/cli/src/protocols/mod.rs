@@ -27,7 +27,7 @@ use crate::failure::Failure;
 use crate::work::Choices;
 
 pub use duplo::Proposed;
-pub use seam::{Done, Model, Only, Played, Ready, promise};
+pub use seam::{Done, Model, Only, Played, Ready, promise, says_nothing};
 
 /// What a store holds, of any protocol, oldest first.
 ///

@@ -92,6 +92,7 @@ pub trait Played {
         &self,
         _program: &Program,
         _executions: u32,
+        _choices: &Choices,
         _estimate: &Estimate,
     ) -> Result<Option<Only>, Failure> {
         Ok(None)
@@ -191,7 +192,7 @@ pub fn promise(security: &impl Serialize) -> Result<Value, Error> {
 /// The first line of a promise that holds against a cheater.
 pub fn malicious_text(security: &Value) -> String {
     let word = |field: &str| security[field].as_str().unwrap_or_default();
-    format!(
+    let mut text = format!(
         "Security: {}; a cheating garbler succeeds with probability at most {} (asked for: 2^-{}); {:.0}-bit \
          computational security; commitments {} {}\n",
         word("model"),
@@ -200,7 +201,11 @@ pub fn malicious_text(security: &Value) -> String {
         security["computational_bits"].as_f64().unwrap_or_default(),
         word("commitments"),
         security["code"],
-    )
+    );
+    if let Some(bound) = security["epoch_bound_log2"].as_f64() {
+        text += &format!("  all programs from this part of the stock together: at most {}\n", at_most(bound));
+    }
+    text
 }
 
 /// A line for a kind of item that cut-and-choose checks.

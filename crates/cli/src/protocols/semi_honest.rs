@@ -87,6 +87,7 @@ impl Played for SemiHonest {
         &self,
         program: &Program,
         executions: u32,
+        _: &Choices,
         estimate: &Estimate,
     ) -> Result<Option<Only>, Failure> {
         only_way(program, executions, ONE_PART, estimate)

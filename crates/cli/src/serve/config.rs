@@ -1,4 +1,5 @@
-//! What a standing party is told: who it is, whom it meets, what it may run, and how much of everything.
+//! What a standing party is configured with: who it is, whom it meets, what it may run, and how much of
+//! everything.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -47,16 +48,19 @@ fn forty() -> u32 {
 pub struct Limits {
     /// Requests that wait at a time.
     pub waiting: usize,
-    /// HTTP connections at a time.
+    /// HTTP connections at a time, besides those of requests that wait: of more, the oldest goes.
     pub connections: usize,
-    /// HTTP requests a second, on the average; a burst of twice as many passes.
+    /// HTTP requests a second, on the average, with the token, and as many without it; a burst of twice as
+    /// many passes.
     pub requests_per_second: u32,
     /// Bytes of the body of a request.
     pub request_bytes: usize,
     /// Seconds that a request waits: for the peer, its input, or stock.
     pub wait_seconds: u64,
-    /// Seconds that the peer may stall before the connection to it is given up.
+    /// Seconds that the peer may stall, without a sign of life, before the connection to it is given up.
     pub stall_seconds: u64,
+    /// Seconds that a run may take, from the offer on.
+    pub run_seconds: u64,
     /// Memory that making the stock of a program may take, such as 4GiB; if it is not said, what is free.
     pub memory: Option<String>,
 }
@@ -70,6 +74,7 @@ impl Default for Limits {
             request_bytes: 1 << 20,
             wait_seconds: 60,
             stall_seconds: 30,
+            run_seconds: 300,
             memory: None,
         }
     }
@@ -78,6 +83,10 @@ impl Default for Limits {
 impl Limits {
     pub fn wait(&self) -> Duration {
         Duration::from_secs(self.wait_seconds)
+    }
+
+    pub fn run(&self) -> Duration {
+        Duration::from_secs(self.run_seconds)
     }
 
     pub fn stall(&self) -> Duration {
@@ -135,13 +144,16 @@ pub struct Fixed {
     pub threads: Option<usize>,
 }
 
-/// What may be told anew while the party runs.
+/// What may change while the party runs.
 pub struct Config {
     pub limits: Limits,
     pub programs: BTreeMap<[u8; 32], Allowed>,
     /// What whoever asks must show.
     pub token: Zeroizing<String>,
 }
+
+/// Longest limit of time: a week.
+const MAX_SECONDS: u64 = 7 * 24 * 3600;
 
 /// Characters that a token has at least.
 const TOKEN_CHARACTERS: usize = 32;
@@ -173,9 +185,13 @@ pub fn read(path: &Path) -> Result<(Fixed, Config), Failure> {
     crate::arguments::security(&file.security.to_string())
         .map_err(|why| wrong(format!("security: {why}")))?;
     let limits = file.limits;
-    let positive = [limits.waiting, limits.connections, limits.request_bytes];
-    if positive.contains(&0) || limits.requests_per_second == 0 || limits.stall_seconds == 0 {
+    let counts = [limits.waiting, limits.connections, limits.request_bytes];
+    let seconds = [limits.wait_seconds, limits.stall_seconds, limits.run_seconds];
+    if counts.contains(&0) || seconds.contains(&0) || limits.requests_per_second == 0 {
         return Err(wrong("a limit of 0 lets nothing through".into()));
+    }
+    if seconds.iter().any(|&seconds| seconds > MAX_SECONDS) {
+        return Err(wrong(format!("a limit of time is {MAX_SECONDS} seconds at most")));
     }
     let memory = limits.memory.as_deref().map(crate::arguments::size).transpose();
     let memory = memory.map_err(|why| wrong(format!("memory: {why}")))?.or_else(resources::available_bytes);

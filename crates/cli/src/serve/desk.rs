@@ -10,27 +10,66 @@ use brickwork::circuit::{Party, value};
 use brickwork::duplo;
 use brickwork::session::Terms;
 use brickwork::stock::Store;
+use brickwork::stop::Stop;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use zeroize::Zeroizing;
 
-use super::budget::{Book, Spent};
+use super::budget::{Book, HOUR, Spent};
 use super::config::{Allowed, Config};
 use super::figures::Figures;
 use crate::failure::Failure;
 use crate::files;
 
-/// Which run: the program, and the request that it belongs to. A request without an id of its user's has one
-/// of its own.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Which run: of which program, and for which request. A request without an id of its user's has one of its
+/// own.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Which {
-    pub program: String,
+    pub digest: [u8; 32],
     pub id: String,
 }
 
-/// Why something is not run. What it says goes to users and to the peer: no value is in it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// Why a party does not run, or not yet, what it may be asked for. Parties say it to each other in these
+/// words alone, so that nothing that a peer writes reaches who asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Why {
+    NotAllowed,
+    /// The program's budget is used up.
+    Spent,
+    /// That of the hour is, for so many seconds.
+    SpentForNow(u64),
+    /// As much waits as may.
+    Full,
+    /// There is no input for it yet.
+    NoInput,
+    /// There is no stock for it yet.
+    NoStock,
+    /// The service goes down.
+    Stopping,
+    /// The run cannot be counted.
+    Uncounted,
+}
+
+impl Why {
+    /// Whether it may pass while a request waits.
+    pub fn passes(self) -> bool {
+        matches!(self, Why::NoInput | Why::NoStock | Why::Stopping | Why::Full)
+    }
+}
+
+impl From<Spent> for Why {
+    fn from(spent: Spent) -> Self {
+        match spent {
+            Spent::Total => Why::Spent,
+            Spent::ForNow(seconds) => Why::SpentForNow(seconds),
+        }
+    }
+}
+
+/// Why a request is not answered with outputs, for its user: no value is in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     pub status: u16,
     pub error: String,
@@ -48,30 +87,15 @@ impl Refusal {
         Refusal { retry_after: Some(seconds), ..self }
     }
 
-    pub fn not_allowed() -> Self {
-        Refusal::new(
-            403,
-            "the program is not allowed",
-            "allowed are those of [[program]] in the configuration, on both sides",
-        )
-    }
-
-    fn stopping() -> Self {
-        Refusal::new(503, "the service is going down", "ask again when it is up").after(5)
-    }
-
-    fn full() -> Self {
-        Refusal::new(
-            503,
-            "as many requests wait as may",
-            "ask again later; `waiting` in [limits] is how many",
-        )
-        .after(1)
-    }
-
     /// The same, as the one who asked hears it of the peer's.
     pub fn of_the_peer(self) -> Self {
         Refusal { error: format!("the peer refuses: {}", self.error), ..self }
+    }
+
+    fn late() -> Self {
+        let hint = "the peer is away, has given no input to it, or there is no stock: the status page tells; \
+                    wait_seconds in [limits] is how long a request waits";
+        Refusal::new(504, "the run could not begin in time", hint).after(1)
     }
 
     pub fn json(&self) -> Value {
@@ -79,14 +103,34 @@ impl Refusal {
     }
 }
 
-impl From<Spent> for Refusal {
-    fn from(spent: Spent) -> Self {
-        let hint =
+impl From<Why> for Refusal {
+    fn from(why: Why) -> Self {
+        let budget =
             "every output tells something about the inputs, so a program runs as often as its budget says";
-        match spent {
-            Spent::Total => Refusal::new(429, "the program's budget is used up", hint),
-            Spent::ForNow(seconds) => {
-                Refusal::new(429, "the program has run as often as it may in an hour", hint).after(seconds)
+        match why {
+            Why::NotAllowed => Refusal::new(
+                403,
+                "the program is not allowed",
+                "allowed are those of [[program]] in the configuration, on both sides",
+            ),
+            Why::Spent => Refusal::new(429, "the program's budget is used up", budget),
+            Why::SpentForNow(seconds) => {
+                Refusal::new(429, "the program has run as often as it may in an hour", budget)
+                    .after(seconds.clamp(1, HOUR))
+            }
+            Why::Full => {
+                let hint = "ask again later; `waiting` in [limits] is how many";
+                Refusal::new(503, "as many requests wait as may", hint).after(1)
+            }
+            Why::NoInput => {
+                Refusal::new(503, "there is no input for it", "give one, or let one stand").after(1)
+            }
+            Why::NoStock => Refusal::new(503, "there is no stock for it", "more is being made").after(1),
+            Why::Stopping => {
+                Refusal::new(503, "the service is going down", "ask again when it is up").after(5)
+            }
+            Why::Uncounted => {
+                Refusal::new(503, "the service cannot write down that the program runs", "its log says why")
             }
         }
     }
@@ -97,14 +141,14 @@ pub type Answer = Result<Value, Refusal>;
 
 /// A request that waits.
 struct Request {
-    number: u64,
     which: Which,
-    digest: [u8; 32],
     input: Zeroizing<Vec<bool>>,
     until: Instant,
     answer: oneshot::Sender<Answer>,
     /// Not to be tried before: something is lacking.
     not_before: Instant,
+    /// It runs: then it ends with the run.
+    runs: bool,
     /// The peer has no input for it yet; it is tried again when the peer announces it.
     waits_for_peer: bool,
     announced: Option<Instant>,
@@ -113,16 +157,18 @@ struct Request {
 /// What the peer has announced, which is the evaluator.
 struct Announced {
     which: Which,
-    digest: [u8; 32],
     until: Instant,
     not_before: Instant,
 }
 
 #[derive(Default)]
 struct Queue {
+    /// Oldest first.
     requests: Vec<Request>,
     announced: Vec<Announced>,
     next: u64,
+    /// Whether the last one tried was asked for here: then the peer's has its turn.
+    mine_was_last: bool,
 }
 
 /// How long what the peer announced counts unless it says it again.
@@ -150,12 +196,23 @@ pub struct Desk {
     stopping: AtomicBool,
     /// Held while a program runs.
     running: Mutex<()>,
+    /// What ends the run that there is, and when it is too late for it.
+    overdue: Mutex<Option<(Stop, Instant)>>,
 }
 
-/// What the garbler may try next.
-pub struct Candidate {
-    pub which: Which,
-    pub digest: [u8; 32],
+/// A run that has begun, or is on offer to the peer, for as long as this lives. What waits for the peer in it
+/// enters its stop.
+pub struct Running<'a> {
+    desk: &'a Desk,
+    pub stop: Stop,
+    _one_at_a_time: MutexGuard<'a, ()>,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        *lock(&self.desk.overdue) = None;
+        lock(&self.desk.queue).requests.iter_mut().for_each(|request| request.runs = false);
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -176,6 +233,7 @@ impl Desk {
             bell: Condvar::new(),
             stopping: AtomicBool::new(false),
             running: Mutex::new(()),
+            overdue: Mutex::default(),
         }
     }
 
@@ -183,9 +241,16 @@ impl Desk {
         self.config.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Goes on with another configuration. Requests that wait stay.
+    /// Goes on with another configuration. Requests that wait stay, but for programs that are not allowed any
+    /// more.
     pub fn reload(&self, config: Config) {
-        *self.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
+        let config = Arc::new(config);
+        *self.config.write().unwrap_or_else(PoisonError::into_inner) = config.clone();
+        let mut queue = lock(&self.queue);
+        queue.announced.retain(|announced| config.programs.contains_key(&announced.which.digest));
+        let gone = |request: &Request| !request.runs && !config.programs.contains_key(&request.which.digest);
+        queue.refuse(gone, &Why::NotAllowed.into());
+        drop(queue);
         self.ring();
     }
 
@@ -196,36 +261,53 @@ impl Desk {
     /// Takes nothing more, refuses what waits, and returns when nothing runs.
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
-        let running = lock(&self.running);
-        let waiting = std::mem::take(&mut lock(&self.queue).requests);
-        for request in waiting {
-            let _ = request.answer.send(Err(Refusal::stopping()));
-        }
+        lock(&self.queue).refuse(|request| !request.runs, &Why::Stopping.into());
         self.ring();
-        // Whoever has begun a run has it here; whoever has not sees that all stops.
-        drop(running);
+        // Whoever has begun a run has it; whoever has not sees that all stops.
+        drop(lock(&self.running));
+        lock(&self.queue).refuse(|_| true, &Why::Stopping.into());
+    }
+
+    /// Refuses what has waited too long, and asks a run that takes too long to end. Called often.
+    pub fn tick(&self) {
+        let now = Instant::now();
+        lock(&self.queue).expire(now);
+        if let Some((stop, until)) = &*lock(&self.overdue)
+            && *until <= now
+        {
+            stop.ask();
+        }
     }
 
     pub fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::SeqCst)
     }
 
-    /// Says that a program runs, for as long as the guard lives; none once all stops.
-    pub fn begin(&self) -> Option<MutexGuard<'_, ()>> {
-        let guard = lock(&self.running);
-        (!self.is_stopping()).then_some(guard)
+    /// Begins a run, for as long as the guard lives; none once all stops.
+    pub fn begin(&self, which: &Which) -> Option<Running<'_>> {
+        let one_at_a_time = lock(&self.running);
+        if self.is_stopping() {
+            return None;
+        }
+        let stop = Stop::new();
+        *lock(&self.overdue) = Some((stop.clone(), Instant::now() + self.config().limits.run()));
+        for request in lock(&self.queue).of(which) {
+            request.runs = true;
+        }
+        Some(Running { desk: self, stop, _one_at_a_time: one_at_a_time })
     }
 
-    /// Requests that wait.
+    /// Returns how many requests wait.
     pub fn waiting(&self) -> usize {
         lock(&self.queue).requests.len()
     }
 
+    /// Returns how often a program has run, ever.
     pub fn runs(&self, digest: &[u8; 32]) -> u64 {
         lock(&self.book).runs(digest)
     }
 
-    /// Executions of a program that are in stock.
+    /// Returns how many executions of a program are in stock.
     pub fn in_stock(&self, allowed: &Allowed) -> Result<u64, brickwork::Error> {
         let parts = duplo::inventory(&self.store)?;
         parts.iter().map(|part| duplo::executions(part, &self.store, &allowed.program)).sum()
@@ -242,7 +324,7 @@ impl Desk {
         input: &Value,
     ) -> Result<oneshot::Receiver<Answer>, Refusal> {
         let config = self.config();
-        let allowed = config.named(program).ok_or_else(Refusal::not_allowed)?;
+        let allowed = config.named(program).ok_or(Why::NotAllowed)?;
         let ports = allowed.program.input_ports(self.party);
         let input = match (ports.is_empty(), input.is_null(), &allowed.input) {
             (true, ..) => Zeroizing::default(),
@@ -251,22 +333,22 @@ impl Desk {
                 Refusal::new(400, e.to_string(), "`brickwork info FILE` shows the type of each input")
             })?,
         };
-        lock(&self.book).may(allowed)?;
+        self.may(allowed)?;
         let now = Instant::now();
         let (answer, answered) = oneshot::channel();
         let mut queue = lock(&self.queue);
         if self.is_stopping() {
-            return Err(Refusal::stopping());
+            return Err(Why::Stopping.into());
         }
         if queue.requests.len() >= config.limits.waiting {
-            return Err(Refusal::full());
+            return Err(Why::Full.into());
         }
         queue.next += 1;
         let number = queue.next;
         // What the user names is marked, so that it is never what another request was named here.
         let id = id.map_or_else(|| format!("{}#{number}", files::role(self.party)), |id| format!("={id}"));
-        let which = Which { program: allowed.name.clone(), id };
-        if queue.requests.iter().any(|other| other.digest == allowed.digest && other.which.id == which.id) {
+        let which = Which { digest: allowed.digest, id };
+        if queue.requests.iter().any(|other| other.which == which) {
             return Err(Refusal::new(
                 409,
                 "a request with this id waits already",
@@ -274,13 +356,12 @@ impl Desk {
             ));
         }
         queue.requests.push(Request {
-            number,
             which,
-            digest: allowed.digest,
             input,
             until: now + config.limits.wait(),
             answer,
             not_before: now,
+            runs: false,
             waits_for_peer: false,
             announced: None,
         });
@@ -289,24 +370,25 @@ impl Desk {
         Ok(answered)
     }
 
-    /// The next run that the garbler may try, its own or the peer's, or none within this time. What has waited
-    /// too long is refused.
-    pub fn next(&self, within: Duration) -> Option<Candidate> {
+    /// Returns the next run that the garbler may try, its own or the peer's in turn, or none within this
+    /// time.
+    pub fn next(&self, within: Duration) -> Option<Which> {
         let until = Instant::now() + within;
         let mut queue = lock(&self.queue);
         loop {
             let now = Instant::now();
-            queue.expire(now);
             if self.is_stopping() {
                 return None;
             }
             let mine =
                 queue.requests.iter().find(|request| !request.waits_for_peer && request.not_before <= now);
-            let mine = mine.map(|request| (request.which.clone(), request.digest));
+            let mine = mine.map(|request| request.which.clone());
             let theirs = queue.announced.iter().find(|announced| announced.not_before <= now);
-            let theirs = theirs.map(|announced| (announced.which.clone(), announced.digest));
-            if let Some((which, digest)) = mine.or(theirs) {
-                return Some(Candidate { which, digest });
+            let theirs = theirs.map(|announced| announced.which.clone());
+            let last = queue.mine_was_last;
+            queue.mine_was_last = mine.is_some() && (theirs.is_none() || !last);
+            if let Some(which) = if last { theirs.or(mine) } else { mine.or(theirs) } {
+                return Some(which);
             }
             let left = until.checked_duration_since(now)?;
             // What is left alone for a while is looked at again.
@@ -316,29 +398,27 @@ impl Desk {
     }
 
     /// Leaves a run alone for a while, or, if the peer has no input for it, until it has.
-    pub fn park(&self, candidate: &Candidate, peer_has_no_input: bool) {
+    pub fn park(&self, which: &Which, peer_has_no_input: bool) {
         let mut queue = lock(&self.queue);
         let later = Instant::now() + PAUSE;
-        for request in
-            queue.requests.iter_mut().filter(|request| candidate.is(&request.which, &request.digest))
-        {
+        for request in queue.of(which) {
             request.not_before = later;
             request.waits_for_peer = peer_has_no_input;
         }
-        for announced in queue.announced.iter_mut().filter(|a| candidate.is(&a.which, &a.digest)) {
+        for announced in queue.announced.iter_mut().filter(|announced| announced.which == *which) {
             announced.not_before = later;
         }
     }
 
-    /// Whether somebody here waits for a run.
-    pub fn is_asked(&self, candidate: &Candidate) -> bool {
-        lock(&self.queue).requests.iter().any(|request| candidate.is(&request.which, &request.digest))
+    /// Returns whether somebody here waits for a run.
+    pub fn is_asked(&self, which: &Which) -> bool {
+        lock(&self.queue).requests.iter().any(|request| request.which == *which)
     }
 
-    /// This party's input to a run: of a request, or else the standing one. None if it has none.
-    pub fn input(&self, candidate: &Candidate, allowed: &Allowed) -> Option<Zeroizing<Vec<bool>>> {
+    /// Returns this party's input to a run: of a request, or else the standing one. None if it has none.
+    pub fn input(&self, which: &Which, allowed: &Allowed) -> Option<Zeroizing<Vec<bool>>> {
         let queue = lock(&self.queue);
-        let given = queue.requests.iter().find(|request| candidate.is(&request.which, &request.digest));
+        let given = queue.requests.iter().find(|request| request.which == *which);
         if allowed.program.input_ports(self.party).is_empty() {
             return Some(Zeroizing::default());
         }
@@ -346,30 +426,38 @@ impl Desk {
     }
 
     /// Checks a program's budget.
-    pub fn may(&self, allowed: &Allowed) -> Result<(), Refusal> {
+    ///
+    /// # Errors
+    /// What is used up.
+    pub fn may(&self, allowed: &Allowed) -> Result<(), Why> {
         Ok(lock(&self.book).may(allowed)?)
     }
 
     /// Checks a program's budget, and takes a run from it, on disk.
-    pub fn charge(&self, allowed: &Allowed) -> Result<(), Refusal> {
+    ///
+    /// # Errors
+    /// What is used up, or that it cannot be written down: then the run must not begin.
+    pub fn charge(&self, allowed: &Allowed) -> Result<(), Why> {
         let mut book = lock(&self.book);
         book.may(allowed)?;
         book.charge(allowed).map_err(|failure: Failure| {
             tracing::error!("the budget cannot be written down: {}", failure.message());
-            Refusal::new(503, "the service cannot write down that the program runs", "its log says why")
+            self.figures.error(format!("the budget cannot be written down: {}", failure.message()));
+            Why::Uncounted
         })
     }
 
-    /// The evaluator's requests that are to be announced to the garbler now.
-    pub fn to_announce(&self, within: Duration) -> Vec<(u64, Candidate)> {
+    /// Returns the evaluator's requests that are to be announced to the garbler now, or waits for one.
+    pub fn to_announce(&self, within: Duration) -> Vec<Which> {
         let mut queue = lock(&self.queue);
-        queue.expire(Instant::now());
         let due = |queue: &mut Queue| {
             let now = Instant::now();
-            let due = |request: &&mut Request| request.announced.is_none_or(|last| last + AGAIN <= now);
+            let due = |request: &&mut Request| {
+                !request.runs && request.announced.is_none_or(|last| last + AGAIN <= now)
+            };
             let due = queue.requests.iter_mut().filter(due).map(|request| {
                 request.announced = Some(now);
-                (request.number, Candidate { which: request.which.clone(), digest: request.digest })
+                request.which.clone()
             });
             due.collect::<Vec<_>>()
         };
@@ -382,43 +470,45 @@ impl Desk {
         found
     }
 
-    /// The garbler notes what the evaluator has announced.
-    pub fn note(&self, which: Which, digest: [u8; 32]) -> Result<(), Refusal> {
+    /// Notes what the evaluator has announced to the garbler.
+    ///
+    /// # Errors
+    /// That it has announced too much.
+    pub fn note(&self, which: Which) -> Result<(), Why> {
         let mut queue = lock(&self.queue);
         let now = Instant::now();
-        let candidate = Candidate { which, digest };
-        for request in
-            queue.requests.iter_mut().filter(|request| candidate.is(&request.which, &request.digest))
-        {
-            request.waits_for_peer = false;
-        }
+        queue.of(&which).for_each(|request| request.waits_for_peer = false);
         let full = queue.announced.len() >= MAX_ANNOUNCED;
-        match queue.announced.iter_mut().find(|other| candidate.is(&other.which, &other.digest)) {
+        match queue.announced.iter_mut().find(|other| other.which == which) {
             Some(known) => known.until = now + ANNOUNCED,
-            None if full => return Err(Refusal::full()),
-            None => {
-                let Candidate { which, digest } = candidate;
-                queue.announced.push(Announced { which, digest, until: now + ANNOUNCED, not_before: now });
-            }
+            None if full => return Err(Why::Full),
+            None => queue.announced.push(Announced { which, until: now + ANNOUNCED, not_before: now }),
         }
         drop(queue);
         self.ring();
         Ok(())
     }
 
+    /// Refuses a run: whoever has asked for it here hears why, and what the peer has announced is forgotten.
+    pub fn refuse(&self, which: &Which, why: &Refusal) {
+        let mut queue = lock(&self.queue);
+        queue.announced.retain(|announced| announced.which != *which);
+        queue.refuse(|request| request.which == *which, why);
+    }
+
     /// Ends a run: whoever has asked for it here is answered. Outputs that nobody has asked for go where the
     /// configuration says.
-    pub fn ended(&self, candidate: &Candidate, allowed: &Allowed, answer: Answer) {
+    pub fn ended(&self, which: &Which, allowed: &Allowed, answer: Answer) {
         let asked = {
             let mut queue = lock(&self.queue);
-            queue.announced.retain(|announced| !candidate.is(&announced.which, &announced.digest));
-            let place = queue.requests.iter().position(|r| candidate.is(&r.which, &r.digest));
-            place.map(|place| queue.requests.swap_remove(place))
+            queue.announced.retain(|announced| announced.which != *which);
+            let place = queue.requests.iter().position(|request| request.which == *which);
+            place.map(|place| queue.requests.remove(place))
         };
         match (asked, answer) {
             (Some(request), answer) => drop(request.answer.send(answer)),
             (None, Ok(outputs)) => {
-                let id = &candidate.which.id;
+                let id = &which.id;
                 let line = json!({ "program": allowed.name, "id": id.strip_prefix('='), "outputs": outputs });
                 if let Some(path) = &allowed.outputs
                     && let Err(e) = append(path, &line)
@@ -431,21 +521,9 @@ impl Desk {
         }
     }
 
-    /// Refuses all requests for a program.
+    /// Refuses all requests for a program, but one that runs.
     pub fn refuse_all(&self, digest: &[u8; 32], why: &Refusal) {
-        let mut queue = lock(&self.queue);
-        let (refused, stay) = queue.requests.drain(..).partition(|request| request.digest == *digest);
-        queue.requests = stay;
-        let refused: Vec<Request> = refused;
-        refused.into_iter().for_each(|request| drop(request.answer.send(Err(why.clone()))));
-    }
-
-    /// Refuses a request by its number.
-    pub fn refuse(&self, number: u64, why: Refusal) {
-        let mut queue = lock(&self.queue);
-        if let Some(place) = queue.requests.iter().position(|request| request.number == number) {
-            let _ = queue.requests.swap_remove(place).answer.send(Err(why));
-        }
+        lock(&self.queue).refuse(|request| !request.runs && request.which.digest == *digest, why);
     }
 }
 
@@ -460,25 +538,24 @@ fn append(path: &std::path::Path, line: &Value) -> std::io::Result<()> {
     file.sync_data()
 }
 
-impl Candidate {
-    fn is(&self, which: &Which, digest: &[u8; 32]) -> bool {
-        self.digest == *digest && self.which.id == which.id
-    }
-}
-
 impl Queue {
-    /// Refuses what has waited too long, and forgets what nobody waits for any more.
+    /// Returns the requests for a run.
+    fn of(&mut self, which: &Which) -> impl Iterator<Item = &mut Request> {
+        self.requests.iter_mut().filter(|request| request.which == *which)
+    }
+
+    /// Refuses some requests.
+    fn refuse(&mut self, which: impl Fn(&Request) -> bool, why: &Refusal) {
+        let (refused, stay) = self.requests.drain(..).partition(which);
+        self.requests = stay;
+        let refused: Vec<Request> = refused;
+        refused.into_iter().for_each(|request| drop(request.answer.send(Err(why.clone()))));
+    }
+
+    /// Refuses what has waited too long, and forgets what nobody waits for any more. What runs stays.
     fn expire(&mut self, now: Instant) {
         self.announced.retain(|announced| announced.until > now);
-        self.requests.retain(|request| !request.answer.is_closed());
-        while let Some(place) = self.requests.iter().position(|request| request.until <= now) {
-            let request = self.requests.swap_remove(place);
-            let _ = request.answer.send(Err(Refusal::new(
-                504,
-                "the run could not begin in time",
-                "the peer is away, has given no input to it, or there is no stock: the status page tells; wait_seconds in [limits] is how long a request waits",
-            )
-            .after(1)));
-        }
+        self.requests.retain(|request| request.runs || !request.answer.is_closed());
+        self.refuse(|request| !request.runs && request.until <= now, &Refusal::late());
     }
 }

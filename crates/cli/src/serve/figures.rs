@@ -39,7 +39,7 @@ struct OfStatus {
 pub struct Figures {
     registry: Registry,
     runs: Family<OfRun, Counter<u64, AtomicU64>>,
-    seconds: Histogram,
+    seconds: Family<OfProgram, Histogram, fn() -> Histogram>,
     made: Family<OfProgram, Counter<u64, AtomicU64>>,
     stock: Family<OfProgram, Gauge<i64, AtomicI64>>,
     answers: Family<OfStatus, Counter<u64, AtomicU64>>,
@@ -55,6 +55,11 @@ struct Recent {
     errors: VecDeque<(SystemTime, String)>,
 }
 
+/// The histogram of a program's latencies: from 1 ms, doubling, to two minutes.
+fn latencies() -> Histogram {
+    Histogram::new(exponential_buckets(0.001, 2.0, 18))
+}
+
 impl Figures {
     pub fn new() -> Self {
         let mut registry = Registry::with_prefix("brickwork");
@@ -63,11 +68,11 @@ impl Figures {
         let stock = Family::default();
         let answers = Family::default();
         let (bytes, connected, waiting) = (Counter::default(), Gauge::default(), Gauge::default());
-        let seconds = Histogram::new(exponential_buckets(0.001, 2.0, 18));
+        let seconds = Family::new_with_constructor(latencies as fn() -> Histogram);
         registry.register("runs", "Programs run, by how they ended", runs.clone());
         registry.register(
             "run_seconds",
-            "Seconds from the agreement to run until the outputs",
+            "Seconds from the agreement to run until the outputs, by program",
             seconds.clone(),
         );
         registry.register("made", "Executions that were put into stock", made.clone());
@@ -100,7 +105,7 @@ impl Figures {
 
     pub fn ran(&self, program: &str, took: Duration, bytes: u64) {
         self.runs.get_or_create(&OfRun { program: program.into(), outcome: "done" }).inc();
-        self.seconds.observe(took.as_secs_f64());
+        self.seconds.get_or_create(&OfProgram { program: program.into() }).observe(took.as_secs_f64());
         self.bytes.inc_by(bytes);
         let mut recent = self.recent();
         if recent.seconds.len() == LATENCIES {
@@ -166,7 +171,7 @@ impl Figures {
         (runs.sum(), self.bytes.get())
     }
 
-    /// The figures in Prometheus' text form.
+    /// Returns the figures in the text form of OpenMetrics.
     pub fn text(&self) -> String {
         let mut text = String::new();
         // A string takes all that is written to it.

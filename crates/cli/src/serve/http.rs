@@ -1,71 +1,147 @@
 //! Requests by HTTP, from this machine: JSON in and out, a token, and pages that hold no secret.
+//!
+//! Anybody on this machine can connect, also a web page in somebody's browser. Without the token there is
+//! nothing to be had but the pages that hold no secret, and whoever lacks it takes no place and no turn from
+//! those who have it: requests of strangers are counted by themselves, and of too many connections the oldest
+//! goes.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::net::SocketAddr;
-use std::sync::Arc;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use brickwork::circuit::value;
 use brickwork_kernels::Erasing;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{AUTHORIZATION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, RETRY_AFTER};
+use hyper::header::{
+    ACCEPT, AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderValue, ORIGIN,
+    RETRY_AFTER, X_CONTENT_TYPE_OPTIONS,
+};
+use hyper::http::uri::Authority;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::task::AbortHandle;
 use zeroize::Zeroizing;
 
-use super::desk::{Desk, Refusal};
+use super::desk::{Desk, Refusal, Why};
 use super::lines::MAX_ID;
 use super::page;
 use super::rate::Rate;
 
-/// Seconds that a client has for its headers, and again for its body.
+/// How long a client has for its headers, and again for its body.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The answer to a connection that has no place. It is written without waiting and before anything is read,
-/// so the client may see a reset instead.
-fn full() -> String {
-    let hint = "ask again; connections in [limits] is how many there may be at a time";
-    let body = format!("{}\n", Refusal::new(503, "too many connections", hint).after(1).json());
-    let length = body.len();
-    format!(
-        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nretry-after: 1\r\n\
-         connection: close\r\ncontent-length: {length}\r\n\r\n{body}"
-    )
+/// How long the status page that was made last is good enough.
+const PAGE_AGE: Duration = Duration::from_millis(500);
+
+/// What all connections share.
+struct Front {
+    desk: Arc<Desk>,
+    /// Oldest first.
+    connections: Mutex<VecDeque<Connection>>,
+    with_token: Rate,
+    without_token: Rate,
+    /// The status page, and when it was made: it looks into the store.
+    page: tokio::sync::Mutex<Option<(Instant, Bytes)>>,
 }
 
-/// Serves requests at a socket until the desk stops.
+/// A connection.
+struct Connection {
+    number: u64,
+    task: AbortHandle,
+    /// Whether somebody with the token has asked for a run on it, and waits for the answer: then it stays.
+    stays: Arc<AtomicBool>,
+}
+
+impl Connection {
+    fn may_go(&self) -> bool {
+        !self.stays.load(Ordering::SeqCst)
+    }
+}
+
+/// Keeps a connection, for as long as this lives.
+struct Stays<'a>(&'a AtomicBool);
+
+impl<'a> Stays<'a> {
+    fn new(flag: &'a AtomicBool) -> Self {
+        flag.store(true, Ordering::SeqCst);
+        Stays(flag)
+    }
+}
+
+impl Drop for Stays<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::SeqCst);
+    }
+}
+
+impl Front {
+    fn connections(&self) -> MutexGuard<'_, VecDeque<Connection>> {
+        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes room for one more connection: of those that wait for no run the oldest goes. Returns whether
+    /// there is room.
+    fn make_room(&self) -> bool {
+        let config = self.desk.config();
+        let most = config.limits.connections;
+        let mut connections = self.connections();
+        while connections.iter().filter(|connection| connection.may_go()).count() >= most {
+            let oldest = connections.iter().position(Connection::may_go);
+            if let Some(oldest) = oldest.and_then(|place| connections.remove(place)) {
+                oldest.task.abort();
+            }
+        }
+        connections.len() < most + config.limits.waiting
+    }
+}
+
+/// Takes a connection off the list when its task ends, however it does.
+struct Listed {
+    front: Arc<Front>,
+    number: u64,
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        self.front.connections().retain(|connection| connection.number != self.number);
+    }
+}
+
+/// Serves requests at a socket, as long as the process lives.
 pub async fn serve(desk: Arc<Desk>, listener: TcpListener) {
-    let connections = Arc::new(Semaphore::new(desk.config().limits.connections));
-    let rate = Arc::new(Rate::new());
-    loop {
-        let accepted = listener.accept().await;
-        let (stream, from): (_, SocketAddr) = match accepted {
+    let front = Arc::new(Front {
+        desk,
+        connections: Mutex::default(),
+        with_token: Rate::new(),
+        without_token: Rate::new(),
+        page: tokio::sync::Mutex::default(),
+    });
+    for number in 0.. {
+        let (stream, from): (_, SocketAddr) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(e) => {
                 // No file descriptor left: it passes.
-                tracing::warn!("a request's connection was not accepted: {e}");
+                tracing::debug!("a request's connection was not accepted: {e}");
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             }
         };
-        let Ok(permit) = connections.clone().try_acquire_owned() else {
-            desk.figures.answered(503);
-            // As far as it goes: a full socket or a client that is gone is not waited for.
-            let _ = stream.try_write(full().as_bytes());
+        if !front.make_room() {
             continue;
-        };
-        let (desk, rate) = (desk.clone(), rate.clone());
-        tokio::spawn(async move {
-            let _permit = permit;
-            let service = service_fn(|request| {
-                let (desk, rate) = (desk.clone(), rate.clone());
-                async move { Ok::<_, Infallible>(answer(&desk, &rate, request).await) }
-            });
+        }
+        let stays = Arc::new(AtomicBool::new(false));
+        let (listed, flag) = (Listed { front: front.clone(), number }, stays.clone());
+        let task = tokio::spawn(async move {
+            let (front, flag) = (&*listed.front, &*flag);
+            let service =
+                service_fn(|request| async move { Ok::<_, Infallible>(answer(front, flag, request).await) });
             let served = hyper::server::conn::http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(PATIENCE)
@@ -76,30 +152,69 @@ pub async fn serve(desk: Arc<Desk>, listener: TcpListener) {
                 tracing::debug!("a request from {from}: {e}");
             }
         });
+        // The task has not begun: there is one thread, and nothing was awaited since.
+        front.connections().push_back(Connection { number, task: task.abort_handle(), stays });
     }
 }
 
 type Reply = Response<Full<Bytes>>;
 
-async fn answer(desk: &Desk, rate: &Rate, request: Request<Incoming>) -> Reply {
-    let reply = match rate.takes(desk.config().limits.requests_per_second) {
-        true => routed(desk, request).await,
-        false => refused(
-            &Refusal::new(429, "too many requests", "requests_per_second in [limits] is how many pass")
-                .after(1),
-        ),
+async fn answer(front: &Front, stays: &AtomicBool, request: Request<Incoming>) -> Reply {
+    let config = front.desk.config();
+    let token = has_token(&request, &config.token);
+    let rate = if token { &front.with_token } else { &front.without_token };
+    let reply = if !rate.takes(config.limits.requests_per_second) {
+        let hint = "requests_per_second in [limits] is how many pass";
+        refused(&Refusal::new(429, "too many requests", hint).after(1))
+    } else if let Err(why) = is_for_here(&request) {
+        refused(&why)
+    } else {
+        routed(front, stays, token, request).await
     };
-    desk.figures.answered(reply.status().as_u16());
+    front.desk.figures.answered(reply.status().as_u16());
     reply
 }
 
-async fn routed(desk: &Desk, request: Request<Incoming>) -> Reply {
+/// Returns whether the request holds the token.
+fn has_token(request: &Request<Incoming>, token: &str) -> bool {
+    let given = request.headers().get(AUTHORIZATION).map(HeaderValue::as_bytes);
+    let given = given.and_then(|given| given.strip_prefix(b"Bearer ")).unwrap_or_default();
+    // Hashes: how long comparing takes says nothing about the token.
+    blake3::hash(given) == blake3::hash(token.as_bytes())
+}
+
+/// Refuses what a web page may have sent that somebody on this machine looks at: a request to a name that
+/// its owner has made stand for this machine, or one from another page.
+fn is_for_here(request: &Request<Incoming>) -> Result<(), Refusal> {
+    let headers = request.headers();
+    let host = match request.uri().authority() {
+        Some(authority) => Some(authority.clone()),
+        None => headers.get(HOST).and_then(|host| host.to_str().ok()?.parse::<Authority>().ok()),
+    };
+    let is_here = |host: &Authority| {
+        let name = host.host();
+        let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+        name.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
+    };
+    let Some(host) = host.filter(is_here) else {
+        let hint = "ask for localhost or 127.0.0.1; the header Host names whom a request is for";
+        return Err(Refusal::new(421, "the request is for another host", hint));
+    };
+    let own = format!("http://{host}");
+    match headers.get_all(ORIGIN).iter().all(|origin| origin.as_bytes() == own.as_bytes()) {
+        true => Ok(()),
+        false => Err(Refusal::new(403, "the request is from a web page", "programs of this machine may ask")),
+    }
+}
+
+async fn routed(front: &Front, stays: &AtomicBool, token: bool, request: Request<Incoming>) -> Reply {
+    let desk = &front.desk;
     let get = *request.method() == Method::GET;
     match request.uri().path() {
-        "/" if get => text("text/html; charset=utf-8", page::page(desk)),
+        "/" if get => text("text/html; charset=utf-8", status_page(front).await),
         "/metrics" if get => {
             desk.figures.waiting(desk.waiting());
-            text("text/plain; version=0.0.4; charset=utf-8", desk.figures.text())
+            text(metrics_type(&request), desk.figures.text())
         }
         // Alive; and whether a request would be served.
         "/health" if get => json_reply(200, &json!({ "status": "up" })),
@@ -108,7 +223,7 @@ async fn routed(desk: &Desk, request: Request<Incoming>) -> Reply {
             let status = if ready { "ready" } else { "not ready" };
             json_reply(if ready { 200 } else { 503 }, &json!({ "status": status }))
         }
-        "/run" if *request.method() == Method::POST => match asked(desk, request).await {
+        "/run" if *request.method() == Method::POST => match asked(desk, stays, token, request).await {
             Ok(value) => json_reply(200, &value),
             Err(why) => refused(&why),
         },
@@ -123,19 +238,48 @@ async fn routed(desk: &Desk, request: Request<Incoming>) -> Reply {
     }
 }
 
-/// A request for a run.
-async fn asked(desk: &Desk, request: Request<Incoming>) -> Result<Value, Refusal> {
-    let config = desk.config();
-    let shown = request.headers().get(AUTHORIZATION).map(|value| value.as_bytes());
-    let token = shown.and_then(|shown| shown.strip_prefix(b"Bearer ")).unwrap_or_default();
-    // Hashes of a secret key: how long comparing takes says nothing about the token.
-    if blake3::hash(token) != blake3::hash(config.token.as_bytes()) {
+/// Returns the type of the metrics: OpenMetrics, or for those who do not know it plain text, which they can
+/// read, too.
+fn metrics_type(request: &Request<Incoming>) -> &'static str {
+    let accepted = request.headers().get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    match accepted.into_iter().any(|types| types.contains("application/openmetrics-text")) {
+        true => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        false => "text/plain; version=0.0.4; charset=utf-8",
+    }
+}
+
+/// Returns the status page, made anew if the last one is old; only once for all who ask meanwhile.
+async fn status_page(front: &Front) -> Bytes {
+    let mut last = front.page.lock().await;
+    if let Some((made, page)) = &*last
+        && made.elapsed() < PAGE_AGE
+    {
+        return page.clone();
+    }
+    let desk = front.desk.clone();
+    // It waits for the store, which requests must not.
+    let made = tokio::task::spawn_blocking(move || page::page(&desk)).await;
+    let page = Bytes::from(made.unwrap_or_default());
+    *last = Some((Instant::now(), page.clone()));
+    page
+}
+
+/// Answers a request for a run.
+async fn asked(
+    desk: &Desk,
+    stays: &AtomicBool,
+    token: bool,
+    request: Request<Incoming>,
+) -> Result<Value, Refusal> {
+    if !token {
         return Err(Refusal::new(
             401,
             "the token is missing or wrong",
             "send `Authorization: Bearer TOKEN` with what the token's file holds",
         ));
     }
+    let _stays = Stays::new(stays);
+    let config = desk.config();
     let body = Limited::new(request.into_body(), config.limits.request_bytes).collect();
     let body = tokio::time::timeout(PATIENCE, body).await;
     let body =
@@ -174,22 +318,18 @@ async fn asked(desk: &Desk, request: Request<Incoming>) -> Result<Value, Refusal
         (program.to_owned(), id.clone(), desk.submit(program, id, input)?)
     };
     // Whoever goes away takes the request along, unless it runs already.
-    let outputs = answered.await.unwrap_or_else(|_| {
-        Err(Refusal::new(503, "the service is going down", "ask again when it is up").after(5))
-    })?;
+    let outputs = answered.await.unwrap_or_else(|_| Err(Why::Stopping.into()))?;
     Ok(json!({ "program": program, "id": id, "outputs": outputs, "seconds": begun.elapsed().as_secs_f64() }))
 }
 
-fn text(kind: &'static str, text: String) -> Reply {
-    let reply = Response::builder().header(CONTENT_TYPE, kind).header("Cache-Control", "no-store");
-    // The page asks for nothing and runs nothing, whatever a browser may think.
-    let reply = reply.header(CONTENT_SECURITY_POLICY, "default-src 'none'; style-src 'unsafe-inline'");
-    built(reply, text)
+fn text(kind: &'static str, text: impl Into<Bytes>) -> Reply {
+    // The page asks for nothing and runs nothing, whatever a browser may think, and is no part of another.
+    let policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
+    built(Response::builder().header(CONTENT_SECURITY_POLICY, policy), kind, text)
 }
 
 fn json_reply(status: u16, value: &Value) -> Reply {
-    let reply = Response::builder().status(status).header(CONTENT_TYPE, "application/json");
-    built(reply.header("Cache-Control", "no-store"), format!("{value}\n"))
+    built(Response::builder().status(status), "application/json", format!("{value}\n"))
 }
 
 fn refused(why: &Refusal) -> Reply {
@@ -200,7 +340,10 @@ fn refused(why: &Refusal) -> Reply {
     reply
 }
 
-fn built(reply: hyper::http::response::Builder, text: String) -> Reply {
-    // Headers of this file's own are valid.
-    reply.body(Full::new(Bytes::from(text))).unwrap_or_default()
+fn built(reply: hyper::http::response::Builder, kind: &'static str, text: impl Into<Bytes>) -> Reply {
+    let reply = reply.header(CONTENT_TYPE, kind).header(CACHE_CONTROL, "no-store");
+    // No page of another origin gets it as an image, a script or a style.
+    let reply =
+        reply.header(X_CONTENT_TYPE_OPTIONS, "nosniff").header("cross-origin-resource-policy", "same-origin");
+    reply.body(Full::new(text.into())).expect("statuses and headers of this file are valid")
 }

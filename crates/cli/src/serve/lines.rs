@@ -9,8 +9,9 @@
 //!           garbler -> evaluator    noted | why not
 //! ```
 //!
-//! Who drives a line says something before the other gives up on it. None of this is relied on: programs are
-//! compared by digest, stores by their logs, and each party asks its own list and its own budget.
+//! Who drives a line says something now and then, so that the other looks up. None of this is relied on:
+//! programs are compared by digest, stores by their logs, and each party asks its own list and its own
+//! budget.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,13 +22,14 @@ use brickwork::circuit::{Party, value};
 use brickwork::duplo::{FromStock, Lacking, Request, Stocked};
 use brickwork::random::Rng;
 use brickwork::session::Unobserved;
+use brickwork::stop::Stop;
 use brickwork::wire::tls::{self, Identity, Listener, Met, PublicKey};
 use brickwork::wire::{Channel, Tag};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::config::{Allowed, Place};
-use super::desk::{AGAIN, Answer, Candidate, Desk, Refusal, Which};
+use super::desk::{AGAIN, Answer, Desk, Refusal, Running, Which, Why};
 use super::rate::Rate;
 use crate::report::hex;
 
@@ -43,8 +45,15 @@ const MAX_BYTES: usize = 4096;
 /// Longest id of a request.
 pub const MAX_ID: usize = 64;
 
+/// Longest id on a line: with what marks it as a user's, or as nobody's.
+const MAX_MARKED_ID: usize = MAX_ID + 1;
+
 /// Version of these messages.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+
+/// How often who drives a line says something. The same at all parties, whatever their limits are: the peer
+/// takes a line whose driver is gone for dead by its signs of life, not by this.
+const PULSE: Duration = Duration::from_secs(2);
 
 /// The three lines, in the order in which they are opened.
 const LINES: [&str; 3] = ["work", "fill", "ask"];
@@ -67,7 +76,7 @@ enum Say {
     /// `theirs` if nobody has asked for it but at the evaluator.
     Run {
         digest: String,
-        which: Which,
+        id: String,
         theirs: bool,
     },
     Fill {
@@ -76,7 +85,7 @@ enum Say {
     },
     Ask {
         digest: String,
-        which: Which,
+        id: String,
     },
 }
 
@@ -86,9 +95,7 @@ enum Say {
 enum Hear {
     Yes,
     Count(u64),
-    /// No input for it yet.
-    NoInput,
-    No(Refusal),
+    No(Why),
 }
 
 fn send<T: Serialize>(channel: &mut Channel, message: &T) -> Result<(), Error> {
@@ -106,37 +113,57 @@ fn receive<T: for<'d> Deserialize<'d>>(channel: &mut Channel) -> Result<T, Error
     })
 }
 
-fn parse_digest(text: &str) -> Option<[u8; 32]> {
+/// Reads a digest that the peer names.
+fn parse_digest(text: &str) -> Result<[u8; 32], Error> {
     let mut digest = [0; 32];
     let digits = text.as_bytes();
-    if digits.len() != 64 {
-        return None;
+    if digits.len() != 64 || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return Err(confused());
     }
     for (byte, pair) in digest.iter_mut().zip(digits.chunks(2)) {
-        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+        let pair = std::str::from_utf8(pair).map_err(|_| confused())?;
+        *byte = u8::from_str_radix(pair, 16).map_err(|_| confused())?;
     }
-    Some(digest)
+    Ok(digest)
+}
+
+/// Reads which run the peer means.
+fn parse_which(digest: &str, id: String) -> Result<Which, Error> {
+    match id.len() <= MAX_MARKED_ID && id.chars().all(|c| c.is_ascii_graphic()) {
+        true => Ok(Which { digest: parse_digest(digest)?, id }),
+        false => Err(confused()),
+    }
 }
 
 /// What the lines of one meeting share.
 #[derive(Default)]
 struct Link {
-    broken: AtomicBool,
+    /// Asked when one of the lines has failed: then nobody waits on the others any more.
+    broken: Stop,
     /// There is stock that the line of work does not know yet.
     renew: AtomicBool,
 }
 
 impl Link {
-    fn is_broken(&self) -> bool {
-        self.broken.load(Ordering::SeqCst)
+    /// Returns whether a line goes on.
+    fn holds(&self, desk: &Desk) -> bool {
+        !self.broken.is_asked() && !desk.is_stopping()
     }
 
-    /// Runs a line; when it ends, all of them do.
+    /// Runs a line; when it fails, all of them end.
     fn until(&self, desk: &Desk, line: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
         let ended = line();
-        self.broken.store(true, Ordering::SeqCst);
-        desk.ring();
+        if ended.is_err() {
+            self.broken.ask();
+            desk.ring();
+        }
         ended
+    }
+
+    /// Waits for what the driver of a line says next; until the lines fail, not only this one.
+    fn next(&self, desk: &Desk, line: &mut Channel) -> Result<Say, Error> {
+        line.set_timeout(desk.config().limits.stall());
+        self.broken.enter(|| receive(line))
     }
 }
 
@@ -145,7 +172,11 @@ pub struct Meeting<'a> {
     pub place: &'a Place,
     pub identity: &'a Identity,
     pub peer: PublicKey,
-    pub options: tls::Options,
+}
+
+/// How the peer is met just now.
+fn options(desk: &Desk) -> tls::Options {
+    tls::Options { party: desk.party, lanes: 1, timeout: desk.config().limits.stall() }
 }
 
 /// Longest time between two attempts to reach the peer.
@@ -160,18 +191,18 @@ pub fn keep(
     meeting: &Meeting<'_>,
     ready: impl FnOnce(Option<&Listener>),
 ) -> Result<(), Error> {
-    let listener = match meeting.place {
+    let mut listener = match meeting.place {
         Place::Listen(address) => {
-            Some(Listener::bind(address, meeting.identity, meeting.peer, &meeting.options)?)
+            Some(Listener::bind(address, meeting.identity, meeting.peer, &options(desk))?)
         }
         Place::Connect(_) => None,
     };
     ready(listener.as_ref());
     let mut pause = Duration::from_millis(100);
     while !desk.is_stopping() {
-        let met = match &listener {
-            Some(listener) => gather(desk, listener, meeting.options.timeout),
-            None => call(meeting),
+        let met = match &mut listener {
+            Some(listener) => gather(desk, listener),
+            None => call(desk, meeting),
         };
         let why = match met {
             Ok(channels) => {
@@ -197,7 +228,7 @@ pub fn keep(
 }
 
 /// Opens the three lines.
-fn call(meeting: &Meeting<'_>) -> Result<Vec<Channel>, Error> {
+fn call(desk: &Desk, meeting: &Meeting<'_>) -> Result<Vec<Channel>, Error> {
     let Place::Connect(address) = meeting.place else {
         return Err(Error::Usage("nobody is called by who listens".into()));
     };
@@ -206,15 +237,15 @@ fn call(meeting: &Meeting<'_>) -> Result<Vec<Channel>, Error> {
     let open = |line: &&str| {
         let sheet = Sheet { serve: VERSION, line: (*line).to_owned(), meeting: hex(&name) };
         let sheet = serde_json::to_vec(&sheet).map_err(|e| Error::Usage(e.to_string()))?;
-        let met = tls::meet(address, meeting.identity, meeting.peer, &meeting.options, &sheet)?;
+        let met = tls::meet(address, meeting.identity, meeting.peer, &options(desk), &sheet)?;
         fits(&met).map(|_| met.channel)
     };
     LINES.iter().map(open).collect()
 }
 
-/// Waits for the three lines of one meeting. Who comes with something else is told so; a meeting that another
-/// one begins after is over.
-fn gather(desk: &Desk, listener: &Listener, patience: Duration) -> Result<Vec<Channel>, Error> {
+/// Waits for the three lines of one meeting. Who comes with something else is turned away with a word; a
+/// meeting that another one begins after is over.
+fn gather(desk: &Desk, listener: &mut Listener) -> Result<Vec<Channel>, Error> {
     let sheet = Sheet { serve: VERSION, line: String::new(), meeting: String::new() };
     let sheet = serde_json::to_vec(&sheet).map_err(|e| Error::Usage(e.to_string()))?;
     let mut lines: Vec<Channel> = Vec::new();
@@ -223,6 +254,8 @@ fn gather(desk: &Desk, listener: &Listener, patience: Duration) -> Result<Vec<Ch
         if desk.is_stopping() {
             return Err(Error::Usage("the service is going down".into()));
         }
+        let patience = options(desk).timeout;
+        listener.set_timeout(patience);
         let mut met = match listener.meet(&sheet, Some(Instant::now() + TICK)) {
             Ok(met) => met,
             Err(Error::Io(e)) if e.kind() == std::io::ErrorKind::TimedOut => {
@@ -283,15 +316,15 @@ fn together(desk: &Arc<Desk>, channels: Vec<Channel>) -> Result<(), Error> {
 }
 
 /// What a driver of a line does when there is nothing to say: says so now and then.
-struct Pulse(Instant, Duration);
+struct Pulse(Instant);
 
 impl Pulse {
-    fn new(desk: &Desk) -> Self {
-        Pulse(Instant::now(), desk.config().limits.stall() / 3)
+    fn new() -> Self {
+        Pulse(Instant::now())
     }
 
     fn beat(&mut self, channel: &mut Channel) -> Result<(), Error> {
-        if self.0.elapsed() >= self.1 {
+        if self.0.elapsed() >= PULSE {
             send(channel, &Say::Idle)?;
             self.0 = Instant::now();
         }
@@ -301,10 +334,10 @@ impl Pulse {
 
 /// The garbler's work: it says what runs.
 fn works(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
-    let mut pulse = Pulse::new(desk);
-    while !link.is_broken() && !desk.is_stopping() {
+    let mut pulse = Pulse::new();
+    while link.holds(desk) {
         match desk.next(TICK) {
-            Some(candidate) => line = attempt(desk, link, line, &candidate)?,
+            Some(which) => line = attempt(desk, link, line, &which)?,
             None => pulse.beat(line.channel())?,
         }
     }
@@ -312,60 +345,53 @@ fn works(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
 }
 
 /// Tries a run.
-fn attempt(desk: &Desk, link: &Link, mut line: Stocked, candidate: &Candidate) -> Result<Stocked, Error> {
+fn attempt(desk: &Desk, link: &Link, mut line: Stocked, which: &Which) -> Result<Stocked, Error> {
     let config = desk.config();
-    let Some(allowed) = config.programs.get(&candidate.digest) else {
-        let gone = Refusal::not_allowed();
-        if let Some(allowed) = config.named(&candidate.which.program) {
-            desk.ended(candidate, allowed, Err(gone));
-        } else {
-            desk.park(candidate, false);
-        }
+    let Some(allowed) = config.programs.get(&which.digest) else {
+        desk.refuse(which, &Why::NotAllowed.into());
         return Ok(line);
     };
-    let Some(input) = desk.input(candidate, allowed) else {
-        desk.park(candidate, false);
+    let Some(input) = desk.input(which, allowed) else {
+        desk.park(which, false);
         return Ok(line);
     };
     if let Err(why) = desk.may(allowed) {
-        desk.ended(candidate, allowed, Err(why));
+        desk.refuse(which, &why.into());
         return Ok(line);
     }
-    let Some(_running) = desk.begin() else { return Ok(line) };
+    line.channel().set_timeout(config.limits.stall());
     if link.renew.swap(false, Ordering::SeqCst) {
         send(line.channel(), &Say::Renew)?;
-        line = line.renew()?;
+        line = link.broken.enter(|| line.renew())?;
     }
     if !line.has(&allowed.program)? {
-        desk.park(candidate, false);
+        desk.park(which, false);
         return Ok(line);
     }
-    let theirs = !desk.is_asked(candidate);
-    send(
-        line.channel(),
-        &Say::Run { digest: hex(&candidate.digest), which: candidate.which.clone(), theirs },
-    )?;
-    match receive(line.channel())? {
+    let Some(running) = desk.begin(which) else { return Ok(line) };
+    let theirs = !desk.is_asked(which);
+    let say = Say::Run { digest: hex(&which.digest), id: which.id.clone(), theirs };
+    let heard = running.stop.enter(|| {
+        send(line.channel(), &say)?;
+        receive(line.channel())
+    });
+    match heard? {
         Hear::Yes => {}
-        Hear::NoInput => {
-            desk.park(candidate, true);
-            return Ok(line);
-        }
-        Hear::No(why) if why.status == 503 => {
-            desk.park(candidate, false);
+        Hear::No(why) if why.passes() => {
+            desk.park(which, why == Why::NoInput);
             return Ok(line);
         }
         Hear::No(why) => {
-            desk.ended(candidate, allowed, Err(why.of_the_peer()));
+            desk.refuse(which, &Refusal::from(why).of_the_peer());
             return Ok(line);
         }
         Hear::Count(_) => return Err(confused()),
     }
     if let Err(why) = desk.charge(allowed) {
-        desk.ended(candidate, allowed, Err(why));
+        desk.refuse(which, &why.into());
         return Err(Error::Resource("the budget cannot be written down".into()));
     }
-    run(desk, line, candidate, allowed, &input)
+    run(desk, &running, line, which, allowed, &input)
 }
 
 fn confused() -> Error {
@@ -375,30 +401,31 @@ fn confused() -> Error {
 /// Runs what both have agreed to.
 fn run(
     desk: &Desk,
+    running: &Running<'_>,
     line: Stocked,
-    candidate: &Candidate,
+    which: &Which,
     allowed: &Allowed,
     input: &[bool],
 ) -> Result<Stocked, Error> {
     let (begun, before) = (Instant::now(), line.bytes());
-    match line.run(&allowed.program, input, Lacking::Refuse) {
+    match running.stop.enter(|| line.run(&allowed.program, input, Lacking::Refuse)) {
         Ok((FromStock { outputs, .. }, line)) => {
             let took = begun.elapsed();
             desk.figures.ran(&allowed.name, took, line.bytes() - before);
             tracing::info!(program = allowed.name, milliseconds = took.as_secs_f64() * 1e3, "ran");
             let outputs: Value = value::decode(&allowed.program.output_ports(desk.party), &outputs);
             let answer: Answer = Ok(outputs);
-            desk.ended(candidate, allowed, answer);
+            desk.ended(which, allowed, answer);
             Ok(line)
         }
         Err(why) => {
             desk.figures.failed(&allowed.name);
-            let refusal = Refusal::new(
-                502,
-                format!("the run failed: {why}"),
-                "the service's log and its status page tell more",
-            );
-            desk.ended(candidate, allowed, Err(refusal));
+            let text = match running.stop.is_asked() {
+                true => "the run took longer than it may".into(),
+                false => format!("the run failed: {why}"),
+            };
+            let refusal = Refusal::new(502, text, "the service's log and its status page tell more");
+            desk.ended(which, allowed, Err(refusal));
             Err(why)
         }
     }
@@ -407,46 +434,37 @@ fn run(
 /// The evaluator's side of the work.
 fn serves_work(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
     let rate = Rate::new();
-    while !link.is_broken() && !desk.is_stopping() {
+    while link.holds(desk) {
         rate.wait(MESSAGES_A_SECOND);
-        let (digest, which, theirs) = match receive(line.channel())? {
-            Say::Idle => continue,
-            Say::Renew => {
-                line = line.renew()?;
-                continue;
-            }
-            Say::Run { digest, which, theirs } => (digest, which, theirs),
+        line = match link.next(desk, line.channel())? {
+            Say::Idle => line,
+            Say::Renew => link.broken.enter(|| line.renew())?,
+            Say::Run { digest, id, theirs } => answer(desk, line, &parse_which(&digest, id)?, theirs)?,
             _ => return Err(confused()),
         };
-        let config = desk.config();
-        let digest = parse_digest(&digest).ok_or_else(confused)?;
-        let candidate = Candidate { which, digest };
-        let Some(allowed) = config.programs.get(&digest) else {
-            send(line.channel(), &Hear::No(Refusal::not_allowed()))?;
-            continue;
-        };
-        // What nobody asks for any more does not run on a standing input.
-        let input = desk.input(&candidate, allowed).filter(|_| !theirs || desk.is_asked(&candidate));
-        let Some(input) = input else {
-            send(line.channel(), &Hear::NoInput)?;
-            continue;
-        };
-        let guard = desk.begin();
-        let agreed = match &guard {
-            None => Err(Refusal::new(503, "the service is going down", "ask again later")),
-            Some(_) if !line.has(&allowed.program)? => {
-                Err(Refusal::new(503, "there is no stock for it", "more is being made"))
-            }
-            Some(_) => desk.charge(allowed),
-        };
-        if let Err(why) = agreed {
-            send(line.channel(), &Hear::No(why))?;
-            continue;
-        }
-        send(line.channel(), &Hear::Yes)?;
-        line = run(desk, line, &candidate, allowed, &input)?;
     }
     Ok(())
+}
+
+/// Answers whether what the garbler asks for runs, and runs it.
+fn answer(desk: &Desk, mut line: Stocked, which: &Which, theirs: bool) -> Result<Stocked, Error> {
+    let config = desk.config();
+    let refused = |mut line: Stocked, why| send(line.channel(), &Hear::No(why)).map(|()| line);
+    let Some(allowed) = config.programs.get(&which.digest) else {
+        return refused(line, Why::NotAllowed);
+    };
+    // What nobody asks for any more does not run on a standing input.
+    let input = desk.input(which, allowed).filter(|_| !theirs || desk.is_asked(which));
+    let Some(input) = input else { return refused(line, Why::NoInput) };
+    let Some(running) = desk.begin(which) else { return refused(line, Why::Stopping) };
+    if !line.has(&allowed.program)? {
+        return refused(line, Why::NoStock);
+    }
+    if let Err(why) = desk.charge(allowed) {
+        return refused(line, why);
+    }
+    send(line.channel(), &Hear::Yes)?;
+    run(desk, &running, line, which, allowed, &input)
 }
 
 /// What so many executions of a program take, a step for each component.
@@ -468,8 +486,8 @@ fn steps(allowed: &Allowed, count: u64) -> Vec<Request> {
 
 /// The garbler's filling: it looks at the marks.
 fn fills(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
-    let mut pulse = Pulse::new(desk);
-    while !link.is_broken() && !desk.is_stopping() {
+    let mut pulse = Pulse::new();
+    while link.holds(desk) {
         let config = desk.config();
         let mut idle = true;
         for allowed in config.programs.values() {
@@ -479,12 +497,13 @@ fn fills(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
                 continue;
             }
             let count = allowed.high - there;
+            line.channel().set_timeout(config.limits.stall());
             send(line.channel(), &Say::Fill { digest: hex(&allowed.digest), count })?;
-            let granted = match receive(line.channel())? {
+            let granted = match link.broken.enter(|| receive(line.channel()))? {
                 Hear::Count(granted) => granted,
                 Hear::No(why) => {
                     // There will be no stock for it, so nobody needs to wait for that.
-                    desk.refuse_all(&allowed.digest, &why.of_the_peer());
+                    desk.refuse_all(&allowed.digest, &Refusal::from(why).of_the_peer());
                     continue;
                 }
                 _ => return Err(confused()),
@@ -508,11 +527,11 @@ fn fills(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
 /// The evaluator's side of the filling: it makes what its own marks allow.
 fn serves_fill(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
     let rate = Rate::new();
-    while !link.is_broken() && !desk.is_stopping() {
+    while link.holds(desk) {
         rate.wait(MESSAGES_A_SECOND);
-        let (digest, count) = match receive(line.channel())? {
+        let (digest, count) = match link.next(desk, line.channel())? {
             Say::Idle => (None, 0),
-            Say::Fill { digest, count } => (Some(parse_digest(&digest).ok_or_else(confused)?), count),
+            Say::Fill { digest, count } => (Some(parse_digest(&digest)?), count),
             _ => return Err(confused()),
         };
         let config = desk.config();
@@ -521,7 +540,7 @@ fn serves_fill(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error>
         }
         let Some(digest) = digest else { continue };
         let Some(allowed) = config.programs.get(&digest) else {
-            send(line.channel(), &Hear::No(Refusal::not_allowed()))?;
+            send(line.channel(), &Hear::No(Why::NotAllowed))?;
             continue;
         };
         let granted = count.min(allowed.high.saturating_sub(desk.in_stock(allowed)?));
@@ -536,8 +555,7 @@ fn serves_fill(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error>
 /// Makes stock, and lets go of it.
 fn make(desk: &Desk, link: &Link, line: Stocked, allowed: &Allowed, count: u64) -> Result<Stocked, Error> {
     let begun = Instant::now();
-    let (_, line) = line.preprocess(&steps(allowed, count))?;
-    let line = line.renew()?;
+    let line = link.broken.enter(|| line.preprocess(&steps(allowed, count))?.1.renew())?;
     link.renew.store(true, Ordering::SeqCst);
     desk.figures.made(&allowed.name, count);
     desk.figures.stock(&allowed.name, desk.in_stock(allowed)?);
@@ -547,15 +565,16 @@ fn make(desk: &Desk, link: &Link, line: Stocked, allowed: &Allowed, count: u64) 
     Ok(line)
 }
 
-/// The evaluator tells the garbler what is asked for here.
+/// The evaluator announces to the garbler what is asked for here.
 fn asks(desk: &Desk, link: &Link, mut line: Channel) -> Result<(), Error> {
-    let mut pulse = Pulse::new(desk);
-    while !link.is_broken() && !desk.is_stopping() {
-        for (number, Candidate { which, digest }) in desk.to_announce(TICK.min(AGAIN)) {
-            send(&mut line, &Say::Ask { digest: hex(&digest), which })?;
-            match receive(&mut line)? {
+    let mut pulse = Pulse::new();
+    while link.holds(desk) {
+        for which in desk.to_announce(TICK.min(AGAIN)) {
+            line.set_timeout(desk.config().limits.stall());
+            send(&mut line, &Say::Ask { digest: hex(&which.digest), id: which.id.clone() })?;
+            match link.broken.enter(|| receive(&mut line))? {
                 Hear::Yes => {}
-                Hear::No(why) => desk.refuse(number, why.of_the_peer()),
+                Hear::No(why) => desk.refuse(&which, &Refusal::from(why).of_the_peer()),
                 _ => return Err(confused()),
             }
         }
@@ -567,20 +586,17 @@ fn asks(desk: &Desk, link: &Link, mut line: Channel) -> Result<(), Error> {
 /// The garbler notes what the evaluator is asked for.
 fn serves_asks(desk: &Desk, link: &Link, mut line: Channel) -> Result<(), Error> {
     let rate = Rate::new();
-    while !link.is_broken() && !desk.is_stopping() {
+    while link.holds(desk) {
         rate.wait(MESSAGES_A_SECOND);
-        let (digest, which) = match receive(&mut line)? {
+        let which = match link.next(desk, &mut line)? {
             Say::Idle => continue,
-            Say::Ask { digest, which } => (parse_digest(&digest).ok_or_else(confused)?, which),
+            Say::Ask { digest, id } => parse_which(&digest, id)?,
             _ => return Err(confused()),
         };
         let config = desk.config();
-        let noted = match config.programs.get(&digest) {
-            None => Err(Refusal::not_allowed()),
-            Some(_) if which.id.len() > 2 * MAX_ID => {
-                Err(Refusal::new(400, "the id is too long", "64 characters do"))
-            }
-            Some(allowed) => desk.may(allowed).and_then(|()| desk.note(which, digest)),
+        let noted = match config.programs.get(&which.digest) {
+            None => Err(Why::NotAllowed),
+            Some(allowed) => desk.may(allowed).and_then(|()| desk.note(which)),
         };
         send(&mut line, &noted.map_or_else(Hear::No, |()| Hear::Yes))?;
     }

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use brickwork::circuit::Party;
 use brickwork::session::{TABLE_MEMORY, Terms};
-use brickwork::wire::tls::{self, PublicKey};
+use brickwork::wire::tls::PublicKey;
 use clap::Args;
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
@@ -31,7 +31,8 @@ use budget::Book;
 use desk::Desk;
 use lines::Meeting;
 
-/// Stay up: keep the line to the peer and the stock full, and run allowed programs for requests from this machine
+/// Stay up: keep the line to the peer and the stock full, and run allowed programs for requests from this
+/// machine
 #[derive(Args)]
 pub struct Arguments {
     /// What is allowed, and where the peer is: a TOML file, which SIGHUP reads again (docs/serve.md)
@@ -46,6 +47,9 @@ pub struct Arguments {
 
 /// The file in the store's folder that counts runs.
 const BOOK: &str = "runs";
+
+/// How often what has waited too long is looked for.
+const TICK: Duration = Duration::from_millis(50);
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let (fixed, config) = config::read(&arguments.config)?;
@@ -65,7 +69,6 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     };
     let store = arguments.key.open(&arguments.store)?;
     let book = Book::open(&arguments.store.join(BOOK))?;
-    let options = tls::Options { party: fixed.party, lanes: 1, timeout: config.limits.stall() };
     let desk = Arc::new(Desk::new(fixed.party, store, terms, config, book));
 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -83,10 +86,9 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let (failed, mut failure) = tokio::sync::mpsc::unbounded_channel();
     let line = {
         let desk = desk.clone();
-        let meeting = (fixed.place.clone(), identity, peer, options);
+        let place = fixed.place.clone();
         std::thread::Builder::new().name("lines".into()).spawn(move || {
-            let (place, identity, peer, options) = meeting;
-            let meeting = Meeting { place: &place, identity: &identity, peer, options };
+            let meeting = Meeting { place: &place, identity: &identity, peer };
             let kept = lines::keep(&desk, &meeting, |listener| {
                 let peer = listener.and_then(|listener| listener.local_addr().ok());
                 said(quiet, at, peer);
@@ -96,7 +98,18 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
             }
         })
     };
-    line.map_err(|e| Failure::other(format!("no thread: {e}"), "are there threads left?"))?;
+    let clock = {
+        let desk = desk.clone();
+        std::thread::Builder::new().name("clock".into()).spawn(move || {
+            loop {
+                desk.tick();
+                std::thread::sleep(TICK);
+            }
+        })
+    };
+    for started in [line, clock] {
+        started.map_err(|e| Failure::other(format!("no thread: {e}"), "are there threads left?"))?;
+    }
 
     let why = runtime.block_on(async {
         let (mut term, mut int, mut hup) =

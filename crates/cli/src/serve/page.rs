@@ -44,7 +44,8 @@ pub fn page(desk: &Desk) -> String {
          <tr><th scope=\"row\">Bytes for them, both ways</th><td>{}</td></tr>\
          <tr><th scope=\"row\">Latency</th><td>{latency}</td></tr>\
          <tr><th scope=\"row\">Requests that wait</th><td>{}</td></tr></table>\n\
-         <h2>Programs</h2>\n<div class=\"wide\"><table><thead><tr><th scope=\"col\">Program</th><th scope=\"col\">In stock</th>\
+         <h2>Programs</h2>\n<div class=\"wide\"><table><thead><tr><th scope=\"col\">Program</th>\
+         <th scope=\"col\">In stock</th>\
          <th scope=\"col\">Marks</th><th scope=\"col\">Run, ever</th><th scope=\"col\">Budget</th>\
          <th scope=\"col\">Digest</th></tr></thead><tbody>\n",
         thousands(runs),

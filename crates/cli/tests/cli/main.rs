@@ -1,9 +1,11 @@
 //! The command as its users meet it: another process, exit codes, stdout and stderr.
 
 mod bench;
+mod cluster;
 mod ctrl_c;
 mod demo_cheat;
 mod doctor;
+mod embedded;
 mod examples;
 mod garble;
 mod machine;

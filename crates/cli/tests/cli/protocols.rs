@@ -477,15 +477,117 @@ fn lego_is_planned_and_refuses_what_it_is_not() {
     );
     let (said, timed) = good(&[&["bench", "protocol", &file, "--rounds", "1"], &flags[..]].concat());
     assert!(said.contains("AND gates: 64 buckets") && timed["predicted"]["seconds"].is_f64(), "{said}");
-    for flag in [
-        ["--linking", "scmc"],
-        ["--buckets", "standard"],
-        ["--cut", "whole"],
-        ["--store", "nowhere"],
-        ["--lanes", "2"],
-    ] {
+    for flag in [["--linking", "scmc"], ["--buckets", "standard"], ["--cut", "whole"], ["--lanes", "2"]] {
         bad(&[&run[..], &flags, &flag].concat(), 2, "says nothing with --protocol lego");
-        assert!(!Path::new("nowhere").exists());
+    }
+}
+
+/// Two processes make gates and build programs of them, run either, make what is lacking, and refuse what they
+/// are not for; what is there is shown, and what a run takes is planned.
+#[test]
+fn lego_parties_run_from_stock() {
+    const LEGO: [&str; 2] = ["--protocol", "lego"];
+    let parties = Parties::new("millionaires.bwp");
+    let program = Program::from_bytes(&std::fs::read(&parties.file).unwrap()).unwrap();
+    let (bits, name) = (program.input_width(Party::Evaluator), &program.components()[0].name);
+    let (each, three) = (program.and_gates(), format!("{}=3", parties.file));
+    let fill = |flags: &[&str], what: &str| {
+        let flags = [&LEGO, flags, &["--component", what]].concat();
+        ROLES.map(|role| parties.preprocess(role, &flags))
+    };
+    let run = |inputs: [&str; 2], more: &[&str]| {
+        let flags = [&LEGO, more].concat();
+        [0, 1].map(|k| parties.run(ROLES[k], inputs[k], &flags))
+    };
+    // A component by its name is gates alone; then whole programs, of which one is built.
+    let one = format!("{}:{name}=2", parties.file);
+    for output in parties.both(fill(&["--no-inputs"], &one)) {
+        let json = object(&output);
+        assert_eq!(output.status.code(), Some(0), "{json}");
+        schema::holds(&["preprocess"], &json);
+        assert_eq!(json["steps"], json!([format!("{} AND gates for lego runs", 2 * each)]));
+    }
+    for output in parties.both(fill(&["--build"], &three)) {
+        let json = object(&output);
+        assert_eq!(output.status.code(), Some(0), "{json} {}", text(&output.stderr));
+        schema::holds(&["preprocess"], &json);
+        let made = format!("{} AND gates, {} inputs, {} OTs for lego runs", 3 * each, 3 * bits, 3 * bits);
+        assert_eq!(json["steps"], json!([made, format!("3 x {}, built", program.name())]));
+    }
+    for role in ROLES {
+        let arguments = parties.stock(role, "ls", &["--program", &parties.file]);
+        let (said, json) = good(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(said.contains("It makes 3 executions") && said.contains("wire authenticators"), "{said}");
+        let epoch = &json["epochs"][0];
+        assert_eq!((&epoch["protocol"], &epoch["security"]), (&json!("lego"), &json!(40)));
+        let kinds: Vec<_> = epoch["batches"].as_array().unwrap().iter().map(|batch| &batch["kind"]).collect();
+        let program = "program";
+        assert_eq!(kinds, ["gates", "gates", "input authenticators", "ots", program, program, program]);
+    }
+    let doctor = |role: &str, flags: &[&str]| {
+        let arguments = parties.run(role, "1", &[&LEGO, flags].concat());
+        let arguments = ["doctor", "--role"].into_iter().chain(arguments.iter().map(String::as_str));
+        self::run(&arguments.collect::<Vec<_>>())
+    };
+    let found = doctor("evaluator", &[]);
+    assert_eq!(found.status.code(), Some(0), "{}", text(&found.stdout));
+    assert!(text(&found.stdout).contains("it has all that this run takes"));
+
+    let learned = json!({ "alice": 0, "bob": 1 });
+    let sent = |json: &serde_json::Value, field: &str| -> u64 {
+        json["phases"].as_array().unwrap().iter().map(|phase| phase[field].as_u64().unwrap()).sum()
+    };
+    let script = |stock| lego::cost::script_from_stock(&program, stock, 40).unwrap().sent_bytes(1);
+    for (output, role) in parties.both(run(["7", "9"], &["--no-top-up"])).iter().zip(ROLES) {
+        let json = object(output);
+        assert_eq!(output.status.code(), Some(0), "{json} {}", text(&output.stderr));
+        schema::holds(&[role], &json);
+        assert_eq!((&json["outputs"][role], &json["made_on_the_spot"]), (&learned, &json!(null)));
+        assert!(json["security"]["epoch_bound_log2"].as_f64().unwrap() < -40.0);
+        let all = ["garbler_sent_bytes", "evaluator_sent_bytes"].map(|field| sent(&json, field));
+        assert_eq!(all, script(lego::cost::Stock::Built { epochs: 1 }));
+    }
+    // Four executions at once have no built program, and no gates that suffice.
+    let four = ["[7, 9, 7, 9]", "[9, 7, 9, 7]"];
+    for output in parties.both(run(four, &["--executions", "4", "--no-top-up"])) {
+        is_error(&output, 6, "more than there is");
+    }
+    for output in parties.both(run(four, &["--executions", "4"])) {
+        let json = object(&output);
+        assert_eq!(output.status.code(), Some(0), "{json} {}", text(&output.stderr));
+        let made = format!("{} AND gates, {} inputs, {} OTs", 4 * each, 4 * bits, 4 * bits);
+        assert_eq!(json["made_on_the_spot"], json!(made));
+    }
+    let found = doctor("garbler", &["--no-top-up", "--security", "64"]);
+    assert_eq!(found.status.code(), Some(6), "{}", text(&found.stdout));
+
+    // No other protocol takes it, and each says what to do.
+    let words = |made: &str, this: &str| {
+        format!("was made by the protocol {made}, and this is {this}; give it a --store of its own")
+    };
+    let duplos = [0, 1].map(|k| parties.run(ROLES[k], "7", &[]));
+    for output in parties.both(duplos) {
+        is_error(&output, 6, &words("lego", "duplo"));
+    }
+    for role in ROLES {
+        std::fs::remove_dir_all(parties.store(role)).unwrap();
+    }
+    let duplos = ROLES.map(|role| parties.preprocess(role, &["--component", &three]));
+    let _ = parties.good(duplos);
+    for output in parties.both(run(["1", "2"], &[])) {
+        is_error(&output, 6, &words("duplo", "lego"));
+    }
+
+    let (said, planned) = good(&[&["plan", &parties.file, "--stocked"], &LEGO[..]].concat());
+    assert!(said.contains("Security: malicious"), "{said}");
+    let all = ["garbler_sent_bytes", "evaluator_sent_bytes"].map(|field| sent(&planned, field));
+    assert_eq!(all, script(lego::cost::Stock::Gates { epochs: 1 }));
+    let fill =
+        ["preprocess", "--role", "garbler", "--identity", "x", "--peer", "y", "--store", "z", "--listen"];
+    let whole = ["127.0.0.1:0", "--component", &three];
+    bad(&[&fill[..], &whole, &["--build"]].concat(), 2, "--build says nothing with --protocol duplo");
+    for flags in [&["--build=2"][..], &["--build", "--no-ots"]] {
+        bad(&[&fill[..], &whole, &LEGO, flags].concat(), 2, "builds whole programs");
     }
 }
 

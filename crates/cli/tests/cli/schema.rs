@@ -127,7 +127,7 @@ fn every_command_prints_what_the_schema_says() {
     // It is printed by another program, whose tests hold it against the schema.
     seen.borrow_mut().insert("demo-cheat".into());
     // So do theirs.
-    seen.borrow_mut().extend(["serve", "request"].map(str::to_owned));
+    seen.borrow_mut().extend(["serve", "request", "cluster", "worker"].map(str::to_owned));
     one(&["plan", &example("millionaires.bwp")]);
     one(&["plan", &example("millionaires.bwp"), "--model", "semi-honest"]);
     one(&["bench", "garbling", "--rounds", "1", "--copies", "1"]);
@@ -137,6 +137,7 @@ fn every_command_prints_what_the_schema_says() {
     one(&["bench", "cuts", &example("millionaires.bwp"), "--rounds", "1"]);
     one(&["bench", "cuts", &example("aes-128.bwp"), "--rounds", "1"]);
     one(&["bench", "scale"]);
+    one(&["bench", "cluster", &file, "--lanes", "1,2", "--partitions", "1", "--rows", "2"]);
     let results = keys.file("rows.jsonl");
     one(&["bench", "papers", "figure2", "table4", "--largest", "6400", "--results", &results]);
 

@@ -39,7 +39,8 @@ fn steps(steps: &[(&str, Value)]) -> Vec<(String, Value)> {
     steps.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect()
 }
 
-/// Rounds go on while somebody raises the price, as often as the file allows, and nobody learns it before the end.
+/// Rounds go on while somebody raises the price, as often as the file allows, and nobody learns it before the
+/// end.
 #[test]
 fn an_auction_in_rounds() {
     let file = example("sessions/auction.toml");
@@ -55,7 +56,8 @@ fn an_auction_in_rounds() {
         ]);
         assert_eq!(play(&file, &inputs[0], &inputs[1]).each_ref().map(outputs), [expected.clone(), expected]);
     }
-    // Three rounds, however much is raised in the last one; the evaluator's second bid stands for the third, too.
+    // Three rounds, however much is raised in the last one; the evaluator's second bid stands for the third,
+    // too.
     let garbler =
         ["--input", "open=500", "--input", "round=700", "--input", "round=800", "--input", "round=900"];
     let evaluator = ["--input", "open=600", "--input", "round=750", "--input", "round=850"];

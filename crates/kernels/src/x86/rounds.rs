@@ -35,4 +35,68 @@ macro_rules! rounds8 {
     };
 }
 
-pub(super) use {on_eight, rounds8};
+/// One instruction on each of eight registers, two under each of four keys that lie 176 bytes apart.
+macro_rules! two_under_four {
+    (two, $move:literal, $instruction:literal, $round:literal) => {
+        concat!(
+            two_under_four!(@two $move, $instruction, $round, "0", "{x0}", "{x1}"),
+            two_under_four!(@two $move, $instruction, $round, "176", "{x2}", "{x3}"),
+            two_under_four!(@two $move, $instruction, $round, "352", "{x4}", "{x5}"),
+            two_under_four!(@two $move, $instruction, $round, "528", "{x6}", "{x7}"),
+        )
+    };
+    (three, $move:literal, $instruction:literal, $round:literal) => {
+        concat!(
+            two_under_four!(@three $move, $instruction, $round, "0", "{x0}", "{x1}"),
+            two_under_four!(@three $move, $instruction, $round, "176", "{x2}", "{x3}"),
+            two_under_four!(@three $move, $instruction, $round, "352", "{x4}", "{x5}"),
+            two_under_four!(@three $move, $instruction, $round, "528", "{x6}", "{x7}"),
+        )
+    };
+    (@two $move:literal, $instruction:literal, $round:literal, $at:literal, $a:literal, $b:literal) => {
+        concat!(
+            $move, " {key}, [{keys} + (", $at, " + 16 * ", $round, ")]\n",
+            $instruction, " ", $a, ", {key}\n",
+            $instruction, " ", $b, ", {key}\n",
+        )
+    };
+    (@three $move:literal, $instruction:literal, $round:literal, $at:literal, $a:literal, $b:literal) => {
+        concat!(
+            $move, " {key}, [{keys} + (", $at, " + 16 * ", $round, ")]\n",
+            $instruction, " ", $a, ", ", $a, ", {key}\n",
+            $instruction, " ", $b, ", ", $b, ", {key}\n",
+        )
+    };
+}
+
+/// AES-128 of the same two registers under four keys: the compiler would finish one register after the other,
+/// and keep all spread round keys in memory meanwhile.
+macro_rules! under_four {
+    ($kind:ident, $registers:ident, $move:literal, $xor:literal, $round:literal, $last:literal, $keys:expr, $x:expr) => {{
+        let mut x = [$x; 4];
+        core::arch::asm!(
+            two_under_four!($kind, $move, $xor, "0"),
+            two_under_four!($kind, $move, $round, "1"),
+            two_under_four!($kind, $move, $round, "2"),
+            two_under_four!($kind, $move, $round, "3"),
+            two_under_four!($kind, $move, $round, "4"),
+            two_under_four!($kind, $move, $round, "5"),
+            two_under_four!($kind, $move, $round, "6"),
+            two_under_four!($kind, $move, $round, "7"),
+            two_under_four!($kind, $move, $round, "8"),
+            two_under_four!($kind, $move, $round, "9"),
+            two_under_four!($kind, $move, $last, "10"),
+            x0 = inout($registers) x[0][0].0, x1 = inout($registers) x[0][1].0,
+            x2 = inout($registers) x[1][0].0, x3 = inout($registers) x[1][1].0,
+            x4 = inout($registers) x[2][0].0, x5 = inout($registers) x[2][1].0,
+            x6 = inout($registers) x[3][0].0, x7 = inout($registers) x[3][1].0,
+            // Any value: it has a type, and with that the register its name.
+            key = inout($registers) $x[0].0 => _,
+            keys = in(reg) $keys.as_ptr(),
+            options(pure, readonly, nostack, preserves_flags),
+        );
+        x
+    }};
+}
+
+pub(super) use {on_eight, rounds8, two_under_four, under_four};

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use brickwork_base::stop::looking;
 use brickwork_circuit::Error;
 use brickwork_circuit::{Circuit, Gate};
 
@@ -30,7 +31,7 @@ fn ordered(template: &Template, order: &Order) -> Result<Circuit, Error> {
             *next - 1
         })
     };
-    for gate in order.gates(template) {
+    for gate in looking(order.gates(template)) {
         if let Kind::And(a, b) = template.kind(gate) {
             for bit in [a, b].into_iter().filter(|b| b.inverted()) {
                 invert(bit, &mut next);

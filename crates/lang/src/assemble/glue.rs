@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use brickwork_base::stop::looking;
 use brickwork_circuit::Error;
 use brickwork_circuit::{ComponentId, Port, Program, ProgramBuilder, Type};
 
@@ -67,7 +68,7 @@ impl Glue {
         let mut levels = Vec::with_capacity(live.calls.len());
         let mut calls = live.calls.iter().peekable();
         let mut mark = 0;
-        for node in 1..count {
+        for node in looking(1..count) {
             while trace.marks.get(mark).is_some_and(|m| *m <= node) {
                 mark += 1;
             }
@@ -107,7 +108,7 @@ impl Glue {
                 crossing.push((cell, bit));
             }
         };
-        for &call in &live.calls {
+        for &call in looking(&live.calls) {
             let statement = trace.marks.partition_point(|m| *m <= trace.calls[call].first) as u32;
             for bit in kinds.args(call, trace) {
                 cross(&mut union, bit, statement);
@@ -116,7 +117,7 @@ impl Glue {
         for bit in trace.outputs.iter().flatten() {
             cross(&mut union, *bit, u32::MAX);
         }
-        for node in (1..count).filter(|n| live.nodes[*n as usize]) {
+        for node in looking(1..count).filter(|n| live.nodes[*n as usize]) {
             if let Kind::Xor(a, b) | Kind::And(a, b) = graph.kind(node) {
                 for operand in [a, b].map(|b| Bit::of(b.node())) {
                     if !leaf(operand) && level[operand.node() as usize] != level[node as usize] {
@@ -134,13 +135,13 @@ impl Glue {
                 groups.len() - 1
             })
         };
-        for node in 1..count {
+        for node in looking(1..count) {
             if live.nodes[node as usize] && graph.kind(node) != Kind::Leaf {
                 let number = group_of(&mut union, &mut groups, node, level[node as usize]);
                 groups[number].gates.push(node);
             }
         }
-        for (item, bit) in crossing {
+        for (item, bit) in looking(crossing) {
             let number = group_of(&mut union, &mut groups, item, level[bit.node() as usize]);
             groups[number].outputs.insert(bit);
         }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use brickwork_base::stop::looking;
 use brickwork_circuit::{Port, Type};
 
 use super::live::Liveness;
@@ -56,7 +57,7 @@ impl Kinds {
         let mut kinds = Kinds { variants: Vec::new(), chosen: HashMap::new() };
         let mut slots: HashMap<usize, u64> = HashMap::new();
         let mut patterns: HashMap<(usize, Vec<Option<bool>>), Vec<usize>> = HashMap::new();
-        for &call in &live.calls {
+        for &call in looking(&live.calls) {
             let function = trace.calls[call].function as usize;
             *slots.entry(function).or_default() += 1;
             let args = trace.args(call);

@@ -1,5 +1,7 @@
 //! What the outputs of a program need.
 
+use brickwork_base::stop::looking;
+
 use crate::generate::Trace;
 use crate::graph::{Graph, Kind};
 
@@ -16,7 +18,7 @@ impl Liveness {
         trace.outputs.iter().flatten().for_each(|b| nodes[b.node() as usize] = true);
         let mut calls = Vec::new();
         let mut end = graph.len();
-        for (number, call) in trace.calls.iter().enumerate().rev() {
+        for (number, call) in looking(trace.calls.iter().enumerate().rev()) {
             Self::gates(graph, &mut nodes, call.first, end);
             end = call.first;
             let results = trace.results(number);
@@ -31,7 +33,7 @@ impl Liveness {
     }
 
     fn gates(graph: &Graph, nodes: &mut [bool], from: u32, to: u32) {
-        for node in (from..to).rev() {
+        for node in looking((from..to).rev()) {
             if nodes[node as usize]
                 && let Kind::Xor(a, b) | Kind::And(a, b) = graph.kind(node)
             {

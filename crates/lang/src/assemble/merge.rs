@@ -9,6 +9,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use brickwork_base::stop::looking;
 use brickwork_circuit::Error;
 use brickwork_circuit::{
     Circuit, Component, ComponentId, Gate, Party, Port, Program, ProgramBuilder, Slot, Type, Wire,
@@ -94,7 +95,7 @@ impl Pair {
         }
         let counts = program.slots_by_component();
         let mut pairs: HashMap<Pattern, Vec<(usize, usize)>> = HashMap::new();
-        for (slot, reader) in only_readers(program) {
+        for (slot, reader) in looking(only_readers(program)) {
             let (producer, reading) = (program.slot(slot), program.slot(reader));
             let [a, b] = [producer.component, reading.component];
             // A variant of a function has its name and a number.

@@ -6,6 +6,8 @@
 //! with the operand that needs more labels for its making first (Sethi and Ullman). The better of the two is
 //! taken.
 
+use brickwork_base::stop::looking;
+
 use crate::graph::{Kind, Template};
 
 /// The gates of a template in the order in which they are to be computed.
@@ -44,14 +46,14 @@ impl Order {
             Kind::Xor(a, b) | Kind::And(a, b) => [a.node() as usize, b.node() as usize],
             Kind::Leaf => [0, 0],
         };
-        for gate in 0..template.gates() as u32 {
+        for gate in looking(0..template.gates() as u32) {
             operands(gate).into_iter().for_each(|node| reads[node] += 1);
         }
         // What is read at the end is never given back.
         template.outputs.iter().for_each(|bit| reads[bit.node() as usize] += 1);
         let mut alive = template.inputs as usize;
         let mut most = alive;
-        for gate in self.gates(template) {
+        for gate in looking(self.gates(template)) {
             for node in operands(gate) {
                 reads[node] -= 1;
                 alive -= usize::from(reads[node] == 0);
@@ -72,7 +74,7 @@ fn demand(template: &Template) -> Vec<u32> {
     };
     // Labels that the making of a gate takes, if nothing were shared.
     let mut need = vec![1u8; template.gates()];
-    for gate in 0..template.gates() as u32 {
+    for gate in looking(0..template.gates() as u32) {
         let [a, b] = operands(gate).map(|g| g.map_or(0, |g| need[g as usize]));
         need[gate as usize] = if a == b { a.saturating_add(1) } else { a.max(b) };
     }
@@ -82,7 +84,8 @@ fn demand(template: &Template) -> Vec<u32> {
     let mut stack: Vec<u32> = Vec::new();
     for output in &template.outputs {
         stack.extend(output.node().checked_sub(first));
-        while let Some(entry) = stack.pop() {
+        for () in looking(std::iter::repeat(())) {
+            let Some(entry) = stack.pop() else { break };
             if entry >= 1 << 31 {
                 order.push(!entry);
                 continue;

@@ -1,5 +1,7 @@
 //! Statements, variables and calls.
 
+use brickwork_base::stop::look;
+
 use super::context::{Context, Stop, is_builtin};
 use super::trace::{Call, Trace};
 use crate::arith;
@@ -123,6 +125,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
 
     /// Stops if the circuit or the work has become too large.
     fn check(&mut self, span: Span) -> Result<(), Stop> {
+        look();
         self.steps += 1;
         if self.graph.full() {
             self.sink.push(

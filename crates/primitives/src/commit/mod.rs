@@ -17,6 +17,7 @@ pub mod code;
 mod combine;
 #[cfg(any(test, feature = "adversary"))]
 pub mod ideal;
+mod places;
 mod proof;
 mod row;
 mod rows;
@@ -29,6 +30,7 @@ mod tests;
 use brickwork_base::cheats;
 
 pub use claims::{ClaimGroup, Claims, Each, Weights};
+pub use places::Places;
 pub use proof::{Claimed, Names, Pending, Proof};
 pub use row::{Committed, New, Row};
 pub use rows::{COLUMN_WORDS, Column, DIMENSION};
@@ -59,4 +61,10 @@ pub enum Lsb {
     Zero,
     /// 1: offsets. Likewise; what must be bound is claimed.
     One,
+}
+
+/// Returns how many bytes of committed values a garbler keeps in memory whose evaluator keeps so many of tables; it
+/// makes the others again when it needs them.
+pub fn values_memory(table_memory: u64) -> u64 {
+    table_memory.saturating_mul(2)
 }

@@ -348,16 +348,28 @@ impl Shares {
         }
     }
 
-    /// These shares, then those.
+    /// Puts those behind these. Room grows twofold, so that a long row may come in many pieces.
+    ///
+    /// # Panics
+    /// If they are shares under different codes.
     pub fn append(&mut self, others: &Shares) {
         if self.is_empty() {
             *self = others.slice(0..others.len());
         } else if !others.is_empty() {
-            let all = self.slice(0..self.len());
+            *self = std::mem::take(self).gathered();
             let others = others.slice(0..others.len());
-            let ((words, mine), (other_words, theirs)) = (all.columns(), others.columns());
-            assert_eq!(words, other_words, "shares under different codes");
-            *self = Shares::of_columns(words, [mine, theirs].concat());
+            let (other_words, theirs) = others.columns();
+            let Form::Columns { words, columns } = &mut self.0 else { unreachable!("gathered") };
+            assert_eq!(*words, other_words, "shares under different codes");
+            let all = columns.len() + theirs.len();
+            if columns.capacity() < all {
+                // What grows by itself leaves a copy behind.
+                let mut larger = Vec::with_capacity(2 * all);
+                larger.extend_from_slice(columns);
+                columns.zeroize();
+                *columns = larger;
+            }
+            columns.extend_from_slice(theirs);
         }
     }
 

@@ -31,7 +31,7 @@ impl Measure for Primitives {
     fn work(&self, measured: &mut Measured) -> Result<(), Error> {
         base_ots(measured)?;
         extended_ots(measured)?;
-        drawn_ots(measured)?;
+        random_cots(measured)?;
         commitments(measured)?;
         garbling(measured)?;
         labels(measured)
@@ -101,7 +101,7 @@ fn extended_ots(measured: &mut Measured) -> Result<(), Error> {
 }
 
 /// Both ends in one thread, likewise.
-fn drawn_ots(measured: &mut Measured) -> Result<(), Error> {
+fn random_cots(measured: &mut Measured) -> Result<(), Error> {
     const COUNT: usize = 1 << 14;
     let (mut rng, series) = (rng()?, Series::new(&[0; 32], Direction::GarblerSends));
     let delta = rng.delta();
@@ -114,11 +114,11 @@ fn drawn_ots(measured: &mut Measured) -> Result<(), Error> {
     let mut sender = softspoken::Sender::<4>::set_up(&mut left, &series, delta, &seeds)?;
     let blocks = (COUNT / 128) as f64;
     let receives = fastest(blocks, || {
-        black_box(receiver.draw(&mut right, &mut rng, COUNT)?);
+        black_box(receiver.random(&mut right, &mut rng, COUNT)?);
         right.flush()
     })?;
     let sends = fastest(blocks, || {
-        black_box(sender.draw(&mut left, COUNT)?);
+        black_box(sender.random(&mut left, COUNT)?);
         Ok(())
     })?;
     measured.set(&DRAW_RECEIVER, receives);

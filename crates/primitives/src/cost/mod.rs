@@ -8,6 +8,7 @@ use brickwork_base::Party::{self, Evaluator, Garbler};
 use brickwork_plan::{PIECES, Script, TOUCH, share};
 
 use crate::commit::Level;
+use brickwork_stock::ACQUAINTANCE_BYTES;
 pub use measure::{Primitives, probe};
 use work::{COMBINE, COMMIT_CHOSEN, COMMIT_RANDOM, RECEIVE};
 
@@ -22,7 +23,7 @@ pub const DIMENSION: u64 = 128;
 /// Commitments whose corrections travel together.
 const COMMITMENTS_A_MESSAGE: u64 = 1 << 15;
 /// Blocks of the rows of an OT extension that travel together.
-const BLOCKS_OF_ROWS: u64 = 64;
+const BLOCKS_OF_ROWS: u64 = crate::ot::CHUNK as u64;
 
 /// Bytes that a party sends in a series of base OTs of which it chooses so many: a point, and a pair of points
 /// for each choice.
@@ -53,6 +54,34 @@ fn rows(script: &mut Script, receiver: Party, rows: u64, ots: u64) {
         }
     }
     script.message(receiver, LABEL * (1 + DIMENSION));
+}
+
+/// Bytes of a digest.
+pub const DIGEST: u64 = 32;
+
+/// The messages of two stores that meet, share so many epochs that are not used up, and in which nothing was
+/// broken off: otherwise the parties tell each other a little more of where they stand. Both agree on what a
+/// program takes, in the phase `agreement`; that they have burned it each says next, in a [`DIGEST`].
+/// `greeting` are the bytes of a greeting.
+pub fn meet(script: &mut Script, greeting: u64, agreement: &'static str, epochs: u64) {
+    // Behind their number, of each epoch its identifier, that no other session has it, where its log stands,
+    // and that no entry is open.
+    let varint = |number: u64| u64::from(u64::BITS - number.leading_zeros()).div_ceil(7).max(1);
+    let standings = varint(epochs) + epochs * (2 * DIGEST + 2);
+    let both = |script: &mut Script, payload: u64| script.exchange([payload], [payload]);
+    script.phase("setup");
+    both(script, greeting);
+    // The evaluator looks at its logs when the garbler has looked at its own, and judges when that has
+    // judged.
+    for party in [Garbler, Evaluator] {
+        script.message(party, ACQUAINTANCE_BYTES as u64);
+        script.message(party, standings);
+    }
+    [Garbler, Evaluator].into_iter().for_each(|party| script.message(party, DIGEST));
+    script.phase(agreement);
+    both(script, DIGEST); // the program
+    // What it takes from where.
+    [Garbler, Evaluator].into_iter().for_each(|party| script.message(party, 1 + 2 * DIGEST));
 }
 
 /// Commitments by the garbler, of the split scheme.

@@ -7,6 +7,7 @@ use zeroize::Zeroizing;
 use super::field::Field;
 use super::parameters::Parameters;
 use brickwork_base::random::{Rng, Seed};
+use brickwork_base::stop::look;
 
 /// How a word is made of others ([`Symbols::follow`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -189,6 +190,7 @@ impl Symbols {
     pub(super) fn pack(&self, rows: std::ops::Range<usize>, bits: u32) -> Vec<u8> {
         let mut packed = Vec::with_capacity(packed_bytes(rows.len(), self.count, bits));
         for i in rows {
+            look();
             let (mut waiting, mut waits) = (0_u32, 0);
             for &symbol in self.row(i) {
                 waiting |= u32::from(symbol) << waits;
@@ -211,6 +213,7 @@ impl Symbols {
         let mut symbols = Self::zeros(rows, count);
         let mut rest = packed;
         for i in 0..rows {
+            look();
             let (row, behind) = rest.split_at(packed_bytes(1, count, bits));
             let mut bytes = row.iter();
             let (mut waiting, mut waits) = (0_u32, 0);

@@ -1,6 +1,7 @@
 //! Fields of 2 to 256 elements, in constant time: an element is a byte, whose bits are the coefficients of a
 //! polynomial over F_2.
 
+use brickwork_base::stop::look;
 use zeroize::Zeroize;
 
 /// GF(2^bits), for 2 to 8 bits.
@@ -96,6 +97,7 @@ impl Field {
         let mut products = Products::new(self);
         let mut sums: Vec<Chunk> = vec![[0; CHUNK]; outs];
         for first in (0..blocks).step_by(CHUNK) {
+            look();
             let here = CHUNK.min(blocks - first);
             for (sum, row) in sums.iter_mut().zip(out.chunks_exact(blocks)) {
                 sum[..here].copy_from_slice(&row[first..first + here]);
@@ -120,6 +122,7 @@ impl Field {
     pub(super) fn fold(self, coefficients: &[Vec<u8>], row: &[u128], folded: &mut [Chunk]) {
         let mut products = Products::new(self);
         for (k, blocks) in row.chunks(CHUNK).enumerate() {
+            look();
             let mut symbols = [0; CHUNK];
             symbols[..blocks.len()].copy_from_slice(blocks);
             products.make(symbols);

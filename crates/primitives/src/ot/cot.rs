@@ -104,12 +104,23 @@ pub trait CotSender: Sized + Send {
     /// receiver may have learnt of the offset concerns all OTs.
     fn extend(&mut self, channel: &mut Channel, count: usize) -> Result<Vec<Label>, Error>;
 
-    /// Makes `count` more OTs, whose choices are random: the counterpart of [`CotReceiver::draw`].
+    /// Makes `count` more OTs, whose choices are random: the counterpart of [`CotReceiver::random`].
     ///
     /// # Errors
     /// As [`CotSender::extend`].
-    fn draw(&mut self, channel: &mut Channel, count: usize) -> Result<Vec<Label>, Error> {
+    fn random(&mut self, channel: &mut Channel, count: usize) -> Result<Vec<Label>, Error> {
         self.extend(channel, count)
+    }
+
+    /// Makes an OT of a random choice for each place of `keys`, and writes its label for choice 0, which ends in
+    /// 0: so the receiver's labels end in their choices. The counterpart of [`CotReceiver::random_bits`].
+    ///
+    /// # Errors
+    /// As [`CotSender::extend`]; then `keys` holds nothing secret.
+    fn random_bits(&mut self, channel: &mut Channel, keys: &mut [Label]) -> Result<(), Error> {
+        let labels = Zeroizing::new(self.random(channel, keys.len())?);
+        keys.iter_mut().zip(labels.iter()).for_each(|(key, label)| *key = label.with_colour(0));
+        Ok(())
     }
 
     /// Makes OTs of independent random keys of those of these labels: both keys of each. The receiver does so
@@ -160,7 +171,7 @@ pub trait CotReceiver: Sized + Send {
     ///
     /// # Errors
     /// As [`CotReceiver::extend`].
-    fn draw(
+    fn random(
         &mut self,
         channel: &mut Channel,
         rng: &mut Rng,
@@ -171,6 +182,20 @@ pub trait CotReceiver: Sized + Send {
         choices.iter_mut().for_each(|bit| *bit &= 1);
         let labels = self.extend(channel, &choices)?;
         Ok((choices, labels))
+    }
+
+    /// Makes an OT of a random choice for each place of `macs`, and writes the label of the choice, which ends in
+    /// it. `rng` is as for [`CotReceiver::random`].
+    ///
+    /// # Errors
+    /// As [`CotReceiver::extend`].
+    fn random_bits(&mut self, channel: &mut Channel, rng: &mut Rng, macs: &mut [Label]) -> Result<(), Error> {
+        let (choices, labels) = self.random(channel, rng, macs.len())?;
+        let labels = Zeroizing::new(labels);
+        for ((mac, label), &choice) in macs.iter_mut().zip(labels.iter()).zip(choices.iter()) {
+            *mac = label.with_colour(choice);
+        }
+        Ok(())
     }
 
     /// Makes OTs of independent random keys of those of these labels: the key of each choice.
@@ -235,14 +260,14 @@ mod tests {
                 let given: Vec<u8> = (0..count).map(|i| (i * i / 5 % 2) as u8).collect();
                 let (sent, (choices, got)) = thread::scope(|scope| {
                     let got = scope.spawn(|| match random {
-                        true => receiver.draw(&mut right, &mut Rng::replayable("test"), count),
+                        true => receiver.random(&mut right, &mut Rng::replayable("test"), count),
                         false => {
                             let labels = receiver.extend(&mut right, &given)?;
                             Ok((Zeroizing::new(given.clone()), labels))
                         }
                     });
                     let sent = match random {
-                        true => sender.draw(&mut left, count),
+                        true => sender.random(&mut left, count),
                         false => sender.extend(&mut left, count),
                     };
                     (sent.unwrap(), got.join().unwrap().unwrap())
@@ -262,6 +287,42 @@ mod tests {
             }
         }
         labels_seen
+    }
+
+    /// What every series does of random bits: keys end in 0, macs in the bit, both where they were asked for, also
+    /// if that is a part of a list only.
+    fn is_authenticated<S: CotSender, R: CotReceiver>(offset: Delta) {
+        let direction = Direction::EvaluatorSends;
+        let ((mut sender, mut left), (mut receiver, mut right)) = ends::<S, R>(direction, offset);
+        let mut seen = HashSet::new();
+        for count in [0, 1, 384, 511, 512, 513, 70_000] {
+            let mut rng = Rng::replayable("test");
+            let outside = rng.label();
+            let (mut keys, mut macs) = (vec![outside; count + 2], vec![outside; count + 2]);
+            thread::scope(|scope| {
+                let macs = &mut macs[1..=count];
+                let got = scope.spawn(|| receiver.random_bits(&mut right, &mut rng, macs));
+                sender.random_bits(&mut left, &mut keys[1..=count]).unwrap();
+                got.join().unwrap().unwrap();
+            });
+            assert!([keys[0], macs[0], keys[count + 1], macs[count + 1]].iter().all(|&word| word == outside));
+            let ones = macs[1..=count].iter().filter(|mac| mac.colour() == 1).count();
+            assert!(count < 384 || ones.abs_diff(count / 2) < 6 * count.isqrt());
+            for (key, mac) in keys[1..=count].iter().zip(&macs[1..=count]) {
+                assert!(key.colour() == 0 && *mac == *key ^ offset.times(mac.colour()));
+                assert!(seen.insert(key.bits()), "a key came twice");
+            }
+        }
+    }
+
+    #[test]
+    fn random_bits_are_authenticated_in_place() {
+        let offset = Rng::replayable("test offset").delta();
+        is_authenticated::<extension::Sender, extension::Receiver>(offset);
+        is_authenticated::<ideal::Sender, ideal::Receiver>(offset);
+        is_authenticated::<softspoken::Sender<2>, softspoken::Receiver<2>>(offset);
+        is_authenticated::<softspoken::Sender<4>, softspoken::Receiver<4>>(offset);
+        is_authenticated::<softspoken::Sender<8>, softspoken::Receiver<8>>(offset);
     }
 
     #[test]

@@ -45,13 +45,14 @@
 //! independent OTs (the hash is BLAKE3, a random oracle here, under a key of the series and of all rows so
 //! far, and over the OT's number). Unhashed they must never be keys.
 
-use brickwork_kernels::{Aes128, ctr_rows};
+use brickwork_kernels::{Kernel, Trees};
+use zeroize::Zeroizing;
 
 use super::cot::{CotReceiver, CotSender, Series};
-use super::rows::{ROWS, ReceiverSide, SenderSide};
+use super::rows::{Corrections, Kind, ROWS, ReceiverSide, SenderSide};
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
-use brickwork_base::random::Seed;
+use brickwork_base::random::{Rng, Seed};
 use brickwork_stock::Ranges;
 use brickwork_wire::Channel;
 
@@ -60,17 +61,29 @@ pub use super::rows::{CHECK_LOG2, ReceiverState, SenderState, msg};
 /// The party that chooses the offset.
 pub struct Sender {
     side: SenderSide,
-    /// What the keys are made of, for a store.
+    /// What the streams are made of, for a store.
     seeds: Vec<Seed>,
-    keys: Vec<Aes128>,
 }
 
 /// The party that chooses the bits.
 pub struct Receiver {
     side: ReceiverSide,
-    /// What the keys are made of, for a store.
+    /// What the streams are made of, for a store.
     pairs: Vec<[Seed; 2]>,
-    keys: [Vec<Aes128>; 2],
+}
+
+/// The streams of which the sender has one of two: a leaf of each tree.
+fn known(seeds: &[Seed]) -> Trees {
+    assert_eq!(seeds.len(), ROWS, "one seed for each bit of the offset");
+    let keys: Zeroizing<Vec<u128>> = Zeroizing::new(seeds.iter().map(Seed::bits).collect());
+    Trees::new(Kernel::best(), 1, &keys)
+}
+
+/// All streams: the one that makes the row is leaf 1.
+fn both(pairs: &[[Seed; 2]]) -> Trees {
+    assert_eq!(pairs.len(), ROWS, "one pair for each bit of the offset");
+    let keys = pairs.iter().flat_map(|[zero, one]| [one.bits(), zero.bits()]);
+    Trees::new(Kernel::best(), 1, &Zeroizing::new(keys.collect::<Vec<u128>>()))
 }
 
 impl Sender {
@@ -79,13 +92,7 @@ impl Sender {
     /// # Panics
     /// If there are not 128 seeds.
     pub fn new(series: &Series, delta: Delta, seeds: &[Seed]) -> Self {
-        Sender::of(SenderSide::new(series, delta), seeds)
-    }
-
-    fn of(side: SenderSide, seeds: &[Seed]) -> Self {
-        assert_eq!(seeds.len(), ROWS, "one seed for each bit of the offset");
-        let keys = seeds.iter().map(|seed| Aes128::new(seed.bits())).collect();
-        Sender { side, seeds: seeds.to_vec(), keys }
+        Sender { side: SenderSide::new(series, delta, known(seeds)), seeds: seeds.to_vec() }
     }
 }
 
@@ -101,7 +108,7 @@ impl CotSender for Sender {
 
     fn restored(series: &Series, state: &SenderState) -> Result<Self, Error> {
         let (seeds, delta) = state.read()?;
-        Ok(Sender::of(SenderSide::restored(series, delta), &seeds))
+        Ok(Sender { side: SenderSide::restored(series, delta, known(&seeds)), seeds })
     }
 
     fn state(&self) -> SenderState {
@@ -119,13 +126,13 @@ impl CotSender for Sender {
     /// Rounds: half of one. [`Cheat::OtExtension`](super::Cheat::OtExtension) if the receiver's rows are
     /// inconsistent.
     fn extend(&mut self, channel: &mut Channel, count: usize) -> Result<Vec<Label>, Error> {
-        self.side.call(channel, count, 0..ROWS, |block, u, masks, q| {
-            let blocks = q.len() / ROWS;
-            ctr_rows(&self.keys, block.into(), q, blocks);
-            for ((q, u), mask) in q.chunks_mut(blocks).zip(u.chunks(blocks)).zip(masks) {
-                q.iter_mut().zip(u).for_each(|(q, u)| *q ^= u & mask);
-            }
-        })
+        let mut labels = vec![Label::ZERO; count];
+        self.side.call(channel, &mut labels, Kind { random: false, last_bits: false })?;
+        Ok(labels)
+    }
+
+    fn random_bits(&mut self, channel: &mut Channel, keys: &mut [Label]) -> Result<(), Error> {
+        self.side.call(channel, keys, Kind { random: false, last_bits: true })
     }
 
     fn keys(&mut self, labels: &[Label]) -> Result<Vec<[Seed; 2]>, Error> {
@@ -142,13 +149,7 @@ impl Receiver {
     /// # Panics
     /// If there are not 128 pairs.
     pub fn new(series: &Series, seeds: &[[Seed; 2]]) -> Result<Self, Error> {
-        Ok(Receiver::of(ReceiverSide::new(series)?, seeds))
-    }
-
-    fn of(side: ReceiverSide, seeds: &[[Seed; 2]]) -> Self {
-        assert_eq!(seeds.len(), ROWS, "one pair for each bit of the offset");
-        let keys = [0, 1].map(|side| seeds.iter().map(|pair| Aes128::new(pair[side].bits())).collect());
-        Receiver { side, pairs: seeds.to_vec(), keys }
+        Ok(Receiver { side: ReceiverSide::new(series, both(seeds))?, pairs: seeds.to_vec() })
     }
 
     /// [`CotReceiver::extend`] with rows that are altered, chunk by chunk, before they are sent and hashed:
@@ -157,17 +158,13 @@ impl Receiver {
         &mut self,
         channel: &mut Channel,
         choices: &[u8],
-        mut alter: impl FnMut(&mut [u128]),
+        alter: impl FnMut(&mut Corrections),
     ) -> Result<Vec<Label>, Error> {
+        let mut labels = vec![Label::ZERO; choices.len()];
         let mut x = self.side.row(choices);
-        self.side.call(channel, choices.len(), &mut x, 0..ROWS, |block, x, u, t| {
-            ctr_rows(&self.keys[0], block.into(), t, x.len());
-            ctr_rows(&self.keys[1], block.into(), u, x.len());
-            for (u, t) in u.chunks_mut(x.len()).zip(t.chunks(x.len())) {
-                u.iter_mut().zip(t).zip(&*x).for_each(|((u, t), x)| *u ^= t ^ x);
-            }
-            alter(u);
-        })
+        let kind = Kind { random: false, last_bits: false };
+        self.side.call(channel, &mut x, &mut labels, kind, alter)?;
+        Ok(labels)
     }
 }
 
@@ -181,7 +178,7 @@ impl CotReceiver for Receiver {
 
     fn restored(series: &Series, state: &ReceiverState) -> Result<Self, Error> {
         let pairs = state.read()?;
-        Ok(Receiver::of(ReceiverSide::restored(series)?, &pairs))
+        Ok(Receiver { side: ReceiverSide::restored(series, both(&pairs))?, pairs })
     }
 
     fn state(&self) -> ReceiverState {
@@ -196,6 +193,13 @@ impl CotReceiver for Receiver {
         self.extend_altered(channel, choices, |_| {})
     }
 
+    fn random_bits(&mut self, channel: &mut Channel, rng: &mut Rng, macs: &mut [Label]) -> Result<(), Error> {
+        let mut choices = Zeroizing::new(vec![0; macs.len()]);
+        rng.fill(&mut choices);
+        let mut x = self.side.row(&choices);
+        self.side.call(channel, &mut x, macs, Kind { random: false, last_bits: true }, |_| {})
+    }
+
     fn keys(&mut self, labels: &[Label]) -> Result<Vec<Seed>, Error> {
         self.side.keys(labels)
     }
@@ -206,7 +210,6 @@ mod tests {
     use super::*;
     use crate::ot::rows::{BLOCK, CHUNK, blocks_for};
     use crate::ot::{Cheat, Direction};
-    use brickwork_base::random::Rng;
     use brickwork_wire::{Tamper, memory_pair};
 
     fn series(session: u8) -> Series {
@@ -239,7 +242,7 @@ mod tests {
         sender: &mut Sender,
         receiver: &mut Receiver,
         choices: &[u8],
-        alter: impl FnMut(&mut [u128]) + Send,
+        alter: impl FnMut(&mut Corrections) + Send,
         tamper: Option<Tamper>,
     ) -> (Labels, Labels) {
         let (mut left, mut right) = memory_pair();
@@ -280,7 +283,7 @@ mod tests {
     fn labels_differ_by_the_offset_where_the_choice_is_1() {
         let (mut sender, mut receiver, delta) = deal();
         let mut seen = std::collections::HashSet::new();
-        // 63 blocks and the random one fill a chunk.
+        // With the random block so many fill a chunk.
         let chunk = BLOCK * (CHUNK - 1);
         for count in [0, 1, 127, 128, 129, 1000, chunk - 1, chunk, chunk + 1, chunk + BLOCK, 3 * chunk + 77] {
             let labels = honest(&mut sender, &mut receiver, delta, &random_choices(count));
@@ -306,11 +309,10 @@ mod tests {
                     let (mut sender, mut receiver, delta) = deal();
                     let rows: Vec<usize> = (0..g).map(|k| 1 + (trial + 31 * k) % (ROWS - 1)).collect();
                     let (cheat, lie) = (rows.clone(), 4 << (8 * (trial % 16)));
-                    let alter = |u: &mut [u128]| {
+                    let alter = |u: &mut Corrections| {
                         // In the last block, whose hash is itself, so that the other bit can be named in the
                         // answer.
-                        let row = u.len() / ROWS;
-                        rows.iter().for_each(|i| u[row * (i + 1) - 1] ^= lie);
+                        rows.iter().for_each(|&i| *u.at(i, 2).unwrap() ^= lie);
                     };
                     let tamper: Tamper = Box::new(move |tag, bytes| {
                         if tag == msg::CHECK && named == 1 {
@@ -364,14 +366,9 @@ mod tests {
         let count = 2 * BLOCK * CHUNK;
         for position in (0..blocks_for(count)).step_by(17) {
             let (mut sender, mut receiver, _) = deal();
-            let mut first_block = 0;
-            let alter = |u: &mut [u128]| {
-                // Row 0: the offset's lowest bit is 1, so every deviation in it must be seen.
-                let blocks = u.len() / ROWS;
-                if (first_block..first_block + blocks).contains(&position) {
-                    u[position - first_block] ^= 1;
-                }
-                first_block += blocks;
+            // Row 0: the offset's lowest bit is 1, so every deviation in it must be seen.
+            let alter = |u: &mut Corrections| {
+                u.at(0, position).into_iter().for_each(|u| *u ^= 1);
             };
             assert!(
                 refused(run_altered(&mut sender, &mut receiver, &vec![0; count], alter, None).0),

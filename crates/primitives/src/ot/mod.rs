@@ -9,6 +9,7 @@ mod rows;
 pub mod softspoken;
 
 pub use cot::{CotReceiver, CotSender, Series};
+pub(crate) use rows::CHUNK;
 
 use brickwork_base::{Malformed, cheats};
 use brickwork_wire::Tag;

@@ -3,11 +3,16 @@
 //!
 //! A row of the sender's is `q = t ⊕ Δ_i·x`, where t is the receiver's and x its choices, a bit each, and
 //! a block of random ones behind them. What the receiver sends to make it so are corrections: a row of them
-//! for each row, or one for several.
+//! for each tree of streams, which makes a row or several.
+//!
+//! Rows are made in tiles of 512 OTs, in the place of the labels that they will become. When the check's seed is
+//! known, each tile is hashed and transposed, where it stands: a label is written twice and read once.
 
-use std::ops::Range as Rows;
+use std::ops::Range as Span;
 
-use brickwork_kernels::{gf128_reduce, hash_accumulate, transpose};
+use brickwork_kernels::{
+    Kernel, TILE_BLOCKS, Tile, TileRow, Trees, erase, gf128_reduce, hash_rows, hash_to_columns,
+};
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
@@ -24,7 +29,7 @@ use brickwork_wire::Channel;
 pub mod msg {
     use brickwork_wire::Tag;
 
-    /// Receiver: rows of one block for each 128 OTs, and one more; in chunks.
+    /// Receiver: rows of one block for each 128 OTs, and one more; in chunks, and in these tile by tile.
     pub const ROWS: Tag = Tag(24);
     /// Receiver, at the beginning of a series whose rows come from trees: what their sender completes them
     /// by.
@@ -37,6 +42,10 @@ pub mod msg {
 pub(super) const ROWS: usize = BASE_OTS;
 /// Bits of a block.
 pub(super) const BLOCK: usize = 128;
+/// OTs of a tile.
+const OTS: usize = BLOCK * TILE_BLOCKS;
+/// Tiles of a chunk.
+const CHUNK_TILES: usize = CHUNK / TILE_BLOCKS;
 /// The counter of blocks of 128 OTs: seeds that are used for several entries of a log draw those of each from
 /// its own range.
 const BLOCKS: Counter = Counter::new("blocks of OTs", 40);
@@ -58,8 +67,8 @@ fn counters(series: &Series) -> [Counter; 2] {
 fn of_setup(counter: &Counter) -> Range {
     Ranges::of_setup().take(counter).expect("nothing is taken")
 }
-/// Blocks of a row that are computed and sent at a time: what is not yet labels stays in the cache.
-pub(super) const CHUNK: usize = 64;
+/// Blocks of a row that are computed and sent at a time.
+pub(crate) const CHUNK: usize = 128;
 
 /// Base-2 logarithm of the probability that, for one set of rows, the check lets rows differ whose bits of
 /// the offset the receiver has not guessed: 2^-128 for each of less than 2^13 pairs of rows. The receiver may
@@ -113,10 +122,10 @@ impl Oracle {
         Oracle(hasher)
     }
 
-    /// For a call that begins at this block.
-    fn call(&self, first: u64) -> Self {
+    /// For a call that begins at this block, of so many rows of corrections.
+    fn call(&self, first: u64, corrections: usize) -> Self {
         let mut hasher = self.0.clone();
-        hasher.update(&u128::from(first).to_le_bytes());
+        hasher.update(&first.to_le_bytes()).update(&(corrections as u64).to_le_bytes());
         Oracle(hasher)
     }
 
@@ -134,64 +143,143 @@ pub(super) fn blocks_for(count: usize) -> usize {
     count.div_ceil(BLOCK) + 1
 }
 
-/// `h`, of several rows side by side.
-struct RowHash {
-    elements: Rng,
-    sums: Zeroizing<Vec<[u128; 2]>>,
+/// What a call makes.
+#[derive(Clone, Copy)]
+pub(super) struct Kind {
+    /// The first tree chooses in the place of the receiver: its corrections are 0, and are not sent.
+    pub random: bool,
+    /// Row 0 becomes 0 at the sender and x at the receiver, so that a label's last bit tells the choice: the
+    /// offset's is 1, so x is what both rows differ by anyway.
+    pub last_bits: bool,
 }
 
-impl RowHash {
-    fn new(seed: &Seed, rows: usize) -> Self {
-        RowHash {
-            elements: Rng::expand(seed, "brickwork OT extension check"),
-            sums: Zeroizing::new(vec![[0; 2]; rows]),
+/// Where the rows of a call are: the tiles that will be labels whole, and those of which the labels are only
+/// the beginning.
+struct Rows<'a> {
+    whole: &'a mut [Tile],
+    part: &'a mut [Label],
+    rest: Zeroizing<Vec<Tile>>,
+    blocks: usize,
+}
+
+impl<'a> Rows<'a> {
+    fn of(labels: &'a mut [Label]) -> Self {
+        let blocks = blocks_for(labels.len());
+        let (whole, part) = labels.split_at_mut(labels.len() / OTS * OTS);
+        let whole = bytemuck::cast_slice_mut::<Label, u128>(whole).as_chunks_mut().0;
+        let rest = blocks.div_ceil(TILE_BLOCKS) - whole.len();
+        Rows { whole, part, rest: Zeroizing::new(vec![[0; OTS]; rest]), blocks }
+    }
+
+    /// All tiles.
+    fn tiles(&self) -> usize {
+        self.whole.len() + self.rest.len()
+    }
+
+    /// The tiles of each message.
+    fn chunks(&self) -> impl Iterator<Item = Span<usize>> + use<> {
+        let all = self.tiles();
+        (0..all).step_by(CHUNK_TILES).map(move |first| first..all.min(first + CHUNK_TILES))
+    }
+
+    /// Calls `work` with tiles and their numbers, as many as lie side by side.
+    fn each(&mut self, tiles: Span<usize>, mut work: impl FnMut(Span<usize>, &mut [Tile])) {
+        let border = self.whole.len().clamp(tiles.start, tiles.end);
+        if tiles.start < border {
+            work(tiles.start..border, &mut self.whole[tiles.start..border]);
+        }
+        if border < tiles.end {
+            let first = self.whole.len();
+            work(border..tiles.end, &mut self.rest[border - first..tiles.end - first]);
         }
     }
 
-    /// Takes in one block of each row.
-    fn absorb(&mut self, column: &[u128]) {
-        hash_accumulate(&mut self.sums, column, self.elements.block());
+    /// The corrections of these tiles, so many rows, in a room.
+    fn corrections<'r>(&self, room: &'r mut [TileRow], count: usize, tiles: &Span<usize>) -> Corrections<'r> {
+        let blocks = TILE_BLOCKS * tiles.start..self.blocks.min(TILE_BLOCKS * tiles.end);
+        Corrections { rows: &mut room[..count * tiles.len()], count, blocks }
     }
 
-    /// Takes in the last block of each row.
-    fn finish(self, column: &[u128]) -> Vec<u128> {
-        self.sums.iter().zip(column).map(|(&sum, last)| gf128_reduce(sum) ^ last).collect()
-    }
-
-    /// The hashes of the rows of which `labels` are the columns.
-    fn of_labels(seed: &Seed, labels: &[Label]) -> Vec<u128> {
-        let mut hash = RowHash::new(seed, ROWS);
-        let mut rows = Zeroizing::new(vec![0; ROWS]);
-        let mut blocks = labels.chunks_exact(BLOCK);
-        let last = blocks.next_back().unwrap_or_default();
-        for block in blocks {
-            transpose(bytemuck::cast_slice(block), 1, bytemuck::cast_slice_mut(&mut rows));
-            hash.absorb(&rows);
+    /// Hashes all rows, with `h` of this seed, and makes labels of them. With `first_row` that is row 0 of the
+    /// labels. Returns h of each row, and of the row x, if it is given.
+    fn finish(
+        mut self,
+        seed: &Seed,
+        first_row: Option<&[TileRow]>,
+        x: &[TileRow],
+    ) -> Zeroizing<[u128; 1 + ROWS]> {
+        let mut elements = Rng::expand(seed, "brickwork OT extension check");
+        let mut sums = Zeroizing::new(([[0; 2]; 1], [[0; 2]; ROWS]));
+        let (kernel, last) = (Kernel::best(), self.blocks - 1);
+        for chunk in self.chunks() {
+            let mut chis = vec![[0; TILE_BLOCKS]; chunk.len()];
+            elements.fill(bytemuck::cast_slice_mut(&mut chis));
+            for (block, chi) in (TILE_BLOCKS * chunk.start..).zip(chis.as_flattened_mut()) {
+                // The last block goes in as it is, those behind it are none.
+                *chi = if block < last { *chi } else { u128::from(block == last) };
+            }
+            if let Some(x) = x.get(chunk.clone()) {
+                hash_rows(&mut sums.0, x.as_flattened(), chis.as_flattened());
+            }
+            self.each(chunk.clone(), |tiles, rows| {
+                let first_row = first_row.map(|row| &row[tiles.clone()]);
+                let chis = &chis[tiles.start - chunk.start..tiles.end - chunk.start];
+                hash_to_columns(kernel, &mut sums.1, chis, first_row, rows);
+            });
         }
-        transpose(bytemuck::cast_slice(last), 1, bytemuck::cast_slice_mut(&mut rows));
-        hash.finish(&rows)
-    }
-
-    /// The hash of the one row that the choices are.
-    fn of_choices(seed: &Seed, x: &[u128]) -> Vec<u128> {
-        let mut hash = RowHash::new(seed, 1);
-        let mut blocks = x.chunks_exact(1);
-        let last = blocks.next_back().unwrap_or_default();
-        blocks.for_each(|block| hash.absorb(block));
-        hash.finish(last)
+        let columns = bytemuck::cast_slice(self.rest.as_flattened());
+        self.part.copy_from_slice(&columns[..self.part.len()]);
+        let mut hashes = Zeroizing::new([0; 1 + ROWS]);
+        for (hash, &sum) in hashes.iter_mut().zip(sums.0.iter().chain(&sums.1)) {
+            *hash = gf128_reduce(sum);
+        }
+        hashes
     }
 }
 
-/// The labels that the columns of the rows are.
-fn to_labels(rows: &[u128], labels: &mut [Label]) {
-    transpose(rows, rows.len() / ROWS, bytemuck::cast_slice_mut(labels));
+/// Corrections of a chunk, or room for them.
+pub(super) struct Corrections<'a> {
+    rows: &'a mut [TileRow],
+    /// Rows of a tile.
+    count: usize,
+    /// Blocks of the call that the chunk has.
+    blocks: Span<usize>,
 }
 
-/// The first `count` labels; nothing remains of the others.
-fn first(mut labels: Zeroizing<Vec<Label>>, count: usize) -> Vec<Label> {
-    labels[count..].iter_mut().for_each(Zeroize::zeroize);
-    labels.truncate(count);
-    std::mem::take(&mut *labels)
+impl Corrections<'_> {
+    /// The correction of a row at a block of the call, if that is in this chunk.
+    #[cfg(test)]
+    pub fn at(&mut self, row: usize, block: usize) -> Option<&mut u128> {
+        let block = self.blocks.contains(&block).then(|| block - self.blocks.start)?;
+        Some(&mut self.rows[block / TILE_BLOCKS * self.count + row][block % TILE_BLOCKS])
+    }
+
+    /// Where the last tile's corrections begin, and how many blocks of each row the call has of it: of all others
+    /// four.
+    fn last(&self) -> (usize, usize) {
+        let full = (self.blocks.len() - 1) / TILE_BLOCKS;
+        (TILE_BLOCKS * full * self.count, self.blocks.len() - TILE_BLOCKS * full)
+    }
+
+    /// Puts the blocks of the last tile side by side that the call has. Returns what is sent.
+    fn narrow(&mut self) -> &mut [u128] {
+        let (start, width) = self.last();
+        let blocks = self.rows.as_flattened_mut();
+        for k in 0..self.count * width {
+            blocks[start + k] = blocks[start + TILE_BLOCKS * (k / width) + k % width];
+        }
+        &mut blocks[..start + self.count * width]
+    }
+
+    /// Undoes it: what is missing is 0.
+    fn widen(&mut self) {
+        let (start, width) = self.last();
+        let blocks = self.rows.as_flattened_mut();
+        for k in (0..self.count * TILE_BLOCKS).rev() {
+            let (row, block) = (k / TILE_BLOCKS, k % TILE_BLOCKS);
+            blocks[start + k] = if block < width { blocks[start + row * width + block] } else { 0 };
+        }
+    }
 }
 
 /// What a stock keeps of a sender: what base OTs gave it.
@@ -236,28 +324,10 @@ impl ReceiverState {
     }
 }
 
-/// The blocks of labels, corrections and rows that a call holds in memory.
-struct Buffers {
-    labels: Zeroizing<Vec<Label>>,
-    corrections: Vec<u128>,
-    rows: Zeroizing<Vec<u128>>,
-}
-
-impl Buffers {
-    /// For so many OTs, with so many rows of corrections.
-    fn new(count: usize, corrections: usize) -> Self {
-        let chunk = blocks_for(count).min(CHUNK);
-        Buffers {
-            labels: Zeroizing::new(vec![Label::ZERO; BLOCK * blocks_for(count)]),
-            corrections: vec![0; corrections * chunk],
-            rows: Zeroizing::new(vec![0; ROWS * chunk]),
-        }
-    }
-}
-
 /// The sender's side of a series.
 pub(super) struct SenderSide {
     pub delta: Delta,
+    trees: Trees,
     counters: [Counter; 2],
     blocks: Range,
     hash: KeyHash,
@@ -273,15 +343,16 @@ impl Drop for SenderSide {
 }
 
 impl SenderSide {
-    /// Of a series under seeds that are new.
-    pub fn new(series: &Series, delta: Delta) -> Self {
+    /// Of a series under seeds that are new, which these trees come of.
+    pub fn new(series: &Series, delta: Delta, trees: Trees) -> Self {
         let (hash, oracle) = (KeyHash::new(series), Oracle::new(series));
-        SenderSide { delta, counters: counters(series), blocks: of_setup(&BLOCKS), hash, oracle, sound: true }
+        let (counters, blocks) = (counters(series), of_setup(&BLOCKS));
+        SenderSide { delta, trees, counters, blocks, hash, oracle, sound: true }
     }
 
     /// Of one that was kept: nothing is drawn under seeds that are not new before a range is entered.
-    pub fn restored(series: &Series, delta: Delta) -> Self {
-        let mut side = SenderSide::new(series, delta);
+    pub fn restored(series: &Series, delta: Delta, trees: Trees) -> Self {
+        let mut side = SenderSide::new(series, delta, trees);
         (side.blocks, side.hash.numbers) = (BLOCKS.none(), KEYS.none());
         side
     }
@@ -295,64 +366,67 @@ impl SenderSide {
     /// For each bit of the offset all ones or zero. The compiler must not know that they are nothing else: it
     /// would make two loops of one that uses them, and the offset would be in its time (it did; `cargo xtask
     /// constant-time` shows it).
-    fn masks(&self) -> Zeroizing<Vec<u128>> {
-        std::hint::black_box(Zeroizing::new(
-            (0..ROWS).map(|i| (self.delta.bits() >> i & 1).wrapping_neg()).collect(),
-        ))
+    fn masks(&self) -> Zeroizing<[u128; ROWS]> {
+        let mask = |i: usize| (self.delta.bits() >> i & 1).wrapping_neg();
+        std::hint::black_box(Zeroizing::new(std::array::from_fn(mask)))
     }
 
-    /// Makes so many OTs of rows that are corrected by the receiver's: those of the numbers `corrections`
-    /// come, those before them are 0. `make` is given the number of a chunk's first block, its corrections
-    /// and the masks of the offset's bits, and makes the chunk's 128 rows.
-    pub fn call(
-        &mut self,
-        channel: &mut Channel,
-        count: usize,
-        corrections: Rows<usize>,
-        mut make: impl FnMut(u64, &[u128], &[u128], &mut [u128]),
-    ) -> Result<Vec<Label>, Error> {
+    /// Makes OTs of this kind in the place of `labels`: their labels for choice 0.
+    pub fn call(&mut self, channel: &mut Channel, labels: &mut [Label], kind: Kind) -> Result<(), Error> {
         if !std::mem::replace(&mut self.sound, false) {
             return Err(Cheat::OtExtension.into());
         }
-        let mut block = self.blocks.draw(blocks_for(count) as u64)?;
-        let mut oracle = self.oracle.call(block);
-        let masks = self.masks();
-        let mut buffers = Buffers::new(count, corrections.end);
-        for chunk in buffers.labels.chunks_mut(BLOCK * CHUNK) {
-            let blocks = chunk.len() / BLOCK;
-            let corrected = &mut buffers.corrections[..corrections.end * blocks];
-            let rows = &mut buffers.rows[..chunk.len()];
-            let sent = &mut corrected[corrections.start * blocks..];
-            channel.receive_into(msg::ROWS, bytemuck::cast_slice_mut(sent))?;
-            oracle.absorb(corrected);
-            make(block, corrected, &masks, rows);
-            to_labels(rows, chunk);
-            block += blocks as u64;
+        let made = self.make(channel, labels, kind);
+        if made.is_err() {
+            erase(labels);
         }
-        self.finish(channel, &oracle, buffers.labels, count)
+        made
     }
 
-    /// Receives the receiver's answer about all rows, and checks it. Returns the first `count` labels.
+    fn make(&mut self, channel: &mut Channel, labels: &mut [Label], kind: Kind) -> Result<(), Error> {
+        let count = kind.corrections(&self.trees);
+        let mut rows = Rows::of(labels);
+        let start = self.blocks.draw(rows.blocks as u64)?;
+        let (mut oracle, masks) = (self.oracle.call(start, count), self.masks());
+        let mut room = vec![[0; TILE_BLOCKS]; count * CHUNK_TILES.min(rows.tiles())];
+        for chunk in rows.chunks() {
+            let mut sent = rows.corrections(&mut room, count, &chunk);
+            let payload = sent.narrow();
+            channel.receive_into(msg::ROWS, bytemuck::cast_slice_mut(payload))?;
+            oracle.absorb(payload);
+            sent.widen();
+            rows.each(chunk.clone(), |tiles, rows| {
+                let corrections = &sent.rows[count * (tiles.start - chunk.start)..][..count * tiles.len()];
+                let block = start + (TILE_BLOCKS * tiles.start) as u64;
+                self.trees.send(Kernel::best(), block, &masks, corrections, rows);
+            });
+        }
+        self.finish(channel, &oracle, &masks, rows, kind)
+    }
+
+    /// Receives the receiver's answer about all rows, and checks it. The rows become labels.
     fn finish(
         &mut self,
         channel: &mut Channel,
         oracle: &Oracle,
-        labels: Zeroizing<Vec<Label>>,
-        count: usize,
-    ) -> Result<Vec<Label>, Error> {
-        let (seed, masks) = (oracle.seed(), self.masks());
+        masks: &[u128; ROWS],
+        rows: Rows,
+        kind: Kind,
+    ) -> Result<(), Error> {
+        let seed = oracle.seed();
         let mut check = [0u128; 1 + ROWS];
         channel.receive_into(msg::CHECK, bytemuck::cast_slice_mut(&mut check))?;
         let (x, t) = (check[0], &check[1..]);
-        let hashes = Zeroizing::new(RowHash::of_labels(&seed, &labels));
-        let difference =
-            hashes.iter().zip(t).enumerate().fold(0, |bad, (i, (q, t))| bad | (q ^ t ^ (x & masks[i])));
+        let zero = vec![[0; TILE_BLOCKS]; if kind.last_bits { rows.tiles() } else { 0 }];
+        let hashes = rows.finish(&seed, kind.last_bits.then_some(&zero), &[]);
+        let of_rows = hashes[1..].iter().zip(t).zip(masks);
+        let difference = of_rows.fold(0, |bad, ((q, t), mask)| bad | (q ^ t ^ (x & mask)));
         if !bool::from(difference.ct_eq(&0)) {
             return Err(Cheat::OtExtension.into());
         }
         self.sound = true;
         self.hash.follow(&seed);
-        Ok(first(labels, count))
+        Ok(())
     }
 
     pub fn keys(&mut self, labels: &[Label]) -> Result<Vec<[Seed; 2]>, Error> {
@@ -370,8 +444,16 @@ impl SenderSide {
     }
 }
 
+impl Kind {
+    /// How many trees have corrections.
+    fn corrections(self, trees: &Trees) -> usize {
+        trees.count() - usize::from(self.random)
+    }
+}
+
 /// The receiver's side of a series.
 pub(super) struct ReceiverSide {
+    trees: Trees,
     counters: [Counter; 2],
     blocks: Range,
     hash: KeyHash,
@@ -384,18 +466,18 @@ impl ReceiverSide {
     ///
     /// # Errors
     /// [`Error::Resource`] if the operating system has no randomness.
-    pub fn new(series: &Series) -> Result<Self, Error> {
+    pub fn new(series: &Series, trees: Trees) -> Result<Self, Error> {
         let (hash, oracle) = (KeyHash::new(series), Oracle::new(series));
         let rng = Rng::new("brickwork OT extension receiver")?;
-        Ok(ReceiverSide { counters: counters(series), blocks: of_setup(&BLOCKS), hash, oracle, rng })
+        Ok(ReceiverSide { trees, counters: counters(series), blocks: of_setup(&BLOCKS), hash, oracle, rng })
     }
 
     /// As [`SenderSide::restored`].
     ///
     /// # Errors
     /// As [`ReceiverSide::new`].
-    pub fn restored(series: &Series) -> Result<Self, Error> {
-        let mut side = ReceiverSide::new(series)?;
+    pub fn restored(series: &Series, trees: Trees) -> Result<Self, Error> {
+        let mut side = ReceiverSide::new(series, trees)?;
         (side.blocks, side.hash.numbers) = (BLOCKS.none(), KEYS.none());
         Ok(side)
     }
@@ -407,61 +489,54 @@ impl ReceiverSide {
     }
 
     /// The row x of these choices.
-    pub fn row(&mut self, choices: &[u8]) -> Zeroizing<Vec<u128>> {
-        let mut x = Zeroizing::new(vec![0u128; blocks_for(choices.len())]);
-        for (j, &choice) in choices.iter().enumerate() {
-            x[j / BLOCK] |= u128::from(choice & 1) << (j % BLOCK);
+    pub fn row(&mut self, choices: &[u8]) -> Zeroizing<Vec<TileRow>> {
+        let mut x = empty_row(choices.len());
+        let blocks = x.as_flattened_mut();
+        for (block, choices) in blocks.iter_mut().zip(choices.chunks(BLOCK)) {
+            for (j, &choice) in choices.iter().enumerate() {
+                *block |= u128::from(choice & 1) << j;
+            }
         }
         // One fresh mask for one hash, or two answers would tell the difference of choices.
-        if let Some(mask) = x.last_mut() {
-            *mask = self.rng.block();
-        }
+        blocks[blocks_for(choices.len()) - 1] = self.rng.block();
         x
     }
 
-    /// Makes so many OTs, as [`SenderSide::call`], whose choices are `x`, a bit each from the lowest one on,
-    /// and a random block behind them. `make` is given the number of a chunk's first block and the chunk's
-    /// part of x, which it may choose, and makes the chunk's corrections and rows.
+    /// Makes OTs of this kind in the place of `labels`: the labels of the choices, which are `x`, a bit each
+    /// from the lowest one on, and a random block behind them. If a tree chooses, x becomes what it chose.
+    /// Corrections are altered, chunk by chunk, before they are sent and hashed: honest parties leave them
+    /// alone.
     pub fn call(
         &mut self,
         channel: &mut Channel,
-        count: usize,
-        x: &mut [u128],
-        corrections: Rows<usize>,
-        mut make: impl FnMut(u64, &mut [u128], &mut [u128], &mut [u128]),
-    ) -> Result<Vec<Label>, Error> {
-        let mut block = self.blocks.draw(blocks_for(count) as u64)?;
-        let mut oracle = self.oracle.call(block);
-        let mut buffers = Buffers::new(count, corrections.end);
-        for (x, chunk) in x.chunks_mut(CHUNK).zip(buffers.labels.chunks_mut(BLOCK * CHUNK)) {
-            let corrected = &mut buffers.corrections[..corrections.end * x.len()];
-            let rows = &mut buffers.rows[..chunk.len()];
-            make(block, x, corrected, rows);
-            let (silent, sent) = corrected.split_at_mut(corrections.start * x.len());
-            silent.fill(0);
-            channel.send(msg::ROWS, bytemuck::cast_slice(sent))?;
-            oracle.absorb(corrected);
-            to_labels(rows, chunk);
-            block += x.len() as u64;
+        x: &mut [TileRow],
+        labels: &mut [Label],
+        kind: Kind,
+        mut alter: impl FnMut(&mut Corrections),
+    ) -> Result<(), Error> {
+        let count = kind.corrections(&self.trees);
+        let mut rows = Rows::of(labels);
+        let start = self.blocks.draw(rows.blocks as u64)?;
+        let mut oracle = self.oracle.call(start, count);
+        let mut room = vec![[0; TILE_BLOCKS]; count * CHUNK_TILES.min(rows.tiles())];
+        for chunk in rows.chunks() {
+            rows.each(chunk.clone(), |tiles, rows| {
+                let corrections = &mut room[count * (tiles.start - chunk.start)..][..count * tiles.len()];
+                let block = start + (TILE_BLOCKS * tiles.start) as u64;
+                self.trees.receive(Kernel::best(), block, &mut x[tiles], corrections, rows);
+            });
+            let mut sent = rows.corrections(&mut room, count, &chunk);
+            alter(&mut sent);
+            let payload = sent.narrow();
+            channel.send(msg::ROWS, bytemuck::cast_slice(payload))?;
+            oracle.absorb(payload);
         }
-        self.finish(channel, &oracle, x, buffers.labels, count)
-    }
-
-    /// Sends the answer about all rows. Returns the first `count` labels.
-    fn finish(
-        &mut self,
-        channel: &mut Channel,
-        oracle: &Oracle,
-        x: &[u128],
-        labels: Zeroizing<Vec<Label>>,
-        count: usize,
-    ) -> Result<Vec<Label>, Error> {
         let seed = oracle.seed();
-        let check = [RowHash::of_choices(&seed, x), RowHash::of_labels(&seed, &labels)].concat();
-        channel.send(msg::CHECK, bytemuck::cast_slice(&check))?;
+        let hashes = rows.finish(&seed, kind.last_bits.then_some(&*x), x);
+        channel.send(msg::CHECK, bytemuck::cast_slice(&hashes[..]))?;
         channel.flush()?;
         self.hash.follow(&seed);
-        Ok(first(labels, count))
+        Ok(())
     }
 
     pub fn keys(&mut self, labels: &[Label]) -> Result<Vec<Seed>, Error> {
@@ -476,6 +551,19 @@ impl ReceiverSide {
     }
 }
 
+/// Room for a row x of so many choices.
+pub(super) fn empty_row(count: usize) -> Zeroizing<Vec<TileRow>> {
+    Zeroizing::new(vec![[0; TILE_BLOCKS]; blocks_for(count).div_ceil(TILE_BLOCKS)])
+}
+
+/// The first choices of a row x, 0 or 1 each.
+pub(super) fn choices(x: &[TileRow], count: usize) -> Zeroizing<Vec<u8>> {
+    let blocks = x.as_flattened().iter().flat_map(|block| (0..BLOCK).map(move |j| (block >> j) as u8 & 1));
+    let mut choices = Zeroizing::new(vec![0; count]);
+    choices.iter_mut().zip(blocks).for_each(|(to, choice)| *to = choice);
+    choices
+}
+
 pub(super) fn malformed() -> Error {
     Error::Stock("the state of an OT extension is malformed or of another version".into())
 }
@@ -488,22 +576,23 @@ mod tests {
         Series::new(&[session; 32], Direction::GarblerSends)
     }
 
-    /// The same rows are asked about differently in another session and in another place of the session.
+    /// The same rows are asked about differently in another session, in another place of the session, and where
+    /// the first tree chooses.
     #[test]
     fn row_16_the_question_depends_on_session_and_place() {
-        let seeds = [(3, 0), (4, 0), (3, 2)].map(|(session, block)| {
-            let mut oracle = Oracle::new(&series(session)).call(block);
+        let seeds = [(3, 0, 2), (4, 0, 2), (3, 2, 2), (3, 0, 1)].map(|(session, block, rows)| {
+            let mut oracle = Oracle::new(&series(session)).call(block, rows);
             oracle.absorb(&[1, 2, 3]);
             *oracle.seed().as_bytes()
         });
-        assert!(seeds[0] != seeds[1] && seeds[0] != seeds[2] && seeds[1] != seeds[2]);
+        assert_eq!(seeds.iter().collect::<std::collections::HashSet<_>>().len(), seeds.len());
     }
 
     /// Who could ask for the same question twice, with other rows, would choose its rows after the question.
     #[test]
     fn row_02_the_question_depends_on_every_row() {
         let question = |parts: &[&[u128]]| {
-            let mut oracle = Oracle::new(&series(3)).call(0);
+            let mut oracle = Oracle::new(&series(3)).call(0, 1);
             parts.iter().for_each(|rows| oracle.absorb(rows));
             *oracle.seed().as_bytes()
         };

@@ -36,13 +36,13 @@
 //! sender's is not among them: docs/ot.md says what it learns, and proves it.
 
 use brickwork_base::cheats;
-use brickwork_kernels::{Aes128, Kernel, ctr_rows};
+use brickwork_kernels::{Kernel, TileRow, Trees};
 use serde::{Deserialize, Serialize};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::cot::{CotReceiver, CotSender, Series};
-use super::rows::{BLOCK, CHUNK, ROWS, ReceiverSide, SenderSide, blocks_for, malformed};
+use super::rows::{Corrections, Kind, ROWS, ReceiverSide, SenderSide, choices, empty_row, malformed};
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::{Rng, Seed};
@@ -66,8 +66,12 @@ type Pair = [u128; 2];
 /// root of a tree, the sum of the tree's proofs; and behind them the digest of all proofs.
 const PAIRS: usize = ROWS + 1;
 
-/// Levels whose streams are made and folded at a time: what they fill stays in the cache.
-const LEVELS_IN_HAND: usize = 4;
+/// Choices that are given.
+const EXTEND: Kind = Kind { random: false, last_bits: false };
+/// Random choices.
+const RANDOM: Kind = Kind { random: true, last_bits: false };
+/// Random choices that are last bits of labels.
+const RANDOM_BITS: Kind = Kind { random: true, last_bits: true };
 
 /// Trees of K levels.
 const fn trees<const K: usize>() -> usize {
@@ -180,6 +184,11 @@ impl Leaves {
         Leaves { keys: Zeroizing::new(vec![0; all]), proofs: Zeroizing::new(vec![[0; 2]; all]) }
     }
 
+    /// The streams of all trees.
+    fn streams<const K: usize>(&self) -> Trees {
+        Trees::new(Kernel::best(), K, &self.keys)
+    }
+
     /// Keys and proofs of one tree.
     fn of_tree<const K: usize>(&mut self, tree: usize) -> (&mut [u128], &mut [Pair]) {
         (&mut self.keys[tree << K..][..1 << K], &mut self.proofs[tree << K..][..1 << K])
@@ -250,77 +259,12 @@ fn complete<const K: usize>(
     if bool::from(difference.ct_eq(&0)) { Ok(leaves) } else { Err(Cheat::OtTrees) }
 }
 
-/// The streams of all leaves, tree after tree.
-struct Streams<const K: usize>(Vec<Aes128>);
-
-/// What one call folds in: a group of streams, and the sums of groups.
-struct Hand {
-    streams: Zeroizing<Vec<u128>>,
-    sums: Zeroizing<Vec<u128>>,
-}
-
-impl<const K: usize> Streams<K> {
-    /// Levels that are folded while the streams are in the cache.
-    const LOW: usize = if K < LEVELS_IN_HAND { K } else { LEVELS_IN_HAND };
-
-    fn new(leaves: &Leaves) -> Self {
-        let mut streams = Vec::with_capacity(leaves.keys.len());
-        Aes128::expand_many(Kernel::best(), &leaves.keys, &mut streams);
-        Streams(streams)
-    }
-
-    fn hand() -> Hand {
-        Hand {
-            streams: Zeroizing::new(vec![0; CHUNK << Self::LOW]),
-            sums: Zeroizing::new(vec![0; CHUNK << (K - Self::LOW)]),
-        }
-    }
-
-    /// Writes `v_0`, `v_1`, … of a tree from this block on, and returns u, as long as each of them.
-    fn fold<'a>(&self, tree: usize, block: u64, hand: &'a mut Hand, v: &mut [u128]) -> &'a [u128] {
-        let blocks = v.len() / K;
-        let streams = &mut hand.streams[..blocks << Self::LOW];
-        let sums = &mut hand.sums[..blocks << (K - Self::LOW)];
-        v.fill(0);
-        let (low, high) = v.split_at_mut(blocks * Self::LOW);
-        let groups = self.0[tree << K..][..1 << K].chunks_exact(1 << Self::LOW);
-        for (keys, sum) in groups.zip(sums.chunks_exact_mut(blocks)) {
-            ctr_rows(keys, block.into(), streams, blocks);
-            halve(streams, blocks, low);
-            sum.copy_from_slice(&streams[..blocks]);
-        }
-        halve(sums, blocks, high);
-        &sums[..blocks]
-    }
-}
-
-/// A row as words of 64 bits, whose sums the compiler makes of vectors; those of 128 bits it does not.
-fn words(row: &mut [u128]) -> &mut [u64] {
-    bytemuck::cast_slice_mut(row)
-}
-
-/// Adds to row b of `v` all rows whose number has bit b, for each of the bits; the first row becomes the sum
-/// of all.
-fn halve(rows: &mut [u128], blocks: usize, v: &mut [u128]) {
-    for (bit, v) in v.chunks_exact_mut(blocks).enumerate().rev() {
-        let (zero, one) = rows[..blocks << (bit + 1)].split_at_mut(blocks << bit);
-        let v = words(v);
-        for (zero, one) in zero.chunks_exact_mut(blocks).zip(one.chunks_exact_mut(blocks)) {
-            for ((zero, one), v) in words(zero).iter_mut().zip(words(one)).zip(v.iter_mut()) {
-                *zero ^= *one;
-                *v ^= *one;
-            }
-        }
-    }
-}
-
 /// The party that chooses the offset; K bits of it are a block: 2, 4 or 8.
 pub struct Sender<const K: usize> {
     side: SenderSide,
     /// What the streams are made of, for a store.
     seeds: Vec<Seed>,
     setup: Vec<Pair>,
-    streams: Streams<K>,
 }
 
 /// The party that chooses the bits.
@@ -328,7 +272,6 @@ pub struct Receiver<const K: usize> {
     side: ReceiverSide,
     /// What the streams are made of, for a store.
     seeds: Vec<[Seed; 2]>,
-    streams: Streams<K>,
 }
 
 /// What a stock keeps of a [`Sender`]: the trees are completed anew.
@@ -339,25 +282,11 @@ pub struct SenderState {
 }
 
 impl<const K: usize> Sender<K> {
-    fn of(series: &Series, side: SenderSide, seeds: &[Seed], setup: Vec<Pair>) -> Result<Self, Cheat> {
-        let leaves = complete::<K>(&Oracle::new::<K>(series), side.delta, seeds, &setup)?;
-        Ok(Sender { side, seeds: seeds.to_vec(), setup, streams: Streams::new(&leaves) })
-    }
-
-    /// Makes OTs of rows of corrections that begin with this tree's.
-    fn call(&mut self, channel: &mut Channel, count: usize, first: usize) -> Result<Vec<Label>, Error> {
-        let (streams, mut hand) = (&self.streams, Streams::<K>::hand());
-        self.side.call(channel, count, first..trees::<K>(), |block, c, masks, q| {
-            let blocks = q.len() / ROWS;
-            let of_trees =
-                c.chunks_exact(blocks).zip(masks.chunks_exact(K)).zip(q.chunks_exact_mut(K * blocks));
-            for (tree, ((c, masks), q)) in of_trees.enumerate() {
-                let u = streams.fold(tree, block, &mut hand, q);
-                for (q, mask) in q.chunks_exact_mut(blocks).zip(masks) {
-                    q.iter_mut().zip(u).zip(c).for_each(|((q, u), c)| *q ^= (u ^ c) & mask);
-                }
-            }
-        })
+    /// Makes so many OTs of this kind.
+    fn call(&mut self, channel: &mut Channel, count: usize, kind: Kind) -> Result<Vec<Label>, Error> {
+        let mut labels = vec![Label::ZERO; count];
+        self.side.call(channel, &mut labels, kind)?;
+        Ok(labels)
     }
 }
 
@@ -370,16 +299,19 @@ impl<const K: usize> CotSender for Sender<K> {
     fn set_up(channel: &mut Channel, series: &Series, offset: Delta, seeds: &[Seed]) -> Result<Self, Error> {
         let mut setup = vec![[0; 2]; PAIRS];
         channel.receive_into(msg::TREES, bytemuck::cast_slice_mut(&mut setup))?;
-        Ok(Sender::of(series, SenderSide::new(series, offset), seeds, setup)?)
+        let leaves = complete::<K>(&Oracle::new::<K>(series), offset, seeds, &setup)?;
+        let side = SenderSide::new(series, offset, leaves.streams::<K>());
+        Ok(Sender { side, seeds: seeds.to_vec(), setup })
     }
 
     fn restored(series: &Series, state: &SenderState) -> Result<Self, Error> {
         let (seeds, delta) = state.ots.read()?;
-        match state.setup.len() {
-            PAIRS => Sender::of(series, SenderSide::restored(series, delta), &seeds, state.setup.clone())
-                .map_err(|_| malformed()),
-            _ => Err(malformed()),
+        if state.setup.len() != PAIRS {
+            return Err(malformed());
         }
+        let leaves = complete::<K>(&Oracle::new::<K>(series), delta, &seeds, &state.setup);
+        let trees = leaves.map_err(|_| malformed())?.streams::<K>();
+        Ok(Sender { side: SenderSide::restored(series, delta, trees), seeds, setup: state.setup.clone() })
     }
 
     fn state(&self) -> SenderState {
@@ -398,12 +330,17 @@ impl<const K: usize> CotSender for Sender<K> {
     /// Rounds: half of one. [`Cheat::OtExtension`](super::Cheat::OtExtension) if the receiver's rows are
     /// inconsistent.
     fn extend(&mut self, channel: &mut Channel, count: usize) -> Result<Vec<Label>, Error> {
-        self.call(channel, count, 0)
+        self.call(channel, count, EXTEND)
     }
 
     /// As [`CotSender::extend`], without the first tree's corrections.
-    fn draw(&mut self, channel: &mut Channel, count: usize) -> Result<Vec<Label>, Error> {
-        self.call(channel, count, 1)
+    fn random(&mut self, channel: &mut Channel, count: usize) -> Result<Vec<Label>, Error> {
+        self.call(channel, count, RANDOM)
+    }
+
+    /// As [`CotSender::random`].
+    fn random_bits(&mut self, channel: &mut Channel, keys: &mut [Label]) -> Result<(), Error> {
+        self.side.call(channel, keys, RANDOM_BITS)
     }
 
     fn keys(&mut self, labels: &[Label]) -> Result<Vec<[Seed; 2]>, Error> {
@@ -412,34 +349,19 @@ impl<const K: usize> CotSender for Sender<K> {
 }
 
 impl<const K: usize> Receiver<K> {
-    fn of(side: ReceiverSide, seeds: &[[Seed; 2]], leaves: &Leaves) -> Self {
-        Receiver { side, seeds: seeds.to_vec(), streams: Streams::new(leaves) }
-    }
-
-    /// Makes OTs of rows of corrections that begin with this tree's, which are altered, chunk by chunk,
-    /// before they are sent and hashed: honest parties leave them alone. Trees before it choose: `x` becomes
-    /// theirs.
+    /// Makes so many OTs of this kind, with these choices: if a tree chooses, they become its. Corrections are
+    /// altered before they are sent and hashed: honest parties leave them alone.
     fn call(
         &mut self,
         channel: &mut Channel,
+        x: &mut [TileRow],
         count: usize,
-        x: &mut [u128],
-        first: usize,
-        mut alter: impl FnMut(&mut [u128]),
+        kind: Kind,
+        alter: impl FnMut(&mut Corrections),
     ) -> Result<Vec<Label>, Error> {
-        let (streams, mut hand) = (&self.streams, Streams::<K>::hand());
-        self.side.call(channel, count, x, first..trees::<K>(), |block, x, c, t| {
-            let blocks = x.len();
-            let of_trees = c.chunks_exact_mut(blocks).zip(t.chunks_exact_mut(K * blocks));
-            for (tree, (c, t)) in of_trees.enumerate() {
-                let u = streams.fold(tree, block, &mut hand, t);
-                if tree < first {
-                    x.copy_from_slice(u);
-                }
-                c.iter_mut().zip(u).zip(&*x).for_each(|((c, u), x)| *c = u ^ x);
-            }
-            alter(c);
-        })
+        let mut labels = vec![Label::ZERO; count];
+        self.side.call(channel, x, &mut labels, kind, alter)?;
+        Ok(labels)
     }
 }
 
@@ -451,13 +373,13 @@ impl<const K: usize> CotReceiver for Receiver<K> {
         let (leaves, setup) = grow::<K>(&Oracle::new::<K>(series), seeds);
         channel.send(msg::TREES, bytemuck::cast_slice(&setup))?;
         channel.flush()?;
-        Ok(Receiver::of(ReceiverSide::new(series)?, seeds, &leaves))
+        Ok(Receiver { side: ReceiverSide::new(series, leaves.streams::<K>())?, seeds: seeds.to_vec() })
     }
 
     fn restored(series: &Series, state: &ReceiverState) -> Result<Self, Error> {
         let seeds = state.read()?;
         let (leaves, _) = grow::<K>(&Oracle::new::<K>(series), &seeds);
-        Ok(Receiver::of(ReceiverSide::restored(series)?, &seeds, &leaves))
+        Ok(Receiver { side: ReceiverSide::restored(series, leaves.streams::<K>())?, seeds })
     }
 
     fn state(&self) -> ReceiverState {
@@ -470,20 +392,24 @@ impl<const K: usize> CotReceiver for Receiver<K> {
 
     fn extend(&mut self, channel: &mut Channel, choices: &[u8]) -> Result<Vec<Label>, Error> {
         let mut x = self.side.row(choices);
-        self.call(channel, choices.len(), &mut x, 0, |_| {})
+        self.call(channel, &mut x, choices.len(), EXTEND, |_| {})
     }
 
     /// The choices are the first tree's: whoever knows the leaves chooses them, so `rng` is not asked.
-    fn draw(
+    fn random(
         &mut self,
         channel: &mut Channel,
         _: &mut Rng,
         count: usize,
     ) -> Result<(Zeroizing<Vec<u8>>, Vec<Label>), Error> {
-        let mut x = Zeroizing::new(vec![0; blocks_for(count)]);
-        let labels = self.call(channel, count, &mut x, 1, |_| {})?;
-        let choices = (0..count).map(|j| (x[j / BLOCK] >> (j % BLOCK)) as u8 & 1).collect();
-        Ok((Zeroizing::new(choices), labels))
+        let mut x = empty_row(count);
+        let labels = self.call(channel, &mut x, count, RANDOM, |_| {})?;
+        Ok((choices(&x, count), labels))
+    }
+
+    /// As [`CotReceiver::random`].
+    fn random_bits(&mut self, channel: &mut Channel, _: &mut Rng, macs: &mut [Label]) -> Result<(), Error> {
+        self.side.call(channel, &mut empty_row(macs.len()), macs, RANDOM_BITS, |_| {})
     }
 
     fn keys(&mut self, labels: &[Label]) -> Result<Vec<Seed>, Error> {
@@ -493,6 +419,7 @@ impl<const K: usize> CotReceiver for Receiver<K> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::rows::{BLOCK, CHUNK, blocks_for};
     use super::*;
     use crate::ot::{self, Direction};
     use brickwork_wire::{Tamper, memory_pair};
@@ -538,7 +465,8 @@ mod tests {
         right.send(msg::TREES, bytemuck::cast_slice(&setup)).unwrap();
         right.flush().unwrap();
         let sender = Sender::<K>::set_up(&mut left, &series(3), delta, &seeds);
-        let receiver = Receiver::of(ReceiverSide::new(&series(3)).unwrap(), &pairs, &leaves);
+        let side = ReceiverSide::new(&series(3), leaves.streams::<K>()).unwrap();
+        let receiver = Receiver { side, seeds: pairs };
         Dealt { sender, receiver, delta }
     }
 
@@ -551,19 +479,19 @@ mod tests {
     #[derive(Clone, Copy)]
     enum Call<'a> {
         Extend(&'a [u8]),
-        Draw(usize),
+        Random(usize),
     }
 
     impl Call<'_> {
         fn count(self) -> usize {
             match self {
                 Call::Extend(choices) => choices.len(),
-                Call::Draw(count) => count,
+                Call::Random(count) => count,
             }
         }
 
-        fn first(self) -> usize {
-            usize::from(matches!(self, Call::Draw(_)))
+        fn kind(self) -> Kind {
+            if matches!(self, Call::Random(_)) { RANDOM } else { EXTEND }
         }
     }
 
@@ -573,7 +501,7 @@ mod tests {
         sender: &mut Sender<K>,
         receiver: &mut Receiver<K>,
         call: Call,
-        alter: impl FnMut(&mut [u128]),
+        alter: impl FnMut(&mut Corrections),
         tamper: Option<Tamper>,
     ) -> (Result<Vec<Label>, Error>, Vec<u8>, Vec<Label>) {
         let (mut left, mut right) = memory_pair();
@@ -582,12 +510,11 @@ mod tests {
         }
         let mut x = match call {
             Call::Extend(choices) => receiver.side.row(choices),
-            Call::Draw(count) => Zeroizing::new(vec![0; blocks_for(count)]),
+            Call::Random(count) => empty_row(count),
         };
-        let got = receiver.call(&mut right, call.count(), &mut x, call.first(), alter).unwrap();
-        let sent = sender.call(&mut left, call.count(), call.first());
-        let choices = (0..call.count()).map(|j| (x[j / BLOCK] >> (j % BLOCK)) as u8 & 1).collect();
-        (sent, choices, got)
+        let got = receiver.call(&mut right, &mut x, call.count(), call.kind(), alter).unwrap();
+        let sent = sender.call(&mut left, call.count(), call.kind());
+        (sent, choices(&x, call.count()).to_vec(), got)
     }
 
     fn works<const K: usize>(sender: &mut Sender<K>, receiver: &mut Receiver<K>, call: Call) -> Vec<Label> {
@@ -638,7 +565,7 @@ mod tests {
         let chunk = BLOCK * (CHUNK - 1);
         for count in [0, 1, 127, 128, 129, 1000, chunk - 1, chunk, chunk + 1, chunk + BLOCK, 3 * chunk + 77] {
             let choices: Vec<u8> = (0..count).map(|_| rng.below(2) as u8).collect();
-            for call in [Call::Extend(&choices), Call::Draw(count)] {
+            for call in [Call::Extend(&choices), Call::Random(count)] {
                 let labels = works(&mut sender, &mut receiver, call);
                 assert!(labels.iter().all(|label| seen.insert(label.bits())), "a label came twice");
             }
@@ -666,8 +593,8 @@ mod tests {
             let rows = 128 / K - usize::from(random);
             let expected = messages * HEADER + 16 * rows * blocks + HEADER + 16 * 129;
             if random {
-                receiver.draw(&mut right, &mut Rng::replayable("test"), count).unwrap();
-                sender.draw(&mut left, count).unwrap();
+                receiver.random(&mut right, &mut Rng::replayable("test"), count).unwrap();
+                sender.random(&mut left, count).unwrap();
             } else {
                 receiver.extend(&mut right, &vec![1; count]).unwrap();
                 sender.extend(&mut left, count).unwrap();
@@ -683,46 +610,6 @@ mod tests {
         costs::<2>();
         costs::<4>();
         costs::<8>();
-    }
-
-    /// By their definition, each sum by itself.
-    fn is_folded<const K: usize>() {
-        let (sender, receiver, delta) = honest::<K>();
-        for (blocks, from) in [(1, 0), (5, 3), (CHUNK, 1 << 33)] {
-            for tree in [0, trees::<K>() - 1] {
-                let mut streams = vec![0; blocks << K];
-                ctr_rows(&receiver.streams.0[tree << K..][..1 << K], from.into(), &mut streams, blocks);
-                let of_bit = |bit: Option<usize>, j: usize| {
-                    let counts = |y: &usize| bit.is_none_or(|bit| y >> bit & 1 == 1);
-                    (0..1 << K).filter(counts).fold(0, |sum, y| sum ^ streams[y * blocks + j])
-                };
-                let (mut hand, mut theirs) = (Streams::<K>::hand(), Streams::<K>::hand());
-                let (mut v, mut q) = (vec![7; K * blocks], vec![7; K * blocks]);
-                let u = receiver.streams.fold(tree, from, &mut hand, &mut v);
-                let rubbish = sender.streams.fold(tree, from, &mut theirs, &mut q);
-                assert_ne!(u, rubbish);
-                for j in 0..blocks {
-                    assert_eq!(u[j], of_bit(None, j));
-                    for bit in 0..K {
-                        let chosen = (block::<K>(delta, tree) >> bit & 1) as u128;
-                        let at = bit * blocks + j;
-                        assert_eq!(v[at], of_bit(Some(bit), j));
-                        // With rubbish for the unknown leaf: q_b = v_b ⊕ D_b·u.
-                        assert_eq!(
-                            q[at] ^ chosen.wrapping_neg() & rubbish[j],
-                            v[at] ^ chosen.wrapping_neg() & u[j]
-                        );
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn streams_are_folded_and_the_unknown_leaf_cancels() {
-        is_folded::<2>();
-        is_folded::<4>();
-        is_folded::<8>();
     }
 
     /// The sender has every leaf but the one whose number is its block.
@@ -772,7 +659,7 @@ mod tests {
                 match &mut dealt.sender {
                     Ok(sender) => {
                         assert!(right);
-                        works(sender, &mut dealt.receiver, Call::Draw(200));
+                        works(sender, &mut dealt.receiver, Call::Random(200));
                     }
                     Err(_) => assert!(!right && trees_refused(dealt.sender)),
                 }
@@ -809,7 +696,7 @@ mod tests {
             match &mut dealt.sender {
                 Ok(sender) => {
                     assert!(right);
-                    works(sender, &mut dealt.receiver, Call::Draw(200));
+                    works(sender, &mut dealt.receiver, Call::Random(200));
                 }
                 Err(_) => assert!(!right && trees_refused(dealt.sender)),
             }
@@ -876,17 +763,14 @@ mod tests {
     /// A receiver that uses another choice in one tree's corrections names that tree's block, all K bits of
     /// it, in its answer: it survives with probability 2^-K.
     fn wrong_rows<const K: usize>(trials: usize) {
-        for draw in [false, true] {
+        for random in [false, true] {
             let mut survived = 0;
             for trial in 0..trials {
                 let (mut sender, mut receiver, delta) = honest::<K>();
                 let (tree, named) = (1 + trial % (trees::<K>() - 1), trial * 7 % (1 << K));
                 let lie: u128 = 4 << (8 * (trial % 16));
                 // In the last block, whose hash is itself, so that any block can be named in the answer.
-                let alter = |c: &mut [u128]| {
-                    let row = c.len() / trees::<K>();
-                    c[row * (tree + 1) - 1] ^= lie;
-                };
+                let alter = |c: &mut Corrections| *c.at(tree - usize::from(random), 2).unwrap() ^= lie;
                 let tamper: Tamper = Box::new(move |tag, bytes| {
                     if tag == msg::CHECK {
                         for bit in (0..K).filter(|bit| named >> bit & 1 == 1) {
@@ -894,7 +778,7 @@ mod tests {
                         }
                     }
                 });
-                let call = if draw { Call::Draw(200) } else { Call::Extend(&[1; 200]) };
+                let call = if random { Call::Random(200) } else { Call::Extend(&[1; 200]) };
                 let (sent, ..) = run(&mut sender, &mut receiver, call, alter, Some(tamper));
                 let passed = !rows_refused(sent);
                 assert_eq!(passed, block::<K>(delta, tree) == named, "nothing but the guess counts");
@@ -916,17 +800,10 @@ mod tests {
         let count = 2 * BLOCK * CHUNK;
         for position in (0..blocks_for(count)).step_by(23) {
             let (mut sender, mut receiver, _) = honest::<K>();
-            let mut first_block = 0;
-            let alter = |c: &mut [u128]| {
-                let blocks = c.len() / trees::<K>();
-                if (first_block..first_block + blocks).contains(&position) {
-                    c[position - first_block] ^= 1;
-                }
-                first_block += blocks;
-            };
+            let alter = |c: &mut Corrections| c.at(0, position).into_iter().for_each(|c| *c ^= 1);
             let (sent, ..) = run(&mut sender, &mut receiver, Call::Extend(&vec![0; count]), alter, None);
             assert!(rows_refused(sent), "block {position}");
-            let (sent, ..) = run(&mut sender, &mut receiver, Call::Draw(1), |_| {}, None);
+            let (sent, ..) = run(&mut sender, &mut receiver, Call::Random(1), |_| {}, None);
             assert!(rows_refused(sent), "used again after a failed check");
         }
     }
@@ -949,7 +826,7 @@ mod tests {
                     bytes[byte] ^= 1;
                 }
             });
-            let (sent, ..) = run(&mut sender, &mut receiver, Call::Draw(200), |_| {}, Some(tamper));
+            let (sent, ..) = run(&mut sender, &mut receiver, Call::Random(200), |_| {}, Some(tamper));
             assert!(rows_refused(sent), "byte {byte} of message {}", message.0);
         }
     }
@@ -971,10 +848,10 @@ mod tests {
 
     /// A call of one kind is not one of the other: its rows have another length.
     #[test]
-    fn row_18_a_draw_is_not_an_extension() {
+    fn row_18_random_choices_are_not_given_ones() {
         let (mut sender, mut receiver, _) = honest::<8>();
         let (mut left, mut right) = memory_pair();
-        receiver.draw(&mut right, &mut Rng::replayable("test"), 100).unwrap();
+        receiver.random(&mut right, &mut Rng::replayable("test"), 100).unwrap();
         let refused = sender.extend(&mut left, 100);
         assert!(matches!(refused, Err(Error::Peer(cheat)) if cheat == ot::Cheat::UnexpectedMessage));
     }
@@ -999,7 +876,7 @@ mod tests {
         let mut receiver = Receiver::<4>::restored(&series(3), &receiver.state()).unwrap();
         let (mut left, mut right) = memory_pair();
         assert!(matches!(receiver.extend(&mut right, &[1]), Err(Error::Limit(_))));
-        assert!(matches!(receiver.draw(&mut right, &mut Rng::replayable("test"), 1), Err(Error::Limit(_))));
+        assert!(matches!(receiver.random(&mut right, &mut Rng::replayable("test"), 1), Err(Error::Limit(_))));
         assert!(matches!(sender.extend(&mut left, 1), Err(Error::Limit(_))));
         assert_eq!((left.sent_bytes(), right.sent_bytes()), (0, 0));
     }

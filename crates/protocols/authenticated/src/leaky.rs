@@ -32,6 +32,7 @@ use std::collections::VecDeque;
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::label::Label;
 use brickwork_base::random::{Rng, Seed};
+use brickwork_base::stop::look;
 use brickwork_base::{Error, Party};
 use brickwork_kernels::{Kernel, MaskWords, leaky_ciphertexts, leaky_sums};
 use bytemuck::{cast_slice, cast_slice_mut};
@@ -209,6 +210,7 @@ pub(super) fn make(member: &mut Member, draws: Draws) -> Result<(Vec<Piece>, See
     let (mut halved, mut summed) = (VecDeque::new(), VecDeque::new());
     let (mut chosen, mut pieces) = (Choices::new(draws), Vec::with_capacity(count));
     for step in 0..count + 2 {
+        look();
         if let Some(piece) = chosen.next(member)? {
             halved.push_back(member.send_half(piece)?);
         }

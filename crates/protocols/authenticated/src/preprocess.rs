@@ -4,6 +4,7 @@
 use brickwork_base::Error;
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::label::{LABEL_BYTES, Label};
+use brickwork_base::stop::look;
 use brickwork_primitives::garbling::masked::{Numbered, carry, garble};
 use brickwork_primitives::garbling::{GarblingKeys, Schedule};
 
@@ -151,6 +152,7 @@ pub(super) fn garbler(member: &mut Member, layout: &Layout, memory: u64) -> Resu
         let mut fresh = Fresh::of(&triples);
         made.inputs.extend(fresh.take(batch.inputs).all());
         for part in &batch.parts {
+            look();
             let schedule = &made.schedules[part.component];
             let mut half = Half::new(&member.own, schedule, part, &mut fresh, &triples);
             let place = member.place()?;
@@ -214,6 +216,7 @@ pub(super) fn evaluator(member: &mut Member, layout: &Layout, memory: u64) -> Re
         made.inputs.extend(fresh.take(batch.inputs).all());
         let mut before = None;
         for part in batch.parts.iter().map(Some).chain([None]) {
+            look();
             let next = part.map(|part| {
                 let schedule = &made.schedules[part.component];
                 let half = Half::new(&member.own, schedule, part, &mut fresh, &triples);

@@ -45,18 +45,18 @@ impl Member {
         Place::next(&mut self.places)
     }
 
-    /// Chooses the bits of this many masks at random, and sends what the peer's keys follow from. Returns the macs.
+    /// Chooses the bits of this many masks at random, and sends what the peer's keys follow from. Returns the
+    /// macs.
     pub fn choose(&mut self, count: usize) -> Result<Secrets<Label>, Error> {
-        let (bits, labels) = self.receiver.draw(&mut self.run.channel, &mut self.rng, count)?;
-        let mut macs = Secrets::new(labels);
-        macs.iter_mut().zip(bits.iter()).for_each(|(mac, &bit)| *mac = mac.with_colour(bit));
+        let mut macs = Secrets::zeros(count);
+        self.receiver.random_bits(&mut self.run.channel, &mut self.rng, &mut macs)?;
         Ok(macs)
     }
 
     /// Receives what the peer has sent as it chose, and checks it. Returns the keys.
     pub fn accept(&mut self, count: usize) -> Result<Secrets<Label>, Error> {
-        let mut keys = Secrets::new(self.sender.draw(&mut self.run.channel, count)?);
-        keys.iter_mut().for_each(|key| *key = key.with_colour(0));
+        let mut keys = Secrets::zeros(count);
+        self.sender.random_bits(&mut self.run.channel, &mut keys)?;
         Ok(keys)
     }
 

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::linking::Linking;
+use brickwork_base::stop::looking;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::{Component, Port, Program, Recipient, Wire};
 use brickwork_primitives::garbling::{HalfGates, Scheme as _};
@@ -53,7 +54,7 @@ impl<'p> Layout<'p> {
     pub fn new(program: &'p Program, linking: Linking) -> Result<Self, Error> {
         let mut numbers = vec![0; program.components().len()];
         let mut first_inputs = vec![0];
-        let copies = program.slots().map(|slot| {
+        let copies = looking(program.slots()).map(|slot| {
             first_inputs.push(first_inputs[first_inputs.len() - 1] + slot.inputs.len());
             let number = &mut numbers[slot.component.0 as usize];
             *number += 1;
@@ -105,7 +106,7 @@ impl<'p> Layout<'p> {
         // Inputs whose labels are chosen before the online phase, and not taken over yet.
         let mut fresh = vec![false; self.program.wires()];
         fresh[..if self.linking == Linking::Scmc { all } else { garblers }].fill(true);
-        for (k, slot) in self.program.slots().enumerate() {
+        for (k, slot) in looking(self.program.slots().enumerate()) {
             let ports = &self.program.component(slot.component).inputs;
             for port in ranges(0, ports) {
                 for (input, &wire) in port.clone().zip(&slot.inputs[port.clone()]) {

@@ -51,7 +51,7 @@ pub(super) fn garbler(party: &mut Garbler, layout: &Layout) -> Result<Garbled, E
     party.run.phase("preprocess");
     let ots = match layout.evaluator_inputs() {
         0 => Labels::default(),
-        count => Zeroizing::new(party.cot.draw(&mut party.run.channel, count)?),
+        count => Zeroizing::new(party.cot.random(&mut party.run.channel, count)?),
     };
     let mut wires: Labels = Zeroizing::new(vec![Label::ZERO; layout.program.wires()]);
     party.draw_known(layout, &mut wires);
@@ -170,7 +170,7 @@ pub(super) fn evaluator(party: &mut Evaluator, layout: &Layout) -> Result<Receiv
     party.run.phase("preprocess");
     let (choices, ots) = match layout.evaluator_inputs() {
         0 => Default::default(),
-        count => party.cot.draw(&mut party.run.channel, &mut party.rng, count)?,
+        count => party.cot.random(&mut party.run.channel, &mut party.rng, count)?,
     };
     let mut received = Received {
         choices,

@@ -6,11 +6,11 @@ use std::ops::Range;
 
 use super::Error;
 use super::batch::{EvaluatorBatch, GarblerBatch, Shape};
-use super::items::{ComponentItems, Items, Origin, Places};
+use super::items::{ComponentItems, Items, Origin};
 use brickwork_base::label::Label;
 use brickwork_circuit::ComponentDigest;
 use brickwork_primitives::authenticator::{Authenticator, Hasher};
-use brickwork_primitives::commit::{Row, Shares};
+use brickwork_primitives::commit::{Places, Row, Shares};
 use brickwork_primitives::solder::Soldering;
 use brickwork_primitives::spill::SpilledVec;
 

@@ -5,11 +5,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::challenge::BatchSizes;
-use super::items::{Origin, Places};
+use super::items::Origin;
 use super::tables::Tables;
 use brickwork_base::label::{LABEL_BYTES, Label};
 use brickwork_circuit::{Circuit, ComponentDigest};
-use brickwork_primitives::commit::{Row, Shares};
+use brickwork_primitives::commit::{Places, Row, Shares};
 use brickwork_primitives::garbling::{GarblingKeys, Schedule};
 use brickwork_primitives::solder::Soldering;
 use brickwork_primitives::spill::SpilledVec;

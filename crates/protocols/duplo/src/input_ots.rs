@@ -5,9 +5,9 @@ use std::ops::Range;
 use zeroize::Zeroizing;
 
 use super::Error;
-use super::items::{Items, Origin, Places};
+use super::items::{Items, Origin};
 use brickwork_base::label::Labels;
-use brickwork_primitives::commit::{Row, Shares};
+use brickwork_primitives::commit::{Places, Row, Shares};
 
 /// The garbler's side of OTs: of each its label R for choice 0, and the wire that takes what comes out of it,
 /// committed.

@@ -25,7 +25,6 @@ mod cheat;
 mod chunked;
 mod claims;
 pub mod cost;
-mod counters;
 mod decode;
 mod evaluate;
 mod hooks;

@@ -5,7 +5,7 @@ use super::Parameters;
 use super::instance::level;
 use brickwork_circuit::{Component, Party, Program};
 use brickwork_plan::PROCESS_BYTES;
-use brickwork_primitives::commit::FEW_COLUMNS;
+use brickwork_primitives::commit::{self, FEW_COLUMNS};
 use brickwork_primitives::cost::GATE_BYTES;
 use brickwork_primitives::cut_and_choose::Bucketing;
 use brickwork_session::TABLE_MEMORY;
@@ -27,12 +27,6 @@ const CANDIDATES: u64 = 16 << 20;
 /// tables; if there are more, all go to a temporary file.
 pub(super) fn openings_memory(table_memory: u64) -> u64 {
     table_memory.saturating_mul(3)
-}
-
-/// Returns how many bytes of committed values a garbler keeps in memory, which keeps no tables; it makes the
-/// others again when it needs them.
-pub(super) fn values_memory(table_memory: u64) -> u64 {
-    table_memory.saturating_mul(2)
 }
 
 /// Bytes of the tables of all chosen copies.
@@ -141,7 +135,7 @@ fn garbler(program: &Program, parameters: &Parameters, share: u64) -> u64 {
         [component.circuit.inputs(), component.circuit.outputs().len()].map(|n| bucketing.copies() * n as u64)
     });
     for bytes in copies.chain([plain.copies(), input.copies(), ots]).map(|values| LABEL * values) {
-        held += if held + bytes <= values_memory(TABLE_MEMORY) { bytes } else { 0 };
+        held += if held + bytes <= commit::values_memory(TABLE_MEMORY) { bytes } else { 0 };
     }
     let (mut made, mut hashed, mut opens, mut solders) = (0, 0, 0, 0);
     let (mut in_hand, mut solderings, mut joined) = (0, 0, 0);

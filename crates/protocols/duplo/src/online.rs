@@ -1,22 +1,22 @@
-//! A step of a standing session in the fewest crossings: what build, evaluate and decode do one after another,
-//! with the messages of all three in as few flights as their order allows.
+//! A step of a standing session in the fewest crossings: what build, evaluate and decode do one after
+//! another, with the messages of all three in as few flights as their order allows.
 //!
 //! ```text
-//!   both at once             what each means to run;   E: f   G: the solderings                       crossing 1
-//!   garbler -> evaluator     labels of both inputs, indicator bits                                             2
-//!   evaluator -> garbler     seed                                                                              3
-//!   garbler -> evaluator     proof of the solderings, the inputs, and what else was opened                     4
-//!   evaluator -> garbler     the garbler's outputs                                                             5
+//!   both at once             what each means to run;   E: f   G: the solderings                 crossing 1
+//!   garbler -> evaluator     labels of both inputs, indicator bits                                       2
+//!   evaluator -> garbler     seed                                                                        3
+//!   garbler -> evaluator     proof of the solderings, the inputs, and what else was opened               4
+//!   evaluator -> garbler     the garbler's outputs                                                       5
 //! ```
 //!
-//! So the evaluator has its outputs after two round trips, the garbler half of one later. Where the step's OTs
-//! are not in stock, they are made between the first two.
+//! So the evaluator has its outputs after two round trips, the garbler half of one later. Where the step's
+//! OTs are not in stock, they are made between the first two.
 //!
 //! Neither message of the first crossing waits for the peer's, and neither tells anything if the peer means
 //! another step: f is the input masked with choice bits that nobody else knows, and solderings are sums of
 //! labels of which the other party has none. What was taken for it is not used again, as the session ends
-//! there. Everything else that is said stands before the one proof, so the gate before the first output is the
-//! only one (docs/reactive.md).
+//! there. Everything else that is said stands before the one proof, so the gate before the first output is
+//! the only one (docs/reactive.md).
 
 use super::build::{self, GarblerClaims, Joined};
 use super::party::{EvaluatorMaterial, GarblerMaterial};
@@ -35,8 +35,8 @@ pub(super) const OTHER_STEP: &str = "the peer's program is another one";
 pub(super) enum Agreement {
     /// They compare the step.
     Steps,
-    /// They have agreed on the step and on what it takes, and have yet to hear that the other's store has burned
-    /// it, too.
+    /// They have agreed on the step and on what it takes, and have yet to hear that the other's store has
+    /// burned it, too.
     Stores(Stand),
 }
 
@@ -88,7 +88,8 @@ pub(super) fn garbler<C: commit::Scheme>(
     let (ready, solderings) = build::garbler(party, program, material)?;
     unheard.map_or(Ok(()), |unheard| unheard.hear(&mut party.run))?;
     let masked = evaluate::garbler_receives(party, &ready)?;
-    // The solderings are proven with the inputs: nothing that E sends before it has evaluated depends on them.
+    // The solderings are proven with the inputs: nothing that E sends before it has evaluated depends on
+    // them.
     let unproven = GarblerClaims { program, solderings: &solderings, openings: &openings };
     evaluate::garbler(party, &ready, Some(&unproven), input, &masked)?;
     let outputs = decode::garbler(party, program, &ready)?;

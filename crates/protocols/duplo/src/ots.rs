@@ -21,13 +21,14 @@
 use zeroize::Zeroizing;
 
 use super::input_ots::{EvaluatorOts, GarblerOts};
-use super::items::Places;
 use super::party::EvaluatorCore;
 use super::{Cheat, Error, Garbler, Point, msg};
 use brickwork_base::label::{Delta, Label, Labels};
 use brickwork_base::random::Rng;
 pub use brickwork_primitives::binding::{Combinations, RevealedCombinations};
-use brickwork_primitives::commit::{self, Lsb, New, Pending, Proof, Receiver, Row, Sender as _, Shares};
+use brickwork_primitives::commit::{
+    self, Lsb, New, Pending, Places, Proof, Receiver, Row, Sender as _, Shares,
+};
 use brickwork_primitives::ot::{CotReceiver, CotSender};
 use brickwork_session::Metered;
 
@@ -53,7 +54,7 @@ pub(super) fn garbler_random_cots(
     binding: usize,
 ) -> Result<GarblerRandomCots, Error> {
     run.phase("prepare");
-    Ok(GarblerRandomCots { labels: Zeroizing::new(cot.draw(&mut run.channel, count + binding)?), binding })
+    Ok(GarblerRandomCots { labels: Zeroizing::new(cot.random(&mut run.channel, count + binding)?), binding })
 }
 
 impl GarblerRandomCots {
@@ -116,7 +117,7 @@ pub(super) fn evaluator_random_cots(
     binding: usize,
 ) -> Result<EvaluatorRandomCots, Error> {
     run.phase("prepare");
-    let (choices, labels) = cot.draw(&mut run.channel, rng, count + binding)?;
+    let (choices, labels) = cot.random(&mut run.channel, rng, count + binding)?;
     Ok(EvaluatorRandomCots { choices, labels: Labels::new(labels), binding })
 }
 

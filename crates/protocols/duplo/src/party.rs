@@ -6,7 +6,6 @@ use super::Error;
 use super::authenticators::{
     EvaluatorAuthenticators, EvaluatorComponent, GarblerAuthenticators, GarblerComponent,
 };
-use super::counters::Counters;
 use super::hooks::Hooks;
 use super::input_ots::{EvaluatorOts, GarblerOts};
 use super::instance::{Commitments, CotReceiver, CotSender};
@@ -16,6 +15,7 @@ use brickwork_base::label::{Delta, Label};
 use brickwork_base::pool::Pool;
 use brickwork_base::random::Rng;
 use brickwork_primitives::commit::{self, Committed, Shares};
+use brickwork_primitives::counters::Counters;
 use brickwork_session::{Metered, SessionId};
 use brickwork_stock::Writers;
 

@@ -31,9 +31,8 @@ use super::batch::{EvaluatorBatch, Shape};
 use super::challenge::{Assignment, BatchSizes, Challenge, pair};
 use super::chunked::{IN_HAND, ITEMS_A_TASK, each_of, send_list};
 use super::claims;
-use super::counters::Counters;
 use super::hooks::Hooks;
-use super::items::{Origin, Places};
+use super::items::Origin;
 use super::party::EvaluatorCore;
 use super::preprocess;
 use super::{Cheat, Error, Garbler, Parameters, Point, msg};
@@ -43,8 +42,9 @@ use brickwork_base::pool;
 use brickwork_base::random::{Rng, Seed};
 use brickwork_primitives::authenticator::{Authenticator, AuthenticatorKind, Hasher};
 use brickwork_primitives::commit::{
-    self, Lsb, New, Pending, Proof, Receiver, Row, Selection, Sender as _, Shares,
+    self, Lsb, New, Pending, Places, Proof, Receiver, Row, Selection, Sender as _, Shares,
 };
+use brickwork_primitives::counters::Counters;
 use brickwork_primitives::cut_and_choose;
 use brickwork_primitives::receive;
 use brickwork_primitives::solder::{GarblerWire, Soldering};

@@ -26,7 +26,7 @@ use super::batch::{EvaluatorBatch, GarblerBatch, Shape};
 use super::challenge::{Assignment, BatchSizes, Challenge};
 use super::chunked::{IN_HAND, ITEMS_A_TASK, each_of, send_list};
 use super::claims;
-use super::items::{Origin, Places};
+use super::items::Origin;
 use super::party::EvaluatorCore;
 use super::request::Request;
 use super::tables::{self, Room, Tables};
@@ -37,7 +37,7 @@ use brickwork_base::pool;
 use brickwork_base::random::{SEED_BYTES, Seed};
 use brickwork_circuit::ComponentDigest;
 use brickwork_primitives::commit::{
-    self, Lsb, New, Pending, Proof, Receiver, Row, Selection, Sender as _, Shares,
+    self, Lsb, New, Pending, Places, Proof, Receiver, Row, Selection, Sender as _, Shares,
 };
 use brickwork_primitives::cut_and_choose::BatchKind;
 use brickwork_primitives::garbling::{

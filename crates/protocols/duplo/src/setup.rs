@@ -18,9 +18,8 @@
 
 use zeroize::Zeroizing;
 
-use super::counters::Counters;
 use super::instance::{CotReceiver, CotSender};
-use super::memory::{openings_memory, values_memory};
+use super::memory::openings_memory;
 use super::ots::{self, EvaluatorRandomCots, GarblerRandomCots};
 use super::parameters::stock_ot_binding;
 use super::party::EvaluatorCore;
@@ -34,6 +33,7 @@ use brickwork_circuit::{Party, Program};
 use brickwork_primitives::commit::{
     self, Claimed, Claims, Committed, Lsb, Pending, Proof, Receiver as _, Sender as _, Shares,
 };
+use brickwork_primitives::counters::Counters;
 use brickwork_primitives::ot::base::{self, Direction};
 use brickwork_primitives::ot::{BASE_OTS, CotReceiver as _, CotSender as _, Series};
 use brickwork_primitives::receive;
@@ -180,7 +180,7 @@ pub(super) fn garbler<C: commit::Scheme>(
     let series = Series::new(&session, Direction::GarblerSends);
     let mut cot = CotSender::set_up(&mut run.channel, &series, in_ots, &keys.received)?;
     // All rows are checked before anything is committed to.
-    let (security, memory) = (request.terms.security, values_memory(request.terms.table_memory));
+    let (security, memory) = (request.terms.security, commit::values_memory(request.terms.table_memory));
     let mut sender = C::Sender::set_up(&mut run.channel, &mut cot, security.level(), memory)?;
     let binding = request.binding;
     let cots =

@@ -105,9 +105,9 @@ impl Step {
         Ok(Step { program: Arc::new(program), carried, purpose: None })
     }
 
-    /// Joins independent steps into one, in which they run side by side: with the messages of one step, and one
-    /// proof before the first output of any. Inputs, outputs and what is kept are those of the steps one after
-    /// another ([`Step::input_width`], [`Step::output_width`]).
+    /// Joins independent steps into one, in which they run side by side: with the messages of one step, and
+    /// one proof before the first output of any. Inputs, outputs and what is kept are those of the steps one
+    /// after another ([`Step::input_width`], [`Step::output_width`]).
     ///
     /// # Errors
     /// [`Error::Input`] if there is none; [`Error::Limit`] if they are too large together.
@@ -117,15 +117,15 @@ impl Step {
         Ok(Step { program: Arc::new(Program::beside(&programs)?), carried, purpose: None })
     }
 
-    /// Names what the step is for: both parties must mean the same, and the log of the stock that it takes from
-    /// has it ([`Step::entered_as`]).
+    /// Names what the step is for: both parties must mean the same, and the log of the stock that it takes
+    /// from has it ([`Step::entered_as`]).
     #[must_use]
     pub fn for_purpose(self, purpose: [u8; 32]) -> Self {
         Step { purpose: Some(purpose), ..self }
     }
 
-    /// Returns the name by which the log of a stock has the step: of its program, of what it carries on, and of
-    /// its purpose.
+    /// Returns the name by which the log of a stock has the step: of its program, of what it carries on, and
+    /// of its purpose.
     pub fn entered_as(&self) -> [u8; 32] {
         self.digest()
     }

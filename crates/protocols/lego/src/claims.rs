@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::drawn::Drawn;
+use crate::assignment::Assignment;
 use brickwork_base::bits::Bits;
 use brickwork_base::label::Label;
 use brickwork_base::pool;
@@ -14,20 +14,17 @@ use brickwork_primitives::solder::Soldering;
 
 /// The claims, on either side.
 pub(super) struct GateClaims {
-    pub gates: Drawn,
-    pub wires: Drawn,
+    pub gates: Assignment,
+    pub wires: Assignment,
     /// Whether the offset is part of a claim: about the inputs and outputs of gates, and about
     /// authenticators.
     pub flips: [Bits; 3],
     /// All commitments: to the inputs and outputs of gates, and to wires of authenticators.
     pub shares: [Shares; 3],
-    /// Those to inputs and outputs of heads.
-    pub head_inputs: Shares,
-    pub head_outputs: Shares,
 }
 
-/// What the evaluator was told.
-pub(super) struct Told {
+/// What the evaluator received after its challenge.
+pub(super) struct OpenedItems {
     /// Of opened gates, `[gate][side]`, and what therefore their outputs must be.
     pub inputs: Vec<Label>,
     pub outputs: Vec<Label>,
@@ -40,15 +37,20 @@ pub(super) struct Told {
 }
 
 impl GateClaims {
-    /// Of all commitments to gates and authenticators, with the challenges.
-    pub fn new(gates: Drawn, wires: Drawn, flips: [Bits; 3], shares: [Shares; 3]) -> Self {
-        let heads = |each| Arc::new(pool::compute(|| Selection::new(gates.heads(), each)));
-        let (head_inputs, head_outputs) = (shares[0].pick(&heads(2)), shares[1].pick(&heads(1)));
-        GateClaims { gates, wires, flips, shares, head_inputs, head_outputs }
+    /// Picks the commitments to the inputs and the outputs of heads.
+    pub fn heads(&self) -> [Shares; 2] {
+        let selected = |each| Arc::new(pool::compute(|| Selection::new(self.gates.heads(), each)));
+        [self.shares[0].pick(&selected(2)), self.shares[1].pick(&selected(1))]
     }
 
-    /// States the claims.
-    pub fn claim<'a>(&'a self, offset: &'a Shares, told: Option<&'a Told>, claims: &mut Claims<'a>) {
+    /// States the claims; `heads` are what [`GateClaims::heads`] picked.
+    pub fn claim<'a>(
+        &'a self,
+        offset: &'a Shares,
+        heads: [&'a Shares; 2],
+        opened: Option<&'a OpenedItems>,
+        claims: &mut Claims<'a>,
+    ) {
         let GateClaims { gates, wires, flips: [input_flips, output_flips, wire_flips], shares, .. } = self;
         let [inputs, outputs, authenticators] = shares;
         let not_a_head = |gate: usize| match gates.place(gate) {
@@ -57,11 +59,13 @@ impl GateClaims {
         };
 
         let value = move |gate: usize, sides: std::ops::Range<usize>, values: &mut [Label]| {
-            let Some(told) = told else { return };
+            let Some(opened) = opened else { return };
             for (value, side) in values.iter_mut().zip(sides) {
                 *value = match gates.place(gate) {
-                    Ok(k) => told.inputs[2 * k + side],
-                    Err(k) => gates.other(k).map_or(Label::ZERO, |k| told.gate_solderings[k][side].opening()),
+                    Ok(k) => opened.inputs[2 * k + side],
+                    Err(k) => {
+                        gates.other(k).map_or(Label::ZERO, |k| opened.gate_solderings[k][side].opening())
+                    }
                 };
             }
         };
@@ -69,26 +73,26 @@ impl GateClaims {
         let of_inputs = claims.each(each.with_one(offset, |gate, side| input_flips.get(2 * gate + side)));
 
         let value = move |gate: usize, _, values: &mut [Label]| {
-            let Some(told) = told else { return };
+            let Some(opened) = opened else { return };
             values[0] = match gates.place(gate) {
-                Ok(k) => told.outputs[k],
-                Err(k) => gates.other(k).map_or(Label::ZERO, |k| told.gate_solderings[k][2].opening()),
+                Ok(k) => opened.outputs[k],
+                Err(k) => gates.other(k).map_or(Label::ZERO, |k| opened.gate_solderings[k][2].opening()),
             };
         };
         let each = Each::new(gates.items(), 1).are(value).with(outputs, move |gate, _| not_a_head(gate));
         let of_outputs = claims.each(each.with_one(offset, |gate, _| output_flips.get(gate)));
 
         let value = move |wire: usize, _, values: &mut [Label]| {
-            let Some(told) = told else { return };
+            let Some(opened) = opened else { return };
             values[0] = match wires.place(wire) {
-                Ok(k) => told.wires[k],
-                Err(k) => told.wire_solderings[k].opening(),
+                Ok(k) => opened.wires[k],
+                Err(k) => opened.wire_solderings[k].opening(),
             };
         };
         let each = Each::new(wires.items(), 1).are(value).with(authenticators, |_, _| 1);
         let of_wires = claims.each(each.with_one(offset, |wire, _| wire_flips.get(wire)));
 
-        claims.weighted(&self.head_inputs, move |weights, first, sums| {
+        claims.weighted(heads[0], move |weights, first, sums| {
             for (sum, k) in sums.iter_mut().zip(first..) {
                 let others = &gates.bucket(k / 2)[1..];
                 *sum ^= others
@@ -96,7 +100,7 @@ impl GateClaims {
                     .fold(0, |sum, &gate| sum ^ weights.of(of_inputs, 2 * gate as usize + k % 2));
             }
         });
-        claims.weighted(&self.head_outputs, move |weights, first, sums| {
+        claims.weighted(heads[1], move |weights, first, sums| {
             for (sum, k) in sums.iter_mut().zip(first..) {
                 let others = gates.bucket(k)[1..].iter().map(|&gate| weights.of(of_outputs, gate as usize));
                 let guards = wires.bucket(k).iter().map(|&wire| weights.of(of_wires, wire as usize));

@@ -15,15 +15,17 @@
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-use crate::evaluate::{Evaluated, Joined};
+use crate::evaluate::Evaluated;
 use crate::hooks::Point;
-use crate::inputs::GarblerInputs;
+use crate::inputs::by_batch;
 use crate::layout::{Layout, Output};
 use crate::setup::{Evaluator, Garbler};
+use crate::walk::Joined;
 use crate::{Cheat, msg};
 use brickwork_base::label::{Delta, Label};
 use brickwork_base::{Error, Party, bits};
 use brickwork_circuit::Recipient;
+use brickwork_primitives::commit::{self, Committed};
 use brickwork_primitives::solder::GarblerWire;
 
 /// Bytes of a hash.
@@ -45,15 +47,15 @@ fn learned_by<'l>(layout: &'l Layout, party: Party) -> impl Iterator<Item = (usi
 }
 
 /// The garbler's outputs; `input` are its bits, with those that mask.
-pub(super) fn garbler(
-    party: &mut Garbler,
+pub(super) fn garbler<C: commit::Scheme>(
+    party: &mut Garbler<C>,
     layout: &Layout,
-    inputs: &GarblerInputs,
+    outputs: &Committed,
     input: &[bool],
 ) -> Result<Vec<bool>, Error> {
     let Garbler { run, session, delta, .. } = party;
     run.phase("decode");
-    let wire = |k: usize| GarblerWire { value: inputs.outputs.values[k], delta: **delta };
+    let wire = |k: usize| GarblerWire { value: outputs.values[k], delta: **delta };
     let count = learned_by(layout, Party::Garbler).count();
     let message = run.channel.receive(msg::OUTPUT_LABELS, count.div_ceil(8) + HASH)?;
     let (colours, hash) = message.split_at(count.div_ceil(8));
@@ -70,8 +72,8 @@ pub(super) fn garbler(
 }
 
 /// The evaluator's outputs, and whether they had to be recovered.
-pub(super) fn evaluator(
-    party: &mut Evaluator,
+pub(super) fn evaluator<C: commit::Scheme>(
+    party: &mut Evaluator<C>,
     layout: &Layout,
     joined: &Joined,
     evaluated: Evaluated,
@@ -83,7 +85,10 @@ pub(super) fn evaluator(
     // Every offset ends in 1.
     let recovered = known.colour();
     let delta = Zeroizing::new(Delta::new((*known ^ rng.delta().times(1 ^ recovered)).bits()));
-    let theirs = joined.inputs.recover(&given, *delta);
+    let mut theirs = Zeroizing::new(Vec::with_capacity(layout.garbler));
+    for (buckets, labels) in by_batch(&joined.inputs, &given) {
+        theirs.extend_from_slice(&buckets.recover(labels, *delta));
+    }
     let clear = Zeroizing::new(layout.program.simulate(&theirs[..layout.own], input));
     let ports = layout.program.outputs().iter().zip(clear.iter());
     let learned = ports.filter(|(port, _)| port.to != Recipient::Nobody);

@@ -3,6 +3,8 @@
 //! The keys of the hash are those of a batch of copies of a circuit with one gate: 2^13 gates share a key,
 //! and so 2^15 calls.
 
+use std::sync::Arc;
+
 use rayon::prelude::*;
 use zeroize::Zeroizing;
 
@@ -27,19 +29,21 @@ const GATES_A_TASK: usize = 1 << 11;
 const EVALUATED_BY_A_TASK: usize = 1 << 17;
 
 /// What both parties garble and evaluate with.
+#[derive(Clone)]
 pub(super) struct Gates {
-    schedule: Schedule,
+    count: usize,
+    schedule: Arc<Schedule>,
     keys: GarblingKeys,
 }
 
 impl Gates {
-    /// `count` gates whose hash keys come from `start`.
+    /// Begins with `count` gates whose hash keys come from `start`.
     ///
     /// # Errors
     /// None that could happen.
     pub fn new(start: u128, count: usize) -> Result<Self, Error> {
-        let schedule = HalfGates::schedule(&Circuit::new(2, vec![Gate::And(0, 1)], vec![2])?);
-        Ok(Gates { keys: HalfGates::keys(start, count, &schedule), schedule })
+        let schedule = Arc::new(HalfGates::schedule(&Circuit::new(2, vec![Gate::And(0, 1)], vec![2])?));
+        Ok(Gates { count, keys: HalfGates::keys(start, count, &schedule), schedule })
     }
 
     /// Garbles the gates from `first` on. `inputs` are the false labels `[gate][side]`. Returns those of the
@@ -64,11 +68,38 @@ impl Gates {
                 let first = (first + k * GATES_A_TASK) as u32;
                 let gates: Vec<u32> = (first..).take(outputs.len()).collect();
                 let deltas = Zeroizing::new(vec![delta; outputs.len()]);
-                let (schedule, keys) = (&self.schedule, &self.keys);
+                let (schedule, keys) = (&*self.schedule, &self.keys);
                 HalfGates::garble(schedule, keys, &gates, &deltas, inputs, outputs, &mut Made(tables))
             })
         })?;
         Ok((outputs, tables))
+    }
+
+    /// Garbles single gates again: those of these numbers, with the false labels of their inputs
+    /// `[gate][side]`. Returns those of the outputs.
+    ///
+    /// # Errors
+    /// None that could happen.
+    pub fn garble_again(&self, numbers: &[u32], delta: Delta, inputs: &[Label]) -> Result<Labels, Error> {
+        let mut outputs = Labels::new(vec![Label::ZERO; numbers.len()]);
+        let mut tables = vec![Table::default(); numbers.len()];
+        let deltas = Zeroizing::new(vec![delta; numbers.len()]);
+        let mut made = Made(&mut tables);
+        pool::compute(|| {
+            let (schedule, keys) = (&*self.schedule, &self.keys);
+            HalfGates::garble(schedule, keys, numbers, &deltas, inputs, &mut outputs, &mut made)
+        })?;
+        Ok(outputs)
+    }
+
+    /// Counts the gates of the batch.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Returns where their keys begin.
+    pub fn start(&self) -> u128 {
+        self.keys.start()
     }
 
     /// Evaluates gates, each of which stands in a list of tables at a place of its own. `inputs` are the

@@ -1,11 +1,15 @@
-//! Where tests get their hands in: they alter a party's state before it is used, so that the rest of the run
-//! is consistent with the lie. In a normal build none of this exists.
+//! Where a cheater gets its hands in: tests and the adversary drive the real parties and alter a party's state
+//! before it is used, so that the rest of the run is consistent with the lie. In a normal build none of this
+//! exists.
 
-use bytemuck::Pod;
+#[cfg(any(test, feature = "adversary"))]
+pub use cheating::{Cuts, Hooks, StateHook};
+#[cfg(not(any(test, feature = "adversary")))]
+pub(super) use honest::{Cuts, Hooks};
 
 /// A place where state can be altered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Point {
+pub enum Point {
     /// Garbler: the offset that it commits to; the one in the OTs, gates and solderings stays.
     CommittedOffset,
     /// Garbler: the offset that gates are garbled with.
@@ -22,15 +26,21 @@ pub(super) enum Point {
     InputHashes,
     /// Garbler: its OT labels, before they are committed to.
     OtLabels,
-    /// Garbler: what is opened of gates, wire authenticators, input authenticators.
+    /// Garbler: what is opened of gates: both inputs of each, 32 bytes.
     OpenedGates,
+    /// Garbler: what is opened of wire authenticators.
     OpenedAuthenticators,
+    /// Garbler: the offsets of opened input authenticators.
     OpenedInputs,
-    /// Garbler: solderings, and delta differences.
+    /// Garbler: solderings between the gates of buckets.
     GateSolderings,
+    /// Garbler: solderings to the wire authenticators of buckets.
     AuthenticatorSolderings,
+    /// Garbler: delta differences of input authenticators.
     DeltaDifferences,
+    /// Garbler: solderings between input authenticators, then to the wires of inputs.
     InputSolderings,
+    /// Garbler: solderings of the program.
     Solderings,
     /// Garbler: labels of its inputs and openings for the evaluator's.
     InputLabels,
@@ -38,32 +48,109 @@ pub(super) enum Point {
     Indicators,
     /// Evaluator: the seeds of its challenges.
     Challenge,
-    /// Evaluator: what it shows of the OTs.
+    /// Evaluator: what it reveals of the OTs.
     OtBinding,
     /// Evaluator: colours of the garbler's outputs, packed, then the hash.
     OutputLabels,
-    /// Evaluator: of each label of a bucket's gates whether it was refused, a byte each.
+    /// Evaluator: how many labels of a layer's gates were refused, 8 bytes.
     Refused,
 }
 
-/// Alters bytes.
-#[cfg(test)]
-pub(super) type Alter = Box<dyn FnMut(Point, &mut [u8]) + Send>;
+#[cfg(not(any(test, feature = "adversary")))]
+mod honest {
+    use super::Point;
+    use brickwork_base::Party;
+    use brickwork_primitives::ot::base::Keys;
 
-/// What a test alters; nothing in a normal build.
-#[derive(Default)]
-pub(super) struct Hooks {
-    #[cfg(test)]
-    pub alter: Option<Alter>,
+    /// No cuts but safe ones.
+    pub enum Cuts {}
+
+    /// Nothing to hook.
+    pub struct Hooks;
+
+    impl Hooks {
+        pub fn none() -> Self {
+            Hooks
+        }
+
+        #[inline(always)]
+        pub fn cuts(&self) -> Option<&Cuts> {
+            None
+        }
+
+        #[inline(always)]
+        pub fn dealt(&self, _: Party, _: usize, _: &[u8]) -> Option<Keys> {
+            None
+        }
+
+        #[inline(always)]
+        pub fn alter<T>(&mut self, _: Point, _: &mut [T]) {}
+    }
 }
 
-impl Hooks {
-    #[inline(always)]
-    #[cfg_attr(not(test), expect(clippy::unused_self, reason = "nothing is altered"))]
-    pub fn alter<T: Pod>(&mut self, _point: Point, _data: &mut [T]) {
-        #[cfg(test)]
-        if let Some(alter) = &mut self.alter {
-            alter(_point, bytemuck::cast_slice_mut(_data));
+#[cfg(any(test, feature = "adversary"))]
+mod cheating {
+    use super::Point;
+    use brickwork_base::Party;
+    use brickwork_base::random::{SEED_BYTES, Seed};
+    use brickwork_primitives::ot::base::Keys;
+
+    /// Alters the bytes of a party's state at a point.
+    pub type StateHook = Box<dyn FnMut(Point, &mut [u8]) + Send>;
+
+    /// Of each kind the items in a bucket, and the opened ones.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Cuts {
+        /// AND gates.
+        pub gates: [u32; 2],
+        /// Wire authenticators.
+        pub authenticators: [u32; 2],
+        /// Input authenticators.
+        pub inputs: [u32; 2],
+    }
+
+    /// What a cheater does.
+    #[derive(Default)]
+    pub struct Hooks {
+        /// Alters the bytes of a party's state.
+        pub alter: Option<StateHook>,
+        /// Cuts instead of safe ones, so that cheating succeeds often enough to be counted. Both parties must
+        /// have the same.
+        pub cuts: Option<Cuts>,
+        /// Deals the keys of the base OTs, to both parties alike, instead of running them: for thousands of
+        /// runs.
+        pub dealer: Option<[u8; 32]>,
+    }
+
+    impl Hooks {
+        /// Does nothing.
+        pub fn none() -> Self {
+            Hooks::default()
+        }
+
+        pub(crate) fn cuts(&self) -> Option<&Cuts> {
+            self.cuts.as_ref()
+        }
+
+        /// Returns the keys of the OTs that the evaluator offers, at either party, if there is a dealer.
+        pub(crate) fn dealt(&self, role: Party, send: usize, choices: &[u8]) -> Option<Keys> {
+            let dealer = self.dealer.as_ref()?;
+            let key = |index: usize, bit: u8| {
+                let mut hasher = blake3::Hasher::new_keyed(dealer);
+                hasher.update(&[bit]).update(&(index as u64).to_le_bytes());
+                Seed::from_bytes(*hasher.finalize().as_bytes().first_chunk::<SEED_BYTES>().expect("32 bytes"))
+            };
+            let sent = if role == Party::Evaluator { send } else { 0 };
+            Some(Keys {
+                sent: (0..sent).map(|i| [0, 1].map(|bit| key(i, bit))).collect(),
+                received: choices.iter().enumerate().map(|(i, &bit)| key(i, bit)).collect(),
+            })
+        }
+
+        pub(crate) fn alter<T: bytemuck::Pod>(&mut self, point: Point, data: &mut [T]) {
+            if let Some(alter) = &mut self.alter {
+                alter(point, bytemuck::cast_slice_mut(data));
+            }
         }
     }
 }

@@ -1,13 +1,13 @@
-//! Prepare: input authenticators for the garbler's inputs, and OTs for the evaluator's.
+//! Prepare: input authenticators for the garbler's inputs, each bucket with the wire that the input will be on.
 //!
 //! ```text
-//!   garbler -> evaluator    input authenticators: commitments to offsets (random) and wires (chosen), pairs of hashes;
-//!                           commitments to the OTs' labels (chosen), and to the wires of all inputs and outputs (random)
+//!   garbler -> evaluator    commitments to offsets (random) and wires (chosen), pairs of hashes;
+//!                           commitments to the wires of the inputs (random)
 //!                           proof: all of these are commitments
-//!   evaluator -> garbler    challenge: a seed;  sums of labels and choice bits of the OTs
-//!   garbler -> evaluator    (after a look at all of these sums) opened authenticators: the offset;  the others:
-//!                           delta differences, solderings in buckets and to the wires of the inputs
-//!                           claims: all of it, and the sums of the OTs
+//!   evaluator -> garbler    challenge: a seed
+//!   garbler -> evaluator    opened authenticators: the offset;  the others: delta differences, solderings in buckets
+//!                           and to the wires of the inputs
+//!                           claims: all of it
 //! ```
 //!
 //! A label of the garbler's is given on the head of a bucket of authenticators, whose majority accepts it,
@@ -15,40 +15,38 @@
 //! label follows, `H(Δ_j)`. So whoever learns Δ learns every Δ_j by `S_j = Δ_j ⊕ Δ`, and from the label that
 //! the garbler gave the bit that it stands for. An opened one is checked completely (DUPLO, section 5.2).
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-use crate::drawn::Drawn;
+use crate::assignment::Assignment;
 use crate::hooks::Point;
-use crate::layout::Layout;
 use crate::parameters::Parameters;
 use crate::setup::{Evaluator, Garbler};
 use crate::{Cheat, msg};
 use brickwork_base::Error;
 use brickwork_base::bits::Bits;
-use brickwork_base::label::{Delta, LABEL_BYTES, Label, Labels};
+use brickwork_base::label::{Delta, Label, Labels};
 use brickwork_base::pool;
 use brickwork_base::random::Seed;
 use brickwork_primitives::authenticator::{Authenticator, AuthenticatorKind, Hasher};
-use brickwork_primitives::binding::RevealedCombinations;
 use brickwork_primitives::commit::{
-    Claimed, Claims, Committed, Lsb, New, Pending, Proof, Receiver as _, Sender as _, Shares,
+    self, Claimed, Claims, Committed, Lsb, New, Pending, Places, Proof, Receiver as _, Sender as _, Shares,
 };
 use brickwork_primitives::receive;
 use brickwork_primitives::solder::{GarblerWire, Soldering};
 
-/// The garbler's commitments for inputs and outputs.
-pub(super) struct GarblerInputs {
-    /// Of input authenticators.
+/// The garbler's input authenticators, committed to, and the wires of the inputs.
+pub(super) struct GarblerAuthenticators {
+    at: Places,
+    made: u64,
+    /// The block at which the commitments to the wires of the inputs begin.
+    inputs_row: u64,
     offsets: Committed,
     wires: Committed,
-    /// To the OTs' labels, those that mask behind the others.
-    pub ots: Committed,
-    /// To the wires of all inputs.
-    pub inputs: Committed,
-    /// To the wires of all outputs.
-    pub outputs: Committed,
+    inputs: Committed,
 }
 
 /// Shares of which single ones are quickly had, where they were made again before.
@@ -57,156 +55,201 @@ fn gathered(mut committed: Committed) -> Committed {
     committed
 }
 
-impl GarblerInputs {
-    /// The same when they are proven to be commitments: claims name single ones.
+impl GarblerAuthenticators {
+    /// Returns the same when they are proven to be commitments: claims name single ones.
     pub fn gathered(self) -> Self {
-        let GarblerInputs { offsets, wires, ots, inputs, outputs } = self;
-        let [offsets, wires, inputs, outputs] = [offsets, wires, inputs, outputs].map(gathered);
-        GarblerInputs { offsets, wires, ots, inputs, outputs }
+        let GarblerAuthenticators { at, made, inputs_row, offsets, wires, inputs } = self;
+        let [offsets, wires, inputs] = [offsets, wires, inputs].map(gathered);
+        GarblerAuthenticators { at, made, inputs_row, offsets, wires, inputs }
     }
 
-    pub fn new_commitments(&self) -> [New<'_>; 5] {
-        [&self.offsets, &self.wires, &self.ots, &self.inputs, &self.outputs].map(New::from)
+    pub fn new_commitments(&self) -> [New<'_>; 3] {
+        [&self.offsets, &self.wires, &self.inputs].map(New::from)
     }
 
-    /// A wire of an authenticator.
-    fn authenticator(&self, k: usize) -> GarblerWire {
+    /// Returns the wire of an authenticator.
+    fn wire(&self, k: usize) -> GarblerWire {
         GarblerWire { value: self.wires.values[k], delta: Delta::new(self.offsets.values[k].bits()) }
     }
 }
 
-/// Makes input authenticators, and commits to all of it.
-pub(super) fn garbler_commits(
-    party: &mut Garbler,
-    layout: &Layout,
-    parameters: &Parameters,
-) -> Result<GarblerInputs, Error> {
-    let Garbler { run, sender, hooks, session, ots, .. } = party;
-    run.phase("prepare");
-    let count = parameters.inputs.copies() as usize;
-    let hasher = Hasher::new(session, AuthenticatorKind::Input);
-    let offsets = sender.commit_random(&mut run.channel, count, Lsb::One)?;
-    let deltas: Zeroizing<Vec<Delta>> =
-        Zeroizing::new(offsets.values.iter().map(|offset| Delta::new(offset.bits())).collect());
-    let mut values = Labels::new(hasher.false_labels(count, |k| (k as u64, deltas[k])));
+/// The garbler's inputs, as a program takes them: of each the head of its bucket, and the commitment to its
+/// wire.
+pub(super) struct GarblerInputs {
+    /// The rows of offsets and of wires, and the heads' numbers.
+    pub at: Places,
+    /// Authenticators that the session had made before these.
+    pub made: u64,
+    /// The block at which the commitments to the wires of the inputs begin, and their numbers there.
+    pub inputs_row: u64,
+    pub buckets: Vec<u32>,
+    pub heads: Zeroizing<Vec<GarblerWire>>,
+    pub wires: Committed,
+}
+
+impl GarblerInputs {
+    /// None of them.
+    pub fn none() -> Self {
+        GarblerInputs {
+            at: Places::default(),
+            made: 0,
+            inputs_row: 0,
+            buckets: Vec::new(),
+            heads: Zeroizing::default(),
+            wires: Committed::default(),
+        }
+    }
+
+    /// Puts others behind these, of whichever batch.
+    pub fn append(&mut self, others: &Self) {
+        self.heads = Zeroizing::new([&self.heads[..], &others.heads].concat());
+        crate::ots::join(&mut self.wires, &others.wires);
+    }
+}
+
+/// Makes the wires of input authenticators from their offsets: H(Δ_j) is the label for 0.
+pub(super) fn wires_of(hasher: &Hasher, numbers: impl Fn(usize) -> u64 + Sync, deltas: &[Delta]) -> Labels {
+    let mut values = Labels::new(hasher.false_labels(deltas.len(), |k| (numbers(k), deltas[k])));
     values
         .iter_mut()
-        .zip(&*deltas)
+        .zip(deltas)
         .for_each(|(value, &delta)| *value = GarblerWire::from_false_label(*value, delta).value);
+    values
+}
+
+/// The offsets that committed values are.
+pub(super) fn offsets_of(committed: &Committed) -> Zeroizing<Vec<Delta>> {
+    Zeroizing::new(committed.values.iter().map(|offset| Delta::new(offset.bits())).collect())
+}
+
+/// Makes input authenticators, and commits to them and to the wires of the inputs.
+pub(super) fn garbler_commits<C: commit::Scheme>(
+    party: &mut Garbler<C>,
+    parameters: &Parameters,
+) -> Result<GarblerAuthenticators, Error> {
+    let Garbler { run, sender, hooks, session, counters, .. } = party;
+    run.phase("prepare");
+    let count = parameters.inputs.copies() as usize;
+    let made = counters.authenticators(count as u64)?;
+    let hasher = Hasher::new(session, AuthenticatorKind::Input).after(made);
+    let first = sender.next_row();
+    let offsets = sender.commit_random(&mut run.channel, count, Lsb::One)?;
+    let at = Places::begin([first, sender.next_row()]);
+    let deltas = offsets_of(&offsets);
+    let mut values = wires_of(&hasher, |k| k as u64, &deltas);
     hooks.alter(Point::InputWires, &mut values);
     let wires = sender.commit(&mut run.channel, &values)?;
     let mut hashes = hasher.authenticators(count, |k| (k as u64, values[k].with_colour(0), deltas[k]));
     hooks.alter(Point::InputHashes, &mut hashes);
     run.channel.send(msg::AUTHENTICATORS, bytemuck::cast_slice(&hashes))?;
-    let mut labels = Labels::new(ots.to_vec());
-    hooks.alter(Point::OtLabels, &mut labels);
-    let ots = sender.commit(&mut run.channel, &labels)?;
-    let inputs = sender.commit_random(&mut run.channel, layout.inputs(), Lsb::Random)?;
-    let outputs = sender.commit_random(&mut run.channel, layout.outputs.len(), Lsb::Random)?;
-    Ok(GarblerInputs { offsets, wires, ots, inputs, outputs })
+    let inputs_row = sender.next_row();
+    let inputs = sender.commit_random(&mut run.channel, parameters.inputs.slots as usize, Lsb::Random)?;
+    Ok(GarblerAuthenticators { at, made, inputs_row, offsets, wires, inputs })
 }
 
-/// What is claimed of input authenticators and OTs, on either side.
+/// What is claimed of input authenticators, on either side.
 pub(super) struct InputClaims {
-    drawn: Drawn,
+    assigned: Assignment,
     /// s of the solderings in buckets, of each authenticator in a bucket that is no head; then of those to
     /// the wires of inputs.
     flips: Bits,
-    revealed: RevealedCombinations,
 }
 
-/// What the evaluator was told of input authenticators.
-pub(super) struct ToldInputs {
+/// What the evaluator received of input authenticators after its challenge.
+pub(super) struct OpenedInputs {
     /// Of opened ones: offset, and the wire that follows.
     offsets: Vec<Label>,
     wires: Vec<Label>,
     /// Of those in buckets.
     delta_differences: Vec<Label>,
+    /// In buckets, then to the wires of the inputs.
     solderings: Vec<Soldering>,
 }
 
 impl InputClaims {
     /// States the claims. The commitments are those to offsets and wires of authenticators and to the wires
     /// of inputs.
-    pub fn claim<'a>(
+    fn claim<'a>(
         &'a self,
         offset: &'a Shares,
         [offsets, wires, inputs]: [&'a Shares; 3],
-        told: Option<&'a ToldInputs>,
+        opened: Option<&'a OpenedInputs>,
         claims: &mut Claims<'a>,
     ) {
-        let InputClaims { drawn, flips, revealed } = self;
+        let InputClaims { assigned, flips } = self;
         let value =
-            move |of: fn(&ToldInputs) -> &[Label], k: usize| told.map_or(Label::ZERO, |told| of(told)[k]);
-        claims.known(drawn.opened.len(), move |k, sum| {
-            offsets.add(drawn.opened[k] as usize, sum);
-            value(|told| &told.offsets, k)
+            move |of: fn(&OpenedInputs) -> &[Label], k: usize| opened.map_or(Label::ZERO, |all| of(all)[k]);
+        claims.known(assigned.opened.len(), move |k, sum| {
+            offsets.add(assigned.opened[k] as usize, sum);
+            value(|opened| &opened.offsets, k)
         });
-        claims.known(drawn.opened.len(), move |k, sum| {
-            wires.add(drawn.opened[k] as usize, sum);
-            value(|told| &told.wires, k)
+        claims.known(assigned.opened.len(), move |k, sum| {
+            wires.add(assigned.opened[k] as usize, sum);
+            value(|opened| &opened.wires, k)
         });
-        claims.known(drawn.chosen.len(), move |k, sum| {
-            offsets.add(drawn.chosen[k] as usize, sum);
+        claims.known(assigned.chosen.len(), move |k, sum| {
+            offsets.add(assigned.chosen[k] as usize, sum);
             offset.add(0, sum);
-            value(|told| &told.delta_differences, k)
+            value(|opened| &opened.delta_differences, k)
         });
-        let others = drawn.chosen.len() - drawn.buckets();
+        let others = assigned.chosen.len() - assigned.buckets();
         claims.known(flips.len(), move |k, sum| {
             let flip = flips.get(k);
             if k < others {
-                let (bucket, i) = (k / (drawn.size - 1), k % (drawn.size - 1) + 1);
-                let (head, other) = (drawn.bucket(bucket)[0] as usize, drawn.bucket(bucket)[i] as usize);
+                let (bucket, i) = (k / (assigned.size - 1), k % (assigned.size - 1) + 1);
+                let (head, other) =
+                    (assigned.bucket(bucket)[0] as usize, assigned.bucket(bucket)[i] as usize);
                 wires.add(head, sum);
                 wires.add(other, sum);
                 offsets.add_if(flip, other, sum);
             } else {
-                wires.add(drawn.bucket(k - others)[0] as usize, sum);
+                wires.add(assigned.bucket(k - others)[0] as usize, sum);
                 inputs.add(k - others, sum);
                 offset.add_if(flip, 0, sum);
             }
-            told.map_or(Label::ZERO, |told| told.solderings[k].opening())
+            opened.map_or(Label::ZERO, |opened| opened.solderings[k].opening())
         });
-        revealed.claims(offset, claims);
     }
 }
 
-/// Opens what the challenge asks for, and joins the others into buckets and to the wires of inputs. Returns
-/// the wires of the heads.
-pub(super) fn garbler_opens(
-    party: &mut Garbler,
-    made: &GarblerInputs,
+/// Opens what the challenge asks for, and joins the others into buckets and to the wires of inputs.
+pub(super) fn garbler_opens<C: commit::Scheme>(
+    party: &mut Garbler<C>,
+    made: &GarblerAuthenticators,
     parameters: &Parameters,
     seed: &Seed,
-    revealed: RevealedCombinations,
-) -> Result<(Zeroizing<Vec<GarblerWire>>, InputClaims), Error> {
+) -> Result<(GarblerInputs, InputClaims), Error> {
     let Garbler { run, hooks, delta, .. } = party;
     run.phase("prepare");
-    let drawn = Drawn::expand(seed, &parameters.inputs);
-    let mut opened: Vec<Label> = drawn.opened.iter().map(|&k| made.offsets.values[k as usize]).collect();
+    let assigned = Assignment::expand(seed, &parameters.inputs);
+    let mut opened: Vec<Label> = assigned.opened.iter().map(|&k| made.offsets.values[k as usize]).collect();
     hooks.alter(Point::OpenedInputs, &mut opened);
     run.channel.send(msg::OPENED_INPUTS, bytemuck::cast_slice(&opened))?;
     let difference = |&k: &u32| made.offsets.values[k as usize] ^ **delta;
-    let mut differences: Vec<Label> = drawn.chosen.iter().map(difference).collect();
+    let mut differences: Vec<Label> = assigned.chosen.iter().map(difference).collect();
     hooks.alter(Point::DeltaDifferences, &mut differences);
     run.channel.send(msg::DELTA_DIFFERENCES, bytemuck::cast_slice(&differences))?;
 
+    let at = made.at.heads(&assigned.chosen, assigned.size);
     let heads: Zeroizing<Vec<GarblerWire>> =
-        Zeroizing::new(drawn.heads().iter().map(|&head| made.authenticator(head as usize)).collect());
-    let mut solderings: Vec<Soldering> = Vec::with_capacity(drawn.chosen.len());
+        Zeroizing::new(at.items.iter().map(|&head| made.wire(head as usize)).collect());
+    let mut solderings: Vec<Soldering> = Vec::with_capacity(assigned.chosen.len());
     for (bucket, head) in heads.iter().enumerate() {
-        let others = drawn.bucket(bucket)[1..].iter();
-        solderings.extend(others.map(|&k| Soldering::new(head.value, made.authenticator(k as usize))));
+        let others = assigned.bucket(bucket)[1..].iter();
+        solderings.extend(others.map(|&k| Soldering::new(head.value, made.wire(k as usize))));
     }
     let input = |k: usize| GarblerWire { value: made.inputs.values[k], delta: **delta };
     solderings.extend(heads.iter().enumerate().map(|(k, head)| Soldering::new(head.value, input(k))));
     hooks.alter(Point::InputSolderings, &mut solderings);
     run.channel.send(msg::INPUT_SOLDERINGS, bytemuck::cast_slice(&solderings))?;
-    let flips = flips(&solderings);
-    Ok((heads, InputClaims { drawn, flips, revealed }))
+    let mut flips = Bits::zeros(solderings.len());
+    solderings.iter().enumerate().for_each(|(k, soldering)| flips.add(k, soldering.flip()));
+    let wires = Committed { values: made.inputs.values.clone(), shares: made.inputs.shares.same() };
+    let (made, inputs_row, buckets) = (made.made, made.inputs_row, (0..heads.len() as u32).collect());
+    Ok((GarblerInputs { at, made, inputs_row, buckets, heads, wires }, InputClaims { assigned, flips }))
 }
 
-impl GarblerInputs {
+impl GarblerAuthenticators {
     /// States the claims about these.
     pub fn claim<'a>(&'a self, offset: &'a Shares, made: &'a InputClaims, claims: &mut Claims<'a>) {
         let shares = [&self.offsets.shares, &self.wires.shares, &self.inputs.shares];
@@ -214,141 +257,162 @@ impl GarblerInputs {
     }
 }
 
-fn flips(solderings: &[Soldering]) -> Bits {
-    let mut flips = Bits::zeros(solderings.len());
-    solderings.iter().enumerate().for_each(|(k, soldering)| flips.add(k, soldering.flip()));
-    flips
-}
-
 /// What the evaluator received. `C` is [`Pending`] or, after the proof, [`Shares`].
-pub(super) struct EvaluatorInputs<C> {
+pub(super) struct ReceivedAuthenticators<C> {
+    made: u64,
     hashes: Vec<Authenticator>,
     offsets: C,
     wires: C,
-    pub ots: C,
-    pub inputs: C,
-    pub outputs: C,
+    inputs: C,
 }
 
-/// Receives it.
-pub(super) fn evaluator_receives(
-    party: &mut Evaluator,
-    layout: &Layout,
+/// Receives input authenticators and the commitments to the wires of the inputs.
+pub(super) fn evaluator_receives<C: commit::Scheme>(
+    party: &mut Evaluator<C>,
     parameters: &Parameters,
-) -> Result<EvaluatorInputs<Pending>, Error> {
-    let Evaluator { run, receiver, choices, .. } = party;
+) -> Result<ReceivedAuthenticators<Pending>, Error> {
+    let Evaluator { run, receiver, counters, .. } = party;
     run.phase("prepare");
     let count = parameters.inputs.copies() as usize;
+    let made = counters.authenticators(count as u64)?;
     // LOAD-BEARING: random, as the wires of wire authenticators are.
     let offsets = receiver.receive_random(&mut run.channel, count, Lsb::One)?;
     let wires = receiver.receive(&mut run.channel, count)?;
     let mut hashes = vec![Authenticator::default(); count];
     run.channel.receive_into(msg::AUTHENTICATORS, bytemuck::cast_slice_mut(&mut hashes))?;
-    let ots = receiver.receive(&mut run.channel, choices.len())?;
-    let inputs = receiver.receive_random(&mut run.channel, layout.inputs(), Lsb::Random)?;
-    let outputs = receiver.receive_random(&mut run.channel, layout.outputs.len(), Lsb::Random)?;
-    Ok(EvaluatorInputs { hashes, offsets, wires, ots, inputs, outputs })
+    let inputs = receiver.receive_random(&mut run.channel, parameters.inputs.slots as usize, Lsb::Random)?;
+    Ok(ReceivedAuthenticators { made, hashes, offsets, wires, inputs })
 }
 
-impl EvaluatorInputs<Pending> {
-    pub fn pending(&self) -> [&Pending; 5] {
-        [&self.offsets, &self.wires, &self.ots, &self.inputs, &self.outputs]
+impl ReceivedAuthenticators<Pending> {
+    pub fn pending(&self) -> [&Pending; 3] {
+        [&self.offsets, &self.wires, &self.inputs]
     }
 
-    /// What was received, now that it is proven: claims name single commitments.
-    pub fn accept(self, proof: &Proof) -> EvaluatorInputs<Shares> {
-        EvaluatorInputs {
-            hashes: self.hashes,
-            offsets: self.offsets.accept(proof).gathered(),
-            wires: self.wires.accept(proof).gathered(),
-            ots: self.ots.accept(proof),
-            inputs: self.inputs.accept(proof).gathered(),
-            outputs: self.outputs.accept(proof).gathered(),
-        }
+    /// Returns what was received, now that it is proven: claims name single commitments.
+    pub fn accept(self, proof: &Proof) -> ReceivedAuthenticators<Shares> {
+        let ReceivedAuthenticators { made, hashes, offsets, wires, inputs } = self;
+        let [offsets, wires, inputs] =
+            [offsets, wires, inputs].map(|pending| pending.accept(proof).gathered());
+        ReceivedAuthenticators { made, hashes, offsets, wires, inputs }
     }
 }
 
-/// What was told after the challenge.
-pub(super) struct OpenedInputs {
-    pub claims: InputClaims,
-    pub told: Claimed<ToldInputs>,
+/// What was received after the challenge.
+pub(super) struct ClaimedInputs {
+    claims: InputClaims,
+    opened: Claimed<OpenedInputs>,
 }
 
 /// Receives what the challenge asks for, and looks at it.
-pub(super) fn evaluator_opens(
-    party: &mut Evaluator,
-    received: &EvaluatorInputs<Shares>,
+pub(super) fn evaluator_opens<C: commit::Scheme>(
+    party: &mut Evaluator<C>,
+    received: &ReceivedAuthenticators<Shares>,
     parameters: &Parameters,
     seed: &Seed,
-    revealed: RevealedCombinations,
-) -> Result<OpenedInputs, Error> {
+) -> Result<ClaimedInputs, Error> {
     let Evaluator { run, receiver, session, .. } = party;
     run.phase("prepare");
-    let drawn = Drawn::expand(seed, &parameters.inputs);
-    let hasher = Hasher::new(session, AuthenticatorKind::Input);
-    let offsets = receive::labels(&mut run.channel, msg::OPENED_INPUTS, drawn.opened.len())?;
+    let assigned = Assignment::expand(seed, &parameters.inputs);
+    let hasher = Hasher::new(session, AuthenticatorKind::Input).after(received.made);
+    let offsets = receive::labels(&mut run.channel, msg::OPENED_INPUTS, assigned.opened.len())?;
     if offsets.iter().any(|offset| offset.colour() == 0) {
         return Err(Cheat::OffsetColour.into());
     }
-    let offset = |k: usize| Delta::new(offsets[k].bits());
-    let number = |k: usize| u64::from(drawn.opened[k]);
-    let false_labels = hasher.false_labels(offsets.len(), |k| (number(k), offset(k)));
-    let wire = |k: usize| GarblerWire::from_false_label(false_labels[k], offset(k));
-    let made = hasher.authenticators(offsets.len(), |k| (number(k), wire(k).base(), offset(k)));
-    if drawn.opened.iter().zip(made).any(|(&k, made)| received.hashes[k as usize] != made) {
+    let deltas: Vec<Delta> = offsets.iter().map(|offset| Delta::new(offset.bits())).collect();
+    let number = |k: usize| u64::from(assigned.opened[k]);
+    let wires = wires_of(&hasher, number, &deltas).to_vec();
+    let made = hasher.authenticators(deltas.len(), |k| (number(k), wires[k].with_colour(0), deltas[k]));
+    if assigned.opened.iter().zip(made).any(|(&k, made)| received.hashes[k as usize] != made) {
         return Err(Cheat::InputAuthenticator.into());
     }
-    let wires = (0..offsets.len()).map(|k| wire(k).value).collect();
-    let delta_differences = receive::labels(&mut run.channel, msg::DELTA_DIFFERENCES, drawn.chosen.len())?;
+    let delta_differences = receive::labels(&mut run.channel, msg::DELTA_DIFFERENCES, assigned.chosen.len())?;
     if delta_differences.iter().any(|difference| difference.colour() == 1) {
         return Err(Cheat::DeltaDifferenceColour.into());
     }
-    let mut solderings = vec![Soldering::default(); drawn.chosen.len()];
+    let mut solderings = vec![Soldering::default(); assigned.chosen.len()];
     run.channel.receive_into(msg::INPUT_SOLDERINGS, bytemuck::cast_slice_mut(&mut solderings))?;
-    let flips = flips(&solderings);
-    let told = receiver.claimed(ToldInputs { offsets, wires, delta_differences, solderings });
-    Ok(OpenedInputs { claims: InputClaims { drawn, flips, revealed }, told })
+    let mut flips = Bits::zeros(solderings.len());
+    solderings.iter().enumerate().for_each(|(k, soldering)| flips.add(k, soldering.flip()));
+    let opened = receiver.claimed(OpenedInputs { offsets, wires, delta_differences, solderings });
+    Ok(ClaimedInputs { claims: InputClaims { assigned, flips }, opened })
 }
 
-impl EvaluatorInputs<Shares> {
+impl ReceivedAuthenticators<Shares> {
+    /// Returns the commitments to the wires of the inputs.
+    pub fn wires(&self) -> Shares {
+        self.inputs.same()
+    }
+
     /// States the claims about these.
-    pub fn claim<'a>(&'a self, offset: &'a Shares, opened: &'a OpenedInputs, claims: &mut Claims<'a>) {
-        claims.about(&opened.told, |told, claims| {
-            opened.claims.claim(offset, [&self.offsets, &self.wires, &self.inputs], Some(told), claims);
+    pub fn claim<'a>(&'a self, offset: &'a Shares, claimed: &'a ClaimedInputs, claims: &mut Claims<'a>) {
+        claims.about(&claimed.opened, |opened, claims| {
+            let shares = [&self.offsets, &self.wires, &self.inputs];
+            claimed.claims.claim(offset, shares, Some(opened), claims);
         });
     }
 
-    /// The authenticators in buckets, when all that was told is proven.
-    pub fn proven(&self, party: &Evaluator, opened: OpenedInputs, proof: &Proof) -> InputBuckets {
-        let OpenedInputs { claims: InputClaims { drawn, .. }, told } = opened;
-        let ToldInputs { delta_differences, solderings, .. } = told.proven(proof);
+    /// Returns the authenticators in buckets, when all that was received is proven.
+    pub fn proven(self, session: &[u8; 32], claimed: ClaimedInputs, proof: &Proof) -> InputBuckets {
+        let ClaimedInputs { claims: InputClaims { assigned, .. }, opened } = claimed;
+        let OpenedInputs { delta_differences, mut solderings, .. } = opened.proven(proof);
+        let to_wires = solderings.split_off(assigned.chosen.len() - assigned.buckets());
         InputBuckets {
-            hasher: Hasher::new(&party.session, AuthenticatorKind::Input),
-            hashes: drawn.chosen.iter().map(|&k| self.hashes[k as usize]).collect(),
-            size: drawn.size,
-            numbers: drawn.chosen,
+            hasher: Hasher::new(session, AuthenticatorKind::Input).after(self.made),
+            hashes: assigned.chosen.iter().map(|&k| self.hashes[k as usize]).collect(),
+            size: assigned.size,
+            numbers: assigned.chosen,
             delta_differences,
             solderings,
+            to_wires,
         }
     }
 }
 
-/// Buckets of input authenticators, as the evaluator has them.
+/// Buckets of input authenticators of one batch, as the evaluator has them.
 pub(super) struct InputBuckets {
-    hasher: Hasher,
-    size: usize,
-    numbers: Vec<u32>,
-    hashes: Vec<Authenticator>,
-    delta_differences: Vec<Label>,
-    solderings: Vec<Soldering>,
+    pub hasher: Hasher,
+    pub size: usize,
+    /// Of each authenticator `[bucket][authenticator]`.
+    pub numbers: Vec<u32>,
+    pub hashes: Vec<Authenticator>,
+    pub delta_differences: Vec<Label>,
+    /// From the head of each bucket to its other authenticators.
+    pub solderings: Vec<Soldering>,
+    /// From the head of each bucket to the wire of its input.
+    pub to_wires: Vec<Soldering>,
 }
 
 impl InputBuckets {
-    fn buckets(&self) -> usize {
-        self.numbers.len() / self.size
+    pub fn buckets(&self) -> usize {
+        self.to_wires.len()
     }
 
-    /// The label that one on the head of a bucket becomes on another of its authenticators.
+    /// Copies some of them.
+    pub fn slice(&self, buckets: Range<usize>) -> Self {
+        let all = buckets.start * self.size..buckets.end * self.size;
+        let others = buckets.start * (self.size - 1)..buckets.end * (self.size - 1);
+        InputBuckets {
+            hasher: self.hasher.clone(),
+            size: self.size,
+            numbers: self.numbers[all.clone()].to_vec(),
+            hashes: self.hashes[all.clone()].to_vec(),
+            delta_differences: self.delta_differences[all].to_vec(),
+            solderings: self.solderings[others].to_vec(),
+            to_wires: self.to_wires[buckets].to_vec(),
+        }
+    }
+
+    /// Puts others of the same batch behind these.
+    pub fn append(&mut self, others: Self) {
+        self.numbers.extend(others.numbers);
+        self.hashes.extend(others.hashes);
+        self.delta_differences.extend(others.delta_differences);
+        self.solderings.extend(others.solderings);
+        self.to_wires.extend(others.to_wires);
+    }
+
+    /// Carries a label on the head of a bucket to another of its authenticators.
     fn carry(&self, bucket: usize, i: usize, label: Label) -> Label {
         let difference = |i: usize| self.delta_differences[bucket * self.size + i];
         match i {
@@ -369,15 +433,14 @@ impl InputBuckets {
         votes.chunks_exact(self.size).all(|votes| 2 * votes.iter().filter(|&&vote| vote).count() > self.size)
     }
 
-    /// The labels on the wires of the inputs, of those on the heads.
-    pub fn carried(&self, labels: &[Label]) -> Labels {
-        let to_wires = &self.solderings[self.numbers.len() - self.buckets()..];
+    /// Carries labels on the heads to the wires of the inputs.
+    pub fn carried<'b>(&'b self, labels: &'b [Label]) -> impl Iterator<Item = Label> + 'b {
         let differences = self.delta_differences.iter().step_by(self.size);
-        let carried = labels.iter().zip(to_wires).zip(differences);
-        Labels::new(carried.map(|((&label, soldering), &offsets)| soldering.carry(label, offsets)).collect())
+        let carried = labels.iter().zip(&self.to_wires).zip(differences);
+        carried.map(|((&label, soldering), &offsets)| soldering.carry(label, offsets))
     }
 
-    /// RecoverInputBit of all of the garbler's inputs, from Δ: 1 where in a strict majority of a bucket the
+    /// RecoverInputBit of these inputs of the garbler's, from Δ: 1 where in a strict majority of a bucket the
     /// label is H(Δ_j) ⊕ Δ_j.
     pub fn recover(&self, labels: &[Label], delta: Delta) -> Zeroizing<Vec<bool>> {
         let offset = |k: usize| Delta::new((self.delta_differences[k] ^ delta).bits());
@@ -398,33 +461,15 @@ impl InputBuckets {
     }
 }
 
-/// What the evaluator shows of its OTs, sent.
-pub(super) fn evaluator_reveals(
-    party: &mut Evaluator,
-    committed: &Shares,
-    binding: usize,
-) -> Result<RevealedCombinations, Error> {
-    let Evaluator { run, rng, hooks, choices, ots, .. } = party;
-    run.phase("prepare");
-    let (revealed, mut message) = RevealedCombinations::shown(rng, choices, ots, committed, binding);
-    hooks.alter(Point::OtBinding, &mut message);
-    run.channel.send(msg::OT_BINDING, &message)?;
-    run.channel.flush()?;
-    Ok(revealed)
+/// The labels of each batch of buckets, of those for all inputs.
+pub(super) fn by_batch<'l>(
+    batches: &'l [InputBuckets],
+    labels: &'l [Label],
+) -> impl Iterator<Item = (&'l InputBuckets, &'l [Label])> {
+    let mut rest = labels;
+    batches.iter().map(move |batch| {
+        let (here, behind) = rest.split_at(batch.buckets());
+        rest = behind;
+        (batch, here)
+    })
 }
-
-/// Receives it and checks all of it: nothing may be opened before.
-pub(super) fn garbler_checks(
-    party: &mut Garbler,
-    made: &GarblerInputs,
-    binding: usize,
-) -> Result<RevealedCombinations, Error> {
-    let Garbler { run, ots, delta, .. } = party;
-    run.phase("prepare");
-    let message = run.channel.receive(msg::OT_BINDING, RevealedCombinations::bytes(binding))?;
-    RevealedCombinations::checked(&message, ots, **delta, &made.ots.shares, binding)
-        .ok_or_else(|| Cheat::OtBinding.into())
-}
-
-/// Bytes of a label, for messages.
-pub(super) const LABEL: usize = LABEL_BYTES;

@@ -1,7 +1,7 @@
 //! What follows from the program: its inputs, its AND gates, its outputs, and how the gates between them are
 //! walked. XOR and INV are linear in the wires that are committed to, so a wire of the program is a sum of
-//! *sources*: inputs, and outputs of AND gates. *Joints* are where such a sum is soldered to another wire:
-//! both inputs of each AND gate, then the outputs.
+//! *sources*: inputs, and outputs of AND gates. Such a sum is soldered to another wire in each of the program's
+//! *solderings*: to both inputs of each AND gate, then to the outputs.
 
 use zeroize::{Zeroize, Zeroizing};
 
@@ -39,7 +39,7 @@ pub(super) struct Layout<'p> {
     pub outputs: Vec<Output>,
 }
 
-/// Sums of weights of the joints that a source is part of.
+/// Sums of weights of the solderings that a source is part of.
 pub(super) struct Weighted {
     pub inputs: Vec<u128>,
     pub ands: Vec<u128>,
@@ -75,13 +75,13 @@ impl<'p> Layout<'p> {
         Ok(Layout { program, own, garbler, evaluator, ands, first_and, outputs })
     }
 
-    /// Input wires of both parties.
+    /// Counts the input wires of both parties.
     pub fn inputs(&self) -> usize {
         self.garbler + self.evaluator
     }
 
-    /// How many joints there are.
-    pub fn joints(&self) -> usize {
+    /// Counts the program's solderings.
+    pub fn solderings(&self) -> usize {
         2 * self.ands + self.outputs.len()
     }
 
@@ -96,7 +96,7 @@ impl<'p> Layout<'p> {
         }
     }
 
-    /// The garbler's bits: those of its ports, and random ones that mask.
+    /// Returns the garbler's bits: those of its ports, and random ones that mask.
     pub fn masked(&self, input: &[bool], rng: &mut Rng) -> Zeroizing<Vec<bool>> {
         let masks = (self.own..self.garbler).map(|_| rng.below(2) == 1);
         let mut bits = Zeroizing::new(Vec::with_capacity(self.garbler));
@@ -104,7 +104,7 @@ impl<'p> Layout<'p> {
         bits
     }
 
-    /// The values of the program's inputs, of those of all inputs.
+    /// Returns the values of the program's inputs, of those of all inputs.
     pub fn of_program<'v, T: Copy>(&self, inputs: &'v [T]) -> impl Iterator<Item = T> + 'v {
         let (own, rest) = inputs.split_at(self.garbler);
         own[..self.own].iter().chain(rest).copied()
@@ -149,20 +149,20 @@ impl<'p> Layout<'p> {
         self.outputs.iter().map(of_output).collect()
     }
 
-    /// Of each joint whether the sum of sources is negated on its way there.
+    /// Returns of each soldering whether the sum of sources is negated on its way there.
     pub fn negated(&self) -> Vec<u8> {
-        let mut joints = Vec::with_capacity(self.joints());
+        let mut negated = Vec::with_capacity(self.solderings());
         let and = |_, a, b| {
-            joints.extend([a, b]);
+            negated.extend([a, b]);
             0
         };
         let outputs = self.walk(&vec![0; self.inputs()], and, |a, b| a ^ b, |a| a ^ 1);
-        joints.extend(outputs);
-        joints
+        negated.extend(outputs);
+        negated
     }
 
-    /// Walks backwards: of each source the sum of the weights of the joints that it is part of. `weights`
-    /// gives those of the joints from a number on.
+    /// Walks backwards: of each source the sum of the weights of the solderings that it is part of.
+    /// `weights` gives those of the solderings from a number on.
     pub fn weigh<W: Iterator<Item = u128>>(&self, weights: impl Fn(usize) -> W) -> Weighted {
         let mut inputs = vec![0; self.inputs()];
         let mut wires = vec![0; self.program.wires()];
@@ -173,7 +173,7 @@ impl<'p> Layout<'p> {
             }
         }
         let mut ands = vec![0; self.ands];
-        let (mut local, mut joints): (Vec<u128>, Vec<u128>) = (Vec::new(), Vec::new());
+        let (mut local, mut solderings): (Vec<u128>, Vec<u128>) = (Vec::new(), Vec::new());
         for index in (0..self.program.slot_count()).rev() {
             let slot = self.program.slot(index);
             let circuit = &self.program.component(slot.component).circuit;
@@ -186,8 +186,8 @@ impl<'p> Layout<'p> {
                 .zip(&wires[first..])
                 .for_each(|(&w, weight)| local[w as usize] ^= weight);
             let mut number = circuit.and_gates();
-            joints.clear();
-            joints.extend(weights(2 * self.first_and[index]).take(2 * number));
+            solderings.clear();
+            solderings.extend(weights(2 * self.first_and[index]).take(2 * number));
             for (gate, k) in circuit.gates().rev().zip((circuit.inputs()..circuit.wires()).rev()) {
                 let weight = local[k];
                 match gate {
@@ -196,8 +196,8 @@ impl<'p> Layout<'p> {
                     Gate::And(a, b) => {
                         number -= 1;
                         ands[self.first_and[index] + number] = weight;
-                        local[a as usize] ^= joints[2 * number];
-                        local[b as usize] ^= joints[2 * number + 1];
+                        local[a as usize] ^= solderings[2 * number];
+                        local[b as usize] ^= solderings[2 * number + 1];
                     }
                 }
             }

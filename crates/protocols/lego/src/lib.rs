@@ -4,8 +4,8 @@
 //!
 //! All wires have one offset Δ, so XOR and INV are free also between buckets. An opened gate is shown at one
 //! row only, and a bucket holds wire authenticators besides gates, of which all together decide by majority.
-//! docs/lego.md has the argument. The functions [`garbler`] and [`evaluator`] are the whole protocol, and
-//! beside their calls stand the crossings of the link:
+//! docs/lego.md has the argument. The functions [`garbler`] and [`evaluator`] are the whole protocol in one
+//! run, and beside their calls stand the crossings of the link:
 //!
 //! ```text
 //!   1      both    hello; parameters; base OTs, in which the garbler chooses by the bits of Δ
@@ -13,49 +13,66 @@
 //!   3      G -> E  commitments to Δ, gates, authenticators, OTs, inputs and outputs; tables; hashes
 //!   4, 5           proof: all of these are commitments, Δ ends in 1
 //!   6      E -> G  challenge; sums of the OTs
-//!   7      G -> E  openings, solderings in buckets and of the program
+//!   7      G -> E  openings, solderings in buckets;  solderings of the program
 //!   8      E -> G  its masked input; seed
 //!   9      G -> E  answer: all of 7 is true; labels of inputs, σ of outputs
 //!   10, 11         proof: these are right
 //!   12     E -> G  colours and hash of the garbler's outputs
 //! ```
+//!
+//! Its three phases can lie apart, each on disk ([`Stocked`]): gates, inputs and OTs depend on no program
+//! (1 to 7), solderings on no input (7), and what is left takes 8 to 12 (`online`).
 #![forbid(unsafe_code)]
 
+#[cfg(any(test, feature = "adversary"))]
+pub mod adversary;
+mod assignment;
 mod build;
 mod cheat;
 mod claims;
 pub mod cost;
 mod decode;
-mod drawn;
 mod evaluate;
 mod gates;
 mod hooks;
 mod inputs;
+mod instance;
 mod layout;
 pub mod mixed;
 pub mod msg;
+mod online;
+mod ots;
 mod parameters;
 mod preprocess;
 mod report;
 mod setup;
+mod stored;
 #[cfg(test)]
 mod tests;
+mod walk;
 
 use brickwork_base::random::{SEED_BYTES, Seed};
 use brickwork_base::{Error, Party};
 use brickwork_circuit::Program;
-use brickwork_primitives::commit::{Claims, New, Receiver as _, Sender as _};
+use brickwork_primitives::commit::{self, Claims, New, Receiver as _, Sender as _};
 use brickwork_session::{Job, Metered, Observer, PhaseReport, Protocol};
 use brickwork_wire::Channel;
 
+use build::Wires;
 pub use cheat::Cheat;
 pub use cost::sent_bytes;
-use evaluate::Joined;
+use evaluate::GarblerReady;
 use hooks::{Hooks, Point};
+use instance::Commitments;
 use layout::Layout;
 pub use parameters::Parameters;
 pub use report::{Aside, BatchReport, COMPUTATIONAL_BITS, Lego, SecurityReport};
-use setup::{Begun, offset_claim};
+use setup::{Begun, For};
+pub use stored::{
+    FromStock, Lacking, Preprocessed, Request, Stocked, compare_stores, executions, in_stock, inventory,
+    stock_promise,
+};
+use walk::Joined;
 
 /// A party's result. Its outputs are ordered port after port, and its proposal are the parameters.
 pub type Report = brickwork_session::Report<Lego>;
@@ -80,7 +97,7 @@ impl Protocol for Lego {
         let layout = Layout::new(&job.program)?;
         let (ands, wires) = (layout.ands as u64, layout.garbler as u64);
         let checked = Parameters::proposed(ands, wires, job.security, &proposal.proposal())?;
-        garbler_with(channel, job, &checked, input, observer, Hooks::default())
+        garbler_with(channel, job, &checked, input, observer, Hooks::none())
     }
 
     fn evaluator(
@@ -90,11 +107,11 @@ impl Protocol for Lego {
         input: &[bool],
         observer: Box<dyn Observer>,
     ) -> Result<Report, Error> {
-        evaluator_with(channel, job, input, observer, None, Hooks::default())
+        evaluator_with(channel, job, input, observer, Hooks::none())
     }
 }
 
-/// The parameters for a program with the fewest bytes.
+/// Chooses the parameters for a program with the fewest bytes.
 ///
 /// # Errors
 /// [`Error::Usage`] if that security is not offered, [`Error::Limit`] if there is too much of it.
@@ -142,32 +159,43 @@ fn garbler_with(
     let layout = Layout::new(&job.program)?;
     layout.takes(Party::Garbler, input)?;
     let run = Metered::new::<Lego>(channel, Party::Garbler, observer);
-    let mut party = setup::garbler(run, job, &layout, parameters, hooks)?; // 1, 2, 3
+    let purpose = For::Run(&layout, Some(parameters));
+    let (mut party, ots) = setup::garbler::<Commitments>(run, &job.terms(), purpose, hooks)?; // 1, 2, 3
+    let ots = ots.ok_or_else(|| Error::Usage("a run makes its OTs at once".into()))?;
     let outputs = party.pool.clone().enter(|| {
         let party = &mut party;
         let input = layout.masked(input, &mut party.rng);
         let gates = preprocess::garbler_commits(party, parameters)?; // 3
-        let inputs = inputs::garbler_commits(party, &layout, parameters)?; // 3
-        garbler_proves(party, &gates, &inputs)?; // 4, 5
-        let inputs = inputs.gathered();
+        let authenticators = inputs::garbler_commits(party, parameters)?; // 3
+        let ots = ots.commit(party)?; // 3
+        let outputs = build::garbler_commits(party, &layout)?; // 3
+        let made = gates.new_commitments().into_iter().chain(authenticators.new_commitments());
+        let made = made.chain(ots.new_commitments()).chain([New::from(&outputs)]);
+        party.proves_new(made, true)?; // 4, 5
+        let authenticators = authenticators.gathered();
 
         let seeds = receive_challenge(party)?; // 6
-        let revealed = inputs::garbler_checks(party, &inputs, parameters.ot_binding)?; // 6
-        let (buckets, of_gates) = preprocess::garbler_opens(party, gates, parameters, &seeds)?; // 7
-        let (heads, of_inputs) = inputs::garbler_opens(party, &inputs, parameters, &seeds[2], revealed)?; // 7
-        let of_program = build::garbler(party, &layout, &buckets, &inputs)?; // 7
+        let (ots, revealed) = ots.checks_revealed(party)?; // 6
+        let (heads, of_gates) = preprocess::garbler_opens(party, gates, parameters, &seeds)?; // 7
+        let (inputs, of_inputs) = inputs::garbler_opens(party, &authenticators, parameters, &seeds[2])?; // 7
+        let of_program = build::garbler(party, &layout, &heads, [&inputs.wires, &ots.wires], &outputs)?; // 7
         let masked = evaluate::garbler_receives(party, &layout)?; // 8
         let setup::Garbler { run, sender, offset, .. } = &mut *party;
         let mut claims = Claims::new();
-        of_gates.claim(&offset.shares, None, &mut claims);
-        inputs.claim(&offset.shares, &of_inputs, &mut claims);
-        let joints = [&inputs.inputs.shares, &inputs.outputs.shares];
-        of_program.claim(&layout, &offset.shares, &of_gates, joints, None, &mut claims);
+        let wires = Wires {
+            heads: heads.shares(),
+            inputs: [&inputs.wires.shares, &ots.wires.shares],
+            outputs: &outputs.shares,
+        };
+        of_gates.claim(&offset.shares, heads.shares(), None, &mut claims);
+        authenticators.claim(&offset.shares, &of_inputs, &mut claims);
+        revealed.claims(&offset.shares, &mut claims);
+        of_program.claim(&layout, &offset.shares, wires, None, &mut claims);
         run.phase("build");
         sender.prove(&mut run.channel, &[], &claims)?; // 8, 9
         drop(claims);
-        evaluate::garbler(party, &layout, &inputs, &heads, &input, &masked)?; // 9, 10, 11
-        decode::garbler(party, &layout, &inputs, &input) // 12
+        let ready = GarblerReady { heads: inputs.heads, ots, outputs };
+        online::garbler(party, &layout, &ready, None, (&input, &masked)) // 9, 10, 11, 12
     })?;
     Ok(report(outputs, party.run.finish()?, parameters.clone(), false))
 }
@@ -177,75 +205,61 @@ fn evaluator_with(
     job: &Job,
     input: &[bool],
     observer: Box<dyn Observer>,
-    unsafe_ones: Option<&Parameters>,
     hooks: Hooks,
 ) -> Result<Report, Error> {
     let layout = Layout::new(&job.program)?;
     layout.takes(Party::Evaluator, input)?;
     let run = Metered::new::<Lego>(channel, Party::Evaluator, observer);
-    let Begun { mut party, offset, parameters } = setup::evaluator(run, job, &layout, unsafe_ones, hooks)?; // 1, 2, 3
+    let begun = setup::evaluator::<Commitments>(run, &job.terms(), For::Run(&layout, None), hooks)?; // 1, 2, 3
+    let Begun { mut party, offset, ots } = begun;
+    let (ots, parameters) = ots.ok_or_else(|| Error::Usage("a run makes its OTs at once".into()))?;
     let (outputs, recovered) = party.pool.clone().enter(|| {
         let (party, parameters) = (&mut party, &parameters);
         let gates = preprocess::evaluator_receives(party, parameters)?; // 3
-        let inputs = inputs::evaluator_receives(party, &layout, parameters)?; // 3
+        let authenticators = inputs::evaluator_receives(party, parameters)?; // 3
+        let ots = ots.receive(party)?; // 3
+        let outputs = build::evaluator_receives(party, &layout)?; // 3
         let proof = {
-            let setup::Evaluator { run, receiver, .. } = &mut *party;
-            let mut claims = Claims::new();
-            offset_claim(&mut claims, offset.shares(), || brickwork_base::label::Label::from_bits(1));
-            let new: Vec<_> =
-                std::iter::once(&offset).chain(gates.pending()).chain(inputs.pending()).collect();
-            receiver.verify(&mut run.channel, &new, &claims)? // 4, 5
+            let made = gates.pending().into_iter().chain(authenticators.pending());
+            party.verifies_new(made.chain(ots.pending()).chain([&outputs]), Some(&offset))? // 4, 5
         };
-        let (offset, inputs) = (offset.accept(&proof), inputs.accept(&proof));
+        let (offset, outputs) = (offset.accept(&proof), outputs.accept(&proof));
+        let (authenticators, ots) = (authenticators.accept(&proof), ots.accept(&proof));
 
         let seeds = draw_challenge(party)?; // 6
-        let revealed = inputs::evaluator_reveals(party, &inputs.ots, parameters.ot_binding)?; // 6
+        let (ots, revealed) = ots.reveal(party)?; // 6
         let of_gates = preprocess::evaluator_opens(party, gates, &proof, parameters, &seeds)?; // 7
-        let of_inputs = inputs::evaluator_opens(party, &inputs, parameters, &seeds[2], revealed)?; // 7
+        let of_inputs = inputs::evaluator_opens(party, &authenticators, parameters, &seeds[2])?; // 7
         let (of_program, solderings) = build::evaluator(party, &layout)?; // 7
-        evaluate::evaluator_sends(party, input)?; // 8
+        evaluate::evaluator_sends(party, &ots, input)?; // 8
+        let inputs = authenticators.wires();
         let proof = {
             let setup::Evaluator { run, receiver, .. } = &mut *party;
             let mut claims = Claims::new();
-            let gates = &of_gates.claims;
-            claims.about(&of_gates.told, |told, claims| gates.claim(&offset, Some(told), claims));
-            inputs.claim(&offset, &of_inputs, &mut claims);
-            claims.about(&solderings, |told, claims| {
-                let joints = [&inputs.inputs, &inputs.outputs];
-                of_program.claim(&layout, &offset, gates, joints, Some(told), claims);
+            let wires =
+                Wires { heads: of_gates.heads.each_ref(), inputs: [&inputs, &ots.wires], outputs: &outputs };
+            of_gates.claim(&offset, &mut claims);
+            authenticators.claim(&offset, &of_inputs, &mut claims);
+            revealed.claims(&offset, &mut claims);
+            claims.about(&solderings, |received, claims| {
+                of_program.claim(&layout, &offset, wires, Some(received), claims);
             });
             run.phase("build");
             receiver.verify(&mut run.channel, &[], &claims)? // 8, 9
         };
         let joined = Joined {
-            buckets: of_gates.proven(party, &proof),
-            inputs: inputs.proven(party, of_inputs, &proof),
+            gates: vec![of_gates.proven(&party.session, &proof).1],
+            inputs: vec![authenticators.proven(&party.session, of_inputs, &proof)],
             solderings: solderings.proven(&proof),
         };
-        let evaluated = evaluate::evaluator(party, &layout, &joined, &inputs, &offset, input)?; // 9, 10, 11
-        decode::evaluator(party, &layout, &joined, evaluated, input) // 12
+        let received = evaluate::evaluator_receives(party, &layout)?; // 9
+        online::evaluator(party, &layout, (&joined, &ots, &outputs), &offset, received, input) // 10, 11, 12
     })?;
     Ok(report(outputs, party.run.finish()?, parameters, recovered))
 }
 
-/// The first proof, of all commitments.
-fn garbler_proves(
-    party: &mut setup::Garbler,
-    gates: &preprocess::GarblerGates,
-    inputs: &inputs::GarblerInputs,
-) -> Result<(), Error> {
-    let setup::Garbler { run, sender, offset, .. } = party;
-    let mut claims = Claims::new();
-    offset_claim(&mut claims, &offset.shares, || offset.values[0]);
-    let new: Vec<New> = std::iter::once(New::from(&*offset))
-        .chain(gates.new_commitments())
-        .chain(inputs.new_commitments())
-        .collect();
-    sender.prove(&mut run.channel, &new, &claims)
-}
-
 /// The evaluator draws its challenges: everything that they are about is fixed.
-fn draw_challenge(party: &mut setup::Evaluator) -> Result<Vec<Seed>, Error> {
+fn draw_challenge<C: commit::Scheme>(party: &mut setup::Evaluator<C>) -> Result<Vec<Seed>, Error> {
     let setup::Evaluator { run, rng, hooks, .. } = party;
     run.phase("preprocess");
     let mut seeds = [0; BATCHES * SEED_BYTES];
@@ -256,7 +270,7 @@ fn draw_challenge(party: &mut setup::Evaluator) -> Result<Vec<Seed>, Error> {
 }
 
 /// The garbler receives them.
-fn receive_challenge(party: &mut setup::Garbler) -> Result<Vec<Seed>, Error> {
+fn receive_challenge<C: commit::Scheme>(party: &mut setup::Garbler<C>) -> Result<Vec<Seed>, Error> {
     party.run.phase("preprocess");
     Ok(split(&party.run.channel.receive(msg::CHALLENGE, BATCHES * SEED_BYTES)?))
 }

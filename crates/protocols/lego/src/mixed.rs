@@ -18,6 +18,8 @@
 //! what is returned is raised by far more than that. Of small batches the bad items are dealt out one after
 //! the other, which needs no recurrence.
 
+use serde::{Deserialize, Serialize};
+
 use brickwork_primitives::cut_and_choose::Bucketing;
 
 /// The most bad items of a kind that are looked at. A cut that needs more opens too few.
@@ -33,7 +35,7 @@ const MOST_IN_BUCKET: u32 = 63;
 const SLACK: f64 = 1.0 + 1e-9;
 
 /// Both kinds of item of the same buckets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Mixed {
     /// β gates in each bucket.
     pub gates: Bucketing,

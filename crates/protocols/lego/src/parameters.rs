@@ -1,12 +1,22 @@
-//! The parameters of a run: everything that may fail, and how unlikely that is made.
+//! The parameters of a run, or of a step that fills a stock: everything that may fail, and how unlikely that
+//! is made.
 
+use std::collections::HashMap;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use crate::hooks::Cuts;
+use crate::instance::{Commitments, CotSender, level};
 use crate::mixed::Mixed;
 use crate::report::{BatchReport, SecurityReport};
 use brickwork_base::Error;
+use brickwork_base::digest::Digest;
 use brickwork_base::label::LABEL_BYTES;
-use brickwork_primitives::commit::{Level, Scheme as _, split::Split};
-use brickwork_primitives::cut_and_choose::{Allocation, BatchKind, BatchSpec, Bucketing, Budget};
-use brickwork_primitives::ot::{CotSender as _, extension};
+use brickwork_primitives::commit::{Level, Scheme as _};
+use brickwork_primitives::cut_and_choose::{
+    Allocation, BatchKind, BatchSpec, Bucketing, Budget, Rule, Upper, cheapest as cheapest_bucketing,
+};
+use brickwork_primitives::ot::CotSender as _;
+use brickwork_session::Spent;
 
 /// Bits by which the checks that cost next to nothing exceed s.
 const MARGIN: u32 = 8;
@@ -17,11 +27,19 @@ const COMBINATIONS: f64 = 128.0;
 /// Proofs of a run: of all commitments, of all that is opened and joined, of inputs and outputs.
 const PROOFS: f64 = 3.0;
 
-/// Calls of the OT extension: for the watch bits, and for the evaluator's input.
+/// Calls of the OT extension in a run: for the watch bits, and for the evaluator's input.
 const EXTENSIONS: f64 = 2.0;
+
+/// Proofs of a session with stock, and OT extensions and batches of OTs likewise: its log has less than half
+/// as many entries, and each has at most two proofs and one of the others.
+const STOCK_PROOFS: f64 = (1 << 20) as f64;
 
 /// The part of what the fixed checks leave of 2^-s that the buckets of gates may take.
 const OF_GATES: f64 = 0.75;
+
+/// The share of the budget that one preprocessing for the stock may spend: a program may draw on four of
+/// them.
+pub(super) const STOCK_SHARE: f64 = 0.25;
 
 /// The greatest α and β that are tried.
 const MOST: u32 = 24;
@@ -42,30 +60,47 @@ pub struct Parameters {
     pub inputs: Bucketing,
     /// OTs of random choices that bind the others to their commitments.
     pub ot_binding: usize,
-    /// Base-2 logarithm of the bound on everything together.
+    /// Base-2 logarithm of the bound on everything together; in a step that fills a stock, on its cuts alone.
     pub bound_log2: f64,
 }
 
-/// What the commitments take at a level of security.
-pub(super) fn level(security: u32) -> Result<Level, Error> {
-    Split::level(security).ok_or_else(|| {
-        Error::Usage(format!("a security of {security} bits is not offered; choose 40, 64 or 80"))
-    })
-}
-
-/// OTs of random choices that bind the others.
+/// OTs of random choices that bind the others in a run.
 fn ot_binding(security: u32) -> usize {
     (security + MARGIN) as usize
 }
 
+/// OTs of random choices that bind each batch of a session with stock: with any number of its batches and
+/// attempts at them, the session has no larger part of the budget than a run.
+pub(super) fn stock_ot_binding(security: u32) -> usize {
+    ot_binding(security) + STOCK_PROOFS.log2() as usize
+}
+
 /// The budget with everything that may fail besides the cut-and-choose.
-fn checks(security: u32) -> Result<Budget, Error> {
+fn checks(security: u32, proofs: f64, extensions: f64) -> Result<Budget, Error> {
     let level = level(security)?;
     Ok(Budget::new(security)
         .with_check("binding of the commitments", level.binding_log2)
-        .with_check("random combinations", (PROOFS * level.misses).log2() - COMBINATIONS)
+        .with_check("random combinations", (proofs * level.misses).log2() - COMBINATIONS)
         .with_check("binding of the OTs", -(ot_binding(security) as f64))
-        .with_check("OT extension", extension::Sender::CHECK_LOG2 + EXTENSIONS.log2()))
+        .with_check("OT extension", CotSender::CHECK_LOG2 + extensions.log2()))
+}
+
+/// The budget of a session with stock, likewise.
+pub(super) fn stock_checks(security: u32) -> Result<Budget, Error> {
+    checks(security, STOCK_PROOFS, STOCK_PROOFS)
+}
+
+/// What the checks of a budget leave to chance.
+pub(super) fn spent_on_checks(budget: &Budget) -> Vec<Spent> {
+    let spent = |(check, bound): &(&str, Upper)| Spent { check: (*check).into(), bound_log2: bound.log2() };
+    budget.checks().iter().map(spent).collect()
+}
+
+/// Returns the base-2 logarithm of a share of what the fixed checks of a session with stock leave of 2^-s.
+pub(super) fn stock_share(security: u32, share: f64) -> Result<f64, Error> {
+    let spent: Upper = stock_checks(security)?.checks().iter().map(|check| check.1).sum();
+    let rest = 1.0 - (spent.log2() + f64::from(security)).exp2();
+    Ok((rest * share).log2() - f64::from(security))
 }
 
 /// What is not worth telling from 0 at a level: a part of 2^-s that no sum shows.
@@ -73,33 +108,136 @@ fn floor(security: u32) -> f64 {
     f64::from(security + 12).exp2().recip()
 }
 
+/// The bound of one attempt at a cut of gates and wire authenticators. It takes a while and the same one
+/// serves many programs, so it is remembered.
+pub(super) fn bound_of_gates(mixed: &Mixed, security: u32) -> Upper {
+    static KNOWN: LazyLock<Mutex<HashMap<(Mixed, u32), f64>>> = LazyLock::new(Mutex::default);
+    if let Some(&bound) = KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(&(*mixed, security)) {
+        return Upper::exp2(bound.log2());
+    }
+    let bound = mixed.bound(floor(security));
+    KNOWN.lock().unwrap_or_else(PoisonError::into_inner).insert((*mixed, security), bound);
+    Upper::exp2(bound.log2())
+}
+
+/// The bound of one attempt at a cut of input authenticators.
+pub(super) fn bound_of_inputs(cut: &Bucketing) -> Upper {
+    static KNOWN: LazyLock<Mutex<HashMap<Bucketing, Upper>>> = LazyLock::new(Mutex::default);
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    *known.entry(*cut).or_insert_with(|| cut.bound(Rule::INPUT_AUTHENTICATOR))
+}
+
 /// No gates, or no inputs.
-const NOTHING: Bucketing = Bucketing { slots: 0, bucket: 1, opened: 0 };
+pub(super) const NOTHING: Bucketing = Bucketing { slots: 0, bucket: 1, opened: 0 };
 
 impl Parameters {
-    /// Those with the fewest bytes for so many AND gates and input authenticators' wires.
+    /// Chooses those with the fewest bytes for so many AND gates and input authenticators' wires.
     ///
     /// # Errors
     /// [`Error::Usage`] if that security is not offered, [`Error::Limit`] if there is too much of it.
     pub fn choose(ands: u64, wires: u64, security: u32) -> Result<Self, Error> {
         let ands = slots(ands)?;
-        let (checks, inputs) =
-            (checks(security)?, BatchSpec { kind: BatchKind::InputAuthenticator, slots: slots(wires)? });
+        let (checks, inputs) = (
+            checks(security, PROOFS, EXTENSIONS)?,
+            BatchSpec { kind: BatchKind::InputAuthenticator, slots: slots(wires)? },
+        );
         let spent: f64 = checks.checks().iter().map(|check| check.1.log2().exp2()).sum();
         let rest = f64::from(security).exp2().recip() - spent;
         if rest <= 0.0 {
             return Err(Error::Usage(format!("2^-{security} cannot be reached by these commitments")));
         }
-        let mixed =
-            match ands {
-                0 => None,
-                _ => Some(cheapest(ands, rest * OF_GATES, security).ok_or_else(|| {
-                    Error::Limit(format!("no cut of {ands} AND gates reaches 2^-{security}"))
-                })?),
-            };
+        let mixed = match ands {
+            0 => None,
+            _ => Some(cheapest(ands, rest * OF_GATES, security).ok_or_else(|| no_cut(ands, security))?),
+        };
         let with_gates = with_gates(checks, mixed, security)?;
         let allocation = with_gates.allocate(&[inputs], |_, cut| cut.copies() as f64)?;
         Ok(Self::of(security, mixed, allocation))
+    }
+
+    /// Those of these cuts, which are safe for nobody.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] if there is too much of it.
+    #[cfg(any(test, feature = "adversary"))]
+    pub(super) fn of_cuts(ands: u64, wires: u64, security: u32, cuts: &Cuts) -> Result<Self, Error> {
+        let of = |slots: u32, [bucket, opened]: [u32; 2]| match slots {
+            0 => NOTHING,
+            _ => Bucketing { slots, bucket, opened },
+        };
+        let (ands, wires) = (slots(ands)?, slots(wires)?);
+        Ok(Parameters {
+            security,
+            gates: of(ands, cuts.gates),
+            authenticators: of(ands, cuts.authenticators),
+            inputs: of(wires, cuts.inputs),
+            ot_binding: ot_binding(security),
+            bound_log2: 0.0,
+        })
+    }
+
+    /// There are no such cuts.
+    #[cfg(not(any(test, feature = "adversary")))]
+    pub(super) fn of_cuts(_: u64, _: u64, _: u32, cuts: &Cuts) -> Result<Self, Error> {
+        match *cuts {}
+    }
+
+    /// Chooses those of a step that fills a stock with so many gates and inputs, and takes a part of the
+    /// [share](STOCK_SHARE) of one preprocessing for each: the fewest bytes.
+    ///
+    /// # Errors
+    /// As [`Parameters::choose`].
+    pub(super) fn of_step(
+        (ands, of_gates): (u64, f64),
+        (wires, of_inputs): (u64, f64),
+        security: u32,
+    ) -> Result<Self, Error> {
+        let (ands, wires) = (slots(ands)?, slots(wires)?);
+        let (mut gates, mut authenticators, mut inputs) = (NOTHING, NOTHING, NOTHING);
+        let mut bound = Upper::ZERO;
+        if ands > 0 {
+            let limit = stock_share(security, STOCK_SHARE * of_gates)?.exp2();
+            let mixed = cheapest(ands, limit, security).ok_or_else(|| no_cut(ands, security))?;
+            (gates, authenticators) = (mixed.gates, mixed.authenticators);
+            bound = bound + bound_of_gates(&mixed, security);
+        }
+        if wires > 0 {
+            let limit = Upper::limit(stock_share(security, STOCK_SHARE * of_inputs)?);
+            let rule = Rule::INPUT_AUTHENTICATOR;
+            inputs = cheapest_bucketing(rule, wires, limit, |cut| cut.copies() as f64)
+                .ok_or_else(|| no_cut(wires, security))?;
+            bound = bound + bound_of_inputs(&inputs);
+        }
+        let ot_binding = stock_ot_binding(security);
+        Ok(Parameters { security, gates, authenticators, inputs, ot_binding, bound_log2: bound.log2() })
+    }
+
+    /// Returns the cut of gates and wire authenticators; none without gates.
+    pub(super) fn mixed(&self) -> Option<Mixed> {
+        let Parameters { gates, authenticators, .. } = *self;
+        (gates.slots > 0).then_some(Mixed { gates, authenticators })
+    }
+
+    /// Returns the bound on a cheating garbler's success in these cuts, in units of 2^-128.
+    pub(super) fn risk(&self) -> u128 {
+        self.bound_of_cuts().iter().map(|(_, bound)| *bound).sum::<Upper>().to_fixed()
+    }
+
+    /// The bounds of these cuts, with their names.
+    fn bound_of_cuts(&self) -> Vec<(&'static str, Upper)> {
+        let gates = self.mixed().map(|mixed| (GATES_CHECK, bound_of_gates(&mixed, self.security)));
+        let inputs = (self.inputs.slots > 0).then(|| (INPUTS_CHECK, bound_of_inputs(&self.inputs)));
+        gates.into_iter().chain(inputs).collect()
+    }
+
+    /// Returns a digest over all of them.
+    pub(super) fn digest(&self) -> [u8; 32] {
+        let mut digest = Digest::of("brickwork 2026-11 lego parameters");
+        digest.number(self.security).length(self.ot_binding);
+        for cut in [self.gates, self.authenticators, self.inputs] {
+            digest.number(cut.slots).number(cut.bucket).number(cut.opened);
+        }
+        digest.done()
     }
 
     /// What the garbler proposes.
@@ -135,7 +273,8 @@ impl Parameters {
         }
         let spec = BatchSpec { kind: BatchKind::InputAuthenticator, slots: wires };
         let inputs = Bucketing { slots: wires, bucket: size, opened };
-        let allocation = with_gates(checks(security)?, mixed, security)?.check(&[spec], &[inputs])?;
+        let allocation =
+            with_gates(checks(security, PROOFS, EXTENSIONS)?, mixed, security)?.check(&[spec], &[inputs])?;
         Ok(Self::of(security, mixed, allocation))
     }
 
@@ -152,28 +291,63 @@ impl Parameters {
         }
     }
 
-    /// What a run with them promises.
+    /// Reports what a run with them promises.
     pub fn report(&self) -> SecurityReport {
-        let level = level(self.security).expect("parameters are of a level that is offered");
-        let batch = |name: &str, cut: &Bucketing| BatchReport {
-            name: name.into(),
-            slots: cut.slots as usize,
-            bucket_size: cut.bucket as usize,
-            copies: cut.copies() as usize,
-            opened: cut.opened as usize,
-        };
-        SecurityReport {
-            model: "malicious",
-            statistical_bits: self.security,
-            bound_log2: self.bound_log2,
-            computational_bits: crate::report::COMPUTATIONAL_BITS,
-            commitments: Split::NAME,
-            code: level.code,
-            gates: batch("AND gates", &self.gates),
-            wire_authenticators: batch("wire authenticators", &self.authenticators),
-            input_authenticators: batch("input authenticators", &self.inputs),
+        let budget = checks(self.security, PROOFS, EXTENSIONS).expect("a level that is offered");
+        let cuts = self.bound_of_cuts();
+        let spent =
+            cuts.into_iter().map(|(name, bound)| Spent { check: name.into(), bound_log2: bound.log2() });
+        let budget = spent_on_checks(&budget).into_iter().chain(spent).collect();
+        let mut report = empty_report(self.security, self.bound_log2, budget);
+        if let Some(mixed) = self.mixed() {
+            report.add_gates(&mixed);
         }
+        if self.inputs.slots > 0 {
+            report.add_inputs(&self.inputs);
+        }
+        report
     }
+}
+
+/// The cut-and-choose of gates and wire authenticators, in a budget.
+pub(super) const GATES_CHECK: &str = "cut-and-choose of AND gates and wire authenticators";
+
+/// That of input authenticators.
+pub(super) const INPUTS_CHECK: &str = "cut-and-choose of input authenticators";
+
+/// A report of no batch yet.
+pub(super) fn empty_report(security: u32, bound_log2: f64, budget: Vec<Spent>) -> SecurityReport {
+    let level = level(security).expect("parameters are of a level that is offered");
+    SecurityReport {
+        model: "malicious",
+        statistical_bits: security,
+        bound_log2,
+        epoch_bound_log2: None,
+        computational_bits: crate::report::COMPUTATIONAL_BITS,
+        commitments: Commitments::NAME,
+        code: level.code,
+        gates: Vec::new(),
+        wire_authenticators: Vec::new(),
+        input_authenticators: Vec::new(),
+        budget,
+    }
+}
+
+impl SecurityReport {
+    /// Adds a batch of gates and wire authenticators.
+    pub(super) fn add_gates(&mut self, mixed: &Mixed) {
+        self.gates.push(BatchReport::of("AND gates", &mixed.gates));
+        self.wire_authenticators.push(BatchReport::of("wire authenticators", &mixed.authenticators));
+    }
+
+    /// Adds a batch of input authenticators.
+    pub(super) fn add_inputs(&mut self, cut: &Bucketing) {
+        self.input_authenticators.push(BatchReport::of("input authenticators", cut));
+    }
+}
+
+fn no_cut(slots: u32, security: u32) -> Error {
+    Error::Limit(format!("no cut of {slots} buckets reaches 2^-{security}"))
 }
 
 fn slots(count: u64) -> Result<u32, Error> {
@@ -185,7 +359,7 @@ fn slots(count: u64) -> Result<u32, Error> {
 /// The budget with the bound of the gates' buckets.
 fn with_gates(budget: Budget, mixed: Option<Mixed>, security: u32) -> Result<Budget, Error> {
     Ok(match mixed {
-        Some(mixed) => budget.with_check("buckets of gates", mixed.bound(floor(security)).log2()),
+        Some(mixed) => budget.with_check("buckets of gates", bound_of_gates(&mixed, security).log2()),
         None => budget,
     })
 }

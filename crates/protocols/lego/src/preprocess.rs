@@ -27,8 +27,8 @@ use std::ops::Range;
 
 use zeroize::Zeroizing;
 
-use crate::claims::{GateClaims, Told};
-use crate::drawn::{Drawn, colours};
+use crate::assignment::{Assignment, colours};
+use crate::claims::{GateClaims, OpenedItems};
 use crate::gates::{Gates, TABLE_BYTES, Table};
 use crate::hooks::Point;
 use crate::parameters::Parameters;
@@ -39,7 +39,10 @@ use brickwork_base::bits::Bits;
 use brickwork_base::label::{Delta, LABEL_BYTES, Label, Labels};
 use brickwork_base::random::Seed;
 use brickwork_primitives::authenticator::{Authenticator, AuthenticatorKind, Hasher};
-use brickwork_primitives::commit::{Claimed, Lsb, New, Pending, Proof, Receiver as _, Row, Sender as _};
+use brickwork_primitives::commit::{
+    self, Claimed, Claims, Committed, Lsb, New, Pending, Places, Proof, Receiver as _, Row, Sender as _,
+    Shares,
+};
 use brickwork_primitives::receive;
 use brickwork_primitives::solder::{GarblerWire, Soldering};
 
@@ -48,6 +51,8 @@ pub(super) const AT_ONCE: usize = 1 << 16;
 
 /// The garbler's gates and wire authenticators, committed to.
 pub(super) struct GarblerGates {
+    at: Places,
+    start: u128,
     inputs: Row,
     outputs: Row,
     wires: Row,
@@ -60,11 +65,16 @@ impl GarblerGates {
 }
 
 /// Makes gates and wire authenticators, and commits.
-pub(super) fn garbler_commits(party: &mut Garbler, parameters: &Parameters) -> Result<GarblerGates, Error> {
-    let Garbler { run, sender, rng, hooks, delta, session, .. } = party;
+pub(super) fn garbler_commits<C: commit::Scheme>(
+    party: &mut Garbler<C>,
+    parameters: &Parameters,
+) -> Result<GarblerGates, Error> {
+    let Garbler { run, sender, rng, hooks, delta, session, counters, .. } = party;
     run.phase("preprocess");
     let count = parameters.gates.copies() as usize;
+    let first = sender.next_row();
     let inputs = sender.row(&mut run.channel, 2 * count, Lsb::Random)?;
+    let at = Places::begin([first, sender.next_row()]);
     let start = rng.block();
     run.channel.send(msg::KEYS, &start.to_le_bytes())?;
     let mut with = [delta.label()];
@@ -97,7 +107,8 @@ pub(super) fn garbler_commits(party: &mut Garbler, parameters: &Parameters) -> R
 
     let count = parameters.authenticators.copies() as usize;
     let wires = sender.row(&mut run.channel, count, Lsb::Random)?;
-    let hasher = Hasher::new(session, AuthenticatorKind::Plain);
+    let made = counters.authenticators(count as u64)?;
+    let hasher = Hasher::new(session, AuthenticatorKind::Plain).after(made);
     let mut message = run.channel.message(msg::AUTHENTICATORS);
     let mut values = Labels::default();
     for first in (0..count).step_by(AT_ONCE) {
@@ -109,27 +120,50 @@ pub(super) fn garbler_commits(party: &mut Garbler, parameters: &Parameters) -> R
         message.push(bytemuck::cast_slice(&hashes))?;
     }
     message.finish()?;
-    Ok(GarblerGates { inputs, outputs, wires })
+    Ok(GarblerGates { at, start, inputs, outputs, wires })
 }
 
-/// What the garbler keeps of buckets: the wires of their heads.
-pub(super) struct GarblerBuckets {
+/// Gates, as a program takes them from the garbler: the heads of their buckets, committed.
+pub(super) struct GarblerHeads {
+    pub at: Places,
+    /// Where the keys of their batch begin, and the gates that it has.
+    pub start: u128,
+    pub made: usize,
     /// `[bucket][side]`.
-    pub inputs: Labels,
-    pub outputs: Labels,
+    pub inputs: Committed,
+    pub outputs: Committed,
+}
+
+impl GarblerHeads {
+    /// None of them.
+    pub fn none() -> Self {
+        let (at, inputs, outputs) = (Places::default(), Committed::default(), Committed::default());
+        GarblerHeads { at, start: 0, made: 0, inputs, outputs }
+    }
+
+    /// Puts others behind these, of whichever batch.
+    pub fn append(&mut self, others: &Self) {
+        crate::ots::join(&mut self.inputs, &others.inputs);
+        crate::ots::join(&mut self.outputs, &others.outputs);
+    }
+
+    /// The commitments to inputs and outputs.
+    pub fn shares(&self) -> [&Shares; 2] {
+        [&self.inputs.shares, &self.outputs.shares]
+    }
 }
 
 /// Opens what the challenge asks for, and joins the others into buckets.
-pub(super) fn garbler_opens(
-    party: &mut Garbler,
+pub(super) fn garbler_opens<C: commit::Scheme>(
+    party: &mut Garbler<C>,
     made: GarblerGates,
     parameters: &Parameters,
     seeds: &[Seed],
-) -> Result<(GarblerBuckets, GateClaims), Error> {
+) -> Result<(GarblerHeads, GateClaims), Error> {
     party.run.phase("preprocess");
-    let GarblerGates { inputs, outputs, wires } = made;
-    let gates = Drawn::expand(&seeds[0], &parameters.gates);
-    let guards = Drawn::expand(&seeds[1], &parameters.authenticators);
+    let GarblerGates { at, start, inputs, outputs, wires } = made;
+    let gates = Assignment::expand(&seeds[0], &parameters.gates);
+    let guards = Assignment::expand(&seeds[1], &parameters.authenticators);
     let (input_values, output_values, wire_values) = (inputs.values()?, outputs.values()?, wires.values()?);
     let mut flips = [input_values.len(), output_values.len(), wire_values.len()].map(Bits::zeros);
 
@@ -172,22 +206,31 @@ pub(super) fn garbler_opens(
     }
     message.finish()?;
 
-    let heads = gates.heads();
+    let (at, count) = (at.heads(&gates.chosen, gates.size), gates.items());
     let of_heads = |each: usize, values: &[Label]| {
-        let mut picked = Labels::new(Vec::with_capacity(each * heads.len()));
-        heads.iter().for_each(|&head| picked.extend_from_slice(&values[head as usize * each..][..each]));
+        let mut picked = Vec::with_capacity(each * at.items.len());
+        at.items.iter().for_each(|&head| picked.extend_from_slice(&values[head as usize * each..][..each]));
         picked
     };
-    let buckets = GarblerBuckets { inputs: of_heads(2, &input_values), outputs: of_heads(1, &output_values) };
+    let (inputs_of, outputs_of) = (of_heads(2, &input_values), of_heads(1, &output_values));
     let shares = [inputs.into_shares(), outputs.into_shares(), wires.into_shares()];
-    Ok((buckets, GateClaims::new(gates, guards, flips, shares)))
+    let claims = GateClaims { gates, wires: guards, flips, shares };
+    let [inputs, outputs] = claims.heads();
+    let heads = GarblerHeads {
+        at,
+        start,
+        made: count,
+        inputs: Committed { values: inputs_of, shares: inputs },
+        outputs: Committed { values: outputs_of, shares: outputs },
+    };
+    Ok((heads, claims))
 }
 
 /// Opens the gates and authenticators that the challenge asks for; `values` are those of the inputs and outputs of
 /// gates and of the wires of authenticators. Notes of which the offset is part.
-fn send_opened(
-    party: &mut Garbler,
-    [gates, guards]: [&Drawn; 2],
+fn send_opened<C: commit::Scheme>(
+    party: &mut Garbler<C>,
+    [gates, guards]: [&Assignment; 2],
     [input_values, output_values, wire_values]: [&[Label]; 3],
     seeds: &[Seed],
     flips: &mut [Bits; 3],
@@ -224,7 +267,7 @@ fn chunks(buckets: usize) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// Notes which solderings of gates in these buckets flip.
-fn note(gates: &Drawn, buckets: Range<usize>, solderings: &[[Soldering; 3]], flips: &mut [Bits; 3]) {
+fn note(gates: &Assignment, buckets: Range<usize>, solderings: &[[Soldering; 3]], flips: &mut [Bits; 3]) {
     let others = buckets.flat_map(|bucket| &gates.bucket(bucket)[1..]);
     for (&gate, [left, right, output]) in others.zip(solderings) {
         flips[0].add(2 * gate as usize, left.flip());
@@ -235,6 +278,7 @@ fn note(gates: &Drawn, buckets: Range<usize>, solderings: &[[Soldering; 3]], fli
 
 /// What the evaluator received of gates and wire authenticators. Nothing of it is proven.
 pub(super) struct ReceivedGates {
+    made: u64,
     gates: Gates,
     tables: Vec<Table>,
     hashes: Vec<Authenticator>,
@@ -244,11 +288,11 @@ pub(super) struct ReceivedGates {
 }
 
 /// Receives it.
-pub(super) fn evaluator_receives(
-    party: &mut Evaluator,
+pub(super) fn evaluator_receives<C: commit::Scheme>(
+    party: &mut Evaluator<C>,
     parameters: &Parameters,
 ) -> Result<ReceivedGates, Error> {
-    let Evaluator { run, receiver, .. } = party;
+    let Evaluator { run, receiver, counters, .. } = party;
     run.phase("preprocess");
     let count = parameters.gates.copies() as usize;
     let inputs = receiver.receive_random(&mut run.channel, 2 * count, Lsb::Random)?;
@@ -266,8 +310,9 @@ pub(super) fn evaluator_receives(
     let wires = receiver.receive_random(&mut run.channel, guards, Lsb::Random)?;
     let mut hashes = vec![Authenticator::default(); guards];
     run.channel.receive_into(msg::AUTHENTICATORS, bytemuck::cast_slice_mut(&mut hashes))?;
+    let made = counters.authenticators(guards as u64)?;
     let gates = Gates::new(u128::from_le_bytes(start), count)?;
-    Ok(ReceivedGates { gates, tables, hashes, inputs, outputs, wires })
+    Ok(ReceivedGates { made, gates, tables, hashes, inputs, outputs, wires })
 }
 
 impl ReceivedGates {
@@ -276,12 +321,12 @@ impl ReceivedGates {
     }
 }
 
-/// Buckets of gates and their wire authenticators, as the evaluator has them.
-pub(super) struct EvaluatorBuckets {
+/// Buckets of gates and their wire authenticators of one batch, as the evaluator has them.
+pub(super) struct Buckets {
     pub gates: Gates,
     /// β and α.
     pub sizes: [usize; 2],
-    /// Of each gate in a bucket its number, and its table.
+    /// Of each gate in a bucket its number, and its table, `[bucket][gate]`.
     pub numbers: Vec<u32>,
     pub tables: Vec<Table>,
     /// Of each authenticator in a bucket likewise.
@@ -294,28 +339,65 @@ pub(super) struct EvaluatorBuckets {
     pub guard_solderings: Vec<Soldering>,
 }
 
-/// What the evaluator was told after its challenge: for the claims, and for use when they are proven.
-pub(super) struct OpenedGates {
-    pub claims: GateClaims,
-    pub told: Claimed<Told>,
+impl Buckets {
+    /// Counts them.
+    pub fn count(&self) -> usize {
+        self.numbers.len() / self.sizes[0]
+    }
+
+    /// Copies some of them.
+    pub fn slice(&self, buckets: Range<usize>) -> Self {
+        let [beta, alpha] = self.sizes;
+        let of = |each: usize| buckets.start * each..buckets.end * each;
+        Buckets {
+            gates: self.gates.clone(),
+            sizes: self.sizes,
+            numbers: self.numbers[of(beta)].to_vec(),
+            tables: self.tables[of(beta)].to_vec(),
+            guards: self.guards[of(alpha)].to_vec(),
+            hashes: self.hashes[of(alpha)].to_vec(),
+            hasher: self.hasher.clone(),
+            gate_solderings: self.gate_solderings[of(beta - 1)].to_vec(),
+            guard_solderings: self.guard_solderings[of(alpha)].to_vec(),
+        }
+    }
+
+    /// Puts others of the same batch behind these.
+    pub fn append(&mut self, others: Self) {
+        self.numbers.extend(others.numbers);
+        self.tables.extend(others.tables);
+        self.guards.extend(others.guards);
+        self.hashes.extend(others.hashes);
+        self.gate_solderings.extend(others.gate_solderings);
+        self.guard_solderings.extend(others.guard_solderings);
+    }
+}
+
+/// What the evaluator received after its challenge: for the claims, and for use when they are proven.
+pub(super) struct ClaimedGates {
+    made: u64,
+    claims: GateClaims,
+    opened: Claimed<OpenedItems>,
+    /// The commitments to the inputs and outputs of heads.
+    pub heads: [Shares; 2],
     gates: Gates,
     tables: Vec<Table>,
     hashes: Vec<Authenticator>,
 }
 
 /// Receives what the challenge asks for, and looks at it.
-pub(super) fn evaluator_opens(
-    party: &mut Evaluator,
+pub(super) fn evaluator_opens<C: commit::Scheme>(
+    party: &mut Evaluator<C>,
     received: ReceivedGates,
     proof: &Proof,
     parameters: &Parameters,
     seeds: &[Seed],
-) -> Result<OpenedGates, Error> {
+) -> Result<ClaimedGates, Error> {
     let Evaluator { run, receiver, session, .. } = party;
     run.phase("preprocess");
-    let ReceivedGates { gates: circuit, mut tables, mut hashes, inputs, outputs, wires } = received;
-    let gates = Drawn::expand(&seeds[0], &parameters.gates);
-    let guards = Drawn::expand(&seeds[1], &parameters.authenticators);
+    let ReceivedGates { made, gates: circuit, mut tables, mut hashes, inputs, outputs, wires } = received;
+    let gates = Assignment::expand(&seeds[0], &parameters.gates);
+    let guards = Assignment::expand(&seeds[1], &parameters.authenticators);
     let shares = [inputs, outputs, wires].map(|pending| pending.accept(proof));
     let mut flips = [0, 1, 2].map(|kind: usize| Bits::zeros(shares[kind].len()));
 
@@ -336,7 +418,7 @@ pub(super) fn evaluator_opens(
 
     let asked = colours(&seeds[1], guards.opened.len());
     let opened_wires = receive::labels(&mut run.channel, msg::OPENED_AUTHENTICATORS, asked.len())?;
-    let hasher = Hasher::new(session, AuthenticatorKind::Plain);
+    let hasher = Hasher::new(session, AuthenticatorKind::Plain).after(made);
     let query = |k: usize| {
         let guard = guards.opened[k];
         (hashes[guard as usize], u64::from(guard), opened_wires[k].with_colour(asked[k]))
@@ -359,38 +441,42 @@ pub(super) fn evaluator_opens(
         .receive_into(msg::AUTHENTICATOR_SOLDERINGS, bytemuck::cast_slice_mut(&mut wire_solderings))?;
     guards.chosen.iter().zip(&wire_solderings).for_each(|(&guard, s)| flips[2].add(guard as usize, s.flip()));
 
-    let told = receiver.claimed(Told {
+    let opened = receiver.claimed(OpenedItems {
         inputs: opened_inputs,
         outputs: opened_outputs,
         wires: opened_wires,
         gate_solderings,
         wire_solderings,
     });
-    Ok(OpenedGates {
-        claims: GateClaims::new(gates, guards, flips, shares),
-        told,
-        gates: circuit,
-        tables,
-        hashes,
-    })
+    let claims = GateClaims { gates, wires: guards, flips, shares };
+    let heads = claims.heads();
+    Ok(ClaimedGates { made, claims, opened, heads, gates: circuit, tables, hashes })
 }
 
-impl OpenedGates {
-    /// The buckets, when all that was told is proven, and the commitments to the heads' outputs.
-    pub fn proven(self, party: &Evaluator, proof: &Proof) -> EvaluatorBuckets {
-        let OpenedGates { claims: GateClaims { gates, wires, .. }, told, gates: circuit, tables, hashes } =
-            self;
-        let Told { gate_solderings, wire_solderings, .. } = told.proven(proof);
-        EvaluatorBuckets {
+impl ClaimedGates {
+    /// States the claims about these.
+    pub fn claim<'a>(&'a self, offset: &'a Shares, claims: &mut Claims<'a>) {
+        claims.about(&self.opened, |opened, claims| {
+            self.claims.claim(offset, self.heads.each_ref(), Some(opened), claims);
+        });
+    }
+
+    /// Returns the buckets, when all that was received is proven, and the commitments to their heads.
+    pub fn proven(self, session: &[u8; 32], proof: &Proof) -> ([Shares; 2], Buckets) {
+        let ClaimedGates { made, claims, opened, heads, gates: circuit, tables, hashes } = self;
+        let GateClaims { gates, wires, .. } = claims;
+        let OpenedItems { gate_solderings, wire_solderings, .. } = opened.proven(proof);
+        let buckets = Buckets {
             gates: circuit,
             sizes: [gates.size, wires.size],
             numbers: gates.chosen,
             tables,
             guards: wires.chosen,
             hashes,
-            hasher: Hasher::new(&party.session, AuthenticatorKind::Plain),
+            hasher: Hasher::new(session, AuthenticatorKind::Plain).after(made),
             gate_solderings,
             guard_solderings: wire_solderings,
-        }
+        };
+        (heads, buckets)
     }
 }

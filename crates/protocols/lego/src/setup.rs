@@ -2,177 +2,268 @@
 //!
 //! ```text
 //!   both ways               greetings; the garbler's proposal; 128 base OTs: the extension's seeds by the bits of Δ
-//!   evaluator -> garbler    OT extension: the commitments' seeds by E's watch bits; OTs of random choices
+//!   evaluator -> garbler    OT extension: the commitments' seeds by E's watch bits (and the OTs that are wanted at once)
 //!   garbler -> evaluator    commitment to Δ
 //! ```
 //!
 //! Δ is the offset of the OTs, too, which binds it: what the evaluator gets of them is what the commitments
-//! say (`preprocess`). That it ends in 1 is claimed; were it 0, both labels of a wire would have one colour.
+//! say ([`crate::ots`]). That it ends in 1 is claimed in the session's first proof; were it 0, both labels of
+//! a wire would have one colour. A run proves all its other commitments with it, a session that fills a stock
+//! proves it at once.
 
 use zeroize::Zeroizing;
 
 use crate::hooks::{Hooks, Point};
+use crate::instance::{Commitments, CotReceiver, CotSender};
 use crate::layout::Layout;
 use crate::msg;
-use crate::parameters::{PROPOSAL_BYTES, Parameters};
+use crate::ots::{EvaluatorRandomOts, GarblerRandomOts};
+use crate::parameters::{PROPOSAL_BYTES, Parameters, stock_ot_binding};
 use crate::report::Lego;
-use brickwork_base::label::{Delta, Label, Labels};
+use brickwork_base::label::{Delta, Label};
 use brickwork_base::pool::Pool;
 use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party};
-use brickwork_primitives::commit::{self, Committed, Pending, Receiver as _, Sender as _};
+use brickwork_primitives::commit::{
+    self, Claims, Committed, New, Pending, Proof, Receiver as _, Sender as _,
+};
+use brickwork_primitives::counters::Counters;
 use brickwork_primitives::ot::base::{self, Direction};
-use brickwork_primitives::ot::{BASE_OTS, CotReceiver as _, CotSender as _, Series, extension};
-use brickwork_session::{Digests, Greeting, Job, Metered, SessionId};
+use brickwork_primitives::ot::{BASE_OTS, CotReceiver as _, CotSender as _, Series};
+use brickwork_session::{Answer, Digests, Greeting, Metered, SessionId, Terms};
 
-/// The garbler of a run.
-pub(super) struct Garbler {
+/// The garbler of a session.
+pub(super) struct Garbler<C: commit::Scheme = Commitments> {
     pub run: Metered,
     pub pool: Pool,
     pub session: SessionId,
-    pub sender: commit::split::Sender,
+    pub sender: C::Sender,
+    pub cot: CotSender,
     pub rng: Rng,
     pub hooks: Hooks,
     pub delta: Zeroizing<Delta>,
     /// The commitment to Δ.
     pub offset: Committed,
-    /// Of its OTs the labels for choice 0: of the evaluator's inputs, then of those that mask.
-    pub ots: Labels,
+    /// OTs of random choices that bind each batch of the others.
+    pub binding: usize,
+    pub counters: Counters,
 }
 
-/// The evaluator of a run.
-pub(super) struct Evaluator {
+/// The evaluator of a session.
+pub(super) struct Evaluator<C: commit::Scheme = Commitments> {
     pub run: Metered,
     pub pool: Pool,
     pub session: SessionId,
-    pub receiver: commit::split::Receiver,
+    pub receiver: C::Receiver,
+    pub cot: CotReceiver,
     pub rng: Rng,
     pub hooks: Hooks,
-    /// Of its OTs the choices and labels: of its inputs, then of those that mask.
-    pub choices: Zeroizing<Vec<u8>>,
-    pub ots: Labels,
+    /// OTs of random choices that bind each batch of the others.
+    pub binding: usize,
+    pub counters: Counters,
 }
 
-/// What both parties must agree on. The garbler names what it proposes.
-fn digests(layout: &Layout, proposal: Option<&[u8; PROPOSAL_BYTES]>) -> Digests {
-    let parameters = proposal.map_or([0; 32], digest);
-    Digests { stock: false, program: layout.program.digest(), parameters }
+/// What a session is set up for.
+#[derive(Clone, Copy)]
+pub(super) enum For<'a> {
+    /// A run of a program, whose OTs are made at once; the garbler names what it proposes.
+    Run(&'a Layout<'a>, Option<&'a Parameters>),
+    /// A stock, for programs that nobody knows yet.
+    Stock,
+}
+
+impl For<'_> {
+    /// What both parties must agree on.
+    fn digests(&self) -> Digests {
+        match self {
+            For::Run(layout, proposed) => Digests {
+                stock: false,
+                program: layout.program.digest(),
+                parameters: proposed.map_or([0; 32], |parameters| digest(&parameters.proposal())),
+            },
+            For::Stock => Digests { stock: true, program: [0; 32], parameters: [0; 32] },
+        }
+    }
 }
 
 fn digest(proposal: &[u8; PROPOSAL_BYTES]) -> [u8; 32] {
     blake3::derive_key("brickwork 2026-11 lego proposal", proposal)
 }
 
-pub(super) fn garbler(
+/// Base OTs on their way, or those of a dealer.
+enum BaseOts {
+    Begun(base::Begun),
+    Dealt(base::Keys),
+}
+
+impl BaseOts {
+    /// Sends this party's message, behind its greeting. It will offer `send` OTs.
+    fn begin(
+        run: &mut Metered,
+        terms: &Terms,
+        hooks: &Hooks,
+        greeting: &Greeting,
+        (send, choices): (usize, &[u8]),
+    ) -> Result<Self, Error> {
+        if let Some(dealt) = hooks.dealt(run.role, send, choices) {
+            return Ok(BaseOts::Dealt(dealt));
+        }
+        let side =
+            if run.role == Party::Garbler { Direction::GarblerSends } else { Direction::EvaluatorSends };
+        let (channel, digest) = (&mut run.channel, greeting.digest());
+        let begun = base::Begun::send(channel, side, &digest, choices, terms.post_quantum, terms.threads)?;
+        Ok(BaseOts::Begun(begun))
+    }
+
+    fn finish(self, run: &mut Metered, answer: &Answer, send: usize) -> Result<base::Keys, Error> {
+        match self {
+            BaseOts::Begun(begun) => begun.receive(&mut run.channel, &answer.digest, &answer.session, send),
+            BaseOts::Dealt(keys) => Ok(keys),
+        }
+    }
+}
+
+/// Checks that a peer names no parameters that has none to propose.
+pub(super) fn no_proposal(answer: &Answer) -> Result<(), Error> {
+    match answer.parameters == [0; 32] {
+        true => Ok(()),
+        false => Err(Error::Mismatch("the peer's greeting is malformed".into())),
+    }
+}
+
+/// Sets up the garbler's session, and its OTs where they are made at once. The first proof is still to come:
+/// it must include [`offset_claim`].
+pub(super) fn garbler<C: commit::Scheme>(
     mut run: Metered,
-    job: &Job,
-    layout: &Layout,
-    parameters: &Parameters,
+    terms: &Terms,
+    purpose: For,
     mut hooks: Hooks,
-) -> Result<Garbler, Error> {
+) -> Result<(Garbler<C>, Option<GarblerRandomOts>), Error> {
     run.phase("setup");
-    let pool = Pool::entered_or_new(job.threads)?;
+    let pool = Pool::entered_or_new(terms.threads)?;
     let mut rng = Rng::new("brickwork lego garbler")?;
     let delta = Zeroizing::new(rng.delta());
     let choices: Zeroizing<Vec<u8>> =
         Zeroizing::new((0..BASE_OTS).map(|i| (delta.bits() >> i) as u8 & 1).collect());
-    let proposal = parameters.proposal();
-    let (terms, digests) = (job.terms(), digests(layout, Some(&proposal)));
-    let greeting = Greeting::send::<Lego>(&mut run.channel, Party::Garbler, &terms, &digests)?;
-    run.channel.send(msg::PROPOSAL, &proposal)?;
-    let side = Direction::GarblerSends;
-    let begun = base::Begun::send(
-        &mut run.channel,
-        side,
-        &greeting.digest(),
-        &choices,
-        job.post_quantum,
-        job.threads,
-    )?;
-    let answer = greeting.answered(&mut run.channel)?;
-    if answer.parameters != [0; 32] {
-        return Err(Error::Mismatch("the peer's greeting is malformed".into()));
+    let greeting = Greeting::send::<Lego>(&mut run.channel, Party::Garbler, terms, &purpose.digests())?;
+    if let For::Run(_, Some(parameters)) = purpose {
+        run.channel.send(msg::PROPOSAL, &parameters.proposal())?;
     }
-    let keys = begun.receive(&mut run.channel, &answer.digest, &answer.session, 0)?;
-    let series = Series::new(&answer.session, side);
-    let mut cot = extension::Sender::set_up(&mut run.channel, &series, *delta, &keys.received)?;
+    let base_ots = BaseOts::begin(&mut run, terms, &hooks, &greeting, (0, &choices))?;
+    let answer = greeting.answered(&mut run.channel)?;
+    no_proposal(&answer)?;
+    let keys = base_ots.finish(&mut run, &answer, 0)?;
+    let series = Series::new(&answer.session, Direction::GarblerSends);
+    let mut cot = CotSender::set_up(&mut run.channel, &series, *delta, &keys.received)?;
     // All rows are checked before anything is committed to.
-    // Committed values that are kept; the garbler keeps no tables.
-    let memory = job.table_memory.saturating_mul(2);
-    let mut sender = commit::split::Sender::set_up(&mut run.channel, &mut cot, job.security, memory)?;
-    let ots = Labels::new(cot.draw(&mut run.channel, layout.evaluator + parameters.ot_binding)?);
+    let memory = commit::values_memory(terms.table_memory);
+    let mut sender = C::Sender::set_up(&mut run.channel, &mut cot, terms.security.whole()?, memory)?;
+    let (ots, binding) = match purpose {
+        For::Run(layout, Some(parameters)) => {
+            let ots = GarblerRandomOts::draw(&mut run, &mut cot, layout.evaluator, parameters.ot_binding)?;
+            (Some(ots), parameters.ot_binding)
+        }
+        _ => (None, stock_ot_binding(terms.security.whole()?)),
+    };
+    run.phase("setup");
     let mut committed = [delta.label()];
     hooks.alter(Point::CommittedOffset, &mut committed);
     let offset = sender.commit(&mut run.channel, &committed)?;
-    Ok(Garbler { run, pool, session: answer.session, sender, rng, hooks, delta, offset, ots })
+    let party = Garbler {
+        run,
+        pool,
+        session: answer.session,
+        sender,
+        cot,
+        rng,
+        hooks,
+        delta,
+        offset,
+        binding,
+        counters: Counters::of_setup()?,
+    };
+    Ok((party, ots))
 }
 
 /// What the evaluator has of a session whose first proof is still to come.
-pub(super) struct Begun {
-    pub party: Evaluator,
+pub(super) struct Begun<C: commit::Scheme> {
+    pub party: Evaluator<C>,
     pub offset: Pending,
-    pub parameters: Parameters,
+    /// Of a run its OTs, and what the garbler proposed.
+    pub ots: Option<(EvaluatorRandomOts, Parameters)>,
 }
 
-pub(super) fn evaluator(
+/// Sets up the evaluator's session, as [`garbler`] that of the garbler.
+pub(super) fn evaluator<C: commit::Scheme>(
     mut run: Metered,
-    job: &Job,
-    layout: &Layout,
-    unsafe_ones: Option<&Parameters>,
+    terms: &Terms,
+    purpose: For,
     hooks: Hooks,
-) -> Result<Begun, Error> {
+) -> Result<Begun<C>, Error> {
     run.phase("setup");
-    let pool = Pool::entered_or_new(job.threads)?;
+    let pool = Pool::entered_or_new(terms.threads)?;
     let mut rng = Rng::new("brickwork lego evaluator")?;
-    let (terms, digests) = (job.terms(), digests(layout, None));
-    let greeting = Greeting::send::<Lego>(&mut run.channel, Party::Evaluator, &terms, &digests)?;
-    let side = Direction::EvaluatorSends;
-    let begun =
-        base::Begun::send(&mut run.channel, side, &greeting.digest(), &[], job.post_quantum, job.threads)?;
+    let greeting = Greeting::send::<Lego>(&mut run.channel, Party::Evaluator, terms, &purpose.digests())?;
+    let base_ots = BaseOts::begin(&mut run, terms, &hooks, &greeting, (BASE_OTS, &[]))?;
     let answer = greeting.answered(&mut run.channel)?;
-    let mut proposal = [0; PROPOSAL_BYTES];
-    run.channel.receive_into(msg::PROPOSAL, &mut proposal)?;
-    let parameters = accept(job, layout, &proposal, unsafe_ones)?;
-    // The greeting names it, and with it the session's identifier.
-    if digest(&proposal) != answer.parameters {
-        return Err(Error::Mismatch("the peer's cut-and-choose parameters are others".into()));
-    }
-    let keys = begun.receive(&mut run.channel, &answer.digest, &answer.session, BASE_OTS)?;
+    let proposed = match purpose {
+        For::Run(layout, _) => Some((layout, accept(&mut run, terms, layout, &answer, &hooks)?)),
+        For::Stock => {
+            no_proposal(&answer)?;
+            None
+        }
+    };
+    let keys = base_ots.finish(&mut run, &answer, BASE_OTS)?;
     let series = Series::new(&answer.session, Direction::GarblerSends);
-    let mut cot = extension::Receiver::set_up(&mut run.channel, &series, &keys.sent)?;
-    let mut receiver = commit::split::Receiver::set_up(
-        &mut run.channel,
-        &mut cot,
-        &mut rng,
-        job.security,
-        job.table_memory,
-    )?;
-    let (choices, ots) = cot.draw(&mut run.channel, &mut rng, layout.evaluator + parameters.ot_binding)?;
+    let mut cot = CotReceiver::set_up(&mut run.channel, &series, &keys.sent)?;
+    let (security, memory) = (terms.security.whole()?, terms.table_memory);
+    let mut receiver = C::Receiver::set_up(&mut run.channel, &mut cot, &mut rng, security, memory)?;
+    let ots = match proposed {
+        Some((layout, parameters)) => {
+            let (count, binding) = (layout.evaluator, parameters.ot_binding);
+            let ots = EvaluatorRandomOts::draw(&mut run, &mut cot, &mut rng, count, binding)?;
+            Some((ots, parameters))
+        }
+        None => None,
+    };
+    run.phase("setup");
     run.channel.flush()?;
     let offset = receiver.receive(&mut run.channel, 1)?;
-    let session = answer.session;
-    let party = Evaluator { run, pool, session, receiver, rng, hooks, choices, ots: Labels::new(ots) };
-    Ok(Begun { party, offset, parameters })
+    let binding = match &ots {
+        Some((_, parameters)) => parameters.ot_binding,
+        None => stock_ot_binding(security),
+    };
+    let (session, counters) = (answer.session, Counters::of_setup()?);
+    let party = Evaluator { run, pool, session, receiver, cot, rng, hooks, binding, counters };
+    Ok(Begun { party, offset, ots })
 }
 
-/// Finds out what the proposal is worth; tests accept what nobody should.
+/// Receives the garbler's proposal, and finds out what it is worth; tests accept what nobody should.
 fn accept(
-    job: &Job,
+    run: &mut Metered,
+    terms: &Terms,
     layout: &Layout,
-    proposal: &[u8; PROPOSAL_BYTES],
-    unsafe_ones: Option<&Parameters>,
+    answer: &Answer,
+    hooks: &Hooks,
 ) -> Result<Parameters, Error> {
-    match unsafe_ones {
-        Some(given) if given.proposal() == *proposal => Ok(given.clone()),
-        Some(_) => Err(Error::Mismatch("the peer's cut-and-choose parameters are others".into())),
-        None => Parameters::proposed(layout.ands as u64, layout.garbler as u64, job.security, proposal),
+    let mut proposal = [0; PROPOSAL_BYTES];
+    run.channel.receive_into(msg::PROPOSAL, &mut proposal)?;
+    let (ands, wires) = (layout.ands as u64, layout.garbler as u64);
+    let parameters = match hooks.cuts() {
+        Some(cuts) => Parameters::of_cuts(ands, wires, terms.security.whole()?, cuts)?,
+        None => Parameters::proposed(ands, wires, terms.security.whole()?, &proposal)?,
+    };
+    // The greeting names it, and with it the session's identifier.
+    if parameters.proposal() != proposal || digest(&proposal) != answer.parameters {
+        return Err(Error::Mismatch("the peer's cut-and-choose parameters are others".into()));
     }
+    Ok(parameters)
 }
 
-/// What the session's first proof says of the offset: it ends in 1. (That a commitment ends in 1 could be
-/// built into it, but one guessed watch bit gets around that.)
+/// States what the session's first proof says of the offset: it ends in 1. (That a commitment ends in 1 could
+/// be built into it, but one guessed watch bit gets around that.)
 pub(super) fn offset_claim<'a>(
-    claims: &mut commit::Claims<'a>,
+    claims: &mut Claims<'a>,
     offset: &'a commit::Shares,
     value: impl Fn() -> Label + Sync + 'a,
 ) {
@@ -180,4 +271,43 @@ pub(super) fn offset_claim<'a>(
         offset.add(0, sum);
         value()
     });
+}
+
+impl<C: commit::Scheme> Garbler<C> {
+    /// Proves that these are commitments and, in the first proof of a session, what the offset is. Rounds: 1.
+    pub fn proves_new<'n>(
+        &mut self,
+        new: impl IntoIterator<Item = New<'n>>,
+        first: bool,
+    ) -> Result<(), Error> {
+        let Garbler { run, sender, offset, .. } = self;
+        let mut claims = Claims::new();
+        let mut all: Vec<New> = Vec::new();
+        if first {
+            offset_claim(&mut claims, &offset.shares, || offset.values[0]);
+            all.push(New::from(&*offset));
+        }
+        for one in new {
+            all.push(one);
+        }
+        sender.prove(&mut run.channel, &all, &claims)
+    }
+}
+
+impl<C: commit::Scheme> Evaluator<C> {
+    /// Checks that these are commitments and, in the first proof of a session, that the offset ends in 1.
+    /// Rounds: 1.
+    pub fn verifies_new<'n>(
+        &mut self,
+        new: impl IntoIterator<Item = &'n Pending>,
+        offset: Option<&'n Pending>,
+    ) -> Result<Proof, Error> {
+        let Evaluator { run, receiver, .. } = self;
+        let mut claims = Claims::new();
+        if let Some(offset) = offset {
+            offset_claim(&mut claims, offset.shares(), || Label::from_bits(1));
+        }
+        let all: Vec<&Pending> = offset.into_iter().chain(new).collect();
+        receiver.verify(&mut run.channel, &all, &claims)
+    }
 }

@@ -101,12 +101,6 @@ impl Lane {
         }
     }
 
-    /// How long the peer may stall from now on.
-    pub fn set_timeout(&mut self, timeout: Duration) {
-        self.timeout = timeout;
-        self.rearm();
-    }
-
     /// A value that both ends of this very connection, and nobody else, can compute.
     pub fn session(&self) -> io::Result<[u8; 32]> {
         let tls = self.link.tls();
@@ -252,6 +246,11 @@ impl Write for Lane {
 impl Stream for Lane {
     fn rearm(&mut self) {
         self.deadline = Instant::now() + self.timeout;
+    }
+
+    fn set_timeout(&mut self, timeout: Duration) {
+        self.timeout = timeout;
+        self.rearm();
     }
 
     fn write_frame(&mut self, head: &[u8], body: &[u8]) -> io::Result<()> {

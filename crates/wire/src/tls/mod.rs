@@ -35,6 +35,7 @@ use rustls::{ClientConfig, ClientConnection, Connection, ServerConfig, ServerCon
 use tracing::{debug, warn};
 
 use super::Channel;
+use super::frame::Stream;
 use brickwork_base::Error;
 use brickwork_base::Party;
 use brickwork_base::stop;
@@ -245,7 +246,7 @@ pub fn meet(
     let further = std::thread::scope(|scope| {
         let open = |index| {
             let config = &config;
-            scope.spawn(move || -> io::Result<Lane> {
+            scope.spawn(stop::carried(move || -> io::Result<Lane> {
                 let mut lane =
                     client(TcpStream::connect_timeout(&at, options.timeout)?, config, options.timeout)?;
                 let hello = Hello { lane: index, ..hello };
@@ -255,7 +256,7 @@ pub fn meet(
                     return Err(io::Error::new(ErrorKind::InvalidData, "the peer confused the lanes"));
                 }
                 Ok(lane)
-            })
+            }))
         };
         let workers: Vec<_> = (1..answer.lanes).map(open).collect();
         let join = |worker: std::thread::ScopedJoinHandle<'_, _>| {
@@ -396,6 +397,11 @@ impl Listener {
         let (arrived, guests) = channel();
         let waiting = Mutex::new(Waiting { pending: Pending::default(), arrived, guests });
         Ok(Listener { socket, config: identity.server_config(peer)?, options: *options, waiting })
+    }
+
+    /// Gives handshakes, and the peer once it is there, another timeout from now on.
+    pub fn set_timeout(&mut self, timeout: Duration) {
+        self.options.timeout = timeout;
     }
 
     /// Where it listens.

@@ -521,6 +521,27 @@ fn a_deadline_can_be_set_anew() {
     close(lane, peer);
 }
 
+/// A channel and a listener take another timeout while they live.
+#[test]
+fn a_timeout_can_be_set_anew() {
+    let parties = two();
+    let (mut a, b) = parties.pair(options(Party::Garbler), options(Party::Evaluator));
+    a.set_timeout(Duration::ZERO);
+    assert_eq!(kind(a.receive(TAG, 1)), ErrorKind::TimedOut);
+    drop((a, b));
+    let (mut listener, address) = parties.listener(short(Party::Garbler));
+    listener.set_timeout(Duration::from_secs(20));
+    thread::scope(|scope| {
+        let accepted = scope.spawn(|| listener.accept().unwrap().receive(TAG, 1));
+        let mut lane = raw(&parties, &address);
+        say(Hello::first(&options(Party::Evaluator)), &mut lane).unwrap();
+        // It gives no sign of life for longer than what the listener was bound with.
+        thread::sleep(2 * short(Party::Garbler).timeout);
+        lane.write_all(&[TAG.0, 1, 0, 0, 0, b'x']).and_then(|()| lane.flush()).unwrap();
+        assert_eq!(accepted.join().unwrap().unwrap(), b"x");
+    });
+}
+
 /// While nothing goes to the peer, what comes from it is read, and is there afterwards.
 #[test]
 fn what_comes_while_the_peer_takes_nothing_is_kept() {

@@ -132,7 +132,7 @@ impl scheme::Receiver for Receiver {
         memory: u64,
     ) -> Result<Self, Error> {
         let code = code(security)?;
-        let (watch_bits, watched) = cot.draw(channel, rng, code.length())?;
+        let (watch_bits, watched) = cot.random(channel, rng, code.length())?;
         Receiver::new(code, &cot.keys(&Zeroizing::new(watched))?, &watch_bits, memory)
     }
 

@@ -52,8 +52,8 @@ impl Measure for Authenticated {
         let gates = (0..chains as u32).map(|i| Gate::And(i, i + 1));
         let circuit = Circuit::new(2, gates, vec![chains as u32 + 1])?;
         let schedule = Schedule::new(&circuit);
-        let mut fresh = Shares::zeros(8 + COUNT);
-        fresh.add(0..8 + COUNT, pieces[1].some(Of::Z, 0..8 + COUNT));
+        let mut words = || (0..8 + COUNT).map(|_| rng.label()).collect();
+        let fresh = Shares { keys: words(), macs: words() };
         let triples = Triples::of(pieces, pool, vec![0, 5, 1000]);
         let part = Part { component: 0, copies: 4, ands: 0..COUNT };
         let opened: Vec<u8> = (0..4 * COUNT).map(|i| (i % 3 == 0).into()).collect();

@@ -86,7 +86,7 @@ impl Role for extension::Sender {
     }
 
     fn draw(session: &mut Session<Self>, count: usize) -> Result<GarblerOts, Error> {
-        Ok(GarblerOts(Labels::new(CotSender::draw(&mut session.cot, &mut session.run.channel, count)?)))
+        Ok(GarblerOts(Labels::new(CotSender::random(&mut session.cot, &mut session.run.channel, count)?)))
     }
 
     fn garble(
@@ -160,7 +160,7 @@ impl Role for extension::Receiver {
 
     fn draw(session: &mut Session<Self>, count: usize) -> Result<EvaluatorOts, Error> {
         let Session { run, rng, cot, .. } = session;
-        let (choices, labels) = CotReceiver::draw(cot, &mut run.channel, rng, count)?;
+        let (choices, labels) = CotReceiver::random(cot, &mut run.channel, rng, count)?;
         Ok(EvaluatorOts { choices, labels: Labels::new(labels) })
     }
 

@@ -5,10 +5,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use crate::counters::Counters;
 use crate::hooks::Hooks;
 use crate::instance::{CotReceiver, CotSender, level};
-use crate::memory::{openings_memory, values_memory};
+use crate::memory::openings_memory;
 use crate::parameters::stock_ot_binding;
 use crate::party::EvaluatorCore;
 use crate::setup::window;
@@ -19,6 +18,7 @@ use brickwork_base::label::Label;
 use brickwork_base::pool::Pool;
 use brickwork_base::random::Rng;
 use brickwork_primitives::commit::{self, Committed, Receiver as _, Sender as _, Shares};
+use brickwork_primitives::counters::Counters;
 use brickwork_primitives::ot::{self, CotReceiver as _, CotSender as _, Direction, Series};
 use brickwork_session::{Metered, SessionId, Terms};
 use brickwork_stock::encoded_secret;
@@ -89,7 +89,7 @@ impl<C: commit::Scheme> Garbler<C> {
             shares: Shares::of_columns(words, c.1.clone()),
         };
         let series = Series::new(&secrets.session, Direction::GarblerSends);
-        let memory = values_memory(terms.table_memory);
+        let memory = commit::values_memory(terms.table_memory);
         Ok(Garbler {
             run,
             pool: Pool::entered_or_new(terms.threads)?,

@@ -8,7 +8,6 @@ use super::records::{Context, Header, Known, Stored};
 use crate::authenticators::{
     EvaluatorAuthenticators, EvaluatorComponent, GarblerAuthenticators, GarblerComponent,
 };
-use crate::counters::Counters;
 use crate::hooks::Hooks;
 use crate::input_ots::{EvaluatorOts, GarblerOts};
 use crate::instance::{CommitmentSender, level};
@@ -24,6 +23,7 @@ use crate::{Evaluator, Garbler, StepReport};
 use brickwork_base::{Error, Security};
 use brickwork_circuit::Party;
 use brickwork_primitives::commit::{Receiver as _, Sender as _};
+use brickwork_primitives::counters::Counters;
 use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
 use brickwork_session::stock::records::{Batches, Items, Keeper, TakenBatch};
 use brickwork_session::stock::{Asked, Side, Stand};

@@ -10,12 +10,13 @@ use brickwork_circuit::Program;
 use brickwork_plan::{self as plan, Cost, Link, MANY, Machine, PROCESS_BYTES, Script, TOUCH};
 use brickwork_primitives::binding::RevealedCombinations;
 use brickwork_primitives::cost::work::*;
-use brickwork_primitives::cost::{Commitments, DIMENSION, GATE_BYTES, LABEL, base_ots, extend};
+use brickwork_primitives::cost::{Commitments, DIGEST, DIMENSION, GATE_BYTES, LABEL, base_ots, extend, meet};
 use brickwork_primitives::cut_and_choose::Bucketing;
 use brickwork_session::{GREETING_BYTES, Protocol, TABLE_MEMORY};
 
+use crate::instance::level;
 use crate::layout::Layout;
-use crate::parameters::{PROPOSAL_BYTES, Parameters, level};
+use crate::parameters::{PROPOSAL_BYTES, Parameters};
 use crate::report::Lego;
 use work::{BEYOND, GROWS};
 
@@ -39,6 +40,77 @@ pub fn predict(
 pub fn sent_bytes(program: &Program, parameters: &Parameters) -> Result<[u64; 2], Error> {
     // No message is spread over lanes.
     Ok(script(program, parameters)?.sent_bytes(1))
+}
+
+/// Where a run that has a store takes its gates from: both parties share so many epochs that are not used up,
+/// and nothing was broken off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stock {
+    /// Gates, inputs and OTs are there.
+    Gates {
+        /// Epochs.
+        epochs: u64,
+    },
+    /// The program is built.
+    Built {
+        /// Epochs.
+        epochs: u64,
+    },
+}
+
+/// What a run from stock costs on these machines, both alike, over this link.
+///
+/// # Errors
+/// As [`script`].
+pub fn predict_from_stock(
+    program: &Program,
+    stock: Stock,
+    security: u32,
+    machine: &Machine,
+    link: &Link,
+) -> Result<Cost, Error> {
+    Ok(plan::predict(&script_from_stock(program, stock, security)?, machine, link))
+}
+
+/// What a run from stock does, made of batches that a preprocessing for it would make.
+///
+/// # Errors
+/// As [`script`].
+pub fn script_from_stock(program: &Program, stock: Stock, security: u32) -> Result<Script, Error> {
+    let layout = Layout::new(program)?;
+    let (ands, wires) = (layout.ands as u64, layout.garbler as u64);
+    let parameters = Parameters::of_step((ands, 1.0), (wires, 1.0), security)?;
+    let commitments = Commitments::of(&level(security)?);
+    let (from_gates, epochs) = match stock {
+        Stock::Gates { epochs } => (true, epochs),
+        Stock::Built { epochs } => (false, epochs),
+    };
+    let script = Script::new(Lego::PHASES);
+    let mut writer = Writer { script, commitments, layout, parameters: &parameters };
+    meet(&mut writer.script, GREETING_BYTES as u64, "build", epochs);
+    let ([garbler, evaluator, outputs], solderings) = (writer.wires(), writer.layout.solderings() as u64);
+    // That it is burned; nobody waits to hear it before it says more.
+    writer.script.message(Garbler, DIGEST);
+    if from_gates {
+        writer.again(3 * ands + 2 * garbler + 2 * evaluator);
+        writer.commitments.commit(&mut writer.script, outputs, false);
+        writer.solder();
+    }
+    writer.script.exchange([], [DIGEST]);
+    writer.script.phase("evaluate");
+    writer.script.exchange([], [evaluator.div_ceil(8)]);
+    writer.script.message(Garbler, LABEL * (garbler + evaluator) + outputs.div_ceil(8));
+    match from_gates {
+        true => writer.prove(Some(outputs), Some(outputs), Some(solderings + evaluator)),
+        false => writer.prove(None, Some(outputs), Some(evaluator)),
+    }
+    writer.evaluate();
+    writer.decode();
+    writer.beyond(&["build", "evaluate", "decode"]);
+    let memory = writer.memory();
+    let mut script = writer.script;
+    script.memory_bytes = memory;
+    Ok(script)
 }
 
 /// What a run does.
@@ -67,7 +139,7 @@ pub fn script(program: &Program, parameters: &Parameters) -> Result<Script, Erro
     writer.prove(None, Some(outputs), Some(evaluator)); // 9, 10, 11
     writer.evaluate();
     writer.decode(); // 12
-    writer.beyond();
+    writer.beyond(Lego::PHASES);
     let memory = writer.memory();
     let mut script = writer.script;
     script.memory_bytes = memory;
@@ -116,7 +188,9 @@ impl Writer<'_> {
         script.work(Evaluator, &OFFER, DIMENSION, DIMENSION);
         script.work(Garbler, &CHOSEN, DIMENSION, DIMENSION);
         extend(script, Evaluator, commitments.ots());
+        script.phase("prepare");
         extend(script, Evaluator, ots);
+        script.phase("setup");
         commitments.commit(script, 1, true);
     }
 
@@ -142,8 +216,10 @@ impl Writer<'_> {
         script.work(Garbler, &HASH_LABEL, 3 * inputs, MANY);
         commitments.commit(script, inputs, true);
         script.message(Garbler, 32 * inputs);
+        commitments.commit(script, garbler, false);
         commitments.commit(script, ots, true);
-        commitments.commit(script, garbler + evaluator, false);
+        commitments.commit(script, evaluator, false);
+        script.phase("build");
         commitments.commit(script, outputs, false);
         1 + 3 * gates + wires + 2 * inputs + ots + garbler + evaluator + outputs
     }
@@ -162,7 +238,6 @@ impl Writer<'_> {
     }
 
     fn open(&mut self) {
-        let (outputs, joints) = (self.layout.outputs.len() as u64, self.layout.joints() as u64);
         let Writer { script, parameters: Parameters { gates, authenticators, inputs, .. }, .. } = self;
         script.phase("preprocess");
         script.message(Garbler, 2 * LABEL * u64::from(gates.opened));
@@ -177,10 +252,14 @@ impl Writer<'_> {
         script.work(Evaluator, &HASH_LABEL, 3 * u64::from(inputs.opened), MANY);
         script.message(Garbler, LABEL * inputs.kept());
         script.message(Garbler, LABEL * inputs.kept());
-        script.phase("build");
-        script.work(Garbler, &SOLDER, joints, 1);
-        script.message(Garbler, LABEL * joints);
-        debug_assert!(joints >= outputs);
+        self.solder();
+    }
+
+    fn solder(&mut self) {
+        let solderings = self.layout.solderings() as u64;
+        self.script.phase("build");
+        self.script.work(Garbler, &SOLDER, solderings, 1);
+        self.script.message(Garbler, LABEL * solderings);
     }
 
     fn evaluate(&mut self) {
@@ -199,9 +278,10 @@ impl Writer<'_> {
         script.message(Evaluator, outputs.div_ceil(8) + 32);
     }
 
-    /// What phases take beyond all that, some of them for each AND gate of the program.
-    fn beyond(&mut self) {
-        for ((name, work), grows) in Lego::PHASES.iter().zip(&BEYOND).zip(GROWS) {
+    /// What these phases take beyond all that, some of them for each AND gate of the program.
+    fn beyond(&mut self, phases: &[&str]) {
+        let all = Lego::PHASES.iter().zip(&BEYOND).zip(GROWS);
+        for ((name, work), grows) in all.filter(|((name, _), _)| phases.contains(name)) {
             self.script.phase(name);
             self.script.beyond(work, if grows { self.parameters.gates.slots.into() } else { 1 });
         }
@@ -218,13 +298,13 @@ impl Writer<'_> {
         // Places of the challenge, and what was drawn.
         let drawn = 8 * (made + wires_made);
         let heads = u64::from(gates.slots);
-        let joints = LABEL * self.layout.joints() as u64;
+        let solderings = LABEL * self.layout.solderings() as u64;
         // Values as they are kept and as they are opened, and what waits to be sent.
         let garbler = 5 * LABEL / 2 * (3 * made + wires_made) + 3 * LABEL * heads;
         let told = 3 * LABEL * others(gates) + LABEL * (authenticators.kept() + 3 * u64::from(gates.opened));
         // All tables and hashes give way to those in buckets before the solderings come.
         let evaluator = 36 * (gates.kept() + authenticators.kept()) + told.max(32 * (made + wires_made));
         let held = LABEL * wires + 2 * TABLE_MEMORY.min(100 * made);
-        [common + garbler + drawn + joints, common + evaluator + drawn + joints + held]
+        [common + garbler + drawn + solderings, common + evaluator + drawn + solderings + held]
     }
 }

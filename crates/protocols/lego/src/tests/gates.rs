@@ -1,6 +1,6 @@
 //! Single gates, and the walks through a program.
 
-use super::harness::random_program;
+use crate::adversary::random_program;
 use crate::gates::{Gates, Table};
 use crate::layout::Layout;
 use brickwork_base::label::Label;
@@ -45,30 +45,30 @@ fn a_bad_gate_is_wrong_at_two_rows_at_least() {
     assert!(seen[0] == 80 && seen[1] == 0 && seen[2] >= 160 && seen[4] >= 80, "{seen:?}");
 }
 
-/// Weights that walk backwards are the sums over the joints that each source is part of.
+/// Weights that walk backwards are the sums over the solderings that each source is part of.
 #[test]
-fn weights_are_those_of_all_joints() {
+fn weights_are_those_of_all_solderings() {
     let mut rng = Rng::replayable("test lego gates");
     for _ in 0..50 {
         let program = random_program(&mut rng);
         let layout = Layout::new(&program).unwrap();
-        let weights: Vec<u128> = (0..layout.joints()).map(|_| rng.block()).collect();
+        let weights: Vec<u128> = (0..layout.solderings()).map(|_| rng.block()).collect();
         let weighted = layout.weigh(|joint| weights[joint..].iter().copied());
         for source in 0..layout.inputs() + layout.ands {
             // What depends on this source is 1.
             let inputs: Vec<u8> = (0..layout.inputs()).map(|k| u8::from(k == source)).collect();
-            let mut joints = Vec::new();
+            let mut solderings = Vec::new();
             let outputs = layout.walk(
                 &inputs,
                 |and, a, b| {
-                    joints.extend([a, b]);
+                    solderings.extend([a, b]);
                     u8::from(layout.inputs() + and == source)
                 },
                 |a, b| a ^ b,
                 |a| a,
             );
-            joints.extend(outputs);
-            let sum = joints.iter().zip(&weights).fold(0, |sum, (&bit, w)| sum ^ (w * u128::from(bit)));
+            solderings.extend(outputs);
+            let sum = solderings.iter().zip(&weights).fold(0, |sum, (&bit, w)| sum ^ (w * u128::from(bit)));
             let found = match source.checked_sub(layout.inputs()) {
                 None => weighted.inputs[source],
                 Some(and) => weighted.ands[and],

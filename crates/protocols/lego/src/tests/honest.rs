@@ -1,7 +1,8 @@
 //! Honest runs against plaintext.
 
-use super::harness::*;
-use crate::{evaluator, garbler};
+use super::support::*;
+use crate::layout::Layout;
+use crate::{Parameters, evaluator, garbler};
 use brickwork_base::random::Rng;
 use brickwork_circuit::library::aes::{KeySize, aes_from_rounds};
 use brickwork_session::{Job, PhaseReport, TABLE_MEMORY, Unobserved};
@@ -11,9 +12,9 @@ use std::sync::Arc;
 #[test]
 fn random_programs_come_out_right() {
     let mut rng = Rng::replayable("test lego honest");
-    Case::toy().run().right(false);
+    of_toy().run().right(false);
     for round in 0..40 {
-        Case::new(random_program(&mut rng), &mut rng).threads(1 + round % 2).run().right(false);
+        case(random_program(&mut rng), &mut rng).threads(1 + round % 2).run().right(false);
     }
 }
 
@@ -51,11 +52,14 @@ fn bytes_are_those_of_the_script() {
     let mut rng = Rng::replayable("test lego honest");
     for round in 0..25 {
         let program = if round == 0 { toy() } else { random_program(&mut rng) };
-        let parameters = small(&program, [2, 5 + round], [3, 7], [3, 4]);
+        let cuts = cuts([2, 5 + round], [3, 7], [3, 4]);
+        let layout = Layout::new(&program).unwrap();
+        let (ands, wires) = (layout.ands as u64, layout.garbler as u64);
+        let parameters = Parameters::of_cuts(ands, wires, 40, &cuts).unwrap();
         let expected = crate::sent_bytes(&program, &parameters).unwrap();
-        let outcome = Case::new(program, &mut rng).with(parameters).run();
+        let outcome = case(program, &mut rng).with(cuts).run();
         outcome.right(false);
-        for report in [outcome.garbler.unwrap(), outcome.evaluator.unwrap()] {
+        for report in outcome.results.map(Result::unwrap) {
             let sent = |of: fn(&PhaseReport) -> u64| report.phases.iter().map(of).sum::<u64>();
             let sent = [sent(|phase| phase.garbler_sent_bytes), sent(|phase| phase.evaluator_sent_bytes)];
             assert_eq!(sent, expected);

@@ -3,11 +3,12 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::harness::*;
+use super::support::*;
 use crate::{Cheat, msg};
 use brickwork_base::{Error, Party};
 use brickwork_primitives::commit::split::msg::{ANSWER, CORRECTIONS};
 use brickwork_primitives::ot::{BASE_OT, extension};
+use brickwork_session::Job;
 use brickwork_wire::Tag;
 
 /// Changes a bit of every label, or hash, in a message.
@@ -22,50 +23,52 @@ fn flip_one(place: usize, byte: usize, bit: u8) -> impl FnMut(&mut [u8]) + Send 
 
 /// The toy, most of whose items are opened.
 fn checked() -> Case {
-    let program = toy();
-    let parameters = small(&program, [2, 40], [3, 40], [3, 40]);
-    Case::toy().with(parameters)
+    let cuts = cuts([2, 40], [3, 40], [3, 40]);
+    of_toy().with(cuts)
 }
 
 #[test]
 fn items_that_are_bad_everywhere_are_caught() {
     // Labels of other offsets, rubbish in tables, gates that compute NAND.
-    checked().lie(Point::GateOffset, flip(3, 2)).run().evaluator_caught(Cheat::Opening);
-    checked().lie(Point::Tables, flip(3, 2)).run().evaluator_caught(Cheat::Opening);
-    checked().lie(Point::GateOutputs, flip(0, 0)).run().evaluator_caught(Cheat::Opening);
-    checked().lie(Point::GateOutputs, flip(9, 0)).run().evaluator_caught(Cheat::Opening);
-    checked().lie(Point::WireHashes, flip(3, 2)).run().evaluator_caught(Cheat::WireAuthenticator);
+    checked().garbler(Point::GateOffset, flip(3, 2)).run().evaluator_caught(Cheat::Opening);
+    checked().garbler(Point::Tables, flip(3, 2)).run().evaluator_caught(Cheat::Opening);
+    checked().garbler(Point::GateOutputs, flip(0, 0)).run().evaluator_caught(Cheat::Opening);
+    checked().garbler(Point::GateOutputs, flip(9, 0)).run().evaluator_caught(Cheat::Opening);
+    checked().garbler(Point::WireHashes, flip(3, 2)).run().evaluator_caught(Cheat::WireAuthenticator);
     let swap = |bytes: &mut [u8]| bytes.chunks_mut(32).for_each(|pair| pair.rotate_left(16));
-    checked().lie(Point::WireHashes, swap).run().evaluator_caught(Cheat::WireAuthenticator);
+    checked().garbler(Point::WireHashes, swap).run().evaluator_caught(Cheat::WireAuthenticator);
     // Authenticators of the other bit, of another wire, with other hashes.
-    checked().lie(Point::InputWires, flip(0, 0)).run().evaluator_caught(Cheat::Opening);
-    checked().lie(Point::InputWires, flip(5, 1)).run().evaluator_caught(Cheat::InputAuthenticator);
-    checked().lie(Point::InputHashes, flip(5, 1)).run().evaluator_caught(Cheat::InputAuthenticator);
-    checked().lie(Point::InputHashes, swap).run().evaluator_caught(Cheat::InputAuthenticator);
+    checked().garbler(Point::InputWires, flip(0, 0)).run().evaluator_caught(Cheat::Opening);
+    checked().garbler(Point::InputWires, flip(5, 1)).run().evaluator_caught(Cheat::InputAuthenticator);
+    checked().garbler(Point::InputHashes, flip(5, 1)).run().evaluator_caught(Cheat::InputAuthenticator);
+    checked().garbler(Point::InputHashes, swap).run().evaluator_caught(Cheat::InputAuthenticator);
 }
 
 #[test]
 fn openings_are_what_was_committed_to() {
     for byte in [0, 7] {
         // An input of a gate: another bit, or another label.
-        Case::toy().lie(Point::OpenedGates, flip_one(1, byte, 0)).run().evaluator_caught(Cheat::Opening);
+        of_toy().garbler(Point::OpenedGates, flip_one(1, byte, 0)).run().evaluator_caught(Cheat::Opening);
         for point in
             [Point::GateSolderings, Point::AuthenticatorSolderings, Point::InputSolderings, Point::Solderings]
         {
             for place in [0, 2] {
-                Case::toy().lie(point, flip_one(place, byte, 0)).run().evaluator_caught(Cheat::Opening);
+                of_toy().garbler(point, flip_one(place, byte, 0)).run().evaluator_caught(Cheat::Opening);
             }
         }
     }
     // The bit alone; the label is hashed, too.
-    Case::toy().lie(Point::OpenedAuthenticators, flip_one(1, 0, 0)).run().evaluator_caught(Cheat::Opening);
+    of_toy().garbler(Point::OpenedAuthenticators, flip_one(1, 0, 0)).run().evaluator_caught(Cheat::Opening);
     let other = flip_one(1, 7, 0);
-    Case::toy().lie(Point::OpenedAuthenticators, other).run().evaluator_caught(Cheat::WireAuthenticator);
-    Case::toy().lie(Point::OpenedInputs, flip_one(1, 0, 0)).run().evaluator_caught(Cheat::OffsetColour);
-    Case::toy().lie(Point::OpenedInputs, flip_one(1, 7, 0)).run().evaluator_caught(Cheat::InputAuthenticator);
+    of_toy().garbler(Point::OpenedAuthenticators, other).run().evaluator_caught(Cheat::WireAuthenticator);
+    of_toy().garbler(Point::OpenedInputs, flip_one(1, 0, 0)).run().evaluator_caught(Cheat::OffsetColour);
+    of_toy()
+        .garbler(Point::OpenedInputs, flip_one(1, 7, 0))
+        .run()
+        .evaluator_caught(Cheat::InputAuthenticator);
     let ends_in_1 = flip_one(1, 0, 0);
-    Case::toy().lie(Point::DeltaDifferences, ends_in_1).run().evaluator_caught(Cheat::DeltaDifferenceColour);
-    Case::toy().lie(Point::DeltaDifferences, flip_one(1, 7, 0)).run().evaluator_caught(Cheat::Opening);
+    of_toy().garbler(Point::DeltaDifferences, ends_in_1).run().evaluator_caught(Cheat::DeltaDifferenceColour);
+    of_toy().garbler(Point::DeltaDifferences, flip_one(1, 7, 0)).run().evaluator_caught(Cheat::Opening);
 }
 
 /// The last soldering of a program is that of an output, and the first ones are of the first gate: bits
@@ -76,32 +79,32 @@ fn solderings_lead_where_the_program_says() {
         let (left, right) = bytes[..32].split_at_mut(16);
         left.swap_with_slice(right);
     };
-    Case::toy().lie(Point::Solderings, crossed).run().evaluator_caught(Cheat::Opening);
+    of_toy().garbler(Point::Solderings, crossed).run().evaluator_caught(Cheat::Opening);
     let last = |bytes: &mut [u8]| {
         let at = bytes.len() - 16;
         bytes[at] ^= 1;
     };
-    Case::toy().lie(Point::Solderings, last).run().evaluator_caught(Cheat::Opening);
+    of_toy().garbler(Point::Solderings, last).run().evaluator_caught(Cheat::Opening);
 }
 
 #[test]
 fn the_committed_offset_is_that_of_all_else() {
     // One that ends in 0 is noticed before anything is challenged.
-    Case::toy().lie(Point::CommittedOffset, flip(0, 0)).run().evaluator_caught(Cheat::Indicator);
-    Case::toy().lie(Point::CommittedOffset, flip(4, 1)).run().evaluator_caught(Cheat::Opening);
+    of_toy().garbler(Point::CommittedOffset, flip(0, 0)).run().evaluator_caught(Cheat::Indicator);
+    of_toy().garbler(Point::CommittedOffset, flip(4, 1)).run().evaluator_caught(Cheat::Opening);
 }
 
 /// Whether the evaluator ends does not depend on its input: a label of an OT that only one choice would meet.
 #[test]
 fn lies_about_ots_are_noticed_for_either_input() {
     for y in [[false, false], [true, false], [false, true], [true, true]] {
-        let case = || Case::toy().on(&[true, false], &y);
-        case().lie(Point::OtLabels, flip_one(0, 9, 3)).run().evaluator_caught(Cheat::Opening);
+        let case = || of_toy().inputs(&[true, false], &y);
+        case().garbler(Point::OtLabels, flip_one(0, 9, 3)).run().evaluator_caught(Cheat::Opening);
         // Only the lowest bit, and the opening turned to match: this would flip y.
         let lowest = |point: Point, place: usize| (point, flip_one(place, 0, 0));
         let (at, lie) = lowest(Point::OtLabels, 1);
         let (then, turn) = lowest(Point::InputLabels, 4 + 1);
-        case().lie(at, lie).lie(then, turn).run().evaluator_caught(Cheat::Opening);
+        case().garbler(at, lie).garbler(then, turn).run().evaluator_caught(Cheat::Opening);
     }
 }
 
@@ -112,35 +115,35 @@ fn labels_of_inputs_are_right_or_refused() {
     for place in 0..4 {
         for byte in [0, 5] {
             let lie = flip_one(place, byte, 0);
-            Case::toy().lie(Point::InputLabels, lie).run().evaluator_caught(Cheat::InputLabel);
+            of_toy().garbler(Point::InputLabels, lie).run().evaluator_caught(Cheat::InputLabel);
         }
     }
     for y in [[false, false], [true, true]] {
         for place in 4..6 {
             for byte in [0, 5] {
                 let lie = flip_one(place, byte, 0);
-                let case = Case::toy().on(&[true, true], &y);
-                case.lie(Point::InputLabels, lie).run().evaluator_caught(Cheat::Opening);
+                let case = of_toy().inputs(&[true, true], &y);
+                case.garbler(Point::InputLabels, lie).run().evaluator_caught(Cheat::Opening);
             }
         }
     }
     for place in 0..6 {
         let lie = move |bytes: &mut [u8]| bytes[place] ^= 1;
-        Case::toy().lie(Point::Indicators, lie).run().evaluator_caught(Cheat::Indicator);
+        of_toy().garbler(Point::Indicators, lie).run().evaluator_caught(Cheat::Indicator);
     }
 }
 
 #[test]
 fn an_evaluator_that_lies_is_caught() {
     let bit = |bytes: &mut [u8]| *bytes.last_mut().unwrap() ^= 1;
-    Case::toy().evaluator_lies(Point::OtBinding, bit).run().garbler_caught(Cheat::OtBinding);
+    of_toy().evaluator(Point::OtBinding, bit).run().garbler_caught(Cheat::OtBinding);
     let label = flip_one(1, 3, 0);
-    Case::toy().evaluator_lies(Point::OtBinding, label).run().garbler_caught(Cheat::OtBinding);
+    of_toy().evaluator(Point::OtBinding, label).run().garbler_caught(Cheat::OtBinding);
     let no_bit = |bytes: &mut [u8]| *bytes.last_mut().unwrap() = 2;
-    Case::toy().evaluator_lies(Point::OtBinding, no_bit).run().garbler_caught(Cheat::OtBinding);
+    of_toy().evaluator(Point::OtBinding, no_bit).run().garbler_caught(Cheat::OtBinding);
     for place in [0, 1, 20] {
         let lie = move |bytes: &mut [u8]| bytes[place] ^= 1;
-        Case::toy().evaluator_lies(Point::OutputLabels, lie).run().garbler_caught(Cheat::ForgedOutput);
+        of_toy().evaluator(Point::OutputLabels, lie).run().garbler_caught(Cheat::ForgedOutput);
     }
 }
 
@@ -148,13 +151,12 @@ fn an_evaluator_that_lies_is_caught() {
 /// garbler's input, and both get what the function says, for all inputs.
 #[test]
 fn a_bad_gate_in_a_bucket_is_recovered_from() {
-    let program = toy();
-    let parameters = small(&program, [2, 0], [3, 0], [3, 0]);
+    let cuts = cuts([2, 0], [3, 0], [3, 0]);
     for inputs in 0..16 {
         let bit = |k: u32| inputs >> k & 1 == 1;
         let nand = flip_one((inputs % 8) as usize, 0, 0);
-        let case = Case::toy().with(parameters.clone()).on(&[bit(0), bit(1)], &[bit(2), bit(3)]);
-        case.lie(Point::GateOutputs, nand).run().right(true);
+        let case = of_toy().with(cuts).inputs(&[bit(0), bit(1)], &[bit(2), bit(3)]);
+        case.garbler(Point::GateOutputs, nand).run().right(true);
     }
 }
 
@@ -162,15 +164,14 @@ fn a_bad_gate_in_a_bucket_is_recovered_from() {
 /// seen.
 #[test]
 fn rubbish_in_a_bucket_is_outvoted() {
-    let program = toy();
-    let parameters = small(&program, [2, 0], [3, 0], [3, 0]);
+    let cuts = cuts([2, 0], [3, 0], [3, 0]);
     let refused = Arc::new(Mutex::new(0));
     for gate in 0..8 {
         let seen = refused.clone();
         let count = move |bytes: &mut [u8]| *seen.lock().unwrap() += bytes[0];
         let rubbish = flip_one(gate, 6, 0);
-        let case = Case::toy().with(parameters.clone()).lie(Point::GateOutputs, rubbish);
-        case.evaluator_lies(Point::Refused, count).run().right(false);
+        let case = of_toy().with(cuts).garbler(Point::GateOutputs, rubbish);
+        case.evaluator(Point::Refused, count).run().right(false);
     }
     assert_eq!(*refused.lock().unwrap(), 8, "one label in each run");
 }
@@ -178,18 +179,16 @@ fn rubbish_in_a_bucket_is_outvoted() {
 /// Without a good gate, or without a good majority, there is no label: that is what the parameters exclude.
 #[test]
 fn a_ruined_bucket_ends_the_run() {
-    let program = toy();
-    let case = || Case::toy().with(small(&program, [2, 0], [3, 0], [3, 0]));
-    case().lie(Point::GateOutputs, flip(6, 0)).run().evaluator_caught(Cheat::NoValidLabel);
-    case().lie(Point::WireHashes, flip(6, 0)).run().evaluator_caught(Cheat::NoValidLabel);
-    case().lie(Point::InputHashes, flip(6, 0)).run().evaluator_caught(Cheat::InputLabel);
+    let case = || of_toy().with(cuts([2, 0], [3, 0], [3, 0]));
+    case().garbler(Point::GateOutputs, flip(6, 0)).run().evaluator_caught(Cheat::NoValidLabel);
+    case().garbler(Point::WireHashes, flip(6, 0)).run().evaluator_caught(Cheat::NoValidLabel);
+    case().garbler(Point::InputHashes, flip(6, 0)).run().evaluator_caught(Cheat::InputLabel);
 }
 
 /// Bad authenticators, as many as the vote bears: with two gates and three authenticators, two bad items.
 #[test]
 fn the_vote_bears_a_minority_of_bad_items() {
-    let program = toy();
-    let parameters = small(&program, [2, 0], [3, 0], [3, 0]);
+    let cuts = cuts([2, 0], [3, 0], [3, 0]);
     for (one, other) in [(0, 5), (3, 4), (7, 11)] {
         let bad = move |bytes: &mut [u8]| {
             for guard in [one, other] {
@@ -197,18 +196,18 @@ fn the_vote_bears_a_minority_of_bad_items() {
                 bytes[32 * guard + 16] ^= 1;
             }
         };
-        Case::toy().with(parameters.clone()).lie(Point::WireHashes, bad).run().right(false);
+        of_toy().with(cuts).garbler(Point::WireHashes, bad).run().right(false);
     }
 }
 
 /// A garbler that opens too little is refused before anything depends on it.
 #[test]
 fn parameters_that_exceed_the_level_are_refused() {
-    let outcome = Case::toy().strict().run();
-    assert!(matches!(outcome.evaluator, Err(Error::Mismatch(_))));
-    assert!(outcome.garbler.is_err());
-    let real = crate::parameters(&toy(), 40).unwrap();
-    Case::toy().with(real).strict().run().right(false);
+    let outcome = of_toy().wants(Party::Evaluator, |_, cuts| *cuts = None).run();
+    assert!(matches!(outcome.results[1], Err(Error::Mismatch(_))));
+    assert!(outcome.results[0].is_err());
+    let real = |_: &mut Job, cuts: &mut Option<Cuts>| *cuts = None;
+    of_toy().wants(Party::Garbler, real).wants(Party::Evaluator, real).run().right(false);
 }
 
 /// Something that is sent as a commitment, of each of the kinds that there are, and an answer that is none.
@@ -217,8 +216,8 @@ fn what_is_no_commitment_is_noticed() {
     // Of the offset, the inputs and outputs of gates, authenticators, offsets, wires, OTs, inputs and outputs.
     for message in 0..9 {
         let mut seen = 0;
-        let outcome = Case::toy()
-            .tamper(move |tag, bytes| {
+        let outcome = of_toy()
+            .tampers(Party::Garbler, move |tag, bytes| {
                 if tag == CORRECTIONS {
                     let at = bytes.len() / 2;
                     bytes[at] ^= u8::from(seen == message);
@@ -226,11 +225,11 @@ fn what_is_no_commitment_is_noticed() {
                 }
             })
             .run();
-        match outcome.evaluator {
+        match &outcome.results[1] {
             // One coordinate that is not watched does no harm.
             Ok(_) => outcome.right(false),
             Err(Error::Peer(cheat)) => {
-                assert!(cheat == Cheat::Commitment || cheat == Cheat::Opening, "{cheat:?}");
+                assert!(*cheat == Cheat::Commitment || *cheat == Cheat::Opening, "{cheat:?}");
             }
             Err(other) => panic!("{other}"),
         }
@@ -240,18 +239,18 @@ fn what_is_no_commitment_is_noticed() {
             bytes.iter_mut().for_each(|byte| *byte ^= 0x5a);
         }
     };
-    Case::toy().tamper(all).run().evaluator_caught(Cheat::Commitment);
+    of_toy().tampers(Party::Garbler, all).run().evaluator_caught(Cheat::Commitment);
     for proof in 0..3 {
         let mut seen = 0;
-        let outcome = Case::toy()
-            .tamper(move |tag, bytes| {
+        let outcome = of_toy()
+            .tampers(Party::Garbler, move |tag, bytes| {
                 if tag == ANSWER {
                     bytes.iter_mut().for_each(|byte| *byte ^= u8::from(seen == proof));
                     seen += 1;
                 }
             })
             .run();
-        assert!(matches!(outcome.evaluator, Err(Error::Peer(_))), "proof {proof}");
+        assert!(matches!(outcome.results[1], Err(Error::Peer(_))), "proof {proof}");
     }
 }
 
@@ -267,14 +266,14 @@ fn lies_in_the_ots_themselves_are_noticed() {
         }
     };
     let no_point = in_messages(BASE_OT, |points| points[32..64].fill(0xff));
-    Case::toy().tampers(Party::Garbler, no_point).run().evaluator_caught(Cheat::BaseOtPoint);
+    of_toy().tampers(Party::Garbler, no_point).run().evaluator_caught(Cheat::BaseOtPoint);
     let identity = in_messages(BASE_OT, |points| points[..32].fill(0));
-    Case::toy().tampers(Party::Evaluator, identity).run().garbler_caught(Cheat::BaseOtIdentity);
+    of_toy().tampers(Party::Evaluator, identity).run().garbler_caught(Cheat::BaseOtIdentity);
     let no_vector = in_messages(BASE_OT, |keys| keys[32..35].fill(0xff));
-    let lattices = Case::toy().post_quantum().tampers(Party::Garbler, no_vector);
+    let lattices = of_toy().post_quantum().tampers(Party::Garbler, no_vector);
     lattices.run().evaluator_caught(Cheat::BaseOtVector);
     let rows = in_messages(extension::msg::CHECK, |answer| answer[16] ^= 1);
-    Case::toy().tampers(Party::Evaluator, rows).run().garbler_caught(Cheat::OtExtension);
+    of_toy().tampers(Party::Evaluator, rows).run().garbler_caught(Cheat::OtExtension);
 }
 
 /// Of each message of the protocol's own, one that is a byte too long or too short, from either party.
@@ -305,11 +304,11 @@ fn messages_of_another_length_are_refused() {
             }
         };
         for tag in of_garbler {
-            let outcome = Case::toy().tampers(Party::Garbler, change(tag)).run();
+            let outcome = of_toy().tampers(Party::Garbler, change(tag)).run();
             outcome.evaluator_caught(Cheat::UnexpectedMessage);
         }
         for tag in of_evaluator {
-            let outcome = Case::toy().tampers(Party::Evaluator, change(tag)).run();
+            let outcome = of_toy().tampers(Party::Evaluator, change(tag)).run();
             outcome.garbler_caught(Cheat::UnexpectedMessage);
         }
     }

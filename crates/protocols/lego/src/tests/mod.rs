@@ -1,6 +1,6 @@
 mod bound;
 mod gates;
-mod harness;
 mod honest;
 mod lies;
 mod rates;
+mod support;

@@ -1,6 +1,6 @@
 //! How often a single bad item is caught, in whole runs: from both sides of what the formula says.
 
-use super::harness::*;
+use super::support::*;
 use crate::Cheat;
 use brickwork_base::{Cheat as Check, Error};
 
@@ -8,12 +8,11 @@ const RUNS: usize = 120;
 
 /// Counts the runs in which this is noticed; the others come out right.
 fn noticed(point: Point, lie: fn(&mut [u8])) -> usize {
-    let program = toy();
     // Of each kind half are opened.
-    let parameters = small(&program, [2, 8], [3, 12], [3, 12]);
+    let cuts = cuts([2, 8], [3, 12], [3, 12]);
     let caught = (0..RUNS).filter(|_| {
-        let outcome = Case::toy().with(parameters.clone()).lie(point, lie).run();
-        match &outcome.evaluator {
+        let outcome = of_toy().with(cuts).garbler(point, lie).run();
+        match &outcome.results[1] {
             Err(Error::Peer(_)) => true,
             Err(other) => panic!("{other}"),
             Ok(report) => {
@@ -62,14 +61,13 @@ fn an_input_authenticator_of_the_other_bit() {
 fn bad_gates_ruin_a_bucket_as_often_as_can_be_counted() {
     const RUNS: u32 = 800;
     // Four buckets of two gates and eight opened ones. Three bad ones are best for the garbler.
-    let program = toy();
-    let parameters = small(&program, [2, 8], [3, 2], [3, 2]);
+    let cuts = cuts([2, 8], [3, 2], [3, 2]);
     let rubbish = |bytes: &mut [u8]| (0..3).for_each(|gate| bytes[16 * gate + 6] ^= 1);
     let checks: [Check; 2] = [Cheat::Opening.into(), Cheat::NoValidLabel.into()];
     let [mut seen, mut ruined, mut survived] = [0; 3];
     for _ in 0..RUNS {
-        let outcome = Case::toy().with(parameters.clone()).lie(Point::GateOutputs, rubbish).run();
-        match &outcome.evaluator {
+        let outcome = of_toy().with(cuts).garbler(Point::GateOutputs, rubbish).run();
+        match &outcome.results[1] {
             Err(Error::Peer(cheat)) if *cheat == checks[0] => seen += 1,
             Err(Error::Peer(cheat)) if *cheat == checks[1] => ruined += 1,
             Err(other) => panic!("{other}"),

@@ -12,11 +12,11 @@ use brickwork_base::Error;
 use brickwork_base::Party::{self, Evaluator, Garbler};
 use brickwork_circuit::Program;
 use brickwork_plan::{self as plan, Cost, Link, Machine, PIECES, PROCESS_BYTES, Script, share};
+use brickwork_primitives::cost as primitives;
 use brickwork_primitives::cost::work::*;
 use brickwork_primitives::cost::{BLOCK, DIMENSION, GATE_BYTES, LABEL, base_ots, extend};
 use brickwork_primitives::garbling::{HalfGates, Scheme as _};
 use brickwork_session::{GREETING_BYTES, Protocol};
-use brickwork_stock::ACQUAINTANCE_BYTES;
 
 use crate::report::SemiHonest;
 use crate::stored;
@@ -87,9 +87,6 @@ pub fn script(program: &Program, executions: usize, ots: Ots) -> Result<Script, 
     Ok(script)
 }
 
-/// Bytes of a digest.
-const DIGEST: u64 = 32;
-
 /// A message, unless there is nothing in it.
 fn some(script: &mut Script, from: Party, payload: u64) {
     if payload > 0 {
@@ -122,32 +119,11 @@ fn setup(script: &mut Script, program: &Program) {
 
 /// Both stores meet, and both agree on what the program takes and burn it.
 fn meet(script: &mut Script, program: &Program, epochs: u64) {
-    // Behind their number, of each epoch its identifier, that no other session has it, where its log stands,
-    // and that no entry is open.
-    let varint = |number: u64| u64::from(u64::BITS - number.leading_zeros()).div_ceil(7).max(1);
-    let standings = varint(epochs) + epochs * (2 * DIGEST + 2);
-    script.phase("setup");
-    both(script, [GREETING_BYTES as u64]);
-    // The evaluator looks at its logs when the garbler has looked at its own, and judges when that has
-    // judged.
-    for party in [Garbler, Evaluator] {
-        script.message(party, ACQUAINTANCE_BYTES as u64);
-        script.message(party, standings);
-    }
-    [Garbler, Evaluator].into_iter().for_each(|party| script.message(party, DIGEST));
-    script.phase("prepare");
-    both(script, [DIGEST]); // the program
-    // What it takes from where.
-    [Garbler, Evaluator].into_iter().for_each(|party| script.message(party, 1 + 2 * DIGEST));
-    both(script, [DIGEST]); // that it is burned
+    primitives::meet(script, GREETING_BYTES as u64, "prepare", epochs);
+    script.exchange([primitives::DIGEST], [primitives::DIGEST]); // that it is burned
     for by in [Garbler, Evaluator] {
         script.work(by, &SCHEDULE, gates(program), 1);
     }
-}
-
-/// Both send the same at once.
-fn both<const N: usize>(script: &mut Script, payloads: [u64; N]) {
-    script.exchange(payloads, payloads);
 }
 
 fn prepare(script: &mut Script, batch: &Batch, from: Ots) {

@@ -303,7 +303,11 @@ pub fn protocols() -> Vec<Subject> {
         let (mut sender, _) = grown(&series, secret(class, rng), rng);
         let (rows, check) = (random_bytes(31 * 16 * 3, rng), random_bytes(2064, rng));
         let mut channel = replay(&[(softspoken::msg::ROWS.0, &rows), (softspoken::msg::CHECK.0, &check)]);
-        Box::new(move || assert!(sender.draw(&mut channel, 256).is_err(), "random rows pass the check"))
+        let mut keys = vec![Label::ZERO; 256];
+        Box::new(move || {
+            let refused = sender.random_bits(&mut channel, &mut keys).is_err();
+            assert!(refused, "random rows pass the check")
+        })
     };
     let chosen = move |class: bool, rng: &mut Rng| -> Call<'static> {
         let (_, mut receiver) = grown(&series, rng.block(), rng);

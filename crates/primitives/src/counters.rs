@@ -1,13 +1,13 @@
-//! What a session counts: indices of authenticators, and serials.
+//! What a session with cut-and-chosen items counts: indices of authenticators, and serials.
 
-use super::Error;
+use brickwork_base::Error;
 use brickwork_stock::{Counter, Range as Numbers, Ranges, SERIALS, Serial};
 
 /// The counter of a session's authenticators: those of one kind have different indices.
 const AUTHENTICATORS: Counter = Counter::new("authenticators", 36);
 
 /// What a session counts besides the blocks of its streams; both parties count alike.
-pub(super) struct Counters {
+pub struct Counters {
     /// Indices of authenticators.
     authenticators: Numbers,
     /// Serials of cut-and-chooses; in a store a batch has that of its first one.

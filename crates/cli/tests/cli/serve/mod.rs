@@ -1,8 +1,15 @@
 //! `serve` and `request`: standing parties in two real processes, asked over HTTP.
 
+mod examples;
+mod hostile;
+mod limits;
+mod page;
+mod refusals;
+mod strangers;
+
 use super::*;
 use serde_json::json;
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
@@ -13,8 +20,8 @@ struct Pair {
     keys: Keys,
     /// What both allow, behind the lines that differ.
     programs: [String; 2],
-    /// Further lines of both.
-    limits: String,
+    /// Further lines of each under [limits].
+    limits: [String; 2],
     /// Where the evaluator finds the garbler.
     address: Option<String>,
 }
@@ -28,6 +35,7 @@ struct Service {
 }
 
 /// What an HTTP request gave: the status, the head, the body.
+#[derive(Debug)]
 struct Got {
     status: u16,
     head: String,
@@ -47,7 +55,7 @@ impl Pair {
         keys.write("token", TOKEN.as_bytes());
         private(&keys.file("store.key"));
         private(&keys.file("token"));
-        Pair { keys, programs: programs.map(str::to_owned), limits: String::new(), address: None }
+        Pair { keys, programs: programs.map(str::to_owned), limits: Default::default(), address: None }
     }
 
     fn configure(&self, role: usize) -> String {
@@ -62,8 +70,8 @@ impl Pair {
         };
         let text = format!(
             "role = \"{name}\"\nidentity = \"{key}\"\npeer = \"{peer}\"\n{place}\nhttp = \"127.0.0.1:0\"\n\
-             token = \"token\"\nthreads = 1\n[limits]\nwait_seconds = 40\nstall_seconds = 20\n{}\n{}",
-            self.limits, self.programs[role]
+             token = \"token\"\nthreads = 1\n[limits]\n{}\n{}",
+            self.limits[role], self.programs[role]
         );
         self.keys.write(&format!("{name}.toml"), text.as_bytes())
     }
@@ -99,6 +107,29 @@ impl Pair {
         both
     }
 
+    /// Has a service read other limits.
+    fn limit(&mut self, role: usize, service: &Service, limits: &str) {
+        self.limits[role] = limits.into();
+        self.reload(role, service);
+    }
+
+    /// Has a service read its configuration again, as it is now.
+    fn reload(&self, role: usize, service: &Service) {
+        let read = || {
+            let log = std::fs::read_to_string(self.log(role)).expect("a log");
+            log.lines()
+                .filter(|line| [" again: ", " stays as it was: "].iter().any(|said| line.contains(said)))
+                .count()
+        };
+        let (before, begun) = (read(), Instant::now());
+        self.configure(role);
+        service.signal(rustix::process::Signal::HUP);
+        while read() == before {
+            assert!(begun.elapsed() < Duration::from_secs(60), "the configuration is not read again");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
     /// Both stores are sound, and say the same of what is left.
     fn verified(&self) {
         let key = self.keys.file("store.key");
@@ -116,7 +147,12 @@ impl Service {
     }
 
     fn try_get(&self, path: &str) -> std::io::Result<Got> {
-        ask(self.http, &format!("GET /{path} HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"))
+        self.get_with(path, "Host: localhost\r\n")
+    }
+
+    /// Asks for a page with these headers.
+    fn get_with(&self, path: &str, headers: &str) -> std::io::Result<Got> {
+        ask(self.http, &format!("GET /{path} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n"))
     }
 
     fn post(&self, token: &str, body: &str) -> Got {
@@ -124,9 +160,7 @@ impl Service {
     }
 
     fn try_post(&self, token: &str, body: &str) -> std::io::Result<Got> {
-        let head = format!(
-            "POST /run HTTP/1.1\r\nHost: here\r\nConnection: close\r\nAuthorization: Bearer {token}\r\n"
-        );
+        let head = format!("POST /run HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{}", bearer(token));
         ask(self.http, &format!("{head}Content-Length: {}\r\n\r\n{body}", body.len()))
     }
 
@@ -196,6 +230,11 @@ fn ask(at: SocketAddr, request: &str) -> std::io::Result<Got> {
     Ok(Got { status, head: head.to_owned(), body: body.to_owned() })
 }
 
+/// A header of requests with the token.
+fn bearer(token: &str) -> String {
+    format!("Authorization: Bearer {token}\r\n")
+}
+
 fn entry(name: &str, file: &str, more: &str) -> String {
     format!("[[program]]\nname = \"{name}\"\nfile = \"{}\"\nlow = 2\nhigh = 6\n{more}\n", example(file))
 }
@@ -251,63 +290,8 @@ fn richer(garbler: u32, evaluator: u32) -> Value {
     json!({ "alice": u32::from(garbler > evaluator), "bob": u32::from(evaluator > garbler) })
 }
 
-/// What is not allowed, by either party, too much, too long, or without the token is refused, with words.
-#[test]
-fn refusals_are_polite() {
-    let both = entry("richer", "millionaires.bwp", "input = \"5\"\ntotal = 2");
-    let more = both.clone() + &entry("aes", "aes-128.bwp", "");
-    let mut pair = Pair::new([&more, &both]);
-    pair.limits = "request_bytes = 2000\n".into();
-    let [garbler, evaluator] = pair.both();
-    garbler.stocked("richer", 2);
-    let is = |got: &Got, status: u16, words: &str| {
-        assert_eq!(got.status, status, "{}", got.body);
-        assert!(got.json()["error"].as_str().is_some_and(|error| error.contains(words)), "{}", got.body);
-        assert!(got.json()["hint"].as_str().is_some_and(|hint| !hint.is_empty()), "{}", got.body);
-    };
-    let richer = json!({ "program": "richer", "input": 4 });
-    is(&garbler.post("wrong", &richer.to_string()), 401, "token");
-    is(&garbler.post(&TOKEN[1..], &richer.to_string()), 401, "token");
-    is(&garbler.run(&json!({ "program": "other", "input": 4 })), 403, "not allowed");
-    is(&garbler.run(&json!({ "program": "richer", "input": "four" })), 400, "");
-    is(&garbler.run(&json!({ "program": "richer", "inputs": 4 })), 400, "inputs");
-    is(&garbler.post(TOKEN, "nothing"), 400, "no JSON");
-    is(&garbler.post(TOKEN, &"x".repeat(2001)), 413, "longer than 2000 bytes");
-    is(&garbler.get("else"), 404, "nothing here");
-    is(&garbler.get("run"), 405, "method");
-    // The garbler allows it, the evaluator does not.
-    let key = "bits:".to_owned() + &"0".repeat(128);
-    is(&garbler.run(&json!({ "program": "aes", "input": key })), 403, "the peer refuses: the program is not");
-
-    // The budget is used up at both, whoever asks, and stays so.
-    assert_eq!(garbler.run(&richer).status, 200);
-    assert_eq!(evaluator.run(&richer).status, 200);
-    is(&garbler.run(&richer), 429, "budget");
-    is(&evaluator.run(&richer), 429, "budget");
-    garbler.stop();
-    let garbler = pair.start(0);
-    is(&garbler.run(&richer), 429, "budget");
-    // Another budget, read again; the evaluator keeps its own.
-    pair.programs[0] = pair.programs[0].replace("total = 2", "total = 9");
-    pair.configure(0);
-    garbler.signal(rustix::process::Signal::HUP);
-    garbler.until("ready", |got| got.status == 200);
-    let begun = Instant::now();
-    let refused = loop {
-        let got = garbler.run(&richer);
-        if got.body.contains("the peer refuses") || begun.elapsed() > Duration::from_secs(30) {
-            break got;
-        }
-        std::thread::sleep(Duration::from_millis(100));
-    };
-    is(&refused, 429, "the peer refuses: the program's budget is used up");
-    garbler.stop();
-    evaluator.stop();
-    pair.verified();
-}
-
-/// A party that is killed in the middle of runs comes back; its peer finds it again, runs go on, nothing is used
-/// twice, and what was begun counts.
+/// A party that is killed in the middle of runs comes back; its peer finds it again, runs go on, nothing is
+/// used twice, and what was begun counts.
 #[test]
 fn a_killed_party_comes_back() {
     let program = entry("richer", "millionaires.bwp", "input = \"500\"\n")
@@ -341,167 +325,6 @@ fn a_killed_party_comes_back() {
     pair.verified();
 }
 
-/// Strangers at either door, who say nothing, too much, or come in crowds, do not disturb a run.
-#[test]
-fn strangers_do_not_disturb() {
-    let program = entry("richer", "millionaires.bwp", "input = \"500\"\n");
-    let mut pair = Pair::new([&program, &program]);
-    let [garbler, evaluator] = pair.both();
-    garbler.stocked("richer", 3);
-    let door: SocketAddr = garbler.listening.as_ref().expect("it listens").parse().expect("an address");
-    let silent: Vec<TcpStream> = (0..40).map(|_| TcpStream::connect(door).expect("a door")).collect();
-    let mut noise = TcpStream::connect(door).expect("a door");
-    let _ = noise.write_all(&[0x16; 100_000]);
-    let slow: Vec<TcpStream> = (0..40)
-        .map(|_| {
-            let mut stream = TcpStream::connect(garbler.http).expect("a door");
-            stream.write_all(b"POST /run HTTP/1.1\r\nHost: he").expect("a part");
-            stream
-        })
-        .collect();
-    for _ in 0..2 {
-        let got = garbler.run(&json!({ "program": "richer", "input": 501 }));
-        assert_eq!((got.status, got.json()["outputs"].clone()), (200, richer(700, 500)), "{}", got.body);
-    }
-    // More than may be there at a time: some are turned away, with an answer or at once.
-    let crowd: Vec<TcpStream> = (0..100).map(|_| TcpStream::connect(garbler.http).expect("a door")).collect();
-    match garbler.try_get("health") {
-        Ok(got) => {
-            assert!(got.status == 503 && got.head.contains("retry-after: 1"), "{} {}", got.head, got.body);
-            assert!(got.json()["hint"].is_string(), "{}", got.body);
-        }
-        Err(e) => assert!([ErrorKind::ConnectionReset, ErrorKind::BrokenPipe].contains(&e.kind()), "{e}"),
-    }
-    drop((crowd, slow));
-    // Once they are gone and the door has seen it, there is room again.
-    let begun = Instant::now();
-    while !garbler.try_get("health").is_ok_and(|got| got.status == 200) {
-        assert!(begun.elapsed() < Duration::from_secs(60), "still no room");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    let again = || {
-        let body = json!({ "program": "richer", "input": 501 }).to_string();
-        garbler.try_post(TOKEN, &body).ok().filter(|got| got.head.contains("cache-control"))
-    };
-    let got = std::iter::repeat_with(again).take(100).flatten().next().expect("an answer");
-    assert_eq!(got.status, 200, "{}", got.body);
-    drop(silent);
-    garbler.stop();
-    evaluator.stop();
-}
-
-/// The page and the figures hold what happened, and no value of a party; the page asks for nothing.
-#[test]
-fn a_page_without_secrets() {
-    let program = entry("richer", "millionaires.bwp", "input = \"314159\"\n");
-    let mut pair = Pair::new([&program, &program]);
-    let [garbler, evaluator] = pair.both();
-    garbler.stocked("richer", 3);
-    assert_eq!(garbler.run(&json!({ "program": "richer", "input": 271828 })).status, 200);
-    let (page, metrics) = (garbler.get(""), garbler.get("metrics"));
-    for got in [&page, &metrics] {
-        assert_eq!(got.status, 200);
-        for secret in ["314159", "271828", TOKEN] {
-            assert!(!got.body.contains(secret), "{secret} in {}", got.body);
-        }
-    }
-    let body = page.body.to_lowercase();
-    for asked in ["<script", "src=", "href=", "url(", "@import", "http:", "https:"] {
-        assert!(!body.contains(asked), "{asked} in {body}");
-    }
-    assert!(
-        page.head.to_lowercase().contains("content-security-policy: default-src 'none'"),
-        "{}",
-        page.head
-    );
-    assert!(body.contains("connected") && body.contains("richer"), "{body}");
-    let runs = "brickwork_runs_total{program=\"richer\",outcome=\"done\"} 1";
-    assert!(metrics.body.lines().any(|line| line == runs), "{}", metrics.body);
-    prometheus_reads(&metrics.body);
-    assert_eq!(garbler.get("health").json(), json!({ "status": "up" }));
-    // The logs are objects, line by line, and have what happened.
-    for role in 0..2 {
-        let log = std::fs::read_to_string(pair.log(role)).expect("a log");
-        for secret in ["314159", "271828", TOKEN] {
-            assert!(!log.contains(secret), "{secret} in {log}");
-        }
-        let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
-        assert!(lines.iter().all(|line| line["timestamp"].is_string() && line["level"].is_string()), "{log}");
-        for said in ["made stock", "ran"] {
-            let line = lines.iter().find(|line| line["message"] == said).expect(said);
-            assert!(line["program"] == "richer" && line["milliseconds"].is_f64(), "{line}");
-        }
-    }
-    // Who has lost its peer says so.
-    evaluator.stop();
-    garbler.until("ready", |got| got.status == 503);
-    garbler.stop();
-}
-
-/// Has Prometheus' own client library for Python read the figures, if it is there.
-fn prometheus_reads(metrics: &str) {
-    let script = "import sys\nfrom prometheus_client.parser import text_string_to_metric_families as parse\n\
-                  found = {sample.name for family in parse(sys.stdin.read()) for sample in family.samples}\n\
-                  assert 'brickwork_runs_total' in found and 'brickwork_run_seconds_bucket' in found, found\n";
-    let is_there = Command::new("python3").args(["-c", "import prometheus_client"]).output();
-    if !is_there.is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: no Python with prometheus_client here, which would read the figures");
-        return;
-    }
-    let mut child = Command::new("python3")
-        .args(["-c", script])
-        .stdin(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .expect("python starts");
-    child.stdin.take().expect("a pipe").write_all(metrics.as_bytes()).expect("it reads");
-    let output = child.wait_with_output().expect("it ends");
-    assert!(output.status.success(), "{}", text(&output.stderr));
-}
-
-/// A real browser shows the page, and asks the service for nothing else. Skipped, with a word, where there is none.
-#[test]
-fn a_browser_shows_the_page() {
-    let browsers = ["chromium", "chromium-browser", "google-chrome"];
-    let is_there =
-        |name: &&&str| Command::new(name).arg("--version").output().is_ok_and(|o| o.status.success());
-    let Some(browser) = browsers.iter().find(is_there) else {
-        eprintln!("skipped: no browser of {browsers:?} here, which would show the status page");
-        return;
-    };
-    let program = entry("richer", "millionaires.bwp", "input = \"500\"\n");
-    let mut pair = Pair::new([&program, &program]);
-    let [garbler, evaluator] = pair.both();
-    garbler.stocked("richer", 3);
-    assert_eq!(garbler.run(&json!({ "program": "richer", "input": 700 })).status, 200);
-    let (profile, picture) = (pair.keys.file("profile"), pair.keys.file("page.png"));
-    let show = |what: &str| {
-        let flags =
-            ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=400,1200"];
-        let output = Command::new(browser)
-            .args(flags)
-            .args([&format!("--user-data-dir={profile}"), what, &format!("http://{}/", garbler.http)])
-            .output()
-            .expect("it starts");
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        text(&output.stdout)
-    };
-    let shown = show("--dump-dom");
-    for part in
-        ["<h1>Brickwork, garbler</h1>", "id=\"peer\">connected", "<td>richer</td>", "<td>compare</td>"]
-    {
-        assert!(shown.contains(part), "{part} in {shown}");
-    }
-    show(&format!("--screenshot={picture}"));
-    let png = std::fs::read(&picture).expect("a picture");
-    assert!(png.starts_with(b"\x89PNG") && png.len() > 5000, "{} bytes", png.len());
-    // Nothing that is not there was asked for.
-    let metrics = garbler.get("metrics").body;
-    assert!(!metrics.contains("brickwork_answers_total{status=\"404\"}"), "{metrics}");
-    garbler.stop();
-    evaluator.stop();
-}
-
 /// What is wrong in a configuration is said, with what to write.
 #[test]
 fn a_configuration_that_is_wrong() {
@@ -513,9 +336,10 @@ fn a_configuration_that_is_wrong() {
         ("http = \"127.0.0.1:0\"", "http = \"0.0.0.0:0\"", "from this machine only"),
         ("listen", "waits", "unknown field `waits`"),
         ("token = \"token\"", "token = \"garbler.key\"", "holds no token"),
-        ("wait_seconds = 40", "waiting = 0", "lets nothing through"),
+        ("[limits]", "[limits]\nwaiting = 0", "lets nothing through"),
+        ("[limits]", "[limits]\nrun_seconds = 18446744073709551615", "a limit of time is"),
         ("threads = 1", "security = 41", "security"),
-        ("wait_seconds = 40", "memory = \"much\"", "memory"),
+        ("[limits]", "[limits]\nmemory = \"much\"", "memory"),
     ] {
         let file = pair.keys.write("wrong.toml", good.replace(from, to).as_bytes());
         let arguments = ["serve", "--config", &file, "--store", &store, "--store-key", &key];
@@ -526,7 +350,7 @@ fn a_configuration_that_is_wrong() {
     // More stock at a time than there is memory for: the hint says how much fits, and that does.
     let serve = |high: u32| {
         let program = entry("richer", "millionaires.bwp", "").replace("high = 6", &format!("high = {high}"));
-        let text = format!("{}{program}", good.replace("wait_seconds = 40", "memory = \"64MiB\""));
+        let text = format!("{}{program}", good.replace("[limits]", "[limits]\nmemory = \"64MiB\""));
         let file = pair.keys.write("wrong.toml", text.as_bytes());
         // It is read before the store's key, which is not there.
         let output =

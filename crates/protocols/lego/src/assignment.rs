@@ -5,7 +5,7 @@ use brickwork_primitives::cut_and_choose::{Bucketing, Challenge};
 
 /// What became of the items of a batch. Both parties derive it from the evaluator's seed; the counts follow
 /// from the parameters and nothing that the peer says.
-pub(super) struct Drawn {
+pub(super) struct Assignment {
     /// The opened items, in ascending order.
     pub opened: Vec<u32>,
     /// Items in buckets, bucket after bucket; of gates the first of each is the head.
@@ -16,43 +16,45 @@ pub(super) struct Drawn {
     places: Vec<u32>,
 }
 
-impl Drawn {
+impl Assignment {
+    /// Derives it from the evaluator's seed.
     pub fn expand(seed: &Seed, cut: &Bucketing) -> Self {
-        let drawn = Challenge::draw(&mut Rng::expand(seed, "brickwork cut-and-choose"), cut);
-        let (opened, chosen) = drawn.into_parts();
+        let challenge = Challenge::draw(&mut Rng::expand(seed, "brickwork cut-and-choose"), cut);
+        let (opened, chosen) = challenge.into_parts();
         let mut places = vec![0; opened.len() + chosen.len()];
         opened.iter().chain(&chosen).zip(0..).for_each(|(&item, place)| places[item as usize] = place);
-        Drawn { opened, chosen, size: cut.bucket as usize, places }
+        Assignment { opened, chosen, size: cut.bucket as usize, places }
     }
 
-    /// The number of an item among the opened or, if it was not opened, among the chosen ones.
+    /// Returns the number of an item among the opened or, if it was not opened, among the chosen ones.
     #[inline]
     pub fn place(&self, item: usize) -> Result<usize, usize> {
         let place = self.places[item] as usize;
         place.checked_sub(self.opened.len()).map_or(Ok(place), Err)
     }
 
+    /// Counts all items.
     pub fn items(&self) -> usize {
         self.places.len()
     }
 
+    /// Counts the buckets.
     pub fn buckets(&self) -> usize {
         self.chosen.len() / self.size
     }
 
-    /// The items of a bucket.
+    /// Returns the items of a bucket.
     #[inline]
     pub fn bucket(&self, bucket: usize) -> &[u32] {
         &self.chosen[bucket * self.size..(bucket + 1) * self.size]
     }
 
-    /// The first item of each bucket.
+    /// Returns the first item of each bucket.
     pub fn heads(&self) -> Vec<u32> {
         self.chosen.iter().copied().step_by(self.size).collect()
     }
 
-    /// Whether a chosen item, by its number, is the head of its bucket, and otherwise which one it is of
-    /// those that are none.
+    /// Returns, of a chosen item, which one it is of those that are no heads; none if it is one.
     #[inline]
     pub fn other(&self, chosen: usize) -> Option<usize> {
         let (bucket, k) = (chosen as u32 / self.size as u32, chosen as u32 % self.size as u32);
@@ -60,7 +62,7 @@ impl Drawn {
     }
 }
 
-/// The colours at which opened items are shown: random bits.
+/// Draws the colours at which opened items are opened: random bits.
 pub(super) fn colours(seed: &Seed, count: usize) -> Vec<u8> {
     let mut bytes = vec![0; count];
     Rng::expand(seed, "brickwork colours of checked items").fill(&mut bytes);

@@ -1,0 +1,263 @@
+//! What a coordinator is told: who it is, whom it meets, what the job is, and where its workers live.
+
+use std::path::{Path, PathBuf};
+
+use brickwork::circuit::{Party, Program};
+use brickwork::jobs::terms::Terms;
+use brickwork::wire::tls::{Identity, PublicKey};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::arguments::security;
+use crate::failure::Failure;
+use crate::{files, programs};
+
+/// The file as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct File {
+    role: String,
+    identity: PathBuf,
+    peer: String,
+    program: PathBuf,
+    #[serde(default = "forty")]
+    security: u32,
+    lanes: u32,
+    retries: Option<u32>,
+    at_once: Option<u32>,
+    folder: PathBuf,
+    store_key: PathBuf,
+    source: Option<PathBuf>,
+    rows: Option<Vec<u32>>,
+    sink: Option<PathBuf>,
+    control: Control,
+    #[serde(default)]
+    workers: Workers,
+}
+
+fn forty() -> u32 {
+    40
+}
+
+/// Where the peer's coordinator is met.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Control {
+    /// Wait for it here.
+    pub listen: Option<String>,
+    /// Connect to it there.
+    pub connect: Option<String>,
+    /// How long connecting is tried, and how long it may stall.
+    #[serde(default = "thirty")]
+    pub timeout: u32,
+}
+
+fn thirty() -> u32 {
+    30
+}
+
+/// How this party's workers live.
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Workers {
+    /// Where they listen, if this party's do.
+    pub listen: String,
+    /// The host by which the peer's workers reach them.
+    pub advertise: Option<String>,
+    /// Hosts that the peer's workers may be at.
+    pub peer_hosts: Vec<String>,
+    /// What starts one, before the flags; `{lane}` is its number.
+    pub command: Vec<String>,
+    /// Threads of each.
+    pub threads: Option<u16>,
+    /// How long a worker's peer may stall.
+    pub timeout: u32,
+}
+
+impl Default for Workers {
+    fn default() -> Self {
+        Workers {
+            listen: "127.0.0.1:0".into(),
+            advertise: None,
+            peer_hosts: Vec::new(),
+            command: Vec::new(),
+            threads: None,
+            timeout: 30,
+        }
+    }
+}
+
+/// A job, as this party has it.
+pub struct Config {
+    /// This party.
+    pub party: Party,
+    /// What both parties must mean.
+    pub terms: Terms,
+    /// This party's key, and its file.
+    pub identity: (Identity, PathBuf),
+    /// The peer's key.
+    pub peer: PublicKey,
+    /// The file of the program.
+    pub program: PathBuf,
+    /// How many lanes have work or stock at a time, if not all.
+    pub at_once: Option<u32>,
+    /// Where ledger and stores lie.
+    pub folder: PathBuf,
+    /// The file of the stores' key.
+    pub store_key: PathBuf,
+    /// The input of each partition, if this party has one.
+    pub inputs: Option<Vec<PathBuf>>,
+    /// Where outputs go.
+    pub sink: PathBuf,
+    /// Where the peer's coordinator is.
+    pub control: Control,
+    /// Where the workers are.
+    pub workers: Workers,
+}
+
+fn bad(path: &Path, why: impl std::fmt::Display) -> Failure {
+    Failure::input(
+        format!("{}: {why}", path.display()),
+        "docs/clusters.md lists what a job's file holds, and examples/cluster has two that fit each other",
+    )
+}
+
+/// Reads a job's file. Paths in it are relative to it.
+pub fn read(path: &Path) -> Result<Config, Failure> {
+    let file: File = toml::from_str(&files::text(path)?).map_err(|e| bad(path, e.message()))?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let beside = |name: &Path| folder.join(name);
+    let party = match file.role.as_str() {
+        "garbler" => Party::Garbler,
+        "evaluator" => Party::Evaluator,
+        other => return Err(bad(path, format!("role is garbler or evaluator, not {other:?}"))),
+    };
+    security(&file.security.to_string()).map_err(|why| bad(path, why))?;
+    if file.control.listen.is_some() == file.control.connect.is_some() {
+        return Err(bad(path, "[control] has listen or connect: one party waits, the other one comes"));
+    }
+    let program_path = beside(&file.program);
+    let program = programs::load(&program_path, &Default::default())?;
+    let inputs = file.source.as_deref().map(|source| parts(&beside(source))).transpose()?;
+    let takes = !program.input_ports(party).is_empty();
+    if takes && inputs.is_none() {
+        return Err(bad(path, "source is missing: the program takes an input of this party"));
+    }
+    let rows = match (&inputs, file.rows) {
+        (Some(inputs), None) => inputs.iter().map(|part| count(part)).collect::<Result<Vec<_>, _>>()?,
+        (None, Some(rows)) => rows,
+        (None, None) => return Err(bad(path, "give source, or rows: how many rows each partition has")),
+        (Some(inputs), Some(rows)) if inputs.len() == rows.len() => rows,
+        (Some(inputs), Some(rows)) => {
+            return Err(bad(path, format!("source has {} files, and rows {}", inputs.len(), rows.len())));
+        }
+    };
+    let identity_path = beside(&file.identity);
+    let identity = files::identity(&identity_path)?;
+    let peer = files::public_key(&named(&file.peer, folder))?;
+    let keys = match party {
+        Party::Garbler => [identity.public_key(), peer],
+        Party::Evaluator => [peer, identity.public_key()],
+    };
+    let terms = Terms {
+        security: file.security,
+        lanes: file.lanes,
+        // A quarter, as lanes are lost now and then.
+        retries: file.retries.unwrap_or(file.lanes.div_ceil(4)),
+        program: Program::digest(&program),
+        rows,
+        identities: keys.map(PublicKey::to_bytes),
+    };
+    terms.check()?;
+    // What only comes up in a worker is found here already.
+    terms.share()?;
+    let job_folder = beside(&file.folder);
+    let sink = file.sink.map_or_else(|| job_folder.join("results"), |sink| beside(&sink));
+    Ok(Config {
+        party,
+        terms,
+        identity: (identity, identity_path),
+        peer,
+        program: program_path,
+        at_once: file.at_once,
+        store_key: beside(&file.store_key),
+        folder: job_folder,
+        inputs,
+        sink,
+        control: file.control,
+        workers: file.workers,
+    })
+}
+
+/// A key, or the file of one, which lies beside the job's.
+fn named(text: &str, folder: &Path) -> String {
+    match text.strip_prefix('@') {
+        Some(path) => format!("@{}", folder.join(path).display()),
+        None => text.to_owned(),
+    }
+}
+
+/// The files of a folder, by name: one for each partition.
+fn parts(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let unreadable = |e: &std::io::Error| Failure::cannot_read(&folder.display().to_string(), e);
+    let mut parts = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(|e| unreadable(&e))? {
+        let path = entry.map_err(|e| unreadable(&e))?.path();
+        let is_hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        if path.is_file() && !is_hidden {
+            parts.push(path);
+        }
+    }
+    parts.sort();
+    Ok(parts)
+}
+
+/// How many rows a file of inputs has: elements of a JSON array, or lines of a table below its header.
+fn count(path: &Path) -> Result<u32, Failure> {
+    let name = path.display().to_string();
+    let bytes = files::value_bytes(path)?;
+    let rows = match path.extension().and_then(|extension| extension.to_str()) {
+        Some("csv") => {
+            let mut records = csv::Reader::from_reader(&bytes[..]).into_byte_records();
+            records.try_fold(0u64, |rows, record| record.map(|_| rows + 1)).map_err(|e| bad(path, e))?
+        }
+        _ => match brickwork::circuit::value::parse(files::utf8(&bytes, &name, "it holds JSON")?)? {
+            Value::Array(rows) => rows.len() as u64,
+            _ => return Err(bad(path, "it holds an array of inputs, one for each row")),
+        },
+    };
+    u32::try_from(rows).map_err(|_| bad(path, "it has too many rows; make more partitions"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The two files that come as an example are read, and fit each other.
+    #[test]
+    fn the_examples_are_two_sides_of_one_job() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/cluster");
+        let [alice, bob] = ["alice.toml", "bob.toml"].map(|name| {
+            let text = std::fs::read_to_string(folder.join(name)).expect("the file");
+            toml::from_str::<File>(&text).unwrap_or_else(|e| panic!("{name}: {e}"))
+        });
+        assert_eq!([&*alice.role, &*bob.role], ["garbler", "evaluator"]);
+        assert_eq!((alice.lanes, alice.retries, alice.security), (bob.lanes, bob.retries, bob.security));
+        assert_eq!(alice.program, bob.program);
+        assert!(folder.join(&alice.program).is_file());
+        assert!(alice.control.listen.is_some() && bob.control.connect.is_some());
+    }
+
+    #[test]
+    fn rows_are_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            std::fs::write(folder.path().join(name), text).unwrap();
+            count(&folder.path().join(name))
+        };
+        assert_eq!(file("a.json", "[1, 2, 3]").ok(), Some(3));
+        assert_eq!(file("b.csv", "id,amount\n1,2\n\"3\n4\",5\n").ok(), Some(2));
+        assert!(file("c.json", "{\"x\": 1}").is_err());
+        assert_eq!(parts(folder.path()).unwrap().len(), 3);
+    }
+}

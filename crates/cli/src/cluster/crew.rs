@@ -1,0 +1,316 @@
+//! Workers as processes of `brickwork worker`, on this machine or wherever a command starts them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use brickwork::Error;
+use brickwork::jobs::control::Crew;
+use brickwork::jobs::coordinator::{Cause, Evidence, News, Order};
+use brickwork::jobs::ledger::State;
+use brickwork::jobs::terms::{JobId, Lane, Partition};
+use serde_json::{Value, json};
+
+use super::config::Config;
+use crate::files;
+use crate::link::{Link, Relay};
+use crate::report::hex;
+
+/// A process, and what it is told.
+struct Process {
+    child: Child,
+    tasks: Option<ChildStdin>,
+    reader: Option<std::thread::JoinHandle<()>>,
+}
+
+/// The workers of this party.
+pub struct Processes<'c> {
+    config: &'c Config,
+    job: JobId,
+    lanes: BTreeMap<Lane, Process>,
+    sender: Sender<News>,
+    news: Receiver<News>,
+    /// Hears where the job stands.
+    stands: &'c mut dyn FnMut(&State),
+    /// What lies between this party's workers and those of the peer, where it is imitated.
+    link: Option<Link>,
+    relays: BTreeMap<Lane, Relay>,
+    /// What workers say at their end, and when they have made stock.
+    reports: Arc<Mutex<Vec<Value>>>,
+}
+
+impl<'c> Processes<'c> {
+    /// A crew without a worker. `rerun` are partitions in doubt that this party's people want to run again.
+    pub fn new(config: &'c Config, rerun: &[Partition], stands: &'c mut dyn FnMut(&State)) -> Self {
+        let (sender, news) = channel();
+        for &partition in rerun {
+            // The receiver is here.
+            let _ = sender.send(News::Consent { partition });
+        }
+        let (link, relays, reports) = (None, BTreeMap::new(), Arc::default());
+        Processes {
+            config,
+            job: [0; 32],
+            lanes: BTreeMap::new(),
+            sender,
+            news,
+            stands,
+            link,
+            relays,
+            reports,
+        }
+    }
+
+    /// Has this party's workers, which connect, call their peers over such a link, one each.
+    pub fn imitate(self, link: Link) -> Self {
+        Processes { link: (!link.is_perfect()).then_some(link), ..self }
+    }
+
+    /// What all workers have said of themselves; complete when they have ended.
+    pub fn reports(&self) -> Arc<Mutex<Vec<Value>>> {
+        self.reports.clone()
+    }
+
+    fn store(&self, lane: Lane) -> PathBuf {
+        self.config.folder.join(format!("lane-{lane}"))
+    }
+
+    /// Where a partition's outputs go.
+    pub fn result(config: &Config, partition: Partition) -> PathBuf {
+        config.sink.join(format!("part-{partition:05}.json"))
+    }
+
+    /// A worker of an attempt, with these flags behind those of the job.
+    fn command(&self, lane: Lane, attempt: u32, flags: &[String]) -> Result<Command, Error> {
+        let config = self.config;
+        let words: Vec<String> =
+            config.workers.command.iter().map(|word| word.replace("{lane}", &lane.to_string())).collect();
+        let mut command = match words.split_first() {
+            Some((program, rest)) => {
+                let mut command = Command::new(program);
+                command.args(rest);
+                command
+            }
+            None => Command::new(std::env::current_exe()?),
+        };
+        command.arg("worker").arg(&config.program);
+        command.args(["--role", files::role(config.party), "--job", &hex(&self.job)]);
+        command.arg("--identity").arg(&config.identity.1).arg("--store-key").arg(&config.store_key);
+        command.arg("--peer").arg(config.peer.to_string()).arg("--store").arg(self.store(lane));
+        command.arg("--rows").arg(config.folder.join("rows.json"));
+        let numbers = [
+            ("--lane", lane),
+            ("--attempt", attempt),
+            ("--of", config.terms.lanes),
+            ("--retries", config.terms.retries),
+            ("--security", config.terms.security),
+            ("--timeout", config.workers.timeout),
+        ];
+        numbers.iter().for_each(|(flag, number)| _ = command.arg(flag).arg(number.to_string()));
+        if let Some(threads) = config.workers.threads {
+            command.arg("--threads").arg(threads.to_string());
+        }
+        command.args(flags).args(["--json", "--quiet"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        Ok(command)
+    }
+
+    fn start(&mut self, lane: Lane, attempt: u32, address: Option<String>) -> Result<(), Error> {
+        self.finish(lane);
+        let flags = match &address {
+            None => vec!["--listen".into(), self.config.workers.listen.clone()],
+            Some(address) => {
+                allowed(self.config, address)?;
+                let mut address = address.clone();
+                if let Some(link) = self.link {
+                    let relay = Relay::start(link, &address)?;
+                    address = relay.address().to_string();
+                    self.relays.insert(lane, relay);
+                }
+                vec!["--connect".into(), address]
+            }
+        };
+        let mut child = self.command(lane, attempt, &flags)?.spawn()?;
+        let tasks = child.stdin.take();
+        let lines = child.stdout.take().map(BufReader::new);
+        let (sender, advertise) = (self.sender.clone(), self.config.workers.advertise.clone());
+        let reports = self.reports.clone();
+        let reader = std::thread::spawn(move || {
+            let mut cause = Cause::Line;
+            for line in lines.into_iter().flat_map(BufRead::lines).map_while(Result::ok) {
+                match heard(&line, lane, attempt, advertise.as_deref()) {
+                    Some(News::Gone { cause: said, .. }) => cause = said,
+                    Some(news) => _ = sender.send(news),
+                    None => {}
+                }
+                if let Ok(said) = serde_json::from_str::<Value>(&line)
+                    && (said["cpu_seconds"].is_number() || said["filled"].is_object())
+                {
+                    reports.lock().unwrap_or_else(PoisonError::into_inner).push(said);
+                }
+            }
+            // It closes stdout when it ends, and its store before that.
+            let _ = sender.send(News::Gone { lane, attempt, cause });
+        });
+        self.lanes.insert(lane, Process { child, tasks, reader: Some(reader) });
+        Ok(())
+    }
+
+    fn tell(&mut self, lane: Lane, task: &Value) {
+        if let Some(Process { tasks: Some(tasks), .. }) = self.lanes.get_mut(&lane) {
+            // One that is gone says so by itself.
+            let _ = tasks.write_all(format!("{task}\n").as_bytes()).and_then(|()| tasks.flush());
+        }
+    }
+
+    /// Ends a worker, and waits for it.
+    fn finish(&mut self, lane: Lane) {
+        let Some(mut process) = self.lanes.remove(&lane) else { return };
+        // The end of stdin asks it to stop; one that does not is killed.
+        drop(process.tasks.take());
+        for _ in 0..200 {
+            if !matches!(process.child.try_wait(), Ok(None)) {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let _ = process.child.kill();
+        let _ = process.child.wait();
+        if let Some(reader) = process.reader.take() {
+            let _ = reader.join();
+        }
+    }
+
+    /// Asks a worker that meets nobody what the log of a lane's stock says.
+    fn looked(&self, lane: Lane, partition: Partition) -> Result<bool, Error> {
+        let mut child = self.command(lane, 0, &[])?.spawn()?;
+        let mut tasks = child.stdin.take();
+        if let Some(tasks) = &mut tasks {
+            tasks.write_all(format!("{}\n", json!({ "look": { "partition": partition } })).as_bytes())?;
+        }
+        let mut line = String::new();
+        if let Some(lines) = child.stdout.take() {
+            BufReader::new(lines).read_line(&mut line)?;
+        }
+        drop(tasks);
+        child.wait()?;
+        let found: Value = serde_json::from_str(&line).map_err(std::io::Error::other)?;
+        match found["found"]["partition"] == partition {
+            true => Ok(found["found"]["taken"] != false),
+            false => Err(Error::Resource("a worker said nothing of a stock's log".into())),
+        }
+    }
+}
+
+/// What a line of a worker says.
+fn heard(line: &str, lane: Lane, attempt: u32, advertise: Option<&str>) -> Option<News> {
+    let event: Value = serde_json::from_str(line).ok()?;
+    let (name, body) = event.as_object()?.iter().next()?;
+    match name.as_str() {
+        "listens" => {
+            let address = body.as_str()?;
+            let address = match (advertise, address.rsplit_once(':')) {
+                (Some(host), Some((_, port))) => format!("{host}:{port}"),
+                _ => address.to_owned(),
+            };
+            Some(News::Listens { lane, attempt, address })
+        }
+        "filled" => Some(News::Filled { lane, attempt }),
+        "done" => {
+            let partition = u32::try_from(body["partition"].as_u64()?).ok()?;
+            Some(News::Done { lane, attempt, partition })
+        }
+        "gone" => {
+            let cause = match body["cause"].as_str()? {
+                "check" => Cause::Check,
+                "stock" => Cause::Stock,
+                "stopped" => Cause::Stopped,
+                _ => Cause::Line,
+            };
+            Some(News::Gone { lane, attempt, cause })
+        }
+        _ => None,
+    }
+}
+
+/// Whether the peer's workers may be at an address that the peer's coordinator names: nobody is sent to other hosts.
+fn allowed(config: &Config, address: &str) -> Result<(), Error> {
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+    let of_control = config.control.connect.as_deref().and_then(|at| at.rsplit_once(':')).map(|at| at.0);
+    let hosts = config.workers.peer_hosts.iter().map(String::as_str).chain(of_control);
+    match { hosts }.any(|allowed| allowed == host) {
+        true => Ok(()),
+        false => Err(Error::Mismatch(format!(
+            "the peer's coordinator sends a worker to {address}, which is none of the hosts in peer_hosts"
+        ))),
+    }
+}
+
+impl Crew for Processes<'_> {
+    fn begins(&mut self, job: &JobId) {
+        self.job = *job;
+    }
+
+    fn obey(&mut self, order: Order) -> Result<(), Error> {
+        match order {
+            Order::Start { lane, attempt, address } => self.start(lane, attempt, address)?,
+            Order::Fill { lane, partitions } => {
+                self.tell(lane, &json!({ "fill": { "partitions": partitions } }))
+            }
+            Order::Run { lane, partition } => {
+                let input = self.config.inputs.as_ref().map(|inputs| input(&inputs[partition as usize]));
+                let output = Self::result(self.config, partition);
+                self.tell(
+                    lane,
+                    &json!({ "run": { "partition": partition, "input": input, "output": output } }),
+                );
+            }
+            Order::Stop { lane } => self.finish(lane),
+            Order::Look { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn look(&mut self, lane: Lane, partition: Partition) -> Evidence {
+        self.finish(lane);
+        match self.looked(lane, partition) {
+            Ok(false) => Evidence::NotTaken,
+            Ok(true) | Err(_) => Evidence::PerhapsTaken,
+        }
+    }
+
+    fn news(&mut self, wait: Duration) -> Result<Vec<News>, Error> {
+        match self.news.recv_timeout(wait) {
+            Ok(first) => Ok(std::iter::once(first).chain(self.news.try_iter()).collect()),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Ok(Vec::new()),
+        }
+    }
+
+    fn kept(&self) -> BTreeSet<Partition> {
+        let all = 0..self.config.terms.rows.len() as Partition;
+        all.filter(|partition| Self::result(self.config, *partition).is_file()).collect()
+    }
+
+    fn stands(&mut self, state: &State) {
+        (self.stands)(state);
+    }
+
+    fn end(&mut self) {
+        // All are asked before one is waited for.
+        self.lanes.values_mut().for_each(|process| drop(process.tasks.take()));
+        let lanes: Vec<Lane> = self.lanes.keys().copied().collect();
+        lanes.into_iter().for_each(|lane| self.finish(lane));
+    }
+}
+
+/// A file of inputs, as `--input` names it.
+fn input(path: &std::path::Path) -> String {
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("csv") => format!("csv:{}", path.display()),
+        _ => format!("@{}", path.display()),
+    }
+}

@@ -1,0 +1,200 @@
+//! A coordinator in another process of ours, whose workers that process has.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use brickwork::Error;
+use brickwork::circuit::Party;
+use brickwork::circuit::formats::InputMap;
+use brickwork::jobs::control::{Crew, coordinate};
+use brickwork::jobs::coordinator::{Cause, Evidence, Manner, News, Order};
+use brickwork::jobs::ledger::State;
+use brickwork::jobs::terms::{JobId, Lane, Partition, Terms};
+use brickwork::wire::tls::{self, PublicKey};
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::{Progress, summary};
+use crate::arguments::{Address, SECURITY, security};
+use crate::failure::Failure;
+use crate::party::{Home, listen_at, no_address, parsed};
+use crate::preprocess::Role;
+use crate::report::{Report, hex};
+use crate::{files, programs, worker};
+
+/// What a coordinator is told.
+#[derive(Args)]
+struct Arguments {
+    /// The program that every row is an execution of
+    file: PathBuf,
+    #[arg(long)]
+    role: Role,
+    #[command(flatten)]
+    address: Address,
+    #[arg(long, value_name = "KEYFILE")]
+    identity: PathBuf,
+    #[arg(long, value_name = "PUBKEY")]
+    peer: String,
+    /// A JSON array of how many rows each partition has
+    #[arg(long, value_name = "FILE")]
+    rows: PathBuf,
+    #[arg(long = "of")]
+    lanes: u32,
+    #[arg(long)]
+    retries: u32,
+    #[arg(long, value_name = "40|64|80", value_parser = security)]
+    security: Option<u32>,
+    /// Where the ledger lies
+    #[arg(long, value_name = "DIR")]
+    folder: PathBuf,
+    #[arg(long, default_value_t = 30)]
+    timeout: u32,
+    #[arg(long, value_delimiter = ',')]
+    rerun: Vec<u32>,
+    #[arg(long)]
+    only_fill: bool,
+    #[arg(long)]
+    at_once: Option<u32>,
+}
+
+/// Somebody else's workers. An error is one of its own, in words.
+pub trait Hands {
+    /// Hears which job it is.
+    fn begins(&mut self, job: &str) -> Result<(), String>;
+    /// Does what is ordered, without waiting: `{"start": {"lane", "attempt", "address"}}`, `{"fill": {"lane",
+    /// "partitions"}}`, `{"run": {"lane", "partition"}}` or `{"stop": {"lane"}}`.
+    fn obey(&mut self, order: Value) -> Result<(), String>;
+    /// Says whether stock may have been taken; no worker of the lane is left.
+    fn look(&mut self, lane: u32, partition: u32) -> Result<bool, String>;
+    /// Waits for news, so long at most: `{"listens": {"lane", "attempt", "address"}}`, `{"filled": {"lane",
+    /// "attempt"}}`, `{"done": {"lane", "attempt", "partition"}}` or `{"gone": {"lane", "attempt", "cause"}}`.
+    fn news(&mut self, wait: Duration) -> Result<Vec<Value>, String>;
+    /// Tells which partitions' results lie where they belong.
+    fn kept(&mut self) -> Result<Vec<u32>, String>;
+    /// Hears where the job stands.
+    fn stands(&mut self, progress: Value) -> Result<(), String>;
+    /// Ends all workers.
+    fn end(&mut self);
+}
+
+struct Foreign<'h> {
+    hands: &'h mut dyn Hands,
+    rerun: Vec<Partition>,
+    progress: Progress,
+    kept: BTreeSet<Partition>,
+}
+
+fn of_hands(why: String) -> Error {
+    Error::Resource(why)
+}
+
+/// Reads what a worker is said to have done.
+fn news_of(event: &Value) -> Result<News, String> {
+    let odd = || format!("news that are none: {event}");
+    let (name, body) = event.as_object().and_then(|event| event.iter().next()).ok_or_else(odd)?;
+    let number = |field: &str| body[field].as_u64().and_then(|n| u32::try_from(n).ok()).ok_or_else(odd);
+    let (lane, attempt) = (number("lane")?, number("attempt")?);
+    match name.as_str() {
+        "listens" => {
+            let address = body["address"].as_str().ok_or_else(odd)?.to_owned();
+            Ok(News::Listens { lane, attempt, address })
+        }
+        "filled" => Ok(News::Filled { lane, attempt }),
+        "done" => Ok(News::Done { lane, attempt, partition: number("partition")? }),
+        "gone" => {
+            let causes = [Cause::Line, Cause::Check, Cause::Stock, Cause::Stopped];
+            let said = body["cause"].as_str();
+            let cause = causes.into_iter().find(|cause| Some(worker::cause_name(*cause)) == said);
+            Ok(News::Gone { lane, attempt, cause: cause.ok_or_else(odd)? })
+        }
+        _ => Err(odd()),
+    }
+}
+
+impl Crew for Foreign<'_> {
+    fn begins(&mut self, job: &JobId) {
+        let _ = self.hands.begins(&hex(job));
+    }
+
+    fn obey(&mut self, order: Order) -> Result<(), Error> {
+        let order = match order {
+            Order::Start { lane, attempt, address } => {
+                json!({ "start": { "lane": lane, "attempt": attempt, "address": address } })
+            }
+            Order::Fill { lane, partitions } => json!({ "fill": { "lane": lane, "partitions": partitions } }),
+            Order::Run { lane, partition } => json!({ "run": { "lane": lane, "partition": partition } }),
+            Order::Stop { lane } => json!({ "stop": { "lane": lane } }),
+            Order::Look { .. } => return Ok(()),
+        };
+        self.hands.obey(order).map_err(of_hands)
+    }
+
+    fn look(&mut self, lane: Lane, partition: Partition) -> Evidence {
+        match self.hands.look(lane, partition) {
+            Ok(false) => Evidence::NotTaken,
+            Ok(true) | Err(_) => Evidence::PerhapsTaken,
+        }
+    }
+
+    fn news(&mut self, wait: Duration) -> Result<Vec<News>, Error> {
+        let mut news: Vec<News> = self.rerun.drain(..).map(|partition| News::Consent { partition }).collect();
+        let wait = if news.is_empty() { wait } else { Duration::ZERO };
+        for event in self.hands.news(wait).map_err(of_hands)? {
+            news.push(news_of(&event).map_err(of_hands)?);
+        }
+        Ok(news)
+    }
+
+    fn kept(&self) -> BTreeSet<Partition> {
+        self.kept.clone()
+    }
+
+    fn stands(&mut self, state: &State) {
+        if let Some(progress) = self.progress.changed(state) {
+            let _ = self.hands.stands(progress);
+        }
+    }
+
+    fn end(&mut self) {
+        self.hands.end();
+    }
+}
+
+/// Coordinates a job to its end, as these flags say; `home` hears where, if it listens.
+pub fn run(flags: Vec<OsString>, hands: &mut dyn Hands, home: &mut Home) -> Result<Report, Failure> {
+    let arguments: Arguments = parsed(flags)?;
+    let party = Party::from(arguments.role);
+    let program = programs::load(&arguments.file, &InputMap::new())?;
+    let identity = files::identity(&arguments.identity)?;
+    let peer = files::public_key(&arguments.peer)?;
+    let keys = match party {
+        Party::Garbler => [identity.public_key(), peer],
+        Party::Evaluator => [peer, identity.public_key()],
+    };
+    let terms = Terms {
+        security: arguments.security.unwrap_or(SECURITY),
+        lanes: arguments.lanes,
+        retries: arguments.retries,
+        program: program.digest(),
+        rows: worker::rows_of(&arguments.rows)?,
+        identities: keys.map(PublicKey::to_bytes),
+    };
+    terms.check()?;
+    terms.share()?;
+    let options = tls::Options { party, lanes: 1, timeout: Duration::from_secs(arguments.timeout.into()) };
+    let channel = match (&arguments.address.listen, &arguments.address.connect) {
+        (Some(address), _) => listen_at(address, &identity, peer, &options, true, home)?.accept()?,
+        (None, Some(address)) => tls::connect(address, &identity, peer, &options)?,
+        (None, None) => return Err(no_address()),
+    };
+    let kept = hands.kept().map_err(Failure::fault)?.into_iter().collect();
+    let begun = std::time::Instant::now();
+    let mut crew = Foreign { hands, rerun: arguments.rerun, progress: Progress::default(), kept };
+    let listens = arguments.address.listen.is_some();
+    let manner = Manner { listens, only_fills: arguments.only_fill, at_once: arguments.at_once };
+    let ledger = arguments.folder.join("ledger");
+    let outcome = coordinate(channel, party, &ledger, &terms, manner, &mut crew)?;
+    summary(party, &terms, &outcome.job, &outcome.state, begun.elapsed(), None)
+}

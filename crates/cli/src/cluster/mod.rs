@@ -1,0 +1,192 @@
+//! `brickwork cluster`: the coordinator of a job of many lanes. docs/clusters.md says how two organisations set one
+//! up.
+
+pub mod config;
+pub mod crew;
+pub mod foreign;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use brickwork::circuit::Party;
+use brickwork::jobs::control::coordinate;
+use brickwork::jobs::coordinator::Manner;
+use brickwork::jobs::ledger::{PartitionState, State, Tally};
+use brickwork::jobs::terms::Terms;
+use brickwork::wire::tls::{self, Listener};
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::failure::{Failure, code};
+use crate::files;
+use crate::report::{Report, hex, plural};
+use crate::terminal::announce;
+use crew::Processes;
+
+/// Run a program over two parties' tables, partition by partition, in many lanes: this party's coordinator
+#[derive(Args)]
+pub struct Arguments {
+    /// The job, as this party has it: who it is, whom it meets, its partitions and its workers
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// Partitions in doubt that are to run again; the other party must say so, too. What a partition gave may be
+    /// with the peer already: with the same input it is the same once more, with another one it tells more
+    #[arg(long, value_name = "N,N", value_delimiter = ',')]
+    rerun: Vec<u32>,
+    /// Make the stocks of the lanes, and run nothing: another time goes on with them. What the garbler says counts
+    #[arg(long)]
+    only_fill: bool,
+}
+
+/// Coordinates a job to its end.
+pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
+    let config = config::read(&arguments.config)?;
+    let unwritable = |path: &Path, e: std::io::Error| Failure::cannot_write(path, &e);
+    for folder in [&config.folder, &config.sink] {
+        std::fs::create_dir_all(folder).map_err(|e| unwritable(folder, e))?;
+    }
+    let rows = config.folder.join("rows.json");
+    std::fs::write(&rows, json!(config.terms.rows).to_string()).map_err(|e| unwritable(&rows, e))?;
+    let ledger = config.folder.join("ledger");
+    let channel = {
+        let options = tls::Options {
+            party: config.party,
+            lanes: 1,
+            timeout: Duration::from_secs(config.control.timeout.into()),
+        };
+        match (&config.control.listen, &config.control.connect) {
+            (Some(address), _) => {
+                let listener = Listener::bind(address, &config.identity.0, config.peer, &options)?;
+                announce(&listener, quiet)?;
+                listener.accept()?
+            }
+            (None, Some(address)) => tls::connect(address, &config.identity.0, config.peer, &options)?,
+            (None, None) => return Err(Failure::fault("a job without an address")),
+        }
+    };
+    let begun = Instant::now();
+    let mut progress = Progress::default();
+    let mut stands = |state: &State| {
+        if let Some(stands) = progress.changed(state) {
+            tracing::info!("the job goes on: {stands}");
+        }
+    };
+    let manner = Manner {
+        listens: config.control.listen.is_some(),
+        only_fills: arguments.only_fill,
+        at_once: config.at_once,
+    };
+    let mut crew = Processes::new(&config, &arguments.rerun, &mut stands);
+    let outcome = coordinate(channel, config.party, &ledger, &config.terms, manner, &mut crew)?;
+    summary(config.party, &config.terms, &outcome.job, &outcome.state, begun.elapsed(), Some(&config.sink))
+}
+
+/// How far a job is, for whoever looks.
+#[derive(Default)]
+struct Progress(Option<Tally>);
+
+impl Progress {
+    /// Returns how many partitions stand where, if that is not what it was.
+    fn changed(&mut self, state: &State) -> Option<Value> {
+        let tally = state.tally();
+        let changed = self.0 != Some(tally);
+        self.0 = Some(tally);
+        changed.then(|| {
+            json!({
+                "done": tally.done,
+                "claimed": tally.claimed,
+                "open": tally.open,
+                "in_doubt": tally.in_doubt,
+                "spent": state.spent(),
+            })
+        })
+    }
+}
+
+/// Says what a job has come to. One that is not done is an error, with the same fields.
+fn summary(
+    party: Party,
+    terms: &Terms,
+    job: &[u8; 32],
+    state: &State,
+    elapsed: Duration,
+    sink: Option<&Path>,
+) -> Result<Report, Failure> {
+    let tally = state.tally();
+    let numbers = |wanted: PartitionState| -> Vec<u32> {
+        (0..).zip(state.partitions()).filter(|(_, is)| **is == wanted).map(|(number, _)| number).collect()
+    };
+    let in_doubt = numbers(PartitionState::InDoubt);
+    let rows: u64 = terms.rows.iter().map(|rows| u64::from(*rows)).sum();
+    let json = json!({
+        "role": files::role(party),
+        "job": hex(job),
+        "partitions": {
+            "done": tally.done,
+            "open": tally.open,
+            "in_doubt": in_doubt,
+        },
+        "rows": rows,
+        "lanes": terms.lanes,
+        "security": security(terms, state)?,
+        "seconds": elapsed.as_secs_f64(),
+        "failed": state.has_failed(),
+    });
+    let spent = format!(
+        "{} of {} stocks begun: a cheater succeeds with probability at most 2^{:.1}\n",
+        state.spent(),
+        state.shares(),
+        state.bound_log2(terms.security)
+    );
+    if state.has_failed() {
+        return Err(Failure::new(
+            code::PEER,
+            "a check failed in one of the lanes: the peer cheated, and the job is over",
+            "its stocks are burned; nothing of it may be tried again. Begin another job, if at all, in a new folder",
+        )
+        .with_fields(json!({ "stands": json })));
+    }
+    if tally.done as usize == terms.rows.len() {
+        let place = sink.map_or(String::new(), |sink| format!("; results in {}", sink.display()));
+        let human = format!(
+            "{} done, {rows} rows, in {:.1} s{place}\n{spent}",
+            plural(u64::from(tally.done), "partition"),
+            elapsed.as_secs_f64(),
+        );
+        return Ok(Report::new(json, human));
+    }
+    let (what, hint) = match in_doubt.is_empty() {
+        true => (
+            format!("{} not done: all stocks that were paid for are used up", plural(u64::from(tally.open), "partition")),
+            "more would exceed what the job promises; find out why lanes are lost, and run what is left as another job"
+                .to_owned(),
+        ),
+        false => (
+            format!("in doubt, as their lanes were lost while they ran: {}", list(&in_doubt)),
+            format!(
+                "what they gave may be with the peer; if both parties agree, `--rerun {}` runs them again, with the same inputs",
+                in_doubt.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
+            ),
+        ),
+    };
+    Err(Failure::new(code::OTHER, what, hint).with_fields(json!({ "stands": json })))
+}
+
+fn list(numbers: &[u32]) -> String {
+    let shown: Vec<String> = numbers.iter().take(20).map(u32::to_string).collect();
+    let more = if numbers.len() > shown.len() { ", …" } else { "" };
+    format!("{} {}{more}", if numbers.len() == 1 { "partition" } else { "partitions" }, shown.join(", "))
+}
+
+/// The JSON form of what a job may leave to chance, and has.
+fn security(terms: &Terms, state: &State) -> Result<Value, Failure> {
+    let spent = state.spent();
+    Ok(json!({
+        "model": "malicious",
+        "statistical_bits": terms.security,
+        "bound_log2": (spent > 0).then(|| state.bound_log2(terms.security)),
+        "shares": state.shares(),
+        "spent": spent,
+        "share_log2": terms.share()?.log2(),
+    }))
+}

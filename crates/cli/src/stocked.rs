@@ -1,0 +1,480 @@
+//! A connection between two parties with stock, of whichever protocol keeps some: stock is made over it, and
+//! programs run on it, one after another.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use brickwork::circuit::formats::InputMap;
+use brickwork::circuit::{Component, Party, Program};
+use brickwork::compgc::{self, CompGc};
+use brickwork::duplo::{self, Duplo, Request, Secret, Step};
+use brickwork::lego::{self, Lego};
+use brickwork::semi_honest::{self, SemiHonest};
+use brickwork::session::stock::{Lacking, Preprocessed};
+use brickwork::session::{PhaseReport, Protocol as _, Terms};
+use brickwork::stock::Store;
+use brickwork::wire::Channel;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::arguments::Protocol;
+use crate::failure::Failure;
+use crate::programs;
+use crate::progress::Bar;
+use crate::protocols::{promise, says_nothing};
+use crate::report::plural;
+
+/// A component that is asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wanted {
+    pub file: PathBuf,
+    /// All components of the program if there is none.
+    pub name: Option<String>,
+    pub count: u32,
+}
+
+impl Wanted {
+    /// Reads `FILE:NAME=COUNT` or `FILE=COUNT`.
+    ///
+    /// # Errors
+    /// If it is neither.
+    pub fn parse(text: &str) -> Result<Self, Failure> {
+        let bad = || {
+            Failure::usage(
+                format!("--component {text}: expected FILE:NAME=COUNT or FILE=COUNT"),
+                "COUNT is how often the component will be used, or how often the program will be run; \
+                 `brickwork info FILE` lists the names",
+            )
+        };
+        let (what, count) = text.rsplit_once('=').ok_or_else(bad)?;
+        let count = count.parse().map_err(|_| bad())?;
+        // A file's own name may hold a colon.
+        match what.rsplit_once(':') {
+            Some((file, name)) if !Path::new(what).is_file() && !file.is_empty() => {
+                Ok(Wanted { file: file.into(), name: Some(name.into()), count })
+            }
+            _ if what.is_empty() => Err(bad()),
+            _ => Ok(Wanted { file: what.into(), name: None, count }),
+        }
+    }
+}
+
+/// What else is said of the stock to be made.
+pub struct Wishes<'a> {
+    pub protocol: Protocol,
+    pub map: &'a InputMap,
+    /// No authenticators for inputs and private outputs, and no OTs.
+    pub no_inputs: bool,
+    pub no_ots: bool,
+    /// Of how many executions the programs are that are built, too.
+    pub build: Option<NonZeroU32>,
+    /// Whether a level was asked for.
+    pub level: bool,
+}
+
+impl Wishes<'_> {
+    /// Refuses a protocol that keeps no stock, and flags that say nothing in it.
+    ///
+    /// # Errors
+    /// A mistake of usage that names the flag.
+    pub fn check(&self) -> Result<(), Failure> {
+        let name = self.protocol.name();
+        let build = (self.build.is_some(), "--build", "it solders within the run");
+        let level = (self.level, "--security", "nothing is opened and checked, so there is no 2^-S");
+        let nothing: &[(bool, &str, &str)] = match self.protocol {
+            Protocol::Duplo => &[build],
+            Protocol::Lego => &[],
+            Protocol::CompGc => &[level, build],
+            Protocol::SemiHonest => &[
+                level,
+                (self.no_inputs, "--no-inputs", "OTs are all that is made"),
+                (self.no_ots, "--no-ots", "OTs are all that is made"),
+                build,
+            ],
+            Protocol::Jimu | Protocol::Authenticated => {
+                return Err(Failure::usage(
+                    format!("--protocol {name} makes its gates within the run: it has no stock yet"),
+                    "run it without preprocessing, or take --protocol duplo",
+                ));
+            }
+        };
+        says_nothing(name, nothing)
+    }
+}
+
+/// What is asked for.
+pub enum Asked {
+    Steps(Vec<Request>),
+    Ots(usize),
+    Copies(compgc::Request),
+    /// Gates, and programs that are built of them, each so often.
+    Gates(lego::Request, Vec<(Program, u32)>),
+}
+
+impl Asked {
+    /// What is asked for with these wishes.
+    ///
+    /// # Errors
+    /// As [`Wishes::check`]; if a file or a component is not there, or too much is asked for.
+    pub fn of(wanted: &[Wanted], wishes: &Wishes) -> Result<Self, Failure> {
+        wishes.check()?;
+        if wanted.is_empty() {
+            let hint = "give --component FILE:NAME=COUNT, or a --list of them";
+            return Err(Failure::usage("nothing is asked for", hint));
+        }
+        if wanted.iter().any(|wanted| wanted.count == 0) {
+            let hint = "give how often each component will be used";
+            return Err(Failure::usage("a count of 0 asks for nothing", hint));
+        }
+        Ok(match wishes.protocol {
+            Protocol::SemiHonest => Asked::Ots(ots(wanted, wishes)?),
+            Protocol::CompGc => Asked::Copies(copies(wanted, wishes)?),
+            Protocol::Lego => Asked::Gates(gates(wanted, wishes)?, built(wanted, wishes)?),
+            _ => Asked::Steps(steps(wanted, wishes)?),
+        })
+    }
+
+    /// What all runs from it promise, if that is known now.
+    ///
+    /// # Errors
+    /// If the promise has no JSON form.
+    pub fn promise(&self) -> Result<Option<Value>, Failure> {
+        Ok(match self {
+            Asked::Steps(_) | Asked::Gates(..) => None,
+            Asked::Ots(_) => Some(promise(&semi_honest::SecurityReport::of_every_run())?),
+            Asked::Copies(_) => Some(promise(&compgc::SecurityReport::of(compgc::Linking::Standard))?),
+        })
+    }
+
+    /// What it is, in words.
+    pub fn words(&self) -> Vec<String> {
+        match self {
+            Asked::Steps(steps) => steps.iter().map(Request::to_string).collect(),
+            Asked::Ots(count) => vec![format!("{} for semi-honest runs", plural(*count as u64, "OT"))],
+            Asked::Copies(request) => vec![format!("{request} for compgc runs")],
+            Asked::Gates(request, programs) => {
+                let built = programs.iter().map(|(program, n)| format!("{n} x {}, built", program.name()));
+                std::iter::once(format!("{request} for lego runs")).chain(built).collect()
+            }
+        }
+    }
+}
+
+/// Copies of components and OTs that are asked for.
+fn copies(wanted: &[Wanted], wishes: &Wishes) -> Result<compgc::Request, Failure> {
+    let mut all = compgc::Request::default();
+    for Request { components, ots, .. } in steps(wanted, wishes)? {
+        components.iter().for_each(|(component, count)| all.add(component, *count));
+        all.ots += ots.unwrap_or(0);
+    }
+    match all.ots <= MAX_OTS {
+        true => Ok(all),
+        false => Err(too_many_ots()),
+    }
+}
+
+/// Gates, inputs and OTs that are asked for.
+fn gates(wanted: &[Wanted], wishes: &Wishes) -> Result<lego::Request, Failure> {
+    let mut all = lego::Request::default();
+    for Request { components, garbler_wires, ots } in steps(wanted, wishes)? {
+        let ands = |(component, count): &(Component, usize)| component.circuit.and_gates() * count;
+        let gates = components.iter().map(ands).sum::<usize>() as u64;
+        let (inputs, ots) = (garbler_wires as u64, ots.unwrap_or(0) as u64);
+        all = all.and(&lego::Request { gates, inputs, ots })?;
+    }
+    match all.is_empty() {
+        false => Ok(all),
+        true => Err(Failure::usage(
+            "nothing is asked for: the components have no AND gates",
+            "give components with AND gates, or leave --no-inputs out",
+        )),
+    }
+}
+
+/// Programs that are to be built of gates, each so often.
+fn built(wanted: &[Wanted], wishes: &Wishes) -> Result<Vec<(Program, u32)>, Failure> {
+    let mut programs = Vec::new();
+    for Wanted { file, name, count } in wanted {
+        let Some(executions) = wishes.build.map(NonZeroU32::get) else { break };
+        let whole = name.is_none() && !wishes.no_inputs && !wishes.no_ots;
+        if !whole || !count.is_multiple_of(executions) {
+            return Err(Failure::usage(
+                format!(
+                    "--build={executions} builds whole programs, and {count} is asked for of {}",
+                    file.display()
+                ),
+                "give FILE=COUNT, COUNT a multiple of the executions of a run, with inputs and OTs",
+            ));
+        }
+        let program = programs::load(file, wishes.map)?;
+        // What runs is named alike: one execution is the program as it is.
+        let program = programs::repeated(&program, (executions > 1).then_some(executions))?;
+        programs.push((program, count / executions));
+    }
+    Ok(programs)
+}
+
+/// OTs that the executions of programs take that are asked for.
+fn ots(wanted: &[Wanted], wishes: &Wishes) -> Result<usize, Failure> {
+    let mut all = 0usize;
+    for Wanted { file, name, count } in wanted {
+        if let Some(name) = name {
+            return Err(Failure::usage(
+                format!(
+                    "{}:{name}: no component is made ahead of time with --protocol semi-honest",
+                    file.display()
+                ),
+                "give FILE=COUNT: the OTs of so many executions of the program are made",
+            ));
+        }
+        let program = programs::load(file, wishes.map)?;
+        // Each may run by itself.
+        let each = semi_honest::ots(&program, 1)?;
+        let more = each.checked_mul(*count as usize).and_then(|more| all.checked_add(more));
+        all = more.filter(|all| *all <= MAX_OTS).ok_or_else(too_many_ots)?;
+    }
+    Ok(all)
+}
+
+/// OTs of one command, at most: 17 GB at the evaluator.
+const MAX_OTS: usize = 1 << 30;
+
+fn too_many_ots() -> Failure {
+    Failure::usage(
+        format!("more than {MAX_OTS} OTs are asked for"),
+        "ask for fewer executions at a time; what is there stays, and can be added to",
+    )
+}
+
+/// A step for each component, and one for what inputs and private outputs need.
+fn steps(wanted: &[Wanted], wishes: &Wishes) -> Result<Vec<Request>, Failure> {
+    let mut by_file: BTreeMap<&Path, (Program, Vec<&Wanted>)> = BTreeMap::new();
+    for w in wanted {
+        if !by_file.contains_key(w.file.as_path()) {
+            by_file.insert(&w.file, (programs::load(&w.file, wishes.map)?, Vec::new()));
+        }
+        if let Some((_, all)) = by_file.get_mut(w.file.as_path()) {
+            all.push(w);
+        }
+    }
+    let mut components: Vec<(Component, usize)> = Vec::new();
+    let mut evaluator_inputs = 0;
+    let mut prepared = Request { components: Vec::new(), garbler_wires: 0, ots: None };
+    for (file, (program, wanted)) in &by_file {
+        let executions = add(&mut components, file, program, wanted)?;
+        evaluator_inputs += executions * program.input_width(Party::Evaluator);
+        prepared.garbler_wires += executions * Request::of(program).garbler_wires;
+    }
+    let none = || Request { components: Vec::new(), garbler_wires: 0, ots: None };
+    let mut steps: Vec<Request> =
+        components.into_iter().map(|c| Request { components: vec![c], ..none() }).collect();
+    if !wishes.no_inputs {
+        prepared.ots = (!wishes.no_ots && evaluator_inputs > 0).then_some(evaluator_inputs);
+        if !prepared.is_empty() {
+            steps.push(prepared);
+        }
+    }
+    Ok(steps)
+}
+
+/// Adds what is wanted of a program's components. Returns the executions of the program that this is for.
+fn add(
+    components: &mut Vec<(Component, usize)>,
+    file: &Path,
+    program: &Program,
+    wanted: &[&Wanted],
+) -> Result<usize, Failure> {
+    let slots = program.slots_by_component();
+    let mut executions = 0;
+    for w in wanted {
+        let count = w.count as usize;
+        let named = program
+            .components()
+            .iter()
+            .zip(&slots)
+            .filter(|(c, _)| w.name.as_ref().is_none_or(|name| c.name == *name));
+        let named: Vec<_> = named.collect();
+        if named.is_empty() {
+            let name = w.name.as_deref().unwrap_or_default();
+            let hint = "`brickwork info FILE` lists a program's components";
+            return Err(Failure::input(format!("{} has no component {name}", file.display()), hint));
+        }
+        for (component, &slots) in named {
+            let uses = if w.name.is_some() { count } else { count * slots };
+            executions = executions.max(uses.div_ceil(slots.max(1)));
+            let digest = component.digest();
+            match components.iter_mut().find(|(c, _)| c.digest() == digest) {
+                Some((_, all)) => *all += uses,
+                None => components.push((component.clone(), uses)),
+            }
+        }
+    }
+    components.retain(|(_, uses)| *uses > 0);
+    Ok(executions)
+}
+
+/// A connection between two parties with stock. An error destroys it.
+pub enum Stocked {
+    Duplo(Box<duplo::Stocked>),
+    SemiHonest(Box<semi_honest::Stocked>),
+    CompGc(Box<compgc::Stocked>),
+    Lego(Box<lego::Stocked>),
+}
+
+/// What a program from stock gave.
+pub struct FromStock {
+    pub outputs: Vec<bool>,
+    /// What nobody decoded, in the order of its outputs.
+    pub kept: Vec<Secret>,
+    /// What was promised, in its JSON form.
+    pub security: Value,
+    /// What was lacking and had to be made, in words.
+    pub made: Option<String>,
+}
+
+/// What runs on it.
+pub enum Job<'a> {
+    /// A step that carries something on, or keeps something.
+    Step(&'a Step),
+    /// A program, perhaps several times.
+    Program(&'a Arc<Program>, Option<u32>),
+}
+
+impl Stocked {
+    /// Greets the peer and compares both stores.
+    ///
+    /// # Errors
+    /// Those of the protocol; a mistake of usage if it keeps no stock.
+    pub fn open(
+        protocol: Protocol,
+        party: Party,
+        channel: Channel,
+        store: &Store,
+        terms: &Terms,
+        quiet: bool,
+    ) -> Result<Self, Failure> {
+        Ok(match protocol {
+            Protocol::SemiHonest => {
+                tracing::warn!("{}", semi_honest::WARNING);
+                let bar = Bar::of::<SemiHonest>(quiet);
+                let line = semi_honest::Stocked::open(party, channel, store, terms, bar)?;
+                Stocked::SemiHonest(Box::new(line))
+            }
+            Protocol::CompGc => {
+                tracing::warn!("{}", compgc::WARNING);
+                let bar = Bar::of::<CompGc>(quiet);
+                Stocked::CompGc(Box::new(compgc::Stocked::open(party, channel, store, terms, bar)?))
+            }
+            Protocol::Lego => {
+                let bar = Bar::of::<Lego>(quiet);
+                Stocked::Lego(Box::new(lego::Stocked::open(party, channel, store, terms, bar)?))
+            }
+            _ => {
+                let bar = Bar::of::<Duplo>(quiet);
+                Stocked::Duplo(Box::new(duplo::Stocked::open(party, channel, store, terms, bar)?))
+            }
+        })
+    }
+
+    /// Makes what is asked for with the peer.
+    ///
+    /// # Errors
+    /// Those of the protocol; a mistake of usage if it is asked for what another one keeps.
+    pub fn make(self, asked: &Asked) -> Result<(Preprocessed, Self), Failure> {
+        Ok(match (self, asked) {
+            (Stocked::Duplo(line), Asked::Steps(steps)) => {
+                line.preprocess(steps).map(|(done, line)| (done, Stocked::Duplo(Box::new(line))))?
+            }
+            (Stocked::SemiHonest(line), Asked::Ots(count)) => {
+                line.preprocess(*count).map(|(done, line)| (done, Stocked::SemiHonest(Box::new(line))))?
+            }
+            (Stocked::CompGc(line), Asked::Copies(request)) => {
+                line.preprocess(request).map(|(done, line)| (done, Stocked::CompGc(Box::new(line))))?
+            }
+            (Stocked::Lego(line), Asked::Gates(request, programs)) => {
+                let (done, mut line) = line.preprocess(request)?;
+                for (program, count) in programs {
+                    for _ in 0..*count {
+                        line = line.build(program, Lacking::Refuse)?.1;
+                    }
+                }
+                (done, Stocked::Lego(Box::new(line)))
+            }
+            _ => return Err(Failure::fault("stock of another protocol is asked for")),
+        })
+    }
+
+    /// Runs a program on what is in stock. `input` are the bits of this party's inputs.
+    ///
+    /// # Errors
+    /// Those of the protocol; a mistake of usage if it has no steps that carry something on.
+    pub fn run(self, job: &Job, input: &[bool], lacking: Lacking) -> Result<(FromStock, Self), Failure> {
+        match self {
+            Stocked::Duplo(line) => {
+                let step = match job {
+                    Job::Step(step) => (*step).clone(),
+                    Job::Program(program, times) => (&Arc::new(programs::repeated(program, *times)?)).into(),
+                };
+                let (done, line) = line.run(step, input, lacking)?;
+                let (security, made) = (promise(&done.security)?, done.made.map(|made| made.to_string()));
+                let given = FromStock { outputs: done.outputs, kept: done.kept, security, made };
+                Ok((given, Stocked::Duplo(Box::new(line))))
+            }
+            Stocked::SemiHonest(line) => {
+                let (program, times) = job.plain(SemiHonest::NAME)?;
+                let (done, line) = line.run(program, times.unwrap_or(1) as usize, input, lacking)?;
+                let made = done.made.map(|count| plural(count as u64, "OT"));
+                let (outputs, security) = (done.outputs, promise(&done.security)?);
+                let given = FromStock { outputs, kept: Vec::new(), security, made };
+                Ok((given, Stocked::SemiHonest(Box::new(line))))
+            }
+            Stocked::CompGc(line) => {
+                let (program, times) = job.plain(CompGc::NAME)?;
+                let program = programs::repeated(program, times)?;
+                let (done, line) = line.run(&program, input, lacking)?;
+                let made = done.made.map(|made| made.to_string());
+                let (outputs, security) = (done.outputs, promise(&done.security)?);
+                let given = FromStock { outputs, kept: Vec::new(), security, made };
+                Ok((given, Stocked::CompGc(Box::new(line))))
+            }
+            Stocked::Lego(line) => {
+                let (program, times) = job.plain(Lego::NAME)?;
+                let program = programs::repeated(program, times)?;
+                let (done, line) = line.run(&program, input, lacking)?;
+                let made = done.made.map(|made| made.to_string());
+                let (outputs, security) = (done.outputs, promise(&done.security)?);
+                let given = FromStock { outputs, kept: Vec::new(), security, made };
+                Ok((given, Stocked::Lego(Box::new(line))))
+            }
+        }
+    }
+
+    /// Ends it. Returns what each phase took.
+    ///
+    /// # Errors
+    /// If the peer went away.
+    pub fn close(self) -> Result<Vec<PhaseReport>, Failure> {
+        Ok(match self {
+            Stocked::Duplo(line) => line.close()?,
+            Stocked::SemiHonest(line) => line.close()?,
+            Stocked::CompGc(line) => line.close()?,
+            Stocked::Lego(line) => line.close()?,
+        })
+    }
+}
+
+impl Job<'_> {
+    /// The program and how often, of a job that carries nothing on and keeps nothing.
+    fn plain(&self, protocol: &str) -> Result<(&Arc<Program>, Option<u32>), Failure> {
+        match self {
+            Job::Program(program, times) => Ok((program, *times)),
+            Job::Step(_) => Err(Failure::usage(
+                format!("a session of {protocol} carries nothing on, and keeps nothing"),
+                "take --protocol duplo, or let both learn what comes between",
+            )),
+        }
+    }
+}

@@ -1,0 +1,482 @@
+//! `brickwork worker`: one lane of a job, told what to do line by line. `brickwork cluster` starts such processes,
+//! and so may any other scheduler.
+//!
+//! Lines of JSON on stdin are tasks, lines of JSON on stdout are what becomes of them:
+//!
+//! ```text
+//! {"fill": {"partitions": 3}}                                      {"filled": {"partitions": 3, "disk_bytes": …}}
+//! {"run": {"partition": 0, "input": "@in.json", "output": "out"}}  {"done": {"partition": 0, …}}
+//! {"look": {"partition": 0}}                                       {"found": {"partition": 0, "taken": false}}
+//! "stop", or the end of stdin                                      {"gone": {"cause": "stopped"}}
+//! ```
+//!
+//! With `--listen` the first line is `{"listens": "HOST:PORT"}`. Without an address a worker only looks. No value of
+//! a party passes here: inputs are read from where a task says, and outputs written where it says, durably, before
+//! `done`.
+
+use std::collections::HashMap;
+use std::io::{BufRead, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+
+use brickwork::circuit::{Party, Program};
+use brickwork::duplo::SecurityReport;
+use brickwork::jobs::coordinator::{Cause, Evidence};
+use brickwork::jobs::lane::{self, Attempt, Lane, Means};
+use brickwork::jobs::terms::Terms;
+use brickwork::session::TABLE_MEMORY;
+use brickwork::stock::Store;
+use brickwork::stop::Stop;
+use brickwork::wire::tls::{self, Identity, Listener, PublicKey};
+use clap::Args;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::arguments::{Address, ProgramArguments, Reading, Resources, SECURITY, security};
+use crate::failure::{Failure, code};
+use crate::party::parsed;
+use crate::preprocess::Role;
+use crate::progress::Bar;
+use crate::report::{Report, bit_string};
+use crate::store::KeyArguments;
+use crate::{files, print, programs, resources, values};
+
+/// Most bytes of a task.
+const MAX_LINE_BYTES: u64 = 1 << 20;
+
+/// Run one lane of a job, as lines on stdin say: what `brickwork cluster` starts
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    program: ProgramArguments,
+    /// Which party this is
+    #[arg(long, value_name = "ROLE")]
+    role: Role,
+    #[command(flatten)]
+    address: Address,
+    /// This party's private key, made by `brickwork keygen`
+    #[arg(long, value_name = "KEYFILE")]
+    identity: PathBuf,
+    /// The peer's public key, or @file
+    #[arg(long, value_name = "PUBKEY")]
+    peer: String,
+    /// The job, 64 hexadecimal digits, as the two coordinators named it
+    #[arg(long, value_name = "DIGITS", value_parser = job)]
+    job: [u8; 32],
+    /// This worker's lane, from 0
+    #[arg(long, value_name = "N")]
+    lane: u32,
+    /// The attempt of the lane, from 0
+    #[arg(long, value_name = "N")]
+    attempt: u32,
+    /// Lanes of the job
+    #[arg(long, value_name = "N")]
+    of: u32,
+    /// Stocks of lanes that may be made besides
+    #[arg(long, value_name = "N")]
+    retries: u32,
+    /// A JSON array of how many rows each partition has
+    #[arg(long, value_name = "FILE")]
+    rows: PathBuf,
+    /// Statistical security of the whole job in bits; 40, if it is not given
+    #[arg(long, value_name = "40|64|80", value_parser = security)]
+    security: Option<u32>,
+    /// The folder of the lane's store; it is made if there is none
+    #[arg(long, value_name = "DIR")]
+    store: PathBuf,
+    #[command(flatten)]
+    key: KeyArguments,
+    #[command(flatten)]
+    reading: Reading,
+    #[command(flatten)]
+    resources: Resources,
+}
+
+fn job(text: &str) -> Result<[u8; 32], String> {
+    let mut id = [0; 32];
+    match base16ct::lower::decode(text, &mut id) {
+        Ok(digits) if digits.len() == 32 => Ok(id),
+        _ => Err("a job is named by 64 hexadecimal digits".into()),
+    }
+}
+
+/// What a worker is told.
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+pub enum Task {
+    /// Make stock.
+    Fill {
+        /// For so many partitions.
+        partitions: u32,
+    },
+    /// Run a partition.
+    Run {
+        /// Its number.
+        partition: u32,
+        /// This party's input, as `--input` takes it; none if the program takes none of it.
+        input: Option<String>,
+        /// Where its outputs go.
+        output: PathBuf,
+    },
+    /// Say whether stock may have been taken for a partition.
+    Look {
+        /// Its number.
+        partition: u32,
+    },
+    /// End.
+    Stop,
+}
+
+/// One attempt of a lane, wherever its tasks come from.
+pub struct Worker {
+    party: Party,
+    terms: Terms,
+    attempt: Attempt,
+    program: Program,
+    means: Means,
+    reading: Reading,
+    directory: PathBuf,
+    key: KeyArguments,
+    /// Of the rows of a partition, by their number.
+    repeated: HashMap<u32, Arc<Program>>,
+    met: Option<(Lane, Store)>,
+}
+
+impl Worker {
+    fn new(arguments: &Arguments, identities: [[u8; 32]; 2]) -> Result<Self, Failure> {
+        let program = programs::program(&arguments.program)?;
+        let terms = Terms {
+            security: arguments.security.unwrap_or(SECURITY),
+            lanes: arguments.of,
+            retries: arguments.retries,
+            program: program.digest(),
+            rows: rows_of(&arguments.rows)?,
+            identities,
+        };
+        terms.check()?;
+        let Arguments { job, lane, attempt, .. } = *arguments;
+        if lane >= terms.lanes {
+            return Err(Failure::usage(
+                format!("there is no lane {lane} of {}", terms.lanes),
+                "--lane is from 0, --of says how many there are",
+            ));
+        }
+        Ok(Worker {
+            party: arguments.role.into(),
+            attempt: Attempt { job, lane, number: attempt },
+            terms,
+            program,
+            means: Means { threads: arguments.resources.threads(), table_memory: TABLE_MEMORY },
+            reading: arguments.reading.clone(),
+            directory: arguments.store.clone(),
+            key: arguments.key.clone(),
+            repeated: HashMap::new(),
+            met: None,
+        })
+    }
+
+    /// Meets the peer's worker; `says` hears where this one waits for it.
+    fn meet(
+        &mut self,
+        (identity, peer): (&Identity, PublicKey),
+        address: &Address,
+        options: &tls::Options,
+        says: &mut dyn FnMut(Value) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let store = self.key.open(&self.directory)?;
+        let channel = match (&address.listen, &address.connect) {
+            (Some(address), _) => {
+                let listener = Listener::bind(address, identity, peer, options)?;
+                says(json!({ "listens": listener.local_addr()?.to_string() }))?;
+                listener.accept()?
+            }
+            (None, Some(address)) => tls::connect(address, identity, peer, options)?,
+            (None, None) => return Ok(()),
+        };
+        let terms = lane::session_terms(&self.terms, self.means)?;
+        let bar = Bar::of::<brickwork::duplo::Duplo>(true);
+        let lane = Lane::open(&self.attempt, self.party, channel, &store, &terms, bar)?;
+        self.met = Some((lane, store));
+        Ok(())
+    }
+
+    /// Does a task, and says what became of it.
+    fn task(&mut self, task: Task) -> Result<Value, Failure> {
+        match task {
+            Task::Fill { partitions } => {
+                let executions = u64::from(partitions) * u64::from(self.terms.most_rows());
+                let (lane, store) = self.met()?;
+                self.met = Some((lane.fill(&self.program, executions)?, store));
+                let bytes = folder_bytes(&self.directory);
+                Ok(json!({ "filled": { "partitions": partitions, "disk_bytes": bytes } }))
+            }
+            Task::Run { partition, input, output } => self.run(partition, input.as_deref(), &output),
+            Task::Look { partition } => {
+                let rows = self.rows(partition)?;
+                let step = lane::step(&self.attempt.job, partition, &rows);
+                let taken = match self.evidence(&step) {
+                    Evidence::NotTaken => false,
+                    Evidence::PerhapsTaken => true,
+                };
+                Ok(json!({ "found": { "partition": partition, "taken": taken } }))
+            }
+            Task::Stop => Ok(Value::Null),
+        }
+    }
+
+    fn met(&mut self) -> Result<(Lane, Store), Failure> {
+        self.met.take().ok_or_else(|| {
+            Failure::usage("this worker has met nobody", "give --listen or --connect; without, it only looks")
+        })
+    }
+
+    /// What the logs of the lane's store say. A store that another process has, or that cannot be read, says
+    /// nothing; neither does one that is not there any more.
+    fn evidence(&self, step: &brickwork::duplo::Step) -> Evidence {
+        match &self.met {
+            Some((_, store)) => lane::evidence(store, step),
+            None => match self.key.open_existing(&self.directory) {
+                Ok(store) => lane::evidence(&store, step),
+                Err(_) => Evidence::PerhapsTaken,
+            },
+        }
+    }
+
+    /// All executions of a partition, side by side.
+    fn rows(&mut self, partition: u32) -> Result<Arc<Program>, Failure> {
+        let rows = self.terms.rows.get(partition as usize).copied().ok_or_else(|| {
+            Failure::usage(format!("the job has no partition {partition}"), "they are numbered from 0")
+        })?;
+        if let Some(program) = self.repeated.get(&rows) {
+            return Ok(program.clone());
+        }
+        let program = Arc::new(self.program.repeat(rows as usize)?);
+        self.repeated.insert(rows, program.clone());
+        Ok(program)
+    }
+
+    fn run(&mut self, partition: u32, input: Option<&str>, output: &Path) -> Result<Value, Failure> {
+        let (bits, security) = self.compute(partition, input)?;
+        let executions = Some(self.terms.rows[partition as usize]);
+        keep(output, &values::output_value(&self.program, self.party, executions, &bits))?;
+        Ok(json!({ "done": { "partition": partition, "security": security } }))
+    }
+
+    /// Runs a partition. Returns the bits of this party's outputs, and what is promised of it. What was recovered
+    /// must not show, here no more than elsewhere.
+    fn compute(
+        &mut self,
+        partition: u32,
+        input: Option<&str>,
+    ) -> Result<(Vec<bool>, SecurityReport), Failure> {
+        let rows = self.rows(partition)?;
+        let executions = Some(self.terms.rows[partition as usize]);
+        let bits = {
+            let _erasing = brickwork_kernels::Erasing::begin();
+            let value = values::value(input, &self.program, self.party, executions, &self.reading)?;
+            values::input_bits(&self.program, self.party, executions, &value)?
+        };
+        let (lane, store) = self.met()?;
+        let (done, lane) = lane.run(&rows, partition, &bits)?;
+        self.met = Some((lane, store));
+        Ok((done.outputs, done.security))
+    }
+}
+
+/// Bytes of the files in a folder, and in those below it.
+fn folder_bytes(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let bytes = entries.map(|entry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => folder_bytes(&entry.path()),
+        Ok(metadata) => metadata.len(),
+        Err(_) => 0,
+    });
+    bytes.sum()
+}
+
+/// Writes a partition's outputs where they belong: they are there, whole and durable, or not at all.
+fn keep(path: &Path, outputs: &Value) -> Result<(), Failure> {
+    let write = || -> std::io::Result<()> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        serde_json::to_writer(&mut file, outputs)?;
+        file.write_all(b"\n")?;
+        file.as_file().sync_all()?;
+        file.persist(path)?;
+        std::fs::File::open(folder)?.sync_all()
+    };
+    write().map_err(|e| Failure::cannot_write(path, &e))
+}
+
+/// Reads how many rows each partition has.
+pub fn rows_of(path: &Path) -> Result<Vec<u32>, Failure> {
+    serde_json::from_str(&files::text(path)?).map_err(|e| {
+        Failure::input(format!("{}: {e}", path.display()), "it holds a JSON array of numbers of rows")
+    })
+}
+
+/// What a peer's coordinator may know of how a worker ended, and what only this party's does.
+pub fn cause(failure: &Failure) -> Cause {
+    match failure.code() {
+        code::PEER => Cause::Check,
+        code::STOCK => Cause::Stock,
+        _ => Cause::Line,
+    }
+}
+
+/// Names a cause, as workers say it.
+pub fn cause_name(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Line => "line",
+        Cause::Check => "check",
+        Cause::Stock => "stock",
+        Cause::Stopped => "stopped",
+    }
+}
+
+/// Reads tasks from stdin; the end of it, or a task to stop, asks the worker to stop whatever it does.
+fn tasks(stop: &Stop) -> Receiver<Result<Task, Failure>> {
+    let (sender, tasks) = channel();
+    let stop = stop.clone();
+    std::thread::spawn(move || {
+        let mut input = std::io::stdin().lock();
+        loop {
+            let mut line = String::new();
+            match std::io::Read::take(&mut input, MAX_LINE_BYTES).read_line(&mut line) {
+                Ok(1..) => {}
+                Ok(0) | Err(_) => break,
+            }
+            let task = serde_json::from_str(&line).map_err(|e| {
+                Failure::usage(
+                    format!("a task that is none: {e}"),
+                    "`brickwork worker --help` names the page",
+                )
+            });
+            let ends = matches!(task, Ok(Task::Stop) | Err(_));
+            if sender.send(task).is_err() || ends {
+                break;
+            }
+        }
+        stop.ask();
+    });
+    tasks
+}
+
+/// A worker in another process of ours, which tells it what to do.
+pub struct Embedded {
+    worker: Worker,
+    identity: Identity,
+    peer: PublicKey,
+    address: Address,
+    options: tls::Options,
+}
+
+impl Embedded {
+    /// A worker with these flags, which has not met anybody.
+    pub fn new(flags: Vec<std::ffi::OsString>) -> Result<Self, Failure> {
+        let _erasing = brickwork_kernels::Erasing::begin();
+        let arguments: Arguments = parsed(flags)?;
+        let identity = files::identity(&arguments.identity)?;
+        let peer = files::public_key(&arguments.peer)?;
+        let keys = identities(arguments.role.into(), &identity, peer);
+        let worker = Worker::new(&arguments, keys)?;
+        let options = arguments.resources.options(worker.party);
+        Ok(Embedded { worker, identity, peer, address: arguments.address, options })
+    }
+
+    /// Meets the peer's worker.
+    pub fn meet(&mut self, listens: &mut dyn FnMut(SocketAddr)) -> Result<Report, Failure> {
+        let mut says = |event: Value| {
+            if let Some(address) = event["listens"].as_str().and_then(|address| address.parse().ok()) {
+                listens(address);
+            }
+            Ok(())
+        };
+        self.worker.meet((&self.identity, self.peer), &self.address, &self.options, &mut says)?;
+        Ok(Report::new(Value::Null, String::new()))
+    }
+
+    /// Makes stock for so many partitions.
+    pub fn fill(&mut self, partitions: u32) -> Result<Report, Failure> {
+        Ok(Report::new(self.worker.task(Task::Fill { partitions })?, String::new()))
+    }
+
+    /// Runs a partition; what it gives is this process's.
+    pub fn run(&mut self, partition: u32, input: Option<&str>) -> Result<Report, Failure> {
+        let (bits, security) = self.worker.compute(partition, input)?;
+        let json = json!({ "partition": partition, "output_bits": bit_string(&bits), "security": security });
+        Ok(Report::new(json, String::new()))
+    }
+
+    /// Says whether stock may have been taken for a partition.
+    pub fn look(&mut self, partition: u32) -> Result<Report, Failure> {
+        Ok(Report::new(self.worker.task(Task::Look { partition })?, String::new()))
+    }
+
+    /// Ends the session, if there is one.
+    pub fn close(&mut self) -> Result<Report, Failure> {
+        let phases = self.worker.met.take().map(|(lane, _)| lane.close()).transpose()?;
+        Ok(Report::new(json!({ "phases": phases }), String::new()))
+    }
+}
+
+/// The public keys of garbler and evaluator.
+fn identities(party: Party, own: &Identity, peer: PublicKey) -> [[u8; 32]; 2] {
+    let keys = match party {
+        Party::Garbler => [own.public_key(), peer],
+        Party::Evaluator => [peer, own.public_key()],
+    };
+    keys.map(PublicKey::to_bytes)
+}
+
+/// Runs a worker to its end.
+pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
+    let party = Party::from(arguments.role);
+    let identity = files::identity(&arguments.identity)?;
+    let peer = files::public_key(&arguments.peer)?;
+    let options = arguments.resources.options(party);
+    let keys = identities(party, &identity, peer);
+    let mut worker = Worker::new(arguments, keys)?;
+    let mut says = |event: Value| print(&format!("{event}\n"));
+    let stop = Stop::default();
+    let tasks = tasks(&stop);
+    let mut work = |worker: &mut Worker| -> Result<(), Failure> {
+        worker.meet((&identity, peer), &arguments.address, &options, &mut says)?;
+        while let Ok(task) = tasks.recv() {
+            match worker.task(task?)? {
+                Value::Null => break,
+                event => says(event)?,
+            }
+        }
+        Ok(())
+    };
+    let ended = stop.enter(|| work(&mut worker));
+    let (key, directory) = (worker.key.clone(), worker.directory.clone());
+    // The store is closed before anybody hears that this worker is gone. Opened once more it removes what is used
+    // up, which for a lane that is done is all of it.
+    let phases = worker.met.take().and_then(|(lane, _)| lane.close().ok());
+    drop(worker);
+    drop(key.open_existing(&directory));
+    match ended {
+        Ok(()) => print(&format!("{}\n", json!({ "gone": { "cause": "stopped" } })))?,
+        Err(failure) => {
+            // What waited for the peer was asked to stop.
+            let is_stopped = stop.is_asked() && failure.is(code::NETWORK);
+            let cause = if is_stopped { Cause::Stopped } else { cause(&failure) };
+            print(&format!("{}\n", json!({ "gone": { "cause": cause_name(cause) } })))?;
+            if !is_stopped {
+                return Err(failure);
+            }
+        }
+    }
+    let json = json!({
+        "lane": arguments.lane,
+        "attempt": arguments.attempt,
+        "phases": phases,
+        "cpu_seconds": resources::cpu_seconds(),
+        "peak_rss_bytes": resources::peak_rss_bytes(),
+    });
+    Ok(Report::new(json, String::new()))
+}

@@ -1,0 +1,251 @@
+//! `cluster` and `worker`: two coordinators and the workers of both, all of them real processes.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::*;
+
+/// The folders of both parties of a job.
+struct Job {
+    keys: Keys,
+    /// By party, partition and row.
+    wealth: [Vec<Vec<u64>>; 2],
+}
+
+impl Job {
+    /// A job of so many partitions with so many rows each.
+    fn new(partitions: usize, rows: usize) -> Job {
+        let keys = Keys::new();
+        keys.write("store.key", "01".repeat(32).as_bytes());
+        private(&keys.file("store.key"));
+        let number =
+            |party: u64, k: usize, row: usize| (k as u64 * 131 + row as u64 * 17 + party * 1000) % 2503;
+        let wealth = [0, 1].map(|party| {
+            let of = |k: usize| (0..rows).map(|row| number(party, k, row)).collect();
+            (0..partitions).map(of).collect::<Vec<Vec<u64>>>()
+        });
+        for (party, parts) in wealth.iter().enumerate() {
+            let folder = keys.file(&format!("parts-{party}"));
+            std::fs::create_dir(&folder).unwrap();
+            for (k, part) in parts.iter().enumerate() {
+                std::fs::write(format!("{folder}/{k:03}.json"), json!(part).to_string()).unwrap();
+            }
+        }
+        Job { keys, wealth }
+    }
+
+    /// Writes a party's file. The garbler's coordinator listens where `address` is not known yet.
+    fn configure(&self, party: usize, address: Option<&str>, more: &str) -> String {
+        let [role, key, peer] = [
+            ["garbler", "garbler.key", &self.keys.evaluator],
+            ["evaluator", "evaluator.key", &self.keys.garbler],
+        ][party];
+        let control = match address {
+            Some(address) => format!("connect = \"{address}\""),
+            None => "listen = \"127.0.0.1:0\"".into(),
+        };
+        let text = format!(
+            "role = \"{role}\"\nidentity = \"{key}\"\npeer = \"{peer}\"\nprogram = \"{}\"\nlanes = 2\nretries = 4\n\
+             folder = \"job-{party}\"\nstore_key = \"store.key\"\nsource = \"parts-{party}\"\n{more}\n\
+             [control]\n{control}\ntimeout = 20\n[workers]\nthreads = 1\ntimeout = 20\n",
+            example("millionaires.bwp")
+        );
+        self.keys.write(&format!("{role}.toml"), text.as_bytes())
+    }
+
+    /// Starts both coordinators.
+    fn start(&self, more: [&str; 2], flags: [&[&str]; 2]) -> [Child; 2] {
+        let start = |config: &str, flags: &[&str]| {
+            let fixed = ["cluster", "--config", config, "--json"];
+            brickwork(&[&fixed[..], flags].concat()).spawn().expect("a coordinator")
+        };
+        let mut garbler = start(&self.configure(0, None, more[0]), flags[0]);
+        let mut lines = BufReader::new(garbler.stderr.take().expect("its stderr"));
+        let mut line = String::new();
+        let address = loop {
+            line.clear();
+            assert!(lines.read_line(&mut line).unwrap() > 0, "the garbler's coordinator ended");
+            if let Some((_, address)) = line.trim_end().rsplit_once(' ')
+                && address.starts_with("127.0.0.1:")
+            {
+                break address.to_owned();
+            }
+        };
+        std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::stderr()));
+        let evaluator = start(&self.configure(1, Some(&address), more[1]), flags[1]);
+        [garbler, evaluator]
+    }
+
+    fn run(&self, more: [&str; 2], flags: [&[&str]; 2]) -> [Output; 2] {
+        self.start(more, flags).map(|child| child.wait_with_output().expect("it ends"))
+    }
+
+    fn result(&self, party: usize, partition: usize) -> Option<Value> {
+        let path = self.keys.file(&format!("job-{party}/results/part-{partition:05}.json"));
+        let text = std::fs::read_to_string(path).ok()?;
+        Some(serde_json::from_str(&text).expect("whole JSON"))
+    }
+
+    /// Checks the results of partitions.
+    fn check(&self, done: impl IntoIterator<Item = usize>) {
+        for k in done {
+            let rows = self.wealth[0][k].iter().zip(&self.wealth[1][k]);
+            let richer = |(x, y): (&u64, &u64)| json!({ "alice": u8::from(x > y), "bob": u8::from(x < y) });
+            let expected: Vec<Value> = rows.map(richer).collect();
+            for party in 0..2 {
+                assert_eq!(self.result(party, k), Some(json!(expected)), "partition {k} at {party}");
+            }
+        }
+    }
+
+    /// Checks that no store was damaged.
+    fn stores_are_sound(&self) {
+        for party in 0..2 {
+            for lane in 0..2 {
+                let store = self.keys.file(&format!("job-{party}/lane-{lane}"));
+                if Path::new(&store).exists() {
+                    good(&["stock", "verify", &store, "--store-key", &self.keys.file("store.key")]);
+                }
+            }
+        }
+    }
+}
+
+/// The workers that a coordinator has: process and lane.
+#[cfg(target_os = "linux")]
+fn workers(coordinator: u32) -> Vec<(u32, u32)> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let Some(id) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        let read = |name: &str| std::fs::read_to_string(entry.path().join(name)).unwrap_or_default();
+        let parent =
+            read("stat").rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1)?.parse().ok());
+        let line = read("cmdline");
+        let words: Vec<&str> = line.split('\0').collect();
+        let lane = words.windows(2).find(|pair| pair[0] == "--lane").and_then(|pair| pair[1].parse().ok());
+        if let (true, Some(lane)) = (parent == Some(coordinator), lane) {
+            found.push((id, lane));
+        }
+    }
+    found
+}
+
+fn object_of(output: &Output) -> Value {
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let printed = object(output);
+    schema::holds_for("cluster", &printed);
+    printed
+}
+
+#[test]
+fn a_job_runs_partition_by_partition() {
+    let job = Job::new(5, 3);
+    let [garbler, evaluator] = job.run([""; 2], [&[]; 2]).map(|output| object_of(&output));
+    for (role, printed) in [("garbler", &garbler), ("evaluator", &evaluator)] {
+        assert_eq!((&printed["role"], &printed["partitions"]["done"]), (&json!(role), &json!(5)));
+        assert_eq!(printed["security"]["spent"], 2);
+        // Two shares of six.
+        assert!((printed["security"]["bound_log2"].as_f64().unwrap() + 40.0 + 3f64.log2()).abs() < 1e-6);
+    }
+    assert_eq!(garbler["job"], evaluator["job"]);
+    job.check(0..5);
+    job.stores_are_sound();
+    // Once more there is nothing to do.
+    let [again, _] = job.run([""; 2], [&[]; 2]).map(|output| object_of(&output));
+    assert_eq!((&again["job"], &again["security"]["spent"]), (&garbler["job"], &json!(2)));
+}
+
+#[test]
+fn jobs_that_differ_are_refused() {
+    let job = Job::new(2, 3);
+    let outputs = job.run(["retries = 5".replace("retries = 5", "").as_str(), "security = 64"], [&[]; 2]);
+    let codes = outputs.each_ref().map(|output| output.status.code().unwrap());
+    assert!(codes.contains(&7) && codes.iter().all(|code| [4, 7].contains(code)), "{codes:?}");
+    assert!(job.result(0, 0).is_none() && job.result(1, 0).is_none());
+    let no_rows = job.keys.write("none.toml", b"role = \"garbler\"");
+    bad(&["cluster", "--config", &no_rows], 3, "none.toml");
+}
+
+/// Workers of either party are killed while they fill and run; what is not in doubt is right, nothing ran twice,
+/// and what is in doubt runs again when both say so.
+#[cfg(target_os = "linux")]
+#[test]
+fn workers_may_die() {
+    let job = Job::new(8, 40);
+    let mut children = job.start([""; 2], [&[]; 2]);
+    let begun = Instant::now();
+    let mut killed = BTreeSet::new();
+    // One of each party, at different times.
+    for (party, wait) in [(0, 150), (1, 400), (0, 700)] {
+        while begun.elapsed() < Duration::from_millis(wait) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        if let Some((process, _)) =
+            workers(children[party].id()).into_iter().find(|(id, _)| !killed.contains(id))
+        {
+            killed.insert(process);
+            let _ = Command::new("kill").args(["-KILL", &process.to_string()]).status();
+        }
+    }
+    assert!(!killed.is_empty(), "there was no worker to kill");
+    let outputs = children.each_mut().map(|child| {
+        let status = child.wait().unwrap();
+        let mut printed = String::new();
+        child.stdout.take().unwrap().read_to_string(&mut printed).unwrap();
+        (status.code().unwrap(), printed)
+    });
+    let printed: Value = serde_json::from_str(&outputs[0].1).expect("JSON");
+    let fields = if outputs[0].0 == 0 { &printed } else { &printed["error"]["stands"] };
+    let in_doubt: Vec<usize> = fields["partitions"]["in_doubt"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|k| k.as_u64().unwrap() as usize)
+        .collect();
+    assert_eq!(outputs[0].0, outputs[1].0, "{outputs:?}");
+    assert_eq!(fields["partitions"]["done"].as_u64().unwrap() as usize, 8 - in_doubt.len());
+    job.check((0..8).filter(|k| !in_doubt.contains(k)));
+    job.stores_are_sound();
+    if !in_doubt.is_empty() {
+        let numbers = in_doubt.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
+        let rerun: &[&str] = &["--rerun", &numbers];
+        // One party alone does not make it run again.
+        let alone = job.run([""; 2], [rerun, &[]]);
+        assert!(alone.iter().all(|output| output.status.code() == Some(1)), "{alone:?}");
+        let [both, _] = job.run([""; 2], [rerun; 2]).map(|output| object_of(&output));
+        assert_eq!(both["partitions"]["done"], 8);
+        job.check(0..8);
+    }
+}
+
+/// A worker that meets nobody only looks; what it is told that is no task ends it.
+#[test]
+fn a_worker_says_what_a_stock_was_taken_for() {
+    let job = Job::new(1, 2);
+    let [garbler, _] = job.run([""; 2], [&[]; 2]).map(|output| object_of(&output));
+    let rows = job.keys.file("job-0/rows.json");
+    let name = garbler["job"].as_str().unwrap();
+    let worker = |job_name: &str, task: &str| {
+        let fixed = ["worker", &example("millionaires.bwp"), "--role", "garbler", "--job", job_name];
+        let numbers = ["--lane", "0", "--attempt", "7", "--of", "2", "--retries", "4", "--rows", &rows];
+        let [identity, key, store] =
+            ["garbler.key", "store.key", "job-0/lane-0"].map(|file| job.keys.file(file));
+        let files =
+            ["--identity", &identity, "--store-key", &key, "--store", &store, "--peer", &job.keys.evaluator];
+        let mut command = brickwork(&[&fixed[..], &numbers, &files].concat());
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), format!("{task}\n").as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let first = text(&output.stdout).lines().next().map(|line| serde_json::from_str(line).expect("JSON"));
+        (first.unwrap_or(Value::Null), output.status.code())
+    };
+    let look = r#"{"look": {"partition": 0}}"#;
+    assert_eq!(worker(name, look).0, json!({ "found": { "partition": 0, "taken": true } }));
+    // Of another job nothing was taken.
+    assert_eq!(worker(&"0".repeat(64), look).0, json!({ "found": { "partition": 0, "taken": false } }));
+    assert_eq!(worker(name, "{\"dance\": {}}").1, Some(2));
+    assert_eq!(worker(name, r#"{"fill": {"partitions": 1}}"#).1, Some(2));
+}

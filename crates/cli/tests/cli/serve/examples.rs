@@ -1,0 +1,120 @@
+//! What `examples/serve` has: configurations that fit each other, a unit, a container file.
+
+use super::*;
+
+fn read(name: &str) -> String {
+    std::fs::read_to_string(example(&format!("serve/{name}"))).expect("an example")
+}
+
+/// Both configurations are read as they are, but for addresses; the two services meet, make stock, and
+/// answer.
+#[test]
+fn configurations() {
+    let pair = Pair::new(["", ""]);
+    std::fs::create_dir(pair.keys.file("serve")).expect("a folder");
+    std::fs::copy(example("millionaires.bwp"), pair.keys.file("millionaires.bwp")).expect("a copy");
+    for name in ["garbler.key", "evaluator.key", "token", "store.key"] {
+        let file = pair.keys.file(&format!("serve/{name}"));
+        std::fs::copy(pair.keys.file(name), &file).expect("a copy");
+        private(&file);
+    }
+    pair.keys.write("serve/garbler.pub", format!("{}\n", pair.keys.garbler).as_bytes());
+    pair.keys.write("serve/evaluator.pub", format!("{}\n", pair.keys.evaluator).as_bytes());
+    pair.keys.write("serve/wealth.json", b"500");
+    let serve = |name: &str, changes: [(&str, &str); 2]| {
+        let text = changes.iter().fold(read(&format!("{name}.toml")), |text, (from, to)| {
+            assert_eq!(text.matches(from).count(), 1, "{from} in {text}");
+            text.replace(from, to)
+        });
+        let config = pair.keys.write(&format!("serve/{name}.toml"), text.as_bytes());
+        let (store, key) =
+            (pair.keys.file(&format!("serve/{name}.store")), pair.keys.file("serve/store.key"));
+        let mut child =
+            start(&["serve", "--json", "--config", &config, "--store", &store, "--store-key", &key]);
+        let said = line(child.stderr.as_mut().expect("a pipe"));
+        let http = said.strip_prefix("requests are taken at ").expect(&said).parse().expect("an address");
+        let listening = (name == "garbler").then(|| address(&mut child));
+        Service { child: Some(child), http, listening }
+    };
+    let garbler = serve("garbler", [("0.0.0.0:7000", "127.0.0.1:0"), ("127.0.0.1:8080", "127.0.0.1:0")]);
+    let at = garbler.listening.clone().expect("it listens");
+    let evaluator = serve("evaluator", [("garbler.example:7000", &at), ("127.0.0.1:8081", "127.0.0.1:0")]);
+    garbler.stocked("richer", 100);
+    let (token, at) = (pair.keys.file("serve/token"), garbler.http.to_string());
+    let (_, report) = good(&["request", "richer", "--input", "700", "--at", &at, "--token", &token]);
+    assert_eq!(report["outputs"], richer(700, 500));
+    evaluator.stop();
+    garbler.stop();
+    let learned = std::fs::read_to_string(pair.keys.file("serve/learned.jsonl")).expect("what it learned");
+    assert_eq!(learned.lines().count(), 2, "{learned}");
+}
+
+/// The words of a command line are those of the command: it gets as far as the configuration, which is not
+/// there.
+fn is_a_command(words: &[&str]) {
+    assert!(words.contains(&"serve") && words.contains(&"--config"), "{words:?}");
+    let log = TempDir::new().expect("a folder");
+    let log = path(&log.path().join("log"));
+    let words: Vec<&str> =
+        words.iter().map(|word| if *word == "/var/lib/brickwork/log" { &log } else { *word }).collect();
+    let output = run(&words);
+    assert_eq!(output.status.code(), Some(3), "{words:?}: {}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("serve.toml"), "{}", text(&output.stderr));
+}
+
+/// The unit starts the command with words that it knows, and gives a run the time that it may take; systemd
+/// finds nothing wrong with it, where there is a systemd to ask.
+#[test]
+fn a_systemd_unit() {
+    let unit = read("brickwork.service").replace("\\\n", " ");
+    let value = |key: &str| {
+        let found = unit.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
+        found.unwrap_or_else(|| panic!("no {key}"))
+    };
+    let words: Vec<&str> = value("ExecStart").split_whitespace().collect();
+    assert_eq!(words[0], "/usr/local/bin/brickwork");
+    is_a_command(&words[1..]);
+    assert_eq!(value("ExecReload"), "/bin/kill -HUP $MAINPID");
+    let page = std::fs::read_to_string(example("../docs/serve.md")).expect("a page");
+    let seconds = page.lines().find_map(|line| line.strip_prefix("* `run_seconds` (")).expect("its line");
+    let seconds: u64 = seconds.split(')').next().and_then(|text| text.parse().ok()).expect("a number");
+    assert!(value("TimeoutStopSec").parse::<u64>().expect("seconds") > seconds);
+
+    let is_there = Command::new("systemd-analyze").arg("--version").output();
+    if !is_there.is_ok_and(|output| output.status.success()) {
+        eprintln!("not verified by systemd-analyze, which is not here");
+        return;
+    }
+    let folder = TempDir::new().expect("a folder");
+    let verified = |unit: &str| {
+        // The command is looked for where the unit says, and need not be installed here.
+        let file = folder.path().join("brickwork.service");
+        let unit = unit.replace("/usr/local/bin/brickwork", env!("CARGO_BIN_EXE_brickwork"));
+        std::fs::write(&file, unit).expect("a file");
+        let output = Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(&file).output();
+        let output = output.expect("it starts");
+        (output.status.success(), text(&output.stderr))
+    };
+    let right = read("brickwork.service");
+    let (success, said) = verified(&right);
+    assert!(success && said.is_empty(), "{said}");
+    assert!(!verified(&right.replace("NoNewPrivileges", "NoOldPrivileges")).1.is_empty(), "it looks at it");
+}
+
+/// The container starts the command at its place in the image of the project, with words that it knows, as
+/// a user that is not root.
+#[test]
+fn a_container_file() {
+    let file = read("Containerfile").replace("\\\n", " ");
+    let line = |key: &str| file.lines().find_map(|line| line.strip_prefix(key)).expect(key).trim();
+    let entry: Vec<String> = serde_json::from_str(line("ENTRYPOINT ")).expect("a list");
+    let words: Vec<&str> = entry.iter().map(String::as_str).collect();
+    let image = std::fs::read_to_string(example("../Containerfile")).expect("the project's file");
+    let placed = format!("COPY --from=build /brickwork/target/release/brickwork {}\n", words[0]);
+    assert!(image.contains(&placed), "{placed}");
+    is_a_command(&words[1..]);
+    assert_ne!(line("USER "), "0");
+    assert_eq!(line("STOPSIGNAL "), "SIGTERM");
+    // The door of the example's configuration.
+    assert!(read("garbler.toml").contains(&format!(":{}\"", line("EXPOSE "))));
+}

@@ -1,0 +1,321 @@
+//! A peer that holds the right key and does not play along: it speaks the lines' messages, but other ones.
+
+use super::*;
+use brickwork::circuit::Party;
+use brickwork::duplo::{Request, Stocked};
+use brickwork::session::{TABLE_MEMORY, Terms, Unobserved};
+use brickwork::stock::{Store, StoreKey};
+use brickwork::wire::tls::{self, Identity, Listener, Options, PublicKey};
+use brickwork::wire::{Channel, Tag};
+
+const SERVE: Tag = Tag(120);
+
+/// The three lines to an honest service, held by somebody who need not be.
+struct Hostile {
+    work: Stocked,
+    fill: Stocked,
+    ask: Channel,
+}
+
+/// The hostile party's role, keys and store.
+struct Means {
+    party: Party,
+    identity: Identity,
+    peer: PublicKey,
+    store: Store,
+    terms: Terms,
+}
+
+impl Means {
+    fn of(pair: &Pair, party: Party) -> Means {
+        let role = party as usize;
+        let name = ["garbler", "evaluator"][role];
+        let key = std::fs::read_to_string(pair.keys.file(&format!("{name}.key"))).expect("a key");
+        let keys =
+            [&pair.keys.garbler, &pair.keys.evaluator].map(|key| key.parse::<PublicKey>().expect("a key"));
+        let store_key = StoreKey::from_hex(&"01".repeat(32)).expect("a key");
+        Means {
+            party,
+            identity: Identity::from_pem(&key).expect("a key"),
+            peer: keys[1 - role],
+            store: Store::open(pair.keys.file(&format!("{name}.store")).as_ref(), &store_key)
+                .expect("a store"),
+            terms: Terms {
+                security: 40.into(),
+                threads: 1,
+                table_memory: TABLE_MEMORY,
+                identities: keys.map(PublicKey::to_bytes),
+                post_quantum: false,
+            },
+        }
+    }
+
+    fn options(&self) -> Options {
+        Options { party: self.party, lanes: 1, timeout: Duration::from_secs(60) }
+    }
+
+    fn listener(&self) -> Listener {
+        Listener::bind("127.0.0.1:0", &self.identity, self.peer, &self.options()).expect("a door")
+    }
+
+    fn stocked(&self, channel: Channel) -> Stocked {
+        Stocked::open(self.party, channel, &self.store, &self.terms, Unobserved).expect("a session")
+    }
+
+    fn hostile(&self, channels: Vec<Channel>) -> Hostile {
+        let [work, fill, ask] = <[Channel; 3]>::try_from(channels).ok().expect("three lines");
+        Hostile { work: self.stocked(work), fill: self.stocked(fill), ask }
+    }
+
+    /// As the evaluator, to a garbler that listens.
+    fn connect(&self, address: &str) -> Hostile {
+        let meeting = format!("{:?}", Instant::now());
+        let line = |line: &str| {
+            let sheet = json!({ "serve": 2, "line": line, "meeting": meeting }).to_string();
+            let met = tls::meet(address, &self.identity, self.peer, &self.options(), sheet.as_bytes());
+            met.expect("a line").channel
+        };
+        self.hostile(["work", "fill", "ask"].map(line).into())
+    }
+
+    /// As the garbler, of an evaluator that connects.
+    fn accept(&self, listener: &Listener) -> Hostile {
+        let sheet = json!({ "serve": 2, "line": "", "meeting": "" }).to_string();
+        let line = |_| listener.meet(sheet.as_bytes(), None).expect("a line").channel;
+        self.hostile([0, 1, 2].map(line).into())
+    }
+}
+
+fn say(channel: &mut Channel, message: &Value) {
+    channel.send(SERVE, message.to_string().as_bytes()).and_then(|()| channel.flush()).expect("a line");
+}
+
+/// What the service says next, but for its pulse. None if it has closed the line.
+fn hear(channel: &mut Channel) -> Option<Value> {
+    loop {
+        let said: Value = serde_json::from_slice(&channel.receive_up_to(SERVE, 4096).ok()?).expect("JSON");
+        if said != json!("idle") {
+            return Some(said);
+        }
+    }
+}
+
+fn richer_program() -> brickwork::circuit::Program {
+    let bytes = std::fs::read(example("millionaires.bwp")).expect("an example");
+    brickwork::circuit::Program::from_bytes(&bytes).expect("a program")
+}
+
+/// What the garbler asks to run next, once the store's logs are compared again where it wants that.
+fn asked(mut work: Stocked) -> Stocked {
+    loop {
+        match hear(work.channel()).expect("a request") {
+            said if said == json!("renew") => work = work.renew().expect("the same stock"),
+            said => {
+                assert!(said["run"].is_object(), "{said}");
+                return work;
+            }
+        }
+    }
+}
+
+/// A pair that has stock, and of which one party is down.
+fn stocked(programs: [&str; 2], limits: &str, down: usize) -> (Pair, Service) {
+    let mut pair = Pair::new(programs);
+    pair.limits[1 - down] = limits.into();
+    let both = pair.both();
+    both.iter().for_each(|service| service.stocked("richer", 6));
+    let [garbler, evaluator] = both;
+    let (stays, goes) = if down == 0 { (evaluator, garbler) } else { (garbler, evaluator) };
+    goes.stop();
+    stays.until("ready", |got| got.status == 503);
+    (pair, stays)
+}
+
+/// Whatever an evaluator answers to a request, it decides neither the status nor the words that the one who
+/// asked gets; what is no answer ends the lines, and the request waits on.
+#[test]
+fn an_evaluator_that_answers_as_it_likes() {
+    let program = entry("richer", "millionaires.bwp", "");
+    let (pair, garbler) = stocked([&program, &program], "", 1);
+    let means = Means::of(&pair, Party::Evaluator);
+    let address = garbler.listening.clone().expect("it listens");
+    let answered = |answers: &[Value]| {
+        std::thread::scope(|scope| {
+            let asks = scope.spawn(|| garbler.run(&json!({ "program": "richer", "input": 4 })));
+            for answer in answers {
+                let Hostile { work, fill, ask } = means.connect(&address);
+                let mut work = asked(work);
+                say(work.channel(), answer);
+                // What is no answer ends the lines; after one that is the garbler says nothing more.
+                if !answer["no"].is_string() && answer["no"]["spent_for_now"].is_null() {
+                    assert_eq!(hear(work.channel()), None, "{answer}");
+                    assert!(!asks.is_finished(), "{answer}");
+                    drop((work, fill, ask));
+                    garbler.until("ready", |got| got.status == 503);
+                    continue;
+                }
+                let got = asks.join().unwrap();
+                drop((work, fill, ask));
+                garbler.until("ready", |got| got.status == 503);
+                return got;
+            }
+            panic!("no answer")
+        })
+    };
+    let liar =
+        |status: u16| json!({ "status": status, "error": "\u{1b}[2J", "hint": "", "retry_after": null });
+    let got = answered(&[
+        json!({ "no": liar(200) }),
+        json!({ "no": liar(0) }),
+        json!({ "no": null }),
+        json!({ "count": 1 }),
+        json!("x".repeat(4000)),
+        json!({ "no": "not_allowed" }),
+    ]);
+    assert_eq!(got.status, 403, "{}", got.body);
+    assert_eq!(got.json()["error"], json!("the peer refuses: the program is not allowed"));
+    let got = answered(&[json!({ "no": { "spent_for_now": u64::MAX } })]);
+    assert_eq!((got.status, got.json()["retry_after"].clone()), (429, json!(3600)), "{}", got.body);
+    // Nothing ran, and nothing was charged for it.
+    assert_eq!(std::fs::read_to_string(pair.keys.file("garbler.store/runs")).expect("the book"), "");
+    garbler.stop();
+}
+
+/// An evaluator that agrees to a run and goes away, or agrees and only gives signs of life, fails that run:
+/// it counts, other requests wait no longer than they may, and the service goes down when it should.
+#[test]
+fn an_evaluator_that_breaks_off_or_stalls() {
+    let program = entry("richer", "millionaires.bwp", "");
+    let (pair, garbler) = stocked([&program, &program], "wait_seconds = 1\nrun_seconds = 2", 1);
+    let means = Means::of(&pair, Party::Evaluator);
+    let address = garbler.listening.clone().expect("it listens");
+    let body = json!({ "program": "richer", "input": 4 });
+    for (stalls, words) in [(false, "the run failed"), (true, "the run took longer than it may")] {
+        let Hostile { work, fill, ask } = means.connect(&address);
+        garbler.until("ready", |got| got.status == 200);
+        std::thread::scope(|scope| {
+            let asks = scope.spawn(|| garbler.run(&body));
+            let mut work = asked(work);
+            say(work.channel(), &json!("yes"));
+            let held = stalls.then_some(work);
+            if stalls {
+                let got = garbler.run(&body);
+                assert_eq!(got.status, 504, "{}", got.body);
+            }
+            let got = asks.join().unwrap();
+            assert_eq!(got.status, 502, "{}", got.body);
+            assert!(got.body.contains(words), "{}", got.body);
+            drop((held, fill, ask));
+        });
+        garbler.until("ready", |got| got.status == 503);
+    }
+    let runs = std::fs::read_to_string(pair.keys.file("garbler.store/runs")).expect("the book");
+    assert_eq!(runs.lines().count(), 2, "{runs}");
+    // It goes down while a run stalls, no later than that run may take.
+    let Hostile { work, fill, ask } = means.connect(&address);
+    garbler.until("ready", |got| got.status == 200);
+    std::thread::scope(|scope| {
+        let asks = scope.spawn(|| garbler.run(&body));
+        let mut work = asked(work);
+        say(work.channel(), &json!("yes"));
+        garbler.signal(rustix::process::Signal::TERM);
+        assert_eq!(asks.join().unwrap().status, 502);
+        drop((work, fill, ask));
+    });
+    garbler.stop();
+}
+
+/// A garbler can have the evaluator run and make nothing but what its configuration allows: by digest, up to
+/// its marks, within its budget, which no new connection renews, and on no request's input but for that
+/// request.
+#[test]
+fn a_garbler_that_asks_for_too_much() {
+    let program = entry("richer", "millionaires.bwp", "");
+    let limited = program.clone() + "input = \"5\"\ntotal = 3\n";
+    let mut pair = Pair::new([&program, &limited]);
+    let means = Means::of(&pair, Party::Garbler);
+    let listener = means.listener();
+    pair.address = Some(listener.local_addr().expect("an address").to_string());
+    let evaluator = pair.start(1);
+    let program = richer_program();
+    let digest: String = program.digest().iter().map(|byte| format!("{byte:02x}")).collect();
+    let other = "ab".repeat(32);
+    let Hostile { mut work, mut fill, mut ask } = means.accept(&listener);
+
+    say(fill.channel(), &json!({ "fill": { "digest": other, "count": 5 } }));
+    assert_eq!(hear(fill.channel()), Some(json!({ "no": "not_allowed" })));
+    // As much as it likes gives as much as the mark, and then nothing.
+    say(fill.channel(), &json!({ "fill": { "digest": digest, "count": u64::MAX } }));
+    assert_eq!(hear(fill.channel()), Some(json!({ "count": 6 })));
+    let one = Request::of(&program);
+    let none = || Request { components: Vec::new(), garbler_wires: 0, ots: None };
+    let parts = one.components.iter().map(|(component, slots)| (component.clone(), 6 * slots));
+    let mut steps: Vec<Request> = parts.map(|part| Request { components: vec![part], ..none() }).collect();
+    let ots = Some(6 * program.input_width(Party::Evaluator));
+    steps.push(Request { garbler_wires: 6 * one.garbler_wires, ots, ..none() });
+    let mut fill = fill.preprocess(&steps).and_then(|(_, fill)| fill.renew()).expect("stock");
+    say(fill.channel(), &json!({ "fill": { "digest": digest, "count": 1 } }));
+    assert_eq!(hear(fill.channel()), Some(json!({ "count": 0 })));
+    say(work.channel(), &json!("renew"));
+    work = work.renew().expect("the same stock");
+
+    let run = |digest: &str, id: &str, theirs: bool| json!({ "run": { "digest": digest, "id": id, "theirs": theirs } });
+    for (asked, answer) in [
+        (run(&other, "=a", false), json!({ "no": "not_allowed" })),
+        // Nobody has asked for it there.
+        (run(&digest, "evaluator#1", true), json!({ "no": "no_input" })),
+    ] {
+        say(work.channel(), &asked);
+        assert_eq!(hear(work.channel()), Some(answer), "{asked}");
+    }
+    drop((work, fill, ask));
+    // Each agreement counts, whoever breaks off; after so many there is none, over however many connections.
+    for round in 0..5 {
+        evaluator.until("ready", |got| got.status == 503);
+        let Hostile { mut work, fill, ask } = means.accept(&listener);
+        say(work.channel(), &run(&digest, "=a", false));
+        let answer = if round < 3 { json!("yes") } else { json!({ "no": "spent" }) };
+        assert_eq!(hear(work.channel()), Some(answer), "round {round}");
+        drop((work, fill, ask));
+    }
+    let runs = std::fs::read_to_string(pair.keys.file("evaluator.store/runs")).expect("the book");
+    assert_eq!(runs.lines().count(), 3, "{runs}");
+    // What is no message ends the lines, and no more.
+    for noise in [
+        json!({ "run": { "digest": digest } }),
+        run("ab", "=a", false),
+        run(&digest, &"a".repeat(200), false),
+    ] {
+        evaluator.until("ready", |got| got.status == 503);
+        let Hostile { mut work, fill, ask: line } = means.accept(&listener);
+        ask = line;
+        say(work.channel(), &noise);
+        assert_eq!(hear(work.channel()), None, "{noise}");
+        assert_eq!(hear(&mut ask), None, "the lines stand and fall together");
+        drop((work, fill));
+    }
+    assert_eq!(evaluator.get("health").status, 200);
+    evaluator.stop();
+}
+
+/// An evaluator that announces more than may be, or what is not allowed, is refused; nothing grows.
+#[test]
+fn an_evaluator_that_announces_too_much() {
+    let program = entry("richer", "millionaires.bwp", "");
+    let (pair, garbler) = stocked([&program, &program], "", 1);
+    let means = Means::of(&pair, Party::Evaluator);
+    let Hostile { work, fill, mut ask } = means.connect(&garbler.listening.clone().expect("it listens"));
+    let program = richer_program();
+    let digest: String = program.digest().iter().map(|byte| format!("{byte:02x}")).collect();
+    let announce = |ask: &mut Channel, digest: &str, id: &str| {
+        say(ask, &json!({ "ask": { "digest": digest, "id": id } }));
+    };
+    announce(&mut ask, &"ab".repeat(32), "=a");
+    assert_eq!(hear(&mut ask), Some(json!({ "no": "not_allowed" })));
+    (0..400).for_each(|n| announce(&mut ask, &digest, &format!("={n}")));
+    let answers: Vec<Value> = (0..400).map(|_| hear(&mut ask).expect("an answer")).collect();
+    assert!(answers.iter().all(|answer| *answer == json!("yes") || *answer == json!({ "no": "full" })));
+    assert!(answers.contains(&json!({ "no": "full" })), "at most 256 at a time");
+    drop((work, fill, ask));
+    garbler.stop();
+}

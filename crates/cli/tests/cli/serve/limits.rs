@@ -1,0 +1,109 @@
+//! Limits that SIGHUP changes, and what they do afterwards.
+
+use super::*;
+
+/// Of these connections that came one after the other, whether each is still answered.
+fn answered(streams: Vec<TcpStream>) -> Vec<bool> {
+    let request = b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    let answer = |mut stream: TcpStream| {
+        let mut all = String::new();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a socket");
+        let answered = stream.write_all(request).and_then(|()| stream.read_to_string(&mut all));
+        answered.is_ok() && all.starts_with("HTTP/1.1 200")
+    };
+    streams.into_iter().map(answer).collect()
+}
+
+/// Connects, and waits until it is taken notice of: those that are accepted later come later.
+fn crowd(at: SocketAddr, count: usize) -> Vec<TcpStream> {
+    (0..count).map(|_| TcpStream::connect(at).expect("a door")).collect()
+}
+
+/// Of more connections than may be there the oldest goes; how many may be is read again.
+#[test]
+fn connections() {
+    let program = entry("richer", "millionaires.bwp", "");
+    let mut pair = Pair::new([&program, &program]);
+    pair.limits[0] = "connections = 2".into();
+    let garbler = pair.start(0);
+    let four = crowd(garbler.http, 4);
+    assert_eq!(answered(four), [false, false, true, true]);
+    pair.limit(0, &garbler, "connections = 8");
+    let four = crowd(garbler.http, 4);
+    assert_eq!(answered(four), [true; 4]);
+    pair.limit(0, &garbler, "connections = 1");
+    let four = crowd(garbler.http, 4);
+    assert_eq!(answered(four), [false, false, false, true]);
+    garbler.stop();
+}
+
+/// Requests a second, the length of a body, and the token are read again, too. What is wrong changes nothing.
+#[test]
+fn requests() {
+    let program = entry("richer", "millionaires.bwp", "");
+    let mut pair = Pair::new([&program, &program]);
+    let garbler = pair.start(0);
+    let refused = || (0..20).filter(|_| garbler.get("health").status == 429).count();
+    let long = "x".repeat(1000);
+    assert_eq!((refused(), garbler.post(TOKEN, &long).status), (0, 400));
+    pair.limit(0, &garbler, "requests_per_second = 1\nrequest_bytes = 999");
+    assert!(refused() > 5);
+    assert_eq!(garbler.post(TOKEN, &long).status, 413);
+    pair.limit(0, &garbler, "requests_per_second = 0");
+    assert_eq!(garbler.post(TOKEN, &long).status, 413, "it stays as it was");
+    let other = "fedcba9876543210fedcba9876543210";
+    pair.keys.write("token", other.as_bytes());
+    pair.limit(0, &garbler, "");
+    assert_eq!(garbler.post(TOKEN, &long).status, 401);
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!((refused(), garbler.post(other, &long).status), (0, 400));
+    garbler.stop();
+}
+
+/// How long the peer may be silent is read again by either side, for the lines that stand: a peer that stops
+/// is given up after the new limit, not the old one. Before, unequal limits do no harm to lines without work.
+#[test]
+fn stalling() {
+    std::thread::scope(|scope| {
+        let both = [1, 0].map(|stopped| scope.spawn(move || stalls(stopped)));
+        both.into_iter().for_each(|stalls| stalls.join().expect("no panic"));
+    });
+}
+
+/// Stops this party.
+fn stalls(stopped: usize) {
+    let program = entry("richer", "millionaires.bwp", "input = \"5\"\n");
+    let mut pair = Pair::new([&program, &program]);
+    let long = "stall_seconds = 604800\nwait_seconds = 600";
+    pair.limits = [long, "stall_seconds = 5"].map(str::to_owned);
+    let both = pair.both();
+    both.iter().for_each(|service| service.stocked("richer", 6));
+    // Longer than the shorter limit.
+    std::thread::sleep(Duration::from_secs(6));
+    for role in 0..2 {
+        let log = std::fs::read_to_string(pair.log(role)).expect("a log");
+        let count = |what: &str| log.lines().filter(|line| line.contains(what)).count();
+        assert_eq!((count("the peer is connected"), count("is down")), (1, 0), "{log}");
+    }
+    let stays = 1 - stopped;
+    for limits in [long, "stall_seconds = 2\nwait_seconds = 600"] {
+        pair.limit(stays, &both[stays], limits);
+    }
+    // What waits for the peer goes on with the old limit until the peer has said something.
+    std::thread::sleep(Duration::from_secs(3));
+    both[stopped].signal(rustix::process::Signal::STOP);
+    std::thread::scope(|scope| {
+        let asks = scope.spawn(|| both[stays].run(&json!({ "program": "richer", "input": 4 })));
+        both[stays].until("ready", |got| got.status == 503);
+        both[stopped].signal(rustix::process::Signal::CONT);
+        both.iter().for_each(|service| service.until("ready", |got| got.status == 200));
+        // Who asked before has its run when the peer is back, or hears that the run broke.
+        let got = asks.join().unwrap();
+        assert!(got.status == 200 || got.body.contains("the run failed"), "{}", got.body);
+    });
+    let [garbler, evaluator] = both;
+    assert_eq!(garbler.run(&json!({ "program": "richer", "input": 4 })).status, 200);
+    evaluator.stop();
+    garbler.stop();
+    pair.verified();
+}

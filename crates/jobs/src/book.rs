@@ -1,0 +1,286 @@
+//! A ledger on disk: written once, entry by entry, and read when a job goes on.
+//!
+//! ```text
+//! DIR/lock     locked by the process that keeps the ledger
+//! DIR/ledger   "brickwl\x01"  role u8  job [u8; 32]  terms [u8; 32]  entry*
+//!              entry = length u32  postcard  head [u8; 32]
+//! ```
+//!
+//! What an entry is about begins when it is durable: so a last entry that was cut off is no entry. A file that does
+//! not tell its own hash chain is damaged, and refused. That it is not an old copy only the peer's ledger tells
+//! ([`crate::control`]). Nothing in it is secret.
+
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use brickwork_base::{Error, Party};
+use rustix::fs::{FlockOperation, flock};
+
+use crate::ledger::{Entry, Head, State};
+use crate::terms::{JobId, Terms};
+
+const MAGIC: &[u8; 8] = b"brickwl\x01";
+const HEADER_BYTES: usize = 8 + 1 + 32 + 32;
+
+/// Most bytes of an entry as it is written: none has more than four numbers.
+const MAX_ENTRY_BYTES: usize = 32;
+
+/// The ledger of a job at one party. After an error of the disk nothing more is written to it.
+#[derive(Debug)]
+pub struct Book {
+    file: File,
+    job: JobId,
+    entries: Vec<Entry>,
+    state: State,
+    poisoned: bool,
+    _lock: File,
+}
+
+fn damaged(path: &Path, why: &str) -> Error {
+    Error::Input(format!("{}: {why}; it is no ledger that this job can go on with", path.display()))
+}
+
+/// Locks a folder of a ledger, which is made if there is none.
+fn lock(directory: &Path) -> Result<File, Error> {
+    std::fs::create_dir_all(directory)?;
+    let lock = OpenOptions::new().write(true).create(true).truncate(false).open(directory.join("lock"))?;
+    match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(lock),
+        Err(_) => Err(Error::Busy(format!(
+            "{}: another process keeps this ledger; one coordinator works at a job at a time",
+            directory.display()
+        ))),
+    }
+}
+
+fn header(party: Party, job: &JobId, terms: &Terms) -> Vec<u8> {
+    [&MAGIC[..], &[party as u8], job, &terms.digest()].concat()
+}
+
+fn sync_directory(directory: &Path) -> Result<(), Error> {
+    Ok(File::open(directory)?.sync_all()?)
+}
+
+impl Book {
+    /// Opens the ledger of a job in this folder, if there is one.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if it is of another job, of other terms, or damaged; [`Error::Busy`] if another process
+    /// has it; [`Error::Io`] if it cannot be read.
+    pub fn open(directory: &Path, party: Party, terms: &Terms) -> Result<Option<Self>, Error> {
+        let path = directory.join("ledger");
+        if !path.exists() {
+            return Ok(None);
+        }
+        let lock = lock(directory)?;
+        let mut file = OpenOptions::new().read(true).write(true).open(&path)?;
+        let mut begin = [0; HEADER_BYTES];
+        file.read_exact(&mut begin).map_err(|e| match e.kind() {
+            ErrorKind::UnexpectedEof => damaged(&path, "it is cut off"),
+            _ => e.into(),
+        })?;
+        let job: JobId = begin[9..41].try_into().expect("32 bytes");
+        if begin[..8] != MAGIC[..] {
+            return Err(damaged(&path, "it is of another kind or version"));
+        }
+        if begin[..] != header(party, &job, terms)[..] {
+            return Err(damaged(&path, "it was begun in the other role, or for another job"));
+        }
+        let mut rest = Vec::new();
+        file.read_to_end(&mut rest)?;
+        let (mut state, mut entries) = (State::new(&job, terms), Vec::new());
+        let mut good = 0;
+        while let Some((entry, head, length)) = next(&rest[good..], &path)? {
+            state.apply(&entry).map_err(|_| damaged(&path, "an entry cannot follow the ones before it"))?;
+            if *state.head() != head {
+                return Err(damaged(&path, "its hash chain is broken"));
+            }
+            entries.push(entry);
+            good += length;
+        }
+        // What was cut off was never acted on; only one entry can be.
+        if rest.len() - good >= 4 + MAX_ENTRY_BYTES + 32 {
+            return Err(damaged(&path, "an entry in the middle cannot be read"));
+        }
+        if good < rest.len() {
+            file.set_len((HEADER_BYTES + good) as u64)?;
+            file.sync_all()?;
+        }
+        file.seek(SeekFrom::End(0))?;
+        Ok(Some(Book { file, job, entries, state, poisoned: false, _lock: lock }))
+    }
+
+    /// Begins the ledger of a job. One that is there, and in which nothing happened, is replaced.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if something happened in one that is there; [`Error::Io`] if it cannot be written.
+    pub fn begin(directory: &Path, party: Party, job: &JobId, terms: &Terms) -> Result<Self, Error> {
+        if Book::open(directory, party, terms).is_ok_and(|book| book.is_some_and(|b| !b.entries.is_empty())) {
+            return Err(Error::Usage(format!("{} holds a job that was begun", directory.display())));
+        }
+        let lock = lock(directory)?;
+        let (path, new) = (directory.join("ledger"), directory.join("ledger.new"));
+        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&new)?;
+        file.write_all(&header(party, job, terms))?;
+        file.sync_all()?;
+        std::fs::rename(&new, &path)?;
+        sync_directory(directory)?;
+        let state = State::new(job, terms);
+        Ok(Book { file, job: *job, entries: Vec::new(), state, poisoned: false, _lock: lock })
+    }
+
+    /// Writes entries, durably, all or none of them as far as the ledger's rules go.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] or [`Error::Limit`] if one cannot follow, and nothing is written; [`Error::Io`] if the disk
+    /// fails, and nothing more will be.
+    pub fn append(&mut self, entries: &[Entry]) -> Result<(), Error> {
+        if self.poisoned {
+            return Err(Error::Resource("the ledger's disk failed before; begin the command anew".into()));
+        }
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let mut state = self.state.clone();
+        let mut bytes = Vec::new();
+        for entry in entries {
+            state.apply(entry)?;
+            let encoded = postcard::to_stdvec(entry).map_err(|e| Error::Resource(e.to_string()))?;
+            bytes.extend_from_slice(&(encoded.len() as u32).to_le_bytes());
+            bytes.extend_from_slice(&encoded);
+            bytes.extend_from_slice(state.head());
+        }
+        self.poisoned = true;
+        self.file.write_all(&bytes)?;
+        self.file.sync_data()?;
+        self.poisoned = false;
+        self.state = state;
+        self.entries.extend_from_slice(entries);
+        Ok(())
+    }
+
+    /// Returns the job.
+    pub fn job(&self) -> &JobId {
+        &self.job
+    }
+
+    /// Returns all entries, in order.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Returns where the job stands.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+}
+
+/// Reads the next entry: itself, the head behind it, and its bytes in the file. `None` where the file ends, or was
+/// cut off in an entry.
+fn next(bytes: &[u8], path: &Path) -> Result<Option<(Entry, Head, usize)>, Error> {
+    let Some((length, rest)) = bytes.split_first_chunk::<4>() else { return Ok(None) };
+    let length = u32::from_le_bytes(*length) as usize;
+    if length > MAX_ENTRY_BYTES {
+        return Err(damaged(path, "an entry is too long"));
+    }
+    let Some((encoded, rest)) = rest.split_at_checked(length) else { return Ok(None) };
+    let Some((head, _)) = rest.split_first_chunk::<32>() else { return Ok(None) };
+    let (entry, left) =
+        postcard::take_from_bytes(encoded).map_err(|_| damaged(path, "an entry cannot be read"))?;
+    match left {
+        [] => Ok(Some((entry, *head, 4 + length + 32))),
+        _ => Err(damaged(path, "an entry is longer than it says")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn terms() -> Terms {
+        let (security, lanes, retries) = (40, 2, 1);
+        let identities = [[1; 32], [2; 32]];
+        Terms { security, lanes, retries, program: [3; 32], rows: vec![5, 5, 4], identities }
+    }
+
+    fn story() -> Vec<Entry> {
+        vec![
+            Entry::Fill { lane: 1, attempt: 0, partitions: 2 },
+            Entry::Filled { lane: 1 },
+            Entry::Claim { partition: 2, lane: 1 },
+            Entry::Lost { lane: 1 },
+            Entry::Doubt { partition: 2 },
+            Entry::Rerun { partition: 2 },
+        ]
+    }
+
+    /// Wherever a file ends, what is read is what was written whole, and the job goes on from there.
+    #[test]
+    fn rows_20_and_21_a_ledger_that_was_cut_off_has_its_whole_entries() {
+        let (folder, terms) = (tempfile::tempdir().unwrap(), terms());
+        let mut book = Book::begin(folder.path(), Party::Garbler, &[9; 32], &terms).unwrap();
+        let mut ends = vec![HEADER_BYTES];
+        let path = folder.path().join("ledger");
+        for entry in story() {
+            book.append(&[entry]).unwrap();
+            ends.push(std::fs::metadata(&path).unwrap().len() as usize);
+        }
+        let whole = std::fs::read(&path).unwrap();
+        drop(book);
+        for length in 0..=whole.len() {
+            std::fs::write(&path, &whole[..length]).unwrap();
+            let opened = Book::open(folder.path(), Party::Garbler, &terms);
+            if length < HEADER_BYTES {
+                assert!(matches!(opened, Err(Error::Input(_))), "{length}");
+                continue;
+            }
+            let mut book = opened.unwrap().unwrap();
+            let count = ends.iter().filter(|end| **end <= length).count() - 1;
+            assert_eq!(book.entries(), &story()[..count]);
+            if let Some(entry) = story().get(count) {
+                book.append(std::slice::from_ref(entry)).unwrap();
+                drop(book);
+                let book = Book::open(folder.path(), Party::Garbler, &terms).unwrap().unwrap();
+                assert_eq!(book.entries(), &story()[..=count]);
+            }
+        }
+    }
+
+    /// Each bit of the file counts; it is of one role and one job, and of one process.
+    #[test]
+    fn rows_23_and_24_a_ledger_that_was_altered_is_refused() {
+        let (folder, terms) = (tempfile::tempdir().unwrap(), terms());
+        let mut book = Book::begin(folder.path(), Party::Garbler, &[9; 32], &terms).unwrap();
+        book.append(&story()).unwrap();
+        let again = Book::open(folder.path(), Party::Garbler, &terms);
+        assert!(matches!(again, Err(Error::Busy(_))), "{again:?}");
+        drop(book);
+        let path = folder.path().join("ledger");
+        let whole = std::fs::read(&path).unwrap();
+        for at in 0..whole.len() {
+            for bit in 0..8 {
+                let mut altered = whole.clone();
+                altered[at] ^= 1 << bit;
+                std::fs::write(&path, &altered).unwrap();
+                // A length that points behind the end makes the last entry one that was cut off: the peer's
+                // ledger, which is one entry ahead, tells.
+                match Book::open(folder.path(), Party::Garbler, &terms) {
+                    Err(Error::Input(_)) => {}
+                    Ok(Some(book)) => assert!(
+                        book.entries().len() >= story().len() - 2 && book.entries().len() < story().len(),
+                        "byte {at}, bit {bit}"
+                    ),
+                    other => panic!("byte {at}, bit {bit}: {other:?}"),
+                }
+            }
+        }
+        std::fs::write(&path, &whole).unwrap();
+        assert!(Book::open(folder.path(), Party::Evaluator, &terms).is_err());
+        assert!(Book::open(folder.path(), Party::Garbler, &Terms { retries: 2, ..terms.clone() }).is_err());
+        let over = Book::begin(folder.path(), Party::Garbler, &[8; 32], &terms);
+        assert!(matches!(over, Err(Error::Usage(_))), "{over:?}");
+        assert!(Book::open(folder.path(), Party::Garbler, &terms).unwrap().is_some());
+        assert!(Book::open(&folder.path().join("none"), Party::Garbler, &terms).unwrap().is_none());
+    }
+}

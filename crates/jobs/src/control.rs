@@ -1,0 +1,448 @@
+//! The line between the two coordinators of a job, and the life of one.
+//!
+//! ```text
+//! both   JOB      version, job, terms, a nonce; where the ledger stands                                  145
+//! then, again and again, the leader first:
+//! G      PROPOSE  entries that are durable in its ledger; what became known of its workers          <= 128 Ki
+//! E      WROTE    the head of its ledger, which now has them, too; what became known of its workers  <= 128 Ki
+//! ```
+//!
+//! The leader waits for each answer, so its ledger is ahead by one proposal at most. A ledger that is further
+//! behind, or has another head, is an old copy, and refused. Nothing that passes here is secret, and nothing of it
+//! is believed where a partition might run twice ([`crate::coordinator`]). When a check fails, this party writes
+//! that down, ends its workers and closes the line without a word, as when it breaks off for any other cause.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use brickwork_base::digest::Digest;
+use brickwork_base::random::Rng;
+use brickwork_base::{Error, Malformed, Party};
+use brickwork_session::PROTOCOL_VERSION;
+use brickwork_wire::Channel;
+use serde::{Deserialize, Serialize};
+
+use crate::book::Book;
+use crate::coordinator::{Evidence, Follower, Leader, MAX_NEWS, MAX_PROPOSED, Manner, News, Order};
+use crate::ledger::{Entry, State};
+use crate::terms::{JobId, Lane, Partition, Terms};
+
+/// The messages of coordinators.
+pub mod msg {
+    use brickwork_wire::Tag;
+
+    /// Both: which job, and where the ledger stands.
+    pub const JOB: Tag = Tag(240);
+    /// Leader: entries of its ledger, and news.
+    pub const PROPOSE: Tag = Tag(241);
+    /// Follower: the head of its ledger, and news.
+    pub const WROTE: Tag = Tag(242);
+}
+
+/// Most bytes of a message.
+const MAX_BYTES: usize = 128 << 10;
+
+/// Most bytes of an address.
+const MAX_ADDRESS_BYTES: usize = 256;
+
+/// How long the leader waits for news before it says something in any case.
+const TICK: Duration = Duration::from_millis(20);
+
+/// Bytes of the first message.
+const HELLO_BYTES: usize = 4 + 4 + 1 + 32 + 32 + 32 + 8 + 32;
+
+/// A party's workers, wherever they live.
+pub trait Crew {
+    /// Does what is ordered, without waiting for it: what becomes of it is news. [`Order::Look`] is none of these.
+    ///
+    /// # Errors
+    /// If the crew cannot work at all any more.
+    fn obey(&mut self, order: Order) -> Result<(), Error>;
+
+    /// Looks into the log of a lane's stock, of which no worker of this crew is left.
+    fn look(&mut self, lane: Lane, partition: Partition) -> Evidence;
+
+    /// Waits for news, so long at most.
+    ///
+    /// # Errors
+    /// If the crew cannot work at all any more.
+    fn news(&mut self, wait: Duration) -> Result<Vec<News>, Error>;
+
+    /// Returns the partitions whose results lie, durable, where they belong.
+    fn kept(&self) -> BTreeSet<Partition>;
+
+    /// Hears which job it works for, before anything else.
+    fn begins(&mut self, job: &JobId);
+
+    /// Hears where the job stands.
+    fn stands(&mut self, _state: &State) {}
+
+    /// Ends all workers, and waits until they are gone.
+    fn end(&mut self);
+}
+
+/// What a job has come to.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The job.
+    pub job: JobId,
+    /// Where its ledger stands.
+    pub state: State,
+}
+
+/// What the leader sends.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub struct Proposal {
+    /// Whether the job is over.
+    pub over: bool,
+    /// Entries, durable in its ledger.
+    pub entries: Vec<Entry>,
+    /// Of its workers.
+    pub news: Vec<News>,
+}
+
+/// What the follower answers.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// The head of its ledger.
+    pub head: [u8; 32],
+    /// Of its workers.
+    pub news: Vec<News>,
+}
+
+fn bounded(news: &[News]) -> bool {
+    let fits = |news: &News| match news {
+        News::Listens { address, .. } => address.len() <= MAX_ADDRESS_BYTES,
+        _ => true,
+    };
+    news.len() <= MAX_NEWS && news.iter().all(fits)
+}
+
+/// Reads a message, all of it and no more than there may be.
+fn read<T: for<'d> Deserialize<'d>>(bytes: &[u8], fits: impl Fn(&T) -> bool) -> Result<T, Malformed> {
+    match postcard::take_from_bytes::<T>(bytes) {
+        Ok((message, [])) if fits(&message) => Ok(message),
+        _ => Err(Malformed::UnexpectedMessage),
+    }
+}
+
+impl Proposal {
+    /// Reads one.
+    ///
+    /// # Errors
+    /// [`Malformed::UnexpectedMessage`] if it is anything else, or too much.
+    pub fn read(bytes: &[u8]) -> Result<Self, Malformed> {
+        read(bytes, |proposal: &Self| proposal.entries.len() <= MAX_PROPOSED && bounded(&proposal.news))
+    }
+}
+
+impl Answer {
+    /// Reads one.
+    ///
+    /// # Errors
+    /// [`Malformed::UnexpectedMessage`] if it is anything else, or too much.
+    pub fn read(bytes: &[u8]) -> Result<Self, Malformed> {
+        read(bytes, |answer: &Self| bounded(&answer.news))
+    }
+}
+
+fn encoded(message: &impl Serialize) -> Result<Vec<u8>, Error> {
+    postcard::to_stdvec(message).map_err(|e| Error::Resource(e.to_string()))
+}
+
+/// The first message of either party.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Hello {
+    job: Option<JobId>,
+    terms: [u8; 32],
+    nonce: [u8; 32],
+    entries: u64,
+    head: [u8; 32],
+}
+
+impl Hello {
+    fn to_bytes(self) -> [u8; HELLO_BYTES] {
+        let mut bytes = [0; HELLO_BYTES];
+        let parts: [&[u8]; 8] = [
+            b"BRWJ",
+            &PROTOCOL_VERSION.to_le_bytes(),
+            &[self.job.is_some().into()],
+            &self.job.unwrap_or_default(),
+            &self.terms,
+            &self.nonce,
+            &self.entries.to_le_bytes(),
+            &self.head,
+        ];
+        bytes.copy_from_slice(&parts.concat());
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8; HELLO_BYTES]) -> Result<Self, Error> {
+        let at = |from: usize| -> [u8; 32] { *bytes[from..].first_chunk().expect("32 bytes") };
+        if bytes[..4] != *b"BRWJ" {
+            return Err(Error::Mismatch("the peer's coordinator speaks of something else".into()));
+        }
+        if bytes[4..8] != PROTOCOL_VERSION.to_le_bytes() {
+            return Err(Error::Mismatch(
+                "the peer's coordinator is of another version; install the same release on both sides".into(),
+            ));
+        }
+        let entries = u64::from_le_bytes(*bytes[105..].first_chunk().expect("8 bytes"));
+        let job = match bytes[8] {
+            0 => None,
+            1 => Some(at(9)),
+            _ => return Err(Malformed::UnexpectedMessage.into()),
+        };
+        Ok(Hello { job, terms: at(41), nonce: at(73), entries, head: at(113) })
+    }
+}
+
+fn old_copy(whose: &str) -> Error {
+    Error::Stock(format!(
+        "{whose} ledger of this job is an old copy, or of another job: what ran since is not in it, and could run \
+         again. Bring the right one back, or begin another job in a new folder"
+    ))
+}
+
+/// Both parties' coordinators meet, and agree on which job it is and where it stands.
+///
+/// # Errors
+/// [`Error::Mismatch`] if the peer means another job, [`Error::Stock`] if a ledger is an old copy.
+fn meet(channel: &mut Channel, party: Party, directory: &Path, terms: &Terms) -> Result<(Book, u64), Error> {
+    terms.check()?;
+    let book = Book::open(directory, party, terms)?;
+    let mut nonce = [0; 32];
+    Rng::new("brickwork job nonce")?.fill(&mut nonce);
+    let begun = book.as_ref().filter(|book| !book.entries().is_empty());
+    let state = begun.map(|book| book.state());
+    let mine = Hello {
+        job: begun.map(|book| *book.job()),
+        terms: terms.digest(),
+        nonce,
+        entries: state.map_or(0, State::entries),
+        head: state.map_or([0; 32], |state| *state.head()),
+    };
+    channel.send(msg::JOB, &mine.to_bytes())?;
+    let mut bytes = [0; HELLO_BYTES];
+    channel.receive_first_into(msg::JOB, &mut bytes)?;
+    let theirs = Hello::from_bytes(&bytes)?;
+    if theirs.terms != mine.terms {
+        return Err(Error::Mismatch(
+            "the parties mean different jobs: compare program, rows of each partition, --security, lanes and retries"
+                .into(),
+        ));
+    }
+    match (mine.job, theirs.job, book) {
+        (Some(job), Some(other), Some(book)) if job == other => {
+            compare(party, &book, &theirs, terms)?;
+            Ok((book, theirs.entries))
+        }
+        // The leader writes first: a follower without an entry may belong to a leader that has its first ones.
+        (Some(_), None, Some(book)) if party == Party::Garbler => {
+            resumed(&book, mine.entries)?;
+            channel.send(msg::JOB, book.job())?;
+            Ok((book, 0))
+        }
+        (None, Some(job), book) if party == Party::Evaluator => {
+            drop(book);
+            if theirs.entries > MAX_PROPOSED as u64 {
+                return Err(old_copy("this party's"));
+            }
+            let named = channel.receive(msg::JOB, 32)?;
+            if named != job {
+                return Err(Malformed::UnexpectedMessage.into());
+            }
+            Ok((Book::begin(directory, party, &job, terms)?, theirs.entries))
+        }
+        (None, None, book) => {
+            drop(book);
+            let nonces =
+                if party == Party::Garbler { [&nonce, &theirs.nonce] } else { [&theirs.nonce, &nonce] };
+            let job = Digest::of("brickwork 2026-11 job identifier")
+                .digest(nonces[0])
+                .digest(nonces[1])
+                .digest(&mine.terms)
+                .done();
+            Ok((Book::begin(directory, party, &job, terms)?, 0))
+        }
+        (Some(_), _, _) => Err(old_copy("the peer's")),
+        (None, Some(_), _) => Err(old_copy("this party's")),
+    }
+}
+
+/// A leader whose first proposal did not arrive.
+fn resumed(book: &Book, entries: u64) -> Result<(), Error> {
+    match entries <= MAX_PROPOSED as u64 && book.entries().len() as u64 == entries {
+        true => Ok(()),
+        false => Err(old_copy("the peer's")),
+    }
+}
+
+/// Compares where two ledgers of one job stand: the leader's is ahead by one proposal at most.
+fn compare(party: Party, book: &Book, theirs: &Hello, terms: &Terms) -> Result<(), Error> {
+    let mine = book.state().entries();
+    let ahead = match party {
+        Party::Garbler => mine.checked_sub(theirs.entries),
+        Party::Evaluator => theirs.entries.checked_sub(mine),
+    };
+    let whose = |is_mine: bool| if is_mine { "this party's" } else { "the peer's" };
+    match ahead {
+        Some(0) if theirs.head == *book.state().head() => Ok(()),
+        Some(0) => Err(old_copy("one party's")),
+        Some(1..) if ahead <= Some(MAX_PROPOSED as u64) => match party {
+            Party::Garbler => {
+                let mut state = State::new(book.job(), terms);
+                book.entries()[..theirs.entries as usize].iter().try_for_each(|entry| state.apply(entry))?;
+                if *state.head() == theirs.head { Ok(()) } else { Err(old_copy("one party's")) }
+            }
+            // What it lacks comes, and then the heads are compared.
+            Party::Evaluator => Ok(()),
+        },
+        Some(_) => Err(old_copy(whose(party == Party::Evaluator))),
+        None => Err(old_copy(whose(party == Party::Garbler))),
+    }
+}
+
+/// Runs a job to its end, or as far as it goes, as this party's coordinator.
+///
+/// # Errors
+/// [`Error::Mismatch`] if the peer means another job or says what is not so, [`Error::Stock`] if a ledger is an old
+/// copy, [`Error::Io`] if the line breaks: what was begun then goes on where it stands when both start again.
+pub fn coordinate(
+    channel: Channel,
+    party: Party,
+    directory: &Path,
+    terms: &Terms,
+    manner: Manner,
+    crew: &mut dyn Crew,
+) -> Result<Outcome, Error> {
+    let result = run(channel, party, directory, terms, manner, crew);
+    crew.end();
+    result
+}
+
+fn run(
+    mut channel: Channel,
+    party: Party,
+    directory: &Path,
+    terms: &Terms,
+    manner: Manner,
+    crew: &mut dyn Crew,
+) -> Result<Outcome, Error> {
+    let (mut book, theirs) = meet(&mut channel, party, directory, terms)?;
+    if book.state().has_failed() {
+        return Err(Error::Usage(
+            "a check failed in this job: it is over; begin another one, in a new folder".into(),
+        ));
+    }
+    crew.begins(book.job());
+    crew.stands(book.state());
+    match party {
+        Party::Garbler => lead(&mut channel, &mut book, theirs as usize, terms, manner, crew)?,
+        Party::Evaluator => follow(&mut channel, &mut book, manner.listens, crew)?,
+    }
+    Ok(Outcome { job: *book.job(), state: book.state().clone() })
+}
+
+/// Writes down that a check failed: nothing follows.
+fn failed(book: &mut Book) -> Result<(), Error> {
+    book.append(&[Entry::Failed])
+}
+
+fn obey_all(crew: &mut dyn Crew, orders: Vec<Order>) -> Result<Vec<News>, Error> {
+    let mut found = Vec::new();
+    for order in orders {
+        match order {
+            Order::Look { lane, partition } => {
+                let evidence = crew.look(lane, partition);
+                found.push(News::Found { lane, partition, evidence });
+            }
+            order => crew.obey(order)?,
+        }
+    }
+    Ok(found)
+}
+
+/// The garbler's coordinator.
+fn lead(
+    channel: &mut Channel,
+    book: &mut Book,
+    mut acknowledged: usize,
+    terms: &Terms,
+    manner: Manner,
+    crew: &mut dyn Crew,
+) -> Result<(), Error> {
+    let mut leader = Leader::new(terms, book.state(), manner);
+    // Nothing is over before the follower has said what it knows, and what its people want.
+    let (mut answered, mut over) = (false, false);
+    loop {
+        let is_behind = acknowledged < book.entries().len();
+        for news in crew.news(if is_behind || over { Duration::ZERO } else { TICK })? {
+            leader.hear(&news);
+        }
+        if leader.caught() {
+            return failed(book);
+        }
+        if !is_behind && !over {
+            let entries = leader.decide(book.state());
+            book.append(&entries)?;
+            for news in obey_all(crew, leader.wrote(&entries, book.state()))? {
+                leader.hear(&news);
+            }
+            crew.stands(book.state());
+            over = answered && entries.is_empty() && leader.is_over(book.state());
+        }
+        let entries = book.entries()[acknowledged..].to_vec();
+        channel.send(msg::PROPOSE, &encoded(&Proposal { over, entries, news: leader.tell() })?)?;
+        let answer = Answer::read(&channel.receive_up_to(msg::WROTE, MAX_BYTES)?)?;
+        if answer.head != *book.state().head() {
+            return Err(old_copy("the peer's"));
+        }
+        (acknowledged, answered) = (book.entries().len(), true);
+        if over {
+            return Ok(());
+        }
+        for news in answer.news {
+            for news in obey_all(crew, leader.hear_of_peer(&news))? {
+                leader.hear(&news);
+            }
+        }
+    }
+}
+
+/// The evaluator's coordinator.
+fn follow(channel: &mut Channel, book: &mut Book, listens: bool, crew: &mut dyn Crew) -> Result<(), Error> {
+    let mut follower = Follower::new(book.state(), crew.kept(), listens);
+    loop {
+        let proposal = Proposal::read(&channel.receive_up_to(msg::PROPOSE, MAX_BYTES)?)?;
+        for news in crew.news(Duration::ZERO)? {
+            follower.hear(&news);
+        }
+        if follower.caught() {
+            return failed(book);
+        }
+        for entry in proposal.entries {
+            for news in obey_all(crew, follower.first(&entry, book.state()).into_iter().collect())? {
+                follower.hear(&news);
+            }
+            follower.check(&entry, book.state())?;
+            book.append(std::slice::from_ref(&entry))?;
+            for news in obey_all(crew, follower.wrote(&[entry], book.state()))? {
+                follower.hear(&news);
+            }
+        }
+        crew.stands(book.state());
+        for news in proposal.news {
+            for news in obey_all(crew, follower.hear_of_peer(&news, book.state()))? {
+                follower.hear(&news);
+            }
+        }
+        let news = if proposal.over { Vec::new() } else { follower.tell() };
+        channel.send(msg::WROTE, &encoded(&Answer { head: *book.state().head(), news })?)?;
+        channel.flush()?;
+        if proposal.over {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! A lane's worker: a session with stock of its own, which makes stock once and runs partitions from it.
+
+use std::sync::Arc;
+
+use brickwork_base::{Error, Party};
+use brickwork_circuit::Program;
+use brickwork_duplo::{FromStock, Lacking, Request, Step, Stocked};
+use brickwork_session::{Observer, PhaseReport, TABLE_MEMORY};
+use brickwork_stock::{Entry, Store};
+use brickwork_wire::Channel;
+
+use crate::coordinator::Evidence;
+use crate::terms::{self, JobId, Partition, Terms};
+
+/// Which attempt of which lane of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// The job.
+    pub job: JobId,
+    /// The lane.
+    pub lane: terms::Lane,
+    /// Its number.
+    pub number: u32,
+}
+
+/// A worker that has met its peer.
+pub struct Lane {
+    session: Stocked,
+    job: JobId,
+}
+
+/// What a lane's worker may use of its machine.
+#[derive(Clone, Copy, Debug)]
+pub struct Means {
+    /// Threads that compute.
+    pub threads: usize,
+    /// As [`brickwork_session::Terms::table_memory`].
+    pub table_memory: u64,
+}
+
+impl Default for Means {
+    fn default() -> Self {
+        Means { threads: 1, table_memory: TABLE_MEMORY }
+    }
+}
+
+/// Returns what a lane's two workers agree on: its stock has one share of what the job may leave to chance.
+///
+/// # Errors
+/// [`Error::Usage`] if there are too many lanes.
+pub fn session_terms(terms: &Terms, means: Means) -> Result<brickwork_session::Terms, Error> {
+    Ok(brickwork_session::Terms {
+        security: terms.share()?,
+        threads: means.threads,
+        table_memory: means.table_memory,
+        identities: terms.identities,
+        post_quantum: false,
+    })
+}
+
+/// Returns the step that runs a partition, whose rows are executions of this program side by side.
+pub fn step(job: &JobId, partition: Partition, rows: &Arc<Program>) -> Step {
+    Step::from(rows).for_purpose(terms::partition_name(job, partition))
+}
+
+/// Says whether stock may have been taken for a step, by the logs of all that a store holds.
+pub fn evidence(store: &Store, step: &Step) -> Evidence {
+    let name = step.entered_as();
+    let is_it = |entry: &Entry| matches!(entry, Entry::Use { program, .. } if *program == name);
+    let taken = store.epochs().and_then(|epochs| {
+        let mut logs = epochs.iter().map(|(id, _)| store.log(id));
+        logs.try_fold(false, |taken, log| Ok(taken || log?.iter().any(is_it)))
+    });
+    match taken {
+        Ok(false) => Evidence::NotTaken,
+        // What cannot be read may hold anything.
+        Ok(true) | Err(_) => Evidence::PerhapsTaken,
+    }
+}
+
+impl Lane {
+    /// Greets the peer's worker, which must be of the same attempt, and then compares both stores.
+    ///
+    /// # Errors
+    /// As [`Stocked::open_for`].
+    pub fn open(
+        attempt: &Attempt,
+        party: Party,
+        channel: Channel,
+        store: &Store,
+        terms: &brickwork_session::Terms,
+        observer: impl Observer + 'static,
+    ) -> Result<Self, Error> {
+        let purpose = terms::attempt_name(&attempt.job, attempt.lane, attempt.number);
+        let session = Stocked::open_for(purpose, party, channel, store, terms, observer)?;
+        Ok(Lane { session, job: attempt.job })
+    }
+
+    /// Makes stock for so many executions of a program, in an epoch of its own.
+    ///
+    /// # Errors
+    /// As [`Stocked::preprocess`]; [`Error::Limit`] if it is too much for one lane.
+    pub fn fill(self, program: &Program, executions: u64) -> Result<Self, Error> {
+        let times = |count: usize| {
+            let all = (count as u64).checked_mul(executions);
+            all.and_then(|all| usize::try_from(all).ok()).ok_or_else(|| {
+                Error::Limit("a lane's stock would be too large; take more lanes or fewer rows".into())
+            })
+        };
+        let one = Request::of(program);
+        let components = one.components.into_iter().map(|(component, slots)| Ok((component, times(slots)?)));
+        let request = Request {
+            components: components.collect::<Result<_, Error>>()?,
+            garbler_wires: times(one.garbler_wires)?,
+            ots: Some(times(program.input_width(Party::Evaluator))?),
+        };
+        let (_, session) = self.session.preprocess(std::slice::from_ref(&request))?;
+        Ok(Lane { session, ..self })
+    }
+
+    /// Runs a partition, all of whose rows `program` is, from stock.
+    ///
+    /// # Errors
+    /// As [`Stocked::run`].
+    pub fn run(
+        self,
+        program: &Arc<Program>,
+        partition: Partition,
+        input: &[bool],
+    ) -> Result<(FromStock, Self), Error> {
+        let (done, session) =
+            self.session.run(step(&self.job, partition, program), input, Lacking::Refuse)?;
+        Ok((done, Lane { session, ..self }))
+    }
+
+    /// Ends the session. Returns what each phase took.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the peer went away.
+    pub fn close(self) -> Result<Vec<PhaseReport>, Error> {
+        self.session.close()
+    }
+}

@@ -1,0 +1,385 @@
+//! The ledger of a job: what it has begun and what came of it. Both coordinators have one, with the same entries
+//! in the same order; a hash chain runs over them. An entry is durable at either party before it acts on it.
+//!
+//! Two things follow from it and from nothing else. What a cheater can have got away with: **every stock of a lane
+//! that is begun takes a share of the promise**, so whoever does not like a challenge and dies has spent it. And
+//! what may run: **a partition is claimed before its lane starts it, and once stock may have been taken for it, it
+//! does not run again** but ends in doubt, until both parties' people say otherwise. For a run that broke off
+//! behind its inputs may have shown the peer an output, and with another input it would show another one.
+
+use std::collections::BTreeMap;
+
+use brickwork_base::Error;
+use brickwork_base::digest::Digest;
+use serde::{Deserialize, Serialize};
+
+use crate::terms::{JobId, Lane, Partition, Terms};
+
+/// Hash over all entries so far.
+pub type Head = [u8; 32];
+
+/// What happened in a job.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Entry {
+    /// A lane's stock is about to be made, for so many partitions. It takes a share, whatever becomes of it.
+    Fill {
+        /// The lane.
+        lane: Lane,
+        /// Its attempts are numbered from 0.
+        attempt: u32,
+        /// Partitions that the stock is for.
+        partitions: u32,
+    },
+    /// The lane has its stock, at both parties.
+    Filled {
+        /// The lane.
+        lane: Lane,
+    },
+    /// The lane is gone: a worker, its line or its stock.
+    Lost {
+        /// The lane.
+        lane: Lane,
+    },
+    /// A lane that was lost goes on with the stock that it has: nothing is made, so nothing is charged.
+    Resume {
+        /// The lane.
+        lane: Lane,
+        /// The next number.
+        attempt: u32,
+    },
+    /// A lane is about to run a partition.
+    Claim {
+        /// The partition.
+        partition: Partition,
+        /// The lane.
+        lane: Lane,
+    },
+    /// Both parties have what the partition gives them.
+    Done {
+        /// The partition.
+        partition: Partition,
+    },
+    /// The lane is gone, and neither party had taken stock for the partition: it may run as if it had never been
+    /// claimed.
+    Free {
+        /// The partition.
+        partition: Partition,
+    },
+    /// The lane is gone, and stock may have been taken for the partition.
+    Doubt {
+        /// The partition.
+        partition: Partition,
+    },
+    /// People of both parties have said that a partition in doubt is to run again.
+    Rerun {
+        /// The partition.
+        partition: Partition,
+    },
+    /// A check failed: the peer may have learnt something about what this job's stocks are made with, so nothing
+    /// follows.
+    Failed,
+}
+
+impl Entry {
+    /// Names all that the entry says.
+    pub fn digest(&self) -> [u8; 32] {
+        let mut digest = Digest::of("brickwork 2026-11 job entry");
+        match self {
+            Entry::Fill { lane, attempt, partitions } => {
+                digest.number(0u8).number(*lane).number(*attempt).number(*partitions)
+            }
+            Entry::Filled { lane } => digest.number(1u8).number(*lane),
+            Entry::Lost { lane } => digest.number(2u8).number(*lane),
+            Entry::Resume { lane, attempt } => digest.number(3u8).number(*lane).number(*attempt),
+            Entry::Claim { partition, lane } => digest.number(4u8).number(*partition).number(*lane),
+            Entry::Done { partition } => digest.number(5u8).number(*partition),
+            Entry::Free { partition } => digest.number(6u8).number(*partition),
+            Entry::Doubt { partition } => digest.number(7u8).number(*partition),
+            Entry::Rerun { partition } => digest.number(8u8).number(*partition),
+            Entry::Failed => digest.number(9u8),
+        }
+        .done()
+    }
+}
+
+/// Where a lane stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum LaneState {
+    /// Nothing was begun.
+    #[default]
+    New,
+    /// Its stock is being made.
+    Filling,
+    /// It has stock, and waits for a partition.
+    Ready,
+    /// It runs a partition.
+    Running(Partition),
+    /// It is gone; whether it ever had stock, and the partition that it ran, if that is not settled yet.
+    Lost {
+        /// Whether there may be stock to go on with.
+        filled: bool,
+        /// What it ran.
+        ran: Option<Partition>,
+    },
+}
+
+/// A lane.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct LaneBook {
+    /// Where it stands.
+    pub state: LaneState,
+    /// Attempts that were begun.
+    pub attempts: u32,
+    /// Partitions that its stock is for still.
+    pub stock: u32,
+}
+
+/// Where a partition stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum PartitionState {
+    /// It may run.
+    #[default]
+    Open,
+    /// A lane has it, or had it and was lost with it.
+    Claimed(Lane),
+    /// Its results are there.
+    Done,
+    /// It may have run, and does not run again unless both say so.
+    InDoubt,
+}
+
+/// Where a job stands: all that follows from its entries.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct State {
+    head: Head,
+    entries: u64,
+    lanes: Vec<LaneBook>,
+    partitions: Vec<PartitionState>,
+    shares: u32,
+    spent: u32,
+    failed: bool,
+}
+
+/// How many partitions stand where.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// May run.
+    pub open: u32,
+    /// Are claimed.
+    pub claimed: u32,
+    /// Are done.
+    pub done: u32,
+    /// Are in doubt.
+    pub in_doubt: u32,
+}
+
+fn out_of_order(what: &str) -> Error {
+    Error::Usage(format!("the ledger of the job says otherwise: {what}"))
+}
+
+impl State {
+    /// Begins a job.
+    pub fn new(job: &JobId, terms: &Terms) -> Self {
+        State {
+            head: Digest::of("brickwork 2026-11 job").digest(job).digest(&terms.digest()).done(),
+            entries: 0,
+            lanes: vec![LaneBook::default(); terms.lanes as usize],
+            partitions: vec![PartitionState::Open; terms.rows.len()],
+            shares: terms.shares(),
+            spent: 0,
+            failed: false,
+        }
+    }
+
+    /// Makes of the state what the entry says.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if the entry cannot follow; then the state is as it was.
+    pub fn apply(&mut self, entry: &Entry) -> Result<(), Error> {
+        if self.failed {
+            return Err(out_of_order("a check failed, and nothing follows"));
+        }
+        match *entry {
+            Entry::Fill { lane, attempt, partitions } => self.fill(lane, attempt, partitions)?,
+            Entry::Filled { lane } => {
+                let lane = self.lane_mut(lane)?;
+                match lane.state {
+                    LaneState::Filling => lane.state = LaneState::Ready,
+                    _ => return Err(out_of_order("the lane's stock was not being made")),
+                }
+            }
+            Entry::Lost { lane } => {
+                let lane = self.lane_mut(lane)?;
+                lane.state = match lane.state {
+                    LaneState::Filling => LaneState::Lost { filled: false, ran: None },
+                    LaneState::Ready => LaneState::Lost { filled: true, ran: None },
+                    LaneState::Running(partition) => LaneState::Lost { filled: true, ran: Some(partition) },
+                    LaneState::New | LaneState::Lost { .. } => {
+                        return Err(out_of_order("a lane that is not there is lost"));
+                    }
+                };
+            }
+            Entry::Resume { lane, attempt } => {
+                let lane = self.lane_mut(lane)?;
+                match lane.state {
+                    LaneState::Lost { filled: true, ran: None } if attempt == lane.attempts => {
+                        (lane.state, lane.attempts) = (LaneState::Ready, attempt + 1);
+                    }
+                    _ => return Err(out_of_order("the lane has nothing to go on with")),
+                }
+            }
+            Entry::Claim { partition, lane } => self.claim(partition, lane)?,
+            Entry::Done { partition } => {
+                let lane = self.claimed(partition)?;
+                let book = self.lane_mut(lane)?;
+                match book.state {
+                    LaneState::Running(runs) if runs == partition => book.state = LaneState::Ready,
+                    _ => return Err(out_of_order("the lane does not run the partition")),
+                }
+                self.partitions[partition as usize] = PartitionState::Done;
+            }
+            Entry::Free { partition } => self.settle(partition, PartitionState::Open)?,
+            Entry::Doubt { partition } => self.settle(partition, PartitionState::InDoubt)?,
+            Entry::Rerun { partition } => match self.partition_mut(partition)? {
+                state @ PartitionState::InDoubt => *state = PartitionState::Open,
+                _ => return Err(out_of_order("the partition is not in doubt")),
+            },
+            Entry::Failed => self.failed = true,
+        }
+        self.head =
+            Digest::of("brickwork 2026-11 job chain").digest(&self.head).digest(&entry.digest()).done();
+        self.entries += 1;
+        Ok(())
+    }
+
+    fn fill(&mut self, lane: Lane, attempt: u32, partitions: u32) -> Result<(), Error> {
+        if self.spent == self.shares {
+            return Err(Error::Limit(format!(
+                "all {} stocks that the job may begin were begun: more would exceed what it promises",
+                self.shares
+            )));
+        }
+        if partitions == 0 {
+            return Err(out_of_order("stock for nothing"));
+        }
+        let book = self.lane_mut(lane)?;
+        let may = match book.state {
+            LaneState::New | LaneState::Lost { ran: None, .. } => true,
+            // What is used up.
+            LaneState::Ready => book.stock == 0,
+            _ => false,
+        };
+        if !may || attempt != book.attempts {
+            return Err(out_of_order("the lane has an attempt that is not over"));
+        }
+        *book = LaneBook { state: LaneState::Filling, attempts: attempt + 1, stock: partitions };
+        self.spent += 1;
+        Ok(())
+    }
+
+    fn claim(&mut self, partition: Partition, lane: Lane) -> Result<(), Error> {
+        if *self.partition_mut(partition)? != PartitionState::Open {
+            return Err(out_of_order("the partition is not open"));
+        }
+        let book = self.lane_mut(lane)?;
+        if book.state != LaneState::Ready || book.stock == 0 {
+            return Err(out_of_order("the lane is not free, or has no stock for the partition"));
+        }
+        (book.state, book.stock) = (LaneState::Running(partition), book.stock - 1);
+        self.partitions[partition as usize] = PartitionState::Claimed(lane);
+        Ok(())
+    }
+
+    /// Settles what became of a partition whose lane was lost. The stock that was meant for it is not counted on
+    /// any more, whether it was taken or not.
+    fn settle(&mut self, partition: Partition, to: PartitionState) -> Result<(), Error> {
+        let lane = self.claimed(partition)?;
+        let book = self.lane_mut(lane)?;
+        match &mut book.state {
+            LaneState::Lost { ran, .. } if *ran == Some(partition) => *ran = None,
+            _ => return Err(out_of_order("the lane that has the partition is not lost")),
+        }
+        self.partitions[partition as usize] = to;
+        Ok(())
+    }
+
+    fn claimed(&self, partition: Partition) -> Result<Lane, Error> {
+        match self.partitions.get(partition as usize) {
+            Some(PartitionState::Claimed(lane)) => Ok(*lane),
+            _ => Err(out_of_order("the partition is not claimed")),
+        }
+    }
+
+    fn lane_mut(&mut self, lane: Lane) -> Result<&mut LaneBook, Error> {
+        self.lanes.get_mut(lane as usize).ok_or_else(|| out_of_order("there is no such lane"))
+    }
+
+    fn partition_mut(&mut self, partition: Partition) -> Result<&mut PartitionState, Error> {
+        self.partitions.get_mut(partition as usize).ok_or_else(|| out_of_order("there is no such partition"))
+    }
+
+    /// Returns the hash over all entries.
+    pub fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// Returns the number of entries.
+    pub fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    /// Returns the lanes, in order.
+    pub fn lanes(&self) -> &[LaneBook] {
+        &self.lanes
+    }
+
+    /// Returns where each partition stands, in order.
+    pub fn partitions(&self) -> &[PartitionState] {
+        &self.partitions
+    }
+
+    /// Returns how many shares of the promise are spent.
+    pub fn spent(&self) -> u32 {
+        self.spent
+    }
+
+    /// Returns how many shares there are.
+    pub fn shares(&self) -> u32 {
+        self.shares
+    }
+
+    /// Returns whether a check failed.
+    pub fn has_failed(&self) -> bool {
+        self.failed
+    }
+
+    /// Counts partitions.
+    pub fn tally(&self) -> Tally {
+        self.partitions.iter().fold(Tally::default(), |mut tally, partition| {
+            *match partition {
+                PartitionState::Open => &mut tally.open,
+                PartitionState::Claimed(_) => &mut tally.claimed,
+                PartitionState::Done => &mut tally.done,
+                PartitionState::InDoubt => &mut tally.in_doubt,
+            } += 1;
+            tally
+        })
+    }
+
+    /// Returns the base-2 logarithm of the bound on a cheater's success in all that was begun, of a promise of
+    /// `security` bits: the shares that were spent. None was spent: minus infinity.
+    pub fn bound_log2(&self, security: u32) -> f64 {
+        (f64::from(self.spent) / f64::from(self.shares)).log2() - f64::from(security)
+    }
+
+    /// Returns the lanes that are lost while they ran a partition that is not settled, and the partition.
+    pub fn unsettled(&self) -> BTreeMap<Lane, Partition> {
+        let lanes = (0..).zip(&self.lanes);
+        lanes
+            .filter_map(|(lane, book)| match book.state {
+                LaneState::Lost { ran: Some(partition), .. } => Some((lane, partition)),
+                _ => None,
+            })
+            .collect()
+    }
+}

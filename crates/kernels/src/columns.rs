@@ -1,0 +1,130 @@
+//! What becomes of the rows in tiles: hashes of them, then their columns.
+
+use zeroize::Zeroize;
+
+use crate::Kernel;
+use crate::tile::{TILE_ROWS, Tile, TileRow};
+use crate::vector::{Task, Vector};
+
+/// Adds to `acc[r]` the sum over all tiles and blocks of row r times `chis`, as polynomials over GF(2) and
+/// without reduction, low and high half. Then the rows of each tile become columns, where they stand: column c
+/// is block c, its bit r that of row r. With `first_row`, that stands in the place of row 0 then. In constant
+/// time.
+///
+/// # Panics
+/// If chis or first rows are not as many as there are tiles.
+pub fn hash_to_columns(
+    kernel: Kernel,
+    acc: &mut [[u128; 2]; TILE_ROWS],
+    chis: &[TileRow],
+    first_row: Option<&[TileRow]>,
+    tiles: &mut [Tile],
+) {
+    assert_eq!(chis.len(), tiles.len(), "an element for each block");
+    assert!(first_row.is_none_or(|row| row.len() == tiles.len()), "a row of as many blocks");
+    kernel.run(Columns { acc, chis, first_row, tiles });
+}
+
+struct Columns<'a> {
+    acc: &'a mut [[u128; 2]; TILE_ROWS],
+    chis: &'a [TileRow],
+    first_row: Option<&'a [TileRow]>,
+    tiles: &'a mut [Tile],
+}
+
+/// Sums of products of halves, as [`Vector::multiply_halves`] gives them.
+#[derive(Clone, Copy, Default)]
+#[repr(C, align(64))]
+struct Sums([[u128; 4]; 3]);
+
+impl Task for Columns<'_> {
+    type Output = ();
+    #[inline(always)]
+    unsafe fn run<V: Vector>(self) {
+        let mut sums = [Sums([[0; 4]; 3]); TILE_ROWS];
+        let mut room = [0; 512];
+        for (i, (tile, chis)) in self.tiles.iter_mut().zip(self.chis).enumerate() {
+            // SAFETY: the caller vouches for the features of `V`; rows of a tile, elements and sums have four
+            // blocks each, which are whole registers.
+            unsafe {
+                for at in (0..4).step_by(V::BLOCKS) {
+                    let chi = V::load(chis.as_ptr().add(at));
+                    for (row, sums) in tile.as_chunks::<4>().0.iter().zip(&mut sums) {
+                        let products = V::load(row.as_ptr().add(at)).multiply_halves(chi);
+                        for (sum, product) in sums.0.iter_mut().zip(products) {
+                            let sum = sum.as_mut_ptr().add(at);
+                            V::load(sum).xor(product).store(sum);
+                        }
+                    }
+                }
+            }
+            if let Some(first_row) = self.first_row {
+                tile[..4].copy_from_slice(&first_row[i]);
+            }
+            // SAFETY: the caller vouches for the features of `V`.
+            unsafe { V::transpose_tile(tile, &mut room) };
+        }
+        for (acc, sums) in self.acc.iter_mut().zip(&sums) {
+            let [low, high, both] = sums.0.map(|sum| sum.iter().fold(0, |a, b| a ^ b));
+            let middle = both ^ low ^ high;
+            acc[0] ^= low ^ middle << 64;
+            acc[1] ^= high ^ middle >> 64;
+        }
+        room.zeroize();
+        crate::erase(&mut sums);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Aes128, gf128_reduce, hash_rows_with};
+
+    fn random(seed: u128, blocks: usize) -> Vec<u128> {
+        let mut random = vec![0; blocks];
+        Aes128::new(seed).ctr(0, &mut random);
+        random
+    }
+
+    fn tiles(blocks: &[u128]) -> Vec<Tile> {
+        blocks.as_chunks().0.to_vec()
+    }
+
+    fn rows(blocks: &[u128]) -> Vec<TileRow> {
+        blocks.as_chunks().0.to_vec()
+    }
+
+    /// Block `block` of a row, counted over all tiles.
+    fn block(tiles: &[Tile], row: usize, block: usize) -> u128 {
+        tiles[block / 4][4 * row + block % 4]
+    }
+
+    #[test]
+    fn columns_and_hashes_are_those_of_the_rows() {
+        for count in [0, 1, 2, 5] {
+            let (given, chis) = (random(11, 512 * count), random(12, 4 * count));
+            let (first_row, before) = (rows(&random(13, 4 * count)), [[5, 6]; TILE_ROWS]);
+            let of = tiles(&given);
+            let mut expected = before;
+            for (tile, chis) in of.iter().zip(rows(&chis)) {
+                hash_rows_with(Kernel::PORTABLE, &mut expected, tile, &chis);
+            }
+            for kernel in Kernel::all_available() {
+                for replaced in [None, Some(&first_row[..])] {
+                    let (mut acc, mut columns) = (before, of.clone());
+                    hash_to_columns(kernel, &mut acc, &rows(&chis), replaced, &mut columns);
+                    let reduced = |acc: [[u128; 2]; TILE_ROWS]| acc.map(gf128_reduce);
+                    assert_eq!(reduced(acc), reduced(expected), "{kernel:?}");
+                    for (c, column) in columns.as_flattened().iter().enumerate() {
+                        let bit = |row: usize| match replaced {
+                            Some(first_row) if row == 0 => first_row[c / 512][c % 512 / 128],
+                            _ => block(&of, row, c / 128),
+                        };
+                        let bits = (0..TILE_ROWS).map(|row| (bit(row) >> (c % 128) & 1) << row);
+                        assert_eq!(*column, bits.fold(0, |a, b| a | b), "{kernel:?}, column {c}");
+                    }
+                }
+            }
+        }
+    }
+}

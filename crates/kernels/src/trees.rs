@@ -1,0 +1,461 @@
+//! The rows of SoftSpokenOT (Roy, CRYPTO 2022): streams of many keys, folded while they are in registers.
+
+use crate::tile::{TILE_BLOCKS, TILE_ROWS, Tile, TileRow};
+use crate::vector::{Task, Vector};
+use crate::{Aes128, Kernel};
+
+/// The streams of the leaves of 128/K trees of K levels, in counter mode. With `r_y` for the stream of leaf y,
+/// and `y_b` for bit b of y, a tree gives a row u and K rows v:
+///
+/// ```text
+///   u = ⊕ r_y        v_b = ⊕ r_y over the y whose bit b is 1
+/// ```
+pub struct Trees {
+    levels: usize,
+    leaves: Vec<Aes128>,
+}
+
+impl Trees {
+    /// Those of these keys, one for each leaf, tree after tree. Trees of one level may have one leaf each, with
+    /// which they can only [send](Trees::send).
+    ///
+    /// # Panics
+    /// If there are not 1, 2, 4 or 8 levels, or not as many keys.
+    pub fn new(kernel: Kernel, levels: usize, keys: &[u128]) -> Self {
+        assert!(matches!(levels, 1 | 2 | 4 | 8), "trees of 1, 2, 4 or 8 levels");
+        let all = (TILE_ROWS / levels) << levels;
+        assert!(keys.len() == all || levels == 1 && keys.len() == TILE_ROWS, "a key for each leaf");
+        let mut leaves = Vec::with_capacity(keys.len());
+        Aes128::expand_many(kernel, keys, &mut leaves);
+        Trees { levels, leaves }
+    }
+
+    /// How many trees there are.
+    pub fn count(&self) -> usize {
+        TILE_ROWS / self.levels
+    }
+
+    /// Makes the rows of the party that has all leaves: those v, from this block of all streams on. Of each
+    /// tree the corrections are `u ⊕ x`. If there are corrections for all trees but the first, that tree
+    /// chooses: `x` becomes its u. In constant time.
+    ///
+    /// # Panics
+    /// If x and corrections are not as many as there are tiles.
+    pub fn receive(
+        &self,
+        kernel: Kernel,
+        block: u64,
+        x: &mut [TileRow],
+        corrections: &mut [TileRow],
+        tiles: &mut [Tile],
+    ) {
+        assert_eq!(self.leaves.len(), self.count() << self.levels, "all leaves");
+        assert_eq!(x.len(), tiles.len(), "a row of choices");
+        let first = self.first(corrections.len(), tiles.len());
+        kernel.run(Receive { trees: self, first, block, x, corrections, tiles });
+    }
+
+    /// Makes the rows of the party that lacks a leaf of each tree, in whose place any is: with the corrections c
+    /// of the tree, and `masks` all ones or zero for each row, `v_b ⊕ (u ⊕ c)·mask`. Without corrections for
+    /// the first tree they are 0 there. In constant time.
+    ///
+    /// # Panics
+    /// If corrections are not as many as there are tiles.
+    pub fn send(
+        &self,
+        kernel: Kernel,
+        block: u64,
+        masks: &[u128; TILE_ROWS],
+        corrections: &[TileRow],
+        tiles: &mut [Tile],
+    ) {
+        let first = self.first(corrections.len(), tiles.len());
+        kernel.run(Send { trees: self, first, block, masks, corrections, tiles });
+    }
+
+    /// The first tree that has corrections: 0 or 1.
+    fn first(&self, corrections: usize, tiles: usize) -> usize {
+        let trees = self.count();
+        assert!(
+            corrections == trees * tiles || corrections == (trees - 1) * tiles,
+            "a row of corrections for each tree, or for all but the first"
+        );
+        usize::from(corrections != trees * tiles)
+    }
+}
+
+/// Where a register is in tiles: which one, and the block of a row.
+#[derive(Clone, Copy)]
+struct Place(usize);
+
+impl Place {
+    /// In row `row` of tiles that have so many rows.
+    fn at(self, rows: usize, row: usize) -> usize {
+        (self.0 / TILE_BLOCKS * rows + row) * TILE_BLOCKS + self.0 % TILE_BLOCKS
+    }
+}
+
+/// Registers of one stream and of what is made of it.
+type Registers<V, const M: usize> = [V; M];
+
+/// Counters of `M` registers from this block on.
+#[inline(always)]
+unsafe fn counters<V: Vector, const M: usize>(block: u64) -> Registers<V, M> {
+    let lanes = [0, 1, 2, 3].map(|i: u64| u128::from(block.wrapping_add(i)));
+    // SAFETY: the caller vouches for the features of `V`, whose registers have at most four blocks.
+    unsafe {
+        let mut all = [V::load(lanes.as_ptr()); M];
+        for m in 1..M {
+            all[m] = all[m - 1].add_low(V::BLOCKS as u64);
+        }
+        all
+    }
+}
+
+/// Folds the streams of a tree of at least two levels: u and v.
+#[inline(always)]
+unsafe fn fold<V: Vector, const K: usize, const M: usize>(
+    leaves: &[Aes128],
+    counters: Registers<V, M>,
+) -> (Registers<V, M>, [Registers<V, M>; K]) {
+    // SAFETY: the caller vouches for the features of `V`.
+    unsafe {
+        let zero = V::splat(0);
+        let (mut u, mut v) = ([zero; M], [[zero; M]; K]);
+        for (group, keys) in leaves.as_chunks::<4>().0.iter().enumerate() {
+            let [r0, r1, r2, r3] = V::under_four(Aes128::four(keys), counters);
+            for m in 0..M {
+                v[0][m] = v[0][m].xor3(r1[m], r3[m]);
+                v[1][m] = v[1][m].xor3(r2[m], r3[m]);
+                let sum = r0[m].xor3(r1[m], r2[m].xor(r3[m]));
+                u[m] = u[m].xor(sum);
+                for (bit, v) in v.iter_mut().skip(2).enumerate() {
+                    // A number of a group, nothing secret.
+                    if group >> bit & 1 == 1 {
+                        v[m] = v[m].xor(sum);
+                    }
+                }
+            }
+        }
+        (u, v)
+    }
+}
+
+struct Receive<'a> {
+    trees: &'a Trees,
+    first: usize,
+    block: u64,
+    x: &'a mut [TileRow],
+    corrections: &'a mut [TileRow],
+    tiles: &'a mut [Tile],
+}
+
+impl Receive<'_> {
+    /// Writes what tree `tree` gives at a place: u becomes corrections, or choices.
+    #[inline(always)]
+    unsafe fn write<V: Vector, const K: usize, const M: usize>(
+        &mut self,
+        tree: usize,
+        block: usize,
+        u: Registers<V, M>,
+        v: [Registers<V, M>; K],
+    ) {
+        let sent = TILE_ROWS / K - self.first;
+        let rows = self.tiles.as_mut_ptr().cast::<u128>();
+        let x = self.x.as_mut_ptr().cast::<u128>();
+        let corrections = self.corrections.as_mut_ptr().cast::<u128>();
+        for m in 0..M {
+            let place = Place(block + m * V::BLOCKS);
+            // SAFETY: the caller vouches for the features of `V` and for M registers of blocks from `block` on
+            // in all tiles, in which rows of four blocks hold whole registers.
+            unsafe {
+                for (b, v) in v.iter().enumerate() {
+                    v[m].store(rows.add(place.at(TILE_ROWS, K * tree + b)));
+                }
+                let x = x.add(place.at(1, 0));
+                match tree.checked_sub(self.first) {
+                    Some(row) => u[m].xor(V::load(x)).store(corrections.add(place.at(sent, row))),
+                    None => u[m].store(x),
+                }
+            }
+        }
+    }
+}
+
+struct Send<'a> {
+    trees: &'a Trees,
+    first: usize,
+    block: u64,
+    masks: &'a [u128; TILE_ROWS],
+    corrections: &'a [TileRow],
+    tiles: &'a mut [Tile],
+}
+
+impl Send<'_> {
+    /// Writes what tree `tree` gives at a place.
+    #[inline(always)]
+    unsafe fn write<V: Vector, const K: usize, const M: usize>(
+        &mut self,
+        tree: usize,
+        block: usize,
+        u: Registers<V, M>,
+        v: [Registers<V, M>; K],
+    ) {
+        let sent = TILE_ROWS / K - self.first;
+        let rows = self.tiles.as_mut_ptr().cast::<u128>();
+        let corrections = self.corrections.as_ptr().cast::<u128>();
+        for m in 0..M {
+            let place = Place(block + m * V::BLOCKS);
+            // SAFETY: as in `Receive::write`.
+            unsafe {
+                let difference = match tree.checked_sub(self.first) {
+                    Some(row) => u[m].xor(V::load(corrections.add(place.at(sent, row)))),
+                    None => u[m],
+                };
+                for (b, v) in v.iter().enumerate() {
+                    let row = K * tree + b;
+                    let masked = difference.and(V::splat(self.masks[row]));
+                    v[m].xor(masked).store(rows.add(place.at(TILE_ROWS, row)));
+                }
+            }
+        }
+    }
+}
+
+/// Where trees of one level have one leaf.
+const ALONE: usize = 0;
+
+/// The loops of both parties, over trees of K levels or, where they have less than four leaves, over four
+/// leaves at a time; for each with `M` registers of each stream while there are so many, then with `H`.
+macro_rules! loops {
+    ($task:ty) => {
+        impl $task {
+            #[inline(always)]
+            unsafe fn walk<V: Vector, const K: usize, const M: usize, const H: usize>(&mut self) {
+                let (blocks, trees) = (self.tiles.len() * TILE_BLOCKS, self.trees);
+                for (unit, leaves) in trees.leaves.chunks_exact(if K < 2 { 4 } else { 1 << K }).enumerate() {
+                    let mut block = 0;
+                    // SAFETY: the caller vouches for the features of `V`, and so many blocks are there.
+                    unsafe {
+                        while block + M * V::BLOCKS <= blocks {
+                            self.unit::<V, K, M>(unit, leaves, block);
+                            block += M * V::BLOCKS;
+                        }
+                        while block < blocks {
+                            self.unit::<V, K, H>(unit, leaves, block);
+                            block += H * V::BLOCKS;
+                        }
+                    }
+                }
+            }
+
+            /// Four leaves or a tree, from this block on.
+            #[inline(always)]
+            unsafe fn unit<V: Vector, const K: usize, const M: usize>(
+                &mut self,
+                unit: usize,
+                leaves: &[Aes128],
+                block: usize,
+            ) {
+                // SAFETY: as above.
+                unsafe {
+                    let counters = counters(self.block.wrapping_add(block as u64));
+                    if K >= 2 {
+                        let (u, v) = fold::<V, K, M>(leaves, counters);
+                        return self.write::<V, K, M>(unit, block, u, v);
+                    }
+                    let keys = leaves.first_chunk().expect("four leaves");
+                    let streams: [Registers<V, M>; 4] = V::under_four(Aes128::four(keys), counters);
+                    if K == ALONE {
+                        // Both u and v would be r and the correction r ⊕ x: so v is r, and u 0.
+                        for (k, r) in streams.into_iter().enumerate() {
+                            self.write(4 * unit + k, block, [V::splat(0); M], [r]);
+                        }
+                    } else {
+                        for (k, [r0, r1]) in
+                            [[streams[0], streams[1]], [streams[2], streams[3]]].into_iter().enumerate()
+                        {
+                            let mut u = r0;
+                            for m in 0..M {
+                                u[m] = u[m].xor(r1[m]);
+                            }
+                            self.write(2 * unit + k, block, u, [r1]);
+                        }
+                    }
+                }
+            }
+        }
+
+        impl Task for $task {
+            type Output = ();
+            #[inline(always)]
+            unsafe fn run<V: Vector>(mut self) {
+                let alone = self.trees.leaves.len() == TILE_ROWS;
+                // SAFETY: the caller vouches for the features of `V`. Eight or two registers are two tiles, one
+                // or half of one, and half of eight is one; of two, half is not one only where two fill all.
+                unsafe {
+                    match (V::STREAM, self.trees.levels) {
+                        (2, 1) if alone => self.walk::<V, ALONE, 2, 1>(),
+                        (2, 1) => self.walk::<V, 1, 2, 1>(),
+                        (2, 2) => self.walk::<V, 2, 2, 1>(),
+                        (2, 4) => self.walk::<V, 4, 2, 1>(),
+                        (2, _) => self.walk::<V, 8, 2, 1>(),
+                        (_, 1) if alone => self.walk::<V, ALONE, 8, 4>(),
+                        (_, 1) => self.walk::<V, 1, 8, 4>(),
+                        (_, 2) => self.walk::<V, 2, 8, 4>(),
+                        (_, 4) => self.walk::<V, 4, 8, 4>(),
+                        (_, _) => self.walk::<V, 8, 8, 4>(),
+                    }
+                }
+            }
+        }
+    };
+}
+
+loops!(Receive<'_>);
+loops!(Send<'_>);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ctr_rows_with;
+
+    const WITH: Kernel = Kernel::PORTABLE;
+
+    fn random(seed: u128, blocks: usize) -> Vec<u128> {
+        let mut random = vec![0; blocks];
+        Aes128::new(seed).ctr(0, &mut random);
+        random
+    }
+
+    fn tiles(blocks: &[u128]) -> Vec<Tile> {
+        blocks.as_chunks().0.to_vec()
+    }
+
+    fn rows(blocks: &[u128]) -> Vec<TileRow> {
+        blocks.as_chunks().0.to_vec()
+    }
+
+    /// Block `block` of a row, counted over all tiles.
+    fn block(tiles: &[Tile], row: usize, block: usize) -> u128 {
+        tiles[block / 4][4 * row + block % 4]
+    }
+
+    /// Rows by their definition, from the streams: of either party.
+    struct Expected {
+        u: Vec<u128>,
+        v: Vec<u128>,
+    }
+
+    fn folded(levels: usize, keys: &[u128], tree: usize, from: u64, blocks: usize) -> Expected {
+        let leaves: Vec<Aes128> =
+            keys[tree << levels..][..1 << levels].iter().map(|&key| Aes128::new(key)).collect();
+        let mut streams = vec![0; blocks << levels];
+        ctr_rows_with(WITH, &leaves, from.into(), &mut streams, blocks);
+        let sum = |counts: &dyn Fn(usize) -> bool, at: usize| {
+            (0..1 << levels).filter(|&y| counts(y)).fold(0, |sum, y| sum ^ streams[y * blocks + at])
+        };
+        let u = (0..blocks).map(|at| sum(&|_| true, at)).collect();
+        let v = (0..levels).flat_map(|b| (0..blocks).map(move |at| (b, at)));
+        Expected { u, v: v.map(|(b, at)| sum(&|y| y >> b & 1 == 1, at)).collect() }
+    }
+
+    /// Both parties' rows, of every kernel, against the definition: for all numbers of levels, with and without
+    /// corrections of the first tree, and for tiles that do not fill all registers.
+    #[test]
+    fn rows_are_sums_of_streams() {
+        for (levels, count) in [(1, 1), (1, 2), (2, 1), (2, 3), (4, 1), (4, 2), (4, 3), (8, 1), (8, 2)] {
+            let trees = TILE_ROWS / levels;
+            let keys = random(levels as u128, trees << levels);
+            let (from, blocks) = ((1 << 40) - 3, 4 * count);
+            let expected: Vec<Expected> =
+                (0..trees).map(|tree| folded(levels, &keys, tree, from, blocks)).collect();
+            let masks: [u128; TILE_ROWS] =
+                std::array::from_fn(|row| (0x9e37_79b9_7f4a_7c15_u128 >> (row % 61) & 1).wrapping_neg());
+            for kernel in Kernel::all_available() {
+                let trees_of = Trees::new(kernel, levels, &keys);
+                for first in [0, 1] {
+                    let given = random(7, blocks);
+                    let (mut x, mut got) = (rows(&given), tiles(&vec![!0; 512 * count]));
+                    let mut corrections = vec![[!0; 4]; (trees - first) * count];
+                    trees_of.receive(kernel, from, &mut x, &mut corrections, &mut got);
+                    let theirs = rows(&random(9, 4 * corrections.len()));
+                    let mut sent = tiles(&vec![!0; 512 * count]);
+                    trees_of.send(kernel, from, &masks, &theirs, &mut sent);
+                    for (tree, Expected { u, v }) in expected.iter().enumerate() {
+                        for at in 0..blocks {
+                            let row = at / 4 * (trees - first) + tree;
+                            let [own, their] = match tree < first {
+                                true => {
+                                    assert_eq!(x[at / 4][at % 4], u[at]);
+                                    [0, 0]
+                                }
+                                false => [&corrections, &theirs].map(|c| c[row - first][at % 4]),
+                            };
+                            assert_eq!(
+                                own,
+                                u[at] ^ if first == 0 { given[at] } else { u_of(&expected, at) },
+                                "{kernel:?}"
+                            );
+                            for b in 0..levels {
+                                let (row, v) = (levels * tree + b, v[b * blocks + at]);
+                                assert_eq!(block(&got, row, at), v, "{kernel:?} {levels}");
+                                let masked = (u[at] ^ their) & masks[row];
+                                assert_eq!(block(&sent, row, at), v ^ masked, "{kernel:?} {levels}");
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Of the first tree, which chooses.
+    fn u_of(expected: &[Expected], at: usize) -> u128 {
+        expected[0].u[at]
+    }
+
+    /// A sender of trees of one level has one leaf of each.
+    #[test]
+    fn a_leaf_alone_is_a_row() {
+        let (keys, count) = (random(3, TILE_ROWS), 3);
+        let masks: [u128; TILE_ROWS] = std::array::from_fn(|row| ((row as u128 / 3) & 1).wrapping_neg());
+        for kernel in Kernel::all_available() {
+            for first in [0, 1] {
+                let corrections = rows(&random(5, 4 * (TILE_ROWS - first) * count));
+                let mut sent = vec![[!0; 512]; count];
+                Trees::new(kernel, 1, &keys).send(kernel, 5, &masks, &corrections, &mut sent);
+                for (row, &key) in keys.iter().enumerate() {
+                    let mut stream = vec![0; 4 * count];
+                    Aes128::new(key).ctr_with(WITH, 5, &mut stream);
+                    for (at, r) in stream.into_iter().enumerate() {
+                        let c = match row.checked_sub(first) {
+                            Some(row) => corrections[at / 4 * (TILE_ROWS - first) + row][at % 4],
+                            None => 0,
+                        };
+                        assert_eq!(block(&sent, row, at), r ^ c & masks[row], "{kernel:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn sizes_that_do_not_fit_are_refused() {
+        let kernel = Kernel::PORTABLE;
+        for (levels, keys) in [(3, 128), (1, 127), (2, 128), (4, 511)] {
+            assert!(std::panic::catch_unwind(|| Trees::new(kernel, levels, &vec![0; keys])).is_err());
+        }
+        let trees = Trees::new(kernel, 4, &[0; 512]);
+        for (x, corrections, tiles) in [(1, 30, 1), (1, 33, 1), (2, 32, 1), (1, 0, 1)] {
+            let call = || {
+                let (mut x, mut c) = (vec![[0; 4]; x], vec![[0; 4]; corrections]);
+                trees.receive(kernel, 0, &mut x, &mut c, &mut vec![[0; 512]; tiles]);
+            };
+            assert!(std::panic::catch_unwind(call).is_err(), "{x} {corrections} {tiles}");
+        }
+        let alone = Trees::new(kernel, 1, &[0; 128]);
+        let received = || alone.receive(kernel, 0, &mut [[0; 4]], &mut [[0; 4]; 128], &mut [[0; 512]]);
+        assert!(std::panic::catch_unwind(received).is_err(), "a leaf of each is missing");
+    }
+}

@@ -1,0 +1,461 @@
+//! For tests and the adversary: both parties with hooks into their state, and a harness that plays attacks.
+//! Only in builds with the feature `adversary`; nothing outside this module can make hooks that do anything.
+//!
+//! Whoever detects a cheat ends with a typed error, does not panic, does not hang, and sends not one message
+//! more: its transcript is the beginning of an honest one. What the other side sees is a closed connection,
+//! whatever the cause.
+
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crate::assignment::Assignment;
+pub use crate::hooks::{Cuts, Hooks, Point, StateHook};
+use crate::layout::Layout;
+use crate::{Parameters, Report, Stocked, evaluator_with, garbler_with, msg};
+use brickwork_base::random::{Rng, SEED_BYTES, Seed};
+use brickwork_base::{Cheat, Error, Party};
+use brickwork_circuit::{Builder, Component, Port, Program, ProgramBuilder, Recipient, Type};
+use brickwork_primitives::cut_and_choose::Bucketing;
+use brickwork_session::{Job, Observer, TABLE_MEMORY, Terms, Unobserved};
+use brickwork_stock::Store;
+use brickwork_wire::{Channel, Tag, memory_pair};
+
+/// [`super::garbler`], with its hands in the machine. It proposes the cuts of its hooks, if there are some.
+///
+/// # Errors
+/// As [`super::garbler`].
+pub fn garbler(channel: Channel, job: &Job, input: &[bool], hooks: Hooks) -> Result<Report, Error> {
+    let parameters = proposal(job, &hooks)?;
+    garbler_with(channel, job, &parameters, input, Box::new(Unobserved), hooks)
+}
+
+/// [`super::evaluator`], with its hands in the machine.
+///
+/// # Errors
+/// As [`super::evaluator`].
+pub fn evaluator(channel: Channel, job: &Job, input: &[bool], hooks: Hooks) -> Result<Report, Error> {
+    evaluator_with(channel, job, input, Box::new(Unobserved), hooks)
+}
+
+/// [`Stocked::open`], with its hands in the machine.
+///
+/// # Errors
+/// As [`Stocked::open`].
+pub fn stocked(
+    party: Party,
+    channel: Channel,
+    store: &Store,
+    terms: &Terms,
+    hooks: Hooks,
+) -> Result<Stocked, Error> {
+    Stocked::open_with(party, channel, store, terms, Unobserved, hooks)
+}
+
+fn proposal(job: &Job, hooks: &Hooks) -> Result<Parameters, Error> {
+    let layout = Layout::new(&job.program)?;
+    let (ands, wires) = (layout.ands as u64, layout.garbler as u64);
+    match hooks.cuts() {
+        Some(cuts) => Parameters::of_cuts(ands, wires, job.security, cuts),
+        None => Parameters::choose(ands, wires, job.security),
+    }
+}
+
+/// A run takes a fraction of a second; a party that waits for another gives up after a minute.
+const PATIENCE: Duration = Duration::from_secs(50);
+
+/// Every byte of the seeds of a challenge that tests know.
+pub const SEED: u8 = 0x5e;
+
+/// The items that a challenge which tests know leaves in buckets, bucket after bucket, of so many buckets and
+/// of this size with so many opened.
+pub fn chosen(slots: u32, [bucket, opened]: [u32; 2]) -> Vec<usize> {
+    let cut = Bucketing { slots, bucket, opened };
+    let assigned = Assignment::expand(&Seed::from_bytes([SEED; SEED_BYTES]), &cut);
+    assigned.chosen.iter().map(|&item| item as usize).collect()
+}
+
+/// A port of unsigned integers.
+pub fn port(name: &str, width: u32) -> Port {
+    Port::new(name, Type::Uint(width))
+}
+
+/// A component of random gates.
+fn component(name: &str, inputs: u32, outputs: u32, gates: u64, rng: &mut Rng) -> Component {
+    let mut builder = Builder::new(inputs);
+    let mut wires = builder.all_inputs();
+    for _ in 0..gates {
+        let [a, b] = [0, 1].map(|_| wires[rng.below(wires.len() as u64) as usize]);
+        let next = match rng.below(4) {
+            0 | 1 => builder.and(a, b),
+            2 => builder.xor(a, b),
+            _ => !a,
+        };
+        wires.push(next);
+    }
+    let outs: Vec<_> = (0..outputs).map(|_| wires[rng.below(wires.len() as u64) as usize]).collect();
+    Component {
+        name: name.into(),
+        inputs: vec![port("in", inputs)],
+        outputs: vec![port("out", outputs)],
+        circuit: Arc::new(builder.finish(&outs).unwrap()),
+    }
+}
+
+/// A few components in slots that read any wires, and outputs to everybody of any wires, also of inputs and
+/// twice of the same.
+///
+/// # Panics
+/// Never: it is a program.
+pub fn random_program(rng: &mut Rng) -> Program {
+    let (x, y) = (1 + rng.below(6) as u32, 1 + rng.below(6) as u32);
+    let mut program = ProgramBuilder::new("random", vec![port("x", x)], vec![port("y", y)]).unwrap();
+    let kinds: Vec<_> = (0..3)
+        .map(|k| {
+            let (inputs, outputs) = (1 + rng.below(6) as u32, 1 + rng.below(6) as u32);
+            let made = component(&format!("c{k}"), inputs, outputs, rng.below(12), rng);
+            (program.component(made).unwrap(), inputs)
+        })
+        .collect();
+    for _ in 0..rng.below(8) {
+        let (kind, width) = kinds[rng.below(2) as usize];
+        let inputs: Vec<u32> = (0..width).map(|_| rng.below(program.wires().into()) as u32).collect();
+        program.slot(kind, &inputs).unwrap();
+    }
+    for to in [Recipient::Garbler, Recipient::Evaluator, Recipient::Both, Recipient::Nobody] {
+        let width = rng.below(6) as u32;
+        if width > 0 {
+            let wires = (0..width).map(|_| rng.below(program.wires().into()) as u32).collect();
+            program.output(port(&format!("{to:?}"), width), to, wires).unwrap();
+        }
+    }
+    program.output(port("one", 1), Recipient::Both, vec![0]).unwrap();
+    program.finish().unwrap()
+}
+
+/// Four AND gates in two layers, with outputs to everybody: `((x0 ∧ y0) ⊕ y1) ∧ ¬(x1 ∧ y1)` and the like.
+///
+/// # Panics
+/// Never: it is a program.
+pub fn toy() -> Program {
+    let mut builder = Builder::new(4);
+    let w = builder.all_inputs();
+    let (a, b) = (builder.and(w[0], w[2]), builder.and(w[1], w[3]));
+    let c = builder.xor(a, w[3]);
+    let d = builder.and(c, !b);
+    let e = builder.and(d, w[0]);
+    let gates = Component {
+        name: "gates".into(),
+        inputs: vec![port("in", 4)],
+        outputs: vec![port("out", 4)],
+        circuit: Arc::new(builder.finish(&[a, b, d, e]).unwrap()),
+    };
+    let mut program = ProgramBuilder::new("toy", vec![port("x", 2)], vec![port("y", 2)]).unwrap();
+    let gates = program.component(gates).unwrap();
+    let first = program.slot(gates, &[0, 1, 2, 3]).unwrap();
+    program.output(port("private", 2), Recipient::Garbler, vec![first, first + 2]).unwrap();
+    program.output(port("own", 2), Recipient::Evaluator, vec![first + 1, first + 3]).unwrap();
+    program.output(port("both", 2), Recipient::Both, vec![first + 3, 0]).unwrap();
+    program.finish().unwrap()
+}
+
+/// What a party did, in order. Of messages the tag and the length: all that an onlooker or the peer can tell
+/// apart before it looks at values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A phase began.
+    Phase(&'static str),
+    /// It sent a message of so many bytes.
+    Sent(Tag, usize),
+}
+
+type Events = Arc<Mutex<Vec<Event>>>;
+type Alter = Box<dyn FnMut(&mut [u8]) + Send>;
+type Rewrite = Box<dyn FnMut(Tag, &mut Vec<u8>) + Send>;
+
+struct Log(Events);
+
+impl Observer for Log {
+    fn phase(&mut self, name: &'static str) {
+        self.0.lock().expect("no panic").push(Event::Phase(name));
+    }
+    fn progress(&mut self, _: u64, _: u64) {}
+}
+
+/// How one party cheats.
+#[derive(Default)]
+struct Side {
+    input: Vec<bool>,
+    lies: Vec<(Point, Alter)>,
+    rewrites: Vec<Rewrite>,
+}
+
+/// A run, and the lies in it.
+pub struct Case {
+    jobs: [Job; 2],
+    cuts: [Option<Cuts>; 2],
+    sides: [Side; 2],
+    dealer: Option<[u8; 32]>,
+}
+
+/// How a run ended.
+pub struct Outcome {
+    /// What the garbler and the evaluator returned.
+    pub results: [Result<Report, Error>; 2],
+    /// What either did.
+    pub events: [Vec<Event>; 2],
+    honest: [Vec<Event>; 2],
+    expected: [Vec<bool>; 2],
+}
+
+/// How a run ended for the party that does not cheat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It detected a cheat.
+    Caught(Cheat),
+    /// It did not agree to what the other wanted.
+    Refused,
+    /// It found the connection closed.
+    Gone,
+    /// It has the right outputs and noticed nothing.
+    Survived,
+    /// It has the right outputs, and the cheater's offset.
+    Recovered,
+    /// It has wrong outputs: the cheater won.
+    Fooled,
+}
+
+/// Random inputs of both parties.
+pub fn random_inputs(program: &Program, rng: &mut Rng) -> [Vec<bool>; 2] {
+    [Party::Garbler, Party::Evaluator]
+        .map(|party| (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect())
+}
+
+impl Case {
+    /// An honest run with random inputs; without `cuts`, with those of a real run.
+    pub fn new(program: &Arc<Program>, cuts: Option<Cuts>, rng: &mut Rng) -> Case {
+        let job = || Job {
+            program: program.clone(),
+            security: 40,
+            threads: 1,
+            table_memory: TABLE_MEMORY,
+            identities: [[1; 32], [2; 32]],
+            post_quantum: false,
+        };
+        let sides = random_inputs(program, rng).map(|input| Side { input, ..Side::default() });
+        Case { jobs: [job(), job()], cuts: [cuts; 2], sides, dealer: None }
+    }
+
+    /// The evaluator draws a challenge that tests know: [`chosen`].
+    pub fn known(self) -> Case {
+        self.lie(Party::Evaluator, Point::Challenge, |seeds| seeds.fill(SEED))
+    }
+
+    /// A party alters its state.
+    pub fn lie(mut self, party: Party, point: Point, alter: impl FnMut(&mut [u8]) + Send + 'static) -> Case {
+        self.sides[party as usize].lies.push((point, Box::new(alter)));
+        self
+    }
+
+    /// A party alters its messages on their way out.
+    pub fn tampers(mut self, party: Party, tamper: impl FnMut(Tag, &mut Vec<u8>) + Send + 'static) -> Case {
+        self.sides[party as usize].rewrites.push(Box::new(tamper));
+        self
+    }
+
+    /// A party alters its `nth` message of this tag.
+    pub fn sends(
+        self,
+        party: Party,
+        tag: Tag,
+        nth: usize,
+        mut rewrite: impl FnMut(&mut Vec<u8>) + Send + 'static,
+    ) -> Case {
+        let mut left = nth;
+        self.tampers(party, move |sent, bytes| {
+            if sent == tag {
+                if left == 0 {
+                    rewrite(bytes);
+                }
+                left = left.wrapping_sub(1);
+            }
+        })
+    }
+
+    /// With base OTs from lattices.
+    pub fn post_quantum(mut self) -> Case {
+        self.jobs.iter_mut().for_each(|job| job.post_quantum = true);
+        self
+    }
+
+    /// Other inputs than random ones.
+    pub fn inputs(mut self, x: &[bool], y: &[bool]) -> Case {
+        (self.sides[0].input, self.sides[1].input) = (x.to_vec(), y.to_vec());
+        self
+    }
+
+    /// What one party wants to run, and with which cuts.
+    pub fn wants(mut self, party: Party, change: impl FnOnce(&mut Job, &mut Option<Cuts>)) -> Case {
+        change(&mut self.jobs[party as usize], &mut self.cuts[party as usize]);
+        self
+    }
+
+    /// With so many threads.
+    pub fn threads(mut self, threads: usize) -> Case {
+        self.jobs.iter_mut().for_each(|job| job.threads = threads);
+        self
+    }
+
+    /// Base OTs are dealt: for runs by the thousand.
+    pub fn dealt(mut self, rng: &mut Rng) -> Case {
+        let mut dealer = [0; 32];
+        rng.fill(&mut dealer);
+        self.dealer = Some(dealer);
+        self
+    }
+
+    /// The run, and an honest one of the same program to compare it with.
+    ///
+    /// # Panics
+    /// If a party panics or hangs, or the honest run fails.
+    pub fn run(self) -> Outcome {
+        let honest = honest_events(&self.jobs[1], self.cuts[1], self.dealer.is_some());
+        let mut outcome = self.run_alone();
+        outcome.honest = honest;
+        outcome
+    }
+
+    fn run_alone(self) -> Outcome {
+        let Case { jobs, cuts, sides, dealer } = self;
+        let program = jobs[1].program.clone();
+        let clear = program.simulate(&sides[0].input, &sides[1].input);
+        let expected = [Party::Garbler, Party::Evaluator].map(|party| program.output_bits(party, &clear));
+        let (left, right) = memory_pair();
+        let (done, results) = channel();
+        let seen = [Events::default(), Events::default()];
+        let parties = [Party::Garbler, Party::Evaluator].into_iter().zip(jobs).zip(cuts).zip(sides);
+        for ((((role, job), cuts), side), channel) in parties.zip([left, right]) {
+            let (events, done) = (seen[role as usize].clone(), done.clone());
+            std::thread::spawn(move || {
+                let result = side.run(role, &job, cuts, channel, dealer, events);
+                drop(done.send((role, result)));
+            });
+        }
+        drop(done);
+        let mut ends = [None, None];
+        for _ in 0..2 {
+            match results.recv_timeout(PATIENCE) {
+                Ok((role, result)) => ends[role as usize] = Some(result),
+                Err(RecvTimeoutError::Timeout) => panic!("a party hangs"),
+                Err(RecvTimeoutError::Disconnected) => panic!("a party panicked"),
+            }
+        }
+        let events = seen.map(|events| std::mem::take(&mut *events.lock().expect("no panic")));
+        let results = ends.map(|end| end.expect("both came"));
+        Outcome { results, events, honest: Default::default(), expected }
+    }
+}
+
+impl Side {
+    fn run(
+        self,
+        role: Party,
+        job: &Job,
+        cuts: Option<Cuts>,
+        mut channel: Channel,
+        dealer: Option<[u8; 32]>,
+        events: Events,
+    ) -> Result<Report, Error> {
+        let Side { input, mut lies, mut rewrites } = self;
+        let log = events.clone();
+        channel.set_tamper(Box::new(move |tag, payload| {
+            rewrites.iter_mut().for_each(|rewrite| rewrite(tag, payload));
+            log.lock().expect("no panic").push(Event::Sent(tag, payload.len()));
+        }));
+        let alter = move |point: Point, bytes: &mut [u8]| {
+            lies.iter_mut().filter(|(p, _)| *p == point).for_each(|(_, alter)| alter(bytes));
+        };
+        let hooks = Hooks { alter: Some(Box::new(alter)), cuts, dealer };
+        let log = Box::new(Log(events));
+        match role {
+            Party::Garbler => {
+                let parameters = proposal(job, &hooks)?;
+                garbler_with(channel, job, &parameters, &input, log, hooks)
+            }
+            Party::Evaluator => evaluator_with(channel, job, &input, log, hooks),
+        }
+    }
+}
+
+/// What honest parties do in such a run.
+fn honest_events(job: &Job, cuts: Option<Cuts>, dealt: bool) -> [Vec<Event>; 2] {
+    type Known = Vec<(([u8; 32], Option<Cuts>, [bool; 2]), [Vec<Event>; 2])>;
+    static KNOWN: Mutex<Known> = Mutex::new(Vec::new());
+    let key = (job.program.digest(), cuts, [dealt, job.post_quantum]);
+    let known = || {
+        let known = KNOWN.lock().expect("no panic");
+        known.iter().find(|(other, _)| *other == key).map(|(_, events)| events.clone())
+    };
+    known().unwrap_or_else(|| {
+        let mut rng = Rng::replayable("test honest run");
+        let mut case = Case::new(&job.program, cuts, &mut rng);
+        case.jobs.iter_mut().for_each(|mine| mine.post_quantum = job.post_quantum);
+        case.dealer = dealt.then_some([1; 32]);
+        let outcome = case.run_alone();
+        for (result, expected) in outcome.results.iter().zip(&outcome.expected) {
+            let report = result.as_ref().expect("an honest run");
+            assert_eq!((&report.outputs, report.aside.recovered), (expected, false));
+        }
+        KNOWN.lock().expect("no panic").push((key, outcome.events.clone()));
+        outcome.events
+    })
+}
+
+impl Outcome {
+    /// How it ended for the party that does not cheat, after a look at what must hold whatever the cheat: it
+    /// sent the beginning of an honest transcript, and nothing after it noticed, least of all what depends on
+    /// an output; the cheater sees a closed connection and no more; and if it noticed nothing, or recovered,
+    /// all of an honest transcript. (That nobody panics or hangs [`Case::run`] has seen.)
+    ///
+    /// # Errors
+    /// What did not hold.
+    pub fn ending(&self, cheater: Party) -> Result<Ending, String> {
+        let victim = if cheater == Party::Garbler { Party::Evaluator } else { Party::Garbler };
+        let (sent, honest) = (&self.events[victim as usize], &self.honest[victim as usize]);
+        let ending = match &self.results[victim as usize] {
+            Ok(report) if report.outputs != self.expected[victim as usize] => Ending::Fooled,
+            Ok(report) if report.aside.recovered => Ending::Recovered,
+            Ok(_) => Ending::Survived,
+            Err(Error::Peer(cheat)) => Ending::Caught(*cheat),
+            Err(Error::Mismatch(_)) => Ending::Refused,
+            Err(Error::Io(_)) => Ending::Gone,
+            Err(other) => return Err(format!("the {victim:?} ends with {other}")),
+        };
+        if !honest.starts_with(sent) {
+            return Err(format!("{ending:?}: the {victim:?} sent what an honest party does not: {sent:?}"));
+        }
+        let noticed = !matches!(ending, Ending::Fooled | Ending::Recovered | Ending::Survived);
+        if !noticed && sent != honest {
+            return Err(format!("{ending:?}: the {victim:?} did not finish"));
+        }
+        // The garbler has said all when the last message comes; before that, whoever noticed something has
+        // not, and no label of an output has left.
+        let revealed = |party: Party| {
+            let is_output = |event: &Event| matches!(event, Event::Sent(msg::OUTPUT_LABELS, _));
+            self.events[party as usize].iter().any(is_output)
+        };
+        let too_much = match victim {
+            Party::Evaluator => revealed(victim),
+            Party::Garbler => sent == honest && !revealed(cheater) && ending != Ending::Gone,
+        };
+        if noticed && too_much {
+            return Err(format!("{ending:?}: the {victim:?} had said too much"));
+        }
+        // Whoever sends last is done before the other one looks.
+        match &self.results[cheater as usize] {
+            Ok(_) | Err(Error::Io(_)) => Ok(ending),
+            Err(Error::Mismatch(_)) if ending == Ending::Refused => Ok(ending),
+            Err(other) => Err(format!("{ending:?}: the cheater was told {other}")),
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! What is left when gates, inputs and OTs are there: solderings, which need the program, and evaluation, which
+//! needs the inputs.
+//!
+//! ```text
+//!   from gates in stock                                                                    from a built program
+//!   both at once             E: f   G: commitments to outputs, solderings    crossing 1     E: f                     1
+//!   garbler -> evaluator     labels of both inputs, σ of the outputs                  2     the same                 2
+//!   evaluator -> garbler     seed                                                     3                              3
+//!   garbler -> evaluator     proof of solderings and inputs                           4     proof of the inputs      4
+//!   evaluator -> garbler     the garbler's outputs                                    5                              5
+//! ```
+//!
+//! To build a program takes the solderings and a proof of their own, and no input: what E evaluates with is
+//! then all known but for the labels of inputs, and what G needs are the wires of inputs and outputs.
+//!
+//! f and the solderings tell nothing that would be worth something to a peer whose log stands elsewhere: f is
+//! the input masked with choice bits that nobody else knows, and solderings are sums of labels of which the
+//! other party has none. What was taken is not used again. Everything else is said behind the peer's word that
+//! it has burned it, too, and before the one proof, so that the gate before the first output is the only one.
+
+use std::ops::Range;
+
+use crate::build::{self, ProgramClaims, Wires};
+use crate::decode;
+use crate::evaluate::{self, GarblerReady, ReceivedLabels};
+use crate::inputs::{GarblerInputs, InputBuckets};
+use crate::layout::Layout;
+use crate::ots::{EvaluatorOts, GarblerOts};
+use crate::preprocess::{Buckets, GarblerHeads};
+use crate::setup::{Evaluator, Garbler};
+use crate::walk::Joined;
+use brickwork_base::Error;
+use brickwork_primitives::commit::{self, Claims, New, Receiver as _, Sender as _, Shares};
+use brickwork_session::Metered;
+use brickwork_session::stock::Stand;
+
+/// Sends what is to be sent, and hears that the peer's log stands where this party's does.
+fn hear(run: &mut Metered, stand: Stand) -> Result<(), Error> {
+    run.phase("build");
+    run.channel.flush()?;
+    stand.heard(run)
+}
+
+/// What a program takes from stock, at the garbler.
+pub(super) struct GarblerMaterial {
+    pub gates: GarblerHeads,
+    pub inputs: GarblerInputs,
+    pub ots: GarblerOts,
+}
+
+/// Solderings that are not proven yet.
+pub(super) struct Unproven<'a> {
+    wires: Wires<'a>,
+    program: &'a ProgramClaims,
+}
+
+/// Gives labels of the inputs, proves that they are right, and the solderings if that is still to be done, and
+/// learns the outputs. `input` are the bits of the garbler's ports and of its masks, `masked` is f.
+pub(super) fn garbler<C: commit::Scheme>(
+    party: &mut Garbler<C>,
+    layout: &Layout,
+    ready: &GarblerReady,
+    unproven: Option<&Unproven>,
+    (input, masked): (&[bool], &[u8]),
+) -> Result<Vec<bool>, Error> {
+    let given = evaluate::garbler_gives(party, layout, ready, input, masked)?;
+    let Garbler { run, sender, offset, .. } = &mut *party;
+    let (mut claims, mut new) = (Claims::new(), Vec::new());
+    if let Some(Unproven { wires, program }) = unproven {
+        new.push(New::from(&ready.outputs));
+        program.claim(layout, &offset.shares, *wires, None, &mut claims);
+    }
+    given.claim(&offset.shares, ready, &mut claims);
+    sender.prove(&mut run.channel, &new, &claims)?;
+    drop(claims);
+    decode::garbler(party, layout, &ready.outputs, input)
+}
+
+/// Runs a program on gates from stock.
+pub(super) fn garbler_from_gates<C: commit::Scheme>(
+    party: &mut Garbler<C>,
+    layout: &Layout,
+    material: GarblerMaterial,
+    stand: Stand,
+    input: &[bool],
+) -> Result<Vec<bool>, Error> {
+    let input = layout.masked(input, &mut party.rng);
+    let GarblerMaterial { gates, inputs: GarblerInputs { heads, wires: inputs, .. }, ots } = material;
+    let outputs = build::garbler_commits(party, layout)?;
+    let program = build::garbler(party, layout, &gates, [&inputs, &ots.wires], &outputs)?;
+    hear(&mut party.run, stand)?;
+    let masked = evaluate::garbler_receives(party, layout)?;
+    let ready = GarblerReady { heads, ots, outputs };
+    let wires = Wires {
+        heads: gates.shares(),
+        inputs: [&inputs.shares, &ready.ots.wires.shares],
+        outputs: &ready.outputs.shares,
+    };
+    let unproven = Unproven { wires, program: &program };
+    garbler(party, layout, &ready, Some(&unproven), (&input, &masked))
+}
+
+/// Runs a program that is built.
+pub(super) fn garbler_from_built<C: commit::Scheme>(
+    party: &mut Garbler<C>,
+    layout: &Layout,
+    ready: &GarblerReady,
+    stand: Stand,
+    input: &[bool],
+) -> Result<Vec<bool>, Error> {
+    let input = layout.masked(input, &mut party.rng);
+    hear(&mut party.run, stand)?;
+    let masked = evaluate::garbler_receives(party, layout)?;
+    garbler(party, layout, ready, None, (&input, &masked))
+}
+
+/// Builds a program of gates from stock.
+pub(super) fn garbler_builds<C: commit::Scheme>(
+    party: &mut Garbler<C>,
+    layout: &Layout,
+    material: GarblerMaterial,
+    stand: Stand,
+) -> Result<GarblerReady, Error> {
+    let GarblerMaterial { gates, inputs: GarblerInputs { heads, wires: inputs, .. }, ots } = material;
+    let outputs = build::garbler_commits(party, layout)?;
+    let program = build::garbler(party, layout, &gates, [&inputs, &ots.wires], &outputs)?;
+    hear(&mut party.run, stand)?;
+    let Garbler { run, sender, offset, .. } = party;
+    let wires = Wires {
+        heads: gates.shares(),
+        inputs: [&inputs.shares, &ots.wires.shares],
+        outputs: &outputs.shares,
+    };
+    let mut claims = Claims::new();
+    program.claim(layout, &offset.shares, wires, None, &mut claims);
+    sender.prove(&mut run.channel, &[New::from(&outputs)], &claims)?;
+    drop(claims);
+    // They are kept as they are, where they were made again before.
+    let mut outputs = outputs;
+    outputs.shares = std::mem::take(&mut outputs.shares).gathered();
+    Ok(GarblerReady { heads, ots, outputs })
+}
+
+/// What a program takes from stock, at the evaluator.
+pub(super) struct EvaluatorMaterial {
+    /// The commitments to the inputs and outputs of heads.
+    pub heads: [Shares; 2],
+    pub gates: Vec<Buckets>,
+    /// The commitments to the wires of the garbler's inputs.
+    pub wires: Shares,
+    pub inputs: Vec<InputBuckets>,
+    pub ots: EvaluatorOts,
+}
+
+/// A program that waits for the inputs alone, at the evaluator.
+pub(super) struct EvaluatorReady {
+    pub joined: Joined,
+    pub ots: EvaluatorOts,
+    /// The commitments to the wires of the outputs.
+    pub outputs: Shares,
+}
+
+/// Checks labels of the inputs, evaluates a program whose solderings are proven, and learns the outputs, and
+/// whether they had to be recovered.
+pub(super) fn evaluator<C: commit::Scheme>(
+    party: &mut Evaluator<C>,
+    layout: &Layout,
+    (joined, ots, outputs): (&Joined, &EvaluatorOts, &Shares),
+    offset: &Shares,
+    received: ReceivedLabels,
+    input: &[bool],
+) -> Result<(Vec<bool>, bool), Error> {
+    let proof = {
+        let Evaluator { run, receiver, .. } = &mut *party;
+        let mut claims = Claims::new();
+        received.claim(offset, ots, outputs, input, &mut claims);
+        receiver.verify(&mut run.channel, &[], &claims)?
+    };
+    let evaluated = evaluate::evaluator(party, layout, joined, ots, received.proven(&proof))?;
+    decode::evaluator(party, layout, joined, evaluated, input)
+}
+
+/// Runs a program that is built.
+pub(super) fn evaluator_from_built<C: commit::Scheme>(
+    party: &mut Evaluator<C>,
+    layout: &Layout,
+    ready: &EvaluatorReady,
+    offset: &Shares,
+    stand: Stand,
+    input: &[bool],
+) -> Result<(Vec<bool>, bool), Error> {
+    evaluate::evaluator_sends(party, &ready.ots, input)?;
+    hear(&mut party.run, stand)?;
+    let received = evaluate::evaluator_receives(party, layout)?;
+    let EvaluatorReady { joined, ots, outputs } = ready;
+    evaluator(party, layout, (joined, ots, outputs), offset, received, input)
+}
+
+/// Runs a program on gates from stock.
+pub(super) fn evaluator_from_gates<C: commit::Scheme>(
+    party: &mut Evaluator<C>,
+    layout: &Layout,
+    material: EvaluatorMaterial,
+    offset: &Shares,
+    stand: Stand,
+    input: &[bool],
+) -> Result<(Vec<bool>, bool), Error> {
+    let EvaluatorMaterial { heads, gates, wires, inputs, ots } = material;
+    evaluate::evaluator_sends(party, &ots, input)?;
+    hear(&mut party.run, stand)?;
+    let outputs = build::evaluator_receives(party, layout)?;
+    let (program, solderings) = build::evaluator(party, layout)?;
+    let received = evaluate::evaluator_receives(party, layout)?;
+    let proof = {
+        let Evaluator { run, receiver, .. } = &mut *party;
+        let mut claims = Claims::new();
+        let wires =
+            Wires { heads: heads.each_ref(), inputs: [&wires, &ots.wires], outputs: outputs.shares() };
+        claims.about(&solderings, |received, claims| {
+            program.claim(layout, offset, wires, Some(received), claims);
+        });
+        received.claim(offset, &ots, outputs.shares(), input, &mut claims);
+        receiver.verify(&mut run.channel, &[&outputs], &claims)?
+    };
+    let joined = Joined { gates, inputs, solderings: solderings.proven(&proof) };
+    let evaluated = evaluate::evaluator(party, layout, &joined, &ots, received.proven(&proof))?;
+    decode::evaluator(party, layout, &joined, evaluated, input)
+}
+
+/// Builds a program of gates from stock.
+pub(super) fn evaluator_builds<C: commit::Scheme>(
+    party: &mut Evaluator<C>,
+    layout: &Layout,
+    material: EvaluatorMaterial,
+    offset: &Shares,
+    stand: Stand,
+) -> Result<EvaluatorReady, Error> {
+    let EvaluatorMaterial { heads, gates, wires, inputs, ots } = material;
+    hear(&mut party.run, stand)?;
+    let outputs = build::evaluator_receives(party, layout)?;
+    let (program, solderings) = build::evaluator(party, layout)?;
+    let proof = {
+        let Evaluator { run, receiver, .. } = &mut *party;
+        let mut claims = Claims::new();
+        let wires =
+            Wires { heads: heads.each_ref(), inputs: [&wires, &ots.wires], outputs: outputs.shares() };
+        claims.about(&solderings, |received, claims| {
+            program.claim(layout, offset, wires, Some(received), claims);
+        });
+        receiver.verify(&mut run.channel, &[&outputs], &claims)?
+    };
+    let joined = Joined { gates, inputs, solderings: solderings.proven(&proof) };
+    Ok(EvaluatorReady { joined, ots, outputs: outputs.accept(&proof).gathered() })
+}
+
+/// What the evaluator takes of many batches, put together.
+impl EvaluatorMaterial {
+    /// None of it.
+    pub fn none() -> Self {
+        EvaluatorMaterial {
+            heads: [Shares::default(), Shares::default()],
+            gates: Vec::new(),
+            wires: Shares::default(),
+            inputs: Vec::new(),
+            ots: EvaluatorOts::none(),
+        }
+    }
+}
+
+/// Where so many values of each of some items lie.
+pub(super) fn values(items: &Range<usize>, each: usize) -> Range<usize> {
+    items.start * each..items.end * each
+}

@@ -1,0 +1,48 @@
+//! OTs of random choices, that nothing has been done with yet: one for each of E's input wires, and those that
+//! mask, which follow the others.
+
+use zeroize::Zeroizing;
+
+use crate::instance::{CotReceiver, CotSender};
+use brickwork_base::Error;
+use brickwork_base::label::Labels;
+use brickwork_base::random::Rng;
+use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
+use brickwork_session::Metered;
+
+/// The garbler's labels of OTs that nothing has been done with. Those that mask follow the others.
+pub(crate) struct GarblerRandomOts {
+    pub(super) labels: Labels,
+    pub(super) binding: usize,
+}
+
+impl GarblerRandomOts {
+    /// Receives and checks the rows for `count` OTs and `binding` that mask.
+    pub fn draw(run: &mut Metered, cot: &mut CotSender, count: usize, binding: usize) -> Result<Self, Error> {
+        run.phase("prepare");
+        Ok(GarblerRandomOts { labels: Labels::new(cot.random(&mut run.channel, count + binding)?), binding })
+    }
+}
+
+/// The evaluator's choices and labels of OTs that nothing has been done with. Those that mask follow the
+/// others.
+pub(crate) struct EvaluatorRandomOts {
+    pub(super) choices: Zeroizing<Vec<u8>>,
+    pub(super) labels: Labels,
+    pub(super) binding: usize,
+}
+
+impl EvaluatorRandomOts {
+    /// Sends the rows for `count` OTs of random choices and `binding` that mask.
+    pub fn draw(
+        run: &mut Metered,
+        cot: &mut CotReceiver,
+        rng: &mut Rng,
+        count: usize,
+        binding: usize,
+    ) -> Result<Self, Error> {
+        run.phase("prepare");
+        let (choices, labels) = cot.random(&mut run.channel, rng, count + binding)?;
+        Ok(EvaluatorRandomOts { choices, labels: Labels::new(labels), binding })
+    }
+}

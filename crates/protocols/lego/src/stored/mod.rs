@@ -1,0 +1,319 @@
+//! LEGO's phases apart, and on disk: gates, inputs and OTs, which depend on no program; programs that are built,
+//! which depend on no input; and runs of either. Meeting, filling and taking are the same for all protocols
+//! ([`brickwork_session::stock`]); here is what is LEGO's.
+//!
+//! A session's Δ is that of all gates of an epoch, and of all programs that take from it. It may be
+//! (docs/lego.md): what is opened are sums of active labels, hash keys belong to a batch of gates, and what an
+//! evaluator learns of Δ in one program, where the garbler cheated, it forgets when that is done.
+
+mod inventory;
+mod needs;
+mod origins;
+mod records;
+mod side;
+#[cfg(test)]
+mod tests;
+
+use brickwork_base::{Error, Party};
+use brickwork_circuit::Program;
+use brickwork_session::stock::meeting::{self, Owner};
+use brickwork_session::stock::records::Batches;
+use brickwork_session::stock::{self as stocked, Ran};
+pub use brickwork_session::stock::{Lacking, Preprocessed};
+use brickwork_session::{Digests, Greeting, Metered, Observer, PhaseReport, Protocol, Terms};
+use brickwork_stock::{EpochId, GivenUp, Store};
+use brickwork_wire::Channel;
+
+use crate::hooks::Hooks;
+use crate::layout::Layout;
+use crate::report::{Lego, SecurityReport};
+use crate::setup::{self, Garbler};
+pub use inventory::{executions, inventory};
+pub use needs::Request;
+use needs::{Filling, Job, Purpose};
+use origins::{Cut, Origin};
+use side::{EvaluatorSession, OnDisk, Role};
+
+/// AND gates of a program that is built to be kept, at most: it is one record of a store.
+const MOST_BUILT: usize = 1 << 20;
+
+fn owner(role: Party, terms: &Terms) -> Owner<'_> {
+    Owner { protocol: Lego::NAME, role, terms }
+}
+
+/// Whether this party's store has all that a program takes, of what both parties may still use.
+///
+/// # Errors
+/// [`Error::Stock`] if the store cannot be read or was altered, or as [`Request::of`].
+pub fn in_stock(store: &Store, party: Party, terms: &Terms, program: &Program) -> Result<bool, Error> {
+    let layout = Layout::new(program)?;
+    let job = Job { layout: &layout, purpose: Purpose::Run, input: &[] };
+    stocked::in_stock(store, &owner(party, terms), |held| {
+        <OnDisk<Garbler> as stocked::Side>::choose(&job, held, terms)
+    })
+}
+
+/// Says which pair this party's store is of and where its logs stand, and hears the same of the peer's, and
+/// changes nothing at either side: for those who only look. Returns how many epochs both may use.
+///
+/// # Errors
+/// [`Error::Strangers`] if the stores do not belong together: a run would be refused. [`Error::Stock`] if
+/// they do not tell the same story: a run would burn what differs.
+pub fn compare_stores(
+    channel: &mut Channel,
+    store: Option<&Store>,
+    role: Party,
+    terms: &Terms,
+) -> Result<usize, Error> {
+    meeting::compare_stores(channel, store, &owner(role, terms))
+}
+
+/// Returns what a program is promised that takes all from what one preprocessing made for it.
+///
+/// # Errors
+/// [`Error::Usage`] if that security is not offered, [`Error::Limit`] if there is too much of it.
+pub fn stock_promise(program: &Program, security: u32) -> Result<SecurityReport, Error> {
+    let mut origins = Vec::new();
+    for (step, serial) in Request::of(program)?.steps(security)?.iter().zip(0..) {
+        let Filling::Items(_, parameters) = step else { continue };
+        let gates = parameters.mixed().map(Cut::Gates);
+        let inputs = (parameters.inputs.slots > 0).then_some(Cut::Inputs(parameters.inputs));
+        origins.extend(gates.into_iter().chain(inputs).map(|cut| Origin { serial, cut }));
+    }
+    origins::report(&origins, GivenUp::default(), security)
+}
+
+/// What a program from stock gave.
+pub struct FromStock {
+    /// As in a [`Report`](crate::Report).
+    pub outputs: Vec<bool>,
+    /// As [`Aside::recovered`](crate::Aside::recovered), of which everything said there holds.
+    pub recovered: bool,
+    /// What was promised, over the batches that were used.
+    pub security: SecurityReport,
+    /// What had to be made on the spot.
+    pub made: Option<Request>,
+}
+
+/// The outputs are left out, which are the party's own, and whether they were recovered, which depends on
+/// them.
+impl std::fmt::Debug for FromStock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let FromStock { outputs, recovered: _, security, made } = self;
+        f.debug_struct("FromStock")
+            .field("outputs", &format_args!("{} bits", outputs.len()))
+            .field("security", security)
+            .field("made", made)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A connection between two parties with stock on disk. An error destroys it.
+pub struct Stocked(Of);
+
+enum Of {
+    Garbler(Box<Line<Garbler>>),
+    Evaluator(Box<Line<EvaluatorSession>>),
+}
+
+type Line<R> = stocked::Stocked<OnDisk<R>>;
+
+impl From<Line<Garbler>> for Stocked {
+    fn from(line: Line<Garbler>) -> Self {
+        Stocked(Of::Garbler(Box::new(line)))
+    }
+}
+
+impl From<Line<EvaluatorSession>> for Stocked {
+    fn from(line: Line<EvaluatorSession>) -> Self {
+        Stocked(Of::Evaluator(Box::new(line)))
+    }
+}
+
+impl Stocked {
+    /// Greets the peer and compares both stores.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if the peer wants something else, [`Error::Strangers`] if its store and this one
+    /// do not belong together, [`Error::Stock`] if one of them is an old copy, and what does not fit is
+    /// burned; or if another protocol's stock is in it, and nothing is. [`Error::Io`] if the peer goes away.
+    pub fn open(
+        party: Party,
+        channel: Channel,
+        store: &Store,
+        terms: &Terms,
+        observer: impl Observer + 'static,
+    ) -> Result<Self, Error> {
+        Self::open_with(party, channel, store, terms, observer, Hooks::none())
+    }
+
+    pub(super) fn open_with(
+        party: Party,
+        channel: Channel,
+        store: &Store,
+        terms: &Terms,
+        observer: impl Observer + 'static,
+        hooks: Hooks,
+    ) -> Result<Self, Error> {
+        let run = Metered::new::<Lego>(channel, party, Box::new(observer));
+        match party {
+            Party::Garbler => open::<Garbler>(run, store, terms, hooks).map(Stocked::from),
+            Party::Evaluator => open::<EvaluatorSession>(run, store, terms, hooks).map(Stocked::from),
+        }
+    }
+
+    /// Makes what is asked for, a step after the other; what an interrupted run for the same has made is not
+    /// made again. It joins an epoch from which nothing was taken yet, or begins one.
+    ///
+    /// # Errors
+    /// As [`Stocked::open`]; [`Error::Usage`] if nothing is asked for; [`Error::Peer`] if the peer cheats, and
+    /// then the epoch is burned.
+    pub fn preprocess(self, asked: &Request) -> Result<(Preprocessed, Self), Error> {
+        match self.0 {
+            Of::Garbler(line) => fill(*line, asked),
+            Of::Evaluator(line) => fill(*line, asked),
+        }
+    }
+
+    /// Builds a program of what is in the store, and keeps it there: a run of it takes the inputs alone.
+    ///
+    /// # Errors
+    /// As [`Stocked::run`].
+    pub fn build(self, program: &Program, lacking: Lacking) -> Result<(Option<Request>, Self), Error> {
+        let layout = Layout::new(program)?;
+        if layout.ands > MOST_BUILT {
+            return Err(Error::Limit(format!(
+                "a program that is built to be kept has at most {MOST_BUILT} AND gates; run it on gates from stock"
+            )));
+        }
+        match self.0 {
+            Of::Garbler(line) => build(*line, &layout, lacking),
+            Of::Evaluator(line) => build(*line, &layout, lacking),
+        }
+    }
+
+    /// Runs a program on what is in the store: built already, or on gates. `input` are the bits of this
+    /// party's input ports.
+    ///
+    /// # Errors
+    /// As [`Stocked::preprocess`]; [`Error::Stock`] if something is lacking and is not to be made,
+    /// [`Error::Input`] if `input` has the wrong length, [`Error::Limit`] as [`Request::of`].
+    pub fn run(
+        self,
+        program: &Program,
+        input: &[bool],
+        lacking: Lacking,
+    ) -> Result<(FromStock, Self), Error> {
+        let layout = Layout::new(program)?;
+        match self.0 {
+            Of::Garbler(line) => run(*line, &layout, input, lacking),
+            Of::Evaluator(line) => run(*line, &layout, input, lacking),
+        }
+    }
+
+    /// Ends it. Returns what each phase took.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the peer went away.
+    pub fn close(self) -> Result<Vec<PhaseReport>, Error> {
+        match self.0 {
+            Of::Garbler(line) => line.close(),
+            Of::Evaluator(line) => line.close(),
+        }
+    }
+}
+
+fn open<R: Role>(mut run: Metered, store: &Store, terms: &Terms, hooks: Hooks) -> Result<Line<R>, Error> {
+    run.phase("setup");
+    let program = blake3::derive_key("brickwork 2026-11 lego stock", &[]);
+    let digests = Digests { stock: true, program, parameters: [0; 32] };
+    let greeting = Greeting::send::<Lego>(&mut run.channel, run.role, terms, &digests)?;
+    let answer = greeting.answered(&mut run.channel)?;
+    setup::no_proposal(&answer)?;
+    stocked::Stocked::open(run, hooks, store, terms, &answer.session)
+}
+
+/// Fills the newest epoch that may be filled, or a new one.
+fn fill<R: Role>(mut line: Line<R>, asked: &Request) -> Result<(Preprocessed, Stocked), Error>
+where
+    Stocked: From<Line<R>>,
+{
+    if asked.is_empty() {
+        return Err(Error::Usage("neither gates nor inputs nor OTs are asked for".into()));
+    }
+    let epoch = line.open_epoch()?;
+    let steps = asked.steps(line.terms().security.whole()?)?;
+    line.fill(epoch, &steps).map(|(done, line)| (done, line.into()))
+}
+
+/// A program done, and what had to be made for it.
+type Done<R> = (Ran<OnDisk<R>>, Option<Request>);
+
+/// Runs or builds a program, and makes what it lacks. What a program uses exists before its session's first
+/// input: what is lacking is added to an epoch from which nothing was taken, if there is one; otherwise a new
+/// one is filled with all that the program needs.
+fn done<R: Role>(line: Line<R>, job: &Job, lacking: Lacking) -> Result<Done<R>, Error> {
+    match line.run(job, lacking)? {
+        Ran::Lacks { why, mut next } => {
+            let everything = Request::of_layout(job.layout);
+            let mut epoch = next.open_epoch()?;
+            let there = epoch.map(|id| Batches::of(next.store(), &id)).transpose()?;
+            let mut missing = there.map_or(everything, |there| everything.missing(&there));
+            if missing.is_empty() {
+                // It is there, but out of too many batches.
+                (epoch, missing) = (None, everything);
+            }
+            tracing::warn!("{why}; {missing} are made on the spot");
+            let steps = missing.steps(next.terms().security.whole()?)?;
+            let (_, next) = next.fill(epoch, &steps)?;
+            Ok((next.run(job, Lacking::Refuse)?, Some(missing)))
+        }
+        done => Ok((done, None)),
+    }
+}
+
+fn build<R: Role>(
+    line: Line<R>,
+    layout: &Layout,
+    lacking: Lacking,
+) -> Result<(Option<Request>, Stocked), Error>
+where
+    Stocked: From<Line<R>>,
+{
+    let job = Job { layout, purpose: Purpose::Build, input: &[] };
+    match done(line, &job, lacking)? {
+        (Ran::Done { epoch, next, .. }, made) => {
+            let kept = [Filling::Program(layout.program.digest(), layout.program.name())];
+            let (_, next) = next.fill(Some(epoch), &kept)?;
+            Ok((made, next.into()))
+        }
+        (Ran::Lacks { why, .. }, _) => Err(why),
+    }
+}
+
+fn run<R: Role>(
+    line: Line<R>,
+    layout: &Layout,
+    input: &[bool],
+    lacking: Lacking,
+) -> Result<(FromStock, Stocked), Error>
+where
+    Stocked: From<Line<R>>,
+{
+    layout.takes(R::ROLE, input)?;
+    let job = Job { layout, purpose: Purpose::Run, input };
+    match done(line, &job, lacking)? {
+        (Ran::Done { outcome: Some(ran), epoch, next }, made) => {
+            let side::Ran { outputs, recovered, mut security } = ran;
+            security.epoch_bound_log2 = Some(bound_of_epoch(&next, &epoch)?);
+            Ok((FromStock { outputs, recovered, security, made }, next.into()))
+        }
+        (Ran::Done { .. }, _) => Err(Error::Usage("a program that is only built has no outputs".into())),
+        (Ran::Lacks { why, .. }, _) => Err(why),
+    }
+}
+
+/// Returns the base-2 logarithm of the bound of all programs from an epoch together.
+fn bound_of_epoch<R: Role>(line: &Line<R>, epoch: &EpochId) -> Result<f64, Error> {
+    Ok(origins::bound_of_epoch(line.store(), epoch, line.terms().security.whole()?)?.log2())
+}

@@ -1,0 +1,245 @@
+//! What a program takes from stock, and what is made for it.
+
+use brickwork_base::Error;
+use brickwork_base::digest::Digest;
+use brickwork_circuit::Program;
+use brickwork_session::stock::Asked;
+use brickwork_session::stock::records::Batches;
+use brickwork_stock::Serial;
+
+use super::origins::{self, Header};
+use crate::layout::Layout;
+use crate::parameters::Parameters;
+
+/// What the items of a batch are: the `kind` of [`Batch`](brickwork_stock::Batch).
+pub(super) mod kind {
+    /// Buckets of AND gates and their wire authenticators.
+    pub const GATES: u8 = 0;
+    /// Buckets of input authenticators, each with the wire of an input.
+    pub const INPUTS: u8 = 1;
+    /// OTs, each with the wire of an input.
+    pub const OTS: u8 = 2;
+    /// A program that is built.
+    pub const PROGRAM: u8 = 3;
+}
+
+/// AND gates that are made in one step, at most: both parties hold all that they know of them in memory.
+const GATES_OF_A_STEP: u64 = 1 << 18;
+
+/// Inputs of either party that are made in one step, at most.
+const INPUTS_OF_A_STEP: u64 = 1 << 16;
+
+/// The part of a preprocessing's share of the budget that goes to gates, where inputs are asked for, too.
+const OF_GATES: f64 = 0.75;
+
+/// What is made ahead of time, for programs that may not be known yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Request {
+    /// AND gates, in buckets.
+    pub gates: u64,
+    /// Inputs of the garbler: one for each bit of its ports, and for each output bit that it alone learns.
+    pub inputs: u64,
+    /// OTs: one for each bit of the evaluator's input.
+    pub ots: u64,
+}
+
+impl std::fmt::Display for Request {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let parts = self.parts().into_iter().filter(|(_, count)| *count > 0);
+        let parts: Vec<String> = parts.map(|(name, count)| format!("{count} {name}")).collect();
+        f.write_str(&if parts.is_empty() { "nothing".into() } else { parts.join(", ") })
+    }
+}
+
+impl Request {
+    /// Returns what a program takes.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] if it has too many AND gates.
+    pub fn of(program: &Program) -> Result<Self, Error> {
+        Ok(Self::of_layout(&Layout::new(program)?))
+    }
+
+    pub(super) fn of_layout(layout: &Layout) -> Self {
+        let Layout { ands, garbler, evaluator, .. } = *layout;
+        Request { gates: ands as u64, inputs: garbler as u64, ots: evaluator as u64 }
+    }
+
+    /// Returns so many times as much.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] if that cannot be counted.
+    pub fn times(&self, count: u64) -> Result<Self, Error> {
+        let Request { gates, inputs, ots } = *self;
+        self.with([gates, inputs, ots].map(|one| one.checked_mul(count)))
+    }
+
+    /// Returns this and another one.
+    ///
+    /// # Errors
+    /// As [`Request::times`].
+    pub fn and(&self, other: &Self) -> Result<Self, Error> {
+        let Request { gates, inputs, ots } = *self;
+        self.with([
+            gates.checked_add(other.gates),
+            inputs.checked_add(other.inputs),
+            ots.checked_add(other.ots),
+        ])
+    }
+
+    fn with(self, parts: [Option<u64>; 3]) -> Result<Self, Error> {
+        match parts {
+            [Some(gates), Some(inputs), Some(ots)] => Ok(Request { gates, inputs, ots }),
+            _ => Err(Error::Limit("more than can be counted is asked for".into())),
+        }
+    }
+
+    fn parts(&self) -> [(&'static str, u64); 3] {
+        [("AND gates", self.gates), ("inputs", self.inputs), ("OTs", self.ots)]
+    }
+
+    /// Whether nothing is asked for.
+    pub fn is_empty(&self) -> bool {
+        *self == Request::default()
+    }
+
+    /// The steps in which it is made.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if that security is not offered, [`Error::Limit`] if there is too much of it.
+    pub(super) fn steps(&self, security: u32) -> Result<Vec<Filling<'static>>, Error> {
+        let cut = |all: u64, most: u64| {
+            (0..all.div_ceil(most)).map(move |step| most.min(all - step * most)).collect::<Vec<u64>>()
+        };
+        let gates = cut(self.gates, GATES_OF_A_STEP);
+        let (inputs, ots) = (cut(self.inputs, INPUTS_OF_A_STEP), cut(self.ots, INPUTS_OF_A_STEP));
+        let (of_gates, of_inputs) = match (gates.is_empty(), inputs.is_empty()) {
+            (false, false) => (OF_GATES, 1.0 - OF_GATES),
+            _ => (1.0, 1.0),
+        };
+        let (share, input_share) = (of_gates / gates.len() as f64, of_inputs / inputs.len() as f64);
+        let mut steps = Vec::new();
+        for gates in gates {
+            let parameters = Parameters::of_step((gates, share), (0, 0.0), security)?;
+            steps.push(Filling::Items(Request { gates, ..Request::default() }, parameters));
+        }
+        for k in 0..inputs.len().max(ots.len()) {
+            let at = |counts: &[u64]| counts.get(k).copied().unwrap_or(0);
+            let request = Request { gates: 0, inputs: at(&inputs), ots: at(&ots) };
+            let parameters = Parameters::of_step((0, 0.0), (request.inputs, input_share), security)?;
+            steps.push(Filling::Items(request, parameters));
+        }
+        Ok(steps)
+    }
+
+    /// Chooses what a program that takes this is given, oldest first: how many of which batch.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if there is too little, or it comes out of so many batches that the bound is exceeded.
+    pub(super) fn choose(&self, there: &Batches, security: u32) -> Result<Vec<(Serial, u32)>, Error> {
+        let missing = self.missing(there);
+        if !missing.is_empty() {
+            return Err(Error::Stock(format!("the program needs {missing} more than there is")));
+        }
+        let (mut taken, mut all) = (Vec::new(), Vec::new());
+        for (kind, count) in [(kind::GATES, self.gates), (kind::INPUTS, self.inputs), (kind::OTS, self.ots)] {
+            for left in there.take(kind, &[0; 32], count as usize, &mut taken)? {
+                all.extend(Header::decode(&left.batch.header)?.origins);
+            }
+        }
+        origins::report(&all, there.given_up(), security)?;
+        Ok(taken)
+    }
+
+    /// Returns what is lacking where this is there.
+    pub(super) fn missing(&self, there: &Batches) -> Request {
+        let lacks = |kind: u8, count: u64| count.saturating_sub(there.left(kind) as u64);
+        Request {
+            gates: lacks(kind::GATES, self.gates),
+            inputs: lacks(kind::INPUTS, self.inputs),
+            ots: lacks(kind::OTS, self.ots),
+        }
+    }
+
+    /// How often what is there suffices for this.
+    pub(super) fn suffices(&self, there: &Batches) -> u64 {
+        let of = |kind: u8, count: u64| (there.left(kind) as u64).checked_div(count);
+        let parts = [(kind::GATES, self.gates), (kind::INPUTS, self.inputs), (kind::OTS, self.ots)];
+        parts.into_iter().filter_map(|(kind, count)| of(kind, count)).min().unwrap_or(0)
+    }
+}
+
+/// Chooses a built program, the oldest one.
+///
+/// # Errors
+/// [`Error::Stock`] if there is none, or the bound of what it was built of is exceeded by now.
+pub(super) fn choose_built(
+    program: &[u8; 32],
+    there: &Batches,
+    security: u32,
+) -> Result<Vec<(Serial, u32)>, Error> {
+    let mut taken = Vec::new();
+    let from = there.take(kind::PROGRAM, program, 1, &mut taken)?;
+    let left = from.first().ok_or_else(|| Error::Stock("the program is not built".into()))?;
+    origins::report(&Header::decode(&left.batch.header)?.origins, there.given_up(), security)?;
+    Ok(taken)
+}
+
+/// A step of preprocessing.
+pub(super) enum Filling<'s> {
+    /// Items are made, with these parameters.
+    Items(Request, Parameters),
+    /// A program that was built is kept: its digest and its name.
+    Program([u8; 32], &'s str),
+}
+
+impl Asked for Filling<'_> {
+    fn request(&self) -> [u8; 32] {
+        let mut digest = Digest::of("brickwork 2026-11 lego stock");
+        match self {
+            Filling::Items(Request { gates, inputs, ots }, _) => {
+                digest.number(*gates).number(*inputs).number(*ots).digest(&[0; 32])
+            }
+            Filling::Program(program, _) => digest.number(0_u64).number(0_u64).number(0_u64).digest(program),
+        }
+        .done()
+    }
+
+    fn parameters(&self) -> [u8; 32] {
+        match self {
+            Filling::Items(_, parameters) => parameters.digest(),
+            Filling::Program(..) => [0; 32],
+        }
+    }
+
+    fn risk(&self) -> u128 {
+        match self {
+            Filling::Items(_, parameters) => parameters.risk(),
+            // What it was built of counts where that was made.
+            Filling::Program(..) => 0,
+        }
+    }
+
+    fn bytes(&self) -> u64 {
+        match self {
+            Filling::Items(_, parameters) => parameters.gates.copies() * crate::gates::TABLE_BYTES as u64,
+            Filling::Program(..) => 0,
+        }
+    }
+}
+
+/// What is done with what is taken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// The program is run.
+    Run,
+    /// It is built, to be kept.
+    Build,
+}
+
+/// A program, and this party's input.
+pub(super) struct Job<'j> {
+    pub layout: &'j Layout<'j>,
+    pub purpose: Purpose,
+    pub input: &'j [bool],
+}

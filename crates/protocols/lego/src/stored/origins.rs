@@ -1,0 +1,213 @@
+//! Which cut-and-chooses the items of a batch came out of, and how unlikely a program from stock fails.
+
+use std::collections::HashSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::needs::kind;
+use crate::mixed::Mixed;
+use crate::parameters::{
+    GATES_CHECK, INPUTS_CHECK, NOTHING, bound_of_gates, bound_of_inputs, empty_report, spent_on_checks,
+    stock_checks, stock_share,
+};
+use crate::report::SecurityReport;
+use brickwork_base::Error;
+use brickwork_primitives::cut_and_choose::{BatchKind, Bucketing, Upper, at_most};
+use brickwork_session::Spent;
+use brickwork_stock::{EpochId, GivenUp, Serial, Store};
+
+/// Version of headers and records.
+const VERSION: u32 = 1;
+
+/// The share of the budget that steps may have spent that were given up, for another one to be begun in the
+/// same epoch: beyond it, what is made would soon be of use to no program.
+const GIVEN_UP_SHARE: f64 = 0.5;
+
+/// The cut-and-choose of a batch: of gates with their authenticators, or of input authenticators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Origin {
+    /// That of the batch, unique in a session.
+    pub serial: Serial,
+    pub cut: Cut,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Cut {
+    Gates(Mixed),
+    Inputs(Bucketing),
+}
+
+impl Cut {
+    /// Whether somebody would choose it.
+    fn is_sensible(&self) -> bool {
+        match self {
+            Cut::Gates(mixed) => mixed.is_sensible(),
+            Cut::Inputs(cut) => *cut != NOTHING && BatchKind::InputAuthenticator.may_have(cut),
+        }
+    }
+
+    pub fn bound(&self, security: u32) -> Upper {
+        match self {
+            Cut::Gates(mixed) => bound_of_gates(mixed, security),
+            Cut::Inputs(cut) => bound_of_inputs(cut),
+        }
+    }
+
+    fn check(&self) -> &'static str {
+        match self {
+            Cut::Gates(_) => GATES_CHECK,
+            Cut::Inputs(_) => INPUTS_CHECK,
+        }
+    }
+}
+
+/// What the items of a batch have in common.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Header {
+    pub version: u32,
+    /// s.
+    pub security: u32,
+    /// The cut-and-choose of the items; of a built program those of all that it was built of.
+    pub origins: Vec<Origin>,
+    /// Start of the gates' hash keys.
+    pub start: u128,
+    /// Authenticators that the session had made before these.
+    pub made: u64,
+    /// Where the garbler's commitments begin: the rows of items, and of the wires of inputs.
+    pub rows: [u64; 3],
+    /// Of a built program the batches that it has gates and inputs of, in order.
+    pub parts: Vec<Part>,
+}
+
+/// What a built program has of one batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Part {
+    /// B, or β and α.
+    pub sizes: [u32; 2],
+    /// Buckets.
+    pub count: u32,
+    /// Start of the gates' hash keys, and how many gates the batch had.
+    pub start: u128,
+    pub copies: u32,
+    /// Authenticators that the session had made before those of the batch.
+    pub made: u64,
+    /// Whether these are gates.
+    pub gates: bool,
+}
+
+fn malformed() -> Error {
+    Error::Stock("the header of a batch is malformed".into())
+}
+
+impl Header {
+    pub fn new(security: u32, origins: Vec<Origin>) -> Self {
+        Header { version: VERSION, security, origins, start: 0, made: 0, rows: [0; 3], parts: Vec::new() }
+    }
+
+    pub fn encode(&self) -> Vec<u8> {
+        postcard::to_stdvec(self).expect("a header can be encoded")
+    }
+
+    pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
+        let header: Header = postcard::from_bytes(bytes).map_err(|_| malformed())?;
+        if header.version != VERSION {
+            return Err(Error::Stock(format!(
+                "a batch has version {}, this is version {VERSION}",
+                header.version
+            )));
+        }
+        match header.origins.iter().all(|origin| origin.cut.is_sensible()) {
+            true => Ok(header),
+            false => Err(Error::Stock(
+                "the header of a batch has cut-and-choose parameters that nobody would choose".into(),
+            )),
+        }
+    }
+
+    /// Returns the cut of a batch of gates.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if it is another one.
+    pub fn mixed(&self) -> Result<Mixed, Error> {
+        match self.origins[..] {
+            [Origin { cut: Cut::Gates(mixed), .. }] => Ok(mixed),
+            _ => Err(malformed()),
+        }
+    }
+
+    /// Returns the cut of a batch of input authenticators.
+    ///
+    /// # Errors
+    /// As [`Header::mixed`].
+    pub fn inputs(&self) -> Result<Bucketing, Error> {
+        match self.origins[..] {
+            [Origin { cut: Cut::Inputs(cut), .. }] => Ok(cut),
+            _ => Err(malformed()),
+        }
+    }
+}
+
+/// Each batch once.
+fn distinct(origins: &[Origin]) -> Vec<Origin> {
+    let mut seen = HashSet::new();
+    origins.iter().filter(|origin| seen.insert(origin.serial)).copied().collect()
+}
+
+/// The bound over batches: each counted whole, once, all that was given up in their session, and all else that
+/// may fail in it.
+fn bound(origins: &[Origin], given_up: GivenUp, security: u32) -> Result<Upper, Error> {
+    let checks: Upper = stock_checks(security)?.checks().iter().map(|check| check.1).sum();
+    let batches: Upper = distinct(origins).iter().map(|origin| origin.cut.bound(security)).sum();
+    Ok(checks + batches + Upper::fixed(given_up.risk))
+}
+
+/// Reports what a program from these batches is promised.
+///
+/// # Errors
+/// [`Error::Stock`] if together they exceed the budget.
+pub(super) fn report(origins: &[Origin], given_up: GivenUp, security: u32) -> Result<SecurityReport, Error> {
+    let spent = bound(origins, given_up, security)?.log2();
+    if spent > -f64::from(security) {
+        return Err(Error::Stock(format!(
+            "the program would draw on so many batches, or so much was begun in vain, that only {} remains of 2^-{security}; \
+             preprocess what it needs in one go",
+            at_most(spent)
+        )));
+    }
+    let mut budget = spent_on_checks(&stock_checks(security)?);
+    let origins = distinct(origins);
+    budget.extend(origins.iter().map(|origin| Spent {
+        check: origin.cut.check().into(),
+        bound_log2: origin.cut.bound(security).log2(),
+    }));
+    if given_up.risk > 0 {
+        let bound_log2 = Upper::fixed(given_up.risk).log2();
+        budget.push(Spent { check: "steps that were given up".into(), bound_log2 });
+    }
+    let mut report = empty_report(security, spent, budget);
+    for origin in &origins {
+        match &origin.cut {
+            Cut::Gates(mixed) => report.add_gates(mixed),
+            Cut::Inputs(cut) => report.add_inputs(cut),
+        }
+    }
+    Ok(report)
+}
+
+/// Returns the bound on a cheating garbler's success in all programs together that take from an epoch: over
+/// all that was made in it, also where nothing is left.
+pub(super) fn bound_of_epoch(store: &Store, epoch: &EpochId, security: u32) -> Result<Upper, Error> {
+    let state = store.state(epoch)?;
+    let mut origins = Vec::new();
+    for left in store.batches(epoch)?.iter().filter(|left| state.is_made(left.serial)) {
+        if left.batch.kind != kind::PROGRAM {
+            origins.extend(Header::decode(&left.batch.header)?.origins);
+        }
+    }
+    bound(&origins, state.given_up(), security)
+}
+
+/// Whether an epoch in which so much was given up has room for another step.
+pub(super) fn may_begin(given_up: GivenUp, security: u32) -> Result<bool, Error> {
+    Ok(Upper::fixed(given_up.risk) <= Upper::exp2(stock_share(security, GIVEN_UP_SHARE)?))
+}

@@ -1,0 +1,521 @@
+//! The items of a stock as records.
+//!
+//! Kept is what a later program needs: of commitments only those of the heads of buckets and of the wires of
+//! inputs, to which programs are soldered; of the other gates and authenticators what the evaluator evaluates
+//! with. The garbler keeps of commitments only where they lie in its streams, as its seeds make them again;
+//! outputs of gates it garbles once more. Of a program that is built each party keeps what it evaluates with.
+
+use std::ops::Range;
+
+use zeroize::Zeroizing;
+
+use super::origins::{Header, Part};
+use crate::evaluate::GarblerReady;
+use crate::gates::Gates;
+use crate::inputs::{GarblerInputs, InputBuckets, offsets_of, wires_of};
+use crate::instance::CommitmentSender;
+use crate::layout::Layout;
+use crate::online::{EvaluatorReady, values};
+use crate::ots::{EvaluatorOts, GarblerOts};
+use crate::preprocess::{Buckets, GarblerHeads};
+use crate::walk::Joined;
+use brickwork_base::Error;
+use brickwork_base::label::{Delta, Labels};
+use brickwork_primitives::authenticator::{AuthenticatorKind, Hasher};
+use brickwork_primitives::commit::{Committed, Lsb, Places, Sender as _, Shares};
+use brickwork_primitives::solder::GarblerWire;
+use brickwork_session::SessionId;
+use brickwork_session::stock::records::{In, Out, Records};
+
+/// What items are made of besides their records.
+#[derive(Clone, Copy)]
+pub(crate) struct Context<'a> {
+    pub header: &'a Header,
+    pub session: &'a SessionId,
+    /// Words of a share.
+    pub words: usize,
+    /// The garbler's, which makes its commitments and gates again.
+    pub garbler: Option<(&'a CommitmentSender, Delta)>,
+    /// Of a built program.
+    pub layout: Option<&'a Layout<'a>>,
+}
+
+impl<'a> Context<'a> {
+    fn garbler(&self) -> Result<(&'a CommitmentSender, Delta), Error> {
+        self.garbler.ok_or_else(|| Error::Stock("the other role's batch".into()))
+    }
+
+    fn layout(&self) -> Result<&'a Layout<'a>, Error> {
+        self.layout.ok_or_else(|| Error::Stock("a batch of another kind".into()))
+    }
+
+    fn hasher(&self, kind: AuthenticatorKind, made: u64) -> Hasher {
+        Hasher::new(self.session, kind).after(made)
+    }
+
+    /// Reads shares of so many commitments.
+    fn shares(&self, record: &mut In, count: usize) -> Result<Shares, Error> {
+        Ok(Shares::of_columns(self.words, record.pods(count * self.words)?))
+    }
+
+    /// Reads so many commitments that are kept as they are.
+    fn committed(&self, record: &mut In, count: usize) -> Result<Committed, Error> {
+        Ok(Committed { values: record.pods(count)?, shares: self.shares(record, count)? })
+    }
+
+    fn places(&self, items: Vec<u32>) -> Places {
+        Places { rows: [self.header.rows[0], self.header.rows[1]], items }
+    }
+
+    /// Reads buckets of gates, of which the session had made so many authenticators before.
+    fn buckets(&self, record: &mut In, part: &Part) -> Result<Buckets, Error> {
+        let (count, [beta, alpha]) = (part.count as usize, part.sizes.map(|size| size as usize));
+        Ok(Buckets {
+            gates: Gates::new(part.start, part.copies as usize)?,
+            sizes: [beta, alpha],
+            numbers: record.pods(count * beta)?,
+            tables: record.pods(count * beta)?,
+            guards: record.pods(count * alpha)?,
+            hashes: record.pods(count * alpha)?,
+            hasher: self.hasher(AuthenticatorKind::Plain, part.made),
+            gate_solderings: record.pods(count * (beta - 1))?,
+            guard_solderings: record.pods(count * alpha)?,
+        })
+    }
+
+    /// Reads buckets of input authenticators, likewise.
+    fn inputs(&self, record: &mut In, part: &Part) -> Result<InputBuckets, Error> {
+        let (count, size) = (part.count as usize, part.sizes[0] as usize);
+        Ok(InputBuckets {
+            hasher: self.hasher(AuthenticatorKind::Input, part.made),
+            size,
+            numbers: record.pods(count * size)?,
+            hashes: record.pods(count * size)?,
+            delta_differences: record.pods(count * size)?,
+            solderings: record.pods(count * (size - 1))?,
+            to_wires: record.pods(count)?,
+        })
+    }
+}
+
+fn write_buckets(buckets: &Buckets, items: Range<usize>, out: &mut Out) {
+    let [beta, alpha] = buckets.sizes;
+    out.pods(&buckets.numbers[values(&items, beta)]);
+    out.pods(&buckets.tables[values(&items, beta)]);
+    out.pods(&buckets.guards[values(&items, alpha)]);
+    out.pods(&buckets.hashes[values(&items, alpha)]);
+    out.pods(&buckets.gate_solderings[values(&items, beta - 1)]);
+    out.pods(&buckets.guard_solderings[values(&items, alpha)]);
+}
+
+fn write_inputs(buckets: &InputBuckets, items: Range<usize>, out: &mut Out) {
+    let size = buckets.size;
+    out.pods(&buckets.numbers[values(&items, size)]);
+    out.pods(&buckets.hashes[values(&items, size)]);
+    out.pods(&buckets.delta_differences[values(&items, size)]);
+    out.pods(&buckets.solderings[values(&items, size - 1)]);
+    out.pods(&buckets.to_wires[items]);
+}
+
+fn write_ots(ots: &EvaluatorOts, items: Range<usize>, out: &mut Out) {
+    out.pods(ots.committed.slice(items.clone()).words());
+    out.pods(ots.wires.slice(items.clone()).words());
+    out.pods(&ots.choices[items.clone()]);
+    out.pods(&ots.labels[items]);
+}
+
+fn read_ots(context: &Context, count: usize, record: &mut In) -> Result<EvaluatorOts, Error> {
+    let (committed, wires) = (context.shares(record, count)?, context.shares(record, count)?);
+    let choices = Zeroizing::new(record.pods::<u8>(count)?);
+    match choices.iter().fold(0, |all, choice| all | choice) {
+        0 | 1 => Ok(EvaluatorOts { committed, wires, choices, labels: Labels::new(record.pods(count)?) }),
+        _ => Err(Error::Stock("a record holds a choice that is no bit".into())),
+    }
+}
+
+fn write_committed(committed: &Committed, out: &mut Out) {
+    out.pods(&committed.values);
+    if !committed.shares.is_empty() {
+        out.pods(committed.shares.words());
+    }
+}
+
+/// What the parts of a batch's items are.
+fn part(header: &Header, gates: bool, count: usize) -> Result<Part, Error> {
+    let (sizes, copies) = if gates {
+        let mixed = header.mixed()?;
+        ([mixed.gates.bucket, mixed.authenticators.bucket], mixed.gates.copies())
+    } else {
+        let cut = header.inputs()?;
+        ([cut.bucket, 0], cut.copies())
+    };
+    let number = |count: u64| {
+        u32::try_from(count).map_err(|_| Error::Stock("a batch of more items than can be numbered".into()))
+    };
+    let Header { start, made, .. } = *header;
+    Ok(Part { sizes, count: number(count as u64)?, start, copies: number(copies)?, made, gates })
+}
+
+impl Records for GarblerHeads {
+    type Context<'c> = Context<'c>;
+
+    fn count(&self) -> usize {
+        self.at.items.len()
+    }
+
+    fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
+        out.pods(&self.at.items[items]);
+        Ok(())
+    }
+
+    fn decode(context: &Context<'_>, count: usize, record: &mut In) -> Result<Self, Error> {
+        let Header { start, .. } = *context.header;
+        let made = context.header.mixed()?.gates.copies() as usize;
+        let at = context.places(record.pods(count)?);
+        Ok(GarblerHeads { at, start, made, ..GarblerHeads::none() })
+    }
+
+    fn some(&self, items: Range<usize>) -> Self {
+        let GarblerHeads { start, made, .. } = *self;
+        GarblerHeads { at: self.at.slice(items), start, made, ..GarblerHeads::none() }
+    }
+
+    fn append(&mut self, others: Self) -> Result<(), Error> {
+        self.at.items.extend(&others.at.items);
+        Ok(())
+    }
+
+    /// Inputs are random; outputs are what comes out when the gates are garbled.
+    fn derive(&mut self, context: &Context<'_>) -> Result<(), Error> {
+        let (committer, delta) = context.garbler()?;
+        let [inputs, outputs] = self.at.rows;
+        self.inputs = committer.again(inputs, Lsb::Random, &self.at.numbers(2));
+        let mut labels = Labels::new(self.inputs.values.clone());
+        labels.iter_mut().for_each(|value| *value = GarblerWire { value: *value, delta }.false_label());
+        let gates = Gates::new(self.start, self.made)?;
+        let mut made = gates.garble_again(&self.at.items, delta, &labels)?;
+        made.iter_mut().for_each(|label| *label = GarblerWire::from_false_label(*label, delta).value);
+        let shares = committer.shares_again(outputs, &self.at.numbers(1));
+        self.outputs = Committed { values: std::mem::take(&mut *made), shares };
+        Ok(())
+    }
+}
+
+impl Records for GarblerInputs {
+    type Context<'c> = Context<'c>;
+
+    fn count(&self) -> usize {
+        self.at.items.len()
+    }
+
+    fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
+        out.pods(&self.at.items[items.clone()]);
+        out.pods(&self.buckets[items]);
+        Ok(())
+    }
+
+    fn decode(context: &Context<'_>, count: usize, record: &mut In) -> Result<Self, Error> {
+        let Header { made, rows: [.., inputs_row], .. } = *context.header;
+        let (at, buckets) = (context.places(record.pods(count)?), record.pods(count)?);
+        Ok(GarblerInputs { at, made, inputs_row, buckets, ..GarblerInputs::none() })
+    }
+
+    fn some(&self, items: Range<usize>) -> Self {
+        let GarblerInputs { made, inputs_row, .. } = *self;
+        let buckets = self.buckets[items.clone()].to_vec();
+        GarblerInputs { at: self.at.slice(items), made, inputs_row, buckets, ..GarblerInputs::none() }
+    }
+
+    fn append(&mut self, others: Self) -> Result<(), Error> {
+        self.at.items.extend(&others.at.items);
+        self.buckets.extend(&others.buckets);
+        Ok(())
+    }
+
+    /// Offsets are random, and the heads' wires follow from them.
+    fn derive(&mut self, context: &Context<'_>) -> Result<(), Error> {
+        let (committer, _) = context.garbler()?;
+        let numbers = self.at.numbers(1);
+        let deltas = offsets_of(&committer.again(self.at.rows[0], Lsb::One, &numbers));
+        let hasher = context.hasher(AuthenticatorKind::Input, self.made);
+        let wires = wires_of(&hasher, |k| numbers[k], &deltas);
+        let heads = wires.iter().zip(&*deltas).map(|(&value, &delta)| GarblerWire { value, delta });
+        self.heads = Zeroizing::new(heads.collect());
+        let buckets: Vec<u64> = self.buckets.iter().map(|&bucket| bucket.into()).collect();
+        self.wires = committer.again(self.inputs_row, Lsb::Random, &buckets);
+        Ok(())
+    }
+}
+
+impl Records for GarblerOts {
+    type Context<'c> = Context<'c>;
+
+    fn count(&self) -> usize {
+        self.at.items.len()
+    }
+
+    /// The labels depend on what the evaluator sent.
+    fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
+        out.pods(&self.at.items[items.clone()]);
+        out.pods(&self.labels[items]);
+        Ok(())
+    }
+
+    fn decode(context: &Context<'_>, count: usize, record: &mut In) -> Result<Self, Error> {
+        let (at, labels) = (context.places(record.pods(count)?), Labels::new(record.pods(count)?));
+        Ok(GarblerOts { at, labels, ..GarblerOts::none() })
+    }
+
+    fn some(&self, items: Range<usize>) -> Self {
+        let labels = Labels::new(self.labels[items.clone()].to_vec());
+        GarblerOts { at: self.at.slice(items), labels, ..GarblerOts::none() }
+    }
+
+    fn append(&mut self, others: Self) -> Result<(), Error> {
+        self.at.items.extend(&others.at.items);
+        self.labels = Labels::new([&self.labels[..], &others.labels].concat());
+        Ok(())
+    }
+
+    fn derive(&mut self, context: &Context<'_>) -> Result<(), Error> {
+        let (committer, _) = context.garbler()?;
+        let (numbers, [committed, wires]) = (self.at.numbers(1), self.at.rows);
+        self.committed = committer.shares_again(committed, &numbers);
+        self.wires = committer.again(wires, Lsb::Random, &numbers);
+        Ok(())
+    }
+}
+
+impl Records for GarblerReady {
+    type Context<'c> = Context<'c>;
+
+    fn count(&self) -> usize {
+        1
+    }
+
+    fn encode(&self, _: Range<usize>, out: &mut Out) -> Result<(), Error> {
+        let GarblerReady { heads, ots, outputs } = self;
+        out.pods(&Labels::new(heads.iter().map(|head| head.value).collect()));
+        out.pods(&Labels::new(heads.iter().map(|head| head.delta.label()).collect()));
+        out.pods(&ots.labels);
+        if !ots.committed.is_empty() {
+            out.pods(ots.committed.words());
+        }
+        write_committed(&ots.wires, out);
+        write_committed(outputs, out);
+        Ok(())
+    }
+
+    fn decode(context: &Context<'_>, _: usize, record: &mut In) -> Result<Self, Error> {
+        let layout = context.layout()?;
+        let (inputs, ots) = (layout.garbler, layout.evaluator);
+        let (wires, deltas) = (Labels::new(record.pods(inputs)?), Labels::new(record.pods(inputs)?));
+        let heads = wires.iter().zip(deltas.iter());
+        let heads = heads.map(|(&value, delta)| GarblerWire { value, delta: Delta::new(delta.bits()) });
+        let heads = Zeroizing::new(heads.collect());
+        let labels = Labels::new(record.pods(ots)?);
+        let (committed, wires) = (context.shares(record, ots)?, context.committed(record, ots)?);
+        let outputs = context.committed(record, layout.outputs.len())?;
+        let ots = GarblerOts { at: Places::default(), labels, committed, wires };
+        Ok(GarblerReady { heads, ots, outputs })
+    }
+
+    fn some(&self, _: Range<usize>) -> Self {
+        unreachable!("a batch has one built program")
+    }
+
+    fn append(&mut self, _: Self) -> Result<(), Error> {
+        Err(Error::Stock("a batch of several built programs".into()))
+    }
+}
+
+/// Buckets of gates of one batch, as the evaluator keeps them.
+pub(crate) struct EvaluatorGates {
+    /// The commitments to the inputs and outputs of heads.
+    pub heads: [Shares; 2],
+    pub buckets: Buckets,
+}
+
+impl Records for EvaluatorGates {
+    type Context<'c> = Context<'c>;
+
+    fn count(&self) -> usize {
+        self.buckets.count()
+    }
+
+    fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
+        let [inputs, outputs] = &self.heads;
+        out.pods(inputs.slice(values(&items, 2)).words());
+        out.pods(outputs.slice(items.clone()).words());
+        write_buckets(&self.buckets, items, out);
+        Ok(())
+    }
+
+    fn decode(context: &Context<'_>, count: usize, record: &mut In) -> Result<Self, Error> {
+        let heads = [context.shares(record, 2 * count)?, context.shares(record, count)?];
+        Ok(EvaluatorGates { heads, buckets: context.buckets(record, &part(context.header, true, count)?)? })
+    }
+
+    fn some(&self, items: Range<usize>) -> Self {
+        let [inputs, outputs] = &self.heads;
+        let heads = [inputs.slice(values(&items, 2)), outputs.slice(items.clone())];
+        EvaluatorGates { heads, buckets: self.buckets.slice(items) }
+    }
+
+    fn append(&mut self, others: Self) -> Result<(), Error> {
+        self.heads.iter_mut().zip(&others.heads).for_each(|(mine, others)| mine.append(others));
+        self.buckets.append(others.buckets);
+        Ok(())
+    }
+}
+
+/// Buckets of input authenticators of one batch, as the evaluator keeps them.
+pub(crate) struct EvaluatorInputs {
+    /// The commitments to the wires of the inputs.
+    pub wires: Shares,
+    pub buckets: InputBuckets,
+}
+
+impl Records for EvaluatorInputs {
+    type Context<'c> = Context<'c>;
+
+    fn count(&self) -> usize {
+        self.buckets.buckets()
+    }
+
+    fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
+        out.pods(self.wires.slice(items.clone()).words());
+        write_inputs(&self.buckets, items, out);
+        Ok(())
+    }
+
+    fn decode(context: &Context<'_>, count: usize, record: &mut In) -> Result<Self, Error> {
+        let wires = context.shares(record, count)?;
+        Ok(EvaluatorInputs { wires, buckets: context.inputs(record, &part(context.header, false, count)?)? })
+    }
+
+    fn some(&self, items: Range<usize>) -> Self {
+        EvaluatorInputs { wires: self.wires.slice(items.clone()), buckets: self.buckets.slice(items) }
+    }
+
+    fn append(&mut self, others: Self) -> Result<(), Error> {
+        self.wires.append(&others.wires);
+        self.buckets.append(others.buckets);
+        Ok(())
+    }
+}
+
+impl Records for EvaluatorOts {
+    type Context<'c> = Context<'c>;
+
+    fn count(&self) -> usize {
+        self.labels.len()
+    }
+
+    fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
+        write_ots(self, items, out);
+        Ok(())
+    }
+
+    fn decode(context: &Context<'_>, count: usize, record: &mut In) -> Result<Self, Error> {
+        read_ots(context, count, record)
+    }
+
+    fn some(&self, items: Range<usize>) -> Self {
+        self.slice(items)
+    }
+
+    fn append(&mut self, others: Self) -> Result<(), Error> {
+        EvaluatorOts::append(self, &others);
+        Ok(())
+    }
+}
+
+impl EvaluatorReady {
+    /// The parts that a header names.
+    pub(super) fn parts(&self) -> Result<Vec<Part>, Error> {
+        let number = |count: usize| {
+            u32::try_from(count).map_err(|_| Error::Limit("more gates than can be numbered".into()))
+        };
+        let mut parts = Vec::new();
+        for buckets in &self.joined.gates {
+            let [beta, alpha] = buckets.sizes;
+            parts.push(Part {
+                sizes: [number(beta)?, number(alpha)?],
+                count: number(buckets.count())?,
+                start: buckets.gates.start(),
+                copies: number(buckets.gates.count())?,
+                made: buckets.hasher.made(),
+                gates: true,
+            });
+        }
+        for buckets in &self.joined.inputs {
+            parts.push(Part {
+                sizes: [number(buckets.size)?, 0],
+                count: number(buckets.buckets())?,
+                start: 0,
+                copies: 0,
+                made: buckets.hasher.made(),
+                gates: false,
+            });
+        }
+        Ok(parts)
+    }
+}
+
+impl Records for EvaluatorReady {
+    type Context<'c> = Context<'c>;
+
+    fn count(&self) -> usize {
+        1
+    }
+
+    fn encode(&self, _: Range<usize>, out: &mut Out) -> Result<(), Error> {
+        let EvaluatorReady { joined: Joined { gates, inputs, solderings }, ots, outputs } = self;
+        gates.iter().for_each(|buckets| write_buckets(buckets, 0..buckets.count(), out));
+        inputs.iter().for_each(|buckets| write_inputs(buckets, 0..buckets.buckets(), out));
+        out.pods(solderings);
+        if !ots.labels.is_empty() {
+            write_ots(ots, 0..ots.labels.len(), out);
+        }
+        if !outputs.is_empty() {
+            out.pods(outputs.words());
+        }
+        Ok(())
+    }
+
+    fn decode(context: &Context<'_>, _: usize, record: &mut In) -> Result<Self, Error> {
+        let layout = context.layout()?;
+        let (mut gates, mut inputs) = (Vec::new(), Vec::new());
+        for part in &context.header.parts {
+            let sizes = if part.gates { &part.sizes[..] } else { &part.sizes[..1] };
+            if sizes.contains(&0) {
+                return Err(Error::Stock("a built program with empty buckets".into()));
+            }
+            match part.gates {
+                true => gates.push(context.buckets(record, part)?),
+                false => inputs.push(context.inputs(record, part)?),
+            }
+        }
+        let counts =
+            [gates.iter().map(Buckets::count).sum::<usize>(), inputs.iter().map(InputBuckets::buckets).sum()];
+        if counts != [layout.ands, layout.garbler] {
+            return Err(Error::Stock("a built program of another size".into()));
+        }
+        let solderings = record.pods(layout.solderings())?;
+        let ots = match layout.evaluator {
+            0 => EvaluatorOts::none(),
+            count => read_ots(context, count, record)?,
+        };
+        let outputs = context.shares(record, layout.outputs.len())?;
+        Ok(EvaluatorReady { joined: Joined { gates, inputs, solderings }, ots, outputs })
+    }
+
+    fn some(&self, _: Range<usize>) -> Self {
+        unreachable!("a batch has one built program")
+    }
+
+    fn append(&mut self, _: Self) -> Result<(), Error> {
+        Err(Error::Stock("a batch of several built programs".into()))
+    }
+}

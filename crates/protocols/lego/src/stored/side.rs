@@ -1,0 +1,804 @@
+//! The two roles where what they make lies on disk. What each does by itself is a [`Role`]; the rest is said
+//! once for both.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+
+use super::needs::{Filling, Job, Purpose, Request, choose_built, kind};
+use super::origins::{self, Cut, Header, Origin, Part};
+use super::records::{Context, EvaluatorGates, EvaluatorInputs};
+use crate::hooks::Hooks;
+use crate::inputs::GarblerInputs;
+use crate::instance::{CommitmentSender, Commitments, CotReceiver, CotSender, level};
+use crate::ots::{EvaluatorOts, EvaluatorRandomOts, GarblerOts, GarblerRandomOts};
+use crate::parameters::{Parameters, stock_ot_binding};
+use crate::preprocess::GarblerHeads;
+use crate::report::{Lego, SecurityReport};
+use crate::setup::{self, Begun, Evaluator, For, Garbler};
+use crate::{draw_challenge, evaluate, inputs, online, preprocess, receive_challenge};
+use brickwork_base::label::Delta;
+use brickwork_base::pool::Pool;
+use brickwork_base::random::Rng;
+use brickwork_base::{Error, Party};
+use brickwork_primitives::commit::{self, Claims, Committed, Receiver as _, Sender as _, Shares};
+use brickwork_primitives::counters::Counters;
+use brickwork_primitives::ot::{self, CotReceiver as _, CotSender as _, Direction, Series};
+use brickwork_session::stock::records::{Batches, Items, Keeper, Records, TakenBatch};
+use brickwork_session::stock::{Side, Stand};
+use brickwork_session::{Metered, Protocol, SessionId, Terms};
+use brickwork_stock::{Batch, Ranges, Serial, State, Writers, encoded_secret};
+
+/// Version of the secrets.
+const VERSION: u32 = 1;
+
+type SenderState = <CommitmentSender as commit::Sender>::State;
+type ReceiverState = <<Commitments as commit::Scheme>::Receiver as commit::Receiver>::State;
+
+/// Items that a role keeps.
+pub(super) trait Stored: for<'c> Records<Context<'c> = Context<'c>> {}
+
+impl<T: for<'c> Records<Context<'c> = Context<'c>>> Stored for T {}
+
+/// Where a batch lies for the garbler, and what else the parties note in its header.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Noted {
+    rows: [u64; 3],
+    start: u128,
+    made: u64,
+}
+
+/// What a step has made: items with what is noted of their batch.
+pub(super) struct Made<R: Role> {
+    gates: Option<(R::Gates, Noted)>,
+    inputs: Option<(R::Inputs, Noted)>,
+    ots: Option<(R::Ots, Noted)>,
+}
+
+/// What a program takes: of each kind the items of each batch, in order.
+pub(super) struct Material<R: Role> {
+    gates: Vec<R::Gates>,
+    inputs: Vec<R::Inputs>,
+    ots: Vec<R::Ots>,
+    ready: Option<R::Ready>,
+}
+
+impl<R: Role> Material<R> {
+    fn none() -> Self {
+        Material { gates: Vec::new(), inputs: Vec::new(), ots: Vec::new(), ready: None }
+    }
+}
+
+/// A party of a session, and what it does with stock.
+pub(super) trait Role: Sized {
+    const ROLE: Party;
+    type Gates: Stored;
+    type Inputs: Stored;
+    type Ots: Stored;
+    type Ready: Stored;
+
+    fn set_up(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Self, Error>;
+    fn restored(run: Metered, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error>;
+    fn secrets(&self) -> Zeroizing<Vec<u8>>;
+    fn id(&self) -> &SessionId;
+    fn pool(&self) -> Pool;
+    fn run(&mut self) -> &mut Metered;
+    fn line(&self) -> &Metered;
+    fn release(self) -> (Metered, Hooks);
+    fn counters(&mut self) -> &mut Counters;
+    /// Goes on with the ranges of its streams.
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
+    /// The garbler's, which makes its commitments and gates again.
+    fn committer(&self) -> Option<(&CommitmentSender, Delta)>;
+    /// Makes what is asked for.
+    fn make(&mut self, asked: &Request, parameters: &Parameters) -> Result<Made<Self>, Error>;
+    /// What a built program has of which batch, at the evaluator.
+    fn parts(ready: &Self::Ready) -> Result<Vec<Part>, Error>;
+    /// Builds a program.
+    fn build(&mut self, job: &Job, taken: Material<Self>, stand: Stand) -> Result<Self::Ready, Error>;
+    /// Runs a program on what it took. Returns its outputs, and whether they had to be recovered.
+    fn evaluate(
+        &mut self,
+        job: &Job,
+        taken: Material<Self>,
+        stand: Stand,
+    ) -> Result<(Vec<bool>, bool), Error>;
+}
+
+/// A garbler's secrets.
+#[derive(Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
+struct OfGarbler<C: Zeroize, O: Zeroize> {
+    version: u32,
+    session: SessionId,
+    /// States of the commitments and of the correlated OTs.
+    commitments: C,
+    ots: O,
+    /// Share of Δ.
+    offset: Vec<u64>,
+}
+
+/// An evaluator's secrets.
+#[derive(Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
+struct OfEvaluator<C: Zeroize, O: Zeroize> {
+    version: u32,
+    session: SessionId,
+    /// States of the commitments and of the correlated OTs.
+    commitments: C,
+    ots: O,
+    /// Share of Δ.
+    offset: Vec<u64>,
+}
+
+fn malformed() -> Error {
+    Error::Stock("the secrets of a session are malformed or of another version".into())
+}
+
+fn decoded<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
+    postcard::from_bytes(bytes).map_err(|_| malformed())
+}
+
+/// The share of an offset, if it is one.
+fn share(security: u32, version: u32, columns: &[u64]) -> Result<Shares, Error> {
+    let words = level(security)?.words;
+    match version == VERSION && columns.len() == words {
+        true => Ok(Shares::of_columns(words, columns.to_vec())),
+        false => Err(malformed()),
+    }
+}
+
+impl Role for Garbler {
+    const ROLE: Party = Party::Garbler;
+    type Gates = GarblerHeads;
+    type Inputs = GarblerInputs;
+    type Ots = GarblerOts;
+    type Ready = evaluate::GarblerReady;
+
+    fn set_up(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
+        let (mut party, _) = setup::garbler::<Commitments>(run, terms, For::Stock, hooks)?;
+        party.proves_new([], true)?;
+        Ok(party)
+    }
+
+    fn restored(run: Metered, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
+        let secrets: OfGarbler<SenderState, <CotSender as ot::CotSender>::State> = decoded(secrets)?;
+        let shares = share(terms.security.whole()?, secrets.version, &secrets.offset)?;
+        let series = Series::new(&secrets.session, Direction::GarblerSends);
+        let cot: CotSender = ot::CotSender::restored(&series, &secrets.ots)?;
+        if cot.offset().colour() == 0 {
+            return Err(malformed());
+        }
+        let memory = commit::values_memory(terms.table_memory);
+        Ok(Garbler {
+            run,
+            pool: Pool::entered_or_new(terms.threads)?,
+            session: secrets.session,
+            sender: commit::Sender::restored(&secrets.commitments, terms.security.whole()?, memory)?,
+            rng: Rng::new("brickwork lego garbler")?,
+            hooks,
+            delta: Zeroizing::new(Delta::new(cot.offset().bits())),
+            offset: Committed { values: vec![cot.offset()], shares },
+            cot,
+            binding: stock_ot_binding(terms.security.whole()?),
+            counters: Counters::none(),
+        })
+    }
+
+    fn secrets(&self) -> Zeroizing<Vec<u8>> {
+        encoded_secret(&OfGarbler {
+            version: VERSION,
+            session: self.session,
+            commitments: self.sender.state(),
+            ots: self.cot.state(),
+            offset: self.offset.shares.words().to_vec(),
+        })
+    }
+
+    fn id(&self) -> &SessionId {
+        &self.session
+    }
+
+    fn pool(&self) -> Pool {
+        self.pool.clone()
+    }
+
+    fn run(&mut self) -> &mut Metered {
+        &mut self.run
+    }
+
+    fn line(&self) -> &Metered {
+        &self.run
+    }
+
+    fn release(self) -> (Metered, Hooks) {
+        (self.run, self.hooks)
+    }
+
+    fn counters(&mut self) -> &mut Counters {
+        &mut self.counters
+    }
+
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
+        self.sender.enter(ranges)?;
+        self.cot.enter(ranges)
+    }
+
+    fn committer(&self) -> Option<(&CommitmentSender, Delta)> {
+        Some((&self.sender, *self.delta))
+    }
+
+    /// Crossings 2 to 9 of a run, without a program.
+    fn make(&mut self, asked: &Request, parameters: &Parameters) -> Result<Made<Self>, Error> {
+        let (with_gates, with_inputs) = (parameters.gates.slots > 0, parameters.inputs.slots > 0);
+        let ots = asked_ots(asked)?
+            .map(|count| GarblerRandomOts::draw(&mut self.run, &mut self.cot, count, self.binding));
+        let ots = ots.transpose()?;
+        let gates = with_gates.then(|| preprocess::garbler_commits(self, parameters)).transpose()?;
+        let authenticators = with_inputs.then(|| inputs::garbler_commits(self, parameters)).transpose()?;
+        let ots = ots.map(|ots| ots.commit(self)).transpose()?;
+        let made = gates.iter().flat_map(preprocess::GarblerGates::new_commitments);
+        let made = made.chain(authenticators.iter().flat_map(|made| made.new_commitments()));
+        self.proves_new(made.chain(ots.iter().flat_map(|ots| ots.new_commitments())), false)?;
+        let authenticators = authenticators.map(inputs::GarblerAuthenticators::gathered);
+
+        let seeds = receive_challenge(self)?;
+        let ots = ots.map(|ots| ots.checks_revealed(self)).transpose()?;
+        let gates =
+            gates.map(|gates| preprocess::garbler_opens(self, gates, parameters, &seeds)).transpose()?;
+        let opened = authenticators.as_ref();
+        let inputs =
+            opened.map(|made| inputs::garbler_opens(self, made, parameters, &seeds[2])).transpose()?;
+        let Garbler { run, sender, offset, .. } = self;
+        let mut claims = Claims::new();
+        if let Some((heads, of_gates)) = &gates {
+            of_gates.claim(&offset.shares, heads.shares(), None, &mut claims);
+        }
+        if let (Some(authenticators), Some((_, of_inputs))) = (&authenticators, &inputs) {
+            authenticators.claim(&offset.shares, of_inputs, &mut claims);
+        }
+        if let Some((_, revealed)) = &ots {
+            revealed.claims(&offset.shares, &mut claims);
+        }
+        run.phase("preprocess");
+        sender.prove(&mut run.channel, &[], &claims)?;
+        drop(claims);
+        let noted = |at: &commit::Places, third: u64, start: u128, made: u64| Noted {
+            rows: [at.rows[0], at.rows[1], third],
+            start,
+            made,
+        };
+        Ok(Made {
+            gates: gates.map(|(gates, _)| {
+                let noted = noted(&gates.at, 0, gates.start, 0);
+                (gates, noted)
+            }),
+            inputs: inputs.map(|(inputs, _)| {
+                let noted = noted(&inputs.at, inputs.inputs_row, 0, inputs.made);
+                (inputs, noted)
+            }),
+            ots: ots.map(|(ots, _)| {
+                let noted = noted(&ots.at, 0, 0, 0);
+                (ots, noted)
+            }),
+        })
+    }
+
+    fn parts(_: &evaluate::GarblerReady) -> Result<Vec<Part>, Error> {
+        Ok(Vec::new())
+    }
+
+    fn build(
+        &mut self,
+        job: &Job,
+        taken: Material<Self>,
+        stand: Stand,
+    ) -> Result<evaluate::GarblerReady, Error> {
+        online::garbler_builds(self, job.layout, joined_garbler(taken), stand)
+    }
+
+    fn evaluate(
+        &mut self,
+        job: &Job,
+        mut taken: Material<Self>,
+        stand: Stand,
+    ) -> Result<(Vec<bool>, bool), Error> {
+        let outputs = match taken.ready.take() {
+            Some(ready) => online::garbler_from_built(self, job.layout, &ready, stand, job.input)?,
+            None => online::garbler_from_gates(self, job.layout, joined_garbler(taken), stand, job.input)?,
+        };
+        Ok((outputs, false))
+    }
+}
+
+/// OTs that are asked for, if any.
+fn asked_ots(asked: &Request) -> Result<Option<usize>, Error> {
+    let too_many = |_| Error::Limit("more OTs than can be numbered".into());
+    Ok(Some(usize::try_from(asked.ots).map_err(too_many)?).filter(|&count| count > 0))
+}
+
+/// Puts together what the garbler takes of many batches.
+fn joined_garbler(taken: Material<Garbler>) -> online::GarblerMaterial {
+    let (mut gates, mut inputs, mut ots) = (GarblerHeads::none(), GarblerInputs::none(), GarblerOts::none());
+    taken.gates.iter().for_each(|some| gates.append(some));
+    taken.inputs.iter().for_each(|some| inputs.append(some));
+    taken.ots.iter().for_each(|some| ots.append(some));
+    online::GarblerMaterial { gates, inputs, ots }
+}
+
+/// The evaluator of a session with stock: with its share of the commitment to Δ, which is proven.
+pub(super) struct EvaluatorSession {
+    party: Evaluator,
+    offset: Shares,
+}
+
+impl Role for EvaluatorSession {
+    const ROLE: Party = Party::Evaluator;
+    type Gates = EvaluatorGates;
+    type Inputs = EvaluatorInputs;
+    type Ots = EvaluatorOts;
+    type Ready = online::EvaluatorReady;
+
+    fn set_up(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
+        let Begun { mut party, offset, .. } = setup::evaluator::<Commitments>(run, terms, For::Stock, hooks)?;
+        let proof = party.verifies_new([], Some(&offset))?;
+        Ok(EvaluatorSession { offset: offset.accept(&proof).gathered(), party })
+    }
+
+    fn restored(run: Metered, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
+        let secrets: OfEvaluator<ReceiverState, <CotReceiver as ot::CotReceiver>::State> = decoded(secrets)?;
+        let offset = share(terms.security.whole()?, secrets.version, &secrets.offset)?;
+        let series = Series::new(&secrets.session, Direction::GarblerSends);
+        let party = Evaluator {
+            run,
+            pool: Pool::entered_or_new(terms.threads)?,
+            session: secrets.session,
+            receiver: commit::Receiver::restored(
+                &secrets.commitments,
+                terms.security.whole()?,
+                terms.table_memory,
+            )?,
+            cot: ot::CotReceiver::restored(&series, &secrets.ots)?,
+            rng: Rng::new("brickwork lego evaluator")?,
+            hooks,
+            binding: stock_ot_binding(terms.security.whole()?),
+            counters: Counters::none(),
+        };
+        Ok(EvaluatorSession { party, offset })
+    }
+
+    fn secrets(&self) -> Zeroizing<Vec<u8>> {
+        encoded_secret(&OfEvaluator {
+            version: VERSION,
+            session: self.party.session,
+            commitments: self.party.receiver.state(),
+            ots: self.party.cot.state(),
+            offset: self.offset.words().to_vec(),
+        })
+    }
+
+    fn id(&self) -> &SessionId {
+        &self.party.session
+    }
+
+    fn pool(&self) -> Pool {
+        self.party.pool.clone()
+    }
+
+    fn run(&mut self) -> &mut Metered {
+        &mut self.party.run
+    }
+
+    fn line(&self) -> &Metered {
+        &self.party.run
+    }
+
+    fn release(self) -> (Metered, Hooks) {
+        (self.party.run, self.party.hooks)
+    }
+
+    fn counters(&mut self) -> &mut Counters {
+        &mut self.party.counters
+    }
+
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
+        self.party.receiver.enter(ranges)?;
+        self.party.cot.enter(ranges)
+    }
+
+    fn committer(&self) -> Option<(&CommitmentSender, Delta)> {
+        None
+    }
+
+    /// Crossings 2 to 9 of a run, without a program.
+    fn make(&mut self, asked: &Request, parameters: &Parameters) -> Result<Made<Self>, Error> {
+        let EvaluatorSession { party, offset } = self;
+        let (with_gates, with_inputs) = (parameters.gates.slots > 0, parameters.inputs.slots > 0);
+        let ots = asked_ots(asked)?.map(|count| {
+            let Evaluator { run, cot, rng, binding, .. } = &mut *party;
+            EvaluatorRandomOts::draw(run, cot, rng, count, *binding)
+        });
+        let ots = ots.transpose()?;
+        party.run.channel.flush()?;
+        let gates = with_gates.then(|| preprocess::evaluator_receives(party, parameters)).transpose()?;
+        let inputs = with_inputs.then(|| inputs::evaluator_receives(party, parameters)).transpose()?;
+        let ots = ots.map(|ots| ots.receive(party)).transpose()?;
+        let proof = {
+            let made = gates.iter().flat_map(preprocess::ReceivedGates::pending);
+            let made = made.chain(inputs.iter().flat_map(|made| made.pending()));
+            party.verifies_new(made.chain(ots.iter().flat_map(|ots| ots.pending())), None)?
+        };
+        let (inputs, ots) = (inputs.map(|made| made.accept(&proof)), ots.map(|ots| ots.accept(&proof)));
+
+        let seeds = draw_challenge(party)?;
+        let ots = ots.map(|ots| ots.reveal(party)).transpose()?;
+        party.run.channel.flush()?;
+        let gates = gates
+            .map(|gates| preprocess::evaluator_opens(party, gates, &proof, parameters, &seeds))
+            .transpose()?;
+        let opened = inputs.as_ref();
+        let of_inputs =
+            opened.map(|made| inputs::evaluator_opens(party, made, parameters, &seeds[2])).transpose()?;
+        let proof = {
+            let Evaluator { run, receiver, .. } = &mut *party;
+            let mut claims = Claims::new();
+            if let Some(gates) = &gates {
+                gates.claim(offset, &mut claims);
+            }
+            if let (Some(inputs), Some(of_inputs)) = (&inputs, &of_inputs) {
+                inputs.claim(offset, of_inputs, &mut claims);
+            }
+            if let Some((_, revealed)) = &ots {
+                revealed.claims(offset, &mut claims);
+            }
+            run.phase("preprocess");
+            receiver.verify(&mut run.channel, &[], &claims)?
+        };
+        let session = party.session;
+        Ok(Made {
+            gates: gates.map(|gates| {
+                let (heads, buckets) = gates.proven(&session, &proof);
+                let (start, made) = (buckets.gates.start(), buckets.hasher.made());
+                let heads = heads.map(Shares::gathered);
+                (EvaluatorGates { heads, buckets }, Noted { start, made, ..Noted::default() })
+            }),
+            inputs: inputs.zip(of_inputs).map(|(inputs, of_inputs)| {
+                let wires = inputs.wires();
+                let buckets = inputs.proven(&session, of_inputs, &proof);
+                let made = buckets.hasher.made();
+                (EvaluatorInputs { wires, buckets }, Noted { made, ..Noted::default() })
+            }),
+            ots: ots.map(|(ots, _)| (ots, Noted::default())),
+        })
+    }
+
+    fn parts(ready: &online::EvaluatorReady) -> Result<Vec<Part>, Error> {
+        ready.parts()
+    }
+
+    fn build(
+        &mut self,
+        job: &Job,
+        taken: Material<Self>,
+        stand: Stand,
+    ) -> Result<online::EvaluatorReady, Error> {
+        let EvaluatorSession { party, offset } = self;
+        online::evaluator_builds(party, job.layout, joined_evaluator(taken), offset, stand)
+    }
+
+    fn evaluate(
+        &mut self,
+        job: &Job,
+        mut taken: Material<Self>,
+        stand: Stand,
+    ) -> Result<(Vec<bool>, bool), Error> {
+        let EvaluatorSession { party, offset } = self;
+        let Job { layout, input, .. } = *job;
+        match taken.ready.take() {
+            Some(ready) => online::evaluator_from_built(party, layout, &ready, offset, stand, input),
+            None => {
+                let material = joined_evaluator(taken);
+                online::evaluator_from_gates(party, layout, material, offset, stand, input)
+            }
+        }
+    }
+}
+
+/// Puts together what the evaluator takes of many batches.
+fn joined_evaluator(taken: Material<EvaluatorSession>) -> online::EvaluatorMaterial {
+    let mut material = online::EvaluatorMaterial::none();
+    for EvaluatorGates { heads, buckets } in taken.gates {
+        material.heads.iter_mut().zip(&heads).for_each(|(all, some)| all.append(some));
+        material.gates.push(buckets);
+    }
+    for EvaluatorInputs { wires, buckets } in taken.inputs {
+        material.wires.append(&wires);
+        material.inputs.push(buckets);
+    }
+    taken.ots.iter().for_each(|some| material.ots.append(some));
+    material
+}
+
+/// A program that was built and is still to be kept, and what it was built of.
+struct Built<R: Role> {
+    ready: R::Ready,
+    origins: Vec<Origin>,
+}
+
+/// A role's session, as the stock sees it.
+pub(super) struct OnDisk<R: Role> {
+    party: Box<R>,
+    security: u32,
+    /// What the step at hand has made.
+    made: Option<Made<R>>,
+    built: Option<Built<R>>,
+}
+
+/// What a program gave that ran.
+pub(super) struct Ran {
+    pub outputs: Vec<bool>,
+    pub recovered: bool,
+    pub security: SecurityReport,
+}
+
+impl<R: Role> Side for OnDisk<R> {
+    const PROTOCOL: &'static str = Lego::NAME;
+    const ROLE: Party = R::ROLE;
+    const AGREEMENT: &'static str = "build";
+    type Carried = Hooks;
+    type Step<'s> = Filling<'s>;
+    type Job<'j> = Job<'j>;
+    /// None where it was built, to be kept.
+    type Outcome = Option<Ran>;
+
+    fn setup(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
+        let party = Box::new(R::set_up(run, terms, hooks)?);
+        Ok(OnDisk { party, security: terms.security.whole()?, made: None, built: None })
+    }
+
+    fn secrets(&self) -> Zeroizing<Vec<u8>> {
+        self.party.secrets()
+    }
+
+    fn restore(run: Metered, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
+        let party = Box::new(R::restored(run, terms, secrets, hooks)?);
+        Ok(OnDisk { party, security: terms.security.whole()?, made: None, built: None })
+    }
+
+    fn id(&self) -> &SessionId {
+        self.party.id()
+    }
+
+    fn run(&mut self) -> &mut Metered {
+        self.party.run()
+    }
+
+    fn line(&self) -> &Metered {
+        self.party.line()
+    }
+
+    fn release(self: Box<Self>) -> (Metered, Hooks) {
+        self.party.release()
+    }
+
+    /// What a session uses exists before its first input, and too much that was given up closes one.
+    fn may_begin(state: &State, terms: &Terms) -> Result<bool, Error> {
+        Ok(!state.is_used() && origins::may_begin(state.given_up(), terms.security.whole()?)?)
+    }
+
+    fn level(terms: &Terms) -> String {
+        format!(" for {}", terms.security.flag())
+    }
+
+    fn enter(&mut self, mut ranges: Ranges) -> Result<(), Error> {
+        *self.party.counters() = Counters::of_entry(&mut ranges)?;
+        self.party.enter(&mut ranges)
+    }
+
+    fn fill(&mut self, step: &Filling, _: Writers) -> Result<(), Error> {
+        if let Filling::Items(asked, parameters) = step {
+            let party = &mut *self.party;
+            self.made = Some(party.pool().enter(|| party.make(asked, parameters))?);
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, step: &Filling, keeper: &mut Keeper) -> Result<(), Error> {
+        let nothing = || Error::Usage("nothing was made".into());
+        let (parameters, counters) = match step {
+            Filling::Program(component, name) => {
+                let Built { ready, origins } = self.built.take().ok_or_else(nothing)?;
+                let header = Header { parts: R::parts(&ready)?, ..Header::new(self.security, origins) };
+                let serial = self.party.counters().serial()?;
+                let batch = Batch {
+                    kind: kind::PROGRAM,
+                    name: (*name).into(),
+                    component: *component,
+                    header: header.encode(),
+                };
+                return keeper.put(serial, &batch, ready);
+            }
+            Filling::Items(_, parameters) => (parameters, self.party.counters()),
+        };
+        let security = self.security;
+        let Made { gates, inputs, ots } = self.made.take().ok_or_else(nothing)?;
+        if let (Some((gates, noted)), Some(mixed)) = (gates, parameters.mixed()) {
+            keep(
+                keeper,
+                counters,
+                (kind::GATES, "AND gates", security),
+                Some(Cut::Gates(mixed)),
+                gates,
+                noted,
+            )?;
+        }
+        if let Some((inputs, noted)) = inputs {
+            let cut = Some(Cut::Inputs(parameters.inputs));
+            keep(keeper, counters, (kind::INPUTS, "inputs", security), cut, inputs, noted)?;
+        }
+        match ots {
+            Some((ots, noted)) => keep(keeper, counters, (kind::OTS, "OTs", security), None, ots, noted),
+            None => Ok(()),
+        }
+    }
+
+    fn program(job: &Job) -> [u8; 32] {
+        let program = job.layout.program.digest();
+        match job.purpose {
+            Purpose::Run => program,
+            Purpose::Build => blake3::derive_key("brickwork 2026-11 lego program to be built", &program),
+        }
+    }
+
+    fn needs(job: &Job) -> String {
+        Request::of_layout(job.layout).to_string()
+    }
+
+    /// A program that is built is taken before any other.
+    fn choose(job: &Job, batches: &Batches, terms: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
+        let built = choose_built(&job.layout.program.digest(), batches, terms.security.whole()?);
+        match (job.purpose, built) {
+            (Purpose::Run, Ok(taken)) => Ok(taken),
+            _ => Request::of_layout(job.layout).choose(batches, terms.security.whole()?),
+        }
+    }
+
+    /// What does not depend on the peer is read first: nothing waits for a disk once both have burned.
+    fn take(&mut self, items: &Items, job: &Job, stand: Stand) -> Result<Option<Ran>, Error> {
+        let OnDisk { party, security, built, .. } = self;
+        let pool = party.pool();
+        pool.enter(|| {
+            let (mut taken, mut all, mut given_up) = (Material::none(), Vec::new(), Default::default());
+            items.each(|batch| {
+                given_up = batch.given_up;
+                let header = Header::decode(&batch.batch.header)?;
+                fetch(&**party, *security, batch, &header, job, &mut taken)?;
+                all.extend(header.origins);
+                Ok(())
+            })?;
+            if job.purpose == Purpose::Build {
+                let ready = party.build(job, taken, stand)?;
+                *built = Some(Built { ready, origins: all });
+                return Ok(None);
+            }
+            let security = origins::report(&all, given_up, *security)?;
+            let (outputs, recovered) = party.evaluate(job, taken, stand)?;
+            Ok(Some(Ran { outputs, recovered, security }))
+        })
+    }
+}
+
+/// Puts a batch into the store.
+fn keep(
+    keeper: &mut Keeper,
+    counters: &mut Counters,
+    (kind, name, security): (u8, &str, u32),
+    cut: Option<Cut>,
+    items: impl Records,
+    Noted { rows, start, made }: Noted,
+) -> Result<(), Error> {
+    let serial = counters.serial()?;
+    let origins = cut.map(|cut| Origin { serial, cut }).into_iter().collect();
+    let header = Header { rows, start, made, ..Header::new(security, origins) };
+    let batch = Batch { kind, name: name.into(), component: [0; 32], header: header.encode() };
+    keeper.put(serial, &batch, items)
+}
+
+/// Fetches what was taken of a batch.
+fn fetch<R: Role>(
+    party: &R,
+    security: u32,
+    batch: TakenBatch,
+    header: &Header,
+    job: &Job,
+    taken: &mut Material<R>,
+) -> Result<(), Error> {
+    let of_program = batch.batch.kind == kind::PROGRAM;
+    let context = Context {
+        header,
+        session: party.id(),
+        words: level(security)?.words,
+        garbler: party.committer(),
+        layout: of_program.then_some(job.layout),
+    };
+    match batch.batch.kind {
+        kind::GATES => taken.gates.push(batch.assemble(&context)?),
+        kind::INPUTS => taken.inputs.push(batch.assemble(&context)?),
+        kind::OTS => taken.ots.push(batch.assemble(&context)?),
+        kind::PROGRAM => taken.ready = Some(batch.assemble(&context)?),
+        other => return Err(Error::Stock(format!("a batch of unknown kind {other}"))),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brickwork_base::random::SEED_BYTES;
+    use brickwork_primitives::commit::Scheme as _;
+    use brickwork_session::{TABLE_MEMORY, Unobserved};
+    use brickwork_wire::memory_pair;
+
+    type SeedBytes = [u8; SEED_BYTES];
+
+    fn restored<R: Role>(secrets: &impl Serialize) -> Result<R, Error> {
+        let terms = Terms {
+            security: 40.into(),
+            threads: 1,
+            table_memory: TABLE_MEMORY,
+            identities: [[1; 32], [2; 32]],
+            post_quantum: false,
+        };
+        let run = Metered::new::<Lego>(memory_pair().0, R::ROLE, Box::new(Unobserved));
+        R::restored(run, &terms, &postcard::to_stdvec(secrets).unwrap(), Hooks::none())
+    }
+
+    /// What lies on disk of the garbler's secrets, field after field; then of the evaluator's.
+    type Garblers = (u32, SessionId, Vec<[SeedBytes; 2]>, Vec<SeedBytes>, u128, Vec<u64>);
+    type Evaluators = (u32, SessionId, Vec<SeedBytes>, Vec<u8>, Vec<[SeedBytes; 2]>, Vec<u64>);
+
+    #[test]
+    fn row_25_secrets_of_another_version_or_length_are_refused() {
+        let level = Commitments::level(40).unwrap();
+        let (seed, columns) = ([1; SEED_BYTES], vec![0; level.words]);
+        let garbler = || -> Garblers {
+            (VERSION, [3; 32], vec![[seed; 2]; level.ots], vec![seed; 128], 5, columns.clone())
+        };
+        let evaluator = || -> Evaluators {
+            (
+                VERSION,
+                [3; 32],
+                vec![seed; level.ots],
+                vec![0; level.ots],
+                vec![[seed; 2]; 128],
+                columns.clone(),
+            )
+        };
+        // They are written again as they were read.
+        let again = |secrets: Zeroizing<Vec<u8>>, expected: Vec<u8>| assert_eq!(*secrets, expected);
+        let party: Garbler = restored(&garbler()).unwrap();
+        again(Role::secrets(&party), postcard::to_stdvec(&garbler()).unwrap());
+        let party: EvaluatorSession = restored(&evaluator()).unwrap();
+        again(Role::secrets(&party), postcard::to_stdvec(&evaluator()).unwrap());
+        let refused = |result: Result<(), Error>| {
+            assert!(matches!(result, Err(Error::Stock(why)) if why.contains("malformed")));
+        };
+        let garblers: [fn(&mut Garblers); 5] = [
+            |s| s.0 += 1,
+            |s| s.2.truncate(3),
+            |s| s.3.push([1; SEED_BYTES]),
+            |s| s.4 = 6,
+            |s| s.5.truncate(3),
+        ];
+        for change in garblers {
+            let mut secrets = garbler();
+            change(&mut secrets);
+            refused(restored::<Garbler>(&secrets).map(drop));
+        }
+        let evaluators: [fn(&mut Evaluators); 5] =
+            [|s| s.0 += 1, |s| s.2.truncate(3), |s| s.3.truncate(3), |s| s.4.truncate(127), |s| s.5.push(0)];
+        for change in evaluators {
+            let mut secrets = evaluator();
+            change(&mut secrets);
+            refused(restored::<EvaluatorSession>(&secrets).map(drop));
+        }
+    }
+}

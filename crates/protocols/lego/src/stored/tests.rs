@@ -1,0 +1,660 @@
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use super::*;
+use crate::adversary::{Hooks, Point, SEED, StateHook, chosen, random_inputs, random_program, toy};
+use crate::parameters::Parameters;
+use crate::{Cheat, msg};
+use brickwork_base::random::Rng;
+use brickwork_circuit::{Port, ProgramBuilder, Recipient, Type, library};
+use brickwork_session::stock::msg::STAND;
+use brickwork_session::{TABLE_MEMORY, Unobserved};
+use brickwork_stock::{Entry, StoreKey};
+use brickwork_wire::{Tag, memory_pair};
+
+const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
+const BOTH: [Party; 2] = [Party::Garbler, Party::Evaluator];
+
+fn terms() -> Terms {
+    Terms {
+        security: 40.into(),
+        threads: 1,
+        table_memory: TABLE_MEMORY,
+        identities: [[1; 32], [2; 32]],
+        post_quantum: false,
+    }
+}
+
+/// What one connection is for.
+#[derive(Clone, Copy)]
+enum What<'w> {
+    Fill(&'w Request),
+    Build(&'w Program, Lacking),
+    Run(&'w Program, [&'w [bool]; 2], Lacking),
+}
+
+#[derive(Default)]
+struct Did {
+    outputs: Vec<bool>,
+    recovered: bool,
+    security: Option<SecurityReport>,
+    made: Option<Request>,
+    filled: Option<Preprocessed>,
+    phases: Vec<PhaseReport>,
+}
+
+/// A folder for each party.
+struct Folders(tempfile::TempDir);
+
+type Lines = (Channel, Channel);
+
+fn one(folder: &Path, party: Party, channel: Channel, hooks: Hooks, what: What) -> Result<Did, Error> {
+    let store = Store::open(&folder.join(format!("{party:?}")), &KEY)?;
+    let line = Stocked::open_with(party, channel, &store, &terms(), Unobserved, hooks)?;
+    match what {
+        What::Fill(asked) => {
+            let (done, line) = line.preprocess(asked)?;
+            Ok(Did { filled: Some(done), phases: line.close()?, ..Did::default() })
+        }
+        What::Build(program, lacking) => {
+            let (made, line) = line.build(program, lacking)?;
+            Ok(Did { made, phases: line.close()?, ..Did::default() })
+        }
+        What::Run(program, inputs, lacking) => {
+            let (done, line) = line.run(program, inputs[party as usize], lacking)?;
+            let FromStock { outputs, recovered, security, made } = done;
+            let (security, phases) = (Some(security), line.close()?);
+            Ok(Did { outputs, recovered, security, made, filled: None, phases })
+        }
+    }
+}
+
+impl Folders {
+    fn new() -> Self {
+        Folders(tempfile::tempdir().unwrap())
+    }
+
+    fn with(&self, (left, right): Lines, hooks: [Hooks; 2], what: What) -> [Result<Did, Error>; 2] {
+        let died = |_| Err(std::io::Error::other("it died").into());
+        let [garblers, evaluators] = hooks;
+        std::thread::scope(|scope| {
+            let garbler = scope.spawn(|| one(self.0.path(), Party::Garbler, left, garblers, what));
+            let evaluator = scope.spawn(|| one(self.0.path(), Party::Evaluator, right, evaluators, what));
+            [garbler, evaluator].map(|party| party.join().unwrap_or_else(died))
+        })
+    }
+
+    fn over(&self, lines: Lines, what: What) -> [Result<Did, Error>; 2] {
+        self.with(lines, [Hooks::none(), Hooks::none()], what)
+    }
+
+    #[track_caller]
+    fn good(&self, what: What) -> [Did; 2] {
+        self.over(memory_pair(), what).map(Result::unwrap)
+    }
+
+    fn store(&self, party: Party) -> Store {
+        Store::open(&self.0.path().join(format!("{party:?}")), &KEY).unwrap()
+    }
+
+    /// What is left in epochs that are not burned, by name; both parties' is the same.
+    fn left(&self) -> BTreeMap<String, u64> {
+        let [garbler, evaluator] = BOTH.map(|party| {
+            let mut left = BTreeMap::new();
+            for epoch in inventory(&self.store(party)).unwrap() {
+                assert_eq!(epoch.epoch.protocol, "lego");
+                assert_eq!(epoch.bound_log2.is_none(), epoch.state.burned().is_some());
+                for batch in epoch.batches.iter().filter(|_| epoch.state.burned().is_none()) {
+                    let cuts: Vec<&str> = batch.cuts.iter().map(|cut| cut.of).collect();
+                    let expected: &[&str] = match batch.kind {
+                        "gates" => &["gates", "wire authenticators"],
+                        "input authenticators" => &["input authenticators"],
+                        _ => &[],
+                    };
+                    assert_eq!(cuts, expected);
+                    assert_eq!(batch.bound_log2.is_none(), cuts.is_empty());
+                    *left.entry(batch.name.clone()).or_default() += batch.left;
+                }
+            }
+            left.retain(|_, left| *left > 0);
+            left
+        });
+        assert_eq!(garbler, evaluator);
+        evaluator
+    }
+
+    /// Runs on random inputs; outputs are those of the plaintext. Returns what the evaluator did.
+    #[track_caller]
+    fn runs(&self, program: &Program, lacking: Lacking, rng: &mut Rng) -> Did {
+        let inputs = random_inputs(program, rng);
+        let [garbler, evaluator] = self.good(What::Run(program, [&inputs[0], &inputs[1]], lacking));
+        let expected = program.simulate(&inputs[0], &inputs[1]);
+        for (party, did) in BOTH.into_iter().zip([&garbler, &evaluator]) {
+            assert_eq!(did.outputs, program.output_bits(party, &expected), "{party:?}");
+            let security = did.security.as_ref().unwrap();
+            assert!(security.bound_log2 <= -40.0 && security.epoch_bound_log2.is_some());
+            let parts = security.budget.iter().map(|spent| spent.bound_log2.exp2()).sum::<f64>();
+            assert!((parts.log2() - security.bound_log2).abs() < 1e-6, "{security:?}");
+        }
+        assert_eq!(garbler.made, evaluator.made);
+        assert!(!garbler.recovered && !evaluator.recovered);
+        evaluator
+    }
+}
+
+fn of(program: &Program) -> Request {
+    Request::of(program).unwrap()
+}
+
+fn left<const N: usize>(expected: [(&str, u64); N]) -> BTreeMap<String, u64> {
+    expected.into_iter().filter(|(_, left)| *left > 0).map(|(name, left)| (name.to_owned(), left)).collect()
+}
+
+/// What is left of a request.
+fn items(Request { gates, inputs, ots }: Request) -> BTreeMap<String, u64> {
+    left([("AND gates", gates), ("inputs", inputs), ("OTs", ots)])
+}
+
+/// Bytes that the garbler and the evaluator sent, as the evaluator counted them, from a phase on.
+fn sent(phases: &[PhaseReport], names: &[&str]) -> [u64; 2] {
+    let here = || phases.iter().filter(|phase| names.contains(&phase.name));
+    [here().map(|p| p.garbler_sent_bytes).sum(), here().map(|p| p.evaluator_sent_bytes).sum()]
+}
+
+/// Stock is filled, used by programs that were not known then, used up, and made on the spot where it lacks.
+#[test]
+fn stock_is_filled_used_up_and_made_on_the_spot() {
+    let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
+    let program = toy();
+    let done = folders.good(What::Fill(&of(&program).times(4).unwrap())).map(|did| did.filled);
+    assert_eq!(done, [Some(Preprocessed { steps: 2, resumed: 0 }); 2]);
+    // More of it goes into the same epoch, before anything is taken.
+    let _ = folders.good(What::Fill(&Request { gates: 3, inputs: 0, ots: 10 }));
+    let Request { gates, inputs, ots } = of(&program);
+    assert_eq!(
+        folders.left(),
+        items(Request { gates: 4 * gates + 3, inputs: 4 * inputs, ots: 4 * ots + 10 })
+    );
+    for party in BOTH {
+        let store = folders.store(party);
+        let parts = inventory(&store).unwrap();
+        assert_eq!(parts.len(), 1);
+        assert_eq!(executions(&parts[0], &store, &program).unwrap(), 4);
+        assert_eq!(executions(&parts[0], &store, &program.repeat(3).unwrap()).unwrap(), 1);
+        assert!(in_stock(&store, party, &terms(), &program.repeat(4).unwrap()).unwrap());
+        assert!(!in_stock(&store, party, &terms(), &program.repeat(5).unwrap()).unwrap());
+    }
+    let did = folders.runs(&program, Lacking::Refuse, &mut rng);
+    assert_eq!(did.made, None);
+    assert!(did.phases.iter().all(|phase| phase.name != "preprocess"), "nothing is garbled in it");
+    // Another program of the same gates.
+    assert_eq!(folders.runs(&program.repeat(2).unwrap(), Lacking::Refuse, &mut rng).made, None);
+    assert_eq!(folders.left(), items(Request { gates: gates + 3, inputs, ots: ots + 10 }));
+    let two = program.repeat(2).unwrap();
+    let bits = [vec![false; 4], vec![false; 4]];
+    let refused = folders.over(memory_pair(), What::Run(&two, [&bits[0], &bits[1]], Lacking::Refuse));
+    for result in refused {
+        let why = result.err().unwrap().to_string();
+        assert!(why.contains("1 AND gates, 4 inputs more than there is"), "{why}");
+    }
+    // What is lacking is not added to an epoch that was used: another one has it all.
+    assert_eq!(folders.runs(&two, Lacking::Make, &mut rng).made, Some(of(&two)));
+    assert_eq!(folders.left(), items(Request { gates: gates + 3, inputs, ots: ots + 10 }));
+    assert_eq!(folders.runs(&program, Lacking::Refuse, &mut rng).made, None);
+    assert_eq!(inventory(&folders.store(Party::Garbler)).unwrap().len(), 2);
+    let nothing = Request::default();
+    let refused = Folders::new().over(memory_pair(), What::Fill(&nothing));
+    assert!(refused.iter().all(|r| matches!(r, Err(Error::Usage(_)))));
+}
+
+/// Random programs: what is made for one serves it, from gates and built, whatever it lacks.
+#[test]
+fn any_program_runs_from_stock() {
+    let (folders, mut rng) = (Folders::new(), Rng::replayable("test programs"));
+    for round in 0..8 {
+        let program = random_program(&mut rng);
+        let _ = folders.good(What::Fill(&of(&program)));
+        if round % 2 == 0 {
+            assert_eq!(folders.good(What::Build(&program, Lacking::Refuse)).map(|did| did.made), [None; 2]);
+            assert_eq!(folders.left(), left([("random", 1)]));
+        }
+        assert_eq!(folders.runs(&program, Lacking::Refuse, &mut rng).made, None);
+        assert_eq!(folders.left(), left([]));
+    }
+}
+
+/// A program that takes from several batches of different cuts, with more than one record each.
+#[test]
+fn a_program_takes_from_many_batches_and_records() {
+    let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
+    let program = library::millionaires().unwrap().repeat(7).unwrap();
+    let once = of(&program);
+    for part in [1, 2, 4] {
+        let of_one = Request { gates: once.gates / 7, inputs: once.inputs / 7, ots: once.ots / 7 };
+        let _ = folders.good(What::Fill(&of_one.times(part).unwrap()));
+    }
+    for party in BOTH {
+        let parts = inventory(&folders.store(party)).unwrap();
+        assert_eq!((parts.len(), parts[0].batches.len()), (1, 9));
+    }
+    let did = folders.runs(&program, Lacking::Refuse, &mut rng);
+    let security = did.security.unwrap();
+    assert_eq!((security.gates.len(), security.input_authenticators.len()), (3, 3));
+    assert!(
+        security
+            .gates
+            .iter()
+            .map(|batch| batch.bucket_size)
+            .collect::<Vec<_>>()
+            .windows(2)
+            .any(|w| w[0] != w[1])
+    );
+    assert_eq!(folders.left(), left([]));
+    // More batches than a program may draw on: a fifth preprocessing of a quarter each.
+    for _ in 0..5 {
+        let _ = folders.good(What::Fill(&Request {
+            gates: once.gates / 5 + 1,
+            inputs: once.inputs / 5 + 1,
+            ots: once.ots / 5 + 1,
+        }));
+    }
+    let zeros = [once.inputs as usize, once.ots as usize].map(|width| vec![false; width]);
+    let zeros = [&zeros[0][..program.input_width(Party::Garbler)], &zeros[1][..]];
+    for result in folders.over(memory_pair(), What::Run(&program, zeros, Lacking::Refuse)) {
+        let why = result.err().unwrap().to_string();
+        assert!(why.contains("draw on so many batches"), "{why}");
+    }
+    // It is made in one go instead.
+    assert_eq!(folders.runs(&program, Lacking::Make, &mut rng).made, Some(once));
+}
+
+/// A built program is taken before gates, once; what is online of it neither solders nor garbles, and sends as
+/// many bytes as the end of a run.
+#[test]
+fn a_built_program_takes_the_inputs_alone() {
+    let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
+    let program = toy();
+    let _ = folders.good(What::Fill(&of(&program).times(4).unwrap()));
+    for _ in 0..2 {
+        let built = folders.good(What::Build(&program, Lacking::Refuse));
+        assert_eq!(built.map(|did| did.made), [None; 2]);
+    }
+    for party in BOTH {
+        let store = folders.store(party);
+        let part = &inventory(&store).unwrap()[0];
+        assert_eq!((part.uses, executions(part, &store, &program).unwrap()), (2, 4));
+        let names: Vec<_> = part.batches.iter().map(|batch| batch.kind).collect();
+        assert_eq!(names, ["gates", "input authenticators", "ots", "program", "program"]);
+    }
+    let built = folders.runs(&program, Lacking::Refuse, &mut rng);
+    let mut expected = items(of(&program).times(2).unwrap());
+    let _ = expected.insert("toy".into(), 1);
+    assert_eq!(folders.left(), expected);
+    let from_gates = [folders.runs(&program, Lacking::Refuse, &mut rng), {
+        let _ = expected.remove("toy");
+        assert_eq!(folders.left(), expected);
+        folders.runs(&program, Lacking::Refuse, &mut rng)
+    }];
+    let solderings = |did: &Did| sent(&did.phases, &["build"])[0];
+    assert_eq!(solderings(&built), solderings(&from_gates[0]));
+    assert!(solderings(&built) + 16 * 14 < solderings(&from_gates[1]));
+    // What a run from stock that is built sends online, one without stock does, too.
+    let script = |program: &Program| {
+        let parameters = crate::parameters(program, 40).unwrap();
+        let script = crate::cost::script(program, &parameters).unwrap();
+        let link = brickwork_plan::Link::LOOPBACK;
+        brickwork_plan::predict(&script, &brickwork_plan::Machine::known("portable", 1), &link)
+    };
+    let cost = script(&program);
+    let of_run = cost.phases.iter().filter(|phase| ["evaluate", "decode"].contains(&phase.name));
+    let of_run = of_run.fold([0, 0], |[g, e], p| [g + p.garbler_sent_bytes, e + p.evaluator_sent_bytes]);
+    assert_eq!(sent(&built.phases, &["evaluate", "decode"]), of_run);
+    // One that is built on the spot.
+    let made = folders.good(What::Build(&program.repeat(3).unwrap(), Lacking::Make)).map(|did| did.made);
+    assert_eq!(made, [Some(of(&program.repeat(3).unwrap())); 2]);
+}
+
+/// Channels of which one party's dies where it would send its message number `count` of this name, from 1;
+/// what passes of another name is noted.
+fn dying(party: Party, tag: Tag, count: usize, noted: Tag, seen: &Arc<Mutex<Vec<Vec<u8>>>>) -> Lines {
+    let (mut left, mut right) = memory_pair();
+    for (role, channel) in BOTH.into_iter().zip([&mut left, &mut right]) {
+        let (mut left, seen) = (count, seen.clone());
+        channel.set_tamper(Box::new(move |sent: Tag, bytes| {
+            if sent == tag && role == party {
+                left -= 1;
+                assert!(left > 0, "the test ends this party here");
+            }
+            if sent == noted {
+                seen.lock().expect("nobody dies with it").push(bytes.clone());
+            }
+        }));
+    }
+    (left, right)
+}
+
+/// Row 21: a filling that is interrupted goes on; what one of its steps made is not made again, and what
+/// another began is never used, and counts.
+#[test]
+fn row_21_an_interrupted_filling_goes_on() {
+    let program = toy();
+    let asked = of(&program).times(3).unwrap();
+    for party in BOTH {
+        // Two stands when the stores meet, three of the first step, and the second step's first one; or while
+        // gates are made.
+        for (tag, count, made, vain) in [
+            (STAND, 6, 1, 1),
+            (STAND, 4, 0, 1),
+            (msg::TABLES, 1, 0, 1),
+            (msg::CHALLENGE, 1, 0, 1),
+            (msg::INPUT_SOLDERINGS, 1, 1, 1),
+        ] {
+            let by_garbler = [msg::TABLES, msg::INPUT_SOLDERINGS].contains(&tag);
+            if tag != STAND && by_garbler != (party == Party::Garbler) {
+                continue;
+            }
+            let folders = Folders::new();
+            let broken = folders.over(dying(party, tag, count, Tag(0), &Arc::default()), What::Fill(&asked));
+            assert!(broken.iter().all(Result::is_err));
+            let done = folders.good(What::Fill(&asked)).map(|did| did.filled);
+            assert_eq!(done, [Some(Preprocessed { steps: 2, resumed: made }); 2], "{tag:?} {count}");
+            assert_eq!(folders.left(), items(asked));
+            for side in BOTH {
+                let part = &inventory(&folders.store(side)).unwrap()[0];
+                assert_eq!(part.given_up.steps, vain, "{tag:?} {count}");
+                assert!(part.given_up.bound_log2.is_some_and(|bound| bound < -40.0));
+            }
+            let did = folders.runs(&program, Lacking::Refuse, &mut Rng::replayable("test inputs"));
+            let given_up = |spent: &&brickwork_session::Spent| spent.check.contains("given up");
+            assert!(did.security.unwrap().budget.iter().find(given_up).is_some());
+        }
+    }
+}
+
+/// Attempts count: a garbler that breaks off after each challenge ends the epoch's filling, and another one is
+/// begun, which has a count of its own.
+#[test]
+fn challenges_that_are_given_up_close_an_epoch() {
+    let folders = Folders::new();
+    let asked = of(&toy());
+    for round in 0..6 {
+        let lines = dying(Party::Garbler, msg::OPENED_GATES, 1, Tag(0), &Arc::default());
+        let broken = folders.over(lines, What::Fill(&asked));
+        assert!(broken.iter().all(Result::is_err));
+        let parts = inventory(&folders.store(Party::Evaluator)).unwrap();
+        // A step has three quarters of a quarter at most: two come to less than half of the budget.
+        assert_eq!(parts.len(), 1 + round / 3, "{round}");
+    }
+}
+
+/// Rows 16, 20 and 21: wherever a party dies, what the program took is gone at both, no two programs have an
+/// OT or the label of an input in common, and the next ones are right.
+#[test]
+fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
+    let program = toy();
+    let zeros = vec![false; 2];
+    let of_run = [
+        (STAND, 2, Party::Garbler),
+        (STAND, 2, Party::Evaluator),
+        (msg::MASKED_INPUT, 1, Party::Evaluator),
+        (msg::SOLDERINGS, 1, Party::Garbler),
+        (msg::INPUT_LABELS, 1, Party::Garbler),
+        (msg::OUTPUT_LABELS, 1, Party::Evaluator),
+    ];
+    for built in [false, true] {
+        for (tag, count, party) in of_run {
+            if built && tag == msg::SOLDERINGS {
+                continue;
+            }
+            let noted = if party == Party::Garbler { msg::INPUT_LABELS } else { msg::SOLDERINGS };
+            let (folders, seen) = (Folders::new(), Arc::default());
+            let _ = folders.good(What::Fill(&of(&program).times(5).unwrap()));
+            if built {
+                (0..5).for_each(|_| drop(folders.good(What::Build(&program, Lacking::Refuse))));
+            }
+            let what = What::Run(&program, [&zeros, &zeros], Lacking::Refuse);
+            for _ in 0..2 {
+                let broken = folders.over(dying(party, tag, count, noted, &seen), what);
+                assert!(broken.iter().any(Result::is_err), "{tag:?}");
+            }
+            for _ in 0..2 {
+                let done = folders.over(dying(party, Tag(0), 1, noted, &seen), what).map(Result::unwrap);
+                let clear = program.simulate(&zeros, &zeros);
+                assert_eq!(done[1].outputs, program.output_bits(Party::Evaluator, &clear));
+            }
+            let mut seen = seen.lock().unwrap().clone();
+            assert!(seen.len() >= 2 || built && noted == msg::SOLDERINGS);
+            seen.sort();
+            assert!(seen.windows(2).all(|two| two[0] != two[1]), "{tag:?}");
+            let expected = if built { left([("toy", 1)]) } else { items(of(&program)) };
+            assert_eq!(folders.left(), expected, "{tag:?}");
+        }
+    }
+}
+
+/// Building dies: what it took is gone, nothing is half built, and no soldering was sent twice.
+#[test]
+fn row_21_what_is_half_built_is_gone() {
+    let program = toy();
+    for (tag, count, party) in [
+        (STAND, 2, Party::Garbler),
+        (STAND, 2, Party::Evaluator),
+        (msg::SOLDERINGS, 1, Party::Garbler),
+        // When it is kept: the stands of that step.
+        (STAND, 3, Party::Garbler),
+        (STAND, 4, Party::Evaluator),
+    ] {
+        let (folders, seen) = (Folders::new(), Arc::default());
+        let _ = folders.good(What::Fill(&of(&program).times(3).unwrap()));
+        let what = What::Build(&program, Lacking::Refuse);
+        let broken = folders.over(dying(party, tag, count, msg::SOLDERINGS, &seen), what);
+        assert!(broken.iter().any(Result::is_err), "{tag:?}");
+        let _ = folders.over(dying(party, Tag(0), 1, msg::SOLDERINGS, &seen), what).map(Result::unwrap);
+        let mut expected = items(of(&program));
+        let _ = expected.insert("toy".into(), 1);
+        assert_eq!(folders.left(), expected, "{tag:?} {count}");
+        let seen = seen.lock().unwrap();
+        assert!(seen.windows(2).all(|two| two[0] != two[1]));
+        let _ = folders.runs(&program, Lacking::Refuse, &mut Rng::replayable("test inputs"));
+    }
+}
+
+/// Row 16: a check that fails costs the epoch, whoever fails it, and whatever is left.
+#[test]
+fn row_16_a_cheat_burns_the_epoch() {
+    let program = toy();
+    let (zeros, asked) = (vec![false; 2], of(&program));
+    let run = What::Run(&program, [&zeros, &zeros], Lacking::Refuse);
+    let (fill, build) = (What::Fill(&asked), What::Build(&program, Lacking::Refuse));
+    let lie = |point: Point, at: usize| -> StateHook {
+        Box::new(move |here, bytes: &mut [u8]| {
+            if here == point {
+                let at = at.min(bytes.len() - 1);
+                bytes[at] ^= 1;
+            }
+        })
+    };
+    let everywhere = |point: Point| -> StateHook {
+        Box::new(move |here, bytes: &mut [u8]| {
+            if here == point {
+                bytes.chunks_mut(16).for_each(|label| label[3] ^= 2);
+            }
+        })
+    };
+    let by_garbler: [(StateHook, Cheat, What); 12] = [
+        (everywhere(Point::GateOutputs), Cheat::Opening, fill),
+        (everywhere(Point::WireHashes), Cheat::WireAuthenticator, fill),
+        (everywhere(Point::InputHashes), Cheat::InputAuthenticator, fill),
+        (lie(Point::GateSolderings, 0), Cheat::Opening, fill),
+        (lie(Point::InputSolderings, 5), Cheat::Opening, fill),
+        (lie(Point::OtLabels, 5), Cheat::Opening, fill),
+        (lie(Point::Solderings, 0), Cheat::Opening, build),
+        (lie(Point::Solderings, usize::MAX), Cheat::Opening, run),
+        (lie(Point::InputLabels, 5), Cheat::InputLabel, run),
+        (lie(Point::InputLabels, 16 * 5 + 5), Cheat::Opening, run),
+        (lie(Point::Indicators, 0), Cheat::Indicator, run),
+        (everywhere(Point::DeltaDifferences), Cheat::Opening, fill),
+    ];
+    let by_evaluator = [
+        (lie(Point::OtBinding, usize::MAX), Cheat::OtBinding, fill),
+        (lie(Point::OutputLabels, 0), Cheat::ForgedOutput, run),
+    ];
+    let garblers = by_garbler.into_iter().map(|(alter, check, what)| (0, alter, check, what));
+    let evaluators = by_evaluator.into_iter().map(|(alter, check, what)| (1, alter, check, what));
+    for (cheater, alter, check, what) in garblers.chain(evaluators) {
+        let folders = Folders::new();
+        let _ = folders.good(What::Fill(&asked.times(2).unwrap()));
+        let mut hooks = [Hooks::none(), Hooks::none()];
+        hooks[cheater].alter = Some(alter);
+        let results = folders.with(memory_pair(), hooks, what);
+        assert!(results[1 - cheater].as_ref().is_err_and(|error| error.is_cheat(check)), "{check:?}");
+        let honest = BOTH[1 - cheater];
+        let parts = inventory(&folders.store(honest)).unwrap();
+        assert!(parts[0].state.burned().is_some_and(|why| why.contains("cheated")), "{check:?}");
+        // And so is what the other one still has of it, when they meet again.
+        let again = folders.over(memory_pair(), run);
+        assert!(again.iter().all(|result| matches!(result, Err(Error::Stock(_)))), "{check:?}");
+    }
+}
+
+/// A garbler that made one gate of a bucket compute NAND loses its input: the evaluator has the right outputs,
+/// burns nothing, says the same, and remembers nothing.
+#[test]
+fn row_14_a_recovery_burns_nothing_and_later_programs_are_right() {
+    let program = toy();
+    let asked = of(&program).times(2).unwrap();
+    let Filling::Items(_, Parameters { gates, .. }) = &asked.steps(40).unwrap()[0] else { panic!("gates") };
+    let assigned = chosen(gates.slots, [gates.bucket, gates.opened]);
+    for built in [false, true] {
+        let folders = Folders::new();
+        // The second gate of the first bucket, whatever the challenge would be; and of the second program's.
+        let bad: Vec<usize> = [1, 4 * gates.bucket as usize + 1].map(|place| assigned[place]).to_vec();
+        let nand: StateHook = Box::new(move |point, bytes| {
+            if point == Point::GateOutputs {
+                bad.iter().for_each(|&gate| bytes[16 * gate] ^= 1);
+            }
+        });
+        let known: StateHook = Box::new(|point, bytes| {
+            if point == Point::Challenge {
+                bytes.fill(SEED);
+            }
+        });
+        let hooks = [nand, known].map(|alter| Hooks { alter: Some(alter), ..Hooks::none() });
+        let _ = folders.with(memory_pair(), hooks, What::Fill(&asked)).map(Result::unwrap);
+        if built {
+            (0..2).for_each(|_| drop(folders.good(What::Build(&program, Lacking::Refuse))));
+        }
+        let honest = Folders::new();
+        let _ = honest.good(What::Fill(&asked));
+        for inputs in [[true, false, true, true], [false, true, true, false]] {
+            let (x, y) = inputs.split_at(2);
+            let what = What::Run(&program, [x, y], Lacking::Refuse);
+            let [garbler, evaluator] = folders.good(what);
+            let clear = program.simulate(x, y);
+            assert_eq!(garbler.outputs, program.output_bits(Party::Garbler, &clear));
+            assert_eq!(evaluator.outputs, program.output_bits(Party::Evaluator, &clear));
+            assert!(evaluator.recovered && !garbler.recovered);
+            let parts = inventory(&folders.store(Party::Evaluator)).unwrap();
+            assert!(parts.iter().all(|part| part.state.burned().is_none()));
+            if !built {
+                // The garbler's connection looked like that of an honest one's.
+                let as_expected = |did: &Did| sent(&did.phases, &["build", "evaluate", "decode"]);
+                assert_eq!(as_expected(&honest.good(what)[0]), as_expected(&garbler));
+            }
+        }
+    }
+}
+
+/// A store that holds another protocol's stock is refused, with what to do about it; nothing in it changes.
+#[test]
+fn a_store_of_another_protocol_is_refused() {
+    let (folders, program) = (Folders::new(), toy());
+    for party in BOTH {
+        let store = folders.store(party);
+        let epoch = brickwork_stock::Epoch {
+            protocol: "duplo".into(),
+            version: brickwork_session::PROTOCOL_VERSION,
+            role: party,
+            security: 40.into(),
+            identities: terms().identities,
+            created: 0,
+        };
+        store.begin(&[3; 32], &epoch, b"secrets").unwrap();
+        let step = brickwork_stock::Step { job: [1; 32], number: 0, of: 1, risk: 0 };
+        let _ = store.append(&[3; 32], &Entry::Fill(step)).unwrap();
+    }
+    let (input, asked) = (vec![false; 2], of(&program));
+    let run = What::Run(&program, [&input, &input], Lacking::Make);
+    for what in [What::Fill(&asked), What::Build(&program, Lacking::Make), run] {
+        for result in folders.over(memory_pair(), what) {
+            let why = result.err().unwrap().to_string();
+            assert!(
+                why.contains("made by the protocol duplo") && why.contains("--store of its own"),
+                "{why}"
+            );
+        }
+    }
+    assert_eq!(BOTH.map(|party| folders.store(party).epochs().unwrap().len()), [1; 2]);
+}
+
+/// Row 24: folders that do not belong together are refused, and stay as they are.
+#[test]
+fn row_24_a_foreign_store_is_refused() {
+    let program = toy();
+    let (ours, theirs) = (Folders::new(), Folders::new());
+    for folders in [&ours, &theirs] {
+        let _ = folders.good(What::Fill(&of(&program).times(2).unwrap()));
+    }
+    let zeros = vec![false; 2];
+    let run = What::Run(&program, [&zeros, &zeros], Lacking::Make);
+    let (left, right) = memory_pair();
+    let crossed = std::thread::scope(|scope| {
+        let garbler = scope.spawn(|| one(ours.0.path(), Party::Garbler, left, Hooks::none(), run));
+        let evaluator = one(theirs.0.path(), Party::Evaluator, right, Hooks::none(), run);
+        [garbler.join().unwrap(), evaluator]
+    });
+    assert!(crossed.iter().all(|result| matches!(result, Err(Error::Strangers { .. }))));
+    for folders in [&ours, &theirs] {
+        assert_eq!(folders.left(), items(of(&program).times(2).unwrap()));
+        let _ = folders.runs(&program, Lacking::Refuse, &mut Rng::replayable("test inputs"));
+    }
+}
+
+/// A program for which a part of a step is enough, where the steps of a large request are cut.
+#[test]
+fn requests_are_cut_into_steps_that_share_their_part_of_the_budget() {
+    let asked = Request { gates: (1 << 19) + 5, inputs: (1 << 16) + 1, ots: 7 };
+    let steps = asked.steps(40).unwrap();
+    let counts: Vec<[u64; 3]> = steps
+        .iter()
+        .map(|step| match step {
+            Filling::Items(Request { gates, inputs, ots }, _) => [*gates, *inputs, *ots],
+            Filling::Program(..) => panic!("items"),
+        })
+        .collect();
+    let part = 1 << 18;
+    assert_eq!(counts, [[part, 0, 0], [part, 0, 0], [5, 0, 0], [0, 1 << 16, 7], [0, 1, 0]]);
+    use brickwork_session::stock::Asked;
+    let all: u128 = steps.iter().map(Asked::risk).sum();
+    // A quarter of 2^-40, in units of 2^-128.
+    assert!(all < 1 << 86 && all > 1 << 82, "{all}");
+    let digests: std::collections::BTreeSet<_> =
+        steps.iter().map(|step| (step.request(), step.parameters())).collect();
+    assert_eq!(digests.len(), 4, "two are alike");
+}
+
+/// An output that is an input, and nothing else: no gates.
+#[test]
+fn a_program_without_gates_runs_from_stock() {
+    let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
+    let port = |name: &str| Port::new(name, Type::Uint(8));
+    let mut program = ProgramBuilder::new("wires", vec![port("a")], vec![port("b")]).unwrap();
+    program.output(port("x"), Recipient::Evaluator, (0..8).collect()).unwrap();
+    program.output(port("y"), Recipient::Garbler, (8..16).collect()).unwrap();
+    let program = program.finish().unwrap();
+    let _ = folders.good(What::Fill(&of(&program).times(2).unwrap()));
+    let _ = folders.good(What::Build(&program, Lacking::Refuse));
+    assert_eq!(folders.runs(&program, Lacking::Refuse, &mut rng).made, None);
+    assert_eq!(folders.runs(&program, Lacking::Refuse, &mut rng).made, None);
+}

@@ -1,0 +1,158 @@
+"""Columns of tables: of numpy, pandas, polars, Arrow and whatever speaks its interfaces, and of Python."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Mapping
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .wires import Place
+
+Column = NDArray[Any]
+
+
+def is_table(value: Any) -> bool:
+    """Whether it is a table of pandas, polars, Arrow or another library that speaks Arrow, or a column of
+    one.
+    """
+    return not isinstance(value, np.ndarray) and any(
+        hasattr(value, name) for name in ("to_numpy", "__arrow_c_array__", "__arrow_c_stream__")
+    )
+
+
+def are_columns(value: Any) -> bool:
+    """Whether it is a mapping of columns."""
+    return isinstance(value, Mapping) and all(
+        isinstance(column, (list, tuple, np.ndarray)) or is_table(column) or are_columns(column)
+        for column in value.values()
+    )
+
+
+def columns(value: Any, place: Place) -> dict[str, Column] | Column:
+    """Returns the columns of a table by name, those within structs and arrays as `price.net` and `tax[0]`; or
+    a single column, of as many dimensions as it has.
+
+    Raises:
+        InvalidInput: a value is missing; it names column and row.
+    """
+    if isinstance(value, np.ndarray):
+        return value if value.dtype.names is None else _named(_fields(value))
+    if isinstance(value, Mapping):
+        return _named((str(name), column(one, place.field(str(name)))) for name, one in value.items())
+    if hasattr(value, "columns") and hasattr(value, "to_numpy"):  # pandas, polars
+        names = [str(name) for name in value.columns]
+        named = ((name, column(value[key], place.field(name))) for name, key in zip(names, value.columns))
+        return _named(named)
+    if hasattr(value, "to_numpy") and not hasattr(value, "column_names"):
+        found = column(value, place)
+        return found if isinstance(found, np.ndarray) else _named(found.items())
+    return _of_arrow(value, place)
+
+
+def _named(found: Any) -> dict[str, Column]:
+    """Returns columns by name, with those of structs and arrays apart."""
+    apart: dict[str, Column] = {}
+    for name, one in found:
+        apart |= dict(_apart(name, one))
+    return apart
+
+
+def _apart(name: str, one: Any) -> Iterator[tuple[str, Column]]:
+    if isinstance(one, Mapping):
+        for field, inner in one.items():
+            yield from _apart(f"{name}.{field}", inner)
+    elif one.dtype.names is not None:
+        for field, inner in _fields(one):
+            yield from _apart(f"{name}.{field}", inner)
+    elif one.ndim > 1:
+        for place in range(one.shape[1]):
+            yield from _apart(f"{name}[{place}]", one[:, place])
+    else:
+        yield name, one
+
+
+def _fields(records: Column) -> list[tuple[str, Column]]:
+    return [(name, records[name]) for name in records.dtype.names or ()]
+
+
+def column(value: Any, place: Place) -> Column | dict[str, Any]:
+    """Returns a column as an array, or one of structs as columns by field. Nulls are refused."""
+    if isinstance(value, np.ndarray):
+        return value
+    if isinstance(value, Mapping):
+        return {str(name): column(one, place.field(str(name))) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        # Without looking at each in Python.
+        _refuse_null(np.fromiter(map(operator.is_, value, repeat(None)), bool, len(value)), place)
+        return np.asarray(value)
+    if hasattr(value, "struct") and str(getattr(value, "dtype", "")).startswith("Struct"):  # polars
+        inner = value.struct.unnest()
+        return {name: column(inner[name], place.field(name)) for name in inner.columns}
+    if hasattr(value, "to_numpy"):
+        _refuse_null(_nulls(value), place)
+        if hasattr(value, "type") and hasattr(value, "chunks"):  # Arrow
+            return _column_of_arrow(value, place)
+        return np.asarray(value.to_numpy())
+    return _column_of_arrow(_pyarrow(place).chunked_array(value), place)
+
+
+def _nulls(value: Any) -> NDArray[np.bool_]:
+    if hasattr(value, "isna"):  # pandas
+        return np.asarray(value.isna())
+    nulls = value.is_null()  # polars, Arrow
+    return np.asarray(nulls.to_numpy() if hasattr(nulls, "to_numpy") else nulls)
+
+
+def _refuse_null(nulls: NDArray[np.bool_], place: Place) -> None:
+    if nulls.any():
+        row = int(np.argmax(nulls))
+        raise place.wrong("is empty", "fill in what is missing, or leave the row out, before it is used", row)
+
+
+def _pyarrow(place: Place) -> Any:
+    try:
+        import pyarrow
+    except ImportError as e:
+        raise place.wrong("an Arrow table", "pip install 'brickwork[arrow]', or give numpy arrays") from e
+    return pyarrow
+
+
+def _of_arrow(value: Any, place: Place) -> dict[str, Column] | Column:
+    """Returns what speaks Arrow's interfaces, and no other one: a table is a column of structs there."""
+    pyarrow = _pyarrow(place)
+    if hasattr(value, "column_names") or isinstance(value, pyarrow.RecordBatchReader):
+        table = pyarrow.table(value) if not isinstance(value, pyarrow.Table) else value
+        names = table.column_names
+        named = ((name, column(table.column(name), place.field(name))) for name in names)
+        return _named(named)
+    array = hasattr(value, "__arrow_c_array__") and not hasattr(value, "__arrow_c_stream__")
+    whole = pyarrow.chunked_array([pyarrow.array(value)] if array else value)
+    found = column(whole, place)
+    return found if isinstance(found, np.ndarray) else _named(found.items())
+
+
+def _column_of_arrow(value: Any, place: Place) -> Column | dict[str, Any]:
+    """Returns a column of Arrow: structs become columns by field, lists of one length rows."""
+    pyarrow = _pyarrow(place)
+    if pyarrow.types.is_struct(value.type):
+        names = [value.type.field(number).name for number in range(value.type.num_fields)]
+        return {name: column(inner, place.field(name)) for name, inner in zip(names, value.flatten())}
+    if pyarrow.types.is_fixed_size_list(value.type) or pyarrow.types.is_list(value.type):
+        joined = value.combine_chunks()
+        lengths = set(joined.value_lengths().to_numpy().tolist())
+        if len(lengths) > 1:
+            raise place.wrong("lists of different lengths", "give each row as many elements")
+        inner = column(pyarrow.chunked_array([joined.flatten()]), place)
+        if isinstance(inner, np.ndarray):
+            return inner.reshape(len(value), -1, *inner.shape[1:])
+        raise place.wrong("lists of structs", "give a column for each of their fields")
+    return np.asarray(value.to_numpy())
+
+
+def lengths(of: Mapping[str, Column]) -> dict[str, int]:
+    """Returns how long each column is."""
+    return {name: len(one) for name, one in of.items()}

@@ -1,0 +1,242 @@
+"""Inputs of programs: Python's values, arrays and tables, as the command takes them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .columns import are_columns, columns, is_table, lengths
+from .errors import InvalidInput
+from .ports import Array, Integer, Port, Struct, Type, leaves, type_of
+from .secret import Secret, SecretFile, secret_file
+from .wires import Bits, Place, Scale, integer_bits, to_text
+
+
+def input_word(
+    value: Any, ports: Sequence[Port], executions: int | None, scale: Scale, party: str, extra: bool = False
+) -> str | None:
+    """Returns a party's input as the flag of the command takes it, or None if there is none.
+
+    Args:
+        value: a Python value, an array, a table, a `SecretFile`, a `Secret`, or the path of a file.
+        ports: the party's inputs.
+        executions: how many values there are, if it is not one by itself.
+        extra: whether columns that the program does not know are left out.
+    """
+    if value is None:
+        return None
+    if isinstance(value, os.PathLike):
+        value = secret_file(value)
+    if isinstance(value, SecretFile):
+        return value.word()
+    if isinstance(value, Secret):
+        return value.take()
+    kind = type_of(ports)
+    place = Place(f"input of the {party}", "", scale, extra)
+    if kind is None:
+        raise InvalidInput(f"{place.who}: the program takes none", "leave it out")
+    if executions is None:
+        return _json(_plain(value, kind, place), place)
+    return _json(_executions(value, kind, executions, place), place)
+
+
+def _executions(value: Any, kind: Type, executions: int, place: Place) -> Any:
+    """Returns a value of each execution, as JSON can hold it."""
+    several = executions > 1 and are_columns(value)
+    if is_table(value) or isinstance(value, np.ndarray) or several:
+        rows = _rows(value, kind, place)
+    elif (numbers := _numbers(value, kind)) is not None:
+        rows = _element_bits(numbers, kind, place)
+    else:
+        if executions == 1 and not isinstance(value, (list, tuple)):
+            value = [value]
+        return [_plain(one, kind, place) for one in value]
+    if len(rows) != executions:
+        raise place.wrong(f"{len(rows)} rows for {executions} executions", "give a row for each")
+    return _text(rows)
+
+
+def _json(value: Any, place: Place) -> str:
+    if isinstance(value, _Bits):
+        # Nothing to escape, and it may be long.
+        return f'"{value}"'
+    try:
+        return json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        # What they say may repeat the value.
+        raise place.wrong(
+            "a value of no type that is taken", "give numbers, arrays, tables or dicts"
+        ) from None
+
+
+class _Bits(str):
+    """Wire bits as the command reads them."""
+
+
+def _text(bits: Bits) -> _Bits:
+    """Returns wire bits as the command reads them."""
+    return _Bits("bits:" + to_text(bits))
+
+
+def _plain(value: Any, kind: Type, place: Place) -> Any:
+    """Returns a value as JSON can hold it, with arrays and tables as their wire bits."""
+    if isinstance(value, os.PathLike):
+        value = secret_file(value)
+    if isinstance(value, SecretFile):
+        return value.word()
+    if isinstance(value, Mapping) and isinstance(kind, Struct) and not _fits_as_table(value, kind):
+        return _fields(value, kind, place)
+    if isinstance(value, (list, tuple, range)) and isinstance(kind, Array):
+        if len(value) == kind.length and (numbers := _numbers(value, kind.element)) is not None:
+            return _filled(numbers, kind, place)
+        return [_plain(one, kind.element, place) for one in value]
+    if _is_array(value, kind) or isinstance(value, Mapping) and isinstance(kind, Struct):
+        return _filled(value, kind, place)
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.item()
+    return int(value) if isinstance(value, bool) else value
+
+
+_MANY = 32
+"""From so many numbers on a list is made an array of: others are shown as they are, to those who debug."""
+
+
+def _numbers(value: Any, kind: Type) -> NDArray[Any] | None:
+    """Returns a list of whole numbers of Python, each of a row, as an array; None if it is something else."""
+    if not isinstance(value, (list, tuple, range)) or len(value) < _MANY:
+        return None
+    while isinstance(kind, Array):
+        kind = kind.element
+    if isinstance(kind, Struct):
+        return None
+    try:
+        found = np.asarray(value)
+    except (ValueError, OverflowError):
+        return None
+    if found.dtype.kind == "O" and set(map(type, found.reshape(-1))) == {int}:
+        return found
+    return found if found.dtype.kind in "iub" else None
+
+
+def _fields(value: Mapping[str, Any], kind: Struct, place: Place) -> dict[str, Any]:
+    """Returns the fields of a struct. What is unknown or missing the native part names."""
+    fields, array = dict(kind.fields), _table_field(kind)
+    plain = {
+        name: _plain(one, fields[name], place.field(name)) if name in fields and name != array else one
+        for name, one in value.items()
+    }
+    if array is None or array not in value:
+        return plain
+    if not _is_array(value[array], fields[array]):
+        return {**plain, array: _plain(value[array], fields[array], place.field(array))}
+    # The rest of the array is 0, and `count` says how much of it counts.
+    filled = _filled(value[array], kind, place)
+    if "count" in filled and plain.get("count", 0) > filled["count"]:
+        raise place.wrong(f"count is more than the {filled['count']} rows", "leave it out, or give that many")
+    return {**plain, **filled, "count": plain["count"]} if "count" in plain else {**plain, **filled}
+
+
+def _is_array(value: Any, kind: Type) -> bool:
+    """Whether it is an array or table, and not a Python value."""
+    return (
+        is_table(value)
+        or isinstance(kind, Array)
+        and are_columns(value)
+        or isinstance(value, np.ndarray)
+        and value.ndim > 0
+    )
+
+
+def _filled(value: Any, kind: Type, place: Place) -> Any:
+    """Returns an array or table as what it fills: an array, or a struct whose only array it is."""
+    if isinstance(kind, Array):
+        bits = _rows(value, kind.element, place)
+        if len(bits) != kind.length:
+            raise place.wrong(
+                f"{len(bits)} rows, and the program takes {kind.length}", "give exactly as many"
+            )
+        return _text(bits)
+    if isinstance(kind, Struct) and (name := _table_field(kind)) is not None:
+        array = dict(kind.fields)[name]
+        assert isinstance(array, Array)
+        if len(kind.fields) == 1:
+            return {name: _filled(value, array, place.field(name))}
+        bits = _rows(value, array.element, place.field(name))
+        if len(bits) > array.length:
+            raise place.wrong(f"{len(bits)} rows, and the program takes {array.length} at most", "give fewer")
+        padded = np.zeros((array.length, bits.shape[1]), np.uint8)
+        padded[: len(bits)] = bits
+        return {name: _text(padded), "count": len(bits)}
+    raise place.wrong(
+        f"an array or table, and the program takes {kind}", "`Program.inputs` shows what it takes"
+    )
+
+
+def _table_field(kind: Struct) -> str | None:
+    """Returns the field that a table fills: the only array, perhaps beside a `count`."""
+    arrays = [name for name, field in kind.fields if isinstance(field, Array)]
+    rest = [name for name, field in kind.fields if not isinstance(field, Array)]
+    return arrays[0] if len(arrays) == 1 and rest in ([], ["count"]) else None
+
+
+def _fits_as_table(value: Mapping[str, Any], kind: Struct) -> bool:
+    """Whether a mapping is columns of the struct's array, and not the struct's fields."""
+    name = _table_field(kind)
+    return name is not None and name not in value and are_columns(value)
+
+
+def _rows(value: Any, kind: Type, place: Place) -> Bits:
+    """Returns the wire bits of a table or array, a row for each element of this type."""
+    found = columns(value, place)
+    if isinstance(found, np.ndarray):
+        return _element_bits(found, kind, place)
+    if isinstance(kind, Integer):
+        if len(found) != 1:
+            raise place.wrong(
+                f"{len(found)} columns, and the program takes one", "name the column that is meant"
+            )
+        return _element_bits(next(iter(found.values())), kind, place)
+    wanted = dict(leaves(kind))
+    if missing := [name for name in wanted if name not in found]:
+        raise place.wrong(
+            f"there is no column {missing[0]!r}", f"the program takes {', '.join(sorted(wanted))}"
+        )
+    if not place.extra and (unknown := [name for name in found if name not in wanted]):
+        raise place.wrong(
+            f"the program does not know the column {unknown[0]!r}",
+            "leave it out, or say ignore_extra_columns=True",
+        )
+    long = lengths({name: found[name] for name in wanted})
+    if len(set(long.values())) > 1:
+        raise place.wrong(f"columns of different lengths: {long}", "give each row a value in each")
+    # All room at once: wide tables are large.
+    bits = np.empty((next(iter(long.values()), 0), sum(leaf.bits for leaf in wanted.values())), np.uint8)
+    base = 0
+    for name, leaf in wanted.items():
+        bits[:, base : base + leaf.bits] = integer_bits(found[name], leaf, place.field(name))
+        base += leaf.bits
+    return bits
+
+
+def _element_bits(values: NDArray[Any], kind: Type, place: Place) -> Bits:
+    """Returns the bits of elements of a type: integers, or nested arrays of them."""
+    shape: list[int] = []
+    while isinstance(kind, Array):
+        shape.append(kind.length)
+        kind = kind.element
+    if isinstance(kind, Struct):
+        raise place.wrong(
+            f"numbers without names, and the program takes {kind}", "give a table with these columns"
+        )
+    if values.shape[1:] != tuple(shape):
+        raise place.wrong(
+            f"an array of shape {values.shape}, and the program takes elements of shape {tuple(shape)}",
+            "`Program.inputs` shows what it takes",
+        )
+    flat = integer_bits(values.reshape(-1), kind, place)
+    return flat.reshape(len(values), kind.bits * int(np.prod(shape, dtype=int)))

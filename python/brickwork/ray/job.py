@@ -1,0 +1,520 @@
+"""A job: this party's coordinator in the driver, and its lanes as actors."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .. import _native, errors
+from .._flags import flags
+from .._tasks import Watch, wait
+from ..errors import UsageError
+from ..programs import as_program
+from ..runs import AnyProgram, Record
+from .files import Sink, Source
+from .lane import Guarded
+
+_PATIENCE = 30.0
+"""Seconds that looking into a stock's log may take."""
+
+
+class JobIncomplete(errors.Error):
+    """Not every partition is done. What is in doubt, and what to do about it, the message says.
+
+    Attributes:
+        job: what the job has come to.
+    """
+
+    code = 1
+    job: Job
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a job has come to.
+
+    Attributes:
+        job: its identifier.
+        done: partitions whose outputs both parties have.
+        open: partitions that did not run.
+        in_doubt: partitions whose lanes were lost while they ran.
+        rows: of all partitions.
+        seconds: that it took this time.
+        security: shares of the promise, how many are spent, and the bound that follows.
+    """
+
+    job: str
+    done: int
+    open: int
+    in_doubt: tuple[int, ...]
+    rows: int
+    seconds: float
+    security: Record = field(repr=False)
+
+
+def _job(found: Mapping[str, Any]) -> Job:
+    partitions = found["partitions"]
+    return Job(
+        found["job"],
+        partitions["done"],
+        partitions["open"],
+        tuple(partitions["in_doubt"]),
+        found["rows"],
+        found["seconds"],
+        Record(found["security"]),
+    )
+
+
+@dataclass
+class _Actor:
+    """A lane's actor, and what it is still to do."""
+
+    handle: Any
+    attempt: int
+    waiting: list[tuple[str, tuple[Any, ...]]]
+    doing: tuple[str, tuple[Any, ...]] | None = None
+
+
+class _Crew:
+    """The workers of this party as actors. The native coordinator calls these methods from a thread of its
+    own; orders and news are JSON.
+    """
+
+    def __init__(
+        self,
+        plan: Mapping[str, Any],
+        rows: Sequence[int],
+        stands: Callable[[dict[str, int]], None] | None,
+    ) -> None:
+        self._plan, self._rows, self._stands = plan, rows, stands
+        self._job = ""
+        self._lanes: dict[int, _Actor] = {}
+        self._nodes: dict[int, str] = {}
+        self._futures: dict[Any, int] = {}
+        self._news: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        self._metrics = _Metrics()
+
+    # What the coordinator asks.
+
+    def begins(self, job: str) -> None:
+        self._job = job
+
+    def kept(self) -> list[int]:
+        sink: Sink = self._plan["sink"]
+        return [partition for partition in range(len(self._rows)) if sink.has(partition)]
+
+    def obey(self, order: str) -> None:
+        ((what, fields),) = json.loads(order).items()
+        lane: int = fields["lane"]
+        if what == "start":
+            self._start(lane, fields["attempt"], fields["address"])
+        elif what == "fill":
+            self._then(lane, "fill", fields["partitions"])
+        elif what == "run":
+            self._then(lane, "run", fields["partition"], self._rows[fields["partition"]])
+        elif what == "stop":
+            self._lost(lane, "stopped")
+
+    def look(self, lane: int, partition: int) -> bool:
+        import ray
+
+        self._lost(lane, "stopped")
+        node = self._nodes.get(lane)
+        actor = self._actor(lane, node)
+        try:
+            # What another process has, or has not let go of, may have been taken.
+            end = time.monotonic() + _PATIENCE
+            while True:
+                kind, found = ray.get(actor.call.remote("look", partition), timeout=_PATIENCE)
+                if kind == "done" and not found:
+                    return False
+                if time.monotonic() > end or kind == "done":
+                    return True
+                time.sleep(0.2)
+        except Exception:
+            return True
+        finally:
+            ray.kill(actor, no_restart=True)
+
+    def news(self, patience: float) -> list[str]:
+        import ray
+
+        if self._futures:
+            ready, _ = ray.wait(list(self._futures), num_returns=1, timeout=patience)
+            for future in ready:
+                self._answered(self._futures.pop(future), future)
+        elif self._news.empty():
+            time.sleep(patience)
+        told = []
+        while not self._news.empty():
+            told.append(json.dumps(self._news.get()))
+        return told
+
+    def stands(self, progress: str) -> None:
+        stands = json.loads(progress)
+        self._metrics.stands(stands)
+        if self._stands is not None:
+            self._stands(stands)
+
+    def end(self) -> None:
+        for lane in list(self._lanes):
+            self._lost(lane, "stopped")
+
+    # Actors.
+
+    def _actor(self, lane: int, node: str | None) -> Any:
+        import ray
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        plan = self._plan
+        options = {"num_cpus": plan["threads"], "scheduling_strategy": "SPREAD", **plan["lane_options"]}
+        if node is not None:
+            options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(node, soft=False)
+        folder = os.path.join(plan["folder"], f"lane-{lane}")
+        words = [*plan["words"], "--job", self._job, "--lane", str(lane), "--store", folder]
+        arguments = (words, plan["program"], plan["role"], plan["source"], plan["sink"])
+        # A lane that is lost is the coordinator's to begin again, with what the ledger says; never Ray's.
+        fixed = {"max_restarts": 0, "max_task_retries": 0, "max_concurrency": 2}
+        return ray.remote(Guarded).options(**{**options, **fixed}).remote(*arguments)
+
+    def _start(self, lane: int, attempt: int, address: str | None) -> None:
+        self._lost(lane, "stopped")
+        listen = self._plan["lanes_listen"] if address is None else None
+        if address is not None:
+            _check_host(address, self._plan["peer_hosts"])
+        handle = self._actor(lane, self._nodes.get(lane))
+        self._lanes[lane] = _Actor(handle, attempt, [])
+        for call in (("node", ()), ("start", (attempt, listen, address)), ("meet", ())):
+            self._then(lane, call[0], *call[1])
+
+    def _then(self, lane: int, method: str, *arguments: Any) -> None:
+        if (actor := self._lanes.get(lane)) is not None:
+            actor.waiting.append((method, arguments))
+            self._go_on(lane)
+
+    def _go_on(self, lane: int) -> None:
+        actor = self._lanes[lane]
+        if actor.doing is None and actor.waiting:
+            actor.doing = actor.waiting.pop(0)
+            method, arguments = actor.doing
+            self._futures[actor.handle.call.remote(method, *arguments)] = lane
+
+    def _answered(self, lane: int, future: Any) -> None:
+        import ray
+
+        actor = self._lanes[lane]
+        assert actor.doing is not None
+        method, arguments = actor.doing
+        try:
+            kind, given = ray.get(future)
+        except Exception:
+            # The actor is gone, with its process or its machine.
+            kind, given = "gone", "line"
+        if kind == "gone":
+            self._lost(lane, given)
+            return
+        actor.doing = None
+        name = {"lane": lane, "attempt": actor.attempt}
+        if method == "node":
+            self._nodes[lane] = given
+        elif method == "start" and given is not None:
+            host, port = given.rsplit(":", 1)
+            address = f"{self._plan['advertise'] or host}:{port}"
+            self._news.put({"listens": {**name, "address": address}})
+        elif method == "fill":
+            self._news.put({"filled": name})
+        elif method == "run":
+            self._metrics.ran(arguments[1], given)
+            self._news.put({"done": {**name, "partition": arguments[0]}})
+        self._go_on(lane)
+
+    def _lost(self, lane: int, cause: str) -> None:
+        """Ends a lane's actor, and says that it is gone."""
+        import ray
+
+        if (actor := self._lanes.pop(lane, None)) is None:
+            return
+        for future in [future for future, of in self._futures.items() if of == lane]:
+            del self._futures[future]
+        ray.kill(actor.handle, no_restart=True)
+        self._news.put({"gone": {"lane": lane, "attempt": actor.attempt, "cause": cause}})
+
+
+class _Metrics:
+    """Counts and times of a job, through Ray's own metrics."""
+
+    def __init__(self) -> None:
+        from ray.util.metrics import Counter, Gauge, Histogram
+
+        self._partitions = Gauge("brickwork_partitions", "Partitions of the job.", tag_keys=("state",))
+        self._shares = Gauge("brickwork_shares_spent", "Shares of the job's promise that are spent.")
+        self._rows = Counter("brickwork_rows", "Rows of partitions that are done.")
+        bounds = [0.1, 0.3, 1, 3, 10, 30, 100, 300]
+        self._seconds = Histogram("brickwork_partition_seconds", "Time of a partition.", boundaries=bounds)
+
+    def stands(self, progress: Mapping[str, int]) -> None:
+        for state in ("done", "claimed", "open", "in_doubt"):
+            self._partitions.set(progress[state], tags={"state": state})
+        self._shares.set(progress["spent"])
+
+    def ran(self, rows: int, seconds: float) -> None:
+        self._rows.inc(rows)
+        self._seconds.observe(seconds)
+
+
+def _check_host(address: str, hosts: Sequence[str]) -> None:
+    if address.rsplit(":", 1)[0] not in hosts:
+        raise UsageError("the peer names a host that is not in peer_hosts", "name the peer's hosts, or stop")
+
+
+def _coordinate(
+    program: AnyProgram,
+    rows: Sequence[int],
+    source: Source | None,
+    sink: Sink,
+    *,
+    role: str,
+    peer: str,
+    identity: str | os.PathLike[str],
+    store_key: str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    lanes: int,
+    retries: int | None,
+    security: int,
+    listen: str | None,
+    connect: str | None,
+    advertise: str | None,
+    lanes_listen: str,
+    peer_hosts: Sequence[str],
+    threads: int,
+    timeout: int,
+    lane_options: Mapping[str, Any] | None,
+    rerun: Sequence[int],
+    only_fill: bool,
+    at_once: int | None,
+    listening: Callable[[str], None] | None,
+    stands: Callable[[dict[str, int]], None] | None,
+    deadline: float | None,
+) -> Job:
+    import ray
+
+    if (listen is None) == (connect is None):
+        raise UsageError("a party listens or connects", "give listen='HOST:PORT' or connect='HOST:PORT'")
+    if not ray.is_initialized():
+        ray.init(include_dashboard=False, log_to_driver=False)
+    found = as_program(program)
+    place = os.path.abspath(os.fspath(folder))
+    os.makedirs(place, exist_ok=True)
+    path = os.path.join(place, "program.bwp")
+    found.save(path)
+    rows_path = os.path.join(place, "rows.json")
+    with tempfile.NamedTemporaryFile("w", dir=place, delete=False) as file:
+        json.dump(list(rows), file)
+    os.replace(file.name, rows_path)
+    paid = -(-lanes // 4) if retries is None else retries
+    job = {
+        "role": role,
+        "identity": identity,
+        "peer": peer,
+        "rows": rows_path,
+        "of": lanes,
+        "retries": paid,
+        "security": security,
+    }
+    words = [*flags(job), "--store-key", os.fspath(store_key), "--threads", str(threads)]
+    hosts = list(peer_hosts) + ([connect.rsplit(":", 1)[0]] if connect is not None else [])
+    plan = {
+        "words": [*words, "--timeout", str(timeout)],
+        "program": path,
+        "role": role,
+        "source": source,
+        "sink": sink,
+        "folder": place,
+        "threads": threads,
+        "lanes_listen": lanes_listen,
+        "advertise": advertise,
+        "peer_hosts": hosts,
+        "lane_options": dict(lane_options or {}),
+    }
+    call = {**job, "listen": listen, "connect": connect, "folder": place, "timeout": timeout}
+    again = ",".join(map(str, rerun)) or None
+    call = {**call, "rerun": again, "only_fill": only_fill, "at_once": at_once}
+    crew = _Crew(plan, rows, stands)
+    task = _native.Task.coordinate([*flags(call), "--", path], crew)
+    try:
+        return _job(wait(task, Watch(listening=listening, deadline=deadline)).json)
+    except errors.Error as error:
+        if (state := getattr(error, "stands", None)) is None:
+            raise
+        incomplete = JobIncomplete(str(error.args[0]), error.hint)
+        incomplete.job = _job(state)
+        raise incomplete from None
+
+
+def map_partitions(
+    program: AnyProgram,
+    source: Source | Sequence[int],
+    sink: Sink,
+    *,
+    role: str,
+    peer: str,
+    identity: str | os.PathLike[str],
+    store_key: str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    lanes: int = 4,
+    retries: int | None = None,
+    security: int = 40,
+    listen: str | None = None,
+    connect: str | None = None,
+    advertise: str | None = None,
+    lanes_listen: str = "127.0.0.1:0",
+    peer_hosts: Sequence[str] = (),
+    threads: int = 1,
+    timeout: int = 30,
+    lane_options: Mapping[str, Any] | None = None,
+    rerun: Sequence[int] = (),
+    at_once: int | None = None,
+    listening: Callable[[str], None] | None = None,
+    stands: Callable[[dict[str, int]], None] | None = None,
+    deadline: float | None = None,
+) -> Job:
+    """Runs a program over two parties' tables, partition by partition; the peer calls the same.
+
+    It may be called again with the same arguments after whatever broke: it goes on from the ledger in
+    `folder`.
+
+    Args:
+        program: what each row is an execution of.
+        source: this party's rows; or how many rows each partition has, if it gives none.
+        sink: where this party's outputs go.
+        role: `garbler` or `evaluator`; the peer has the other one.
+        peer: the peer's public key, or `@FILE`.
+        identity: the file of this party's key, on every machine.
+        store_key: the file of the stores' key, on every machine.
+        folder: the ledger on this machine, and the stores of the lanes on theirs.
+        lanes: how many work side by side; the peer says the same.
+        retries: stocks that may be made besides, for lanes that are lost: a quarter of the lanes if None.
+        security: of the whole job, in bits.
+        listen: where this coordinator waits for the peer's; then its lanes wait, too.
+        connect: where the peer's coordinator waits.
+        advertise: the host by which the peer reaches this party's lanes.
+        lanes_listen: where lanes listen on their machines.
+        peer_hosts: hosts that this party's lanes may connect to.
+        threads: of each lane.
+        lane_options: options of Ray for each lane's actor, such as `resources` or `memory`.
+        rerun: partitions in doubt that are to run again; the peer must say so, too.
+        at_once: how many lanes have work or stock at a time, if not all; what the garbler says counts.
+        listening: called with `HOST:PORT` once this coordinator listens.
+        stands: called with how many partitions stand where, whenever that changes.
+        deadline: seconds that it may take.
+
+    Raises:
+        JobIncomplete: if partitions are in doubt, or what was paid for is used up.
+        PeerCheated: if a check failed: the job is over.
+    """
+    rows = list(source) if isinstance(source, Sequence) else list(source.rows())
+    return _coordinate(
+        program,
+        rows,
+        None if isinstance(source, Sequence) else source,
+        sink,
+        role=role,
+        peer=peer,
+        identity=identity,
+        store_key=store_key,
+        folder=folder,
+        lanes=lanes,
+        retries=retries,
+        security=security,
+        listen=listen,
+        connect=connect,
+        advertise=advertise,
+        lanes_listen=lanes_listen,
+        peer_hosts=peer_hosts,
+        threads=threads,
+        timeout=timeout,
+        lane_options=lane_options,
+        rerun=rerun,
+        only_fill=False,
+        at_once=at_once,
+        listening=listening,
+        stands=stands,
+        deadline=deadline,
+    )
+
+
+class _Nowhere:
+    """A sink of a job that runs nothing."""
+
+    def write(self, partition: int, outputs: Any) -> None:
+        raise UsageError("nothing runs in a job that only fills", "call map_partitions")
+
+    def has(self, partition: int) -> bool:
+        return False
+
+
+def fill(
+    program: AnyProgram,
+    rows: Sequence[int],
+    *,
+    role: str,
+    peer: str,
+    identity: str | os.PathLike[str],
+    store_key: str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    lanes: int = 4,
+    retries: int | None = None,
+    security: int = 40,
+    listen: str | None = None,
+    connect: str | None = None,
+    advertise: str | None = None,
+    lanes_listen: str = "127.0.0.1:0",
+    peer_hosts: Sequence[str] = (),
+    threads: int = 1,
+    timeout: int = 30,
+    lane_options: Mapping[str, Any] | None = None,
+    listening: Callable[[str], None] | None = None,
+    stands: Callable[[dict[str, int]], None] | None = None,
+    deadline: float | None = None,
+) -> Job:
+    """Makes the stocks of a job's lanes, for `map_partitions` with the same folder and the same rows.
+
+    Args:
+        rows: how many rows each partition will have.
+
+    The others are those of `map_partitions`.
+    """
+    return _coordinate(
+        program,
+        list(rows),
+        None,
+        _Nowhere(),
+        role=role,
+        peer=peer,
+        identity=identity,
+        store_key=store_key,
+        folder=folder,
+        lanes=lanes,
+        retries=retries,
+        security=security,
+        listen=listen,
+        connect=connect,
+        advertise=advertise,
+        lanes_listen=lanes_listen,
+        peer_hosts=peer_hosts,
+        threads=threads,
+        timeout=timeout,
+        lane_options=lane_options,
+        rerun=(),
+        only_fill=True,
+        at_once=None,
+        listening=listening,
+        stands=stands,
+        deadline=deadline,
+    )

@@ -1,0 +1,130 @@
+"""A lane's worker, as it lives in an actor."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from .. import _native, errors
+from .._tasks import wait
+from ..commands import harden
+from ..inputs import input_word
+from ..outputs import output_value
+from ..programs import Program
+from ..wires import from_text
+from .files import Sink, Source
+
+_PATIENCE = 30.0
+"""Seconds that a worker may take until it listens."""
+
+
+def cause(error: BaseException) -> str:
+    """Returns what a coordinator is to know of why a worker ended: no more than its kind."""
+    if isinstance(error, errors.PeerCheated):
+        return "check"
+    return "stock" if isinstance(error, errors.StockError) else "line"
+
+
+class Lane:
+    """One attempt of a lane. Its methods give the events that the coordinator hears.
+
+    Args:
+        words: the flags of `brickwork worker` for the lane.
+        program: the file of the program.
+        source: where inputs come from, if this party has any.
+        sink: where outputs go.
+    """
+
+    def __init__(
+        self, words: Sequence[str], program: str, role: str, source: Source | None, sink: Sink
+    ) -> None:
+        harden()
+        self._words, self._path, self._role = list(words), program, role
+        self._program: Program | None = None
+        self._source, self._sink = source, sink
+        self._worker: _native.Worker | None = None
+        self._meeting: _native.Task | None = None
+        self._doing = "nothing"
+
+    def start(self, attempt: int, listen: str | None, connect: str | None) -> str | None:
+        """Begins to meet the peer's worker; where this one waits, if it does."""
+        place = ["--listen", listen] if listen is not None else ["--connect", str(connect)]
+        words = [*self._words, "--attempt", str(attempt), *place, "--", self._path]
+        self._doing = "meeting the peer"
+        self._worker = _begun(words)
+        self._meeting = self._worker.meet()
+        if listen is None:
+            return None
+        end = time.monotonic() + _PATIENCE
+        while (address := self._meeting.address()) is None:
+            if self._meeting.wait(0.01):
+                wait(self._meeting)
+            if time.monotonic() > end:
+                raise errors.ConnectionFailed("a worker does not listen", "is its port free?")
+        return f"{address[0]}:{address[1]}"
+
+    def node(self) -> str:
+        """Returns the machine that this worker, and its lane's store, are on."""
+        import ray
+
+        return str(ray.get_runtime_context().get_node_id())
+
+    def meet(self) -> None:
+        """Waits until it has met the peer's worker."""
+        assert self._meeting is not None
+        wait(self._meeting)
+        self._doing = "nothing"
+
+    def fill(self, partitions: int) -> None:
+        """Makes stock."""
+        assert self._worker is not None
+        self._doing = "making stock"
+        wait(self._worker.fill(partitions))
+        self._doing = "nothing"
+
+    def run(self, partition: int, rows: int) -> float:
+        """Runs a partition; what it gives is durable when this returns. Returns seconds."""
+        assert self._worker is not None
+        begun = time.monotonic()
+        self._doing = f"partition {partition}"
+        program = self._program or Program(self._path)
+        self._program = program
+        word = None
+        if self._source is not None and (own := program.inputs_of(self._role)):
+            word = input_word(self._source.read(partition), own, rows, {}, self._role)
+        bits = from_text(wait(self._worker.run(partition, word)).json["output_bits"])
+        outputs = output_value(bits, program.outputs_of(self._role), rows)
+        self._sink.write(partition, outputs)
+        self._doing = "nothing"
+        return time.monotonic() - begun
+
+    def look(self, partition: int) -> bool:
+        """Returns whether stock may have been taken for a partition: without having met anybody."""
+        words = [*self._words, "--attempt", "0", "--", self._path]
+        return bool(wait(_begun(words).look(partition)).json["found"]["taken"])
+
+    def status(self) -> str:
+        """Returns what it does, in words."""
+        return self._doing
+
+
+def _begun(words: list[str]) -> _native.Worker:
+    try:
+        return _native.Worker(words)
+    except _native.Failed as failed:
+        raise errors.from_json(failed.args[0]) from None
+
+
+class Guarded:
+    """A `Lane` whose errors are events, so that no exception of a worker passes through Ray."""
+
+    def __init__(self, *arguments: Any) -> None:
+        self._lane = Lane(*arguments)
+
+    def call(self, method: str, *arguments: Any) -> tuple[str, Any]:
+        """Returns `done` and what a method gave, or `gone` and why it failed."""
+        try:
+            return "done", getattr(self._lane, method)(*arguments)
+        except BaseException as error:
+            return "gone", cause(error)

@@ -1,0 +1,207 @@
+"""Wire bits of integers, a whole column at a time: nothing here is done number by number in Python.
+
+A value's wire bits are its fields and elements one after the other, each integer with its least significant
+bit first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Context, Decimal, DecimalException, localcontext
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import InvalidInput
+from .ports import Integer
+
+Bits = NDArray[np.uint8]
+"""Wire bits, one a byte: shape (rows, width)."""
+
+Scale = Mapping[str, int]
+"""Digits behind the decimal point, by the name of a field or column."""
+
+_LIMB = 64
+_EXACT = Context(prec=5000)
+"""For decimals that are moved, and never rounded: the widest integer has some 1 200 digits."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Whose value, and which part of it: for messages, which never repeat a value."""
+
+    who: str
+    path: str
+    scale: Scale
+    extra: bool
+
+    def field(self, name: str) -> Place:
+        return Place(self.who, f"{self.path}.{name}" if self.path else name, self.scale, self.extra)
+
+    def digits(self) -> int | None:
+        """Returns the digits behind the point of what is here, if any were given for it."""
+        for name, digits in self.scale.items():
+            if self.path == name or self.path.endswith("." + name):
+                return digits
+        return None
+
+    def wrong(self, what: str, hint: str, row: int | None = None) -> InvalidInput:
+        where = str(self) if row is None else f"{self}, row {row}"
+        return InvalidInput(f"{where}: {what}", hint)
+
+    def __str__(self) -> str:
+        return f"{self.who}: {self.path}" if self.path else self.who
+
+
+def to_text(bits: Bits) -> str:
+    """Returns wire bits as characters 0 and 1."""
+    return (bits.reshape(-1) + ord("0")).tobytes().decode("ascii")
+
+
+def from_text(text: str) -> Bits:
+    """Returns the wire bits that are these characters."""
+    return np.frombuffer(text.encode("ascii"), np.uint8) - ord("0")
+
+
+def integer_bits(values: NDArray[Any], kind: Integer, place: Place) -> Bits:
+    """Returns the bits of numbers of any type of numpy, or of Python, shape (rows, kind.bits).
+
+    Raises:
+        InvalidInput: one is no integer, or not of this type; it names the row.
+    """
+    values = _whole(values, place)
+    low = -(1 << kind.bits - 1) if kind.signed else 0
+    high = (1 << kind.bits - int(kind.signed)) - 1
+    if len(values) and (values.min() < low or values.max() > high):
+        row = int(np.argmax((values < low) | (values > high)))
+        raise place.wrong(f"does not fit into {kind}", f"it takes {low} to {high}", row)
+    words = np.empty((len(values), -(-kind.bits // _LIMB)), "<u8")
+    for number in range(words.shape[1]):
+        words[:, number] = _limb(values, number)
+    bits: Bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")
+    return bits[:, : kind.bits]
+
+
+def _limb(values: NDArray[Any], number: int) -> NDArray[np.uint64]:
+    """Returns 64 bits of each number, in two's complement."""
+    if values.dtype.kind == "O":
+        moved = np.right_shift(values, _LIMB * number) if number else values
+        limb: NDArray[np.uint64] = np.bitwise_and(moved, (1 << _LIMB) - 1).astype(np.uint64)
+        return limb
+    if number == 0:
+        signed = values.dtype.kind == "i"
+        return values.astype(np.int64).view(np.uint64) if signed else values.astype(np.uint64)
+    return np.where(values < 0, np.uint64((1 << _LIMB) - 1), np.uint64(0))
+
+
+def _whole(values: NDArray[Any], place: Place) -> NDArray[Any]:
+    """Returns integers of a type of numpy or of Python, with the decimal point moved if a scale says so."""
+    digits = place.digits()
+    if values.dtype.kind == "b":
+        values = values.astype(np.uint8)
+    if values.dtype.kind == "f":
+        return _of_floats(values, digits, place)
+    if values.dtype.kind == "O":
+        return _of_objects(values, digits, place)
+    if values.dtype.kind not in "iu":
+        raise place.wrong(f"values of type {values.dtype}", "give integers")
+    return values if digits is None else _moved(values, digits)
+
+
+def _moved(values: NDArray[Any], digits: int) -> NDArray[Any]:
+    """Returns integers times a power of ten, in a type that holds them."""
+    factor = 10**digits
+    ends = [int(end) * factor for end in (values.min(), values.max())] if len(values) else [0, 0]
+    for kind in (np.int64, np.uint64):
+        if np.iinfo(kind).min <= ends[0] and ends[1] <= np.iinfo(kind).max and factor <= np.iinfo(kind).max:
+            return values.astype(kind) * kind(factor)
+    wide: NDArray[Any] = values.astype(object) * factor
+    return wide
+
+
+def _of_floats(values: NDArray[Any], digits: int | None, place: Place) -> NDArray[Any]:
+    if digits is None:
+        raise place.wrong("numbers with a decimal point", "say scale={NAME: DIGITS}, or give integers")
+    wrong = ~np.isfinite(values)
+    if not wrong.any():
+        # What has no more digits is the nearest number to itself, rounded to them.
+        wrong = np.round(values, digits) != values
+    if not wrong.any():
+        moved = np.rint(values * 10.0**digits)
+        wrong = np.abs(moved) > 2.0**53
+        if not wrong.any():
+            return moved.astype(np.int64)
+    raise _no_decimal(digits, int(np.argmax(wrong)), place)
+
+
+def _no_decimal(digits: int, row: int, place: Place) -> InvalidInput:
+    return place.wrong(f"is no number of {digits} digits behind the point", "round it before it is used", row)
+
+
+def _of_objects(values: NDArray[Any], digits: int | None, place: Place) -> NDArray[Any]:
+    """Returns the integers of a column of objects: `int`, numbers of numpy, `Decimal` with a scale."""
+    kinds = set(map(type, values))
+    allowed: tuple[type, ...] = (int, np.integer) if digits is None else (int, np.integer, Decimal)
+    if not all(issubclass(kind, allowed) for kind in kinds):
+        row = next(row for row, one in enumerate(values) if not isinstance(one, allowed))
+        if values[row] is None:
+            raise place.wrong(*_EMPTY, row)
+        raise place.wrong("is no integer", "give integers, or say scale={NAME: DIGITS}", row)
+    if Decimal in kinds:
+        return _of_decimals(values, digits or 0, place)
+    if kinds - {int}:
+        values = np.frompyfunc(int, 1, 1)(values)
+    try:
+        values = values.astype(np.int64)
+    except OverflowError:
+        pass
+    return values if digits is None else _moved(values, digits)
+
+
+_EMPTY = ("is empty", "fill in what is missing, or leave the row out, before it is used")
+
+
+def _of_decimals(values: NDArray[Any], digits: int, place: Place) -> NDArray[Any]:
+    def moved(of: NDArray[Any]) -> NDArray[Any]:
+        scaled = of * Decimal(10) ** digits
+        if (scaled % 1 != 0).any():
+            raise ValueError
+        whole: NDArray[Any] = np.frompyfunc(int, 1, 1)(scaled)
+        return whole
+
+    with localcontext(_EXACT):
+        try:
+            return moved(values)
+        except (ValueError, OverflowError, DecimalException):
+            pass
+        for row in range(len(values)):
+            try:
+                moved(values[row : row + 1])
+            except (ValueError, OverflowError, DecimalException):
+                # Without a cause: it may repeat the value.
+                raise _no_decimal(digits, row, place) from None
+    raise AssertionError("all of its rows are well, and it is not")
+
+
+def integers(bits: Bits, kind: Integer) -> NDArray[Any]:
+    """Returns the integers of rows of bits, in the smallest type of numpy that holds them, or Python's beyond
+    64 bits.
+    """
+    size = next((size for size in (8, 16, 32, 64) if size >= kind.bits), -(-kind.bits // _LIMB) * _LIMB)
+    wide = np.zeros((len(bits), size), np.uint8)
+    wide[:, : kind.bits] = bits
+    if kind.signed and len(bits):
+        wide[:, kind.bits :] = bits[:, kind.bits - 1 :]
+    octets = np.ascontiguousarray(np.packbits(wide, axis=1, bitorder="little"))
+    if size <= _LIMB:
+        dtype = np.dtype(f"<{'i' if kind.signed else 'u'}{size // 8}")
+        return octets.view(dtype).reshape(-1).astype(dtype.newbyteorder("="))
+    limbs = octets.view("<u8").astype(object)
+    if kind.signed:
+        limbs[:, -1] = octets.view("<i8")[:, -1].astype(object)
+    values = limbs[:, -1]
+    for number in range(limbs.shape[1] - 2, -1, -1):
+        values = np.bitwise_or(np.left_shift(values, _LIMB), limbs[:, number])
+    return values

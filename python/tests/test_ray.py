@@ -1,0 +1,175 @@
+"""Jobs of many lanes on Ray: two parties, each with a Ray cluster of its own, on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import brickwork as bw
+import pytest
+
+pytest.importorskip("ray")
+
+PARTY = """
+import json, sys
+import ray
+import brickwork as bw
+import brickwork.ray as bwray
+
+plan = json.loads(sys.argv[1])
+ray.init(num_cpus=8, include_dashboard=False, log_to_driver=False)
+source = bwray.Files(plan.pop("source"))
+sink = bwray.Folder(plan.pop("sink"), format=plan.pop("format"))
+program = bw.Program(plan.pop("program"))
+only_fill = plan.pop("only_fill")
+
+def say(**what):
+    print(json.dumps(what), flush=True)
+
+plan["listening"] = lambda address: say(listens=address)
+plan["stands"] = lambda stands: say(stands=stands)
+try:
+    if only_fill:
+        job = bwray.fill(program, source.rows(), **plan)
+    else:
+        job = bwray.map_partitions(program, source, sink, **plan)
+except bwray.JobIncomplete as incomplete:
+    job = incomplete.job
+say(job=job.job, done=job.done, in_doubt=job.in_doubt, spent=job.security.spent)
+"""
+
+
+class Party:
+    """One party's driver, in a process of its own."""
+
+    def __init__(self, plan: dict[str, Any]) -> None:
+        command = [sys.executable, "-W", "ignore", "-c", PARTY, json.dumps(plan)]
+        environment = {**os.environ, "RAY_DEDUP_LOGS": "0"}
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+        self.lines = iter(self.process.stdout or [])
+
+    def next(self, field: str) -> Any:
+        """Returns the next thing that it says of this name."""
+        for line in self.lines:
+            if not line.startswith("{"):
+                continue  # Ray says something.
+            said = json.loads(line)
+            if field in said:
+                return said if field == "job" else said[field]
+        raise AssertionError(f"the party ended without {field}")
+
+    def actors(self) -> list[int]:
+        """Returns the processes of its lanes."""
+        found = []
+        for folder in Path("/proc").iterdir():
+            try:
+                command = (folder / "cmdline").read_bytes()
+                if b"ray::Guarded" in command and self._has(int(folder.name)):
+                    found.append(int(folder.name))
+            except (OSError, ValueError):
+                pass
+        return found
+
+    def _has(self, process: int) -> bool:
+        while process > 1:
+            if process == self.process.pid:
+                return True
+            stat = Path(f"/proc/{process}/stat").read_text()
+            process = int(stat.rsplit(")", 1)[1].split()[1])
+        return False
+
+
+class Pair:
+    """Both parties of a job, and their files."""
+
+    def __init__(self, folder: Path, program: bw.Program, rows: list[int]) -> None:
+        self.folder, self.program, self.rows = folder, program, rows
+        self.keys = {}
+        for role in ("garbler", "evaluator"):
+            self.keys[role] = bw.keygen(folder / f"{role}.key")
+            parts = folder / f"{role}-parts"
+            parts.mkdir()
+            for k, count in enumerate(rows):
+                values = [self.value(role, k, row) for row in range(count)]
+                (parts / f"{k:03}.json").write_text(json.dumps(values))
+        (folder / "store.key").write_text("01" * 32)
+        (folder / "store.key").chmod(0o600)
+        program.save(folder / "program.bwp")
+
+    @staticmethod
+    def value(role: str, partition: int, row: int) -> int:
+        return (partition * 131 + row * 17 + (1000 if role == "evaluator" else 0)) % 1503
+
+    def plan(self, role: str, address: str | None, **more: Any) -> dict[str, Any]:
+        peer = self.keys["evaluator" if role == "garbler" else "garbler"]
+        place = {"listen": "127.0.0.1:0"} if address is None else {"connect": address}
+        return {
+            "role": role,
+            "peer": peer,
+            "identity": str(self.folder / f"{role}.key"),
+            "store_key": str(self.folder / "store.key"),
+            "folder": str(self.folder / f"{role}-job"),
+            "program": str(self.folder / "program.bwp"),
+            "source": str(self.folder / f"{role}-parts"),
+            "sink": str(self.folder / f"{role}-results"),
+            "format": "json",
+            "lanes": 2,
+            "retries": 4,
+            "only_fill": False,
+            **place,
+            **more,
+        }
+
+    def start(self, **more: Any) -> tuple[Party, Party]:
+        garbler = Party(self.plan("garbler", None, **more))
+        return garbler, Party(self.plan("evaluator", garbler.next("listens"), **more))
+
+    def check(self, done: Iterator[int] | range) -> None:
+        for k in done:
+            mine = [self.value("garbler", k, row) for row in range(self.rows[k])]
+            theirs = [self.value("evaluator", k, row) for row in range(self.rows[k])]
+            expected = [{"garbler_richer": int(x > y), "equal": int(x == y)} for x, y in zip(mine, theirs)]
+            for role in ("garbler", "evaluator"):
+                found = json.loads((self.folder / f"{role}-results" / f"part-{k:05}.json").read_text())
+                assert found == expected, (role, k)
+
+
+@pytest.fixture
+def pair(tmp_path: Path, millionaires: bw.Program) -> Pair:
+    return Pair(tmp_path, millionaires, [20] * 6)
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="it looks for processes")
+def test_a_job_runs_on_two_clusters(pair: Pair) -> None:
+    """Stock is made, lanes of either party are killed while they run, and nothing runs twice."""
+    filled = [party.next("job") for party in pair.start(only_fill=True)]
+    assert all(job["done"] == 0 and job["spent"] == 2 for job in filled)
+    parties = pair.start()
+    killed = 0
+    for party in parties:
+        end = time.monotonic() + 30
+        while not (actors := party.actors()) and time.monotonic() < end:
+            time.sleep(0.02)
+        if actors:
+            os.kill(actors[0], 9)
+            killed += 1
+    assert killed, "there was no lane to kill"
+    jobs = [party.next("job") for party in parties]
+    assert [party.process.wait(60) for party in parties] == [0, 0]
+    assert jobs[0] == jobs[1] and jobs[0]["job"] == filled[0]["job"]
+    in_doubt = jobs[0]["in_doubt"]
+    assert jobs[0]["done"] + len(in_doubt) == 6
+    pair.check(k for k in range(6) if k not in in_doubt)
+    for role in ("garbler", "evaluator"):
+        for lane in (pair.folder / f"{role}-job").glob("lane-*"):
+            bw.Store(lane, key=pair.folder / "store.key").verify()
+    if in_doubt:
+        jobs = [party.next("job") for party in pair.start(rerun=in_doubt)]
+        assert all(job["done"] == 6 for job in jobs)
+        pair.check(range(6))
