@@ -24,8 +24,8 @@ pub fn pack(bits: impl IntoIterator<Item = u8>) -> Vec<u8> {
 /// The first `count` bits of the bytes.
 ///
 /// # Errors
-/// [`Malformed::UnexpectedMessage`] if there are not as many bytes as `count` bits take, or the rest of the last
-/// one is not 0.
+/// [`Malformed::UnexpectedMessage`] if there are not as many bytes as `count` bits take, or the rest of the
+/// last one is not 0.
 pub fn unpack(bytes: &[u8], count: usize) -> Result<Vec<u8>, Malformed> {
     let unused =
         (8 * bytes.len()).checked_sub(count).filter(|u| *u < 8).ok_or(Malformed::UnexpectedMessage)?;

@@ -29,9 +29,18 @@ struct Line([u128; 4]);
 /// Numbers of copies that can go through a script together with words of their gates.
 pub const WORD_LANES: [usize; 2] = [4, 16];
 
+/// Of each copy its tables, and the words that are added to the results of its AND gates.
+pub struct MaskedTables<'a, 'b> {
+    /// 32 bytes a gate: they are written.
+    pub tables: &'a mut [&'b mut [u8]],
+    /// A word a gate, of which the sum takes the place.
+    pub words: &'a mut [&'b mut [u128]],
+}
+
 /// The labels of a few copies on their way through a [`Script`]; wiped when dropped.
 pub struct Wires {
-    /// Slot after slot, the labels of all lanes; behind them, while garbling, σ(Δ), and Δ where no slot has it.
+    /// Slot after slot, the labels of all lanes; behind them, while garbling, σ(Δ), and Δ where no slot has
+    /// it.
     lines: Vec<Line>,
     slots: usize,
     lanes: usize,
@@ -182,12 +191,14 @@ impl Wires {
         }
     }
 
-    /// [`Wires::garble`] with a word of each AND gate of each copy, which is added to the label of its result. The
-    /// sum takes the word's place; on goes the sum without its last bit. All copies have the offset `delta`, which ends
-    /// in 1, and labels of inputs end in 0; what is in slot [`ONE`] is added where a wire is negated, and no more.
+    /// [`Wires::garble`] with a word of each AND gate of each copy, which is added to the label of its
+    /// result. The sum takes the word's place; on goes the sum without its last bit. All copies have the
+    /// offset `delta`, which ends in 1, and labels of inputs end in 0; what is in slot [`ONE`] is added where
+    /// a wire is negated, and no more.
     ///
     /// # Panics
-    /// As [`Wires::garble`], if the number of copies is none of [`WORD_LANES`] or there is not a word for each gate.
+    /// As [`Wires::garble`], if the number of copies is none of [`WORD_LANES`] or there is not a word for
+    /// each gate.
     pub fn garble_with_words(
         &mut self,
         kernel: Kernel,
@@ -195,8 +206,7 @@ impl Wires {
         piece: usize,
         keys: Keys<'_>,
         delta: u128,
-        tables: &mut [&mut [u8]],
-        words: &mut [&mut [u128]],
+        MaskedTables { tables, words }: MaskedTables<'_, '_>,
     ) {
         self.check(script, piece, keys, tables.iter().map(|t| t.len()));
         self.check_words(script, piece, words.iter().map(|w| w.len()));
@@ -212,8 +222,8 @@ impl Wires {
         }
     }
 
-    /// [`Wires::evaluate`] with a word of each AND gate of each copy, which is added to the label of its result. The
-    /// sum takes the word's place, and goes on.
+    /// [`Wires::evaluate`] with a word of each AND gate of each copy, which is added to the label of its
+    /// result. The sum takes the word's place, and goes on.
     ///
     /// # Panics
     /// Like [`Wires::garble_with_words`].
@@ -241,12 +251,12 @@ impl Wires {
         }
     }
 
-    /// Walks through a piece with words that nothing is made of but sums: those of the AND gates' results are given,
-    /// and those of their operands come out, two for each gate.
+    /// Walks through a piece with words that nothing is made of but sums: those of the AND gates' results are
+    /// given, and those of their operands come out, two for each gate.
     ///
     /// # Panics
-    /// If the wires are not those of the script, the number of copies is none of [`WORD_LANES`], or there is not a
-    /// result for each gate and room for two operands.
+    /// If the wires are not those of the script, the number of copies is none of [`WORD_LANES`], or there is
+    /// not a result for each gate and room for two operands.
     pub fn carry(
         &mut self,
         kernel: Kernel,
@@ -356,7 +366,8 @@ impl Results for Plain {
     }
 }
 
-/// A word of each gate is added to them and takes the sum; where they are garbled they go on without their last bit.
+/// A word of each gate is added to them and takes the sum; where they are garbled they go on without their
+/// last bit.
 struct Words<const L: usize, const GARBLED: bool>([*mut u128; L]);
 
 impl<const L: usize, const GARBLED: bool> Words<L, GARBLED> {
@@ -395,7 +406,8 @@ impl<const L: usize, R: Results> Task for Garble<'_, L, R> {
     unsafe fn run<V: Vector>(self) {
         let first = self.script.piece_gates(self.piece).start;
         let mut chunk = 0;
-        // SAFETY: the caller vouches for the features of `V`, and for the row of Δ and the one behind all slots.
+        // SAFETY: the caller vouches for the features of `V`, and for the row of Δ and the one behind all
+        // slots.
         let (mut key, delta, sigma_delta) = unsafe {
             let sigma_delta = self.rows.add(self.script.slots() * L);
             let delta = self.rows.add(self.delta as usize * L);
@@ -462,8 +474,8 @@ unsafe fn tweaks<V: Vector>(key: &V::Keys, gate: usize) -> [V; 2] {
 }
 
 /// AND gates in `N` registers; `H` is the number of hashes, `4 N`. Of register `n`, `tweaks` gives the tweaks
-/// with the key's whitening, `labels` the false labels of both operands, `offset` Δ and σ(Δ); `store` takes the
-/// false label of the result, and `table` says where the table of each block goes.
+/// with the key's whitening, `labels` the false labels of both operands, `offset` Δ and σ(Δ); `store` takes
+/// the false label of the result, and `table` says where the table of each block goes.
 ///
 /// # Safety
 /// The machine has the features of `V`; there are 32 bytes behind each place that `table` names.
@@ -646,8 +658,8 @@ impl<const L: usize> Task for Carry<'_, L> {
     }
 }
 
-/// AND gates of a batch, one in each block of a few registers. Where there are fewer, the last one fills the rest
-/// of its register: it does the same several times.
+/// AND gates of a batch, one in each block of a few registers. Where there are fewer, the last one fills the
+/// rest of its register: it does the same several times.
 #[derive(Clone, Copy)]
 struct Few<'a> {
     ands: &'a [And],
@@ -656,8 +668,8 @@ struct Few<'a> {
 }
 
 impl<'a> Few<'a> {
-    /// Takes the next gates of a batch, for `N` registers, of which each has at least one: another register would
-    /// do its gates again when their results lie where an operand lay.
+    /// Takes the next gates of a batch, for `N` registers, of which each has at least one: another register
+    /// would do its gates again when their results lie where an operand lay.
     #[inline(always)]
     fn take<V: Vector, const N: usize>(ands: &mut &'a [And], first: usize) -> Option<Self> {
         if ands.len() <= (N - 1) * V::BLOCKS {

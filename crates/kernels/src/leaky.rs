@@ -1,9 +1,9 @@
-//! The loops of leaky ANDs: a party's words of authenticated masks become ciphertexts, and sums that are to be
-//! equal at both parties (`brickwork-authenticated`, module `leaky`).
+//! The loops of leaky ANDs: a party's words of authenticated masks become ciphertexts, and sums that are to
+//! be equal at both parties (`brickwork-authenticated`, module `leaky`).
 //!
 //! Masks are in two arrays, keys K and macs M; K ends in 0 and M in the party's bit b. The hash is `H(v) =
-//! AES_k(q) ⊕ q` with `q = σ(v) ⊕ i`, where i is the tweak at the value's place; ⌊Δ⌋ is the offset without its
-//! last bit. A mask's *word* is `K ⊕ M ⊕ b·⌊Δ⌋`, which ends in b.
+//! AES_k(q) ⊕ q` with `q = σ(v) ⊕ i`, where i is the tweak at the value's place; ⌊Δ⌋ is the offset without
+//! its last bit. A mask's *word* is `K ⊕ M ⊕ b·⌊Δ⌋`, which ends in b.
 
 use crate::vector::{Task, Vector};
 use crate::{Aes128, Kernel};
@@ -29,8 +29,8 @@ pub struct LeakyHash<'a> {
     pub tweaks: &'a [u128],
 }
 
-/// Makes a party's ciphertexts `H(K_x) ⊕ H(K_x ⊕ Δ) ⊕ word(y)`, and `H(K_x) ⊕ word(r)`, which it keeps. `delta` ends
-/// in 1.
+/// Makes a party's ciphertexts `H(K_x) ⊕ H(K_x ⊕ Δ) ⊕ word(y)`, and `H(K_x) ⊕ word(r)`, which it keeps.
+/// `delta` ends in 1.
 ///
 /// # Panics
 /// If there are not as many of each.
@@ -49,8 +49,8 @@ pub fn leaky_ciphertexts(
     kernel.run(Ciphertexts { hash, delta, x_keys, y, r, ciphertexts, kept });
 }
 
-/// Makes a party's sums of what it kept: `H(M_x) ⊕ kept ⊕ b_x·(theirs ⊕ word(y))`, where H is the peer's hash and
-/// `theirs` its ciphertexts. They take the place of what it kept.
+/// Makes a party's sums of what it kept: `H(M_x) ⊕ kept ⊕ b_x·(theirs ⊕ word(y))`, where H is the peer's hash
+/// and `theirs` its ciphertexts. They take the place of what it kept.
 ///
 /// # Panics
 /// As [`leaky_ciphertexts`].

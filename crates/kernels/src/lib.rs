@@ -49,7 +49,7 @@ pub use blake3::{
 pub use clmul::{gf128_reduce, hash_accumulate, hash_accumulate_with, hash_rows, hash_rows_with};
 pub use columns::hash_to_columns;
 pub use erase::erase;
-pub use garble::{Keys, LANES, WORD_LANES, Wires};
+pub use garble::{Keys, LANES, MaskedTables, WORD_LANES, Wires};
 pub use kernel::{KERNEL_VARIABLE, Kernel, NoSuchKernel};
 pub use leaky::{LeakyHash, MaskWords, leaky_ciphertexts, leaky_sums};
 pub use pages::{Erasing, LargePages};

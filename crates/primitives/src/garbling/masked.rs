@@ -1,9 +1,10 @@
 //! Walks through a component whose wires have masks that neither party knows: half-gates with a word of each
 //! party's for every AND gate (after Katz, Ranellucci, Rosulek and Wang, CRYPTO 2018).
 //!
-//! The label of a masked value 0 ends in 0, so that half-gates leave out what depends on colours, and an active
-//! label ends in the masked value. What masks add to a row of the table is added by who knows it; what they add to
-//! the label of a gate's result must be added on the way, as the next gates are garbled with the sum.
+//! The label of a masked value 0 ends in 0, so that half-gates leave out what depends on colours, and an
+//! active label ends in the masked value. What masks add to a row of the table is added by who knows it; what
+//! they add to the label of a gate's result must be added on the way, as the next gates are garbled with the
+//! sum.
 //!
 //! ```text
 //!   garbler     T_G = H(A) ⊕ H(A ⊕ Δ)     T_E = H(B) ⊕ H(B ⊕ Δ) ⊕ A     C' = H(A) ⊕ H(B) ⊕ w,  C = ⌊C'⌋
@@ -14,7 +15,7 @@
 
 use std::ops::Range;
 
-use brickwork_kernels::{ONE, PIECE, Wires, erase};
+use brickwork_kernels::{MaskedTables, ONE, PIECE, Wires, erase};
 
 use super::keys::{GarblingKeys, GroupKeys};
 use super::schedule::{Schedule, input_slot};
@@ -53,7 +54,8 @@ impl<'s> Walk<'s> {
         Walk { schedule, wires, copies: 0..0, lanes, idle }
     }
 
-    /// Begins with the next copies, of which at most so many are left: puts labels on their inputs, and a constant.
+    /// Begins with the next copies, of which at most so many are left: puts labels on their inputs, and a
+    /// constant.
     fn next(&mut self, left: usize, one: Label, inputs: &[Label]) {
         let (count, lanes) = next_lanes(left);
         (self.copies, self.lanes) = (self.copies.end..self.copies.end + count, lanes);
@@ -86,8 +88,8 @@ impl Drop for Walk<'_> {
     }
 }
 
-/// Parts of a list, one for each lane: `each` elements of every copy, of which `place` are those of a piece. Lanes
-/// without a copy have those of the first one.
+/// Parts of a list, one for each lane: `each` elements of every copy, of which `place` are those of a piece.
+/// Lanes without a copy have those of the first one.
 fn shared<'a, T>(list: &'a [T], copies: &Range<usize>, each: usize, place: &Range<usize>) -> [&'a [T]; 16] {
     std::array::from_fn(|lane| {
         let copy = if lane < copies.len() { copies.start + lane } else { copies.start };
@@ -116,9 +118,9 @@ fn owned<'a, T>(
     lanes
 }
 
-/// Carries words through copies: those of wires of which each is the sum of others, or the result of an AND gate,
-/// which is given. Writes the words of the AND gates' operands, `[copy][gate][2]`, and of the outputs. A negation
-/// adds `one`.
+/// Carries words through copies: those of wires of which each is the sum of others, or the result of an AND
+/// gate, which is given. Writes the words of the AND gates' operands, `[copy][gate][2]`, and of the outputs.
+/// A negation adds `one`.
 ///
 /// # Panics
 /// If the lists do not fit each other.
@@ -182,9 +184,9 @@ impl Numbered<'_> {
     }
 }
 
-/// Garbles copies. `inputs` are labels of masked values 0; `words` are added to the labels of the gates' results, and
-/// become the sums, of which the last bits have not been taken off. Writes the tables, `[copy][gate]`, two labels each,
-/// and the labels of the outputs.
+/// Garbles copies. `inputs` are labels of masked values 0; `words` are added to the labels of the gates'
+/// results, and become the sums, of which the last bits have not been taken off. Writes the tables,
+/// `[copy][gate]`, two labels each, and the labels of the outputs.
 ///
 /// # Panics
 /// If the lists do not fit each other.
@@ -221,8 +223,7 @@ pub fn garble(
                 piece,
                 keys.of_piece(piece, gates.len()),
                 delta.bits(),
-                &mut tables[..lanes],
-                &mut words[..lanes],
+                MaskedTables { tables: &mut tables[..lanes], words: &mut words[..lanes] },
             );
         }
         walk.finish(outputs);
@@ -231,8 +232,8 @@ pub fn garble(
     erase(&mut unused);
 }
 
-/// Evaluates copies. `inputs` are active labels; `words` are added to the labels of the gates' results, and become the
-/// active labels of these. Writes those of the outputs.
+/// Evaluates copies. `inputs` are active labels; `words` are added to the labels of the gates' results, and
+/// become the active labels of these. Writes those of the outputs.
 ///
 /// # Panics
 /// As [`garble`].
@@ -274,8 +275,9 @@ pub fn evaluate(
     }
 }
 
-/// Walks bits through copies, at most [`SIDE_BY_SIDE`], those of a wire in one word, the first copy's lowest. `and` is
-/// given the number of each AND gate and its operands, and says its result. Returns the bits of the outputs.
+/// Walks bits through copies, at most [`SIDE_BY_SIDE`], those of a wire in one word, the first copy's lowest.
+/// `and` is given the number of each AND gate and its operands, and says its result. Returns the bits of the
+/// outputs.
 ///
 /// # Panics
 /// If there are not as many bits as inputs.
@@ -330,8 +332,8 @@ mod tests {
         bits.iter().map(|&bit| Label::from_bits(bit.into())).collect()
     }
 
-    /// Masks are carried, gates garbled with them and evaluated at random masked values: outputs are active labels of
-    /// what the circuit computes, for any number of copies, from any number on, with every kernel.
+    /// Masks are carried, gates garbled with them and evaluated at random masked values: outputs are active
+    /// labels of what the circuit computes, for any number of copies, from any number on, with every kernel.
     #[test]
     fn copies_are_evaluated_to_the_labels_of_their_masked_values() {
         let mut rng = Rng::replayable("test masked gates");

@@ -1,5 +1,5 @@
-//! Triples: layers of leaky ANDs, shifted against each other by coins. A bucket, one leaky AND of each layer, is as
-//! good as one of them: all must have been bet on to know anything of its triple.
+//! Triples: layers of leaky ANDs, shifted against each other by coins. A bucket, one leaky AND of each layer,
+//! is as good as one of them: all must have been bet on to know anything of its triple.
 //!
 //! ```text
 //!   x = x_0 + Σ x_k        y = y_0        z = z_0 + Σ (z_k + δ_k·x_k),   δ_k = y_0 + y_k, opened
@@ -57,8 +57,8 @@ impl Triples {
         self.pieces.iter().map(Piece::others)
     }
 
-    /// Goes through masks of a layer that sit in these buckets: `each` is given some that lie together, and where
-    /// they are among the buckets.
+    /// Goes through masks of a layer that sit in these buckets: `each` is given some that lie together, and
+    /// where they are among the buckets.
     fn each(
         &self,
         of: Of,
@@ -83,7 +83,8 @@ impl Triples {
         self.each(of, layer, buckets, |at, masks| to.add(first + at.start..first + at.end, masks));
     }
 
-    /// Puts behind a list what is opened to join some buckets: of each layer but the first the differences of y.
+    /// Puts behind a list what is opened to join some buckets: of each layer but the first the differences of
+    /// y.
     pub fn differences(&self, buckets: Range<usize>, to: &mut Shares) {
         for layer in 1..self.layers() {
             let first = to.len();

@@ -5,9 +5,9 @@
 //!   E    S = S' + B_i + B_j = L_i + L_j + d·Δ_G,    d = lsb(S) = λ_i + λ_j,    X_j = X_i + S
 //! ```
 //!
-//! Each port has a label and a mask of its own, so S and d are uniform, however often a wire is used; and a port
-//! has one place in a program, so it is soldered once. The bit d is checked by macs: with another one the wire
-//! would be negated.
+//! Each port has a label and a mask of its own, so S and d are uniform, however often a wire is used; and a
+//! port has one place in a program, so it is soldered once. The bit d is checked by macs: with another one
+//! the wire would be negated.
 
 use brickwork_base::Error;
 use brickwork_base::Party;
@@ -44,13 +44,21 @@ impl<C: Copies> Connected<C> {
     }
 }
 
+/// What the evaluator has of a program once its components are connected.
+pub(super) struct Soldered {
+    /// Of each port S.
+    pub solderings: Secrets<Label>,
+    /// Masks of its own inputs.
+    pub masks: Secrets<u8>,
+}
+
 /// The wires that feed the ports of a wave, in order.
 fn sources<'p>(program: &'p Program, wave: &Wave) -> impl Iterator<Item = usize> + 'p {
     wave.slots.clone().flat_map(move |slot| program.slot(slot).inputs.iter().map(|&wire| wire as usize))
 }
 
-/// Solders all slots, and says its shares of the masks of the evaluator's inputs. Returns the labels of the program's
-/// wires, for the masked value 0, beside what is connected.
+/// Solders all slots, and says its shares of the masks of the evaluator's inputs. Returns the labels of the
+/// program's wires, for the masked value 0, beside what is connected.
 pub(super) fn garbler(
     member: &mut Member,
     layout: &Layout,
@@ -85,13 +93,13 @@ pub(super) fn garbler(
     Ok((connected, labels))
 }
 
-/// Receives the solderings S, checks their last bits, and says its shares of the masks of the garbler's inputs.
-/// Returns the solderings and the masks of its own inputs, beside what is connected.
+/// Receives the solderings S, checks their last bits, and says its shares of the masks of the garbler's
+/// inputs. Returns the solderings and the masks of its own inputs, beside what is connected.
 pub(super) fn evaluator(
     member: &mut Member,
     layout: &Layout,
     made: Made<Received>,
-) -> Result<(Connected<Received>, Secrets<Label>, Secrets<u8>), Error> {
+) -> Result<(Connected<Received>, Soldered), Error> {
     member.run.phase("build");
     let connected = Connected::new(layout, made);
     let Connected { made, waves, masks } = &connected;
@@ -118,5 +126,5 @@ pub(super) fn evaluator(
     let own = member.hear(Opening::INPUTS, place, masks.some(layout.input_wires(Party::Evaluator)))?;
     let place = member.place()?;
     member.say(Opening::INPUTS, place, masks.some(layout.input_wires(Party::Garbler)))?;
-    Ok((connected, solderings, own))
+    Ok((connected, Soldered { solderings, masks: own }))
 }

@@ -113,8 +113,8 @@ impl<C: Copies> Made<C> {
     }
 }
 
-/// Slots that follow each other and take copies of the same component that were made together; none of them has what
-/// another one gives. They go side by side.
+/// Slots that follow each other and take copies of the same component that were made together; none of them
+/// has what another one gives. They go side by side.
 #[derive(Clone, Debug)]
 pub(super) struct Wave {
     pub slots: Range<usize>,
@@ -134,7 +134,8 @@ impl Wave {
 /// Slots that go side by side, at most.
 const SIDE_BY_SIDE: usize = brickwork_primitives::garbling::masked::SIDE_BY_SIDE;
 
-/// The slots of a program in waves. `counts` says of each component how many copies there are in each of its lists.
+/// The slots of a program in waves. `counts` says of each component how many copies there are in each of its
+/// lists.
 pub(super) fn waves(program: &Program, counts: &[Vec<usize>]) -> Vec<Wave> {
     let mut waves: Vec<Wave> = Vec::new();
     // Of each component the list that is being used, and how many of it are.

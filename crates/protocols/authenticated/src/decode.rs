@@ -1,5 +1,5 @@
-//! Masks of outputs are opened, to those who learn them: the evaluator's first, once it has seen that every gate
-//! is AND.
+//! Masks of outputs are opened, to those who learn them: the evaluator's first, once it has seen that every
+//! gate is AND.
 
 use brickwork_base::{Error, Party};
 

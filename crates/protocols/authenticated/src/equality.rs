@@ -1,5 +1,5 @@
-//! Equality of digests by 128 OTs, so that a party that fails learns whether it was right and nothing else: of
-//! digests in the clear it could find the other's words by trying.
+//! Equality of digests by 128 OTs, so that a party that fails learns whether it was right and nothing else:
+//! of digests in the clear it could find the other's words by trying.
 //!
 //! ```text
 //!   E -> G   its digest, masked by the choices of OTs; the hash of its coin

@@ -1,6 +1,6 @@
-//! Inputs are used. The evaluator evaluates, and says the masked values of all wires that have a mask of their
-//! own; a hash of their labels shows that they are no others. Then the garbler answers with a digest that is
-//! right only if every AND gate is AND:
+//! Inputs are used. The evaluator evaluates, and says the masked values of all wires that have a mask of
+//! their own; a hash of their labels shows that they are no others. Then the garbler answers with a digest
+//! that is right only if every AND gate is AND:
 //!
 //! ```text
 //!   G    m_g = u_a·M_b + u_b·M_a + M_μ
@@ -18,7 +18,7 @@ use brickwork_primitives::garbling::masked::{self, Numbered, walk_bits};
 use brickwork_primitives::receive;
 use subtle::ConstantTimeEq;
 
-use crate::build::Connected;
+use crate::build::{Connected, Soldered};
 use crate::cheat::Cheat;
 use crate::components::{Garbled, Received, Wave};
 use crate::hash::{HASH, Hasher, Purpose};
@@ -53,8 +53,8 @@ impl Operands {
     }
 }
 
-/// Walks masked values through the copies of a wave, from what is reported of them: `[copy][port, then AND gate]`.
-/// Returns those of operands, and of outputs, `[copy][output]`.
+/// Walks masked values through the copies of a wave, from what is reported of them: `[copy][port, then AND
+/// gate]`. Returns those of operands, and of outputs, `[copy][output]`.
 fn walk(connected: &Connected<Garbled>, wave: &Wave, reported: &[u8]) -> (Operands, Masked) {
     let schedule = connected.made.schedule(wave);
     walked(schedule, wave.copies.len(), reported)
@@ -195,13 +195,13 @@ struct Evaluated {
     active: Secrets<Label>,
 }
 
-/// Asks for its inputs' labels, evaluates, reports, and checks the garbler's answer. Returns the masked values
-/// of the program's wires.
+/// Asks for its inputs' labels, evaluates, reports, and checks the garbler's answer. Returns the masked
+/// values of the program's wires.
 pub(super) fn evaluator(
     member: &mut Member,
     layout: &Layout,
     connected: &Connected<Received>,
-    (solderings, masks): (&[Label], &[u8]),
+    Soldered { solderings, masks }: Soldered,
     input: &[bool],
 ) -> Result<Masked, Error> {
     member.run.phase("evaluate");
@@ -213,7 +213,7 @@ pub(super) fn evaluator(
     let differ = colours(of_own).zip(own.iter()).fold(0, |bad, (colour, u)| bad | (colour ^ u));
     member.require(differ == 0, Cheat::InputLabel)?;
     let Evaluated { mut reported, labels, answers, active } =
-        evaluate_slots(member, layout, connected, solderings, &inputs)?;
+        evaluate_slots(member, layout, connected, &solderings, &inputs)?;
     member.hooks.alter(Point::Report, &mut reported);
     let mut message = pack(reported.iter().copied());
     message.extend_from_slice(&labels.finish());

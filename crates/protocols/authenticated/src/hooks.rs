@@ -1,6 +1,6 @@
-//! Where a cheater gets its hands in: tests and the adversary drive the real parties and alter a party's state
-//! before it is used, so that the rest of the run is consistent with the lie. In a normal build none of this
-//! exists.
+//! Where a cheater gets its hands in: tests and the adversary drive the real parties and alter a party's
+//! state before it is used, so that the rest of the run is consistent with the lie. In a normal build none of
+//! this exists.
 
 #[cfg(any(test, feature = "adversary"))]
 pub use cheating::Hooks;
@@ -10,8 +10,8 @@ pub(super) use honest::Hooks;
 /// A place where state can be altered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
-    /// Either: the offset by whose bits it chooses in base OTs and sends in its series, 16 bytes; its last bit may
-    /// be 0. All else has the offset that ends in 1.
+    /// Either: the offset by whose bits it chooses in base OTs and sends in its series, 16 bytes; its last
+    /// bit may be 0. All else has the offset that ends in 1.
     Offset,
     /// Garbler: its keys A_μ of AND gates, before they are garbled. Labels.
     Products,
@@ -105,8 +105,8 @@ mod cheating {
     pub struct Hooks {
         /// Alters the bytes of a party's state.
         pub alter: Option<StateHook>,
-        /// Lengths instead of the safe ones, so that cheating succeeds often enough to be counted. Both parties
-        /// must have the same, here and below.
+        /// Lengths instead of the safe ones, so that cheating succeeds often enough to be counted. Both
+        /// parties must have the same, here and below.
         pub level: Option<Level>,
         /// Buckets instead of the safe ones.
         pub pool: Option<Pool>,
@@ -132,8 +132,8 @@ mod cheating {
             self.looks_away
         }
 
-        /// The keys of both series at this party, if there is a dealer: it chooses by these bits, and the peer
-        /// as often.
+        /// The keys of both series at this party, if there is a dealer: it chooses by these bits, and the
+        /// peer as often.
         pub(crate) fn dealt(&self, role: Party, choices: &[u8]) -> Option<Keys> {
             let dealer = self.dealer.as_ref()?;
             let key = |garbler_sends: bool, index: usize, bit: u8| {

@@ -1,5 +1,5 @@
-//! What waits for its program: lists of secrets in memory or, where they are too many, in a file, encrypted under a
-//! key that only this process has.
+//! What waits for its program: lists of secrets in memory or, where they are too many, in a file, encrypted
+//! under a key that only this process has.
 
 use std::ops::{Deref, Range};
 use std::sync::Arc;

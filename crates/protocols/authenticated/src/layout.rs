@@ -1,8 +1,8 @@
 //! What both parties know of a run before it begins: in which batches components are made, and how many leaky
 //! ANDs each needs.
 //!
-//! How a program connects its components does not matter for how they are made: all copies of one are made one
-//! after the other, and the first slot that wants one takes the first.
+//! How a program connects its components does not matter for how they are made: all copies of one are made
+//! one after the other, and the first slot that wants one takes the first.
 
 use std::ops::Range;
 
@@ -123,8 +123,9 @@ impl<'p> Layout<'p> {
     /// Lays out a program.
     ///
     /// # Errors
-    /// [`Error::Input`] if an AND gate has an operand that does not depend on anything, [`Error::Usage`] for a
-    /// security that is not offered, [`Error::Limit`] if a cheater would achieve more than the security allows.
+    /// [`Error::Input`] if an AND gate has an operand that does not depend on anything, [`Error::Usage`] for
+    /// a security that is not offered, [`Error::Limit`] if a cheater would achieve more than the security
+    /// allows.
     pub fn new(program: &'p Program, security: u32) -> Result<Self, Error> {
         Layout::forced(program, security, &Forced::default())
     }
@@ -166,14 +167,14 @@ impl<'p> Layout<'p> {
             return Ok(());
         }
         Err(Error::Limit(format!(
-            "a cheater would succeed with probability up to 2^{bound:.1}, more than 2^-{security}; run the program \
-             in parts"
+            "a cheater would succeed with probability up to 2^{bound:.1}, more than 2^-{security}; run the \
+             program in parts"
         )))
     }
 
     /// Base-2 logarithm of what a cheater achieves at most, by everything together: knows an inner bit of a
-    /// triple of some pool, guesses t - 1 bits of an offset once (who guesses wrong ends the run), guesses the
-    /// last bytes of a digest's tags on either side, contradicts itself in a call of the OT extension, or
+    /// triple of some pool, guesses t - 1 bits of an offset once (who guesses wrong ends the run), guesses
+    /// the last bytes of a digest's tags on either side, contradicts itself in a call of the OT extension, or
     /// guesses an offset, which a mac or a digest of 128 bits asks for.
     pub fn bound_log2(&self) -> f64 {
         self.spent().iter().map(|(_, log2)| log2.exp2()).sum::<f64>().log2()

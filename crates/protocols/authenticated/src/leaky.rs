@@ -1,5 +1,5 @@
-//! Leaky ANDs (after Katz, Ranellucci, Rosulek and Wang, CRYPTO 2018): masks x, y and z with z = x·y, of which a
-//! cheater can bet on the other's share of x, and loses with probability 1/2.
+//! Leaky ANDs (after Katz, Ranellucci, Rosulek and Wang, CRYPTO 2018): masks x, y and z with z = x·y, of
+//! which a cheater can bet on the other's share of x, and loses with probability 1/2.
 //!
 //! Of random ⟨x⟩, ⟨y⟩ and ⟨r⟩, with the words of this table and a hash H_P of either party:
 //!
@@ -13,19 +13,19 @@
 //!   ⟨z⟩ = ⟨r⟩ + d_G + d_E                                    L_P = S_P + d·Θ
 //! ```
 //!
-//! S_G + S_E = (xy + r)·(Θ_G + Θ_E), so the words L are equal just if z = xy. In a party's own words (`share`) k is
-//! its key of x, m its mac, Y is K_y + M_y + y·⌊Δ⌋ at either party, and Z alike.
+//! S_G + S_E = (xy + r)·(Θ_G + Θ_E), so the words L are equal just if z = xy. In a party's own words
+//! (`share`) k is its key of x, m its mac, Y is K_y + M_y + y·⌊Δ⌋ at either party, and Z alike.
 //!
-//! They are made in pieces, and both parties do the same at the same time: both directions of the line are busy.
-//! What a party sends in a step has nothing to do with what it hears in it:
+//! They are made in pieces, and both parties do the same at the same time: both directions of the line are
+//! busy. What a party sends in a step has nothing to do with what it hears in it:
 //!
 //! ```text
 //!   step k, both ways     choices of piece k + 1, ciphertexts of piece k, bits of piece k - 1
 //! ```
 //!
-//! So choices leave before the ciphertexts and bits of the pieces before are there, and nobody waits for a crossing
-//! but in the first steps. docs/authenticated.md says why they may. The hash of a piece is drawn when the peer's
-//! choices for it are checked.
+//! So choices leave before the ciphertexts and bits of the pieces before are there, and nobody waits for a
+//! crossing but in the first steps. docs/authenticated.md says why they may. The hash of a piece is drawn
+//! when the peer's choices for it are checked.
 
 use std::collections::VecDeque;
 
@@ -180,7 +180,8 @@ impl Member {
         Ok(Summed { piece, sums, bits })
     }
 
-    /// Receives the peer's bits of a piece: r becomes z, and the words that are to be equal go into the digest.
+    /// Receives the peer's bits of a piece: r becomes z, and the words that are to be equal go into the
+    /// digest.
     fn multiply(&mut self, summed: Summed, digest: &mut Hasher) -> Result<Piece, Error> {
         let Summed { mut piece, mut sums, mut bits } = summed;
         let theirs = self.run.channel.receive(msg::BITS, bits.len().div_ceil(8))?;
@@ -199,7 +200,8 @@ impl Member {
     }
 }
 
-/// Draws all masks of a batch, makes its leaky ANDs, and compares the parties' words. Returns the pieces, and a coin.
+/// Draws all masks of a batch, makes its leaky ANDs, and compares the parties' words. Returns the pieces, and
+/// a coin.
 ///
 /// # Errors
 /// [`Error::Peer`] if the peer cheats, [`Error::Io`] if the connection fails.
@@ -254,8 +256,8 @@ impl Choices {
         Choices { draws, done: 0, macs: VecDeque::new() }
     }
 
-    /// Sends the choices of the piece behind the next one, receives the peer's for the next one and checks them.
-    /// Returns the next one, if there is one.
+    /// Sends the choices of the piece behind the next one, receives the peer's for the next one and checks
+    /// them. Returns the next one, if there is one.
     fn next(&mut self, member: &mut Member) -> Result<Option<Piece>, Error> {
         let k = self.done - self.macs.len();
         while self.done < self.draws.count().min(k + 2) {

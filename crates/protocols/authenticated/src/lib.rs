@@ -3,8 +3,8 @@
 //! Wang (CRYPTO 2018), with components that are made before the program is known and are soldered into it. It
 //! holds against a party that cheats. docs/authenticated.md has the argument.
 //!
-//! Gates are AND gates under one offset of either party; XOR and negation are free. Both parties may have inputs
-//! and outputs.
+//! Gates are AND gates under one offset of either party; XOR and negation are free. Both parties may have
+//! inputs and outputs.
 //!
 //! ```text
 //!        both    hello; base OTs each way, in which either chooses by the bits of its offset
@@ -152,8 +152,8 @@ fn evaluator_with(
     let run = Metered::new::<Authenticated>(channel, Party::Evaluator, observer);
     let mut member = setup::member(run, job, &layout, hooks)?;
     let made = preprocess::evaluator(&mut member, &layout, job.table_memory)?; // 1 to 7
-    let (connected, solderings, masks) = build::evaluator(&mut member, &layout, made)?; // 7, 8
-    let masked = evaluate::evaluator(&mut member, &layout, &connected, (&solderings, &masks), input)?; // 8 to 11
+    let (connected, own) = build::evaluator(&mut member, &layout, made)?; // 7, 8
+    let masked = evaluate::evaluator(&mut member, &layout, &connected, own, input)?; // 8 to 11
     let outputs = decode::open(&mut member, &layout, &connected.masks, &masked)?; // 11, 12
     Ok(report(outputs, member.close()?, &layout))
 }

@@ -26,7 +26,8 @@ fn twice(x: u128) -> u128 {
 struct Multiples {
     /// Those of the numbers 1 to 511.
     low: [u128; STRIP],
-    /// (2^(k+1) - 1)·512·ρ: what leads from the multiple of 512·i, where i has k ones behind its last 0, to the next.
+    /// (2^(k+1) - 1)·512·ρ: what leads from the multiple of 512·i, where i has k ones behind its last 0, to
+    /// the next.
     steps: [u128; 64],
     strip: u64,
     multiple: u128,

@@ -1,23 +1,25 @@
 //! How long words and tags are, and how many leaky ANDs make a triple.
 //!
-//! A cheater who wants to know an inner bit of a triple bets on all leaky ANDs of its bucket. Each bet is lost
-//! with probability 1/2, and then the run ends; with N buckets of B in layers that are shifted against each
-//! other, B bets that were all won fill a bucket with probability at most N^-(B-1). So the cheater succeeds
-//! with probability at most 2^-B · N^-(B-1): more bets in a layer lose more than they win (t/2^t <= 1/2).
+//! A cheater who wants to know an inner bit of a triple bets on all leaky ANDs of its bucket. Each bet is
+//! lost with probability 1/2, and then the run ends; with N buckets of B in layers that are shifted against
+//! each other, B bets that were all won fill a bucket with probability at most N^-(B-1). So the cheater
+//! succeeds with probability at most 2^-B · N^-(B-1): more bets in a layer lose more than they win (t/2^t <=
+//! 1/2).
 //!
-//! Several pools are no better for it than one, nearly: who goes on to the next pool has won all bets in those
-//! before, at least B in each in which it tried, so that all of them together give 1 + 2^-B + 2^-2B + … times the
-//! best of them.
+//! Several pools are no better for it than one, nearly: who goes on to the next pool has won all bets in
+//! those before, at least B in each in which it tried, so that all of them together give 1 + 2^-B + 2^-2B + …
+//! times the best of them.
 
 use brickwork_base::Error;
 
-/// How much is made, sent and kept at a time. It has nothing to do with the security: what a pool leaks follows
-/// from its size.
+/// How much is made, sent and kept at a time. It has nothing to do with the security: what a pool leaks
+/// follows from its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
     /// AND gates of the components that share a pool of triples, about, unless one component has more.
     pub batch: usize,
-    /// AND gates of the components whose masks are opened and whose tables are sent together, unless one has more.
+    /// AND gates of the components whose masks are opened and whose tables are sent together, unless one has
+    /// more.
     pub part: usize,
     /// Leaky ANDs whose masks are drawn at a time, and most other masks that are drawn with them.
     pub piece: usize,
@@ -90,8 +92,8 @@ impl Pool {
     /// None at all.
     pub const NONE: Pool = Pool { size: 0, bucket: 0 };
 
-    /// The cheapest pool of at least `triples` buckets of which any number together leak with probability at most
-    /// 2^-`bits`, less what other checks take of it.
+    /// The cheapest pool of at least `triples` buckets of which any number together leak with probability at
+    /// most 2^-`bits`, less what other checks take of it.
     pub fn choose(triples: usize, bits: f64) -> Pool {
         if triples == 0 {
             return Pool::NONE;
@@ -119,8 +121,8 @@ impl Pool {
     }
 }
 
-/// Base-2 logarithm of how much better any number of pools is for a cheater than one, with so many leaky ANDs in a
-/// bucket: 1 / (1 - 2^-B).
+/// Base-2 logarithm of how much better any number of pools is for a cheater than one, with so many leaky ANDs
+/// in a bucket: 1 / (1 - 2^-B).
 pub fn repeated_log2(bucket: usize) -> f64 {
     -(1.0 - (-(bucket as f64)).exp2()).log2()
 }
@@ -229,7 +231,8 @@ mod tests {
         }
     }
 
-    /// All masks are drawn, each once, in pieces that are not too large; a comparison comes with the first leaky ANDs.
+    /// All masks are drawn, each once, in pieces that are not too large; a comparison comes with the first
+    /// leaky ANDs.
     #[test]
     fn pieces_hold_all_masks() {
         for (leaky, masks) in [(0, 0), (0, 5), (1, 0), (100, 0), (100, 3), (3, 100), (64, 64), (1000, 999)] {
@@ -244,8 +247,8 @@ mod tests {
         }
     }
 
-    /// All ways to bet on the leaky ANDs of a small pool, against all shifts: the best fills a bucket, and wins all of
-    /// its bets, with the probability of the bound.
+    /// All ways to bet on the leaky ANDs of a small pool, against all shifts: the best fills a bucket, and
+    /// wins all of its bets, with the probability of the bound.
     #[test]
     fn row_04_no_bets_do_better_than_the_bound() {
         for (size, bucket) in [(4_usize, 2_usize), (5, 2), (3, 3)] {

@@ -64,12 +64,14 @@ pub(super) struct Half<'b> {
     results: Shares,
     /// Masks x of their triples.
     x: Shares,
-    /// What is opened: the differences that join triples, then those of both operands of a gate to its triple's.
+    /// What is opened: the differences that join triples, then those of both operands of a gate to its
+    /// triple's.
     opened: Shares,
 }
 
-/// The masks by which AND gates are garbled, once differences are opened: those of both operands, and μ. In the place
-/// of a key is the word of which the peer's mac is the other half: A at the garbler, C at the evaluator.
+/// The masks by which AND gates are garbled, once differences are opened: those of both operands, and μ. In
+/// the place of a key is the word of which the peer's mac is the other half: A at the garbler, C at the
+/// evaluator.
 pub(super) struct GateMasks {
     operands: Shares,
     mu: Shares,

@@ -1,5 +1,5 @@
-//! Lists of secrets that are erased when they are dropped, at the speed of memory: preprocessing erases more than
-//! it computes.
+//! Lists of secrets that are erased when they are dropped, at the speed of memory: preprocessing erases more
+//! than it computes.
 
 use std::ops::{Deref, DerefMut};
 

@@ -5,9 +5,9 @@
 //!   M_G = K_E + λ^G·Δ_E    M_E = K_G + λ^E·Δ_G     K ends in 0, M in the party's bit
 //! ```
 //!
-//! A party's *key* is the word by which it checks the other's bit, its *mac* the one that shows its own. Sums of
-//! masks are sums of words, for either party. With A = K_G + λ^G·Δ_G and B = M_E this is A + B = λ·Δ_G, and with
-//! C = K_E + λ^E·Δ_E and M = M_G it is M + C = λ·Δ_E: docs/authenticated.md speaks of these four.
+//! A party's *key* is the word by which it checks the other's bit, its *mac* the one that shows its own. Sums
+//! of masks are sums of words, for either party. With A = K_G + λ^G·Δ_G and B = M_E this is A + B = λ·Δ_G,
+//! and with C = K_E + λ^E·Δ_E and M = M_G it is M + C = λ·Δ_E: docs/authenticated.md speaks of these four.
 //!
 //! Words lie in two lists, of keys and of macs, as most loops want one of them.
 

@@ -1,5 +1,5 @@
-//! Loops over lists of words. They are written on halves of words: of those the compiler makes vectors, and of whole
-//! ones it does not. Bits are bytes that are 0 or 1, secret or not: none of them steers anything.
+//! Loops over lists of words. They are written on halves of words: of those the compiler makes vectors, and
+//! of whole ones it does not. Bits are bytes that are 0 or 1, secret or not: none of them steers anything.
 
 use brickwork_base::label::Label;
 use bytemuck::{cast_slice, cast_slice_mut};
@@ -75,14 +75,16 @@ pub fn colours(words: &[Label]) -> impl Iterator<Item = u8> + '_ {
 /// Bytes that are kept behind lists of shorter words, so that each can be written and read as a whole word.
 pub const SPARE: usize = 16;
 
-/// Packs the lower `bytes` bytes of each of these words into a list, which has [`SPARE`] bytes more than they take.
+/// Packs the lower `bytes` bytes of each of these words into a list, which has [`SPARE`] bytes more than they
+/// take.
 pub fn pack_words<'a>(to: &mut [u8], bytes: usize, words: impl IntoIterator<Item = &'a Label>) {
     for (k, word) in words.into_iter().enumerate() {
         put_word(to, bytes, k, *word);
     }
 }
 
-/// Writes word number `k` of those of so many bytes each. What is behind it, up to a whole word, is overwritten.
+/// Writes word number `k` of those of so many bytes each. What is behind it, up to a whole word, is
+/// overwritten.
 pub fn put_word(to: &mut [u8], bytes: usize, k: usize, word: Label) {
     to[k * bytes..][..SPARE].copy_from_slice(&word.to_bytes());
 }

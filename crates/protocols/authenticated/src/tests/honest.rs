@@ -35,7 +35,8 @@ fn aes_is_computed() {
     }
 }
 
-/// Several batches, groups and pieces, the last of each not full: with small sizes, as a million gates take long.
+/// Several batches, groups and pieces, the last of each not full: with small sizes, as a million gates take
+/// long.
 #[test]
 fn programs_of_many_batches_are_computed() {
     let (mut rng, mut batches, mut programs) = (Rng::replayable("test programs"), 0, 0);

@@ -1,5 +1,5 @@
-//! Lies of either party, told by the real one: who notices, how often, and what it says afterwards. The rows are
-//! those of docs/authenticated.md.
+//! Lies of either party, told by the real one: who notices, how often, and what it says afterwards. The rows
+//! are those of docs/authenticated.md.
 
 use std::sync::{Mutex, mpsc};
 
@@ -113,8 +113,8 @@ impl Case {
 }
 
 impl Outcome {
-    /// Whether the party that does not cheat noticed, and that it said nothing it must not say: nobody is told
-    /// why, no share of an output's mask leaves after a lie, and none of the evaluator's at all.
+    /// Whether the party that does not cheat noticed, and that it said nothing it must not say: nobody is
+    /// told why, no share of an output's mask leaves after a lie, and none of the evaluator's at all.
     fn caught(&self, cheater: Party) -> Option<Cheat> {
         let victim = 1 - cheater as usize;
         match &self.results[victim] {
@@ -246,7 +246,8 @@ fn row_03_a_lie_about_a_bit_takes_the_others_offset() {
             (case.level.compared, case.may_succeed) = (8, true);
             let guess = case.guess;
             let case = case.lie(party, Point::Bits, flip(1, 0, 0));
-            // It goes on with the lie, as the other does, and adds what it takes for the sum of both differences.
+            // It goes on with the lie, as the other does, and adds what it takes for the sum of both
+            // differences.
             case.lie(party, Point::Compared, move |words| words[0] ^= guess)
         });
     }
