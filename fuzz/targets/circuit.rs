@@ -18,7 +18,7 @@ fn outputs(program: &Program) -> Vec<Vec<bool>> {
         .to_vec()
 }
 
-/// A file of any kind.
+/// Reads a file of any kind.
 pub fn circuit(data: &[u8]) {
     let mut map = InputMap::new();
     map.insert("in0".into(), Party::Evaluator);

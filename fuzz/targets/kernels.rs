@@ -4,9 +4,9 @@
 #![allow(dead_code)]
 
 use brickwork_kernels::{
-    Aes128, And, BATCH, CHUNK_BYTES, Kernel, Keys, LANES, ONE, ScriptBuilder, Subtree, Wires, ctr_rows_with,
-    hash_accumulate_with, hash_rows_with, keyed_hashes_with, parent_values_with, parity_rows_with,
-    subtree_values_with, transpose_back_with, transpose_with, words_for_rows,
+    Aes128, And, CHUNK_BYTES, GateListBuilder, HashKeys, Kernel, LANES, LAYER, ONE, Subtree, Wires,
+    ctr_rows_with, hash_accumulate_with, hash_rows_with, keyed_hashes_with, parent_values_with,
+    parity_rows_with, subtree_values_with, transpose_back_with, transpose_with, words_for_rows,
 };
 
 /// Bytes that say what is done, and then give the data, again and again with another mask.
@@ -41,7 +41,7 @@ impl Source<'_> {
     }
 }
 
-/// The first byte says which of the loops runs.
+/// Runs one of the loops; the first byte says which.
 pub fn kernels(data: &[u8]) {
     let Some((what, bytes)) = data.split_first() else { return };
     if bytes.is_empty() {
@@ -159,7 +159,7 @@ fn transposed(source: &mut Source, kernel: Kernel) -> (Vec<u64>, Vec<u128>) {
 /// Garbles a circuit and evaluates it: what comes out is one of the two labels of each slot.
 fn garbled(source: &mut Source, kernel: Kernel) -> (Vec<u8>, Vec<u128>) {
     let (slots, lanes) = (2 + source.below(20), LANES[source.below(LANES.len())]);
-    let mut script = ScriptBuilder::new(slots);
+    let mut script = GateListBuilder::new(slots);
     let slot = |source: &mut Source| source.below(slots) as u32;
     let mut gate = 0;
     for _ in 0..source.below(30) {
@@ -168,9 +168,9 @@ fn garbled(source: &mut Source, kernel: Kernel) -> (Vec<u8>, Vec<u128>) {
             script.xor(slot(source), slot(source), out);
         }
         let mut ands: Vec<And> = Vec::new();
-        for _ in 0..source.below(BATCH + 1) {
+        for _ in 0..source.below(LAYER + 1) {
             let and = And { a: slot(source), b: slot(source), out: 1 + source.below(slots - 1) as u32, gate };
-            // Those of a batch do not depend on each other, nor write the same slot.
+            // Those of a layer do not depend on each other, nor write the same slot.
             if ands.iter().all(|g| {
                 g.out != and.a && g.out != and.b && g.out != and.out && and.out != g.a && and.out != g.b
             }) {
@@ -178,7 +178,7 @@ fn garbled(source: &mut Source, kernel: Kernel) -> (Vec<u8>, Vec<u128>) {
                 gate += 1;
             }
         }
-        script.batch(&ands);
+        script.layer(&ands);
     }
     let script = script.finish();
     let keys: Vec<Aes128> = source
@@ -186,7 +186,7 @@ fn garbled(source: &mut Source, kernel: Kernel) -> (Vec<u8>, Vec<u128>) {
         .into_iter()
         .map(|key| Aes128::with_kernel(kernel, key))
         .collect();
-    let keys = Keys { keys: &keys, gates_per_key: if lanes == 1 { 512 } else { 64 } };
+    let keys = HashKeys { keys: &keys, gates_per_key: if lanes == 1 { 512 } else { 64 } };
     let offsets: Vec<u128> = source.blocks(lanes).into_iter().map(|offset| offset | 1).collect();
     let labels = source.blocks(slots * lanes);
     let bits: Vec<bool> = labels.iter().map(|label| label >> 77 & 1 == 1).collect();
@@ -201,7 +201,7 @@ fn garbled(source: &mut Source, kernel: Kernel) -> (Vec<u8>, Vec<u128>) {
     for (lane, offset) in offsets.iter().enumerate() {
         garbling.set(ONE, lane, *offset);
     }
-    let gates = script.piece_gates(0).len();
+    let gates = script.section_gates(0).len();
     let mut tables = vec![0; 32 * gates * lanes];
     let mut each: Vec<&mut [u8]> = if gates == 0 {
         (0..lanes).map(|_| <&mut [u8]>::default()).collect()

@@ -10,13 +10,13 @@ use brickwork::circuit::{Party, Program, Recipient};
 use brickwork::duplo::adversary::harness::{ands, toy};
 use brickwork::duplo::adversary::parsers;
 use brickwork::ot;
-use brickwork::session::{TABLE_MEMORY, Terms};
+use brickwork::session::{GREETING_BYTES, TABLE_MEMORY, Terms};
 use brickwork::stock::{Entry, State, Verdict};
 use brickwork::wire::{Channel, FRAME_HEADER_BYTES, Stream, Tag};
 use brickwork::{Error, Malformed, Security};
 
-/// The lower bits of the first byte say which message comes, and the upper ones to whom. Returns whether it
-/// was understood.
+/// Reads a message; the lower bits of the first byte say which one comes, and the upper ones to whom. Returns
+/// whether it was understood.
 pub fn messages(data: &[u8]) -> bool {
     let Some((&what, data)) = data.split_first() else { return false };
     let [yes, too] = [0x80, 0x40].map(|bit| what & bit != 0);
@@ -106,7 +106,7 @@ fn greeting(garbles: bool, flips: &[u8]) -> bool {
     let mut channel =
         Channel::new(vec![Box::new(Mirror { told: Vec::new(), said: 0, flips: flips.to_vec() })]);
     let result = parsers::greeting(&mut channel, role, &TERMS, [7; 32]);
-    let length = FRAME_HEADER_BYTES + 144;
+    let length = FRAME_HEADER_BYTES + GREETING_BYTES;
     let honest = flips
         .iter()
         .take(length)

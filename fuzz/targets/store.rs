@@ -10,11 +10,11 @@ use brickwork::Security;
 use brickwork::circuit::{Component, Party};
 use brickwork::duplo::adversary::harness::pair;
 use brickwork::duplo::adversary::parsers;
-use brickwork::stock::{Batch, Entry, Epoch, EpochId, Step, Store, StoreKey, serial};
+use brickwork::stock::{Batch, Entry, Epoch, EpochId, FillStep, Store, StoreKey, serial};
 use zeroize::Zeroizing;
 
-/// The first byte says what was altered: 0 to 3 a record of this kind, 4 a session's secrets, and otherwise
-/// the files of a store. Returns whether something was read.
+/// Reads what was altered; the first byte says what that is: 0 to 3 a record of this kind, 4 a session's
+/// secrets, and otherwise the files of a store. Returns whether something was read.
 pub fn store(data: &[u8]) -> bool {
     let Some((&what, data)) = data.split_first() else { return false };
     let party = if what & 0x80 == 0 { Party::Garbler } else { Party::Evaluator };
@@ -72,7 +72,7 @@ static WRITTEN: LazyLock<Written> = LazyLock::new(|| {
     };
     store.begin(&EPOCH, &epoch, SECRETS).expect("an epoch");
     let append = |store: &Store, entry| store.append(&EPOCH, &entry).map(drop).expect("an entry");
-    append(&store, Entry::Fill(Step { job: [1; 32], number: 0, of: 1, risk: 0 }));
+    append(&store, Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0 }));
     for batch in 0..2 {
         let mut writer = store.writer(&EPOCH, serial(1, batch)).expect("a writer");
         for record in 0..2 {

@@ -8,7 +8,7 @@ use brickwork::stock::StoreKey;
 use brickwork::wire::tls::{Identity, PublicKey};
 use brickwork_cli::parsers;
 
-/// The first byte says whether a value comes or a table.
+/// Reads a value or a table; the first byte says which.
 pub fn value(data: &[u8]) {
     match text(data) {
         Some((false, text)) => json(text),
@@ -17,7 +17,7 @@ pub fn value(data: &[u8]) {
     }
 }
 
-/// The first byte says whether a list comes or a key.
+/// Reads a list or a key; the first byte says which.
 pub fn list(data: &[u8]) {
     match text(data) {
         Some((false, text)) => components(text),

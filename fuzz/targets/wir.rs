@@ -10,7 +10,7 @@ use brickwork_lang::{Diagnostics, NoFiles, Options, Sink, SourceMap, compile, ex
 /// Larger programs are not simulated: fuzzing lives from many runs.
 const SIMULATED: u64 = 200_000;
 
-/// A source passes the lexer, the parser and the compiler.
+/// Takes a source through the lexer, the parser and the compiler.
 pub fn wir(data: &[u8]) {
     let Some(text) = std::str::from_utf8(data).ok().filter(|text| text.len() <= 1 << 16) else { return };
     lexer(text);

@@ -9,15 +9,17 @@ use brickwork_kernels::KERNEL_VARIABLE;
 use crate::test::cargo_with;
 
 const AARCH64: &str = "aarch64-unknown-linux-gnu";
+/// What Miri runs of the kernels' tests.
+const EDGES: &str = "seeds::edges";
 const HERE: &str = "x86_64-unknown-linux-gnu";
 
-/// Whether a program is there, and if not what to do about it.
+/// Says whether a program is there, and if not what to do about it.
 pub fn needs(program: &str, how: &str) -> Result<(), String> {
     let found = Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success());
     if found { Ok(()) } else { Err(format!("{program} is not there: {how}")) }
 }
 
-/// Whether a toolchain has a target's standard library.
+/// Returns whether a toolchain has a target's standard library.
 pub fn has_target(toolchain: &str, target: &str) -> bool {
     let arguments = [toolchain, "--print", "target-libdir", "--target", target];
     let output = Command::new("rustc").args(arguments).output();
@@ -26,8 +28,8 @@ pub fn has_target(toolchain: &str, target: &str) -> bool {
     })
 }
 
-/// `cargo xtask aarch64`: the kernels' tests, erasure with each kernel of that machine, and the protocol,
-/// under an emulator.
+/// Runs `cargo xtask aarch64`: the kernels' tests, erasure with each kernel of that machine, and the
+/// protocol, under an emulator.
 pub fn aarch64(root: &Path) -> Result<(), String> {
     needs(
         "aarch64-linux-gnu-gcc",
@@ -44,20 +46,15 @@ pub fn aarch64(root: &Path) -> Result<(), String> {
         // An emulator is slow; the number of cases is not what is tested here.
         ("PROPTEST_CASES", "24"),
     ];
-    for tests in [&["--lib"][..], &["--test", "seeds"]] {
-        cargo_with(
-            root,
-            &[&["test", "--release", "--target", AARCH64, "-p", "brickwork-kernels"], tests].concat(),
-            &environment,
-        )?;
-    }
+    let kernels = ["test", "--release", "--target", AARCH64, "-p", "brickwork-kernels"];
+    cargo_with(root, &[&kernels[..], &["--test", "units"]].concat(), &environment)?;
     // Secrets are erased, and it is the kernel that was asked for. The emulator starts no other process.
     for kernel in ["neon-aes", "portable"] {
         let tests =
             ["--test", "erased", "--test", "chosen", "--", "--skip", "every_kernel", "--skip", "no_other"];
         cargo_with(
             root,
-            &[&["test", "--release", "--target", AARCH64, "-p", "brickwork-kernels"], &tests[..]].concat(),
+            &[&kernels[..], &tests[..]].concat(),
             &[&environment[..], &[(KERNEL_VARIABLE, kernel)]].concat(),
         )?;
     }
@@ -76,8 +73,8 @@ pub fn aarch64(root: &Path) -> Result<(), String> {
     cargo_with(root, &protocol, &environment)
 }
 
-/// `cargo xtask memory-checks`: the kernels' tests and the seeds of their fuzz target under AddressSanitizer
-/// and under valgrind, and the edges of their loops under Miri.
+/// Runs `cargo xtask memory-checks`: the kernels' tests and the seeds of their fuzz target under
+/// AddressSanitizer and under valgrind, and the edges of their loops under Miri.
 pub fn memory_checks(root: &Path) -> Result<(), String> {
     if !has_target("+nightly", HERE) {
         return Err("AddressSanitizer takes a nightly compiler: rustup toolchain install nightly".into());
@@ -85,13 +82,8 @@ pub fn memory_checks(root: &Path) -> Result<(), String> {
     needs("valgrind", "install it (Debian: valgrind)")?;
     let sanitizer =
         [("RUSTFLAGS", "-Zsanitizer=address"), ("RUSTUP_TOOLCHAIN", "nightly"), ("PROPTEST_CASES", "100")];
-    for tests in [&["--lib"][..], &["--test", "seeds"]] {
-        cargo_with(
-            root,
-            &[&["test", "--release", "--target", HERE, "-p", "brickwork-kernels"], tests].concat(),
-            &sanitizer,
-        )?;
-    }
+    let kernels = ["test", "--release", "--target", HERE, "-p", "brickwork-kernels", "--test", "units"];
+    cargo_with(root, &kernels, &sanitizer)?;
     if !Command::new("cargo")
         .args(["+nightly", "miri", "--version"])
         .output()
@@ -104,19 +96,16 @@ pub fn memory_checks(root: &Path) -> Result<(), String> {
     let flags = "-Ctarget-feature=+aes,+pclmulqdq,+ssse3,+avx2,+vaes,+vpclmulqdq --cfg aes_backend=\"soft\"";
     let miri =
         [("RUSTUP_TOOLCHAIN", "nightly"), ("RUSTFLAGS", flags), ("MIRIFLAGS", "-Zmiri-disable-isolation")];
-    cargo_with(root, &["miri", "test", "-p", "brickwork-kernels", "--test", "seeds", "edges"], &miri)?;
+    cargo_with(
+        root,
+        &["miri", "test", "-p", "brickwork-kernels", "--test", "units", "--", "--exact", EDGES],
+        &miri,
+    )?;
     // Valgrind's machine has AES-NI and AVX2, and neither AVX-512 nor VAES: the kernels see that and leave
     // theirs alone.
     let runner = [
         ("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", "valgrind -q --error-exitcode=9"),
         ("PROPTEST_CASES", "4"),
     ];
-    for tests in [&["--lib"][..], &["--test", "seeds"]] {
-        cargo_with(
-            root,
-            &[&["test", "--release", "--target", HERE, "-p", "brickwork-kernels"], tests].concat(),
-            &runner,
-        )?;
-    }
-    Ok(())
+    cargo_with(root, &kernels, &runner)
 }

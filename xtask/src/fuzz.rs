@@ -29,10 +29,9 @@ const REST: Duration = Duration::from_secs(2);
 /// corpora are made small.
 pub fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
     if !cfg!(target_os = "linux") {
-        return Err(
-            "CPU time of another process is known on Linux only; cargo +nightly fuzz run fuzzes elsewhere"
-                .into(),
-        );
+        return Err("CPU time of another process is known on Linux only; cargo +nightly fuzz run fuzzes \
+                    elsewhere"
+            .into());
     }
     let (options, named): (Vec<&str>, Vec<&str>) = arguments.iter().partition(|a| a.starts_with("--"));
     let mut time = Duration::from_secs(10 * 60);
@@ -53,9 +52,9 @@ pub fn run(root: &Path, arguments: &[&str]) -> Result<(), String> {
     let build =
         Command::new("cargo").args(["+nightly", "fuzz", "build", "-s", "none"]).current_dir(root).status();
     if !build.is_ok_and(|status| status.success()) {
-        return Err(
-            "the targets cannot be built; needed are cargo install --locked cargo-fuzz, and rustup toolchain install nightly".into()
-        );
+        return Err("the targets cannot be built; needed are cargo install --locked cargo-fuzz, and rustup \
+                    toolchain install nightly"
+            .into());
     }
     let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || -> Result<(), String> {
@@ -311,7 +310,8 @@ mod tests {
 
     #[test]
     fn hours_add_up() {
-        let log = "# Log\n\n| date | commit | target | hours |\n| --- | --- | --- | --- |\n| d | c | `a` | 0.5 |\n| d | c | `b` | 2 |\n| d | c | `a` | 0.25 |\n\n| d | c | `a` | 7 |\n";
+        let log = "# Log\n\n| date | commit | target | hours |\n| --- | --- | --- | --- |\n| d | c | `a` | \
+                   0.5 |\n| d | c | `b` | 2 |\n| d | c | `a` | 0.25 |\n\n| d | c | `a` | 7 |\n";
         assert_eq!(hours(log, "a"), 0.75);
     }
 }

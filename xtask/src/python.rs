@@ -18,21 +18,24 @@ pub fn run(root: &Path, pythons: &[&str]) -> Result<(), String> {
     let pythons = if pythons.is_empty() { &[PYTHON] } else { pythons };
     pythons.iter().try_for_each(|python| {
         eprintln!("xtask: the Python package with {python}");
-        test(root, &install(root, python)?)
+        test(root, &install(root, python, &aloud)?, &aloud)
     })
 }
 
 const PYTHON: &str = "python3";
 
+/// How a command is run: whether it succeeded, or why it did not start.
+pub type Call<'a> = &'a dyn Fn(&mut Command) -> Result<bool, String>;
+
 /// Where this variable is set, and not empty, a test that lacks what it needs of the machine fails instead of
 /// being skipped.
 const CI: &str = "BRICKWORK_CI";
 
-/// [`run`], where Python and its packages can be had; elsewhere it says
-/// why nothing was tested, which is an error in CI.
-pub fn run_if_possible(root: &Path) -> Result<(), String> {
+/// Does what [`run`] does, where Python and its packages can be had; elsewhere it says why nothing was
+/// tested, which is an error in CI.
+pub fn run_if_possible(root: &Path, call: Call) -> Result<(), String> {
     let may_skip = std::env::var_os(CI).is_none_or(|set| set.is_empty());
-    let python = match install(root, PYTHON) {
+    let python = match install(root, PYTHON, call) {
         Ok(python) => python,
         Err(why) if may_skip && why.starts_with(NOT_HERE) => {
             eprintln!("xtask: the Python package is NOT TESTED: {why}");
@@ -40,22 +43,30 @@ pub fn run_if_possible(root: &Path) -> Result<(), String> {
         }
         Err(why) => return Err(why),
     };
-    test(root, &python)
+    test(root, &python, call)
 }
 
 /// Runs the tests, which build the programs that some of them call.
-fn test(root: &Path, python: &Path) -> Result<(), String> {
+fn test(root: &Path, python: &Path, call: Call) -> Result<(), String> {
     let mut pytest = Command::new(python);
     pytest.args(["-m", "pytest"]).current_dir(root);
-    call(&mut pytest, "pytest")
+    succeeds(call, &mut pytest, "pytest")
+}
+
+/// Runs a command that says what it says to whoever looks.
+fn aloud(command: &mut Command) -> Result<bool, String> {
+    let status = command.status();
+    status
+        .map(|status| status.success())
+        .map_err(|e| format!("{:?} does not start: {e}", command.get_program()))
 }
 
 /// How an error begins that is about this machine, and not about the package.
 const NOT_HERE: &str = "not to be had here: ";
 
-/// Installs the package and what its tests need into an environment of this interpreter, below `target/python`;
-/// the interpreter there.
-fn install(root: &Path, interpreter: &str) -> Result<PathBuf, String> {
+/// Installs the package and what its tests need into an environment of this interpreter, below
+/// `target/python`; the interpreter there.
+fn install(root: &Path, interpreter: &str, call: Call) -> Result<PathBuf, String> {
     let quiet = |command: &mut Command| {
         let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
         status.is_ok_and(|status| status.success())
@@ -80,12 +91,12 @@ fn install(root: &Path, interpreter: &str) -> Result<PathBuf, String> {
     if !quiet(&mut pip(&["maturin>=1.9,<2"])) {
         return Err(format!("{NOT_HERE}packages for pip; is there a network, or a mirror of them?"));
     }
-    call(&mut pip(&[".[test]"]), "pip install '.[test]'")?;
+    succeeds(call, &mut pip(&[".[test]"]), "pip install '.[test]'")?;
     Ok(python)
 }
 
-fn call(command: &mut Command, name: &str) -> Result<(), String> {
-    match command.status().map_err(|e| format!("{name} does not start: {e}"))?.success() {
+fn succeeds(call: Call, command: &mut Command, name: &str) -> Result<(), String> {
+    match call(command)? {
         true => Ok(()),
         false => Err(format!("failed: {name}")),
     }

@@ -54,7 +54,8 @@ const SHELLS: [(&str, &str); 3] =
 
 pub const USAGE: &str = "release [TARGET …]";
 
-/// `cargo xtask release [TARGET …]`: builds the archives of these targets, or of all, into `target/dist`.
+/// Runs `cargo xtask release [TARGET …]`: builds the archives of these targets, or of all, into
+/// `target/dist`.
 pub fn run(root: &Path, names: &[&str]) -> Result<(), String> {
     let known = |name: &&str| TARGETS.iter().any(|target| target.name == *name);
     if let Some(unknown) = names.iter().find(|name| !known(name)) {

@@ -121,8 +121,9 @@ impl World {
         };
         let block = self.examples.join("aes-128.evaluator.json").display().to_string();
         let text = format!(
-            "role = \"{name}\"\nidentity = \"{name}.key\"\npeer = \"{}\"\n{place}\nhttp = \"127.0.0.1:0\"\n\
-             token = \"token\"\n[limits]\nrequests_per_second = 100000\nstall_seconds = 10\n{}{}",
+            "role = \"{name}\"\nidentity = \"{name}.key\"\npeer = \"{}\"\n{place}\nhttp = \
+             \"127.0.0.1:0\"\ntoken = \"token\"\n[limits]\nrequests_per_second = 100000\nstall_seconds = \
+             10\n{}{}",
             self.keys[1 - role],
             program("aes", "aes-128.bwp", &format!("@{block}"), 100, 200),
             program("richer", "millionaires.bwp", "500", 100, 200),
@@ -362,11 +363,10 @@ pub fn run(root: &Path, minutes: &str) -> Outcome<()> {
     let at = |share: f64| seconds.get((seconds.len() as f64 * share) as usize).map_or(0.0, |s| s * 1e3);
     let [cuts, evaluator_term, evaluator_kill, garbler_term, garbler_kill] = happened;
     println!(
-        "{:.1} minutes: {} runs, all right; {} requests refused or cut off\n\
-         the line was cut {cuts} times; the evaluator ended {evaluator_term} and killed {evaluator_kill} times, \
-         the garbler {garbler_term} and {garbler_kill}\n\
-         AES-128 while nothing happened, two clients: median {:.1} ms, 99th percentile {:.1} ms, of {}\n\
-         both stores are sound, and their logs of the same uses",
+        "{:.1} minutes: {} runs, all right; {} requests refused or cut off\nthe line was cut {cuts} times; \
+         the evaluator ended {evaluator_term} and killed {evaluator_kill} times, the garbler {garbler_term} \
+         and {garbler_kill}\nAES-128 while nothing happened, two clients: median {:.1} ms, 99th percentile \
+         {:.1} ms, of {}\nboth stores are sound, and their logs of the same uses",
         begun.elapsed().as_secs_f64() / 60.0,
         counts.right.load(Ordering::SeqCst),
         counts.refused.load(Ordering::SeqCst),

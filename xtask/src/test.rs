@@ -1,14 +1,16 @@
 //! Everything that must pass before a change lands.
 
-use std::path::Path;
-use std::process::Command;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use brickwork_kernels::{KERNEL_VARIABLE, Kernel};
 
-/// The crates that the command is made of, and the chores. They are linted and tested by themselves: cargo
-/// builds whatever is chosen together with all features that any of it asks for, and the others ask for hooks
-/// into the protocol, which the command that people use does not have.
+/// The crates that the command is made of, and the chores. They are tested by themselves: cargo builds
+/// whatever is chosen together with all features that any of it asks for, and the others ask for hooks into
+/// the protocol, which the command that people use does not have.
 const SHIPPED: [&str; 5] = ["brickwork", "brickwork-cli", "brickwork-lang", "brickwork-machine", "xtask"];
 
 /// Which crates a step is for.
@@ -31,6 +33,14 @@ impl Crates {
         }
     }
 
+    /// How the name of a step about them ends.
+    fn suffix(self) -> &'static str {
+        match self {
+            Crates::Shipped => " of what is shipped",
+            Crates::All | Crates::Others => "",
+        }
+    }
+
     /// Their tests whose outcome could depend on the kernel: that it is the one that was asked for, secrets
     /// erased, times that tell nothing; whole runs, the bytes on the wire, stock. (The kernels' own tests try
     /// all of them by themselves.)
@@ -48,6 +58,7 @@ impl Crates {
 const KERNEL_SKIPS: [&str; 3] = ["crash::", "row_25_", "_and_little_memory"];
 
 /// A call of cargo.
+#[derive(Clone)]
 struct Step {
     name: String,
     arguments: Vec<&'static str>,
@@ -67,51 +78,168 @@ impl Step {
         behind.push("--");
         behind.extend(KERNEL_SKIPS.iter().flat_map(|test| ["--skip", test]));
         let environment = vec![(KERNEL_VARIABLE, kernel.name())];
-        Step { environment, ..Step::new(&format!("tests with {}", kernel.name()), TESTS, crates, &behind) }
+        let name = format!("tests with {}{}", kernel.name(), crates.suffix());
+        Step { environment, ..Step::new(&name, TESTS, crates, &behind) }
+    }
+
+    /// Those tests, with each kernel of this machine that is not what it gets.
+    fn with_other_kernels(crates: Crates) -> impl Iterator<Item = Step> {
+        let others = Kernel::all_available().into_iter().filter(|&kernel| kernel != Kernel::best());
+        others.map(move |kernel| Step::with_kernel(crates, kernel))
+    }
+
+    /// All tests of these crates, but for those in their documentation.
+    fn tests(crates: Crates) -> Step {
+        Step::new(&format!("tests{}", crates.suffix()), TESTS, crates, TARGETS)
+    }
+
+    /// The programs of all tests of these crates.
+    fn programs(crates: Crates) -> Step {
+        let behind = [TARGETS, &["--no-run"]].concat();
+        Step::new(&format!("programs of the tests{}", crates.suffix()), TESTS, crates, &behind)
+    }
+
+    /// The tests in their documentation.
+    fn examples(crates: Crates) -> Step {
+        Step::new(&format!("examples{}", crates.suffix()), TESTS, crates, &["--doc"])
     }
 }
 
-const LINTS: &[&str] = &["clippy", "--release", "--all-targets"];
+const LINTS: &[&str] = &["clippy", "--release"];
 const WARNINGS: &[&str] = &["--", "-D", "warnings"];
 const TESTS: &[&str] = &["test", "--release", "--no-fail-fast"];
+/// What has tests. The examples are linted, and not linked here.
+const TARGETS: &[&str] = &["--lib", "--bins", "--tests"];
 
-/// In their order. The last one runs tests with the kernel that the machine gets, so that a summary ends the
-/// output.
-fn steps() -> Vec<Step> {
-    let others: Vec<Kernel> = Kernel::all_available().into_iter().filter(|&k| k != Kernel::best()).collect();
-    let with_others = |crates| others.iter().map(move |&kernel| Step::with_kernel(crates, kernel));
-    let mut steps = vec![
+/// What comes first, one step after the other: each keeps all cores busy.
+fn first_steps() -> Vec<Step> {
+    vec![
+        // What is compiled otherwise without the hooks; whatever tests it is the same in both.
         Step::new("lints of what is shipped", LINTS, Crates::Shipped, WARNINGS),
-        Step::new("lints", LINTS, Crates::All, WARNINGS),
+        Step::new("lints", &[LINTS, &["--all-targets"]].concat(), Crates::All, WARNINGS),
         // In release, as the lints: what they looked at is not looked at again.
         Step::new("documentation", &["doc", "--release", "--no-deps"], Crates::All, &[]),
-    ];
-    steps.extend(with_others(Crates::Shipped));
-    steps.push(Step::new("tests of what is shipped", TESTS, Crates::Shipped, &[]));
-    steps.extend(with_others(Crates::Others));
-    steps.push(Step::new("tests", TESTS, Crates::Others, &[]));
+        Step::programs(Crates::Shipped),
+    ]
+}
+
+/// What is shipped is tested while the rest is compiled, as tests often wait. The long step comes first:
+/// cargo waits for another one that compiles, but not once its tests run.
+fn steps_beside() -> Vec<Step> {
+    let mut steps = vec![Step::tests(Crates::Shipped)];
+    steps.extend(Step::with_other_kernels(Crates::Shipped));
+    steps.push(Step::examples(Crates::Shipped));
     steps
 }
 
-/// Runs the steps in order; the first that fails ends it.
+/// The last one runs tests with the kernel that the machine gets, so that a summary ends the output.
+fn last_steps() -> Vec<Step> {
+    let mut steps = vec![Step::programs(Crates::Others)];
+    steps.extend(Step::with_other_kernels(Crates::Others));
+    steps.push(Step::examples(Crates::Others));
+    steps.push(Step::tests(Crates::Others));
+    steps
+}
+
+/// Runs everything; the first that fails ends it.
 pub fn run(root: &Path) -> Result<(), String> {
     Kernel::chosen().map_err(|refused| refused.to_string())?;
     step(root, "format", &["fmt", "--all", "--check"], &[])?;
-    let steps = steps();
-    let (last, first) = steps.split_last().expect("there are steps");
-    let call = |Step { name, arguments, environment }: &Step| step(root, name, arguments, environment);
-    first.iter().try_for_each(call)?;
-    // What the package is made of is compiled by now.
-    crate::python::run_if_possible(root)?;
-    call(last)
+    for Step { name, arguments, environment } in first_steps() {
+        step(root, &name, &arguments, &environment)?;
+    }
+    let lanes = [Lane::new(root)?, Lane::new(root)?];
+    let stop = AtomicBool::new(false);
+    let [first, second] = &lanes;
+    let results = std::thread::scope(|scope| {
+        let beside = scope.spawn(|| {
+            let tested = steps_beside().iter().try_for_each(|step| first.cargo(step, &stop));
+            // What the package is made of is compiled by now.
+            let python = |lane: &Lane| crate::python::run_if_possible(root, &|command| lane.call(command));
+            tested.and_then(|()| first.step("the Python package", &stop, || python(first)))
+        });
+        let last = last_steps().iter().try_for_each(|step| second.cargo(step, &stop));
+        [beside.join().expect("no step panics"), last]
+    });
+    lanes.iter().try_for_each(Lane::print)?;
+    results.into_iter().collect()
 }
 
 fn step(root: &Path, name: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Result<(), String> {
-    eprintln!("xtask: {name}: cargo {}", arguments.join(" "));
+    timed(name, || {
+        eprintln!("xtask: {name}: cargo {}", arguments.join(" "));
+        cargo_with(root, arguments, environment)
+    })
+}
+
+fn timed(name: &str, run: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
     let begun = Instant::now();
-    cargo_with(root, arguments, environment).map_err(|e| format!("{name}: {e}"))?;
+    run().map_err(|e| format!("{name}: {e}"))?;
     eprintln!("xtask: {name}: {} s", begun.elapsed().as_secs());
     Ok(())
+}
+
+/// Steps that run beside others. What they say is kept, so that it can be read in order.
+struct Lane<'r> {
+    root: &'r Path,
+    said: PathBuf,
+}
+
+impl<'r> Lane<'r> {
+    fn new(root: &'r Path) -> Result<Self, String> {
+        static LANES: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+        let number = LANES.fetch_add(1, Ordering::Relaxed);
+        let said = root.join("target").join(format!("xtask-{}-{number}.log", std::process::id()));
+        File::create(&said).map_err(|e| format!("{}: {e}", said.display()))?;
+        Ok(Lane { root, said })
+    }
+
+    /// Runs a step, unless one beside it has failed.
+    fn step(
+        &self,
+        name: &str,
+        stop: &AtomicBool,
+        run: impl FnOnce() -> Result<(), String>,
+    ) -> Result<(), String> {
+        if stop.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let done = timed(name, run);
+        if let Err(failed) = &done {
+            eprintln!("xtask: {failed}");
+            stop.store(true, Ordering::Relaxed);
+        }
+        done
+    }
+
+    fn cargo(&self, Step { name, arguments, environment }: &Step, stop: &AtomicBool) -> Result<(), String> {
+        self.step(name, stop, || {
+            eprintln!("xtask: {name}: cargo {}", arguments.join(" "));
+            let command = &mut cargo_command(self.root, arguments, environment);
+            match self.call(command)? {
+                true => Ok(()),
+                false => Err(format!("failed: cargo {}", arguments.join(" "))),
+            }
+        })
+    }
+
+    /// Runs a command; what it says goes to the end of what is kept. Returns whether it succeeded.
+    fn call(&self, command: &mut Command) -> Result<bool, String> {
+        let opened = || File::options().append(true).open(&self.said).map(Stdio::from);
+        let [out, err] =
+            [opened(), opened()].map(|file| file.map_err(|e| format!("{}: {e}", self.said.display())));
+        let status = command.stdin(Stdio::null()).stdout(out?).stderr(err?).status();
+        status
+            .map(|status| status.success())
+            .map_err(|e| format!("{:?} does not start: {e}", command.get_program()))
+    }
+
+    /// Prints all that was said.
+    fn print(&self) -> Result<(), String> {
+        let mut said = File::open(&self.said).map_err(|e| format!("{}: {e}", self.said.display()))?;
+        std::io::copy(&mut said, &mut std::io::stdout()).map_err(|e| format!("stdout: {e}"))?;
+        std::fs::remove_file(&self.said).map_err(|e| format!("{}: {e}", self.said.display()))
+    }
 }
 
 /// Runs cargo; its failure is an error.
@@ -119,24 +247,28 @@ pub fn cargo(root: &Path, arguments: &[&str]) -> Result<(), String> {
     cargo_with(root, arguments, &[])
 }
 
-/// [`cargo`] in this environment.
+/// Does what [`cargo`] does, in this environment.
 pub fn cargo_with(root: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Result<(), String> {
+    let status = cargo_command(root, arguments, environment).status();
+    match status.map_err(|e| format!("cargo does not start: {e}"))?.success() {
+        true => Ok(()),
+        false => Err(format!("failed: cargo {}", arguments.join(" "))),
+    }
+}
+
+fn cargo_command(root: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Command {
     // Where a toolchain is asked for, it is not this one's cargo that runs.
     let cargo = match environment.iter().any(|(name, _)| *name == "RUSTUP_TOOLCHAIN") {
         true => "cargo".into(),
         false => std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()),
     };
-    let command = &mut Command::new(cargo);
-    let status = command
+    let mut command = Command::new(cargo);
+    command
         .args(arguments)
         .env("RUSTDOCFLAGS", "-D warnings")
         .envs(environment.iter().copied())
-        .current_dir(root)
-        .status();
-    match status.map_err(|e| format!("cargo does not start: {e}"))?.success() {
-        true => Ok(()),
-        false => Err(format!("failed: cargo {}", arguments.join(" "))),
-    }
+        .current_dir(root);
+    command
 }
 
 #[cfg(test)]
@@ -193,8 +325,11 @@ mod tests {
     /// Each kernel gets the tests that depend on it, and the last step is one of tests.
     #[test]
     fn every_kernel_gets_the_tests_that_depend_on_it() {
-        let steps = steps();
-        let tests = steps.iter().filter(|step| step.arguments[0] == "test");
+        let steps = [first_steps(), steps_beside(), last_steps()].concat();
+        let runs = |step: &&Step| {
+            step.arguments[0] == "test" && !["--no-run", "--doc"].iter().any(|no| step.arguments.contains(no))
+        };
+        let tests = steps.iter().filter(runs);
         for crates in [Crates::Shipped, Crates::Others] {
             let of: Vec<&Step> = tests
                 .clone()
@@ -215,5 +350,80 @@ mod tests {
         assert!(steps.iter().flat_map(|step| &step.environment).all(|(name, _)| *name == KERNEL_VARIABLE));
         let last = steps.last().expect("a step");
         assert!(last.arguments[0] == "test" && last.environment.is_empty());
+    }
+
+    /// Whether Rust stands between two fences in a source's documentation, which `cargo test --doc` would
+    /// run.
+    fn has_examples(text: &str) -> bool {
+        let fences = text.lines().filter_map(|line| {
+            let words = line.trim_start();
+            let words = words.strip_prefix("///").or_else(|| words.strip_prefix("//!"))?;
+            words.trim_start().strip_prefix("```").map(str::trim)
+        });
+        // Every second one ends a block.
+        let plain = ["", "rust", "compile_fail", "no_run", "should_panic", "ignore"];
+        fences.step_by(2).any(|about| plain.contains(&about.split([',', ' ']).next().unwrap_or_default()))
+    }
+
+    fn sources(folder: &Path) -> Vec<PathBuf> {
+        let (mut found, mut open) = (Vec::new(), vec![folder.to_owned()]);
+        while let Some(path) = open.pop() {
+            if path.is_dir() {
+                open.extend(
+                    std::fs::read_dir(&path).expect("a folder").map(|entry| entry.expect("an entry").path()),
+                );
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                found.push(path);
+            }
+        }
+        found
+    }
+
+    /// Libraries and programs whose manifest says that they have no tests, or no examples in their
+    /// documentation, have none. (It saves programs that would test nothing.)
+    #[test]
+    fn no_test_is_left_out() {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let output = Command::new(cargo)
+            .args(["metadata", "--format-version", "1", "--no-deps", "--locked"])
+            .current_dir(crate::root())
+            .output()
+            .expect("cargo starts");
+        let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let targets = metadata["packages"].as_array().expect("packages").iter().flat_map(|package| {
+            package["targets"].as_array().expect("targets").iter().filter(|target| {
+                let kind = target["kind"][0].as_str().expect("a kind");
+                !["test", "example", "bench", "custom-build"].contains(&kind)
+            })
+        });
+        let mut seen = [0, 0];
+        for target in targets {
+            let path = Path::new(target["src_path"].as_str().expect("a path"));
+            let is_bin = target["kind"][0] == "bin";
+            // A program beside others, or beside a library, is one file.
+            let alone = path.ends_with("main.rs") && !path.with_file_name("lib.rs").exists();
+            let files = match is_bin && !alone {
+                true => vec![path.to_owned()],
+                false => sources(path.parent().expect("a folder")),
+            };
+            let read = |path: &PathBuf| std::fs::read_to_string(path).expect("a source");
+            if target["test"] == false {
+                seen[0] += 1;
+                // `tests/units` of the kernels has this one.
+                let tested = |path: &&PathBuf| !path.ends_with("crates/kernels/src/pages.rs");
+                let with = files.iter().filter(tested).find(|path| read(path).contains("#[test]"));
+                assert!(with.is_none(), "{with:?} has tests");
+            }
+            if target["doctest"] == false && !is_bin {
+                seen[1] += 1;
+                let with = files.iter().find(|path| has_examples(&read(path)));
+                assert!(with.is_none(), "{with:?} has examples in its documentation");
+            }
+        }
+        assert!(seen[0] > 5 && seen[1] > 10, "{seen:?}");
+        for text in ["/// ```\n/// a\n/// ```", "//! ```text\n//! a\n//! ```\n\n//! ```compile_fail,E0423"] {
+            assert!(has_examples(text), "{text}");
+        }
+        assert!(!has_examples("/// ```text\n/// a\n/// ```"));
     }
 }

@@ -35,7 +35,7 @@ fn one_bit(y: bool, ot_binding: usize, rng: &mut Rng, attack: impl FnOnce(Case) 
     attack(case).cheap(rng)
 }
 
-/// All attacks.
+/// Returns all attacks.
 pub fn catalogue() -> Vec<Attack> {
     let mut all = Catalogue(Vec::new());
     ots(&mut all);
@@ -77,13 +77,15 @@ fn ots(all: &mut Catalogue) {
     all.caught(
         (2, "wrong_answer"),
         Cheat::OtExtension,
-        "The evaluator answers the check of the OT extension wrongly, as if it had used other choices in one row.",
+        "The evaluator answers the check of the OT extension wrongly, as if it had used other choices in \
+         one row.",
         |c| c.sends(Party::Evaluator, extension::msg::CHECK, 0, |answer| answer[16] ^= 1),
     );
     all.caught(
         (27, "other_bit"),
         Cheat::OtBinding,
-        "The evaluator names the other choice bit of an OT that is opened: the opening would be the garbler's secret offset.",
+        "The evaluator names the other choice bit of an OT that is opened: the opening would be the \
+         garbler's secret offset.",
         |c| {
             // A seed and 48 labels, then the bits.
             c.evaluator_lies(Point::OtBinding, |shown| shown[16 * 49] ^= 1)
@@ -99,9 +101,12 @@ fn commitments(all: &mut Catalogue) {
         let endings = vec![(Ending::Caught(Cheat::Commitment), 1.0 - p), (Ending::Survived, p)];
         let story = [
             "",
-            "The garbler commits to what is no codeword in one coordinate, and guesses which of its two shares is watched. At 42 coordinates it could open two values.",
-            "The garbler commits to what is off in two coordinates of the code: both guesses of the watched shares must be right.",
-            "The garbler commits to what is off in three coordinates of the code: each one more halves its chance, long before there are enough to open two values.",
+            "The garbler commits to what is no codeword in one coordinate, and guesses which of its two \
+             shares is watched. At 42 coordinates it could open two values.",
+            "The garbler commits to what is off in two coordinates of the code: both guesses of the watched \
+             shares must be right.",
+            "The garbler commits to what is off in three coordinates of the code: each one more halves its \
+             chance, long before there are enough to open two values.",
         ][k as usize];
         all.add((3, variant), story, Party::Garbler, endings, 1500, move |rng| {
             let leave = move |rows: &mut Vec<u8>| {
@@ -128,7 +133,8 @@ fn commitments(all: &mut Catalogue) {
     all.caught(
         (7, "indicator_bit"),
         Cheat::Indicator,
-        "The garbler lies about which label of the evaluator's output stands for false: it would flip the output.",
+        "The garbler lies about which label of the evaluator's output stands for false: it would flip the \
+         output.",
         |c| c.lie(Point::Indicators, flip(0, 0)),
     );
     all.caught(
@@ -168,7 +174,8 @@ fn copies(all: &mut Catalogue) {
         |c| c.tables(|_, copy, _, bytes| bytes[0] ^= u8::from(copy == opened(CUT)[0])),
     );
     let survives = vec![(Ending::Survived, 1.0)];
-    let story = "The garbler flips a bit of a garbled table, in a copy that is used: the other copies of the slot make up for it.";
+    let story = "The garbler flips a bit of a garbled table, in a copy that is used: the other copies of \
+                 the slot make up for it.";
     all.add((5, "flipped_table_in_use"), story, Party::Garbler, survives, CERTAIN, |_| {
         Case::toy().tables(|component, copy, _, bytes| {
             bytes[7] ^= u8::from((component, copy) == (1, chosen(CUT)[2]))
@@ -181,7 +188,8 @@ fn copies(all: &mut Catalogue) {
         |c| c.lie(Point::TableHashes(0), swap(32, opened(CUT)[0], opened(CUT)[1])),
     );
     let survives = vec![(Ending::Survived, 1.0)];
-    let story = "The garbler gives two copies of one slot each other's tables, and they are used: the third one makes up for them.";
+    let story = "The garbler gives two copies of one slot each other's tables, and they are used: the third \
+                 one makes up for them.";
     all.add((5, "swapped_tables_in_use"), story, Party::Garbler, survives, CERTAIN, |_| {
         let chosen = chosen(CUT);
         // Tables travel in the order of the copies.
@@ -199,10 +207,17 @@ fn copies(all: &mut Catalogue) {
     all.caught(
         (5, "whole_bucket"),
         Cheat::NoValidLabel,
-        "The garbler knows the challenge beforehand and spoils a whole bucket: no label is valid, and nothing wrong is believed.",
-        |c| c.lie(Point::CommittedOutputs(0), flips(chosen(CUT)[..3].iter().map(|copy| 2 * copy).collect(), 99)),
+        "The garbler knows the challenge beforehand and spoils a whole bucket: no label is valid, and \
+         nothing wrong is believed.",
+        |c| {
+            c.lie(
+                Point::CommittedOutputs(0),
+                flips(chosen(CUT)[..3].iter().map(|copy| 2 * copy).collect(), 99),
+            )
+        },
     );
-    let story = "With few copies, 16 for 4 slots: the garbler makes three of them bad and hopes that none is opened and that a bucket has only bad ones.";
+    let story = "With few copies, 16 for 4 slots: the garbler makes three of them bad and hopes that none \
+                 is opened and that a bucket has only bad ones.";
     all.bad_copies(
         (5, "bucket_of_2_among_4"),
         story,
@@ -211,7 +226,8 @@ fn copies(all: &mut Catalogue) {
         99,
         4000,
     );
-    let story = "With few copies, 32 for 8 slots: the garbler makes three of them bad, which meet in a bucket more seldom the more slots there are.";
+    let story = "With few copies, 32 for 8 slots: the garbler makes three of them bad, which meet in a \
+                 bucket more seldom the more slots there are.";
     all.bad_copies(
         (5, "bucket_of_2_among_8"),
         story,
@@ -220,7 +236,8 @@ fn copies(all: &mut Catalogue) {
         99,
         4000,
     );
-    let story = "With few copies and buckets of three: the garbler makes four of them bad and hopes that none is opened and that a bucket has only bad ones.";
+    let story = "With few copies and buckets of three: the garbler makes four of them bad and hopes that \
+                 none is opened and that a bucket has only bad ones.";
     all.bad_copies(
         (5, "bucket_of_3_among_4"),
         story,
@@ -229,7 +246,8 @@ fn copies(all: &mut Catalogue) {
         99,
         6000,
     );
-    let story = "With few copies: two bad ones that give a valid label for the opposite bit. Both in one bucket fool the evaluator; apart they give away the garbler's input.";
+    let story = "With few copies: two bad ones that give a valid label for the opposite bit. Both in one \
+                 bucket fool the evaluator; apart they give away the garbler's input.";
     all.bad_copies(
         (14, "opposite_label_among_4"),
         story,
@@ -259,7 +277,8 @@ fn copies(all: &mut Catalogue) {
     all.caught(
         (6, "other_offset_in_use"),
         Cheat::Opening,
-        "The garbler garbles a copy with another offset than the committed one, and it is used: its solderings show it.",
+        "The garbler garbles a copy with another offset than the committed one, and it is used: its \
+         solderings show it.",
         |c| c.lie(Point::GarbledOffsets(1), flip(chosen(CUT)[3], 50)),
     );
 }
@@ -268,14 +287,17 @@ fn authenticators(all: &mut Catalogue) {
     all.caught(
         (8, "all_refuse"),
         Cheat::KeyAuthenticator,
-        "The garbler makes key authenticators that refuse every label: whether the evaluator stops could depend on its input.",
+        "The garbler makes key authenticators that refuse every label: whether the evaluator stops could \
+         depend on its input.",
         |c| c.lie(Point::PlainAuthenticators, |hashes| hashes.fill(0)),
     );
     for half in 0..2usize {
         let variant = ["half_of_colour_0", "half_of_colour_1"][half];
         let story = [
-            "The garbler makes the hash for colour 0 wrong in every key authenticator. The check opens one of the two labels, by a coin: half of the time it sees the other one.",
-            "The garbler makes the hash for colour 1 wrong in every key authenticator: the check's coin shows it as often as a wrong one for colour 0.",
+            "The garbler makes the hash for colour 0 wrong in every key authenticator. The check opens one \
+             of the two labels, by a coin: half of the time it sees the other one.",
+            "The garbler makes the hash for colour 1 wrong in every key authenticator: the check's coin \
+             shows it as often as a wrong one for colour 0.",
         ][half];
         // What is not caught at once spoils the output of the gate, by its random colour.
         let endings = vec![
@@ -305,7 +327,8 @@ fn authenticators(all: &mut Catalogue) {
         (Ending::Caught(Cheat::InputLabel), lost),
         (Ending::Survived, hidden - lost),
     ];
-    let story = "With few authenticators: three of the garbler's input authenticators are bad, and two in one bucket of three are a majority.";
+    let story = "With few authenticators: three of the garbler's input authenticators are bad, and two in \
+                 one bucket of three are a majority.";
     all.add((9, "majority_among_8"), story, Party::Garbler, endings, 3000, move |rng| {
         let program = ands(cut.slots, Recipient::Evaluator);
         let refuse = |hashes: &mut [u8]| hashes[..32 * 3].fill(0);
@@ -320,10 +343,12 @@ fn inputs(all: &mut Catalogue) {
         let variant = if y { "other_offset_for_input_1" } else { "other_offset_for_input_0" };
         let story = match y {
             false => {
-                "Selective failure, against an input of 0: the garbler uses an offset in the OTs that it did not commit to, and looks whether the evaluator stops."
+                "Selective failure, against an input of 0: the garbler uses an offset in the OTs that it did \
+                 not commit to, and looks whether the evaluator stops."
             }
             true => {
-                "Selective failure, against an input of 1: the evaluator stops as often as with an input of 0, so the garbler learns nothing from it."
+                "Selective failure, against an input of 1: the evaluator stops as often as with an input of \
+                 0, so the garbler learns nothing from it."
             }
         };
         // One combination binds the OTs, masked by one: it shows the lie with probability 1/2, and so does
@@ -359,7 +384,9 @@ fn inputs(all: &mut Catalogue) {
 
 fn outputs(all: &mut Catalogue) {
     let recovered = vec![(Ending::Recovered, 1.0)];
-    let story = "A copy says the opposite of the others, with a valid label: two valid labels are the garbler's secret. The evaluator recovers its input, computes the output itself, and looks as if nothing had happened.";
+    let story = "A copy says the opposite of the others, with a valid label: two valid labels are the \
+                 garbler's secret. The evaluator recovers its input, computes the output itself, and looks \
+                 as if nothing had happened.";
     all.add((14, "one_copy_says_the_opposite"), story, Party::Garbler, recovered, CERTAIN, |_| {
         Case::toy().lie(Point::CommittedOutputs(0), flip(2 * chosen(CUT)[1], 0))
     });
@@ -420,20 +447,23 @@ fn order(all: &mut Catalogue) {
             "first_proof_stalls_and_fails",
             0,
             Cheat::Commitment,
-            "The garbler answers the proof of its commitments late and wrongly: nothing is challenged or opened before it.",
+            "The garbler answers the proof of its commitments late and wrongly: nothing is challenged or \
+             opened before it.",
         ),
         (
             "second_proof_stalls_and_fails",
             1,
             Cheat::Opening,
-            "The garbler answers the proof of what it opened late and wrongly, while all that follows is there already: nothing is evaluated before it.",
+            "The garbler answers the proof of what it opened late and wrongly, while all that follows is \
+             there already: nothing is evaluated before it.",
         ),
         // Behind it the outputs leave.
         (
             "last_proof_stalls_and_fails",
             2,
             Cheat::Opening,
-            "The garbler answers the proof of the inputs late and wrongly, while the labels that follow it are there: no output leaves before the proof.",
+            "The garbler answers the proof of the inputs late and wrongly, while the labels that follow it \
+             are there: no output leaves before the proof.",
         ),
     ] {
         let caught = vec![(Ending::Caught(cheat), 1.0)];
@@ -450,7 +480,8 @@ fn order(all: &mut Catalogue) {
         let (first, second) = (chosen(CUT)[0], chosen(CUT)[3]);
         Case::toy().lie(Point::CommittedOutputs(0), flips(vec![2 * first, 2 * second], 0))
     });
-    let story = "Two labels in one bucket and none that fits in a later copy, to see whether the run breaks off there.";
+    let story = "Two labels in one bucket and none that fits in a later copy, to see whether the run breaks \
+                 off there.";
     all.add((28, "a_later_abort"), story, Party::Garbler, recovered(), CERTAIN, |_| {
         let later = chosen(CUT)[3..5].iter().flat_map(|copy| [2 * copy, 2 * copy + 1]).collect();
         let two_labels = flip(2 * chosen(CUT)[1], 0);
@@ -461,7 +492,8 @@ fn order(all: &mut Catalogue) {
     all.caught(
         (29, "one_hash_for_all"),
         Cheat::KeyAuthenticator,
-        "The garbler uses the hashes of one authenticator for all of them, so that one collision would serve everywhere.",
+        "The garbler uses the hashes of one authenticator for all of them, so that one collision would \
+         serve everywhere.",
         |c| {
             c.lie(Point::PlainAuthenticators, |hashes| {
                 let (first, others) = hashes.split_at_mut(32);
@@ -482,13 +514,15 @@ fn order(all: &mut Catalogue) {
     all.caught(
         (30, "one_wire_to_two"),
         Cheat::Opening,
-        "The garbler opens the soldering of one pair of wires in the place of another's too: their difference would be a label's offset.",
+        "The garbler opens the soldering of one pair of wires in the place of another's too: their \
+         difference would be a label's offset.",
         |c| c.lie(Point::ProgramSolderings(1), |solderings| solderings.copy_within(..16, 16)),
     );
     all.caught(
         (30, "the_other_opening"),
         Cheat::Opening,
-        "The garbler opens a pair of wires with the offset added: both openings of a pair would give the offset away.",
+        "The garbler opens a pair of wires with the offset added: both openings of a pair would give the \
+         offset away.",
         |c| c.lie(Point::ProgramSolderings(0), flip(1, 0)),
     );
 }

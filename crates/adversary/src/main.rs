@@ -1,17 +1,17 @@
-//! `cargo xtask attacks [--json] [--quick] [--write] [duplo|jimu]`: plays the catalogue, of all protocols or of
+//! `cargo xtask attacks [--json] [--quick] [--write] [duplo|jimu|lego]`: plays the catalogue, of all protocols or of
 //! one, and says how often each attack ended how.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
 
-use brickwork_adversary::{Result, catalogue, jimu, play, table};
+use brickwork_adversary::{Result, catalogue, jimu, lego, play, table};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let known = ["--json", "--quick", "--write", "duplo", "jimu"];
+    let known = ["--json", "--quick", "--write", "duplo", "jimu", "lego"];
     if let Some(unknown) = arguments.iter().find(|a| !known.contains(&a.as_str())) {
         eprintln!(
-            "attacks: {unknown} is not understood; usage: cargo xtask attacks [--json] [--quick] [--write] [duplo|jimu]"
+            "attacks: {unknown} is not understood; usage: cargo xtask attacks [--json] [--quick] [--write] [duplo|jimu|lego]"
         );
         return ExitCode::from(2);
     }
@@ -23,30 +23,39 @@ fn main() -> ExitCode {
         }
         result
     };
-    let wanted = |protocol: &str| given(protocol) || !(given("duplo") || given("jimu"));
-    let (mut of_duplo, mut of_jimu) = (Vec::new(), Vec::new());
+    let any = ["duplo", "jimu", "lego"].iter().any(|protocol| given(protocol));
+    let wanted = |protocol: &str| given(protocol) || !any;
+    let (mut of_duplo, mut of_jimu, mut of_lego) = (Vec::new(), Vec::new(), Vec::new());
     if wanted("duplo") {
         of_duplo.extend(catalogue().iter().map(|attack| told(play(attack, runs(attack.trials)))));
     }
     if wanted("jimu") {
         of_jimu.extend(jimu::catalogue().iter().map(|attack| told(attack.played(runs(attack.trials)))));
     }
-    let results = || of_duplo.iter().chain(&of_jimu);
+    if wanted("lego") {
+        of_lego.extend(lego::catalogue().iter().map(|attack| told(attack.played(runs(attack.trials)))));
+    }
+    let results = || of_duplo.iter().chain(&of_jimu).chain(&of_lego);
     if given("--json") {
         println!(
             "{}",
             serde_json::to_string_pretty(&results().collect::<Vec<_>>()).expect("results can be written")
         );
     }
-    let written =
-        [("duplo", &of_duplo), ("jimu", &of_jimu)].into_iter().try_for_each(|(protocol, results)| {
-            match protocol {
-                _ if !given("--write") || !wanted(protocol) => Ok(()),
-                "duplo" => table::write(results),
-                _ => jimu::table::write(results),
-            }
-        });
-    if let Err(why) = written {
+    let write = || {
+        let of = |protocol: &str| given("--write") && wanted(protocol);
+        if of("duplo") {
+            table::write(&of_duplo)?;
+        }
+        if of("jimu") {
+            jimu::page().write(&of_jimu)?;
+        }
+        if of("lego") {
+            lego::page().write(&of_lego)?;
+        }
+        Ok::<_, String>(())
+    };
+    if let Err(why) = write() {
         eprintln!("attacks: {why}");
         return ExitCode::FAILURE;
     }

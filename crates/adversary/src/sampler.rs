@@ -5,8 +5,8 @@ use brickwork::cut_and_choose::{Bucketing, Detection, Rule};
 use brickwork::duplo::adversary::harness::challenge;
 use brickwork::random::Rng;
 
-/// How often a garbler with `bad` bad items is not caught and gets a bucket that is bad under `rule`, in so
-/// many trials.
+/// Returns how often a garbler with `bad` bad items is not caught and gets a bucket that is bad under `rule`,
+/// in so many trials.
 ///
 /// # Panics
 /// If there are fewer items than bad ones.
@@ -26,18 +26,18 @@ pub fn successes(cut: Bucketing, rule: Rule, bad: usize, trials: usize, rng: &mu
     (0..trials).filter(|_| survives(rng)).count()
 }
 
-/// Bad items that make a bucket bad.
+/// Returns the number of bad items that make a bucket bad.
 pub fn bad_for(cut: Bucketing, rule: Rule) -> usize {
     if rule.majority { cut.bucket as usize / 2 + 1 } else { cut.bucket as usize }
 }
 
-/// n choose k.
+/// Returns n choose k.
 pub fn choose(n: u32, k: u32) -> f64 {
     if k > n { 0.0 } else { (0..k).map(|i| f64::from(n - i) / f64::from(i + 1)).product() }
 }
 
-/// The exact probability of what [`successes`] counts, by counting the ways to spread the bad items over the
-/// buckets, where each opened bad item is seen.
+/// Returns the exact probability of what [`successes`] counts, by counting the ways to spread the bad items
+/// over the buckets, where each opened bad item is seen.
 pub fn exact(cut: Bucketing, needed: u32, bad: u32) -> f64 {
     let (kept, copies) = (cut.slots * cut.bucket, cut.slots * cut.bucket + cut.opened);
     // Ways to have so many bad items in the first buckets with fewer than `needed` in each: a convolution.
@@ -56,4 +56,55 @@ pub fn exact(cut: Bucketing, needed: u32, bad: u32) -> f64 {
     }
     let hidden = choose(copies - bad, cut.opened) / choose(copies, cut.opened);
     hidden * (1.0 - ways[bad as usize] / choose(kept, bad))
+}
+
+/// With which probability `bad` bad items go unnoticed, where an opened one is missed with probability
+/// `missed`, and all buckets are of a kind that one with `k` bad items is with probability `kind(k)`.
+pub fn unnoticed(cut: Bucketing, bad: u32, missed: f64, kind: impl Fn(u32) -> f64) -> f64 {
+    let bucket: Vec<f64> = (0..=cut.bucket).map(|k| choose(cut.bucket, k) * kind(k)).collect();
+    let opened: Vec<f64> = (0..=cut.opened).map(|k| choose(cut.opened, k) * missed.powi(k as i32)).collect();
+    let ways = (0..cut.slots).fold(opened, |ways, _| product(&ways, &bucket, bad as usize));
+    ways.get(bad as usize).copied().unwrap_or(0.0) / choose(cut.slots * cut.bucket + cut.opened, bad)
+}
+
+/// The product of two polynomials, up to this degree.
+fn product(a: &[f64], b: &[f64], most: usize) -> Vec<f64> {
+    let coefficient = |k: usize| {
+        (0..=k).map(|i| a.get(i).copied().unwrap_or(0.0) * b.get(k - i).copied().unwrap_or(0.0)).sum()
+    };
+    (0..=most.min(a.len() + b.len())).map(coefficient).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One bad gate is opened and noticed with probability c/2L; with buckets of one it is used else.
+    #[test]
+    fn a_single_bad_gate() {
+        let cut = Bucketing { slots: 3, bucket: 1, opened: 5 };
+        assert!((unnoticed(cut, 1, 0.5, |_| 1.0) - (1.0 - 5.0 / 16.0)).abs() < 1e-12);
+        assert!((unnoticed(cut, 1, 0.5, |k| f64::from(k == 0)) - 2.5 / 8.0).abs() < 1e-12);
+        assert_eq!(unnoticed(cut, 0, 0.5, |_| 1.0), 1.0);
+        assert!((unnoticed(cut, 1, 0.0, |_| 1.0) - 3.0 / 8.0).abs() < 1e-12);
+    }
+
+    /// The bound of the cut-and-choose, which is what these gates would achieve if a bad gate in a bucket were
+    /// always wrong.
+    #[test]
+    fn the_bound_is_not_exceeded() {
+        use brickwork::jimu::parameters::GATES;
+        for cut in [(4, 2, 8), (8, 2, 16), (4, 3, 12)] {
+            let cut = Bucketing { slots: cut.0, bucket: cut.1, opened: cut.2 };
+            let bound = cut.bound(GATES).log2().exp2();
+            let most = (1..=12)
+                .map(|bad| {
+                    let ruined = f64::from(cut.bucket);
+                    unnoticed(cut, bad, 0.5, |_| 1.0)
+                        - unnoticed(cut, bad, 0.5, |k| f64::from(f64::from(k) < ruined))
+                })
+                .fold(0.0, f64::max);
+            assert!(most <= bound * (1.0 + 1e-9) && most > 0.7 * bound, "{cut:?}: {most} {bound}");
+        }
+    }
 }

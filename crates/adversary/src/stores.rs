@@ -5,6 +5,7 @@
 
 pub mod plays;
 
+use brickwork_testing::Replayable as _;
 use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -128,29 +129,29 @@ impl Default for Side {
 }
 
 impl Side {
-    /// It alters its state.
+    /// Alters its state.
     pub fn lies(point: Point, lie: impl FnMut(&mut [u8]) + Send + Sync + 'static) -> Side {
         Side { lies: vec![(point, Box::new(lie))], ..Side::default() }
     }
 
-    /// It alters its state here, too.
+    /// Alters its state here, too.
     #[must_use]
     pub fn and_lies(mut self, point: Point, lie: impl FnMut(&mut [u8]) + Send + Sync + 'static) -> Side {
         self.lies.push((point, Box::new(lie)));
         self
     }
 
-    /// It alters its `nth` message of this tag.
+    /// Alters its `nth` message of this tag.
     pub fn rewrites(tag: Tag, nth: usize, rewrite: impl FnMut(&mut Vec<u8>) + Send + 'static) -> Side {
         Side { rewrite: Some((tag, nth, Box::new(rewrite))), ..Side::default() }
     }
 
-    /// Its disk fails.
+    /// Lets its disk fail.
     pub fn fails(faults: Arc<dyn Faults>) -> Side {
         Side { faults, ..Side::default() }
     }
 
-    /// Its line is cut after so many bytes.
+    /// Cuts its line after so many bytes.
     pub fn cut(line: usize) -> Side {
         Side { line, ..Side::default() }
     }
@@ -168,12 +169,12 @@ pub struct Failing {
 }
 
 impl Failing {
-    /// The change number `at` fails, after `some` bytes of it.
+    /// Lets change number `at` fail, after `some` bytes of it.
     pub fn once(at: usize, some: usize) -> Arc<Self> {
         Arc::new(Failing { at, ends: false, some, seen: AtomicUsize::new(0) })
     }
 
-    /// From change number `at` on nothing arrives: the process was killed.
+    /// Lets nothing arrive from change number `at` on: the process was killed.
     pub fn killed(at: usize, some: usize) -> Arc<Self> {
         Arc::new(Failing { at, ends: true, some, seen: AtomicUsize::new(0) })
     }
@@ -264,12 +265,12 @@ pub struct Met {
 pub struct Stores(TempDir);
 
 impl Stores {
-    /// With nothing in them.
+    /// Makes stores with nothing in them.
     pub fn empty() -> Self {
         Stores(tempfile::tempdir().expect("a temporary folder"))
     }
 
-    /// Filled for [`RUNS`] runs.
+    /// Makes stores that are filled for [`RUNS`] runs.
     pub fn filled() -> Self {
         FILLED.copy()
     }
@@ -280,7 +281,7 @@ impl Stores {
         copy
     }
 
-    /// A party's folder.
+    /// Returns a party's folder.
     pub fn of(&self, party: Party) -> PathBuf {
         self.0.path().join(format!("{party:?}"))
     }
@@ -291,7 +292,7 @@ impl Stores {
         copy_folder(&from.of(party), &self.of(party));
     }
 
-    /// A party's store.
+    /// Returns a party's store.
     ///
     /// # Errors
     /// If it is refused.
@@ -299,7 +300,7 @@ impl Stores {
         Store::open(&self.of(party), &KEY)
     }
 
-    /// The segments of a party.
+    /// Returns the segments of a party.
     pub fn segments(&self, party: Party) -> Vec<PathBuf> {
         let files = std::fs::read_dir(self.of(party).join("segments")).expect("a folder");
         let mut files: Vec<PathBuf> = files.map(|file| file.expect("a file").path()).collect();

@@ -19,37 +19,188 @@ struct Check {
     tests: &'static [u8],
 }
 
-#[rustfmt::skip]
 const CHECKS: &[Check] = &[
-    Check { cheat: "UnexpectedMessage", by: "both", what: "tag and length of every message; unused bits of packed bits are 0", step: "-", seen: "1", tests: &[4, 18] },
+    Check {
+        cheat: "UnexpectedMessage",
+        by: "both",
+        what: "tag and length of every message; unused bits of packed bits are 0",
+        step: "-",
+        seen: "1",
+        tests: &[4, 18],
+    },
     Check { cheat: "BaseOtPoint", by: "both", what: "points decode", step: "MR19", seen: "1", tests: &[1] },
-    Check { cheat: "BaseOtIdentity", by: "both", what: "points are not the identity", step: "MR19", seen: "1", tests: &[1] },
-    Check { cheat: "BaseOtVector", by: "both", what: "numbers of a vector are below the modulus", step: "MR19, FIPS 203", seen: "1", tests: &[1] },
-    Check { cheat: "OtExtension", by: "G", what: "rows agree on the choices", step: "Roy22", seen: "1 - 2^-e for e guessed bits of Δ_ot, at most 2^-115 a call otherwise", tests: &[1, 2, 16, 19] },
-    Check { cheat: "Commitment", by: "E", what: "new words are codewords", step: "FJNT16", seen: "1 - 2^-(coordinates)", tests: &[3, 11] },
-    Check { cheat: "Opening", by: "E", what: "claimed values are the committed ones; sums of OTs: labels and offset are the committed ones", step: "Open, GENSOLD, VERWIRE, VERSUB, INPUTE, PREPROCESSOTINIT", seen: "1 - 2^-d; of another OT offset 1/2 for each of s + 8", tests: &[3, 6, 10, 11, 12] },
-    Check { cheat: "Indicator", by: "E", what: "claimed bits are the committed ones", step: "section 5.1, OUTPUTE", seen: "1 - 2^-d", tests: &[7, 13] },
-    Check { cheat: "OffsetColour", by: "E", what: "opened offsets end in 1", step: "VERWIRE", seen: "1, if opened", tests: &[6] },
-    Check { cheat: "DeltaDifferenceColour", by: "E", what: "delta differences and S_ot end in 0", step: "GENSOLD", seen: "1", tests: &[6] },
-    Check { cheat: "OpenedCopy", by: "E", what: "tables of opened copies, garbled again, have their hash", step: "VERSUB", seen: "1, if opened", tests: &[5, 6, 11] },
-    Check { cheat: "ChosenTables", by: "E", what: "tables of chosen copies have their hash", step: "section 5.1", seen: "1", tests: &[5] },
-    Check { cheat: "KeyAuthenticator", by: "E", what: "the challenged half of a checked plain authenticator", step: "VERKEYAUTH", seen: "1/2, if checked", tests: &[8] },
-    Check { cheat: "InputAuthenticator", by: "E", what: "a checked input authenticator follows from its offset", step: "VERINKEYAUTH", seen: "1, if checked", tests: &[9] },
-    Check { cheat: "OtBinding", by: "G", what: "E's sums of labels are its own, all before any is answered; bits are 0 or 1", step: "PREPROCESSOTINIT", seen: "1 - 2^-128", tests: &[27] },
-    Check { cheat: "InputLabel", by: "E", what: "authenticators accept the labels of G's input", step: "INPUTG", seen: "1", tests: &[13] },
-    Check { cheat: "NoValidLabel", by: "E", what: "some copy of each bucket gave an accepted label", step: "EVKAS", seen: "happens if cut-and-choose failed", tests: &[5, 8] },
-    Check { cheat: "ThirdLabel", by: "E", what: "at most two accepted labels, of different colours", step: "EVKAS", seen: "happens if a hash collided", tests: &[29] },
-    Check { cheat: "ForgedOutput", by: "G", what: "the hash over the labels of its outputs", step: "OUTPUTG", seen: "1 - 2^-256, forgery aside", tests: &[15] },
-    Check { cheat: "refused", by: "both", what: "hello: version, s, roles, program, identities; by E the proposed cut: made of its own file, with the same digest, inputs and outputs; the proposed B and c: the exact bound of all batches and checks together, no cut that nobody would choose, E's limits, the greeting's digest", step: "-", seen: "1", tests: &[19] },
-    Check { cheat: "stopped", by: "both", what: "stores: one process, the pair that they are of, seals, lengths and names of files, the log against the peer's, items that are left; a failing disk", step: "-", seen: "1", tests: &[16, 20, 21, 22, 23, 24, 25] },
-    Check { cheat: "recovered", by: "E", what: "two accepted labels: no error, the garbler's input", step: "RECOVER", seen: "-", tests: &[14, 28] },
+    Check {
+        cheat: "BaseOtIdentity",
+        by: "both",
+        what: "points are not the identity",
+        step: "MR19",
+        seen: "1",
+        tests: &[1],
+    },
+    Check {
+        cheat: "BaseOtVector",
+        by: "both",
+        what: "numbers of a vector are below the modulus",
+        step: "MR19, FIPS 203",
+        seen: "1",
+        tests: &[1],
+    },
+    Check {
+        cheat: "OtExtension",
+        by: "G",
+        what: "rows agree on the choices",
+        step: "Roy22",
+        seen: "1 - 2^-e for e guessed bits of Δ_ot, at most 2^-115 a call otherwise",
+        tests: &[1, 2, 16, 19],
+    },
+    Check {
+        cheat: "Commitment",
+        by: "E",
+        what: "new words are codewords",
+        step: "FJNT16",
+        seen: "1 - 2^-(coordinates)",
+        tests: &[3, 11],
+    },
+    Check {
+        cheat: "Opening",
+        by: "E",
+        what: "claimed values are the committed ones; sums of OTs: labels and offset are the committed ones",
+        step: "Open, GENSOLD, VERWIRE, VERSUB, INPUTE, PREPROCESSOTINIT",
+        seen: "1 - 2^-d; of another OT offset 1/2 for each of s + 8",
+        tests: &[3, 6, 10, 11, 12],
+    },
+    Check {
+        cheat: "Indicator",
+        by: "E",
+        what: "claimed bits are the committed ones",
+        step: "section 5.1, OUTPUTE",
+        seen: "1 - 2^-d",
+        tests: &[7, 13],
+    },
+    Check {
+        cheat: "OffsetColour",
+        by: "E",
+        what: "opened offsets end in 1",
+        step: "VERWIRE",
+        seen: "1, if opened",
+        tests: &[6],
+    },
+    Check {
+        cheat: "DeltaDifferenceColour",
+        by: "E",
+        what: "delta differences and S_ot end in 0",
+        step: "GENSOLD",
+        seen: "1",
+        tests: &[6],
+    },
+    Check {
+        cheat: "OpenedCopy",
+        by: "E",
+        what: "tables of opened copies, garbled again, have their hash",
+        step: "VERSUB",
+        seen: "1, if opened",
+        tests: &[5, 6, 11],
+    },
+    Check {
+        cheat: "ChosenTables",
+        by: "E",
+        what: "tables of chosen copies have their hash",
+        step: "section 5.1",
+        seen: "1",
+        tests: &[5],
+    },
+    Check {
+        cheat: "KeyAuthenticator",
+        by: "E",
+        what: "the challenged half of a checked plain authenticator",
+        step: "VERKEYAUTH",
+        seen: "1/2, if checked",
+        tests: &[8],
+    },
+    Check {
+        cheat: "InputAuthenticator",
+        by: "E",
+        what: "a checked input authenticator follows from its offset",
+        step: "VERINKEYAUTH",
+        seen: "1, if checked",
+        tests: &[9],
+    },
+    Check {
+        cheat: "OtBinding",
+        by: "G",
+        what: "E's sums of labels are its own, all before any is answered; bits are 0 or 1",
+        step: "PREPROCESSOTINIT",
+        seen: "1 - 2^-128",
+        tests: &[27],
+    },
+    Check {
+        cheat: "InputLabel",
+        by: "E",
+        what: "authenticators accept the labels of G's input",
+        step: "INPUTG",
+        seen: "1",
+        tests: &[13],
+    },
+    Check {
+        cheat: "NoValidLabel",
+        by: "E",
+        what: "some copy of each bucket gave an accepted label",
+        step: "EVKAS",
+        seen: "happens if cut-and-choose failed",
+        tests: &[5, 8],
+    },
+    Check {
+        cheat: "ThirdLabel",
+        by: "E",
+        what: "at most two accepted labels, of different colours",
+        step: "EVKAS",
+        seen: "happens if a hash collided",
+        tests: &[29],
+    },
+    Check {
+        cheat: "ForgedOutput",
+        by: "G",
+        what: "the hash over the labels of its outputs",
+        step: "OUTPUTG",
+        seen: "1 - 2^-256, forgery aside",
+        tests: &[15],
+    },
+    Check {
+        cheat: "refused",
+        by: "both",
+        what: "hello: version, s, roles, program, identities; by E the proposed cut: made of its own file, \
+               with the same digest, inputs and outputs; the proposed B and c: the exact bound of all \
+               batches and checks together, no cut that nobody would choose, E's limits, the greeting's \
+               digest",
+        step: "-",
+        seen: "1",
+        tests: &[19],
+    },
+    Check {
+        cheat: "stopped",
+        by: "both",
+        what: "stores: one process, the pair that they are of, seals, lengths and names of files, the log \
+               against the peer's, items that are left; a failing disk",
+        step: "-",
+        seen: "1",
+        tests: &[16, 20, 21, 22, 23, 24, 25],
+    },
+    Check {
+        cheat: "recovered",
+        by: "E",
+        what: "two accepted labels: no error, the garbler's input",
+        step: "RECOVER",
+        seen: "-",
+        tests: &[14, 28],
+    },
 ];
 
 const BEGIN: &str = "<!-- written by `cargo xtask attacks --write` -->";
-const BETWEEN: &str = "*stopped*: a store refused. *gone*: the line was closed. *survived*: right outputs, nothing noticed. Of rows\n20 and 21 that is what a later run made of it.";
+const BETWEEN: &str = "*stopped*: a store refused. *gone*: the line was closed. *survived*: right outputs, \
+                       nothing noticed. Of rows\n20 and 21 that is what a later run made of it.";
 const END: &str = "<!-- end -->";
 
-/// Where the table stands.
+/// Returns where the table stands.
 pub fn page() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/security.md"))
 }
@@ -60,7 +211,7 @@ fn sees(attack: &Attack, check: &str) -> bool {
         || attack.endings.iter().any(|(e, _)| crate::name(e) == check)
 }
 
-/// The rows of the table: all columns but the last, which is measured.
+/// Returns the rows of the table: all columns but the last, which is measured.
 pub fn rows() -> Vec<String> {
     let attacks = catalogue();
     let row = |check: &Check| {
@@ -133,7 +284,8 @@ pub fn write(results: &[Result]) -> std::result::Result<(), String> {
     let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
     let (before, rest) = text.split_once(BEGIN).ok_or(format!("{}: no {BEGIN}", path.display()))?;
     let (_, after) = rest.split_once(END).ok_or(format!("{}: no {END}", path.display()))?;
-    let head = "| check | by | what | step | rows | seen with | measured |\n| --- | --- | --- | --- | --- | --- | --- |";
+    let head = "| check | by | what | step | rows | seen with | measured |\n| --- | --- | --- | --- | --- | \
+                --- | --- |";
     let lines = rows()
         .iter()
         .zip(measured(results))
@@ -147,7 +299,7 @@ pub fn write(results: &[Result]) -> std::result::Result<(), String> {
         .map_err(|e| format!("{}: {e}", path.display()))
 }
 
-/// Whether a page has the tables that the code would write, the measurements aside.
+/// Returns whether a page has the tables that the code would write, the measurements aside.
 pub fn is_current(text: &str) -> bool {
     let Some((_, tables)) = text.split_once(BEGIN) else { return false };
     let Some((tables, _)) = tables.split_once(END) else { return false };

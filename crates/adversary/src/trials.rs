@@ -4,6 +4,7 @@ use brickwork::circuit::Party;
 use brickwork::duplo::Cheat;
 use brickwork::duplo::adversary::harness::Ending;
 use brickwork::random::Rng;
+use brickwork_testing::Replayable as _;
 use serde::Serialize;
 
 use crate::Attack;
@@ -45,7 +46,7 @@ pub struct Result {
     pub fault: Option<String>,
 }
 
-/// An ending, for people and machines.
+/// Returns an ending, for people and machines.
 pub fn name(ending: &Ending) -> String {
     match ending {
         Ending::Caught(cheat) => format!("{cheat:?}"),
@@ -53,7 +54,7 @@ pub fn name(ending: &Ending) -> String {
     }
 }
 
-/// Who cheats, for people and machines.
+/// Returns who cheats, for people and machines.
 pub fn who(cheater: Option<Party>) -> &'static str {
     match cheater {
         Some(Party::Garbler) => "garbler",
@@ -62,7 +63,8 @@ pub fn who(cheater: Option<Party>) -> &'static str {
     }
 }
 
-/// Whether `count` of `trials` is what probability `p` makes likely. What must always happen, or never, does.
+/// Returns whether `count` of `trials` is what probability `p` makes likely. What must always happen, or
+/// never, does.
 pub fn within(count: usize, trials: usize, p: f64) -> bool {
     let (n, k) = (trials as f64, count as f64);
     (k - n * p).abs() <= SIGMAS * (n * p * (1.0 - p)).sqrt() + if p > 0.0 && p < 1.0 { 0.5 } else { 0.0 }
@@ -129,7 +131,7 @@ pub(crate) fn repeat<E: PartialEq>(
     }
 }
 
-/// The checks that an attack may be seen by.
+/// Returns the checks that an attack may be seen by.
 pub(crate) fn checks(attack: &Attack) -> impl Iterator<Item = Cheat> + '_ {
     attack
         .endings

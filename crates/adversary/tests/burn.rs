@@ -8,7 +8,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use brickwork::stock::{
-    Acquaintance, Entry, EpochId, Head, Meeting, PairId, Standing, State, Step, Verdict, serial,
+    Acquaintance, Entry, EpochId, FillStep, Head, Meeting, PairId, Standing, State, Verdict, serial,
 };
 use loom::model::Builder;
 use loom::sync::{Arc, Condvar, Mutex};
@@ -55,7 +55,7 @@ struct Gone;
 impl World {
     fn new(order: Order) -> Self {
         let mut log = State::new(&ID);
-        let step = Step { job: [1; 32], number: 0, of: 1, risk: 0 };
+        let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 0 };
         for entry in [Entry::Fill(step), Entry::Stored, Entry::Made, Entry::Confirmed] {
             log.apply(&entry).unwrap();
         }

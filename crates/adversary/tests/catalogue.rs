@@ -8,6 +8,7 @@ use brickwork::duplo::adversary::harness::{CHEATS, Ending};
 use brickwork::random::Rng;
 use brickwork_adversary::sampler::{bad_for, exact, successes};
 use brickwork_adversary::{catalogue, play, table, within};
+use brickwork_testing::Replayable as _;
 
 /// Runs of each attack here; `cargo xtask attacks` plays thousands.
 const RUNS: usize = 40;

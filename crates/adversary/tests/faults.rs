@@ -213,7 +213,8 @@ fn row_18_a_flood_and_silence() {
     // Signs of life, and then nothing: the stream's own deadline ends it.
     let silent = told([0xff, 0, 0, 0, 0].repeat(1000));
     assert!(
-        matches!(&silent, Error::Io(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)),
+        matches!(&silent, Error::Io(e)
+            if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)),
         "{silent}"
     );
     assert!(matches!(told(Vec::new()), Error::Io(_)));

@@ -21,7 +21,7 @@ pub fn pack(bits: impl IntoIterator<Item = u8>) -> Vec<u8> {
     bytes
 }
 
-/// The first `count` bits of the bytes.
+/// Returns the first `count` bits of the bytes.
 ///
 /// # Errors
 /// [`Malformed::UnexpectedMessage`] if there are not as many bytes as `count` bits take, or the rest of the
@@ -47,22 +47,22 @@ pub struct Bits {
 }
 
 impl Bits {
-    /// So many zeros.
+    /// Makes so many zeros.
     pub fn zeros(len: usize) -> Self {
         Bits { words: vec![0; len.div_ceil(64)], len }
     }
 
-    /// How many there are.
+    /// Returns how many there are.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// One of them, 0 or 1.
+    /// Returns one of them, 0 or 1.
     #[inline]
     pub fn get(&self, k: usize) -> u8 {
         (self.words[k / 64] >> (k % 64)) as u8 & 1

@@ -14,50 +14,45 @@
 pub struct Digest(blake3::Hasher);
 
 impl Digest {
-    /// Nothing yet, in this domain.
+    /// Begins a digest over nothing yet, in this domain.
     pub fn of(domain: &'static str) -> Self {
         Digest(blake3::Hasher::new_derive_key(domain))
     }
 
-    /// A number, in 8 bytes.
+    /// Appends a number, in 8 bytes.
     pub fn number(&mut self, number: impl Into<u64>) -> &mut Self {
         self.0.update(&number.into().to_le_bytes());
         self
     }
 
-    /// A length or a count, in 8 bytes.
+    /// Appends a length or a count, in 8 bytes.
     pub fn length(&mut self, length: usize) -> &mut Self {
         self.number(length as u64)
     }
 
-    /// Another digest, or an identifier: 32 bytes.
+    /// Appends another digest, or an identifier: 32 bytes.
     pub fn digest(&mut self, digest: &[u8; 32]) -> &mut Self {
         self.0.update(digest);
         self
     }
 
-    /// Bytes of any number, behind their number.
+    /// Appends any number of bytes, behind their number.
     pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
         self.length(bytes.len());
         self.0.update(bytes);
         self
     }
 
-    /// What all of it comes to.
+    /// Returns what all of it comes to.
     pub fn done(&self) -> [u8; 32] {
         *self.0.finalize().as_bytes()
     }
 }
 
-/// What a digest of this domain over these bytes is, for tests that write them out.
-#[cfg(any(test, feature = "adversary"))]
-pub fn expected(domain: &str, parts: &[&[u8]]) -> [u8; 32] {
-    blake3::derive_key(domain, &parts.concat())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brickwork_testing::digest as expected;
 
     #[test]
     fn what_is_hashed_is_what_is_written_here() {

@@ -64,11 +64,13 @@ impl std::fmt::Display for Strangers {
             }
             (None, Some(theirs)) => write!(
                 f,
-                "this store does not know the peer's, which has stock with this party, of pair {theirs}; {kept}"
+                "this store does not know the peer's, which has stock with this party, of pair {theirs}; \
+                 {kept}"
             ),
             (Some(mine), None) => write!(
                 f,
-                "the peer's store does not know this one, which has stock with the peer, of pair {mine}; {kept}"
+                "the peer's store does not know this one, which has stock with the peer, of pair {mine}; \
+                 {kept}"
             ),
             (None, None) => {
                 write!(f, "the stores do not know each other, and one of them holds stock; {kept}")
@@ -146,7 +148,11 @@ impl Says for &'static str {
 /// check of a part below that it is.
 #[macro_export]
 macro_rules! cheats {
-    ($(#[$meta:meta])* $vis:vis enum $name:ident of $part:literal { $($(#[$doc:meta])* $check:ident = $says:expr,)* }) => {
+    (
+        $(#[$meta:meta])* $vis:vis enum $name:ident of $part:literal {
+            $($(#[$doc:meta])* $check:ident = $says:expr,)*
+        }
+    ) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         $vis enum $name {

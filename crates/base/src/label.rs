@@ -31,43 +31,43 @@ impl Label {
     /// The all-zero label.
     pub const ZERO: Label = Label(0);
 
-    /// The label with these bits, least significant first.
+    /// Makes the label with these bits, least significant first.
     #[inline]
     pub fn from_bits(bits: u128) -> Self {
         Label(bits)
     }
 
-    /// The bits of the label.
+    /// Returns the bits of the label.
     #[inline]
     pub fn bits(self) -> u128 {
         self.0
     }
 
-    /// The label read from its 16 bytes on the wire.
+    /// Reads a label from its 16 bytes on the wire.
     #[inline]
     pub fn from_bytes(bytes: [u8; LABEL_BYTES]) -> Self {
         Label(u128::from_le_bytes(bytes))
     }
 
-    /// The 16 bytes of the label on the wire.
+    /// Returns the 16 bytes of the label on the wire.
     #[inline]
     pub fn to_bytes(self) -> [u8; LABEL_BYTES] {
         self.0.to_le_bytes()
     }
 
-    /// The colour bit, 0 or 1.
+    /// Returns the colour bit, 0 or 1.
     #[inline]
     pub fn colour(self) -> u8 {
         (self.0 & 1) as u8
     }
 
-    /// This label with its colour bit replaced by `bit` (0 or 1).
+    /// Returns this label with its colour bit replaced by `bit` (0 or 1).
     #[inline]
     pub fn with_colour(self, bit: u8) -> Self {
         Label(self.0 & !1 | (bit & 1) as u128)
     }
 
-    /// `self` if `bit` is 1, the zero label if it is 0; in constant time.
+    /// Returns `self` if `bit` is 1, the zero label if it is 0; in constant time.
     #[inline]
     pub fn times(self, bit: u8) -> Self {
         Label(self.0 & (bit as u128 & 1).wrapping_neg())
@@ -75,31 +75,32 @@ impl Label {
 }
 
 impl Delta {
-    /// The offset with these bits, its least significant one set.
+    /// Makes the offset with these bits, its least significant one set.
     #[inline]
     pub fn new(bits: u128) -> Self {
         Delta(bits | 1)
     }
 
-    /// The offset with these bits; `None` if the least significant one is 0, which only a cheater produces.
+    /// Returns the offset with these bits; `None` if the least significant one is 0, which only a cheater
+    /// produces.
     #[inline]
     pub fn checked(bits: u128) -> Option<Self> {
         if bits & 1 == 1 { Some(Delta(bits)) } else { None }
     }
 
-    /// The bits of the offset.
+    /// Returns the bits of the offset.
     #[inline]
     pub fn bits(self) -> u128 {
         self.0
     }
 
-    /// The offset as a difference of labels.
+    /// Returns the offset as a difference of labels.
     #[inline]
     pub fn label(self) -> Label {
         Label(self.0)
     }
 
-    /// The offset if `bit` is 1, zero if it is 0; in constant time.
+    /// Returns the offset if `bit` is 1, zero if it is 0; in constant time.
     #[inline]
     pub fn times(self, bit: u8) -> Label {
         Label(self.0).times(bit)

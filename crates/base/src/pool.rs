@@ -32,7 +32,7 @@ impl From<Arc<ThreadPool>> for Pool {
 }
 
 impl Pool {
-    /// A pool of so many threads, at least one.
+    /// Makes a pool of so many threads, at least one.
     ///
     /// # Errors
     /// [`Error::Resource`] if the system has no threads.
@@ -44,7 +44,7 @@ impl Pool {
         Ok(Pool(Arc::new(pool.map_err(|error| Error::Resource(format!("no threads: {error}")))?)))
     }
 
-    /// The pool that this thread has entered, or else a new one of so many threads.
+    /// Returns the pool that this thread has entered, or else a new one of so many threads.
     ///
     /// # Errors
     /// As [`Pool::new`].
@@ -82,7 +82,8 @@ pub fn compute<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 
 /// Calls `work` for each of the tasks, with a room that tasks share which run one after another, and the
 /// task's number. Returns what it returns, in the order of the tasks. A thread that has entered a pool takes
-/// tasks beside all threads of the pool but one: most of this work takes less time than it takes to wake them.
+/// tasks beside all threads of the pool but one: most of this work takes less time than it takes to wake
+/// them.
 pub fn map<T: Send, R, U: Send>(
     tasks: Vec<T>,
     room_of: impl Fn() -> R + Send + Sync,
@@ -210,8 +211,8 @@ mod tests {
         assert_eq!(heard, Ok(7));
     }
 
-    /// One task stays where it is, and all where there is one thread; of several some leave. All ways give the
-    /// same.
+    /// One task stays where it is, and all where there is one thread; of several some leave. All ways give
+    /// the same.
     #[test]
     fn little_work_is_not_handed_over() {
         let alone = Pool::new(1).unwrap().enter(|| map(vec![(); 3], || (), |_, i, ()| (here(), i)));
@@ -230,8 +231,8 @@ mod tests {
         });
     }
 
-    /// Of very many tasks only those are done that began before somebody asked: on a pool, on its threads, and
-    /// without one.
+    /// Of very many tasks only those are done that began before somebody asked: on a pool, on its threads,
+    /// and without one.
     #[test]
     fn what_is_asked_to_stop_begins_no_other_task() {
         const MANY: usize = 1 << 40;

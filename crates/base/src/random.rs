@@ -25,17 +25,17 @@ const PUBLIC: &str = "brickwork 2026-11 public stream expanded from a seed";
 pub struct Seed([u8; SEED_BYTES]);
 
 impl Seed {
-    /// The seed with these bytes.
+    /// Makes the seed with these bytes.
     pub const fn from_bytes(bytes: [u8; SEED_BYTES]) -> Self {
         Seed(bytes)
     }
 
-    /// The bytes of the seed.
+    /// Returns the bytes of the seed.
     pub fn as_bytes(&self) -> &[u8; SEED_BYTES] {
         &self.0
     }
 
-    /// The seed as an integer, little endian: a key of a block cipher.
+    /// Returns the seed as an integer, little endian: a key of a block cipher.
     pub fn bits(&self) -> u128 {
         u128::from_le_bytes(self.0)
     }
@@ -57,7 +57,8 @@ const _: fn() = || {
 };
 
 impl Rng {
-    /// A generator for the purpose that `domain` names, seeded with 256 fresh bits from the operating system.
+    /// Makes a generator for the purpose that `domain` names, seeded with 256 fresh bits from the operating
+    /// system.
     ///
     /// # Errors
     /// [`Error::Resource`] if the operating system gives no randomness. There is no fallback.
@@ -65,19 +66,13 @@ impl Rng {
         Self::seeded_by(domain, getrandom::fill)
     }
 
-    /// A generator of what a test draws: its seed is printed where the test fails, and comes again
-    /// (`brickwork-testing`). Outside of tests, where the adversary plays, it is [`Rng::new`].
+    /// Makes the generator of what a test of this crate draws; others have `brickwork_testing::Replayable`.
     ///
     /// # Panics
-    /// If the operating system gives no randomness; in the tests of this crate also on threads that they
-    /// start.
-    #[cfg(any(test, feature = "adversary"))]
-    pub fn replayable(domain: &'static str) -> Self {
-        match brickwork_testing::seed_of_test() {
-            Some(seed) => Self::expand(&Seed::from_bytes(seed), domain),
-            None if cfg!(test) => panic!("drawn on the thread of a test"),
-            None => Self::new(domain).expect("the operating system gives randomness"),
-        }
+    /// On threads that tests start.
+    #[cfg(test)]
+    pub(crate) fn replayable(domain: &'static str) -> Self {
+        Self::expand(&Seed::from_bytes(brickwork_testing::seed()), domain)
     }
 
     fn seeded_by<E: std::fmt::Display>(
@@ -93,8 +88,8 @@ impl Rng {
         Ok(Self::derive(PRIVATE, &*seed, domain))
     }
 
-    /// The generator that anybody who knows `seed` can run: for challenges, which the verifier draws as a
-    /// seed and both parties expand. Never a source of secrets.
+    /// Makes the generator that anybody who knows `seed` can run: for challenges, which the verifier draws as
+    /// a seed and both parties expand. Never a source of secrets.
     pub fn expand(seed: &Seed, domain: &'static str) -> Self {
         Self::derive(PUBLIC, seed.as_bytes(), domain)
     }
@@ -113,7 +108,7 @@ impl Rng {
         self.0.fill_bytes(bytes);
     }
 
-    /// 128 random bits.
+    /// Returns 128 random bits.
     pub fn block(&mut self) -> u128 {
         let mut bytes = [0; 16];
         self.fill(&mut bytes);
@@ -122,25 +117,25 @@ impl Rng {
         block
     }
 
-    /// A random label.
+    /// Returns a random label.
     pub fn label(&mut self) -> Label {
         Label::from_bits(self.block())
     }
 
-    /// A random offset: 127 random bits over a 1.
+    /// Returns a random offset: 127 random bits over a 1.
     pub fn delta(&mut self) -> Delta {
         Delta::new(self.block())
     }
 
-    /// A random seed.
+    /// Returns a random seed.
     pub fn seed(&mut self) -> Seed {
         let mut seed = Seed([0; SEED_BYTES]);
         self.fill(&mut seed.0);
         seed
     }
 
-    /// A number below `bound`, each with the same probability (Lemire's multiplication with rejection). For
-    /// public draws: its time depends on the stream.
+    /// Returns a number below `bound`, each with the same probability (Lemire's multiplication with
+    /// rejection). For public draws: its time depends on the stream.
     ///
     /// # Panics
     /// If `bound` is 0.

@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// The statistical security of a session: a cheater may succeed in it with probability at most `2^-s`, or, where
-/// the session is one of several that make good on one promise, with an equal share of that.
+/// The statistical security of a session: a cheater may succeed in it with probability at most `2^-s`, or,
+/// where the session is one of several that make good on one promise, with an equal share of that.
 ///
-/// Shares add up: sessions of as many shares as there are keep `2^-s` together, whatever each of them was for.
+/// Shares add up: sessions of as many shares as there are keep `2^-s` together, whatever each of them was
+/// for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Security {
     bits: u32,

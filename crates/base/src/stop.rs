@@ -1,14 +1,13 @@
 //! A wish that what a thread does should end. A thread [enters](Stop::enter) a stop, as it enters a pool
-//! ([`crate::pool`]), and looks now and then whether another thread has [asked](Stop::ask): what waits for the
-//! peer [checks](check) between two slices of waiting, and what computes [looks](look) between two tasks.
+//! ([`crate::pool`]), and looks now and then whether another thread has [asked](Stop::ask): what waits for
+//! the peer [checks](check) between two slices of waiting, and what computes [looks](look) between two tasks.
 //!
-//! What computes returns values and no errors, so it ends by unwinding, as a panic does but without a message:
-//! up to [`Stop::run`], which is where a caller says that it may be stopped. On the way all that is held is
-//! dropped. Some secrets are erased a line further on, and not by being dropped: whoever asks lets the allocator
-//! erase meanwhile (`brickwork_kernels::Erasing`). Threads that help take the wish along ([`carried`]), and pools
-//! do so by themselves.
-//! Nothing that was burned or made durable is undone, and the peer sees a closed connection, as after any other
-//! end.
+//! What computes returns values and no errors, so it ends by unwinding, as a panic does but without a
+//! message: up to [`Stop::run`], which is where a caller says that it may be stopped. On the way all that is
+//! held is dropped. Some secrets are erased a line further on, and not by being dropped: whoever asks lets
+//! the allocator erase meanwhile (`brickwork_kernels::Erasing`). Threads that help take the wish along
+//! ([`carried`]), and pools do so by themselves. Nothing that was burned or made durable is undone, and the
+//! peer sees a closed connection, as after any other end.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -48,7 +47,7 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Nobody has asked yet.
+    /// Makes one that nobody has asked yet.
     pub fn new() -> Self {
         Stop::default()
     }
@@ -59,13 +58,13 @@ impl Stop {
         self.asked.store(true, Ordering::Release);
     }
 
-    /// Whether somebody has asked.
+    /// Returns whether somebody has asked.
     pub fn is_asked(&self) -> bool {
         self.asked.load(Ordering::Acquire)
     }
 
-    /// Calls `work` on this thread; what waits in it does so until somebody asks. What computes goes on, unless
-    /// [`Stop::run`] stands around it.
+    /// Calls `work` on this thread; what waits in it does so until somebody asks. What computes goes on,
+    /// unless [`Stop::run`] stands around it.
     pub fn enter<T>(&self, work: impl FnOnce() -> T) -> T {
         /// Puts back what was entered before, also when `work` panics.
         struct Back(Option<Stop>);
@@ -81,8 +80,8 @@ impl Stop {
     /// Calls `work` on this thread; what waits and what computes in it does so until somebody asks.
     ///
     /// # Errors
-    /// [`Stopped`] if that ended it while it computed. What it held is dropped. Where it waited `work` returns
-    /// an error of its own.
+    /// [`Stopped`] if that ended it while it computed. What it held is dropped. Where it waited `work`
+    /// returns an error of its own.
     pub fn run<T>(&self, work: impl FnOnce() -> T) -> Result<T, Stopped> {
         let caught = Stop { caught: true, ..self.clone() };
         // What `work` shares with others it shares under locks, as before a panic.

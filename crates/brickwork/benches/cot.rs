@@ -1,8 +1,9 @@
-//! Nanoseconds per correlated OT, each party by itself, one thread: random bits, of every way to make them, in one
-//! run; the best of many calls, of CPU time, as other programs may run beside it. And
-//! milliseconds of a setup, without its base OTs.
+//! Nanoseconds per correlated OT, each party by itself, one thread: random bits, of every way to make them,
+//! in one run; the best of many calls, of CPU time, as other programs may run beside it. And milliseconds of
+//! a setup, without its base OTs.
 //!
-//! `cargo bench --bench cot`, of one way `cargo bench --bench cot -- 'SoftSpokenOT 4'`, with another kernel `BRICKWORK_KERNEL=aes-ni cargo bench --bench cot`.
+//! `cargo bench --bench cot`, of one way `cargo bench --bench cot -- 'SoftSpokenOT 4'`, with another kernel
+//! `BRICKWORK_KERNEL=aes-ni cargo bench --bench cot`.
 
 use brickwork::label::{Delta, Label};
 use brickwork::ot::{CotReceiver, CotSender, Direction, Series, extension, softspoken};

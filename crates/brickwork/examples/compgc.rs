@@ -87,7 +87,8 @@ fn checked(program: &Arc<Program>, linking: Linking) -> Result<(Report, f64), Bo
     })
 }
 
-/// Measures the CPU seconds of its thread from the moment when the inputs are used until the outputs are there.
+/// Measures the CPU seconds of its thread from the moment when the inputs are used until the outputs are
+/// there.
 struct Online(Arc<Mutex<f64>>);
 
 impl Online {

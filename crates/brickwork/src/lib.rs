@@ -30,7 +30,14 @@
 //!
 //! // Two 32-bit fortunes; both learn who has more.
 //! let program = Arc::new(library::millionaires()?);
-//! let job = Job { program: program.clone(), security: 40, threads: 1, table_memory: brickwork::session::TABLE_MEMORY, identities: [[1; 32], [2; 32]], post_quantum: false };
+//! let job = Job {
+//!     program: program.clone(),
+//!     security: 40,
+//!     threads: 1,
+//!     table_memory: brickwork::session::TABLE_MEMORY,
+//!     identities: [[1; 32], [2; 32]],
+//!     post_quantum: false,
+//! };
 //! let bits = |fortune: u32| (0..32).map(|i| fortune >> i & 1 == 1).collect::<Vec<bool>>();
 //! let (alice, bob) = (bits(1_250_000), bits(1_000_000));
 //!
@@ -98,8 +105,8 @@ pub mod plan {
         measure(probe, &PARTS)
     }
 
-    /// This machine by what was measured on another one, scaled by a probe of a few milliseconds: good enough
-    /// to compare cuts and buckets by.
+    /// Describes this machine by what was measured on another one, scaled by a probe of a few milliseconds:
+    /// good enough to compare cuts and buckets by.
     ///
     /// # Errors
     /// [`Error::Resource`] if randomness is missing.
@@ -107,7 +114,8 @@ pub mod plan {
         Ok(Machine::estimated(probe()?))
     }
 
-    /// Whether all constants of a machine were measured here, and are sensible: they may come from a file.
+    /// Returns whether all constants of a machine were measured here, and are sensible: they may come from a
+    /// file.
     pub fn is_whole(machine: &Machine) -> bool {
         machine.is_sound() && PARTS.iter().all(|part| machine.has(part.kinds().iter().copied()))
     }

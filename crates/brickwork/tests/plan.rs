@@ -143,8 +143,8 @@ fn progress_runs_forward_to_one_end() {
     }
 }
 
-/// The evaluator's phases, and the crossings in each of them, of a run of both parties, who get their ends of a
-/// connection and an observer each.
+/// The evaluator's phases, and the crossings in each of them, of a run of both parties, who get their ends of
+/// a connection and an observer each.
 fn clocked(
     lanes: usize,
     garbler: impl FnOnce(Channel, Box<dyn Observer>) + Send,
@@ -406,8 +406,8 @@ fn semi_honest_bytes_and_rounds_are_as_predicted() {
     }
 }
 
-/// The same where OTs come from a store: of one epoch, of several, for programs that take a ticket, and for many
-/// batches.
+/// The same where OTs come from a store: of one epoch, of several, for programs that take a ticket, and for
+/// many batches.
 #[test]
 fn semi_honest_bytes_and_rounds_from_stock_are_as_predicted() {
     let folder = tempfile::tempdir().unwrap();
@@ -519,9 +519,9 @@ fn cuts(program: &Program, kernel: &str, link: &Link) -> ([plan::Cost; 2], usize
     (costs, best)
 }
 
-/// A run keeps the given cut where the gain is within the error of a prediction, or is a loss: a component that
-/// is used once has many more copies a slot than one that is used often. It takes another cut where a thousand
-/// slots of a gate each cost many times as much as one piece.
+/// A run keeps the given cut where the gain is within the error of a prediction, or is a loss: a component
+/// that is used once has many more copies a slot than one that is used often. It takes another cut where a
+/// thousand slots of a gate each cost many times as much as one piece.
 #[test]
 fn another_cut_must_be_worth_it() {
     for kernel in KERNELS {

@@ -15,12 +15,12 @@ impl Bit {
     /// The constant true.
     pub const ONE: Bit = Bit(1);
 
-    /// The constant `value`.
+    /// Makes the constant `value`.
     pub const fn constant(value: bool) -> Bit {
         Bit(value as u32)
     }
 
-    /// The value, if it is a constant.
+    /// Returns the value, if it is a constant.
     pub const fn known(self) -> Option<bool> {
         if self.0 < 2 { Some(self.0 == 1) } else { None }
     }
@@ -66,7 +66,7 @@ const FIRST_RECENT: usize = 1 << 8;
 const MAX_RECENT: usize = 1 << 20;
 
 impl Builder {
-    /// A builder for a circuit of `inputs` input wires.
+    /// Makes a builder for a circuit of `inputs` input wires.
     pub fn new(inputs: u32) -> Self {
         Builder {
             inputs,
@@ -77,7 +77,7 @@ impl Builder {
         }
     }
 
-    /// Input wire `index`.
+    /// Returns input wire `index`.
     ///
     /// # Panics
     /// If there is no such input.
@@ -86,7 +86,7 @@ impl Builder {
         Bit::wire(index)
     }
 
-    /// All input wires, in order.
+    /// Returns all input wires, in order.
     pub fn all_inputs(&self) -> Vec<Bit> {
         (0..self.inputs).map(Bit::wire).collect()
     }
@@ -121,7 +121,7 @@ impl Builder {
         Bit::wire(self.inputs + index)
     }
 
-    /// Exclusive or.
+    /// Adds an exclusive or; returns its wire.
     pub fn xor(&mut self, a: Bit, b: Bit) -> Bit {
         let flip = a.inverted() ^ b.inverted();
         let (p, q) = (a.plain(), b.plain());
@@ -138,7 +138,7 @@ impl Builder {
         Bit(out.0 ^ flip)
     }
 
-    /// Conjunction: the gate that costs.
+    /// Adds a conjunction, the gate that costs; returns its wire.
     pub fn and(&mut self, a: Bit, b: Bit) -> Bit {
         if a == Bit::ZERO || b == Bit::ZERO || a == !b {
             return Bit::ZERO;
@@ -153,12 +153,12 @@ impl Builder {
         self.push(Gate::And(a, b))
     }
 
-    /// Disjunction, by De Morgan; one AND.
+    /// Adds a disjunction, by De Morgan, for one AND; returns its wire.
     pub fn or(&mut self, a: Bit, b: Bit) -> Bit {
         !self.and(!a, !b)
     }
 
-    /// `if condition { then } else { otherwise }`; one AND.
+    /// Adds `if condition { then } else { otherwise }`, for one AND; returns its wire.
     pub fn mux(&mut self, condition: Bit, then: Bit, otherwise: Bit) -> Bit {
         let difference = self.xor(then, otherwise);
         let masked = self.and(condition, difference);
@@ -170,12 +170,12 @@ impl Builder {
         if bit.inverted() == 0 { bit.index() } else { self.push(Gate::Inv(bit.index())).index() }
     }
 
-    /// Number of AND gates so far, dead ones included.
+    /// Returns the number of AND gates so far, dead ones included.
     pub fn and_gates(&self) -> usize {
         self.and_gates
     }
 
-    /// The circuit with these outputs; gates that no output needs are dropped.
+    /// Returns the circuit with these outputs; gates that no output needs are dropped.
     ///
     /// # Errors
     /// [`Error::Input`] if an output is a constant and there is no input wire to derive it from, or there are

@@ -1,15 +1,16 @@
 //! The `.bwp` file: a program in its canonical encoding, followed by its digest.
 //!
 //! ```text
-//! file      = "brickwp" version:u8 body digest:[u8; 32]          digest = BLAKE3-derive(context, everything before it)
+//! file      = "brickwp" version:u8 body digest:[u8; 32]    digest = BLAKE3-derive(context, all before it)
 //! body      = name ports(garbler) ports(evaluator) n component^n n slot^n n output^n
 //! component = name ports(inputs) ports(outputs) n gate^n wires(origin = number of wires)
-//! gate      = (distance to a) * 4 + kind  [distance to b]        kind 0 XOR, 1 AND, 2 INV; distances from the driven wire
-//! slot      = component wires(origin = its first output)         as many as the component has inputs
-//! output    = name type recipient wires(origin = 0)              as many as the type has bits
-//! wires     = (zigzag(first - expected), length - 1)*            runs of consecutive wires; expected is the wire after
-//!                                                                the run before, at first the origin
-//! ports     = n (name type)^n                                    type: 0 w | 1 w | 2 n type | 3 n (name type)^n
+//! gate      = (distance to a) * 4 + kind  [distance to b]  kind 0 XOR, 1 AND, 2 INV; distances are from the
+//!                                                          driven wire
+//! slot      = component wires(origin = its first output)   as many as the component has inputs
+//! output    = name type recipient wires(origin = 0)        as many as the type has bits
+//! wires     = (zigzag(first - expected), length - 1)*      runs of consecutive wires; expected is the wire
+//!                                                          after the run before, at first the origin
+//! ports     = n (name type)^n                              type: 0 w | 1 w | 2 n type | 3 n (name type)^n
 //! ```
 //!
 //! All numbers are LEB128 without needless bytes, names are their length and UTF-8. A program has exactly one
@@ -37,7 +38,7 @@ const FREE_WIRES: u64 = 1 << 26;
 const WIRES_PER_BYTE: u64 = 1 << 10;
 
 impl Program {
-    /// The program as a `.bwp` file.
+    /// Returns the program as a `.bwp` file.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = Writer(MAGIC.to_vec());
         out.string(self.name());
@@ -73,7 +74,7 @@ impl Program {
         out.0
     }
 
-    /// The digest of what [`Program::to_bytes`] writes.
+    /// Returns the digest of what [`Program::to_bytes`] writes.
     pub(super) fn encoded_digest(&self) -> [u8; 32] {
         let bytes = self.to_bytes();
         bytes[bytes.len() - DIGEST_LEN..].try_into().expect("32 bytes")

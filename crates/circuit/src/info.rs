@@ -246,7 +246,7 @@ impl Program {
 }
 
 impl super::Circuit {
-    /// Most AND gates on a path from an input to an output.
+    /// Returns the number of AND gates on the longest path from an input to an output.
     pub fn and_depth(&self) -> u32 {
         let mut depth = vec![0u32; self.inputs()];
         depth.reserve(self.gate_count());

@@ -33,8 +33,9 @@ pub type Wire = u32;
 /// Largest number of wires of a circuit: two bits of a packed gate are taken by its kind.
 pub const MAX_WIRES: u32 = 1 << 31;
 
-/// A program has fewer joints than this, inputs of slots and outputs together: they are numbered in 32 bits.
-const MAX_JOINTS: u64 = 1 << 32;
+/// A program has fewer solderings than this, inputs of slots and outputs together: they are numbered in 32
+/// bits.
+const MAX_SOLDERINGS: u64 = 1 << 32;
 
 /// One gate; the wire it drives follows from its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,32 +137,32 @@ impl Circuit {
         Ok(Circuit { inputs, and_gates, gates: packed, outputs })
     }
 
-    /// Number of input wires.
+    /// Returns the number of input wires.
     pub fn inputs(&self) -> usize {
         self.inputs as usize
     }
 
-    /// The wires that are the outputs, in order; a wire may appear several times.
+    /// Returns the wires that are the outputs, in order; a wire may appear several times.
     pub fn outputs(&self) -> &[Wire] {
         &self.outputs
     }
 
-    /// Number of gates of any kind.
+    /// Returns the number of gates of any kind.
     pub fn gate_count(&self) -> usize {
         self.gates.len()
     }
 
-    /// Number of AND gates, the ones that cost ciphertexts.
+    /// Returns the number of AND gates, the ones that cost ciphertexts.
     pub fn and_gates(&self) -> usize {
         self.and_gates as usize
     }
 
-    /// Number of wires, inputs included.
+    /// Returns the number of wires, inputs included.
     pub fn wires(&self) -> usize {
         self.inputs as usize + self.gates.len()
     }
 
-    /// The gates, in order; gate `k` drives wire `inputs() + k`.
+    /// Returns the gates, in order; gate `k` drives wire `inputs() + k`.
     pub fn gates(&self) -> impl ExactSizeIterator<Item = Gate> + DoubleEndedIterator + Clone + '_ {
         self.gates.iter().map(|g| g.unpack())
     }

@@ -22,7 +22,7 @@ pub enum Type {
 }
 
 impl Type {
-    /// Number of wires a value takes.
+    /// Returns the number of wires a value takes.
     pub fn width(&self) -> u64 {
         match self {
             Type::Uint(w) | Type::Int(w) => u64::from(*w),
@@ -95,25 +95,25 @@ pub struct Port {
 }
 
 impl Port {
-    /// A port of this name and type.
+    /// Makes a port of this name and type.
     pub fn new(name: impl Into<String>, ty: Type) -> Self {
         Port { name: name.into(), ty }
     }
 
-    /// Number of wires.
+    /// Returns the number of wires.
     pub fn width(&self) -> u64 {
         self.ty.width()
     }
 
-    /// Every part of the type has at least one wire, its depth is bounded, its names are printable and
-    /// distinct.
+    /// Checks that every part of the type has at least one wire, its depth is bounded, its names are
+    /// printable and distinct.
     pub(super) fn check(&self) -> Result<(), Error> {
         let problem = check_name(&self.name).and_then(|()| self.ty.check(0));
         problem.map_err(|why| Error::Input(format!("port {:?}: {why}", self.name)))
     }
 }
 
-/// Wires of all the ports together.
+/// Returns the wires of all the ports together.
 pub(super) fn total_width(ports: &[Port]) -> u64 {
     ports.iter().fold(0, |sum, p| sum.saturating_add(p.width()))
 }

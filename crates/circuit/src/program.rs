@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use super::port::{check_name, total_width};
-use super::{Circuit, MAX_JOINTS, Port, Wire};
+use super::{Circuit, MAX_SOLDERINGS, Port, Wire};
 use brickwork_base::{Error, Party, stop};
 
 /// Who learns an output.
@@ -24,7 +24,7 @@ pub enum Recipient {
 }
 
 impl Recipient {
-    /// Whether this party learns the output.
+    /// Returns whether this party learns the output.
     pub fn includes(self, party: Party) -> bool {
         matches!(
             (self, party),
@@ -116,27 +116,27 @@ impl Program {
         *self.digests.program.get_or_init(|| self.encoded_digest())
     }
 
-    /// The digests of the components, in order.
+    /// Returns the digests of the components, in order.
     pub fn component_digests(&self) -> &[ComponentDigest] {
         self.digests.components.get_or_init(|| self.components.iter().map(Component::digest).collect())
     }
 
-    /// Name of the program.
+    /// Returns the name of the program.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The kinds of component.
+    /// Returns the kinds of component.
     pub fn components(&self) -> &[Component] {
         &self.components
     }
 
-    /// One component.
+    /// Returns one component.
     pub fn component(&self, id: ComponentId) -> &Component {
         &self.components[id.0 as usize]
     }
 
-    /// A party's input ports.
+    /// Returns a party's input ports.
     pub fn input_ports(&self, party: Party) -> &[Port] {
         match party {
             Party::Garbler => &self.garbler_inputs,
@@ -144,32 +144,32 @@ impl Program {
         }
     }
 
-    /// Number of a party's input wires.
+    /// Returns the number of a party's input wires.
     pub fn input_width(&self, party: Party) -> usize {
         total_width(self.input_ports(party)) as usize
     }
 
-    /// The outputs that a party learns, in order.
+    /// Returns the outputs that a party learns, in order.
     pub fn outputs_of(&self, party: Party) -> impl Iterator<Item = &OutputPort> {
         self.outputs.iter().filter(move |o| o.to.includes(party))
     }
 
-    /// The ports of the outputs that a party learns, in order.
+    /// Returns the ports of the outputs that a party learns, in order.
     pub fn output_ports(&self, party: Party) -> Vec<Port> {
         self.outputs_of(party).map(|o| o.port.clone()).collect()
     }
 
-    /// All outputs, in order.
+    /// Returns all outputs, in order.
     pub fn outputs(&self) -> &[OutputPort] {
         &self.outputs
     }
 
-    /// Number of slots.
+    /// Returns the number of slots.
     pub fn slot_count(&self) -> usize {
         self.slot_components.len()
     }
 
-    /// Slot number `index`.
+    /// Returns slot number `index`.
     pub fn slot(&self, index: usize) -> Slot<'_> {
         let component = self.slot_components[index];
         let (start, first_output) = self.slot_offsets[index];
@@ -177,17 +177,17 @@ impl Program {
         Slot { component, inputs: &self.solderings[start as usize..start as usize + width], first_output }
     }
 
-    /// The slots, in an order in which they can be evaluated.
+    /// Returns the slots, in an order in which they can be evaluated.
     pub fn slots(&self) -> impl ExactSizeIterator<Item = Slot<'_>> {
         (0..self.slot_count()).map(|i| self.slot(i))
     }
 
-    /// Number of global wires.
+    /// Returns the number of global wires.
     pub fn wires(&self) -> usize {
         self.wires as usize
     }
 
-    /// Number of slots of each component, by component.
+    /// Returns the number of slots of each component, by component.
     pub fn slots_by_component(&self) -> Vec<usize> {
         let mut counts = vec![0; self.components.len()];
         for c in &self.slot_components {
@@ -196,7 +196,7 @@ impl Program {
         counts
     }
 
-    /// AND gates of all slots together.
+    /// Returns the number of AND gates of all slots together.
     pub fn and_gates(&self) -> u64 {
         self.slot_components.iter().map(|c| self.component(*c).circuit.and_gates() as u64).sum()
     }
@@ -209,24 +209,24 @@ pub struct ProgramBuilder {
     /// Names of the outputs so far, for each party that learns them, or for none.
     output_names: HashSet<(Option<Party>, String)>,
     /// Places so far that a wire leads to: inputs of slots, and outputs.
-    joints: u64,
+    solderings: u64,
 }
 
-/// Joints of a program, and this many more.
+/// Solderings of a program, and this many more.
 ///
 /// # Errors
 /// [`Error::Limit`] if they cannot be numbered in 32 bits any more.
-fn more_joints(joints: u64, more: usize) -> Result<u64, Error> {
-    let joints = joints + more as u64;
-    if joints < MAX_JOINTS {
-        Ok(joints)
+fn more_solderings(solderings: u64, more: usize) -> Result<u64, Error> {
+    let solderings = solderings + more as u64;
+    if solderings < MAX_SOLDERINGS {
+        Ok(solderings)
     } else {
-        Err(Error::Limit(format!("a program may solder fewer than {MAX_JOINTS} wires")))
+        Err(Error::Limit(format!("a program may solder fewer than {MAX_SOLDERINGS} wires")))
     }
 }
 
 impl ProgramBuilder {
-    /// A program with these inputs and nothing else yet.
+    /// Makes a program with these inputs and nothing else yet.
     ///
     /// # Errors
     /// [`Error::Input`] if the inputs have too many wires, a type has a part without wires or is nested too
@@ -259,7 +259,7 @@ impl ProgramBuilder {
             },
             component_names: HashSet::new(),
             output_names: HashSet::new(),
-            joints: 0,
+            solderings: 0,
         })
     }
 
@@ -292,11 +292,11 @@ impl ProgramBuilder {
         Ok(ComponentId(self.program.components.len() as u32 - 1))
     }
 
-    /// Places a component; returns the global wire of its first output.
+    /// Adds a slot; returns the global wire of its first output.
     ///
     /// # Errors
     /// [`Error::Input`] if there is no such component, the number of wires is wrong, or a wire is not driven
-    /// yet; [`Error::Limit`] if there are too many joints.
+    /// yet; [`Error::Limit`] if there are too many solderings.
     pub fn slot(&mut self, component: ComponentId, inputs: &[Wire]) -> Result<Wire, Error> {
         stop::look();
         let p = &mut self.program;
@@ -319,7 +319,7 @@ impl ProgramBuilder {
                 p.slot_components.len()
             )));
         }
-        self.joints = more_joints(self.joints, inputs.len())?;
+        self.solderings = more_solderings(self.solderings, inputs.len())?;
         let first = p.wires;
         let next = u64::from(first) + kind.circuit.outputs().len() as u64;
         p.wires = Wire::try_from(next)
@@ -339,7 +339,7 @@ impl ProgramBuilder {
         self.program.solderings.reserve_exact(inputs);
     }
 
-    /// Number of global wires so far; the next slot's outputs start here.
+    /// Returns the number of global wires so far; the next slot's outputs start here.
     pub fn wires(&self) -> Wire {
         self.program.wires
     }
@@ -348,7 +348,7 @@ impl ProgramBuilder {
     ///
     /// # Errors
     /// [`Error::Input`] if the width does not fit, a wire does not exist, or a recipient has an output of
-    /// that name; [`Error::Limit`] if there are too many joints.
+    /// that name; [`Error::Limit`] if there are too many solderings.
     pub fn output(&mut self, port: Port, to: Recipient, wires: Vec<Wire>) -> Result<(), Error> {
         port.check()?;
         if port.width() != wires.len() as u64 {
@@ -365,7 +365,7 @@ impl ProgramBuilder {
                 port.name
             )));
         }
-        self.joints = more_joints(self.joints, wires.len())?;
+        self.solderings = more_solderings(self.solderings, wires.len())?;
         let learns = |learner: &Option<Party>| match learner {
             Some(party) => to.includes(*party),
             None => to == Recipient::Nobody,
@@ -379,7 +379,7 @@ impl ProgramBuilder {
         Ok(())
     }
 
-    /// The finished program.
+    /// Returns the finished program.
     ///
     /// # Errors
     /// [`Error::Input`] if it has no output.
@@ -407,8 +407,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn joints_have_numbers_of_32_bits() {
-        assert_eq!(more_joints(MAX_JOINTS - 3, 2).unwrap(), MAX_JOINTS - 1);
-        assert!(matches!(more_joints(MAX_JOINTS - 3, 3), Err(Error::Limit(_))));
+    fn solderings_have_numbers_of_32_bits() {
+        assert_eq!(more_solderings(MAX_SOLDERINGS - 3, 2).unwrap(), MAX_SOLDERINGS - 1);
+        assert!(matches!(more_solderings(MAX_SOLDERINGS - 3, 3), Err(Error::Limit(_))));
     }
 }

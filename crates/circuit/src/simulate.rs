@@ -35,7 +35,7 @@ impl Program {
         self.outputs().iter().map(|o| o.wires.iter().map(|&w| wires[w as usize]).collect()).collect()
     }
 
-    /// A party's output bits, in order, out of what [`Program::simulate`] returns.
+    /// Returns a party's output bits, in order, out of what [`Program::simulate`] returns.
     pub fn output_bits(&self, party: Party, outputs: &[Vec<bool>]) -> Vec<bool> {
         let own = self.outputs().iter().zip(outputs).filter(|(o, _)| o.to.includes(party));
         own.flat_map(|(_, bits)| bits.iter().copied()).collect()
@@ -46,7 +46,7 @@ impl Program {
         self.path_lengths(|_| 1)
     }
 
-    /// Weight of the heaviest chain of slots.
+    /// Returns the weight of the heaviest chain of slots.
     pub(super) fn longest_path(&self, weight: impl Fn(ComponentId) -> u64) -> u64 {
         let ends = self
             .slots()
@@ -84,7 +84,7 @@ impl Program {
         lengths
     }
 
-    /// The slot, one of the first `slots`, that drives a wire which is no input.
+    /// Returns the slot, one of the first `slots`, that drives a wire which is no input.
     pub(super) fn producer(&self, wire: Wire, slots: usize) -> usize {
         let (mut low, mut high) = (0, slots);
         while high - low > 1 {

@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{
-    Circuit, Component, Gate, MAX_JOINTS, Party, Port, Program, ProgramBuilder, Recipient, Type, Wire,
+    Circuit, Component, Gate, MAX_SOLDERINGS, Party, Port, Program, ProgramBuilder, Recipient, Type, Wire,
 };
 use brickwork_base::Error;
 use brickwork_base::stop::looking;
 
 impl Program {
-    /// `executions` independent evaluations as one program. A party with inputs has one port `executions`, an
-    /// array with a struct of its ports for each evaluation; for each set of recipients with outputs there is
-    /// such a port, called `garbler_executions`, `evaluator_executions`, `executions` (both parties) and
-    /// `kept_executions` (nobody), in this order.
+    /// Returns `executions` independent evaluations as one program. A party with inputs has one port
+    /// `executions`, an array with a struct of its ports for each evaluation; for each set of recipients with
+    /// outputs there is such a port, called `garbler_executions`, `evaluator_executions`, `executions` (both
+    /// parties) and `kept_executions` (nobody), in this order.
     ///
     /// # Errors
     /// [`Error::Input`] if `executions` is 0, [`Error::Limit`] if the program becomes too large.
@@ -23,8 +23,10 @@ impl Program {
             count.ok_or_else(|| Error::Input(format!("a program cannot be executed {executions} times")))?;
         let wires = (self.wires() as u64).saturating_mul(u64::from(count));
         let to_outputs = self.outputs().iter().map(|o| o.wires.len() as u64).sum::<u64>();
-        let joints = self.slots().map(|s| s.inputs.len() as u64).sum::<u64>() + to_outputs;
-        if wires >= u64::from(super::MAX_WIRES) || joints.saturating_mul(u64::from(count)) >= MAX_JOINTS {
+        let solderings = self.slots().map(|s| s.inputs.len() as u64).sum::<u64>() + to_outputs;
+        if wires >= u64::from(super::MAX_WIRES)
+            || solderings.saturating_mul(u64::from(count)) >= MAX_SOLDERINGS
+        {
             return Err(Error::Limit(format!(
                 "{executions} executions of {} are too large for one program",
                 self.name()
@@ -58,8 +60,8 @@ impl Program {
             };
             moved as Wire
         };
-        let inner_joints = (joints - to_outputs) as usize;
-        program.reserve(executions * self.slot_count(), executions * inner_joints);
+        let inner_solderings = (solderings - to_outputs) as usize;
+        program.reserve(executions * self.slot_count(), executions * inner_solderings);
         let mut solderings = Vec::new();
         for execution in 0..n {
             for slot in self.slots() {
@@ -85,12 +87,13 @@ impl Program {
         program.finish()
     }
 
-    /// These programs side by side as one: no wire leads from one to another. Port `x` of the first is `1.x`, of
-    /// the second `2.x` and so on; ports and outputs keep their order. A component that several use is one.
+    /// Makes these programs side by side as one: no wire leads from one to another. Port
+    /// `x` of the first is `1.x`, of the second `2.x` and so on; ports and outputs keep their order. A
+    /// component that several use is one.
     ///
     /// # Errors
-    /// [`Error::Input`] if there is no program, or they have too many wires together; [`Error::Limit`] if there
-    /// are too many joints.
+    /// [`Error::Input`] if there is no program, or they have too many wires together; [`Error::Limit`] if
+    /// there are too many solderings.
     pub fn beside(programs: &[&Program]) -> Result<Program, Error> {
         let numbered =
             |number: usize, port: &Port| Port::new(format!("{number}.{}", port.name), port.ty.clone());
@@ -139,13 +142,13 @@ impl Program {
         all.finish()
     }
 
-    /// The program as a step of a session. Inputs that come from earlier steps are the garbler's in all but who
-    /// knows them: of the evaluator's ports those at `carried` are moved behind the garbler's own. The outputs
-    /// at `kept` go to nobody.
+    /// Returns the program as a step of a session. Inputs that come from earlier steps are the garbler's in
+    /// all but who knows them: of the evaluator's ports those at `carried` are moved behind the garbler's
+    /// own. The outputs at `kept` go to nobody.
     ///
     /// # Errors
-    /// [`Error::Input`] if a port that is moved has the name of one of the garbler's, or two kept outputs share
-    /// a name.
+    /// [`Error::Input`] if a port that is moved has the name of one of the garbler's, or two kept outputs
+    /// share a name.
     pub fn step(&self, carried: &BTreeSet<usize>, kept: &BTreeSet<usize>) -> Result<Program, Error> {
         let evaluator = self.input_ports(Party::Evaluator);
         let (moved, own): (Vec<_>, Vec<_>) = (0..evaluator.len()).partition(|port| carried.contains(port));
@@ -182,8 +185,8 @@ impl Program {
         program.finish()
     }
 
-    /// The program with fields as ports: of a party whose only input is a struct, and of recipients whose only
-    /// output is one. No wire moves.
+    /// Returns the program with fields as ports: of a party whose only input is a struct, and of recipients
+    /// whose only output is one. No wire moves.
     ///
     /// # Errors
     /// [`Error::Input`] if outputs of one party then share a name.
@@ -216,8 +219,8 @@ impl Program {
         program.finish()
     }
 
-    /// The whole program as one circuit: the garbler's input wires, then the evaluator's; the wires of all
-    /// outputs in order.
+    /// Returns the whole program as one circuit: the garbler's input wires, then the evaluator's; the wires
+    /// of all outputs in order.
     ///
     /// # Errors
     /// [`Error::Input`] if that is more than a circuit can have.
@@ -250,7 +253,7 @@ impl Program {
         Circuit::new(inputs, gates, outputs)
     }
 
-    /// The same computation as one component in one slot.
+    /// Returns the same computation as one component in one slot.
     ///
     /// # Errors
     /// As [`Program::flatten`].
@@ -340,7 +343,8 @@ mod tests {
         assert_eq!(recipients, expected.concat());
     }
 
-    /// Whichever of the evaluator's ports become the garbler's, the same is computed; what is kept is nobody's.
+    /// Whichever of the evaluator's ports become the garbler's, the same is computed; what is kept is
+    /// nobody's.
     #[test]
     fn a_step_computes_the_same() {
         let program = program();

@@ -105,7 +105,7 @@ impl<'de> Visitor<'de> for DistinctNames {
     }
 }
 
-/// The bits of a party's input.
+/// Returns the bits of a party's input.
 ///
 /// # Errors
 /// [`Error::Input`] if the value does not fit the ports; the message names the place and what is expected
@@ -116,8 +116,8 @@ pub fn encode(ports: &[Port], value: &Value) -> Result<Vec<bool>, Error> {
     Ok(bits)
 }
 
-/// The bits of a party's input to `executions` evaluations, an array of as many values, for the program that
-/// [`Program::repeat`] makes.
+/// Returns the bits of a party's input to `executions` evaluations, an array of as many values, for the
+/// program that [`Program::repeat`] makes.
 ///
 /// # Errors
 /// [`Error::Input`] as [`encode`], and if the array has another length.
@@ -147,7 +147,7 @@ pub fn encode_executions(ports: &[Port], executions: usize, value: &Value) -> Re
     Ok(bits)
 }
 
-/// What `bits` on these ports mean: bare for one port, an object for several.
+/// Returns what `bits` on these ports mean: bare for one port, an object for several.
 ///
 /// # Panics
 /// If there is not one bit for each wire.
@@ -161,7 +161,8 @@ pub fn decode(ports: &[Port], mut bits: &[bool]) -> Value {
     value
 }
 
-/// What a party's output bits of `program.repeat(executions)` mean: an array with a value for each execution.
+/// Returns what a party's output bits of `program.repeat(executions)` mean: an array with a value for each
+/// execution.
 ///
 /// # Panics
 /// If there is not one bit for each wire.
@@ -195,7 +196,7 @@ pub fn decode_executions(program: &Program, executions: usize, party: Party, bit
 }
 
 impl Recipient {
-    /// Position among the outputs of a repeated program.
+    /// Returns the position among the outputs of a repeated program.
     pub(super) fn group(self) -> usize {
         match self {
             Recipient::Garbler => 0,

@@ -42,12 +42,12 @@ pub struct Map {
 }
 
 impl Map {
-    /// Whose which input is.
+    /// Returns whose which input is.
     pub fn parties(&self) -> InputMap {
         self.entries.iter().cloned().collect()
     }
 
-    /// The flags that say the same.
+    /// Returns the flags that say the same.
     pub fn as_flags(&self) -> impl Iterator<Item = String> {
         self.entries.iter().map(|(name, party)| format!("--map={name}={}", files::role(*party)))
     }
@@ -115,12 +115,12 @@ pub struct Parameters {
     /// The commitment scheme of duplo and lego; split, if it is not given
     #[arg(long, value_name = "NAME")]
     pub commitments: Option<Commitments>,
-    /// Statistical security of duplo, authenticated, lego and jimu in bits: a cheater succeeds with probability
-    /// at most 2^-S; 40, if it is not given
+    /// Statistical security of duplo, authenticated, lego and jimu in bits: a cheater succeeds with
+    /// probability at most 2^-S; 40, if it is not given
     #[arg(long, value_name = "40|64|80", value_parser = security)]
     pub security: Option<u32>,
-    /// Base OTs from lattices (ML-KEM-768) instead of an elliptic curve, so that nothing that a run hides rests
-    /// on discrete logarithms; half a megabyte more; not with a store
+    /// Base OTs from lattices (ML-KEM-768) instead of an elliptic curve, so that nothing that a run hides
+    /// rests on discrete logarithms; half a megabyte more; not with a store
     #[arg(long)]
     pub post_quantum: bool,
     #[command(flatten)]
@@ -139,7 +139,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// As users name it.
+    /// Names it as users do.
     pub fn name(self) -> &'static str {
         match self {
             Protocol::Duplo => Duplo::NAME,
@@ -160,7 +160,7 @@ pub enum Linking {
 }
 
 impl Linking {
-    /// What the protocol calls it.
+    /// Returns what the protocol calls it.
     pub fn of_protocol(self) -> compgc::Linking {
         match self {
             Linking::Standard => compgc::Linking::Standard,
@@ -200,28 +200,30 @@ fn garbling(name: &str) -> Result<HalfGates, String> {
     match name {
         "half-gates" => Ok(HalfGates),
         "ga" | "gax" | "gaxr" => Err(format!(
-            "{name} is for research, with `brickwork garble --scheme {name}`: that it holds against a cheater who garbles is shown for no protocol, whose soldering and checks rest on half-gates and their one offset"
+            "{name} is for research, with `brickwork garble --scheme {name}`: that it holds against a \
+             cheater who garbles is shown for no protocol, whose soldering and checks rest on half-gates \
+             and their one offset"
         )),
-        "privacy-free" => Err(
-            "privacy-free shows the evaluator every bit of the inputs, so that no protocol garbles with it; it is for research, with `brickwork garble --scheme privacy-free`"
-                .into(),
-        ),
+        "privacy-free" => Err("privacy-free shows the evaluator every bit of the inputs, so that no \
+                               protocol garbles with it; it is for research, with `brickwork garble \
+                               --scheme privacy-free`"
+            .into()),
         _ => Err("protocols garble with half-gates, and with nothing else".into()),
     }
 }
 
 impl Parameters {
-    /// Statistical security in bits.
+    /// Returns the statistical security in bits.
     pub fn security(&self) -> u32 {
         self.security.unwrap_or(SECURITY)
     }
 
-    /// How components are linked, of a protocol that links them.
+    /// Returns how components are linked, of a protocol that links them.
     pub fn linking(&self) -> compgc::Linking {
         self.linking.unwrap_or(Linking::Standard).of_protocol()
     }
 
-    /// The protocol, and how it goes about it where both parties must have said the same.
+    /// Returns the protocol, and how it goes about it where both parties must have said the same.
     pub fn way(&self) -> String {
         let base_ots = if self.post_quantum { " --post-quantum" } else { "" };
         match self.protocol {
@@ -230,7 +232,7 @@ impl Parameters {
         }
     }
 
-    /// The flags that say the same.
+    /// Returns the flags that say the same.
     pub fn as_flags(&self) -> Vec<String> {
         // There is one scheme, said or not.
         let Parameters { protocol, linking, scheme: _, commitments, security, post_quantum, executions } =
@@ -269,7 +271,7 @@ pub enum Buckets {
 }
 
 impl Choice {
-    /// The parameters for a program.
+    /// Returns the parameters for a program.
     pub fn choose(
         &self,
         program: &Program,
@@ -283,7 +285,7 @@ impl Choice {
         })
     }
 
-    /// The parameters among which those of [`Self::choose`] are: other buckets of the component that
+    /// Returns the parameters among which those of [`Self::choose`] are: other buckets of the component that
     /// dominates.
     pub fn candidates(
         &self,
@@ -298,7 +300,7 @@ impl Choice {
         })
     }
 
-    /// The flag that says the same.
+    /// Returns the flag that says the same.
     pub fn as_flag(&self) -> &'static str {
         match self.buckets {
             Buckets::Fastest => "--buckets=fastest",
@@ -319,7 +321,7 @@ pub struct LineArguments {
 }
 
 impl LineArguments {
-    /// What lies between the parties.
+    /// Returns what lies between the parties.
     pub fn link(&self) -> Link {
         Link { bits_per_second: self.bandwidth, rtt: self.rtt.unwrap_or_default() }
     }
@@ -332,14 +334,16 @@ pub struct Resources {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
     /// Connections that carry bulk data in parallel; the smaller wish of the two sides counts
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=i64::from(tls::MAX_LANES)))]
+    #[arg(long, value_name = "N", default_value_t = 1,
+        value_parser = clap::value_parser!(u8).range(1..=i64::from(tls::MAX_LANES)))]
     pub lanes: u8,
     /// Memory that this party may take, such as 4GiB; what is predicted to take more is refused. An evaluator
     /// refuses what is proposed to it by what is free, if this is not given
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub max_ram: Option<u64>,
     /// How long a peer may stall, and how long --connect tries
-    #[arg(long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=86400))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 10,
+        value_parser = clap::value_parser!(u32).range(1..=86400))]
     pub timeout: u32,
 }
 
@@ -357,7 +361,7 @@ impl Resources {
     }
 }
 
-/// A number of bytes.
+/// Returns a number of bytes.
 pub fn size(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &text[digits.len()..] {
@@ -388,7 +392,7 @@ pub struct LinkArguments {
 }
 
 impl LinkArguments {
-    /// What is to be imitated.
+    /// Returns what is to be imitated.
     pub fn link(&self) -> Link {
         Link { bits_per_second: self.bandwidth, rtt: self.rtt.unwrap_or_default() }
     }

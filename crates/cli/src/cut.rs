@@ -19,12 +19,12 @@ pub enum Cut {
 }
 
 impl Cut {
-    /// The cut of a source by these flags.
+    /// Makes the cut of a source by these flags.
     pub fn of_flags(inline: BTreeSet<String>, component: BTreeSet<String>) -> Self {
         if inline.is_empty() && component.is_empty() { Cut::Given } else { Cut::Flags { inline, component } }
     }
 
-    /// The cuts in which this function is treated in another way.
+    /// Returns the cuts in which this function is treated in another way.
     pub fn one_flag_away(&self, function: &str) -> [Self; 2] {
         [0, 1].map(|which| {
             let mut sets = match self {
@@ -40,7 +40,7 @@ impl Cut {
         })
     }
 
-    /// The flags that give this cut to `compile`, as a shell takes them.
+    /// Returns the flags that give this cut to `compile`, as a shell takes them.
     pub fn flags(&self) -> String {
         match self {
             Cut::Given => String::new(),
@@ -57,7 +57,7 @@ impl Cut {
         }
     }
 
-    /// How the parties name it to each other: the given one has no name.
+    /// Returns how the parties name it to each other: the given one has no name.
     pub fn name(&self) -> String {
         match self {
             Cut::Given => String::new(),
@@ -65,7 +65,7 @@ impl Cut {
         }
     }
 
-    /// The cut of a name.
+    /// Makes the cut of a name.
     pub fn of_name(name: &str) -> Result<Self, String> {
         if name.is_empty() { Ok(Cut::Given) } else { name.parse() }
     }
@@ -109,10 +109,9 @@ impl FromStr for Cut {
                 Some(("inline", name)) if is_name(name) || name == "*" => inline.insert(name.to_owned()),
                 Some(("component", name)) if is_name(name) => component.insert(name.to_owned()),
                 _ => {
-                    return Err(
-                        "a cut is fastest, given, whole, or of a source a list such as inline:F,component:G (`brickwork plan` shows them)"
-                            .into(),
-                    );
+                    return Err("a cut is fastest, given, whole, or of a source a list such as \
+                                inline:F,component:G (`brickwork plan` shows them)"
+                        .into());
                 }
             };
         }

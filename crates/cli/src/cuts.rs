@@ -99,7 +99,8 @@ impl Decomposition {
             "and_gates_a_slot": self.ands_a_slot,
             "seconds": self.cost.seconds(),
             "bytes": self.cost.bytes(),
-            "memory_bytes": { "garbler": self.cost.garbler_memory_bytes, "evaluator": self.cost.evaluator_memory_bytes },
+            "memory_bytes": { "garbler": self.cost.garbler_memory_bytes,
+                "evaluator": self.cost.evaluator_memory_bytes },
         })
     }
 }
@@ -125,7 +126,7 @@ pub struct Cuts {
 }
 
 impl Cuts {
-    /// Why the one that is taken is not the fastest, if it is not.
+    /// Returns why the one that is taken is not the fastest, if it is not.
     pub fn reason(&self) -> Option<String> {
         let seconds = |cut: &Decomposition| cut.cost.seconds();
         let (chosen, fastest) =
@@ -283,7 +284,7 @@ impl Search<'_> {
     }
 }
 
-/// The cuts of a program, and which of them is taken by this wish.
+/// Returns the cuts of a program, and which of them is taken by this wish.
 pub fn with(wish: &Wish, origin: &Origin, pricing: &Pricing) -> Result<Cuts, Failure> {
     let mut search = Search::new(origin, pricing, Patience::Thorough)?;
     let fixed = match wish {
@@ -329,7 +330,7 @@ pub fn rivals(origin: &Origin, pricing: &Pricing) -> Result<Rivals, Failure> {
     Ok(Rivals { given, other, is_other_chosen })
 }
 
-/// The one cut that is taken by this wish, with this memory.
+/// Returns the one cut that is taken by this wish, with this memory.
 pub fn choose(
     wish: &Wish,
     origin: &Origin,
@@ -347,8 +348,8 @@ pub fn choose(
     Ok(search.tried.swap_remove(place))
 }
 
-/// The first cut that `is_there` in stock, of the given one and those at both ends; if none is, the given
-/// one.
+/// Returns the first cut that `is_there` in stock, of the given one and those at both ends; if none is, the
+/// given one.
 pub fn in_stock(
     origin: &Origin,
     is_there: impl Fn(&Program) -> Result<bool, Failure>,

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 /// Most digits after the point.
 pub const MAX_DIGITS: u8 = 100;
 
-/// The integer that is written as a decimal with at most so many digits after this mark, or without any. What
-/// is neither stays as it is, hexadecimal and wire bits too: it becomes bits or is refused later. An error
-/// repeats nothing of the text.
+/// Returns the integer that is written as a decimal with at most so many digits after this mark, or without
+/// any. What is neither stays as it is, hexadecimal and wire bits too: it becomes bits or is refused later.
+/// An error repeats nothing of the text.
 pub fn integer(text: &str, digits: Option<u8>, mark: char) -> Result<Cow<'_, str>, String> {
     let (sign, magnitude) = match text.strip_prefix('-') {
         Some(rest) => ("-", rest),

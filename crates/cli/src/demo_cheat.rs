@@ -22,11 +22,12 @@ pub struct Arguments {
     /// Which attack, as the list names it; without one they are listed
     attack: Option<String>,
     /// How often it is played
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 100,
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     runs: u32,
 }
 
-/// Has the other program do it, with its output and exit code; returns only if that is not there.
+/// Lets the other program do it, with its output and exit code; returns only if that is not there.
 pub fn run(arguments: &Arguments, json: bool) -> Result<Report, Failure> {
     let beside = std::env::current_exe().ok().and_then(|own| beside(&own));
     // Without one beside this program, the system looks for the name in PATH.

@@ -1,8 +1,8 @@
 //! The command within another process, whose own threads do what a command line says: what the Python package
 //! stands on. Nothing is printed, neither results nor progress, and nothing is read from stdin.
 //!
-//! What waits for a peer and what computes end when their [`Stop`] is asked; how far a run is its [`Progress`]
-//! says.
+//! What waits for a peer and what computes end when their [`Stop`] is asked; how far a run is its
+//! [`Progress`] says.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -22,7 +22,7 @@ use crate::cluster::foreign;
 use crate::commands::{Cli, Command};
 use crate::failure::Failure;
 use crate::origin::in_cut;
-use crate::party::{self, Given, Home};
+use crate::party::{self, Given, Host};
 use crate::report::Report;
 use crate::source::SourceFlags;
 use crate::standing;
@@ -33,8 +33,9 @@ pub use crate::progress::Progress;
 pub use crate::standing::{Standing, Wish};
 pub use crate::worker::Embedded as Worker;
 
-/// What a command gives: the object of its `--json`, and its text for people. What computes gives `output_bits`,
-/// and of `outputs` nothing ([`outputs`] makes it of them). The error is the object that stands under `error`.
+/// What a command gives: the object of its `--json`, and its text for people. What computes gives
+/// `output_bits`, and of `outputs` nothing ([`outputs`] makes it of them). The error is the object that
+/// stands under `error`.
 pub type Answer = Result<(Value, String), Value>;
 
 /// Where a thread hears that it is to stop, and says how far it is.
@@ -71,8 +72,8 @@ impl Line {
     }
 }
 
-/// Begins a process that is not the command: nothing is said on stderr, and what there is to say goes to `log`,
-/// a line of JSON each.
+/// Begins a process that is not the command: nothing is said on stderr, and what there is to say goes to
+/// `log`, a line of JSON each.
 pub fn begin(log: impl Fn(&str) + Send + Sync + 'static) {
     terminal::be_quiet(true);
     let log = Arc::new(log);
@@ -140,8 +141,8 @@ pub fn take_part(
 ) -> Answer {
     answer(line.run(|| {
         let identity = pem.map(|pem| Identity::from_pem(&pem)).transpose()?;
-        let home = Home::Embedded { secrets: Given::Some(identity, input), listens };
-        party::take_part_by(role, flags.iter().map(OsString::from).collect(), home)
+        let host = Host::Embedded { secrets: Given::Some(identity, input), listens };
+        party::take_part_by(role, flags.iter().map(OsString::from).collect(), host)
     }))
 }
 
@@ -160,9 +161,9 @@ pub fn run_both(arguments: &[String], inputs: [Option<Zeroizing<String>>; 2], li
     }))
 }
 
-/// Begins a session that goes on step by step, as its flags say: those of [`take_part`] for the peer, the protocol,
-/// this machine and the store, and without a store `--program FILE=TIMES` for each program and how often it may
-/// run.
+/// Begins a session that goes on step by step, as its flags say: those of [`take_part`] for the peer, the
+/// protocol, this machine and the store, and without a store `--program FILE=TIMES` for each program and how
+/// often it may run.
 ///
 /// # Errors
 /// As [`call`].
@@ -175,8 +176,8 @@ pub fn connect(
 ) -> Result<Standing, Value> {
     let begin = || {
         let identity = pem.map(|pem| Identity::from_pem(&pem)).transpose()?;
-        let mut home = Home::Embedded { secrets: Given::Some(None, None), listens };
-        Standing::begin(role, flags.iter().map(OsString::from).collect(), identity, &mut home)
+        let mut host = Host::Embedded { secrets: Given::Some(None, None), listens };
+        Standing::begin(role, flags.iter().map(OsString::from).collect(), identity, &mut host)
     };
     line.run(begin).map_err(|failure| failure.value())
 }
@@ -206,7 +207,7 @@ pub fn fill(session: &mut Standing, words: &[String], line: &Line) -> Answer {
     answer(line.run(|| session.fill(words)))
 }
 
-/// The error of whoever asks something of a session that is over.
+/// Returns the error of whoever asks something of a session that is over.
 pub fn session_is_over() -> Value {
     standing::ended().value()
 }
@@ -219,7 +220,7 @@ pub fn close(session: &mut Standing, line: &Line) -> Answer {
     answer(line.run(|| session.close()))
 }
 
-/// A worker of one lane of a job, as its flags say: those of `brickwork worker`. It has met nobody.
+/// Makes a worker of one lane of a job, as its flags say: those of `brickwork worker`. It has met nobody.
 ///
 /// # Errors
 /// As [`call`].
@@ -241,7 +242,7 @@ pub enum WorkerTask {
     Close,
 }
 
-/// Has a worker do a task. `listens` hears where it waits for its peer, if it does.
+/// Lets a worker do a task. `listens` hears where it waits for its peer, if it does.
 ///
 /// # Errors
 /// As [`call`].
@@ -273,9 +274,9 @@ pub fn coordinate(
     line: &Line,
     listens: &mut dyn FnMut(SocketAddr),
 ) -> Answer {
-    let mut home = Home::Embedded { secrets: Given::Some(None, None), listens };
+    let mut host = Host::Embedded { secrets: Given::Some(None, None), listens };
     let flags = flags.iter().map(OsString::from).collect();
-    answer(line.run(|| foreign::run(flags, hands, &mut home)))
+    answer(line.run(|| foreign::run(flags, hands, &mut host)))
 }
 
 /// Simulates a program. The inputs stand in the place of those that flags would name.
@@ -292,8 +293,8 @@ pub fn simulate(arguments: &[String], inputs: [Option<Zeroizing<String>>; 2], li
 }
 
 /// Tells what a program takes and gives, as `info` with these arguments would find it: its `digest`,
-/// `and_gates`, and of `inputs` and `outputs` each `name`, `party` (of an output `garbler`, `evaluator`, `both`
-/// or `nobody`) and `type`: `{"uint": bits}`, `{"int": bits}`, `{"array": [type, elements]}` or
+/// `and_gates`, and of `inputs` and `outputs` each `name`, `party` (of an output `garbler`, `evaluator`,
+/// `both` or `nobody`) and `type`: `{"uint": bits}`, `{"int": bits}`, `{"array": [type, elements]}` or
 /// `{"struct": [[name, type], …]}`.
 ///
 /// # Errors
@@ -341,8 +342,8 @@ fn kind(ty: &Type) -> Value {
     }
 }
 
-/// Describes the program of a run or a plan in the cut that its record names, as `info` does: the arguments are
-/// those of `info`, or those of the plan.
+/// Describes the program of a run or a plan in the cut that its record names, as `info` does: the arguments
+/// are those of `info`, or those of the plan.
 ///
 /// # Errors
 /// As [`call`].
@@ -359,8 +360,8 @@ pub fn describe(arguments: &[String], cut: &str, line: &Line) -> Answer {
     answer(line.run(describe))
 }
 
-/// Tells what output bits mean, as under `outputs` of a run's `--json`: those of the garbler and the evaluator, of
-/// the program that arguments of `info` name, executed so often.
+/// Tells what output bits mean, as under `outputs` of a run's `--json`: those of the garbler and the
+/// evaluator, of the program that arguments of `info` name, executed so often.
 ///
 /// # Errors
 /// As [`call`]; and if a party learns another number of bits.
@@ -392,8 +393,8 @@ pub fn outputs(
     answer(line.run(read))
 }
 
-/// The page about what a command gave, a run, a plan, a comparison or a program, as `--report` writes it, with
-/// its outputs if they are to be shown. With a path it is written there, for its owner alone.
+/// Returns the page about what a command gave, a run, a plan, a comparison or a program, as `--report` writes
+/// it, with its outputs if they are to be shown. With a path it is written there, for its owner alone.
 ///
 /// # Errors
 /// Why there is none, as under `error` of `--json`.
@@ -409,7 +410,7 @@ pub fn page(record: &str, outputs: bool, path: Option<&Path>) -> Result<String, 
     made().map_err(|failure: Failure| failure.value())
 }
 
-/// Every check that a peer can fail.
+/// Returns every check that a peer can fail.
 pub fn checks() -> Vec<Cheat> {
     fn all<C: Copy + Into<Cheat>>(checks: &[C]) -> impl Iterator<Item = Cheat> {
         checks.iter().map(|&check| check.into())
@@ -431,7 +432,7 @@ pub fn checks() -> Vec<Cheat> {
     checks
 }
 
-/// The flags of a command, by name and whether each takes a value.
+/// Returns the flags of a command, by name and whether each takes a value.
 pub fn flags(command: &str) -> Vec<(String, bool)> {
     let mut cli = Cli::command();
     cli.build();

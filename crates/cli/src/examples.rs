@@ -52,8 +52,9 @@ fn list() -> Report {
         files.map(|file| format!("  {:16} {}\n", stem(file), file.summary)).collect()
     };
     let human = format!(
-        "Programs:\n{}\nLibraries, which `#include \"NAME.wir\"` finds:\n{}\n\
-         `brickwork examples NAME` writes one of them here, with inputs for both parties; `brickwork examples --write DIR` writes all.\n",
+        "Programs:\n{}\nLibraries, which `#include \"NAME.wir\"` finds:\n{}\n`brickwork examples NAME` \
+         writes one of them here, with inputs for both parties; `brickwork examples --write DIR` writes \
+         all.\n",
         lines(true),
         lines(false)
     );

@@ -41,20 +41,20 @@ pub const CODES: [(u8, &str, &str); 8] = [
     (
         code::OTHER,
         "this machine",
-        "too little memory, or more needed than is allowed; a file that cannot be written, or must not \
-         be overwritten; no threads; stdout closed; a fault of brickwork, which says so",
+        "too little memory, or more needed than is allowed; a file that cannot be written, or must not be \
+         overwritten; no threads; stdout closed; a fault of brickwork, which says so",
     ),
     (
         code::USAGE,
         "wrong usage",
-        "a command or flag that is unknown, missing or out of range, or excludes another one; more at \
-         once than fits; something that this version does not have",
+        "a command or flag that is unknown, missing or out of range, or excludes another one; more at once \
+         than fits; something that this version does not have",
     ),
     (
         code::INPUT,
         "bad input",
-        "a program, source, value, table, list or key that is malformed or does not fit the others; a \
-         file that cannot be read, or a key that others can read",
+        "a program, source, value, table, list or key that is malformed or does not fit the others; a file \
+         that cannot be read, or a key that others can read",
     ),
     (
         code::NETWORK,
@@ -77,12 +77,12 @@ pub const CODES: [(u8, &str, &str); 8] = [
     (
         code::MISMATCH,
         "the parties differ",
-        "in version, program, cut, parameters or executions, in whether they use a store, or in that \
-         both have the same role",
+        "in version, program, cut, parameters or executions, in whether they use a store, or in that both \
+         have the same role",
     ),
 ];
 
-/// [`CODES`], for the help.
+/// Lists [`CODES`] for the help.
 pub fn codes_text() -> String {
     let line = |(code, meaning, causes): &(u8, &str, &str)| format!("  {code}  {meaning}: {causes}\n");
     format!("Exit codes:\n{}", CODES.iter().map(line).collect::<String>())
@@ -96,13 +96,13 @@ impl Failure {
         Failure { code, message: message.into(), hint: hint.into(), details: None, check: None }
     }
 
-    /// With a longer human form, and further fields for the JSON form.
+    /// Adds a longer human form, and further fields for the JSON form.
     pub fn with_details(mut self, human: String, fields: Value) -> Self {
         self.details = Some(Box::new((human, fields)));
         self
     }
 
-    /// With further fields for the JSON form.
+    /// Adds further fields for the JSON form.
     pub fn with_fields(self, fields: Value) -> Self {
         let human = self.human();
         self.with_details(human, fields)
@@ -120,7 +120,7 @@ impl Failure {
         Failure::new(code::INPUT, message, hint)
     }
 
-    /// Something about this machine.
+    /// Makes a failure about this machine.
     pub fn other(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Failure::new(code::OTHER, message, hint)
     }
@@ -130,7 +130,7 @@ impl Failure {
         Failure::other(format!("cannot write {}: {what}", path.display()), hint)
     }
 
-    /// The name is that of a file, or `stdin`.
+    /// Makes a failure about an input. The name is that of a file, or `stdin`.
     pub fn cannot_read(name: &str, why: &io::Error) -> Self {
         let (what, hint) = words::of(why);
         Failure::input(format!("cannot read {name}: {what}"), hint)
@@ -141,12 +141,12 @@ impl Failure {
         Failure::other(format!("cannot start {program}: {what}"), hint)
     }
 
-    /// What was asked to end before it was done.
+    /// Makes a failure for what was asked to end before it was done.
     pub fn stopped(stopped: Stopped) -> Self {
         brickwork::Error::Io(stopped.into()).into()
     }
 
-    /// What cannot happen, and has.
+    /// Makes a failure for what cannot happen, and has.
     pub fn fault(message: impl Into<String>) -> Self {
         Failure::other(
             message,
@@ -154,13 +154,13 @@ impl Failure {
         )
     }
 
-    /// With other advice, where more is known than the kind of the error.
+    /// Gives other advice, where more is known than the kind of the error.
     pub fn advise(mut self, hint: impl Into<String>) -> Self {
         self.hint = hint.into();
         self
     }
 
-    /// Whether it has this exit code.
+    /// Returns whether it has this exit code.
     pub fn is(&self, code: u8) -> bool {
         self.code == code
     }
@@ -169,12 +169,12 @@ impl Failure {
         ExitCode::from(self.code)
     }
 
-    /// What stands on stdout with `--json`.
+    /// Returns what stands on stdout with `--json`.
     pub fn json(&self) -> String {
         format!("{}\n", json!({ "error": self.value() }))
     }
 
-    /// The fields of the JSON form.
+    /// Returns the fields of the JSON form.
     pub fn value(&self) -> Value {
         let mut value = json!({ "code": self.code, "message": self.message, "hint": self.hint });
         if let (Some(fields), Some(details)) = (value.as_object_mut(), &self.details) {
@@ -194,7 +194,7 @@ impl Failure {
         &self.hint
     }
 
-    /// What stands on stderr otherwise.
+    /// Returns what stands on stderr otherwise.
     pub fn human(&self) -> String {
         if let Some(details) = &self.details {
             return details.0.clone();
@@ -214,7 +214,8 @@ impl From<Error> for Failure {
         let (code, hint) = match &error {
             Error::Peer(_) => (
                 code::PEER,
-                "do not run again with this peer before the cause is known; what this session used is not used again",
+                "do not run again with this peer before the cause is known; what this session used is not \
+                 used again",
             ),
             Error::Io(e) => (code::NETWORK, network_hint(e.kind())),
             Error::Mismatch(_) | Error::Refused(_) => (
@@ -228,12 +229,13 @@ impl From<Error> for Failure {
             ),
             Error::Limit(_) => (
                 code::USAGE,
-                "ask for less at once, fewer --executions or a lower count for `preprocess`, and run more often; or use a smaller program",
+                "ask for less at once, fewer --executions or a lower count for `preprocess`, and run more \
+                 often; or use a smaller program",
             ),
             Error::Strangers(_) => (
                 code::STOCK,
-                "give --store the folders of one pair, as `brickwork stock ls` names it on either side; to begin afresh, \
-                 `brickwork stock burn` what is left, on each side that has something",
+                "give --store the folders of one pair, as `brickwork stock ls` names it on either side; to \
+                 begin afresh, `brickwork stock burn` what is left, on each side that has something",
             ),
             Error::Stock(_) => (
                 code::STOCK,
@@ -241,11 +243,13 @@ impl From<Error> for Failure {
             ),
             Error::Busy(_) => (
                 code::STOCK,
-                "wait until the other session with this peer is over, and run again; nothing was taken or burned",
+                "wait until the other session with this peer is over, and run again; nothing was taken or \
+                 burned",
             ),
             Error::Resource(_) => (
                 code::OTHER,
-                "free what the message names; a smaller program, fewer --executions and fewer --threads need less",
+                "free what the message names; a smaller program, fewer --executions and fewer --threads \
+                 need less",
             ),
         };
         let check = match &error {
@@ -312,7 +316,7 @@ impl From<clap::Error> for Failure {
     }
 }
 
-/// Whether clap's own message would say less than ours.
+/// Returns whether clap's own message would say less than ours.
 pub fn is_special(error: &clap::Error) -> bool {
     not_built(error).is_some()
 }

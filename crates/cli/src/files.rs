@@ -23,7 +23,7 @@ pub const MAX_VALUE_BYTES: u64 = 1 << 30;
 /// Largest key file.
 pub const MAX_KEY_BYTES: u64 = 64 << 10;
 
-/// All of `source`, unless it is longer than `limit`: a device or a pipe may never end.
+/// Reads all of `source`, unless it is longer than `limit`: a device or a pipe may never end.
 pub fn read_all(
     source: io::Result<impl Read>,
     limit: u64,
@@ -44,7 +44,7 @@ pub fn one_from_stdin() -> Failure {
     Failure::usage("only one value can come from stdin", "give the other one in a file, as @FILE or csv:FILE")
 }
 
-/// All that stands in a file with a value, or on stdin for the path `-`; stdin can be read once.
+/// Reads all that stands in a file with a value, or on stdin for the path `-`; stdin can be read once.
 pub fn value_bytes(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
     static TAKEN: AtomicBool = AtomicBool::new(false);
     if path != Path::new("-") {
@@ -56,7 +56,7 @@ pub fn value_bytes(path: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
     read_all(Ok(io::stdin().lock()), MAX_VALUE_BYTES, "stdin")
 }
 
-/// The text in a file; the hint is for one that is something else.
+/// Reads the text in a file; the hint is for one that is something else.
 pub fn utf8<'a>(bytes: &'a [u8], name: &str, hint: &str) -> Result<&'a str, Failure> {
     std::str::from_utf8(bytes).map_err(|_| Failure::input(format!("{name} is not a text file"), hint))
 }
@@ -71,7 +71,8 @@ pub fn text(path: &Path) -> Result<String, Failure> {
 }
 
 /// How to come by the key of a store.
-pub const STORE_KEY_HINT: &str = "give the key that the store was made with; for a new store `brickwork keygen --store-key -o FILE` makes one";
+pub const STORE_KEY_HINT: &str = "give the key that the store was made with; for a new store `brickwork \
+                                  keygen --store-key -o FILE` makes one";
 
 /// Reads the key of a store, which nobody else may read.
 pub fn store_key(path: &Path) -> Result<StoreKey, Failure> {
@@ -83,7 +84,7 @@ pub fn store_key(path: &Path) -> Result<StoreKey, Failure> {
         .map_err(|e| Failure::from(e).within(&name).advise(STORE_KEY_HINT))
 }
 
-/// The role's name.
+/// Returns the role's name.
 pub fn role(party: Party) -> &'static str {
     match party {
         Party::Garbler => "garbler",
@@ -96,7 +97,7 @@ pub fn identity(path: &Path) -> Result<Identity, Failure> {
     Ok(identity_and_pem(path)?.0)
 }
 
-/// [`identity`], and the text that it is made of.
+/// Reads an [`identity`], and the text that it is made of.
 pub fn identity_and_pem(path: &Path) -> Result<(Identity, Zeroizing<String>), Failure> {
     let _erasing = Erasing::begin();
     let name = path.display().to_string();
@@ -109,7 +110,7 @@ pub fn identity_and_pem(path: &Path) -> Result<(Identity, Zeroizing<String>), Fa
     Ok((identity, Zeroizing::new(pem.to_owned())))
 }
 
-/// Whether other users can read or change an open file.
+/// Returns whether other users can read or change an open file.
 pub fn is_open_to_others(file: &File) -> io::Result<bool> {
     #[cfg(unix)]
     return Ok(std::os::unix::fs::PermissionsExt::mode(&file.metadata()?.permissions()) & 0o077 != 0);
@@ -155,8 +156,8 @@ pub fn public_key(text: &str) -> Result<PublicKey, Failure> {
     if key.contains("PRIVATE KEY") {
         return Err(Failure::input(
             format!("--peer: {path} holds a private key, and the public one is needed"),
-            "`brickwork keygen` printed it for its owner; a private key stays with its owner: if this one is \
-             not yours, tell its owner to make another one",
+            "`brickwork keygen` printed it for its owner; a private key stays with its owner: if this one \
+             is not yours, tell its owner to make another one",
         ));
     }
     key.trim().parse().map_err(|e: brickwork::Error| Failure::input(format!("--peer: {path}: {e}"), hint))

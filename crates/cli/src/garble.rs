@@ -146,9 +146,8 @@ impl Garble {
             "written": names,
         });
         let human = format!(
-            "{}, {} of them XORs, in {}, {} in all\n\
-             For research: nothing here stands against a cheater. {} and what \
-             --checking wrote must not reach who evaluates.\n{}",
+            "{}, {} of them XORs, in {}, {} in all\nFor research: nothing here stands against a cheater. {} \
+             and what --checking wrote must not reach who evaluates.\n{}",
             plural(circuit.gates().len() as u64, "gate"),
             circuit.xor_gates(),
             plural(garbled.rows.len() as u64, "row"),
@@ -165,8 +164,8 @@ fn privacy(mark: &Mark) -> &'static str {
     match mark.is_private() {
         true => "",
         false => {
-            "WARNING: this garbling has no privacy: a garbled input IS the input, and whoever evaluates sees every \
-             bit of inputs, outputs and all between. Neither prv nor obv holds, but aut: outputs that \
+            "WARNING: this garbling has no privacy: a garbled input IS the input, and whoever evaluates sees \
+             every bit of inputs, outputs and all between. Neither prv nor obv holds, but aut: outputs that \
              --checking accepts were evaluated.\n"
         }
     }

@@ -25,7 +25,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     Ok(Report::new(json(info)?, human))
 }
 
-/// For machines.
+/// Describes it for machines.
 pub fn json(info: Info) -> Result<serde_json::Value, Failure> {
     serde_json::to_value(info).map_err(|e| Failure::fault(format!("the description has no JSON form: {e}")))
 }

@@ -23,7 +23,8 @@ pub struct Arguments {
     store_key: bool,
 }
 
-/// Only the key goes to stdout, so that `PUBLIC=$(brickwork keygen -o KEYFILE)` has it.
+/// Makes a key pair. Only the public key goes to stdout, so that `PUBLIC=$(brickwork keygen -o KEYFILE)` has
+/// it.
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let path = &arguments.output;
     if arguments.store_key {
@@ -59,7 +60,8 @@ fn store_key(path: &Path) -> Result<Report, Failure> {
     write(path, &format!("{}\n", *key))?;
     let name = path.display().to_string();
     let human = format!(
-        "The key is in {name}; give it as --store-key {name}. Without it nobody can read the store, nor can you.\n"
+        "The key is in {name}; give it as --store-key {name}. Without it nobody can read the store, nor can \
+         you.\n"
     );
     Ok(Report::new(json!({ "store_key": name }), human))
 }

@@ -12,7 +12,7 @@ use crate::failure::{Failure, code};
 /// Longest line that a parent sends: a key and an input.
 const MAX_LINE_BYTES: u64 = 1 << 30;
 
-/// What the parent sends as the one line of stdin.
+/// Reads what the parent sends as the one line of stdin.
 pub fn to_child(pem: &str, input: &Value) -> Zeroizing<String> {
     let _erasing = Erasing::begin();
     Zeroizing::new(format!("{}\n", json!({ "identity": pem, "input": input })))
@@ -40,7 +40,7 @@ pub fn from_parent() -> Result<(Identity, Value), Failure> {
     Ok((identity, value["input"].take()))
 }
 
-/// A stream that is gone is no reason to panic.
+/// Writes a line; a stream that is gone is no reason to panic.
 pub fn write_to(stream: &mut impl Write, text: &str) -> io::Result<()> {
     stream.write_all(text.as_bytes())?;
     stream.flush()

@@ -23,23 +23,23 @@ pub struct Link {
 }
 
 impl Link {
-    /// As the planner takes it, with so many connections.
+    /// Returns it as the planner takes it, with so many connections.
     pub fn with_lanes(self, lanes: u8) -> brickwork::plan::Link {
         let bits_per_second = self.bits_per_second.map(|rate| rate as f64);
         brickwork::plan::Link { bits_per_second, rtt_seconds: self.rtt.as_secs_f64(), lanes }
     }
 
-    /// Whether there is nothing to imitate.
+    /// Returns whether there is nothing to imitate.
     pub fn is_perfect(&self) -> bool {
         *self == Link::default()
     }
 }
 
 /// Bytes that are forwarded at a time.
-const PIECE: usize = 16 << 10;
+const CHUNK: usize = 16 << 10;
 
-/// Pieces that may be on their way in one direction of a connection.
-const PIECES: usize = 4096;
+/// Chunks that may be on their way in one direction of a connection.
+const CHUNKS: usize = 4096;
 
 /// A sender runs ahead of the line by this time, as with the queue of a network card: a sleep is never so
 /// exact that the line would be busy all the time without it.
@@ -102,7 +102,7 @@ impl Relay {
         Ok(relay)
     }
 
-    /// Where to call.
+    /// Returns where to call.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -131,7 +131,7 @@ fn connect(near: TcpStream, target: SocketAddr, link: Link, lines: &[Arc<Directi
 
 /// Carries everything from one socket to the other until it ends.
 fn forward(mut from: TcpStream, mut to: TcpStream, line: &Direction, link: Link) {
-    let (sent, arriving) = sync_channel::<(Instant, Vec<u8>)>(PIECES);
+    let (sent, arriving) = sync_channel::<(Instant, Vec<u8>)>(CHUNKS);
     let delivery = thread::spawn(move || {
         while let Ok((at, bytes)) = arriving.recv() {
             sleep_until(at);
@@ -141,7 +141,7 @@ fn forward(mut from: TcpStream, mut to: TcpStream, line: &Direction, link: Link)
         }
         let _ = to.shutdown(Shutdown::Write);
     });
-    let mut buffer = vec![0; PIECE];
+    let mut buffer = vec![0; CHUNK];
     loop {
         match from.read(&mut buffer) {
             Ok(n @ 1..) => {

@@ -12,8 +12,8 @@ use crate::failure::Failure;
 /// Largest file with the constants of a machine.
 const MAX_MACHINE_BYTES: u64 = 1 << 16;
 
-/// The constants that a run goes by: those that were measured, if they were; or else an estimate, for which
-/// nobody waits.
+/// Returns the constants that a run goes by: those that were measured, if they were; or else an estimate, for
+/// which nobody waits.
 pub fn at_hand() -> Result<Machine, Failure> {
     match kept() {
         Some(machine) => Ok(machine),
@@ -21,8 +21,8 @@ pub fn at_hand() -> Result<Machine, Failure> {
     }
 }
 
-/// The constants of this machine: measured once for each version and kernel, and kept in the user's folder of
-/// caches.
+/// Returns the constants of this machine: measured once for each version and kernel, and kept in the user's
+/// folder of caches.
 pub fn measured(again: bool, quiet: bool) -> Result<Machine, Failure> {
     if !again && let Some(machine) = kept() {
         return Ok(machine);
@@ -47,7 +47,7 @@ fn eprint_line(text: &str) {
     let _ = std::io::Write::write_all(&mut std::io::stderr(), format!("{text}\n").as_bytes());
 }
 
-/// What was measured before.
+/// Returns what was measured before.
 pub fn kept() -> Option<Machine> {
     let path = caches()?.join(file_name(Kernel::best().name()));
     let short = fs::metadata(&path).is_ok_and(|data| data.is_file() && data.len() <= MAX_MACHINE_BYTES);

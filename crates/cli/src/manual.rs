@@ -32,7 +32,7 @@ pub struct Manual {
     output: Option<PathBuf>,
 }
 
-/// `command` is the whole command, as of the other.
+/// Prints completions for a shell; `command` is the whole command.
 pub fn completions(arguments: &Completions, mut command: clap::Command) -> Result<Report, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, NAME, &mut script);

@@ -80,7 +80,7 @@ impl From<String> for Refusal {
 }
 
 impl Sheet {
-    /// The sheet of a party. A garbler may have a proposal; if it is `open`, it is not the last word.
+    /// Makes the sheet of a party. A garbler may have a proposal; if it is `open`, it is not the last word.
     pub fn of(work: &Work, proposal: Option<Offer>, open: bool) -> Result<Self, Failure> {
         let source = work.origin.source()?;
         let cut = match work.flags.cut {
@@ -120,7 +120,8 @@ impl Sheet {
             (
                 self.protocol != theirs.protocol,
                 format!(
-                    "the garbler has version {} of the protocol, the evaluator {}; install the same release on both sides",
+                    "the garbler has version {} of the protocol, the evaluator {}; install the same release \
+                     on both sides",
                     garbler.protocol, evaluator.protocol
                 ),
             ),
@@ -148,7 +149,9 @@ impl Sheet {
             ),
             (
                 self.program != theirs.program,
-                "the two parties have different programs; compare the digests that `brickwork info` shows, and --map".into(),
+                "the two parties have different programs; compare the digests that `brickwork info` shows, \
+                 and --map"
+                    .into(),
             ),
             (
                 self.executions != theirs.executions,
@@ -162,15 +165,22 @@ impl Sheet {
             // What the garbler will propose is not known yet, but what would not do is.
             if let Some(only) = evaluator.cut.as_deref().and_then(|name| name.parse::<Cut>().ok()) {
                 return Err(format!(
-                    "the evaluator takes --cut {only} only, and the garbler the fastest one; give both the same --cut"
+                    "the evaluator takes --cut {only} only, and the garbler the fastest one; give both the \
+                     same --cut"
                 ));
             }
             match (&garbler.source, &evaluator.source) {
                 (Some(_), None) => {
-                    return Err("the garbler has the source and may cut it in ways that the evaluator, whose program is compiled already, cannot; give both the same file, or the garbler --cut given".into());
+                    return Err("the garbler has the source and may cut it in ways that the evaluator, \
+                                whose program is compiled already, cannot; give both the same file, or \
+                                the garbler --cut given"
+                        .into());
                 }
                 (Some(one), Some(other)) if one != other => {
-                    return Err("the sources differ, though they make the same program: the garbler may cut its own in a way that makes another one of the evaluator's; give both the same file, or --cut given".into());
+                    return Err("the sources differ, though they make the same program: the garbler may \
+                                cut its own in a way that makes another one of the evaluator's; give both \
+                                the same file, or --cut given"
+                        .into());
                 }
                 _ => {}
             }
@@ -186,8 +196,11 @@ impl Work<'_> {
         if theirs.is_empty() {
             return Ok(None);
         }
-        let theirs: Sheet = serde_json::from_slice(theirs)
-            .map_err(|_| "one party does not understand what the other says it does; install the same release on both sides".to_owned())?;
+        let theirs: Sheet = serde_json::from_slice(theirs).map_err(|_| {
+            "one party does not understand what the other says it does; install the same release on both \
+             sides"
+                .to_owned()
+        })?;
         own.differs(&theirs)?;
         match (self.party, &theirs.proposal) {
             (Party::Evaluator, Some(offer)) => self.accepts(own, &theirs, offer, visits),
@@ -213,7 +226,8 @@ impl Work<'_> {
         let flags = matches!(cut, Cut::Flags { .. });
         if flags && own.source.is_none() {
             return Err(format!(
-                "the evaluator's program is compiled already and can be cut as it is or not at all, but not by {cut}; give both the source, or the garbler --cut given"
+                "the evaluator's program is compiled already and can be cut as it is or not at all, but not \
+                 by {cut}; give both the source, or the garbler --cut given"
             )
             .into());
         }
@@ -221,7 +235,8 @@ impl Work<'_> {
             && needed > limit
         {
             return Err(format!(
-                "what the garbler proposes takes some {} of memory at the evaluator, and {} are free or allowed there; fewer --executions need less",
+                "what the garbler proposes takes some {} of memory at the evaluator, and {} are free or \
+                 allowed there; fewer --executions need less",
                 bytes(needed),
                 bytes(limit)
             )
@@ -240,7 +255,8 @@ impl Work<'_> {
         })?;
         if hex(&program.digest()) != offer.program {
             return Err(format!(
-                "cut by {cut}, the evaluator's file is another program than the garbler's; compare the sources"
+                "cut by {cut}, the evaluator's file is another program than the garbler's; compare the \
+                 sources"
             )
             .into());
         }
@@ -300,7 +316,7 @@ impl Work<'_> {
         self.stocks.ok_or_else(|| Error::Usage(format!("--protocol {name} keeps no stock")))
     }
 
-    /// Whether a store has what this run takes, of this program.
+    /// Returns whether a store has what this run takes, of this program.
     pub fn has(&self, store: &Store, program: &Program) -> Result<bool, Error> {
         let executions = self.executions().unwrap_or(1);
         self.stocks()?.has(store, self.party, &self.job.terms(), program, executions)

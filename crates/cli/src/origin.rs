@@ -29,30 +29,30 @@ const BYTES_A_GATE: u64 = 64;
 /// Most gates of a function or of a program in one piece.
 const MAX_GATES: u64 = 1 << 28;
 
-/// The most gates in one piece that so much memory is enough for.
+/// Returns the most gates in one piece that so much memory is enough for.
 pub fn gates_within(memory: Option<u64>) -> u64 {
     memory.map_or(MAX_GATES, |memory| (memory / BYTES_A_GATE).min(MAX_GATES))
 }
 
-/// The program of a file, compiled with these flags, in the cut that a record names.
+/// Returns the program of a file, compiled with these flags, in the cut that a record names.
 pub fn in_cut(program: &ProgramArguments, flags: &SourceFlags, cut: &Value) -> Result<Program, Failure> {
     let (given, _) = programs::load_with(&program.file, &program.map.parties(), flags)?;
     Origin { path: &program.file, flags, given: &given }.of_record(cut)
 }
 
 impl Origin<'_> {
-    /// The source, if the file is one.
+    /// Returns the source, if the file is one.
     pub fn source(&self) -> Result<Option<Content>, Failure> {
         Ok(Some(programs::content(self.path)?).filter(|content| content.is_source))
     }
 
-    /// Gates of all slots of the given program.
+    /// Returns the gates of all slots of the given program.
     pub fn gates(&self) -> u64 {
         let of = |slot: Slot| self.given.component(slot.component).circuit.gate_count() as u64;
         self.given.slots().map(of).sum()
     }
 
-    /// The program in this cut, if no piece has more than so many gates.
+    /// Returns the program in this cut, if no piece has more than so many gates.
     pub fn make(&self, cut: &Cut, max_gates: u64) -> Result<Program, Failure> {
         match cut {
             Cut::Given => Ok(self.given.clone()),
@@ -83,14 +83,14 @@ impl Origin<'_> {
         }
     }
 
-    /// The program in the cut that a record of a run or of a plan names.
+    /// Returns the program in the cut that a record of a run or of a plan names.
     pub fn of_record(&self, cut: &Value) -> Result<Program, Failure> {
         let cut = cut.as_str().unwrap_or("given").parse::<Cut>().map_err(Failure::fault)?;
         self.make(&cut, gates_within(resources::available_bytes()))
     }
 
-    /// The evaluator's part: the program in the cut that the garbler names, so often, unless this party wants
-    /// another one.
+    /// Returns the evaluator's part: the program in the cut that the garbler names, so often, unless this
+    /// party wants another one.
     pub fn accept(
         &self,
         wish: &Wish,

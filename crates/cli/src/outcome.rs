@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::report::bytes;
 
-/// A line for each party's output.
+/// Returns a line for each party's output.
 pub fn outputs_text(outputs: &[(&str, &Value)]) -> String {
     let line = |(role, value): &(&str, &Value)| match value {
         Value::Null => format!("The {role} learns nothing.\n"),
@@ -14,7 +14,7 @@ pub fn outputs_text(outputs: &[(&str, &Value)]) -> String {
     outputs.iter().map(line).collect()
 }
 
-/// The cut of a report in its JSON form, if the file says another one.
+/// Returns the cut of a report in its JSON form, if the file says another one.
 pub fn cut_text(report: &Value) -> String {
     match report["cut"].as_str() {
         None | Some("given") => String::new(),
@@ -22,8 +22,8 @@ pub fn cut_text(report: &Value) -> String {
     }
 }
 
-/// The phases of a report in its JSON form, which is the same whether this process ran them or a child, with
-/// what was predicted of them; nothing for a user who wants quiet.
+/// Returns the phases of a report in its JSON form, which is the same whether this process ran them or a
+/// child, with what was predicted of them; nothing for a user who wants quiet.
 pub fn phases_text(report: &Value, quiet: bool) -> String {
     if quiet {
         return String::new();
@@ -47,7 +47,7 @@ pub fn phases_text(report: &Value, quiet: bool) -> String {
     text
 }
 
-/// What is predicted, in the form in which runs report it too.
+/// Returns what is predicted, in the form in which runs report it too.
 pub fn cost_json(cost: &Cost) -> Value {
     json!({
         "phases": cost.phases,

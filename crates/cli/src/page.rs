@@ -37,7 +37,7 @@ impl PageArguments {
 }
 
 impl RunPageArguments {
-    /// As [`PageArguments::open`].
+    /// Opens the page as [`PageArguments::open`] does.
     pub fn open(&self) -> Result<Option<Page>, Failure> {
         let page = self.page.open()?;
         Ok(page.map(|page| Page { outputs: self.report_outputs, ..page }))
@@ -61,8 +61,8 @@ impl Page {
         Ok(Page { path: path.to_owned(), file, outputs: false })
     }
 
-    /// Writes it: about what the command prints as JSON, and the program, if one is given. It cannot fail: the
-    /// work is done, and its results are not to be lost with a page; so it warns.
+    /// Writes it: about what the command prints as JSON, and the program, if one is given. It cannot fail:
+    /// the work is done, and its results are not to be lost with a page; so it warns.
     pub fn write(self, record: &Value, program: Option<Result<Program, Failure>>) {
         let path = self.path.clone();
         if let Err(failure) = self.try_to_write(record, program) {
@@ -87,7 +87,7 @@ impl Page {
     }
 }
 
-/// The page about a record, with its outputs if they are to be shown.
+/// Returns the page about a record, with its outputs if they are to be shown.
 pub fn html(record: &Value, outputs: bool) -> Result<String, Failure> {
     let made = match outputs {
         true => brickwork_report::page_with_outputs(record),

@@ -7,17 +7,18 @@ use crate::preprocess;
 use crate::stocked::Wanted;
 use crate::table;
 
-/// A table with at most so many rows of this type: a value, and the number of rows. `None` if it is refused.
+/// Returns a table with at most so many rows of this type: a value, and the number of rows. `None` if it is
+/// refused.
 pub fn table(text: &str, row: &Type, rows: u32) -> Option<(Value, u32)> {
     table::up_to(text, row, rows).ok()
 }
 
-/// What a list asks for: files, names of components, counts. `None` if it is refused.
+/// Returns what a list asks for: files, names of components, counts. `None` if it is refused.
 pub fn list(text: &str) -> Option<Vec<(String, Option<String>, u32)>> {
     preprocess::list(text).ok().map(|list| list.into_iter().map(parts).collect())
 }
 
-/// The same of an argument.
+/// Returns the same of an argument.
 pub fn argument(text: &str) -> Option<(String, Option<String>, u32)> {
     Wanted::parse(text).ok().map(parts)
 }

@@ -88,7 +88,7 @@ impl EvaluatorArguments {
 }
 
 /// Where a party lives: who knows its secrets, and who hears where it listens.
-pub enum Home<'h> {
+pub enum Host<'h> {
     /// The command itself, with its flags, files and terminal.
     Command,
     /// Another process of this program, which `brickwork run` started.
@@ -112,22 +112,22 @@ pub fn run(
     audit: Option<Audit>,
     quiet: bool,
 ) -> Result<Report, Failure> {
-    let home = if arguments.leash { Home::Leash } else { Home::Command };
-    take_part(party, arguments, audit, quiet, home)
+    let host = if arguments.leash { Host::Leash } else { Host::Command };
+    take_part(party, arguments, audit, quiet, host)
 }
 
-/// [`run`], as these flags say, wherever the party lives.
-pub fn take_part_by(party: Party, flags: Vec<OsString>, home: Home) -> Result<Report, Failure> {
+/// Does what [`run`] does, as these flags say, wherever the party lives.
+pub fn take_part_by(party: Party, flags: Vec<OsString>, host: Host) -> Result<Report, Failure> {
     match party {
-        Party::Garbler => take_part(party, &parsed(flags)?, None, true, home),
+        Party::Garbler => take_part(party, &parsed(flags)?, None, true, host),
         Party::Evaluator => {
             let EvaluatorArguments { party: arguments, audit } = parsed(flags)?;
-            take_part(party, &arguments, audit.open()?, true, home)
+            take_part(party, &arguments, audit.open()?, true, host)
         }
     }
 }
 
-/// The arguments that these flags are.
+/// Returns the arguments that these flags are.
 pub fn parsed<T: Args>(flags: Vec<OsString>) -> Result<T, Failure> {
     let command = T::augment_args(clap::Command::new("brickwork").no_binary_name(true));
     Ok(T::from_arg_matches(&command.try_get_matches_from(flags)?)?)
@@ -139,7 +139,7 @@ fn take_part(
     arguments: &Arguments,
     audit: Option<Audit>,
     quiet: bool,
-    mut home: Home,
+    mut host: Host,
 ) -> Result<Report, Failure> {
     let page = arguments.page.open()?;
     // Of a source's warnings the parent has told.
@@ -156,7 +156,7 @@ fn take_part(
     };
     let executions = arguments.parameters.executions.executions;
     let peer = files::public_key(&arguments.peer)?;
-    let (identity, input) = secrets(arguments, &program, party, &mut home)?;
+    let (identity, input) = secrets(arguments, &program, party, &mut host)?;
     let flags = Flags {
         parameters: &arguments.parameters,
         resources: &arguments.resources,
@@ -178,7 +178,7 @@ fn take_part(
     let sheet = Sheet::of(&work, ready.offer(), false)?;
     let place = match (&arguments.address.listen, &arguments.address.connect) {
         (Some(address), _) => {
-            Place::Listener(listen_at(address, &identity, peer, &options, quiet, &mut home)?)
+            Place::Listener(listen_at(address, &identity, peer, &options, quiet, &mut host)?)
         }
         (None, Some(address)) => Place::Peer(address),
         (None, None) => return Err(no_address()),
@@ -197,8 +197,8 @@ fn take_part(
         };
         let cpu_before = resources::cpu_seconds();
         match ready.run(channel, &input, quiet) {
-            // This party agreed, and the peer did not; or the stores are no pair, which both see before either
-            // takes or burns anything. Any other error of a store is about this party's own, too.
+            // This party agreed, and the peer did not; or the stores are no pair, which both see before
+            // either takes or burns anything. Any other error of a store is about this party's own, too.
             Err(e @ (Error::Refused(_) | Error::Strangers(_))) if arguments.keep.keep => say_refused(&e),
             result => break (result?, resources::cpu_seconds() - cpu_before),
         }
@@ -207,9 +207,9 @@ fn take_part(
         // The connection is closed: neither this nor how long it takes can be seen from there.
         audit.note(peer, &work.job.program.digest(), result.recovered);
     }
-    let value = match home {
+    let value = match host {
         // Whoever embeds this reads the bits.
-        Home::Embedded { .. } => Value::Null,
+        Host::Embedded { .. } => Value::Null,
         _ => values::output_value(&program, party, executions, &result.outputs),
     };
     let made = result.made.take();
@@ -273,7 +273,7 @@ fn secrets(
     arguments: &Arguments,
     program: &Program,
     party: Party,
-    home: &mut Home,
+    host: &mut Host,
 ) -> Result<(Identity, Zeroizing<Vec<bool>>), Failure> {
     let _erasing = Erasing::begin();
     let read = |identity: Option<Identity>, input: Option<&str>| {
@@ -288,13 +288,13 @@ fn secrets(
         };
         Ok((identity, Erased(input)))
     };
-    let (identity, input) = match home {
-        Home::Command => read(None, arguments.input.as_deref())?,
-        Home::Leash => {
+    let (identity, input) = match host {
+        Host::Command => read(None, arguments.input.as_deref())?,
+        Host::Leash => {
             let (identity, input) = leash::from_parent()?;
             (identity, Erased(input))
         }
-        Home::Embedded { secrets, .. } => match std::mem::replace(secrets, Given::Some(None, None)) {
+        Host::Embedded { secrets, .. } => match std::mem::replace(secrets, Given::Some(None, None)) {
             Given::All(identity, input) => (identity, input),
             Given::Some(identity, input) => {
                 let input = input.as_ref().map(|input| input.as_str());
@@ -313,25 +313,26 @@ pub fn listen(
     options: &tls::Options,
     quiet: bool,
 ) -> Result<Listener, Failure> {
-    listen_at(address, identity, peer, options, quiet, &mut Home::Command)
+    listen_at(address, identity, peer, options, quiet, &mut Host::Command)
 }
 
-/// Listens for the peer, and tells whoever is at home where. On a leash the address goes to stdout.
+/// Listens for the peer, and tells whoever has started this party where. On a leash the address goes to
+/// stdout.
 pub fn listen_at(
     address: &str,
     identity: &Identity,
     peer: PublicKey,
     options: &tls::Options,
     quiet: bool,
-    home: &mut Home,
+    host: &mut Host,
 ) -> Result<Listener, Failure> {
     let listener = Listener::bind(address, identity, peer, options)?;
-    match home {
-        Home::Command => announce(&listener, quiet)?,
-        Home::Leash => {
+    match host {
+        Host::Command => announce(&listener, quiet)?,
+        Host::Leash => {
             crate::print(&format!("{}\n", json!({ "listening": listener.local_addr()?.to_string() })))?;
         }
-        Home::Embedded { listens, .. } => {
+        Host::Embedded { listens, .. } => {
             let address = listener.local_addr()?;
             tracing::info!("waiting for the peer at {address}");
             listens(address);

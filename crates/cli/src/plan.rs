@@ -94,7 +94,8 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     if arguments.parameters.post_quantum {
         return Err(Failure::usage(
             "what is predicted rests on base OTs from an elliptic curve",
-            "leave --post-quantum out; a run with it sends some 0.6 MB more, and takes a few milliseconds longer",
+            "leave --post-quantum out; a run with it sends some 0.6 MB more, and takes a few milliseconds \
+             longer",
         ));
     }
     let choices = Choices {
@@ -123,7 +124,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     Ok(report)
 }
 
-/// The program of a plan in the cut that its record names.
+/// Returns the program of a plan in the cut that its record names.
 pub fn program_in(arguments: &Arguments, cut: &Value) -> Result<Program, Failure> {
     in_cut(&arguments.program, &arguments.source.with_cut(BTreeSet::new(), BTreeSet::new()), cut)
 }
@@ -144,7 +145,10 @@ fn planned(
         let only = only.ok_or_else(|| {
             let name = arguments.parameters.protocol.name();
             Failure::usage(
-                format!("--stocked says nothing with --protocol {name}: what a run takes depends on what is in stock"),
+                format!(
+                    "--stocked says nothing with --protocol {name}: what a run takes depends on what is in \
+                     stock"
+                ),
                 "leave --stocked out, or take --protocol semi-honest or lego",
             )
         })?;
@@ -270,7 +274,8 @@ impl Alternative {
             "chosen": self.chosen,
             "seconds": self.cost.seconds(),
             "bytes": self.cost.bytes(),
-            "memory_bytes": { "garbler": self.cost.garbler_memory_bytes, "evaluator": self.cost.evaluator_memory_bytes },
+            "memory_bytes": { "garbler": self.cost.garbler_memory_bytes,
+                "evaluator": self.cost.evaluator_memory_bytes },
         })
     }
 }
@@ -293,7 +298,8 @@ fn text(program: &Program, executions: u32, and_gates: u64, cost: &Cost, options
         );
     }
     text += &format!(
-        "About {:.3} s in all; exactly {} and {:.1} round trips; memory about {} for the garbler and {} for the evaluator; {}\n",
+        "About {:.3} s in all; exactly {} and {:.1} round trips; memory about {} for the garbler and {} for \
+         the evaluator; {}\n",
         cost.seconds(),
         bytes(cost.bytes()),
         cost.crossings() as f64 / 2.0,
@@ -306,7 +312,8 @@ fn text(program: &Program, executions: u32, and_gates: u64, cost: &Cost, options
     );
     let Some(first) = options.first() else { return text };
     text += &format!(
-        "Buckets of {} with the same bound (* is what a run uses):\n     B    opened    copies       bytes   seconds\n",
+        "Buckets of {} with the same bound (* is what a run uses):\n     B    opened    copies       \
+             bytes   seconds\n",
         first.component
     );
     let slowest = options.iter().map(|option| option.cost.seconds()).fold(0.0, f64::max);
@@ -333,7 +340,8 @@ fn cuts_text(cuts: &Cuts) -> String {
     let fastest = cuts.tried.iter().map(seconds).fold(f64::INFINITY, f64::min);
     let slowest = cuts.tried.iter().map(seconds).fold(0.0, f64::max);
     let mut text = String::from(
-        "Cuts of the program (* is what a run uses; --cut takes another):\n    components    slots  ANDs a slot       bytes   seconds\n",
+        "Cuts of the program (* is what a run uses; --cut takes another):\n    components    slots  ANDs a \
+         slot       bytes   seconds\n",
     );
     for (k, cut) in cuts.tried.iter().enumerate() {
         let length = (30.0 * seconds(cut) / slowest).round() as usize;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use brickwork::Error;
-use brickwork::circuit::formats::{self, InputMap, Kind};
+use brickwork::circuit::formats::{self, FileKind, InputMap};
 use brickwork::circuit::{Component, Program, library};
 use brickwork_lang::Diagnostics;
 
@@ -19,7 +19,7 @@ pub fn program(arguments: &ProgramArguments) -> Result<Program, Failure> {
     load(&arguments.file, &arguments.map.parties())
 }
 
-/// [`program`], of a file and whose the inputs are.
+/// Reads a [`program`] of a file and of whose the inputs are.
 pub fn load(path: &Path, map: &InputMap) -> Result<Program, Failure> {
     let (program, warnings) = load_with(path, map, &SourceFlags::default())?;
     if let Some(warnings) = warnings {
@@ -44,13 +44,13 @@ pub fn content(path: &Path) -> Result<Content, Failure> {
     }
     let bytes = read_all(File::open(path), MAX_PROGRAM_BYTES, &path.display().to_string())?.to_vec();
     let is_source = match formats::kind(&bytes) {
-        Some(kind) => kind == Kind::Wir,
+        Some(kind) => kind == FileKind::Wir,
         None => path.extension().is_some_and(|extension| extension == "wir"),
     };
     Ok(Content { path: path.to_owned(), bytes, is_source })
 }
 
-/// [`load`], of a source that is compiled with these flags; what is odd in it is returned.
+/// Does what [`load`] does, of a source that is compiled with these flags; returns what is odd in it, too.
 pub fn load_with(
     path: &Path,
     map: &InputMap,
@@ -63,13 +63,14 @@ pub fn load_with(
     }
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     let program = match formats::kind(&bytes) {
-        Some(Kind::CompGc) if map.is_empty() => formats::compgc::read(&bytes, |name| beside(path, name)),
+        Some(FileKind::CompGc) if map.is_empty() => formats::compgc::read(&bytes, |name| beside(path, name)),
         _ => formats::load_mapped(&bytes, &name, map),
     };
     let hint = match map.is_empty() {
         true => "is it the right file, and complete?",
         false => {
-            "--map names inputs of a Bristol circuit, or ranges of those of an SCD circuit, as `brickwork info FILE` without it lists them; leave it out for other files"
+            "--map names inputs of a Bristol circuit, or ranges of those of an SCD circuit, as `brickwork \
+             info FILE` without it lists them; leave it out for other files"
         }
     };
     program.map(|program| (program, None)).map_err(|e| Failure::input(e.to_string(), hint))
@@ -89,7 +90,7 @@ fn beside(function: &Path, name: &str) -> Result<Component, Error> {
         let bytes = read_all(File::open(&path), MAX_PROGRAM_BYTES, &shown)
             .map_err(|failure| Error::Input(failure.message().into()))?;
         // Not a function again, which could name itself.
-        if formats::kind(&bytes) == Some(Kind::CompGc) {
+        if formats::kind(&bytes) == Some(FileKind::CompGc) {
             return Err(Error::Input(format!("{shown}: a component is a circuit, not a function")));
         }
         let whole = formats::load(&bytes, &shown)?.whole()?;
@@ -102,7 +103,7 @@ fn beside(function: &Path, name: &str) -> Result<Component, Error> {
     })
 }
 
-/// The program that is garbled: `program` itself, or its repetition.
+/// Returns the program that is garbled: `program` itself, or its repetition.
 pub fn repeated(program: &Program, executions: Option<u32>) -> Result<Program, Failure> {
     match executions {
         Some(n) => Ok(program.repeat(n as usize)?),

@@ -76,7 +76,7 @@ impl Far {
 }
 
 impl Bar {
-    /// A bar of this protocol, or none if the user wants quiet or stderr is no terminal.
+    /// Makes a bar of this protocol, or none if the user wants quiet or stderr is no terminal.
     pub fn of<P: Protocol>(quiet: bool) -> Self {
         let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let bar = ProgressBar::with_draw_target(None, target);

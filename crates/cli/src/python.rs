@@ -1,5 +1,6 @@
-//! Programs that are written in Python: `auction.py:auction`, or `auction.py` if there is only one in it. Python
-//! traces them into a source (docs/python-programs.md); from there on they are programs like any other.
+//! Programs that are written in Python: `auction.py:auction`, or `auction.py` if there is only one in it.
+//! Python traces them into a source (docs/python-programs.md); from there on they are programs like any
+//! other.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,7 +14,7 @@ pub struct Traced<'p> {
 }
 
 impl<'p> Traced<'p> {
-    /// What a path names, if that is a program in Python.
+    /// Returns what a path names, if that is a program in Python.
     pub fn named(path: &'p Path) -> Option<Self> {
         let text = path.to_str()?;
         match text.rsplit_once(':') {
@@ -22,7 +23,7 @@ impl<'p> Traced<'p> {
         }
     }
 
-    /// What the source is called, beside the file.
+    /// Returns what the source is called, beside the file.
     pub fn path(&self) -> PathBuf {
         let path = Path::new(self.file);
         match self.name {
@@ -33,8 +34,8 @@ impl<'p> Traced<'p> {
 
     /// Asks Python for the source.
     pub fn source(&self) -> Result<String, Failure> {
-        let hint = "the Python package is needed for programs in Python: `pip install .` in Brickwork's folder, and \
-                    `python3` of that environment first in PATH";
+        let hint = "the Python package is needed for programs in Python: `pip install .` in Brickwork's \
+                    folder, and `python3` of that environment first in PATH";
         let mut python = Command::new("python3");
         python.args(["-m", "brickwork", self.file]).args(self.name);
         let output = python.output().map_err(|e| Failure::cannot_start("python3", &e).advise(hint))?;

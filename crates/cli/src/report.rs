@@ -14,23 +14,23 @@ pub struct Report {
 }
 
 impl Report {
-    /// The report of a success.
+    /// Makes the report of a success.
     pub fn new(json: Value, human: String) -> Self {
         Report { json, human, exit: ExitCode::SUCCESS }
     }
 
-    /// What goes to stdout.
+    /// Returns what goes to stdout.
     pub fn text(&self, json: bool) -> String {
         if json { format!("{}\n", self.json) } else { self.human.clone() }
     }
 }
 
-/// Wire bits as `0110…`, wire 0 first.
+/// Writes bits of wires as `0110…`, wire 0 first.
 pub fn bit_string(bits: &[bool]) -> String {
     bits.iter().map(|&bit| if bit { '1' } else { '0' }).collect()
 }
 
-/// Hexadecimal digits.
+/// Writes bytes as hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,13 +1,13 @@
 //! What this process has used.
 
-/// CPU time of all threads of this process, also of those that have ended.
+/// Returns the CPU time of all threads of this process, also of those that have ended.
 #[cfg(unix)]
 pub fn cpu_seconds() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
-/// Where the system does not say: the time since the first call.
+/// Returns, as the system does not say, the time since the first call.
 #[cfg(not(unix))]
 pub fn cpu_seconds() -> f64 {
     use std::sync::OnceLock;
@@ -16,30 +16,30 @@ pub fn cpu_seconds() -> f64 {
     START.get_or_init(Instant::now).elapsed().as_secs_f64()
 }
 
-/// The most memory that this process has held at a time, where the system says.
+/// Returns the most memory that this process has held at a time, where the system says.
 pub fn peak_rss_bytes() -> Option<u64> {
     kilobytes(&std::fs::read_to_string("/proc/self/status").ok()?, "VmHWM:")
 }
 
-/// The memory that is free for a new process, where the system says.
+/// Returns the memory that is free for a new process, where the system says.
 pub fn available_bytes() -> Option<u64> {
     kilobytes(&std::fs::read_to_string("/proc/meminfo").ok()?, "MemAvailable:")
 }
 
-/// What is free for this user on the disk of a folder, where the system says.
+/// Returns what is free for this user on the disk of a folder, where the system says.
 #[cfg(unix)]
 pub fn free_disk_bytes(folder: &std::path::Path) -> Option<u64> {
     let disk = rustix::fs::statvfs(folder).ok()?;
     disk.f_bavail.checked_mul(disk.f_frsize)
 }
 
-/// Where the system does not say.
+/// Returns none, as the system does not say.
 #[cfg(not(unix))]
 pub fn free_disk_bytes(_: &std::path::Path) -> Option<u64> {
     None
 }
 
-/// A field of the forms in which Linux tells about memory, `Name:  123 kB`.
+/// Returns a field of the forms in which Linux tells about memory, `Name:  123 kB`.
 pub fn kilobytes(text: &str, field: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(field))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)

@@ -30,7 +30,7 @@ use crate::link::{Link, Relay};
 use crate::origin::in_cut;
 use crate::outcome::{cut_text, outputs_text, phases_text};
 use crate::page::RunPageArguments;
-use crate::party::{Given, Home};
+use crate::party::{Given, Host};
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::simulate::Values;
@@ -82,7 +82,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     run_as(arguments, quiet, |both, values| both.run(values, quiet))
 }
 
-/// [`run`], with both parties as threads of this process, until it is asked to stop.
+/// Does what [`run`] does, with both parties as threads of this process, until it is asked to stop.
 pub fn run_here(arguments: &Arguments, stop: &Stop, progress: &Arc<Progress>) -> Result<Report, Failure> {
     run_as(arguments, true, |both, values| both.run_here(values, stop, progress))
 }
@@ -210,9 +210,9 @@ impl Both<'_> {
         let play = |party, peer, place: [&str; 2], pem: &str, value: &Value, tell: &mut dyn FnMut(String)| {
             let secrets = Given::All(Identity::from_pem(pem)?, Erased(value.clone()));
             let mut listens = |address: std::net::SocketAddr| tell(address.to_string());
-            let home = Home::Embedded { secrets, listens: &mut listens };
+            let host = Host::Embedded { secrets, listens: &mut listens };
             let flags = self.flags(party, peer, place);
-            let played = stop.run(|| party::take_part_by(party, flags, home));
+            let played = stop.run(|| party::take_part_by(party, flags, host));
             played.unwrap_or_else(|stopped| Err(Failure::stopped(stopped))).map(|report| report.json)
         };
         std::thread::scope(|scope| {
@@ -492,7 +492,8 @@ fn merge(protocol: Protocol, garbler: &Value, evaluator: &Value, quiet: bool) ->
     let outputs = [&garbler["outputs"]["garbler"], &evaluator["outputs"]["evaluator"]];
     let json = json!({
         "outputs": { "garbler": outputs[0], "evaluator": outputs[1] },
-        "output_bits": { "garbler": garbler["output_bits"]["garbler"], "evaluator": evaluator["output_bits"]["evaluator"] },
+        "output_bits": { "garbler": garbler["output_bits"]["garbler"],
+            "evaluator": evaluator["output_bits"]["evaluator"] },
         "phases": evaluator["phases"],
         "predicted": garbler["predicted"],
         "security": evaluator["security"],

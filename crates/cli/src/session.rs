@@ -21,7 +21,7 @@ use zeroize::Zeroizing;
 use crate::arguments::{Address, Reading, Resources, security};
 use crate::failure::Failure;
 use crate::outcome::{outputs_text, phases_text};
-use crate::party::{Home, listen_at};
+use crate::party::{Host, listen_at};
 use crate::preprocess::Role;
 use crate::progress::Bar;
 use crate::report::{Report, hex, plural};
@@ -52,7 +52,8 @@ pub struct Arguments {
     #[arg(long)]
     interactive: bool,
     /// Statistical security in bits
-    #[arg(long, value_name = "40|64|80", default_value = "40", hide_default_value = true, value_parser = security)]
+    #[arg(long, value_name = "40|64|80", default_value = "40", hide_default_value = true,
+        value_parser = security)]
     security: u32,
     #[command(flatten)]
     resources: Resources,
@@ -125,8 +126,8 @@ fn read(path: &Path) -> Result<Vec<Planned>, Failure> {
     let wrong = |why: String| {
         Failure::input(
             format!("{}: {why}", path.display()),
-            "a session holds tables [[step]] with name, program and, as needed, carry, keep, at_most and next; \
-                 `docs/reactive.md` has an example",
+            "a session holds tables [[step]] with name, program and, as needed, carry, keep, at_most and \
+             next; `docs/reactive.md` has an example",
         )
     };
     let text = files::text(path)?;
@@ -414,7 +415,7 @@ impl Playing {
         })
     }
 
-    /// What the evaluator learns beside its outputs depends on its inputs: it shows nowhere.
+    /// Leaves out what the evaluator learns beside its outputs: it depends on its inputs and shows nowhere.
     pub fn step(self, step: &Step, input: &[bool]) -> Result<(StepReport, Self), Error> {
         Ok(match self {
             Playing::Garbler(session) => {
@@ -459,7 +460,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     };
     let options = arguments.resources.options(party);
     let digest = digest(&steps, arguments.security);
-    let channel = meet(&arguments.address, &options, &identity, peer, &digest, quiet, &mut Home::Command)?;
+    let channel = meet(&arguments.address, &options, &identity, peer, &digest, quiet, &mut Host::Command)?;
     let mut playing = Playing::begin(party, channel, &terms, &request, quiet)?;
 
     let (mut kept, mut times) = (BTreeMap::new(), vec![0; steps.len()]);
@@ -542,12 +543,12 @@ pub fn meet(
     peer: PublicKey,
     digest: &str,
     quiet: bool,
-    home: &mut Home,
+    host: &mut Host,
 ) -> Result<Channel, Failure> {
     let mut met = match (&address.listen, &address.connect) {
         (None, Some(address)) => tls::meet(address, identity, peer, options, digest.as_bytes())?,
         (Some(address), _) => {
-            let listener = listen_at(address, identity, peer, options, quiet, home)?;
+            let listener = listen_at(address, identity, peer, options, quiet, host)?;
             listener.meet(digest.as_bytes(), None)?
         }
         (None, None) => return Err(crate::party::no_address()),

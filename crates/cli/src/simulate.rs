@@ -49,7 +49,7 @@ impl Values {
         (self.garbler, self.evaluator) = (garbler, evaluator);
     }
 
-    /// Both values, with everything that they name.
+    /// Returns both values, with everything that they name.
     pub fn read(&self, program: &Program, executions: Option<u32>) -> Result<Erased<[Value; 2]>, Failure> {
         let _erasing = Erasing::begin();
         let texts = [&self.garbler, &self.evaluator].map(|text| text.as_ref().map(|text| text.as_str()));
@@ -68,7 +68,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     Ok(Report::new(json, human))
 }
 
-/// [`run`], for somebody who reads the bits.
+/// Does what [`run`] does, for somebody who reads the bits.
 pub fn bits(arguments: &Arguments) -> Result<Report, Failure> {
     let Simulated { bits, and_gates, .. } = simulated(arguments)?;
     Ok(Report::new(bits_json(&bits, and_gates), String::new()))

@@ -63,7 +63,7 @@ impl SourceFlags {
         }
     }
 
-    /// The same but for the cut.
+    /// Returns the same but for the cut.
     pub fn with_cut(&self, inline: BTreeSet<String>, component: BTreeSet<String>) -> Self {
         SourceFlags {
             inline: inline.into_iter().collect(),
@@ -72,13 +72,13 @@ impl SourceFlags {
         }
     }
 
-    /// The cut.
+    /// Returns the cut.
     pub fn cut(&self) -> Cut {
         Cut::of_flags(self.inline.iter().cloned().collect(), self.component.iter().cloned().collect())
     }
 }
 
-/// The functions of a source that the flags of a cut make a difference for.
+/// Returns the functions of a source that the flags of a cut make a difference for.
 pub fn functions(path: &Path, source: &[u8], flags: &SourceFlags) -> Vec<String> {
     let folder = Directory(path.parent().map(Path::to_path_buf).unwrap_or_default());
     let text = std::str::from_utf8(source).unwrap_or_default();
@@ -90,7 +90,7 @@ pub fn compile(path: &Path, source: &[u8], flags: &SourceFlags) -> Result<(Progr
     compile_within(path, source, flags, None)
 }
 
-/// [`compile`], with at most so many gates in one component.
+/// Does what [`compile`] does, with at most so many gates in one component.
 pub fn compile_within(
     path: &Path,
     source: &[u8],

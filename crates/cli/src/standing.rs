@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 
 use crate::arguments::{Address, Protocol, Reading, Resources, SECURITY, security};
 use crate::failure::Failure;
-use crate::party::{Home, parsed};
+use crate::party::{Host, parsed};
 use crate::report::{Report, bit_string, hex};
 use crate::session::{Playing, meet};
 use crate::stocked::{Asked, FromStock, Job, Stocked, Wanted, Wishes};
@@ -87,13 +87,13 @@ pub struct Wish<'a> {
 }
 
 impl Standing {
-    /// Meets the peer, who must mean the same session, and makes all that its programs can take, unless there is
-    /// a store.
+    /// Meets the peer, who must mean the same session, and makes all that its programs can take, unless there
+    /// is a store.
     pub fn begin(
         party: Party,
         flags: Vec<std::ffi::OsString>,
         identity: Option<Identity>,
-        home: &mut Home,
+        host: &mut Host,
     ) -> Result<Self, Failure> {
         let arguments: Arguments = parsed(flags)?;
         let store = arguments.checked()?;
@@ -117,7 +117,7 @@ impl Standing {
         };
         let options = arguments.resources.options(party);
         let digest = arguments.digest(&programs);
-        let channel = meet(&arguments.address, &options, &identity, peer, &digest, true, home)?;
+        let channel = meet(&arguments.address, &options, &identity, peer, &digest, true, host)?;
         let protocol = arguments.protocol;
         let line = match store {
             Some(store) => {
@@ -241,7 +241,7 @@ impl Standing {
     }
 }
 
-/// Why a session does nothing more.
+/// Returns why a session does nothing more.
 pub fn ended() -> Failure {
     Failure::usage("the session is over", "begin another one: `brickwork.connect`")
 }
@@ -291,7 +291,8 @@ impl Arguments {
         };
         if self.post_quantum {
             return Err(Failure::usage(
-                "--post-quantum does not go with a store: what is in stock rests on base OTs from an elliptic curve",
+                "--post-quantum does not go with a store: what is in stock rests on base OTs from an \
+                 elliptic curve",
                 "leave --store or --post-quantum out",
             ));
         }

@@ -160,7 +160,10 @@ fn condition(epoch: &Inventory) -> &'static str {
 
 fn summary(place: &Place, store: &Store, epochs: &[Inventory]) -> Result<Value, Failure> {
     let pairs = store.pairs()?;
-    let pair = |(relation, id): &(Relation, PairId)| json!({ "id": hex(id), "role": files::role(relation.role), "peer": peer(relation) });
+    let pair = |(relation, id): &(Relation, PairId)| {
+        let role = files::role(relation.role);
+        json!({ "id": hex(id), "role": role, "peer": peer(relation) })
+    };
     let pairs: Vec<Value> = pairs.iter().map(pair).collect();
     let epochs: Vec<Value> = epochs.iter().map(epoch_json).collect();
     let total: u64 = epochs.iter().filter_map(|epoch| epoch["bytes"].as_u64()).sum();
@@ -237,7 +240,8 @@ fn text(store: &Store, epochs: &[Inventory]) -> Result<String, Failure> {
         }
         if epoch.epoch.version != PROTOCOL_VERSION {
             text += &format!(
-                "    made by version {} of the protocol; this is version {PROTOCOL_VERSION}, which cannot use it\n",
+                "    made by version {} of the protocol; this is version {PROTOCOL_VERSION}, which cannot \
+                 use it\n",
                 epoch.epoch.version
             );
         }
@@ -355,7 +359,10 @@ fn entry(entry: &Entry) -> Value {
         Entry::Use { program, taken } => json!({
             "entry": "use",
             "program": hex(program),
-            "taken": taken.iter().map(|(serial, count)| json!({ "batch": serial, "items": count })).collect::<Vec<_>>(),
+            "taken": taken
+                .iter()
+                .map(|(serial, count)| json!({ "batch": serial, "items": count }))
+                .collect::<Vec<_>>(),
         }),
         Entry::Confirmed => json!({ "entry": "confirmed" }),
         Entry::Burned(why) => json!({ "entry": "burned", "why": why }),

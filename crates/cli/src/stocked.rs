@@ -115,7 +115,7 @@ pub enum Asked {
 }
 
 impl Asked {
-    /// What is asked for with these wishes.
+    /// Returns what is asked for with these wishes.
     ///
     /// # Errors
     /// As [`Wishes::check`]; if a file or a component is not there, or too much is asked for.
@@ -137,7 +137,7 @@ impl Asked {
         })
     }
 
-    /// What all runs from it promise, if that is known now.
+    /// Returns what all runs from it promise, if that is known now.
     ///
     /// # Errors
     /// If the promise has no JSON form.
@@ -149,7 +149,7 @@ impl Asked {
         })
     }
 
-    /// What it is, in words.
+    /// Returns what it is, in words.
     pub fn words(&self) -> Vec<String> {
         match self {
             Asked::Steps(steps) => steps.iter().map(Request::to_string).collect(),

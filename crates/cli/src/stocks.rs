@@ -9,7 +9,7 @@ use brickwork::wire::Channel;
 
 /// A protocol that keeps stock.
 pub trait Stocks {
-    /// Whether a store has all that a run takes, of what both parties may still use.
+    /// Returns whether a store has all that a run takes, of what both parties may still use.
     ///
     /// # Errors
     /// If the store cannot be read or was altered.
@@ -46,6 +46,6 @@ pub trait Stocks {
     /// As [`Stocks::inventory`].
     fn executions(&self, part: &Inventory, store: &Store, program: &Program) -> Result<u64, Error>;
 
-    /// Whether stock is for a level of statistical security.
+    /// Returns whether stock is for a level of statistical security.
     fn has_levels(&self) -> bool;
 }

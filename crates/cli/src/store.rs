@@ -15,8 +15,8 @@ const KEY_VARIABLE: &str = "BRICKWORK_STORE_KEY";
 
 /// What to do if a store does not open: another process has it, the key is another one, or somebody altered
 /// it.
-const OPEN_HINT: &str = "end the other process or wait for it, and give the key that the store was made with; what was altered stays refused, \
-                         then burn it or make a new store";
+const OPEN_HINT: &str = "end the other process or wait for it, and give the key that the store was made \
+                         with; what was altered stays refused, then burn it or make a new store";
 
 /// Where the key of a store is.
 #[derive(Args, Clone)]
@@ -48,7 +48,7 @@ impl KeyArguments {
         Store::open(directory, &self.key()?).map_err(|e| Failure::from(e).advise(OPEN_HINT))
     }
 
-    /// Whether a store would open, or could be made.
+    /// Returns whether a store would open, or could be made.
     pub fn check(&self, directory: &Path) -> Result<String, Failure> {
         if is_store(directory) {
             self.open(directory)?;
@@ -105,14 +105,15 @@ impl StoreArguments {
         self.key.open(directory)
     }
 
-    /// Whether there is a store, or one may be made.
+    /// Returns whether there is a store, or one may be made.
     pub fn may_be_made(&self, directory: &Path) -> Result<(), Failure> {
         match self.no_top_up && !is_store(directory) {
             false => Ok(()),
             true => Err(Failure::new(
                 code::STOCK,
                 format!("{} is no store, and with --no-top-up none is made", directory.display()),
-                "is it the right folder? `brickwork preprocess` makes a store, and so does a run without --no-top-up",
+                "is it the right folder? `brickwork preprocess` makes a store, and so does a run without \
+                 --no-top-up",
             )),
         }
     }
@@ -121,7 +122,7 @@ impl StoreArguments {
         if self.no_top_up { Lacking::Refuse } else { Lacking::Make }
     }
 
-    /// The flags that say the same, for a store in this folder.
+    /// Returns the flags that say the same, for a store in this folder.
     pub fn as_flags(&self, directory: &Path) -> Vec<std::ffi::OsString> {
         let mut flags: Vec<std::ffi::OsString> = vec!["--store".into(), directory.into()];
         if let Some(path) = &self.key.store_key {

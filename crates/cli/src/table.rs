@@ -17,7 +17,7 @@ use crate::decimal;
 use crate::failure::Failure;
 use crate::files;
 
-/// The type of what a party gives on these ports.
+/// Returns the type of what a party gives on these ports.
 pub fn type_of(ports: &[Port]) -> Type {
     match ports {
         [port] => port.ty.clone(),
@@ -47,7 +47,8 @@ pub fn fill(
     Filler { folder, reading }.fill(value, &ty, place)
 }
 
-/// Whether a value, tables not yet read, is a list of one value of this type, and not that value itself.
+/// Returns whether a value, tables not yet read, is a list of one value of this type, and not that value
+/// itself.
 pub fn is_list(value: &Value, ty: &Type) -> bool {
     match value {
         Value::Array(values) => matches!(&values[..], [value] if has_form(value, ty)),
@@ -298,7 +299,7 @@ impl Filler<'_> {
 /// What stands before the name of a table in a file of any name.
 const CSV: &str = "csv:";
 
-/// Whether a value is the name of a table.
+/// Returns whether a value is the name of a table.
 pub fn names_one(text: &str) -> bool {
     let ends_in_csv = |path: &str| {
         Path::new(path).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
@@ -337,7 +338,8 @@ fn number(value: &Value, (name, ty): &(String, Type)) -> Option<u64> {
 fn no_table(path: &Path) -> Failure {
     Failure::input(
         format!("{}: this input is not a table", path.display()),
-        "a table gives an array, or a struct of nothing but an array and perhaps its `count`; `brickwork info FILE` shows the type",
+        "a table gives an array, or a struct of nothing but an array and perhaps its `count`; `brickwork \
+         info FILE` shows the type",
     )
 }
 
@@ -369,7 +371,7 @@ fn columns(ty: &Type, name: String, out: &mut Vec<Port>) {
     }
 }
 
-/// The table in a text, of no more than so many rows.
+/// Returns the table in a text, of no more than so many rows.
 pub fn up_to(text: &str, row: &Type, rows: u32) -> Result<(Value, u32), Failure> {
     let filler = Filler { folder: Path::new(""), reading: &Reading::default() };
     filler.parse(text, row, rows, Rows::Some, Place::Name(&Place::Top, "value"))
@@ -424,8 +426,8 @@ impl Filler<'_> {
         if count < rows && wanted == Rows::All {
             return Err(Failure::input(
                 format!("{} only, and the program wants {}", rows_text(count), rows_text(rows)),
-                "add rows that mean nothing to the program; or let its author put a field `count` beside the array, which is then \
-                 filled in where it is not given, and shorter tables will do",
+                "add rows that mean nothing to the program; or let its author put a field `count` beside \
+                 the array, which is then filled in where it is not given, and shorter tables will do",
             ));
         }
         bits.push_str(&"0".repeat((ty.width() * u64::from(rows - count)) as usize));

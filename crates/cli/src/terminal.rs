@@ -11,7 +11,7 @@ use crate::words;
 /// Whether the user wants no warnings on stderr.
 static QUIET: AtomicBool = AtomicBool::new(false);
 
-/// Whether it was [set](be_quiet).
+/// Returns whether it was [set](be_quiet).
 pub fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }

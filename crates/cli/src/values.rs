@@ -37,7 +37,7 @@ pub fn value(
     read_value(text, program, party, executions, reading)
 }
 
-/// The bits of a party's value for these ports, of one execution.
+/// Returns the bits of a party's value for these ports, of one execution.
 pub fn step_bits(
     text: &str,
     ports: &[Port],
@@ -50,7 +50,7 @@ pub fn step_bits(
     value::encode(ports, &value).map(Zeroizing::new).map_err(|e| within(Failure::from(e)))
 }
 
-/// [`value`], of both parties.
+/// Reads the [`value`] of both parties.
 pub fn values(
     texts: [Option<&str>; 2],
     program: &Program,
@@ -145,7 +145,7 @@ fn inline(text: &str) -> Result<Value, Failure> {
     })
 }
 
-/// The bits of a party's input.
+/// Returns the bits of a party's input.
 pub fn input_bits(
     program: &Program,
     party: Party,
@@ -184,7 +184,7 @@ fn names_a_file(value: &Value) -> bool {
     }
 }
 
-/// What a party's output bits mean.
+/// Returns what a party's output bits mean.
 pub fn output_value(program: &Program, party: Party, executions: Option<u32>, bits: &[bool]) -> Value {
     match executions {
         Some(n) => value::decode_executions(program, n as usize, party, bits),

@@ -9,7 +9,7 @@ const TOO_MANY_FILES: [i32; 2] = [23, 24];
 /// The device itself failed.
 const DEVICE: i32 = 5;
 
-/// What is wrong, and what to do about it.
+/// Returns what is wrong, and what to do about it.
 pub fn of(why: &io::Error) -> (String, &'static str) {
     let (what, hint) = match why.kind() {
         ErrorKind::NotFound => (
@@ -70,7 +70,7 @@ pub fn of(why: &io::Error) -> (String, &'static str) {
     (if own { why.to_string() } else { what.to_owned() }, hint)
 }
 
-/// A message in which what the system said is in words.
+/// Returns a message in which what the system said is in words.
 pub fn translated(message: &str) -> String {
     let number = |text: &str| text.split_once(NUMBER)?.1.split_once(')')?.0.parse().ok();
     let Some(error) = number(message).map(io::Error::from_raw_os_error) else { return message.to_owned() };

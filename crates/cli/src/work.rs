@@ -42,7 +42,7 @@ pub struct Choices<'a> {
 }
 
 impl<'a> Flags<'a> {
-    /// What these flags of a party choose.
+    /// Returns what these flags of a party choose.
     pub fn choices(&self, audited: bool) -> Choices<'a> {
         Choices {
             parameters: self.parameters,
@@ -69,8 +69,8 @@ pub struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    /// What a party works on that has these flags and keys: `program`, which the protocol makes of what the
-    /// file gives.
+    /// Returns what a party works on that has these flags and keys: `program`, which the protocol makes of
+    /// what the file gives.
     pub fn new(
         party: Party,
         flags: Flags<'a>,
@@ -96,7 +96,7 @@ impl<'a> Work<'a> {
         Work { party, flags, origin, job, stocks, memory }
     }
 
-    /// How often the program is evaluated, if that was said.
+    /// Returns how often the program is evaluated, if that was said.
     pub fn executions(&self) -> Option<u32> {
         self.flags.parameters.executions.executions
     }
@@ -109,7 +109,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// That of a party with these flags, here.
+    /// Estimates for a party with these flags, on this machine.
     pub fn of(flags: &Flags) -> Result<Self, Failure> {
         let machine = machine::at_hand()?.with_threads(flags.resources.threads);
         Ok(Estimate { machine, link: flags.line.link().with_lanes(flags.resources.lanes) })

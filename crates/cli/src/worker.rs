@@ -1,18 +1,18 @@
-//! `brickwork worker`: one lane of a job, told what to do line by line. `brickwork cluster` starts such processes,
-//! and so may any other scheduler.
+//! `brickwork worker`: one lane of a job, told what to do line by line. `brickwork cluster` starts such
+//! processes, and so may any other scheduler.
 //!
 //! Lines of JSON on stdin are tasks, lines of JSON on stdout are what becomes of them:
 //!
 //! ```text
-//! {"fill": {"partitions": 3}}                                      {"filled": {"partitions": 3, "disk_bytes": …}}
+//! {"fill": {"partitions": 3}}                                      {"filled": {"partitions": 3, …}}
 //! {"run": {"partition": 0, "input": "@in.json", "output": "out"}}  {"done": {"partition": 0, …}}
-//! {"look": {"partition": 0}}                                       {"found": {"partition": 0, "taken": false}}
+//! {"look": {"partition": 0}}                                       {"found": {"taken": false, …}}
 //! "stop", or the end of stdin                                      {"gone": {"cause": "stopped"}}
 //! ```
 //!
-//! With `--listen` the first line is `{"listens": "HOST:PORT"}`. Without an address a worker only looks. No value of
-//! a party passes here: inputs are read from where a task says, and outputs written where it says, durably, before
-//! `done`.
+//! With `--listen` the first line is `{"listens": "HOST:PORT"}`. Without an address a worker only looks. No
+//! value of a party passes here: inputs are read from where a task says, and outputs written where it says,
+//! durably, before `done`.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
@@ -264,8 +264,8 @@ impl Worker {
         Ok(json!({ "done": { "partition": partition, "security": security } }))
     }
 
-    /// Runs a partition. Returns the bits of this party's outputs, and what is promised of it. What was recovered
-    /// must not show, here no more than elsewhere.
+    /// Runs a partition. Returns the bits of this party's outputs, and what is promised of it. What was
+    /// recovered must not show, here no more than elsewhere.
     fn compute(
         &mut self,
         partition: u32,
@@ -317,7 +317,7 @@ pub fn rows_of(path: &Path) -> Result<Vec<u32>, Failure> {
     })
 }
 
-/// What a peer's coordinator may know of how a worker ended, and what only this party's does.
+/// Returns what a peer's coordinator may know of how a worker ended, and what only this party's does.
 pub fn cause(failure: &Failure) -> Cause {
     match failure.code() {
         code::PEER => Cause::Check,
@@ -374,7 +374,7 @@ pub struct Embedded {
 }
 
 impl Embedded {
-    /// A worker with these flags, which has not met anybody.
+    /// Makes a worker with these flags, which has not met anybody.
     pub fn new(flags: Vec<std::ffi::OsString>) -> Result<Self, Failure> {
         let _erasing = brickwork_kernels::Erasing::begin();
         let arguments: Arguments = parsed(flags)?;
@@ -454,8 +454,8 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     };
     let ended = stop.enter(|| work(&mut worker));
     let (key, directory) = (worker.key.clone(), worker.directory.clone());
-    // The store is closed before anybody hears that this worker is gone. Opened once more it removes what is used
-    // up, which for a lane that is done is all of it.
+    // The store is closed before anybody hears that this worker is gone. Opened once more it removes what is
+    // used up, which for a lane that is done is all of it.
     let phases = worker.met.take().and_then(|(lane, _)| lane.close().ok());
     drop(worker);
     drop(key.open_existing(&directory));

@@ -6,9 +6,9 @@
 //!              entry = length u32  postcard  head [u8; 32]
 //! ```
 //!
-//! What an entry is about begins when it is durable: so a last entry that was cut off is no entry. A file that does
-//! not tell its own hash chain is damaged, and refused. That it is not an old copy only the peer's ledger tells
-//! ([`crate::control`]). Nothing in it is secret.
+//! What an entry is about begins when it is durable: so a last entry that was cut off is no entry. A file
+//! that does not tell its own hash chain is damaged, and refused. That it is not an old copy only the peer's
+//! ledger tells ([`crate::control`]). Nothing in it is secret.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -66,8 +66,8 @@ impl Book {
     /// Opens the ledger of a job in this folder, if there is one.
     ///
     /// # Errors
-    /// [`Error::Input`] if it is of another job, of other terms, or damaged; [`Error::Busy`] if another process
-    /// has it; [`Error::Io`] if it cannot be read.
+    /// [`Error::Input`] if it is of another job, of other terms, or damaged; [`Error::Busy`] if another
+    /// process has it; [`Error::Io`] if it cannot be read.
     pub fn open(directory: &Path, party: Party, terms: &Terms) -> Result<Option<Self>, Error> {
         let path = directory.join("ledger");
         if !path.exists() {
@@ -133,8 +133,8 @@ impl Book {
     /// Writes entries, durably, all or none of them as far as the ledger's rules go.
     ///
     /// # Errors
-    /// [`Error::Usage`] or [`Error::Limit`] if one cannot follow, and nothing is written; [`Error::Io`] if the disk
-    /// fails, and nothing more will be.
+    /// [`Error::Usage`] or [`Error::Limit`] if one cannot follow, and nothing is written; [`Error::Io`] if
+    /// the disk fails, and nothing more will be.
     pub fn append(&mut self, entries: &[Entry]) -> Result<(), Error> {
         if self.poisoned {
             return Err(Error::Resource("the ledger's disk failed before; begin the command anew".into()));
@@ -176,8 +176,8 @@ impl Book {
     }
 }
 
-/// Reads the next entry: itself, the head behind it, and its bytes in the file. `None` where the file ends, or was
-/// cut off in an entry.
+/// Reads the next entry: itself, the head behind it, and its bytes in the file. `None` where the file ends,
+/// or was cut off in an entry.
 fn next(bytes: &[u8], path: &Path) -> Result<Option<(Entry, Head, usize)>, Error> {
     let Some((length, rest)) = bytes.split_first_chunk::<4>() else { return Ok(None) };
     let length = u32::from_le_bytes(*length) as usize;

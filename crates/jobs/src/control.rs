@@ -1,16 +1,18 @@
 //! The line between the two coordinators of a job, and the life of one.
 //!
 //! ```text
-//! both   JOB      version, job, terms, a nonce; where the ledger stands                                  145
+//! both   JOB      version, job, terms, a nonce; where the ledger stands                       145
 //! then, again and again, the leader first:
-//! G      PROPOSE  entries that are durable in its ledger; what became known of its workers          <= 128 Ki
-//! E      WROTE    the head of its ledger, which now has them, too; what became known of its workers  <= 128 Ki
+//! G      PROPOSE  entries that are durable in its ledger; what became known of its workers  <= 128 Ki
+//! E      WROTE    the head of its ledger, which now has them, too; what became known
+//!                 of its workers                                                             <= 128 Ki
 //! ```
 //!
 //! The leader waits for each answer, so its ledger is ahead by one proposal at most. A ledger that is further
-//! behind, or has another head, is an old copy, and refused. Nothing that passes here is secret, and nothing of it
-//! is believed where a partition might run twice ([`crate::coordinator`]). When a check fails, this party writes
-//! that down, ends its workers and closes the line without a word, as when it breaks off for any other cause.
+//! behind, or has another head, is an old copy, and refused. Nothing that passes here is secret, and nothing
+//! of it is believed where a partition might run twice ([`crate::coordinator`]). When a check fails, this
+//! party writes that down, ends its workers and closes the line without a word, as when it breaks off for any
+//! other cause.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -54,7 +56,8 @@ const HELLO_BYTES: usize = 4 + 4 + 1 + 32 + 32 + 32 + 8 + 32;
 
 /// A party's workers, wherever they live.
 pub trait Crew {
-    /// Does what is ordered, without waiting for it: what becomes of it is news. [`Order::Look`] is none of these.
+    /// Does what is ordered, without waiting for it: what becomes of it is news. [`Order::Look`] is none of
+    /// these.
     ///
     /// # Errors
     /// If the crew cannot work at all any more.
@@ -200,8 +203,8 @@ impl Hello {
 
 fn old_copy(whose: &str) -> Error {
     Error::Stock(format!(
-        "{whose} ledger of this job is an old copy, or of another job: what ran since is not in it, and could run \
-         again. Bring the right one back, or begin another job in a new folder"
+        "{whose} ledger of this job is an old copy, or of another job: what ran since is not in it, and \
+         could run again. Bring the right one back, or begin another job in a new folder"
     ))
 }
 
@@ -229,7 +232,8 @@ fn meet(channel: &mut Channel, party: Party, directory: &Path, terms: &Terms) ->
     let theirs = Hello::from_bytes(&bytes)?;
     if theirs.terms != mine.terms {
         return Err(Error::Mismatch(
-            "the parties mean different jobs: compare program, rows of each partition, --security, lanes and retries"
+            "the parties mean different jobs: compare program, rows of each partition, --security, lanes \
+             and retries"
                 .into(),
         ));
     }
@@ -238,7 +242,8 @@ fn meet(channel: &mut Channel, party: Party, directory: &Path, terms: &Terms) ->
             compare(party, &book, &theirs, terms)?;
             Ok((book, theirs.entries))
         }
-        // The leader writes first: a follower without an entry may belong to a leader that has its first ones.
+        // The leader writes first: a follower without an entry may belong to a leader that has its first
+        // ones.
         (Some(_), None, Some(book)) if party == Party::Garbler => {
             resumed(&book, mine.entries)?;
             channel.send(msg::JOB, book.job())?;
@@ -307,8 +312,9 @@ fn compare(party: Party, book: &Book, theirs: &Hello, terms: &Terms) -> Result<(
 /// Runs a job to its end, or as far as it goes, as this party's coordinator.
 ///
 /// # Errors
-/// [`Error::Mismatch`] if the peer means another job or says what is not so, [`Error::Stock`] if a ledger is an old
-/// copy, [`Error::Io`] if the line breaks: what was begun then goes on where it stands when both start again.
+/// [`Error::Mismatch`] if the peer means another job or says what is not so, [`Error::Stock`] if a ledger is
+/// an old copy, [`Error::Io`] if the line breaks: what was begun then goes on where it stands when both start
+/// again.
 pub fn coordinate(
     channel: Channel,
     party: Party,

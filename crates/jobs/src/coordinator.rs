@@ -1,10 +1,11 @@
-//! What the two coordinators of a job decide, without a line and without workers: what comes in is given, and what
-//! goes out is returned.
+//! What the two coordinators of a job decide, without a line and without workers: what comes in is given, and
+//! what goes out is returned.
 //!
-//! The garbler's coordinator *leads*: it writes entries into its own ledger, durably, and then proposes them. The
-//! evaluator's *follows*: it looks at each, and writes those that agree with what its own workers say. So the
-//! leader's ledger is ahead of the follower's or equal to it. Neither believes the other where it matters: that a
-//! partition may run again (`Free`), each has seen in its own stock's log; that one is done, from its own worker.
+//! The garbler's coordinator *leads*: it writes entries into its own ledger, durably, and then proposes them.
+//! The evaluator's *follows*: it looks at each, and writes those that agree with what its own workers say. So
+//! the leader's ledger is ahead of the follower's or equal to it. Neither believes the other where it
+//! matters: that a partition may run again (`Free`), each has seen in its own stock's log; that one is done,
+//! from its own worker.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -233,8 +234,8 @@ fn orders_of(entry: &Entry) -> Vec<Order> {
     }
 }
 
-/// Orders as a party carries them out that connects: a worker starts when its peer's address is known, and what it
-/// is to do waits until then.
+/// Orders as a party carries them out that connects: a worker starts when its peer's address is known, and
+/// what it is to do waits until then.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Waiting {
     orders: BTreeMap<Lane, (u32, Vec<Order>)>,
@@ -335,7 +336,8 @@ fn taken(outbox: &mut VecDeque<News>) -> Vec<News> {
 }
 
 impl Leader {
-    /// Begins, or goes on where the ledger stands. No worker is left of before; of the peer's it is not known.
+    /// Begins, or goes on where the ledger stands. No worker is left of before; of the peer's it is not
+    /// known.
     pub fn new(terms: &Terms, state: &State, manner: Manner) -> Self {
         Leader {
             terms: terms.clone(),
@@ -480,7 +482,8 @@ impl Leader {
         Some(Entry::Fill { lane, attempt, partitions: self.terms.stock(remaining) })
     }
 
-    /// Takes note of entries that are durable at this party, and returns what its workers are to do about them.
+    /// Takes note of entries that are durable at this party, and returns what its workers are to do about
+    /// them.
     pub fn wrote(&mut self, entries: &[Entry], state: &State) -> Vec<Order> {
         for entry in entries {
             self.own.follow(entry);
@@ -492,8 +495,8 @@ impl Leader {
         orders
     }
 
-    /// Returns whether nothing is left to be done: all partitions are done or in doubt, or a check failed, or no
-    /// more stock may be begun; and no worker is needed any more.
+    /// Returns whether nothing is left to be done: all partitions are done or in doubt, or a check failed, or
+    /// no more stock may be begun; and no worker is needed any more.
     pub fn is_over(&self, state: &State) -> bool {
         let tally = state.tally();
         let stuck = || {
@@ -526,8 +529,8 @@ fn write(state: &mut State, entries: &mut Vec<Entry>, entry: Entry) -> bool {
     follows
 }
 
-/// What workers are to do that no entry says: stop where the peer's are gone, or the job has failed, and tell what
-/// became of a partition.
+/// What workers are to do that no entry says: stop where the peer's are gone, or the job has failed, and tell
+/// what became of a partition.
 fn asides(own: &Workers, peer: Option<&Workers>, state: &State) -> Vec<Order> {
     let mut orders = Vec::new();
     for (lane, book) in (0..).zip(state.lanes()) {
@@ -606,8 +609,8 @@ impl Follower {
         (!is_known).then_some(Order::Look { lane, partition })
     }
 
-    /// Looks at an entry that the leader proposes: whether it agrees with what this party's workers say. (That it
-    /// can follow, the ledger sees.)
+    /// Looks at an entry that the leader proposes: whether it agrees with what this party's workers say.
+    /// (That it can follow, the ledger sees.)
     ///
     /// # Errors
     /// [`Error::Mismatch`] with what this party knows otherwise.
@@ -650,7 +653,8 @@ impl Follower {
         }
     }
 
-    /// Takes note of entries that are durable at this party, and returns what its workers are to do about them.
+    /// Takes note of entries that are durable at this party, and returns what its workers are to do about
+    /// them.
     pub fn wrote(&mut self, entries: &[Entry], state: &State) -> Vec<Order> {
         for entry in entries {
             self.own.follow(entry);
@@ -664,7 +668,8 @@ impl Follower {
         orders
     }
 
-    /// Returns whether a check failed at one of this party's workers: the job is over, whatever the leader says.
+    /// Returns whether a check failed at one of this party's workers: the job is over, whatever the leader
+    /// says.
     pub fn caught(&self) -> bool {
         self.own.caught()
     }

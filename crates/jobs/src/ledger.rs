@@ -1,11 +1,13 @@
-//! The ledger of a job: what it has begun and what came of it. Both coordinators have one, with the same entries
-//! in the same order; a hash chain runs over them. An entry is durable at either party before it acts on it.
+//! The ledger of a job: what it has begun and what came of it. Both coordinators have one, with the same
+//! entries in the same order; a hash chain runs over them. An entry is durable at either party before it acts
+//! on it.
 //!
-//! Two things follow from it and from nothing else. What a cheater can have got away with: **every stock of a lane
-//! that is begun takes a share of the promise**, so whoever does not like a challenge and dies has spent it. And
-//! what may run: **a partition is claimed before its lane starts it, and once stock may have been taken for it, it
-//! does not run again** but ends in doubt, until both parties' people say otherwise. For a run that broke off
-//! behind its inputs may have shown the peer an output, and with another input it would show another one.
+//! Two things follow from it and from nothing else. What a cheater can have got away with: **every stock of a
+//! lane that is begun takes a share of the promise**, so whoever does not like a challenge and dies has spent
+//! it. And what may run: **a partition is claimed before its lane starts it, and once stock may have been
+//! taken for it, it does not run again** but ends in doubt, until both parties' people say otherwise. For a
+//! run that broke off behind its inputs may have shown the peer an output, and with another input it would
+//! show another one.
 
 use std::collections::BTreeMap;
 
@@ -59,8 +61,8 @@ pub enum Entry {
         /// The partition.
         partition: Partition,
     },
-    /// The lane is gone, and neither party had taken stock for the partition: it may run as if it had never been
-    /// claimed.
+    /// The lane is gone, and neither party had taken stock for the partition: it may run as if it had never
+    /// been claimed.
     Free {
         /// The partition.
         partition: Partition,
@@ -75,8 +77,8 @@ pub enum Entry {
         /// The partition.
         partition: Partition,
     },
-    /// A check failed: the peer may have learnt something about what this job's stocks are made with, so nothing
-    /// follows.
+    /// A check failed: the peer may have learnt something about what this job's stocks are made with, so
+    /// nothing follows.
     Failed,
 }
 
@@ -290,8 +292,8 @@ impl State {
         Ok(())
     }
 
-    /// Settles what became of a partition whose lane was lost. The stock that was meant for it is not counted on
-    /// any more, whether it was taken or not.
+    /// Settles what became of a partition whose lane was lost. The stock that was meant for it is not counted
+    /// on any more, whether it was taken or not.
     fn settle(&mut self, partition: Partition, to: PartitionState) -> Result<(), Error> {
         let lane = self.claimed(partition)?;
         let book = self.lane_mut(lane)?;
@@ -366,8 +368,8 @@ impl State {
         })
     }
 
-    /// Returns the base-2 logarithm of the bound on a cheater's success in all that was begun, of a promise of
-    /// `security` bits: the shares that were spent. None was spent: minus infinity.
+    /// Returns the base-2 logarithm of the bound on a cheater's success in all that was begun, of a promise
+    /// of `security` bits: the shares that were spent. None was spent: minus infinity.
     pub fn bound_log2(&self, security: u32) -> f64 {
         (f64::from(self.spent) / f64::from(self.shares)).log2() - f64::from(security)
     }

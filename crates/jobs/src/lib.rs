@@ -1,7 +1,7 @@
 //! Jobs of many lanes, of which either party is a cluster: stock and tables at the scale of many machines.
 //!
-//! A *lane* is a worker of either party with a session, a store and secrets of its own. Two *coordinators* have
-//! a line of their own and a [ledger] each, which says what was begun and what came of it.
+//! A *lane* is a worker of either party with a session, a store and secrets of its own. Two *coordinators*
+//! have a line of their own and a [ledger] each, which says what was begun and what came of it.
 //! `docs/clusters.md` has the argument.
 #![forbid(unsafe_code)]
 

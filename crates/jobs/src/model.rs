@@ -1,12 +1,15 @@
-//! A job as a whole, explored: two coordinators, their ledgers, the line between them, lanes whose workers make
-//! stock and run partitions, and whatever may break. Whatever happens, in whatever order, neither party's stock is
-//! taken twice for a partition unless its people said so, and no more stock is begun than was paid for.
+//! A job as a whole, explored: two coordinators, their ledgers, the line between them, lanes whose workers
+//! make stock and run partitions, and whatever may break. Whatever happens, in whatever order, neither
+//! party's stock is taken twice for a partition unless its people said so, and no more stock is begun than
+//! was paid for.
 
 use std::collections::{BTreeSet, HashSet};
 
 use crate::coordinator::{Cause, Evidence, Follower, Leader, Manner, News, Order};
 use crate::ledger::{Entry, State};
 use crate::terms::{Lane, Partition, Terms};
+use brickwork_base::random::Rng;
+use brickwork_testing::Replayable as _;
 
 const MANNER: Manner = Manner { listens: true, only_fills: false, at_once: None };
 
@@ -343,8 +346,8 @@ impl World {
     }
 }
 
-/// Explores all of it. Returns how many worlds there are and how many partitions are done in the best of them, or
-/// what goes wrong.
+/// Explores all of it. Returns how many worlds there are and how many partitions are done in the best of
+/// them, or what goes wrong.
 fn explore(terms: &Terms, breaks: u32, kind: Kind) -> Result<(usize, u32), String> {
     let mut seen = HashSet::new();
     let mut open = vec![World::new(terms, breaks)];
@@ -416,7 +419,8 @@ impl Honest {
         Honest { workers: vec![None; terms.lanes as usize], taken: none.clone(), consents: none, begun: 0 }
     }
 
-    /// Does what is ordered. Stock is taken as soon as something runs: a peer that goes on does not make it later.
+    /// Does what is ordered. Stock is taken as soon as something runs: a peer that goes on does not make it
+    /// later.
     fn obey(&mut self, orders: Vec<Order>) -> Vec<News> {
         let mut news = Vec::new();
         for order in orders {
@@ -486,11 +490,11 @@ fn random_entry(rng: &mut brickwork_base::random::Rng, state: &State, terms: &Te
     }
 }
 
-/// A peer's coordinator that proposes anything at all: what the follower writes never lets its own stock be taken
-/// twice, nor more be begun than was paid for.
+/// A peer's coordinator that proposes anything at all: what the follower writes never lets its own stock be
+/// taken twice, nor more be begun than was paid for.
 #[test]
 fn row_16_a_leader_that_lies_makes_nothing_run_twice() {
-    let rng = &mut brickwork_base::random::Rng::replayable("test lies");
+    let rng = &mut Rng::replayable("test lies");
     let terms = terms(2, 3, 3);
     let mut reruns = 0;
     for _ in 0..3000 {
@@ -536,7 +540,7 @@ fn row_16_a_leader_that_lies_makes_nothing_run_twice() {
 /// The same for a leader whose follower says anything at all of its workers.
 #[test]
 fn row_16_a_follower_that_lies_makes_nothing_run_twice() {
-    let rng = &mut brickwork_base::random::Rng::replayable("test lies");
+    let rng = &mut Rng::replayable("test lies");
     let terms = terms(2, 3, 3);
     let mut done = 0;
     for _ in 0..3000 {

@@ -72,8 +72,8 @@ impl Terms {
             .ok_or_else(|| Error::Usage("a job has more lanes and retries than shares".into()))
     }
 
-    /// Returns how many partitions a lane's stock is made for, if so many are to be done still: lanes share them
-    /// equally.
+    /// Returns how many partitions a lane's stock is made for, if so many are to be done still: lanes share
+    /// them equally.
     pub fn stock(&self, remaining: u32) -> u32 {
         (self.rows.len() as u32).div_ceil(self.lanes).min(remaining)
     }
@@ -99,8 +99,8 @@ pub fn attempt_name(job: &JobId, lane: Lane, attempt: u32) -> [u8; 32] {
     Digest::of("brickwork 2026-11 job lane").digest(job).number(lane).number(attempt).done()
 }
 
-/// Names a partition: the entry of a lane's log that takes stock for it has this purpose, whichever attempt it is,
-/// so that a partition is found in the log of any stock.
+/// Names a partition: the entry of a lane's log that takes stock for it has this purpose, whichever attempt
+/// it is, so that a partition is found in the log of any stock.
 pub fn partition_name(job: &JobId, partition: Partition) -> [u8; 32] {
     Digest::of("brickwork 2026-11 job partition").digest(job).number(partition).done()
 }

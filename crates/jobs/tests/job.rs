@@ -1,5 +1,5 @@
-//! Jobs of real lanes: two coordinators, their ledgers on disk, workers with stores of their own as threads, and
-//! workers that die at any message.
+//! Jobs of real lanes: two coordinators, their ledgers on disk, workers with stores of their own as threads,
+//! and workers that die at any message.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};

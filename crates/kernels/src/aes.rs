@@ -18,7 +18,7 @@ impl Aes128 {
         Self::with_kernel(Kernel::best(), key)
     }
 
-    /// [`Aes128::new`] with a kernel of the caller's choice.
+    /// Does what [`Aes128::new`] does, with a kernel of the caller's choice.
     pub fn with_kernel(kernel: Kernel, key: u128) -> Self {
         let mut expanded = Aes128 { round_keys: [0; 11] };
         kernel.run(Expand { keys: &[key], expanded: std::slice::from_mut(&mut expanded) });
@@ -31,12 +31,12 @@ impl Aes128 {
         kernel.run(Expand { keys, expanded });
     }
 
-    /// The eleven round keys.
+    /// Returns the eleven round keys.
     pub(crate) fn round_keys(&self) -> &[u128; 11] {
         &self.round_keys
     }
 
-    /// The round keys of each of four keys.
+    /// Returns the round keys of each of four keys.
     pub(crate) fn four(keys: &[Aes128; 4]) -> &[[u128; 11]; 4] {
         // SAFETY: a key is its round keys and nothing else.
         unsafe { &*std::ptr::from_ref(keys).cast() }
@@ -47,17 +47,17 @@ impl Aes128 {
         self.encrypt_with(Kernel::best(), blocks);
     }
 
-    /// [`Aes128::encrypt`] with a kernel of the caller's choice.
+    /// Does what [`Aes128::encrypt`] does with a kernel of the caller's choice.
     pub fn encrypt_with(&self, kernel: Kernel, blocks: &mut [u128]) {
         kernel.run(Encrypt { key: self, blocks });
     }
 
-    /// Counter mode: writes the encryptions of `counter`, `counter + 1`, … (modulo 2^128).
+    /// Writes, in counter mode, the encryptions of `counter`, `counter + 1`, … (modulo 2^128).
     pub fn ctr(&self, counter: u128, out: &mut [u128]) {
         self.ctr_with(Kernel::best(), counter, out);
     }
 
-    /// [`Aes128::ctr`] with a kernel of the caller's choice.
+    /// Does what [`Aes128::ctr`] does with a kernel of the caller's choice.
     pub fn ctr_with(&self, kernel: Kernel, counter: u128, out: &mut [u128]) {
         let blocks_per_row = out.len();
         if blocks_per_row > 0 {
@@ -72,8 +72,8 @@ impl std::fmt::Debug for Aes128 {
     }
 }
 
-/// Counter mode under many keys: row `r` of `out`, `blocks_per_row` blocks long, is counter mode under
-/// `keys[r]` from `counter`.
+/// Encrypts in counter mode under many keys: row `r` of `out`, `blocks_per_row` blocks long, is counter mode
+/// under `keys[r]` from `counter`.
 ///
 /// # Panics
 /// If `out` does not have `blocks_per_row` blocks for each key.
@@ -81,7 +81,7 @@ pub fn ctr_rows(keys: &[Aes128], counter: u128, out: &mut [u128], blocks_per_row
     ctr_rows_with(Kernel::best(), keys, counter, out, blocks_per_row);
 }
 
-/// [`ctr_rows`] with a kernel of the caller's choice.
+/// Does what [`ctr_rows`] does with a kernel of the caller's choice.
 ///
 /// # Panics
 /// Like [`ctr_rows`].
@@ -255,92 +255,5 @@ impl Task for CtrRows<'_> {
                 }
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use ::aes::cipher::{BlockCipherEncrypt, KeyInit};
-
-    fn reference(key: u128, block: u128) -> u128 {
-        let cipher = ::aes::Aes128::new(&key.to_le_bytes().into());
-        let mut bytes = block.to_le_bytes().into();
-        cipher.encrypt_block(&mut bytes);
-        u128::from_le_bytes(bytes.into())
-    }
-
-    /// FIPS 197, appendix C.1.
-    #[test]
-    fn known_answer() {
-        let key = u128::from_le_bytes(std::array::from_fn(|i| i as u8));
-        let plain = u128::from_le_bytes(std::array::from_fn(|i| i as u8 * 0x11));
-        for kernel in Kernel::all_available() {
-            let mut block = [plain];
-            Aes128::with_kernel(kernel, key).encrypt_with(kernel, &mut block);
-            assert_eq!(block[0].to_be(), 0x69c4_e0d8_6a7b_0430_d8cd_b780_70b4_c55a, "{kernel:?}");
-        }
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn kernels_agree(key: u128, counter: u128, near_wrap: u8, len in 0usize..150) {
-            let counter = if near_wrap < 64 { counter | u128::from(u64::MAX - u64::from(near_wrap)) } else { counter };
-            let expected: Vec<u128> = (0..len).map(|i| reference(key, counter.wrapping_add(i as u128))).collect();
-            for kernel in Kernel::all_available() {
-                let aes = Aes128::with_kernel(kernel, key);
-                let mut out = vec![0; len];
-                aes.ctr_with(kernel, counter, &mut out);
-                assert_eq!(out, expected, "{kernel:?}");
-                for (i, x) in out.iter_mut().enumerate() {
-                    *x = counter.wrapping_add(i as u128);
-                }
-                aes.encrypt_with(kernel, &mut out);
-                assert_eq!(out, expected, "{kernel:?}");
-            }
-        }
-
-        #[test]
-        fn rows_are_counter_mode_each(keys: Vec<u128>, counter: u128, blocks in 0usize..40) {
-            let expected: Vec<u128> =
-                keys.iter().flat_map(|&k| (0..blocks).map(move |i| reference(k, counter.wrapping_add(i as u128)))).collect();
-            for kernel in Kernel::all_available() {
-                let mut expanded = Vec::new();
-                Aes128::expand_many(kernel, &keys, &mut expanded);
-                let mut out = vec![0; expected.len()];
-                ctr_rows_with(kernel, &expanded, counter, &mut out, blocks);
-                assert_eq!(out, expected, "{kernel:?}");
-            }
-        }
-    }
-
-    /// A kernel for a few blocks is one of the machine, and gives the same bits.
-    #[test]
-    fn few_blocks_are_encrypted_alike() {
-        for kernel in Kernel::all_available() {
-            let few = kernel.for_few_blocks();
-            assert!(Kernel::all_available().contains(&few), "{kernel:?}");
-            assert_eq!(few.for_few_blocks(), few);
-            assert_eq!(
-                kernel == Kernel::PORTABLE,
-                few == Kernel::PORTABLE,
-                "a wide kernel is no portable one"
-            );
-            for blocks in 1..=5u128 {
-                let mut out: Vec<u128> = (0..blocks).collect();
-                Aes128::with_kernel(kernel, 7).encrypt_with(few, &mut out);
-                assert_eq!(
-                    out,
-                    (0..blocks).map(|block| reference(7, block)).collect::<Vec<_>>(),
-                    "{kernel:?}"
-                );
-            }
-        }
-    }
-
-    #[test]
-    #[should_panic(expected = "blocks for each key")]
-    fn rows_of_the_wrong_size_are_refused() {
-        ctr_rows(&[Aes128::new(1)], 0, &mut [0; 7], 8);
     }
 }

@@ -3,8 +3,8 @@
 use crate::Kernel;
 use crate::vector::{Task, Vector};
 
-/// `acc[r] ^= rows[r] · chi`, as polynomials over GF(2) and without reduction: low and high half. In constant
-/// time.
+/// Computes `acc[r] ^= rows[r] · chi`, as polynomials over GF(2) and without reduction: low and high half. In
+/// constant time.
 ///
 /// # Panics
 /// If there are not as many accumulators as rows.
@@ -12,7 +12,7 @@ pub fn hash_accumulate(acc: &mut [[u128; 2]], rows: &[u128], chi: u128) {
     hash_accumulate_with(Kernel::best(), acc, rows, chi);
 }
 
-/// [`hash_accumulate`] with a kernel of the caller's choice.
+/// Does what [`hash_accumulate`] does with a kernel of the caller's choice.
 ///
 /// # Panics
 /// Like [`hash_accumulate`].
@@ -21,8 +21,8 @@ pub fn hash_accumulate_with(kernel: Kernel, acc: &mut [[u128; 2]], rows: &[u128]
     kernel.run(Accumulate { acc, rows, chi });
 }
 
-/// `acc[r] ^= Σ_b row_r[b] · chis[b]` for rows of as many blocks as there are `chis`, one behind the other;
-/// otherwise like [`hash_accumulate`].
+/// Computes `acc[r] ^= Σ_b row_r[b] · chis[b]` for rows of as many blocks as there are `chis`, one behind the
+/// other; otherwise like [`hash_accumulate`].
 ///
 /// # Panics
 /// If there are not as many accumulators as rows.
@@ -30,7 +30,7 @@ pub fn hash_rows(acc: &mut [[u128; 2]], rows: &[u128], chis: &[u128]) {
     hash_rows_with(Kernel::best(), acc, rows, chis);
 }
 
-/// [`hash_rows`] with a kernel of the caller's choice.
+/// Does what [`hash_rows`] does with a kernel of the caller's choice.
 ///
 /// # Panics
 /// Like [`hash_rows`].
@@ -41,8 +41,8 @@ pub fn hash_rows_with(kernel: Kernel, acc: &mut [[u128; 2]], rows: &[u128], chis
     }
 }
 
-/// The block `x` of 256 bits modulo x^128 + x^7 + x^2 + x + 1, low half first; bit `i` is the coefficient of
-/// `x^i`.
+/// Returns the block `x` of 256 bits modulo x^128 + x^7 + x^2 + x + 1, low half first; bit `i` is the
+/// coefficient of `x^i`.
 pub const fn gf128_reduce([low, high]: [u128; 2]) -> u128 {
     // x^128 = x^7 + x^2 + x + 1; the first folding leaves up to seven bits above, which `spill` holds.
     let spill = high >> 127 ^ high >> 126 ^ high >> 121;
@@ -131,67 +131,5 @@ unsafe fn accumulate<V: Vector>(acc: *mut u128, row: *const u128, chi: V) {
         let (low, high) = V::load(row).multiply(chi);
         let (a, b) = V::load_pairs(|k| acc.add(2 * k));
         V::store_pairs(a.xor(low), b.xor(high), |k| acc.add(2 * k));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn product(a: u128, b: u128) -> [u128; 2] {
-        (0..128).fold([0, 0], |[low, high], i| {
-            let bit = (b >> i & 1).wrapping_neg();
-            [low ^ (a << i & bit), high ^ (if i == 0 { 0 } else { a >> (128 - i) } & bit)]
-        })
-    }
-
-    /// Multiplication by x, one bit at a time.
-    fn field_product(a: u128, b: u128) -> u128 {
-        (0..128).rev().fold(0, |sum: u128, i| {
-            sum << 1 ^ if sum >> 127 == 1 { 0x87 } else { 0 } ^ if b >> i & 1 == 1 { a } else { 0 }
-        })
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn kernels_agree(rows: Vec<u128>, start: [u128; 2], chi: u128) {
-            let expected: Vec<[u128; 2]> =
-                rows.iter().map(|&r| product(r, chi)).map(|p| [start[0] ^ p[0], start[1] ^ p[1]]).collect();
-            for kernel in Kernel::all_available() {
-                let mut acc = vec![start; rows.len()];
-                hash_accumulate_with(kernel, &mut acc, &rows, chi);
-                assert_eq!(acc, expected, "{kernel:?}");
-            }
-        }
-
-        #[test]
-        fn rows_of_several_blocks(rows in 0usize..6, chis in proptest::collection::vec(proptest::num::u128::ANY, 0..9), seed: u128) {
-            let mut matrix = vec![0; rows * chis.len()];
-            crate::Aes128::new(seed).ctr(0, &mut matrix);
-            let start = [seed, !seed];
-            let row = |r: usize| &matrix[r * chis.len()..(r + 1) * chis.len()];
-            let expected: Vec<[u128; 2]> = (0..rows).map(|r| {
-                let products = row(r).iter().zip(&chis).map(|(&x, &chi)| product(x, chi));
-                products.fold(start, |sum, p| [sum[0] ^ p[0], sum[1] ^ p[1]])
-            }).collect();
-            for kernel in Kernel::all_available() {
-                let mut acc = vec![start; rows];
-                hash_rows_with(kernel, &mut acc, &matrix, &chis);
-                assert_eq!(acc, expected, "{kernel:?}");
-            }
-        }
-
-        #[test]
-        fn reduction_is_that_of_the_field(a: u128, b: u128) {
-            assert_eq!(gf128_reduce(product(a, b)), field_product(a, b));
-        }
-    }
-
-    #[test]
-    fn reduction_at_the_edges() {
-        for (a, b) in [(u128::MAX, u128::MAX), (1 << 127, 1 << 127), (1 << 127, 2), (0, 5)] {
-            assert_eq!(gf128_reduce(product(a, b)), field_product(a, b));
-        }
-        assert_eq!(gf128_reduce([0, 1]), 0x87);
     }
 }

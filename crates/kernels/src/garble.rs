@@ -1,14 +1,14 @@
 //! Half-gates garbling (Zahur, Rosulek, Evans 2015) of several copies of one circuit in lockstep.
 //!
 //! [`Wires`] holds the labels of the copies, those of one slot side by side, so that every step of the
-//! [`Script`] is the same few operations on full registers. A single copy has nothing to stand side by side;
-//! there the AND gates of a batch do.
+//! [`GateList`] is the same few operations on full registers. A single copy has nothing to stand side by
+//! side; there the AND gates of a layer do.
 //!
 //! The hash is `H(x, i) = AES_k(y) ⊕ y` with `y = σ(x) ⊕ i` (Guo, Katz, Wang, Weng, Yu 2020), `i` the index
 //! of the half gate: `2j` and `2j + 1` for AND gate `j`. As σ is linear, the two `y` of `H(x, i) ⊕ H(x ⊕ Δ,
 //! i)` add up to `σ(Δ)`.
 
-use crate::script::{And, Batch, ONE, Script, Xor};
+use crate::script::{And, GateList, Layer, ONE, Xor};
 use crate::vector::{Task, Vector, prefetch};
 use crate::{Aes128, Kernel};
 
@@ -37,7 +37,7 @@ pub struct MaskedTables<'a, 'b> {
     pub words: &'a mut [&'b mut [u128]],
 }
 
-/// The labels of a few copies on their way through a [`Script`]; wiped when dropped.
+/// The labels of a few copies on their way through a [`GateList`]; wiped when dropped.
 pub struct Wires {
     /// Slot after slot, the labels of all lanes; behind them, while garbling, σ(Δ), and Δ where no slot has
     /// it.
@@ -46,9 +46,9 @@ pub struct Wires {
     lanes: usize,
 }
 
-/// The hash keys of a piece.
+/// The hash keys of a section.
 #[derive(Clone, Copy)]
-pub struct Keys<'a> {
+pub struct HashKeys<'a> {
     /// In the order of the gates.
     pub keys: &'a [Aes128],
     /// How many AND gates a key serves.
@@ -56,8 +56,8 @@ pub struct Keys<'a> {
 }
 
 impl Wires {
-    /// Room for the labels of `lanes` copies.
-    pub fn new(script: &Script, lanes: usize) -> Self {
+    /// Makes room for the labels of `lanes` copies.
+    pub fn new(script: &GateList, lanes: usize) -> Self {
         let mut wires = Wires {
             lines: vec![Line([0; 4]); ((script.slots() + BEHIND) * lanes).div_ceil(4)],
             slots: script.slots(),
@@ -94,7 +94,7 @@ impl Wires {
         self.lines[at / 4].0[at % 4] = label;
     }
 
-    /// The label in a slot of a copy.
+    /// Returns the label in a slot of a copy.
     #[inline]
     pub fn get(&self, slot: u32, lane: usize) -> u128 {
         assert!(lane < self.lanes, "lane {lane} of {}", self.lanes);
@@ -102,7 +102,7 @@ impl Wires {
         self.lines[at / 4].0[at % 4]
     }
 
-    /// Walks through a piece with false labels and writes the tables: for each AND gate of the piece, in
+    /// Walks through a section with false labels and writes the tables: for each AND gate of the section, in
     /// order, the 32 bytes of `T_G ‖ T_E`, of each copy into its own of `tables`.
     ///
     /// # Panics
@@ -111,18 +111,18 @@ impl Wires {
     pub fn garble(
         &mut self,
         kernel: Kernel,
-        script: &Script,
-        piece: usize,
-        keys: Keys<'_>,
+        script: &GateList,
+        section: usize,
+        keys: HashKeys<'_>,
         tables: &mut [&mut [u8]],
     ) {
-        self.check(script, piece, keys, tables.iter().map(|t| t.len()));
+        self.check(script, section, keys, tables.iter().map(|t| t.len()));
         let (lanes, rows) = (self.lanes, self.labels().as_mut_ptr());
         let (delta, results) = (ONE, Plain);
         match lanes {
             16 => kernel.run(Garble {
                 script,
-                piece,
+                section,
                 keys,
                 rows,
                 delta,
@@ -131,7 +131,7 @@ impl Wires {
             }),
             8 => kernel.run(Garble {
                 script,
-                piece,
+                section,
                 keys,
                 rows,
                 delta,
@@ -140,7 +140,7 @@ impl Wires {
             }),
             4 => kernel.run(Garble {
                 script,
-                piece,
+                section,
                 keys,
                 rows,
                 delta,
@@ -149,7 +149,7 @@ impl Wires {
             }),
             _ => kernel.for_one_copy().run(GarbleOne {
                 script,
-                piece,
+                section,
                 keys,
                 rows,
                 tables: tables[0].as_mut_ptr().cast(),
@@ -157,19 +157,19 @@ impl Wires {
         }
     }
 
-    /// Walks through a piece with active labels; the counterpart of [`Wires::garble`].
+    /// Walks through a section with active labels; the counterpart of [`Wires::garble`].
     ///
     /// # Panics
     /// Like [`Wires::garble`].
     pub fn evaluate(
         &mut self,
         kernel: Kernel,
-        script: &Script,
-        piece: usize,
-        keys: Keys<'_>,
+        script: &GateList,
+        section: usize,
+        keys: HashKeys<'_>,
         tables: &[&[u8]],
     ) {
-        self.check(script, piece, keys, tables.iter().map(|t| t.len()));
+        self.check(script, section, keys, tables.iter().map(|t| t.len()));
         let lanes = self.lanes;
         for lane in 0..lanes {
             self.set(ONE, lane, 0);
@@ -177,13 +177,13 @@ impl Wires {
         let (rows, results) = (self.labels().as_mut_ptr(), Plain);
         match lanes {
             16 => {
-                kernel.run(Evaluate { script, piece, keys, rows, tables: starts::<_, 16>(tables), results })
+                kernel.run(Evaluate { script, section, keys, rows, tables: starts::<_, 16>(tables), results })
             }
-            8 => kernel.run(Evaluate { script, piece, keys, rows, tables: starts::<_, 8>(tables), results }),
-            4 => kernel.run(Evaluate { script, piece, keys, rows, tables: starts::<_, 4>(tables), results }),
+            8 => kernel.run(Evaluate { script, section, keys, rows, tables: starts::<_, 8>(tables), results }),
+            4 => kernel.run(Evaluate { script, section, keys, rows, tables: starts::<_, 4>(tables), results }),
             _ => kernel.for_one_copy().run(EvaluateOne {
                 script,
-                piece,
+                section,
                 keys,
                 rows,
                 tables: tables[0].as_ptr().cast(),
@@ -202,23 +202,23 @@ impl Wires {
     pub fn garble_with_words(
         &mut self,
         kernel: Kernel,
-        script: &Script,
-        piece: usize,
-        keys: Keys<'_>,
+        script: &GateList,
+        section: usize,
+        keys: HashKeys<'_>,
         delta: u128,
         MaskedTables { tables, words }: MaskedTables<'_, '_>,
     ) {
-        self.check(script, piece, keys, tables.iter().map(|t| t.len()));
-        self.check_words(script, piece, words.iter().map(|w| w.len()));
+        self.check(script, section, keys, tables.iter().map(|t| t.len()));
+        self.check_words(script, section, words.iter().map(|w| w.len()));
         let behind = script.slots() as u32 + 1;
         (0..self.lanes).for_each(|lane| self.set(behind, lane, delta));
         let (lanes, rows, delta) = (self.lanes, self.labels().as_mut_ptr(), behind);
         if lanes == 16 {
             let (tables, results) = (pointers::<_, 16>(tables), Words::<16, true>::new(words));
-            kernel.run(Garble { script, piece, keys, rows, delta, tables, results });
+            kernel.run(Garble { script, section, keys, rows, delta, tables, results });
         } else {
             let (tables, results) = (pointers::<_, 4>(tables), Words::<4, true>::new(words));
-            kernel.run(Garble { script, piece, keys, rows, delta, tables, results });
+            kernel.run(Garble { script, section, keys, rows, delta, tables, results });
         }
     }
 
@@ -230,28 +230,28 @@ impl Wires {
     pub fn evaluate_with_words(
         &mut self,
         kernel: Kernel,
-        script: &Script,
-        piece: usize,
-        keys: Keys<'_>,
+        script: &GateList,
+        section: usize,
+        keys: HashKeys<'_>,
         tables: &[&[u8]],
         words: &mut [&mut [u128]],
     ) {
-        self.check(script, piece, keys, tables.iter().map(|t| t.len()));
-        self.check_words(script, piece, words.iter().map(|w| w.len()));
+        self.check(script, section, keys, tables.iter().map(|t| t.len()));
+        self.check_words(script, section, words.iter().map(|w| w.len()));
         for lane in 0..self.lanes {
             self.set(ONE, lane, 0);
         }
         let (lanes, rows) = (self.lanes, self.labels().as_mut_ptr());
         if lanes == 16 {
             let results = Words::<16, false>::new(words);
-            kernel.run(Evaluate { script, piece, keys, rows, tables: starts::<_, 16>(tables), results });
+            kernel.run(Evaluate { script, section, keys, rows, tables: starts::<_, 16>(tables), results });
         } else {
             let results = Words::<4, false>::new(words);
-            kernel.run(Evaluate { script, piece, keys, rows, tables: starts::<_, 4>(tables), results });
+            kernel.run(Evaluate { script, section, keys, rows, tables: starts::<_, 4>(tables), results });
         }
     }
 
-    /// Walks through a piece with words that nothing is made of but sums: those of the AND gates' results are
+    /// Walks through a section with words that nothing is made of but sums: those of the AND gates' results are
     /// given, and those of their operands come out, two for each gate.
     ///
     /// # Panics
@@ -260,14 +260,14 @@ impl Wires {
     pub fn carry(
         &mut self,
         kernel: Kernel,
-        script: &Script,
-        piece: usize,
+        script: &GateList,
+        section: usize,
         results: &[&[u128]],
         operands: &mut [&mut [u128]],
     ) {
         assert_eq!(self.slots, script.slots(), "wires of this script");
-        self.check_words(script, piece, results.iter().map(|w| w.len()));
-        let twice = 2 * script.piece_gates(piece).len();
+        self.check_words(script, section, results.iter().map(|w| w.len()));
+        let twice = 2 * script.section_gates(section).len();
         assert!(
             operands.len() == self.lanes && operands.iter().all(|words| words.len() == twice),
             "{twice} operands for {} copies",
@@ -276,15 +276,15 @@ impl Wires {
         let (lanes, rows) = (self.lanes, self.labels().as_mut_ptr());
         if lanes == 16 {
             let (results, operands) = (starts::<_, 16>(results), pointers::<_, 16>(operands));
-            kernel.run(Carry { script, piece, rows, results, operands });
+            kernel.run(Carry { script, section, rows, results, operands });
         } else {
             let (results, operands) = (starts::<_, 4>(results), pointers::<_, 4>(operands));
-            kernel.run(Carry { script, piece, rows, results, operands });
+            kernel.run(Carry { script, section, rows, results, operands });
         }
     }
 
-    fn check_words(&self, script: &Script, piece: usize, mut words: impl ExactSizeIterator<Item = usize>) {
-        let gates = script.piece_gates(piece).len();
+    fn check_words(&self, script: &GateList, section: usize, mut words: impl ExactSizeIterator<Item = usize>) {
+        let gates = script.section_gates(section).len();
         assert!(WORD_LANES.contains(&self.lanes), "{} lanes with words", self.lanes);
         assert!(
             words.len() == self.lanes && words.all(|words| words == gates),
@@ -293,22 +293,22 @@ impl Wires {
         );
     }
 
-    /// Everything that the loops take for granted besides the invariant of [`Script`].
+    /// Everything that the loops take for granted besides the invariant of [`GateList`].
     fn check(
         &self,
-        script: &Script,
-        piece: usize,
-        keys: Keys<'_>,
+        script: &GateList,
+        section: usize,
+        keys: HashKeys<'_>,
         mut tables: impl ExactSizeIterator<Item = usize>,
     ) {
-        let gates = script.piece_gates(piece).len();
+        let gates = script.section_gates(section).len();
         assert_eq!(self.slots, script.slots(), "wires of this script");
         assert!(
             tables.len() == self.lanes && tables.all(|bytes| bytes == 32 * gates),
             "tables of {gates} gates for {} copies",
             self.lanes
         );
-        assert!(self.lanes > 1 || keys.keys.len() == 1, "a single copy takes one key for a piece");
+        assert!(self.lanes > 1 || keys.keys.len() == 1, "a single copy takes one key for a section");
         assert!(
             keys.gates_per_key > 0 && gates.div_ceil(keys.gates_per_key) <= keys.keys.len(),
             "keys for {gates} gates"
@@ -390,9 +390,9 @@ impl<const L: usize, const GARBLED: bool> Results for Words<L, GARBLED> {
 }
 
 struct Garble<'a, const L: usize, R> {
-    script: &'a Script,
-    piece: usize,
-    keys: Keys<'a>,
+    script: &'a GateList,
+    section: usize,
+    keys: HashKeys<'a>,
     rows: *mut u128,
     /// Where Δ is: a slot, or a row behind them.
     delta: u32,
@@ -404,7 +404,7 @@ impl<const L: usize, R: Results> Task for Garble<'_, L, R> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
-        let first = self.script.piece_gates(self.piece).start;
+        let first = self.script.section_gates(self.section).start;
         let mut chunk = 0;
         // SAFETY: the caller vouches for the features of `V`, and for the row of Δ and the one behind all
         // slots.
@@ -416,10 +416,10 @@ impl<const L: usize, R: Results> Task for Garble<'_, L, R> {
             }
             (V::keys(self.keys.keys[0].round_keys()), delta, sigma_delta)
         };
-        for Batch { xors, ands } in self.script.batches(self.piece) {
+        for Layer { xors, ands } in self.script.layers(self.section) {
             // SAFETY: the caller vouches for the features of `V`. The script's slots are below the number of
             // rows, and a row is `L` blocks, a multiple of `V::BLOCKS`. Gates are below the number of gates
-            // of the piece, for each of which the tables have 32 bytes.
+            // of the section, for each of which the tables have 32 bytes.
             unsafe {
                 xor_steps::<V, L>(self.rows, xors);
                 for &And { a, b, out, gate } in ands {
@@ -517,9 +517,9 @@ unsafe fn garble_gates<V: Vector, const N: usize, const H: usize>(
 }
 
 struct Evaluate<'a, const L: usize, R> {
-    script: &'a Script,
-    piece: usize,
-    keys: Keys<'a>,
+    script: &'a GateList,
+    section: usize,
+    keys: HashKeys<'a>,
     rows: *mut u128,
     tables: [*const u8; L],
     results: R,
@@ -529,7 +529,7 @@ impl<const L: usize, R: Results> Task for Evaluate<'_, L, R> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
-        let first = self.script.piece_gates(self.piece).start;
+        let first = self.script.section_gates(self.section).start;
         let mut chunk = 0;
         // SAFETY: the caller vouches for the features of `V`.
         let mut key = unsafe { V::keys(self.keys.keys[0].round_keys()) };
@@ -537,10 +537,11 @@ impl<const L: usize, R: Results> Task for Evaluate<'_, L, R> {
         let fetch = |and: &And| {
             self.tables.iter().for_each(|table| prefetch(table.wrapping_add(32 * and.gate as usize)))
         };
-        let (soon, later) = self.script.piece_ands(self.piece).split_at_checked(AHEAD).unwrap_or_default();
+        let (soon, later) =
+            self.script.section_ands(self.section).split_at_checked(AHEAD).unwrap_or_default();
         soon.iter().for_each(fetch);
         let mut later = later.iter();
-        for Batch { xors, ands } in self.script.batches(self.piece) {
+        for Layer { xors, ands } in self.script.layers(self.section) {
             // SAFETY: as in `Garble`.
             unsafe {
                 xor_steps::<V, L>(self.rows, xors);
@@ -629,8 +630,8 @@ unsafe fn evaluate_gates<V: Vector, const N: usize, const H: usize>(
 }
 
 struct Carry<'a, const L: usize> {
-    script: &'a Script,
-    piece: usize,
+    script: &'a GateList,
+    section: usize,
     rows: *mut u128,
     results: [*const u128; L],
     operands: [*mut u128; L],
@@ -640,7 +641,7 @@ impl<const L: usize> Task for Carry<'_, L> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
-        for Batch { xors, ands } in self.script.batches(self.piece) {
+        for Layer { xors, ands } in self.script.layers(self.section) {
             // SAFETY: as in `Garble`; there are a result and two operands for each gate of each copy.
             unsafe {
                 xor_steps::<V, L>(self.rows, xors);
@@ -663,7 +664,7 @@ impl<const L: usize> Task for Carry<'_, L> {
 #[derive(Clone, Copy)]
 struct Few<'a> {
     ands: &'a [And],
-    /// The number of the piece's first gate.
+    /// The number of the section's first gate.
     first: usize,
 }
 
@@ -721,9 +722,9 @@ impl<'a> Few<'a> {
 }
 
 struct GarbleOne<'a> {
-    script: &'a Script,
-    piece: usize,
-    keys: Keys<'a>,
+    script: &'a GateList,
+    section: usize,
+    keys: HashKeys<'a>,
     rows: *mut u128,
     tables: *mut u128,
 }
@@ -732,7 +733,7 @@ impl GarbleOne<'_> {
     /// Gates in `N` registers.
     ///
     /// # Safety
-    /// As for [`garble_gates`]; the gates are those of the piece.
+    /// As for [`garble_gates`]; the gates are those of the section.
     #[inline(always)]
     unsafe fn gates<V: Vector, const N: usize, const H: usize>(
         &self,
@@ -758,13 +759,13 @@ impl Task for GarbleOne<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
-        let first = self.script.piece_gates(self.piece).start;
+        let first = self.script.section_gates(self.section).start;
         // SAFETY: as in `Garble`, with `L` = 1.
         unsafe {
             let key = V::keys(self.keys.keys[0].round_keys());
             let delta = V::splat(*self.rows.add(ONE as usize));
             let offset = [delta, delta.sigma()];
-            for Batch { xors, mut ands } in self.script.batches(self.piece) {
+            for Layer { xors, mut ands } in self.script.layers(self.section) {
                 xor_steps::<V::One, 1>(self.rows, xors);
                 while let Some(few) = Few::take::<V, 2>(&mut ands, first) {
                     self.gates::<V, 2, 8>(&key, offset, few);
@@ -778,9 +779,9 @@ impl Task for GarbleOne<'_> {
 }
 
 struct EvaluateOne<'a> {
-    script: &'a Script,
-    piece: usize,
-    keys: Keys<'a>,
+    script: &'a GateList,
+    section: usize,
+    keys: HashKeys<'a>,
     rows: *mut u128,
     tables: *const u128,
 }
@@ -789,7 +790,7 @@ impl EvaluateOne<'_> {
     /// Gates in `N` registers.
     ///
     /// # Safety
-    /// As for [`evaluate_gates`]; the gates are those of the piece.
+    /// As for [`evaluate_gates`]; the gates are those of the section.
     #[inline(always)]
     unsafe fn gates<V: Vector, const N: usize, const H: usize>(&self, key: &V::Keys, few: Few<'_>) {
         // SAFETY: as in `Evaluate`, with `L` = 1.
@@ -809,11 +810,11 @@ impl Task for EvaluateOne<'_> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
-        let first = self.script.piece_gates(self.piece).start;
+        let first = self.script.section_gates(self.section).start;
         // SAFETY: as in `Evaluate`, with `L` = 1.
         unsafe {
             let key = V::keys(self.keys.keys[0].round_keys());
-            for Batch { xors, mut ands } in self.script.batches(self.piece) {
+            for Layer { xors, mut ands } in self.script.layers(self.section) {
                 xor_steps::<V::One, 1>(self.rows, xors);
                 while let Some(few) = Few::take::<V, 4>(&mut ands, first) {
                     self.gates::<V, 4, 8>(&key, few);

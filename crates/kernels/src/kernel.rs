@@ -48,8 +48,8 @@ impl Kernel {
     /// Works on every machine; what the others are tested against.
     pub const PORTABLE: Kernel = Kernel(Implementation::Portable);
 
-    /// The kernel to compute with: the fastest of this machine, or the one that the environment variable
-    /// [`KERNEL_VARIABLE`] names.
+    /// Returns the kernel to compute with: the fastest of this machine, or the one that the environment
+    /// variable [`KERNEL_VARIABLE`] names.
     ///
     /// # Panics
     /// If [`Kernel::chosen`] is an error. A program calls that first, so as to refuse with its message.
@@ -57,7 +57,8 @@ impl Kernel {
         Self::chosen().unwrap_or_else(|refused| panic!("{refused}"))
     }
 
-    /// [`Kernel::best`], where the variable may name what is not there. It is read once in a process.
+    /// Does what [`Kernel::best`] does, where the variable may name what is not there. It is read once in a
+    /// process.
     ///
     /// # Errors
     /// [`NoSuchKernel`] if the variable names none that this machine can execute: never another in its stead,
@@ -78,12 +79,12 @@ impl Kernel {
         }
     }
 
-    /// The kernel of this name, if this machine has it.
+    /// Returns the kernel of this name, if this machine has it.
     pub fn named(name: &str) -> Option<Kernel> {
         Self::all_available().into_iter().find(|kernel| kernel.name() == name)
     }
 
-    /// Every kernel that this machine can execute, the fastest first and the portable one last.
+    /// Returns every kernel that this machine can execute, the fastest first and the portable one last.
     pub fn all_available() -> Vec<Kernel> {
         let mut kernels = Vec::new();
         #[cfg(target_arch = "x86_64")]
@@ -104,8 +105,8 @@ impl Kernel {
         kernels
     }
 
-    /// The kernel to take for a few blocks at a time: of the same family, with one block in a register, as a wide
-    /// one spends more on filling its registers than they save.
+    /// Returns the kernel to take for a few blocks at a time: of the same family, with one block in a
+    /// register, as a wide one spends more on filling its registers than they save.
     pub fn for_few_blocks(self) -> Kernel {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
@@ -116,8 +117,8 @@ impl Kernel {
         }
     }
 
-    /// The kernel to take for a single copy of a circuit: of the same family, with registers that the independent
-    /// gates of a batch fill several times, so that the AES unit does not wait.
+    /// Returns the kernel to take for a single copy of a circuit: of the same family, with registers that the
+    /// independent gates of a layer fill several times, so that the AES unit does not wait.
     pub(crate) fn for_one_copy(self) -> Kernel {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
@@ -126,7 +127,7 @@ impl Kernel {
         }
     }
 
-    /// The name of the kernel, for people.
+    /// Returns the name of the kernel, for people.
     pub fn name(self) -> &'static str {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
@@ -141,8 +142,8 @@ impl Kernel {
         }
     }
 
-    /// Whether its registers are wide enough, and enough of them, that hashing inputs side by side beats the
-    /// blake3 crate, which takes one long input at a time in assembly of its own.
+    /// Returns whether its registers are wide enough, and enough of them, that hashing inputs side by side
+    /// beats the blake3 crate, which takes one long input at a time in assembly of its own.
     pub fn is_wide(self) -> bool {
         #[cfg(target_arch = "x86_64")]
         return matches!(self.0, Implementation::Vaes512);

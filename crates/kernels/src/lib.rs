@@ -49,12 +49,12 @@ pub use blake3::{
 pub use clmul::{gf128_reduce, hash_accumulate, hash_accumulate_with, hash_rows, hash_rows_with};
 pub use columns::hash_to_columns;
 pub use erase::erase;
-pub use garble::{Keys, LANES, MaskedTables, WORD_LANES, Wires};
+pub use garble::{HashKeys, LANES, MaskedTables, WORD_LANES, Wires};
 pub use kernel::{KERNEL_VARIABLE, Kernel, NoSuchKernel};
 pub use leaky::{LeakyHash, MaskWords, leaky_ciphertexts, leaky_sums};
 pub use pages::{Erasing, LargePages};
 pub use parity::{parity_rows, parity_rows_with};
-pub use script::{And, BATCH, ONE, PIECE, Script, ScriptBuilder};
+pub use script::{And, GateList, GateListBuilder, LAYER, ONE, SECTION};
 pub use tile::{TILE_BLOCKS, TILE_ROWS, Tile, TileRow};
 pub use transpose::{transpose, transpose_back, transpose_back_with, transpose_with, words_for_rows};
 pub use trees::Trees;

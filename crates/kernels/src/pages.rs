@@ -21,7 +21,7 @@ static ERASING: AtomicUsize = AtomicUsize::new(0);
 pub struct Erasing(());
 
 impl Erasing {
-    /// From now on.
+    /// Begins to erase, from now on.
     pub fn begin() -> Self {
         ERASING.fetch_add(1, Ordering::Relaxed);
         Erasing(())
@@ -39,14 +39,14 @@ fn is_erasing() -> bool {
     ERASING.load(Ordering::Relaxed) > 0
 }
 
-/// The system's allocator, but buffers of a megabyte and more are mappings of their own on pages as large as the
-/// system gives. The last ones that were freed, some tens of megabytes, are used again: to make pages anew, which
-/// are zero, can take the system as long as everything else that is done with them. The others go back to the
-/// system. (On other systems than Linux they are the system allocator's.) See also [`Erasing`].
+/// The system's allocator, but buffers of a megabyte and more are mappings of their own on pages as large as
+/// the system gives. The last ones that were freed, some tens of megabytes, are used again: to make pages
+/// anew, which are zero, can take the system as long as everything else that is done with them. The others go
+/// back to the system. (On other systems than Linux they are the system allocator's.) See also [`Erasing`].
 pub struct LargePages<S = System>(S);
 
 impl LargePages {
-    /// The one to declare as the program's.
+    /// Makes the allocator that a program declares as its own.
     pub const fn new() -> Self {
         LargePages(System)
     }
@@ -214,7 +214,7 @@ mod mapping {
         size.checked_next_multiple_of(step)
     }
 
-    /// A mapping that begins with a large page; null if there is no memory.
+    /// Makes a mapping that begins with a large page; null if there is no memory.
     pub fn map(size: usize) -> *mut u8 {
         let Some(length) = length(size) else { return std::ptr::null_mut() };
         match SHARED.with(|kept| kept.take(length)).flatten() {
@@ -223,7 +223,7 @@ mod mapping {
         }
     }
 
-    /// A mapping that is zero.
+    /// Makes a mapping that is zero.
     pub fn map_zeroed(size: usize) -> *mut u8 {
         let Some(length) = length(size) else { return std::ptr::null_mut() };
         match SHARED.with(|kept| kept.take(length)).flatten() {
@@ -342,6 +342,8 @@ mod mapping {
         std::ptr::null_mut()
     }
 
+    /// Does nothing.
+    ///
     /// # Safety
     /// There is nothing to unmap.
     pub unsafe fn unmap(_: *mut u8, _: usize, _: bool) {}

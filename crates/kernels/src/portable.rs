@@ -195,7 +195,8 @@ fn add_round_key(state: &mut Planes, key: &Planes) {
     }
 }
 
-/// Eight AES-128 encryptions but for their whitening; not inlined, because it is long and the call costs nothing beside it.
+/// Eight AES-128 encryptions but for their whitening; not inlined, because it is long and the call costs
+/// nothing beside it.
 #[inline(never)]
 fn encrypt8(keys: &[Planes; 10], blocks: &mut Planes) {
     bitslice(blocks);
@@ -426,45 +427,4 @@ fn sub_word(word: u32) -> u32 {
     sub_bytes(&mut state);
     bitslice(&mut state);
     state[0] as u32
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The S-box from its definition: inversion modulo x⁸ + x⁴ + x³ + x + 1 by search, then the affine map.
-    #[test]
-    fn s_box_is_that_of_fips_197() {
-        let multiply = |a: u8, b: u8| {
-            (0..8).fold((0u8, a), |(sum, a), i| {
-                let sum = if b >> i & 1 == 1 { sum ^ a } else { sum };
-                (sum, a << 1 ^ if a >> 7 == 1 { 0x1b } else { 0 })
-            })
-        };
-        for x in 0..=255u8 {
-            let inverse = (0..=255).find(|&y| multiply(x, y).0 == 1).unwrap_or(0);
-            let expected = (0..5).fold(0x63, |sum, k| sum ^ inverse.rotate_left(k));
-            let word = sub_word(u32::from_le_bytes([x, 0, x, !x]));
-            assert_eq!(word.to_le_bytes()[0], expected, "S({x:#x})");
-            assert_eq!(word.to_le_bytes()[2], expected, "S({x:#x})");
-            assert_eq!(word.to_le_bytes()[1], 0x63);
-        }
-    }
-
-    #[test]
-    fn carry_less_product_is_the_shift_and_add_one() {
-        let mut x = 0x9e37_79b9_7f4a_7c15u64;
-        let mut values = vec![0, 1, u64::MAX, 1 << 63, 0x5555_5555_5555_5555, 0x1084_2108_4210_8421];
-        for _ in 0..30 {
-            x = x.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(1);
-            values.push(x ^ x >> 29);
-        }
-        for &a in &values {
-            for &b in &values {
-                let expected = (0..64)
-                    .fold(0u128, |sum, i| if b >> i & 1 == 1 { sum ^ u128::from(a) << i } else { sum });
-                assert_eq!(multiply64(a, b), expected, "{a:#x} * {b:#x}");
-            }
-        }
-    }
 }

@@ -8,8 +8,8 @@ pub(crate) fn swap_bits(m: &mut [u128], a: usize, b: usize, shift: u32, mask: u1
     m[a] ^= t << shift;
 }
 
-/// See [`Vector::transpose64`](crate::vector::Vector::transpose64). In words, as registers hold them: no bit moves
-/// between the halves of a block.
+/// Transposes as [`Vector::transpose64`](crate::vector::Vector::transpose64), in words, as registers hold
+/// them: no bit moves between the halves of a block.
 #[inline(always)]
 pub(crate) fn transpose64(m: &mut [u128; 64]) {
     let mut words = [0; 128];

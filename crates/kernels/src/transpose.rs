@@ -3,14 +3,14 @@
 use crate::Kernel;
 use crate::vector::{Task, Vector};
 
-/// Words of 64 bits in a column of `rows` bits.
+/// Returns the number of words of 64 bits in a column of `rows` bits.
 pub const fn words_for_rows(rows: usize) -> usize {
     rows.div_ceil(64)
 }
 
-/// Rows to columns. Row `r` is `rows[r * blocks..][..blocks]`; its bit `c` is bit `c % 128` of block `c /
-/// 128`. Column `c` is `columns[c * w..][..w]` with `w = words_for_rows(number of rows)`; its bit `r` is bit
-/// `r % 64` of word `r / 64`, and the bits above the last row are 0.
+/// Turns rows into columns. Row `r` is `rows[r * blocks..][..blocks]`; its bit `c` is bit `c % 128` of block
+/// `c / 128`. Column `c` is `columns[c * w..][..w]` with `w = words_for_rows(number of rows)`; its bit `r` is
+/// bit `r % 64` of word `r / 64`, and the bits above the last row are 0.
 ///
 /// # Panics
 /// If `rows` is not a whole number of rows of `blocks` blocks, or `columns` not `128 * blocks` columns.
@@ -18,7 +18,7 @@ pub fn transpose(rows: &[u128], blocks: usize, columns: &mut [u64]) {
     transpose_with(Kernel::best(), rows, blocks, columns);
 }
 
-/// [`transpose`] with a kernel of the caller's choice.
+/// Does what [`transpose`] does with a kernel of the caller's choice.
 ///
 /// # Panics
 /// Like [`transpose`].
@@ -30,8 +30,8 @@ pub fn transpose_with(kernel: Kernel, rows: &[u128], blocks: usize, columns: &mu
     kernel.run(Transpose { rows, blocks, columns, words });
 }
 
-/// Columns to rows, 128 columns: the inverse of [`transpose`] for rows of one block. A column takes `stride`
-/// words, of which those above the last row are ignored, as are the bits there.
+/// Turns columns into rows, 128 columns: the inverse of [`transpose`] for rows of one block. A column takes
+/// `stride` words, of which those above the last row are ignored, as are the bits there.
 ///
 /// # Panics
 /// If `columns` does not hold 128 columns, or `stride` is below `words_for_rows(rows.len())`.
@@ -39,7 +39,7 @@ pub fn transpose_back(columns: &[u64], stride: usize, rows: &mut [u128]) {
     transpose_back_with(Kernel::best(), columns, stride, rows);
 }
 
-/// [`transpose_back`] with a kernel of the caller's choice.
+/// Does what [`transpose_back`] does with a kernel of the caller's choice.
 ///
 /// # Panics
 /// Like [`transpose_back`].
@@ -109,56 +109,5 @@ impl Task for TransposeBack<'_> {
             unsafe { V::transpose64(&mut tile) };
             rows.copy_from_slice(&tile[..rows.len()]);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(40))]
-        #[test]
-        fn kernels_agree_with_the_definition(rows in 0usize..513, blocks in 1usize..5, seed: u128) {
-            let mut matrix = vec![0; rows * blocks];
-            crate::Aes128::new(seed).ctr(0, &mut matrix);
-            let words = words_for_rows(rows);
-            let mut expected = vec![0u64; 128 * blocks * words];
-            for c in 0..128 * blocks {
-                for r in 0..rows {
-                    let bit = matrix[r * blocks + c / 128] >> (c % 128) & 1;
-                    expected[c * words + r / 64] |= (bit as u64) << (r % 64);
-                }
-            }
-            for kernel in Kernel::all_available() {
-                let mut columns = vec![u64::MAX; expected.len()];
-                transpose_with(kernel, &matrix, blocks, &mut columns);
-                assert_eq!(columns, expected, "{kernel:?}");
-                for b in 0..blocks {
-                    let mut back = vec![u128::MAX; rows];
-                    transpose_back_with(kernel, &columns[b * 128 * words..][..128 * words], words, &mut back);
-                    assert!(back.iter().enumerate().all(|(r, &x)| x == matrix[r * blocks + b]), "{kernel:?}");
-                    let wider: Vec<u64> = columns[b * 128 * words..][..128 * words]
-                        .chunks_exact(words.max(1))
-                        .flat_map(|column| column.iter().copied().chain([u64::MAX; 3]))
-                        .collect();
-                    if rows > 0 {
-                        transpose_back_with(kernel, &wider, words + 3, &mut back);
-                        assert!(back.iter().enumerate().all(|(r, &x)| x == matrix[r * blocks + b]), "{kernel:?}");
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn sizes_that_do_not_fit_are_refused() {
-        for (rows, blocks, columns) in [(3, 2, 256), (4, 2, 255), (4, 0, 0), (0, 1, 1)] {
-            let call = || transpose(&vec![0; rows], blocks, &mut vec![0; columns]);
-            assert!(std::panic::catch_unwind(call).is_err(), "{rows} {blocks} {columns}");
-        }
-        assert!(std::panic::catch_unwind(|| transpose_back(&[0; 127], 1, &mut [0])).is_err());
-        assert!(std::panic::catch_unwind(|| transpose_back(&[0; 128], 1, &mut [0; 65])).is_err());
     }
 }

@@ -4,8 +4,8 @@ use crate::tile::{TILE_BLOCKS, TILE_ROWS, Tile, TileRow};
 use crate::vector::{Task, Vector};
 use crate::{Aes128, Kernel};
 
-/// The streams of the leaves of 128/K trees of K levels, in counter mode. With `r_y` for the stream of leaf y,
-/// and `y_b` for bit b of y, a tree gives a row u and K rows v:
+/// The streams of the leaves of 128/K trees of K levels, in counter mode. With `r_y` for the stream of leaf
+/// y, and `y_b` for bit b of y, a tree gives a row u and K rows v:
 ///
 /// ```text
 ///   u = ⊕ r_y        v_b = ⊕ r_y over the y whose bit b is 1
@@ -16,7 +16,7 @@ pub struct Trees {
 }
 
 impl Trees {
-    /// Those of these keys, one for each leaf, tree after tree. Trees of one level may have one leaf each, with
+    /// Takes these keys, one for each leaf, tree after tree. Trees of one level may have one leaf each, with
     /// which they can only [send](Trees::send).
     ///
     /// # Panics
@@ -30,7 +30,7 @@ impl Trees {
         Trees { levels, leaves }
     }
 
-    /// How many trees there are.
+    /// Returns how many trees there are.
     pub fn count(&self) -> usize {
         TILE_ROWS / self.levels
     }
@@ -55,9 +55,9 @@ impl Trees {
         kernel.run(Receive { trees: self, first, block, x, corrections, tiles });
     }
 
-    /// Makes the rows of the party that lacks a leaf of each tree, in whose place any is: with the corrections c
-    /// of the tree, and `masks` all ones or zero for each row, `v_b ⊕ (u ⊕ c)·mask`. Without corrections for
-    /// the first tree they are 0 there. In constant time.
+    /// Makes the rows of the party that lacks a leaf of each tree, in whose place any is: with the
+    /// corrections c of the tree, and `masks` all ones or zero for each row, `v_b ⊕ (u ⊕ c)·mask`. Without
+    /// corrections for the first tree they are 0 there. In constant time.
     ///
     /// # Panics
     /// If corrections are not as many as there are tiles.
@@ -166,8 +166,8 @@ impl Receive<'_> {
         let corrections = self.corrections.as_mut_ptr().cast::<u128>();
         for m in 0..M {
             let place = Place(block + m * V::BLOCKS);
-            // SAFETY: the caller vouches for the features of `V` and for M registers of blocks from `block` on
-            // in all tiles, in which rows of four blocks hold whole registers.
+            // SAFETY: the caller vouches for the features of `V` and for M registers of blocks from `block`
+            // on in all tiles, in which rows of four blocks hold whole registers.
             unsafe {
                 for (b, v) in v.iter().enumerate() {
                     v[m].store(rows.add(place.at(TILE_ROWS, K * tree + b)));
@@ -291,8 +291,9 @@ macro_rules! loops {
             #[inline(always)]
             unsafe fn run<V: Vector>(mut self) {
                 let alone = self.trees.leaves.len() == TILE_ROWS;
-                // SAFETY: the caller vouches for the features of `V`. Eight or two registers are two tiles, one
-                // or half of one, and half of eight is one; of two, half is not one only where two fill all.
+                // SAFETY: the caller vouches for the features of `V`. Eight or two registers are two tiles,
+                // one or half of one, and half of eight is one; of two, half is not one only where two fill
+                // all.
                 unsafe {
                     match (V::STREAM, self.trees.levels) {
                         (2, 1) if alone => self.walk::<V, ALONE, 2, 1>(),
@@ -360,8 +361,8 @@ mod tests {
         Expected { u, v: v.map(|(b, at)| sum(&|y| y >> b & 1 == 1, at)).collect() }
     }
 
-    /// Both parties' rows, of every kernel, against the definition: for all numbers of levels, with and without
-    /// corrections of the first tree, and for tiles that do not fill all registers.
+    /// Both parties' rows, of every kernel, against the definition: for all numbers of levels, with and
+    /// without corrections of the first tree, and for tiles that do not fill all registers.
     #[test]
     fn rows_are_sums_of_streams() {
         for (levels, count) in [(1, 1), (1, 2), (2, 1), (2, 3), (4, 1), (4, 2), (4, 3), (8, 1), (8, 2)] {

@@ -28,30 +28,31 @@ pub(crate) trait Vector: Copy {
     unsafe fn gather(from: impl Fn(usize) -> *const u128) -> Self;
     /// Writes block `k` to `to(k)`, for one `k` after the other.
     unsafe fn scatter(self, to: impl Fn(usize) -> *mut u128);
-    /// The same block everywhere.
+    /// Returns the same block everywhere.
     unsafe fn splat(block: u128) -> Self;
-    /// Bitwise exclusive or.
+    /// Returns the bitwise exclusive or.
     unsafe fn xor(self, other: Self) -> Self;
-    /// Exclusive or of three.
+    /// Returns the exclusive or of three.
     #[inline(always)]
     unsafe fn xor3(self, b: Self, c: Self) -> Self {
         // SAFETY: as the caller's.
         unsafe { self.xor(b).xor(c) }
     }
-    /// Bitwise and.
+    /// Returns the bitwise and.
     unsafe fn and(self, other: Self) -> Self;
     /// Adds `count` to the low 64 bits of every block, without carry into the high ones.
     unsafe fn add_low(self, count: u64) -> Self;
-    /// The linear orthomorphism `σ(hi ‖ lo) = (hi ⊕ lo) ‖ hi` of every block (Guo, Katz, Wang, Yu 2020).
+    /// Applies the linear orthomorphism `σ(hi ‖ lo) = (hi ⊕ lo) ‖ hi` of every block (Guo, Katz, Wang, Yu
+    /// 2020).
     unsafe fn sigma(self) -> Self;
-    /// Bit 0 of every block.
+    /// Returns bit 0 of every block.
     unsafe fn colours(self) -> Self::Mask;
     /// Adds `other` in the blocks whose colour is set.
     unsafe fn xor_if(self, colours: Self::Mask, other: Self) -> Self;
-    /// The carry-less product of blocks at the same place, unreduced: low and high half.
+    /// Returns the carry-less product of blocks at the same place, unreduced: low and high half.
     unsafe fn multiply(self, other: Self) -> (Self, Self);
-    /// Carry-less products of the halves of blocks at the same place: low by low, high by high, and those of
-    /// the sums of both halves.
+    /// Returns the carry-less products of the halves of blocks at the same place: low by low, high by high,
+    /// and those of the sums of both halves.
     unsafe fn multiply_halves(self, other: Self) -> [Self; 3];
     /// Writes block `k` of `first` and `second` to `to[k]` and behind it.
     unsafe fn store_pairs(first: Self, second: Self, to: impl Fn(usize) -> *mut u128);
@@ -62,8 +63,8 @@ pub(crate) trait Vector: Copy {
     unsafe fn add32(self, other: Self) -> Self;
     /// Rotates 32-bit words to the right by `N` bits: 7, 8, 12 or 16.
     unsafe fn rotate32<const N: u32>(self) -> Self;
-    /// Half of BLAKE3's mixing function, four times side by side, on the columns of a state of rows `a`, `b`,
-    /// `c`, `d`: `a += m + b; d = (d ⊕ a) ⋙ D; c += d; b = (b ⊕ c) ⋙ B`.
+    /// Applies half of BLAKE3's mixing function, four times side by side, on the columns of a state of rows
+    /// `a`, `b`, `c`, `d`: `a += m + b; d = (d ⊕ a) ⋙ D; c += d; b = (b ⊕ c) ⋙ B`.
     #[inline(always)]
     unsafe fn mix32<const D: u32, const B: u32>([a, b, c, d]: &mut [[Self; 4]; 4], m: [&Self; 4]) {
         // SAFETY: as the caller's.
@@ -88,11 +89,11 @@ pub(crate) trait Vector: Copy {
 
     /// Spreads round keys.
     unsafe fn keys(round_keys: &[u128; 11]) -> Self::Keys;
-    /// What is to be added to a block before [`Vector::rounds`].
+    /// Returns what is to be added to a block before [`Vector::rounds`].
     unsafe fn whitening(keys: &Self::Keys) -> Self;
-    /// AES-128 of every block of `M` registers, to which the whitening has been added.
+    /// Encrypts every block by AES-128: those of `M` registers, to which the whitening has been added.
     unsafe fn rounds<const M: usize>(keys: &Self::Keys, blocks: [Self; M]) -> [Self; M];
-    /// AES-128 of every block of `M` registers.
+    /// Encrypts every block by AES-128: those of `M` registers.
     #[inline(always)]
     unsafe fn encrypt<const M: usize>(keys: &Self::Keys, mut blocks: [Self; M]) -> [Self; M] {
         // SAFETY: as the caller's.
@@ -105,7 +106,7 @@ pub(crate) trait Vector: Copy {
     }
     /// Registers of one stream that are made at a time where streams of several keys are: 2 or 8.
     const STREAM: usize = 8;
-    /// AES-128 of the same `M` registers under each of four keys.
+    /// Encrypts the same `M` registers by AES-128 under each of four keys.
     #[inline(always)]
     unsafe fn under_four<const M: usize>(keys: &[[u128; 11]; 4], blocks: [Self; M]) -> [[Self; M]; 4] {
         let mut encrypted = [blocks; 4];
@@ -115,17 +116,17 @@ pub(crate) trait Vector: Copy {
         }
         encrypted
     }
-    /// The next round key of every block (FIPS 197, section 5.2).
+    /// Returns the next round key of every block (FIPS 197, section 5.2).
     unsafe fn next_round_key(self, round_constant: u8) -> Self;
 
-    /// Two transpositions of 64 × 64 bits side by side: bit `c` of the low (high) half of `m[r]` goes to bit
-    /// `r` of the low (high) half of `m[c]`.
+    /// Does two transpositions of 64 × 64 bits side by side: bit `c` of the low (high) half of `m[r]` goes to
+    /// bit `r` of the low (high) half of `m[c]`.
     #[inline(always)]
     unsafe fn transpose64(m: &mut [u128; 64]) {
         crate::swap::transpose64(m);
     }
 
-    /// The columns of a tile's rows, where these stood; `room` is overwritten.
+    /// Turns a tile's rows into its columns, which take their place; `room` is overwritten.
     #[inline(always)]
     unsafe fn transpose_tile(tile: &mut Tile, room: &mut Tile) {
         for (block, columns) in room.as_chunks_mut::<128>().0.iter_mut().enumerate() {
@@ -150,7 +151,7 @@ pub(crate) trait Vector: Copy {
 pub(crate) trait Task {
     /// What it returns.
     type Output;
-    /// The loop; implementations are `#[inline(always)]`.
+    /// Runs the loop; implementations are `#[inline(always)]`.
     ///
     /// # Safety
     /// The machine has the features of `V`.

@@ -836,8 +836,8 @@ impl Vector for X4 {
 
     #[inline(always)]
     unsafe fn transpose_tile(tile: &mut Tile, room: &mut Tile) {
-        // SAFETY: AVX-512 with VBMI and GFNI; all accesses are within the rows of the tile, of four blocks each,
-        // and within 128 columns for each of these.
+        // SAFETY: AVX-512 with VBMI and GFNI; all accesses are within the rows of the tile, of four blocks
+        // each, and within 128 columns for each of these.
         unsafe {
             for (block, columns) in room.as_chunks_mut::<128>().0.iter_mut().enumerate() {
                 let rows = tile.as_ptr().add(block);
@@ -854,8 +854,8 @@ impl Vector for X4 {
     }
 }
 
-/// The columns of 64 rows of 128 bits, words of 64 bits: word j of register k is column `8·k + j`. `rows` gives rows
-/// `4·i` to `4·i + 3`.
+/// The columns of 64 rows of 128 bits, words of 64 bits: word j of register k is column `8·k + j`. `rows`
+/// gives rows `4·i` to `4·i + 3`.
 ///
 /// Bytes first, then bits. Register `i` takes four rows and collects their bytes of the same index into a
 /// word; the 16 × 16 words are transposed, so that register `k` has byte `k` of all rows; then

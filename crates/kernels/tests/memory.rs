@@ -300,7 +300,7 @@ fn row_18_a_peer_that_turns_later_gets_no_more_memory() {
 }
 
 /// The one message whose length is the peer's choice: where its logs stand, a mebibyte at most. Two bytes of
-/// it name a batch, which takes 16 here; a vector that grows needs three times as much for a moment.
+/// it name a layer, which takes 16 here; a vector that grows needs three times as much for a moment.
 #[test]
 fn row_18_the_longest_log_that_a_peer_can_tell_of() {
     const LONGEST: usize = 1 << 20;
@@ -310,7 +310,7 @@ fn row_18_the_longest_log_that_a_peer_can_tell_of() {
     let standing = Standing { head: [3; 32], last: Some((*state.head(), entry)) };
     let told = postcard::to_stdvec(&[([5u8; 32], standing)][..]).unwrap();
     assert!(told.len() <= LONGEST && told.len() > LONGEST - 400);
-    // The same, but it claims that there are 2^64 - 1 batches in it.
+    // The same, but it claims that there are 2^64 - 1 layers in it.
     let mut huge = told[..140].to_vec();
     huge.extend([0xff; 9]);
     huge.push(1);

@@ -42,7 +42,7 @@ pub enum BinaryOp {
 }
 
 impl BinaryOp {
-    /// As it is written.
+    /// Returns it as it is written.
     pub fn symbol(self) -> &'static str {
         use BinaryOp::*;
         match self {
@@ -69,7 +69,7 @@ impl BinaryOp {
         }
     }
 
-    /// How tightly it binds; all are left-associative.
+    /// Returns how tightly it binds; all are left-associative.
     pub fn precedence(self) -> u8 {
         use BinaryOp::*;
         match self {
@@ -106,7 +106,7 @@ pub struct Expr {
 }
 
 impl Expr {
-    /// An expression of this kind.
+    /// Makes an expression of this kind.
     pub fn new(kind: ExprKind, span: Span) -> Expr {
         use ExprKind::*;
         let below = match &kind {
@@ -184,7 +184,7 @@ pub enum TypeName {
 }
 
 impl TypeName {
-    /// Where it is.
+    /// Returns where it is.
     pub fn span(&self) -> Span {
         match self {
             TypeName::Named(name) => name.span,
@@ -192,7 +192,7 @@ impl TypeName {
         }
     }
 
-    /// The name, if it has one.
+    /// Returns the name, if it has one.
     pub fn name(&self) -> Option<&Rc<str>> {
         match self {
             TypeName::Named(name) => Some(&name.name),
@@ -280,7 +280,7 @@ pub struct TypeRef {
 
 /// What a pragma asks of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Request {
+pub enum FunctionPragma {
     /// Calls from `main` are part of `main`.
     Inline,
     /// Calls are components.
@@ -312,7 +312,7 @@ pub struct Function {
     /// Its statements.
     pub body: Vec<Stmt>,
     /// Requests of its pragmas.
-    pub requests: Vec<(Request, Span)>,
+    pub requests: Vec<(FunctionPragma, Span)>,
 }
 
 /// A field list: `T a, b[3];`

@@ -4,7 +4,7 @@ use brickwork_circuit::{Builder, Gate, library::aes};
 
 use crate::graph::{Bit, Graph};
 
-/// The AES S-box on one byte: 32 ANDs.
+/// Returns the AES S-box on one byte: 32 ANDs.
 pub fn aes_sbox(graph: &mut Graph, byte: &[Bit]) -> Vec<Bit> {
     let mut builder = Builder::new(8);
     let inputs = builder.all_inputs();

@@ -39,12 +39,12 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// An error, still without its hint.
+    /// Makes an error, still without its hint.
     pub fn error(code: &'static str, span: Span, message: impl Into<String>) -> Draft {
         Draft::new(Severity::Error, code, span, message.into())
     }
 
-    /// A warning, still without its hint.
+    /// Makes a warning, still without its hint.
     pub fn warning(code: &'static str, span: Span, message: impl Into<String>) -> Draft {
         Draft::new(Severity::Warning, code, span, message.into())
     }
@@ -67,19 +67,19 @@ impl Draft {
         })
     }
 
-    /// With a text at the place.
+    /// Adds a text at the place.
     pub fn label(mut self, text: impl Into<String>) -> Self {
         self.0.label = text.into();
         self
     }
 
-    /// With another place.
+    /// Adds another place.
     pub fn also(mut self, span: Span, text: impl Into<String>) -> Self {
         self.0.related.push((span, text.into()));
         self
     }
 
-    /// With advice: what to do, not once more what is wrong.
+    /// Adds advice: what to do, not once more what is wrong.
     #[must_use]
     pub fn hint(mut self, text: impl Into<String>) -> Diagnostic {
         self.0.hint = text.into();
@@ -115,12 +115,12 @@ impl Sink {
         }
     }
 
-    /// Number of errors so far.
+    /// Returns the number of errors so far.
     pub fn errors(&self) -> usize {
         self.errors
     }
 
-    /// Everything, in the order of the source.
+    /// Returns everything, in the order of the source.
     pub fn finish(mut self, sources: SourceMap, warnings_as_errors: bool) -> Diagnostics {
         if warnings_as_errors {
             for d in &mut self.list {
@@ -180,27 +180,27 @@ pub struct Record {
 }
 
 impl Diagnostics {
-    /// All of them, in the order of the source.
+    /// Returns all of them, in the order of the source.
     pub fn list(&self) -> &[Diagnostic] {
         &self.list
     }
 
-    /// The sources they point into.
+    /// Returns the sources they point into.
     pub fn sources(&self) -> &SourceMap {
         &self.sources
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// Whether one of them is an error.
+    /// Returns whether one of them is an error.
     pub fn has_errors(&self) -> bool {
         self.list.iter().any(|d| d.severity == Severity::Error)
     }
 
-    /// For machines.
+    /// Returns them for machines.
     pub fn records(&self) -> Vec<Record> {
         self.list.iter().map(|d| self.record(d)).collect()
     }
@@ -234,7 +234,7 @@ impl Diagnostics {
         }
     }
 
-    /// For people: each with its source line, the place underlined. `colour` is for terminals.
+    /// Renders them for people: each with its source line, the place underlined. `colour` is for terminals.
     pub fn render(&self, colour: bool) -> String {
         let theme = if colour { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
         let handler = GraphicalReportHandler::new_themed(theme).with_width(100).with_links(false);

@@ -84,8 +84,10 @@ fn include(
             Some(text) => text.as_bytes().to_vec(),
             None => {
                 sink.push(
-                    Diagnostic::error("include::missing", span, format!("there is no file \"{path}\""))
-                        .hint("put it beside the root source, where all includes are looked for; the standard library needs no file"),
+                    Diagnostic::error("include::missing", span, format!("there is no file \"{path}\"")).hint(
+                        "put it beside the root source, where all includes are looked for; the standard \
+                         library needs no file",
+                    ),
                 );
                 return None;
             }

@@ -18,32 +18,32 @@ impl Bit {
     /// True.
     pub const ONE: Bit = Bit(1);
 
-    /// A constant.
+    /// Makes a constant.
     pub fn constant(value: bool) -> Bit {
         Bit(value.into())
     }
 
-    /// Its value, if it is a constant.
+    /// Returns its value, if it is a constant.
     pub fn known(self) -> Option<bool> {
         (self.0 < 2).then_some(self.0 == 1)
     }
 
-    /// The node; 0 for constants.
+    /// Returns the node; 0 for constants.
     pub fn node(self) -> u32 {
         self.0 >> 1
     }
 
-    /// Whether the node's output is inverted; for constants, their value.
+    /// Returns whether the node's output is inverted; for constants, their value.
     pub fn inverted(self) -> bool {
         self.0 & 1 == 1
     }
 
-    /// The output of a node.
+    /// Makes the output of a node.
     pub fn of(node: u32) -> Bit {
         Bit(node << 1)
     }
 
-    /// Inverted if `flip`.
+    /// Inverts it if `flip`.
     pub fn flip(self, flip: bool) -> Bit {
         Bit(self.0 ^ u32::from(flip))
     }
@@ -70,7 +70,7 @@ struct Node {
 
 /// What a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum NodeKind {
     /// An input.
     Leaf,
     /// Exclusive or; the operands are not inverted.
@@ -100,7 +100,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// An empty circuit that may grow to `limit` nodes.
+    /// Makes an empty circuit that may grow to `limit` nodes.
     pub fn new(limit: usize) -> Graph {
         let nothing = Node { a: Bit::ZERO, b: Bit::ZERO };
         Graph {
@@ -112,17 +112,17 @@ impl Graph {
         }
     }
 
-    /// Number of nodes, the constant included: nodes are numbered `1..len()`.
+    /// Returns the number of nodes, the constant included: nodes are numbered `1..len()`.
     pub fn len(&self) -> u32 {
         self.nodes.len() as u32
     }
 
-    /// Whether the limit was hit; from then on all results are constants.
+    /// Returns whether the limit was hit; from then on all results are constants.
     pub fn full(&self) -> bool {
         self.full
     }
 
-    /// Whether so many more nodes surely do not fit; if so, the circuit counts as full.
+    /// Returns whether so many more nodes surely do not fit; if so, the circuit counts as full.
     pub fn reserve(&mut self, nodes: u64) -> bool {
         if nodes > (self.limit - self.nodes.len().min(self.limit)) as u64 {
             self.full = true;
@@ -130,13 +130,13 @@ impl Graph {
         !self.full
     }
 
-    /// What node `index` is.
-    pub fn kind(&self, index: u32) -> Kind {
+    /// Returns what node `index` is.
+    pub fn kind(&self, index: u32) -> NodeKind {
         let Node { a, b } = self.nodes[index as usize];
         match a.cmp(&b) {
-            std::cmp::Ordering::Equal => Kind::Leaf,
-            std::cmp::Ordering::Less => Kind::And(a, b),
-            std::cmp::Ordering::Greater => Kind::Xor(a, b),
+            std::cmp::Ordering::Equal => NodeKind::Leaf,
+            std::cmp::Ordering::Less => NodeKind::And(a, b),
+            std::cmp::Ordering::Greater => NodeKind::Xor(a, b),
         }
     }
 
@@ -152,12 +152,12 @@ impl Graph {
         Bit::of(self.nodes.len() as u32 - 1)
     }
 
-    /// A new input.
+    /// Returns a new input.
     pub fn leaf(&mut self) -> Bit {
         self.push(Node { a: Bit::ZERO, b: Bit::ZERO })
     }
 
-    /// New inputs.
+    /// Makes new inputs.
     pub fn leaves(&mut self, count: u32) -> Vec<Bit> {
         (0..count).map(|_| self.leaf()).collect()
     }
@@ -192,9 +192,9 @@ impl Graph {
         let old = std::mem::replace(&mut self.table, vec![0; size]);
         for index in looking(old.into_iter().filter(|i| *i != 0)) {
             let free = match self.kind(index) {
-                Kind::Leaf => continue,
-                Kind::Xor(hi, lo) => self.find(hi, lo, false),
-                Kind::And(lo, hi) => self.find(hi.plain(), lo.plain(), true),
+                NodeKind::Leaf => continue,
+                NodeKind::Xor(hi, lo) => self.find(hi, lo, false),
+                NodeKind::And(lo, hi) => self.find(hi.plain(), lo.plain(), true),
             };
             if let Err(place) = free {
                 self.table[place] = index;
@@ -202,7 +202,7 @@ impl Graph {
         }
     }
 
-    /// Exclusive or.
+    /// Adds an exclusive or.
     pub fn xor(&mut self, a: Bit, b: Bit) -> Bit {
         let flip = a.inverted() ^ b.inverted();
         let (hi, lo) = if a > b { (a.plain(), b.plain()) } else { (b.plain(), a.plain()) };
@@ -213,7 +213,7 @@ impl Graph {
             return hi.flip(flip);
         }
         // (lo ^ y) ^ lo = y
-        if let Kind::Xor(x, y) = self.kind(hi.node()) {
+        if let NodeKind::Xor(x, y) = self.kind(hi.node()) {
             if x == lo {
                 return y.flip(flip);
             }
@@ -234,7 +234,7 @@ impl Graph {
         out.flip(flip)
     }
 
-    /// Conjunction.
+    /// Adds a conjunction.
     pub fn and(&mut self, a: Bit, b: Bit) -> Bit {
         let (hi, lo) = if a > b { (a, b) } else { (b, a) };
         if lo.node() == hi.node() {
@@ -246,13 +246,13 @@ impl Graph {
         let p = lo.plain();
         match self.kind(hi.node()) {
             // p & (p ^ y) = p & !y
-            Kind::Xor(x, y) if x == p || y == p => {
+            NodeKind::Xor(x, y) if x == p || y == p => {
                 // hi = lo ^ (other ^ lo's sign ^ hi's sign)
                 let other = if x == p { y } else { x };
                 return self.and(lo, !other.flip(lo.inverted() ^ hi.inverted()));
             }
             // p & (p & z) = p & z, p & !(p & z) = p & !z, and with the other sign: nothing, or p
-            Kind::And(x, z) if x.plain() == p || z.plain() == p => {
+            NodeKind::And(x, z) if x.plain() == p || z.plain() == p => {
                 let (same, other) = if x.plain() == p { (x == lo, z) } else { (z == lo, x) };
                 return match (hi.inverted(), same) {
                     (false, true) => hi,
@@ -289,12 +289,12 @@ impl Graph {
         out
     }
 
-    /// Disjunction.
+    /// Adds a disjunction.
     pub fn or(&mut self, a: Bit, b: Bit) -> Bit {
         !self.and(!a, !b)
     }
 
-    /// `if condition { then } else { otherwise }`, for one AND.
+    /// Adds `if condition { then } else { otherwise }`, for one AND.
     pub fn mux(&mut self, condition: Bit, then: Bit, otherwise: Bit) -> Bit {
         let difference = self.xor(then, otherwise);
         let masked = self.and(condition, difference);
@@ -316,8 +316,8 @@ impl Graph {
         template.outputs.iter().map(|o| bits[o.node() as usize].flip(o.inverted())).collect()
     }
 
-    /// The finished circuit: nodes `1..=inputs` must be its inputs, and all nodes behind them gates. What no
-    /// output needs is dropped.
+    /// Returns the finished circuit: nodes `1..=inputs` must be its inputs, and all nodes behind them gates.
+    /// What no output needs is dropped.
     pub fn finish(mut self, inputs: u32, outputs: &[Bit]) -> Template {
         self.table = Vec::new();
         let mut live = vec![false; self.nodes.len()];
@@ -363,18 +363,18 @@ pub struct Template {
 }
 
 impl Template {
-    /// Number of gates.
+    /// Returns the number of gates.
     pub fn gates(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Gate `k`, which is node `inputs + 1 + k`.
-    pub fn kind(&self, gate: u32) -> Kind {
+    /// Returns gate `k`, which is node `inputs + 1 + k`.
+    pub fn kind(&self, gate: u32) -> NodeKind {
         let Node { a, b } = self.nodes[gate as usize];
-        if a > b { Kind::Xor(a, b) } else { Kind::And(a, b) }
+        if a > b { NodeKind::Xor(a, b) } else { NodeKind::And(a, b) }
     }
 
-    /// Number of AND gates.
+    /// Returns the number of AND gates.
     pub fn ands(&self) -> usize {
         self.nodes.iter().filter(|n| n.a < n.b).count()
     }
@@ -388,9 +388,9 @@ impl Template {
         for kind in (0..self.gates() as u32).map(|gate| self.kind(gate)) {
             let get = |b: Bit| bits[b.node() as usize] ^ b.inverted();
             bits.push(match kind {
-                Kind::Xor(a, b) => get(a) ^ get(b),
-                Kind::And(a, b) => get(a) & get(b),
-                Kind::Leaf => unreachable!("templates have no leaves among their gates"),
+                NodeKind::Xor(a, b) => get(a) ^ get(b),
+                NodeKind::And(a, b) => get(a) & get(b),
+                NodeKind::Leaf => unreachable!("templates have no leaves among their gates"),
             });
         }
         self.outputs.iter().map(|o| bits[o.node() as usize] ^ o.inverted()).collect()

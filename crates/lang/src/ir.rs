@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::ast::{BinaryOp, Request};
+use crate::ast::{BinaryOp, FunctionPragma};
 use crate::source::Span;
 use crate::types::{Type, Types};
 
@@ -189,11 +189,11 @@ pub struct Func {
     /// The functions it calls, each once, and where.
     pub calls: Vec<(usize, Span)>,
     /// Requests of pragmas.
-    pub requests: Vec<(Request, Span)>,
+    pub requests: Vec<(FunctionPragma, Span)>,
 }
 
 impl Func {
-    /// The name in the source.
+    /// Returns the name in the source.
     pub fn base_name(&self) -> &str {
         self.name.split('.').next().unwrap_or_default()
     }

@@ -191,7 +191,8 @@ pub fn lex(file: u32, text: &str, sink: &mut Sink) -> Lexed {
                 '?' => "there is no `? :`; write `if (c) x = a; else x = b;`",
                 '\'' => "there are no characters; write their numbers, such as 65",
                 c if !c.is_ascii() => {
-                    "outside of comments a program is plain ASCII; type this by hand if it was copied from a document"
+                    "outside of comments a program is plain ASCII; type this by hand if it was copied from a \
+                     document"
                 }
                 _ => "remove it: names are made of letters, digits and `_`, and it is no operator",
             };

@@ -1,6 +1,8 @@
 //! The `.wir` compiler: source text becomes a [`brickwork_circuit::Program`] of components.
 //!
 //! ```
+//! use brickwork_lang::{NoFiles, Options, compile};
+//!
 //! let source = "
 //!     #parties 2
 //!     typedef uint_t 8 byte
@@ -10,7 +12,7 @@
 //!     function byte larger(byte a, byte b) { byte m = a; if (a < b) m = b; return m; }
 //!     function void main() { output1 = larger(input1, input2); }
 //! ";
-//! let compiled = brickwork_lang::compile("larger.wir", source, &brickwork_lang::NoFiles, &brickwork_lang::Options::default())?;
+//! let compiled = compile("larger.wir", source, &NoFiles, &Options::default())?;
 //! assert_eq!(compiled.program.components()[0].name, "larger");
 //! assert_eq!(compiled.program.and_gates(), 16);
 //! # Ok::<(), brickwork_lang::Diagnostics>(())
@@ -92,7 +94,7 @@ pub fn compile(
     })
 }
 
-/// The functions that `main` calls, directly or not: those that [`Options::inline`] and
+/// Returns the functions that `main` calls, directly or not: those that [`Options::inline`] and
 /// [`Options::component`] make a difference for. None if the source has errors, which [`compile`] tells.
 pub fn functions(name: &str, text: &str, resolver: &dyn Resolver, options: &Options) -> Vec<String> {
     let find = || {
@@ -170,10 +172,10 @@ fn run(
     match assemble::assemble(&cx, trace?, &stem, sink) {
         Ok(program) => Some(program),
         Err(e) => {
-            sink.push(
-                Diagnostic::error("program", module.functions[module.main].span, e.to_string())
-                    .hint("declare an `#input` and an `#output`, and use both in `main`; if it is too large, use fewer or smaller calls"),
-            );
+            sink.push(Diagnostic::error("program", module.functions[module.main].span, e.to_string()).hint(
+                "declare an `#input` and an `#output`, and use both in `main`; if it is too large, use \
+                 fewer or smaller calls",
+            ));
             None
         }
     }

@@ -32,7 +32,7 @@ pub enum Make {
     TimesMinus(Rc<Plan>, u32),
 }
 
-/// Bits of a factor.
+/// Returns the bits of a factor.
 pub fn length(m: u128) -> u32 {
     128 - m.leading_zeros()
 }
@@ -50,7 +50,7 @@ pub struct Planner {
 const FACTORS: u32 = 200;
 
 impl Planner {
-    /// A short chain for the factor `m`, which is positive.
+    /// Returns a short chain for the factor `m`, which is positive.
     pub fn plan(&mut self, m: u128) -> Rc<Plan> {
         if self.known.len() > 100_000 {
             self.known.clear();
@@ -109,7 +109,7 @@ impl Planner {
 }
 
 impl Plan {
-    /// ANDs, roughly, for an x of `width` bits.
+    /// Returns the number of ANDs, roughly, for an x of `width` bits.
     pub fn cost(&self, width: u32) -> u32 {
         self.bits + self.steps * width
     }

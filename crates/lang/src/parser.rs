@@ -123,7 +123,8 @@ impl Parser<'_> {
             }
             (";", _) => "put `;` at the end of the statement before this, or an operator between the two",
             ("(", _) => {
-                "the condition of an `if`, the head of a `for` and the parameters of a function stand in `( )`"
+                "the condition of an `if`, the head of a `for` and the parameters of a function stand in `( \
+                 )`"
             }
             (")", _) => "close the `(` before this, or put `,` between two arguments",
             ("]", _) => "close the `[` before this; several dimensions are `a[2][3]`",
@@ -218,8 +219,15 @@ impl Parser<'_> {
                 let decl = self.vardecl()?;
                 if first {
                     self.sink.push(
-                        Diagnostic::error("syntax::first", decl.span, "a file cannot begin with a variable declaration")
-                            .hint("move it into the function that uses it; functions share only arguments and results"),
+                        Diagnostic::error(
+                            "syntax::first",
+                            decl.span,
+                            "a file cannot begin with a variable declaration",
+                        )
+                        .hint(
+                            "move it into the function that uses it; functions share only arguments and \
+                             results",
+                        ),
                     );
                 }
                 return Ok(Item::Vars(decl));
@@ -347,7 +355,8 @@ impl Parser<'_> {
         let mut generics = Vec::new();
         if self.eat("<") {
             loop {
-                let form = "write `function TYPE name<T, n>(T a[n])`, with names for the types and sizes that calls choose";
+                let form = "write `function TYPE name<T, n>(T a[n])`, with names for the types and sizes \
+                            that calls choose";
                 generics.push(self.ident("the name of a type or size", form)?);
                 if !self.eat(",") {
                     break;
@@ -381,7 +390,7 @@ impl Parser<'_> {
     }
 
     /// The pragmas directly before the current token.
-    fn requests(&mut self) -> Vec<(Request, Span)> {
+    fn requests(&mut self) -> Vec<(FunctionPragma, Span)> {
         let mut requests = Vec::new();
         let at = self.at;
         let (mine, others): (Vec<_>, Vec<_>) =
@@ -390,9 +399,9 @@ impl Parser<'_> {
         for pragma in mine {
             let words: Vec<&str> = pragma.text.split_whitespace().collect();
             match words[..] {
-                ["inline"] => requests.push((Request::Inline, pragma.span)),
-                ["component"] => requests.push((Request::Component, pragma.span)),
-                ["builtin", name] => requests.push((Request::Builtin(name.into()), pragma.span)),
+                ["inline"] => requests.push((FunctionPragma::Inline, pragma.span)),
+                ["component"] => requests.push((FunctionPragma::Component, pragma.span)),
+                ["builtin", name] => requests.push((FunctionPragma::Builtin(name.into()), pragma.span)),
                 _ => self.sink.push(
                     Diagnostic::error(
                         "pragma::unknown",
@@ -551,7 +560,8 @@ impl Parser<'_> {
         loop {
             let name = self.ident(
                 "the name of a variable",
-                "write `TYPE name = 1;`; the head of a loop declares its counter, too: `for (TYPE i = 0; i < 8; i++)`",
+                "write `TYPE name = 1;`; the head of a loop declares its counter, too: `for (TYPE i = 0; i \
+                 < 8; i++)`",
             )?;
             let dims = self.dims()?;
             let init = match self.eat("=") {

@@ -16,7 +16,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// From the start of this span to the end of `other`, which must not be in another file.
+    /// Spans from the start of this one to the end of `other`, which must not be in another file.
     #[must_use]
     pub fn to(self, other: Span) -> Span {
         if self.file == other.file { Span { end: self.end.max(other.end), ..self } } else { self }
@@ -54,7 +54,7 @@ impl SourceMap {
         self.files.len() as u32 - 1
     }
 
-    /// One file.
+    /// Returns one file.
     ///
     /// # Panics
     /// If there is no such file.
@@ -62,12 +62,12 @@ impl SourceMap {
         &self.files[file as usize]
     }
 
-    /// The text of a span.
+    /// Returns the text of a span.
     pub fn text(&self, span: Span) -> &str {
         self.file(span.file).text.get(span.start as usize..span.end as usize).unwrap_or("")
     }
 
-    /// Where a byte offset is.
+    /// Returns where a byte offset is.
     pub fn position(&self, file: u32, offset: u32) -> Position {
         let text = &self.file(file).text;
         let before = &text.as_bytes()[..(offset as usize).min(text.len())];
@@ -77,7 +77,7 @@ impl SourceMap {
         Position { line, column }
     }
 
-    /// The whole line that a byte offset is on.
+    /// Returns the whole line that a byte offset is on.
     pub fn line(&self, file: u32, offset: u32) -> &str {
         let text = &self.file(file).text;
         let offset = (offset as usize).min(text.len());
@@ -92,7 +92,7 @@ impl SourceMap {
 /// the directory of the root source, also in nested includes. The standard library is found by the compiler
 /// itself, after the resolver has said that it knows no such file.
 pub trait Resolver: Sync {
-    /// The bytes of the file, or `None` if there is no such file.
+    /// Returns the bytes of the file, or `None` if there is no such file.
     ///
     /// # Errors
     /// A message for the user, if the file exists but cannot be read.

@@ -138,12 +138,12 @@ const FILES: &[StdFile] = &[
     ),
 ];
 
-/// All files of the standard library.
+/// Returns all files of the standard library.
 pub fn std_library() -> &'static [StdFile] {
     FILES
 }
 
-/// The library with a function of this name, as `#include` names it.
+/// Returns the library with a function of this name, as `#include` names it.
 pub(crate) fn declaring(function: &str) -> Option<&'static str> {
     let libraries = FILES.iter().filter(|file| file.example.is_none());
     let declares = |file: &&StdFile| {

@@ -90,17 +90,17 @@ pub struct Types {
 }
 
 impl Type {
-    /// An unsigned integer made by the compiler.
+    /// Makes an unsigned integer made by the compiler.
     pub fn uint(width: u32) -> Type {
         Type::Int(IntType { signed: false, width, typedef: None })
     }
 
-    /// Whether this is an untyped constant or an integer.
+    /// Returns whether this is an untyped constant or an integer.
     pub fn is_number(&self) -> bool {
         matches!(self, Type::Untyped | Type::Int(_) | Type::Broken)
     }
 
-    /// Advice where a value of this type stands and a number is needed.
+    /// Returns advice where a value of this type stands and a number is needed.
     pub fn number_in(&self) -> &'static str {
         match self {
             Type::Struct(_) => "take one field of the struct: `s.field`",
@@ -111,7 +111,7 @@ impl Type {
 }
 
 impl Types {
-    /// Number of bits. Untyped constants have no fixed number.
+    /// Returns the number of bits. Untyped constants have no fixed number.
     pub fn width(&self, ty: &Type) -> u32 {
         match ty {
             Type::Broken | Type::Untyped | Type::Void => 0,
@@ -121,7 +121,7 @@ impl Types {
         }
     }
 
-    /// The type of `array[i]`.
+    /// Returns the type of `array[i]`.
     pub fn element(&self, array: &ArrayType) -> Type {
         if array.dims.len() == 1 {
             array.base.clone()
@@ -130,7 +130,8 @@ impl Types {
         }
     }
 
-    /// Whether values of the two types may meet in an operator, an assignment, an argument or a `return`.
+    /// Returns whether values of the two types may meet in an operator, an assignment, an argument or a
+    /// `return`.
     pub fn compatible(&self, a: &Type, b: &Type) -> Compatible {
         match (a, b) {
             (Type::Broken, _) | (_, Type::Broken) => Compatible::Yes,
@@ -146,7 +147,7 @@ impl Types {
         }
     }
 
-    /// For messages.
+    /// Shows it as messages do.
     pub fn show(&self, ty: &Type) -> String {
         match ty {
             Type::Broken => "an unknown type".into(),
@@ -167,7 +168,7 @@ impl Types {
         }
     }
 
-    /// The type of a port. Structs list their fields in the order of their wires.
+    /// Returns the type of a port. Structs list their fields in the order of their wires.
     pub fn port(&self, ty: &Type) -> brickwork_circuit::Type {
         use brickwork_circuit::Type as Port;
         match ty {

@@ -7,8 +7,9 @@ use std::collections::HashMap;
 use brickwork_lang::{Diagnostics, NoFiles, Options, Resolver, Severity};
 use common::*;
 
-const HEAD: &str = "#parties 2 typedef uint_t 1 u1 typedef uint_t 4 u4 typedef uint_t 8 u8 typedef int_t 8 s8 typedef uint_t 16 u16 \
-typedef struct_t P { u8 a; u4 b; } #input 1 u8 #input 2 u8 #output 1 u8\n";
+const HEAD: &str = "#parties 2 typedef uint_t 1 u1 typedef uint_t 4 u4 typedef uint_t 8 u8 typedef int_t 8 \
+                    s8 typedef uint_t 16 u16 typedef struct_t P { u8 a; u4 b; } #input 1 u8 #input 2 u8 \
+                    #output 1 u8\n";
 
 /// Takes the marks out: the source, and the marked bytes.
 fn marked(source: &str) -> (String, std::ops::Range<usize>) {
@@ -123,7 +124,8 @@ fn hints_of_the_parser() {
         ("float z = 5;", "all numbers are whole numbers; `#include \"fixed.wir\"`"),
         (
             "output1 = 2.5;",
-            "`#include \"fixed.wir\"` computes with fixed-point numbers; 2.5 with 16 bits behind the point is `163840#32`",
+            "`#include \"fixed.wir\"` computes with fixed-point numbers; 2.5 with 16 bits behind the point \
+             is `163840#32`",
         ),
         (
             "output1 = 99999.25;",
@@ -196,7 +198,8 @@ fn types_and_ports() {
     );
     expect(
         "io::parties",
-        "«#parties 3» typedef uint_t 8 u8 #input 1 u8 #output 1 u8 function void main() { output1 = input1; }",
+        "«#parties 3» typedef uint_t 8 u8 #input 1 u8 #output 1 u8 function void main() { output1 = input1; \
+         }",
     );
     expect("io::parties", "«#parties 0» function void main() { }");
     expect("main::missing", "«»#parties 2 typedef uint_t 8 u8 #input 1 u8");
@@ -309,7 +312,8 @@ fn several_errors_in_one_run() {
     let errors = refuse(&format!("{HEAD}function void main() {{ u8 z = a; u4 w = input1; output1 = b; }}"));
     assert_eq!(errors.list().iter().filter(|d| d.severity == Severity::Error).count(), 3);
     let errors = refuse(&format!(
-        "{HEAD}function void main() {{ u8 = 3; output1 = 1 +; output1 = 2; }} typedef uint_t function u8 f( {{ }}"
+        "{HEAD}function void main() {{ u8 = 3; output1 = 1 +; output1 = 2; }} typedef uint_t function u8 f( \
+         {{ }}"
     ));
     assert!(errors.list().len() >= 3, "{}", errors.render(false));
 }
@@ -331,7 +335,8 @@ fn warnings() {
         warn(code, &main_with(body));
     }
     warn("variable::global", &top_with("«u8 z;»"));
-    let unused = "#parties 2 #input 1 uint_t 8 #output 1 uint_t 8 «#output 2 uint_t 8» function void main() { output1 = input1; }";
+    let unused = "#parties 2 #input 1 uint_t 8 #output 1 uint_t 8 «#output 2 uint_t 8» function void main() \
+                  { output1 = input1; }";
     warn("output::unassigned", unused);
     for assigned in
         ["output2 = 1;", "output2{0} = 1;", "if (input1{0}) output2++;", "uint_t 8 x = output2 = 5;"]
@@ -381,7 +386,8 @@ fn counters_that_are_too_narrow() {
     // What is right is not complained of: what is empty by its bounds, ends by a `return`, or is just wide
     // enough.
     let quiet = "function u8 f(u8 a) { for (u8 i = 0; i <= 255; i++) if (i == 9) return a; return 0; }
-        function void main() { u8 n = 0; for (u8 i = 0; i < n; i++) output1 = 1; for (u4 i = 0; i < 15; i++) output1 = f(input1);
+        function void main() { u8 n = 0; for (u8 i = 0; i < n; i++) output1 = 1; for (u4 i = 0; i < 15; i++) \
+                 output1 = f(input1);
         for (u8 i = 9; i > 0; i--) output1 = f(input1); for (u8 i = 5; i < 5; i++) ; }";
     let warnings = build(&format!("{HEAD}{quiet}")).warnings;
     assert!(warnings.is_empty(), "{}", warnings.render(false));
@@ -389,7 +395,8 @@ fn counters_that_are_too_narrow() {
 
 #[test]
 fn generic_functions() {
-    const MAX: &str = "function T big<T>(T a, T b) { if (a < b) return b; return a; } function T first<T, n>(T a[n]) { return a[0]; }
+    const MAX: &str = "function T big<T>(T a, T b) { if (a < b) return b; return a; } function T first<T, \
+                       n>(T a[n]) { return a[0]; }
         function uint_t w both<w>(uint_t w a, uint_t w b) { return a & b; }";
     let with = |body: &str| {
         format!("{HEAD}{MAX} function void main() {{ u8 x = input1; u8 y = input2; s8 s; {body} }}")
@@ -525,12 +532,14 @@ fn deep_nesting_is_refused() {
 
 #[test]
 fn too_much_work_is_refused() {
-    let wide = "#parties 2 typedef uint_t 1000000 a typedef uint_t 2000000 b #input 1 a #input 2 a #output 1 b function void main() { output1 = input1 ** input2; }";
+    let wide = "#parties 2 typedef uint_t 1000000 a typedef uint_t 2000000 b #input 1 a #input 2 a #output \
+                1 b function void main() { output1 = input1 ** input2; }";
     let limited = Options { max_gates: 1 << 22, max_steps: 1 << 20, ..Options::default() };
     let code = |source: &str| build_with(source, &limited).unwrap_err().list()[0].code;
     assert_eq!(code(wide), "limit::gates");
     assert_eq!(code(&wide.replace("**", "/").replace("output1 = ", "output1{0:1000000} = ")), "limit::gates");
-    let nested = "for (u8 i = 0; i < 200; i++) for (u8 j = 0; j < 200; j++) for (u8 k = 0; k < 200; k++) output1 = input1;";
+    let nested = "for (u8 i = 0; i < 200; i++) for (u8 j = 0; j < 200; j++) for (u8 k = 0; k < 200; k++) \
+                  output1 = input1;";
     assert_eq!(code(&format!("{HEAD}function void main() {{ {nested} }}")), "limit::steps");
     let mut calls = String::from("function u8 f0(u8 a, u8 b) { return a * b; }");
     // Every level asks for other values, so that nothing is shared.
@@ -547,7 +556,8 @@ fn too_much_work_is_refused() {
     let chain: String =
         (1..300).map(|i| format!("function u8 f{i}(u8 a) {{ return f{}(a + 1); }}", i - 1)).collect();
     let chain = format!(
-        "{HEAD}function u8 f0(u8 a) {{ return a; }} {chain} function void main() {{ output1 = f299(input1); }}"
+        "{HEAD}function u8 f0(u8 a) {{ return a; }} {chain} function void main() {{ output1 = f299(input1); \
+         }}"
     );
     assert_eq!(build_with(&chain, &options(&["*"], &[])).unwrap_err().list()[0].code, "limit::depth");
     let size = |ty: &str| refuse(&format!("{HEAD}typedef struct_t Q {{ {ty} }} function void main() {{ }}"));
@@ -615,8 +625,10 @@ fn damaged_programs_do_not_crash() {
         " ",
     ];
     let base = format!(
-        "{HEAD}#define K 3+1\nfunction P f(u8 x, u8 y[2]) {{ P p; p.a = x ** y[0] / 3##16; if (x{{0}}) {{ p.b = x{{K:2+2}}; }} else p.a++; return p; }}
-        function void main() {{ u8 a[2] = {{input1, 4}}; for (u8 i = 0; i < K; i++) {{ a[i{{0}}] = f(a[0], a).a << 2; }} output1 = -a[1] <<> 3; }}"
+        "{HEAD}#define K 3+1\nfunction P f(u8 x, u8 y[2]) {{ P p; p.a = x ** y[0] / 3##16; if (x{{0}}) {{ \
+         p.b = x{{K:2+2}}; }} else p.a++; return p; }}
+        function void main() {{ u8 a[2] = {{input1, 4}}; for (u8 i = 0; i < K; i++) {{ a[i{{0}}] = f(a[0], \
+         a).a << 2; }} output1 = -a[1] <<> 3; }}"
     );
     let mut state = 1u64;
     let mut random = |n: usize| {

@@ -201,14 +201,17 @@ fn wide_division_of_double_width() {
     let p = |op: &str| {
         let types = "typedef int_t 9 s9 typedef int_t 5 s5 typedef uint_t 9 u9 typedef uint_t 5 u5";
         format!(
-            "#parties 2 {types} #input 1 u9 #input 2 u5 #output 1 u5 function void main() {{ output1 = input1 {op} input2; }}"
+            "#parties 2 {types} #input 1 u9 #input 2 u5 #output 1 u5 function void main() {{ output1 = \
+             input1 {op} input2; }}"
         )
     };
     assert_eq!(run(&build(&p("//")).program, 300, 20), 15);
     assert_eq!(run(&build(&p("%%")).program, 307, 20), 7);
-    let minimum = "#parties 2 typedef int_t 9 s9 typedef int_t 5 s5 #input 1 s9 #input 2 s5 #output 1 s5 function void main() { output1 = input1 // input2; }";
+    let minimum = "#parties 2 typedef int_t 9 s9 typedef int_t 5 s5 #input 1 s9 #input 2 s5 #output 1 s5 \
+                   function void main() { output1 = input1 // input2; }";
     assert_eq!(run(&build(minimum).program, (1 << 9) - 16, 31), 16, "-16 // -1 wraps to -16");
-    let known = "#parties 2 typedef int_t 5 s5 #input 1 s5 #output 1 s5 function void main() { output1 = -16#9 // -1#5; }";
+    let known = "#parties 2 typedef int_t 5 s5 #input 1 s5 #output 1 s5 function void main() { output1 = \
+                 -16#9 // -1#5; }";
     assert_eq!(run(&build(known).program, 0, 0), 16);
     assert!(!compiles("u8 q = x // 3;"));
     assert!(!compiles("u8 q = x // y;"));
@@ -333,7 +336,8 @@ fn shifts_by_secret_amounts() {
     }
     // A width that is no power of two.
     let p = build(
-        "#parties 2 #input 1 uint_t 5 #input 2 uint_t 8 #output 1 uint_t 5 function void main() { output1 = input1 <<> input2; }",
+        "#parties 2 #input 1 uint_t 5 #input 2 uint_t 8 #output 1 uint_t 5 function void main() { output1 = \
+         input1 <<> input2; }",
     );
     for (x, s) in (0..32).flat_map(|x| (0..256).step_by(7).map(move |s| (x, s))) {
         let r = s % 5;
@@ -360,7 +364,8 @@ fn elements_at_secret_indexes() {
     for i in 0..10 {
         assert_eq!(run(&p, 77, i), 137 + u128::from([0, 3, 4].contains(&i)), "{i}");
     }
-    let body = "u8 a[3][2]; for (u8 i = 0; i < 6; i++) a[i / 2][i % 2] = i + 1; u2 i = x{0:2}; u2 k = x{2:2};
+    let body = "u8 a[3][2]; for (u8 i = 0; i < 6; i++) a[i / 2][i % 2] = i + 1; u2 i = x{0:2}; u2 k = \
+                x{2:2};
         if (y{0}) a[i][k]{4:4} = 15; u8 b = ++a[i][k]; output1 = b;
         for (u8 j = 0; j < 3; j++) output1 = output1 + (a[j][0] <<> 1) ^ (a[j][1] <<> 2);";
     let p = build(&program("u8", "u8", "", body)).program;
@@ -394,7 +399,8 @@ fn elements_at_secret_indexes() {
 fn costs_of_secret_indexes() {
     let ands = |n: usize, index: &str, body: &str| {
         let source = format!(
-            "#parties 2 typedef struct_t A {{ uint_t 8 a[{n}]; }} #input 1 A #input 2 {index} #output 1 A #output 2 uint_t 8
+            "#parties 2 typedef struct_t A {{ uint_t 8 a[{n}]; }} #input 1 A #input 2 {index} #output 1 A \
+             #output 2 uint_t 8
             function void main() {{ {body} output1 = input1; }}"
         );
         build(&source).program.and_gates()
@@ -466,7 +472,8 @@ fn functions_may_return_early() {
 
 #[test]
 fn lists_may_name_arrays() {
-    let body = "u8 row[5] = {1, 2, 3, 4, x}; u8 t[3][5] = {{0,0,0,0,0}, row, {9,9,9,9,9}}; u8 c[2][3][5] = {t, {row, row, t[2]}};
+    let body = "u8 row[5] = {1, 2, 3, 4, x}; u8 t[3][5] = {{0,0,0,0,0}, row, {9,9,9,9,9}}; u8 c[2][3][5] = \
+                {t, {row, row, t[2]}};
         output1 = t[1][4] + t[1][0] + t[2][4] + c[0][1][4] + c[1][0][3] + c[1][2][0];";
     assert_eq!(
         run(&build(&program("u8", "u8", "", body)).program, 100, 0),
@@ -476,7 +483,8 @@ fn lists_may_name_arrays() {
     let body = "u8 a[2] = two(x); u8 b[2] = a; u8 t[2][2] = {b, two(y)}; output1 = t[0][1] + t[1][0];";
     assert_eq!(run(&build(&program("u8", "u8", f, body)).program, 100, 5), 105);
     let s = "typedef struct_t S { u8 v; }";
-    let body = "S p; p.v = x; S a[2] = {p, p}; S t[2][2] = {a, {p, a[1]}}; output1 = t[0][1].v + t[1][0].v + t[1][1].v;";
+    let body = "S p; p.v = x; S a[2] = {p, p}; S t[2][2] = {a, {p, a[1]}}; output1 = t[0][1].v + t[1][0].v \
+                + t[1][1].v;";
     assert_eq!(run(&build(&program("u8", "u8", s, body)).program, 5, 0), 15);
 }
 
@@ -499,7 +507,8 @@ fn prefix_steps_yield_the_variable() {
 fn types_without_names() {
     let body = "uint_t 8 a = x; int_t 16 b[2]; uint_t (2*4) c = a; b[1]{0:8} = c; output1 = b[1]{0:8} + 5;";
     assert_eq!(run(&build(&program("u8", "u8", "", body)).program, 7, 0), 12);
-    let f = "#define W 8\nfunction uint_t W f(uint_t W a, int_t (W/2) b[2]) { for (uint_t W i = 0; i < 2; i++) a{4*i:4} = b[i]; return a; }";
+    let f = "#define W 8\nfunction uint_t W f(uint_t W a, int_t (W/2) b[2]) { for (uint_t W i = 0; i < 2; \
+             i++) a{4*i:4} = b[i]; return a; }";
     let p = build(&program("u8", "u8", f, "int_t 4 b[2]; b[0] = x{4:4}; b[1] = x{0:4}; output1 = f(x, b);"))
         .program;
     assert_eq!(run(&p, 0xa5, 0), 0x5a);
@@ -514,8 +523,10 @@ fn types_without_names() {
 fn generic_functions_are_made_for_their_calls() {
     let f = "function T big<T>(T a, T b) { T m = a; if (a < b) m = b; return m; }
         function T sum<T, n>(T a[n]) { T s; for (u16 i = 0; i < n; i++) s = s + a[i]; return s; }
-        function uint_t (a+b) join<a, b>(uint_t a low, uint_t b high) { uint_t (a+b) r; r{0:a} = low; r{a:b} = high; return r; }
-        function T[n][2] twice<T, n>(T a[n]) { T r[n][2]; for (u16 i = 0; i < n; i++) for (u16 k = 0; k < 2; k++) r[i][k] = a[i]; return r; }";
+        function uint_t (a+b) join<a, b>(uint_t a low, uint_t b high) { uint_t (a+b) r; r{0:a} = low; r{a:b} \
+             = high; return r; }
+        function T[n][2] twice<T, n>(T a[n]) { T r[n][2]; for (u16 i = 0; i < n; i++) for (u16 k = 0; k < 2; \
+             k++) r[i][k] = a[i]; return r; }";
     let of = |body: &str, x, y| run(&build(&program("u8", "u8", f, body)).program, x, y);
     assert_eq!(of("output1 = big(x, y);", 3, 200), 200);
     assert_eq!(of("s8 a; s8 b; a{0:8} = x; b{0:8} = y; output1{0:8} = big(a, b){0:8};", 3, 200), 3);
@@ -573,7 +584,8 @@ fn a_closing_brace_before_plus_is_two_tokens() {
 
 #[test]
 fn tokens_need_no_blanks_between_them() {
-    let source = "#parties 2#define W 8typedef uint_t 8u #input 1u #input 2u #output 1u function void main(){output1=input1+5 # W+3## 8;}";
+    let source = "#parties 2#define W 8typedef uint_t 8u #input 1u #input 2u #output 1u function void \
+                  main(){output1=input1+5 # W+3## 8;}";
     assert_eq!(run(&build(source).program, 100, 0), 108);
 }
 
@@ -593,7 +605,8 @@ fn elements_of_arrays() {
 
 #[test]
 fn one_index_of_several_gives_a_smaller_array() {
-    let body = "u8 a[3][2][2]; u8 b[2][2]; u8 c[2]; c[1] = x; b[1] = c; a[2] = b; output1 = a[2][1][1] + (a[2])[1][1]; c = a[2][1];";
+    let body = "u8 a[3][2][2]; u8 b[2][2]; u8 c[2]; c[1] = x; b[1] = c; a[2] = b; output1 = a[2][1][1] + \
+                (a[2])[1][1]; c = a[2][1];";
     assert_eq!(run(&build(&program("u8", "u8", "", body)).program, 7, 0), 14);
     assert!(!compiles("u8 a[3][2]; u8 c[3]; c = a[1];"), "the inner array has two elements");
     assert!(!compiles("x[0] = 1;"));
@@ -603,8 +616,10 @@ fn one_index_of_several_gives_a_smaller_array() {
 
 #[test]
 fn fields_of_structs() {
-    let types = "typedef struct_t I { u8 v[2]; s8 t; } typedef struct_t O { I in[2]; u4 k; } function I first(O o) { return o.in[0]; }";
-    let body = "O o; o.in[0].v[1] = x; o.in[1].t = y; o.k = 5; O p = o; p.in[0].v[1] = 0; output1 = first(o).v[1] + o.in[1].t + first(p).v[1]; output1{0:4} = output1{0:4} ^ p.k;";
+    let types = "typedef struct_t I { u8 v[2]; s8 t; } typedef struct_t O { I in[2]; u4 k; } function I \
+                 first(O o) { return o.in[0]; }";
+    let body = "O o; o.in[0].v[1] = x; o.in[1].t = y; o.k = 5; O p = o; p.in[0].v[1] = 0; output1 = \
+                first(o).v[1] + o.in[1].t + first(p).v[1]; output1{0:4} = output1{0:4} ^ p.k;";
     let p = build(&program("u8", "u8", types, body)).program;
     assert_eq!(run(&p, 100, 20), 120 ^ 5);
     let with = |body: &str| build_with(&program("u8", "u8", types, body), &Default::default());
@@ -734,7 +749,8 @@ fn if_with_a_known_condition_takes_one_branch() {
 
 #[test]
 fn if_with_a_secret_condition_guards_all_writes() {
-    let body = "u8 a[2]; a[0] = y; if (x{0}) { output1 = 7; a[0]{0:4} = 3; if (x{1}) { output1++; } } else { output1 = 9; y = a[0]; } output1 = output1 + a[0];";
+    let body = "u8 a[2]; a[0] = y; if (x{0}) { output1 = 7; a[0]{0:4} = 3; if (x{1}) { output1++; } } else \
+                { output1 = 9; y = a[0]; } output1 = output1 + a[0];";
     let p = build(&program("u8", "u8", "", body)).program;
     for x in 0..4 {
         let want = if x & 1 == 1 { 7 + (x >> 1) + 0x53 } else { 9 + 0x55 };
@@ -864,9 +880,11 @@ fn any_expression_is_a_statement() {
 
 #[test]
 fn conditions_nest_and_cover_every_kind_of_write() {
-    let f = "typedef struct_t P { u8 a; u8 b[2]; } function P make(u8 a) { P p; p.a = a; p.b[1] = a + 1; return p; }";
+    let f = "typedef struct_t P { u8 a; u8 b[2]; } function P make(u8 a) { P p; p.a = a; p.b[1] = a + 1; \
+             return p; }";
     let body = "P p; u8 a[2];
-        if (x{0}) { if (x{1}) { p = make(y); a[1] = y; } else { p.b = a; p.b[0]--; } if (x{2}) a[0]{4:4} = 15; }
+        if (x{0}) { if (x{1}) { p = make(y); a[1] = y; } else { p.b = a; p.b[0]--; } if (x{2}) a[0]{4:4} = \
+                15; }
         else if (x{1}) +{ a[0]++; ++a[0]; }+ else { u8 own = y; own++; a[1] = own; }
         output1 = p.a ^ (p.b[0] <<> 1) ^ (p.b[1] <<> 2) ^ (a[0] <<> 3) ^ (a[1] <<> 4);";
     let p = build(&program("u8", "u8", f, body)).program;
@@ -898,7 +916,8 @@ fn untyped_conditions_count_by_their_lowest_bit() {
 
 #[test]
 fn loops_with_several_variables_and_changes_in_the_body() {
-    let body = "for (u8 i = 0, j = 10, k[2]; i < j; i++) { j--; k[0] = k[0] + i; if (i == 3) i++; output1 = output1 + 1; output1{4:4} = k[0]{0:4}; }";
+    let body = "for (u8 i = 0, j = 10, k[2]; i < j; i++) { j--; k[0] = k[0] + i; if (i == 3) i++; output1 = \
+                output1 + 1; output1{4:4} = k[0]{0:4}; }";
     // i, j: 0 9, 1 8, 2 7, 3 6 (then i is 4), and 5 < 6 once more.
     let k = [0u128, 1, 2, 3, 5].iter().sum::<u128>() & 15;
     assert_eq!(run(&build(&program("u8", "u8", "", body)).program, 0, 0) >> 4, k);
@@ -917,7 +936,8 @@ fn procedure_blocks_are_blocks() {
 #[test]
 fn definitions_are_trees_and_count_from_where_they_stand() {
     assert_eq!(run(&build(&program("u8", "u8", "#define A 1##8+2", "output1 = A*3;")).program, 0, 0), 9);
-    let twice = "#define A 1 #define B A+1##8 function u8 f(u8 a) { return B; } #define A 5 function u8 g(u8 a) { return A; }";
+    let twice = "#define A 1 #define B A+1##8 function u8 f(u8 a) { return B; } #define A 5 function u8 \
+                 g(u8 a) { return A; }";
     assert_eq!(run(&build(&program("u8", "u8", twice, "output1 = f(x) * 16 + g(x);")).program, 0, 0), 0x25);
     assert!(
         build_with(
@@ -931,14 +951,16 @@ fn definitions_are_trees_and_count_from_where_they_stand() {
 #[test]
 fn inputs_may_be_overwritten_and_outputs_read() {
     let p = build(
-        "#parties 2 typedef uint_t 8 u8 #output 1 u8 #input 2 u8 #input 1 u8 function void main() { input1 = input1 + 1; output1 = input1; output1 = output1 + input2; }",
+        "#parties 2 typedef uint_t 8 u8 #output 1 u8 #input 2 u8 #input 1 u8 function void main() { input1 \
+         = input1 + 1; output1 = input1; output1 = output1 + input2; }",
     );
     assert_eq!(run(&p.program, 5, 10), 16);
 }
 
 #[test]
 fn struct_fields_in_order_or_reversed() {
-    let source = "#parties 2 typedef uint_t 4 u4 typedef uint_t 8 u8 typedef struct_t P { u4 a; u8 b; } #input 1 P #output 1 u8 function void main() { output1 = input1.b; }";
+    let source = "#parties 2 typedef uint_t 4 u4 typedef uint_t 8 u8 typedef struct_t P { u4 a; u8 b; } \
+                  #input 1 P #output 1 u8 function void main() { output1 = input1.b; }";
     assert_eq!(run(&build(source).program, 0xab5, 0), 0xab);
     let options = brickwork_lang::Options { reverse_structs: true, ..Default::default() };
     assert_eq!(run(&build_with(source, &options).unwrap().program, 0xab5, 0), 0xb5);
@@ -946,7 +968,8 @@ fn struct_fields_in_order_or_reversed() {
 
 #[test]
 fn very_wide_types_work() {
-    let source = "#parties 2 typedef uint_t 100000 big #input 1 big #input 2 big #output 1 big function void main() { output1 = (input1 ^ input2) + 1; }";
+    let source = "#parties 2 typedef uint_t 100000 big #input 1 big #input 2 big #output 1 big function \
+                  void main() { output1 = (input1 ^ input2) + 1; }";
     let p = build(source).program;
     let got = simulate_bits(&p, &vec![true; 100_000], &vec![false; 100_000]);
     assert!(got[0].iter().all(|b| !b));

@@ -5,8 +5,8 @@ mod common;
 use brickwork::circuit::{Program, Recipient};
 use common::*;
 
-const VERDICT: &str =
-    "#parties 2 #define W 12 typedef int_t W amount typedef int_t 2*W wide typedef uint_t 1 bool
+const VERDICT: &str = "#parties 2 #define W 12 typedef int_t W amount typedef int_t 2*W wide typedef uint_t \
+                       1 bool
 typedef struct_t verdict { amount winner; bool tie; }
 #input 1 amount #input 2 amount #output 1 verdict #output 2 verdict
 function verdict judge(amount a, amount b)
@@ -24,8 +24,8 @@ function void main()
     output2 = r;
 }";
 
-const MAC: &str =
-    "#parties 2 typedef uint_t 8 byte typedef uint_t 16 half typedef struct_t block { byte b[4]; }
+const MAC: &str = "#parties 2 typedef uint_t 8 byte typedef uint_t 16 half typedef struct_t block { byte \
+                   b[4]; }
 #input 1 block #input 2 block #output 1 half
 function half mac(half acc, byte x, byte y) { return acc + x ** y; }
 function void main()
@@ -191,10 +191,12 @@ fn constants_and_zeros_may_be_passed() {
 
 #[test]
 fn arrays_and_structs_pass_through_components() {
-    let f = "typedef struct_t P { u8 a; u4 b[2]; } function P[2] pair(u8 a, u4 b[2]) { P p[2]; p[0].a = a; p[1].b = b; p[1].a = a * a; return p; }";
+    let f = "typedef struct_t P { u8 a; u4 b[2]; } function P[2] pair(u8 a, u4 b[2]) { P p[2]; p[0].a = a; \
+             p[1].b = b; p[1].a = a * a; return p; }";
     let p = cut(
         f,
-        "u4 n[2] = {1, 2}; n[1] = y{0:4}; P r[2]; r = pair(x, n); output1 = r[1].a; output1{0:4} = output1{0:4} ^ r[1].b[1] ^ pair(y, n)[0].a{0:4};",
+        "u4 n[2] = {1, 2}; n[1] = y{0:4}; P r[2]; r = pair(x, n); output1 = r[1].a; output1{0:4} = \
+         output1{0:4} ^ r[1].b[1] ^ pair(y, n)[0].a{0:4};",
     );
     for (x, y) in [(3u128, 5u128), (200, 9)] {
         assert_eq!(run(&p, x, y), (x * x) % 256, "y cancels");
@@ -203,13 +205,16 @@ fn arrays_and_structs_pass_through_components() {
 
 #[test]
 fn outputs_may_differ_and_inputs_come_garbler_first() {
-    let source = "#parties 2 typedef uint_t 8 u8 typedef uint_t 4 u4 #output 2 u8 #input 2 u8 #output 1 u4 #input 1 u4
-        function u8 inc(u8 a) { return a + 1; } function void main() { output1 = input1; output2 = inc(input2); output2{0} = 1; }";
+    let source = "#parties 2 typedef uint_t 8 u8 typedef uint_t 4 u4 #output 2 u8 #input 2 u8 #output 1 u4 \
+                  #input 1 u4
+        function u8 inc(u8 a) { return a + 1; } function void main() { output1 = input1; output2 = \
+                  inc(input2); output2{0} = 1; }";
     let p = build(source).program;
     let [a, b] = simulate_bits(&p, &bits(5, 4), &bits(9, 8));
     assert_eq!((number(&a), number(&b)), (5, 11));
     // Both the same, but of different types: two outputs.
-    let source = "#parties 2 typedef uint_t 8 u8 typedef int_t 8 s8 #input 1 u8 #output 1 u8 #output 2 s8 function void main() { output1 = input1; output2 = output1; }";
+    let source = "#parties 2 typedef uint_t 8 u8 typedef int_t 8 s8 #input 1 u8 #output 1 u8 #output 2 s8 \
+                  function void main() { output1 = input1; output2 = output1; }";
     assert_eq!(build(source).program.outputs().len(), 2);
     let one =
         "#parties 2 typedef uint_t 8 u8 #input 2 u8 #output 2 u8 function void main() { output2 = ~input2; }";
@@ -221,7 +226,8 @@ fn outputs_may_differ_and_inputs_come_garbler_first() {
 fn the_s_box_is_built_in() {
     let source = |pragma: &str| {
         format!(
-            "#parties 2 typedef uint_t 8 u8 #input 1 u8 #output 1 u8 {pragma} function u8 sub(u8 a) {{ return a; }} function void main() {{ output1 = sub(input1); }}"
+            "#parties 2 typedef uint_t 8 u8 #input 1 u8 #output 1 u8 {pragma} function u8 sub(u8 a) {{ \
+             return a; }} function void main() {{ output1 = sub(input1); }}"
         )
     };
     let aes = brickwork_lang::Options { aes: true, ..Default::default() };
@@ -241,15 +247,18 @@ fn the_s_box_is_built_in() {
 fn known_totals() {
     let wide = |n: u32| {
         let p = build(&format!(
-            "#parties 2 typedef uint_t {n} a typedef uint_t 2*{n} b #input 1 a #input 2 a #output 1 b function void main() {{ output1 = input1 ** input2; }}"
+            "#parties 2 typedef uint_t {n} a typedef uint_t 2*{n} b #input 1 a #input 2 a #output 1 b \
+             function void main() {{ output1 = input1 ** input2; }}"
         ));
         p.program.and_gates()
     };
     assert!(wide(256) <= 130_816);
     let matrix = |n: u32| {
         let p = build(&format!(
-            "#parties 2 typedef uint_t 32 int typedef struct_t M {{ int m[{n}][{n}]; }} #input 1 M #input 2 M #output 1 M
-            function void main() {{ for (int i = 0; i < {n}; i++) for (int j = 0; j < {n}; j++) for (int k = 0; k < {n}; k++)
+            "#parties 2 typedef uint_t 32 int typedef struct_t M {{ int m[{n}][{n}]; }} #input 1 M #input 2 \
+             M #output 1 M
+            function void main() {{ for (int i = 0; i < {n}; i++) for (int j = 0; j < {n}; j++) for (int k = \
+             0; k < {n}; k++)
             output1.m[i][j] = output1.m[i][j] + input1.m[i][k] * input2.m[k][j]; }}"
         ));
         p.program.and_gates()

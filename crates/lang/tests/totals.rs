@@ -21,8 +21,10 @@ fn total(name: impl Into<String>, reference: u64, source: impl Into<String>) -> 
 fn operators() -> Vec<Total> {
     let one = |name: &str, left: &str, right: &str, out: &str, reference| {
         let source = format!(
-            "#parties 2 typedef uint_t 1 u1 typedef uint_t 32 u32 typedef uint_t 64 u64 typedef int_t 32 s32 typedef int_t 64 s64
-            #input 1 {left} #input 2 {right} #output 1 {out} function void main() {{ {left} x = input1; {right} y = input2; output1 = {name}; }}"
+            "#parties 2 typedef uint_t 1 u1 typedef uint_t 32 u32 typedef uint_t 64 u64 typedef int_t 32 \
+             s32 typedef int_t 64 s64
+            #input 1 {left} #input 2 {right} #output 1 {out} function void main() {{ {left} x = input1; \
+             {right} y = input2; output1 = {name}; }}"
         );
         let sign = if left.starts_with('s') { ", signed" } else { "" };
         total(format!("`{name}`{sign}"), reference, source)
@@ -58,8 +60,10 @@ fn product(n: u64) -> Total {
 
 fn matrix(n: u64, w: u64) -> Total {
     let source = format!(
-        "#parties 2 typedef uint_t {w} int typedef uint_t 8 small typedef struct_t M {{ int m[{n}][{n}]; }} #input 1 M #input 2 M #output 1 M
-        function void main() {{ for (small i = 0; i < {n}; i++) for (small j = 0; j < {n}; j++) for (small k = 0; k < {n}; k++)
+        "#parties 2 typedef uint_t {w} int typedef uint_t 8 small typedef struct_t M {{ int m[{n}][{n}]; }} \
+         #input 1 M #input 2 M #output 1 M
+        function void main() {{ for (small i = 0; i < {n}; i++) for (small j = 0; j < {n}; j++) for (small k \
+         = 0; k < {n}; k++)
         output1.m[i][j] = output1.m[i][j] + input1.m[i][k] * input2.m[k][j]; }}"
     );
     total(format!("matrix product {n}×{n}, {w} bits"), n * n * n * w * w, source)
@@ -68,14 +72,16 @@ fn matrix(n: u64, w: u64) -> Total {
 /// One row by column step, and the sum of blocks, as components of a larger product.
 fn block(n: u64) -> [Total; 2] {
     let head = format!(
-        "#parties 2 typedef uint_t 32 int typedef uint_t 8 small typedef struct_t M {{ int m[{n}][{n}]; }} #input 1 M #input 2 M #output 1 M"
+        "#parties 2 typedef uint_t 32 int typedef uint_t 8 small typedef struct_t M {{ int m[{n}][{n}]; }} \
+         #input 1 M #input 2 M #output 1 M"
     );
     let call = "function void main() { output1 = f(input1, input2); }";
     let times = "for (small k = 0; k < N; k++) c.m[i][j] = c.m[i][j] + a.m[i][k] * b.m[k][j];"
         .replace('N', &n.to_string());
     let function = |inner: &str| {
         format!(
-            "{head} function M f(M a, M b) {{ M c; for (small i = 0; i < {n}; i++) for (small j = 0; j < {n}; j++) {{ {inner} }} return c; }} {call}"
+            "{head} function M f(M a, M b) {{ M c; for (small i = 0; i < {n}; i++) for (small j = 0; j < \
+             {n}; j++) {{ {inner} }} return c; }} {call}"
         )
     };
     [
@@ -92,12 +98,14 @@ fn block(n: u64) -> [Total; 2] {
 fn hamming(bits: u64, w: u64, reference: u64) -> Total {
     let words = bits / 32;
     let source = format!(
-        "#parties 2 typedef uint_t {bits} string typedef uint_t 32 word typedef uint_t 6 count typedef uint_t {w} sum typedef uint_t 16 index
+        "#parties 2 typedef uint_t {bits} string typedef uint_t 32 word typedef uint_t 6 count typedef \
+         uint_t {w} sum typedef uint_t 16 index
         #input 1 string #input 2 string #output 1 sum
         function count ones(word d) {{
             count c[32];
             for (index i = 0; i < 32; i++) c[i]{{0}} = d{{i}};
-            for (index n = 16; 0 < n; n = n >> 1) for (index i = 0; i < n; i++) c[i] = c[2 * i] + c[2 * i + 1];
+            for (index n = 16; 0 < n; n = n >> 1) for (index i = 0; i < n; i++) c[i] = c[2 * i] + c[2 * i + \
+         1];
             return c[0];
         }}
         function sum more(sum s, word a, word b) {{ sum t; t{{0:6}} = ones(a ^ b); return s + t; }}
@@ -110,8 +118,8 @@ fn hamming(bits: u64, w: u64, reference: u64) -> Total {
     total(format!("Hamming distance, {bits} bits"), reference, source)
 }
 
-const LCS: &str =
-    "#parties 2 typedef uint_t 8 letter typedef uint_t 4 length typedef uint_t 5 index typedef struct_t word { letter l[12]; }
+const LCS: &str = "#parties 2 typedef uint_t 8 letter typedef uint_t 4 length typedef uint_t 5 index \
+                   typedef struct_t word { letter l[12]; }
     #input 1 word #input 2 word #output 1 length
     function void main() {
         length t[13][13];
@@ -124,8 +132,8 @@ const LCS: &str =
         output1 = t[12][12];
     }";
 
-const MIL: &str =
-    "#parties 2 typedef uint_t 12 wealth typedef uint_t 2 winner #input 1 wealth #input 2 wealth #output 1 winner #output 2 winner
+const MIL: &str = "#parties 2 typedef uint_t 12 wealth typedef uint_t 2 winner #input 1 wealth #input 2 \
+                   wealth #output 1 winner #output 2 winner
     function void main() {
         if (input1 > input2) output1 = 1; else { if (input1 < input2) output1 = 2; else output1 = 3; }
         output2 = output1;
@@ -133,9 +141,11 @@ const MIL: &str =
 
 fn rsa(n: u64) -> Total {
     let source = format!(
-        "#parties 2 typedef uint_t {n} num typedef uint_t 2*{n} wide typedef struct_t key {{ num e; num m; }}
+        "#parties 2 typedef uint_t {n} num typedef uint_t 2*{n} wide typedef struct_t key {{ num e; num m; \
+         }}
         #input 1 key #input 2 num #output 1 num
-        function num times(num a, num b, num m) {{ wide n; n{{0:{n}}} = m; wide r = (a ** b) % n; return r{{0:{n}}}; }}
+        function num times(num a, num b, num m) {{ wide n; n{{0:{n}}} = m; wide r = (a ** b) % n; return \
+         r{{0:{n}}}; }}
         function void main() {{
             num base = input2; num power = 1;
             for (num i = 0; i < {n}; i++) {{

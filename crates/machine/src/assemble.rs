@@ -17,7 +17,8 @@ type Word = [Wire; WORD];
 pub(crate) const PROGRAM: &str = "program";
 
 impl Assembly {
-    /// The program in which both parties see every instruction: a slot for each one that is not mere wiring.
+    /// Returns the program in which both parties see every instruction: a slot for each one that is not mere
+    /// wiring.
     ///
     /// # Errors
     /// A [`Problem`] if there is no instruction or no input.
@@ -35,8 +36,8 @@ impl Assembly {
         })
     }
 
-    /// The program for any secret one with this interface and number of steps, which its holder gives as an
-    /// input. Nothing of this assembly's instructions is in it.
+    /// Returns the program for any secret one with this interface and number of steps, which its holder gives
+    /// as an input. Nothing of this assembly's instructions is in it.
     ///
     /// # Errors
     /// A [`Problem`] if `.steps` is missing or too small for the instructions, or the holder's other inputs
@@ -67,7 +68,7 @@ impl Assembly {
         })
     }
 
-    /// The holder's program as an input of [`Assembly::secret`]: the value of the port `program`.
+    /// Returns the holder's program as an input of [`Assembly::secret`]: the value of the port `program`.
     ///
     /// # Errors
     /// As [`Assembly::secret`].
@@ -99,7 +100,7 @@ impl Assembly {
         }
     }
 
-    /// A party's inputs, a secret program left out.
+    /// Returns a party's inputs, a secret program left out.
     pub fn ports(&self, party: Party) -> Vec<Port> {
         let own = self.inputs.iter().filter(|input| input.party == party);
         own.map(|input| Port::new(&*input.name, input.place.ty())).collect()

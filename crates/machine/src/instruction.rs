@@ -56,7 +56,7 @@ impl Operation {
         [Nop, Store, Eq, Lt, Mov, Sel, Load, Lts, Add, Sub, Mul, And, Or, Xor, Shl, Shr]
     };
 
-    /// As a program writes it, and as its component is called where it has one.
+    /// Names it as a program writes it, and as its component is called where it has one.
     pub fn name(self) -> &'static str {
         const NAMES: [&str; 16] = [
             "nop", "store", "eq", "lt", "mov", "sel", "load", "lts", "add", "sub", "mul", "and", "or", "xor",
@@ -94,7 +94,7 @@ impl Instruction {
     pub const NOP: Instruction =
         Instruction { operation: Operation::Nop, target: 0, first: 0, second: Operand::Value(0) };
 
-    /// As an input of the secret form.
+    /// Returns it as an input of the secret form.
     pub(crate) fn value(self) -> Value {
         let (immediate, second) = match self.second {
             Operand::Register(register) => (0, u32::from(register)),

@@ -19,7 +19,7 @@ pub(crate) const STEP: &str = "step";
 /// Input wires of each party in [`library`]: a word of input for every four uses of an instruction.
 const INPUT_WIRES: u32 = 8;
 
-/// All components, the same for every program, so that stock of them serves any.
+/// Returns all components, the same for every program, so that stock of them serves any.
 pub(crate) fn components() -> &'static [Component] {
     static COMPONENTS: OnceLock<Vec<Component>> = OnceLock::new();
     COMPONENTS.get_or_init(|| {
@@ -37,13 +37,13 @@ pub(crate) fn components() -> &'static [Component] {
     })
 }
 
-/// The component of this name.
+/// Returns the component of this name.
 pub(crate) fn component(name: &str) -> &'static Component {
     components().iter().find(|c| c.name == name).expect("the instruction set has a component of this name")
 }
 
-/// The instruction set as a program with one slot of each component. It is not meant to be run: it says what
-/// to make stock of, and what an instruction costs. Each party has 8 bits of input in it.
+/// Returns the instruction set as a program with one slot of each component. It is not meant to be run: it
+/// says what to make stock of, and what an instruction costs. Each party has 8 bits of input in it.
 ///
 /// # Errors
 /// None that anybody has seen: whatever the builder of programs refuses.

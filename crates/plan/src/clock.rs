@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::link::Link;
 use crate::machine::Machine;
 use crate::rounds::Turn;
-use crate::script::Step;
+use crate::script::Action;
 use brickwork_base::Party;
 
 /// Follows the time of both parties, of the cores that they share and of the line.
@@ -33,7 +33,7 @@ struct Busy {
 }
 
 impl<'m> Clock<'m> {
-    /// Both parties at the start.
+    /// Makes the clocks of both parties at the start.
     pub fn new(machine: &'m Machine, link: &'m Link) -> Self {
         // As in a run the garbler listens: it has greeted by the time the evaluator's connection stands.
         let parties = [-link.rtt_seconds / 2.0, 0.0];
@@ -41,19 +41,19 @@ impl<'m> Clock<'m> {
         Clock { machine, link, parties, turn, busy: Default::default(), cpu: 0.0, line: parties }
     }
 
-    /// The time of a party.
+    /// Returns the time of a party.
     pub fn time(&self, party: Party) -> f64 {
         self.parties[party as usize]
     }
 
     /// Lets both take a step.
-    pub fn step(&mut self, step: &Step) {
+    pub fn step(&mut self, step: &Action) {
         match *step {
-            Step::Phase(_) | Step::Beyond { .. } => {}
-            Step::Work { by, work, units, tasks } => {
+            Action::Phase(_) | Action::Beyond { .. } => {}
+            Action::Work { by, work, units, tasks } => {
                 self.work(by as usize, self.machine.seconds(work, units), tasks)
             }
-            Step::Message { from, payload, times, crossing, .. } => {
+            Action::Message { from, payload, times, crossing, .. } => {
                 let departs = self.turn.departure(from, crossing, self.parties)[from as usize];
                 let (from, to) = (from as usize, 1 - from as usize);
                 let bytes = (payload * times) as f64;
@@ -62,7 +62,7 @@ impl<'m> Clock<'m> {
                 let arrives = self.line[from] + self.link.rtt_seconds / 2.0 + self.machine.message_seconds;
                 self.work(from, bytes * self.machine.send_seconds_a_byte, 1);
                 // What the line lets through, the receiver has decrypted when the last byte arrives, but for
-                // the last piece.
+                // the last slice.
                 let receiving = bytes * self.machine.receive_seconds_a_byte;
                 self.parties[to] = self.parties[to].max(arrives - receiving.min(seconds));
                 self.work(to, receiving, 1);

@@ -6,7 +6,7 @@ use crate::clock::Clock;
 use crate::link::Link;
 use crate::machine::Machine;
 use crate::rounds::Hops;
-use crate::script::{Script, Step};
+use crate::script::{Action, Script};
 use brickwork_base::Party;
 
 /// What one phase will take.
@@ -47,17 +47,17 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Estimated seconds of all phases.
+    /// Returns the estimated seconds of all phases.
     pub fn seconds(&self) -> f64 {
         self.phases.iter().map(|phase| phase.seconds).sum()
     }
 
-    /// Exact bytes in both directions.
+    /// Returns the exact bytes in both directions.
     pub fn bytes(&self) -> u64 {
         self.phases.iter().map(|phase| phase.garbler_sent_bytes + phase.evaluator_sent_bytes).sum()
     }
 
-    /// Peak memory of a party in bytes, estimated.
+    /// Returns the peak memory of a party in bytes, estimated.
     pub fn memory_bytes(&self, party: Party) -> u64 {
         match party {
             Party::Garbler => self.garbler_memory_bytes,
@@ -65,7 +65,7 @@ impl Cost {
         }
     }
 
-    /// The same with so many seconds more of other work in a phase.
+    /// Returns the same with so many seconds more of other work in a phase.
     #[must_use]
     pub fn with_work(mut self, phase: &str, seconds: f64) -> Self {
         self.phases.iter_mut().filter(|of| of.name == phase).for_each(|of| of.seconds += seconds);
@@ -79,14 +79,14 @@ impl Cost {
     }
 }
 
-/// What a run costs on these machines, both alike, over this link.
+/// Returns what a run costs on these machines, both alike, over this link.
 pub fn predict(script: &Script, machine: &Machine, link: &Link) -> Cost {
     let mut phases: Vec<PhaseCost> = Vec::new();
     let mut clock = Clock::new(machine, link);
     let mut hops = Hops::default();
     let (mut running, mut since) = (0, (0.0, 0));
     for step in script.steps() {
-        if let Step::Phase(name) = *step {
+        if let Action::Phase(name) = *step {
             running = phases.iter().position(|phase| phase.name == name).unwrap_or_else(|| {
                 phases.push(PhaseCost::of(name));
                 phases.len() - 1
@@ -104,7 +104,7 @@ pub fn predict(script: &Script, machine: &Machine, link: &Link) -> Cost {
             Some((Party::Evaluator, bytes)) => phase.evaluator_sent_bytes += bytes,
             None => {}
         }
-        if let Step::Beyond { work, units } = *step {
+        if let Action::Beyond { work, units } = *step {
             phase.seconds += machine.seconds(work, units);
         }
     }
@@ -124,8 +124,8 @@ pub fn predict(script: &Script, machine: &Machine, link: &Link) -> Cost {
 /// table), so a run is hardly ever slower than it would be without any choice.
 pub const WORTH_ANOTHER_CUT: f64 = 0.85;
 
-/// The place of the cut that is taken among those with these costs, of which the first is the one that the
-/// program has: that one, unless the fastest is faster by more than predictions err.
+/// Returns the place of the cut that is taken among those with these costs, of which the first is the one
+/// that the program has: that one, unless the fastest is faster by more than predictions err.
 pub fn best_cut<'a>(costs: impl IntoIterator<Item = &'a Cost>) -> Option<usize> {
     let seconds: Vec<f64> = costs.into_iter().map(Cost::seconds).collect();
     let fastest = (0..seconds.len()).min_by(|&a, &b| seconds[a].total_cmp(&seconds[b]))?;

@@ -24,5 +24,5 @@ pub use cost::{Cost, PhaseCost, WORTH_ANOTHER_CUT, best_cut, predict};
 pub use link::Link;
 pub use machine::Machine;
 pub use measure::{Measure, REPEATS, beyond, fastest, measure, over_loopback, thread_seconds};
-pub use script::{MANY, PIECES, PROCESS_BYTES, Script, Step, share};
+pub use script::{Action, MANY, PROCESS_BYTES, SLICES, Script, share};
 pub use work::{KNOWN_KERNELS, Measured, READ_BACK, SPILL, TOUCH, Work};

@@ -12,8 +12,8 @@ pub struct Machine {
     kernel: String,
     /// Of one thread for a unit of each kind of work that was measured here.
     seconds: Measured,
-    /// Of one thread for a little garbling, by which machines with the same kernel are compared. A kind of work
-    /// that was not measured takes as many times as long as on the machine that is known.
+    /// Of one thread for a little garbling, by which machines with the same kernel are compared. A kind of
+    /// work that was not measured takes as many times as long as on the machine that is known.
     probe_seconds: f64,
     /// Threads of each party; both share the cores.
     pub threads: u32,
@@ -38,36 +38,36 @@ static RECEIVE: Work = Work { name: "receive", known: [7.34e-10, 4.26e-10, 7.12e
 const MOST_SCALED: f64 = 16.0;
 
 impl Machine {
-    /// Seconds of one thread for so much work.
+    /// Returns the seconds of one thread for so much work.
     pub fn seconds(&self, work: &Work, units: f64) -> f64 {
         self.seconds.get(work).unwrap_or_else(|| self.usual_seconds(work)) * units
     }
 
-    /// Seconds of one thread for a unit, by what is known of the kernel and by the probe alone.
+    /// Returns the seconds of one thread for a unit, by what is known of the kernel and by the probe alone.
     pub fn usual_seconds(&self, work: &Work) -> f64 {
         let known = known_as(&self.kernel);
         work.known[known] * (self.probe_seconds / PROBE.known[known]).min(MOST_SCALED)
     }
 
-    /// Whether each of these kinds of work was measured.
+    /// Returns whether each of these kinds of work was measured.
     pub fn has(&self, kinds: impl IntoIterator<Item = &'static Work>) -> bool {
         kinds.into_iter().all(|work| self.seconds.get(work).is_some())
     }
 
-    /// This machine with fewer threads, where fewer are wanted.
+    /// Returns this machine with fewer threads, where fewer are to be taken.
     #[must_use]
     pub fn with_threads(self, wanted: Option<u16>) -> Self {
         Machine { threads: wanted.map_or(self.threads, |threads| self.threads.min(threads.into())), ..self }
     }
 
-    /// This machine with other constants of some kinds of work.
+    /// Returns this machine with other constants of some kinds of work.
     #[must_use]
     pub fn with(mut self, measured: Measured) -> Self {
         self.seconds.extend(measured);
         self
     }
 
-    /// A machine on which work takes no time: for bytes and rounds alone.
+    /// Makes a machine on which work takes no time: for bytes and rounds alone.
     pub fn free() -> Self {
         Machine {
             kernel: Kernel::best().name().into(),
@@ -80,12 +80,12 @@ impl Machine {
         }
     }
 
-    /// The kernel that these are the constants of.
+    /// Returns the kernel that these are the constants of.
     pub fn kernel(&self) -> &str {
         &self.kernel
     }
 
-    /// Whether the constants are of this process's kernel and sensible: they may come from a file.
+    /// Returns whether the constants are of this process's kernel and sensible: they may come from a file.
     pub fn is_sound(&self) -> bool {
         let sensible = |seconds: f64| seconds.is_finite() && (0.0..1.0).contains(&seconds);
         let rest =
@@ -95,15 +95,15 @@ impl Machine {
             && (1..=1024).contains(&self.threads)
     }
 
-    /// This machine by what was measured on another one, scaled by a probe: good enough to compare cuts and
-    /// buckets by.
+    /// Describes this machine by what was measured on another one, scaled by a probe: good enough to compare
+    /// cuts and buckets by.
     pub fn estimated(probe_seconds: f64) -> Self {
         let kernel = Kernel::best().name();
         Machine::known(kernel, threads_here()).scaled(probe_seconds / PROBE.known[known_as(kernel)])
     }
 
-    /// A machine with so many threads that is like the one on which this kernel was measured once; one of
-    /// another name is taken for AES-NI.
+    /// Makes a machine with so many threads that is like the one on which this kernel was measured once; one
+    /// of another name is taken for AES-NI.
     pub fn known(kernel: &str, threads: u32) -> Self {
         let known = known_as(kernel);
         Machine {
@@ -117,7 +117,7 @@ impl Machine {
         }
     }
 
-    /// This machine with what the measurement of its probe and of its loopback connections gave.
+    /// Returns this machine with what the measurement of its probe and of its loopback connections gave.
     pub(crate) fn measured(probe_seconds: f64, seconds: Measured, loopback: [f64; 3]) -> Self {
         let [message_seconds, send_seconds_a_byte, receive_seconds_a_byte] = loopback;
         Machine {

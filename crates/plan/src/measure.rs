@@ -15,7 +15,7 @@ use brickwork_wire::{Channel, Tag};
 
 /// A part of a protocol, or a protocol, that has kinds of work of its own and measures them.
 pub trait Measure: Sync {
-    /// All kinds of work that are measured here.
+    /// Returns all kinds of work that are measured here.
     fn kinds(&self) -> &'static [&'static Work];
 
     /// Measures them on one thread, while the other cores do the same. What takes both parties is left to
@@ -44,7 +44,7 @@ const MEASURED_AT_ONCE: u32 = 8;
 /// What a phase takes besides its work is at most so many times what is usual: more is another's work.
 const MOST_BUSY: f64 = 3.0;
 
-/// CPU seconds of this thread for one of `units` of work: the fastest of some repetitions.
+/// Returns the CPU seconds of this thread for one of `units` of work: the fastest of some repetitions.
 ///
 /// # Errors
 /// Those of the work.
@@ -59,14 +59,14 @@ pub fn fastest(units: f64, mut work: impl FnMut() -> Result<(), Error>) -> Resul
     Ok(best / units)
 }
 
-/// CPU time of this thread: what others do meanwhile on the same cores does not count.
+/// Returns the CPU time of this thread: what others do meanwhile on the same cores does not count.
 #[cfg(unix)]
 pub fn thread_seconds() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
-/// Where the system does not say: the time since the first call.
+/// Returns, as the system does not say, the time since the first call.
 #[cfg(not(unix))]
 pub fn thread_seconds() -> f64 {
     use std::sync::OnceLock;
@@ -74,8 +74,8 @@ pub fn thread_seconds() -> f64 {
     START.get_or_init(Instant::now).elapsed().as_secs_f64()
 }
 
-/// Measures this machine; takes a second or two. `probe` does a little garbling and returns the seconds of one
-/// thread; the kinds of work are those of memory and files, and of all parts.
+/// Measures this machine; takes a second or two. `probe` does a little garbling and returns the seconds of
+/// one thread; the kinds of work are those of memory and files, and of all parts.
 ///
 /// # Errors
 /// [`Error::Resource`] if threads or randomness are missing, [`Error::Io`] if loopback connections are.
@@ -124,14 +124,14 @@ fn memory(measured: &mut Measured) -> Result<(), Error> {
     measured.set(&READ_BACK, 0.0);
     let Ok(file) = tempfile::tempfile() else { return Ok(()) };
     let mut bytes = vec![1u8; FRESH];
-    let mut pieces = |of: usize, access: &dyn Fn(&mut [u8], u64) -> std::io::Result<()>| {
+    let mut chunks = |of: usize, access: &dyn Fn(&mut [u8], u64) -> std::io::Result<()>| {
         let start = thread_seconds();
-        let good = bytes.chunks_mut(of).enumerate().all(|(k, piece)| access(piece, (k * of) as u64).is_ok());
+        let good = bytes.chunks_mut(of).enumerate().all(|(k, chunk)| access(chunk, (k * of) as u64).is_ok());
         if good { (thread_seconds() - start) / FRESH as f64 } else { 0.0 }
     };
     // Once: then the file is there.
-    measured.set(&SPILL, pieces(1 << 20, &|piece, at| write_at(&file, piece, at)));
-    measured.set(&READ_BACK, pieces(16 << 10, &|piece, at| read_at(&file, piece, at)));
+    measured.set(&SPILL, chunks(1 << 20, &|chunk, at| write_at(&file, chunk, at)));
+    measured.set(&READ_BACK, chunks(16 << 10, &|chunk, at| read_at(&file, chunk, at)));
     Ok(())
 }
 
@@ -183,8 +183,8 @@ fn loopback() -> Result<[f64; 3], Error> {
     Ok([ping, sent, received])
 }
 
-/// Runs both parties, the garbler in this thread, over TLS on loopback: each with its end of the connection and
-/// the public keys of the garbler and the evaluator.
+/// Runs both parties, the garbler in this thread, over TLS on loopback: each with its end of the connection
+/// and the public keys of the garbler and the evaluator.
 ///
 /// # Errors
 /// [`Error::Io`] without loopback connections, and those of the parties.
@@ -209,10 +209,10 @@ pub fn over_loopback<G, E: Send>(
     })
 }
 
-/// What each phase of a small run takes beyond the sum of its parts: threads that start, memory in small pages,
-/// parties that wait for a core. `kinds` has the kind of work that stands for it, in the order of the script's
-/// phases, of which a unit is measured; `run` does what the script says and returns the name and the seconds
-/// of each phase.
+/// Measures what each phase of a small run takes beyond the sum of its parts: threads that start, memory in
+/// small pages, parties that wait for a core. `kinds` has the kind of work that stands for it, in the order
+/// of the script's phases, of which a unit is measured; `run` does what the script says and returns the name
+/// and the seconds of each phase.
 ///
 /// # Errors
 /// Those of the run.
@@ -235,8 +235,8 @@ pub fn beyond(
             }
         }
     }
-    // These are times by the clock, which another's work makes longer; they are like those of the machine that
-    // is known.
+    // These are times by the clock, which another's work makes longer; they are like those of the machine
+    // that is known.
     for (work, least) in kinds.iter().zip(least) {
         let unit = least / script.units_beyond(work).max(1.0);
         measured.set(work, unit.min(MOST_BUSY * machine.usual_seconds(work)));

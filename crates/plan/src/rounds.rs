@@ -1,6 +1,6 @@
 //! Which messages wait for which.
 
-use crate::script::Step;
+use crate::script::Action;
 use brickwork_base::Party;
 
 /// Follows the chain of messages that wait for each other.
@@ -19,13 +19,13 @@ pub(crate) struct Turn<T> {
 }
 
 impl<T: Copy> Turn<T> {
-    /// Nobody has sent anything, and both are here.
+    /// Makes one in which nobody has sent anything, and both are here.
     pub fn new(before: [T; 2]) -> Self {
         Turn { of: None, before }
     }
 
-    /// Where both are when a message leaves: now, or for a crossing one before what the other party sent
-    /// last.
+    /// Returns where both are when a message leaves: now, or for a crossing one before what the other party
+    /// sent last.
     pub fn departure(&mut self, from: Party, crossing: bool, now: [T; 2]) -> [T; 2] {
         if crossing {
             // Whatever the other one sends next is behind it, and begins anew.
@@ -40,9 +40,9 @@ impl<T: Copy> Turn<T> {
 }
 
 impl Hops {
-    /// Both counters after this step.
-    pub fn step(&mut self, step: &Step) {
-        let Step::Message { from, crossing, .. } = *step else { return };
+    /// Sets both counters to what they are after this step.
+    pub fn step(&mut self, step: &Action) {
+        let Action::Message { from, crossing, .. } = *step else { return };
         let at = self.turn.departure(from, crossing, [self.garbler, self.evaluator]);
         match from {
             Party::Garbler => self.evaluator = self.evaluator.max(at[0] + 1),

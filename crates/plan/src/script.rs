@@ -6,7 +6,7 @@ use brickwork_wire as wire;
 
 /// One step.
 #[derive(Clone, Copy, Debug)]
-pub enum Step {
+pub enum Action {
     /// A phase begins, or goes on.
     Phase(&'static str),
     /// So many units of work, which at most `tasks` threads can share.
@@ -42,8 +42,8 @@ pub enum Step {
     },
 }
 
-/// A long stretch in which both parties work and the line is busy is cut into so many pieces.
-pub const PIECES: u64 = 16;
+/// A long stretch in which both parties work and the line is busy is cut into so many slices.
+pub const SLICES: u64 = 16;
 
 /// As many tasks as there could be threads.
 pub const MANY: u64 = 1 << 20;
@@ -51,7 +51,7 @@ pub const MANY: u64 = 1 << 20;
 /// Bytes of a process that does nothing: code, stacks, buffers of TLS.
 pub const PROCESS_BYTES: u64 = 15 << 20;
 
-/// Part `k` of `parts` about equal parts of a number.
+/// Returns part `k` of `parts` about equal parts of a number.
 pub fn share(whole: u64, k: u64, parts: u64) -> u64 {
     (k + 1) * whole / parts - k * whole / parts
 }
@@ -61,7 +61,7 @@ pub fn share(whole: u64, k: u64, parts: u64) -> u64 {
 #[derive(Clone, Debug)]
 pub struct Script {
     phases: &'static [&'static str],
-    steps: Vec<Step>,
+    steps: Vec<Action>,
     /// Peak memory of the garbler and of the evaluator in bytes, estimated.
     pub memory_bytes: [u64; 2],
     /// Bytes of temporary files.
@@ -69,87 +69,88 @@ pub struct Script {
 }
 
 impl Script {
-    /// A run without steps, of a protocol with these phases, in their order.
+    /// Begins a script without steps, of a protocol with these phases, in their order.
     pub fn new(phases: &'static [&'static str]) -> Self {
         Script { phases, steps: Vec::new(), memory_bytes: [0; 2], disk_bytes: 0 }
     }
 
-    /// All steps so far.
-    pub fn steps(&self) -> &[Step] {
+    /// Returns all steps so far.
+    pub fn steps(&self) -> &[Action] {
         &self.steps
     }
 
-    /// The protocol's phases in their order.
+    /// Returns the protocol's phases in their order.
     pub fn phases(&self) -> &'static [&'static str] {
         self.phases
     }
 
-    /// What follows belongs to this phase.
+    /// Begins or resumes a phase, to which what follows belongs.
     pub fn phase(&mut self, name: &'static str) {
-        self.steps.push(Step::Phase(name));
+        self.steps.push(Action::Phase(name));
     }
 
-    /// A party does so many units of work, which at most `tasks` threads can share.
+    /// Adds so many units of work, which at most `tasks` threads can share.
     pub fn work(&mut self, by: Party, work: &'static Work, units: u64, tasks: u64) {
         if units > 0 {
-            self.steps.push(Step::Work { by, work, units: units as f64, tasks });
+            self.steps.push(Action::Work { by, work, units: units as f64, tasks });
         }
     }
 
-    /// A party sends a message of so many bytes.
+    /// Adds a message of a party of so many bytes.
     pub fn message(&mut self, from: Party, payload: u64) {
         self.messages(from, payload, 1);
     }
 
-    /// A party sends messages of one length, one behind the other.
+    /// Adds messages of a party of one length, one behind the other.
     pub fn messages(&mut self, from: Party, payload: u64, times: u64) {
         if times > 0 {
-            self.steps.push(Step::Message { from, payload, times, bulk: false, crossing: false });
+            self.steps.push(Action::Message { from, payload, times, bulk: false, crossing: false });
         }
     }
 
-    /// [`Script::messages`] over all lanes.
+    /// Does what [`Script::messages`] does over all lanes.
     pub fn bulk(&mut self, from: Party, payload: u64, times: u64) {
         if times > 0 {
-            self.steps.push(Step::Message { from, payload, times, bulk: true, crossing: false });
+            self.steps.push(Action::Message { from, payload, times, bulk: true, crossing: false });
         }
     }
 
-    /// Both send at once: the lengths of the garbler's and the evaluator's messages.
+    /// Adds messages that both send at once: the lengths of the garbler's and the evaluator's messages.
     pub fn exchange<const G: usize, const E: usize>(&mut self, garbler: [u64; G], evaluator: [u64; E]) {
         garbler.into_iter().for_each(|payload| self.message(Party::Garbler, payload));
         let from = Party::Evaluator;
-        let crossing = |payload| Step::Message { from, payload, times: 1, bulk: false, crossing: true };
+        let crossing = |payload| Action::Message { from, payload, times: 1, bulk: false, crossing: true };
         self.steps.extend(evaluator.map(crossing));
     }
 
-    /// Both do alike at once: `steps` is given the party. Their messages do not wait for each other.
+    /// Lets both do alike at once: `steps` is given the party. Their messages do not wait for each other.
     pub fn both(&mut self, mut steps: impl FnMut(&mut Script, Party)) {
         steps(self, Party::Garbler);
         let first = self.steps.len();
         steps(self, Party::Evaluator);
         for step in &mut self.steps[first..] {
-            if let Step::Message { crossing, .. } = step {
+            if let Action::Message { crossing, .. } = step {
                 *crossing = true;
             }
         }
     }
 
-    /// The phase takes so many units longer than all else says.
+    /// Adds so many units by which the phase takes longer than all else says.
     pub fn beyond(&mut self, work: &'static Work, units: u64) {
-        self.steps.push(Step::Beyond { work, units: units as f64 });
+        self.steps.push(Action::Beyond { work, units: units as f64 });
     }
 
     /// Units of a kind of work that phases take [beyond](Script::beyond) all else.
     pub(crate) fn units_beyond(&self, kind: &Work) -> f64 {
         let units = self.steps.iter().map(|step| match step {
-            Step::Beyond { work, units } if std::ptr::eq(*work, kind) => *units,
+            Action::Beyond { work, units } if std::ptr::eq(*work, kind) => *units,
             _ => 0.0,
         });
         units.sum()
     }
 
-    /// Bytes that the garbler and the evaluator send over so many lanes, with their frames. Exact.
+    /// Returns the bytes that the garbler and the evaluator send over so many lanes, with their frames.
+    /// Exact.
     pub fn sent_bytes(&self, lanes: u8) -> [u64; 2] {
         let mut sent = [0; 2];
         for step in &self.steps {
@@ -161,10 +162,10 @@ impl Script {
     }
 }
 
-impl Step {
-    /// Who sends, and how many bytes over so many lanes, with their frames.
+impl Action {
+    /// Returns who sends, and how many bytes over so many lanes, with their frames.
     pub(crate) fn sent_bytes(&self, lanes: u8) -> Option<(Party, u64)> {
-        let Step::Message { from, payload, times, bulk, .. } = *self else { return None };
+        let Action::Message { from, payload, times, bulk, .. } = *self else { return None };
         Some((from, times * message_bytes(payload, if bulk { lanes } else { 1 })))
     }
 }

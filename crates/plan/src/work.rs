@@ -11,7 +11,7 @@ pub const KNOWN_KERNELS: [&str; 4] = ["vaes-avx512", "vaes-avx2", "aes-ni", "por
 /// Kernels of other names work with one AES block at a time, as this one does.
 const LIKE_OTHERS: usize = 2;
 
-/// The place among [`KNOWN_KERNELS`] of a kernel, or of the one that is most like it.
+/// Returns the place among [`KNOWN_KERNELS`] of a kernel, or of the one that is most like it.
 pub(crate) fn known_as(kernel: &str) -> usize {
     KNOWN_KERNELS.iter().position(|known| *known == kernel).unwrap_or(LIKE_OTHERS)
 }
@@ -44,12 +44,12 @@ impl Measured {
         self.0.insert(work.name.to_owned(), seconds);
     }
 
-    /// Seconds for a unit, if they were measured.
+    /// Returns the seconds for a unit, if they were measured.
     pub fn get(&self, work: &Work) -> Option<f64> {
         self.0.get(work.name).copied()
     }
 
-    /// All of them.
+    /// Returns all of them.
     pub fn iter(&self) -> impl Iterator<Item = (&str, f64)> {
         self.0.iter().map(|(name, &seconds)| (&**name, seconds))
     }
@@ -59,7 +59,7 @@ impl Measured {
         self.0.extend(other.0);
     }
 
-    /// The mean of several measurements of the same kinds.
+    /// Makes the mean of several measurements of the same kinds.
     pub(crate) fn mean(all: &[Measured]) -> Measured {
         let mean = |name: &str| all.iter().filter_map(|one| one.0.get(name)).sum::<f64>() / all.len() as f64;
         let names = all.first().into_iter().flat_map(|one| one.0.keys());

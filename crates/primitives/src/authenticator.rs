@@ -58,8 +58,8 @@ const RUN: usize = 256;
 /// The authenticators of one kind in a session: hashing with its key.
 ///
 /// A message is 32 bytes: index of the authenticator (8 bytes, little endian), kind, purpose, six zeros,
-/// label or offset. Its hash is the first 16 bytes of BLAKE3, keyed by the session. Authenticators are hashed many
-/// at a time, side by side.
+/// label or offset. Its hash is the first 16 bytes of BLAKE3, keyed by the session. Authenticators are hashed
+/// many at a time, side by side.
 #[derive(Clone)]
 pub struct Hasher {
     key: [u8; 32],
@@ -68,18 +68,18 @@ pub struct Hasher {
 }
 
 impl Hasher {
-    /// For the authenticators of this kind in the session with this identifier.
+    /// Makes the hasher for the authenticators of this kind in the session with this identifier.
     pub fn new(session: &[u8; 32], kind: AuthenticatorKind) -> Self {
         Hasher { key: blake3::derive_key("brickwork 2026-11 key authenticators", session), kind, first: 0 }
     }
 
-    /// For authenticators made when the session had `made` authenticators already: their indices count from
-    /// there, so that no two authenticators of a session share a hash.
+    /// Makes the hasher for authenticators made when the session had `made` authenticators already: their
+    /// indices count from there, so that no two authenticators of a session share a hash.
     pub fn after(self, made: u64) -> Self {
         Hasher { first: made, ..self }
     }
 
-    /// Authenticators that the session had made before these.
+    /// Returns the authenticators that the session had made before these.
     pub fn made(&self) -> u64 {
         self.first
     }
@@ -99,7 +99,8 @@ impl Hasher {
         kernels::erase(&mut messages);
     }
 
-    /// H(Δ) of authenticators, given by index and offset: the false labels of self-authenticating ones.
+    /// Returns H(Δ) of authenticators, given by index and offset: the false labels of self-authenticating
+    /// ones.
     pub fn false_labels(
         &self,
         count: usize,
@@ -116,7 +117,8 @@ impl Hasher {
         labels
     }
 
-    /// The authenticators of authenticators, given by index, the label of colour 0 and the offset.
+    /// Makes `count` authenticators, each of the index, the label of colour 0 and the offset that
+    /// `authenticator` returns.
     pub fn authenticators(
         &self,
         count: usize,
@@ -133,8 +135,8 @@ impl Hasher {
         made
     }
 
-    /// For each label whether its authenticator, given by authenticator and index, accepts it: whether its
-    /// hash stands at its colour.
+    /// Returns of each of `count` labels whether an authenticator accepts it, that is, whether its hash
+    /// stands there at its colour. `query` returns the authenticator, its index and the label.
     pub fn accepts(
         &self,
         count: usize,
@@ -158,6 +160,35 @@ impl Hasher {
     }
 }
 
+/// Messages that are hashed in one go by who asks for few.
+const FEW: usize = 128;
+
+impl Hasher {
+    /// As [`Hasher::accepts`], on this thread alone and without room of its own: votes of 0 or 1.
+    pub fn votes(&self, query: impl Fn(usize) -> (Authenticator, u64, Label), votes: &mut [u8]) {
+        let head = u128::from(self.kind as u8) << 64 | u128::from(Purpose::Label as u8) << 72;
+        let (mut messages, mut hashes) = ([[0; 2]; FEW], [0; FEW]);
+        let mut first = 0;
+        for votes in votes.chunks_mut(FEW) {
+            let (messages, hashes) = (&mut messages[..votes.len()], &mut hashes[..votes.len()]);
+            let mut asked = [Authenticator::default(); FEW];
+            for (i, (message, asked)) in messages.iter_mut().zip(&mut asked).enumerate() {
+                let (authenticator, index, label) = query(first + i);
+                *message = [head | u128::from(self.first + index), label.bits()];
+                *asked = authenticator;
+            }
+            kernels::keyed_hashes(&self.key, messages, hashes);
+            let asked = asked.iter().zip(messages.iter()).zip(hashes.iter());
+            for (vote, ((authenticator, message), &hash)) in votes.iter_mut().zip(asked) {
+                *vote = authenticator.has(Label::from_bits(message[1]), hash).unwrap_u8();
+            }
+            first += votes.len();
+        }
+        kernels::erase(&mut messages);
+        kernels::erase(&mut hashes);
+    }
+}
+
 /// What keeps an evaluator from going on at a wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoLabel {
@@ -167,10 +198,10 @@ pub enum NoLabel {
     Third,
 }
 
-/// EvKAs: of the labels that the copies of a bucket gave for one wire, and whether the authenticators accept
-/// each: one that is valid, and the offset if there are two, else zero. All copies' labels are shown to the
-/// authenticators, also where they are the same, and no branch depends on which are: only on whether E goes
-/// on at all.
+/// Does EvKAs of the paper: returns, of the labels that the copies of a bucket gave for one wire, and whether
+/// the authenticators accept each: one that is valid, and the offset if there are two, else zero. All copies'
+/// labels are shown to the authenticators, also where they are the same, and no branch depends on which are:
+/// only on whether E goes on at all.
 ///
 /// # Errors
 /// Where it does not.
@@ -199,6 +230,7 @@ pub fn one_or_two(asked: impl Iterator<Item = (Label, bool)>) -> Result<(Label, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brickwork_testing::Replayable as _;
 
     fn accepts(hasher: &Hasher, authenticator: Authenticator, index: u64, label: Label) -> bool {
         hasher.accepts(1, |_| (authenticator, index, label))[0]
@@ -227,6 +259,31 @@ mod tests {
             "another kind"
         );
         assert!(!accepts(&hasher.after(1), authenticator, 5, base), "a later authenticator");
+    }
+
+    /// Who asks for few is told what who asks for many is, for any number of labels.
+    #[test]
+    fn votes_are_what_is_accepted() {
+        let hasher = Hasher::new(&[7; 32], AuthenticatorKind::Plain).after(11);
+        let mut rng = brickwork_base::random::Rng::replayable("test votes");
+        for count in [0, 1, 5, FEW - 1, FEW, FEW + 1, 3 * FEW + 7] {
+            let wires: Vec<(Label, Delta)> = (0..count).map(|_| (rng.label(), rng.delta())).collect();
+            let made = hasher.authenticators(count, |k| (k as u64, wires[k].0.with_colour(0), wires[k].1));
+            let asked: Vec<Label> = wires
+                .iter()
+                .map(|(label, delta)| match rng.below(3) {
+                    0 => label.with_colour(0),
+                    1 => label.with_colour(0) ^ *delta,
+                    _ => rng.label(),
+                })
+                .collect();
+            let query = |k: usize| (made[k], k as u64, asked[k]);
+            let mut votes = vec![7; count];
+            hasher.votes(query, &mut votes);
+            let accepted = hasher.accepts(count, query);
+            assert!(votes.iter().zip(&accepted).all(|(&vote, &yes)| vote == u8::from(yes)), "{count}");
+            assert!(count < FEW || votes.contains(&0) && votes.contains(&1));
+        }
     }
 
     /// Fixed for good: a change of these hashes is a change of the protocol.

@@ -2,7 +2,7 @@
 //! receiver gets, and their offset is the committed one.
 //!
 //! The receiver draws, after the commitments, random sets of the OTs. Of each set, and of one more OT that is
-//! in no other set and masks its choice bit, it shows the sum of its labels and of its choice bits, and
+//! in no other set and masks its choice bit, it reveals the sum of its labels and of its choice bits, and
 //! claims that the sum of the commitments, with the bit times that to the offset, opens to it. One OT that is
 //! not what was committed to spoils each sum with probability 1/2, another offset likewise: whether the
 //! receiver accepts does not depend on its choices (docs/security.md, section 7). The sender checks the
@@ -31,7 +31,7 @@ pub struct Combinations {
 }
 
 impl Combinations {
-    /// `masks` combinations of `count` OTs and one more each.
+    /// Returns `masks` combinations of `count` OTs and one more each.
     ///
     /// # Panics
     /// If there are more than 128 combinations.
@@ -74,12 +74,12 @@ impl Combinations {
         pool::sum(words.len().div_ceil(OTS_A_TASK), || vec![zero; self.count], work, join)
     }
 
-    /// The sum of the labels in each set.
+    /// Returns the sum of the labels in each set.
     pub fn labels(&self, labels: &[Label]) -> Labels {
         Labels::new(self.sums(0..self.words.len(), Label::ZERO, |i, sum| *sum ^= labels[i], |a, b| *a ^= *b))
     }
 
-    /// The sum of the shares in each set.
+    /// Returns the sum of the shares in each set.
     pub fn shares(&self, shares: &Shares) -> Vec<Column> {
         let join = |a: &mut Column, b: &Column| a.iter_mut().zip(b).for_each(|(a, b)| *a ^= b);
         let mut total = vec![[0; COLUMN_WORDS]; self.count];
@@ -93,7 +93,7 @@ impl Combinations {
         total
     }
 
-    /// The sums of secret bits.
+    /// Returns the sums of secret bits.
     pub fn bits(&self, bits: &[u8]) -> Vec<u8> {
         let sum = self
             .words
@@ -104,7 +104,7 @@ impl Combinations {
     }
 }
 
-/// What was shown of the combinations, `C_R ⊕ b·D_ot` summed up, on either side.
+/// What was revealed of the combinations, `C_R ⊕ b·D_ot` summed up, on either side.
 pub struct RevealedCombinations {
     sums: Vec<Column>,
     bits: Vec<u8>,
@@ -112,14 +112,15 @@ pub struct RevealedCombinations {
 }
 
 impl RevealedCombinations {
-    /// Bytes of the message that shows `masks` combinations: a seed, labels, choice bits.
+    /// Returns the number of bytes of the message that reveals `masks` combinations: a seed, labels, choice
+    /// bits.
     pub fn bytes(masks: usize) -> usize {
         SEED_BYTES + masks * (LABEL_BYTES + 1)
     }
 
     /// Draws the combinations of the receiver's OTs, of which the last `masks` mask. Returns the message that
-    /// shows them, too.
-    pub fn shown(
+    /// reveals them, too.
+    pub fn reveal(
         rng: &mut Rng,
         choices: &[u8],
         labels: &[Label],
@@ -186,6 +187,7 @@ impl RevealedCombinations {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brickwork_testing::Replayable as _;
 
     const MASKS: usize = 48;
 

@@ -31,7 +31,7 @@ impl Counters {
         Self::of_entry(&mut Ranges::of_setup())
     }
 
-    /// Has nothing: of a session that was restored and has entered no range.
+    /// Makes those of a session that was restored and has entered no range.
     pub fn none() -> Self {
         Counters { authenticators: AUTHENTICATORS.none(), serials: SERIALS.none() }
     }

@@ -1,6 +1,11 @@
-//! What the protocols are made of: garbling, oblivious transfer, homomorphic commitments, interactive hashes, cut-and-choose,
-//! authenticators, soldering, and files for what does not fit into memory; and what each of them costs.
+//! What the protocols are made of: garbling, oblivious transfer, homomorphic commitments, interactive hashes,
+//! cut-and-choose, authenticators, soldering, and files for what does not fit into memory; and what each of
+//! them costs.
 #![forbid(unsafe_code)]
+
+// Files of tests that other crates include, too, name this crate as those do.
+#[cfg(test)]
+extern crate self as brickwork_primitives;
 
 pub mod authenticator;
 pub mod binding;

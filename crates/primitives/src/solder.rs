@@ -23,33 +23,33 @@ pub struct GarblerWire {
 }
 
 impl GarblerWire {
-    /// The wire with this false label.
+    /// Makes the wire with this false label.
     pub fn from_false_label(label: Label, delta: Delta) -> Self {
         let sigma = label.colour();
         GarblerWire { value: (label ^ delta.times(sigma)).with_colour(sigma), delta }
     }
 
-    /// The indicator bit: the colour of the false label.
+    /// Returns the indicator bit: the colour of the false label.
     pub fn indicator(self) -> u8 {
         self.value.colour()
     }
 
-    /// The label of colour 0.
+    /// Returns the label of colour 0.
     pub fn base(self) -> Label {
         self.value.with_colour(0)
     }
 
-    /// The label of this colour.
+    /// Returns the label of this colour.
     pub fn of_colour(self, colour: u8) -> Label {
         self.base() ^ self.delta.times(colour)
     }
 
-    /// The label that stands for `bit`.
+    /// Returns the label that stands for `bit`.
     pub fn of_bit(self, bit: u8) -> Label {
         self.of_colour(bit ^ self.indicator())
     }
 
-    /// The label that stands for false.
+    /// Returns the label that stands for false.
     pub fn false_label(self) -> Label {
         self.of_bit(0)
     }
@@ -61,36 +61,36 @@ impl GarblerWire {
 pub struct Soldering(Label);
 
 impl Soldering {
-    /// What the garbler sends to solder the wire whose value is `from` to `to`.
+    /// Returns what the garbler sends to solder the wire whose value is `from` to `to`.
     pub fn new(from: Label, to: GarblerWire) -> Self {
         let s = from.colour() ^ to.indicator();
         Soldering((from ^ to.value ^ to.delta.times(s)).with_colour(s))
     }
 
-    /// What the garbler sends to solder one wire to another that has the same offset, of their false labels
-    /// (of either pair of labels for one bit, as that comes to the same). Their difference of offsets is
-    /// [zero](Label::ZERO).
+    /// Returns what the garbler sends to solder one wire to another that has the same offset, of their false
+    /// labels (of either pair of labels for one bit, as that comes to the same). Their difference of offsets
+    /// is [zero](Label::ZERO).
     pub fn of_one_offset(from: Label, to: Label) -> Self {
         Soldering(from ^ to)
     }
 
-    /// s: whether the indicator bits of the two wires differ.
+    /// Returns s: whether the indicator bits of the two wires differ.
     pub fn flip(self) -> u8 {
         self.0.colour()
     }
 
-    /// `C_i ⊕ C_j ⊕ s·Δ_j`: V with lowest bit 0.
+    /// Returns `C_i ⊕ C_j ⊕ s·Δ_j`: V with lowest bit 0.
     pub fn opening(self) -> Label {
         self.0.with_colour(0)
     }
 
-    /// The label on wire j that `label` on wire i becomes; `offsets` is `Δ_i ⊕ Δ_j` (EvSold).
+    /// Returns the label on wire j that `label` on wire i becomes; `offsets` is `Δ_i ⊕ Δ_j` (EvSold).
     #[inline]
     pub fn carry(self, label: Label, offsets: Label) -> Label {
         label ^ self.0 ^ offsets.times(label.colour())
     }
 
-    /// The label on wire i that becomes `label` on wire j: the inverse of [`Soldering::carry`].
+    /// Returns the label on wire i that becomes `label` on wire j: the inverse of [`Soldering::carry`].
     pub fn carry_back(self, label: Label, offsets: Label) -> Label {
         label ^ self.0 ^ offsets.times(label.colour() ^ self.flip())
     }
@@ -100,6 +100,7 @@ impl Soldering {
 mod tests {
     use super::*;
     use brickwork_base::random::Rng;
+    use brickwork_testing::Replayable as _;
 
     #[test]
     fn carries_every_label_to_its_partner_and_back() {

@@ -17,6 +17,8 @@ use brickwork_wire::MAX_FRAME_BYTES;
 pub struct SpillFile(File);
 
 impl SpillFile {
+    /// Makes a temporary file that nobody else finds.
+    ///
     /// # Errors
     /// [`Error::Resource`] if there can be none.
     pub fn new() -> Result<Self, Error> {
@@ -44,7 +46,7 @@ impl SpillFile {
 
 #[cfg(test)]
 impl SpillFile {
-    /// As if the disk had lost what was written.
+    /// Acts as if the disk had lost what was written.
     pub fn lose(&self) {
         self.0.set_len(0).unwrap();
     }
@@ -53,28 +55,29 @@ impl SpillFile {
 fn no_room(error: &std::io::Error) -> Error {
     let place = std::env::temp_dir();
     Error::Resource(format!(
-        "a temporary file in {} failed ({error}); make room there, set TMPDIR to a folder on a larger disk, or raise --max-ram",
+        "a temporary file in {} failed ({error}); make room there, set TMPDIR to a folder on a larger disk, \
+         or raise --max-ram",
         place.display()
     ))
 }
 
 /// Bytes of memory that several may use in turn; what finds no room goes to files.
 #[derive(Clone)]
-pub struct Budget(Arc<AtomicU64>);
+pub struct MemoryBudget(Arc<AtomicU64>);
 
 /// A part of a budget, which goes back when it is dropped.
 pub struct Held {
-    budget: Budget,
+    budget: MemoryBudget,
     bytes: u64,
 }
 
-impl Budget {
-    /// So many bytes.
+impl MemoryBudget {
+    /// Makes a budget of so many bytes.
     pub fn new(bytes: u64) -> Self {
-        Budget(Arc::new(AtomicU64::new(bytes)))
+        MemoryBudget(Arc::new(AtomicU64::new(bytes)))
     }
 
-    /// So many bytes, if they are left.
+    /// Takes so many bytes, if they are left.
     pub fn take(&self, bytes: u64) -> Option<Held> {
         let left = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(bytes));
         left.ok().map(|_| Held { budget: self.clone(), bytes })
@@ -100,6 +103,8 @@ impl Fault {
         }
     }
 
+    /// Checks that nothing went wrong.
+    ///
     /// # Errors
     /// What went wrong first since this was asked last.
     pub fn check(&self) -> Result<(), Error> {
@@ -124,12 +129,12 @@ struct Rows {
 }
 
 impl Spill {
-    /// A spill in memory.
+    /// Makes a spill in memory.
     pub fn memory() -> Self {
         Spill(None)
     }
 
-    /// A spill in a file. What cannot be read where nobody can be told is noted as this fault.
+    /// Makes a spill in a file. What cannot be read where nobody can be told is noted as this fault.
     ///
     /// # Errors
     /// [`Error::Resource`] if there can be no file.
@@ -141,7 +146,7 @@ impl Spill {
         }))))
     }
 
-    /// Another one of the same kind, whose file ends with what is in it.
+    /// Returns another one of the same kind, whose file ends with what is in it.
     ///
     /// # Errors
     /// As [`Spill::file`].
@@ -178,7 +183,7 @@ impl Spill {
         }
     }
 
-    /// These values.
+    /// Returns these values.
     ///
     /// # Errors
     /// [`Error::Resource`] if there is no room.
@@ -195,7 +200,7 @@ impl Spill {
         })
     }
 
-    /// The values of a row that stand at these places, in this order. No place comes twice.
+    /// Returns the values of a row that stand at these places, in this order. No place comes twice.
     ///
     /// # Errors
     /// [`Error::Resource`] if there is no room or something cannot be read.
@@ -319,23 +324,23 @@ impl<T: Pod> Default for SpilledVec<T> {
 }
 
 impl<T: Pod> SpilledVec<T> {
-    /// A row in memory.
+    /// Makes a row in memory.
     pub fn of(values: Vec<T>) -> Self {
         let len = values.len();
         SpilledVec { storage: Storage::Memory(values), len }
     }
 
-    /// How many values there are.
+    /// Returns how many values there are.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// All of them, where they are in memory.
+    /// Returns all of them, where they are in memory.
     pub fn in_memory(&self) -> Option<&[T]> {
         match &self.storage {
             Storage::Memory(values) => Some(values),
@@ -343,7 +348,7 @@ impl<T: Pod> SpilledVec<T> {
         }
     }
 
-    /// Some of the values.
+    /// Returns some of the values.
     ///
     /// # Errors
     /// [`Error::Resource`] if they cannot be read.
@@ -362,7 +367,7 @@ impl<T: Pod> SpilledVec<T> {
         }
     }
 
-    /// Some of the values, or anything if they cannot be read: then the fault of the spill tells it.
+    /// Returns some of the values, or anything if they cannot be read: then the fault of the spill tells it.
     pub fn read_or_note(&self, places: Range<usize>) -> Cow<'_, [T]> {
         let count = places.len();
         self.read(places).unwrap_or_else(|error| {
@@ -373,7 +378,8 @@ impl<T: Pod> SpilledVec<T> {
         })
     }
 
-    /// Some some of the values: a copy where they are in memory, the same bytes of the file otherwise.
+    /// Returns some of the values: a copy where they are in memory, the same bytes of the file
+    /// otherwise.
     pub fn slice(&self, places: Range<usize>) -> Self {
         assert!(places.start <= places.end && places.end <= self.len, "places of the row");
         match &self.storage {
@@ -385,7 +391,7 @@ impl<T: Pod> SpilledVec<T> {
         }
     }
 
-    /// Parts of a row, one after the other, of these lengths; a single one is not copied.
+    /// Returns the parts of a row, one after the other, of these lengths; a single one is not copied.
     pub fn split(self, lengths: &[usize]) -> Vec<Self> {
         match lengths {
             [length] if *length == self.len => vec![self],
@@ -400,7 +406,7 @@ impl<T: Pod> SpilledVec<T> {
         }
     }
 
-    /// These values, then those.
+    /// Returns these values, then those.
     ///
     /// # Errors
     /// [`Error::Resource`] if they cannot be read.
@@ -417,7 +423,7 @@ impl<T: Pod> SpilledVec<T> {
 
 #[cfg(test)]
 impl<T> SpilledVec<T> {
-    /// As if the disk had lost what was written; false for what is in memory.
+    /// Acts as if the disk had lost what was written; returns false for what is in memory.
     pub fn lose(&self) -> bool {
         match &self.storage {
             Storage::Memory(_) => false,
@@ -506,7 +512,7 @@ mod tests {
 
     #[test]
     fn a_budget_gets_back_what_was_taken() {
-        let budget = Budget::new(10);
+        let budget = MemoryBudget::new(10);
         let held = budget.take(7).unwrap();
         assert!(budget.take(4).is_none());
         let rest = budget.take(3).unwrap();

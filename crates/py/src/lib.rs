@@ -1,5 +1,5 @@
-//! `brickwork._native`: what the Python package stands on. It starts a command on a thread and says how far it
-//! is; everything that has a face is written in Python.
+//! `brickwork._native`: what the Python package stands on. It starts a command on a thread and says how far
+//! it is; everything that has a face is written in Python.
 //!
 //! A [`Task`] never takes Python's lock. Python waits for it in slices, so that Ctrl-C is heard.
 
@@ -445,8 +445,8 @@ fn harden() {
     embedded::harden();
 }
 
-/// The page about what a command gave, from its JSON, with its outputs if they are to be shown. With a path it
-/// is written there, for its owner alone.
+/// The page about what a command gave, from its JSON, with its outputs if they are to be shown. With a path
+/// it is written there, for its owner alone.
 #[pyfunction]
 #[pyo3(signature = (record, outputs, path))]
 fn page(py: Python<'_>, record: &str, outputs: bool, path: Option<PathBuf>) -> PyResult<String> {

@@ -20,8 +20,8 @@ const REACH: f64 = 170.0;
 /// Letters of a name.
 const NAME: usize = 28;
 
-/// An SVG element with these attributes, which begins with `first`. Arcs of wires that go down lie to the
-/// right as whole lines; those that go up or come back to their own kind are broken.
+/// Draws an SVG element with these attributes, which begins with `first`. Arcs of wires that go down lie to
+/// the right as whole lines; those that go up or come back to their own kind are broken.
 pub(crate) fn draw(attributes: &str, first: &str, names: &[String], arcs: &[Arc]) -> String {
     let height = ROW * names.len() as f64 + 8.0;
     let mut svg = format!("<svg {attributes} class=\"arcs\" viewBox=\"0 0 {WIDTH} {height}\">{first}\n");

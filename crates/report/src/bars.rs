@@ -6,7 +6,7 @@ use crate::html::escaped;
 use crate::words::shortened;
 
 /// A stretch of a bar, from 0 to 1 of the width, in one of the classes of the style.
-pub(crate) struct Piece {
+pub(crate) struct Segment {
     pub from: f64,
     pub to: f64,
     pub class: &'static str,
@@ -16,13 +16,13 @@ pub(crate) struct Piece {
 pub(crate) struct Row {
     pub label: String,
     pub value: String,
-    pub bars: Vec<Vec<Piece>>,
+    pub bars: Vec<Vec<Segment>>,
 }
 
 impl Row {
-    /// With one bar of one piece that begins on the left.
+    /// Makes a row with one bar of one segment that begins on the left.
     pub fn single(label: impl Into<String>, value: String, length: f64, class: &'static str) -> Self {
-        let bars = vec![vec![Piece { from: 0.0, to: length, class }]];
+        let bars = vec![vec![Segment { from: 0.0, to: length, class }]];
         Row { label: label.into(), value, bars }
     }
 }
@@ -37,7 +37,7 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// Three or four round values from 0 up to this one.
+    /// Returns three or four round values from 0 up to this one.
     pub fn up_to(most: f64, show: impl Fn(f64) -> String) -> Self {
         if most <= 0.0 || !most.is_finite() {
             return Axis::default();
@@ -49,7 +49,7 @@ impl Axis {
         Axis { ticks: places.map(|tick| (tick / most, show(tick))).collect(), limit: None }
     }
 
-    /// Round numbers of bytes: of the unit in which the largest is a small number.
+    /// Returns round numbers of bytes: of the unit in which the largest is a small number.
     pub fn of_bytes(most: f64) -> Self {
         let units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
         let power = (most.max(1.0).log2() / 10.0).floor().clamp(0.0, units.len() as f64 - 1.0);
@@ -63,7 +63,7 @@ const LETTERS: usize = 46;
 const BAR: f64 = 12.0;
 const GAP: f64 = 4.0;
 
-/// An SVG element with these attributes, which begins with `first`.
+/// Draws an SVG element with these attributes, which begins with `first`.
 pub(crate) fn draw(attributes: &str, first: &str, rows: &[Row], axis: &Axis) -> String {
     let heights = rows.iter().map(|row| 34.0 + (BAR + GAP) * row.bars.len() as f64);
     let bottom = heights.clone().sum::<f64>();
@@ -88,17 +88,17 @@ pub(crate) fn draw(attributes: &str, first: &str, rows: &[Row], axis: &Axis) -> 
                 writeln!(svg, "<line class=\"{class}\" x1=\"{x}\" x2=\"{x}\" y1=\"{from}\" y2=\"{to}\"/>");
         };
         axis.ticks.iter().for_each(|(place, _)| across(&mut svg, "grid", *place));
-        for (k, pieces) in row.bars.iter().enumerate() {
+        for (k, segments) in row.bars.iter().enumerate() {
             let y = top + 25.0 + (BAR + GAP) * k as f64;
             let _ = writeln!(svg, "<rect class=\"rail\" x=\"0\" y=\"{y}\" width=\"100%\" height=\"{BAR}\"/>");
-            for piece in pieces.iter().filter(|piece| piece.to > piece.from) {
+            for segment in segments.iter().filter(|segment| segment.to > segment.from) {
                 // What is short is still to be seen.
-                let width = (piece.to.min(1.0) - piece.from).max(0.003);
-                let from = piece.from.min(1.0 - width);
+                let width = (segment.to.min(1.0) - segment.from).max(0.003);
+                let from = segment.from.min(1.0 - width);
                 let _ = writeln!(
                     svg,
                     "<rect class=\"{}\" x=\"{}\" y=\"{y}\" width=\"{}\" height=\"{BAR}\"/>",
-                    piece.class,
+                    segment.class,
                     percent(from),
                     percent(width)
                 );

@@ -56,12 +56,12 @@ pub enum Scale {
 }
 
 impl Axis {
-    /// A linear axis.
+    /// Makes a linear axis.
     pub fn linear(label: impl Into<String>) -> Self {
         Axis { label: label.into(), scale: Scale::Linear }
     }
 
-    /// A logarithmic axis.
+    /// Makes a logarithmic axis.
     pub fn logarithmic(label: impl Into<String>) -> Self {
         Axis { label: label.into(), scale: Scale::Logarithmic }
     }
@@ -90,14 +90,14 @@ const PAGE: Frame =
 /// Of middle lightness: they are seen on white and on black.
 const COLOURS: [&str; 6] = ["#3f7fc1", "#c9742b", "#4f9a55", "#9a72c7", "#a0745a", "#808890"];
 
-/// A file with these charts.
+/// Draws a file with these charts.
 pub fn document(charts: &[Chart]) -> String {
     let Frame { width, height: each, left, .. } = FILE;
     let height = each * charts.len().max(1) as f64;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" color=\"#1d2630\" \
-         fill=\"currentColor\" font-family=\"sans-serif\" font-size=\"13\">\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
+         fill=\"currentColor\" font-family=\"sans-serif\" font-size=\"13\">\n<rect width=\"100%\" \
+         height=\"100%\" fill=\"white\"/>\n"
     );
     for (place, chart) in charts.iter().enumerate() {
         let _ = writeln!(svg, "<g transform=\"translate(0 {})\">", each * place as f64);
@@ -108,8 +108,8 @@ pub fn document(charts: &[Chart]) -> String {
     svg + "</svg>\n"
 }
 
-/// An element of a page with this chart, which has these attributes and begins with `first`. Its title is the
-/// page's to say.
+/// Draws an element of a page with this chart, which has these attributes and begins with `first`. Its title
+/// is the page's to say.
 pub(crate) fn element(attributes: &str, first: &str, chart: &Chart) -> String {
     let Frame { width, height, .. } = PAGE;
     let mut svg = format!(
@@ -220,7 +220,8 @@ impl Chart {
         for tick in up.ticks() {
             let _ = writeln!(
                 svg,
-                "<path d=\"M{left} {0:.1}H{right}\" stroke=\"currentColor\" stroke-opacity=\"0.18\" fill=\"none\"/>",
+                "<path d=\"M{left} {0:.1}H{right}\" stroke=\"currentColor\" stroke-opacity=\"0.18\" \
+                 fill=\"none\"/>",
                 y(tick)
             );
             text(svg, [left - 6.0, y(tick) + 4.0], "end", &short(tick));
@@ -241,19 +242,22 @@ impl Chart {
                 let _ = match point.marked {
                     true => writeln!(
                         svg,
-                        "<path d=\"M{:.1} {:.1}m0 -8l8 8l-8 8l-8 -8z\" fill=\"#c8324b\"><title>{title}</title></path>",
+                        "<path d=\"M{:.1} {:.1}m0 -8l8 8l-8 8l-8 -8z\" \
+                         fill=\"#c8324b\"><title>{title}</title></path>",
                         at[0], at[1]
                     ),
                     false => writeln!(
                         svg,
-                        "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"4\" fill=\"{colour}\"><title>{title}</title></circle>",
+                        "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"4\" \
+                         fill=\"{colour}\"><title>{title}</title></circle>",
                         at[0], at[1]
                     ),
                 };
                 if let Some((at, anchor)) = labels.place([x(point.x), y(point.y)], &point.label) {
                     let _ = writeln!(
                         svg,
-                        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\" font-size=\"{LABEL}\">{}</text>",
+                        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\" \
+                         font-size=\"{LABEL}\">{}</text>",
                         at[0],
                         at[1],
                         escaped(&point.label)

@@ -8,7 +8,7 @@ use crate::parts::{self, list, real, text};
 use crate::plan::draw;
 use crate::run::holds_against;
 
-/// The page of what `bench compare` prints.
+/// Returns the page of what `bench compare` prints.
 pub(crate) fn page(record: &Value) -> String {
     let (name, rows) = (text(record, "program"), list(record, "rows"));
     let mut page = Page::new(record, name, "Protocols compared: the same program on the same inputs");
@@ -22,17 +22,17 @@ pub(crate) fn page(record: &Value) -> String {
         ("Bits a second", Cell::number(&record["link"]["bits_per_second"])),
     ]);
     page.paragraph(
-        "All of them ran in turn, and their outputs were those of the simulation. Times are medians over the \
-         rounds. Online begins with the first phase that needs an input.",
+        "All of them ran in turn, and their outputs were those of the simulation. Times are medians over \
+         the rounds. Online begins with the first phase that needs an input.",
     );
     let [online, time] = charts(record);
     page.section("Bytes");
-    let about = "Bytes of both directions: those online against all. Diamonds hold against a cheater, circles \
-                 only against a peer that follows the protocol.";
+    let about = "Bytes of both directions: those online against all. Diamonds hold against a cheater, \
+                 circles only against a peer that follows the protocol.";
     draw(&mut page, "Bytes online against bytes in all", about, &online, &bytes_table(rows));
     page.section("Time");
-    let about = "Seconds of the whole run, without limits of a link unless one was imitated, against bytes in all. \
-                 Diamonds hold against a cheater.";
+    let about = "Seconds of the whole run, without limits of a link unless one was imitated, against bytes \
+                 in all. Diamonds hold against a cheater.";
     draw(&mut page, "Time against bytes in all", about, &time, &time_table(rows));
     page.section("What each one promises");
     for row in rows {
@@ -108,7 +108,8 @@ fn time_table(rows: &[Value]) -> Table {
     }
 }
 
-/// The drawings of what `bench compare` prints: bytes online against bytes in all, and time against bytes.
+/// Returns the drawings of what `bench compare` prints: bytes online against bytes in all, and time against
+/// bytes.
 pub fn charts(record: &Value) -> [Chart; 2] {
     let bytes = |row: &Value, of: &str| -> f64 {
         real(&row[of], "garbler_sent_bytes") + real(&row[of], "evaluator_sent_bytes")

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::words::{self, number};
 
-/// Text within HTML or SVG, in an attribute too. What moves a cursor or turns the direction of writing is
-/// replaced: a name could pretend to be another one by it.
+/// Escapes text within HTML or SVG, in an attribute too. What moves a cursor or turns the direction of
+/// writing is replaced: a name could pretend to be another one by it.
 pub fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -60,12 +60,12 @@ impl Cell {
         Cell::shown(value, |value| words::seconds(value.as_f64().unwrap_or_default()))
     }
 
-    /// A bound by its logarithm.
+    /// Shows a bound by its logarithm.
     pub fn bound(value: &Value) -> Self {
         Cell::shown(value, |value| words::at_most(value.as_f64().unwrap_or_default()))
     }
 
-    /// Whatever a field holds: text, a number, a list of them, yes or no.
+    /// Shows whatever a field holds: text, a number, a list of them, yes or no.
     pub fn any(value: &Value) -> Self {
         match value {
             Value::Number(_) => Cell::number(value),
@@ -101,7 +101,7 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// A page about something, of which it says what it is.
+    /// Begins a page about something, of which it says what it is.
     pub fn new(record: &Value, title: &str, kind: &str) -> Self {
         // Not a hash for security: pages of different records get different names.
         let fold = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
@@ -117,7 +117,7 @@ impl Page {
         format!("{}-{}", self.id, self.named)
     }
 
-    /// What matters most, in a row of boxes; those without anything to show are left out.
+    /// Adds what matters most, in a row of boxes; those without anything to show are left out.
     pub fn facts(&mut self, facts: &[(&str, Cell)]) {
         self.body.push_str("<dl class=\"facts\">\n");
         for (what, cell) in facts.iter().filter(|(_, cell)| cell.exact.is_some() || cell.shown != "–") {
@@ -138,18 +138,18 @@ impl Page {
         let _ = writeln!(self.body, "<p>{}</p>", escaped(text));
     }
 
-    /// What nobody is to overlook.
+    /// Adds what nobody is to overlook.
     pub fn warning(&mut self, text: &str) {
         let _ = writeln!(self.body, "<p class=\"warning\" role=\"note\">{}</p>", escaped(text));
     }
 
-    /// A digest or a name that is long.
+    /// Adds a digest or a name that is long.
     pub fn code(&mut self, text: &str) {
         let _ = writeln!(self.body, "<p><code>{}</code></p>", escaped(text));
     }
 
-    /// A picture: what it shows, in a sentence or two, what its parts mean, and its data as a table that is
-    /// opened. `draw` is given the attributes and the first elements of its SVG element.
+    /// Adds a picture: what it shows, in a sentence or two, what its parts mean, and its data as a table that
+    /// is opened. `draw` is given the attributes and the first elements of its SVG element.
     pub fn figure(
         &mut self,
         title: &str,
@@ -177,8 +177,8 @@ impl Page {
             for (class, text) in legend {
                 let _ = write!(
                     self.body,
-                    "<li><svg width=\"22\" height=\"12\" aria-hidden=\"true\"><rect class=\"{class}\" x=\"1\" \
-                     y=\"1\" width=\"20\" height=\"10\"/></svg> {}</li>",
+                    "<li><svg width=\"22\" height=\"12\" aria-hidden=\"true\"><rect class=\"{class}\" \
+                     x=\"1\" y=\"1\" width=\"20\" height=\"10\"/></svg> {}</li>",
                     escaped(text)
                 );
             }
@@ -188,20 +188,20 @@ impl Page {
         self.body.push_str("</figure>\n");
     }
 
-    /// A table that is opened by who wants to see it.
+    /// Adds a table that is opened by who wants to see it.
     pub fn details(&mut self, table: &Table) {
         let _ = writeln!(self.body, "<details><summary>{}</summary>", escaped(&table.caption));
         self.table(table);
         self.body.push_str("</details>\n");
     }
 
-    /// A table that is seen.
+    /// Adds a table that is seen.
     pub fn table(&mut self, table: &Table) {
         // It may be wider than a phone: then it moves in its frame, with the keyboard, too.
         let _ = write!(
             self.body,
-            "<div class=\"wide\" tabindex=\"0\" role=\"group\" aria-label=\"{0}\"><table><caption>{0}</caption>\
-             <thead><tr>",
+            "<div class=\"wide\" tabindex=\"0\" role=\"group\" \
+             aria-label=\"{0}\"><table><caption>{0}</caption><thead><tr>",
             escaped(&table.caption)
         );
         for head in &table.head {
@@ -222,16 +222,17 @@ impl Page {
         self.body.push_str("</tbody></table></div>\n");
     }
 
-    /// The whole file.
+    /// Returns the whole file.
     pub fn document(self, title: &str) -> String {
         format!(
-            "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
-             <meta name=\"referrer\" content=\"no-referrer\"><title>{}</title>\n<style>{STYLE}</style></head>\
-             <body class=\"brickwork-page\"><main class=\"brickwork\">\n{PATTERNS}\n{}<footer><p>Brickwork {}. This \
-             page holds sizes, times and names. It holds no input, and loads nothing.</p></footer>\n\
-             </main></body></html>\n",
+            "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta \
+             http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src \
+             'unsafe-inline'\"><meta name=\"viewport\" content=\"width=device-width, \
+             initial-scale=1\"><meta name=\"referrer\" \
+             content=\"no-referrer\"><title>{}</title>\n<style>{STYLE}</style></head><body \
+             class=\"brickwork-page\"><main class=\"brickwork\">\n{PATTERNS}\n{}<footer><p>Brickwork {}. \
+             This page holds sizes, times and names. It holds no input, and loads \
+             nothing.</p></footer>\n</main></body></html>\n",
             escaped(title),
             self.body,
             env!("CARGO_PKG_VERSION"),

@@ -47,7 +47,7 @@ pub fn page(record: &Value) -> Result<String, Unknown> {
     write(record, None)
 }
 
-/// [`page`], with the outputs of the run.
+/// Does what [`page`] does, with the outputs of the run.
 ///
 /// # Errors
 /// As [`page`].

@@ -2,31 +2,31 @@
 
 use serde_json::Value;
 
-use crate::bars::{self, Axis, Piece, Row};
+use crate::bars::{self, Axis, Row, Segment};
 use crate::html::{Cell, Page, Table};
 use crate::words::{self, thousands};
 
-/// The elements of a list, or none.
+/// Returns the elements of a list, or none.
 pub(crate) fn list<'a>(of: &'a Value, field: &str) -> &'a [Value] {
     of[field].as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// A text, or an empty one.
+/// Returns a text, or an empty one.
 pub(crate) fn text<'a>(of: &'a Value, field: &str) -> &'a str {
     of[field].as_str().unwrap_or_default()
 }
 
-/// A number, or 0.
+/// Returns a number, or 0.
 pub(crate) fn real(of: &Value, field: &str) -> f64 {
     of[field].as_f64().filter(|number| number.is_finite()).unwrap_or_default()
 }
 
-/// The sum of a field.
+/// Returns the sum of a field.
 pub(crate) fn sum(of: &[Value], field: &str) -> f64 {
     of.iter().map(|one| real(one, field)).sum()
 }
 
-/// The largest of these, for lengths of bars; never 0.
+/// Returns the largest of these, for lengths of bars; never 0.
 pub(crate) fn longest(lengths: impl Iterator<Item = f64>) -> f64 {
     lengths.fold(f64::MIN_POSITIVE, f64::max)
 }
@@ -36,7 +36,7 @@ fn bytes(count: f64) -> String {
     words::bytes(count as u64)
 }
 
-/// The time that each phase took or takes, in bars of one class and what it stands for.
+/// Adds the time that each phase took or takes, in bars of one class and what it stands for.
 pub(crate) fn durations(
     page: &mut Page,
     phases: &[Value],
@@ -56,13 +56,13 @@ pub(crate) fn durations(
     });
 }
 
-/// What each party sent in each phase.
+/// Adds what each party sent in each phase.
 pub(crate) fn traffic(page: &mut Page, phases: &[Value]) {
     let both = |phase: &Value| [real(phase, "garbler_sent_bytes"), real(phase, "evaluator_sent_bytes")];
     let most = longest(phases.iter().flat_map(both));
     let row = |phase: &Value| {
         let [garbler, evaluator] = both(phase);
-        let bar = |length: f64, class| vec![Piece { from: 0.0, to: length / most, class }];
+        let bar = |length: f64, class| vec![Segment { from: 0.0, to: length / most, class }];
         Row {
             label: text(phase, "name").into(),
             value: format!("{} and {}", bytes(garbler), bytes(evaluator)),
@@ -93,7 +93,7 @@ pub(crate) fn traffic(page: &mut Page, phases: &[Value]) {
     );
 }
 
-/// The phases of a prediction, as a table that can be opened.
+/// Adds the phases of a prediction, as a table that can be opened.
 pub(crate) fn traffic_table(page: &mut Page, phases: &[Value]) {
     let cells = |phase: &Value| {
         vec![
@@ -111,7 +111,7 @@ pub(crate) fn traffic_table(page: &mut Page, phases: &[Value]) {
     });
 }
 
-/// A picture of the promise: how the bound is shared out, and each check by itself.
+/// Adds a picture of the promise: how the bound is shared out, and each check by itself.
 pub(crate) fn budget(page: &mut Page, security: &Value) {
     let Some(bound) = security["bound_log2"].as_f64() else { return };
     page.section("Security budget");
@@ -121,8 +121,8 @@ pub(crate) fn budget(page: &mut Page, security: &Value) {
     let share = |log2: f64| (log2 + asked).exp2().clamp(0.0, 1.0);
     if spent.is_empty() {
         page.paragraph(&format!(
-            "A cheater succeeds with probability at most {}; 2^-{asked} was asked for. This protocol reports \
-             its bound as a whole.",
+            "A cheater succeeds with probability at most {}; 2^-{asked} was asked for. This protocol \
+             reports its bound as a whole.",
             words::at_most(bound)
         ));
         return;
@@ -146,7 +146,7 @@ fn checks_table(security: &Value) -> Table {
     }
 }
 
-/// The same as a table that can be opened, if there is any.
+/// Adds the same as a table that can be opened, if there is any.
 pub(crate) fn budget_table(page: &mut Page, security: &Value) {
     if !list(security, "budget").is_empty() {
         page.details(&checks_table(security));
@@ -164,13 +164,13 @@ fn shares(
     share: impl Fn(f64) -> f64,
     table: &Table,
 ) {
-    let mut pieces = Vec::new();
+    let mut segments = Vec::new();
     let (mut at, mut others, mut legend) = (0.0, 0.0, Vec::new());
     for (k, one) in spent.iter().enumerate() {
         let own = share(real(one, "bound_log2"));
         match SHARES.get(k) {
             Some(class) if k + 1 < SHARES.len() || spent.len() == SHARES.len() => {
-                pieces.push(Piece { from: at, to: at + own, class });
+                segments.push(Segment { from: at, to: at + own, class });
                 legend.push((*class, text(one, "check")));
                 at += own;
             }
@@ -179,24 +179,24 @@ fn shares(
     }
     if others > 0.0 {
         let class = SHARES[SHARES.len() - 1];
-        pieces.push(Piece { from: at, to: at + others, class });
+        segments.push(Segment { from: at, to: at + others, class });
         legend.push((class, "all other checks"));
         at += others;
     }
-    pieces.push(Piece { from: at, to: 1.0, class: "rest" });
+    segments.push(Segment { from: at, to: 1.0, class: "rest" });
     legend.push(("rest", "not spent"));
     let row = Row {
         label: "all checks together".into(),
         value: format!("at most {}", words::at_most(bound)),
-        bars: vec![pieces],
+        bars: vec![segments],
     };
     let half = format!("2^-{}", asked + 1.0);
     let axis =
         Axis { ticks: vec![(0.0, "0".into()), (0.5, half), (1.0, format!("2^-{asked}"))], limit: None };
     page.figure(
         &format!("How 2^-{asked} is shared out"),
-        "The width is all that a cheater may be given, the probability of succeeding that was asked for; each \
-         piece is what one check leaves to chance. Together they are the bound of the run.",
+        "The width is all that a cheater may be given, the probability of succeeding that was asked for; \
+         each segment is what one check leaves to chance. Together they are the bound of the run.",
         &legend,
         table,
         |attributes, first| bars::draw(attributes, first, &[row], &axis),
@@ -216,8 +216,8 @@ fn each_check(page: &mut Page, spent: &[&Value], asked: f64, table: &Table) {
     };
     let rows: Vec<Row> = spent.iter().take(MOST_CHECKS).map(row).collect();
     let mut description = format!(
-        "How many bits each check is safe to, on a logarithmic scale: 10 more are a thousandth of the chance. \
-         The broken line is what was asked for of all together, {asked} bits."
+        "How many bits each check is safe to, on a logarithmic scale: 10 more are a thousandth of the \
+         chance. The broken line is what was asked for of all together, {asked} bits."
     );
     if spent.len() > MOST_CHECKS {
         description += &format!(
@@ -290,7 +290,7 @@ fn made_table(batches: &[Batch], program: &Value) -> Table {
     }
 }
 
-/// The same as a table that can be opened, if there is any.
+/// Adds the same as a table that can be opened, if there is any.
 pub(crate) fn batches_table(page: &mut Page, security: &Value) {
     let batches = batches(security);
     if !batches.is_empty() {
@@ -301,7 +301,7 @@ pub(crate) fn batches_table(page: &mut Page, security: &Value) {
 /// Batches that have a bar of their own.
 const MOST_BATCHES: usize = 24;
 
-/// What was made, opened and put into buckets.
+/// Adds what was made, opened and put into buckets.
 pub(crate) fn components(page: &mut Page, security: &Value, program: &Value) {
     let batches = batches(security);
     if batches.is_empty() {
@@ -315,19 +315,19 @@ pub(crate) fn components(page: &mut Page, security: &Value, program: &Value) {
     let most = longest(largest.iter().map(|batch| counts(batch)[1]));
     let row = |batch: &&Batch| {
         let [opened, made] = counts(batch);
-        let pieces = vec![
-            Piece { from: 0.0, to: (made - opened) / most, class: "kept" },
-            Piece { from: (made - opened) / most, to: made / most, class: "opened" },
+        let segments = vec![
+            Segment { from: 0.0, to: (made - opened) / most, class: "kept" },
+            Segment { from: (made - opened) / most, to: made / most, class: "opened" },
         ];
         let value = format!("{} copies, B = {}", thousands(made as u64), batch.bucket);
-        Row { label: batch.name.clone(), value, bars: vec![pieces] }
+        Row { label: batch.name.clone(), value, bars: vec![segments] }
     };
     let rows: Vec<Row> = largest.iter().map(row).collect();
     page.section("Components");
     page.figure(
         "Copies that were made",
-        "Of each kind all copies: those that were kept in buckets of B, of which the evaluator uses all, and \
-         those that it chose to have opened and made again itself.",
+        "Of each kind all copies: those that were kept in buckets of B, of which the evaluator uses all, \
+         and those that it chose to have opened and made again itself.",
         &[("kept", "kept in buckets"), ("opened", "opened and checked")],
         &table,
         |attributes, first| {
@@ -336,7 +336,7 @@ pub(crate) fn components(page: &mut Page, security: &Value, program: &Value) {
     );
 }
 
-/// The other fields of a promise: a line each.
+/// Adds the other fields of a promise: a line each.
 pub(crate) fn promise(page: &mut Page, security: &Value) {
     let mut rows = Vec::new();
     for (name, value) in security.as_object().into_iter().flatten() {

@@ -9,7 +9,7 @@ use crate::program;
 use crate::run::{holds_against, totals};
 use crate::words::{self, plural};
 
-/// The page of what `plan` prints.
+/// Returns the page of what `plan` prints.
 pub(crate) fn page(record: &Value) -> String {
     let (phases, program) = (list(record, "phases"), &record["program"]);
     let name = program["name"].as_str().unwrap_or("A plan");
@@ -66,7 +66,7 @@ fn duration(page: &mut Page, phases: &[Value]) {
     parts::durations(page, phases, about, ("phase", "predicted"), &table);
 }
 
-/// The drawings of what `plan` prints: time against the size of components, and of buckets.
+/// Returns the drawings of what `plan` prints: time against the size of components, and of buckets.
 pub fn charts(record: &Value) -> [Chart; 2] {
     [cuts_chart(list(record, "decompositions")), buckets_chart(list(record, "alternatives"))]
 }
@@ -195,7 +195,7 @@ fn alternatives(page: &mut Page, record: &Value) {
     }
 }
 
-/// A figure with a chart.
+/// Adds a figure with a chart.
 pub(crate) fn draw(page: &mut Page, title: &str, about: &str, chart: &Chart, table: &Table) {
     page.figure(title, about, &[], table, |attributes, first| chart::element(attributes, first, chart));
 }
@@ -220,7 +220,7 @@ fn machine(page: &mut Page, record: &Value) {
     );
 }
 
-/// The page of what `plan --model` prints.
+/// Returns the page of what `plan --model` prints.
 pub(crate) fn page_of_proposal(record: &Value) -> String {
     let program = &record["program"];
     let name = program["name"].as_str().unwrap_or("A proposal");

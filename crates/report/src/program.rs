@@ -10,7 +10,7 @@ use crate::html::{Cell, Page, Table};
 use crate::parts::{list, longest, real, text};
 use crate::words::{self, plural, thousands};
 
-/// The page of what `info` prints.
+/// Returns the page of what `info` prints.
 pub(crate) fn page(record: &Value) -> String {
     let name = text(record, "name");
     let mut page = Page::new(record, name, "A program");
@@ -93,7 +93,7 @@ fn components_table(components: &[Value]) -> Table {
     }
 }
 
-/// What the page of a run or a plan shows of its program.
+/// Adds what the page of a run or a plan shows of its program.
 pub(crate) fn section(page: &mut Page, program: &Value) {
     solderings(page, program);
     let fields = ["and_gates", "slots", "and_depth", "gates", "wires"];
@@ -137,18 +137,19 @@ fn name(end: &Value, is_source: bool, components: &[Value]) -> (u8, u64, String)
 }
 
 fn solderings(page: &mut Page, program: &Value) {
-    let (components, joints) = (list(program, "components"), list(program, "solderings"));
-    if joints.is_empty() {
+    let (components, solderings) = (list(program, "components"), list(program, "solderings"));
+    if solderings.is_empty() {
         return;
     }
-    let ends =
-        |joint: &Value| [name(&joint["from"], true, components), name(&joint["to"], false, components)];
+    let ends = |soldering: &Value| {
+        [name(&soldering["from"], true, components), name(&soldering["to"], false, components)]
+    };
     // The kinds of component with most wires are drawn by themselves.
     let mut busy = BTreeMap::<u64, f64>::new();
-    for joint in joints {
-        for (kind, place, _) in ends(joint) {
+    for soldering in solderings {
+        for (kind, place, _) in ends(soldering) {
             if kind == 1 {
-                *busy.entry(place).or_default() += real(joint, "wires");
+                *busy.entry(place).or_default() += real(soldering, "wires");
             }
         }
     }
@@ -164,8 +165,9 @@ fn solderings(page: &mut Page, program: &Value) {
         false => (kind, at, name),
     };
     let mut arcs = BTreeMap::<[(u8, u64, String); 2], u64>::new();
-    for joint in joints {
-        *arcs.entry(ends(joint).map(place)).or_default() += joint["wires"].as_u64().unwrap_or_default();
+    for soldering in solderings {
+        *arcs.entry(ends(soldering).map(place)).or_default() +=
+            soldering["wires"].as_u64().unwrap_or_default();
     }
     let mut nodes: Vec<(u8, u64, String)> = arcs.keys().flatten().cloned().collect();
     nodes.sort();
@@ -174,23 +176,24 @@ fn solderings(page: &mut Page, program: &Value) {
     let arcs: Vec<Arc> =
         arcs.iter().map(|([from, to], &wires)| Arc { from: at(from), to: at(to), wires }).collect();
     let names: Vec<String> = nodes.iter().map(|node| node.2.clone()).collect();
-    let cells = |joint: &Value| {
-        let [from, to] = ends(joint);
-        vec![Cell::text(from.2), Cell::text(to.2), Cell::number(&joint["wires"])]
+    let cells = |soldering: &Value| {
+        let [from, to] = ends(soldering);
+        vec![Cell::text(from.2), Cell::text(to.2), Cell::number(&soldering["wires"])]
     };
     let table = Table {
         caption: "Wires from kind to kind".into(),
         head: vec!["from", "to", "wires"],
-        rows: joints.iter().map(cells).collect(),
+        rows: solderings.iter().map(cells).collect(),
     };
     page.section("Solderings");
     page.figure(
         "What is soldered to what",
         &format!(
-            "Inputs, {} and outputs in their order, and an arc wherever wires of one lead to \
-             another; its arrow shows where to, and it is the wider the more they are. Broken arcs lead back, \
-             or to a further slot of the same kind.",
-            words::plural(shown.len() as u64, "kind of component").replace("kind of components", "kinds of component")
+            "Inputs, {} and outputs in their order, and an arc wherever wires of one lead to another; its \
+             arrow shows where to, and it is the wider the more they are. Broken arcs lead back, or to a \
+             further slot of the same kind.",
+            words::plural(shown.len() as u64, "kind of component")
+                .replace("kind of components", "kinds of component")
         ),
         &[],
         &table,

@@ -2,12 +2,13 @@
 
 use serde_json::Value;
 
-use crate::bars::{self, Axis, Piece, Row};
+use crate::bars::{self, Axis, Row, Segment};
 use crate::html::{Cell, Page, Table};
 use crate::parts::{self, list, longest, real, sum, text};
 use crate::{program, timeline, words};
 
-/// The page of what `run`, `garbler` or `evaluator` print, with these outputs, if they are to be shown.
+/// Returns the page of what `run`, `garbler` or `evaluator` print, with these outputs, if they are to be
+/// shown.
 pub(crate) fn page(record: &Value, outputs: Option<&Value>) -> String {
     let (phases, security, program) = (list(record, "phases"), &record["security"], &record["program"]);
     let name = program["name"].as_str().unwrap_or("A run");
@@ -50,7 +51,7 @@ pub(crate) fn page(record: &Value, outputs: Option<&Value>) -> String {
     page.document(&format!("{name}: a run"))
 }
 
-/// Whom the protocol holds against, in a few words.
+/// Says whom the protocol holds against, in a few words.
 pub(crate) fn holds_against(security: &Value) -> &'static str {
     match security["model"].as_str() {
         Some("malicious") => "a cheater",
@@ -83,7 +84,7 @@ fn prediction(page: &mut Page, phases: &[Value], predicted: &Value) {
     let most = longest(phases.iter().flat_map(both));
     let row = |phase: &Value| {
         let [measured, expected] = both(phase);
-        let bar = |length: f64, class| vec![Piece { from: 0.0, to: length / most, class }];
+        let bar = |length: f64, class| vec![Segment { from: 0.0, to: length / most, class }];
         Row {
             label: text(phase, "name").into(),
             value: format!("{}, predicted {}", words::seconds(measured), words::seconds(expected)),
@@ -144,7 +145,7 @@ fn durations(page: &mut Page, phases: &[Value]) {
     parts::durations(page, phases, about, ("measured", "measured"), &table);
 }
 
-/// What was predicted of the whole run.
+/// Adds what was predicted of the whole run.
 pub(crate) fn totals(page: &mut Page, cost: &Value) {
     let memory = &cost["memory_bytes"];
     let rows = vec![

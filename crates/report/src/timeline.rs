@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::bars::{self, Axis, Piece, Row};
+use crate::bars::{self, Axis, Row, Segment};
 use crate::html::{Cell, Page, Table};
 use crate::parts::{list, longest, real, sum, text};
 use crate::words;
@@ -28,7 +28,7 @@ fn legs(phases: &[Value]) -> Vec<Leg<'_>> {
     legs
 }
 
-/// How many flights there were in all: what falls into several spans is one of them.
+/// Returns how many flights there were in all: what falls into several spans is one of them.
 pub(crate) fn flights(phases: &[Value]) -> usize {
     let legs = legs(phases);
     legs.chunk_by(|one, other| one.flight["from"] == other.flight["from"]).count()
@@ -42,11 +42,11 @@ pub(crate) fn section(page: &mut Page, phases: &[Value], seen_by: &str) {
     }
     let end = longest(spans().map(|span| real(span, "ended_seconds")));
     let legs = legs(phases);
-    let piece = |from: f64, to: f64, class| Piece { from: from / end, to: to / end, class };
+    let segment = |from: f64, to: f64, class| Segment { from: from / end, to: to / end, class };
     let mut rows: Vec<Row> = Vec::new();
     for phase in phases {
         let own = list(phase, "spans").iter();
-        let bar = own.map(|span| piece(real(span, "began_seconds"), real(span, "ended_seconds"), "phase"));
+        let bar = own.map(|span| segment(real(span, "began_seconds"), real(span, "ended_seconds"), "phase"));
         rows.push(Row {
             label: text(phase, "name").into(),
             value: words::seconds(real(phase, "seconds")),
@@ -56,7 +56,7 @@ pub(crate) fn section(page: &mut Page, phases: &[Value], seen_by: &str) {
     for (from, class) in [("garbler", "garbler"), ("evaluator", "evaluator")] {
         let own = || legs.iter().filter(move |leg| leg.flight["from"] == from).map(|leg| leg.flight);
         let bar =
-            own().map(|flight| piece(real(flight, "began_seconds"), real(flight, "ended_seconds"), class));
+            own().map(|flight| segment(real(flight, "began_seconds"), real(flight, "ended_seconds"), class));
         let bytes = own().map(|flight| real(flight, "bytes")).sum::<f64>();
         rows.push(Row {
             label: format!("from the {from}"),
@@ -68,7 +68,7 @@ pub(crate) fn section(page: &mut Page, phases: &[Value], seen_by: &str) {
     let waited: f64 = waits.clone().map(|flight| real(flight, "waited_seconds")).sum();
     let bar = waits.map(|flight| {
         let began = real(flight, "began_seconds");
-        piece(began, began + real(flight, "waited_seconds"), "waiting")
+        segment(began, began + real(flight, "waited_seconds"), "waiting")
     });
     rows.push(Row {
         label: format!("the {seen_by} waits"),

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// `1234567` as `1 234 567`.
+/// Returns `1234567` as `1 234 567`.
 pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let groups: Vec<_> =
@@ -10,7 +10,7 @@ pub fn thousands(number: u64) -> String {
     groups.join(" ")
 }
 
-/// A number of bytes in the largest unit that leaves a number of at least 1.
+/// Returns a number of bytes in the largest unit that leaves a number of at least 1.
 pub fn bytes(count: u64) -> String {
     let units = ["KiB", "MiB", "GiB", "TiB"];
     let mut value = count as f64;
@@ -25,7 +25,7 @@ pub fn bytes(count: u64) -> String {
     if unit == "bytes" { format!("{count} bytes") } else { format!("{value:.1} {unit}") }
 }
 
-/// `1 slot`, `2 slots`, `2 copies`.
+/// Returns `1 slot`, `2 slots`, `2 copies`.
 pub fn plural(count: u64, noun: &str) -> String {
     let number = thousands(count);
     match noun.strip_suffix('y') {
@@ -35,7 +35,7 @@ pub fn plural(count: u64, noun: &str) -> String {
     }
 }
 
-/// A time in the unit that leaves few digits.
+/// Returns a time in the unit that leaves few digits.
 pub fn seconds(time: f64) -> String {
     match time.abs() {
         0.0 => "0 s".into(),
@@ -47,12 +47,12 @@ pub fn seconds(time: f64) -> String {
     }
 }
 
-/// A bound by its logarithm, rounded up.
+/// Returns a bound by its logarithm, rounded up.
 pub fn at_most(log2: f64) -> String {
     format!("2^{:.1}", (log2 * 10.0).ceil() / 10.0)
 }
 
-/// A number that is given as JSON: integers in groups of three, others with few digits.
+/// Returns a number that is given as JSON: integers in groups of three, others with few digits.
 pub(crate) fn number(value: &Value) -> String {
     match (value.as_u64(), value.as_f64()) {
         (Some(integer), _) => thousands(integer),
@@ -65,7 +65,7 @@ pub(crate) fn number(value: &Value) -> String {
     }
 }
 
-/// The first letters of a name that is too long for a place of so many.
+/// Returns the first letters of a name that is too long for a place of so many.
 pub(crate) fn shortened(name: &str, most: usize) -> String {
     if name.chars().count() <= most {
         return name.into();

@@ -57,15 +57,16 @@ fn security(name: &str) -> Value {
         "budget": [{"check": name, "bound_log2": -41.5}, {"check": "another", "bound_log2": -60.25}],
         "computational_bits": 111.0, "commitments": name, "code": [275, 128, 42],
         "components": [{"name": name, "slots": 2, "bucket_size": 9, "copies": 71, "opened": 53}],
-        "key_authenticators": {"name": "keys", "slots": 129, "bucket_size": 17, "copies": 3046, "opened": 870},
+        "key_authenticators": {"name": "keys", "slots": 129, "bucket_size": 17, "copies": 3046,
+            "opened": 870},
         "gates": {"made": 777, "opened": 88, "bucket": 5},
     })
 }
 
 fn cost() -> Value {
     json!({
-        "phases": [{"name": "setup", "seconds": 0.75, "garbler_sent_bytes": 9_001, "evaluator_sent_bytes": 9_002,
-                    "crossings": 3}],
+        "phases": [{"name": "setup", "seconds": 0.75, "garbler_sent_bytes": 9_001,
+            "evaluator_sent_bytes": 9_002, "crossings": 3}],
         "seconds": 7.75, "cpu_seconds": 6.5, "round_trips": 5.5,
         "memory_bytes": {"garbler": 55_555, "evaluator": 66_666}, "disk_bytes": 12_345,
     })
@@ -100,10 +101,10 @@ fn plan(name: &str) -> Value {
     let mut plan = json!({
         "cut": name, "cut_reason": name, "buckets_reason": null, "choice": security(name),
         "alternatives": [
-            {"component": name, "bucket_size": 6, "opened": 387, "copies": 393, "chosen": false, "seconds": 0.1,
-             "bytes": 7_032_863, "memory_bytes": memory},
-            {"component": name, "bucket_size": 7, "opened": 216, "copies": 223, "chosen": true, "seconds": 0.0625,
-             "bytes": 4_982_822, "memory_bytes": memory},
+            {"component": name, "bucket_size": 6, "opened": 387, "copies": 393, "chosen": false,
+             "seconds": 0.1, "bytes": 7_032_863, "memory_bytes": memory},
+            {"component": name, "bucket_size": 7, "opened": 216, "copies": 223, "chosen": true,
+             "seconds": 0.0625, "bytes": 4_982_822, "memory_bytes": memory},
         ],
         "decompositions": [
             {"cut": name, "flags": "", "given": true, "chosen": true, "components": 1, "slots": 11,
@@ -127,8 +128,8 @@ fn proposal(name: &str) -> Value {
         json!({"garbler_sent_bytes": 171, "evaluator_sent_bytes": 172, "round_trips": 1.5, "seconds": 0.3});
     json!({
         "model": "malicious", "proposed": name, "reason": name,
-        "candidates": [{"protocol": name, "way": name, "model": "malicious", "bound_log2": -40.5, "cost": cost(),
-                        "online": span, "security": security(name)}],
+        "candidates": [{"protocol": name, "way": name, "model": "malicious", "bound_log2": -40.5,
+            "cost": cost(), "online": span, "security": security(name)}],
         "executions": 13, "and_gates": 62,
         "link": {"bits_per_second": null, "rtt_seconds": 0.0, "lanes": 1},
         "machine": {"kernel": name, "threads": 19, "seconds": {}},
@@ -355,8 +356,8 @@ fn sixty_kinds_are_drawn_at_most() {
     let mut program = program("name");
     let kind = |k: usize| json!({"name": format!("kind {k}"), "slots": 1, "and_gates": 1});
     program["components"] = (0..200).map(kind).collect();
-    let joint = |k: usize| json!({"from": k, "to": (k + 1) % 200, "wires": 1 + k});
-    program["solderings"] = (0..200).map(joint).collect();
+    let soldering = |k: usize| json!({"from": k, "to": (k + 1) % 200, "wires": 1 + k});
+    program["solderings"] = (0..200).map(soldering).collect();
     let html = page(&program).unwrap();
     let arcs = html.split("class=\"arcs\"").nth(1).and_then(|rest| rest.split("</svg>").next()).unwrap();
     assert_eq!(arcs.matches("<circle").count(), 60);

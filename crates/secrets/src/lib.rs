@@ -109,12 +109,12 @@ fn program() -> Arc<Program> {
     Arc::new(program.finish().unwrap())
 }
 
-/// The garbler's input in the run.
+/// Returns the garbler's input in the run.
 pub fn garbler_input() -> Zeroizing<Vec<bool>> {
     Zeroizing::new(input(3))
 }
 
-/// The evaluator's input in the run.
+/// Returns the evaluator's input in the run.
 pub fn evaluator_input() -> Zeroizing<Vec<bool>> {
     Zeroizing::new(input(5))
 }
@@ -126,8 +126,8 @@ fn input(seed: u64) -> Vec<bool> {
         .collect()
 }
 
-/// A run at the security that is offered, over these ends of a channel; what is secret in it is noted. The
-/// reports of the garbler and the evaluator.
+/// Runs a program at the security that is offered, over these ends of a channel; what is secret in it is
+/// noted. The reports of the garbler and the evaluator.
 ///
 /// # Panics
 /// If the run fails.
@@ -150,8 +150,8 @@ pub fn play(ends: (Channel, Channel), secrets: &Shared) -> [Report; 2] {
     })
 }
 
-/// Stock is made and, over another connection, the program is run from it; what is secret in that is noted.
-/// The outputs of the garbler and the evaluator.
+/// Makes stock and, over another connection, runs the program from it; what is secret in that is noted.
+/// Returns the outputs of the garbler and the evaluator.
 ///
 /// # Panics
 /// If anything fails.
@@ -215,7 +215,7 @@ fn noting(secrets: &Shared) -> Hooks {
     }
 }
 
-/// What the secrets of a run were: labels and offsets, with their names.
+/// Returns what the secrets of a run were: labels and offsets, with their names.
 pub fn known(secrets: &Shared) -> HashMap<u128, &'static str> {
     secrets.lock().expect("no panic").finish()
 }

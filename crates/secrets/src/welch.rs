@@ -42,7 +42,7 @@ impl Times {
         self.0.push((class, nanoseconds));
     }
 
-    /// The t-test for several cuts: what interrupts a measurement only makes it longer, and hides small
+    /// Does the t-test for several cuts: what interrupts a measurement only makes it longer, and hides small
     /// differences.
     pub fn compare(&self) -> Comparison {
         let mut sorted: Vec<f64> = self.0.iter().map(|(_, time)| *time).collect();
@@ -74,8 +74,8 @@ impl Times {
 }
 
 impl Times {
-    /// The rank sum test of Mann and Whitney: how many standard deviations the ranks of class 1 are above
-    /// those of class 0. It asks nothing of how times are distributed.
+    /// Does the rank sum test of Mann and Whitney: how many standard deviations the ranks of class 1 are
+    /// above those of class 0. It asks nothing of how times are distributed.
     pub fn rank_test(&self) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_by(|a, b| a.1.total_cmp(&b.1));
@@ -93,7 +93,7 @@ impl Times {
         if variance > 0.0 { (sum - mean) / variance.sqrt() } else { 0.0 }
     }
 
-    /// The median time of a class.
+    /// Returns the median time of a class.
     pub fn median(&self, class: bool) -> f64 {
         let mut times: Vec<f64> = self.0.iter().filter(|(c, _)| *c == class).map(|(_, time)| *time).collect();
         times.sort_by(f64::total_cmp);

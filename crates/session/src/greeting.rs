@@ -25,8 +25,8 @@ pub const OTHER_PROGRAM: &str =
     "the peer's program is another one; compare `brickwork info` on both sides (also --executions and --map)";
 
 /// What to say where the parties come with stock, and for different purposes: there is no program yet.
-const OTHER_PURPOSE: &str = "the peer comes for another lane or attempt of a job, or for none; compare what both \
-                             sides were started for";
+const OTHER_PURPOSE: &str = "the peer comes for another lane or attempt of a job, or for none; compare what \
+                             both sides were started for";
 
 /// Compares a digest of what both parties do next. Rounds: half of one, both ways at once.
 ///
@@ -119,7 +119,7 @@ impl Greeting {
         Ok(Greeting { role, security: terms.security, protocol: P::NAME, mine })
     }
 
-    /// A digest of it, by which this party's messages are bound to it before the session has a name.
+    /// Returns a digest of it, by which this party's messages are bound to it before the session has a name.
     pub fn digest(&self) -> [u8; 32] {
         digest(&self.mine)
     }
@@ -137,14 +137,16 @@ impl Greeting {
             (
                 theirs.version != mine.version,
                 format!(
-                    "this is version {PROTOCOL_VERSION} of the protocol, the peer's is {}; install the same release on both sides",
+                    "this is version {PROTOCOL_VERSION} of the protocol, the peer's is {}; install the same \
+                     release on both sides",
                     u32::from_le_bytes(theirs.version)
                 ),
             ),
             (
                 theirs.protocol != mine.protocol,
                 format!(
-                    "this party runs {protocol}, the peer another protocol; give the same --protocol on both sides"
+                    "this party runs {protocol}, the peer another protocol; give the same --protocol on \
+                     both sides"
                 ),
             ),
             (

@@ -46,7 +46,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// What the parties agree on apart from the program.
+    /// Returns what the parties agree on apart from the program.
     pub fn terms(&self) -> Terms {
         Terms {
             security: self.security.into(),
@@ -77,12 +77,12 @@ pub struct Terms {
 
 /// Is told how far a run is.
 pub trait Observer: Send {
-    /// A phase begins, or goes on after messages of other phases.
+    /// Says that a phase begins, or goes on after messages of other phases.
     fn phase(&mut self, name: &'static str);
-    /// `done` of `total` bytes of all tables have passed: neither falls in a run. `total` is 0 where it is
-    /// not known.
+    /// Says that `done` of `total` bytes of all tables have passed: neither falls in a run. `total` is 0
+    /// where it is not known.
     fn progress(&mut self, done: u64, total: u64);
-    /// The party has its outputs: what follows closes the connection.
+    /// Says that the party has its outputs: what follows closes the connection.
     fn finished(&mut self) {}
 }
 

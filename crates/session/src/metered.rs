@@ -57,8 +57,8 @@ impl Metered {
         }
     }
 
-    /// What follows belongs to this phase, which may have run before: flights hold messages of several
-    /// phases.
+    /// Begins or resumes a phase, to which what follows belongs and which may have run before: flights hold
+    /// messages of several phases.
     pub fn phase(&mut self, name: &'static str) {
         self.end_phase();
         self.observer.phase(name);
@@ -118,14 +118,15 @@ impl Metered {
         })
     }
 
-    /// So many bytes will pass. What is part of something that was announced as a whole does not count again.
+    /// Expects so many bytes to pass. What is part of something that was announced as a whole does not count
+    /// again.
     pub fn expect(&mut self, bytes: u64) {
         if self.passed >= self.expected {
             self.expected = self.passed.saturating_add(bytes);
         }
     }
 
-    /// So many more bytes have passed.
+    /// Counts so many more bytes that have passed.
     pub fn progress(&mut self, bytes: u64) {
         self.passed += bytes;
         self.observer.progress(self.passed, self.expected);

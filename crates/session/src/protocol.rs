@@ -25,7 +25,7 @@ pub trait Protocol: Sized + 'static {
     /// What a party learns beside its outputs, and must not let show.
     type Aside: Default;
 
-    /// The place of a phase in the order; behind all of them, if it is none.
+    /// Returns the place of a phase in the order; behind all of them, if it is none.
     fn phase_order(name: &str) -> usize {
         Self::PHASES.iter().position(|phase| *phase == name).unwrap_or(Self::PHASES.len())
     }
@@ -33,8 +33,8 @@ pub trait Protocol: Sized + 'static {
     /// Runs the protocol as the garbler. `input` are the bits of its input ports, in order.
     ///
     /// # Errors
-    /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if it
-    /// goes away, [`Error::Input`] if `input` has the wrong length.
+    /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if
+    /// it goes away, [`Error::Input`] if `input` has the wrong length.
     fn garbler(
         channel: Channel,
         job: &Job,

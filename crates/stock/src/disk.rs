@@ -26,8 +26,8 @@ pub enum Change {
 /// Is asked before every change. In production nothing fails on purpose; tests end the world at each point in
 /// turn.
 pub trait Faults: Send + Sync + std::fmt::Debug {
-    /// An error keeps the change from happening, but for the first `n` bytes of a write where it is `Err((n,
-    /// _))`.
+    /// Returns an error to keep the change from happening, but for the first `n` bytes of a write where it is
+    /// `Err((n, _))`.
     fn before(&self, change: Change) -> Result<(), (usize, io::Error)>;
 }
 

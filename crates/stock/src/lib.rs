@@ -10,8 +10,8 @@
 //! [`Taken`] that [`Store::read`] wants to see.
 #![forbid(unsafe_code)]
 
-mod claim;
 mod disk;
+mod lease;
 mod log;
 #[cfg(test)]
 mod model;
@@ -40,11 +40,11 @@ use brickwork_base::Error;
 use brickwork_base::pool;
 use brickwork_base::{Party, Security};
 pub use brickwork_base::{Strangers, short};
-use claim::Claims;
-pub use claim::{Claim, Gate};
 pub use disk::{Change, Faults, NoFaults};
 use disk::{Disk, IndexFile};
-pub use log::{Entry, EpochId, GivenUp, Head, SERIALS, Serial, Standing, State, Step, Verdict, serial};
+use lease::Leases;
+pub use lease::{Lease, PeerLock};
+pub use log::{Entry, EpochId, FillStep, GivenUp, Head, SERIALS, Serial, Standing, State, Verdict, serial};
 pub use pair::{ACQUAINTANCE_BYTES, Acquaintance, Meeting, PairId, Relation};
 use poison::Poison;
 pub use range::{Counter, Range, Ranges};
@@ -96,7 +96,7 @@ pub struct Epoch {
 }
 
 impl Epoch {
-    /// Whose it is.
+    /// Returns whose it is.
     pub fn relation(&self) -> Relation {
         Relation { role: self.role, identities: self.identities }
     }
@@ -163,7 +163,7 @@ impl Taken {
         self.ranges.take().ok_or_else(|| Error::Usage("the ranges of an entry are handed out once".into()))
     }
 
-    /// The items: batch, first item, number of items.
+    /// Returns the items: batch, first item, number of items.
     pub fn items(&self) -> &[(Serial, u64, u32)] {
         &self.items
     }
@@ -171,7 +171,7 @@ impl Taken {
 
 /// A store that is open in this process and in no other, or is looked at ([`Store::view`]): a handle, whose
 /// clones are the same store. Sessions on several threads may share it, each in an epoch that it has
-/// [claimed](Gate::claim); the folder is free again when the last handle is gone.
+/// [leased](PeerLock::lease); the folder is free again when the last handle is gone.
 #[derive(Clone)]
 pub struct Store {
     shared: Arc<Shared>,
@@ -188,7 +188,7 @@ struct Shared {
     changing: Mutex<()>,
     /// Of the epochs that were written to: the state, and the number of entries.
     states: Mutex<HashMap<EpochId, (State, u64)>>,
-    claims: Claims,
+    leases: Leases,
     /// Why nothing may be taken any more, if so; writers of segments know it too.
     poisoned: Poison,
     /// None in a view.
@@ -231,7 +231,7 @@ impl Store {
         Self::open_with(directory, key, Arc::new(NoFaults))
     }
 
-    /// [`Store::open`] on a disk that fails as it is told.
+    /// Does what [`Store::open`] does, on a disk that fails as it is told.
     ///
     /// # Errors
     /// As [`Store::open`].
@@ -299,7 +299,7 @@ impl Store {
             index,
             changing: Mutex::new(()),
             states: Mutex::default(),
-            claims: Claims::default(),
+            leases: Leases::default(),
             poisoned: Poison::default(),
             _lock: lock,
         };
@@ -447,20 +447,20 @@ impl Store {
         self.shared.poisoned.none()
     }
 
-    /// Takes the gate of a peer, when no other session holds it.
+    /// Takes the lock of a peer, when no other session holds it.
     ///
     /// # Errors
     /// [`Error::Busy`] if another session holds it for half a minute.
-    pub fn gate(&self, relation: &Relation) -> Result<Gate, Error> {
-        self.shared.claims.gate(key_of(relation), claim::PATIENCE)
+    pub fn lock_peer(&self, relation: &Relation) -> Result<PeerLock, Error> {
+        self.shared.leases.lock_peer(key_of(relation), lease::PATIENCE)
     }
 
-    /// Whether a session of this process has claimed an epoch at this moment.
+    /// Returns whether a session of this process has leased an epoch at this moment.
     pub fn is_busy(&self, epoch: &EpochId) -> bool {
-        self.shared.claims.is_busy(epoch)
+        self.shared.leases.is_busy(epoch)
     }
 
-    /// The pair of stores that this one and a peer's are, if they have met.
+    /// Returns the pair of stores that this one and a peer's are, if they have met.
     ///
     /// # Errors
     /// [`Error::Stock`] if the index cannot be read or was altered.
@@ -473,7 +473,7 @@ impl Store {
         }
     }
 
-    /// All pairs that this store is part of.
+    /// Returns all pairs that this store is part of.
     ///
     /// # Errors
     /// As [`Store::pair`].
@@ -496,7 +496,7 @@ impl Store {
         self.write(&[row])
     }
 
-    /// The epochs, oldest first.
+    /// Returns the epochs, oldest first.
     ///
     /// # Errors
     /// [`Error::Stock`] if the index cannot be read or was altered.
@@ -526,7 +526,7 @@ impl Store {
         self.write(&rows)
     }
 
-    /// What [`Store::begin`] was given.
+    /// Returns what [`Store::begin`] was given.
     ///
     /// # Errors
     /// [`Error::Stock`] if there is no such epoch, it is burned, or it was altered.
@@ -556,7 +556,7 @@ impl Store {
         Ok((state, entries.len() as u64))
     }
 
-    /// The entries of an epoch, oldest first.
+    /// Returns the entries of an epoch, oldest first.
     ///
     /// # Errors
     /// [`Error::Stock`] if there is no such epoch or its log was altered.
@@ -574,7 +574,7 @@ impl Store {
 
     /// Makes an entry durable, and only then hands out the items that it takes. Entries are written one after
     /// the other, whoever writes them, and each range and item is handed out to one; but a session that
-    /// appends must have [claimed](Gate::claim) the epoch, or hold the [`Gate`] while nobody has.
+    /// appends must have [leased](PeerLock::lease) the epoch, or hold the [`PeerLock`] while nobody has.
     ///
     /// # Errors
     /// [`Error::Stock`] if the entry cannot follow, there are not as many items, or the disk fails. In the
@@ -668,7 +668,7 @@ impl Store {
         self.write(&[row])
     }
 
-    /// The batches of an epoch and how many items of each are left, oldest first.
+    /// Returns the batches of an epoch and how many items of each are left, oldest first.
     ///
     /// # Errors
     /// [`Error::Stock`] if the index cannot be read or was altered.
@@ -702,8 +702,8 @@ impl Store {
         Ok(useful)
     }
 
-    /// The segments of an epoch that are not where they should be, or not of the right length: whose each is,
-    /// and what is wrong.
+    /// Returns the segments of an epoch that are not where they should be, or not of the right length: whose
+    /// each is, and what is wrong.
     ///
     /// # Errors
     /// [`Error::Stock`] if the index cannot be read or was altered.
@@ -715,7 +715,8 @@ impl Store {
         Ok(self.useful(id)?.into_iter().filter_map(missing).collect())
     }
 
-    /// Whether the segments of an epoch are where they should be, with the right length. Says which is not.
+    /// Returns whether the segments of an epoch are where they should be, with the right length. Says which
+    /// is not.
     ///
     /// # Errors
     /// [`Error::Stock`] that names the first that is not.

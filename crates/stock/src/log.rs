@@ -24,7 +24,7 @@ pub type Serial = u64;
 /// A step of a larger job: what one `preprocess` is asked for is made in several steps, so that an
 /// interruption costs one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Step {
+pub struct FillStep {
     /// Digest of all that the job asks for.
     pub job: [u8; 32],
     /// Which of the job's steps, from 0.
@@ -42,7 +42,7 @@ pub struct Step {
 pub enum Entry {
     /// Shared: a step is begun. Its batches have serials of this entry's number. One that was begun before
     /// and is not made is given up: its material is never used.
-    Fill(Step),
+    Fill(FillStep),
     /// What the step that was begun last is about is durable at this party.
     Stored,
     /// Shared: both parties have stored what the step that was begun last is about.
@@ -70,7 +70,7 @@ impl Entry {
     pub fn digest(&self) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 stock entry");
         match self {
-            Entry::Fill(Step { job, number, of, risk }) => {
+            Entry::Fill(FillStep { job, number, of, risk }) => {
                 let [low, high] = [*risk as u64, (*risk >> 64) as u64];
                 digest.number(0u8).digest(job).number(*number).number(*of).number(low).number(high)
             }
@@ -88,8 +88,8 @@ impl Entry {
     }
 }
 
-/// The counter of serials: an entry that begins a step has a range of them for its batches, and by its serial a
-/// batch belongs to the step.
+/// The counter of serials: an entry that begins a step has a range of them for its batches, and by its serial
+/// a batch belongs to the step.
 pub const SERIALS: Counter = Counter::new("serials of batches", 16);
 
 /// Names batch `k` of the step that an entry began. (Who makes one draws its serial from the entry's range.)
@@ -113,11 +113,11 @@ pub struct State {
     burned: Option<String>,
     next: BTreeMap<Serial, u64>,
     /// The step that is begun and not made, and the number of its entry.
-    open: Option<(u64, Step)>,
+    open: Option<(u64, FillStep)>,
     /// Whether this party has all of it.
     stored: bool,
     /// By the number of the entry that began it: each step that is made.
-    made: BTreeMap<u64, Step>,
+    made: BTreeMap<u64, FillStep>,
     /// What was begun before the open step and not made.
     given_up: GivenUp,
 }
@@ -132,7 +132,7 @@ pub struct GivenUp {
 }
 
 impl GivenUp {
-    fn and(self, step: Option<(u64, Step)>) -> Self {
+    fn and(self, step: Option<(u64, FillStep)>) -> Self {
         match step {
             Some((_, step)) => {
                 GivenUp { steps: self.steps.saturating_add(1), risk: self.risk.saturating_add(step.risk) }
@@ -143,7 +143,7 @@ impl GivenUp {
 }
 
 impl State {
-    /// An epoch in which nothing has happened.
+    /// Makes an epoch in which nothing has happened.
     pub fn new(id: &EpochId) -> Self {
         let head = blake3::derive_key("brickwork 2026-11 stock epoch", id);
         State {
@@ -162,7 +162,8 @@ impl State {
         }
     }
 
-    /// What the entry makes of the state. Nothing follows a burned epoch, and no cursor ever goes back.
+    /// Returns what the entry makes of the state. Nothing follows a burned epoch, and no cursor ever goes
+    /// back.
     ///
     /// # Errors
     /// [`Error::Stock`] if the entry cannot follow.
@@ -240,69 +241,69 @@ impl State {
         }
     }
 
-    /// The step that was begun last and is not made, and the number of its entry.
-    pub fn open(&self) -> Option<(u64, Step)> {
+    /// Returns the step that was begun last and is not made, and the number of its entry.
+    pub fn open(&self) -> Option<(u64, FillStep)> {
         self.open
     }
 
-    /// The steps that are made, with the numbers of the entries that began them.
-    pub fn made(&self) -> impl Iterator<Item = (u64, Step)> + '_ {
+    /// Returns the steps that are made, with the numbers of the entries that began them.
+    pub fn made(&self) -> impl Iterator<Item = (u64, FillStep)> + '_ {
         self.made.iter().map(|(number, step)| (*number, *step))
     }
 
-    /// Whether the step that a batch belongs to is made.
+    /// Returns whether the step that a batch belongs to is made.
     pub fn is_made(&self, serial: Serial) -> bool {
         self.made.contains_key(&SERIALS.entry_of(serial))
     }
 
-    /// The steps that were begun and are not made, the open one among them: it may yet be given up.
+    /// Returns the steps that were begun and are not made, the open one among them: it may yet be given up.
     pub fn given_up(&self) -> GivenUp {
         self.given_up.and(self.open)
     }
 
-    /// Whether nothing shared has happened.
+    /// Returns whether nothing shared has happened.
     pub fn is_new(&self) -> bool {
         self.shared == 0
     }
 
-    /// The hash over the shared entries.
+    /// Returns the hash over the shared entries.
     pub fn head(&self) -> &Head {
         &self.head
     }
 
-    /// Number of shared entries. Each names a range of counters of its own, so that no stream of the epoch is
-    /// used twice.
+    /// Returns the number of shared entries. Each names a range of counters of its own, so that no stream of
+    /// the epoch is used twice.
     pub fn shared(&self) -> u64 {
         self.shared
     }
 
-    /// How many more shared entries there can be.
+    /// Returns how many more shared entries there can be.
     pub fn entries_left(&self) -> u64 {
         RANGES - 1 - self.shared
     }
 
-    /// Whether an input has been used in this epoch.
+    /// Returns whether an input has been used in this epoch.
     pub fn is_used(&self) -> bool {
         self.used
     }
 
-    /// Why the epoch must not be used, if so.
+    /// Returns why the epoch must not be used, if so.
     pub fn burned(&self) -> Option<&str> {
         self.burned.as_deref()
     }
 
-    /// Items of a batch that are gone; all that follow are fresh.
+    /// Returns the items of a batch that are gone; all that follow are fresh.
     pub fn gone(&self, serial: Serial) -> u64 {
         self.next.get(&serial).copied().unwrap_or(0)
     }
 
-    /// What a peer is told of this state.
+    /// Returns what the peer receives of this state.
     pub fn standing(&self) -> Standing {
         let last = self.last.clone().filter(|_| !self.confirmed).map(|entry| (self.before, entry));
         Standing { head: self.head, last }
     }
 
-    /// How this state and a peer's go together.
+    /// Returns how this state and a peer's go together.
     pub fn compare(&self, peer: &Standing) -> Verdict {
         if peer.head == self.head {
             return Verdict::Same;
@@ -350,13 +351,13 @@ pub enum Verdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brickwork_base::digest::expected;
+    use brickwork_testing::digest as expected;
 
     /// The chain runs over all that a shared entry says, written out, and not over how it is stored.
     #[test]
     fn the_chain_runs_over_bytes_that_are_written_out() {
         let numbers = |all: &[u64]| all.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>();
-        let step = Step { job: [1; 32], number: 4, of: 0x0203, risk: (1 << 72) + 7 };
+        let step = FillStep { job: [1; 32], number: 4, of: 0x0203, risk: (1 << 72) + 7 };
         let taken = vec![(serial(1, 2), 3), (serial(1, 4), 0x0500)];
         let used = [2, 0x1_0002, 3, 0x1_0004, 0x0500];
         let entries = [
@@ -370,7 +371,7 @@ mod tests {
         }
         let mut state = State::new(&[3; 32]);
         assert_eq!(state.head, expected("brickwork 2026-11 stock epoch", &[&[3; 32]]));
-        let (before, first) = (state.head, Entry::Fill(Step { number: 0, ..step }));
+        let (before, first) = (state.head, Entry::Fill(FillStep { number: 0, ..step }));
         state.apply(&first).unwrap();
         assert_eq!(state.head, expected("brickwork 2026-11 stock chain", &[&before, &first.digest()]));
     }
@@ -380,7 +381,7 @@ mod tests {
     fn row_24_a_last_entry_leads_to_the_peers_head() {
         let mut mine = State::new(&[3; 32]);
         mine.apply(&Entry::Confirmed).unwrap();
-        let entry = Entry::Fill(Step { job: [1; 32], number: 0, of: 1, risk: 0 });
+        let entry = Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0 });
         let mut ahead = mine.clone();
         ahead.apply(&entry).unwrap();
         let verdict =
@@ -390,7 +391,7 @@ mod tests {
         assert!(matches!(verdict([9; 32], &entry), Verdict::Apart));
         assert!(matches!(verdict(ahead.head, &Entry::Made), Verdict::Apart));
         assert!(matches!(
-            verdict(ahead.head, &Entry::Fill(Step { job: [1; 32], number: 0, of: 2, risk: 0 })),
+            verdict(ahead.head, &Entry::Fill(FillStep { job: [1; 32], number: 0, of: 2, risk: 0 })),
             Verdict::Apart
         ));
     }
@@ -400,7 +401,7 @@ mod tests {
     fn row_25_nothing_is_taken_of_no_batch() {
         let mut state = State::new(&[3; 32]);
         for entry in
-            [Entry::Fill(Step { job: [1; 32], number: 0, of: 1, risk: 0 }), Entry::Stored, Entry::Made]
+            [Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0 }), Entry::Stored, Entry::Made]
         {
             state.apply(&entry).unwrap();
         }
@@ -429,7 +430,8 @@ mod tests {
     #[test]
     fn row_04_what_was_given_up_counts_whatever_it_was_about() {
         let mut state = State::new(&[3; 32]);
-        let fill = |job: u8, number, of, risk| vec![Entry::Fill(Step { job: [job; 32], number, of, risk })];
+        let fill =
+            |job: u8, number, of, risk| vec![Entry::Fill(FillStep { job: [job; 32], number, of, risk })];
         let made = || vec![Entry::Stored, Entry::Made];
         let used = || vec![Entry::Use { program: [2; 32], taken: vec![(serial(2, 0), 1)] }];
         for (entries, steps, risk) in [
@@ -454,12 +456,12 @@ mod tests {
     #[test]
     fn row_21_a_worn_out_epoch_takes_nothing_more() {
         let mut state = State::new(&[3; 32]);
-        let step = Entry::Fill(Step { job: [1; 32], number: 0, of: 1, risk: 0 });
+        let step = Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0 });
         state.shared = RANGES - 2;
         state.apply(&step).unwrap();
         assert_eq!(
             state.open(),
-            Some((RANGES - 1, Step { job: [1; 32], number: 0, of: 1, risk: 0 })),
+            Some((RANGES - 1, FillStep { job: [1; 32], number: 0, of: 1, risk: 0 })),
             "the last range"
         );
         assert!(matches!(state.apply(&step), Err(Error::Stock(why)) if why.contains("worn out")));

@@ -17,7 +17,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use rayon::prelude::*;
 
-use super::log::{Entry, Head, Standing, State, Step, Verdict, serial};
+use super::log::{Entry, FillStep, Head, Standing, State, Verdict, serial};
 
 /// Shared entries after which nothing new is begun.
 const ENTRIES: u64 = 5;
@@ -93,7 +93,7 @@ fn last_made(state: &State) -> Option<u64> {
 /// The entry that a connection is for.
 fn entry(intent: Intent, state: &State) -> Option<Entry> {
     match intent {
-        Intent::Fill => Some(Entry::Fill(Step { job: [1; 32], number: 0, of: 1, risk: 0 })),
+        Intent::Fill => Some(Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0 })),
         Intent::Use => {
             let batch = serial(last_made(state)?, 0);
             (state.gone(batch) < ITEMS).then(|| Entry::Use { program: [4; 32], taken: vec![(batch, 1)] })
@@ -282,7 +282,10 @@ fn explore(careless: usize, order: Order) -> Result<usize, Violation> {
 fn nothing_is_used_twice_whatever_happens() {
     (0..2).into_par_iter().for_each(|careless| {
         let states = explore(careless, Order::BothBurned).unwrap_or_else(|violation| panic!("{violation}"));
-        println!("counted: {states} states of the model where the folder of party {careless} may come back from a copy");
+        println!(
+            "counted: {states} states of the model where the folder of party {careless} may come back from \
+             a copy"
+        );
         assert!(states > 10_000, "{states} states");
     });
 }
@@ -515,7 +518,7 @@ mod pairs {
     }
 
     fn fill() -> Entry {
-        Entry::Fill(Step { job: [1; 32], number: 0, of: 1, risk: 0 })
+        Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0 })
     }
 
     /// What becomes of a folder whose peer tells this; whether it goes on.
@@ -639,9 +642,9 @@ mod sessions {
         /// By party and epoch.
         logs: [[State; 2]; 2],
         /// By party and epoch: the connection that has it.
-        claims: [[Option<usize>; 2]; 2],
+        leases: [[Option<usize>; 2]; 2],
         /// By party.
-        gates: [Option<usize>; 2],
+        locked: [Option<usize>; 2],
         lines: [Option<[End; 2]>; 2],
         begun: u8,
         kept: Option<[State; 2]>,
@@ -653,7 +656,7 @@ mod sessions {
     }
 
     fn fill() -> Entry {
-        Entry::Fill(Step { job: [1; 32], number: 0, of: 1, risk: 0 })
+        Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0 })
     }
 
     impl World {
@@ -661,8 +664,8 @@ mod sessions {
             let logs = [3, 4].map(|id| State::new(&[id; 32]));
             World {
                 logs: [logs.clone(), logs],
-                claims: Default::default(),
-                gates: Default::default(),
+                leases: Default::default(),
+                locked: Default::default(),
                 lines: Default::default(),
                 begun: 0,
                 kept: None,
@@ -674,10 +677,10 @@ mod sessions {
 
         /// An end is gone, and what it had is free.
         fn ends(mut self, line: usize, me: usize) -> Self {
-            for claim in &mut self.claims[me] {
-                *claim = claim.filter(|claimed| *claimed != line);
+            for lease in &mut self.leases[me] {
+                *lease = lease.filter(|leased| *leased != line);
             }
-            self.gates[me] = self.gates[me].filter(|held| *held != line);
+            self.locked[me] = self.locked[me].filter(|held| *held != line);
             if let Some(ends) = &mut self.lines[line] {
                 ends[me].step = GONE;
                 if ends[1 - me].step == GONE {
@@ -689,7 +692,7 @@ mod sessions {
 
         fn stands(&self, me: usize, rule: Rule) -> [Option<Standing>; 2] {
             [0, 1].map(|epoch| {
-                let idle = self.claims[me][epoch].is_none() || rule == Rule::NothingIsBusy;
+                let idle = self.leases[me][epoch].is_none() || rule == Rule::NothingIsBusy;
                 idle.then(|| self.logs[me][epoch].standing())
             })
         }
@@ -748,7 +751,7 @@ mod sessions {
                 (true, None) if ends[1 - me].step == GONE => return Ok(Some(world.ends(line, me))),
                 (true, None) => return Ok(None),
             };
-            let gate_is_free = self.gates[me].is_none() || self.gates[me] == Some(line);
+            let gate_is_free = self.locked[me].is_none() || self.locked[me] == Some(line);
             let tells = end.told.is_none() && !hears && end.step < 2;
             if (tells || !hears && matches!(end.step, 4 | 5)) && !gate_is_free {
                 return Ok(None);
@@ -757,7 +760,7 @@ mod sessions {
             match (end.step, heard) {
                 (0 | 1, Some(Said::Stands(theirs))) => end.heard = Some(theirs),
                 (0 | 1, None) => {
-                    world.gates[me] = Some(line);
+                    world.locked[me] = Some(line);
                     let told = world.stands(me, rule);
                     say.push(Said::Stands(told.clone()));
                     end.told = Some(told);
@@ -773,23 +776,23 @@ mod sessions {
                     match heard {
                         None => {}
                         Some(Said::Stand(theirs)) if theirs == stand => {
-                            world.gates[me] = None;
+                            world.locked[me] = None;
                             end.step += 1;
                         }
                         Some(_) => return Ok(Some(world.ends(line, me))),
                     }
                 }
                 (3, Some(Said::Stand(theirs))) if theirs == world.heads(me, &end.shared) => {
-                    world.gates[me] = None;
+                    world.locked[me] = None;
                 }
                 (4, None) => {
                     let free = |epoch: &&usize| {
-                        world.claims[me][**epoch].is_none() && world.logs[me][**epoch].shared() < ENTRIES
+                        world.leases[me][**epoch].is_none() && world.logs[me][**epoch].shared() < ENTRIES
                     };
                     let Some(epoch) = end.shared.iter().find(free).copied() else {
                         return Ok(Some(world.ends(line, me)));
                     };
-                    world.claims[me][epoch] = Some(line);
+                    world.leases[me][epoch] = Some(line);
                     end.named = Some((epoch, *world.logs[me][epoch].head()));
                     say.push(Said::Plan(end.named));
                 }
@@ -797,13 +800,13 @@ mod sessions {
                 (5, None) => {
                     let may = end.named.filter(|(epoch, head)| {
                         end.shared.contains(epoch)
-                            && world.claims[me][*epoch].is_none()
+                            && world.leases[me][*epoch].is_none()
                             && world.logs[me][*epoch].head() == head
                     });
                     say.push(Said::Plan(may));
                     match may {
                         Some((epoch, _)) => {
-                            world.claims[me][epoch] = Some(line);
+                            world.leases[me][epoch] = Some(line);
                             world.logs[me][epoch].apply(&fill()).expect("there is room");
                             say.push(Said::Head(*world.logs[me][epoch].head()));
                         }
@@ -889,7 +892,7 @@ mod sessions {
         let mut open = vec![World::new()];
         let [mut both, mut found] = [0; 2];
         while let Some(world) = open.pop() {
-            both += usize::from(world.claims.iter().flatten().all(Option::is_some));
+            both += usize::from(world.leases.iter().flatten().all(Option::is_some));
             found += usize::from(world.found);
             for next in world.successors(careless, rule)? {
                 if seen.insert(hashed(&next)) {
@@ -907,8 +910,8 @@ mod sessions {
             let [worlds, both, found] =
                 explore(careless, Rule::AsItIs).unwrap_or_else(|violation| panic!("{violation}"));
             println!(
-                "counted: {worlds} worlds of two sessions at once, {both} with both epochs claimed, {found} with \
-                 an old copy found"
+                "counted: {worlds} worlds of two sessions at once, {both} with both epochs leased, {found} \
+                 with an old copy found"
             );
             assert!(
                 worlds > 20_000 && both > 100 && found > 5,

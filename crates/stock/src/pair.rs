@@ -51,7 +51,7 @@ pub enum Meeting {
 pub const ACQUAINTANCE_BYTES: usize = 33;
 
 impl Acquaintance {
-    /// How this party's store and the peer's meet; the peer comes to the same.
+    /// Returns how this party's store and the peer's meet; the peer comes to the same.
     pub fn meets(&self, peer: &Acquaintance) -> Meeting {
         match (self.pair, peer.pair) {
             (Some(mine), Some(theirs)) if mine == theirs => Meeting::Known,
@@ -60,7 +60,7 @@ impl Acquaintance {
         }
     }
 
-    /// What is sent: the identifier, or zeros, and whether there is something.
+    /// Returns what is sent: the identifier, or zeros, and whether there is something.
     pub fn to_bytes(self) -> [u8; ACQUAINTANCE_BYTES] {
         let mut bytes = [0; ACQUAINTANCE_BYTES];
         bytes[..32].copy_from_slice(&self.pair.unwrap_or_default());
@@ -68,7 +68,7 @@ impl Acquaintance {
         bytes
     }
 
-    /// What a peer sent, unless it is malformed.
+    /// Returns what a peer sent, unless it is malformed.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (pair, [holds @ 0..=1]) = bytes.split_first_chunk::<32>()? else { return None };
         Some(Acquaintance { pair: (*pair != [0; 32]).then_some(*pair), holds: *holds == 1 })

@@ -21,6 +21,8 @@ impl Poison {
         let _ = self.0.set(why);
     }
 
+    /// Checks that nothing has failed.
+    ///
     /// # Errors
     /// [`Error::Stock`] with the reason, if there is one.
     pub fn none(&self) -> Result<(), Error> {

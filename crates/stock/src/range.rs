@@ -2,9 +2,9 @@
 //!
 //! Streams of commitments and OTs, indices of authenticators, hash keys and serials of batches are drawn from
 //! counters that never go back, whatever dies when. So each entry of an epoch's log has a range of every
-//! counter, which begins where that of the entry before ends. The ranges of an entry are handed out once, with
-//! the entry ([`Taken::ranges`](crate::Taken::ranges)); they cannot be copied, and a range that is used up
-//! gives an error instead of numbers of the next one.
+//! counter, which begins where that of the entry before ends. The ranges of an entry are handed out once,
+//! with the entry ([`Taken::ranges`](crate::Taken::ranges)); they cannot be copied, and a range that is used
+//! up gives an error instead of numbers of the next one.
 //!
 //! ```text
 //!   a counter of b bits:    | setup: 0 .. 2^b | entry 1: 2^b .. 2·2^b | entry 2 | … | entry 2^19 - 1 |
@@ -53,14 +53,14 @@ impl Counter {
         Range { bits: self.bits, next: first, end: first.saturating_add(1 << self.bits) }
     }
 
-    /// Number `k` of an entry's range: names it, and allows nothing.
+    /// Returns number `k` of an entry's range: names it, and allows nothing.
     pub(crate) fn number(&self, entry: u64, k: u64) -> u64 {
         let Range { next, end, .. } = self.range(entry);
         assert!(k < end - next, "the range of a counter ends before this number");
         next + k
     }
 
-    /// The entry whose range a number is in.
+    /// Returns the entry whose range a number is in.
     pub(crate) const fn entry_of(&self, number: u64) -> u64 {
         number >> self.bits
     }
@@ -142,7 +142,8 @@ impl Ranges {
 mod tests {
     use super::*;
 
-    /// Row 16: ranges follow each other without a gap and without an overlap, the first and the last included.
+    /// Row 16: ranges follow each other without a gap and without an overlap, the first and the last
+    /// included.
     #[test]
     fn row_16_ranges_do_not_meet() {
         for bits in [0, 1, 16, 40, 45] {

@@ -33,7 +33,7 @@ impl StoreKey {
         }
     }
 
-    /// A new key, in the form that [`StoreKey::from_hex`] reads.
+    /// Returns a new key, in the form that [`StoreKey::from_hex`] reads.
     ///
     /// # Errors
     /// [`Error::Resource`] if the operating system gives no randomness.
@@ -49,7 +49,7 @@ impl StoreKey {
         Ok(hex)
     }
 
-    /// The key with these bytes.
+    /// Makes the key with these bytes.
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         StoreKey(bytes)
     }
@@ -87,7 +87,7 @@ impl std::fmt::Debug for StoreKey {
 pub(super) struct Rows(LessSafeKey);
 
 impl Rows {
-    /// `nonce ‖ ciphertext ‖ tag`.
+    /// Returns `nonce ‖ ciphertext ‖ tag`.
     pub fn seal(&self, about: &[u8], row: &[u8]) -> Result<Vec<u8>, Error> {
         let mut nonce = [0; NONCE_LEN];
         getrandom::fill(&mut nonce).map_err(no_randomness)?;
@@ -100,7 +100,7 @@ impl Rows {
         Ok([&nonce[..], &text].concat())
     }
 
-    /// The row, or nothing if it is not what was sealed as being about this.
+    /// Returns the row, or nothing if it is not what was sealed as being about this.
     pub fn open(&self, about: &[u8], sealed: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
         let (nonce, text) = sealed.split_first_chunk::<NONCE_LEN>()?;
         let mut text = Zeroizing::new(text.to_vec());

@@ -32,8 +32,8 @@ pub const MAX_RECORD_BYTES: usize = 1 << 30;
 const SHARED_BYTES: u64 = 64 << 10;
 /// At most so many of them do.
 const MOST_SHARING: u32 = 16;
-/// Larger units are cut into pieces of so many bytes.
-const PIECE_BYTES: u64 = 32 << 20;
+/// Larger units are cut into chunks of so many bytes.
+const CHUNK_BYTES: u64 = 32 << 20;
 
 /// What a batch has beside the records of its items: units of the same size, such as the tables of copies.
 /// They are written while they arrive, in any order and by any thread; which items they belong to is the
@@ -59,26 +59,26 @@ impl Bulk {
     }
 
     /// Records of each unit, where they do not share one.
-    fn pieces(&self) -> u64 {
-        self.unit_bytes.div_ceil(PIECE_BYTES)
+    fn chunks(&self) -> u64 {
+        self.unit_bytes.div_ceil(CHUNK_BYTES)
     }
 
     fn records(&self) -> u64 {
-        u64::from(self.units.div_ceil(self.sharing())) * self.pieces()
+        u64::from(self.units.div_ceil(self.sharing())) * self.chunks()
     }
 
     /// The record in which byte `at` of a unit lies.
     fn record_of(&self, unit: u32, at: u64) -> u64 {
-        u64::from(unit / self.sharing()) * self.pieces() + at / PIECE_BYTES
+        u64::from(unit / self.sharing()) * self.chunks() + at / CHUNK_BYTES
     }
 
     /// Where a record begins in the bulk, without tags, and its length.
     fn span(&self, record: u64) -> (u64, u64) {
-        let (group, piece) = (record / self.pieces(), record % self.pieces());
+        let (group, chunk) = (record / self.chunks(), record % self.chunks());
         let sharing = u64::from(self.sharing());
         let units = sharing.min(u64::from(self.units) - group * sharing);
-        let first = piece * PIECE_BYTES;
-        (group * sharing * self.unit_bytes + first, (units * self.unit_bytes - first).min(PIECE_BYTES))
+        let first = chunk * CHUNK_BYTES;
+        (group * sharing * self.unit_bytes + first, (units * self.unit_bytes - first).min(CHUNK_BYTES))
     }
 
     /// The number of records up to this byte of the bulk, where one ends.
@@ -256,7 +256,7 @@ impl Writer {
         Ok(self.segment.clone())
     }
 
-    /// What its records are about.
+    /// Returns what its records are about.
     pub(super) fn about(&self) -> &[u8] {
         &self.about
     }
@@ -280,7 +280,7 @@ impl Segment {
         directory.join(id.iter().map(|b| format!("{b:02x}")).collect::<String>() + ".segment")
     }
 
-    /// Bytes of the file.
+    /// Returns the number of bytes of the file.
     pub fn length(&self) -> u64 {
         self.places
             .last()
@@ -365,7 +365,7 @@ impl Reader<'_> {
         self.refused(number, "it was altered or is another record")
     }
 
-    /// These units of the bulk, one after the other.
+    /// Returns these units of the bulk, one after the other.
     pub fn units(&self, wanted: &[u32]) -> Result<Vec<u8>, Error> {
         let none = || Error::Stock(format!("{}: it has no such part", self.path.display()));
         let bulk =
@@ -378,7 +378,7 @@ impl Reader<'_> {
         let mut sealed = Vec::new();
         for group in order.chunk_by(|&a, &b| wanted[a] / bulk.sharing() == wanted[b] / bulk.sharing()) {
             let first = bulk.record_of(wanted[group[0]], 0);
-            for record in first..first + bulk.pieces() {
+            for record in first..first + bulk.chunks() {
                 let (start, length) = bulk.span(record);
                 let bytes = self.read_bulk(&bulk, record, &mut sealed)?;
                 for &k in group {
@@ -408,7 +408,7 @@ impl Reader<'_> {
 mod tests {
     use super::*;
 
-    /// Every byte of every unit lies in one record, records lie one after the other, and pieces end where
+    /// Every byte of every unit lies in one record, records lie one after the other, and chunks end where
     /// their unit does.
     #[test]
     fn records_of_a_bulk_cover_it() {
@@ -419,8 +419,8 @@ mod tests {
             (17, 4096),
             (40, 5000),
             (3, 70_000),
-            (3, PIECE_BYTES),
-            (2, 2 * PIECE_BYTES + 7),
+            (3, CHUNK_BYTES),
+            (2, 2 * CHUNK_BYTES + 7),
         ] {
             let bulk = Bulk { units, unit_bytes };
             let (mut at, mut offset) = (0, HEADER_BYTES);
@@ -429,7 +429,7 @@ mod tests {
                 assert_eq!((start, bulk.offset(record)), (at, offset), "{bulk:?} {record}");
                 assert!(
                     length > 0
-                        && (length <= SHARED_BYTES || length % unit_bytes == 0 || length <= PIECE_BYTES)
+                        && (length <= SHARED_BYTES || length % unit_bytes == 0 || length <= CHUNK_BYTES)
                 );
                 for byte in [start, start + length - 1] {
                     assert_eq!(bulk.record_of((byte / unit_bytes) as u32, byte % unit_bytes), record);
@@ -450,8 +450,8 @@ mod tests {
             (32, 4096),
             (40, 5000),
             (3, 70_000),
-            (3, PIECE_BYTES),
-            (2, 2 * PIECE_BYTES + 7),
+            (3, CHUNK_BYTES),
+            (2, 2 * CHUNK_BYTES + 7),
         ] {
             let bulk = Bulk { units, unit_bytes };
             for record in 0..bulk.records() {

@@ -32,8 +32,8 @@ fn batch(name: &str) -> Batch {
 const ONE: Serial = 1 << 16;
 const TWO: Serial = ONE + 1;
 
-fn step(job: u8, number: u32, of: u32) -> Step {
-    Step { job: [job; 32], number, of, risk: 0 }
+fn step(job: u8, number: u32, of: u32) -> FillStep {
+    FillStep { job: [job; 32], number, of, risk: 0 }
 }
 
 /// A unit of the bulk, in which twenty units are in two records of sixteen and four.
@@ -146,7 +146,7 @@ fn units_that_lie_far_apart_are_read() {
     }
 }
 
-/// A unit of more than 32 MiB is written and read in pieces.
+/// A unit of more than 32 MiB is written and read in chunks.
 #[test]
 fn a_large_unit_is_pieced_together() {
     let directory = tempfile::tempdir().unwrap();
@@ -264,7 +264,8 @@ fn what_is_of_no_use_is_removed() {
         .collect();
     left.sort_by_key(|name| name.len());
     assert!(
-        matches!(&left[..], [note, two] if note == "note.txt" && two.ends_with(".segment") && two.len() == 40),
+        matches!(&left[..], [note, two]
+            if note == "note.txt" && two.ends_with(".segment") && two.len() == 40),
         "{left:?}"
     );
     store.verify().unwrap();
@@ -428,9 +429,8 @@ fn row_23_a_writer_serves_one_batch() {
     store.begin(&ID, &epoch(), b"secrets").unwrap();
     let _ = store.append(&ID, &Entry::Fill(step(1, 0, 1))).unwrap();
     let writer = store.writer(&ID, TWO).unwrap();
-    assert!(
-        matches!(store.put(&ID, ONE, &batch("one"), writer), Err(Error::Usage(why)) if why.contains("another batch"))
-    );
+    assert!(matches!(store.put(&ID, ONE, &batch("one"), writer), Err(Error::Usage(why))
+            if why.contains("another batch")));
     // The serials of this step and no others.
     refused(store.writer(&ID, ONE - 1).map(drop), "cannot be added");
     refused(store.writer(&ID, 2 << 16).map(drop), "cannot be added");
@@ -827,7 +827,8 @@ fn row_23_an_altered_index_is_refused() {
     }
     let _ = std::panic::take_hook();
     println!(
-        "counted: {refused} flips in the index refused, {unused} where nothing is read, {older} that give an older state"
+        "counted: {refused} flips in the index refused, {unused} where nothing is read, {older} that give \
+         an older state"
     );
     assert!(refused > 2 * unused && older < 64, "{refused} {unused} {older}");
 }

@@ -15,14 +15,16 @@ use std::cell::Cell;
 use std::sync::OnceLock;
 use std::thread;
 
+use brickwork_base::random::{Rng, Seed};
+
 /// The environment variable that replays what tests drew: 32 hexadecimal digits.
 pub const SEED_VARIABLE: &str = "BRICKWORK_TEST_SEED";
 
 /// Bytes of a seed.
 const BYTES: usize = 16;
 
-/// The seed of a test's next generator: another one in each test and at each call, and all of them follow
-/// from the one that is said.
+/// Returns the seed of a test's next generator: another one in each test and at each call, and all of them
+/// follow from the one that is said.
 ///
 /// # Panics
 /// Where no test runs, as on a thread that a test started: what is drawn there depends on which thread comes
@@ -32,7 +34,8 @@ pub fn seed() -> [u8; BYTES] {
     seed_of_test().expect("drawn on the thread of a test")
 }
 
-/// [`seed`], or none outside of tests: for what programs draw, too. Tests run on threads with their names.
+/// Returns a [`seed`], or none outside of tests: for what programs draw, too. Tests run on threads with their
+/// names.
 ///
 /// # Panics
 /// As [`seed`], but not for the thread.
@@ -51,6 +54,30 @@ pub fn seed_of_test() -> Option<[u8; BYTES]> {
     let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 draws of a test");
     hasher.update(&all).update(&nth.to_le_bytes()).update(test.as_bytes());
     hasher.finalize().as_bytes().first_chunk().copied()
+}
+
+/// Generators that a failed test can have again.
+pub trait Replayable {
+    /// Makes the generator of what a test draws for a purpose, from its next [`seed`]. Outside of tests,
+    /// where the adversary plays, it is one that the operating system seeds.
+    ///
+    /// # Panics
+    /// If the operating system gives no randomness.
+    fn replayable(domain: &'static str) -> Self;
+}
+
+impl Replayable for Rng {
+    fn replayable(domain: &'static str) -> Self {
+        match seed_of_test() {
+            Some(seed) => Self::expand(&Seed::from_bytes(seed), domain),
+            None => Self::new(domain).expect("the operating system gives randomness"),
+        }
+    }
+}
+
+/// Returns what a digest of this domain over these bytes is, for tests that write them out.
+pub fn digest(domain: &str, parts: &[&[u8]]) -> [u8; 32] {
+    blake3::derive_key(domain, &parts.concat())
 }
 
 /// What all seeds of this process follow from.

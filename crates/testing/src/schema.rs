@@ -23,8 +23,8 @@ pub fn holds(schema: &Value, name: &str, printed: &Value) {
     }
 }
 
-/// Checks a value by the part of JSON Schema that the file is written in. `all` has the definitions, `at` says
-/// where the value stands.
+/// Checks a value by the part of JSON Schema that the file is written in. `all` has the definitions, `at`
+/// says where the value stands.
 ///
 /// # Errors
 /// What does not fit, and where.

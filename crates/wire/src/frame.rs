@@ -148,7 +148,7 @@ impl Framed {
         Ok(payload)
     }
 
-    /// [`Framed::receive_into`], if the peer has not refused to begin.
+    /// Does what [`Framed::receive_into`] does, if the peer has not refused to begin.
     pub fn receive_unless_refused(&mut self, tag: Tag, payload: &mut [u8]) -> Result<(), Error> {
         let (next, length) = self.next()?;
         if next == REFUSAL && length <= MAX_REFUSAL_BYTES {
@@ -189,11 +189,11 @@ impl Framed {
         Ok((Tag(tag), u32::from_le_bytes(length) as usize))
     }
 
-    /// The deadline holds for each piece, so that a slow line is fine and a peer that trickles is not.
+    /// The deadline holds for each part, so that a slow line is fine and a peer that trickles is not.
     fn body(&mut self, payload: &mut [u8]) -> Result<(), Error> {
-        for piece in payload.chunks_mut(PACE_BYTES) {
+        for part in payload.chunks_mut(PACE_BYTES) {
             self.stream.rearm();
-            self.stream.read_exact(piece)?;
+            self.stream.read_exact(part)?;
         }
         self.received += payload.len() as u64;
         Ok(())

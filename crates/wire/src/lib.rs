@@ -55,7 +55,7 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// A channel over these streams, at least one; the first is the main one.
+    /// Makes a channel over these streams, at least one; the first is the main one.
     ///
     /// # Panics
     /// If there is no stream.
@@ -76,22 +76,22 @@ impl Channel {
         self.further.iter_mut().for_each(|lane| lane.set_timeout(timeout));
     }
 
-    /// Number of lanes, the main stream included.
+    /// Returns the number of lanes, the main stream included.
     pub fn lanes(&self) -> usize {
         1 + self.further.len()
     }
 
-    /// Bytes sent so far on all lanes: payload and framing.
+    /// Returns the bytes sent so far on all lanes: payload and framing.
     pub fn sent_bytes(&self) -> u64 {
         self.main.sent + self.further.iter().map(|lane| lane.sent).sum::<u64>()
     }
 
-    /// Bytes received so far on all lanes: payload and framing.
+    /// Returns the bytes received so far on all lanes: payload and framing.
     pub fn received_bytes(&self) -> u64 {
         self.main.received + self.further.iter().map(|lane| lane.received).sum::<u64>()
     }
 
-    /// The flights so far, or since they were last taken: the last of them may go on.
+    /// Returns the flights so far, or since they were last taken: the last of them may go on.
     pub fn take_flights(&mut self) -> Vec<Flight> {
         std::mem::take(&mut self.flights)
     }
@@ -148,8 +148,8 @@ impl Channel {
     /// Receives the message `tag` of exactly `payload.len()` bytes.
     ///
     /// # Errors
-    /// [`UnexpectedMessage`](brickwork_base::Malformed::UnexpectedMessage) if another message or another length
-    /// comes, [`Error::Io`] if the connection fails.
+    /// [`UnexpectedMessage`](brickwork_base::Malformed::UnexpectedMessage) if another message or another
+    /// length comes, [`Error::Io`] if the connection fails.
     pub fn receive_into(&mut self, tag: Tag, payload: &mut [u8]) -> Result<(), Error> {
         self.flush()?;
         self.flight(true, |channel| channel.main.receive_into(tag, payload))
@@ -164,9 +164,9 @@ impl Channel {
         self.flush()
     }
 
-    /// [`Channel::receive_into`], of the first message of a peer who may [refuse](Channel::refuse) instead.
-    /// Nowhere else is a refusal heard: later it would be a way to end a run with another reason than the
-    /// true one.
+    /// Does what [`Channel::receive_into`] does, with the first message of a peer who may
+    /// [refuse](Channel::refuse) instead. Nowhere else is a refusal heard: later it would be a way to end a
+    /// run with another reason than the true one.
     ///
     /// # Errors
     /// As [`Channel::receive_into`]; [`Error::Refused`] with the peer's words if it refuses.
@@ -297,7 +297,7 @@ impl Message<'_> {
     }
 }
 
-/// Bytes for each lane (the last one may get fewer) and the number of lanes that get any.
+/// Returns the bytes for each lane (the last one may get fewer) and the number of lanes that get any.
 pub fn shares(length: usize, lanes: usize) -> (usize, usize) {
     let lanes = lanes.min(length / MIN_LANE_BYTES).max(1);
     let share = length.div_ceil(lanes);

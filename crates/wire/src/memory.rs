@@ -90,18 +90,18 @@ fn counting_pipes() -> (Box<dyn Stream>, Box<dyn Stream>, [Crossings; 2]) {
     (Box::new(left), Box::new(right), crossings)
 }
 
-/// The two ends of a channel within the process.
+/// Makes the two ends of a channel within the process.
 pub fn memory_pair() -> (Channel, Channel) {
     memory_lanes(1)
 }
 
-/// [`memory_pair`], and the crossings that either end has waited for.
+/// Makes a [`memory_pair`], and counts the crossings that either end has waited for.
 pub fn counting_pair() -> (Channel, Channel, [Crossings; 2]) {
     let (left, right, crossings) = counting_pipes();
     (Channel::new(vec![left]), Channel::new(vec![right]), crossings)
 }
 
-/// The two ends of a channel of this many lanes within the process.
+/// Makes the two ends of a channel of this many lanes within the process.
 ///
 /// # Panics
 /// If `lanes` is 0.

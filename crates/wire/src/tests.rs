@@ -97,7 +97,7 @@ fn a_message_may_be_as_long_as_its_limit() {
     assert!(refused(b.receive_up_to(TAG, 5).map(drop)));
 }
 
-/// A pipe is a stream of bytes: what was written at once may be read in pieces, and the other way round.
+/// A pipe is a stream of bytes: what was written at once may be read in parts, and the other way round.
 #[test]
 fn reads_from_a_pipe_need_not_match_the_writes() {
     let (mut left, mut right) = memory::pipes();

@@ -19,7 +19,7 @@ fn tests() -> Vec<String> {
     packages.chain(["--package", "brickwork", "--lib", "--test", "stock"].map(String::from)).collect()
 }
 
-/// The name of the crate in this folder of `crates`.
+/// Returns the name of the crate in this folder of `crates`.
 pub fn package(place: &str) -> String {
     format!("brickwork-{}", place.rsplit('/').next().unwrap_or(place))
 }

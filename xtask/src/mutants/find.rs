@@ -24,7 +24,7 @@ pub struct Mutant {
     pub change: Option<Change>,
 }
 
-/// The mutants of all selected files, in the order of `cargo mutants`.
+/// Returns the mutants of all selected files, in the order of `cargo mutants`.
 pub fn mutants(root: &Path) -> Result<Vec<Mutant>, String> {
     let listed = |what: &str| -> Result<Vec<Value>, String> {
         let packages = PACKAGES.iter().flat_map(|place| ["--package".to_owned(), package(place)]);

@@ -70,7 +70,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// That of worker `number`.
+    /// Makes that of worker `number`.
     pub fn new(work: &Path, number: usize) -> Self {
         let own = |name: &str| work.join(format!("{name}-{number}"));
         let memory = Path::new("/dev/shm");

@@ -80,12 +80,13 @@ impl Watch {
         self.worked
     }
 
-    /// What the process has cost so far.
+    /// Returns what the process has cost so far.
     pub fn cost(&self) -> Cost {
         Cost { ticks: (self.worked + self.slept).max(1), pause: self.longest }
     }
 
-    /// Whether a failure may be the machine's: the process was stopped, or had to wait for others for long.
+    /// Returns whether a failure may be the machine's: the process was stopped, or had to wait for others for
+    /// long.
     pub fn disturbed(&self) -> bool {
         self.disturbed || self.start.elapsed() > TICK * self.cost().ticks as u32 + SLOWED_DOWN
     }

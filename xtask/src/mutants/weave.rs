@@ -52,7 +52,7 @@ pub struct Woven {
 }
 
 impl Woven {
-    /// The mutant that wrote the text at this byte.
+    /// Returns the mutant that wrote the text at this byte.
     pub fn mutant_at(&self, byte: usize) -> Option<usize> {
         self.places.iter().find(|(place, _)| place.contains(&byte)).map(|(_, mutant)| *mutant)
     }
@@ -109,7 +109,8 @@ mod tests {
         let woven = weave(text, changes.iter().enumerate());
         let on = |n: usize| format!("if crate::mutants::on({n})");
         let expected = format!(
-            "fn f() {{ {} {{ return 1; }} ({} {{ a == b || c }} else {{ ({} {{ false }} else {{ ({} {{ a != b }} else {{ a == b }}) && c }}) }}) }}",
+            "fn f() {{ {} {{ return 1; }} ({} {{ a == b || c }} else {{ ({} {{ false }} else {{ ({} {{ a != \
+             b }} else {{ a == b }}) && c }}) }}) }}",
             on(0),
             on(2),
             on(3),

@@ -29,7 +29,7 @@ pub struct Attack {
 }
 
 impl Attack {
-    /// Its name among all attacks: `row_05_flipped_table`.
+    /// Returns its name among all attacks: `row_05_flipped_table`.
     pub fn id(&self) -> String {
         format!("row_{:02}_{}", self.row, self.variant)
     }
@@ -47,7 +47,7 @@ pub(super) type Name = (u8, &'static str);
 pub(super) struct Catalogue(pub(super) Vec<Attack>);
 
 impl Catalogue {
-    /// An attack that the check always sees.
+    /// Returns an attack that the check always sees.
     pub(super) fn caught(
         &mut self,
         name: Name,
@@ -78,7 +78,7 @@ impl Catalogue {
         self.0.push(Attack { row, variant, story, cheater: Some(cheater), endings, trials, play });
     }
 
-    /// An attack with a play of its own, which always ends like this.
+    /// Returns an attack with a play of its own, which always ends like this.
     pub(super) fn played(
         &mut self,
         (row, variant): Name,
@@ -98,7 +98,7 @@ impl Catalogue {
         });
     }
 
-    /// A garbler makes the first `bad` copies of an AND gate bad, by flipping this bit of their committed
+    /// Lets a garbler make the first `bad` copies of an AND gate bad, by flipping this bit of their committed
     /// outputs.
     pub(super) fn bad_copies(
         &mut self,

@@ -51,94 +51,273 @@ type Cheating = (Name, &'static str, Cheat, Party, What, fn() -> Side);
 type Begun = (Name, &'static str, Cheat, Party, fn() -> Side);
 
 /// Rule (d), in a run and while stock is made, on both sides.
-#[rustfmt::skip]
 fn burned(all: &mut Catalogue) {
     use Cheat::*;
     use Party::{Evaluator, Garbler};
     use What::{Fill, More, Run, RunMakingOts};
     let cases: [Cheating; 22] = [
         // The first check is of setup's OTs.
-        ((2, "wrong_answer_burns"), "While stock is made, the evaluator answers the check of the OT extension wrongly: what it would learn concerns every OT of the session, so all is burned.",
-            OtExtension, Evaluator, Fill, || Side::rewrites(CHECK, 1, |answer| answer[16] ^= 1)),
-        ((2, "wrong_answer_burns_what_was_there"), "When more is added to a stock, the evaluator answers the check of the OT extension wrongly: what was there is burned with it.",
-            OtExtension, Evaluator, More, || Side::rewrites(CHECK, 0, |answer| answer[16] ^= 1)),
-        ((3, "no_codeword_burns"), "While stock is made, the garbler commits to what is no codeword: what it would learn concerns every commitment of the session, so all is burned.",
-            Commitment, Garbler, More, || Side::rewrites(CORRECTIONS, 0, |rows| no_codewords(rows))),
-        ((5, "hashes_of_nothing_burn"), "While stock is made, the garbler sends hashes of no tables: all of the session is burned.",
-            OpenedCopy, Garbler, More, || Side::lies(Point::TableHashes(0), |hashes| hashes.fill(0))),
-        ((5, "tables_after_the_challenge_burn"), "While stock is made, the garbler sends other tables than it hashed: all of the session is burned.",
-            ChosenTables, Garbler, More, || Side::rewrites(msg::TABLES, 0, |tables| tables[0] ^= 1)),
-        ((6, "wrong_link_burns"), "While stock is made, the garbler links a copy wrongly: all of the session is burned.",
-            Opening, Garbler, Fill, || Side::lies(Point::DeltaDifferences(0), flips(3, 4))),
-        ((6, "opened_offset_ends_in_0_burns"), "While stock is made, the garbler opens an offset that ends in 0: all of the session is burned.",
-            OffsetColour, Garbler, More, || Side::lies(Point::Opened(0), flips(0, 1))),
-        ((6, "link_ends_in_1_burns"), "While stock is made, the garbler links a copy whose offset ends in 0: all of the session is burned.",
-            DeltaDifferenceColour, Garbler, More, || Side::lies(Point::DeltaDifferences(0), flips(0, 1))),
-        ((7, "indicator_bit_burns"), "In a run from stock, the garbler would flip an output of the evaluator: all of the session is burned.",
-            Indicator, Garbler, Run, || Side::lies(Point::Indicators, flips(0, 1))),
-        ((8, "all_refuse_burns"), "While stock is made, the garbler makes key authenticators that refuse every label: all of the session is burned.",
-            KeyAuthenticator, Garbler, More, || Side::lies(Point::PlainAuthenticators, |hashes| hashes.fill(0))),
-        ((9, "all_refuse_burns"), "While stock is made, the garbler makes input authenticators that do not follow from their offsets: all of the session is burned.",
-            InputAuthenticator, Garbler, More, || Side::lies(Point::InputAuthenticators, |hashes| hashes.fill(0))),
-        ((10, "wrong_soldering_burns"), "In a run from stock, the garbler solders a slot's input with a wrong difference: all of the session is burned.",
-            Opening, Garbler, Run, || Side::lies(Point::ProgramSolderings(0), flips(3, 4))),
-        ((11, "wrong_decommitment_burns"), "While stock is made, the garbler opens a sum of commitments to another value: all of the session is burned.",
-            Opening, Garbler, More, || Side::rewrites(ANSWER, 1, |answer| answer[0] ^= 2)),
-        ((12, "other_label_on_the_spot_burns"), "In a run from stock that makes its OTs on the spot, the garbler commits to another label of one of them: the evaluator ends with the last proof, whatever its input is, and all of the session is burned.",
-            Opening, Garbler, RunMakingOts, || Side::lies(Point::OtLabels, flips(3, 4))),
-        ((13, "wrong_opening_burns"), "In a run from stock, the garbler opens an input of the evaluator otherwise than it may: all of the session is burned.",
-            Opening, Garbler, Run, || Side::lies(Point::InputChoices, flips(0, 1))),
-        ((13, "wrong_label_burns"), "In a run from stock, the garbler gives a label of its input that is none: all of the session is burned.",
-            InputLabel, Garbler, Run, || Side::lies(Point::InputLabels, flips(3, 4))),
-        ((13, "flipped_input_on_the_spot_burns"), "In a run from stock that makes its OTs on the spot, the garbler commits to a label that differs in its lowest bit, and lies about the evaluator's input to match, which would flip it: the last proof shows it for either input, and all of the session is burned.",
-            Opening, Garbler, RunMakingOts, || {
+        (
+            (2, "wrong_answer_burns"),
+            "While stock is made, the evaluator answers the check of the OT extension wrongly: what it \
+             would learn concerns every OT of the session, so all is burned.",
+            OtExtension,
+            Evaluator,
+            Fill,
+            || Side::rewrites(CHECK, 1, |answer| answer[16] ^= 1),
+        ),
+        (
+            (2, "wrong_answer_burns_what_was_there"),
+            "When more is added to a stock, the evaluator answers the check of the OT extension wrongly: \
+             what was there is burned with it.",
+            OtExtension,
+            Evaluator,
+            More,
+            || Side::rewrites(CHECK, 0, |answer| answer[16] ^= 1),
+        ),
+        (
+            (3, "no_codeword_burns"),
+            "While stock is made, the garbler commits to what is no codeword: what it would learn concerns \
+             every commitment of the session, so all is burned.",
+            Commitment,
+            Garbler,
+            More,
+            || Side::rewrites(CORRECTIONS, 0, |rows| no_codewords(rows)),
+        ),
+        (
+            (5, "hashes_of_nothing_burn"),
+            "While stock is made, the garbler sends hashes of no tables: all of the session is burned.",
+            OpenedCopy,
+            Garbler,
+            More,
+            || Side::lies(Point::TableHashes(0), |hashes| hashes.fill(0)),
+        ),
+        (
+            (5, "tables_after_the_challenge_burn"),
+            "While stock is made, the garbler sends other tables than it hashed: all of the session is \
+             burned.",
+            ChosenTables,
+            Garbler,
+            More,
+            || Side::rewrites(msg::TABLES, 0, |tables| tables[0] ^= 1),
+        ),
+        (
+            (6, "wrong_link_burns"),
+            "While stock is made, the garbler links a copy wrongly: all of the session is burned.",
+            Opening,
+            Garbler,
+            Fill,
+            || Side::lies(Point::DeltaDifferences(0), flips(3, 4)),
+        ),
+        (
+            (6, "opened_offset_ends_in_0_burns"),
+            "While stock is made, the garbler opens an offset that ends in 0: all of the session is burned.",
+            OffsetColour,
+            Garbler,
+            More,
+            || Side::lies(Point::Opened(0), flips(0, 1)),
+        ),
+        (
+            (6, "link_ends_in_1_burns"),
+            "While stock is made, the garbler links a copy whose offset ends in 0: all of the session is \
+             burned.",
+            DeltaDifferenceColour,
+            Garbler,
+            More,
+            || Side::lies(Point::DeltaDifferences(0), flips(0, 1)),
+        ),
+        (
+            (7, "indicator_bit_burns"),
+            "In a run from stock, the garbler would flip an output of the evaluator: all of the session is \
+             burned.",
+            Indicator,
+            Garbler,
+            Run,
+            || Side::lies(Point::Indicators, flips(0, 1)),
+        ),
+        (
+            (8, "all_refuse_burns"),
+            "While stock is made, the garbler makes key authenticators that refuse every label: all of the \
+             session is burned.",
+            KeyAuthenticator,
+            Garbler,
+            More,
+            || Side::lies(Point::PlainAuthenticators, |hashes| hashes.fill(0)),
+        ),
+        (
+            (9, "all_refuse_burns"),
+            "While stock is made, the garbler makes input authenticators that do not follow from their \
+             offsets: all of the session is burned.",
+            InputAuthenticator,
+            Garbler,
+            More,
+            || Side::lies(Point::InputAuthenticators, |hashes| hashes.fill(0)),
+        ),
+        (
+            (10, "wrong_soldering_burns"),
+            "In a run from stock, the garbler solders a slot's input with a wrong difference: all of the \
+             session is burned.",
+            Opening,
+            Garbler,
+            Run,
+            || Side::lies(Point::ProgramSolderings(0), flips(3, 4)),
+        ),
+        (
+            (11, "wrong_decommitment_burns"),
+            "While stock is made, the garbler opens a sum of commitments to another value: all of the \
+             session is burned.",
+            Opening,
+            Garbler,
+            More,
+            || Side::rewrites(ANSWER, 1, |answer| answer[0] ^= 2),
+        ),
+        (
+            (12, "other_label_on_the_spot_burns"),
+            "In a run from stock that makes its OTs on the spot, the garbler commits to another label of \
+             one of them: the evaluator ends with the last proof, whatever its input is, and all of the \
+             session is burned.",
+            Opening,
+            Garbler,
+            RunMakingOts,
+            || Side::lies(Point::OtLabels, flips(3, 4)),
+        ),
+        (
+            (13, "wrong_opening_burns"),
+            "In a run from stock, the garbler opens an input of the evaluator otherwise than it may: all of \
+             the session is burned.",
+            Opening,
+            Garbler,
+            Run,
+            || Side::lies(Point::InputChoices, flips(0, 1)),
+        ),
+        (
+            (13, "wrong_label_burns"),
+            "In a run from stock, the garbler gives a label of its input that is none: all of the session \
+             is burned.",
+            InputLabel,
+            Garbler,
+            Run,
+            || Side::lies(Point::InputLabels, flips(3, 4)),
+        ),
+        (
+            (13, "flipped_input_on_the_spot_burns"),
+            "In a run from stock that makes its OTs on the spot, the garbler commits to a label that \
+             differs in its lowest bit, and lies about the evaluator's input to match, which would flip it: \
+             the last proof shows it for either input, and all of the session is burned.",
+            Opening,
+            Garbler,
+            RunMakingOts,
+            || {
                 // The garbler has three inputs, whose labels stand before.
                 let side = Side::lies(Point::OtLabels, flips(16, 1));
                 side.and_lies(Point::InputChoices, flips(1, 1)).and_lies(Point::InputLabels, flips(16 * 4, 1))
-            }),
-        ((15, "forged_outputs_burn"), "In a run from stock, the evaluator forges the garbler's outputs: all of the session is burned.",
-            ForgedOutput, Evaluator, Run, || Side::lies(Point::OutputLabels, flips(3, 4))),
-        ((18, "too_short_a_message_burns"), "In a run from stock, the garbler's labels come cut off: all of the session is burned.",
-            UnexpectedMessage, Garbler, Run, || Side::rewrites(msg::INPUT_LABELS, 0, |labels| labels.truncate(3))),
-        ((18, "too_long_an_input_burns"), "In a run from stock, the evaluator's input is longer than it can be: all of the session is burned.",
-            UnexpectedMessage, Evaluator, Run, || Side::rewrites(msg::MASKED_INPUT, 0, |input| input.push(0))),
-        ((18, "too_short_outputs_burn"), "In a run from stock, the evaluator's last message comes cut off: all of the session is burned.",
-            UnexpectedMessage, Evaluator, Run, || Side::rewrites(msg::OUTPUT_LABELS, 0, |outputs| outputs.truncate(32))),
-        ((27, "other_bit_burns"), "While stock is made, the evaluator names another choice bit of an OT that is opened: all of the session is burned.",
-            OtBinding, Evaluator, Fill, || Side::lies(Point::OtBinding, flips(16 + 3, 4))),
+            },
+        ),
+        (
+            (15, "forged_outputs_burn"),
+            "In a run from stock, the evaluator forges the garbler's outputs: all of the session is burned.",
+            ForgedOutput,
+            Evaluator,
+            Run,
+            || Side::lies(Point::OutputLabels, flips(3, 4)),
+        ),
+        (
+            (18, "too_short_a_message_burns"),
+            "In a run from stock, the garbler's labels come cut off: all of the session is burned.",
+            UnexpectedMessage,
+            Garbler,
+            Run,
+            || Side::rewrites(msg::INPUT_LABELS, 0, |labels| labels.truncate(3)),
+        ),
+        (
+            (18, "too_long_an_input_burns"),
+            "In a run from stock, the evaluator's input is longer than it can be: all of the session is \
+             burned.",
+            UnexpectedMessage,
+            Evaluator,
+            Run,
+            || Side::rewrites(msg::MASKED_INPUT, 0, |input| input.push(0)),
+        ),
+        (
+            (18, "too_short_outputs_burn"),
+            "In a run from stock, the evaluator's last message comes cut off: all of the session is burned.",
+            UnexpectedMessage,
+            Evaluator,
+            Run,
+            || Side::rewrites(msg::OUTPUT_LABELS, 0, |outputs| outputs.truncate(32)),
+        ),
+        (
+            (27, "other_bit_burns"),
+            "While stock is made, the evaluator names another choice bit of an OT that is opened: all of \
+             the session is burned.",
+            OtBinding,
+            Evaluator,
+            Fill,
+            || Side::lies(Point::OtBinding, flips(16 + 3, 4)),
+        ),
     ];
     for (name, story, cheat, cheater, what, side) in cases {
         all.played(name, story, Some(cheater), Ending::Caught(cheat), move |_| burns(what, cheater, side()));
     }
-    let story = "A bucket of stock has only bad copies: the run in which it shows burns what was made with the same secrets.";
-    all.played((5, "whole_bucket_burns"), story, Some(Garbler), Ending::Caught(NoValidLabel), |_| whole_bucket_burns());
+    let story = "A bucket of stock has only bad copies: the run in which it shows burns what was made with \
+                 the same secrets.";
+    all.played((5, "whole_bucket_burns"), story, Some(Garbler), Ending::Caught(NoValidLabel), |_| {
+        whole_bucket_burns()
+    });
 }
 
 /// Rule (d) where the cheat comes before there is anything.
-#[rustfmt::skip]
 fn before_an_epoch(all: &mut Catalogue) {
     let cases: [Begun; 4] = [
-        ((1, "identity_in_setup"), "When a session for stock is set up, the garbler's point of the base OTs is the identity: nothing is kept, and the next try begins with other secrets.",
-            Cheat::BaseOtIdentity, Party::Garbler, || Side::rewrites(BASE_OT, 0, |points| points[..32].fill(0))),
-        ((1, "no_point_in_setup"), "When a session for stock is set up, the evaluator sends what is no point of the group: nothing is kept, and the next try begins with other secrets.",
-            Cheat::BaseOtPoint, Party::Evaluator, || Side::rewrites(BASE_OT, 0, |points| points[..32].fill(0xff))),
-        ((2, "wrong_answer_in_setup"), "When a session for stock is set up, the evaluator answers the check of the OT extension wrongly: nothing is kept, and the next try begins with other secrets.",
-            Cheat::OtExtension, Party::Evaluator, || Side::rewrites(CHECK, 0, |answer| answer[16] ^= 1)),
-        ((3, "no_codeword_in_setup"), "When a session for stock is set up, the garbler commits to what is no codeword: nothing is kept, and the next try begins with other secrets.",
-            Cheat::Commitment, Party::Garbler, || Side::rewrites(CORRECTIONS, 0, |rows| no_codewords(rows))),
+        (
+            (1, "identity_in_setup"),
+            "When a session for stock is set up, the garbler's point of the base OTs is the identity: \
+             nothing is kept, and the next try begins with other secrets.",
+            Cheat::BaseOtIdentity,
+            Party::Garbler,
+            || Side::rewrites(BASE_OT, 0, |points| points[..32].fill(0)),
+        ),
+        (
+            (1, "no_point_in_setup"),
+            "When a session for stock is set up, the evaluator sends what is no point of the group: nothing \
+             is kept, and the next try begins with other secrets.",
+            Cheat::BaseOtPoint,
+            Party::Evaluator,
+            || Side::rewrites(BASE_OT, 0, |points| points[..32].fill(0xff)),
+        ),
+        (
+            (2, "wrong_answer_in_setup"),
+            "When a session for stock is set up, the evaluator answers the check of the OT extension \
+             wrongly: nothing is kept, and the next try begins with other secrets.",
+            Cheat::OtExtension,
+            Party::Evaluator,
+            || Side::rewrites(CHECK, 0, |answer| answer[16] ^= 1),
+        ),
+        (
+            (3, "no_codeword_in_setup"),
+            "When a session for stock is set up, the garbler commits to what is no codeword: nothing is \
+             kept, and the next try begins with other secrets.",
+            Cheat::Commitment,
+            Party::Garbler,
+            || Side::rewrites(CORRECTIONS, 0, |rows| no_codewords(rows)),
+        ),
     ];
     for (name, story, cheat, cheater, side) in cases {
-        all.played(name, story, Some(cheater), Ending::Caught(cheat), move |_| nothing_to_burn(cheater, side()));
+        all.played(name, story, Some(cheater), Ending::Caught(cheat), move |_| {
+            nothing_to_burn(cheater, side())
+        });
     }
 }
 
 /// Rows 14 and 28.
 fn recovered(all: &mut Catalogue) {
-    let story = "A copy in stock says the opposite of the others: its run is recovered, looks like nothing, and the next one from the same stock is right.";
+    let story = "A copy in stock says the opposite of the others: its run is recovered, looks like nothing, \
+                 and the next one from the same stock is right.";
     all.played((14, "opposite_label_from_stock"), story, Some(Party::Garbler), Ending::Recovered, |_| {
         recovers(false)
     });
-    let story = "A copy in stock says the opposite of the others and copies of a later slot give no valid label, to see whether the run from stock breaks off there.";
+    let story = "A copy in stock says the opposite of the others and copies of a later slot give no valid \
+                 label, to see whether the run from stock breaks off there.";
     all.played((28, "a_later_abort_from_stock"), story, Some(Party::Garbler), Ending::Recovered, |_| {
         recovers(true)
     });
@@ -149,11 +328,13 @@ fn used_once(all: &mut Catalogue) {
     for (party, variant, story) in either(
         [
             "garbler_names_other_items",
-            "The garbler wants a program to take other items of the stock than those that come next, such as some whose labels the evaluator has seen.",
+            "The garbler wants a program to take other items of the stock than those that come next, such \
+             as some whose labels the evaluator has seen.",
         ],
         [
             "evaluator_names_other_items",
-            "The evaluator wants a program to take other items of the stock than those that come next, such as some of which it holds labels already.",
+            "The evaluator wants a program to take other items of the stock than those that come next, such \
+             as some of which it holds labels already.",
         ],
     ) {
         all.played((16, variant), story, Some(party), Ending::Stopped, move |_| names_other_items(party));
@@ -173,27 +354,85 @@ fn used_once(all: &mut Catalogue) {
 }
 
 /// Rows 20, 21 and 22.
-#[rustfmt::skip]
 fn broken_off(all: &mut Catalogue) {
     use Party::{Evaluator, Garbler};
     use What::{Fill, Run};
     for (what, party, variant, story) in [
-        (Run, Garbler, "garblers_line_cut_in_a_run", "In a run, the line is cut at any byte that the garbler receives; afterwards both go on, and what the run had taken is not used again."),
-        (Fill, Garbler, "garblers_line_cut_while_stock_is_made", "While stock is made, the line is cut at any byte that the garbler receives; afterwards both begin the step anew, in streams of its own."),
-        (Run, Evaluator, "evaluators_line_cut_in_a_run", "In a run, the line is cut at any byte that the evaluator receives; afterwards both go on, and no label that it may hold belongs to what is used next."),
-        (Fill, Evaluator, "evaluators_line_cut_while_stock_is_made", "While stock is made, the line is cut at any byte that the evaluator receives, also behind a challenge; the step is begun anew, and the attempt is counted."),
+        (
+            Run,
+            Garbler,
+            "garblers_line_cut_in_a_run",
+            "In a run, the line is cut at any byte that the garbler receives; afterwards both go on, and \
+             what the run had taken is not used again.",
+        ),
+        (
+            Fill,
+            Garbler,
+            "garblers_line_cut_while_stock_is_made",
+            "While stock is made, the line is cut at any byte that the garbler receives; afterwards both \
+             begin the step anew, in streams of its own.",
+        ),
+        (
+            Run,
+            Evaluator,
+            "evaluators_line_cut_in_a_run",
+            "In a run, the line is cut at any byte that the evaluator receives; afterwards both go on, and \
+             no label that it may hold belongs to what is used next.",
+        ),
+        (
+            Fill,
+            Evaluator,
+            "evaluators_line_cut_while_stock_is_made",
+            "While stock is made, the line is cut at any byte that the evaluator receives, also behind a \
+             challenge; the step is begun anew, and the attempt is counted.",
+        ),
     ] {
         all.played((20, variant), story, None, Ending::Gone, move |rng| cut(what, party, rng));
     }
     for (what, party, variant, story) in [
-        (Run, Garbler, "garbler_killed_in_a_run", "In a run, the garbler is killed at any write, sync or rename, of which any part may have arrived: an item is fresh or burned."),
-        (Fill, Garbler, "garbler_killed_while_stock_is_made", "While stock is made, the garbler is killed at any write, sync or rename, of which any part may have arrived: the step is there as a whole or not at all."),
-        (Run, Evaluator, "evaluator_killed_in_a_run", "In a run, the evaluator is killed at any write, sync or rename, of which any part may have arrived: what it may have used is burned when it comes back."),
-        (Fill, Evaluator, "evaluator_killed_while_stock_is_made", "While stock is made, the evaluator is killed at any write, sync or rename, of which any part may have arrived: half a segment is never taken for stock."),
+        (
+            Run,
+            Garbler,
+            "garbler_killed_in_a_run",
+            "In a run, the garbler is killed at any write, sync or rename, of which any part may have \
+             arrived: an item is fresh or burned.",
+        ),
+        (
+            Fill,
+            Garbler,
+            "garbler_killed_while_stock_is_made",
+            "While stock is made, the garbler is killed at any write, sync or rename, of which any part may \
+             have arrived: the step is there as a whole or not at all.",
+        ),
+        (
+            Run,
+            Evaluator,
+            "evaluator_killed_in_a_run",
+            "In a run, the evaluator is killed at any write, sync or rename, of which any part may have \
+             arrived: what it may have used is burned when it comes back.",
+        ),
+        (
+            Fill,
+            Evaluator,
+            "evaluator_killed_while_stock_is_made",
+            "While stock is made, the evaluator is killed at any write, sync or rename, of which any part \
+             may have arrived: half a segment is never taken for stock.",
+        ),
     ] {
         all.played((21, variant), story, None, Ending::Survived, move |rng| killed(what, party, rng));
     }
-    for (party, variant, story) in either(["garblers_disk_full", "The garbler's disk is full before a program has its items: the store says so, and gives nothing until it is opened anew."], ["evaluators_disk_full", "The evaluator's disk is full before a program has its items: its store says so and gives nothing, and the garbler finds the line closed."]) {
+    for (party, variant, story) in either(
+        [
+            "garblers_disk_full",
+            "The garbler's disk is full before a program has its items: the store says so, and gives \
+             nothing until it is opened anew.",
+        ],
+        [
+            "evaluators_disk_full",
+            "The evaluator's disk is full before a program has its items: its store says so and gives \
+             nothing, and the garbler finds the line closed.",
+        ],
+    ) {
         all.played((22, variant), story, None, Ending::Stopped, move |rng| disk_fails(party, rng));
     }
 }
@@ -206,11 +445,13 @@ fn altered(all: &mut Catalogue) {
             either(
                 [
                     "flipped_bits_at_the_garbler",
-                    "Somebody flips bits of the garbler's stock: records are sealed, so nothing else than what was written is used.",
+                    "Somebody flips bits of the garbler's stock: records are sealed, so nothing else than \
+                     what was written is used.",
                 ],
                 [
                     "flipped_bits_at_the_evaluator",
-                    "Somebody flips bits of the evaluator's stock: no table or label that was not checked when it was made is evaluated.",
+                    "Somebody flips bits of the evaluator's stock: no table or label that was not checked \
+                     when it was made is evaluated.",
                 ],
             ),
         ),
@@ -232,11 +473,13 @@ fn altered(all: &mut Catalogue) {
             either(
                 [
                     "files_swapped_at_the_garbler",
-                    "Somebody puts one file of the garbler's stock in another's place: what is sealed says what it is about.",
+                    "Somebody puts one file of the garbler's stock in another's place: what is sealed says \
+                     what it is about.",
                 ],
                 [
                     "files_swapped_at_the_evaluator",
-                    "Somebody puts one file of the evaluator's stock in another's place: what is sealed names its batch, so no copy stands in for another.",
+                    "Somebody puts one file of the evaluator's stock in another's place: what is sealed \
+                     names its batch, so no copy stands in for another.",
                 ],
             ),
         ),
@@ -252,11 +495,13 @@ fn brought_back(all: &mut Catalogue) {
     for (party, variant, story) in either(
         [
             "second_process_of_the_garbler",
-            "A second process opens the garbler's store: the first one has it alone, so no stream is entered twice.",
+            "A second process opens the garbler's store: the first one has it alone, so no stream is \
+             entered twice.",
         ],
         [
             "second_process_of_the_evaluator",
-            "A second process opens the evaluator's store: the first one has it alone, so no item is taken by two runs.",
+            "A second process opens the evaluator's store: the first one has it alone, so no item is taken \
+             by two runs.",
         ],
     ) {
         all.played((24, variant), story, Some(party), Ending::Stopped, move |_| second_process(party));
@@ -264,11 +509,13 @@ fn brought_back(all: &mut Catalogue) {
     for (party, variant, story) in either(
         [
             "copied_folder_of_the_garbler",
-            "The garbler copies its folder, runs a program, and runs another one from the copy: the evaluator knows more of it, and both burn it.",
+            "The garbler copies its folder, runs a program, and runs another one from the copy: the \
+             evaluator knows more of it, and both burn it.",
         ],
         [
             "copied_folder_of_the_evaluator",
-            "The evaluator copies its folder, runs a program, and runs another one from the copy, to get two labels of a wire: the garbler knows more of it, and both burn it.",
+            "The evaluator copies its folder, runs a program, and runs another one from the copy, to get \
+             two labels of a wire: the garbler knows more of it, and both burn it.",
         ],
     ) {
         all.played((24, variant), story, Some(party), Ending::Stopped, move |_| old_copy(party, 1));
@@ -280,17 +527,20 @@ fn brought_back(all: &mut Catalogue) {
             [
                 (
                     "garbler_names_another_pair",
-                    "The garbler says that its store is of another pair: the evaluator refuses it, and loses nothing.",
+                    "The garbler says that its store is of another pair: the evaluator refuses it, and \
+                     loses nothing.",
                     |party| lies_about_its_pair(party, Pair::Other),
                 ),
                 (
                     "garbler_claims_a_new_store",
-                    "The garbler says that its store is new, so that nothing would be compared: refused, and nothing is burned.",
+                    "The garbler says that its store is new, so that nothing would be compared: refused, \
+                     and nothing is burned.",
                     |party| lies_about_its_pair(party, Pair::None),
                 ),
                 (
                     "foreign_folder_of_the_garbler",
-                    "The garbler takes the folder of another pair by mistake: both refuse, and nothing is burned.",
+                    "The garbler takes the folder of another pair by mistake: both refuse, and nothing is \
+                     burned.",
                     |party| foreign_folder(party, false),
                 ),
                 (
@@ -305,17 +555,20 @@ fn brought_back(all: &mut Catalogue) {
             [
                 (
                     "evaluator_names_another_pair",
-                    "The evaluator says that its store is of another pair: the garbler refuses it, and loses nothing.",
+                    "The evaluator says that its store is of another pair: the garbler refuses it, and \
+                     loses nothing.",
                     |party| lies_about_its_pair(party, Pair::Other),
                 ),
                 (
                     "evaluator_claims_a_new_store",
-                    "The evaluator says that its store is new, so that the garbler would compare nothing: refused, and nothing is burned.",
+                    "The evaluator says that its store is new, so that the garbler would compare nothing: \
+                     refused, and nothing is burned.",
                     |party| lies_about_its_pair(party, Pair::None),
                 ),
                 (
                     "foreign_folder_of_the_evaluator",
-                    "The evaluator takes the folder of another pair by mistake: both refuse, and nothing is burned.",
+                    "The evaluator takes the folder of another pair by mistake: both refuse, and nothing is \
+                     burned.",
                     |party| foreign_folder(party, false),
                 ),
                 (
@@ -340,7 +593,8 @@ fn brought_back(all: &mut Catalogue) {
         ],
         [
             "old_backup_of_the_evaluator",
-            "All stock is used, and the evaluator brings back a backup in which it is fresh, to evaluate the same copies on another input.",
+            "All stock is used, and the evaluator brings back a backup in which it is fresh, to evaluate \
+             the same copies on another input.",
         ],
     ) {
         all.played((25, variant), story, Some(party), Ending::Stopped, move |_| old_copy(party, RUNS));
@@ -352,7 +606,8 @@ fn brought_back(all: &mut Catalogue) {
         ],
         [
             "evaluator_lies_about_its_log",
-            "The evaluator says that its log stands elsewhere: the garbler does not go on from there, and both burn what it is about.",
+            "The evaluator says that its log stands elsewhere: the garbler does not go on from there, and \
+             both burn what it is about.",
         ],
     ) {
         all.played((25, variant), story, Some(party), Ending::Stopped, move |_| lies_about_its_log(party));

@@ -161,7 +161,8 @@ pub(super) fn attacks(all: &mut Catalogue) {
             [
                 (
                     "garbler_claims_4_gib",
-                    "The garbler begins with a message that says it is 4 GiB long: the evaluator refuses it before memory is taken.",
+                    "The garbler begins with a message that says it is 4 GiB long: the evaluator refuses it \
+                     before memory is taken.",
                 ),
                 (
                     "garbler_claims_nothing",
@@ -169,7 +170,8 @@ pub(super) fn attacks(all: &mut Catalogue) {
                 ),
                 (
                     "garbler_floods",
-                    "The garbler sends a mebibyte of messages that the evaluator does not wait for: the first one is refused.",
+                    "The garbler sends a mebibyte of messages that the evaluator does not wait for: the \
+                     first one is refused.",
                 ),
                 (
                     "garbler_gives_signs_of_life_only",
@@ -177,11 +179,13 @@ pub(super) fn attacks(all: &mut Catalogue) {
                 ),
                 (
                     "garbler_trickles",
-                    "What the garbler says comes a byte at a time, but it comes: to the evaluator that is an honest peer with a bad line.",
+                    "What the garbler says comes a byte at a time, but it comes: to the evaluator that is \
+                     an honest peer with a bad line.",
                 ),
                 (
                     "evaluator_starts_afresh",
-                    "The same inputs in two sessions of one process: nothing that the evaluator says is the same, so no generator was used twice.",
+                    "The same inputs in two sessions of one process: nothing that the evaluator says is the \
+                     same, so no generator was used twice.",
                 ),
             ],
         ),
@@ -191,7 +195,8 @@ pub(super) fn attacks(all: &mut Catalogue) {
             [
                 (
                     "evaluator_claims_4_gib",
-                    "The evaluator begins with a message that says it is 4 GiB long: the garbler refuses it before memory is taken.",
+                    "The evaluator begins with a message that says it is 4 GiB long: the garbler refuses it \
+                     before memory is taken.",
                 ),
                 (
                     "evaluator_claims_nothing",
@@ -199,7 +204,8 @@ pub(super) fn attacks(all: &mut Catalogue) {
                 ),
                 (
                     "evaluator_floods",
-                    "The evaluator sends a mebibyte of messages that the garbler does not wait for: the first one is refused.",
+                    "The evaluator sends a mebibyte of messages that the garbler does not wait for: the \
+                     first one is refused.",
                 ),
                 (
                     "evaluator_gives_signs_of_life_only",
@@ -207,11 +213,13 @@ pub(super) fn attacks(all: &mut Catalogue) {
                 ),
                 (
                     "evaluator_trickles",
-                    "What the evaluator says comes a byte at a time, but it comes: to the garbler that is an honest peer with a bad line.",
+                    "What the evaluator says comes a byte at a time, but it comes: to the garbler that is \
+                     an honest peer with a bad line.",
                 ),
                 (
                     "garbler_starts_afresh",
-                    "The same inputs in two sessions of one process: nothing that the garbler says is the same, so neither an offset nor a label comes twice.",
+                    "The same inputs in two sessions of one process: nothing that the garbler says is the \
+                     same, so neither an offset nor a label comes twice.",
                 ),
             ],
         ),

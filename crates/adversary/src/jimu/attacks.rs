@@ -17,9 +17,9 @@ use brickwork::session::msg::HELLO;
 use brickwork::session::{Job, TABLE_MEMORY};
 use brickwork::wire::{Tag, memory_pair};
 
-use super::rates::{all_among, unnoticed};
-use super::{Attack, Played, Toy, products, weakly_hashed};
-use crate::sampler::{bad_for, choose, exact};
+use super::rates::all_among;
+use super::runs::{Attack, Played, Toy, products, weakly_hashed};
+use crate::sampler::{bad_for, choose, exact, unnoticed};
 
 /// Runs of an attack whose ending is certain.
 const CERTAIN: usize = 20;
@@ -79,7 +79,7 @@ fn caught(check: impl Into<brickwork::Cheat>) -> Ending {
     Ending::Caught(check.into())
 }
 
-/// All attacks.
+/// Returns all attacks.
 pub fn catalogue() -> Vec<Attack> {
     let mut all = Catalogue::default();
     ots(&mut all);
@@ -102,7 +102,8 @@ fn ots(all: &mut Catalogue) {
         let toy = Toy::new();
         Case::new(&toy.program, toy.sizes, rng)
     };
-    let story = "The evaluator sends the identity as its point of the base OTs: every key would be known to everybody.";
+    let story = "The evaluator sends the identity as its point of the base OTs: every key would be known to \
+                 everybody.";
     let ending = vec![(caught(ot::Cheat::BaseOtIdentity), 1.0)];
     all.add((1, "identity"), story, Evaluator, ending, move |rng| {
         real(rng).sends(Evaluator, BASE_OT, 0, |points| points[..32].fill(0))
@@ -122,12 +123,14 @@ fn ots(all: &mut Catalogue) {
         (
             "wrong_answer_of_watched_symbols",
             0,
-            "The evaluator answers the check of the OT extension wrongly where it takes the seeds of what it watches.",
+            "The evaluator answers the check of the OT extension wrongly where it takes the seeds of what \
+             it watches.",
         ),
         (
             "wrong_answer_of_labels",
             3,
-            "The evaluator answers the check of the OT extension wrongly where it takes labels of its inputs.",
+            "The evaluator answers the check of the OT extension wrongly where it takes labels of its \
+             inputs.",
         ),
     ] {
         all.always((2, variant), caught(ot::Cheat::OtExtension), Evaluator, story, move |case, _| {
@@ -143,7 +146,8 @@ fn ots(all: &mut Catalogue) {
         (
             "other_choice_in_the_last_block",
             2,
-            "The evaluator chooses otherwise for the last block of a label: no block is left out of the check.",
+            "The evaluator chooses otherwise for the last block of a label: no block is left out of the \
+             check.",
         ),
     ] {
         all.always((2, variant), caught(Cheat::Choices), Evaluator, story, move |case, _| {
@@ -168,12 +172,14 @@ fn hashes(all: &mut Catalogue) {
         (
             "one_symbol",
             1,
-            "The garbler hashes a label that is no codeword in one symbol: noticed if the evaluator watches it.",
+            "The garbler hashes a label that is no codeword in one symbol: noticed if the evaluator watches \
+             it.",
         ),
         (
             "two_symbols",
             2,
-            "The garbler hashes a label that is no codeword in two symbols: noticed if one of them is watched.",
+            "The garbler hashes a label that is no codeword in two symbols: noticed if one of them is \
+             watched.",
         ),
         (
             "five_symbols",
@@ -191,7 +197,8 @@ fn hashes(all: &mut Catalogue) {
         });
     }
     let used = (n - w) as f64 / n as f64;
-    let story = "The garbler shares another secret with one symbol: the evaluator notices if it does not watch that, and the garbler learns no more than whether it did.";
+    let story = "The garbler shares another secret with one symbol: the evaluator notices if it does not \
+                 watch that, and the garbler learns no more than whether it did.";
     let endings = vec![(caught(ihash::Cheat::Shares), used), (Ending::Survived, 1.0 - used)];
     all.add((3, "one_share"), story, Garbler, endings, |rng| {
         products(1, [3, 12], [2, 4], rng).sends(Garbler, ihash::msg::SHARES, 0, |shares| shares[0] ^= 1)
@@ -214,12 +221,14 @@ fn hashes(all: &mut Catalogue) {
     let weak = Parameters::new(96, 48, 8, 2).expect("sizes of a hash");
     let level = Level { labels: weak, ..Level::of(40).expect("a level") };
     let passes = all_among(47, 96, 2);
-    let story = "With two watched symbols of 96: the garbler opens another soldering, which agrees with the hashed one in as many symbols as two codewords can.";
+    let story = "With two watched symbols of 96: the garbler opens another soldering, which agrees with the \
+                 hashed one in as many symbols as two codewords can.";
     let endings = vec![(caught(Cheat::Soldering), 1.0 - passes), (Ending::Survived, passes)];
     all.add((11, "another_soldering_of_96"), story, Garbler, endings, move |rng| {
         weakly_hashed(level, rng).sends(Garbler, msg::DIFFERENCES, 0, |labels| labels[0] ^= 1)
     });
-    let story = "With two watched symbols of 96: the garbler gives a label of its input that is another one, and agrees with the hashed one where it can. What passes fits no gate.";
+    let story = "With two watched symbols of 96: the garbler gives a label of its input that is another \
+                 one, and agrees with the hashed one where it can. What passes fits no gate.";
     let endings = vec![(caught(Cheat::InputLabel), 1.0 - passes), (caught(Cheat::EmptyBucket), passes)];
     all.add((29, "a_third_label_of_96"), story, Garbler, endings, move |rng| {
         weakly_hashed(level, rng).sends(Garbler, msg::INPUT_LABELS, 0, |labels| labels[0] ^= 1)
@@ -242,7 +251,8 @@ fn hashes(all: &mut Catalogue) {
         (11, "lies_that_cancel"),
         Cheat::Permutation,
         msg::PERMUTATIONS,
-        "The garbler tells the same lie about two permutation messages, so that both are gone from any plain sum.",
+        "The garbler tells the same lie about two permutation messages, so that both are gone from any \
+         plain sum.",
         |words| {
             // Symbols of six bits, in rows: four of them are three bytes.
             words[0] ^= 1;
@@ -255,12 +265,12 @@ fn hashes(all: &mut Catalogue) {
 /// or by Δ.
 fn bad_gates(all: &mut Catalogue, name: Name, story: &'static str, cut: Bucketing, bad: u32, opposite: bool) {
     let half = |k: u32| 0.5_f64.powi(k as i32);
-    let (bucket, any) = (cut.bucket, unnoticed(cut, bad, |_| 1.0));
+    let (bucket, any) = (cut.bucket, unnoticed(cut, bad, 0.5, |_| 1.0));
     let noticed = (caught(Cheat::OpenedGate), 1.0 - any);
     let endings = if opposite {
         // Of a bucket's bad gates none shows, or all of a whole bucket do, or the evaluator has two labels.
-        let none = unnoticed(cut, bad, half);
-        let agree = unnoticed(cut, bad, |k| half(k) * if k == bucket { 2.0 } else { 1.0 });
+        let none = unnoticed(cut, bad, 0.5, half);
+        let agree = unnoticed(cut, bad, 0.5, |k| half(k) * if k == bucket { 2.0 } else { 1.0 });
         vec![
             noticed,
             (Ending::Fooled, agree - none),
@@ -268,7 +278,7 @@ fn bad_gates(all: &mut Catalogue, name: Name, story: &'static str, cut: Bucketin
             (Ending::Survived, none),
         ]
     } else {
-        let lives = unnoticed(cut, bad, |k| if k == bucket { 1.0 - half(k) } else { 1.0 });
+        let lives = unnoticed(cut, bad, 0.5, |k| if k == bucket { 1.0 - half(k) } else { 1.0 });
         vec![noticed, (caught(Cheat::EmptyBucket), any - lives), (Ending::Survived, lives)]
     };
     all.add(name, story, Garbler, endings, move |rng| {
@@ -305,14 +315,16 @@ fn gates(all: &mut Catalogue) {
             tables[96 * gate..][..96].iter_mut().step_by(48).for_each(|byte| *byte ^= 1)
         })
     });
-    let story = "The garbler knows the challenge beforehand and spoils a whole bucket: no result is valid, and nothing wrong is believed.";
+    let story = "The garbler knows the challenge beforehand and spoils a whole bucket: no result is valid, \
+                 and nothing wrong is believed.";
     all.always((5, "whole_bucket"), caught(Cheat::EmptyBucket), Garbler, story, |case, toy| {
         let gates = chosen(&toy.program, &toy.sizes)[0][..3].to_vec();
         case.lie(Garbler, Point::GateOutputs, move |_, outputs| {
             gates.iter().for_each(|gate| outputs[48 * gate + 7] ^= 1)
         })
     });
-    let story = "With few gates, 16 for 4 buckets: three of them are wrong for one colour, which an opened one shows half of the time. A bucket of two that both show it has no result.";
+    let story = "With few gates, 16 for 4 buckets: three of them are wrong for one colour, which an opened \
+                 one shows half of the time. A bucket of two that both show it has no result.";
     bad_gates(all, (5, "bucket_of_2_among_4"), story, Bucketing { slots: 4, bucket: 2, opened: 8 }, 3, false);
     let story = "With few gates, 24 for 4 buckets of three: five of them are wrong for one colour.";
     bad_gates(
@@ -323,7 +335,8 @@ fn gates(all: &mut Catalogue) {
         5,
         false,
     );
-    let story = "With few gates: three of them give the opposite label for one colour. A whole bucket of them fools the evaluator; otherwise it has two labels, and computes in the clear.";
+    let story = "With few gates: three of them give the opposite label for one colour. A whole bucket of \
+                 them fools the evaluator; otherwise it has two labels, and computes in the clear.";
     bad_gates(
         all,
         (14, "opposite_label_among_4"),
@@ -341,7 +354,8 @@ fn gates(all: &mut Catalogue) {
         2,
         true,
     );
-    let story = "One gate of a bucket computes NAND: two valid labels are the garbler's offset. The evaluator computes the output itself, and looks as if nothing had happened.";
+    let story = "One gate of a bucket computes NAND: two valid labels are the garbler's offset. The \
+                 evaluator computes the output itself, and looks as if nothing had happened.";
     all.always((14, "one_gate_says_the_opposite"), Ending::Recovered, Garbler, story, |case, toy| {
         let gate = chosen(&toy.program, &toy.sizes)[0][4];
         case.lie(Garbler, Point::GateOutputs, move |delta, outputs| add(outputs, delta, [gate]))
@@ -353,7 +367,8 @@ fn gates(all: &mut Catalogue) {
             add(outputs, delta, gates.iter().copied())
         })
     });
-    let story = "Two labels in the first bucket, and in all later ones only one gate that gives any, to see whether the run breaks off there.";
+    let story = "Two labels in the first bucket, and in all later ones only one gate that gives any, to see \
+                 whether the run breaks off there.";
     all.always((28, "a_later_abort"), Ending::Recovered, Garbler, story, |case, toy| {
         let gates = chosen(&toy.program, &toy.sizes)[0].clone();
         case.lie(Garbler, Point::GateOutputs, move |delta, outputs| {
@@ -373,10 +388,12 @@ fn offsets(all: &mut Catalogue) {
     for (bit, variant) in [(false, "colour_0_for_inputs_of_0"), (true, "colour_0_for_inputs_of_1")] {
         let story = match bit {
             false => {
-                "The offset has colour 0, so that only the row of zeros is right in any gate. One of two opened gates shows it, or the inputs are zeros and it goes unnoticed."
+                "The offset has colour 0, so that only the row of zeros is right in any gate. One of two \
+                 opened gates shows it, or the inputs are zeros and it goes unnoticed."
             }
             true => {
-                "The offset has colour 0, against inputs of 1: what is not seen in two opened gates leaves the bucket empty. Were few gates opened, the garbler would learn the input."
+                "The offset has colour 0, against inputs of 1: what is not seen in two opened gates leaves \
+                 the bucket empty. Were few gates opened, the garbler would learn the input."
             }
         };
         let otherwise = if bit { caught(Cheat::EmptyBucket) } else { Ending::Survived };
@@ -394,7 +411,8 @@ fn authenticators(all: &mut Catalogue) {
     all.always((9, "none_follows"), caught(Cheat::Authenticator), Garbler, story, |case, _| {
         case.lie(Garbler, Point::AuthenticatorOffsets, |_, offsets| offsets.fill(7))
     });
-    let story = "Half of the authenticators of every wire do not follow, and a gate gives Δ away: the others tell the garbler's input.";
+    let story = "Half of the authenticators of every wire do not follow, and a gate gives Δ away: the \
+                 others tell the garbler's input.";
     all.always((9, "one_good_of_two"), Ending::Recovered, Garbler, story, |case, toy| {
         let [gates, bad] = chosen(&toy.program, &toy.sizes);
         let case =
@@ -419,7 +437,8 @@ fn authenticators(all: &mut Catalogue) {
         (Ending::Fooled, ruined / 2.0),
         (Ending::Recovered, hidden - ruined / 2.0),
     ];
-    let story = "With few authenticators, 16 for 4 inputs, three of them bad, and a gate that gives Δ away: an input both of whose authenticators are bad is read wrongly, or not.";
+    let story = "With few authenticators, 16 for 4 inputs, three of them bad, and a gate that gives Δ away: \
+                 an input both of whose authenticators are bad is read wrongly, or not.";
     all.add((9, "bucket_of_2_among_4"), story, Garbler, endings, move |rng| {
         let program = ands(4, Recipient::Evaluator);
         let case = Case::new(&program, small(&program, [2, 0], [2, 8]), rng).cheap(rng);
@@ -468,7 +487,8 @@ fn solderings(all: &mut Catalogue) {
         (10, "wrong_message_of_a_join"),
         Cheat::Permutation,
         msg::JOINED_PERMUTATIONS,
-        "The garbler joins a wire to an authenticator with another message: who has Δ would read another bit.",
+        "The garbler joins a wire to an authenticator with another message: who has Δ would read another \
+         bit.",
         |words| words[0] ^= 2,
     );
     all.sends(
@@ -489,11 +509,13 @@ fn inputs(all: &mut Catalogue) {
         };
         let [of_offset, of_label] = match bit {
             false => [
-                "Selective failure, against inputs of 0: the garbler hashes another offset than that of the OTs.",
+                "Selective failure, against inputs of 0: the garbler hashes another offset than that of the \
+                 OTs.",
                 "Selective failure, against inputs of 0: the garbler hashes the other label of an OT.",
             ],
             true => [
-                "Selective failure, against inputs of 1: the evaluator stops as with inputs of 0, before it says anything of them.",
+                "Selective failure, against inputs of 1: the evaluator stops as with inputs of 0, before it \
+                 says anything of them.",
                 "Selective failure, against inputs of 1: another hashed label ends as with inputs of 0.",
             ],
         };
@@ -509,7 +531,8 @@ fn inputs(all: &mut Catalogue) {
         (13, "wrong_label"),
         Cheat::InputLabel,
         msg::INPUT_LABELS,
-        "The garbler sends a label for its own input that is none, so that the run would depend on what is read.",
+        "The garbler sends a label for its own input that is none, so that the run would depend on what is \
+         read.",
         |labels| labels[77] ^= 1,
     );
 }
@@ -519,7 +542,8 @@ fn outputs(all: &mut Catalogue) {
         (13, "wrong_decoding"),
         Cheat::Permutation,
         msg::DECODING,
-        "The garbler lies about which label of the evaluator's output stands for 0: it would flip the output.",
+        "The garbler lies about which label of the evaluator's output stands for 0: it would flip the \
+         output.",
         |words| words[0] ^= 1,
     );
     for (variant, place, story) in [
@@ -557,7 +581,8 @@ fn order(all: &mut Catalogue) {
             "solderings_stall_and_fail",
             msg::DIFFERENCES,
             Cheat::Soldering.into(),
-            "The garbler sends solderings late and wrongly, while all that follows is there: nothing is evaluated before they are checked.",
+            "The garbler sends solderings late and wrongly, while all that follows is there: nothing is \
+             evaluated before they are checked.",
         ),
         // Behind it the outputs leave.
         (
@@ -600,12 +625,14 @@ fn order(all: &mut Catalogue) {
         (
             Garbler,
             "garbler_starts_afresh",
-            "The same inputs in two runs: nothing that the garbler says is the same, so neither an offset nor a label comes twice.",
+            "The same inputs in two runs: nothing that the garbler says is the same, so neither an offset \
+             nor a label comes twice.",
         ),
         (
             Evaluator,
             "evaluator_starts_afresh",
-            "The same inputs in two runs: nothing that the evaluator says is the same, so it watches other symbols.",
+            "The same inputs in two runs: nothing that the evaluator says is the same, so it watches other \
+             symbols.",
         ),
     ] {
         all.0.push(Attack {

@@ -2,87 +2,20 @@
 
 mod attacks;
 mod rates;
-pub mod table;
+mod runs;
 
-use std::sync::Arc;
+use brickwork::jimu::Cheat;
+use brickwork::jimu::adversary::Ending;
+use brickwork::{ihash, ot};
 
-use brickwork::circuit::{Party, Program, Recipient};
-use brickwork::duplo::adversary::harness::{ands, toy};
-use brickwork::jimu::adversary::{Case, Ending, small};
-use brickwork::jimu::parameters::{Level, Sizes};
-use brickwork::random::Rng;
-
-use crate::trials::{Result, Title, repeat};
+use crate::family;
 pub use attacks::catalogue;
+pub use runs::{Attack, Played};
 
-/// How an attack was played once: how it ended for the party that does not cheat, or which rule did not hold.
-pub type Played = std::result::Result<Ending, String>;
-
-/// One thing that a cheater tries.
-pub struct Attack {
-    /// Row of the catalogue.
-    pub row: u8,
-    /// Its name within the row.
-    pub variant: &'static str,
-    /// What the cheater does, and what it would gain.
-    pub story: &'static str,
-    /// Who cheats; nobody where it is only looked at.
-    pub cheater: Option<Party>,
-    /// Every way in which a run may end for the other party, with its exact probability.
-    pub endings: Vec<(Ending, f64)>,
-    /// Runs that tell the rates from their neighbours; few where the ending is certain.
-    pub trials: usize,
-    /// Plays it once.
-    pub play: Box<dyn Fn(&mut Rng) -> Played + Send + Sync>,
-}
-
-impl Attack {
-    /// Plays it so many times.
-    ///
-    /// # Panics
-    /// If the operating system has no randomness, or a party panics or hangs.
-    pub fn played(&self, trials: usize) -> Result {
-        let Attack { row, variant, cheater, .. } = *self;
-        repeat(&Title { protocol: "jimu", row, variant, cheater }, &self.endings, name, trials, &*self.play)
-    }
-}
-
-/// An ending, for people and machines.
-pub fn name(ending: &Ending) -> String {
-    match ending {
-        Ending::Caught(cheat) => cheat.check().into(),
-        other => format!("{other:?}").to_lowercase(),
-    }
-}
-
-/// Ten gates between three bits of each party, with outputs to both, in buckets of three.
-struct Toy {
-    program: Arc<Program>,
-    sizes: Sizes,
-}
-
-impl Toy {
-    fn new() -> Self {
-        let program = toy();
-        let sizes = small(&program, [3, 12], [2, 4]);
-        Toy { program, sizes }
-    }
-
-    /// A run with a challenge that the garbler knows beforehand.
-    fn case(&self, rng: &mut Rng) -> Case {
-        Case::new(&self.program, self.sizes, rng).dealt(rng)
-    }
-}
-
-/// `slots` AND gates, each of a bit of either party, all results to both, with a challenge that nobody knows.
-fn products(slots: u32, gates: [u32; 2], authenticators: [u32; 2], rng: &mut Rng) -> Case {
-    let program = ands(slots, Recipient::Both);
-    Case::new(&program, small(&program, gates, authenticators), rng).cheap(rng)
-}
-
-/// One AND gate, where the labels' hash is another one.
-fn weakly_hashed(level: Level, rng: &mut Rng) -> Case {
-    let program = ands(1, Recipient::Both);
-    let sizes = Sizes { level, ..small(&program, [3, 12], [2, 4]) };
-    Case::new(&program, sizes, rng).cheap(rng)
+/// What stands on the page of JIMU.
+pub fn page() -> family::Page<Ending> {
+    let of_ots = ot::Cheat::ALL.iter().map(|&check| check.into());
+    let of_hashes = ihash::Cheat::ALL.iter().map(|&check| check.into());
+    let all = of_ots.chain(of_hashes).chain(Cheat::ALL.iter().map(|&check| check.into()));
+    family::Page { attacks: catalogue(), checks: family::distinct(all), unprovoked: Vec::new() }
 }

@@ -6,15 +6,15 @@
 
 use super::*;
 
-/// Rule (d): a cheat in a run or a filling is seen, and what was made with the same secrets is burned at both
-/// parties.
+/// Plays rule (d): a cheat in a run or a filling is seen, and what was made with the same secrets is burned
+/// at both parties.
 pub fn burns(what: What, cheater: Party, side: Side) -> Played {
     let stores = what.begin();
     let met = stores.connect(what, only(cheater, side));
     burned(&stores, &met, what, cheater)
 }
 
-/// The same of a cheat that shows later, in an honest run: a bucket of only bad copies.
+/// Plays the same of a cheat that shows later, in an honest run: a bucket of only bad copies.
 pub fn whole_bucket_burns() -> Played {
     static STOCK: LazyLock<Stores> = LazyLock::new(|| badly_made(&[(0, 0, usize::MAX, 99)]));
     let stores = STOCK.copy();
@@ -40,7 +40,7 @@ fn burned(stores: &Stores, met: &Met, what: What, cheater: Party) -> Played {
     Ok(ending)
 }
 
-/// Before both have an epoch there is nothing to burn: a retry begins with other secrets.
+/// Plays a cheat before both have an epoch, when there is nothing to burn: a retry begins with other secrets.
 pub fn nothing_to_burn(cheater: Party, side: Side) -> Played {
     let stores = Stores::empty();
     let met = stores.connect(What::Fill, only(cheater, side));
@@ -75,8 +75,8 @@ fn badly_made(bad: &[(usize, usize, usize, usize)]) -> Stores {
     stores
 }
 
-/// Rows 14 and 28: in the first of several runs a copy says the opposite, and in another component's bucket
-/// copies say nothing if `and_none`. It is right, looks like nothing, and nothing is burned.
+/// Plays rows 14 and 28: in the first of several runs a copy says the opposite, and in another component's
+/// bucket copies say nothing if `and_none`. It is right, looks like nothing, and nothing is burned.
 pub fn recovers(and_none: bool) -> Played {
     static STOCK: LazyLock<[Stores; 2]> =
         LazyLock::new(|| [badly_made(&[(0, 0, 1, 0)]), badly_made(&[(0, 0, 1, 0), (1, 1, 2, 30)])]);
@@ -100,7 +100,7 @@ pub fn recovers(and_none: bool) -> Played {
     ending(&met, Party::Evaluator, What::Runs)
 }
 
-/// Row 16: a party names other items of the stock than those that come next.
+/// Plays row 16: a party names other items of the stock than those that come next.
 pub fn names_other_items(cheater: Party) -> Played {
     let stores = Stores::filled();
     let met = stores.connect(What::Run, only(cheater, Side::rewrites(msg::PLAN, 0, |plan| plan[7] ^= 1)));
@@ -110,7 +110,7 @@ pub fn names_other_items(cheater: Party) -> Played {
     ending(&met, other(cheater), What::Run)
 }
 
-/// Row 16: one run more than there is stock for.
+/// Plays row 16: one run more than there is stock for.
 pub fn used_up(party: Party) -> Played {
     let stores = Stores::filled();
     (0..RUNS).try_for_each(|_| stores.works())?;
@@ -119,8 +119,8 @@ pub fn used_up(party: Party) -> Played {
     ending(&met, party, What::Run)
 }
 
-/// Row 20: the line is cut at any byte that a party receives; afterwards both go on, and nothing is used
-/// twice.
+/// Plays row 20: the line is cut at any byte that a party receives; afterwards both go on, and nothing is
+/// used twice.
 pub fn cut(what: What, party: Party, rng: &mut Rng) -> Played {
     let stores = what.begin();
     let at = rng.below(HONEST[what as usize].read[party as usize] as u64) as usize;
@@ -129,8 +129,8 @@ pub fn cut(what: What, party: Party, rng: &mut Rng) -> Played {
     ending(&met, party, what)
 }
 
-/// Row 21: a party is killed at any change of its disk, any part of which may have arrived; afterwards both
-/// go on.
+/// Plays row 21: a party is killed at any change of its disk, any part of which may have arrived; afterwards
+/// both go on.
 pub fn killed(what: What, party: Party, rng: &mut Rng) -> Played {
     let never = Failing::killed(usize::MAX, 0);
     drop(what.begin().connect(what, only(party, Side::fails(never.clone()))));
@@ -157,8 +157,8 @@ fn goes_on(stores: &Stores, what: What) -> Result<(), String> {
     Ok(())
 }
 
-/// Row 22: a change of the disk fails before a program has its items. The store says so, gives nothing until
-/// it is opened anew, and then the items are fresh or burned.
+/// Plays row 22: a change of the disk fails before a program has its items. The store says so, gives nothing
+/// until it is opened anew, and then the items are fresh or burned.
 pub fn disk_fails(party: Party, rng: &mut Rng) -> Played {
     let stores = Stores::filled();
     let opened = Failing::once(usize::MAX, 0);
@@ -200,7 +200,7 @@ pub enum Damage {
     Swap,
 }
 
-/// Row 23: damage is found by whoever looks, and by a run that needs what was damaged.
+/// Plays row 23: damage is found by whoever looks, and by a run that needs what was damaged.
 pub fn damaged(damage: Damage, party: Party, rng: &mut Rng) -> Played {
     let stores = Stores::filled();
     let segments = stores.segments(party);
@@ -229,7 +229,7 @@ pub fn damaged(damage: Damage, party: Party, rng: &mut Rng) -> Played {
     ending(&met, party, What::Run)
 }
 
-/// Row 24: a second process opens a store.
+/// Plays row 24: a second process opens a store.
 pub fn second_process(party: Party) -> Played {
     let stores = Stores::filled();
     let first = stores.open(party).map_err(|e| e.to_string())?;
@@ -241,7 +241,7 @@ pub fn second_process(party: Party) -> Played {
     }
 }
 
-/// Rows 24 and 25: a party goes on with a copy of its folder that was made before the last runs.
+/// Plays rows 24 and 25: a party goes on with a copy of its folder that was made before the last runs.
 pub fn old_copy(party: Party, runs: usize) -> Played {
     let stores = Stores::filled();
     let copy = stores.copy();
@@ -265,7 +265,7 @@ pub enum Pair {
     None,
 }
 
-/// Row 24: a party lies about the pair that its store is of. The other one loses nothing by it.
+/// Plays row 24: a party lies about the pair that its store is of. The other one loses nothing by it.
 pub fn lies_about_its_pair(cheater: Party, lie: Pair) -> Played {
     let stores = Stores::filled();
     let rewrite = move |bytes: &mut Vec<u8>| match lie {
@@ -284,8 +284,8 @@ pub fn lies_about_its_pair(cheater: Party, lie: Pair) -> Played {
     ending(&met, other(cheater), What::Run)
 }
 
-/// Row 24: a party comes with the folder of another pair of the same two parties, or with a new one. Nothing
-/// is burned, and with the right one they go on.
+/// Plays row 24: a party comes with the folder of another pair of the same two parties, or with a new one.
+/// Nothing is burned, and with the right one they go on.
 pub fn foreign_folder(party: Party, is_new: bool) -> Played {
     static OTHERS: LazyLock<Stores> = LazyLock::new(|| {
         let stores = Stores::empty();
@@ -316,7 +316,7 @@ pub fn foreign_folder(party: Party, is_new: bool) -> Played {
     ending(&met, other(party), What::Run)
 }
 
-/// Row 25: a party lies about where its log stands.
+/// Plays row 25: a party lies about where its log stands.
 pub fn lies_about_its_log(cheater: Party) -> Played {
     let stores = Stores::filled();
     // Behind the number of epochs and the first one's identifier stands the head of its log.

@@ -17,7 +17,9 @@ proptest! {
     }
 
     #[test]
-    fn every_truncation_and_every_flipped_bit_is_refused(program in random::program(), at in any::<prop::sample::Index>(), bit in 0..8u8) {
+    fn every_truncation_and_every_flipped_bit_is_refused(
+        program in random::program(), at in any::<prop::sample::Index>(), bit in 0..8u8,
+    ) {
         let mut bytes = program.to_bytes();
         let at = at.index(bytes.len());
         prop_assert!(matches!(Program::from_bytes(&bytes[..at]), Err(Error::Input(_))));

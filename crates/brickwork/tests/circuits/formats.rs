@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use brickwork::circuit::formats::{self, Kind, bristol, duplo};
+use brickwork::circuit::formats::{self, FileKind, bristol, duplo};
 use brickwork::circuit::{Gate, Party, Program, Recipient, library, value};
 use proptest::prelude::*;
 use serde_json::json;
@@ -204,7 +204,7 @@ proptest! {
     #[test]
     fn programs_survive_bristol_fashion(program in random::program(), seed: u64) {
         let text = bristol::write(&program).unwrap();
-        prop_assert_eq!(formats::kind(text.as_bytes()), Some(Kind::BristolFashion));
+        prop_assert_eq!(formats::kind(text.as_bytes()), Some(FileKind::BristolFashion));
         let back = formats::load(text.as_bytes(), "back.txt").unwrap();
         prop_assert_eq!(back.and_gates(), program.and_gates());
         let (garbler, evaluator) = inputs(&program, seed);
@@ -214,7 +214,7 @@ proptest! {
     #[test]
     fn programs_survive_duplo(program in random::program(), seed: u64) {
         let text = duplo::write(&program).unwrap();
-        prop_assert_eq!(formats::kind(text.as_bytes()), Some(Kind::Duplo));
+        prop_assert_eq!(formats::kind(text.as_bytes()), Some(FileKind::Duplo));
         let back = formats::load(text.as_bytes(), "back.GC_duplo").unwrap();
         let (garbler, evaluator) = inputs(&program, seed);
         let outputs = back.simulate(&garbler, &evaluator);
@@ -231,7 +231,10 @@ proptest! {
     fn mutated_files_are_read_or_refused(
         program in random::program(),
         format in 0..3u8,
-        edits in prop::collection::vec((any::<prop::sample::Index>(), prop::sample::select(&b"0123456789 -\nFN{\x00\x80"[..]), 0..4u8), 1..5),
+        edits in prop::collection::vec(
+            (any::<prop::sample::Index>(), prop::sample::select(&b"0123456789 -\nFN{\x00\x80"[..]), 0..4u8),
+            1..5,
+        ),
     ) {
         let mut bytes = match format {
             0 => bristol::write(&program).unwrap(),
@@ -256,9 +259,14 @@ proptest! {
     }
 
     #[test]
-    fn noise_is_refused(bytes in prop::collection::vec(any::<u8>(), 0..100), numbers in prop::collection::vec(0u32..9, 0..40), breaks: u64) {
+    fn noise_is_refused(
+        bytes in prop::collection::vec(any::<u8>(), 0..100),
+        numbers in prop::collection::vec(0u32..9, 0..40),
+        breaks: u64,
+    ) {
         prop_assert!(formats::load(&bytes, "noise").is_err());
-        let text: String = numbers.iter().enumerate().map(|(i, n)| format!("{n}{}", if breaks >> i & 1 == 1 { '\n' } else { ' ' })).collect();
+        let end = |i: usize| if breaks >> i & 1 == 1 { '\n' } else { ' ' };
+        let text: String = numbers.iter().enumerate().map(|(i, n)| format!("{n}{}", end(i))).collect();
         if let Ok(program) = formats::load(text.as_bytes(), "noise") {
             prop_assert_eq!(program.and_gates(), 0);
         }
@@ -273,12 +281,14 @@ fn inputs(program: &Program, seed: u64) -> (Vec<bool>, Vec<bool>) {
 }
 
 /// Every gate of the old format on two bits.
-const OLD: &str = "8 10\n1 1 6\n\n2 1 0 1 2 XOR\n2 1 0 1 3 AND\n2 1 0 1 4 OR\n2 1 0 1 5 NAND\n2 1 0 1 6 NOR\n2 1 0 1 7 XNOR\n2 1 0 1 8 NXOR\n1 1 0 9 INV\n";
+const OLD: &str = "8 10\n1 1 6\n\n2 1 0 1 2 XOR\n2 1 0 1 3 AND\n2 1 0 1 4 OR\n2 1 0 1 5 NAND\n2 1 0 1 6 \
+                   NOR\n2 1 0 1 7 XNOR\n2 1 0 1 8 NXOR\n1 1 0 9 INV\n";
 
 #[test]
 fn every_gate() {
     let program = formats::load(OLD.as_bytes(), "old.txt").unwrap();
-    let fashion = "7 11\r\n2 1 2\r\n2 6 2\r\n \t\r\n 1 1 1 3 EQ \n1 1 0 4 EQ\n1 1 2 5 EQW\n4 2 0 1 3 2 6 7 MAND\n\n1 1 2 8 INV\n2 1 0 1 9 XOR\n1 1 9 10 EQW";
+    let fashion = "7 11\r\n2 1 2\r\n2 6 2\r\n \t\r\n 1 1 1 3 EQ \n1 1 0 4 EQ\n1 1 2 5 EQW\n4 2 0 1 3 2 6 7 \
+                   MAND\n\n1 1 2 8 INV\n2 1 0 1 9 XOR\n1 1 9 10 EQW";
     let fashion = formats::load(fashion.as_bytes(), "gates.of.all.kinds.txt").unwrap();
     assert_eq!((fashion.name(), fashion.and_gates()), ("gates", 2));
     for (a, b) in [(false, false), (false, true), (true, false), (true, true)] {
@@ -296,7 +306,8 @@ fn every_gate() {
 fn every_truth_table() {
     for table in 0..16u8 {
         let text = format!(
-            "1 1\n1 1 1 1 1\n\nFN 1 2 1 3 0 1 \n0 1 2 {table:04b}\n--end FN 1 -- \n\nFN 2\n\nFN 1\n0 1 \n2 \n\n"
+            "1 1\n1 1 1 1 1\n\nFN 1 2 1 3 0 1 \n0 1 2 {table:04b}\n--end FN 1 -- \n\nFN 2\n\nFN 1\n0 1 \n2 \
+             \n\n"
         );
         let program = formats::load(text.as_bytes(), "table.GC_duplo").unwrap();
         for (l, r) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
@@ -312,7 +323,8 @@ fn every_truth_table() {
 }
 
 /// A program that was written down independently of the writer.
-const MEET: &str = "1 1\n2 2 2 2 2\n\nFN 1 4 2 8 2 4 \n0 0 6 1001\n0 0 7 0110\n0 2 4 1000\n1 3 5 1000\n--end FN 1-- \n\nFN 2\n\nFN 1\n0 1 2 3 \n4 5 \n\n";
+const MEET: &str = "1 1\n2 2 2 2 2\n\nFN 1 4 2 8 2 4 \n0 0 6 1001\n0 0 7 0110\n0 2 4 1000\n1 3 5 \
+                    1000\n--end FN 1-- \n\nFN 2\n\nFN 1\n0 1 2 3 \n4 5 \n\n";
 
 #[test]
 fn duplo_as_duplo_writes_it() {
@@ -369,15 +381,15 @@ fn kinds_are_told_by_content() {
     let bwp = library::millionaires().unwrap().to_bytes();
     assert_eq!(formats::load(&bwp, "x").unwrap(), library::millionaires().unwrap());
     for (bytes, kind, message) in [
-        (&b"#parties 2\nfunction void main() {}"[..], Some(Kind::Wir), ".wir source"),
-        (b"/* a program */\n#define W 3", Some(Kind::Wir), ".wir source"),
-        (b"\n {\"components\": []}", Some(Kind::CompGc), "CompGC"),
-        (b"\xdc\x10\x00\x01", Some(Kind::Scd), "the SCD array is longer than its file"),
-        (b"\x94\x01\x02\x03\x04", Some(Kind::Scd), "neither a circuit nor a topological circuit"),
+        (&b"#parties 2\nfunction void main() {}"[..], Some(FileKind::Wir), ".wir source"),
+        (b"/* a program */\n#define W 3", Some(FileKind::Wir), ".wir source"),
+        (b"\n {\"components\": []}", Some(FileKind::CompGc), "CompGC"),
+        (b"\xdc\x10\x00\x01", Some(FileKind::Scd), "the SCD array is longer than its file"),
+        (b"\x94\x01\x02\x03\x04", Some(FileKind::Scd), "neither a circuit nor a topological circuit"),
         (b"\xff\x00", None, "no kind of file"),
         (b"", None, "no kind of file"),
         (b"hello", None, "no kind of file"),
-        (b"Error! in function main", Some(Kind::Duplo), "could not translate"),
+        (b"Error! in function main", Some(FileKind::Duplo), "could not translate"),
     ] {
         assert_eq!(formats::kind(bytes), kind);
         let error = formats::load(bytes, "file").unwrap_err().to_string();

@@ -49,7 +49,9 @@ proptest! {
 
     /// Whatever is folded or shared, the function stays the same.
     #[test]
-    fn the_builder_computes_what_it_is_told(ops in prop::collection::vec((0..5u8, any::<[prop::sample::Index; 3]>()), 1..200), seed: u64) {
+    fn the_builder_computes_what_it_is_told(
+        ops in prop::collection::vec((0..5u8, any::<[prop::sample::Index; 3]>()), 1..200), seed: u64,
+    ) {
         let inputs = random::bits(6, seed);
         let mut builder = Builder::new(6);
         let mut bits = builder.all_inputs();

@@ -2,14 +2,14 @@
 
 use aes::cipher::{Array, BlockCipherEncrypt, KeyInit};
 
-/// AES of one block.
+/// Returns AES of one block.
 pub fn aes128(key: [u8; 16], block: [u8; 16]) -> [u8; 16] {
     let mut block = Array::from(block);
     aes::Aes128::new(&Array::from(key)).encrypt_block(&mut block);
     block.into()
 }
 
-/// The compression function of SHA-256 (FIPS 180-4, section 6.2.2).
+/// Returns the compression function of SHA-256 (FIPS 180-4, section 6.2.2).
 pub fn sha256(state: [u32; 8], block: [u8; 64]) -> [u32; 8] {
     // The first bits of the fractional parts of the cube roots of the first 64 primes.
     let primes = (2u64..).filter(|n| (2..*n).all(|d| n % d != 0)).take(64);
@@ -36,7 +36,7 @@ pub fn sha256(state: [u32; 8], block: [u8; 64]) -> [u32; 8] {
     std::array::from_fn(|i| state[i].wrapping_add(new[i]))
 }
 
-/// MD5 of one padded block (RFC 1321, section 3.4).
+/// Returns MD5 of one padded block (RFC 1321, section 3.4).
 pub fn md5(block: [u8; 64]) -> [u8; 16] {
     let words: Vec<u32> = block.chunks(4).map(|c| u32::from_le_bytes(c.try_into().unwrap())).collect();
     let start = [0x6745_2301u32, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];

@@ -30,12 +30,15 @@ proptest! {
         prop_assert_eq!((whole.slot_count(), whole.and_gates()), (1, program.and_gates()));
         prop_assert_eq!(whole.simulate(&garbler, &evaluator), outputs);
         for party in [Party::Garbler, Party::Evaluator] {
-            prop_assert_eq!((whole.input_ports(party), whole.output_ports(party)), (program.input_ports(party), program.output_ports(party)));
+            prop_assert_eq!(whole.input_ports(party), program.input_ports(party));
+            prop_assert_eq!(whole.output_ports(party), program.output_ports(party));
         }
     }
 
     #[test]
-    fn repetition_is_independent_executions(program in random::program(), executions in 1usize..80, seed: u64) {
+    fn repetition_is_independent_executions(
+        program in random::program(), executions in 1usize..80, seed: u64,
+    ) {
         let repeated = program.repeat(executions).unwrap();
         prop_assert_eq!(repeated.and_gates(), program.and_gates() * executions as u64);
         let mut inputs = [Vec::new(), Vec::new()];
@@ -47,16 +50,20 @@ proptest! {
             for (i, party) in [Party::Garbler, Party::Evaluator].into_iter().enumerate() {
                 let own = [&garbler, &evaluator][i];
                 inputs[i].push(value::decode(program.input_ports(party), own));
-                expected[i].push(value::decode(&program.output_ports(party), &program.output_bits(party, &outputs)));
+                let bits = program.output_bits(party, &outputs);
+                expected[i].push(value::decode(&program.output_ports(party), &bits));
             }
         }
         let bits = [(Party::Garbler, &inputs[0]), (Party::Evaluator, &inputs[1])]
-            .map(|(party, values)| value::encode_executions(program.input_ports(party), executions, &json!(values)).unwrap());
+            .map(|(party, values)| {
+                value::encode_executions(program.input_ports(party), executions, &json!(values)).unwrap()
+            });
         let outputs = repeated.simulate(&bits[0], &bits[1]);
         for (i, party) in [Party::Garbler, Party::Evaluator].into_iter().enumerate() {
             let own = repeated.output_bits(party, &outputs);
             let decoded = value::decode_executions(&program, executions, party, &own);
-            let expected = if program.output_ports(party).is_empty() { json!(null) } else { json!(expected[i]) };
+            let nothing = program.output_ports(party).is_empty();
+            let expected = if nothing { json!(null) } else { json!(expected[i]) };
             prop_assert_eq!(decoded, expected);
         }
     }
@@ -111,7 +118,12 @@ fn info_describes_the_millionaires() {
     let program = library::millionaires().unwrap();
     let info = program.info();
     let uint1 = "{alice: uint1, bob: uint1}";
-    let range = |party: &str, value: &str, first_wire: u32, wires: u64| json!({"party": party, "value": value, "integer_bits": wires, "first_bit": 0, "first_wire": first_wire, "wires": wires});
+    let range = |party: &str, value: &str, first_wire: u32, wires: u64| {
+        json!({
+            "party": party, "value": value, "integer_bits": wires, "first_bit": 0,
+            "first_wire": first_wire, "wires": wires,
+        })
+    };
     assert_eq!(
         json!(info),
         json!({
@@ -124,7 +136,10 @@ fn info_describes_the_millionaires() {
                 "name": "compare", "inputs": 64, "outputs": 2, "and_gates": 64, "slots": 1, "and_depth": 32,
                 "gates": program.components()[0].circuit.gate_count(),
                 "wires": 64 + program.components()[0].circuit.gate_count(),
-                "input_ports": [{"name": "alice", "type": "uint32", "width": 32}, {"name": "bob", "type": "uint32", "width": 32}],
+                "input_ports": [
+                    {"name": "alice", "type": "uint32", "width": 32},
+                    {"name": "bob", "type": "uint32", "width": 32},
+                ],
                 "output_ports": [{"name": "richer", "type": uint1, "width": 2}],
             }],
             "slots": 1, "and_gates": 64, "wires": 66, "and_depth": 32,
@@ -150,8 +165,10 @@ proptest! {
             prop_assert_eq!(range.first_wire, next);
             next += range.wires as u32;
         }
-        prop_assert_eq!(next as usize, program.input_width(Party::Garbler) + program.input_width(Party::Evaluator));
-        let mapped: Vec<u32> = info.output_map.iter().flat_map(|r| r.first_wire..r.first_wire + r.wires as u32).collect();
+        let inputs = program.input_width(Party::Garbler) + program.input_width(Party::Evaluator);
+        prop_assert_eq!(next as usize, inputs);
+        let wires = info.output_map.iter().flat_map(|r| r.first_wire..r.first_wire + r.wires as u32);
+        let mapped: Vec<u32> = wires.collect();
         let wires: Vec<u32> = program.outputs().iter().flat_map(|o| o.wires.clone()).collect();
         prop_assert_eq!(mapped, wires);
         prop_assert!(info.and_depth >= u64::from(program.flatten().unwrap().and_depth()));

@@ -6,7 +6,7 @@ use brickwork::circuit::{Circuit, Component, Gate, Port, Program, ProgramBuilder
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// A circuit of these widths with up to `gates` gates.
+/// Returns a circuit of these widths with up to `gates` gates.
 pub fn circuit(inputs: u32, outputs: usize, gates: usize) -> impl Strategy<Value = Circuit> {
     let gate = (0..3u8, any::<Index>(), any::<Index>());
     (prop::collection::vec(gate, 0..=gates), prop::collection::vec(any::<Index>(), outputs)).prop_map(
@@ -25,7 +25,7 @@ pub fn circuit(inputs: u32, outputs: usize, gates: usize) -> impl Strategy<Value
     )
 }
 
-/// A type of a few wires.
+/// Returns a type of a few wires.
 pub fn ty() -> impl Strategy<Value = Type> {
     let leaf = prop_oneof![(1u32..70).prop_map(Type::Uint), (1u32..70).prop_map(Type::Int)];
     leaf.prop_recursive(3, 12, 4, |inner| {
@@ -38,7 +38,7 @@ pub fn ty() -> impl Strategy<Value = Type> {
     })
 }
 
-/// Up to `max` ports of any type.
+/// Returns up to `max` ports of any type.
 pub fn ports(range: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Port>> {
     prop::collection::vec(ty(), range)
         .prop_map(|ts| ts.into_iter().enumerate().map(|(i, t)| Port::new(format!("p{i}"), t)).collect())
@@ -55,7 +55,7 @@ fn component() -> impl Strategy<Value = (Vec<Port>, Vec<Port>, Circuit)> {
     })
 }
 
-/// A program of a few components and slots, with outputs of all kinds.
+/// Returns a program of a few components and slots, with outputs of all kinds.
 pub fn program() -> impl Strategy<Value = Program> {
     let outputs = prop::collection::vec((ty(), 0..3u8, any::<u64>()), 1..5);
     let slots = prop::collection::vec((any::<Index>(), any::<u64>()), 1..8);
@@ -95,7 +95,7 @@ pub fn program() -> impl Strategy<Value = Program> {
     )
 }
 
-/// Bits that follow from a seed.
+/// Returns the bits that follow from a seed.
 pub fn bits(count: usize, mut seed: u64) -> Vec<bool> {
     let next = (0..count).map(|_| {
         seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);

@@ -36,7 +36,9 @@ proptest! {
 
     /// A circuit that is written and read again computes the same with the same AND gates.
     #[test]
-    fn circuits_come_back(circuit in random::circuit(5, 4, 300), bits in prop::array::uniform5(any::<bool>())) {
+    fn circuits_come_back(
+        circuit in random::circuit(5, 4, 300), bits in prop::array::uniform5(any::<bool>()),
+    ) {
         let bytes = Scd::from(&circuit).write();
         let read = Scd::read(&bytes).unwrap();
         prop_assert_eq!(&read, &Scd::from(&circuit));
@@ -58,7 +60,8 @@ proptest! {
     }
 }
 
-/// What is read is bounded, and is what is written of it; a program of it can be computed. Returns whether it was.
+/// What is read is bounded, and is what is written of it; a program of it can be computed. Returns whether it
+/// was.
 fn judge(bytes: &[u8]) -> bool {
     let read = Scd::read(bytes);
     if let Ok(scd) = &read {

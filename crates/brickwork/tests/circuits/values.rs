@@ -28,14 +28,16 @@ proptest! {
         prop_assert_eq!(value::encode(&ports, &value).unwrap(), &bits[..]);
         if width > 0 {
             let raw: String = bits.iter().map(|&b| if b { '1' } else { '0' }).collect();
-            prop_assert_eq!(value::encode(&ports, &value::parse(&format!("bits:{raw}")).unwrap()).unwrap(), bits);
+            let raw = value::parse(&format!("bits:{raw}")).unwrap();
+            prop_assert_eq!(value::encode(&ports, &raw).unwrap(), bits);
         }
     }
 
     #[test]
     fn integers_are_what_rust_says(x: u128, width in 1u32..=128) {
         let x = x >> (128 - width);
-        let binary = |x: u128| (0..width).map(|i| if x >> i & 1 == 1 { '1' } else { '0' }).collect::<String>();
+        let digit = |x: u128, i: u64| if x >> i & 1 == 1 { '1' } else { '0' };
+        let binary = |x: u128| (0..width).map(|i| digit(x, i.into())).collect::<String>();
         let unsigned = Type::Uint(width);
         for text in [format!("{x}"), format!("\"{x}\""), format!("{x:#x}"), format!("\"{x:#X}\"")] {
             prop_assert_eq!(bits(&unsigned, &text).unwrap(), binary(x));

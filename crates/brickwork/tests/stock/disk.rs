@@ -34,7 +34,7 @@ impl Folders {
         copy(&self.of(party), &self.0.path().join(name));
     }
 
-    /// The same once more, elsewhere.
+    /// Makes the same once more, elsewhere.
     pub fn clone_folders(&self) -> Self {
         let clone = Folders::new();
         copy(self.0.path(), clone.0.path());
@@ -52,7 +52,7 @@ impl Folders {
         copy(&self.0.path().join(name), &self.of(party));
     }
 
-    /// The files of batches, smallest first.
+    /// Returns the files of batches, smallest first.
     pub fn segments(&self, party: Party) -> Vec<std::path::PathBuf> {
         let mut files: Vec<_> =
             std::fs::read_dir(self.of(party).join("segments")).unwrap().map(|f| f.unwrap().path()).collect();
@@ -133,7 +133,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// One step a component, and one for the authenticators.
+/// Returns one step for each component, and one for the authenticators.
 pub fn steps(adders: usize, multipliers: usize, wires: usize) -> Vec<Request> {
     let none = || Request { components: Vec::new(), garbler_wires: 0, ots: None };
     let whole = request(adders, multipliers, wires);
@@ -334,7 +334,8 @@ fn another_level_burns_nothing() {
     let results = folders.connect_on(&terms, |_, session| session.run(&program, &[true; 8], Lacking::Refuse));
     for result in results {
         assert!(
-            matches!(&result, Err(Error::Stock(why)) if why.contains("nothing for --security 64; there is stock for --security 40")),
+            matches!(&result, Err(Error::Stock(why))
+                if why.contains("nothing for --security 64; there is stock for --security 40")),
             "{result:?}"
         );
     }
@@ -460,7 +461,8 @@ fn many_programs_over_one_connection() {
     assert_eq!(results.map(|result| result.unwrap().0), [3, 3]);
 }
 
-/// What another connection makes is in this one's reach when the stores were compared again, and until it is used.
+/// What another connection makes is in this one's reach when the stores were compared again, and until it is
+/// used.
 #[test]
 fn what_is_there_and_in_reach_is_told() {
     let folders = Folders::new();

@@ -55,8 +55,8 @@ fn run(session: Stocked, step: &Step, party: Party) -> Result<(FromStock, Stocke
     session.run(step, &vec![party == Party::Garbler; step.input_width(party)], Lacking::Refuse)
 }
 
-/// All that an epoch with a share gives stays within the share: whatever runs from it, and that it cost it all
-/// when it was filled is no objection. It is filled once.
+/// All that an epoch with a share gives stays within the share: whatever runs from it, and that it cost it
+/// all when it was filled is no objection. It is filled once.
 #[test]
 fn the_programs_of_an_epoch_keep_its_share_together() {
     let (folder, program) = (tempfile::tempdir().unwrap(), program(1, Recipient::Both));

@@ -189,7 +189,7 @@ impl Body {
     }
 }
 
-/// A program of one component, with inputs and outputs of these widths.
+/// Returns a program of one component, with inputs and outputs of these widths.
 pub(super) fn program(
     name: &str,
     inputs: &[u32],
@@ -243,8 +243,8 @@ pub(super) fn program(
     program.finish()
 }
 
-/// The whole program in Bristol Fashion: one input for each party, of width 0 if the garbler gives none, and
-/// the outputs in order. Who learns an output cannot be said in this format.
+/// Returns the whole program in Bristol Fashion: one input for each party, of width 0 if the garbler gives
+/// none, and the outputs in order. Who learns an output cannot be said in this format.
 ///
 /// # Errors
 /// [`Error::Input`] if the program is too large for one circuit.

@@ -401,6 +401,7 @@ mod tests {
     use super::*;
     use crate::library::compgc::{aes, cbc, levenshtein};
     use brickwork_base::random::Rng;
+    use brickwork_testing::Replayable as _;
     use serde_json::{Value, json};
 
     fn of(program: &Program) -> impl FnMut(&str) -> Result<Component, Error> + '_ {
@@ -415,7 +416,7 @@ mod tests {
         let mut rng = Rng::replayable("test");
         for program in [aes().unwrap(), cbc(2).unwrap(), levenshtein([4, 5], 3).unwrap()] {
             let written = write(&program).unwrap();
-            assert_eq!(super::super::kind(&written), Some(super::super::Kind::CompGc));
+            assert_eq!(super::super::kind(&written), Some(super::super::FileKind::CompGc));
             let read = read(&written, of(&program)).unwrap();
             assert_eq!(read.slot_count(), program.slot_count());
             let mut bits =
@@ -519,8 +520,8 @@ mod tests {
     }
 
     /// A field that is missing, or that holds something else than it should, whichever it is and wherever it
-    /// stands, makes no function of the file. The function's name may be missing, and fields that are nobody's
-    /// are left alone.
+    /// stands, makes no function of the file. The function's name may be missing, and fields that are
+    /// nobody's are left alone.
     #[test]
     fn every_field_is_needed_and_typed() {
         let example = example();

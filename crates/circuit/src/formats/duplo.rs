@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! components calls
-//! garbler-input evaluator-input output garbler-output evaluator-output     (bits)
-//! FN k inputs outputs wires and-gates gates                                k = 1, 2, …
-//! left right driven table                                                  a line a gate; table f(1,1) f(1,0) f(0,1) f(0,0)
+//! garbler-input evaluator-input output garbler-output evaluator-output  (bits)
+//! FN k inputs outputs wires and-gates gates    k = 1, 2, …
+//! left right driven table                      a line a gate; table f(1,1) f(1,0) f(0,1) f(0,0)
 //! --end FN k--
-//! FN components+1                                                          main
-//! FN k                                                                     a call, with its input and output wires
+//! FN components+1                              main
+//! FN k                                         a call, with its input and output wires
 //! …
 //! …
 //! ```
@@ -211,7 +211,8 @@ fn gate(line: &Line<'_>, builder: &mut Builder, values: &mut [Option<Bit>]) -> R
     }
 }
 
-/// The program for DUPLO. Names and types are lost, and of a component that has no slot nothing remains.
+/// Returns the program for DUPLO. Names and types are lost, and of a component that has no slot nothing
+/// remains.
 ///
 /// DUPLO's own reader takes the inputs of a call producer by producer; of a call whose wires come from one
 /// producer with those of another between them it would change the order.

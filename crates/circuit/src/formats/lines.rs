@@ -28,13 +28,13 @@ impl<'b> Lines<'b> {
         Ok(Lines { name, wires: FREE_WIRES + bytes.len() as u64, lines: text.lines().enumerate() })
     }
 
-    /// The next line, or an error that says that `expected` is missing.
+    /// Returns the next line, or an error that says that `expected` is missing.
     pub fn expect(&mut self, expected: impl std::fmt::Display) -> Result<Line<'b>, Error> {
         self.next()
             .ok_or_else(|| Error::Input(format!("{}: the file ends too early, before {expected}", self.name)))
     }
 
-    /// Nothing may follow.
+    /// Checks that nothing follows.
     pub fn end(&mut self) -> Result<(), Error> {
         self.next().map_or(Ok(()), |line| line.fail("the file should end before this line"))
     }
@@ -81,7 +81,7 @@ impl<'b> Line<'b> {
         self.words().map(|word| self.number(word)).collect()
     }
 
-    /// Exactly `N` numbers, which are `what`.
+    /// Reads exactly `N` numbers, which are `what`.
     pub fn exactly<const N: usize>(&self, what: &str) -> Result<[u32; N], Error> {
         self.numbers()?.try_into().or_else(|found: Vec<u32>| {
             self.fail(format!("expected {N} numbers, {what}, not {}", found.len()))

@@ -25,7 +25,7 @@ use lines::Lines;
 
 /// What a file is, as told by its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileKind {
     /// A program of this project.
     Bwp,
     /// A circuit with a list of input and of output widths.
@@ -43,22 +43,22 @@ pub enum Kind {
 }
 
 /// Tells what a file is.
-pub fn kind(bytes: &[u8]) -> Option<Kind> {
+pub fn kind(bytes: &[u8]) -> Option<FileKind> {
     if bytes.starts_with(&super::bwp::MAGIC[..7]) {
-        return Some(Kind::Bwp);
+        return Some(FileKind::Bwp);
     }
     // A MessagePack array, which text cannot start with.
     if matches!(bytes.first(), Some(0x90..=0x9f | 0xdc | 0xdd)) {
-        return Some(Kind::Scd);
+        return Some(FileKind::Scd);
     }
     let text = std::str::from_utf8(bytes).ok()?;
     if text.trim_start().starts_with('{') {
-        return Some(Kind::CompGc);
+        return Some(FileKind::CompGc);
     }
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next()?;
     if first.starts_with("Error!") {
-        return Some(Kind::Duplo);
+        return Some(FileKind::Duplo);
     }
     let numbers =
         |line: &str| line.split_ascii_whitespace().all(|word| word.bytes().all(|c| c.is_ascii_digit()));
@@ -68,15 +68,15 @@ pub fn kind(bytes: &[u8]) -> Option<Kind> {
         return text
             .lines()
             .any(|line| source.iter().any(|s| line.trim_start().starts_with(s)))
-            .then_some(Kind::Wir);
+            .then_some(FileKind::Wir);
     }
     let second = lines.next()?;
     let words = second.split_ascii_whitespace().count();
     match lines.next() {
         _ if !numbers(second) => None,
-        Some(third) if third.starts_with("FN") => Some(Kind::Duplo),
-        Some(third) if numbers(third) => Some(Kind::BristolFashion),
-        _ if words == 3 => Some(Kind::OldBristol),
+        Some(third) if third.starts_with("FN") => Some(FileKind::Duplo),
+        Some(third) if numbers(third) => Some(FileKind::BristolFashion),
+        _ if words == 3 => Some(FileKind::OldBristol),
         _ => None,
     }
 }
@@ -89,33 +89,36 @@ pub fn load(bytes: &[u8], name: &str) -> Result<Program, Error> {
     load_mapped(bytes, name, &InputMap::new())
 }
 
-/// [`load`], with the parties that give the inputs of a Bristol or SCD circuit. Without an entry `in0` is the
-/// garbler's and `in1` the evaluator's.
+/// Does what [`load`] does, with the parties that give the inputs of a Bristol or SCD circuit. Without an
+/// entry `in0` is the garbler's and `in1` the evaluator's.
 ///
 /// # Errors
 /// As [`load`]; also if the map names an input that does not exist, or the file has its own parties.
 pub fn load_mapped(bytes: &[u8], name: &str, map: &InputMap) -> Result<Program, Error> {
     let kind = kind(bytes);
-    if !map.is_empty() && !matches!(kind, Some(Kind::BristolFashion | Kind::OldBristol | Kind::Scd)) {
+    if !map.is_empty()
+        && !matches!(kind, Some(FileKind::BristolFashion | FileKind::OldBristol | FileKind::Scd))
+    {
         return Err(Error::Input(format!(
             "{name}: --map is for Bristol and SCD circuits; this file says itself whose its inputs are"
         )));
     }
     match kind {
-        Some(Kind::Bwp) => Program::from_bytes(bytes).map_err(|e| Error::Input(format!("{name}: {e}"))),
-        Some(Kind::BristolFashion) => {
+        Some(FileKind::Bwp) => Program::from_bytes(bytes).map_err(|e| Error::Input(format!("{name}: {e}"))),
+        Some(FileKind::BristolFashion) => {
             bristol::read(Lines::new(bytes, name)?, stem(name), bristol::Dialect::Fashion, map)
         }
-        Some(Kind::OldBristol) => {
+        Some(FileKind::OldBristol) => {
             bristol::read(Lines::new(bytes, name)?, stem(name), bristol::Dialect::Old, map)
         }
-        Some(Kind::Duplo) => duplo::read(Lines::new(bytes, name)?, stem(name)),
-        Some(Kind::Wir) => Err(Error::Input(format!("{name}: a .wir source must be compiled first"))),
-        Some(Kind::CompGc) => compgc::read(bytes, library::compgc::component_named)
+        Some(FileKind::Duplo) => duplo::read(Lines::new(bytes, name)?, stem(name)),
+        Some(FileKind::Wir) => Err(Error::Input(format!("{name}: a .wir source must be compiled first"))),
+        Some(FileKind::CompGc) => compgc::read(bytes, library::compgc::component_named)
             .map_err(|e| Error::Input(format!("{name}: {e}"))),
-        Some(Kind::Scd) => scd::read(bytes, name, stem(name), map),
+        Some(FileKind::Scd) => scd::read(bytes, name, stem(name), map),
         None => Err(Error::Input(format!(
-            "{name}: this is no kind of file that can be read; a .bwp program, a Bristol or SCD circuit or a .GC_duplo program is"
+            "{name}: this is no kind of file that can be read; a .bwp program, a Bristol or SCD circuit or \
+             a .GC_duplo program is"
         ))),
     }
 }

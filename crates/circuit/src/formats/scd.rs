@@ -1,5 +1,5 @@
-//! SCD, the Simple Circuit Description of JustGarble (Bellare, Hoang, Keelveedhi, Rogaway, IEEE S&P 2013, section
-//! V): one flat MessagePack array of integers, as the paper's program writes it.
+//! SCD, the Simple Circuit Description of JustGarble (Bellare, Hoang, Keelveedhi, Rogaway, IEEE S&P 2013,
+//! section V): one flat MessagePack array of integers, as the paper's program writes it.
 //!
 //! ```text
 //!   n, m, q, A[q], B[q], G[q], O[m]
@@ -32,8 +32,8 @@ pub struct Scd {
 }
 
 impl Scd {
-    /// A circuit, or a topological circuit without functions. `gates` are the wires that each gate reads,
-    /// `functions` its truth table, bit 2a + b.
+    /// Makes a circuit, or a topological circuit without functions. `gates` are the wires that each gate
+    /// reads, `functions` its truth table, bit 2a + b.
     ///
     /// # Errors
     /// [`Error::Input`] if a gate reads what is not before it, a function has more than four bits, there is
@@ -68,8 +68,8 @@ impl Scd {
         Ok(Scd { inputs, gates, functions, outputs })
     }
 
-    /// Reads a file. Every gate and output takes bytes, and inputs are bounded, so that no number asks for more
-    /// memory than a file of this size can sensibly have.
+    /// Reads a file. Every gate and output takes bytes, and inputs are bounded, so that no number asks for
+    /// more memory than a file of this size can sensibly have.
     ///
     /// # Errors
     /// [`Error::Input`] if it is no such array, or a number is out of its bounds.
@@ -85,7 +85,8 @@ impl Scd {
             count if count == expected(2) => false,
             count => {
                 return fail(format!(
-                    "an SCD array of {count} numbers is neither a circuit nor a topological circuit of {gates} gates and {outputs} outputs"
+                    "an SCD array of {count} numbers is neither a circuit nor a topological circuit of \
+                     {gates} gates and {outputs} outputs"
                 ));
             }
         };
@@ -110,7 +111,7 @@ impl Scd {
         Scd::new(inputs, pairs, tables, outputs)
     }
 
-    /// The bytes of a file.
+    /// Returns the bytes of a file.
     pub fn write(&self) -> Vec<u8> {
         let wire = |wire: u32| if wire < self.inputs { wire } else { wire + 1 };
         let header = [self.inputs, self.outputs.len() as u32, self.gates.len() as u32];
@@ -143,39 +144,41 @@ impl Scd {
         bytes
     }
 
-    /// n: how many inputs.
+    /// Returns n: how many inputs.
     pub fn inputs(&self) -> u32 {
         self.inputs
     }
 
-    /// A and B: the wires that each gate reads.
+    /// Returns a and B: the wires that each gate reads.
     pub fn gates(&self) -> &[[u32; 2]] {
         &self.gates
     }
 
-    /// G: the truth table of each gate, bit 2a + b; none of a topological circuit.
+    /// Returns G: the truth table of each gate, bit 2a + b; none of a topological circuit.
     pub fn functions(&self) -> Option<&[u8]> {
         self.functions.as_deref()
     }
 
-    /// The wires of the outputs.
+    /// Returns the wires of the outputs.
     pub fn outputs(&self) -> &[u32] {
         &self.outputs
     }
 
-    /// The topological circuit: what an evaluator of Ga knows.
+    /// Returns the topological circuit: what an evaluator of Ga knows.
     pub fn topology(&self) -> Self {
         Scd { functions: None, ..self.clone() }
     }
 
-    /// The same circuit of AND, XOR and INV gates: one AND for each function that is not linear, none else.
+    /// Returns the same circuit of AND, XOR and INV gates: one AND for each function that is not linear, none
+    /// else.
     ///
     /// # Errors
     /// [`Error::Input`] if it is a topological circuit, or too large.
     pub fn circuit(&self) -> Result<Circuit, Error> {
         let Some(functions) = &self.functions else {
             return fail(
-                "this SCD file holds a topological circuit: who reads whom, and not what gates compute, so that there is nothing to run; give the file that has G"
+                "this SCD file holds a topological circuit: who reads whom, and not what gates compute, so \
+                 that there is nothing to run; give the file that has G"
                     .into(),
             );
         };
@@ -283,7 +286,8 @@ fn ranges(inputs: u32, map: &InputMap) -> Result<(Vec<u32>, InputMap), Error> {
     for (k, (first, last, party)) in parts.into_iter().enumerate() {
         if first != next || last < first || last >= inputs {
             return fail(format!(
-                "the ranges of --map must cover the inputs 0 to {}, each once and in order; {first}-{last} does not follow {next}",
+                "the ranges of --map must cover the inputs 0 to {}, each once and in order; {first}-{last} \
+                 does not follow {next}",
                 inputs.saturating_sub(1)
             ));
         }
@@ -297,8 +301,8 @@ fn ranges(inputs: u32, map: &InputMap) -> Result<(Vec<u32>, InputMap), Error> {
     }
 }
 
-/// The whole program in SCD: the garbler's inputs, the evaluator's, and the outputs in order. Whose is what
-/// cannot be said in this format.
+/// Returns the whole program in SCD: the garbler's inputs, the evaluator's, and the outputs in order. Whose
+/// is what cannot be said in this format.
 ///
 /// # Errors
 /// [`Error::Input`] if the program is too large for one circuit.

@@ -9,12 +9,14 @@ use brickwork_base::Error;
 
 /// Equations `z = x ^ y` and `z = x & y`, in order.
 macro_rules! straight_line {
-    ($b:ident: $($z:ident = $x:ident $op:tt $y:ident),* $(,)?) => { $(let $z = straight_line!(@ $b $x $op $y);)* };
+    ($b:ident: $($z:ident = $x:ident $op:tt $y:ident),* $(,)?) => {
+        $(let $z = straight_line!(@ $b $x $op $y);)*
+    };
     (@ $b:ident $x:ident ^ $y:ident) => { $b.xor($x, $y) };
     (@ $b:ident $x:ident & $y:ident) => { $b.and($x, $y) };
 }
 
-/// SubBytes of one byte: 32 AND gates.
+/// Does SubBytes on one byte: 32 AND gates.
 ///
 /// The circuit is that of Boyar and Peralta ("A new combinational logic minimization technique with
 /// applications to cryptology", SEA 2010): a linear layer into a tower of fields, the inversion there, a
@@ -25,42 +27,42 @@ pub fn sub_byte(b: &mut Builder, byte: &[Bit]) -> Vec<Bit> {
     // The basis change, with the sums that the products need.
     straight_line! { b:
         y14 = x3 ^ x5, y13 = x0 ^ x6, y9 = x0 ^ x3, y8 = x0 ^ x5, t0 = x1 ^ x2, y1 = t0 ^ x7, y4 = y1 ^ x3,
-        y12 = y13 ^ y14, y2 = y1 ^ x0, y5 = y1 ^ x6, y3 = y5 ^ y8, t1 = x4 ^ y12, y15 = t1 ^ x5, y20 = t1 ^ x1,
-        y6 = y15 ^ x7, y10 = y15 ^ t0, y11 = y20 ^ y9, y7 = x7 ^ y11, y17 = y10 ^ y11, y19 = y10 ^ y8, y16 = t0 ^ y11,
-        y21 = y13 ^ y16, y18 = x0 ^ y16,
+        y12 = y13 ^ y14, y2 = y1 ^ x0, y5 = y1 ^ x6, y3 = y5 ^ y8, t1 = x4 ^ y12, y15 = t1 ^ x5,
+        y20 = t1 ^ x1, y6 = y15 ^ x7, y10 = y15 ^ t0, y11 = y20 ^ y9, y7 = x7 ^ y11, y17 = y10 ^ y11,
+        y19 = y10 ^ y8, y16 = t0 ^ y11, y21 = y13 ^ y16, y18 = x0 ^ y16,
     }
     // The first product and what else becomes the element of GF(2^4) to invert: t21 to t24.
     straight_line! { b:
         t2 = y12 & y15, t3 = y3 & y6, t4 = t3 ^ t2, t5 = y4 & x7, t6 = t5 ^ t2, t7 = y13 & y16, t8 = y5 & y1,
-        t9 = t8 ^ t7, t10 = y2 & y7, t11 = t10 ^ t7, t12 = y9 & y11, t13 = y14 & y17, t14 = t13 ^ t12, t15 = y8 & y10,
-        t16 = t15 ^ t12, t17 = t4 ^ t14, t18 = t6 ^ t16, t19 = t9 ^ t14, t20 = t11 ^ t16, t21 = t17 ^ y20,
-        t22 = t18 ^ y19, t23 = t19 ^ y21, t24 = t20 ^ y18,
+        t9 = t8 ^ t7, t10 = y2 & y7, t11 = t10 ^ t7, t12 = y9 & y11, t13 = y14 & y17, t14 = t13 ^ t12,
+        t15 = y8 & y10, t16 = t15 ^ t12, t17 = t4 ^ t14, t18 = t6 ^ t16, t19 = t9 ^ t14, t20 = t11 ^ t16,
+        t21 = t17 ^ y20, t22 = t18 ^ y19, t23 = t19 ^ y21, t24 = t20 ^ y18,
     }
     // Its inverse: t29, t33, t37, t40; and the sums of these.
     straight_line! { b:
         t25 = t21 ^ t22, t26 = t21 & t23, t27 = t24 ^ t26, t28 = t25 & t27, t29 = t28 ^ t22, t30 = t23 ^ t24,
         t31 = t22 ^ t26, t32 = t31 & t30, t33 = t32 ^ t24, t34 = t23 ^ t33, t35 = t27 ^ t33, t36 = t24 & t35,
-        t37 = t36 ^ t34, t38 = t27 ^ t36, t39 = t29 & t38, t40 = t25 ^ t39,
-        t41 = t40 ^ t37, t42 = t29 ^ t33, t43 = t29 ^ t40, t44 = t33 ^ t37, t45 = t42 ^ t41,
+        t37 = t36 ^ t34, t38 = t27 ^ t36, t39 = t29 & t38, t40 = t25 ^ t39, t41 = t40 ^ t37, t42 = t29 ^ t33,
+        t43 = t29 ^ t40, t44 = t33 ^ t37, t45 = t42 ^ t41,
     }
     // The two products.
     straight_line! { b:
-        z0 = t44 & y15, z1 = t37 & y6, z2 = t33 & x7, z3 = t43 & y16, z4 = t40 & y1, z5 = t29 & y7, z6 = t42 & y11,
-        z7 = t45 & y17, z8 = t41 & y10, z9 = t44 & y12, z10 = t37 & y3, z11 = t33 & y4, z12 = t43 & y13, z13 = t40 & y5,
-        z14 = t29 & y2, z15 = t42 & y9, z16 = t45 & y14, z17 = t41 & y8,
+        z0 = t44 & y15, z1 = t37 & y6, z2 = t33 & x7, z3 = t43 & y16, z4 = t40 & y1, z5 = t29 & y7,
+        z6 = t42 & y11, z7 = t45 & y17, z8 = t41 & y10, z9 = t44 & y12, z10 = t37 & y3, z11 = t33 & y4,
+        z12 = t43 & y13, z13 = t40 & y5, z14 = t29 & y2, z15 = t42 & y9, z16 = t45 & y14, z17 = t41 & y8,
     }
     // The basis change back and the affine map, whose constant inverts four bits.
     straight_line! { b:
-        t46 = z15 ^ z16, t47 = z10 ^ z11, t48 = z5 ^ z13, t49 = z9 ^ z10, t50 = z2 ^ z12, t51 = z2 ^ z5, t52 = z7 ^ z8,
-        t53 = z0 ^ z3, t54 = z6 ^ z7, t55 = z16 ^ z17, t56 = z12 ^ t48, t57 = t50 ^ t53, t58 = z4 ^ t46, t59 = z3 ^ t54,
-        t60 = t46 ^ t57, t61 = z14 ^ t57, t62 = t52 ^ t58, t63 = t49 ^ t58, t64 = z4 ^ t59, t65 = t61 ^ t62,
-        t66 = z1 ^ t63, s0 = t59 ^ t63, s6 = t56 ^ t62, s7 = t48 ^ t60, t67 = t64 ^ t65, s3 = t53 ^ t66, s4 = t51 ^ t66,
-        s5 = t47 ^ t65, s1 = t64 ^ s3, s2 = t55 ^ t67,
+        t46 = z15 ^ z16, t47 = z10 ^ z11, t48 = z5 ^ z13, t49 = z9 ^ z10, t50 = z2 ^ z12, t51 = z2 ^ z5,
+        t52 = z7 ^ z8, t53 = z0 ^ z3, t54 = z6 ^ z7, t55 = z16 ^ z17, t56 = z12 ^ t48, t57 = t50 ^ t53,
+        t58 = z4 ^ t46, t59 = z3 ^ t54, t60 = t46 ^ t57, t61 = z14 ^ t57, t62 = t52 ^ t58, t63 = t49 ^ t58,
+        t64 = z4 ^ t59, t65 = t61 ^ t62, t66 = z1 ^ t63, s0 = t59 ^ t63, s6 = t56 ^ t62, s7 = t48 ^ t60,
+        t67 = t64 ^ t65, s3 = t53 ^ t66, s4 = t51 ^ t66, s5 = t47 ^ t65, s1 = t64 ^ s3, s2 = t55 ^ t67,
     }
     vec![!s7, !s6, s5, s4, s3, !s2, !s1, s0]
 }
 
-/// The product with x in the field of AES; free.
+/// Multiplies by x in the field of AES; free.
 pub(super) fn double(b: &mut Builder, byte: &[Bit]) -> Vec<Bit> {
     let top = byte[7];
     (0..8)
@@ -81,7 +83,7 @@ fn from_bytes(bytes: &[Vec<Bit>]) -> Vec<Bit> {
     bytes.iter().rev().flatten().copied().collect()
 }
 
-/// The S-box of each byte of a word or a state: 32 AND gates a byte.
+/// Applies the S-box to each byte of a word or a state: 32 AND gates a byte.
 pub(super) fn sub_bytes(b: &mut Builder, word: &[Bit]) -> Vec<Bit> {
     word.chunks(8).flat_map(|byte| sub_byte(b, byte)).collect()
 }
@@ -96,26 +98,26 @@ fn mix_column(b: &mut Builder, column: &[Vec<Bit>]) -> Vec<Vec<Bit>> {
     (0..4).map(mix).collect()
 }
 
-/// ShiftRows: no gates at all.
+/// Does ShiftRows: no gates at all.
 pub(super) fn shift_rows(state: &[Bit]) -> Vec<Bit> {
     let state = bytes(state);
     // Byte 4c + r is row r of column c; row r moves r columns.
     from_bytes(&(0..16).map(|i| state[(i + 4 * (i % 4)) % 16].clone()).collect::<Vec<_>>())
 }
 
-/// MixColumns: no AND gates.
+/// Does MixColumns: no AND gates.
 pub(super) fn mix_columns(b: &mut Builder, state: &[Bit]) -> Vec<Bit> {
     from_bytes(&bytes(state).chunks(4).flat_map(|column| mix_column(b, column)).collect::<Vec<_>>())
 }
 
-/// One round: SubBytes, ShiftRows, MixColumns unless it is the last, AddRoundKey. 512 AND gates.
+/// Does one round: SubBytes, ShiftRows, MixColumns unless it is the last, AddRoundKey. 512 AND gates.
 pub fn round(b: &mut Builder, state: &[Bit], round_key: &[Bit], last: bool) -> Vec<Bit> {
     let shifted = shift_rows(&sub_bytes(b, state));
     let mixed = if last { shifted } else { mix_columns(b, &shifted) };
     xor(b, &mixed, round_key)
 }
 
-/// The round keys of a key of 128, 192 or 256 bits: 1280, 1024 or 1664 AND gates.
+/// Returns the round keys of a key of 128, 192 or 256 bits: 1280, 1024 or 1664 AND gates.
 ///
 /// # Panics
 /// If the key has another length.
@@ -143,7 +145,7 @@ pub fn expand_key(b: &mut Builder, key: &[Bit]) -> Vec<Vec<Bit>> {
     words.chunks(4).map(|words| words.iter().rev().flatten().copied().collect()).collect()
 }
 
-/// A block encrypted under round keys: 512 AND gates for each but the first.
+/// Encrypts a block under round keys: 512 AND gates for each but the first.
 ///
 /// # Panics
 /// If there are fewer than two round keys.
@@ -160,7 +162,7 @@ fn block(name: &str) -> Port {
     uint(name, 128)
 }
 
-/// AES-128 with its key schedule as one component: 6400 AND gates.
+/// Returns AES-128 with its key schedule as one component: 6400 AND gates.
 ///
 /// # Errors
 /// None but those of the circuits' limits, as for all programs here.
@@ -171,7 +173,7 @@ pub fn aes_128_component() -> Result<Component, Error> {
     })
 }
 
-/// One AES-128: the garbler's key, the evaluator's block, the ciphertext for both.
+/// Returns one AES-128: the garbler's key, the evaluator's block, the ciphertext for both.
 ///
 /// # Errors
 /// See [`aes_128_component`].
@@ -179,7 +181,7 @@ pub fn aes_128() -> Result<Program, Error> {
     of_one_component("aes-128", aes_128_component()?)
 }
 
-/// AES-128 without the key schedule: the garbler gives the eleven round keys. 5120 AND gates.
+/// Returns AES-128 without the key schedule: the garbler gives the eleven round keys. 5120 AND gates.
 ///
 /// # Errors
 /// See [`aes_128_component`].
@@ -209,7 +211,7 @@ fn of_one_component(name: &str, component: Component) -> Result<Program, Error> 
     program.finish()
 }
 
-/// The round keys of an AES-128 key, in the clear; both are bits as on wires.
+/// Returns the round keys of an AES-128 key, in the clear; both are bits as on wires.
 pub fn round_keys(key: &[bool]) -> Result<Vec<bool>, Error> {
     let schedule = circuit(&[uint("key", key.len() as u32)], |b, words| expand_key(b, words[0]))?;
     Ok(schedule.evaluate(key))
@@ -226,8 +228,8 @@ pub enum KeySize {
     Aes256,
 }
 
-/// AES cut into rounds and steps of the key schedule. What the three sizes have in common are the same
-/// components under the same names, so one stock serves all three.
+/// Returns AES cut into rounds and steps of the key schedule. What the three sizes have in common are the
+/// same components under the same names, so one stock serves all three.
 ///
 /// # Errors
 /// See [`aes_128_component`].
@@ -366,7 +368,7 @@ impl KeySteps {
     }
 }
 
-/// Each word, from the most significant on, plus the one that came out before it.
+/// Returns each word, from the most significant on, plus the one that came out before it.
 pub(super) fn chain(b: &mut Builder, words: &[Bit], mut previous: Vec<Bit>) -> Vec<Bit> {
     let mut new: Vec<Vec<Bit>> = Vec::new();
     for word in words.rchunks(32) {
@@ -376,8 +378,8 @@ pub(super) fn chain(b: &mut Builder, words: &[Bit], mut previous: Vec<Bit>) -> V
     new.iter().rev().flatten().copied().collect()
 }
 
-/// CBC-MAC of `blocks` blocks, cut into one AES-128 a block: the garbler's key, the evaluator's message, the
-/// tag for both. Only for messages of this one length is CBC-MAC a secure MAC.
+/// Returns CBC-MAC of `blocks` blocks, cut into one AES-128 a block: the garbler's key, the evaluator's
+/// message, the tag for both. Only for messages of this one length is CBC-MAC a secure MAC.
 ///
 /// # Errors
 /// [`Error::Usage`] if there is no block.

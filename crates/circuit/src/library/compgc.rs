@@ -64,8 +64,8 @@ impl Rounds {
     }
 }
 
-/// AES-128 in ten components, one a round, with 6400 AND gates in all: the garbler's key, the evaluator's
-/// block, the ciphertext for both.
+/// Returns AES-128 in ten components, one a round, with 6400 AND gates in all: the garbler's key, the
+/// evaluator's block, the ciphertext for both.
 ///
 /// # Errors
 /// None but those of the circuits' limits, as for all programs here.
@@ -77,8 +77,8 @@ pub fn aes() -> Result<Program, Error> {
     program.finish()
 }
 
-/// CBC mode with AES-128, an XOR and ten rounds a block: the garbler's key and initial value, the evaluator's
-/// message, all blocks of ciphertext for both.
+/// Returns CBC mode with AES-128, an XOR and ten rounds a block: the garbler's key and initial value, the
+/// evaluator's message, all blocks of ciphertext for both.
 ///
 /// # Errors
 /// [`Error::Usage`] if there is no block.
@@ -108,8 +108,8 @@ pub fn cbc(blocks: u32) -> Result<Program, Error> {
     program.finish()
 }
 
-/// A component of [`cbc`] by its name, for functions that name their components: `aes_first`, `aes_middle`,
-/// `aes_last`, `xor_128`.
+/// Returns a component of [`cbc`] by its name, for functions that name their components: `aes_first`,
+/// `aes_middle`, `aes_last`, `xor_128`.
 ///
 /// # Errors
 /// [`Error::Input`] if there is none of this name.
@@ -136,8 +136,8 @@ fn step(width: u32, symbol: u32) -> Result<Component, Error> {
     })
 }
 
-/// The Levenshtein distance of two texts of so many symbols, each of so many bits: a component for each pair
-/// of symbols. The garbler's text, the evaluator's, the distance for both.
+/// Returns the Levenshtein distance of two texts of so many symbols, each of so many bits: a component for
+/// each pair of symbols. The garbler's text, the evaluator's, the distance for both.
 ///
 /// # Errors
 /// [`Error::Usage`] if a text or a symbol is empty.
@@ -181,6 +181,7 @@ mod tests {
     use super::*;
     use crate::library::aes;
     use brickwork_base::random::Rng;
+    use brickwork_testing::Replayable as _;
 
     fn bits(count: usize, rng: &mut Rng) -> Vec<bool> {
         (0..count).map(|_| rng.below(2) == 1).collect()

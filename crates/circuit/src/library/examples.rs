@@ -23,13 +23,13 @@ impl Example {
         Example { garbler: (file("garbler"), garbler), evaluator: (file("evaluator"), evaluator), program }
     }
 
-    /// The names and contents of the input files.
+    /// Returns the names and contents of the input files.
     pub fn input_files(&self) -> [(&str, String); 2] {
         [&self.garbler, &self.evaluator].map(|(name, value)| (&**name, format!("{value}\n")))
     }
 }
 
-/// All example programs.
+/// Returns all example programs.
 ///
 /// # Errors
 /// None but those of the circuits' limits.
@@ -68,8 +68,8 @@ fn hex(bytes: &[u8]) -> Value {
     Value::String(format!("0x{digits}"))
 }
 
-/// Yao's question: which of two people is richer, without telling either the other's wealth. If they are
-/// equally rich, neither is.
+/// Returns Yao's question: which of two people is richer, without telling either the other's wealth. If they
+/// are equally rich, neither is.
 ///
 /// # Errors
 /// None but those of the circuits' limits.

@@ -8,8 +8,9 @@ fn matrix(name: &str, size: u32, width: u32) -> Port {
     Port::new(name, Type::Array(Box::new(Type::Array(Box::new(Type::Uint(width)), size)), size))
 }
 
-/// The product of the garbler's and the evaluator's matrix of `size` × `size` integers modulo 2^`width`, for
-/// both. It is cut into products of blocks of `block` × `block` integers and sums of such blocks.
+/// Returns the product of the garbler's and the evaluator's matrix of `size` × `size` integers modulo
+/// 2^`width`, for both. It is cut into products of blocks of `block` × `block` integers and sums of such
+/// blocks.
 ///
 /// Whatever the block, that is `size`³ products of width² - width + 1 AND gates and `size`³ - `size`² sums of
 /// width - 1: 4 186 368 for 16 × 16 integers of 32 bits.

@@ -16,7 +16,7 @@ pub use examples::{Example, examples, millionaires};
 use super::{Bit, Builder, Circuit, Component, Port, Type};
 use brickwork_base::Error;
 
-/// Bitwise exclusive or; free.
+/// Returns the bitwise exclusive or; free.
 ///
 /// # Panics
 /// Like all functions on two words here, if their lengths differ.
@@ -25,13 +25,13 @@ pub fn xor(b: &mut Builder, x: &[Bit], y: &[Bit]) -> Vec<Bit> {
     x.iter().zip(y).map(|(&x, &y)| b.xor(x, y)).collect()
 }
 
-/// The sum of two words of n bits, modulo 2^n: n - 1 AND gates.
+/// Returns the sum of two words of n bits, modulo 2^n: n - 1 AND gates.
 pub fn add(b: &mut Builder, x: &[Bit], y: &[Bit]) -> Vec<Bit> {
     add_with_carry(b, x, y, Bit::ZERO)
 }
 
-/// The difference of two words of n bits, modulo 2^n: n AND gates, one less than for a carry that is not
-/// known.
+/// Returns the difference of two words of n bits, modulo 2^n: n AND gates, one less than for a carry that is
+/// not known.
 pub fn subtract(b: &mut Builder, x: &[Bit], y: &[Bit]) -> Vec<Bit> {
     let complement: Vec<Bit> = y.iter().map(|&y| !y).collect();
     add_with_carry(b, x, &complement, Bit::ONE)
@@ -58,13 +58,13 @@ fn majority(b: &mut Builder, x: Bit, y: Bit, z: Bit) -> Bit {
     b.xor(differ, z)
 }
 
-/// Whether `x < y` as unsigned words of n bits: n AND gates.
+/// Returns whether `x < y` as unsigned words of n bits: n AND gates.
 pub fn less_than(b: &mut Builder, x: &[Bit], y: &[Bit]) -> Bit {
     same_width(x, y);
     x.iter().zip(y).fold(Bit::ZERO, |borrow, (&x, &y)| majority(b, !x, y, borrow))
 }
 
-/// Whether two words of n bits are equal: n - 1 AND gates, in a tree.
+/// Returns whether two words of n bits are equal: n - 1 AND gates, in a tree.
 pub fn equal(b: &mut Builder, x: &[Bit], y: &[Bit]) -> Bit {
     let mut level: Vec<Bit> = xor(b, x, y).into_iter().map(|d| !d).collect();
     while level.len() > 1 {
@@ -73,13 +73,13 @@ pub fn equal(b: &mut Builder, x: &[Bit], y: &[Bit]) -> Bit {
     level.first().copied().unwrap_or(Bit::ONE)
 }
 
-/// `if condition { x } else { y }`: an AND gate a bit.
+/// Returns `if condition { x } else { y }`: an AND gate a bit.
 pub fn select(b: &mut Builder, condition: Bit, x: &[Bit], y: &[Bit]) -> Vec<Bit> {
     same_width(x, y);
     x.iter().zip(y).map(|(&x, &y)| b.mux(condition, x, y)).collect()
 }
 
-/// The product of two words of n bits, modulo 2^n: n² - n + 1 AND gates.
+/// Returns the product of two words of n bits, modulo 2^n: n² - n + 1 AND gates.
 pub fn multiply(b: &mut Builder, x: &[Bit], y: &[Bit]) -> Vec<Bit> {
     same_width(x, y);
     let Some((&first, rest)) = y.split_first() else { return Vec::new() };
@@ -96,7 +96,7 @@ fn same_width(x: &[Bit], y: &[Bit]) {
     assert_eq!(x.len(), y.len(), "two words of the same width");
 }
 
-/// A component whose inputs and outputs are given word by word.
+/// Returns a component whose inputs and outputs are given word by word.
 ///
 /// # Errors
 /// [`Error::Input`] if outputs are constant although there is no input.

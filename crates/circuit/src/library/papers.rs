@@ -12,10 +12,10 @@ fn block(name: &str) -> Port {
     Port::new(name, Type::Uint(128))
 }
 
-/// A random program of 2^`n` AND gates in 2^(`n` - `t`) slots of one component of 2^`t` AND gates, 256 inputs
-/// and 128 outputs (DUPLO, section 7.1): each gate is XOR or AND, of random wires before it. A slot reads the
-/// outputs of the slot before it and 128 random wires of the 256 before these. Both parties bring 128 bits,
-/// and both learn the last 128. The same in every call.
+/// Returns a random program of 2^`n` AND gates in 2^(`n` - `t`) slots of one component of 2^`t` AND gates,
+/// 256 inputs and 128 outputs (DUPLO, section 7.1): each gate is XOR or AND, of random wires before it. A
+/// slot reads the outputs of the slot before it and 128 random wires of the 256 before these. Both parties
+/// bring 128 bits, and both learn the last 128. The same in every call.
 ///
 /// # Errors
 /// [`Error::Usage`] if `t` is greater than `n`, or `n` than 24.
@@ -54,7 +54,7 @@ pub fn random(n: u32, t: u32) -> Result<Program, Error> {
     program.finish()
 }
 
-/// [`cbc_mac`] of `blocks` blocks, cut into components of `each` blocks.
+/// Does CBC-MAC of `blocks` blocks as [`cbc_mac`], cut into components of `each` blocks.
 ///
 /// # Errors
 /// [`Error::Usage`] if `each` is 0 or does not divide `blocks`.
@@ -100,8 +100,8 @@ fn round_keys(name: &str, count: u32) -> Port {
     Port::new(name, Type::Array(Box::new(Type::Uint(128)), count))
 }
 
-/// AES-128 as [`aes::aes_128`], in three kinds of components (DUPLO, section 7.1): the key schedule with the
-/// initial round, the nine rounds, and the last one.
+/// Returns AES-128 as [`aes::aes_128`], in three kinds of components (DUPLO, section 7.1): the key schedule
+/// with the initial round, the nine rounds, and the last one.
 ///
 /// # Errors
 /// None but those of the circuits' limits, as for all programs here.
@@ -133,8 +133,8 @@ pub fn aes_in_rounds() -> Result<Program, Error> {
     program.finish()
 }
 
-/// AES-128 as [`aes::aes_128`], in five kinds of components (DUPLO, section 7.1), one for each function of
-/// the algorithm.
+/// Returns AES-128 as [`aes::aes_128`], in five kinds of components (DUPLO, section 7.1), one for each
+/// function of the algorithm.
 ///
 /// # Errors
 /// See [`aes_in_rounds`].

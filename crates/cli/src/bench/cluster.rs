@@ -28,7 +28,8 @@ pub struct Arguments {
     #[command(flatten)]
     program: ProgramArguments,
     /// How many lanes a job has, one job after the other
-    #[arg(long, value_name = "N,N", value_delimiter = ',', default_value = "1,2,4", value_parser = clap::value_parser!(u32).range(1..=256))]
+    #[arg(long, value_name = "N,N", value_delimiter = ',', default_value = "1,2,4",
+        value_parser = clap::value_parser!(u32).range(1..=256))]
     lanes: Vec<u32>,
     /// Partitions of each lane
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..))]
@@ -40,7 +41,8 @@ pub struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     at_once: Option<u32>,
     /// Threads of each worker
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", default_value_t = 1,
+        value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: u16,
     /// Statistical security of the whole job in bits; 40, if it is not given
     #[arg(long, value_name = "40|64|80", value_parser = security)]
@@ -256,8 +258,8 @@ fn line(round: &Value) -> String {
             .join(" / ")
     };
     format!(
-        "{}, {} at once: {} AND gates in {:.1} s, {} a second ({:.0} % of linear); sent {}; CPU {:.1} s; memory of a worker {}; \
-         stock of a lane {}; a cheater succeeds with at most 2^{:.1}\n",
+        "{}, {} at once: {} AND gates in {:.1} s, {} a second ({:.0} % of linear); sent {}; CPU {:.1} s; \
+         memory of a worker {}; stock of a lane {}; a cheater succeeds with at most 2^{:.1}\n",
         plural(round["lanes"].as_u64().unwrap_or_default(), "lane"),
         round["at_once"],
         thousands(round["and_gates"].as_u64().unwrap_or_default()),

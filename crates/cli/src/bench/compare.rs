@@ -41,7 +41,8 @@ pub struct Arguments {
     #[command(flatten)]
     link: LinkArguments,
     /// Rounds, in each of which all of them run on the same random inputs; the medians count
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 3,
+        value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
     /// Also draw them, by bytes and by time, into this file
     #[arg(long, value_name = "FILE")]
@@ -257,8 +258,8 @@ fn text(program: &Program, json: &Value) -> String {
     text += &line(HEAD);
     text += &line(std::array::from_fn(|k| rules[k].as_str()));
     rows.iter().for_each(|row| text += &line(row.each_ref().map(String::as_str)));
-    text += "\nBytes are of the whole run, framing included. \"Online\" begins with the first phase that needs \
-             an input. G is the garbler, E the evaluator.\n";
+    text += "\nBytes are of the whole run, framing included. \"Online\" begins with the first phase that \
+             needs an input. G is the garbler, E the evaluator.\n";
     if array(json, "rows").iter().any(|row| row["model"] == Model::SemiHonest.name()) {
         text += "\"Its followers\": SEMI-HONEST ONLY. Nothing is promised if the peer departs from the \
                  protocol.\n";

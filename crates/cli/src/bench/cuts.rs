@@ -33,7 +33,8 @@ pub struct Arguments {
     /// The programs; the standard library's, the papers' and random ones by default
     files: Vec<PathBuf>,
     /// Rounds, in each of which both cuts run, in turn; the medians count
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 3,
+        value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
     /// Leave out programs that are predicted to take longer
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
@@ -202,7 +203,10 @@ fn measured(cut: &Decomposition, rounds: &[Value]) -> Value {
     })
 }
 
-const HEAD: &str = "  program               AND gates   predicted ms     measured ms      CPU ms, both     chosen by given   cuts, * is chosen\n                                    given   other    given   other    given   other    wall    CPU\n";
+const HEAD: &str = "\
+    \x20 program               AND gates   predicted ms     measured ms      CPU ms, both\
+    \x20    chosen by given   cuts, * is chosen\n\
+    \x20                                   given   other    given   other    given   other    wall    CPU\n";
 
 fn line(row: &Value) -> String {
     let milliseconds = |of: &str, field: &str| 1e3 * row[of][field].as_f64().unwrap_or_default();

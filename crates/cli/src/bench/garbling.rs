@@ -24,13 +24,15 @@ pub struct Arguments {
     /// A program, whose largest component is measured; AES-128 by default
     file: Option<PathBuf>,
     /// Copies side by side
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "N", default_value_t = 8,
+        value_parser = clap::value_parser!(u32).range(1..=1024))]
     copies: u32,
     /// The kernel: vaes-avx512, vaes-avx2, aes-ni, neon-aes or portable; by default the one of all commands
     #[arg(long, value_name = "NAME", value_parser = kernel)]
     kernel: Option<Kernel>,
     /// Rounds, in each of which everything has its turn; the median counts
-    #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 15,
+        value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
 }
 
@@ -160,10 +162,9 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
         "seconds": seconds,
     });
     let human = format!(
-        "{}: {}, {} side by side, kernel {kernel}, one thread; CPU time, median of {}\n  \
-         ns per AND      all   AES alone   ratio\n  \
-         garble   {garble}\n  evaluate {evaluate}\n  check    {check}   \
-         (garble again, and hash the tables: {checks_to_garbles:.2} times garbling)\n",
+        "{}: {}, {} side by side, kernel {kernel}, one thread; CPU time, median of {}\n  ns per AND      \
+         all   AES alone   ratio\n  garble   {garble}\n  evaluate {evaluate}\n  check    {check}   (garble \
+         again, and hash the tables: {checks_to_garbles:.2} times garbling)\n",
         component.name,
         format_args!("{} AND gates", thousands(ands as u64)),
         plural(u64::from(arguments.copies), "copy"),
@@ -172,8 +173,8 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     Ok(Report::new(json, human))
 }
 
-/// What a task took in each round for an AND gate of a copy, and what its AES calls took in the same round, all
-/// in nanoseconds.
+/// What a task took in each round for an AND gate of a copy, and what its AES calls took in the same round,
+/// all in nanoseconds.
 #[derive(Default)]
 struct Measured {
     ns: Vec<f64>,

@@ -1,6 +1,6 @@
 //! The middle of some figures.
 
-/// The middle value, or the mean of the two in the middle; of nothing 0.
+/// Returns the middle value, or the mean of the two in the middle; of nothing 0.
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let at = |i: usize| values.get(i).copied().unwrap_or_default();

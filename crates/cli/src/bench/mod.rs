@@ -35,7 +35,7 @@ enum What {
 }
 
 impl Arguments {
-    /// Whether parties are measured as processes of their own.
+    /// Returns whether parties are measured as processes of their own.
     pub fn starts_processes(&self) -> bool {
         match self.what {
             What::Protocol(_) | What::Compare(_) | What::Papers(_) | What::Cuts(_) | What::Cluster(_) => true,

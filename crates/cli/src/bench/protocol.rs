@@ -30,7 +30,8 @@ pub struct Arguments {
     #[command(flatten)]
     cut: CutArguments,
     /// Rounds, each with two new processes; the median counts
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 3,
+        value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
 }
 
@@ -52,7 +53,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     Ok(Report::new(json, human))
 }
 
-/// What `program`, which `both` run, takes on random inputs.
+/// Returns what `program`, which `both` run, takes on random inputs.
 pub fn measure(both: &Both, program: &Program, count: u32, quiet: bool) -> Result<Value, Failure> {
     let executions = both.parameters.executions.executions;
     let mut rounds = Vec::new();
@@ -91,12 +92,12 @@ impl Trial {
         })
     }
 
-    /// A party's input, as it may stand in a file.
+    /// Returns a party's input, as it may stand in a file.
     pub fn value(&self, party: Party) -> &Value {
         &self.values[party as usize]
     }
 
-    /// What a party learns.
+    /// Returns what a party learns.
     pub fn expected_value(&self, party: Party) -> Value {
         self.outputs[party as usize].clone()
     }
@@ -214,7 +215,8 @@ fn text(program: &Program, json: &Value) -> String {
     let number = |field: &str| json[field].as_f64().unwrap_or_default();
     let count = |value: &Value| value.as_u64().unwrap_or_default();
     let mut text = format!(
-        "{}: {}, each checked against simulation; medians of {}, seconds and bytes of one execution\nCut: {}\n",
+        "{}: {}, each checked against simulation; medians of {}, seconds and bytes of one execution\nCut: \
+         {}\n",
         program.name(),
         plural(count(&json["executions"]), "execution"),
         plural(count(&json["rounds"]), "round"),
@@ -233,7 +235,8 @@ fn text(program: &Program, json: &Value) -> String {
     let predicted = json["predicted"]["seconds"].as_f64();
     let predicted = predicted.map_or(String::new(), |seconds| format!(" ({seconds:.3} predicted)"));
     text += &format!(
-        "{:.3} s in all{predicted}, {:.3} s after setup: {} AND gates, {} a second; CPU time of both parties {:.3} s, {:.3} us an AND gate\n",
+        "{:.3} s in all{predicted}, {:.3} s after setup: {} AND gates, {} a second; CPU time of both \
+         parties {:.3} s, {:.3} us an AND gate\n",
         number("seconds"),
         number("seconds_after_setup"),
         thousands(count(&json["and_gates"])),

@@ -57,7 +57,8 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     }
     let human = text(&rows, &compared);
     Ok(Report::new(
-        json!({ "rows": rows, "cores_and_links": compared, "measured": measured, "link": link, "machine": machine }),
+        json!({ "rows": rows, "cores_and_links": compared, "measured": measured, "link": link,
+            "machine": machine }),
         human,
     ))
 }
@@ -128,7 +129,8 @@ fn number(row: &Value, field: &str) -> f64 {
 
 fn text(rows: &[Value], compared: &[Value]) -> String {
     let mut text = String::from(
-        "By the model, without setup and inputs:\n  component       AND gates       slots   B  copies a slot  bytes an AND      seconds  AND a second\n",
+        "By the model, without setup and inputs:\n  component       AND gates       slots   B  copies a \
+         slot  bytes an AND      seconds  AND a second\n",
     );
     for row in rows {
         text += &format!(
@@ -144,7 +146,8 @@ fn text(rows: &[Value], compared: &[Value]) -> String {
         );
     }
     text += &format!(
-        "{COMPARED:.0e} AND gates of AES-128, by cores of each party and line:\n  cores          line   B  copies a slot      seconds\n"
+        "{COMPARED:.0e} AND gates of AES-128, by cores of each party and line:\n  cores          line   B  \
+         copies a slot      seconds\n"
     );
     for row in compared {
         let line =

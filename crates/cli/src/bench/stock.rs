@@ -26,8 +26,8 @@ use crate::failure::Failure;
 use crate::report::{Report, bytes, plural};
 use crate::{files, programs, resources};
 
-/// Time making stock on disk and in memory, programs from stock over a standing connection, steps of a session
-/// in memory, and verifying the store
+/// Time making stock on disk and in memory, programs from stock over a standing connection, steps of a
+/// session in memory, and verifying the store
 #[derive(Args)]
 pub struct Arguments {
     #[command(flatten)]
@@ -36,10 +36,12 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..))]
     executions: u16,
     /// Threads of each party
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", default_value_t = 1,
+        value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: u16,
     /// Statistical security in bits
-    #[arg(long, value_name = "40|64|80", default_value = "40", hide_default_value = true, value_parser = security)]
+    #[arg(long, value_name = "40|64|80", default_value = "40", hide_default_value = true,
+        value_parser = security)]
     security: u32,
 }
 
@@ -130,7 +132,8 @@ impl Online {
 
     fn json(&self) -> Value {
         json!({
-            "seconds": self.seconds, "least_seconds": self.least_seconds, "cpu_seconds_of_both": self.cpu_seconds,
+            "seconds": self.seconds, "least_seconds": self.least_seconds,
+            "cpu_seconds_of_both": self.cpu_seconds,
         })
     }
 }
@@ -224,17 +227,16 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
         "executions": executions,
         "online": online_json,
         "step": step.json(),
-        "preprocess_in_memory": { "seconds": in_memory.seconds, "cpu_seconds_of_both": in_memory.cpu_seconds },
+        "preprocess_in_memory": { "seconds": in_memory.seconds,
+            "cpu_seconds_of_both": in_memory.cpu_seconds },
         "preprocess_on_disk": { "seconds": on_disk.seconds, "cpu_seconds_of_both": on_disk.cpu_seconds },
         "disk_bytes": { "garbler": sizes[0], "evaluator": sizes[1] },
         "verify_bytes_per_second": rate,
     });
     let human = format!(
-        "{}: stock for {}\n\
-         one execution from stock, connection standing: {online}, {}\n\
-         one further step of a session in memory: {step}\n\
-         making it: in memory {:.3} s (CPU {:.3} s), on disk {:.3} s (CPU {:.3} s)\n\
-         on disk: garbler {}, evaluator {}; verified at {}/s\n",
+        "{}: stock for {}\none execution from stock, connection standing: {online}, {}\none further step of \
+         a session in memory: {step}\nmaking it: in memory {:.3} s (CPU {:.3} s), on disk {:.3} s (CPU \
+         {:.3} s)\non disk: garbler {}, evaluator {}; verified at {}/s\n",
         program.name(),
         plural(executions as u64, "execution"),
         bytes(sent),

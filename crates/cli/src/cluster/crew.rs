@@ -44,7 +44,8 @@ pub struct Processes<'c> {
 }
 
 impl<'c> Processes<'c> {
-    /// A crew without a worker. `rerun` are partitions in doubt that this party's people want to run again.
+    /// Makes a crew without a worker. `rerun` are partitions in doubt that this party's people want to run
+    /// again.
     pub fn new(config: &'c Config, rerun: &[Partition], stands: &'c mut dyn FnMut(&State)) -> Self {
         let (sender, news) = channel();
         for &partition in rerun {
@@ -65,12 +66,12 @@ impl<'c> Processes<'c> {
         }
     }
 
-    /// Has this party's workers, which connect, call their peers over such a link, one each.
+    /// Lets the workers of this party that connect call their peers over such a link, one each.
     pub fn imitate(self, link: Link) -> Self {
         Processes { link: (!link.is_perfect()).then_some(link), ..self }
     }
 
-    /// What all workers have said of themselves; complete when they have ended.
+    /// Returns what all workers have said of themselves; complete when they have ended.
     pub fn reports(&self) -> Arc<Mutex<Vec<Value>>> {
         self.reports.clone()
     }
@@ -79,7 +80,7 @@ impl<'c> Processes<'c> {
         self.config.folder.join(format!("lane-{lane}"))
     }
 
-    /// Where a partition's outputs go.
+    /// Returns where a partition's outputs go.
     pub fn result(config: &Config, partition: Partition) -> PathBuf {
         config.sink.join(format!("part-{partition:05}.json"))
     }
@@ -237,7 +238,8 @@ fn heard(line: &str, lane: Lane, attempt: u32, advertise: Option<&str>) -> Optio
     }
 }
 
-/// Whether the peer's workers may be at an address that the peer's coordinator names: nobody is sent to other hosts.
+/// Whether the peer's workers may be at an address that the peer's coordinator names: nobody is sent to other
+/// hosts.
 fn allowed(config: &Config, address: &str) -> Result<(), Error> {
     let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
     let of_control = config.control.connect.as_deref().and_then(|at| at.rsplit_once(':')).map(|at| at.0);

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::{Progress, summary};
 use crate::arguments::{Address, SECURITY, security};
 use crate::failure::Failure;
-use crate::party::{Home, listen_at, no_address, parsed};
+use crate::party::{Host, listen_at, no_address, parsed};
 use crate::preprocess::Role;
 use crate::report::{Report, hex};
 use crate::{files, programs, worker};
@@ -69,7 +69,8 @@ pub trait Hands {
     /// Says whether stock may have been taken; no worker of the lane is left.
     fn look(&mut self, lane: u32, partition: u32) -> Result<bool, String>;
     /// Waits for news, so long at most: `{"listens": {"lane", "attempt", "address"}}`, `{"filled": {"lane",
-    /// "attempt"}}`, `{"done": {"lane", "attempt", "partition"}}` or `{"gone": {"lane", "attempt", "cause"}}`.
+    /// "attempt"}}`, `{"done": {"lane", "attempt", "partition"}}` or `{"gone": {"lane", "attempt",
+    /// "cause"}}`.
     fn news(&mut self, wait: Duration) -> Result<Vec<Value>, String>;
     /// Tells which partitions' results lie where they belong.
     fn kept(&mut self) -> Result<Vec<u32>, String>;
@@ -162,8 +163,8 @@ impl Crew for Foreign<'_> {
     }
 }
 
-/// Coordinates a job to its end, as these flags say; `home` hears where, if it listens.
-pub fn run(flags: Vec<OsString>, hands: &mut dyn Hands, home: &mut Home) -> Result<Report, Failure> {
+/// Coordinates a job to its end, as these flags say; `host` hears where, if it listens.
+pub fn run(flags: Vec<OsString>, hands: &mut dyn Hands, host: &mut Host) -> Result<Report, Failure> {
     let arguments: Arguments = parsed(flags)?;
     let party = Party::from(arguments.role);
     let program = programs::load(&arguments.file, &InputMap::new())?;
@@ -185,7 +186,7 @@ pub fn run(flags: Vec<OsString>, hands: &mut dyn Hands, home: &mut Home) -> Resu
     terms.share()?;
     let options = tls::Options { party, lanes: 1, timeout: Duration::from_secs(arguments.timeout.into()) };
     let channel = match (&arguments.address.listen, &arguments.address.connect) {
-        (Some(address), _) => listen_at(address, &identity, peer, &options, true, home)?.accept()?,
+        (Some(address), _) => listen_at(address, &identity, peer, &options, true, host)?.accept()?,
         (None, Some(address)) => tls::connect(address, &identity, peer, &options)?,
         (None, None) => return Err(no_address()),
     };

@@ -1,5 +1,5 @@
-//! `brickwork cluster`: the coordinator of a job of many lanes. docs/clusters.md says how two organisations set one
-//! up.
+//! `brickwork cluster`: the coordinator of a job of many lanes. docs/clusters.md says how two organisations
+//! set one up.
 
 pub mod config;
 pub mod crew;
@@ -29,11 +29,12 @@ pub struct Arguments {
     /// The job, as this party has it: who it is, whom it meets, its partitions and its workers
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// Partitions in doubt that are to run again; the other party must say so, too. What a partition gave may be
-    /// with the peer already: with the same input it is the same once more, with another one it tells more
+    /// Partitions in doubt that are to run again; the other party must say so, too. What a partition gave may
+    /// be with the peer already: with the same input it is the same once more, with another one it tells more
     #[arg(long, value_name = "N,N", value_delimiter = ',')]
     rerun: Vec<u32>,
-    /// Make the stocks of the lanes, and run nothing: another time goes on with them. What the garbler says counts
+    /// Make the stocks of the lanes, and run nothing: another time goes on with them. What the garbler says
+    /// counts
     #[arg(long)]
     only_fill: bool,
 }
@@ -142,7 +143,8 @@ fn summary(
         return Err(Failure::new(
             code::PEER,
             "a check failed in one of the lanes: the peer cheated, and the job is over",
-            "its stocks are burned; nothing of it may be tried again. Begin another job, if at all, in a new folder",
+            "its stocks are burned; nothing of it may be tried again. Begin another job, if at all, in a \
+             new folder",
         )
         .with_fields(json!({ "stands": json })));
     }
@@ -157,14 +159,19 @@ fn summary(
     }
     let (what, hint) = match in_doubt.is_empty() {
         true => (
-            format!("{} not done: all stocks that were paid for are used up", plural(u64::from(tally.open), "partition")),
-            "more would exceed what the job promises; find out why lanes are lost, and run what is left as another job"
+            format!(
+                "{} not done: all stocks that were paid for are used up",
+                plural(u64::from(tally.open), "partition")
+            ),
+            "more would exceed what the job promises; find out why lanes are lost, and run what is left as \
+             another job"
                 .to_owned(),
         ),
         false => (
             format!("in doubt, as their lanes were lost while they ran: {}", list(&in_doubt)),
             format!(
-                "what they gave may be with the peer; if both parties agree, `--rerun {}` runs them again, with the same inputs",
+                "what they gave may be with the peer; if both parties agree, `--rerun {}` runs them again, \
+                 with the same inputs",
                 in_doubt.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
             ),
         ),

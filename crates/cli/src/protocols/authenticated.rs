@@ -1,4 +1,5 @@
-//! Components with authenticated masks at the command line: they hold against a cheater, and each is garbled once.
+//! Components with authenticated masks at the command line: they hold against a cheater, and each is garbled
+//! once.
 
 use brickwork::authenticated::{self, Authenticated};
 use brickwork::circuit::Program;

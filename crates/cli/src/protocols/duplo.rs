@@ -40,7 +40,7 @@ pub struct Proposed {
 }
 
 impl Proposed {
-    /// As a sheet says it.
+    /// Returns it as a sheet says it.
     pub fn offer(&self) -> Offer {
         Offer {
             cut: self.cut.to_string(),
@@ -51,7 +51,7 @@ impl Proposed {
 }
 
 impl Work<'_> {
-    /// What this garbler proposes: a cut that is in stock, or else the best one that is made for the
+    /// Returns what this garbler proposes: a cut that is in stock, or else the best one that is made for the
     /// occasion.
     pub fn proposal(&self, store: Option<&Store>, estimate: Option<&Estimate>) -> Result<Proposed, Failure> {
         let Work { flags, origin, job, .. } = self;

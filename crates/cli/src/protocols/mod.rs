@@ -29,7 +29,7 @@ use crate::work::Choices;
 pub use duplo::Proposed;
 pub use seam::{Done, Model, Only, Played, Ready, promise, says_nothing};
 
-/// What a store holds, of any protocol, oldest first.
+/// Returns what a store holds, of any protocol, oldest first.
 ///
 /// # Errors
 /// If the store cannot be read or was altered.
@@ -53,7 +53,7 @@ pub fn executions(part: &Inventory, store: &Store, program: &Program) -> Result<
     stocks.map_or(Ok(0), |stocks| stocks.executions(part, store, program))
 }
 
-/// The protocol of this name.
+/// Returns the protocol of this name.
 pub fn played(protocol: Protocol) -> &'static dyn Played {
     match protocol {
         Protocol::Duplo => &Duplo,
@@ -65,34 +65,35 @@ pub fn played(protocol: Protocol) -> &'static dyn Played {
     }
 }
 
-/// Refuses flags that say nothing in the protocol that they name, so that nobody believes they did, or that go
-/// with nothing else here.
+/// Refuses flags that say nothing in the protocol that they name, so that nobody believes they did, or that
+/// go with nothing else here.
 ///
 /// # Errors
 /// A mistake of usage that names the flag.
 pub fn allows(choices: &Choices) -> Result<(), Failure> {
     if choices.parameters.post_quantum && choices.stored {
         return Err(Failure::usage(
-            "--post-quantum does not go with a store: what is in stock rests on base OTs from an elliptic curve",
+            "--post-quantum does not go with a store: what is in stock rests on base OTs from an elliptic \
+             curve",
             "leave --store or --post-quantum out",
         ));
     }
     played(choices.parameters.protocol).allows(choices)
 }
 
-/// What a run of this protocol promised, from its JSON form.
+/// Returns what a run of this protocol promised, from its JSON form.
 pub fn promise_text(protocol: Protocol, report: &Value) -> String {
     let mut text = played(protocol).promise_text(&report["security"]);
     if report["post_quantum"] == true {
-        text += "Base OTs from ML-KEM-768, keys of TLS from ML-KEM-768 and X25519 together: nothing that was \
-                 hidden rests on discrete logarithms alone; that the peer is who its key says still does \
-                 (Ed25519)\n";
+        text += "Base OTs from ML-KEM-768, keys of TLS from ML-KEM-768 and X25519 together: nothing that \
+                 was hidden rests on discrete logarithms alone; that the peer is who its key says still \
+                 does (Ed25519)\n";
     }
     text
 }
 
-/// All ways in which a protocol runs a program so often; one that holds against a cheater does so up to 2^-S
-/// with this S.
+/// Returns all ways in which a protocol runs a program so often; one that holds against a cheater does so up
+/// to 2^-S with this S.
 pub fn ways(protocol: Protocol, security: Option<u32>, executions: Option<u32>) -> Vec<Parameters> {
     let played = played(protocol);
     played.ways(&Parameters {

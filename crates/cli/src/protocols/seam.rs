@@ -31,7 +31,7 @@ pub enum Model {
 }
 
 impl Model {
-    /// As users and reports name it.
+    /// Names it as users and reports do.
     pub fn name(self) -> &'static str {
         match self {
             Model::SemiHonest => "semi-honest",
@@ -42,14 +42,14 @@ impl Model {
 
 /// A protocol, as the command plays it.
 pub trait Played {
-    /// What it holds against.
+    /// Returns what it holds against.
     fn model(&self) -> Model;
 
-    /// The first phase that needs an input of a party: it and those behind it are online.
+    /// Returns the first phase that needs an input of a party: it and those behind it are online.
     fn online_from(&self) -> &'static str;
 
-    /// The ways in which it goes about a run, where users choose between such; each as `wishes`, which name
-    /// this protocol, and what they leave open said.
+    /// Returns the ways in which it goes about a run, where users choose between such; each as `wishes`,
+    /// which name this protocol, and what they leave open said.
     fn ways(&self, wishes: &Parameters) -> Vec<Parameters> {
         vec![wishes.clone()]
     }
@@ -60,8 +60,8 @@ pub trait Played {
     /// A mistake of usage that names the flag.
     fn allows(&self, choices: &Choices) -> Result<(), Failure>;
 
-    /// What a run costs and promises, where the protocol leaves nothing to choose; none where the garbler
-    /// proposes how it is done, which is then what `plan` compares.
+    /// Returns what a run costs and promises, where the protocol leaves nothing to choose; none where the
+    /// garbler proposes how it is done, which is then what `plan` compares.
     ///
     /// # Errors
     /// If the program cannot be executed so often.
@@ -73,7 +73,7 @@ pub trait Played {
         estimate: &Estimate,
     ) -> Result<Option<Only>, Failure>;
 
-    /// What a run of the given program costs and promises, done as the garbler would propose it.
+    /// Returns what a run of the given program costs and promises, done as the garbler would propose it.
     ///
     /// # Errors
     /// As [`Played::only_way`].
@@ -83,8 +83,8 @@ pub trait Played {
         only.ok_or_else(|| Failure::fault("a protocol with a choice prices it"))
     }
 
-    /// As [`Played::only_way`], of a run that takes what it can from a store; none where that is not known
-    /// beforehand.
+    /// Does what [`Played::only_way`] does, of a run that takes what it can from a store; none where that is
+    /// not known beforehand.
     ///
     /// # Errors
     /// Likewise.
@@ -98,12 +98,12 @@ pub trait Played {
         Ok(None)
     }
 
-    /// What it does with a store, if it does anything.
+    /// Returns what it does with a store, if it does anything.
     fn stocks(&self) -> Option<&dyn Stocks> {
         None
     }
 
-    /// What the parties compare and run, of a program and how often it is to be executed.
+    /// Returns what the parties compare and run, of a program and how often it is to be executed.
     ///
     /// # Errors
     /// If there would be too much of it.
@@ -115,7 +115,7 @@ pub trait Played {
     /// Whatever would make the run fail later.
     fn ready<'w>(&self, work: &'w Work<'w>) -> Result<Box<dyn Ready + 'w>, Failure>;
 
-    /// The promise of a run in words, from its JSON form.
+    /// Returns the promise of a run in words, from its JSON form.
     fn promise_text(&self, security: &Value) -> String;
 }
 
@@ -126,8 +126,8 @@ pub struct Only {
     pub security: Value,
 }
 
-/// Refuses the first of these flags that was given: whether it was, its name, and why it says nothing with this
-/// protocol.
+/// Refuses the first of these flags that was given: whether it was, its name, and why it says nothing with
+/// this protocol.
 ///
 /// # Errors
 /// A mistake of usage that names the flag.
@@ -181,7 +181,7 @@ impl<P: for<'a> Protocol<Limits<'a> = ()>> Ready for WithinTheRun<'_, P> {
     }
 }
 
-/// What a run promises, in its JSON form.
+/// Returns what a run promises, in its JSON form.
 ///
 /// # Errors
 /// [`Error::Usage`] if it has none.
@@ -189,7 +189,7 @@ pub fn promise(security: &impl Serialize) -> Result<Value, Error> {
     serde_json::to_value(security).map_err(|e| Error::Usage(format!("the promise has no JSON form: {e}")))
 }
 
-/// The first line of a promise that holds against a cheater.
+/// Returns the first line of a promise that holds against a cheater.
 pub fn malicious_text(security: &Value) -> String {
     let word = |field: &str| security[field].as_str().unwrap_or_default();
     let mut text = format!(
@@ -208,7 +208,7 @@ pub fn malicious_text(security: &Value) -> String {
     text
 }
 
-/// A line for a kind of item that cut-and-choose checks.
+/// Returns a line for a kind of item that cut-and-choose checks.
 pub fn batch_text(batch: &Value) -> String {
     let number = |field: &str| batch[field].as_u64().unwrap_or_default();
     let slots = plural(number("slots"), "bucket");
@@ -220,7 +220,7 @@ pub fn batch_text(batch: &Value) -> String {
 
 /// A party that knows what it will do.
 pub trait Ready {
-    /// Of a garbler, what it proposes, if it has a choice.
+    /// Returns what a garbler proposes, if it has a choice.
     fn offer(&self) -> Option<Offer>;
 
     /// Answers a visitor, who compares all that can be compared without a run. Returns what both agree on.

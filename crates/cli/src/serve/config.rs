@@ -309,7 +309,8 @@ pub fn token(path: &Path) -> Result<Zeroizing<String>, Failure> {
 }
 
 impl Config {
-    /// The program that a request names: by name, or by the first digits of its digest, at least eight.
+    /// Returns the program that a request names: by name, or by the first digits of its digest, at least
+    /// eight.
     pub fn named(&self, name: &str) -> Option<&Allowed> {
         let by_name = self.programs.values().find(|allowed| allowed.name == name);
         by_name.or_else(|| {

@@ -53,7 +53,7 @@ pub enum Why {
 }
 
 impl Why {
-    /// Whether it may pass while a request waits.
+    /// Returns whether it may pass while a request waits.
     pub fn passes(self) -> bool {
         matches!(self, Why::NoInput | Why::NoStock | Why::Stopping | Why::Full)
     }
@@ -87,7 +87,7 @@ impl Refusal {
         Refusal { retry_after: Some(seconds), ..self }
     }
 
-    /// The same, as the one who asked hears it of the peer's.
+    /// Returns the refusal as the one who asked hears it of the peer's.
     pub fn of_the_peer(self) -> Self {
         Refusal { error: format!("the peer refuses: {}", self.error), ..self }
     }

@@ -151,12 +151,12 @@ impl Figures {
         recent.errors.push_back((SystemTime::now(), why.into()));
     }
 
-    /// The last errors, oldest first.
+    /// Returns the last errors, oldest first.
     pub fn errors(&self) -> Vec<(SystemTime, String)> {
         self.recent().errors.iter().cloned().collect()
     }
 
-    /// Median and 99th percentile of the last runs in seconds, if there are any.
+    /// Returns the median and the 99th percentile of the last runs in seconds, if there are any.
     pub fn latency(&self) -> Option<[f64; 2]> {
         let mut seconds: Vec<f64> = self.recent().seconds.iter().copied().collect();
         seconds.sort_by(f64::total_cmp);

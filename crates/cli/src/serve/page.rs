@@ -19,7 +19,7 @@ td.number { text-align: right; font-variant-numeric: tabular-nums; }
 code { overflow-wrap: anywhere; }
 ";
 
-/// The page.
+/// Returns the page.
 pub fn page(desk: &Desk) -> String {
     let config = desk.config();
     let role = files::role(desk.party);
@@ -60,8 +60,8 @@ pub fn page(desk: &Desk) -> String {
         let budget = if budget.is_empty() { "none".into() } else { budget.join(", ") };
         let _ = writeln!(
             html,
-            "<tr><td>{}</td><td class=\"number\">{there}</td><td>{} to {}</td><td class=\"number\">{}</td>\
-             <td>{budget}</td><td><code>{}</code></td></tr>",
+            "<tr><td>{}</td><td class=\"number\">{there}</td><td>{} to {}</td><td \
+             class=\"number\">{}</td><td>{budget}</td><td><code>{}</code></td></tr>",
             escaped(&allowed.name),
             thousands(allowed.low),
             thousands(allowed.high),

@@ -11,7 +11,7 @@ impl Rate {
         Rate(Mutex::new((f64::INFINITY, Instant::now())))
     }
 
-    /// Whether one more may pass now.
+    /// Counts one more, if it may pass now; returns whether it may.
     pub fn takes(&self, a_second: u32) -> bool {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (left, last) = *state;

@@ -375,8 +375,8 @@ impl<'t> Row<'t> {
 fn the_star_is_the_fastest_or_says_why_not() {
     let keys = Keys::new();
     good(&["examples", "--write", &keys.file("")]);
-    // What a gain is depends on the seconds in which a cut is compiled here: of these, some are just large enough
-    // to be taken and others just too small, on a slow machine as on a fast one.
+    // What a gain is depends on the seconds in which a cut is compiled here: of these, some are just large
+    // enough to be taken and others just too small, on a slow machine as on a fast one.
     let cases: [(String, &[&str]); 10] = [
         (keys.file("benchmarking.wir"), &[]),
         (keys.file("credit.wir"), &[]),
@@ -679,7 +679,7 @@ fn stock_is_timed() {
     let (human, json) = good(&["bench", "stock", &example("millionaires.bwp"), "--executions", "3"]);
     assert!(human.contains("connection standing") && human.contains("verified"), "{human}");
     assert_eq!(json["executions"], 3);
-    // Joints, labels, and one proof of both: no table.
+    // Solderings, labels, and one proof of both: no table.
     assert!((5_000..25_000).contains(&json["online"]["bytes"].as_u64().expect("bytes")), "{json}");
     assert!(json["disk_bytes"]["garbler"].as_u64() < json["disk_bytes"]["evaluator"].as_u64());
 }

@@ -48,9 +48,10 @@ impl Job {
             None => "listen = \"127.0.0.1:0\"".into(),
         };
         let text = format!(
-            "role = \"{role}\"\nidentity = \"{key}\"\npeer = \"{peer}\"\nprogram = \"{}\"\nlanes = 2\nretries = 4\n\
-             folder = \"job-{party}\"\nstore_key = \"store.key\"\nsource = \"parts-{party}\"\n{more}\n\
-             [control]\n{control}\ntimeout = 20\n[workers]\nthreads = 1\ntimeout = 20\n",
+            "role = \"{role}\"\nidentity = \"{key}\"\npeer = \"{peer}\"\nprogram = \"{}\"\nlanes = \
+             2\nretries = 4\nfolder = \"job-{party}\"\nstore_key = \"store.key\"\nsource = \
+             \"parts-{party}\"\n{more}\n[control]\n{control}\ntimeout = 20\n[workers]\nthreads = 1\ntimeout \
+             = 20\n",
             example("millionaires.bwp")
         );
         self.keys.write(&format!("{role}.toml"), text.as_bytes())
@@ -169,8 +170,8 @@ fn jobs_that_differ_are_refused() {
     bad(&["cluster", "--config", &no_rows], 3, "none.toml");
 }
 
-/// Workers of either party are killed while they fill and run; what is not in doubt is right, nothing ran twice,
-/// and what is in doubt runs again when both say so.
+/// Workers of either party are killed while they fill and run; what is not in doubt is right, nothing ran
+/// twice, and what is in doubt runs again when both say so.
 #[cfg(target_os = "linux")]
 #[test]
 fn workers_may_die() {

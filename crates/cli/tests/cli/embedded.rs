@@ -25,8 +25,8 @@ fn program(folder: &Path) -> String {
     path.display().to_string()
 }
 
-/// What computes looks before it begins, so who asks first gets no result: of compiling, simulating, measuring
-/// the machine, planning, and of a run.
+/// What computes looks before it begins, so who asks first gets no result: of compiling, simulating,
+/// measuring the machine, planning, and of a run.
 #[test]
 fn everything_that_computes_looks() {
     let folder = tempfile::tempdir().unwrap();

@@ -115,7 +115,8 @@ const SCALED: &str = "
     #output 1 byte
     function byte value(byte limit, byte a, byte b, byte n) { return limit + a + b + n; }
     function void main() {
-        output1 = value(input1.limit, input1.items[0].price, input1.items[1].amount, input2.values[1] + input2.count);
+        output1 = value(input1.limit, input1.items[0].price, input1.items[1].amount, input2.values[1] + \
+                      input2.count);
     }
 ";
 

@@ -36,7 +36,8 @@ fn info_shows_ports_components_and_wires() {
     let keys = Keys::new();
     let fields: String = (0..40).map(|k| format!(" byte field_{k};")).collect();
     let source = format!(
-        "#parties 2\ntypedef uint_t 8 byte\ntypedef struct_t wide {{{fields} }}\n#input 1 wide\n#input 2 byte\n#output 1 byte\nfunction void main() {{ output1 = input1.field_39 + input2; }}\n"
+        "#parties 2\ntypedef uint_t 8 byte\ntypedef struct_t wide {{{fields} }}\n#input 1 wide\n#input 2 \
+         byte\n#output 1 byte\nfunction void main() {{ output1 = input1.field_39 + input2; }}\n"
     );
     let (wide, _) = good(&["info", &keys.write("wide.wir", source.as_bytes())]);
     assert!(wide.contains("field_0") && wide.contains("field_39") && !wide.contains('…'), "{wide}");

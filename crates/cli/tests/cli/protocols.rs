@@ -164,8 +164,8 @@ fn parties_of_two_protocols_are_told() {
     assert_eq!(finish(listening).status.code(), Some(0));
 }
 
-/// Two processes fill their stores, run from them, make what is lacking, and refuse what they are not for; what is
-/// there is shown, and each report says loudly what it does not promise.
+/// Two processes fill their stores, run from them, make what is lacking, and refuse what they are not for;
+/// what is there is shown, and each report says loudly what it does not promise.
 #[test]
 fn semi_honest_parties_run_from_stock() {
     let parties = Parties::new("millionaires.bwp");
@@ -454,7 +454,8 @@ fn lego_parties_compute_and_promise() {
     }
 }
 
-/// One command for both parties, `plan` and `bench protocol`; what is not there yet, or says nothing, is refused.
+/// One command for both parties, `plan` and `bench protocol`; what is not there yet, or says nothing, is
+/// refused.
 #[test]
 fn lego_is_planned_and_refuses_what_it_is_not() {
     let file = example("millionaires.bwp");
@@ -482,8 +483,8 @@ fn lego_is_planned_and_refuses_what_it_is_not() {
     }
 }
 
-/// Two processes make gates and build programs of them, run either, make what is lacking, and refuse what they
-/// are not for; what is there is shown, and what a run takes is planned.
+/// Two processes make gates and build programs of them, run either, make what is lacking, and refuse what
+/// they are not for; what is there is shown, and what a run takes is planned.
 #[test]
 fn lego_parties_run_from_stock() {
     const LEGO: [&str; 2] = ["--protocol", "lego"];
@@ -675,8 +676,9 @@ fn jimu_is_planned_and_refuses_what_it_is_not() {
     is_error(&finish(listening), 7, words);
 }
 
-/// Two processes with authenticated masks at each level: what each sends is known before, and what is promised
-/// covers it. `run`, `plan` and `bench protocol` know it; flags that say nothing are refused, stock, too.
+/// Two processes with authenticated masks at each level: what each sends is known before, and what is
+/// promised covers it. `run`, `plan` and `bench protocol` know it; flags that say nothing are refused, stock,
+/// too.
 #[test]
 fn parties_with_authenticated_masks_compute_and_say_what_they_promise() {
     let (keys, file) = (Keys::new(), example("millionaires.bwp"));
@@ -726,8 +728,8 @@ fn parties_with_authenticated_masks_compute_and_say_what_they_promise() {
     }
 }
 
-/// Base OTs from lattices: the same outputs in every protocol, and exactly those messages more. Both parties must
-/// want them, a store has none of them, and nobody is told a prediction that is not one.
+/// Base OTs from lattices: the same outputs in every protocol, and exactly those messages more. Both parties
+/// must want them, a store has none of them, and nobody is told a prediction that is not one.
 #[test]
 fn no_secret_rests_on_discrete_logarithms_if_asked_for() {
     let file = example("millionaires.bwp");

@@ -162,7 +162,8 @@ fn sessions_that_are_none() {
     refused(&format!("{open}carry = {{ bid = \"price\" }}\n"), "step open: the program has no input bid");
     let both = |more: &str, keep: &str| {
         format!(
-            "{open}{more}{keep}[[step]]\nname = \"close\"\nprogram = \"close.wir\"\ncarry = {{ price = \"held\" }}\n"
+            "{open}{more}{keep}[[step]]\nname = \"close\"\nprogram = \"close.wir\"\ncarry = {{ price = \
+             \"held\" }}\n"
         )
     };
     let keep = "keep = [\"held\"]\n";

@@ -75,7 +75,7 @@ impl Parties {
         self.start(arguments).map(finish)
     }
 
-    /// Both succeed; what they print.
+    /// Asserts that both succeed; returns what they print.
     pub fn good(&self, arguments: [Vec<String>; 2]) -> [Value; 2] {
         self.both(arguments).map(|output| {
             assert_eq!(output.status.code(), Some(0), "{} {}", text(&output.stdout), text(&output.stderr));
@@ -920,7 +920,8 @@ impl std::fmt::Display for Tally {
         let [done, saw, waited] = self.survivors;
         writeln!(
             f,
-            "the others: {done} were done, {saw} saw the connection end, {waited} waited for a peer that never came"
+            "the others: {done} were done, {saw} saw the connection end, {waited} waited for a peer that \
+             never came"
         )?;
         let [left, made] = self.runs;
         write!(

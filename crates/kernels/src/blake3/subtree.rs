@@ -34,8 +34,8 @@ pub struct Subtree<'a> {
     pub first_chunk: u64,
 }
 
-/// The chaining value of each of some subtrees of the same size: as the blake3 crate's `hazmat` module has
-/// them, without a key. In constant time.
+/// Writes the chaining value of each of some subtrees of the same size: as the blake3 crate's `hazmat` module
+/// has them, without a key. In constant time.
 ///
 /// # Panics
 /// If there is not one place for each value, or the sizes are none of a subtree, or not the same.
@@ -43,7 +43,7 @@ pub fn subtree_values(subtrees: &[Subtree], values: &mut [[u8; 32]]) {
     subtree_values_with(Kernel::best(), subtrees, values);
 }
 
-/// [`subtree_values`] with a kernel of the caller's choice.
+/// Does what [`subtree_values`] does with a kernel of the caller's choice.
 ///
 /// # Panics
 /// Like [`subtree_values`].
@@ -63,7 +63,8 @@ pub fn subtree_values_with(kernel: Kernel, subtrees: &[Subtree], values: &mut [[
     }
 }
 
-/// The chaining value of each of some pairs of subtrees, none of which makes a whole input. In constant time.
+/// Writes the chaining value of each of some pairs of subtrees, none of which makes a whole input. In
+/// constant time.
 ///
 /// # Panics
 /// If there is not one place for each value.
@@ -71,7 +72,7 @@ pub fn parent_values(children: &[[[u8; 32]; 2]], values: &mut [[u8; 32]]) {
     parent_values_with(Kernel::best(), children, values);
 }
 
-/// [`parent_values`] with a kernel of the caller's choice.
+/// Does what [`parent_values`] does with a kernel of the caller's choice.
 ///
 /// # Panics
 /// Like [`parent_values`].
@@ -281,76 +282,4 @@ unsafe fn store<V: Vector>([first, second]: [[V; 8]; 2], values: &mut [Value]) {
         store_words(second, |i| at.add(lanes::<V>() + i).cast());
     }
     values.copy_from_slice(&all[..values.len()]);
-}
-
-#[cfg(test)]
-mod tests {
-    use blake3::hazmat::HasherExt;
-
-    use super::*;
-
-    #[test]
-    fn values_are_those_of_the_blake3_crate() {
-        let mut bytes = vec![0u128; 37 * SUBTREE_BYTES / 16];
-        crate::Aes128::new(9).ctr(0, &mut bytes);
-        let bytes: Vec<u8> = bytes.iter().flat_map(|block| block.to_le_bytes()).collect();
-        // From the start of the input, across 2^32 chunks, and to the end of the longest one.
-        let numbers = [0, 16, (1u64 << 32) - 32, 1 << 32, (1 << 54) - 16];
-        for size in [1, 2, 4, 8, 16].map(|chunks| chunks * CHUNK_BYTES) {
-            let subtrees: Vec<Subtree> = bytes
-                .chunks(size)
-                .zip(numbers.iter().cycle())
-                .map(|(bytes, &first_chunk)| Subtree { bytes, first_chunk })
-                .collect();
-            let value = |s: &Subtree| {
-                blake3::Hasher::new()
-                    .set_input_offset(s.first_chunk * 1024)
-                    .update(s.bytes)
-                    .finalize_non_root()
-            };
-            let expected: Vec<[u8; 32]> = subtrees[..37].iter().map(value).collect();
-            for kernel in Kernel::all_available() {
-                for count in [0, 1, 2, 3, 15, 16, 17, 33, 37] {
-                    let mut values = vec![[0; 32]; count];
-                    subtree_values_with(kernel, &subtrees[..count], &mut values);
-                    assert_eq!(values, expected[..count], "{kernel:?}, {count} of {size} bytes");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn parents_are_those_of_the_blake3_crate() {
-        use blake3::hazmat::{Mode, merge_subtrees_non_root};
-        let children: Vec<[[u8; 32]; 2]> =
-            (0..77u8).map(|k| [0, 100].map(|side| std::array::from_fn(|i| k ^ (side + i as u8)))).collect();
-        let expected: Vec<[u8; 32]> =
-            children.iter().map(|[left, right]| merge_subtrees_non_root(left, right, Mode::Hash)).collect();
-        for kernel in Kernel::all_available() {
-            for count in [0, 1, 2, 7, 8, 9, 16, 31, 32, 33, 77] {
-                let mut values = vec![[0; 32]; count];
-                parent_values_with(kernel, &children[..count], &mut values);
-                assert_eq!(values, expected[..count], "{kernel:?}, {count}");
-            }
-        }
-    }
-
-    #[test]
-    fn other_sizes_are_refused() {
-        let bytes = [0; 2 * SUBTREE_BYTES];
-        for sizes in
-            [[0, 0], [1023, 1023], [3072, 3072], [2 * SUBTREE_BYTES, 2 * SUBTREE_BYTES], [1024, 2048]]
-        {
-            let subtrees = sizes.map(|size| Subtree { bytes: &bytes[..size], first_chunk: 0 });
-            let call = || subtree_values(&subtrees, &mut [[0; 32]; 2]);
-            assert!(std::panic::catch_unwind(call).is_err(), "{sizes:?}");
-        }
-    }
-
-    #[test]
-    fn a_place_for_each_value() {
-        let subtree = Subtree { bytes: &[0; SUBTREE_BYTES], first_chunk: 0 };
-        assert!(std::panic::catch_unwind(|| subtree_values(&[subtree], &mut [])).is_err());
-        assert!(std::panic::catch_unwind(|| parent_values(&[[[0; 32]; 2]], &mut [])).is_err());
-    }
 }

@@ -4,9 +4,9 @@ use core::arch::asm;
 
 use super::register::X4;
 
-/// [`Vector::mix32`](crate::vector::Vector::mix32) in assembly, because two states fill all 32 registers: the
-/// compiler orders the steps of both so that it runs out of them, and what it moves to memory and back takes
-/// half as long again.
+/// Does [`Vector::mix32`](crate::vector::Vector::mix32) in assembly, because two states fill all 32
+/// registers: the compiler orders the steps of both so that it runs out of them, and what it moves to memory
+/// and back takes half as long again.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(super) fn mix512<const D: u32, const B: u32>([a, b, c, d]: &mut [[X4; 4]; 4], m: [&X4; 4]) {
@@ -41,10 +41,14 @@ pub(super) fn mix512<const D: u32, const B: u32>([a, b, c, d]: &mut [[X4; 4]; 4]
             "vprord {b1}, {b1}, {B}",
             "vprord {b2}, {b2}, {B}",
             "vprord {b3}, {b3}, {B}",
-            a0 = inout(zmm_reg) a[0].0, a1 = inout(zmm_reg) a[1].0, a2 = inout(zmm_reg) a[2].0, a3 = inout(zmm_reg) a[3].0,
-            b0 = inout(zmm_reg) b[0].0, b1 = inout(zmm_reg) b[1].0, b2 = inout(zmm_reg) b[2].0, b3 = inout(zmm_reg) b[3].0,
-            c0 = inout(zmm_reg) c[0].0, c1 = inout(zmm_reg) c[1].0, c2 = inout(zmm_reg) c[2].0, c3 = inout(zmm_reg) c[3].0,
-            d0 = inout(zmm_reg) d[0].0, d1 = inout(zmm_reg) d[1].0, d2 = inout(zmm_reg) d[2].0, d3 = inout(zmm_reg) d[3].0,
+            a0 = inout(zmm_reg) a[0].0, a1 = inout(zmm_reg) a[1].0,
+            a2 = inout(zmm_reg) a[2].0, a3 = inout(zmm_reg) a[3].0,
+            b0 = inout(zmm_reg) b[0].0, b1 = inout(zmm_reg) b[1].0,
+            b2 = inout(zmm_reg) b[2].0, b3 = inout(zmm_reg) b[3].0,
+            c0 = inout(zmm_reg) c[0].0, c1 = inout(zmm_reg) c[1].0,
+            c2 = inout(zmm_reg) c[2].0, c3 = inout(zmm_reg) c[3].0,
+            d0 = inout(zmm_reg) d[0].0, d1 = inout(zmm_reg) d[1].0,
+            d2 = inout(zmm_reg) d[2].0, d3 = inout(zmm_reg) d[3].0,
             m0 = in(reg) m[0], m1 = in(reg) m[1], m2 = in(reg) m[2], m3 = in(reg) m[3],
             D = const D, B = const B,
             options(pure, readonly, nostack, preserves_flags),

@@ -1,8 +1,8 @@
 //! The rounds of AES on eight registers side by side, in assembly.
 //!
-//! Where there are sixteen registers, eight chains of rounds and eleven round keys do not fit. The compiler puts
-//! keys first and works on four chains, then on two and on two, each time waiting for itself. Here each round key
-//! is loaded for its round alone, and all eight chains are in flight in all rounds.
+//! Where there are sixteen registers, eight chains of rounds and eleven round keys do not fit. The compiler
+//! puts keys first and works on four chains, then on two and on two, each time waiting for itself. Here each
+//! round key is loaded for its round alone, and all eight chains are in flight in all rounds.
 
 /// A round key into the register `key`, then one instruction on each of the eight registers.
 macro_rules! on_eight {
@@ -72,7 +72,10 @@ macro_rules! two_under_four {
 /// AES-128 of the same two registers under four keys: the compiler would finish one register after the other,
 /// and keep all spread round keys in memory meanwhile.
 macro_rules! under_four {
-    ($kind:ident, $registers:ident, $move:literal, $xor:literal, $round:literal, $last:literal, $keys:expr, $x:expr) => {{
+    (
+        $kind:ident, $registers:ident, $move:literal, $xor:literal, $round:literal, $last:literal, $keys:expr,
+        $x:expr
+    ) => {{
         let mut x = [$x; 4];
         core::arch::asm!(
             two_under_four!($kind, $move, $xor, "0"),

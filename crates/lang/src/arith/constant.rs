@@ -41,7 +41,7 @@ fn build(plan: &Plan, g: &mut Graph, x: &[Bit], width: usize) -> Vec<Bit> {
     super::extend(&bits, width)
 }
 
-/// `x * m` modulo `2^width`.
+/// Returns `x * m` modulo `2^width`.
 pub fn multiply(g: &mut Graph, x: &[Bit], m: u128, width: usize) -> Vec<Bit> {
     let m = if width < 128 { m & ((1 << width) - 1) } else { m };
     if m == 0 || x.is_empty() {

@@ -12,14 +12,14 @@ pub enum Want {
     Remainder,
 }
 
-/// `a / b` or `a % b`, of their common width. A quotient by zero is all ones before its sign is applied, the
-/// remainder the dividend; signed quotients are cut towards zero.
+/// Returns `a / b` or `a % b`, of their common width. A quotient by zero is all ones before its sign is
+/// applied, the remainder the dividend; signed quotients are cut towards zero.
 pub fn divide(g: &mut Graph, a: &[Bit], b: &[Bit], signed: bool, remainder: bool) -> Vec<Bit> {
     let want = if remainder { Want::Remainder } else { Want::Quotient };
     with_signs(g, a, b, signed, want, |g, a, b| unsigned(g, a, b, want))
 }
 
-/// `a // b` or `a %% b`: the quotient must fit the width of `b`, which is half of that of `a`.
+/// Returns `a // b` or `a %% b`: the quotient must fit the width of `b`, which is half of that of `a`.
 pub fn wide_divide(g: &mut Graph, a: &[Bit], b: &[Bit], signed: bool, remainder: bool) -> Vec<Bit> {
     let want = if remainder { Want::Remainder } else { Want::Quotient };
     with_signs(g, a, b, signed, want, |g, a, b| {

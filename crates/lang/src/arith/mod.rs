@@ -13,14 +13,14 @@ pub use select::{choose, decode, rotate_by, shift_by};
 
 use crate::graph::{Bit, Graph};
 
-/// Exactly `width` bits: cut off, or zeros above.
+/// Makes it exactly `width` bits: cut off, or zeros above.
 pub fn extend(bits: &[Bit], width: usize) -> Vec<Bit> {
     let mut out = bits[..bits.len().min(width)].to_vec();
     out.resize(width, Bit::ZERO);
     out
 }
 
-/// The value, if all bits are known and it fits.
+/// Returns the value, if all bits are known and it fits.
 pub fn known(bits: &[Bit]) -> Option<u128> {
     let mut value = 0u128;
     for (i, bit) in bits.iter().enumerate() {
@@ -34,12 +34,12 @@ pub fn known(bits: &[Bit]) -> Option<u128> {
     Some(value)
 }
 
-/// Whether all bits are known.
+/// Returns whether all bits are known.
 pub fn all_known(bits: &[Bit]) -> bool {
     bits.iter().all(|b| b.known().is_some())
 }
 
-/// Number of bits up to the highest that is not known to be zero.
+/// Returns the number of bits up to the highest that is not known to be zero.
 pub fn significant(bits: &[Bit]) -> usize {
     trimmed(bits).len()
 }
@@ -84,7 +84,7 @@ fn borrow(g: &mut Graph, a: Bit, b: Bit, c: Bit) -> Bit {
     g.xor(c, both)
 }
 
-/// `a + b + carry`, of the width of `a`; `b` is as wide. One AND a bit, none for the last.
+/// Returns `a + b + carry`, of the width of `a`; `b` is as wide. One AND a bit, none for the last.
 pub fn add(g: &mut Graph, a: &[Bit], b: &[Bit], carry: Bit) -> Vec<Bit> {
     add_carry(g, a, b, carry, false)
 }
@@ -105,7 +105,7 @@ fn add_carry(g: &mut Graph, a: &[Bit], b: &[Bit], mut carry: Bit, out: bool) -> 
     sum
 }
 
-/// `a - b`, of their common width.
+/// Returns `a - b`, of their common width.
 pub fn sub(g: &mut Graph, a: &[Bit], b: &[Bit]) -> Vec<Bit> {
     sub_borrow(g, a, b, false)
 }
@@ -127,7 +127,7 @@ fn sub_borrow(g: &mut Graph, a: &[Bit], b: &[Bit], out: bool) -> Vec<Bit> {
     difference
 }
 
-/// `0 - a`.
+/// Returns `0 - a`.
 pub fn negate(g: &mut Graph, a: &[Bit]) -> Vec<Bit> {
     sub(g, &vec![Bit::ZERO; a.len()], a)
 }
@@ -138,7 +138,7 @@ fn negate_if(g: &mut Graph, condition: Bit, a: &[Bit]) -> Vec<Bit> {
     add(g, &flipped, &vec![Bit::ZERO; a.len()], condition)
 }
 
-/// Whether `a < b`; both as wide. One AND a bit.
+/// Returns whether `a < b`; both as wide. One AND a bit.
 pub fn less(g: &mut Graph, a: &[Bit], b: &[Bit], signed: bool) -> Bit {
     let mut c = Bit::ZERO;
     for i in 0..a.len() {
@@ -149,7 +149,7 @@ pub fn less(g: &mut Graph, a: &[Bit], b: &[Bit], signed: bool) -> Bit {
     c
 }
 
-/// Whether all bits are one, as a tree.
+/// Returns whether all bits are one, as a tree.
 pub fn all(g: &mut Graph, mut bits: Vec<Bit>) -> Bit {
     while bits.len() > 1 {
         bits = bits.chunks(2).map(|pair| if let [a, b] = *pair { g.and(a, b) } else { pair[0] }).collect();
@@ -157,7 +157,7 @@ pub fn all(g: &mut Graph, mut bits: Vec<Bit>) -> Bit {
     bits.first().copied().unwrap_or(Bit::ONE)
 }
 
-/// Whether `a == b`; both as wide.
+/// Returns whether `a == b`; both as wide.
 pub fn equal(g: &mut Graph, a: &[Bit], b: &[Bit]) -> Bit {
     let same: Vec<Bit> = a.iter().zip(b).map(|(&x, &y)| !g.xor(x, y)).collect();
     if same.contains(&Bit::ZERO) {

@@ -9,7 +9,7 @@ fn rows_cost(n: u64) -> u64 {
     2 * n * n - n
 }
 
-/// Cost of a full square by rows.
+/// Returns the cost of a full square by rows.
 pub fn square_cost(n: u64) -> u64 {
     n * n
 }
@@ -33,7 +33,7 @@ fn karatsuba_cost(n: u64, square: bool) -> u64 {
     3 * full_cost(n.div_ceil(2) + 1, square) + split_cost(n, square)
 }
 
-/// `a * b` modulo `2^width`, both unsigned.
+/// Returns `a * b` modulo `2^width`, both unsigned.
 pub fn multiply(g: &mut Graph, a: &[Bit], b: &[Bit], width: usize) -> Vec<Bit> {
     // Zeros at both ends are free; the order is fixed, so that `x * y` and `y * x` share their gates.
     let (a, b) = (trimmed(a), trimmed(b));
@@ -194,7 +194,7 @@ fn square_rows(g: &mut Graph, a: &[Bit], width: usize) -> Vec<Bit> {
     sum
 }
 
-/// `a ** b`: all bits of the product of two numbers of the same width.
+/// Returns `a ** b`: all bits of the product of two numbers of the same width.
 pub fn wide_multiply(g: &mut Graph, a: &[Bit], b: &[Bit], signed: bool) -> Vec<Bit> {
     let n = a.len();
     let (a, b) = if b < a { (b, a) } else { (a, b) };

@@ -17,8 +17,8 @@ fn below(g: &mut Graph, index: &[Bit], count: usize) -> Bit {
     less(g, index, &count, false)
 }
 
-/// The item at `index`, or zeros if there is none: a tree of choices, for one AND a bit of all items but one;
-/// and one more a bit if the index can be too large.
+/// Returns the item at `index`, or zeros if there is none: a tree of choices, for one AND a bit of all items
+/// but one; and one more a bit if the index can be too large.
 pub fn choose(g: &mut Graph, index: &[Bit], mut items: Vec<Vec<Bit>>) -> Vec<Bit> {
     let inside = below(g, index, items.len());
     for &bit in index {
@@ -36,8 +36,9 @@ pub fn choose(g: &mut Graph, index: &[Bit], mut items: Vec<Vec<Bit>>) -> Vec<Bit
     item.into_iter().map(|bit| g.and(inside, bit)).collect()
 }
 
-/// For every combination of indexes below their counts, a line that is one if these are the indexes and
-/// `enabled` is: one AND for each line but the first, and what it costs to see that no index is too large.
+/// Returns, for every combination of indexes below their counts, a line that is one if these are the indexes
+/// and `enabled` is: one AND for each line but the first, and what it costs to see that no index is too
+/// large.
 pub fn decode(g: &mut Graph, choices: &[(&[Bit], usize)], mut enabled: Bit) -> Vec<(Vec<usize>, Bit)> {
     for (index, count) in choices {
         let inside = below(g, index, *count);
@@ -72,8 +73,8 @@ pub fn decode(g: &mut Graph, choices: &[(&[Bit], usize)], mut enabled: Bit) -> V
     lines
 }
 
-/// A shift by a secret amount, zeros coming in: one AND a bit for each bit of the amount that counts, and one
-/// more if the amount can be too large.
+/// Returns a shift by a secret amount, zeros coming in: one AND a bit for each bit of the amount that counts,
+/// and one more if the amount can be too large.
 pub fn shift_by(g: &mut Graph, bits: &[Bit], amount: &[Bit], left: bool) -> Vec<Bit> {
     let (width, mut bits) = (bits.len(), bits.to_vec());
     let mut far = Bit::ZERO;
@@ -92,8 +93,8 @@ pub fn shift_by(g: &mut Graph, bits: &[Bit], amount: &[Bit], left: bool) -> Vec<
     bits.into_iter().map(|bit| g.and(!far, bit)).collect()
 }
 
-/// A rotation to the left by a secret amount: one AND a bit for each bit of the amount, half of that where
-/// halves are exchanged. If the width is no power of two, the amount is reduced first.
+/// Returns a rotation to the left by a secret amount: one AND a bit for each bit of the amount, half of that
+/// where halves are exchanged. If the width is no power of two, the amount is reduced first.
 pub fn rotate_by(g: &mut Graph, bits: &[Bit], amount: &[Bit]) -> Vec<Bit> {
     let (width, mut bits) = (bits.len(), bits.to_vec());
     if width <= 1 {

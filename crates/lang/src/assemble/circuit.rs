@@ -7,10 +7,10 @@ use brickwork_circuit::Error;
 use brickwork_circuit::{Circuit, Gate};
 
 use super::order::Order;
-use crate::graph::{Bit, Kind, Template};
+use crate::graph::{Bit, NodeKind, Template};
 
-/// The circuit of a template, in an order for few labels. Inverted operands get INV gates, one for each wire
-/// that needs one.
+/// Returns the circuit of a template, in an order for few labels. Inverted operands get INV gates, one for
+/// each wire that needs one.
 ///
 /// # Errors
 /// If it has too many wires, or constant outputs but no input to derive them from.
@@ -32,7 +32,7 @@ fn ordered(template: &Template, order: &Order) -> Result<Circuit, Error> {
         })
     };
     for gate in looking(order.gates(template)) {
-        if let Kind::And(a, b) = template.kind(gate) {
+        if let NodeKind::And(a, b) = template.kind(gate) {
             for bit in [a, b].into_iter().filter(|b| b.inverted()) {
                 invert(bit, &mut next);
             }
@@ -85,12 +85,12 @@ fn ordered(template: &Template, order: &Order) -> Result<Circuit, Error> {
         };
         let [first, second, third] = &mut gates;
         *third = Some(match template.kind(gate) {
-            Kind::And(a, b) => {
+            NodeKind::And(a, b) => {
                 let (a, b) = (operand(a, first), operand(b, second));
                 Gate::And(a, b)
             }
-            Kind::Xor(a, b) => Gate::Xor(wires[a.node() as usize], wires[b.node() as usize]),
-            Kind::Leaf => unreachable!("the gates of a template are no leaves"),
+            NodeKind::Xor(a, b) => Gate::Xor(wires[a.node() as usize], wires[b.node() as usize]),
+            NodeKind::Leaf => unreachable!("the gates of a template are no leaves"),
         });
         position += 1;
         gates.into_iter().flatten()

@@ -10,7 +10,7 @@ use super::kinds::Kinds;
 use super::live::Liveness;
 use super::wires::{Wires, add};
 use crate::generate::{Context, Trace};
-use crate::graph::{Bit, Graph, Kind, Template};
+use crate::graph::{Bit, Graph, NodeKind, Template};
 
 /// A glue component before it is placed.
 #[derive(Default)]
@@ -83,11 +83,11 @@ impl Glue {
             if !live.nodes[node as usize] {
                 continue;
             }
-            if let Kind::Xor(a, b) | Kind::And(a, b) = graph.kind(node) {
+            if let NodeKind::Xor(a, b) | NodeKind::And(a, b) = graph.kind(node) {
                 let own = level[a.node() as usize].max(level[b.node() as usize]);
                 level[node as usize] = own;
                 for operand in [a, b].map(Bit::node) {
-                    if level[operand as usize] == own && graph.kind(operand) != Kind::Leaf {
+                    if level[operand as usize] == own && graph.kind(operand) != NodeKind::Leaf {
                         union.join(operand, node);
                     }
                 }
@@ -96,7 +96,7 @@ impl Glue {
         }
 
         // What crosses from a group into slots, outputs and other groups.
-        let leaf = |bit: Bit| bit.known().is_some() || graph.kind(bit.node()) == Kind::Leaf;
+        let leaf = |bit: Bit| bit.known().is_some() || graph.kind(bit.node()) == NodeKind::Leaf;
         let mut not: HashMap<u32, u32> = HashMap::new();
         let mut crossing: Vec<(u32, Bit)> = Vec::new();
         let mut cross = |union: &mut Union, bit: Bit, statement: u32| {
@@ -118,7 +118,7 @@ impl Glue {
             cross(&mut union, *bit, u32::MAX);
         }
         for node in looking(1..count).filter(|n| live.nodes[*n as usize]) {
-            if let Kind::Xor(a, b) | Kind::And(a, b) = graph.kind(node) {
+            if let NodeKind::Xor(a, b) | NodeKind::And(a, b) = graph.kind(node) {
                 for operand in [a, b].map(|b| Bit::of(b.node())) {
                     if !leaf(operand) && level[operand.node() as usize] != level[node as usize] {
                         crossing.push((operand.node(), operand));
@@ -136,7 +136,7 @@ impl Glue {
             })
         };
         for node in looking(1..count) {
-            if live.nodes[node as usize] && graph.kind(node) != Kind::Leaf {
+            if live.nodes[node as usize] && graph.kind(node) != NodeKind::Leaf {
                 let number = group_of(&mut union, &mut groups, node, level[node as usize]);
                 groups[number].gates.push(node);
             }
@@ -148,7 +148,7 @@ impl Glue {
         Glue { groups, levels }
     }
 
-    /// Places glue and slots, layer by layer.
+    /// Emits glue and slots, layer by layer.
     #[allow(clippy::too_many_arguments)]
     pub fn emit(
         mut self,
@@ -288,7 +288,7 @@ impl Group {
             }
         };
         for gate in &self.gates {
-            if let Kind::Xor(a, b) | Kind::And(a, b) = graph.kind(*gate) {
+            if let NodeKind::Xor(a, b) | NodeKind::And(a, b) = graph.kind(*gate) {
                 read(a.node());
                 read(b.node());
             }
@@ -302,9 +302,9 @@ impl Group {
         };
         for gate in &self.gates {
             let bit = match graph.kind(*gate) {
-                Kind::Xor(a, b) => own.xor(find(&inside, a), find(&inside, b)),
-                Kind::And(a, b) => own.and(find(&inside, a), find(&inside, b)),
-                Kind::Leaf => Bit::ZERO,
+                NodeKind::Xor(a, b) => own.xor(find(&inside, a), find(&inside, b)),
+                NodeKind::And(a, b) => own.and(find(&inside, a), find(&inside, b)),
+                NodeKind::Leaf => Bit::ZERO,
             };
             inside.insert(*gate, bit);
         }

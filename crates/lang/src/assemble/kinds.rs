@@ -32,7 +32,8 @@ const MAX_VARIANTS: usize = 16;
 /// Variants are not tried for functions that are larger than this.
 const MAX_GATES: usize = 1 << 22;
 
-/// Copies that cut-and-choose takes for each of `n` slots, roughly: the fewer slots, the more.
+/// Returns the number of copies that cut-and-choose takes for each of `n` slots, roughly: the fewer slots,
+/// the more.
 pub(super) fn copies(n: u64) -> u64 {
     match n {
         0..=7 => 11,
@@ -114,12 +115,12 @@ impl Kinds {
         }
     }
 
-    /// The variant of a call.
+    /// Returns the variant of a call.
     pub fn variant(&self, call: usize) -> Option<usize> {
         self.chosen.get(&call).copied()
     }
 
-    /// The bits that the call's component reads.
+    /// Returns the bits that the call's component reads.
     pub fn args<'t>(&self, call: usize, trace: &'t Trace) -> impl Iterator<Item = Bit> + 't {
         let skip = self.variant(call).is_some();
         trace.args(call).iter().copied().filter(move |b| !skip || b.known().is_none())
@@ -127,7 +128,7 @@ impl Kinds {
 }
 
 impl Variant {
-    /// Its input ports: parameters without their known bits.
+    /// Returns its input ports: parameters without their known bits.
     pub fn ports(&self, cx: &Context<'_>) -> Vec<Port> {
         let mut ports = Vec::new();
         let mut rest = &self.pattern[..];

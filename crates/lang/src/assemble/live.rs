@@ -3,7 +3,7 @@
 use brickwork_base::stop::looking;
 
 use crate::generate::Trace;
-use crate::graph::{Graph, Kind};
+use crate::graph::{Graph, NodeKind};
 
 /// Which calls and nodes the outputs depend on.
 pub struct Liveness {
@@ -35,7 +35,7 @@ impl Liveness {
     fn gates(graph: &Graph, nodes: &mut [bool], from: u32, to: u32) {
         for node in looking((from..to).rev()) {
             if nodes[node as usize]
-                && let Kind::Xor(a, b) | Kind::And(a, b) = graph.kind(node)
+                && let NodeKind::Xor(a, b) | NodeKind::And(a, b) = graph.kind(node)
             {
                 nodes[a.node() as usize] = true;
                 nodes[b.node() as usize] = true;

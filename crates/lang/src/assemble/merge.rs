@@ -20,7 +20,8 @@ use super::kinds::copies;
 /// A component may take up several others, one in each round.
 const MAX_ROUNDS: usize = 16;
 
-/// The program with as few components without AND gates as can be; those named in `keep` are not touched.
+/// Returns the program with as few components without AND gates as can be; those named in `keep` are not
+/// touched.
 ///
 /// # Errors
 /// If the result is not a program, which would be a fault of this module.
@@ -32,7 +33,7 @@ pub fn merge(mut program: Program, keep: &HashSet<String>) -> Result<Program, Er
     Ok(program)
 }
 
-/// The program with other names for its components.
+/// Returns the program with other names for its components.
 ///
 /// # Errors
 /// If two get the same name.

@@ -29,7 +29,7 @@ use kinds::Kinds;
 use live::Liveness;
 use wires::{Wires, add};
 
-/// The program that does what `main` did.
+/// Returns the program that does what `main` did.
 ///
 /// # Errors
 /// If it is larger than a program can be, or computes constants without any input.
@@ -86,7 +86,7 @@ pub fn assemble(cx: &Context<'_>, mut trace: Trace, name: &str, sink: &mut Sink)
     let kept = module
         .functions
         .iter()
-        .zip(&cx.cuts)
+        .zip(&cx.placements)
         .filter(|(_, cut)| cut.component)
         .map(|(f, _)| f.base_name().to_string());
     let kept: HashSet<String> = kept.chain([CONSTANTS.to_string()]).collect();

@@ -8,7 +8,7 @@
 
 use brickwork_base::stop::looking;
 
-use crate::graph::{Kind, Template};
+use crate::graph::{NodeKind, Template};
 
 /// The gates of a template in the order in which they are to be computed.
 pub enum Order {
@@ -19,7 +19,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// The order with the smaller working set.
+    /// Makes the order with the smaller working set.
     pub fn best(template: &Template) -> Order {
         let demand = Order::Demand(demand(template));
         if demand.working_set(template) < Order::Program.working_set(template) {
@@ -29,7 +29,7 @@ impl Order {
         }
     }
 
-    /// The numbers of the gates.
+    /// Returns the numbers of the gates.
     pub fn gates<'a>(&'a self, template: &'a Template) -> impl Iterator<Item = u32> + 'a {
         let (all, some) = match self {
             Order::Program => (0..template.gates() as u32, &[][..]),
@@ -38,13 +38,13 @@ impl Order {
         all.chain(some.iter().copied())
     }
 
-    /// Most wires that are alive at a time: inputs from the start, others from where they are made, outputs
-    /// to the end.
+    /// Returns the number of wires that are alive at a time: inputs from the start, others from where they
+    /// are made, outputs to the end.
     pub fn working_set(&self, template: &Template) -> usize {
         let mut reads = vec![0u32; template.inputs as usize + 1 + template.gates()];
         let operands = |gate: u32| match template.kind(gate) {
-            Kind::Xor(a, b) | Kind::And(a, b) => [a.node() as usize, b.node() as usize],
-            Kind::Leaf => [0, 0],
+            NodeKind::Xor(a, b) | NodeKind::And(a, b) => [a.node() as usize, b.node() as usize],
+            NodeKind::Leaf => [0, 0],
         };
         for gate in looking(0..template.gates() as u32) {
             operands(gate).into_iter().for_each(|node| reads[node] += 1);
@@ -69,8 +69,8 @@ impl Order {
 fn demand(template: &Template) -> Vec<u32> {
     let first = template.inputs + 1;
     let operands = |gate: u32| match template.kind(gate) {
-        Kind::Xor(a, b) | Kind::And(a, b) => [a, b].map(|bit| bit.node().checked_sub(first)),
-        Kind::Leaf => [None, None],
+        NodeKind::Xor(a, b) | NodeKind::And(a, b) => [a, b].map(|bit| bit.node().checked_sub(first)),
+        NodeKind::Leaf => [None, None],
     };
     // Labels that the making of a gate takes, if nothing were shared.
     let mut need = vec![1u8; template.gates()];
@@ -154,7 +154,9 @@ mod tests {
             assert_eq!(order.len(), template.gates());
             let mut made = vec![false; template.gates()];
             for gate in order {
-                let (Kind::Xor(a, b) | Kind::And(a, b)) = template.kind(gate) else { panic!("a leaf") };
+                let (NodeKind::Xor(a, b) | NodeKind::And(a, b)) = template.kind(gate) else {
+                    panic!("a leaf")
+                };
                 for node in [a.node(), b.node()] {
                     assert!(node <= 5 || made[node as usize - 6]);
                 }

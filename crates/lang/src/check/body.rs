@@ -86,7 +86,10 @@ pub(super) fn check(
         let always = if body.returns { "always " } else { "" };
         body.error(
             Diagnostic::error("function::return", span, format!("`{name}` does not {always}return a value"))
-                .hint("the last statement of the function must be `return …;`, or an `if` and `else` that both end so"),
+                .hint(
+                    "the last statement of the function must be `return …;`, or an `if` and `else` that \
+                     both end so",
+                ),
         );
     }
     for (var, port) in predeclared.iter().enumerate() {
@@ -95,9 +98,16 @@ pub(super) fn check(
         if let Some(at) = port.to_assign.filter(|_| unassigned) {
             let (output, party) = (&port.name, port.name.trim_start_matches("output"));
             body.cx.sink.push(
-                Diagnostic::warning("output::unassigned", at, format!("nothing is ever assigned to `{output}`"))
-                    .label(format!("party {party} learns zeros"))
-                    .hint(format!("assign its value in `main`, `{output} = …;`, or remove this line if party {party} is to learn nothing")),
+                Diagnostic::warning(
+                    "output::unassigned",
+                    at,
+                    format!("nothing is ever assigned to `{output}`"),
+                )
+                .label(format!("party {party} learns zeros"))
+                .hint(format!(
+                    "assign its value in `main`, `{output} = …;`, or remove this line if party {party} is \
+                     to learn nothing"
+                )),
             );
         }
     }
@@ -320,8 +330,15 @@ impl Body<'_, '_> {
                     }
                     Type::Broken => {}
                     _ => self.error(
-                        Diagnostic::error("init::shape", e.span, "a list in braces or an array is expected here")
-                            .hint("nest lists as the array's dimensions are, `TYPE a[2][2] = {{1, 2}, {3, 4}};`, or name an array of the same size"),
+                        Diagnostic::error(
+                            "init::shape",
+                            e.span,
+                            "a list in braces or an array is expected here",
+                        )
+                        .hint(
+                            "nest lists as the array's dimensions are, `TYPE a[2][2] = {{1, 2}, {3, 4}};`, \
+                             or name an array of the same size",
+                        ),
                     ),
                 }
             }
@@ -357,20 +374,38 @@ impl Body<'_, '_> {
         match self.cx.types.compatible(ty, &value.ty) {
             Compatible::Yes => {}
             Compatible::Cast => self.error(
-                Diagnostic::warning("type::cast", value.span, format!("{what} changes its type from {found} to {wanted}"))
-                    .label("the bits stay the same")
-                    .hint("if that is meant, assign its bits, as in `x = y{0:8}`; otherwise declare both with one type"),
+                Diagnostic::warning(
+                    "type::cast",
+                    value.span,
+                    format!("{what} changes its type from {found} to {wanted}"),
+                )
+                .label("the bits stay the same")
+                .hint(
+                    "if that is meant, assign its bits, as in `x = y{0:8}`; otherwise declare both with one \
+                     type",
+                ),
             ),
             Compatible::No => {
                 let hint = match (ty, &value.ty) {
                     (Type::Int(to), Type::Int(from)) if from.width < to.width => {
-                        format!("nothing is converted by itself; widen through a variable: `wide{{0:{}}} = narrow;`", from.width)
+                        format!(
+                            "nothing is converted by itself; widen through a variable: `wide{{0:{}}} = \
+                             narrow;`",
+                            from.width
+                        )
                     }
                     (Type::Int(to), Type::Int(_)) => {
-                        format!("nothing is converted by itself; take the lowest bits: `(…){{0:{}}}`", to.width)
+                        format!(
+                            "nothing is converted by itself; take the lowest bits: `(…){{0:{}}}`",
+                            to.width
+                        )
                     }
-                    (Type::Struct(_), _) => "fill a variable of that type field by field, `s.field = …;`, and give that".into(),
-                    (Type::Array(_), _) => "fill a variable of that type element by element, `a[0] = …;`, and give that".into(),
+                    (Type::Struct(_), _) => {
+                        "fill a variable of that type field by field, `s.field = …;`, and give that".into()
+                    }
+                    (Type::Array(_), _) => {
+                        "fill a variable of that type element by element, `a[0] = …;`, and give that".into()
+                    }
                     (_, other) => other.number_in().into(),
                 };
                 self.error(
@@ -382,7 +417,7 @@ impl Body<'_, '_> {
         }
     }
 
-    /// An expression that stands by itself: here it is looked at as a whole.
+    /// Checks an expression that stands by itself: here it is looked at as a whole.
     pub(super) fn statement_expr(&mut self, e: &ast::Expr) -> Ex {
         let outer = std::mem::replace(&mut self.changes, false);
         let ex = self.expr(e);
@@ -392,9 +427,16 @@ impl Body<'_, '_> {
             for (var, at) in uses.changed {
                 if uses.count[&var] > 1 {
                     self.error(
-                        Diagnostic::warning("expression::order", at, "this changes a variable that the same expression uses elsewhere")
-                            .label("the other uses see the value from before or after, by their order from left to right")
-                            .hint("write two statements: first the change, then the use, or the other way round"),
+                        Diagnostic::warning(
+                            "expression::order",
+                            at,
+                            "this changes a variable that the same expression uses elsewhere",
+                        )
+                        .label(
+                            "the other uses see the value from before or after, by their order from left to \
+                             right",
+                        )
+                        .hint("write two statements: first the change, then the use, or the other way round"),
                     );
                 }
             }

@@ -24,7 +24,7 @@ impl Global {
         *span
     }
 
-    /// Whether both name one type of integers.
+    /// Returns whether both name one type of integers.
     pub(super) fn is_the_same_integer(&self, other: &Global) -> bool {
         let integer = |global: &Global| match global {
             Global::Type(Type::Int(ty), _) => Some((ty.signed, ty.width)),
@@ -183,9 +183,16 @@ impl Checker<'_> {
                     Some(Some(inner)) if state[inner] == 1 => {
                         let (s, name) = (&self.types.structs[at], &self.types.structs[inner].name);
                         self.sink.push(
-                            Diagnostic::error("type::recursive", s.span, format!("struct `{}` contains itself", s.name))
-                                .label(format!("through its field `{}` of type `{name}`", s.fields[field].name))
-                                .hint("every value has a fixed size: use an array of a fixed length, and numbers that index it"),
+                            Diagnostic::error(
+                                "type::recursive",
+                                s.span,
+                                format!("struct `{}` contains itself", s.name),
+                            )
+                            .label(format!("through its field `{}` of type `{name}`", s.fields[field].name))
+                            .hint(
+                                "every value has a fixed size: use an array of a fixed length, and numbers \
+                                 that index it",
+                            ),
                         );
                         self.types.structs[at].fields[field].ty = Type::Broken;
                     }
@@ -255,13 +262,14 @@ impl Checker<'_> {
             None => {
                 let hint = match &*name.name {
                     "void" => "only functions can be `void`".into(),
-                    "float" | "double" => {
-                        "all numbers are whole numbers; `#include \"fixed.wir\"` computes with fixed-point numbers".into()
-                    }
+                    "float" | "double" => "all numbers are whole numbers; `#include \"fixed.wir\"` computes \
+                                           with fixed-point numbers"
+                        .into(),
                     other => match type_of_c(other) {
                         Some(ty) => format!("no type is built in; declare it: `typedef {ty} {other}`"),
                         None => format!(
-                            "no type is built in; declare it: `typedef int_t 32 {other}`, or `uint_t` for an unsigned one"
+                            "no type is built in; declare it: `typedef int_t 32 {other}`, or `uint_t` for \
+                             an unsigned one"
                         ),
                     },
                 };
@@ -337,7 +345,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Inputs and outputs, by party.
+    /// Returns the inputs and outputs, by party.
     pub(super) fn io(
         &mut self,
         list: Vec<(bool, u64, Span, TypeRef, Span)>,

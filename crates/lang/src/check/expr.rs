@@ -250,10 +250,10 @@ impl Body<'_, '_> {
                     Type::Untyped => ("assign::constant", "a constant"),
                     _ => ("assign::target", "the value of an expression"),
                 };
-                self.error(
-                    Diagnostic::error(code, e.span, format!("{what} cannot change {kind}"))
-                        .hint("assign it to a variable first: only variables, their elements, fields and slices can be changed"),
-                );
+                self.error(Diagnostic::error(code, e.span, format!("{what} cannot change {kind}")).hint(
+                    "assign it to a variable first: only variables, their elements, fields and slices can \
+                     be changed",
+                ));
                 None
             }
         }
@@ -461,14 +461,24 @@ impl Body<'_, '_> {
             Compatible::Cast => self.error(
                 Diagnostic::warning("type::cast", span, format!("`{symbol}` between {left} and {right}"))
                     .label("the bits are taken as they are")
-                    .hint("declare both with one type, or take the bits of one, as in `y{0:8}`, if that is meant"),
+                    .hint(
+                        "declare both with one type, or take the bits of one, as in `y{0:8}`, if that is \
+                         meant",
+                    ),
             ),
             Compatible::No => {
                 self.error(
-                    Diagnostic::error("operator::mismatch", span, format!("the sides of `{symbol}` have different types"))
-                        .also(l.span, format!("this is {left}"))
-                        .also(r.span, format!("this is {right}"))
-                        .hint("bring both to one width: `wide{0:8} = narrow;` widens, `wide{0:8}` narrows; nothing is converted by itself"),
+                    Diagnostic::error(
+                        "operator::mismatch",
+                        span,
+                        format!("the sides of `{symbol}` have different types"),
+                    )
+                    .also(l.span, format!("this is {left}"))
+                    .also(r.span, format!("this is {right}"))
+                    .hint(
+                        "bring both to one width: `wide{0:8} = narrow;` widens, `wide{0:8}` narrows; \
+                         nothing is converted by itself",
+                    ),
                 );
                 return broken(span);
             }
@@ -581,12 +591,17 @@ impl Body<'_, '_> {
             }
             None => {
                 let hint = match &**name {
-                    "while" | "do" | "switch" => {
-                        "the only loop is `for`, with a bound that is known while compiling; branches are `if` and `else`".into()
-                    }
+                    "while" | "do" | "switch" => "the only loop is `for`, with a bound that is known while \
+                                                  compiling; branches are `if` and `else`"
+                        .into(),
                     name => match stdlib::declaring(name) {
-                        Some(file) => format!("write `#include \"{file}\"` at the top: that file of the standard library has it"),
-                        None => format!("define it, `function TYPE {name}(…) {{ … }}`, or `#include` the file that does"),
+                        Some(file) => format!(
+                            "write `#include \"{file}\"` at the top: that file of the standard library has \
+                             it"
+                        ),
+                        None => format!(
+                            "define it, `function TYPE {name}(…) {{ … }}`, or `#include` the file that does"
+                        ),
                     },
                 };
                 self.error(

@@ -38,14 +38,19 @@ impl Checker<'_> {
             {
                 self.sink.push(
                     Diagnostic::error("generic::redefined", *span, format!("`{name}` stands for two things"))
-                        .hint("rename one of them: names in `< >` differ from each other and from the parameters"),
+                        .hint(
+                            "rename one of them: names in `< >` differ from each other and from the \
+                             parameters",
+                        ),
                 );
             } else if !f.params.iter().any(fixed) {
                 self.sink.push(
-                    Diagnostic::error("generic::unused", *span, format!("no call can choose `{name}`"))
-                        .hint(format!(
-                            "let it be the type of a parameter, `{name} a`, its width, `uint_t {name} a`, or a size, `TYPE a[{name}]`"
-                        )),
+                    Diagnostic::error("generic::unused", *span, format!("no call can choose `{name}`")).hint(
+                        format!(
+                            "let it be the type of a parameter, `{name} a`, its width, `uint_t {name} a`, \
+                             or a size, `TYPE a[{name}]`"
+                        ),
+                    ),
                 );
             }
         }
@@ -53,13 +58,13 @@ impl Checker<'_> {
         self.generics.push(Generic { function: Rc::new(f), made: HashMap::new() });
     }
 
-    /// How many parameters a generic function has, and where it is declared.
+    /// Returns how many parameters a generic function has, and where it is declared.
     pub(super) fn generic_shape(&self, number: usize) -> (usize, Span) {
         let f = &self.generics[number].function;
         (f.params.len(), f.name.span)
     }
 
-    /// The function that a call with these arguments means, as many as there are parameters.
+    /// Returns the function that a call with these arguments means, as many as there are parameters.
     pub(super) fn made_for(&mut self, number: usize, span: Span, args: &[Ex]) -> Option<usize> {
         let f = Rc::clone(&self.generics[number].function);
         let choices = self.choose(&f, span, args)?;
@@ -179,7 +184,10 @@ impl Checker<'_> {
             Diagnostic::error("generic::mixed", at, format!("`{name}` cannot be two things in one call"))
                 .label(format!("{} here", show(&choice)))
                 .also(*first_at, format!("{} here", show(first)))
-                .hint("give both arguments one type, or one size: `wide{0:8} = narrow;` widens, `wide{0:8}` narrows"),
+                .hint(
+                    "give both arguments one type, or one size: `wide{0:8} = narrow;` widens, `wide{0:8}` \
+                     narrows",
+                ),
         );
         None
     }

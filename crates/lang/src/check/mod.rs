@@ -35,8 +35,15 @@ pub fn check(items: Vec<Item>, root: Span, reverse_structs: bool, sink: &mut Sin
             Item::Parties(n, span) => parties = Some((n, span)),
             Item::Io { input, party, party_span, ty, span } => io.push((input, party, party_span, ty, span)),
             Item::Vars(decl) => cx.sink.push(
-                Diagnostic::warning("variable::global", decl.span, "variables outside of functions are ignored")
-                    .hint("declare it in the function that uses it; functions share nothing but arguments and results"),
+                Diagnostic::warning(
+                    "variable::global",
+                    decl.span,
+                    "variables outside of functions are ignored",
+                )
+                .hint(
+                    "declare it in the function that uses it; functions share nothing but arguments and \
+                     results",
+                ),
             ),
             Item::Define(..) | Item::Include(..) | Item::IntType { .. } | Item::StructType { .. } => {}
         }

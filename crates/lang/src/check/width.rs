@@ -7,7 +7,7 @@ use crate::diagnostic::Diagnostic;
 use crate::types::MAX_WIDTH;
 
 impl Checker<'_> {
-    /// The value of a width expression that must be positive, for `what`.
+    /// Returns the value of a width expression that must be positive, for `what`.
     pub(super) fn positive(&mut self, e: &Expr, what: &str) -> Option<u32> {
         match self.width_value(e)? {
             n if n <= 0 => {
@@ -73,10 +73,10 @@ impl Checker<'_> {
                         }
                         _ => "this does not fit in 64 bits",
                     };
-                    self.sink.push(
-                        Diagnostic::error("width::overflow", e.span, message)
-                            .hint("widths and lengths are computed with signed numbers of 64 bits; check the `#define`s in this one"),
-                    );
+                    self.sink.push(Diagnostic::error("width::overflow", e.span, message).hint(
+                        "widths and lengths are computed with signed numbers of 64 bits; check the \
+                         `#define`s in this one",
+                    ));
                 }
                 value
             }

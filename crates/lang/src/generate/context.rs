@@ -1,7 +1,7 @@
 //! What bodies are executed with.
 
 use crate::Options;
-use crate::ast::Request;
+use crate::ast::FunctionPragma;
 use crate::graph::Template;
 use crate::ir::Module;
 
@@ -10,7 +10,7 @@ pub struct Stop;
 
 /// What happens to calls of a function from `main`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cut {
+pub struct Placement {
     /// It was asked to be a component.
     pub component: bool,
     /// Calls from `main` are executed as part of `main`: it was asked for, or a function below must be a
@@ -24,24 +24,24 @@ pub(crate) struct Context<'m> {
     pub(crate) options: &'m Options,
     /// The circuits of the functions, with secret parameters.
     pub(crate) templates: Vec<Option<Template>>,
-    pub(crate) cuts: Vec<Cut>,
+    pub(crate) placements: Vec<Placement>,
 }
 
 impl Context<'_> {
-    /// Whether all functions could be compiled, so that `main` can call them.
+    /// Returns whether all functions could be compiled, so that `main` can call them.
     pub fn complete(&self) -> bool {
         (0..self.templates.len()).all(|f| f == self.module.main || self.templates[f].is_some())
     }
 }
 
-/// The name of the built-in circuit that a function is bound to.
+/// Returns the name of the built-in circuit that a function is bound to.
 pub fn builtin_name<'a>(module: &'a Module, function: usize, options: &'a Options) -> Option<&'a str> {
     let f = &module.functions[function];
     let first = (0..module.functions.len()).find(|i| *i != module.main) == Some(function);
     let asked = f
         .requests
         .iter()
-        .find_map(|(r, _)| if let Request::Builtin(name) = r { Some(name.as_str()) } else { None });
+        .find_map(|(r, _)| if let FunctionPragma::Builtin(name) = r { Some(name.as_str()) } else { None });
     options
         .builtins
         .get(f.base_name())
@@ -50,7 +50,7 @@ pub fn builtin_name<'a>(module: &'a Module, function: usize, options: &'a Option
         .or((options.aes && first).then_some("aes_sbox"))
 }
 
-/// Whether a function is bound to a built-in circuit.
+/// Returns whether a function is bound to a built-in circuit.
 pub fn is_builtin(module: &Module, function: usize, options: &Options) -> bool {
     builtin_name(module, function, options).is_some()
 }

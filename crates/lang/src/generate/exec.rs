@@ -129,19 +129,31 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
         self.steps += 1;
         if self.graph.full() {
             self.sink.push(
-                Diagnostic::error("limit::gates", span, format!("the circuit has more than {} gates", self.cx.options.max_gates))
-                    .label("the limit is reached here")
-                    .hint("split it into functions that `main` calls, which count apart (in Rust, `Options::max_gates` sets the limit)"),
+                Diagnostic::error(
+                    "limit::gates",
+                    span,
+                    format!("the circuit has more than {} gates", self.cx.options.max_gates),
+                )
+                .label("the limit is reached here")
+                .hint(
+                    "split it into functions that `main` calls, which count apart (in Rust, \
+                     `Options::max_gates` sets the limit)",
+                ),
             );
             return Err(Stop);
         }
         if self.steps > self.cx.options.max_steps {
             self.sink.push(
-                Diagnostic::error("limit::steps", span, format!("more than {} statements are executed", self.cx.options.max_steps))
-                    .label("the limit is reached here")
-                    .hint(
-                        "shorten the loops, or split them into functions that `main` calls (in Rust, `Options::max_steps` sets the limit)",
-                    ),
+                Diagnostic::error(
+                    "limit::steps",
+                    span,
+                    format!("more than {} statements are executed", self.cx.options.max_steps),
+                )
+                .label("the limit is reached here")
+                .hint(
+                    "shorten the loops, or split them into functions that `main` calls (in Rust, \
+                     `Options::max_steps` sets the limit)",
+                ),
             );
             return Err(Stop);
         }
@@ -217,9 +229,17 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
                     rounds += 1;
                     if rounds > self.cx.options.unroll_limit {
                         self.sink.push(
-                            Diagnostic::error("limit::unroll", *span, format!("this loop runs more than {} times", self.cx.options.unroll_limit))
-                                .also(cond.span, "this is still true")
-                                .hint("does the step come nearer to the end? is the counter wide enough? w bits wrap at 2^w, constants too (in Rust, `Options::unroll_limit` sets the limit)"),
+                            Diagnostic::error(
+                                "limit::unroll",
+                                *span,
+                                format!("this loop runs more than {} times", self.cx.options.unroll_limit),
+                            )
+                            .also(cond.span, "this is still true")
+                            .hint(
+                                "does the step come nearer to the end? is the counter wide enough? w bits \
+                                 wrap at 2^w, constants too (in Rust, `Options::unroll_limit` sets the \
+                                 limit)",
+                            ),
                         );
                         return Err(Stop);
                     }
@@ -289,7 +309,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
         }
     }
 
-    /// An expression that is not part of another one.
+    /// Executes an expression that is not part of another one.
     pub(super) fn whole(&mut self, f: &mut Frame<'_>, e: &Ex) -> Result<Vec<Bit>, Stop> {
         self.mark(f);
         let bits = self.ex(f, e)?;
@@ -404,7 +424,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
         result
     }
 
-    /// A call on values that have the widths of the parameters.
+    /// Executes a call on values that have the widths of the parameters.
     pub(super) fn call(
         &mut self,
         f: &Frame<'_>,
@@ -416,10 +436,10 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
         let Some(template) = &cx.templates[function] else { return Err(Stop) };
         let callee = &cx.module.functions[function];
         let builtin = is_builtin(cx.module, function, cx.options);
-        let cut = cx.cuts[function];
+        let placement = cx.placements[function];
         let some_known = args.iter().flatten().any(|b| b.known().is_some());
         if f.top {
-            if !cut.open {
+            if !placement.open {
                 let all_known = args.iter().flatten().all(|b| b.known().is_some());
                 return Ok(if all_known {
                     self.graph.append(template, &args.concat())
@@ -456,7 +476,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
             None => None,
         };
         let direct: Vec<Option<Bit>> = template.outputs.iter().map(through).collect();
-        let forced = self.cx.cuts[function].component
+        let forced = self.cx.placements[function].component
             && !args.is_empty()
             && template.outputs.iter().any(|o| o.known().is_none());
         if !forced && direct.iter().all(Option::is_some) {
@@ -479,7 +499,7 @@ impl<'c, 'm, 's> Exec<'c, 'm, 's> {
         }
     }
 
-    /// A value of the expression `e` brought to `width` bits; warns where that changes a constant.
+    /// Returns a value of the expression `e` brought to `width` bits; warns where that changes a constant.
     pub(super) fn fit(&mut self, e: &Ex, bits: Vec<Bit>, width: usize) -> Vec<Bit> {
         if bits.len() > width
             && e.ty == crate::types::Type::Untyped

@@ -224,7 +224,7 @@ impl Exec<'_, '_, '_> {
         Ok(Number::Known(value))
     }
 
-    /// A place, after what stands before it has changed it.
+    /// Returns a place, after what stands before it has changed it.
     pub(super) fn place(&mut self, f: &mut Frame<'_>, place: &Place) -> Result<Spot, Stop> {
         let whole = f.vars[place.var as usize].bits.len();
         self.parts(f, Some(place), &place.parts, whole)
@@ -287,7 +287,8 @@ impl Exec<'_, '_, '_> {
                                 )
                                 .label("this is not known while compiling")
                                 .hint(format!(
-                                    "shift first, which may be by a secret, then take the lowest bits: `(x >> i){{0:{w}}}`; parameters are secret, too"
+                                    "shift first, which may be by a secret, then take the lowest bits: `(x \
+                                     >> i){{0:{w}}}`; parameters are secret, too"
                                 )),
                             );
                             None

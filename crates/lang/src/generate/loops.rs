@@ -32,7 +32,7 @@ fn is_constant(e: &Ex) -> bool {
 }
 
 impl Exec<'_, '_, '_> {
-    /// What a loop's condition compares, if that is a variable and a constant.
+    /// Returns what a loop's condition compares, if that is a variable and a constant.
     pub(super) fn limits(&mut self, f: &mut Frame<'_>, cond: &Ex) -> Result<Option<Limits>, Stop> {
         use BinaryOp::{Ge, Gt, Le, Lt, Ne};
         let ExKind::Binary { op, signed, width: Some(width), operands } = &cond.kind else { return Ok(None) };
@@ -77,7 +77,7 @@ impl Limits {
         (1 << (self.width - u32::from(self.signed))) - 1
     }
 
-    /// Whether the condition holds for all values that the counter can have.
+    /// Returns whether the condition holds for all values that the counter can have.
     pub(super) fn always_true(&self) -> bool {
         match self.op {
             BinaryOp::Le => self.value == self.most(),
@@ -96,7 +96,7 @@ impl Limits {
         128 - (self.written + 1).leading_zeros() + u32::from(self.signed)
     }
 
-    /// The error of a loop whose condition is always true.
+    /// Returns the error of a loop whose condition is always true.
     pub(super) fn endless(&self, at: Span, cond: Span) -> Diagnostic {
         let kind = self.kind(self.width);
         let (reason, hint) = if self.op == BinaryOp::Le {
@@ -128,7 +128,7 @@ impl Limits {
             .hint(hint)
     }
 
-    /// The warning of a loop that never runs because of what its counter can hold.
+    /// Returns the warning of a loop that never runs because of what its counter can hold.
     pub(super) fn never(&self, at: Span, cond: Span) -> Option<Diagnostic> {
         let cut = self.written >> self.width != 0;
         let impossible = match self.op {

@@ -13,11 +13,11 @@ mod trace;
 use std::collections::HashSet;
 
 pub(crate) use context::Context;
-pub use context::Cut;
+pub use context::Placement;
 pub use trace::Trace;
 
 use crate::Options;
-use crate::ast::Request;
+use crate::ast::FunctionPragma;
 use crate::diagnostic::{Diagnostic, Sink};
 use crate::graph::{Bit, Graph, Template};
 use crate::ir::Module;
@@ -26,9 +26,9 @@ use exec::{Exec, Frame};
 
 /// Circuits of all functions.
 pub fn templates<'m>(module: &'m Module, options: &'m Options, sink: &mut Sink) -> Context<'m> {
-    let cuts = cuts(module, options, sink);
+    let placements = placements(module, options, sink);
     let count = module.functions.len();
-    let mut cx = Context { module, options, templates: (0..count).map(|_| None).collect(), cuts };
+    let mut cx = Context { module, options, templates: (0..count).map(|_| None).collect(), placements };
     for function in callees_first(module) {
         if function == module.main {
             continue;
@@ -64,7 +64,7 @@ fn generic(cx: &Context<'_>, function: usize, sink: &mut Sink) -> Option<Templat
     Some(exec.graph.finish(inputs, &result))
 }
 
-/// The circuit of a function with some parameter bits known; its inputs are the other ones.
+/// Returns the circuit of a function with some parameter bits known; its inputs are the other ones.
 pub fn specialise(
     cx: &Context<'_>,
     function: usize,
@@ -140,7 +140,7 @@ fn callees_first(module: &Module) -> Vec<usize> {
     order
 }
 
-fn cuts(module: &Module, options: &Options, sink: &mut Sink) -> Vec<Cut> {
+fn placements(module: &Module, options: &Options, sink: &mut Sink) -> Vec<Placement> {
     let known: HashSet<&str> = module.functions.iter().map(|f| f.base_name()).collect();
     let root = module.functions[module.main].span;
     for name in options.inline.iter().chain(&options.component).chain(options.builtins.keys()) {
@@ -152,32 +152,33 @@ fn cuts(module: &Module, options: &Options, sink: &mut Sink) -> Vec<Cut> {
             );
         }
     }
-    let mut cuts: Vec<Cut> = module
+    let mut placements: Vec<Placement> = module
         .functions
         .iter()
         .map(|f| {
-            let asked = |r: Request| f.requests.iter().any(|(request, _)| *request == r);
+            let asked = |r: FunctionPragma| f.requests.iter().any(|(request, _)| *request == r);
             let (inline, component) =
                 (options.inline.contains(f.base_name()), options.component.contains(f.base_name()));
             // The command line goes before the source, and a name before `*`.
             let component_now =
-                component || (asked(Request::Component) && !inline && !options.inline.contains("*"));
-            let open = !component_now && (inline || options.inline.contains("*") || asked(Request::Inline));
-            Cut { component: component_now, open }
+                component || (asked(FunctionPragma::Component) && !inline && !options.inline.contains("*"));
+            let open =
+                !component_now && (inline || options.inline.contains("*") || asked(FunctionPragma::Inline));
+            Placement { component: component_now, open }
         })
         .collect();
     // What calls a component must be open, so that the component's slots are slots of the program.
-    let mut reaches = vec![false; cuts.len()];
+    let mut reaches = vec![false; placements.len()];
     for function in callees_first(module) {
         reaches[function] = module.functions[function]
             .calls
             .iter()
-            .any(|(callee, _)| cuts[*callee].component || reaches[*callee]);
-        if reaches[function] && !cuts[function].component {
-            cuts[function].open = true;
+            .any(|(callee, _)| placements[*callee].component || reaches[*callee]);
+        if reaches[function] && !placements[function].component {
+            placements[function].open = true;
         }
     }
-    cuts
+    placements
 }
 
 fn builtin(module: &Module, function: usize, options: &Options, sink: &mut Sink) -> Option<Template> {

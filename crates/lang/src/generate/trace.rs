@@ -37,13 +37,13 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// The arguments of a call.
+    /// Returns the arguments of a call.
     pub fn args(&self, call: usize) -> &[Bit] {
         let Call { args, inputs, .. } = self.calls[call];
         &self.args[args..args + inputs as usize]
     }
 
-    /// The leaves of a call's results.
+    /// Returns the leaves of a call's results.
     pub fn results(&self, call: usize) -> Range<u32> {
         let Call { first, results, .. } = self.calls[call];
         first..first + results

@@ -155,7 +155,12 @@ impl Parser<'_> {
                 let width = match self.peek() {
                     Tok::Ident(name) => ExprKind::Ident(Rc::clone(name)),
                     Tok::Number(width) => ExprKind::Number(*width),
-                    _ => return self.unexpected("the width of the literal", "give the number of bits: `5#8` is signed, `5##8` unsigned"),
+                    _ => {
+                        return self.unexpected(
+                            "the width of the literal",
+                            "give the number of bits: `5#8` is signed, `5##8` unsigned",
+                        );
+                    }
                 };
                 self.bump();
                 let width = Box::new(self.node(width, at)?);
@@ -169,7 +174,8 @@ impl Parser<'_> {
             }
             _ => self.unexpected(
                 "an expression",
-                "write a value here: a number, a variable, a call `f(x)`, or several with operators between them",
+                "write a value here: a number, a variable, a call `f(x)`, or several with operators between \
+                 them",
             ),
         }
     }

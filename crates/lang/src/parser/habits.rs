@@ -5,7 +5,7 @@ use crate::diagnostic::Diagnostic;
 use crate::lexer::Tok;
 use crate::source::Span;
 
-/// The type to write for one that C or the like has built in under this name.
+/// Returns the type to write for one that C or the like has built in under this name.
 pub(crate) fn type_of_c(name: &str) -> Option<String> {
     let (signed, width) = match name {
         "bool" | "_Bool" => (false, 1),
@@ -34,7 +34,8 @@ fn type_of_two_words(first: &str, second: &str) -> String {
 }
 
 impl Parser<'_> {
-    /// What to say of this token inside of a function, where other languages have it and this one has not.
+    /// Returns what to say of this token inside of a function, where other languages have it and this one has
+    /// not.
     pub(super) fn habit(&self) -> Option<&'static str> {
         let previous = self.at.checked_sub(1).map(|i| &self.tokens[i].tok);
         let step = "`++` and `--` read as one token; for `a - -b` leave a blank";
@@ -45,7 +46,8 @@ impl Parser<'_> {
                 Some("there are no assignments like `+=`; write `x = x + …`")
             }
             (Tok::Sym("//"), _) => Some(
-                "comments are written `/* … */`; between two values `//` divides one of double width by the other",
+                "comments are written `/* … */`; between two values `//` divides one of double width by the \
+                 other",
             ),
             (Tok::Sym("else"), _) => Some("`else` follows its `if` and one statement, or several in `{ }`"),
             (Tok::Sym("#" | "##"), Some(Tok::Ident(_) | Tok::Sym(")" | "]" | "}"))) => {
@@ -138,7 +140,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// What to write instead of a `typedef` of C.
+    /// Returns what to write instead of a `typedef` of C.
     pub(super) fn typedef_of_c(&self) -> Option<String> {
         if self.word(0) == "struct" {
             let name = if self.word(1).is_empty() { "NAME" } else { self.word(1) };
@@ -161,7 +163,8 @@ impl Parser<'_> {
             ("while", "(") | ("do", "{") => {
                 let condition = if next == "(" { self.in_parentheses(1) } else { "…".into() };
                 let hint = format!(
-                    "write `for (uint_t 32 i = 0; i < 100; i++) if ({condition}) {{ … }}`, with a number of rounds that is always enough instead of 100"
+                    "write `for (uint_t 32 i = 0; i < 100; i++) if ({condition}) {{ … }}`, with a number of \
+                     rounds that is always enough instead of 100"
                 );
                 let message =
                     format!("there is no `{first}`: how often a loop runs is fixed while compiling");

@@ -13,7 +13,7 @@ pub fn build_with(source: &str, options: &Options) -> Result<Compiled, Diagnosti
     build_files("test.wir", source, &NoFiles, options)
 }
 
-/// Compiles; whatever it says, good or bad, must come with advice.
+/// Compiles files; whatever the compiler says, good or bad, must come with advice.
 pub fn build_files(
     name: &str,
     source: &str,
@@ -47,7 +47,7 @@ pub fn build(source: &str) -> Compiled {
     build_with(source, &Options::default()).unwrap_or_else(|e| panic!("{}\n{source}", e.render(false)))
 }
 
-/// The errors of what must not compile.
+/// Returns the errors of what must not compile.
 pub fn refuse(source: &str) -> Diagnostics {
     match build_with(source, &Options::default()) {
         Ok(_) => panic!("this compiles:\n{source}"),
@@ -63,13 +63,13 @@ pub fn number(bits: &[bool]) -> u128 {
     bits.iter().enumerate().map(|(i, b)| if i < 128 { u128::from(*b) << i } else { 0 }).sum()
 }
 
-/// The bits that both parties learn.
+/// Returns the bits that both parties learn.
 pub fn simulate_bits(program: &Program, garbler: &[bool], evaluator: &[bool]) -> [Vec<bool>; 2] {
     let outputs = program.simulate(garbler, evaluator);
     [Party::Garbler, Party::Evaluator].map(|p| program.output_bits(p, &outputs))
 }
 
-/// The garbler's output as a number.
+/// Returns the garbler's output as a number.
 pub fn run(program: &Program, garbler: u128, evaluator: u128) -> u128 {
     let widths = [Party::Garbler, Party::Evaluator].map(|p| program.input_width(p));
     let [own, _] = simulate_bits(program, &bits(garbler, widths[0]), &bits(evaluator, widths[1]));
@@ -78,18 +78,20 @@ pub fn run(program: &Program, garbler: u128, evaluator: u128) -> u128 {
 
 /// Types of all tests: `u1`, `u4`, `u8`, `u16`, `u32`, `s4`, `s8`, `s16`, … and two inputs and an output of 8
 /// bits.
-pub const TYPES: &str = "typedef uint_t 1 u1 typedef uint_t 2 u2 typedef uint_t 3 u3 typedef uint_t 4 u4 typedef uint_t 8 u8 \
-    typedef uint_t 16 u16 typedef uint_t 32 u32 typedef uint_t 64 u64 typedef int_t 4 s4 typedef int_t 8 s8 typedef int_t 16 s16 ";
+pub const TYPES: &str = "typedef uint_t 1 u1 typedef uint_t 2 u2 typedef uint_t 3 u3 typedef uint_t 4 u4 \
+                         typedef uint_t 8 u8 typedef uint_t 16 u16 typedef uint_t 32 u32 typedef uint_t 64 \
+                         u64 typedef int_t 4 s4 typedef int_t 8 s8 typedef int_t 16 s16 ";
 
-/// A program of a body of `main`, with `x` and `y` as the inputs, of type `input`, and the output of type
-/// `output`.
+/// Makes a program of a body of `main`, with `x` and `y` as the inputs, of type `input`, and the output of
+/// type `output`.
 pub fn program(input: &str, output: &str, functions: &str, body: &str) -> String {
     format!(
-        "#parties 2 {TYPES} #input 1 {input} #input 2 {input} #output 1 {output}\n{functions}\nfunction void main() {{\n{input} x = input1; {input} y = input2;\n{body}\n}}"
+        "#parties 2 {TYPES} #input 1 {input} #input 2 {input} #output 1 {output}\n{functions}\nfunction \
+         void main() {{\n{input} x = input1; {input} y = input2;\n{body}\n}}"
     )
 }
 
-/// Value of an expression of the given type, on two inputs.
+/// Returns the value of an expression of the given type, on two inputs.
 pub fn eval(input: &str, output: &str, expression: &str, x: u128, y: u128) -> u128 {
     run(&build(&program(input, output, "", &format!("output1 = {expression};"))).program, x, y)
 }

@@ -511,7 +511,7 @@ impl Generator {
         }
     }
 
-    /// The functions for [`Generator::zero`].
+    /// Returns the functions for [`Generator::zero`].
     pub fn prelude(&self) -> String {
         let mut out = String::from(
             "function int_t w wider<w>(uint_t w a, int_t w b) {

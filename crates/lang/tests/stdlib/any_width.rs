@@ -99,7 +99,8 @@ fn sort_of_any_width_and_length() {
     ] {
         let ty = format!("{} {width}", if is_signed { "int_t" } else { "uint_t" });
         let source = format!(
-            "#parties 2 #include \"integers.wir\" typedef struct_t list {{ {ty} items[{n}]; }} #input 1 list #input 2 bit #output 1 list
+            "#parties 2 #include \"integers.wir\" typedef struct_t list {{ {ty} items[{n}]; }} #input 1 \
+             list #input 2 bit #output 1 list
             function void main() {{ output1.items = sort(input1.items); }}"
         );
         let compiled = build(&source);
@@ -174,15 +175,18 @@ fn fixed_point() {
     let ands = |expression: &str, out: &str| call("fixed.wir", "int_t 32", out, expression).and_gates();
     let full = ands("a ** b", "int_t 64");
     assert!(ands("fixed_multiply(a, b)", "int_t 32") <= full + 31, "{full}");
-    let source = "#parties 2 #input 1 int_t 64 #input 2 int_t 32 #output 1 int_t 32 function void main() { output1 = input1 // input2; }";
+    let source = "#parties 2 #input 1 int_t 64 #input 2 int_t 32 #output 1 int_t 32 function void main() { \
+                  output1 = input1 // input2; }";
     assert!(ands("fixed_divide(a, b)", "int_t 32") <= build(source).program.and_gates());
 }
 
 /// The smallest parts of the library cost what they should where the command shows it.
 #[test]
 fn instances_are_components_of_their_own() {
-    let source = "#parties 2 #include \"integers.wir\" #input 1 uint_t 8 #input 2 uint_t 8 #output 1 uint_t 8
-        function void main() { output1 = max(input1, input2); output1{0:4} = min(output1{4:4}, input2{0:4}); }";
+    let source = "#parties 2 #include \"integers.wir\" #input 1 uint_t 8 #input 2 uint_t 8 #output 1 uint_t \
+                  8
+        function void main() { output1 = max(input1, input2); output1{0:4} = min(output1{4:4}, input2{0:4}); \
+                  }";
     let program = build(source).program;
     super::assert_cut(&program, &[("max.uint8", 1), ("min.uint4", 1)]);
     assert_eq!(program.input_width(Party::Garbler), 8);

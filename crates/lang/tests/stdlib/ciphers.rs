@@ -52,10 +52,12 @@ fn des_encrypt() {
 #[test]
 fn triple_des_and_decryption() {
     let program = build(
-        "#parties 2 #include \"des.wir\" typedef struct_t three { des_block keys[3]; } typedef struct_t both { des_block there; des_block back; }
+        "#parties 2 #include \"des.wir\" typedef struct_t three { des_block keys[3]; } typedef struct_t \
+         both { des_block there; des_block back; }
         #input 1 three #input 2 des_block #output 2 both
         function void main() {
-            des_keys a = des_schedule(input1.keys[0]); des_keys b = des_schedule(input1.keys[1]); des_keys c = des_schedule(input1.keys[2]);
+            des_keys a = des_schedule(input1.keys[0]); des_keys b = des_schedule(input1.keys[1]); des_keys c \
+         = des_schedule(input1.keys[2]);
             output2.there = des3_encrypt(a, b, c, input2);
             output2.back = des_decrypt(a, des_encrypt(a, input2));
         }",
@@ -120,7 +122,8 @@ fn sha256_on_random_inputs() {
         let share: [u8; 64] = random_bytes(&mut state);
         let words = |f: &dyn Fn(usize) -> u8| {
             let bytes: [u8; 64] = std::array::from_fn(f);
-            json!({ "words": bytes.chunks(4).map(|c| u32::from_be_bytes(c.try_into().unwrap())).collect::<Vec<_>>() }).to_string()
+            let words = bytes.chunks(4).map(|c| u32::from_be_bytes(c.try_into().unwrap()));
+            json!({ "words": words.collect::<Vec<_>>() }).to_string()
         };
         let out = run(&program, Party::Garbler, &words(&|i| share[i]), &words(&|i| share[i] ^ padded[i]));
         let expected = digest::digest(&digest::SHA256, &message[..length]);

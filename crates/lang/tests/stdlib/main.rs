@@ -110,7 +110,8 @@ fn integers() {
             output1.u[0] = min(a, b); output1.u[1] = max(a, b);
             int32 sa; sa{0:32} = a{0:32}; int32 sb; sb{0:32} = b{0:32};
             output1.u[2] = abs(sa); output1.u[3] = distance(a, b); output1.u[4] = popcount(a);
-            division d = divide(a, b); output1.u[5] = d.quotient; output1.u[6] = d.remainder; output1.u[7] = popcount(a ^ b);
+            division d = divide(a, b); output1.u[5] = d.quotient; output1.u[6] = d.remainder; output1.u[7] = \
+                popcount(a ^ b);
             output1.s[0] = min_signed(sa, sb); output1.s[1] = max_signed(sa, sb);
             output1.b[0] = less(a, b); output1.b[1] = less_signed(sa, sb);
         }";
@@ -174,8 +175,8 @@ fn sha256() {
         &[("constants", 1), ("combine", 1), ("sha256_schedule", 48), ("sha256_round", 64), ("sha256_add", 1)],
     );
 
-    let two =
-        "#parties 2 #include \"sha256.wir\" typedef struct_t block { sha256_word w[16]; } typedef struct_t digest { sha256_word h[8]; }
+    let two = "#parties 2 #include \"sha256.wir\" typedef struct_t block { sha256_word w[16]; } typedef \
+               struct_t digest { sha256_word h[8]; }
         #input 1 block #input 2 block #output 2 digest
         function void main() { output2.h = sha256_block(sha256_block(sha256_start(), input1.w), input2.w); }";
     let mut message = b"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq\x80".to_vec();
@@ -409,9 +410,12 @@ fn satellites() {
     let mut state = 19;
     let (mut near, bound) = (0, (1i64 << 30) - 1);
     for _ in 0..40 {
+        let mut place = || {
+            let axes = (0..3).map(|_| random(&mut state) as i64 % (1 << 30));
+            json!({ "axis": axes.collect::<Vec<_>>() })
+        };
         let mut orbit = || {
-            let places: Vec<Value> =
-                (0..8).map(|_| json!({"axis": (0..3).map(|_| random(&mut state) as i64 % (1 << 30)).collect::<Vec<_>>()})).collect();
+            let places: Vec<Value> = (0..8).map(|_| place()).collect();
             json!({ "at": places })
         };
         let (own, other) = (orbit(), orbit());

@@ -4,15 +4,16 @@ use std::ops::Range;
 
 use brickwork_kernels as kernels;
 
+use super::Cheat;
 use super::proof::{Claimed, Name};
 use super::row::Committed;
-use super::rows::{BLOCK, Column};
+use super::rows::{BLOCK, Column, DIMENSION};
 use super::shares::Shares;
 use brickwork_base::label::Label;
 
 /// Adds the shares that claim number `index` is about to a sum, and returns the value of the claim: for the
-/// receiver what it was told (or, in [`Claims::bits`], only its lowest bit); for the sender the committed
-/// value where the receiver does not know it, anything where it does.
+/// receiver what was opened to it (or, in [`Claims::bits`], only its lowest bit); for the sender the
+/// committed value where the receiver does not know it, anything where it does.
 pub(super) type Claim<'a> = Box<dyn Fn(usize, &mut Column) -> Label + Sync + 'a>;
 
 /// Of some wires of an item the values of the claims about them.
@@ -37,14 +38,14 @@ impl<'a> Each<'a> {
         Each { items, wires, values: None, terms: Vec::new(), one: None }
     }
 
-    /// The sums are these values: `values` fills in, where there were zeros, those of some wires of an item,
-    /// what they are in [`Claims::known`].
+    /// Says which values the sums are. `values` is given an item, some of its wires, and zeros in which it
+    /// writes their values: what they are in [`Claims::known`].
     pub fn are(mut self, values: impl Fn(usize, Range<usize>, &mut [Label]) + Sync + 'a) -> Self {
         self.values = Some(Box::new(values));
         self
     }
 
-    /// Each of these commitments is part of the claim with its number where `coefficient` says so.
+    /// Makes each of these commitments part of the claim with its number where `coefficient` says so.
     ///
     /// # Panics
     /// If there are not as many as claims.
@@ -54,7 +55,7 @@ impl<'a> Each<'a> {
         self
     }
 
-    /// The first of these commitments is part of the claims where `coefficient` says so.
+    /// Makes the first of these commitments part of the claims where `coefficient` says so.
     pub fn with_one(
         mut self,
         shares: &'a Shares,
@@ -64,12 +65,25 @@ impl<'a> Each<'a> {
         self
     }
 
-    /// How many claims these are.
+    /// Returns how many claims these are.
     pub fn count(&self) -> usize {
         self.items * self.wires
     }
 
-    /// Item and wires of some claims, item after item.
+    /// Adds the commitments of claim `k` to a sum, without those that are weighted, and returns the value.
+    fn claim(&self, k: usize, sum: &mut Column) -> Label {
+        self.places(k..k + 1).next().map_or(Label::ZERO, |(item, wire)| {
+            self.terms
+                .iter()
+                .for_each(|(shares, coefficient)| shares.add_if(coefficient(item, wire), k, sum));
+            self.one.iter().for_each(|(shares, coefficient)| shares.add_if(coefficient(item, wire), 0, sum));
+            let mut value = [Label::ZERO];
+            self.values.iter().for_each(|values| values(item, wire..wire + 1, &mut value));
+            value[0]
+        })
+    }
+
+    /// Returns item and wires of some claims, item after item.
     pub(super) fn runs(&self, claims: Range<usize>) -> impl Iterator<Item = (usize, Range<usize>)> + use<> {
         let (wires, mut next) = (self.wires, claims.start);
         std::iter::from_fn(move || {
@@ -80,7 +94,7 @@ impl<'a> Each<'a> {
         })
     }
 
-    /// Item and wire of each of some claims, at least one.
+    /// Returns item and wire of each of some claims, at least one.
     pub(super) fn places(&self, claims: Range<usize>) -> impl Iterator<Item = (usize, usize)> + use<> {
         let (wires, mut item, mut wire) = (self.wires, claims.start / self.wires, claims.start % self.wires);
         claims.map(move |_| {
@@ -115,7 +129,7 @@ type Weigh<'a> = Box<dyn Fn(&Weights, usize, &mut [u128]) + Sync + 'a>;
 
 /// Fills in, of values that belong to claims, those from number `index` on and the weights of the claims that
 /// they belong to.
-type Tell<'a> = Box<dyn Fn(&Weights, usize, &mut [Label], &mut [u128]) + Sync + 'a>;
+type GiveValues<'a> = Box<dyn Fn(&Weights, usize, &mut [Label], &mut [u128]) + Sync + 'a>;
 
 /// Statements about commitments, to be settled by one proof. Both parties list the same ones in the same
 /// order.
@@ -124,15 +138,15 @@ type Tell<'a> = Box<dyn Fn(&Weights, usize, &mut [Label], &mut [u128]) + Sync + 
 /// claim. Where there are so many commitments that their columns should not be kept, [`Claims::each`] makes
 /// the claims follow them in the order in which they were made. And a commitment that is part of many claims
 /// is *weighted*: a proof is a sum over all commitments, each times the [`Weights`] of the claims that it is
-/// part of. So it is with values that do not come in the order of the claims: they are [told](Claims::values)
-/// in their own order, each times the weight of its claim.
+/// part of. So it is with values that do not come in the order of the claims: they are
+/// [given](Claims::values) in their own order, each times the weight of its claim.
 #[derive(Default)]
 pub struct Claims<'a> {
     pub(super) known: Vec<Known<'a>>,
     pub(super) bits: Vec<(usize, Claim<'a>)>,
     pub(super) weighted: Vec<(&'a Shares, Weigh<'a>)>,
-    pub(super) values: Vec<(usize, Tell<'a>)>,
-    /// What was told and rests on them.
+    pub(super) values: Vec<(usize, GiveValues<'a>)>,
+    /// What was opened and rests on them.
     pub(super) about: Vec<Name>,
 }
 
@@ -148,18 +162,18 @@ pub struct Weights(Vec<Vec<u128>>);
 const POLYNOMIAL: u128 = 0x87;
 
 impl Weights {
-    /// With these random elements, for each group one for each 128 claims.
+    /// Makes weights of these random elements, for each group one for each 128 claims.
     pub(super) fn new(elements: Vec<Vec<u128>>) -> Self {
         Weights(elements)
     }
 
-    /// That of claim `k`.
+    /// Returns the weight of claim `k`.
     pub fn of(&self, group: ClaimGroup, k: usize) -> u128 {
         let (element, power) = (self.0[group.0][k / BLOCK], k % BLOCK);
         kernels::gf128_reduce([element << power, element >> 1 >> (BLOCK - 1 - power)])
     }
 
-    /// Those of the claims from `first` on, one after the other.
+    /// Returns those of the claims from `first` on, one after the other.
     pub fn from(&self, group: ClaimGroup, first: usize) -> impl Iterator<Item = u128> + '_ {
         let mut weight = 0;
         (first..).map(move |k| {
@@ -174,18 +188,19 @@ impl Weights {
 }
 
 impl<'a> Claims<'a> {
-    /// No claims.
+    /// Makes no claims.
     pub fn new() -> Self {
         Claims::default()
     }
 
-    /// What was told rests on the claims that `state` lists: whoever verifies these has it proven.
+    /// States that what was opened rests on the claims that `state` lists: whoever verifies these has it
+    /// proven.
     pub fn about<T>(&mut self, claimed: &'a Claimed<T>, state: impl FnOnce(&'a T, &mut Claims<'a>)) {
         self.about.push(claimed.name());
         state(claimed.received(), self);
     }
 
-    /// `count` claims of the kind "this sum of commitments is this value".
+    /// Adds `count` claims of the kind "this sum of commitments is this value".
     pub fn known(&mut self, count: usize, claim: impl Fn(usize, &mut Column) -> Label + Sync + 'a) {
         self.known.push(Known::Sums(count, Box::new(claim)));
     }
@@ -202,14 +217,14 @@ impl<'a> Claims<'a> {
         self.weighted.push((shares, Box::new(weigh)));
     }
 
-    /// `count` values that are added to those of claims that were listed. `tell` gives some of them, with the
-    /// weights of their claims, in any order. Only the receiver asks for them.
+    /// Adds `count` values to those of claims that were listed. `give` gives some of them, with the weights
+    /// of their claims, in any order. Only the receiver asks for them.
     pub fn values(
         &mut self,
         count: usize,
-        tell: impl Fn(&Weights, usize, &mut [Label], &mut [u128]) + Sync + 'a,
+        give: impl Fn(&Weights, usize, &mut [Label], &mut [u128]) + Sync + 'a,
     ) {
-        self.values.push((count, Box::new(tell)));
+        self.values.push((count, Box::new(give)));
     }
 
     /// Claims that these commitments are to these values.
@@ -220,8 +235,74 @@ impl<'a> Claims<'a> {
         });
     }
 
-    /// `count` claims of the kind "the lowest bit of this sum is this", which reveal nothing else.
+    /// Adds `count` claims of the kind "the lowest bit of this sum is this", which reveal nothing else.
     pub fn bits(&mut self, count: usize, claim: impl Fn(usize, &mut Column) -> Label + Sync + 'a) {
         self.bits.push((count, Box::new(claim)));
+    }
+
+    /// Returns the names of what rests on these claims, for the [`Proof`](super::Proof) that settles them.
+    pub fn names(&self) -> &[Name] {
+        &self.about
+    }
+
+    /// Looks at each claim by itself, where shares are the committed values in the clear: what it means,
+    /// which a scheme proves without seeing them. `value_of` reads a value off a sum. Returns what is wrong,
+    /// of a value and a bit the value, as a lie about the one is often one about the other, too.
+    pub fn wrong(&self, value_of: impl Fn(&Column) -> u128) -> Option<Cheat> {
+        let wrong_bit = self.bits.iter().any(|(count, claim)| {
+            (0..*count).any(|i| {
+                let mut sum = Column::default();
+                u128::from(claim(i, &mut sum).colour()) != value_of(&sum) & 1
+            })
+        });
+        if self.has_wrong_values(value_of) {
+            Some(Cheat::Opening)
+        } else {
+            wrong_bit.then_some(Cheat::Indicator)
+        }
+    }
+
+    /// Whether a claimed value is wrong. Weights that are `x^k` for claim k of one block, and 0 for all other
+    /// claims, keep the claims of that block apart: what all sums and values come to, each times its weight,
+    /// has in bit k what claim k is off by.
+    fn has_wrong_values(&self, value_of: impl Fn(&Column) -> u128) -> bool {
+        let counts: Vec<usize> = self.known.iter().map(Known::count).collect();
+        let blocks =
+            counts.iter().enumerate().flat_map(|(g, count)| (0..count.div_ceil(BLOCK)).map(move |b| (g, b)));
+        blocks.into_iter().any(|(group, block)| {
+            let elements = |(g, count): (usize, &usize)| {
+                (0..count.div_ceil(BLOCK)).map(|b| u128::from((g, b) == (group, block))).collect()
+            };
+            let weights = Weights::new(counts.iter().enumerate().map(elements).collect());
+            let mut off = [0u128; DIMENSION];
+            let mut add = |value: u128, weight: u128| {
+                off.iter_mut()
+                    .enumerate()
+                    .for_each(|(i, off)| *off ^= weight & (value >> i & 1).wrapping_neg());
+            };
+            for k in block * BLOCK..counts[group].min((block + 1) * BLOCK) {
+                let mut sum = Column::default();
+                let claimed = match &self.known[group] {
+                    Known::Sums(_, claim) => claim(k, &mut sum),
+                    Known::Each(each) => each.claim(k, &mut sum),
+                };
+                add(value_of(&sum) ^ claimed.bits(), 1 << (k % BLOCK));
+            }
+            for (shares, weigh) in &self.weighted {
+                let mut sums = vec![0; shares.len()];
+                weigh(&weights, 0, &mut sums);
+                for (k, &weight) in sums.iter().enumerate().filter(|(_, weight)| **weight != 0) {
+                    let mut column = Column::default();
+                    shares.add(k, &mut column);
+                    add(value_of(&column), weight);
+                }
+            }
+            for (count, give) in &self.values {
+                let (mut values, mut of) = (vec![Label::ZERO; *count], vec![0; *count]);
+                give(&weights, 0, &mut values, &mut of);
+                values.iter().zip(of).for_each(|(value, weight)| add(value.bits(), weight));
+            }
+            off.iter().any(|&off| off != 0)
+        })
     }
 }

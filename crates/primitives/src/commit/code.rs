@@ -20,8 +20,8 @@ pub struct Code {
 }
 
 impl Code {
-    /// The code for `s` bits of statistical security: `[275, 128, 42]` for 40, `[399, 128, 74]` for 64,
-    /// `[429, 128, 84]` for 80. Nothing else is offered.
+    /// Returns the code for `s` bits of statistical security: `[275, 128, 42]` for 40, `[399, 128,
+    /// 74]` for 64, `[429, 128, 84]` for 80. Nothing else is offered.
     pub fn for_security(s: u32) -> Option<&'static Code> {
         static S40: OnceLock<Code> = OnceLock::new();
         static S64: OnceLock<Code> = OnceLock::new();
@@ -34,22 +34,22 @@ impl Code {
         }
     }
 
-    /// Length n in bits.
+    /// Returns the length n in bits.
     pub fn length(&self) -> usize {
         DIMENSION + self.parity.len()
     }
 
-    /// Number of parity bits, n - 128.
+    /// Returns the number of parity bits, n - 128.
     pub fn parity_bits(&self) -> usize {
         self.parity.len()
     }
 
-    /// A lower bound on the minimum distance.
+    /// Returns a lower bound on the minimum distance.
     pub fn distance(&self) -> u32 {
         self.distance
     }
 
-    /// 64-bit words that a codeword takes.
+    /// Returns the number of 64-bit words that a codeword takes.
     pub fn words(&self) -> usize {
         self.length().div_ceil(64)
     }

@@ -42,7 +42,7 @@ pub(super) enum Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// New commitments.
+    /// Makes the group of new commitments.
     pub fn new(new: &'a New<'a>) -> Self {
         Group::New(new.shares, Some(new.values))
     }
@@ -99,24 +99,24 @@ fn add_weighted(seed: u128, with_values: bool, claims: &Claims, sums: &mut Sums)
         .collect();
     Shares::weighted(&lists, &mut sums.shares);
     if with_values {
-        for (count, tell) in &claims.values {
-            let told = weighted_values(*count, |first, values, of| tell(weights, first, values, of));
-            sums.values.iter_mut().zip(&told).for_each(|(sum, told)| *sum ^= told);
+        for (count, give) in &claims.values {
+            let weighted = weighted_values(*count, |first, values, of| give(weights, first, values, of));
+            sums.values.iter_mut().zip(&weighted).for_each(|(sum, value)| *sum ^= value);
         }
     }
 }
 
 /// The sum of values, each times a weight in GF(2^128): bit `m` of the sum's bit `i` is bit `m` of result
-/// `i`. `tell` gives some values, the first of which has this number, and their weights.
+/// `i`. `give` gives some values, the first of which has this number, and their weights.
 fn weighted_values(
     count: usize,
-    tell: impl Fn(usize, &mut [Label], &mut [u128]) + Sync,
+    give: impl Fn(usize, &mut [Label], &mut [u128]) + Sync,
 ) -> [u128; DIMENSION] {
     let work = |mut total: [Label; BLOCK], chunk: usize| {
         let here = CHUNK.min(count - chunk * CHUNK);
         let (mut values, mut weights) =
             (vec![Label::ZERO; here.next_multiple_of(BLOCK)], vec![0; here.next_multiple_of(BLOCK)]);
-        tell(chunk * CHUNK, &mut values[..here], &mut weights[..here]);
+        give(chunk * CHUNK, &mut values[..here], &mut weights[..here]);
         for (values, weights) in values.chunks_exact(BLOCK).zip(weights.chunks_exact(BLOCK)) {
             // Which values are in which sum.
             let (mut masks, mut product) = ([0u128; BLOCK], [0u128; BLOCK]);

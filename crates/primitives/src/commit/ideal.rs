@@ -1,24 +1,23 @@
 //! The ideal functionality, for tests, and nothing but them: values travel in the clear, a share is the value
-//! itself, and each claim is compared.
+//! itself, and each claim is compared. It is made of nothing but what the seam has for any scheme, so tests
+//! of other crates have it by including this file.
 
+use brickwork_testing::Replayable as _;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroize;
 
-use super::claims::{Claims, Each, Known, Weights};
-use super::proof::{Names, Pending, Proof};
-use super::row::{Committed, New, Row};
-use super::rows::{BLOCK, Column, DIMENSION};
-use super::scheme::{self, Level, Scheme};
-use super::shares::Shares;
-use super::{Cheat, Lsb};
-use crate::ot::{CotReceiver, CotSender};
-use crate::spill::Fault;
 use brickwork_base::Error;
 use brickwork_base::label::Label;
 use brickwork_base::random::Rng;
+use brickwork_primitives::commit::{
+    self, Cheat, Claimed, Claims, Column, Committed, DIMENSION, Level, Lsb, Names, New, Pending, Proof, Row,
+    Scheme, Shares,
+};
+use brickwork_primitives::ot::{CotReceiver, CotSender};
+use brickwork_primitives::spill::Fault;
 use brickwork_stock::{Counter, Range, Ranges};
 use brickwork_wire::{Channel, Tag};
 
@@ -130,7 +129,7 @@ pub struct Committing {
     values: Vec<Label>,
 }
 
-impl scheme::Sender for Sender {
+impl commit::Sender for Sender {
     type State = SenderState;
     type Committing = Committing;
 
@@ -216,7 +215,7 @@ impl scheme::Sender for Sender {
     }
 }
 
-impl scheme::Receiver for Receiver {
+impl commit::Receiver for Receiver {
     type State = ();
 
     fn set_up(_: &mut Channel, _: &mut impl CotReceiver, _: &mut Rng, _: u32, _: u64) -> Result<Self, Error> {
@@ -254,75 +253,19 @@ impl scheme::Receiver for Receiver {
     }
 
     fn verify(&mut self, _: &mut Channel, new: &[&Pending], claims: &Claims) -> Result<Proof, Error> {
-        let wrong_bit = claims.bits.iter().any(|(count, claim)| {
-            (0..*count).any(|i| {
-                let mut sum = Column::default();
-                u128::from(claim(i, &mut sum).colour()) != value_of(&sum) & 1
-            })
-        });
-        let wrong_value = wrong_values(claims);
+        let wrong = claims.wrong(value_of);
         self.fault.check()?;
-        if wrong_bit || wrong_value {
-            // A lie about a value is often one about a bit, too: the value says more.
-            return Err(if wrong_value { Cheat::Opening } else { Cheat::Indicator }.into());
+        match wrong {
+            Some(cheat) => Err(cheat.into()),
+            None => Ok(self.names.proof(new, claims.names())),
         }
-        Ok(self.names.proof(new, &claims.about))
     }
 
-    fn names(&mut self) -> &mut Names {
-        &mut self.names
+    fn no_commitments(&mut self) -> Pending {
+        self.names.pending(Shares::default())
     }
-}
 
-/// Whether a claimed value is wrong. Weights that are `x^k` for claim k of one block, and 0 for all other
-/// claims, keep the claims of that block apart: what all sums and values come to, each times its weight, has
-/// in bit k what claim k is off by.
-fn wrong_values(claims: &Claims) -> bool {
-    let counts: Vec<usize> = claims.known.iter().map(Known::count).collect();
-    let blocks =
-        counts.iter().enumerate().flat_map(|(g, count)| (0..count.div_ceil(BLOCK)).map(move |b| (g, b)));
-    blocks.into_iter().any(|(group, block)| {
-        let elements = |(g, count): (usize, &usize)| {
-            (0..count.div_ceil(BLOCK)).map(|b| u128::from((g, b) == (group, block))).collect()
-        };
-        let weights = Weights::new(counts.iter().enumerate().map(elements).collect());
-        let mut off = [0u128; DIMENSION];
-        let mut add = |value: u128, weight: u128| {
-            off.iter_mut().enumerate().for_each(|(i, off)| *off ^= weight & (value >> i & 1).wrapping_neg());
-        };
-        for k in block * BLOCK..counts[group].min((block + 1) * BLOCK) {
-            let mut sum = Column::default();
-            let claimed = match &claims.known[group] {
-                Known::Sums(_, claim) => claim(k, &mut sum),
-                Known::Each(each) => claim_of(each, k, &mut sum),
-            };
-            add(value_of(&sum) ^ claimed.bits(), 1 << (k % BLOCK));
-        }
-        for (shares, weigh) in &claims.weighted {
-            let mut sums = vec![0; shares.len()];
-            weigh(&weights, 0, &mut sums);
-            for (k, &weight) in sums.iter().enumerate().filter(|(_, weight)| **weight != 0) {
-                let mut column = Column::default();
-                shares.add(k, &mut column);
-                add(value_of(&column), weight);
-            }
-        }
-        for (count, tell) in &claims.values {
-            let (mut values, mut of) = (vec![Label::ZERO; *count], vec![0; *count]);
-            tell(&weights, 0, &mut values, &mut of);
-            values.iter().zip(of).for_each(|(value, weight)| add(value.bits(), weight));
-        }
-        off.iter().any(|&off| off != 0)
-    })
-}
-
-/// The sum and the value of a claim that follows rows of commitments, without those that are weighted.
-fn claim_of(each: &Each, k: usize, sum: &mut Column) -> Label {
-    each.places(k..k + 1).next().map_or(Label::ZERO, |(item, wire)| {
-        each.terms.iter().for_each(|(shares, coefficient)| shares.add_if(coefficient(item, wire), k, sum));
-        each.one.iter().for_each(|(shares, coefficient)| shares.add_if(coefficient(item, wire), 0, sum));
-        let mut value = [Label::ZERO];
-        each.values.iter().for_each(|values| values(item, wire..wire + 1, &mut value));
-        value[0]
-    })
+    fn claimed<T>(&mut self, received: T) -> Claimed<T> {
+        self.names.claimed(received)
+    }
 }

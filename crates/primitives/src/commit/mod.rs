@@ -9,14 +9,15 @@
 //!   [`Receiver::verify`] settle any number of them at once, with random combinations whose seed the receiver
 //!   draws after all the values are fixed (design decision 4).
 //! * A receiver may read shares that are not proven yet, but [`Pending`] only becomes [`Shares`] by the
-//!   [`Proof`] of a successful verification that it was part of; and what it was told is [`Claimed`] until
-//!   the proof of the claims that it rests on. A proof names all that it covers, and is of use for that alone.
+//!   [`Proof`] of a successful verification that it was part of; and what was opened to it is [`Claimed`]
+//!   until the proof of the claims that it rests on. A proof names all that it covers, and is of use for that
+//!   alone.
 
 mod claims;
 pub mod code;
 mod combine;
-#[cfg(any(test, feature = "adversary"))]
-pub mod ideal;
+#[cfg(test)]
+mod ideal;
 mod places;
 mod proof;
 mod row;
@@ -31,13 +32,11 @@ use brickwork_base::cheats;
 
 pub use claims::{ClaimGroup, Claims, Each, Weights};
 pub use places::Places;
-pub use proof::{Claimed, Names, Pending, Proof};
+pub use proof::{Claimed, Name, Names, Pending, Proof};
 pub use row::{Committed, New, Row};
 pub use rows::{COLUMN_WORDS, Column, DIMENSION};
 pub use scheme::{Level, Receiver, Scheme, Sender};
-#[cfg(any(test, feature = "adversary"))]
-pub use shares::keep_columns;
-pub use shares::{FEW_COLUMNS, Selection, Shares};
+pub use shares::{FEW_COLUMNS, Selection, Shares, keep_columns};
 
 cheats! {
     /// What a cheater can do with commitments.
@@ -63,8 +62,8 @@ pub enum Lsb {
     One,
 }
 
-/// Returns how many bytes of committed values a garbler keeps in memory whose evaluator keeps so many of tables; it
-/// makes the others again when it needs them.
+/// Returns how many bytes of committed values a garbler keeps in memory whose evaluator keeps so many of
+/// tables; it makes the others again when it needs them.
 pub fn values_memory(table_memory: u64) -> u64 {
     table_memory.saturating_mul(2)
 }

@@ -31,7 +31,7 @@ impl Places {
         Places { rows: self.rows, items: (0..u32::try_from(count).expect("less than 2^32 items")).collect() }
     }
 
-    /// Copies some of them.
+    /// Selects some of them.
     pub fn slice(&self, places: Range<usize>) -> Self {
         Places { rows: self.rows, items: self.items[places].to_vec() }
     }

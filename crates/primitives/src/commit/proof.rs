@@ -6,13 +6,14 @@ use super::shares::Shares;
 
 /// Names something that one receiver is yet to have proven; nothing else in the process has the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Name {
+pub struct Name {
     receiver: u64,
     number: u64,
 }
 
-/// The names that one receiver gives. No message has a say in them, nor in which proof is shown for what: a
-/// proof of something else is a mistake in this program, which nobody's peer can bring about.
+/// The names that one receiver gives, which keeps them to itself: who has them can say what is proven to it,
+/// and to nobody else. No message has a say in them, nor in which proof is shown for what: a proof of
+/// something else is a mistake in this program, which nobody's peer can bring about.
 #[derive(Debug)]
 pub struct Names(Name);
 
@@ -25,22 +26,22 @@ impl Default for Names {
 }
 
 impl Names {
-    pub(super) fn draw(&mut self) -> Name {
+    fn draw(&mut self) -> Name {
         self.0.number += 1;
         self.0
     }
 
-    /// Commitments that have come.
-    pub(super) fn pending(&mut self, shares: Shares) -> Pending {
+    /// Names commitments that have come.
+    pub fn pending(&mut self, shares: Shares) -> Pending {
         Pending { name: self.draw(), shares }
     }
 
-    /// What this receiver has just verified: of these commitments that they are some, and claims about what
-    /// these names stand for.
+    /// Says what this receiver has just verified: of the commitments in `new` that they are some, and the
+    /// claims [about](super::Claims::names) what these names stand for.
     ///
     /// # Panics
     /// If something of it is not this receiver's: its shares say nothing of that.
-    pub(super) fn proof(&self, new: &[&Pending], about: &[Name]) -> Proof {
+    pub fn proof(&self, new: &[&Pending], about: &[Name]) -> Proof {
         let covered: Vec<Name> =
             new.iter().map(|pending| pending.name).chain(about.iter().copied()).collect();
         assert!(
@@ -50,8 +51,8 @@ impl Names {
         Proof(covered)
     }
 
-    /// Sets aside what the sender told.
-    pub(super) fn claimed<T>(&mut self, received: T) -> Claimed<T> {
+    /// Sets aside what the sender opened.
+    pub fn claimed<T>(&mut self, received: T) -> Claimed<T> {
         Claimed { name: self.draw(), received }
     }
 }
@@ -63,7 +64,7 @@ pub struct Pending {
 }
 
 /// What [`Receiver::verify`](super::Receiver::verify) found to be true: that some things are commitments, and
-/// that others were told rightly. Nobody else can make one.
+/// that others were opened rightly. Nobody else can make one for what this receiver was sent.
 ///
 /// ```compile_fail,E0423
 /// let proof = brickwork_primitives::commit::Proof(Vec::new());
@@ -76,12 +77,12 @@ impl Pending {
         self.name
     }
 
-    /// The shares, for use in claims that the same proof settles.
+    /// Returns the shares, for use in claims that the same proof settles.
     pub fn shares(&self) -> &Shares {
         &self.shares
     }
 
-    /// The shares, now that they are proven.
+    /// Returns the shares, now that they are proven.
     ///
     /// # Panics
     /// If the proof is about others.
@@ -91,7 +92,7 @@ impl Pending {
     }
 }
 
-/// What a receiver was told about commitments, while the claims that it rests on are not settled: it can be
+/// What a sender opened to a receiver, while the claims that it rests on are not settled: it can be
 /// looked at, and is had for the proof of the claims that were [stated about it](super::Claims::about), no
 /// other.
 ///
@@ -119,17 +120,17 @@ impl<T> Claimed<T> {
         self.name
     }
 
-    /// To look at it.
+    /// Returns what was received, to look at it.
     pub fn received(&self) -> &T {
         &self.received
     }
 
-    /// More that rests on claims that are still to be stated, with those about the same.
+    /// Maps it to more that rests on claims that are still to be stated, with those about the same.
     pub fn map<U>(self, more: impl FnOnce(T) -> U) -> Claimed<U> {
         Claimed { name: self.name, received: more(self.received) }
     }
 
-    /// What was told, after the proof of the claims about it.
+    /// Returns what was opened, after the proof of the claims about it.
     ///
     /// # Panics
     /// If the proof is of other claims, or of another receiver's.

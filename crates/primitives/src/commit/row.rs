@@ -14,7 +14,7 @@ use brickwork_base::label::{Label, Labels};
 use brickwork_base::pool;
 
 /// What a sender keeps of a row of commitments: the values and its shares. What is opened is the same at the
-/// receiver: the values that it was told, and its own shares.
+/// receiver: the values that were opened to it, and its own shares.
 #[derive(Default)]
 pub struct Committed {
     /// The committed values.
@@ -48,12 +48,12 @@ impl Drop for Committed {
 }
 
 impl Committed {
-    /// The commitments at these places, in this order.
+    /// Returns the commitments at these places, in this order.
     pub fn select(&self, indices: impl IntoIterator<Item = usize>) -> Committed {
         self.select_each(&[&indices.into_iter().collect::<Vec<_>>()]).swap_remove(0)
     }
 
-    /// The commitments at the places of each list, in its order. No place may come twice.
+    /// Returns the commitments at the places of each list, in its order. No place may come twice.
     pub fn select_each(&self, lists: &[&[usize]]) -> Vec<Committed> {
         let values = lists.iter().map(|list| list.iter().map(|&i| self.values[i]).collect());
         values
@@ -102,18 +102,18 @@ impl<'a> From<&'a Row> for New<'a> {
 }
 
 impl Row {
-    /// With all values in memory, of which this is a part of a budget.
+    /// Makes a row with all values in memory, of which this is a part of a budget.
     pub(super) fn held_in(budget: Option<Held>, mut committed: Committed) -> Self {
         let (values, shares) = (std::mem::take(&mut committed.values), std::mem::take(&mut committed.shares));
         Row { values: Storage::Held(Memory(values.into(), budget)), shares }
     }
 
-    /// Of values that are made again whenever they are wanted.
+    /// Makes a row of values that are made again whenever they are needed.
     pub(super) fn made_again(values: Arc<dyn ValueRows>, shares: Shares) -> Self {
         Row { values: Storage::Again(values), shares }
     }
 
-    /// What makes the values again.
+    /// Returns what makes the values again.
     #[cfg(test)]
     pub(super) fn origin(&self) -> Option<&dyn ValueRows> {
         match &self.values {
@@ -122,7 +122,7 @@ impl Row {
         }
     }
 
-    /// Number of commitments.
+    /// Returns the number of commitments.
     pub fn len(&self) -> usize {
         match &self.values {
             Storage::Held(memory) => memory.0.len(),
@@ -131,23 +131,23 @@ impl Row {
         }
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// This party's shares.
+    /// Returns this party's shares.
     pub fn shares(&self) -> &Shares {
         &self.shares
     }
 
-    /// The shares alone.
+    /// Returns the shares alone.
     pub fn into_shares(self) -> Shares {
         self.shares
     }
 
-    /// The values at the places from `first` on, which are fewest work where they follow each other in the
-    /// row.
+    /// Returns the values at the places from `first` on, which are fewest work where they follow each other
+    /// in the row.
     ///
     /// # Errors
     /// [`Error::Resource`] if they lie in a file that cannot be read.
@@ -178,7 +178,7 @@ impl Row {
         Ok(())
     }
 
-    /// All values.
+    /// Returns all values.
     ///
     /// # Errors
     /// As [`Row::fill`].
@@ -231,7 +231,7 @@ impl Row {
         Ok(())
     }
 
-    /// Some of these, which are not made yet if all are not.
+    /// Returns some of these, which are not made yet if all are not.
     pub fn pick(&self, selection: &Arc<Selection>) -> Row {
         let values = match &self.values {
             Storage::Again(origin) => Storage::Picked(origin.clone(), selection.clone()),
@@ -245,7 +245,7 @@ impl Row {
         Row { values, shares: self.shares.pick(selection) }
     }
 
-    /// With all values in memory and all shares as columns, so that some can be had quickly.
+    /// Returns the row with all values in memory and all shares as columns, so that some can be had quickly.
     ///
     /// # Errors
     /// As [`Row::fill`].
@@ -253,7 +253,7 @@ impl Row {
         Ok(Row { values: Storage::Held(Memory(self.values()?, None)), shares: self.shares.gathered() })
     }
 
-    /// The first of these.
+    /// Returns the first of these.
     ///
     /// # Errors
     /// As [`Row::fill`].
@@ -263,7 +263,7 @@ impl Row {
         Ok(Row { values: Storage::Held(Memory(values, None)), shares: self.shares.slice(0..count) })
     }
 
-    /// The values of a [gathered](Row::gathered) row.
+    /// Returns the values of a [gathered](Row::gathered) row.
     ///
     /// # Panics
     /// If they would have to be made.
@@ -274,7 +274,8 @@ impl Row {
         }
     }
 
-    /// The commitments of a gathered row that belong to some of `all` items, which have equally many each.
+    /// Returns the commitments of a gathered row that belong to some of `all` items, which have equally many
+    /// each.
     pub fn of_items(&self, all: usize, items: Range<usize>) -> Row {
         let each = self.len().checked_div(all).unwrap_or(0);
         let places = items.start * each..items.end * each;
@@ -282,7 +283,7 @@ impl Row {
         Row { values: Storage::Held(Memory(values, None)), shares: self.shares.slice(places) }
     }
 
-    /// These commitments of a gathered row, then those of another.
+    /// Appends the commitments of another gathered row.
     pub fn append(&mut self, others: &Row) {
         let mut values = Labels::new(Vec::with_capacity(self.len() + others.len()));
         values.extend(self.held().iter().chain(others.held()));
@@ -296,7 +297,7 @@ impl Row {
     }
 }
 
-/// The values of those chunks that are wanted, in their order: `with` gets the first place and the
+/// Returns the values of those chunks that are asked for, in their order: `with` gets the first place and the
 /// values.
 pub(super) fn each_chunk(
     origin: &dyn ValueRows,

@@ -32,10 +32,10 @@ pub(super) const CHUNKS_IN_HAND: usize = 16;
 
 /// A party's shares of a row of commitments, made again whenever they are wanted.
 pub(super) trait Rows: Send + Sync {
-    /// Number of commitments.
+    /// Returns the number of commitments.
     fn count(&self) -> usize;
 
-    /// Bits of a share.
+    /// Returns the bits of a share.
     fn coordinates(&self) -> usize;
 
     /// Makes the rows of a chunk, one for each coordinate; `rows` is overwritten, and what stands behind the
@@ -50,17 +50,17 @@ pub(super) trait Rows: Send + Sync {
     #[cfg(test)]
     fn lose_file(&self);
 
-    /// Words of a column.
+    /// Returns the words of a column.
     fn words(&self) -> usize {
         self.coordinates().div_ceil(64)
     }
 
-    /// Blocks of a chunk.
+    /// Returns the blocks of a chunk.
     fn blocks(&self, chunk: usize) -> usize {
         blocks(self.count(), chunk)
     }
 
-    /// As [`Rows::rows`], zero behind the last commitment.
+    /// Does what [`Rows::rows`] does, with zeros behind the last commitment.
     fn rows_to_the_last(&self, chunk: usize, rows: &mut Vec<u128>) {
         self.rows(chunk, rows);
         clear_behind_the_last(self.count(), chunk, rows);
@@ -80,7 +80,7 @@ pub(super) trait Rows: Send + Sync {
 
 /// The committed values of a row, at their sender, made again whenever they are wanted.
 pub(super) trait ValueRows: Send + Sync {
-    /// Number of commitments.
+    /// Returns the number of commitments.
     fn count(&self) -> usize;
 
     /// Makes the rows of value bits of some blocks of a chunk, in `room.message`.
@@ -89,15 +89,15 @@ pub(super) trait ValueRows: Send + Sync {
     /// [`Error::Resource`] if they lie in a file that cannot be read.
     fn message(&self, chunk: usize, blocks: Range<usize>, room: &mut Room) -> Result<(), Error>;
 
-    /// Where to note what could not be read while claims are combined.
+    /// Returns where to note what could not be read while claims are combined.
     fn fault(&self) -> &Fault;
 
-    /// For tests of what one scheme makes.
+    /// Returns itself, for tests of what one scheme makes.
     #[cfg(test)]
     fn as_any(&self) -> &dyn std::any::Any;
 
-    /// As [`ValueRows::message`] of a whole chunk, zero behind the last commitment. What cannot be read is
-    /// noted.
+    /// Does what [`ValueRows::message`] does of a whole chunk, zero behind the last commitment. What cannot
+    /// be read is noted.
     fn rows_to_the_last(&self, chunk: usize, room: &mut Room) {
         let blocks = blocks(self.count(), chunk);
         self.message(chunk, 0..blocks, room).unwrap_or_else(|error| self.fault().note(error));
@@ -138,7 +138,7 @@ pub(super) struct Room {
     values: Labels,
 }
 
-/// Blocks of a chunk, of so many commitments in all.
+/// Returns the blocks of a chunk, of so many commitments in all.
 pub(super) fn blocks(count: usize, chunk: usize) -> usize {
     (count.div_ceil(BLOCK) - chunk * CHUNK_BLOCKS).min(CHUNK_BLOCKS)
 }
@@ -155,7 +155,7 @@ pub(super) fn clear_behind_the_last(count: usize, chunk: usize, rows: &mut [u128
     }
 }
 
-/// Bits of up to `blocks * 128` values as 128 rows of `blocks` blocks.
+/// Returns the bits of up to `blocks * 128` values as 128 rows of `blocks` blocks.
 pub(super) fn values_to_rows(values: &[Label], blocks: usize) -> Vec<u128> {
     let mut rows = vec![0u128; DIMENSION * blocks];
     let mut block = vec![Label::ZERO; BLOCK];
@@ -173,7 +173,7 @@ pub(super) fn values_to_rows(values: &[Label], blocks: usize) -> Vec<u128> {
     rows
 }
 
-/// The values that the columns of rows of `blocks` blocks are.
+/// Writes the values that the columns of rows of `blocks` blocks are.
 pub(super) fn rows_to_values(rows: &[u128], values: &mut [Label], blocks: usize) {
     let mut all = vec![0u64; 2 * BLOCK * blocks];
     kernels::transpose(rows, blocks, &mut all);
@@ -185,7 +185,7 @@ pub(super) fn rows_to_values(rows: &[u128], values: &mut [Label], blocks: usize)
     all.zeroize();
 }
 
-/// Another length, for new content; room that is too small is erased, not copied.
+/// Gives a buffer another length, for new content; room that is too small is erased, not copied.
 pub(super) fn resize<T: Copy + Default + Zeroize>(room: &mut Vec<T>, length: usize) {
     if room.capacity() < length {
         room.zeroize();

@@ -9,7 +9,7 @@ use zeroize::Zeroize;
 
 use super::Lsb;
 use super::claims::Claims;
-use super::proof::{Claimed, Names, Pending, Proof};
+use super::proof::{Claimed, Pending, Proof};
 use super::row::{Committed, New, Row};
 use super::shares::Shares;
 use crate::ot::{CotReceiver, CotSender};
@@ -30,7 +30,7 @@ pub trait Scheme: Sized + Send + Sync + 'static {
     /// The party that holds the other to its word.
     type Receiver: Receiver;
 
-    /// What `security` bits of statistical security take; none if that level is not offered.
+    /// Returns what `security` bits of statistical security take; none if that level is not offered.
     fn level(security: u32) -> Option<Level>;
 }
 
@@ -84,7 +84,7 @@ pub trait Sender: Sized + Send {
     /// [`Error::Stock`] if the state is malformed or of another level.
     fn restored(state: &Self::State, security: u32, memory: u64) -> Result<Self, Error>;
 
-    /// What a stock keeps.
+    /// Returns what a stock keeps.
     fn state(&self) -> Self::State;
 
     /// Goes on with the range of the stream that belongs to an entry; the receiver does the same.
@@ -93,10 +93,10 @@ pub trait Sender: Sized + Send {
     /// [`Error::Usage`] if it is taken already.
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
 
-    /// Where in the stream the next row begins.
+    /// Returns where in the stream the next row begins.
     fn next_row(&self) -> u64;
 
-    /// Where to note what could not be read while claims are combined: then nothing is answered.
+    /// Returns where to note what could not be read while claims are combined: then nothing is answered.
     fn fault(&self) -> &Arc<Fault>;
 
     /// Commits to `count` values drawn by the protocol.
@@ -111,7 +111,7 @@ pub trait Sender: Sized + Send {
     /// As [`Sender::commit_random`].
     fn commit(&mut self, channel: &mut Channel, values: &[Label]) -> Result<Committed, Error>;
 
-    /// As [`Sender::commit_random`], of so many that their values may have to be made again.
+    /// Does what [`Sender::commit_random`] does, of so many that their values may have to be made again.
     ///
     /// # Errors
     /// As there.
@@ -134,14 +134,14 @@ pub trait Sender: Sized + Send {
         values: &[Label],
     ) -> Result<(), Error>;
 
-    /// The row, when all values are there.
+    /// Returns the row, when all values are there.
     ///
     /// # Panics
     /// If they are not.
     fn finish(&self, row: Self::Committing) -> Row;
 
-    /// Makes random commitments again: of those that began at `row` the ones with these numbers, which may be
-    /// told to anybody.
+    /// Makes random commitments again: of those that began at `row` the ones with these numbers, which are no
+    /// secret.
     fn again(&self, row: u64, lsb: Lsb, numbers: &[u64]) -> Committed;
 
     /// Makes the shares of commitments to values of this party's choice again.
@@ -179,7 +179,7 @@ pub trait Receiver: Sized + Send {
     /// As [`Sender::restored`].
     fn restored(state: &Self::State, security: u32, memory: u64) -> Result<Self, Error>;
 
-    /// What a stock keeps.
+    /// Returns what a stock keeps.
     fn state(&self) -> Self::State;
 
     /// Goes on with the range of the stream that belongs to an entry; the sender does the same.
@@ -188,7 +188,7 @@ pub trait Receiver: Sized + Send {
     /// [`Error::Usage`] if it is taken already.
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
 
-    /// Where to note what could not be read while claims are combined: then nobody is accused.
+    /// Returns where to note what could not be read while claims are combined: then nobody is accused.
     fn fault(&self) -> &Arc<Fault>;
 
     /// Receives `count` commitments to values drawn by the protocol.
@@ -215,16 +215,9 @@ pub trait Receiver: Sized + Send {
     /// If something in `new` or [behind the claims](Claims::about) belongs to another receiver.
     fn verify(&mut self, channel: &mut Channel, new: &[&Pending], claims: &Claims) -> Result<Proof, Error>;
 
-    /// Where the names of this receiver's commitments and claims come from.
-    fn names(&mut self) -> &mut Names;
+    /// Returns no commitments, for where a step may need some.
+    fn no_commitments(&mut self) -> Pending;
 
-    /// No commitments, where a step may need some.
-    fn no_commitments(&mut self) -> Pending {
-        self.names().pending(Shares::default())
-    }
-
-    /// Sets aside what the sender told, until the claims that it rests on are proven to this receiver.
-    fn claimed<T>(&mut self, received: T) -> Claimed<T> {
-        self.names().claimed(received)
-    }
+    /// Sets aside what the sender opened, until the claims that it rests on are proven to this receiver.
+    fn claimed<T>(&mut self, received: T) -> Claimed<T>;
 }

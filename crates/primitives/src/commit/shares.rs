@@ -7,6 +7,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use brickwork_kernels as kernels;
 use rayon::prelude::*;
@@ -18,22 +19,13 @@ use brickwork_base::pool;
 /// Bytes of columns that are kept rather than made again.
 pub const FEW_COLUMNS: usize = 16 << 20;
 
-/// How many bytes of columns are kept here: all that tests may change, so that small ones meet both ways.
-#[cfg(any(test, feature = "adversary"))]
-static KEPT_COLUMNS: std::sync::atomic::AtomicUsize =
-    std::sync::atomic::AtomicUsize::new(if cfg!(test) { 0 } else { FEW_COLUMNS });
+/// How many bytes of columns are kept here. In the tests of this crate small ones meet both ways.
+static KEPT_COLUMNS: AtomicUsize = AtomicUsize::new(if cfg!(test) { 0 } else { FEW_COLUMNS });
 
-/// Keeps so many bytes of columns from now on, in this process.
-#[cfg(any(test, feature = "adversary"))]
+/// Keeps at most so many bytes of columns from now on, in this process, and makes more of them again: the
+/// same ones, so this changes what is held in memory and nothing else.
 pub fn keep_columns(bytes: usize) {
-    KEPT_COLUMNS.store(bytes, std::sync::atomic::Ordering::Relaxed);
-}
-
-fn kept_columns() -> usize {
-    #[cfg(any(test, feature = "adversary"))]
-    return KEPT_COLUMNS.load(std::sync::atomic::Ordering::Relaxed);
-    #[cfg(not(any(test, feature = "adversary")))]
-    FEW_COLUMNS
+    KEPT_COLUMNS.store(bytes, Ordering::Relaxed);
 }
 
 /// A party's shares of a row of commitments.
@@ -59,7 +51,7 @@ pub struct Selection {
 }
 
 impl Selection {
-    /// These items, of `each` commitments.
+    /// Selects these items, of `each` commitments.
     ///
     /// # Panics
     /// If there are 2^32 items or more.
@@ -69,17 +61,17 @@ impl Selection {
         Selection { each, items, order }
     }
 
-    /// Number of commitments.
+    /// Returns the number of commitments.
     pub fn len(&self) -> usize {
         self.items.len() * self.each
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The places in the row, in the order of the selection.
+    /// Returns the places in the row, in the order of the selection.
     pub fn places(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.len()).map(|k| self.place(k))
     }
@@ -128,12 +120,12 @@ fn add_words<const WORDS: usize>(column: &[u64], mask: u64, sum: &mut Column) {
 }
 
 impl Shares {
-    /// Shares given as columns of `words` words.
+    /// Takes shares given as columns of `words` words.
     pub fn of_columns(words: usize, columns: Vec<u64>) -> Shares {
         Shares(Form::Columns { words, columns })
     }
 
-    /// Shares to be made by a recipe: at once if they are few.
+    /// Takes shares to be made by a recipe: at once if they are few.
     pub(super) fn of_recipe(recipe: Arc<dyn Rows>) -> Shares {
         if recipe.count() > CHUNK {
             return Shares(Form::Recipe(recipe));
@@ -146,7 +138,7 @@ impl Shares {
         Shares::of_columns(words, columns)
     }
 
-    /// The recipe, where there are no columns.
+    /// Returns the recipe, where there are no columns.
     pub(super) fn recipe(&self) -> Option<&dyn Rows> {
         match &self.0 {
             Form::Recipe(recipe) => Some(&**recipe),
@@ -154,7 +146,7 @@ impl Shares {
         }
     }
 
-    /// The same ones, by reference where they are many.
+    /// Returns the same ones, by reference where they are many.
     pub fn same(&self) -> Shares {
         match &self.0 {
             Form::Columns { words, columns } => Shares::of_columns(*words, columns.clone()),
@@ -163,18 +155,21 @@ impl Shares {
         }
     }
 
-    /// Some of these, for [weighted](super::Claims::weighted) claims. Few become columns, which are added up
-    /// sooner than the recipe is followed once more; many stay in the recipe, if these are one.
+    /// Returns some of these, for [weighted](super::Claims::weighted) claims. Few become columns, which are
+    /// added up sooner than the recipe is followed once more; many stay in the recipe, if these are one.
     pub fn pick(&self, selection: &Arc<Selection>) -> Shares {
         match &self.0 {
-            Form::Recipe(recipe) if selection.len() * recipe.words() * size_of::<u64>() > kept_columns() => {
+            Form::Recipe(recipe)
+                if selection.len() * recipe.words() * size_of::<u64>()
+                    > KEPT_COLUMNS.load(Ordering::Relaxed) =>
+            {
                 self.in_place(selection)
             }
             _ => self.select(selection.places()),
         }
     }
 
-    /// Some of these, which stay in the recipe however few they are.
+    /// Returns some of these, which stay in the recipe however few they are.
     pub(super) fn in_place(&self, selection: &Arc<Selection>) -> Shares {
         match &self.0 {
             Form::Recipe(recipe) => Shares(Form::Picked(recipe.clone(), selection.clone())),
@@ -182,7 +177,7 @@ impl Shares {
         }
     }
 
-    /// All of them as columns, of which some can be had quickly.
+    /// Returns all of them as columns, of which some can be had quickly.
     pub fn gathered(self) -> Shares {
         match &self.0 {
             Form::Columns { .. } => self,
@@ -190,7 +185,7 @@ impl Shares {
         }
     }
 
-    /// Words of a column, and all columns.
+    /// Returns the words of a column, and all columns.
     pub(super) fn columns(&self) -> (usize, &[u64]) {
         match &self.0 {
             Form::Columns { words, columns } => (*words, columns),
@@ -198,7 +193,7 @@ impl Shares {
         }
     }
 
-    /// Number of commitments.
+    /// Returns the number of commitments.
     pub fn len(&self) -> usize {
         match &self.0 {
             Form::Columns { words, columns } => columns.len().checked_div(*words).unwrap_or(0),
@@ -207,7 +202,7 @@ impl Shares {
         }
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -246,8 +241,8 @@ impl Shares {
         }
     }
 
-    /// The rows of a chunk, one for each coordinate that there is room for; what stands behind the last
-    /// commitment is arbitrary.
+    /// Writes the rows of a chunk, one for each coordinate that there is room for; what stands behind the
+    /// last commitment is arbitrary.
     pub(super) fn rows(&self, chunk: usize, rows: &mut Vec<u128>) {
         match &self.0 {
             Form::Recipe(recipe) => recipe.rows(chunk, rows),
@@ -324,18 +319,18 @@ impl Shares {
         }
     }
 
-    /// All words, share after share, where they are not a recipe.
+    /// Returns all words, share after share, where they are not a recipe.
     pub fn words(&self) -> &[u64] {
         self.columns().1
     }
 
-    /// The shares that belong to some of `all` items, which have equally many each.
+    /// Returns the shares that belong to some of `all` items, which have equally many each.
     pub fn of_items(&self, all: usize, items: Range<usize>) -> Shares {
         let each = self.len().checked_div(all).unwrap_or(0);
         self.slice(items.start * each..items.end * each)
     }
 
-    /// The shares at the places `first..end`.
+    /// Returns the shares at the places `first..end`.
     pub fn slice(&self, places: Range<usize>) -> Shares {
         match &self.0 {
             _ if places.is_empty() => Shares::default(),
@@ -348,7 +343,7 @@ impl Shares {
         }
     }
 
-    /// Puts those behind these. Room grows twofold, so that a long row may come in many pieces.
+    /// Appends those shares. Room grows twofold, so that a long row may come in many pieces.
     ///
     /// # Panics
     /// If they are shares under different codes.
@@ -373,12 +368,12 @@ impl Shares {
         }
     }
 
-    /// The shares at these places, in this order.
+    /// Returns the shares at these places, in this order.
     pub fn select(&self, indices: impl IntoIterator<Item = usize>) -> Shares {
         self.select_each(&[&indices.into_iter().collect::<Vec<_>>()]).swap_remove(0)
     }
 
-    /// The shares at the places of each list, in its order. No place may come twice.
+    /// Returns the shares at the places of each list, in its order. No place may come twice.
     ///
     /// # Panics
     /// If there are 2^32 places or more.

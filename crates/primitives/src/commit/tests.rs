@@ -1,5 +1,6 @@
 //! What every scheme does: each test runs against all of them, through one function.
 
+use brickwork_testing::Replayable as _;
 use std::sync::Arc;
 use std::thread;
 
@@ -202,8 +203,8 @@ fn claims_are_counted_item_after_item() {
     }
 }
 
-/// A sum of commitments for each of `count` claims, in two ways: columns added up, and commitments as they
-/// were made. The first of `heads` are part of many claims.
+/// Returns a sum of commitments for each of `count` claims, in two ways: columns added up, and commitments as
+/// they were made. The first of `heads` are part of many claims.
 pub(super) fn two_ways<'a>(
     [wires, offsets, heads, ka]: [&'a Shares; 4],
     values: &'a [Label],
@@ -265,9 +266,9 @@ pub(super) fn two_ways<'a>(
     [sums, each]
 }
 
-/// What was told is had for the proof of the claims about it, from the receiver to whom it was told: not for
-/// a proof before or after that, of other claims, or of another receiver's; and no receiver verifies what is
-/// another's.
+/// What was opened is had for the proof of the claims about it, from the receiver to whom it was opened: not
+/// for a proof before or after that, of other claims, or of another receiver's; and no receiver verifies what
+/// is another's.
 #[test]
 fn a_proof_proves_what_it_covers_and_nothing_else() {
     use std::panic::{AssertUnwindSafe, catch_unwind};

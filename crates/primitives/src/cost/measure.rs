@@ -247,7 +247,8 @@ fn labels(measured: &mut Measured) -> Result<(), Error> {
 /// Times that the probe is measured, of which the fastest counts.
 const PROBES: usize = 4;
 
-/// Seconds of one thread for a little garbling, by which machines are compared: half a millisecond of work.
+/// Returns the seconds of one thread for a little garbling, by which machines are compared: half a
+/// millisecond of work.
 ///
 /// # Errors
 /// [`Error::Resource`] if randomness is missing.

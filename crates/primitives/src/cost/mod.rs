@@ -5,7 +5,7 @@ mod measure;
 pub mod work;
 
 use brickwork_base::Party::{self, Evaluator, Garbler};
-use brickwork_plan::{PIECES, Script, TOUCH, share};
+use brickwork_plan::{SLICES, Script, TOUCH, share};
 
 use crate::commit::Level;
 use brickwork_stock::ACQUAINTANCE_BYTES;
@@ -25,13 +25,13 @@ const COMMITMENTS_A_MESSAGE: u64 = 1 << 15;
 /// Blocks of the rows of an OT extension that travel together.
 const BLOCKS_OF_ROWS: u64 = crate::ot::CHUNK as u64;
 
-/// Bytes that a party sends in a series of base OTs of which it chooses so many: a point, and a pair of points
-/// for each choice.
+/// Returns the bytes that a party sends in a series of base OTs of which it chooses so many: a point, and a
+/// pair of points for each choice.
 pub const fn base_ots(choices: u64) -> u64 {
     32 + 64 * choices
 }
 
-/// The messages of one call of the OT extension with so many OTs, at least 1, by the party that chooses.
+/// Adds the messages of one call of the OT extension with so many OTs, at least 1, by the party that chooses.
 pub fn extend(script: &mut Script, receiver: Party, ots: u64) {
     rows(script, receiver, DIMENSION, ots);
 }
@@ -39,8 +39,8 @@ pub fn extend(script: &mut Script, receiver: Party, ots: u64) {
 /// Bytes that the receiver sends when a series of the extension whose rows come from trees is set up.
 pub const TREES: u64 = 32 * (DIMENSION + 1);
 
-/// The messages of one call of the extension in which K bits of the offset share a row, with so many OTs, at
-/// least 1, of random choices, by the party that has them.
+/// Adds the messages of one call of the extension in which K bits of the offset share a row, with so many
+/// OTs, at least 1, of random choices, by the party that has them.
 pub fn draw<const K: u64>(script: &mut Script, receiver: Party, ots: u64) {
     rows(script, receiver, DIMENSION / K - 1, ots);
 }
@@ -59,9 +59,9 @@ fn rows(script: &mut Script, receiver: Party, rows: u64, ots: u64) {
 /// Bytes of a digest.
 pub const DIGEST: u64 = 32;
 
-/// The messages of two stores that meet, share so many epochs that are not used up, and in which nothing was
-/// broken off: otherwise the parties tell each other a little more of where they stand. Both agree on what a
-/// program takes, in the phase `agreement`; that they have burned it each says next, in a [`DIGEST`].
+/// Adds the messages of two stores that meet, share so many epochs that are not used up, and in which nothing
+/// was broken off: otherwise the parties tell each other a little more of where they stand. Both agree on
+/// what a program takes, in the phase `agreement`; that they have burned it each says next, in a [`DIGEST`].
 /// `greeting` are the bytes of a greeting.
 pub fn meet(script: &mut Script, greeting: u64, agreement: &'static str, epochs: u64) {
     // Behind their number, of each epoch its identifier, that no other session has it, where its log stands,
@@ -86,27 +86,27 @@ pub fn meet(script: &mut Script, greeting: u64, agreement: &'static str, epochs:
 
 /// Commitments by the garbler, of the split scheme.
 #[derive(Clone, Copy, Debug)]
-pub struct Commitments {
+pub struct CommitmentCost {
     /// n: length of the code.
     n: u64,
 }
 
-impl Commitments {
-    /// Those of this level.
+impl CommitmentCost {
+    /// Takes the length of the code from this level.
     pub fn of(level: &Level) -> Self {
-        Commitments { n: level.code[0] as u64 }
+        CommitmentCost { n: level.code[0] as u64 }
     }
 
-    /// Correlated OTs that the receiver begins with, one for each bit of the code.
+    /// Returns the number of correlated OTs that the receiver begins with, one for each bit of the code.
     pub fn ots(&self) -> u64 {
         self.n
     }
 
-    /// Commitments to `count` random or chosen values.
+    /// Adds commitments to `count` random or chosen values.
     pub fn commit(&self, script: &mut Script, count: u64, chosen: bool) {
         let (corrected, work) =
             if chosen { (self.n, &COMMIT_CHOSEN) } else { (self.n - DIMENSION, &COMMIT_RANDOM) };
-        let mut piece = |commitments: u64, times: u64| {
+        let mut messages = |commitments: u64, times: u64| {
             let blocks = commitments.div_ceil(BLOCK);
             let share = 8 * self.n.div_ceil(64);
             script.work(Garbler, &TOUCH, times * commitments * (share + LABEL), 1);
@@ -116,16 +116,16 @@ impl Commitments {
             script.work(Evaluator, &RECEIVE, blocks * times * self.n, blocks.div_ceil(16) * times);
         };
         let full = count / COMMITMENTS_A_MESSAGE;
-        for k in 0..PIECES.min(full) {
-            piece(COMMITMENTS_A_MESSAGE, share(full, k, PIECES.min(full)));
+        for k in 0..SLICES.min(full) {
+            messages(COMMITMENTS_A_MESSAGE, share(full, k, SLICES.min(full)));
         }
         if !count.is_multiple_of(COMMITMENTS_A_MESSAGE) {
-            piece(count % COMMITMENTS_A_MESSAGE, 1);
+            messages(count % COMMITMENTS_A_MESSAGE, 1);
         }
     }
 
-    /// A proof about so many new commitments, claimed bits and claimed values. A kind of claim that is listed
-    /// is combined even if it has no members in this program.
+    /// Adds a proof about so many new commitments, claimed bits and claimed values. A kind of claim that is
+    /// listed is combined even if it has no members in this program.
     pub fn prove(&self, script: &mut Script, new: Option<u64>, bits: Option<u64>, known: Option<u64>) {
         let hidden = u64::from(new.is_some()) + u64::from(bits.is_some());
         (0..hidden).for_each(|_| self.commit(script, BLOCK, false));
@@ -139,7 +139,8 @@ impl Commitments {
         script.message(Garbler, LABEL * (hidden * all + u64::from(known.is_some()) * shares));
     }
 
-    /// For a proof both parties make all commitments again, in the order in which they were made.
+    /// Adds the work of making commitments again: for a proof both parties make all commitments again, in the
+    /// order in which they were made.
     pub fn again(&self, script: &mut Script, commitments: u64) {
         let blocks = commitments.div_ceil(BLOCK);
         for by in [Garbler, Evaluator] {

@@ -58,8 +58,8 @@ pub static EXTEND_SENDER: Work =
 /// A block of 128 OTs of the extension, on the side that chooses bits.
 pub static EXTEND_RECEIVER: Work =
     Work { name: "ot.extend-receiver", known: [3.21e-6, 5.68e-6, 5.79e-6, 3.77e-5] };
-/// A block of 128 OTs with random choices of which four bits of the offset share a row, on the side that chooses
-/// the offset.
+/// A block of 128 OTs with random choices of which four bits of the offset share a row, on the side that
+/// chooses the offset.
 pub static DRAW_SENDER: Work = Work { name: "ot.draw-sender", known: [1.72e-6, 3.71e-6, 4.18e-6, 5.88e-5] };
 /// The same, on the side that has the choices.
 pub static DRAW_RECEIVER: Work =

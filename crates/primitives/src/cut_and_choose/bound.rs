@@ -8,7 +8,8 @@
 //! min(1, N · Σ_{k ≥ m} C(B,k)·C(N·B − B, i − k) / C(N·B, i))`. So
 //!
 //! ```text
-//! success(t) ≤ Σ_{i+j=t} C(N·B, i) · w_i · C(c, j) · u^j / C(L, t)        survival(t) = the same with all w_i = 1
+//! success(t) ≤ Σ_{i+j=t} C(N·B, i) · w_i · C(c, j) · u^j / C(L, t)
+//! survival(t) = the same with all w_i = 1
 //! ```
 //!
 //! and the bound is the maximum over all `t`.
@@ -18,7 +19,8 @@
 //! to `d`,
 //!
 //! ```text
-//! survival(t + e) ≤ survival(t)        success(t + e) ≤ Σ_{i+j=t} C(N·B, i) · w_{i+d} · C(c, j) · u^j / C(L, t)
+//! survival(t + e) ≤ survival(t)
+//! success(t + e) ≤ Σ_{i+j=t} C(N·B, i) · w_{i+d} · C(c, j) · u^j / C(L, t)
 //! ```
 //!
 //! so that far from the maximum one sum covers many `t`, and once `survival(t)` is low enough no greater `t`
@@ -30,9 +32,10 @@ use super::bucketing::{Bucketing, Detection, Rule, most_bad};
 use super::estimate::Estimate;
 
 impl Bucketing {
-    /// With which probability a garbler succeeds at most, however many copies it makes bad; 1 for a bucketing
-    /// that the rule does not allow. Above the maximum of the formula by a factor of less than `1 + 2^-33`,
-    /// except where floating point is too coarse to find it: far below any limit that is asked for.
+    /// Returns the probability with which a garbler succeeds at most, however many copies it makes bad; 1 for
+    /// a bucketing that the rule does not allow. Above the maximum of the formula by a factor of less than
+    /// `1 + 2^-33`, except where floating point is too coarse to find it: far below any limit that is asked
+    /// for.
     pub fn bound(&self, rule: Rule) -> Upper {
         if !rule.allows(self.bucket) {
             return Upper::ONE;
@@ -52,13 +55,13 @@ impl Bucketing {
         limit
     }
 
-    /// Whether a garbler succeeds with at most this probability, however many copies it makes bad.
+    /// Returns whether a garbler succeeds with at most this probability, however many copies it makes bad.
     pub fn is_bounded_by(&self, rule: Rule, limit: Upper) -> bool {
         rule.allows(self.bucket) && Game::new(*self, rule).is_bounded_by(limit)
     }
 
-    /// Whether a garbler that makes `t` copies bad succeeds with more than this probability, as far as the
-    /// formula tells.
+    /// Returns whether a garbler that makes `t` copies bad succeeds with more than this probability, as far
+    /// as the formula tells.
     pub(super) fn is_broken_by(&self, rule: Rule, limit: Upper, t: u64) -> bool {
         !rule.allows(self.bucket)
             || (1..=Game::last(self, rule)).contains(&t)

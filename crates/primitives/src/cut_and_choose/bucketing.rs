@@ -28,12 +28,12 @@ impl Rule {
     /// Input authenticators: opened completely, and the majority accepts.
     pub const INPUT_AUTHENTICATOR: Rule = Rule { detection: Detection::Full, majority: true };
 
-    /// How many bad copies ruin a bucket of this size.
+    /// Returns how many bad copies ruin a bucket of this size.
     pub(super) fn ruinous(self, bucket: u64) -> u64 {
         if self.majority { bucket / 2 + 1 } else { bucket }
     }
 
-    /// Whether buckets may have this size: an even majority would only waste a copy.
+    /// Returns whether buckets may have this size: an even majority would only waste a copy.
     pub(super) fn allows(self, bucket: u32) -> bool {
         bucket > 0 && (bucket % 2 == 1 || !self.majority)
     }
@@ -51,19 +51,19 @@ pub struct Bucketing {
 }
 
 impl Bucketing {
-    /// `L`: how many copies are garbled.
+    /// Returns `L`: how many copies are garbled.
     pub fn copies(&self) -> u64 {
         self.kept() + u64::from(self.opened)
     }
 
-    /// How many copies end in a bucket.
+    /// Returns how many copies end in a bucket.
     pub fn kept(&self) -> u64 {
         u64::from(self.slots) * u64::from(self.bucket)
     }
 }
 
-/// The greatest `t` worth the effort. A bucketing that needs more has too few opened copies to be any good,
-/// and the peer who proposes it must not keep us busy.
+/// Returns the greatest `t` worth the effort. A bucketing that needs more has too few opened copies to be any
+/// good, and the peer who proposes it must not keep us busy.
 pub(super) fn most_bad(rule: Rule) -> u64 {
     match rule.detection {
         Detection::Full => 1 << 16,

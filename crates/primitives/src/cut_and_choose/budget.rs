@@ -18,7 +18,7 @@ pub enum BatchKind {
 }
 
 impl BatchKind {
-    /// The rule under which such a batch is checked and used.
+    /// Returns the rule under which such a batch is checked and used.
     pub fn rule(self) -> Rule {
         match self {
             BatchKind::Component => Rule::COMPONENT,
@@ -27,8 +27,8 @@ impl BatchKind {
         }
     }
 
-    /// Whether a batch may have this bucketing: one that somebody would choose, and whose copies can be
-    /// numbered.
+    /// Returns whether a batch may have this bucketing: one that somebody would choose, and whose copies can
+    /// be numbered.
     pub fn may_have(self, bucketing: &Bucketing) -> bool {
         bucketing.slots <= MOST_SLOTS
             && is_sensible(self.rule(), bucketing)
@@ -78,14 +78,14 @@ impl Budget {
         self
     }
 
-    /// The checks accounted for, and what each may let through.
+    /// Returns the checks accounted for, and what each may let through.
     pub fn checks(&self) -> &[(&'static str, Upper)] {
         &self.checks
     }
 
-    /// The bucketings of least cost for these batches so that all of the session stays below `2^-s`. `cost`
-    /// is given the position of a batch and a bucketing of it. What the checks leave is shared equally by the
-    /// batches; what one leaves of its share goes to the next.
+    /// Returns the bucketings of least cost for these batches so that all of the session stays below
+    /// `2^-s`. `cost` is given the position of a batch and a bucketing of it. What the checks leave is shared
+    /// equally by the batches; what one leaves of its share goes to the next.
     ///
     /// # Errors
     /// [`Error::Usage`] if the checks alone exceed the budget, [`Error::Limit`] if a batch has too many
@@ -100,7 +100,8 @@ impl Budget {
         for (i, batch) in batches.iter().enumerate() {
             if batch.slots > MOST_SLOTS {
                 return Err(Error::Limit(format!(
-                    "{} uses of one component, or wires of one kind, at once; at most {MOST_SLOTS} are possible",
+                    "{} uses of one component, or wires of one kind, at once; at most {MOST_SLOTS} are \
+                     possible",
                     batch.slots
                 )));
             }
@@ -116,7 +117,7 @@ impl Budget {
         self.verified(bucketings)
     }
 
-    /// The bound of bucketings that the peer proposes.
+    /// Returns the bound of bucketings that the peer proposes.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if they are no bucketings of these batches or everything together exceeds `2^-s`.

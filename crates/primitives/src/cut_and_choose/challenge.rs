@@ -35,17 +35,17 @@ impl Challenge {
         Challenge { opened: order, kept, bucket: bucketing.bucket as usize }
     }
 
-    /// The opened copies, in ascending order.
+    /// Returns the opened copies, in ascending order.
     pub fn opened(&self) -> &[u32] {
         &self.opened
     }
 
-    /// The copies in the bucket of each slot; the first of them is the head.
+    /// Returns the copies in the bucket of each slot; the first of them is the head.
     pub fn buckets(&self) -> impl ExactSizeIterator<Item = &[u32]> {
         self.kept.chunks_exact(self.bucket)
     }
 
-    /// The opened copies, in ascending order, and those in buckets, slot after slot.
+    /// Returns the opened copies, in ascending order, and those in buckets, slot after slot.
     pub fn into_parts(self) -> (Vec<u32>, Vec<u32>) {
         (self.opened, self.kept)
     }

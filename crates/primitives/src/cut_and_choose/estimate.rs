@@ -13,8 +13,8 @@ pub struct Peak {
 }
 
 impl Peak {
-    /// More than the exact success at this `t`: fewer than 2^18 floating-point operations err by less than
-    /// `2^-34` together.
+    /// Returns more than the exact success at this `t`: fewer than 2^18 floating-point operations err by less
+    /// than `2^-34` together.
     pub fn rounded_up(&self) -> Upper {
         Upper::float(self.success) * Upper::ratio((1 << 34) + 1, 1 << 34)
     }
@@ -82,7 +82,7 @@ impl Estimate {
         })
     }
 
-    /// The success of `t` bad copies where `opened` copies are opened.
+    /// Returns the success of `t` bad copies where `opened` copies are opened.
     pub fn success(&mut self, opened: u32, t: u64) -> f64 {
         let opened = f64::from(opened);
         // As many bad copies in buckets as can be; then, relative to that, one after the other among the
@@ -148,7 +148,7 @@ impl Estimate {
         Peak { t, success: best }
     }
 
-    /// Whether the success stays within `limit`, as far as this can tell.
+    /// Returns whether the success stays within `limit`, as far as this can tell.
     pub fn is_bounded_by(&mut self, opened: u32, limit: f64) -> bool {
         // Most bucketings that are bad are so at a point known already.
         if let Some(t) = self.hint {

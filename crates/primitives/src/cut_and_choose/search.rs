@@ -10,7 +10,7 @@ use super::{Bucketing, Rule, Upper};
 /// 2^-127`.
 const GREATEST_BUCKET: u32 = 255;
 
-/// Whether a batch may have this bucketing: none of a size that nobody would choose.
+/// Returns whether a batch may have this bucketing: none of a size that nobody would choose.
 pub fn is_sensible(rule: Rule, bucketing: &Bucketing) -> bool {
     rule.allows(bucketing.bucket)
         && bucketing.bucket <= GREATEST_BUCKET
@@ -75,14 +75,14 @@ fn exact(rule: Rule, estimate: Bucketing, limit: Upper) -> Option<Bucketing> {
     least(most_opened(estimate.slots), |opened| bucketing(opened).is_bounded_by(rule, limit)).map(bucketing)
 }
 
-/// The bucketing with the fewest copies whose bound is at most `limit`; `None` if there is none of sensible
-/// size.
+/// Returns the bucketing with the fewest copies whose bound is at most `limit`; `None` if there is none of
+/// sensible size.
 pub fn fewest_copies(rule: Rule, slots: u32, limit: Upper) -> Option<Bucketing> {
     cheapest(rule, slots, limit, |bucketing| bucketing.copies() as f64)
 }
 
-/// For each useful size of a bucket, from that of [`fewest_copies`] downwards, the bucketing with the fewest
-/// opened copies: less traffic, since opened copies do not travel, for more work.
+/// Returns, for each useful size of a bucket, from that of [`fewest_copies`] downwards, the bucketing with
+/// the fewest opened copies: less traffic, since opened copies do not travel, for more work.
 pub fn alternatives(rule: Rule, slots: u32, limit: Upper) -> Vec<Bucketing> {
     estimates(rule, slots, limit)
         .into_iter()
@@ -91,8 +91,8 @@ pub fn alternatives(rule: Rule, slots: u32, limit: Upper) -> Vec<Bucketing> {
         .collect()
 }
 
-/// The bucketing with the least cost whose bound is at most `limit`, among [`alternatives`]; of equal ones,
-/// that with the larger buckets. `None` if there is no bucketing of sensible size.
+/// Returns the bucketing with the least cost whose bound is at most `limit`, among [`alternatives`]; of equal
+/// ones, that with the larger buckets. `None` if there is no bucketing of sensible size.
 pub fn cheapest(rule: Rule, slots: u32, limit: Upper, cost: impl Fn(&Bucketing) -> f64) -> Option<Bucketing> {
     let bucketings = estimates(rule, slots, limit);
     let best = bucketings.into_iter().rev().min_by(|a, b| cost(a).total_cmp(&cost(b)))?;

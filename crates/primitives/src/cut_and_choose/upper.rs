@@ -42,12 +42,12 @@ impl Upper {
         }
     }
 
-    /// This integer.
+    /// Makes the bound of this integer.
     pub fn integer(n: u64) -> Self {
         Self::rounded(n.into(), 0)
     }
 
-    /// `numerator / denominator`, or a little more.
+    /// Makes `numerator / denominator`, or a little more.
     ///
     /// # Panics
     /// If the denominator is 0.
@@ -59,12 +59,12 @@ impl Upper {
         Self::rounded((u128::from(numerator) << shift).div_ceil(denominator.into()), -i64::from(shift))
     }
 
-    /// So many units of 2^-128.
+    /// Makes so many units of 2^-128.
     pub fn fixed(units: u128) -> Self {
         Self::rounded(units, -128)
     }
 
-    /// In units of 2^-128, rounded up, and all of them at most.
+    /// Returns it in units of 2^-128, rounded up, and all of them at most.
     pub fn to_fixed(self) -> u128 {
         let mantissa = u128::from(self.mantissa);
         match self.exponent.saturating_add(128) {
@@ -76,7 +76,7 @@ impl Upper {
         }
     }
 
-    /// This number, if it is positive and finite; otherwise zero.
+    /// Makes the bound of this number, if it is positive and finite; otherwise zero.
     pub(super) fn float(x: f64) -> Self {
         let (bits, normal) = (x.to_bits(), x.is_normal() && x > 0.0);
         // The exponent is biased by 1023, and the mantissa has a hidden bit above its 52.
@@ -87,25 +87,25 @@ impl Upper {
         }
     }
 
-    /// The nearest number or one next to it, if it is within the range of the type.
+    /// Returns the nearest number or one next to it, if it is within the range of the type.
     pub(super) fn to_float(self) -> f64 {
         let power = |exponent: i64| f64::from_bits(((exponent + 1023).clamp(1, 2046) as u64) << 52);
         if self == Self::ZERO { 0.0 } else { self.mantissa as f64 * power(self.exponent) }
     }
 
-    /// `2^log2`, or a little less: a limit that is met by numbers at most as great.
+    /// Returns `2^log2`, or a little less: a limit that is met by numbers at most as great.
     pub fn limit(log2: f64) -> Self {
         let whole = (log2 - 2.0 * LOG2_SLACK).floor();
         let mantissa = ((log2 - 2.0 * LOG2_SLACK - whole).exp2() * (1_u64 << 52) as f64) as u64;
         Upper::rounded(mantissa.into(), whole as i64 - 52)
     }
 
-    /// `2^log2`, or a little more.
+    /// Returns `2^log2`, or a little more.
     pub fn exp2(log2: f64) -> Self {
         Self::limit(log2 + 4.0 * LOG2_SLACK)
     }
 
-    /// An upper bound of the binary logarithm.
+    /// Returns an upper bound of the binary logarithm.
     pub fn log2(self) -> f64 {
         if self == Self::ZERO {
             f64::NEG_INFINITY
@@ -114,7 +114,7 @@ impl Upper {
         }
     }
 
-    /// Half of it, exactly.
+    /// Returns half of it, exactly.
     pub fn halved(self) -> Self {
         if self == Self::ZERO { self } else { Upper { exponent: self.exponent - 1, ..self } }
     }
@@ -218,11 +218,14 @@ pub(super) mod tests {
             prop_assert!(Upper::fixed(units).to_fixed() >= units);
             let (back, x) = (exact(Upper::fixed(a.to_fixed())), exact(a));
             let unit = exact(Upper::fixed(1));
-            prop_assert!(a.to_fixed() == u128::MAX || (back >= x && back - &x <= unit + x / BigInt::from(1_u64 << 60)));
+            prop_assert!(a.to_fixed() == u128::MAX
+                || (back >= x && back - &x <= unit + x / BigInt::from(1_u64 << 60)));
         }
 
         #[test]
-        fn every_operation_rounds_up_by_a_hair(a in number(), b in number(), n in any::<u64>(), d in 1..u64::MAX) {
+        fn every_operation_rounds_up_by_a_hair(
+            a in number(), b in number(), n in any::<u64>(), d in 1..u64::MAX,
+        ) {
             let (x, y) = (exact(a), exact(b));
             prop_assert!(is_just_above(a + b, &(&x + &y)));
             prop_assert!(is_just_above(a * b, &(&x * &y)));

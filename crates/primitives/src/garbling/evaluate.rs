@@ -9,7 +9,7 @@ use super::tables::TableSource;
 use brickwork_base::Error;
 use brickwork_base::label::Label;
 
-/// [`Scheme::evaluate`](super::Scheme::evaluate), in lockstep.
+/// Does what [`Scheme::evaluate`](super::Scheme::evaluate) does, in lockstep.
 pub(super) fn evaluate<S: Lockstep>(
     schedule: &Schedule,
     keys: &GarblingKeys,
@@ -40,8 +40,8 @@ pub(super) fn evaluate<S: Lockstep>(
                 wires.set(input_slot(wire), lane, label.bits());
             }
         }
-        for piece in 0..script.pieces() {
-            let gates = script.piece_gates(piece);
+        for section in 0..script.sections() {
+            let gates = script.section_gates(section);
             let bytes = gates.start * S::AND_BYTES..gates.end * S::AND_BYTES;
             source.prepare(members, bytes.clone())?;
             // Idle lanes read the tables of the first copy.
@@ -52,8 +52,8 @@ pub(super) fn evaluate<S: Lockstep>(
                 &mut wires,
                 schedule.kernel,
                 script,
-                piece,
-                hash_keys.of_piece(piece, gates.len()),
+                section,
+                hash_keys.of_section(section, gates.len()),
                 &tables[..lanes],
             );
         }

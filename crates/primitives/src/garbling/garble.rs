@@ -1,6 +1,6 @@
 //! The garbler's walk.
 
-use brickwork_kernels::{ONE, PIECE, Wires};
+use brickwork_kernels::{ONE, SECTION, Wires};
 
 use super::keys::GarblingKeys;
 use super::lanes::{LaneGroup, Lockstep, by_group, lane_groups};
@@ -9,7 +9,7 @@ use super::tables::TableSink;
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
 
-/// [`Scheme::garble`](super::Scheme::garble), in lockstep.
+/// Does what [`Scheme::garble`](super::Scheme::garble) does, in lockstep.
 pub(super) fn garble<S: Lockstep>(
     schedule: &Schedule,
     keys: &GarblingKeys,
@@ -31,7 +31,7 @@ pub(super) fn garble<S: Lockstep>(
     let Some(lanes) = groups.iter().map(|g| g.lanes).max() else { return Ok(()) };
     let script = &schedule.script;
     let mut wires = Wires::new(script, lanes);
-    let mut buffer = vec![0; lanes * (script.and_gates().min(PIECE) * S::AND_BYTES + SPACE)];
+    let mut buffer = vec![0; lanes * (script.and_gates().min(SECTION) * S::AND_BYTES + SPACE)];
     let mut hash_keys = keys.of_group(schedule.kernel, groups[0].group);
     for LaneGroup { group, members, lanes } in groups {
         if group != hash_keys.group() {
@@ -44,8 +44,8 @@ pub(super) fn garble<S: Lockstep>(
                 wires.set(input_slot(wire), lane, label.bits());
             }
         }
-        for piece in 0..script.pieces() {
-            let gates = script.piece_gates(piece).len();
+        for section in 0..script.sections() {
+            let gates = script.section_gates(section).len();
             let bytes = gates * S::AND_BYTES;
             let mut tables: [&mut [u8]; 16] = Default::default();
             for (table, space) in tables.iter_mut().zip(buffer.chunks_exact_mut(bytes + SPACE)) {
@@ -55,12 +55,12 @@ pub(super) fn garble<S: Lockstep>(
                 &mut wires,
                 schedule.kernel,
                 script,
-                piece,
-                hash_keys.of_piece(piece, gates),
+                section,
+                hash_keys.of_section(section, gates),
                 &mut tables[..lanes],
             );
             if gates > 0 {
-                sink.piece(members, &tables.each_ref().map(|table| &**table)[..members.len()])?;
+                sink.section(members, &tables.each_ref().map(|table| &**table)[..members.len()])?;
             }
         }
         for (lane, &p) in members.iter().enumerate() {

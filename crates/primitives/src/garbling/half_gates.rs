@@ -1,6 +1,6 @@
 //! Half-gates (Zahur, Rosulek, Evans 2015): what `duplo` and `semi-honest` garble with.
 
-use brickwork_kernels::{Kernel, Keys, Script, Wires};
+use brickwork_kernels::{GateList, HashKeys, Kernel, Wires};
 
 use super::evaluate::evaluate;
 use super::garble::garble;
@@ -15,8 +15,7 @@ use brickwork_base::random::Rng;
 use brickwork_circuit::Circuit;
 
 /// Half-gates: a wire is its false label, and the true one differs from it by the copy's offset, which ends
-/// in
-/// 1.
+/// in 1.
 pub struct HalfGates;
 
 impl Lockstep for HalfGates {
@@ -24,24 +23,24 @@ impl Lockstep for HalfGates {
     fn garble_piece(
         wires: &mut Wires,
         kernel: Kernel,
-        script: &Script,
-        piece: usize,
-        keys: Keys<'_>,
+        script: &GateList,
+        section: usize,
+        keys: HashKeys<'_>,
         tables: &mut [&mut [u8]],
     ) {
-        wires.garble(kernel, script, piece, keys, tables);
+        wires.garble(kernel, script, section, keys, tables);
     }
 
     #[inline]
     fn evaluate_piece(
         wires: &mut Wires,
         kernel: Kernel,
-        script: &Script,
-        piece: usize,
-        keys: Keys<'_>,
+        script: &GateList,
+        section: usize,
+        keys: HashKeys<'_>,
         tables: &[&[u8]],
     ) {
-        wires.evaluate(kernel, script, piece, keys, tables);
+        wires.evaluate(kernel, script, section, keys, tables);
     }
 }
 

@@ -14,7 +14,7 @@ pub const TABLE_HASH_BYTES: usize = 32;
 /// A hash, or the value of a node within BLAKE3's tree.
 type Value = [u8; TABLE_HASH_BYTES];
 
-/// The hash of a copy's tables: BLAKE3.
+/// Returns the hash of a copy's tables: BLAKE3.
 pub fn table_hash(tables: &[u8]) -> Value {
     table_hash_with(Kernel::best(), tables)
 }
@@ -25,11 +25,11 @@ fn table_hash_with(kernel: Kernel, tables: &[u8]) -> Value {
     }
     let mut tree = Tree::default();
     for some in tables.chunks(16 * SUBTREE_BYTES) {
-        let (pieces, last) = some.as_chunks::<SUBTREE_BYTES>();
+        let (sections, last) = some.as_chunks::<SUBTREE_BYTES>();
         let subtrees: Vec<Subtree> =
-            pieces.iter().enumerate().map(|(k, bytes)| tree.subtree(k, bytes)).collect();
+            sections.iter().enumerate().map(|(k, bytes)| tree.subtree(k, bytes)).collect();
         values(kernel, &subtrees).into_iter().for_each(|value| tree.push(value, SUBTREE_BYTES));
-        push_piece(kernel, &mut [&mut tree], &[last]);
+        push_section(kernel, &mut [&mut tree], &[last]);
     }
     tree.finish()
 }
@@ -51,17 +51,17 @@ fn value(bytes: &[u8], first_chunk: u64) -> Value {
     blake3::Hasher::new().set_input_offset(start).update(bytes).finalize_non_root()
 }
 
-/// Adds the next bytes of several inputs, equally many of each and no more than a piece: subtrees, the
+/// Adds the next bytes of several inputs, equally many of each and no more than a section: subtrees, the
 /// largest first, then what is less than a chunk.
-fn push_piece(kernel: Kernel, trees: &mut [&mut Tree], pieces: &[&[u8]]) {
-    let bytes = pieces.first().map_or(0, |piece| piece.len());
+fn push_section(kernel: Kernel, trees: &mut [&mut Tree], sections: &[&[u8]]) {
+    let bytes = sections.first().map_or(0, |section| section.len());
     let mut done = 0;
     while bytes - done >= CHUNK_BYTES {
         let size = 1 << (bytes - done).min(SUBTREE_BYTES).ilog2();
         let subtrees: Vec<Subtree> = trees
             .iter()
-            .zip(pieces)
-            .map(|(tree, piece)| tree.subtree(0, &piece[done..done + size]))
+            .zip(sections)
+            .map(|(tree, section)| tree.subtree(0, &section[done..done + size]))
             .collect();
         let values = values(kernel, &subtrees);
         join_due(kernel, trees);
@@ -69,7 +69,7 @@ fn push_piece(kernel: Kernel, trees: &mut [&mut Tree], pieces: &[&[u8]]) {
         done += size;
     }
     if done < bytes {
-        trees.iter_mut().zip(pieces).for_each(|(tree, piece)| tree.push_last(&piece[done..]));
+        trees.iter_mut().zip(sections).for_each(|(tree, section)| tree.push_last(&section[done..]));
     }
 }
 
@@ -92,7 +92,7 @@ fn join_due(kernel: Kernel, trees: &mut [&mut Tree]) {
     }
 }
 
-/// Whether tables of so many bytes come in several pieces.
+/// Whether tables of so many bytes come in several sections.
 fn is_long(table_bytes: usize) -> bool {
     table_bytes > SUBTREE_BYTES
 }
@@ -106,18 +106,18 @@ pub struct HashTables {
 }
 
 enum Hashes {
-    /// Of tables of so many bytes each, which come in one piece.
+    /// Of tables of so many bytes each, which come in one section.
     Short(usize, Vec<Value>),
     Long(Vec<Tree>),
 }
 
 impl HashTables {
-    /// A sink for this many copies, with tables of so many bytes each.
+    /// Makes a sink for this many copies, with tables of so many bytes each.
     pub fn new(copies: usize, table_bytes: usize) -> Self {
         Self::with_kernel(Kernel::best(), copies, table_bytes)
     }
 
-    /// [`HashTables::new`] with a kernel of the caller's choice.
+    /// Does what [`HashTables::new`] does with a kernel of the caller's choice.
     pub fn with_kernel(kernel: Kernel, copies: usize, table_bytes: usize) -> Self {
         let hashes = match is_long(table_bytes) {
             true => Hashes::Long((0..copies).map(|_| Tree::default()).collect()),
@@ -127,7 +127,7 @@ impl HashTables {
         HashTables { kernel, hashes }
     }
 
-    /// The hashes, copy by copy.
+    /// Returns the hashes, copy by copy.
     pub fn finish(&self) -> Vec<Value> {
         match &self.hashes {
             Hashes::Short(_, hashes) => hashes.clone(),
@@ -138,10 +138,10 @@ impl HashTables {
 
 impl TableSink for HashTables {
     fn tables(&mut self, copy: usize, bytes: &[u8]) -> Result<(), Error> {
-        self.piece(&[copy], &[bytes])
+        self.section(&[copy], &[bytes])
     }
 
-    fn piece(&mut self, copies: &[usize], tables: &[&[u8]]) -> Result<(), Error> {
+    fn section(&mut self, copies: &[usize], tables: &[&[u8]]) -> Result<(), Error> {
         match &mut self.hashes {
             Hashes::Short(table_bytes, hashes) => {
                 for (&copy, bytes) in copies.iter().zip(tables) {
@@ -154,7 +154,7 @@ impl TableSink for HashTables {
                 let mut of_copies: Vec<&mut Tree> =
                     copies.iter().filter_map(|&copy| places[copy].take()).collect();
                 assert_eq!(of_copies.len(), tables.len(), "tables of every copy, and of none twice");
-                push_piece(self.kernel, &mut of_copies, tables);
+                push_section(self.kernel, &mut of_copies, tables);
             }
         }
         Ok(())
@@ -224,16 +224,17 @@ mod tests {
     fn hashes_are_those_of_blake3_for_every_length() {
         let bytes: Vec<u8> =
             (0..41 * SUBTREE_BYTES as u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
-        let around = [0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 40].map(|pieces| pieces * SUBTREE_BYTES);
+        let around =
+            [0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 40].map(|sections| sections * SUBTREE_BYTES);
         for length in around.iter().flat_map(|&n| {
             [n.saturating_sub(32), n, n + 32, n + 1024, n + 8192, n + 5000, n + 15 * 1024 + 992]
         }) {
             let expected = *blake3::hash(&bytes[..length]).as_bytes();
             assert_eq!(table_hash(&bytes[..length]), expected, "{length}");
             let mut sink = HashTables::new(6, length);
-            for piece in bytes[..length].chunks(SUBTREE_BYTES) {
-                sink.piece(&[0, 2, 3, 4, 5], &[piece; 5]).unwrap();
-                sink.tables(1, piece).unwrap();
+            for section in bytes[..length].chunks(SUBTREE_BYTES) {
+                sink.section(&[0, 2, 3, 4, 5], &[section; 5]).unwrap();
+                sink.tables(1, section).unwrap();
             }
             assert_eq!(sink.finish(), [expected; 6], "{length}");
         }
@@ -244,11 +245,11 @@ mod tests {
         let tables = |copy: u8| vec![copy; 3 * SUBTREE_BYTES];
         let mut sink = HashTables::new(20, 3 * SUBTREE_BYTES);
         let all: Vec<Vec<u8>> = (0..20).map(tables).collect();
-        for piece in 0..3 {
+        for section in 0..3 {
             for copies in [(0..7).collect::<Vec<usize>>(), (7..20).rev().collect()] {
                 let parts: Vec<&[u8]> =
-                    copies.iter().map(|&c| &all[c][piece * SUBTREE_BYTES..][..SUBTREE_BYTES]).collect();
-                sink.piece(&copies, &parts).unwrap();
+                    copies.iter().map(|&c| &all[c][section * SUBTREE_BYTES..][..SUBTREE_BYTES]).collect();
+                sink.section(&copies, &parts).unwrap();
             }
         }
         let expected: Vec<Value> = all.iter().map(|tables| *blake3::hash(tables).as_bytes()).collect();

@@ -1,6 +1,6 @@
 //! The keys of the garbling hash.
 
-use brickwork_kernels::{Aes128, Kernel, Keys, PIECE};
+use brickwork_kernels::{Aes128, HashKeys, Kernel, SECTION};
 
 /// Most calls of the hash under one key (decision 2 of the design).
 pub(super) const MAX_CALLS: usize = 1 << 15;
@@ -24,7 +24,7 @@ pub struct GarblingKeys {
 }
 
 impl GarblingKeys {
-    /// The keys of a batch of `copies` copies of a circuit with `and_gates` AND gates.
+    /// Makes the keys of a batch of `copies` copies of a circuit with `and_gates` AND gates.
     ///
     /// The group is the whole batch, rounded up to a power of two, but at most 1024 copies, so that a chunk
     /// has at least 8 gates and new keys stay cheap; circuits below 8 gates fill their keys with more copies.
@@ -35,30 +35,30 @@ impl GarblingKeys {
         GarblingKeys { start, group, chunk: CELLS / group, and_gates }
     }
 
-    /// The keys of a circuit that is garbled again and again, as copies `0..`, `lanes` of them (a power of two)
-    /// at a time: as few keys as the bound allows.
+    /// Makes the keys of a circuit that is garbled again and again, as copies `0..`, `lanes` of them (a power
+    /// of two) at a time: as few keys as the bound allows.
     pub fn streamed(start: u128, lanes: usize, and_gates: usize) -> Self {
         let gates = and_gates.clamp(1, CELLS).next_power_of_two();
         let group = (CELLS / gates).max(lanes);
         GarblingKeys { start, group, chunk: CELLS / group, and_gates }
     }
 
-    /// The random start of the batch, which goes to the evaluator with the copies' hashes.
+    /// Returns the random start of the batch, which goes to the evaluator with the copies' hashes.
     pub fn start(&self) -> u128 {
         self.start
     }
 
-    /// The group of a copy.
+    /// Returns the group of a copy.
     pub(super) fn group_of(&self, copy: u32) -> u64 {
         u64::from(copy) / self.group as u64
     }
 
-    /// Whether all gates of a piece have the same key, as a copy that goes alone needs it.
+    /// Returns whether all gates of a section have the same key, as a copy that goes alone needs it.
     pub(super) fn one_for_a_piece(&self) -> bool {
-        self.chunk >= PIECE.min(self.and_gates)
+        self.chunk >= SECTION.min(self.and_gates)
     }
 
-    /// The keys of a group.
+    /// Returns the keys of a group.
     pub(super) fn of_group(&self, kernel: Kernel, group: u64) -> GroupKeys {
         let mut hasher = blake3::Hasher::new_derive_key("brickwork garbling hash keys v1");
         hasher.update(&self.start.to_le_bytes());
@@ -71,7 +71,7 @@ impl GarblingKeys {
             group,
             group_key,
             chunk: self.chunk,
-            piece: None,
+            section: None,
             derived: Vec::new(),
             expanded: Vec::new(),
         }
@@ -79,35 +79,36 @@ impl GarblingKeys {
 }
 
 /// The keys of one group: the key of chunk `c` is the encryption of `c` under the key of the group, so the
-/// keys of a group are random and differ from each other. They are made for a piece of the circuit at a time.
+/// keys of a group are random and differ from each other. They are made for a section of the circuit at a
+/// time.
 pub(super) struct GroupKeys {
     kernel: Kernel,
     group: u64,
     group_key: Aes128,
     chunk: usize,
-    /// The piece whose keys are at hand.
-    piece: Option<usize>,
+    /// The section whose keys are at hand.
+    section: Option<usize>,
     derived: Vec<u128>,
     expanded: Vec<Aes128>,
 }
 
 impl GroupKeys {
-    /// Which group they belong to.
+    /// Returns which group they belong to.
     pub(super) fn group(&self) -> u64 {
         self.group
     }
 
-    /// The expanded keys for the `gates` AND gates of a piece.
-    pub(super) fn of_piece(&mut self, piece: usize, gates: usize) -> Keys<'_> {
-        let gates_per_key = self.chunk.min(PIECE);
-        if self.piece != Some(piece) {
-            let first_chunk = piece * PIECE / self.chunk;
+    /// Returns the expanded keys for the `gates` AND gates of a section.
+    pub(super) fn of_section(&mut self, section: usize, gates: usize) -> HashKeys<'_> {
+        let gates_per_key = self.chunk.min(SECTION);
+        if self.section != Some(section) {
+            let first_chunk = section * SECTION / self.chunk;
             self.derived.resize(gates.div_ceil(gates_per_key).max(1), 0);
             self.group_key.ctr_with(self.kernel, first_chunk as u128, &mut self.derived);
             Aes128::expand_many(self.kernel, &self.derived, &mut self.expanded);
-            self.piece = Some(piece);
+            self.section = Some(section);
         }
-        Keys { keys: &self.expanded, gates_per_key }
+        HashKeys { keys: &self.expanded, gates_per_key }
     }
 }
 

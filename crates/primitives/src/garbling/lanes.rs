@@ -1,6 +1,6 @@
 //! Which copies go through a component together.
 
-use brickwork_kernels::{Kernel, Keys, Script, Wires};
+use brickwork_kernels::{GateList, HashKeys, Kernel, Wires};
 
 use super::keys::{CALLS_PER_GATE, GarblingKeys};
 use super::schedule::Schedule;
@@ -20,23 +20,23 @@ pub(super) trait Lockstep:
         Self::TABLE_BYTES.and
     };
 
-    /// Walks through a piece with the false labels of all lanes and writes their tables.
+    /// Walks through a section with the false labels of all lanes and writes their tables.
     fn garble_piece(
         wires: &mut Wires,
         kernel: Kernel,
-        script: &Script,
-        piece: usize,
-        keys: Keys<'_>,
+        script: &GateList,
+        section: usize,
+        keys: HashKeys<'_>,
         tables: &mut [&mut [u8]],
     );
 
-    /// Walks through a piece with the active labels of all lanes; the counterpart.
+    /// Walks through a section with the active labels of all lanes; the counterpart.
     fn evaluate_piece(
         wires: &mut Wires,
         kernel: Kernel,
-        script: &Script,
-        piece: usize,
-        keys: Keys<'_>,
+        script: &GateList,
+        section: usize,
+        keys: HashKeys<'_>,
         tables: &[&[u8]],
     );
 }

@@ -15,7 +15,7 @@
 
 use std::ops::Range;
 
-use brickwork_kernels::{MaskedTables, ONE, PIECE, Wires, erase};
+use brickwork_kernels::{MaskedTables, ONE, SECTION, Wires, erase};
 
 use super::keys::{GarblingKeys, GroupKeys};
 use super::schedule::{Schedule, input_slot};
@@ -49,7 +49,7 @@ impl<'s> Walk<'s> {
     /// Room for so many copies at a time.
     fn new(schedule: &'s Schedule, most: usize) -> Self {
         let (_, lanes) = next_lanes(most);
-        let idle = 2 * schedule.script.and_gates().min(PIECE);
+        let idle = 2 * schedule.script.and_gates().min(SECTION);
         let (wires, idle) = (Wires::new(&schedule.script, lanes), vec![0; idle * (lanes - 1)]);
         Walk { schedule, wires, copies: 0..0, lanes, idle }
     }
@@ -88,7 +88,7 @@ impl Drop for Walk<'_> {
     }
 }
 
-/// Parts of a list, one for each lane: `each` elements of every copy, of which `place` are those of a piece.
+/// Parts of a list, one for each lane: `each` elements of every copy, of which `place` are those of a section.
 /// Lanes without a copy have those of the first one.
 fn shared<'a, T>(list: &'a [T], copies: &Range<usize>, each: usize, place: &Range<usize>) -> [&'a [T]; 16] {
     std::array::from_fn(|lane| {
@@ -144,12 +144,12 @@ pub fn carry(
     while walk.copies.end < copies {
         walk.next(copies - walk.copies.end, one, inputs);
         let (lanes, of) = (walk.lanes, walk.copies.clone());
-        for piece in 0..script.pieces() {
-            let gates = script.piece_gates(piece);
+        for section in 0..script.sections() {
+            let gates = script.section_gates(section);
             let results: [&[u128]; 16] = shared(results, &of, ands, &gates);
             let twice = 2 * gates.start..2 * gates.end;
             let mut operands = owned(operands, &mut walk.idle, &of, 2 * ands, &twice);
-            walk.wires.carry(schedule.kernel, script, piece, &results[..lanes], &mut operands[..lanes]);
+            walk.wires.carry(schedule.kernel, script, section, &results[..lanes], &mut operands[..lanes]);
         }
         walk.finish(outputs);
     }
@@ -207,21 +207,21 @@ pub fn garble(
     }
     let (words, tables) = (bytemuck::cast_slice_mut(words), bytemuck::cast_slice_mut::<_, u8>(tables));
     let (mut walk, mut at_hand) = (Walk::new(schedule, count), None);
-    let mut unused = vec![0u8; TABLE * ands.min(PIECE) * (SIDE_BY_SIDE - 1)];
+    let mut unused = vec![0u8; TABLE * ands.min(SECTION) * (SIDE_BY_SIDE - 1)];
     while walk.copies.end < count {
         let mut keys = copies.keys(schedule, walk.copies.end, at_hand);
         walk.next(copies.alike(walk.copies.end), Label::ZERO, inputs);
         let (lanes, of) = (walk.lanes, walk.copies.clone());
-        for piece in 0..script.pieces() {
-            let gates = script.piece_gates(piece);
+        for section in 0..script.sections() {
+            let gates = script.section_gates(section);
             let bytes = TABLE * gates.start..TABLE * gates.end;
             let mut tables = owned(tables, &mut unused, &of, TABLE * ands, &bytes);
             let mut words = owned(words, &mut walk.idle, &of, ands, &gates);
             walk.wires.garble_with_words(
                 schedule.kernel,
                 script,
-                piece,
-                keys.of_piece(piece, gates.len()),
+                section,
+                keys.of_section(section, gates.len()),
                 delta.bits(),
                 MaskedTables { tables: &mut tables[..lanes], words: &mut words[..lanes] },
             );
@@ -257,15 +257,15 @@ pub fn evaluate(
         let mut keys = copies.keys(schedule, walk.copies.end, at_hand);
         walk.next(copies.alike(walk.copies.end), Label::ZERO, inputs);
         let (lanes, of) = (walk.lanes, walk.copies.clone());
-        for piece in 0..script.pieces() {
-            let gates = script.piece_gates(piece);
+        for section in 0..script.sections() {
+            let gates = script.section_gates(section);
             let tables = shared(tables, &of, TABLE * ands, &(TABLE * gates.start..TABLE * gates.end));
             let mut words = owned(words, &mut walk.idle, &of, ands, &gates);
             walk.wires.evaluate_with_words(
                 schedule.kernel,
                 script,
-                piece,
-                keys.of_piece(piece, gates.len()),
+                section,
+                keys.of_section(section, gates.len()),
                 &tables[..lanes],
                 &mut words[..lanes],
             );
@@ -294,7 +294,7 @@ pub fn walk_bits(
     }
     // Negating is done by the masks: no masked value changes.
     slots[ONE as usize] = 0;
-    (0..script.pieces()).for_each(|piece| script.walk(piece, &mut slots, &mut and));
+    (0..script.sections()).for_each(|section| script.walk(section, &mut slots, &mut and));
     let outputs = schedule.outputs.iter().map(|&slot| slots[slot as usize]).collect();
     erase(&mut slots);
     outputs
@@ -306,6 +306,7 @@ mod tests {
     use brickwork_base::random::Rng;
     use brickwork_circuit::{Circuit, Gate};
     use brickwork_kernels::Kernel;
+    use brickwork_testing::Replayable as _;
 
     /// Random gates: mostly near ones, some negations, outputs anywhere.
     fn circuit(rng: &mut Rng, gates: u64) -> Circuit {

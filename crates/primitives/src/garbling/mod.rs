@@ -4,7 +4,7 @@
 //! A [`Schedule`] is made once for a component; [`Scheme::garble`] and [`Scheme::evaluate`] walk it with many
 //! copies side by side. With half-gates (Zahur, Rosulek, Evans 2015) XOR and INV are free, an AND gate takes
 //! a table of 32 bytes, `T_G ‖ T_E`. A copy's tables are those of its AND gates in the order of the circuit;
-//! they are passed on piece by piece, so that memory depends on the labels alive at a time and not on the
+//! they are passed on section by section, so that memory depends on the labels alive at a time and not on the
 //! number of gates.
 //!
 //! # The hash
@@ -16,6 +16,7 @@
 //! Copies of a group share keys, which is what lets them go in lockstep; a group is as large as the bound
 //! allows, because the copies that are evaluated together come from anywhere in the batch.
 
+mod ands;
 mod evaluate;
 mod garble;
 mod half_gates;
@@ -32,6 +33,7 @@ mod tests;
 #[cfg(test)]
 mod textbook;
 
+pub use ands::{AndGates, AndRoom, AndTable};
 pub use half_gates::HalfGates;
 pub use hash::{HashTables, TABLE_HASH_BYTES, table_hash};
 pub use keys::GarblingKeys;

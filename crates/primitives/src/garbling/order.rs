@@ -1,8 +1,8 @@
 //! The order in which the gates of a circuit are garbled.
 //!
 //! Circuits come in an order that suits whoever wrote them, often with each AND gate waiting for the one
-//! before. The schedule takes a *window* of gates at a time, ending where a piece of the tables ends, and in
-//! it repeats: take the first few AND gates whose inputs depend on no AND gate still to come, do the XORs
+//! before. The schedule takes a *window* of gates at a time, ending where a section of the tables ends, and
+//! in it repeats: take the first few AND gates whose inputs depend on no AND gate still to come, do the XORs
 //! they need, then those gates. So XORs come in long runs, which keeps the branches predictable, and the AND
 //! gates of a layer are independent, which fills the AES unit even for a single copy. XORs are done no later
 //! than at the end of their window, so that labels do not pile up. Those of a run go by their depth in it, so
@@ -12,7 +12,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use brickwork_kernels::{BATCH, PIECE};
+use brickwork_kernels::{LAYER, SECTION};
 
 use brickwork_circuit::{Circuit, Gate, Wire};
 
@@ -53,7 +53,7 @@ pub(super) fn layers(circuit: &Circuit, mut emit: impl FnMut(&Layer)) {
         for gate in gates.by_ref() {
             and_gates += usize::from(matches!(gate, Gate::And(..)));
             window.push(gate);
-            if window.len() == WINDOW || (and_gates > start && and_gates % PIECE == 0) {
+            if window.len() == WINDOW || (and_gates > start && and_gates % SECTION == 0) {
                 break;
             }
         }
@@ -69,7 +69,7 @@ pub(super) fn layers(circuit: &Circuit, mut emit: impl FnMut(&Layer)) {
 struct Window<'a> {
     first: Wire,
     gates: &'a [Gate],
-    /// For each AND gate its number in its piece.
+    /// For each AND gate its number in its section.
     numbers: Vec<u32>,
     /// For each gate how many of its operands wait for an AND gate of the window.
     waits: Vec<u8>,
@@ -100,7 +100,7 @@ impl<'a> Window<'a> {
         };
         let mut number = and_gates;
         for (k, gate) in gates.iter().enumerate() {
-            window.numbers.push((number % PIECE) as u32);
+            window.numbers.push((number % SECTION) as u32);
             number += usize::from(matches!(gate, Gate::And(..)));
             for operand in window.operands(k) {
                 window.waits[k] += 1;
@@ -136,8 +136,8 @@ impl<'a> Window<'a> {
             (0..self.gates.len() as u32).filter(|&k| self.waits[k as usize] == 0).collect();
         self.now_available(waiting_for_nothing);
         while !self.ready.is_empty() {
-            let mut taken = Vec::with_capacity(BATCH);
-            while taken.len() < BATCH
+            let mut taken = Vec::with_capacity(LAYER);
+            while taken.len() < LAYER
                 && let Some(Reverse(k)) = self.ready.pop()
             {
                 taken.push(k);

@@ -1,6 +1,6 @@
 //! From a circuit to the steps of the kernels.
 
-use brickwork_kernels::{And, Kernel, ONE, Script, ScriptBuilder};
+use brickwork_kernels::{And, GateList, GateListBuilder, Kernel, ONE};
 
 use super::order::layers;
 use brickwork_circuit::{Circuit, Gate, Wire};
@@ -8,12 +8,12 @@ use brickwork_circuit::{Circuit, Gate, Wire};
 /// A circuit made ready for garbling, once for a component.
 ///
 /// Its wires live in slots that are used again once a wire has been read for the last time, so that the
-/// labels alive at a time stay in the cache. Its gates are put into an order with runs of XORs and batches of
+/// labels alive at a time stay in the cache. Its gates are put into an order with runs of XORs and layers of
 /// independent AND gates; an AND gate keeps its number, and with it its index in the hash and its place in
 /// the tables.
 pub struct Schedule {
     pub(super) kernel: Kernel,
-    pub(super) script: Script,
+    pub(super) script: GateList,
     inputs: usize,
     /// The slot of each output.
     pub(super) outputs: Vec<u32>,
@@ -26,11 +26,11 @@ impl Schedule {
         Self::with_kernel(Kernel::best(), circuit)
     }
 
-    /// [`Schedule::new`] for a kernel of the caller's choice. The kernel changes the time that garbling
-    /// takes, not one bit of its result.
+    /// Does what [`Schedule::new`] does, for a kernel of the caller's choice. The kernel changes the time
+    /// that garbling takes, not one bit of its result.
     pub fn with_kernel(kernel: Kernel, circuit: &Circuit) -> Self {
         let mut slots = Slots::new(circuit);
-        let mut script = ScriptBuilder::new(slots.count as usize);
+        let mut script = GateListBuilder::new(slots.count as usize);
         layers(circuit, |layer| {
             for free in &layer.free {
                 match free.gate {
@@ -53,34 +53,34 @@ impl Schedule {
                     And { a, b, out, gate: and.number_in_piece }
                 })
                 .collect();
-            script.batch(&ands);
+            script.layer(&ands);
         });
         let outputs = circuit.outputs().iter().map(|&w| slots.of_wire[w as usize]).collect();
         Schedule { kernel, script: script.finish(), inputs: circuit.inputs(), outputs }
     }
 
-    /// Number of input wires.
+    /// Returns the number of input wires.
     pub fn inputs(&self) -> usize {
         self.inputs
     }
 
-    /// Number of output wires.
+    /// Returns the number of output wires.
     pub fn outputs(&self) -> usize {
         self.outputs.len()
     }
 
-    /// Number of AND gates.
+    /// Returns the number of AND gates.
     pub fn and_gates(&self) -> usize {
         self.script.and_gates()
     }
 
-    /// Labels of a copy that are alive at a time, at most, and one for the constant.
+    /// Returns the labels of a copy that are alive at a time, at most, and one for the constant.
     pub fn working_set(&self) -> usize {
         self.script.slots()
     }
 }
 
-/// The slot of an input wire when the walk begins.
+/// Returns the slot of an input wire when the walk begins.
 #[inline]
 pub(super) fn input_slot(wire: usize) -> u32 {
     wire as u32 + ONE + 1

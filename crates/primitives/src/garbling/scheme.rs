@@ -81,13 +81,13 @@ pub trait Scheme: Sized + Send + Sync + 'static {
     /// Draws a wire that no gate drives.
     fn wire(offset: Self::Offset, rng: &mut Rng) -> Self::Wire;
 
-    /// The label that stands for `bit` (0 or 1).
+    /// Returns the label that stands for `bit` (0 or 1).
     fn label(offset: Self::Offset, wire: Self::Wire, bit: u8) -> Self::Active;
 
-    /// The lowest bit of a label.
+    /// Returns the lowest bit of a label.
     fn colour(label: Self::Active) -> u8;
 
-    /// What decodes a wire: the colour of the label that stands for 0.
+    /// Returns what decodes a wire: the colour of the label that stands for 0.
     fn decoding(offset: Self::Offset, wire: Self::Wire) -> u8 {
         Self::colour(Self::label(offset, wire, 0))
     }
@@ -95,11 +95,11 @@ pub trait Scheme: Sized + Send + Sync + 'static {
     /// Makes a circuit ready.
     fn schedule(circuit: &Circuit) -> Self::Schedule;
 
-    /// Bytes of the tables of one copy.
+    /// Returns the number of bytes of the tables of one copy.
     fn table_bytes(schedule: &Self::Schedule) -> usize;
 
-    /// The keys of a batch of `copies` copies. `start` is random, the garbler's choice, and no secret once
-    /// all that depends on it is made.
+    /// Makes the keys of a batch of `copies` copies. `start` is random, the garbler's choice, and no secret
+    /// once all that depends on it is made.
     fn keys(start: u128, copies: usize, schedule: &Self::Schedule) -> Self::Keys;
 
     /// Garbles copies. `copies` are their numbers in the batch, each with its offset and its input wires.

@@ -18,21 +18,22 @@ pub trait TableSink {
     ///
     /// # Errors
     /// As [`TableSink::tables`].
-    fn piece(&mut self, copies: &[usize], tables: &[&[u8]]) -> Result<(), Error> {
+    fn section(&mut self, copies: &[usize], tables: &[&[u8]]) -> Result<(), Error> {
         copies.iter().zip(tables).try_for_each(|(&copy, bytes)| self.tables(copy, bytes))
     }
 }
 
 /// Where tables come from.
 pub trait TableSource {
-    /// Called before the tables of a few copies are asked for piece by piece: `bytes` of each of them is
-    /// next. A source that streams gets them here.
+    /// Prepares the tables of a few copies, before these of a few copies are asked for section by section:
+    /// `bytes` of each of them is next. A source that streams gets them here.
     ///
     /// # Errors
     /// Whatever keeps the source from having them; the walk ends there.
     fn prepare(&mut self, copies: &[usize], bytes: Range<usize>) -> Result<(), Error>;
 
-    /// These bytes of the tables of a copy; `copy` is its position in the list that the evaluation was given.
+    /// Returns these bytes of the tables of a copy; `copy` is its position in the list that the evaluation
+    /// was given.
     fn tables(&self, copy: usize, bytes: Range<usize>) -> &[u8];
 }
 
@@ -53,12 +54,12 @@ pub struct Collect {
 }
 
 impl Collect {
-    /// A sink for this many copies, with tables of so many bytes each.
+    /// Makes a sink for this many copies, with tables of so many bytes each.
     pub fn new(copies: usize, table_bytes: usize) -> Self {
         Collect { tables: (0..copies).map(|_| Vec::with_capacity(table_bytes)).collect() }
     }
 
-    /// The tables, copy by copy.
+    /// Returns the tables, copy by copy.
     pub fn finish(self) -> Vec<Vec<u8>> {
         self.tables
     }

@@ -164,7 +164,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn every_kernel_garbles_and_evaluates_as_the_naive_one(circuit in random_circuit(60), copies in 1u32..41, seed: u64) {
+    fn every_kernel_garbles_and_evaluates_as_the_naive_one(
+        circuit in random_circuit(60), copies in 1u32..41, seed: u64,
+    ) {
         let keys = GarblingKeys::new(seed.into(), copies as usize, circuit.and_gates());
         let copies: Vec<u32> = (0..copies).collect();
         for kernel in Kernel::all_available() {
@@ -185,8 +187,8 @@ proptest! {
     }
 }
 
-/// Several pieces, the last one not full, in each number of lanes; chunks below and above the size of a
-/// piece.
+/// Several sections, the last one not full, in each number of lanes; chunks below and above the size of a
+/// section.
 #[test]
 fn long_circuits_are_walked_in_pieces() {
     let mut stream = Stream::new(7);
@@ -203,9 +205,9 @@ fn long_circuits_are_walked_in_pieces() {
     }
 }
 
-/// Pieces and windows that end just where the circuit does, or just before.
+/// Sections and windows that end just where the circuit does, or just before.
 #[test]
-fn pieces_may_be_full_or_empty() {
+fn sections_may_be_full_or_empty() {
     for (ands, xors) in [(0, 0), (0, 70_000), (511, 0), (512, 0), (512, 3), (513, 0), (1024, 70_000)] {
         let and = |k: u32| Gate::And(k / 2, k);
         let gates = (0..ands).map(|k| and(k + 1)).chain((0..xors).map(|k| Gate::Xor(k, k + ands + 1)));

@@ -1,6 +1,7 @@
 //! Two more schemes, for tests, gate by gate from the textbook: four rows a gate with labels that differ by
 //! no offset, and privacy-free half-gates. What every scheme does is tested on all of them alike.
 
+use brickwork_testing::Replayable as _;
 use proptest::prelude::*;
 
 use super::tests::random_circuit;

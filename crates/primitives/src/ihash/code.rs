@@ -32,7 +32,7 @@ impl Symbols {
         Symbols { rows, count, blocks: Zeroizing::new(vec![0; rows * count.div_ceil(16)]) }
     }
 
-    /// These words, a slice of `rows` symbols each.
+    /// Takes these words, a slice of `rows` symbols each.
     ///
     /// # Panics
     /// If a word has another length.
@@ -52,7 +52,7 @@ impl Symbols {
         self.rows
     }
 
-    /// How many words there are.
+    /// Returns how many words there are.
     pub fn count(&self) -> usize {
         self.count
     }
@@ -62,12 +62,12 @@ impl Symbols {
         &bytemuck::cast_slice(&self.blocks)[i * self.width()..][..self.count]
     }
 
-    /// One word.
+    /// Returns one word.
     pub fn word(&self, t: usize) -> Zeroizing<Vec<u8>> {
         Zeroizing::new((0..self.rows).map(|i| self.row(i)[t]).collect())
     }
 
-    /// The words with these numbers, in this order.
+    /// Returns the words with these numbers, in this order.
     pub fn select(&self, words: &[usize]) -> Self {
         let mut selected = Self::zeros(self.rows, words.len());
         let width = selected.width();
@@ -78,7 +78,7 @@ impl Symbols {
         selected
     }
 
-    /// The words of all of these, one after the other.
+    /// Makes the words of all of these, one after the other.
     ///
     /// # Panics
     /// If there are none, or their words have different lengths.
@@ -97,7 +97,7 @@ impl Symbols {
         joined
     }
 
-    /// What steps make of these words, one after the other: a word for each step.
+    /// Returns what steps make of these words, one after the other: a word for each step.
     ///
     /// # Panics
     /// If a step names a word that there is not, or is not yet.
@@ -124,7 +124,7 @@ impl Symbols {
         self.blocks.iter_mut().zip(&*other.blocks).for_each(|(block, other)| *block ^= other);
     }
 
-    /// Some of the rows.
+    /// Returns some of the rows.
     pub(super) fn rows_of(&self, rows: std::ops::Range<usize>) -> Self {
         let width = self.row_blocks();
         let blocks = self.blocks[rows.start * width..rows.end * width].to_vec();
@@ -140,7 +140,7 @@ impl Symbols {
             .for_each(|(block, other)| *block ^= other);
     }
 
-    /// The first `count` words, and the others.
+    /// Returns the first `count` words, and the others.
     pub(super) fn split(&self, count: usize) -> (Self, Self) {
         let part = |words: std::ops::Range<usize>| {
             let mut part = Self::zeros(self.rows, words.len());
@@ -163,7 +163,7 @@ impl Symbols {
         16 * self.row_blocks()
     }
 
-    /// Blocks of 16 symbols in a row.
+    /// Returns the blocks of 16 symbols in a row.
     pub(super) fn row_blocks(&self) -> usize {
         self.count.div_ceil(16)
     }
@@ -180,7 +180,7 @@ impl Symbols {
         bytemuck::cast_slice_mut(&mut self.blocks)
     }
 
-    /// Row `i`, to write.
+    /// Returns row `i`, to write.
     pub(super) fn row_mut(&mut self, i: usize) -> &mut [u8] {
         let (width, count) = (self.width(), self.count);
         &mut self.bytes_mut()[i * width..][..count]
@@ -207,7 +207,7 @@ impl Symbols {
         packed
     }
 
-    /// The counterpart of [`Symbols::pack`]: all rows. What stands behind the last symbol of a row is
+    /// Does the inverse of [`Symbols::pack`]: all rows. What stands behind the last symbol of a row is
     /// ignored.
     pub(super) fn unpack(rows: usize, count: usize, packed: &[u8], bits: u32, mask: u8) -> Self {
         let mut symbols = Self::zeros(rows, count);
@@ -231,7 +231,7 @@ impl Symbols {
     }
 }
 
-/// Bytes of packed rows.
+/// Returns the number of bytes of packed rows.
 pub(super) fn packed_bytes(rows: usize, count: usize, bits: u32) -> usize {
     rows * (count * bits as usize).div_ceil(8)
 }
@@ -249,7 +249,7 @@ pub struct Code {
 }
 
 impl Code {
-    /// The code of these parameters.
+    /// Makes the code of these parameters.
     pub fn new(parameters: &Parameters) -> Self {
         let field = parameters.field();
         let l = parameters.l() as u8;
@@ -263,17 +263,17 @@ impl Code {
         code
     }
 
-    /// Its parameters.
+    /// Returns its parameters.
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
     }
 
-    /// Its field.
+    /// Returns its field.
     pub fn field(&self) -> Field {
         self.field
     }
 
-    /// The coefficients, in the word, of the value at a point that is none of the word's: Lagrange's.
+    /// Returns the coefficients, in the word, of the value at a point that is none of the word's: Lagrange's.
     pub(super) fn row_at(&self, point: u8) -> Vec<u8> {
         let (field, l) = (self.field, self.parameters.l() as u8);
         let all = (0..l).fold(1, |product, m| field.mul(product, point ^ m));
@@ -281,7 +281,7 @@ impl Code {
         (0..l).zip(&self.weights).map(of).collect()
     }
 
-    /// Words as bytes of a message, [`super::chosen_bytes`] of them.
+    /// Returns the words as bytes of a message, [`super::chosen_bytes`] of them.
     ///
     /// # Panics
     /// If they are no words of this code.
@@ -290,7 +290,7 @@ impl Code {
         Zeroizing::new(words.pack(0..words.rows(), self.parameters.bits()))
     }
 
-    /// The counterpart of [`Code::pack`]: `count` words. All bytes are some.
+    /// Reads `count` words, the inverse of [`Code::pack`]. All bytes are some.
     ///
     /// # Panics
     /// If it is another number of bytes.
@@ -300,19 +300,19 @@ impl Code {
         Symbols::unpack(l, count, packed, bits, self.field.mask())
     }
 
-    /// The parity symbols of words: what their codewords have besides themselves.
+    /// Returns the parity symbols of words: what their codewords have besides themselves.
     pub fn parity(&self, words: &Symbols) -> Symbols {
         self.values(&self.parity, words)
     }
 
-    /// The codewords of words.
+    /// Returns the codewords of words.
     pub fn encode(&self, words: &Symbols) -> Symbols {
         let parity = self.parity(words);
         let blocks = [words.blocks(), parity.blocks()].concat();
         Symbols { rows: self.parameters.n(), count: words.count(), blocks: Zeroizing::new(blocks) }
     }
 
-    /// The values of words at points that are never sent.
+    /// Returns the values of words at points that are never sent.
     pub fn at(&self, unsent: &Unsent, words: &Symbols) -> Symbols {
         self.values(&unsent.0, words)
     }
@@ -325,12 +325,12 @@ impl Code {
         values
     }
 
-    /// The points that no codeword has a value at, in ascending order.
+    /// Returns the points that no codeword has a value at, in ascending order.
     pub fn unsent(&self) -> Vec<u8> {
         (self.parameters.n()..=usize::from(self.field.mask())).map(|point| point as u8).collect()
     }
 
-    /// Evaluation at `count` points that are never sent, drawn by a seed.
+    /// Makes the evaluation at `count` points that are never sent, drawn by a seed.
     ///
     /// # Panics
     /// If there are not as many.
@@ -344,8 +344,8 @@ impl Code {
         self.evaluation(&points[..count])
     }
 
-    /// Evaluation at some points that are never sent: whatever the receiver watches, any `ℓ − w` of these
-    /// values are uniform and independent of it.
+    /// Makes the evaluation at some points that are never sent: whatever the receiver watches, any `ℓ − w` of
+    /// these values are uniform and independent of it.
     ///
     /// # Panics
     /// If one of the points is sent, or comes twice.

@@ -22,23 +22,23 @@ const CHUNK: usize = 4;
 type Chunk = [u128; CHUNK];
 
 impl Field {
-    /// The field of 2^bits elements; `None` if it has fewer than 4 or more than 256.
+    /// Returns the field of 2^bits elements; `None` if it has fewer than 4 or more than 256.
     pub fn of_bits(bits: u32) -> Option<Self> {
         let reduction = *REDUCTIONS.get(bits.checked_sub(2)? as usize)?;
         Some(Field { bits, reduction })
     }
 
-    /// Bits of an element.
+    /// Returns the bits of an element.
     pub fn bits(self) -> u32 {
         self.bits
     }
 
-    /// The bits that an element has within its byte.
+    /// Returns the bits that an element has within its byte.
     pub fn mask(self) -> u8 {
         (u16::MAX >> (16 - self.bits)) as u8
     }
 
-    /// The product. Its time depends on nothing.
+    /// Returns the product. Its time depends on nothing.
     pub fn mul(self, a: u8, b: u8) -> u8 {
         let (mut power, mut product) = (a, 0);
         for bit in 0..self.bits {
@@ -49,7 +49,7 @@ impl Field {
         product
     }
 
-    /// The inverse, of 0 it is 0.
+    /// Returns the inverse; that of 0 is 0.
     pub fn inverse(self, a: u8) -> u8 {
         // a^(2^bits − 2): the product of all a^(2^i) but the first.
         (1..self.bits)
@@ -181,6 +181,7 @@ pub(super) const FOLDED: usize = 16 * CHUNK;
 mod tests {
     use super::*;
     use brickwork_base::random::Rng;
+    use brickwork_testing::Replayable as _;
 
     fn fields() -> impl Iterator<Item = Field> {
         (2..=8).map(|bits| Field::of_bits(bits).unwrap())

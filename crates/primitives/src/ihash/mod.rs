@@ -88,18 +88,18 @@ cheats! {
     }
 }
 
-/// Bytes of the message with the combined words.
+/// Returns the number of bytes of the message with the combined words.
 pub fn answer_bytes(parameters: &Parameters, security: u32) -> usize {
     code::packed_bytes(parameters.l(), parameters.masks(security), parameters.bits())
 }
 
-/// Bytes of the corrections of so many random words, those of the masks included.
+/// Returns the number of bytes of the corrections of so many random words, those of the masks included.
 pub fn correction_bytes(parameters: &Parameters, count: usize, security: u32) -> usize {
     let count = count + parameters.masks(security);
     code::packed_bytes(parameters.n() - parameters.l(), count, parameters.bits())
 }
 
-/// Bytes of the differences of so many chosen words.
+/// Returns the number of bytes of the differences of so many chosen words.
 pub fn chosen_bytes(parameters: &Parameters, count: usize) -> usize {
     code::packed_bytes(parameters.l(), count, parameters.bits())
 }

@@ -21,72 +21,72 @@ impl Parameters {
     /// The paper's figure 7: words are permutation messages.
     pub const PERMUTATIONS: Parameters = Parameters { n: 44, l: 20, bits: 6, w: 19 };
 
-    /// These sizes; `None` unless `1 ≤ w < ℓ < n < 2^σ` and σ is 2 to 8: a point must be left that is never
-    /// sent.
+    /// Makes parameters of these sizes; `None` unless `1 ≤ w < ℓ < n < 2^σ` and σ is 2 to 8: a point must be
+    /// left that is never sent.
     pub fn new(n: usize, l: usize, bits: u32, w: usize) -> Option<Self> {
         let field = Field::of_bits(bits)?;
         (0 < w && w < l && l < n && n <= usize::from(field.mask())).then_some(Parameters { n, l, bits, w })
     }
 
-    /// n: symbols of a codeword.
+    /// Returns n: symbols of a codeword.
     pub fn n(&self) -> usize {
         self.n
     }
 
-    /// ℓ: symbols of a word.
+    /// Returns ℓ: symbols of a word.
     pub fn l(&self) -> usize {
         self.l
     }
 
-    /// σ: bits of a symbol.
+    /// Returns σ: bits of a symbol.
     pub fn bits(&self) -> u32 {
         self.bits
     }
 
-    /// w: symbols that the receiver watches.
+    /// Returns w: symbols that the receiver watches.
     pub fn w(&self) -> usize {
         self.w
     }
 
-    /// The field of the symbols.
+    /// Returns the field of the symbols.
     pub fn field(&self) -> Field {
         Field::of_bits(self.bits).expect("checked when the parameters were made")
     }
 
-    /// With which probability another word passes for the hashed one: `C(ℓ − 1, w) / C(n, w)`, as two
-    /// codewords agree in ℓ − 1 symbols at most, and all watched ones must be among these.
+    /// Returns the probability with which another word passes for the hashed one: `C(ℓ − 1, w) / C(n, w)`, as
+    /// two codewords agree in ℓ − 1 symbols at most, and all watched ones must be among these.
     pub fn binding(&self) -> Upper {
         (0..self.w as u64)
             .map(|i| Upper::ratio(self.l as u64 - 1 - i, self.n as u64 - i))
             .fold(Upper::ONE, |product, factor| product * factor)
     }
 
-    /// Bits of a uniform word that the receiver does not know: σ(ℓ − w), whatever it watches.
+    /// Returns the bits of a uniform word that the receiver does not know: σ(ℓ − w), whatever it watches.
     pub fn hidden_bits(&self) -> u32 {
         self.bits * (self.l - self.w) as u32
     }
 
-    /// With which probability what is no row of codewords survives a check of `masks` combinations, besides
-    /// what [`Parameters::binding`] counts. For each of 2^n sets of symbols on which the words are no
-    /// codewords, a combination is one with probability 2·2^-σ at most.
+    /// Returns the probability with which what is no row of codewords survives a check of
+    /// `masks` combinations, besides what [`Parameters::binding`] counts. For each of 2^n sets of symbols on
+    /// which the words are no codewords, a combination is one with probability 2·2^-σ at most.
     pub fn check(&self, masks: usize) -> Upper {
         let exponent = self.n as f64 - (f64::from(self.bits) - 1.0) * masks as f64;
         Upper::exp2(exponent).min(Upper::ONE)
     }
 
-    /// The fewest combinations whose check is survived with probability 2^-security at most.
+    /// Returns the fewest combinations whose check is survived with probability 2^-security at most.
     pub fn masks(&self, security: u32) -> usize {
         (self.n + 1 + security as usize).div_ceil(self.bits as usize - 1)
     }
 
-    /// Bits that the sender sends for a random word: the parity symbols.
+    /// Returns the bits that the sender sends for a random word: the parity symbols.
     pub fn correction_bits(&self) -> usize {
         (self.n - self.l) * self.bits as usize
     }
 
-    /// The parameters of least cost with [`Parameters::binding`] at most `limit`, `hidden` hidden bits and
-    /// words of at least `shortest` bits; of equal ones those of the shortest codewords. `None` if there are
-    /// none.
+    /// Returns the parameters of least cost with [`Parameters::binding`] at most `limit`,
+    /// `hidden` hidden bits and words of at least `shortest` bits; of equal ones those of the shortest
+    /// codewords. `None` if there are none.
     pub fn cheapest(
         limit: Upper,
         hidden: u32,

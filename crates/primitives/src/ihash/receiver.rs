@@ -30,17 +30,17 @@ pub struct Pending {
 }
 
 impl Hashes {
-    /// How many there are.
+    /// Returns how many there are.
     pub fn count(&self) -> usize {
         self.0.count()
     }
 
-    /// Those with these numbers, in this order.
+    /// Returns those with these numbers, in this order.
     pub fn select(&self, words: &[usize]) -> Self {
         Hashes(self.0.select(words))
     }
 
-    /// All of these, one after the other.
+    /// Makes all of these, one after the other.
     ///
     /// # Panics
     /// If there are none.
@@ -49,7 +49,7 @@ impl Hashes {
         Hashes(Symbols::join(&all))
     }
 
-    /// The hashes of what steps make of the words, as [`Symbols::follow`].
+    /// Returns the hashes of what steps make of the words, as [`Symbols::follow`].
     ///
     /// # Panics
     /// As there.
@@ -130,7 +130,7 @@ impl Receiver {
         Ok(Receiver { stream: Stream::new(&code, &seeds), code, watch, security })
     }
 
-    /// The code.
+    /// Returns the code.
     pub fn code(&self) -> &Code {
         &self.code
     }
@@ -196,7 +196,7 @@ impl Receiver {
         Ok(hashes)
     }
 
-    /// The hashes of words that the receiver knows.
+    /// Returns the hashes of words that the receiver knows.
     pub fn hashes(&self, words: &Symbols) -> Hashes {
         Hashes(self.watched(self.code.encode(words)))
     }

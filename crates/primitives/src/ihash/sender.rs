@@ -32,7 +32,7 @@ impl Stream {
         Stream { keys, field_mask, next: 0 }
     }
 
-    /// Those of the next words: a row for each seed.
+    /// Returns those of the next words: a row for each seed.
     pub(super) fn draw(&mut self, count: usize) -> Symbols {
         let mut symbols = Symbols::zeros(self.keys.len(), count);
         let blocks = symbols.row_blocks();
@@ -66,7 +66,7 @@ impl Sender {
         Ok(Sender { stream: Stream::new(&code, &seeds), code, security })
     }
 
-    /// The code.
+    /// Returns the code.
     pub fn code(&self) -> &Code {
         &self.code
     }

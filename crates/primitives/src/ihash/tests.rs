@@ -1,3 +1,4 @@
+use brickwork_testing::Replayable as _;
 use std::collections::HashMap;
 use std::thread;
 
@@ -341,9 +342,9 @@ fn values_that_are_never_sent_are_uniform_whatever_is_watched() {
     }
 }
 
-/// Sixteen points compress a label: whatever is watched, its compression has all the bits that it hides, up to
-/// 128; also if that is all of the first blocks. By lemma 6.1 a random matrix loses 8 of them with probability
-/// 1/255 where ℓ − w is 16.
+/// Sixteen points compress a label: whatever is watched, its compression has all the bits that it hides, up
+/// to 128; also if that is all of the first blocks. By lemma 6.1 a random matrix loses 8 of them with
+/// probability 1/255 where ℓ − w is 16.
 #[test]
 fn sixteen_points_that_are_never_sent_keep_all_that_is_hidden() {
     let mut rng = Rng::replayable("test");

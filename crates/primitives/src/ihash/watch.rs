@@ -31,7 +31,7 @@ const SECRET: usize = 16;
 /// Bytes of its hash.
 const HASH: usize = 32;
 
-/// Bytes of the messages by which a hash is set up: the sender's and the receiver's.
+/// Returns the bytes of the messages by which a hash is set up: the sender's and the receiver's.
 pub fn setup_bytes(parameters: &Parameters) -> [usize; 2] {
     [SECRET * parameters.n() + HASH, SECRET]
 }
@@ -54,12 +54,12 @@ impl Watch {
         Watch((0..parameters.n()).map(watched).collect())
     }
 
-    /// The choices, 1 where a symbol is watched, in the OTs that the seeds come from.
+    /// Returns the choices, 1 where a symbol is watched, in the OTs that the seeds come from.
     pub fn choices(&self) -> &[u8] {
         &self.0
     }
 
-    /// All ones where a symbol is watched.
+    /// Returns all ones where a symbol is watched.
     pub(super) fn mask(&self, i: usize) -> u128 {
         u128::from(self.0[i]).wrapping_neg()
     }

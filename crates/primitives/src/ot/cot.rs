@@ -33,7 +33,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// The series of this session in which the offset is that of the party who sends.
+    /// Makes the series of this session in which the offset is that of the party who sends.
     pub fn new(session: &[u8; 32], sender: Direction) -> Self {
         let hashed = match sender {
             Direction::GarblerSends => *session,
@@ -44,12 +44,12 @@ impl Series {
         Series { hashed, sender }
     }
 
-    /// Which party sends.
+    /// Returns which party sends.
     pub fn sender(&self) -> Direction {
         self.sender
     }
 
-    /// The 32 bytes that the series' hashes begin with.
+    /// Returns the 32 bytes that the series' hashes begin with.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.hashed
     }
@@ -82,10 +82,10 @@ pub trait CotSender: Sized + Send {
     /// [`Error::Stock`] if the state is malformed, [`Error::Resource`] without randomness.
     fn restored(series: &Series, state: &Self::State) -> Result<Self, Error>;
 
-    /// What a stock keeps.
+    /// Returns what a stock keeps.
     fn state(&self) -> Self::State;
 
-    /// Δ: the difference of an OT's two labels.
+    /// Returns Δ: the difference of an OT's two labels.
     fn offset(&self) -> Label;
 
     /// Goes on with the ranges of an entry: takes those of all that it counts. The receiver does the same.
@@ -112,8 +112,8 @@ pub trait CotSender: Sized + Send {
         self.extend(channel, count)
     }
 
-    /// Makes an OT of a random choice for each place of `keys`, and writes its label for choice 0, which ends in
-    /// 0: so the receiver's labels end in their choices. The counterpart of [`CotReceiver::random_bits`].
+    /// Makes an OT of a random choice for each place of `keys`, and writes its label for choice 0, which ends
+    /// in 0: so the receiver's labels end in their choices. The counterpart of [`CotReceiver::random_bits`].
     ///
     /// # Errors
     /// As [`CotSender::extend`]; then `keys` holds nothing secret.
@@ -151,7 +151,7 @@ pub trait CotReceiver: Sized + Send {
     /// As there.
     fn restored(series: &Series, state: &Self::State) -> Result<Self, Error>;
 
-    /// What a stock keeps.
+    /// Returns what a stock keeps.
     fn state(&self) -> Self::State;
 
     /// Goes on with the ranges of an entry, as [`CotSender::enter`].
@@ -184,8 +184,8 @@ pub trait CotReceiver: Sized + Send {
         Ok((choices, labels))
     }
 
-    /// Makes an OT of a random choice for each place of `macs`, and writes the label of the choice, which ends in
-    /// it. `rng` is as for [`CotReceiver::random`].
+    /// Makes an OT of a random choice for each place of `macs`, and writes the label of the choice, which
+    /// ends in it. `rng` is as for [`CotReceiver::random`].
     ///
     /// # Errors
     /// As [`CotReceiver::extend`].
@@ -207,6 +207,7 @@ pub trait CotReceiver: Sized + Send {
 
 #[cfg(test)]
 mod tests {
+    use brickwork_testing::Replayable as _;
     use std::collections::HashSet;
     use std::thread;
 
@@ -289,8 +290,8 @@ mod tests {
         labels_seen
     }
 
-    /// What every series does of random bits: keys end in 0, macs in the bit, both where they were asked for, also
-    /// if that is a part of a list only.
+    /// What every series does of random bits: keys end in 0, macs in the bit, both where they were asked for,
+    /// also if that is a part of a list only.
     fn is_authenticated<S: CotSender, R: CotReceiver>(offset: Delta) {
         let direction = Direction::EvaluatorSends;
         let ((mut sender, mut left), (mut receiver, mut right)) = ends::<S, R>(direction, offset);

@@ -87,7 +87,7 @@ fn both(pairs: &[[Seed; 2]]) -> Trees {
 }
 
 impl Sender {
-    /// From the seeds that base OTs gave for the bits of `delta`, least significant first.
+    /// Makes a sender from the seeds that base OTs gave for the bits of `delta`, least significant first.
     ///
     /// # Panics
     /// If there are not 128 seeds.
@@ -141,7 +141,7 @@ impl CotSender for Sender {
 }
 
 impl Receiver {
-    /// From the pairs of seeds of the base OTs that this party sent.
+    /// Makes a receiver from the pairs of seeds of the base OTs that this party sent.
     ///
     /// # Errors
     /// [`Error::Resource`] if the operating system has no randomness.
@@ -210,6 +210,8 @@ mod tests {
     use super::*;
     use crate::ot::rows::{BLOCK, CHUNK, blocks_for};
     use crate::ot::{Cheat, Direction};
+    use brickwork_base::random::Rng;
+    use brickwork_testing::Replayable as _;
     use brickwork_wire::{Tamper, memory_pair};
 
     fn series(session: u8) -> Series {

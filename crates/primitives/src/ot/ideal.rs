@@ -1,6 +1,7 @@
 //! Ideal correlated OTs, for tests: a sender that draws both labels and sends them, and a receiver that looks
 //! at one of each pair.
 
+use brickwork_testing::Replayable as _;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroize;
 
@@ -118,7 +119,7 @@ impl CotReceiver for Receiver {
     }
 }
 
-/// Both ends of a series.
+/// Returns both ends of a series.
 pub(crate) fn deal() -> (Sender, Receiver) {
     let series = Series::new(&[3; 32], super::Direction::GarblerSends);
     let offset = Rng::replayable("ideal OTs").delta();

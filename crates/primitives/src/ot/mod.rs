@@ -1,4 +1,5 @@
-//! Oblivious transfer: base OTs from elliptic curves or lattices, and any number of correlated ones made of them.
+//! Oblivious transfer: base OTs from elliptic curves or lattices, and any number of correlated ones made of
+//! them.
 
 pub mod base;
 pub mod cot;
@@ -32,7 +33,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The other series.
+    /// Returns the other series.
     pub fn other(self) -> Self {
         match self {
             Direction::GarblerSends => Direction::EvaluatorSends,

@@ -5,8 +5,8 @@
 //! a block of random ones behind them. What the receiver sends to make it so are corrections: a row of them
 //! for each tree of streams, which makes a row or several.
 //!
-//! Rows are made in tiles of 512 OTs, in the place of the labels that they will become. When the check's seed is
-//! known, each tile is hashed and transposed, where it stands: a label is written twice and read once.
+//! Rows are made in tiles of 512 OTs, in the place of the labels that they will become. When the check's seed
+//! is known, each tile is hashed and transposed, where it stands: a label is written twice and read once.
 
 use std::ops::Range as Span;
 
@@ -138,7 +138,7 @@ impl Oracle {
     }
 }
 
-/// Blocks for so many OTs, the random one included.
+/// Returns the blocks for so many OTs, the random one included.
 pub(super) fn blocks_for(count: usize) -> usize {
     count.div_ceil(BLOCK) + 1
 }
@@ -200,8 +200,8 @@ impl<'a> Rows<'a> {
         Corrections { rows: &mut room[..count * tiles.len()], count, blocks }
     }
 
-    /// Hashes all rows, with `h` of this seed, and makes labels of them. With `first_row` that is row 0 of the
-    /// labels. Returns h of each row, and of the row x, if it is given.
+    /// Hashes all rows, with `h` of this seed, and makes labels of them. With `first_row` that is row 0 of
+    /// the labels. Returns h of each row, and of the row x, if it is given.
     fn finish(
         mut self,
         seed: &Seed,
@@ -247,15 +247,15 @@ pub(super) struct Corrections<'a> {
 }
 
 impl Corrections<'_> {
-    /// The correction of a row at a block of the call, if that is in this chunk.
+    /// Returns the correction of a row at a block of the call, if that is in this chunk.
     #[cfg(test)]
     pub fn at(&mut self, row: usize, block: usize) -> Option<&mut u128> {
         let block = self.blocks.contains(&block).then(|| block - self.blocks.start)?;
         Some(&mut self.rows[block / TILE_BLOCKS * self.count + row][block % TILE_BLOCKS])
     }
 
-    /// Where the last tile's corrections begin, and how many blocks of each row the call has of it: of all others
-    /// four.
+    /// Where the last tile's corrections begin, and how many blocks of each row the call has of it: of all
+    /// others four.
     fn last(&self) -> (usize, usize) {
         let full = (self.blocks.len() - 1) / TILE_BLOCKS;
         (TILE_BLOCKS * full * self.count, self.blocks.len() - TILE_BLOCKS * full)
@@ -294,7 +294,7 @@ impl SenderState {
         SenderState { seeds: seeds.iter().map(|seed| *seed.as_bytes()).collect(), delta: delta.bits() }
     }
 
-    /// The 128 seeds, and the offset.
+    /// Returns the 128 seeds, and the offset.
     pub(super) fn read(&self) -> Result<(Vec<Seed>, Delta), Error> {
         match (self.seeds.len(), Delta::checked(self.delta)) {
             (ROWS, Some(delta)) => Ok((self.seeds.iter().copied().map(Seed::from_bytes).collect(), delta)),
@@ -315,7 +315,7 @@ impl ReceiverState {
         ReceiverState { pairs: pairs.iter().map(pair).collect() }
     }
 
-    /// The 128 pairs.
+    /// Returns the 128 pairs.
     pub(super) fn read(&self) -> Result<Vec<[Seed; 2]>, Error> {
         match self.pairs.len() {
             ROWS => Ok(self.pairs.iter().map(|pair| pair.map(Seed::from_bytes)).collect()),
@@ -343,14 +343,14 @@ impl Drop for SenderSide {
 }
 
 impl SenderSide {
-    /// Of a series under seeds that are new, which these trees come of.
+    /// Begins a series under seeds that are new, which these trees come of.
     pub fn new(series: &Series, delta: Delta, trees: Trees) -> Self {
         let (hash, oracle) = (KeyHash::new(series), Oracle::new(series));
         let (counters, blocks) = (counters(series), of_setup(&BLOCKS));
         SenderSide { delta, trees, counters, blocks, hash, oracle, sound: true }
     }
 
-    /// Of one that was kept: nothing is drawn under seeds that are not new before a range is entered.
+    /// Resumes one that was kept: nothing is drawn under seeds that are not new before a range is entered.
     pub fn restored(series: &Series, delta: Delta, trees: Trees) -> Self {
         let mut side = SenderSide::new(series, delta, trees);
         (side.blocks, side.hash.numbers) = (BLOCKS.none(), KEYS.none());
@@ -437,7 +437,7 @@ impl SenderSide {
         Ok(zero.iter().zip(&one).map(|(zero, one)| [zero.clone(), one.clone()]).collect())
     }
 
-    /// The number of the next key.
+    /// Returns the number of the next key.
     #[cfg(test)]
     pub fn next_key(&self) -> u64 {
         self.hash.numbers.next()
@@ -462,7 +462,7 @@ pub(super) struct ReceiverSide {
 }
 
 impl ReceiverSide {
-    /// As [`SenderSide::new`].
+    /// Does what [`SenderSide::new`] does.
     ///
     /// # Errors
     /// [`Error::Resource`] if the operating system has no randomness.
@@ -472,7 +472,7 @@ impl ReceiverSide {
         Ok(ReceiverSide { trees, counters: counters(series), blocks: of_setup(&BLOCKS), hash, oracle, rng })
     }
 
-    /// As [`SenderSide::restored`].
+    /// Does what [`SenderSide::restored`] does.
     ///
     /// # Errors
     /// As [`ReceiverSide::new`].
@@ -488,7 +488,7 @@ impl ReceiverSide {
         Ok(())
     }
 
-    /// The row x of these choices.
+    /// Returns the row x of these choices.
     pub fn row(&mut self, choices: &[u8]) -> Zeroizing<Vec<TileRow>> {
         let mut x = empty_row(choices.len());
         let blocks = x.as_flattened_mut();
@@ -544,19 +544,19 @@ impl ReceiverSide {
         Ok(self.hash.keys(first, labels.iter().copied()))
     }
 
-    /// The number of the next key.
+    /// Returns the number of the next key.
     #[cfg(test)]
     pub fn next_key(&self) -> u64 {
         self.hash.numbers.next()
     }
 }
 
-/// Room for a row x of so many choices.
+/// Makes room for a row x of so many choices.
 pub(super) fn empty_row(count: usize) -> Zeroizing<Vec<TileRow>> {
     Zeroizing::new(vec![[0; TILE_BLOCKS]; blocks_for(count).div_ceil(TILE_BLOCKS)])
 }
 
-/// The first choices of a row x, 0 or 1 each.
+/// Reads the first choices of a row x, 0 or 1 each.
 pub(super) fn choices(x: &[TileRow], count: usize) -> Zeroizing<Vec<u8>> {
     let blocks = x.as_flattened().iter().flat_map(|block| (0..BLOCK).map(move |j| (block >> j) as u8 & 1));
     let mut choices = Zeroizing::new(vec![0; count]);
@@ -576,8 +576,8 @@ mod tests {
         Series::new(&[session; 32], Direction::GarblerSends)
     }
 
-    /// The same rows are asked about differently in another session, in another place of the session, and where
-    /// the first tree chooses.
+    /// The same rows are asked about differently in another session, in another place of the session, and
+    /// where the first tree chooses.
     #[test]
     fn row_16_the_question_depends_on_session_and_place() {
         let seeds = [(3, 0, 2), (4, 0, 2), (3, 2, 2), (3, 0, 1)].map(|(session, block, rows)| {

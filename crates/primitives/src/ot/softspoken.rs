@@ -349,8 +349,8 @@ impl<const K: usize> CotSender for Sender<K> {
 }
 
 impl<const K: usize> Receiver<K> {
-    /// Makes so many OTs of this kind, with these choices: if a tree chooses, they become its. Corrections are
-    /// altered before they are sent and hashed: honest parties leave them alone.
+    /// Makes so many OTs of this kind, with these choices: if a tree chooses, they become its. Corrections
+    /// are altered before they are sent and hashed: honest parties leave them alone.
     fn call(
         &mut self,
         channel: &mut Channel,
@@ -422,6 +422,7 @@ mod tests {
     use super::super::rows::{BLOCK, CHUNK, blocks_for};
     use super::*;
     use crate::ot::{self, Direction};
+    use brickwork_testing::Replayable as _;
     use brickwork_wire::{Tamper, memory_pair};
     use std::collections::HashSet;
 

@@ -148,7 +148,7 @@ mod cheating {
             })
         }
 
-        /// The offset that a series is set up with, instead of the one that was drawn.
+        /// Returns the offset that a series is set up with, instead of the one that was drawn.
         pub(crate) fn offset(&mut self, point: Point, drawn: Delta) -> Delta {
             let mut bits = [drawn.bits()];
             self.alter(point, &mut bits);

@@ -142,6 +142,7 @@ impl<T: Pod + Default> Kept<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brickwork_testing::Replayable as _;
 
     /// What is in a file is what was put there, read from anywhere, and does not stand there in the clear.
     #[test]

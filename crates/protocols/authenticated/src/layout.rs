@@ -130,7 +130,7 @@ impl<'p> Layout<'p> {
         Layout::forced(program, security, &Forced::default())
     }
 
-    /// [`Layout::new`], with what a cheater has instead.
+    /// Does what [`Layout::new`] does, with what a cheater has instead.
     ///
     /// # Errors
     /// As [`Layout::new`].
@@ -180,7 +180,7 @@ impl<'p> Layout<'p> {
         self.spent().iter().map(|(_, log2)| log2.exp2()).sum::<f64>().log2()
     }
 
-    /// The parts of the bound, each with what it is for.
+    /// Returns the parts of the bound, each with what it is for.
     pub fn spent(&self) -> Vec<(&'static str, f64)> {
         let pools = || self.batches.iter().map(|batch| batch.pool).filter(|pool| pool.size > 0);
         let worst = pools().map(|pool| pool.leaks_log2()).fold(f64::NEG_INFINITY, f64::max);
@@ -196,12 +196,12 @@ impl<'p> Layout<'p> {
         ]
     }
 
-    /// Inputs of a party.
+    /// Returns the number of inputs of a party.
     pub fn inputs(&self, party: Party) -> usize {
         self.program.input_width(party)
     }
 
-    /// Inputs of both.
+    /// Returns the number of inputs of both.
     pub fn all_inputs(&self) -> usize {
         self.inputs(Party::Garbler) + self.inputs(Party::Evaluator)
     }
@@ -215,13 +215,13 @@ impl<'p> Layout<'p> {
         }
     }
 
-    /// The wires of the outputs that a party learns, port after port.
+    /// Returns the wires of the outputs that a party learns, port after port.
     pub fn outputs(&self, party: Party) -> impl Iterator<Item = usize> + '_ {
         let wires = self.program.outputs_of(party).flat_map(|port| &port.wires);
         wires.map(|&wire: &Wire| wire as usize)
     }
 
-    /// Input wires of all slots.
+    /// Returns the number of input wires of all slots.
     pub fn ports(&self) -> usize {
         self.batches.iter().map(|batch| batch.ports).sum()
     }
@@ -231,7 +231,7 @@ impl<'p> Layout<'p> {
         self.batches.iter().flat_map(|batch| &batch.parts)
     }
 
-    /// AND gates of all slots.
+    /// Returns the number of AND gates of all slots.
     pub fn ands(&self) -> usize {
         self.batches.iter().map(|batch| batch.ands).sum()
     }
@@ -247,7 +247,7 @@ impl<'p> Layout<'p> {
         }
     }
 
-    /// A digest of what both must agree on.
+    /// Returns a digest of what both must agree on.
     pub fn digest(&self) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 program with authenticated masks");
         digest.digest(&self.program.digest()).number(self.level.compared).length(self.level.tag);

@@ -97,6 +97,7 @@ impl Pads {
 mod tests {
     use super::*;
     use brickwork_base::random::Rng;
+    use brickwork_testing::Replayable as _;
 
     /// The product in GF(2^128), bit by bit.
     fn times(mut a: u128, mut b: u128) -> u128 {

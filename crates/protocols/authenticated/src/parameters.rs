@@ -52,7 +52,7 @@ pub struct Level {
 }
 
 impl Level {
-    /// The lengths for s = 40, 64 or 80.
+    /// Returns the lengths for s = 40, 64 or 80.
     ///
     /// # Errors
     /// [`Error::Usage`] for another s.
@@ -68,12 +68,12 @@ impl Level {
         Ok(Level { security, compared: security + 8, tag })
     }
 
-    /// Bytes of what is compared of a leaky AND.
+    /// Returns the number of bytes of what is compared of a leaky AND.
     pub fn compared_bytes(&self) -> usize {
         self.compared as usize / 8
     }
 
-    /// The bits that are compared, as a mask.
+    /// Returns the bits that are compared, as a mask.
     pub fn compared_mask(&self) -> u128 {
         (1 << self.compared) - 1
     }
@@ -107,12 +107,12 @@ impl Pool {
         cheapest.expect("there is a largest bucket")
     }
 
-    /// Leaky ANDs of all buckets.
+    /// Returns the number of leaky ANDs of all buckets.
     pub fn leaky_ands(&self) -> usize {
         self.size * self.bucket
     }
 
-    /// Base-2 logarithm of the probability with which a cheater learns an inner bit of a triple.
+    /// Returns the base-2 logarithm of the probability with which a cheater learns an inner bit of a triple.
     pub fn leaks_log2(&self) -> f64 {
         match self.size {
             0 => f64::NEG_INFINITY,

@@ -28,7 +28,7 @@ pub struct SecurityReport {
 }
 
 impl SecurityReport {
-    /// The promise of a run.
+    /// Makes the promise of a run.
     pub(crate) fn of(layout: &Layout) -> Self {
         let pools = || layout.batches.iter().map(|batch| batch.pool);
         let spent = layout.spent().into_iter();

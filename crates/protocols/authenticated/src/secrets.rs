@@ -10,12 +10,12 @@ use brickwork_kernels::erase;
 pub struct Secrets<T: Copy + Default>(Vec<T>);
 
 impl<T: Copy + Default> Secrets<T> {
-    /// These, from now on erased when they are dropped.
+    /// Takes these secrets, which are erased when they are dropped.
     pub fn new(secrets: Vec<T>) -> Self {
         Secrets(secrets)
     }
 
-    /// None yet, and room for so many.
+    /// Makes room for so many secrets.
     pub fn with_capacity(capacity: usize) -> Self {
         Secrets(Vec::with_capacity(capacity))
     }

@@ -68,7 +68,7 @@ impl Member {
         if holds.into() || self.hooks.look_away() { Ok(()) } else { Err(cheat.into()) }
     }
 
-    /// The other party.
+    /// Returns the other party.
     pub fn peer(&self) -> Party {
         match self.own.role {
             Party::Garbler => Party::Evaluator,

@@ -173,12 +173,12 @@ pub(super) mod dealer {
     use super::*;
     use brickwork_base::random::Rng;
 
-    /// Two parties with random offsets.
+    /// Makes two parties with random offsets.
     pub fn owners(rng: &mut Rng) -> [Owner; 2] {
         [Party::Garbler, Party::Evaluator].map(|role| Owner { role, delta: rng.delta() })
     }
 
-    /// Shares of this mask.
+    /// Deals shares of this mask.
     pub fn deal(rng: &mut Rng, [garbler, evaluator]: &[Owner; 2], mask: u8) -> [Share; 2] {
         let own = rng.below(2) as u8;
         let bits = [own, own ^ mask];
@@ -189,7 +189,7 @@ pub(super) mod dealer {
         ]
     }
 
-    /// Whether these are shares of this mask.
+    /// Returns whether these are shares of this mask.
     pub fn is_good([garbler, evaluator]: &[Owner; 2], shares: [Share; 2], mask: u8) -> bool {
         garbler.own(shares[0]) ^ shares[1].mac == garbler.delta.times(mask)
             && shares[0].mac ^ evaluator.own(shares[1]) == evaluator.delta.times(mask)
@@ -203,6 +203,7 @@ mod tests {
     use super::dealer::{deal, is_good, owners};
     use super::*;
     use brickwork_base::random::Rng;
+    use brickwork_testing::Replayable as _;
 
     #[test]
     fn masks_are_linear() {

@@ -105,6 +105,7 @@ pub fn short_word(bytes: &[u8]) -> Label {
 mod tests {
     use super::*;
     use brickwork_base::random::Rng;
+    use brickwork_testing::Replayable as _;
 
     #[test]
     fn loops_do_what_each_word_needs() {

@@ -13,8 +13,8 @@ use brickwork_base::label::{Label, Labels};
 use brickwork_primitives::receive;
 use brickwork_primitives::solder::Soldering;
 
-/// `input` are the garbler's bits, `theirs` the false labels of the evaluator's inputs. Returns the false
-/// labels of all wires.
+/// Builds the program. `input` are the garbler's bits, `theirs` the false labels of the evaluator's inputs.
+/// Returns the false labels of all wires.
 pub(super) fn garbler(
     party: &mut Garbler,
     layout: &Layout,
@@ -49,8 +49,8 @@ pub(super) fn garbler(
     Ok(wires)
 }
 
-/// Returns the active labels of the program's inputs, and of each link that takes one the label that turns those
-/// of its wires into those of the inputs.
+/// Returns the active labels of the program's inputs, and of each link that takes one the label that turns
+/// those of its wires into those of the inputs.
 pub(super) fn evaluator(
     party: &mut Evaluator,
     layout: &Layout,

@@ -25,8 +25,9 @@ pub(super) fn garbler(party: &mut Garbler, layout: &Layout, wires: &[Label]) -> 
     party.run.channel.flush()
 }
 
-/// `wires` are the active labels of the program's inputs, to which those of all other wires are added;
-/// `links` are what turns labels of wires into those of inputs, where that takes anything. Returns what decodes the evaluator's outputs.
+/// Evaluates the program. `wires` are the active labels of its inputs, to which those of all other wires are
+/// added; `links` are what turns labels of wires into those of inputs, where that takes anything. Returns
+/// what decodes the evaluator's outputs.
 pub(super) fn evaluator(
     party: &mut Evaluator,
     layout: &Layout,

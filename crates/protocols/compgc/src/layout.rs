@@ -135,39 +135,39 @@ impl<'p> Layout<'p> {
         self.program.input_width(Party::Evaluator)
     }
 
-    /// The wires of the evaluator's inputs.
+    /// Returns the wires of the evaluator's inputs.
     pub fn evaluator_wires(&self) -> Range<usize> {
         self.garbler_inputs()..self.garbler_inputs() + self.evaluator_inputs()
     }
 
-    /// The wires that slots drive.
+    /// Returns the wires that slots drive.
     pub fn driven_wires(&self) -> Range<usize> {
         self.garbler_inputs() + self.evaluator_inputs()..self.program.wires()
     }
 
-    /// Bytes of all tables.
+    /// Returns the number of bytes of all tables.
     pub fn table_bytes(&self) -> usize {
         self.tables.iter().map(ExactSizeIterator::len).sum()
     }
 
-    /// Inputs of all slots.
+    /// Returns the number of inputs of all slots.
     pub fn slot_inputs(&self) -> usize {
         self.first_inputs[self.program.slot_count()]
     }
 
-    /// The component of a slot, its number, and how many inputs and outputs it has.
+    /// Returns the component of a slot, its number, and how many inputs and outputs it has.
     pub fn component(&self, slot: usize) -> (usize, &'p Component) {
         let id = self.program.slot(slot).component;
         (id.0 as usize, self.program.component(id))
     }
 
-    /// The wires that a slot drives.
+    /// Returns the wires that a slot drives.
     pub fn slot_outputs(&self, slot: usize) -> Range<usize> {
         let first = self.program.slot(slot).first_output as usize;
         first..first + self.component(slot).1.circuit.outputs().len()
     }
 
-    /// The links that lead to a slot.
+    /// Returns the links that lead to a slot.
     pub fn links_of(&self, slot: usize) -> &[Link] {
         &self.links[self.first_links[slot]..self.first_links[slot + 1]]
     }
@@ -184,7 +184,7 @@ impl<'p> Layout<'p> {
         same.flat_map(move |slots| slots.chunks(most))
     }
 
-    /// The wires of the outputs that a party learns, port after port.
+    /// Returns the wires of the outputs that a party learns, port after port.
     pub fn outputs(&self, party: Party) -> impl Iterator<Item = Wire> {
         self.outputs.iter().filter(move |(_, to)| to.includes(party)).map(|&(wire, _)| wire)
     }

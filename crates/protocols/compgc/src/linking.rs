@@ -23,7 +23,7 @@ impl Linking {
     /// All of them.
     pub const ALL: [Linking; 3] = [Linking::Naive, Linking::Standard, Linking::Scmc];
 
-    /// As users name it.
+    /// Names it as users do.
     pub fn name(self) -> &'static str {
         match self {
             Linking::Naive => "naive",
@@ -32,7 +32,7 @@ impl Linking {
         }
     }
 
-    /// What is garbled ahead of time, in words.
+    /// Returns what is garbled ahead of time, in words.
     pub fn garbled(self) -> &'static str {
         match self {
             Linking::Naive => "nothing is garbled ahead of time",
@@ -42,8 +42,8 @@ impl Linking {
     }
 }
 
-/// The false labels of the wires of a linked value: `B ⊕ H(T, i)` for its wire i. T is of this value alone,
-/// and never told: where two values share it, the labels of two wires of each give the offset away.
+/// Returns the false labels of the wires of a linked value: `B ⊕ H(T, i)` for its wire i. T is of this value
+/// alone, and never told: where two values share it, the labels of two wires of each give the offset away.
 pub(super) fn block(base: Label, t: &Seed, width: usize) -> Labels {
     let mut stream = Rng::expand(t, "brickwork compgc block");
     Zeroizing::new((0..width).map(|_| base ^ stream.label()).collect())

@@ -161,7 +161,7 @@ pub(super) fn side_by_side(
     Ok(sink.finish())
 }
 
-/// Where the hash keys of a component come from, whichever of its copies are garbled side by side.
+/// Makes the hash keys of a component, the same whichever of its copies are garbled side by side.
 pub(super) fn keys(start: u128, and_gates: usize) -> GarblingKeys {
     GarblingKeys::streamed(start, LANES, and_gates)
 }

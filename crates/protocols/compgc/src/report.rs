@@ -9,8 +9,8 @@ use brickwork_session::PhaseReport;
 pub const COMPUTATIONAL_BITS: f64 = 111.0;
 
 /// What everybody who runs the protocol is to know.
-pub const WARNING: &str = "semi-honest: a peer that departs from the protocol can learn this party's input, or choose \
-                           what this party learns; --protocol duplo holds against a cheater";
+pub const WARNING: &str = "semi-honest: a peer that departs from the protocol can learn this party's input, \
+                           or choose what this party learns; --protocol duplo holds against a cheater";
 
 /// What a run promises.
 #[derive(Clone, Debug, Serialize)]
@@ -28,7 +28,7 @@ pub struct SecurityReport {
 }
 
 impl SecurityReport {
-    /// The promise of a run with this linking; the promise to the parties is the same for all.
+    /// Makes the promise of a run with this linking; the promise to the parties is the same for all.
     pub fn of(linking: Linking) -> Self {
         SecurityReport {
             model: "semi-honest",

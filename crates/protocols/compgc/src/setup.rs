@@ -29,7 +29,7 @@ pub(super) type Garbler = Session<extension::Sender>;
 pub(super) type Evaluator = Session<extension::Receiver>;
 
 impl Garbler {
-    /// R.
+    /// Returns R: the offset of all labels.
     pub fn delta(&self) -> Zeroizing<Delta> {
         Zeroizing::new(Delta::new(self.cot.offset().bits()))
     }

@@ -94,22 +94,22 @@ pub(super) struct AtHand<'a> {
 }
 
 impl AtHand<'_> {
-    /// Index of authenticator `i` of the bucket that was asked for as number `k`.
+    /// Returns the index of authenticator `i` of the bucket that was asked for as number `k`.
     pub fn index(&self, k: usize, i: usize) -> u64 {
         self.rows.indices[self.places[k] * self.size + i].into()
     }
 
-    /// `Δ_g ⊕ Δ_ka` of an authenticator.
+    /// Returns `Δ_g ⊕ Δ_ka` of an authenticator.
     pub fn delta_difference(&self, k: usize, i: usize) -> Label {
         self.rows.delta_differences.get(self.places[k] * self.size + i).copied().unwrap_or_default()
     }
 
-    /// The soldering from the head of a bucket to authenticator `i`, if it is another one.
+    /// Returns the soldering from the head of a bucket to authenticator `i`, if it is another one.
     pub fn soldering(&self, k: usize, i: usize) -> Option<Soldering> {
         (i > 0).then(|| self.rows.solderings[self.places[k] * (self.size - 1) + i - 1])
     }
 
-    /// The label that a label on the bucket's head becomes on authenticator `i`.
+    /// Returns the label that a label on the bucket's head becomes on authenticator `i`.
     pub fn carry(&self, k: usize, i: usize, label: Label) -> Label {
         self.soldering(k, i).map_or(label, |soldering| {
             soldering.carry(label, self.delta_difference(k, 0) ^ self.delta_difference(k, i))
@@ -122,12 +122,12 @@ impl AtHand<'_> {
 }
 
 impl EvaluatorAuthenticators {
-    /// `Δ_g ⊕ Δ_ka` of the head of a bucket.
+    /// Returns `Δ_g ⊕ Δ_ka` of the head of a bucket.
     pub fn head_delta_difference(&self, bucket: usize) -> Label {
         self.head_delta_differences.get(bucket).copied().unwrap_or_default()
     }
 
-    /// The authenticators of these buckets.
+    /// Returns the authenticators of these buckets.
     ///
     /// # Errors
     /// [`Error::Resource`] if they cannot be read.
@@ -155,8 +155,8 @@ impl EvaluatorAuthenticators {
         Ok(AtHand { rows: all, size, places })
     }
 
-    /// EvKAs for labels, each on the head of a bucket: whether a strict majority of the bucket accepts it. It
-    /// asks all authenticators, whatever they say.
+    /// Does EvKAs of the paper for labels, each on the head of a bucket: whether a strict majority of the
+    /// bucket accepts it. It asks all authenticators, whatever they say.
     ///
     /// # Errors
     /// [`Error::Resource`] if they cannot be read.
@@ -314,6 +314,7 @@ impl ComponentItems for EvaluatorComponent {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use brickwork_testing::Replayable as _;
     use std::sync::Arc;
 
     use super::*;
@@ -325,9 +326,9 @@ pub(super) mod tests {
     use brickwork_primitives::solder::GarblerWire;
     use brickwork_primitives::spill::Spill;
 
-    /// Authenticators in so many buckets of a size, as the evaluator has them when all is proven, and the
-    /// wires of the heads. A bad one stands under another index than that of which it was made: it accepts
-    /// nothing, and does not authenticate itself.
+    /// Returns the authenticators in so many buckets of a size, as the evaluator has them when all is proven,
+    /// and the wires of the heads. A bad one stands under another index than that of which it was made: it
+    /// accepts nothing, and does not authenticate itself.
     pub fn authenticators(
         kind: AuthenticatorKind,
         (buckets, size): (usize, usize),

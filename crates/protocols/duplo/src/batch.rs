@@ -1,5 +1,5 @@
-//! A component's chosen copies after their cut-and-choose, as both parties keep them: what programs are joined
-//! to.
+//! A component's chosen copies after their cut-and-choose, as both parties keep them: what programs are
+//! joined to.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -37,12 +37,12 @@ impl Shape {
         Shape { batch: self.batch.with_buckets(buckets), ..*self }
     }
 
-    /// Solderings inside buckets: from the head's inputs to those of each other copy.
+    /// Returns the solderings inside buckets: from the head's inputs to those of each other copy.
     pub fn bucket_solderings(&self) -> usize {
         self.batch.pairs() * self.inputs
     }
 
-    /// (head, copy, input wire) of bucket soldering `k`, both copies counted among the chosen ones.
+    /// Returns (head, copy, input wire) of bucket soldering `k`, both copies counted among the chosen ones.
     pub fn bucket_soldering(&self, k: usize) -> (usize, usize, usize) {
         let (head, copy) = self.batch.pair(k / self.inputs);
         (head, copy, k % self.inputs)
@@ -83,7 +83,7 @@ pub(super) struct EvaluatorBatch {
 }
 
 impl GarblerBatch {
-    /// Some of its buckets.
+    /// Returns some of its buckets.
     pub fn slice(&self, buckets: Range<usize>) -> Self {
         let all = self.shape.batch.buckets;
         GarblerBatch {
@@ -98,7 +98,7 @@ impl GarblerBatch {
 }
 
 impl EvaluatorBatch {
-    /// Some of its buckets.
+    /// Returns some of its buckets.
     pub fn slice(&self, buckets: Range<usize>) -> Self {
         let copies = buckets.start * self.shape.batch.size..buckets.end * self.shape.batch.size;
         let Shape { inputs, .. } = self.shape;

@@ -2,7 +2,8 @@
 //! outputs that only the garbler learns, or that stay for later steps, to input authenticators.
 //!
 //! ```text
-//!   garbler -> evaluator    a soldering for each input wire of each slot and for each wire of a sealed output
+//!   garbler -> evaluator    a soldering for each input wire of each slot,
+//!                           and for each wire of a sealed output
 //! ```
 //!
 //! A proof settles what was claimed here, and what was claimed about the material where it was made for this
@@ -27,7 +28,7 @@ use super::authenticators::{EvaluatorAuthenticators, EvaluatorComponent};
 use super::batch::Shape;
 use super::chunked::{each_of, send_list};
 use super::claims::Solderings;
-use super::input_ots::{EvaluatorOts, GarblerOts};
+use super::input_ots::{EvaluatorInputOts, GarblerInputOts};
 use super::layout::{Layout, WireLocation};
 use super::party::EvaluatorCore;
 use super::preprocessed::{EvaluatorOpenings, GarblerOpenings};
@@ -43,7 +44,7 @@ use brickwork_primitives::receive;
 use brickwork_primitives::solder::{GarblerWire, Soldering};
 use brickwork_primitives::spill::{Spill, SpilledVec};
 
-/// Labels that are shown to their authenticators together.
+/// Labels that their authenticators check together.
 const LABELS_AT_ONCE: usize = 1 << 16;
 
 /// The shares that the claims about a program speak of, on either side.
@@ -51,14 +52,15 @@ pub(super) struct View<'a> {
     layout: &'a Layout,
     /// Shares of the wires of each set of locations.
     locations: Vec<&'a Shares>,
-    /// Those of the offsets of each pool.
-    pool_offsets: Vec<&'a Shares>,
+    /// Those of the offsets of each of the input authenticators.
+    input_offsets: Vec<&'a Shares>,
     /// Shape of each batch, inputs and offsets of its heads.
     batches: Vec<(Shape, &'a Shares, &'a Shares)>,
 }
 
 impl View<'_> {
-    /// The commitments of these wires, as columns: of each wire, in the order given, which of which columns.
+    /// Gathers the commitments of these wires as columns, one list for each set of locations; and says of
+    /// each wire, in the order given, in which list its commitment is and at which place.
     pub fn gathered(&self, wires: &[Wire]) -> Gathered {
         let mut of_set: Vec<Vec<usize>> = self.locations.iter().map(|_| Vec::new()).collect();
         let locations: Vec<WireLocation> = wires.iter().map(|&wire| self.layout.location(wire)).collect();
@@ -92,7 +94,7 @@ impl Gathered {
     }
 }
 
-/// Values at locations, where each may be wanted several times.
+/// Values at locations, each of which may be read several times.
 pub(super) struct Values {
     wires: Labels,
     /// Of input authenticators.
@@ -101,25 +103,28 @@ pub(super) struct Values {
 
 impl GarblerReady {
     pub fn view(&self) -> View<'_> {
-        let GarblerReady { material: ProgramMaterial { layout, batches, pools, .. }, ots, .. } = self;
-        let authenticators = batches.iter().map(|c| &c.authenticators).chain(pools).map(|g| g.wires.shares());
+        let GarblerReady {
+            material: ProgramMaterial { layout, batches, input_authenticators, .. }, ots, ..
+        } = self;
+        let authenticators =
+            batches.iter().map(|c| &c.authenticators).chain(input_authenticators).map(|g| g.wires.shares());
         let batches =
             batches.iter().map(|c| (c.batch.shape, c.batch.inputs.shares(), c.batch.offsets.shares()));
-        let pool_offsets = pools.iter().map(|g| g.offsets.shares()).collect();
+        let input_offsets = input_authenticators.iter().map(|g| g.offsets.shares()).collect();
         View {
             layout,
             locations: authenticators.chain([ots.wires.shares()]).collect(),
-            pool_offsets,
+            input_offsets,
             batches: batches.collect(),
         }
     }
 
-    /// The committed value of the wire at the head of a location.
+    /// Returns the committed value of the wire at the head of a location.
     pub fn value(&self, location: WireLocation) -> Label {
         self.values[location.set as usize].wires[location.bucket as usize]
     }
 
-    /// The wire at the head of a location.
+    /// Returns the wire at the head of a location.
     pub fn wire(&self, location: WireLocation, delta_ka: Delta) -> GarblerWire {
         let offset = self.values[location.set as usize].offsets.get(location.bucket as usize);
         GarblerWire {
@@ -131,14 +136,19 @@ impl GarblerReady {
 
 impl EvaluatorReady {
     pub fn view(&self) -> View<'_> {
-        let EvaluatorReady { material: ProgramMaterial { layout, batches, pools, .. }, ots, .. } = self;
-        let authenticators = batches.iter().map(|c| &c.authenticators).chain(pools).map(|g| &g.wires);
+        let EvaluatorReady {
+            material: ProgramMaterial { layout, batches, input_authenticators, .. },
+            ots,
+            ..
+        } = self;
+        let authenticators =
+            batches.iter().map(|c| &c.authenticators).chain(input_authenticators).map(|g| &g.wires);
         let batches = batches.iter().map(|c| (c.batch.shape, &c.batch.inputs, &c.batch.offsets));
-        let pool_offsets = pools.iter().map(|g| &g.offsets).collect();
+        let input_offsets = input_authenticators.iter().map(|g| &g.offsets).collect();
         View {
             layout,
             locations: authenticators.chain([&ots.wires]).collect(),
-            pool_offsets,
+            input_offsets,
             batches: batches.collect(),
         }
     }
@@ -148,10 +158,13 @@ impl EvaluatorMaterial {
     /// The authenticators that a location is among; none at the wire of an OT.
     fn authenticators_at(&self, location: WireLocation) -> Option<&EvaluatorAuthenticators> {
         let set = location.set as usize;
-        self.batches.get(set).map(|c| &c.authenticators).or_else(|| self.pools.get(set - self.batches.len()))
+        self.batches
+            .get(set)
+            .map(|c| &c.authenticators)
+            .or_else(|| self.input_authenticators.get(set - self.batches.len()))
     }
 
-    /// The authenticators behind an output of a slot or a wire of the garbler's.
+    /// Returns the authenticators behind an output of a slot or a wire of the garbler's.
     ///
     /// # Panics
     /// If the location is the wire of an OT.
@@ -159,14 +172,14 @@ impl EvaluatorMaterial {
         self.authenticators_at(location).expect("all wires but the evaluator's inputs have authenticators")
     }
 
-    /// `Δ ⊕ Δ_ka` of the head of a location.
+    /// Returns `Δ ⊕ Δ_ka` of the head of a location.
     pub fn delta_difference(&self, location: WireLocation) -> Label {
         self.authenticators_at(location).map_or(Label::ZERO, |authenticators| {
             authenticators.head_delta_difference(location.bucket as usize)
         })
     }
 
-    /// Whether the authenticators of the locations accept all of these labels.
+    /// Returns whether the authenticators of the locations accept all of these labels.
     ///
     /// # Errors
     /// [`Error::Resource`] if the authenticators cannot be read.
@@ -231,7 +244,7 @@ impl GarblerClaims<'_> {
         view: &'a View<'a>,
         all: &mut Claims<'a>,
     ) {
-        self.openings.claims([ka, ot], &material.batches, &material.pools, all);
+        self.openings.claims([ka, ot], &material.batches, &material.input_authenticators, all);
         claims(
             all,
             self.program,
@@ -242,7 +255,7 @@ impl GarblerClaims<'_> {
 }
 
 impl EvaluatorReady {
-    /// What is still to be proven of a program, and what was opened of material made for it alone.
+    /// Lists what is still to be proven of a program, and what was opened of material made for it alone.
     pub fn claims<'a>(
         &'a self,
         [ka, ot]: [&'a Shares; 2],
@@ -251,7 +264,7 @@ impl EvaluatorReady {
         view: &'a View<'a>,
         all: &mut Claims<'a>,
     ) {
-        opened.claims([ka, ot], &self.material.batches, &self.material.pools, all);
+        opened.claims([ka, ot], &self.material.batches, &self.material.input_authenticators, all);
         let of_list = |list: &'a ReceivedSolderings| Solderings {
             flips: &list.flips,
             received: Some(&list.solderings),
@@ -266,7 +279,7 @@ struct Uses {
     /// Of each wire the first of its solderings in `solderings`; behind the last wire their number.
     starts: Vec<u32>,
     solderings: Vec<u32>,
-    /// The first joint of each batch, and of the sealed outputs.
+    /// The first soldering of each batch, and of the sealed outputs.
     firsts: Vec<usize>,
 }
 
@@ -372,9 +385,9 @@ fn weigh_locations<'a>(
                     *sum ^= used(&uses, &groups, weights, wire);
                 }
             });
-        } else if let Some(&offsets) = view.pool_offsets.get(set - batches) {
-            // The garbler's inputs lie on the first authenticators of the pools, sealed outputs end on the
-            // others.
+        } else if let Some(&offsets) = view.input_offsets.get(set - batches) {
+            // The garbler's inputs lie on the first authenticators of the input_authenticators, sealed
+            // outputs end on the others.
             let before = pooled;
             pooled += shares.len();
             all.weighted(shares, move |weights, first, sums| {
@@ -404,7 +417,7 @@ fn weigh_locations<'a>(
 /// The garbler, ready to evaluate once.
 pub(super) struct GarblerReady {
     pub material: GarblerMaterial,
-    pub ots: GarblerOts,
+    pub ots: GarblerInputOts,
     /// Of each set of locations.
     values: Vec<Values>,
 }
@@ -413,7 +426,7 @@ pub(super) struct GarblerReady {
 pub(super) struct EvaluatorReady {
     pub material: EvaluatorMaterial,
     pub solderings: ProgramSolderings<ReceivedSolderings>,
-    pub ots: EvaluatorOts,
+    pub ots: EvaluatorInputOts,
 }
 
 /// A joined program at the evaluator, and whether its solderings are proven.
@@ -431,7 +444,7 @@ impl Joined {
         }
     }
 
-    /// What is still to be proven.
+    /// Lists what is still to be proven.
     pub fn claims<'a>(
         &'a self,
         offsets: [&'a Shares; 2],
@@ -444,7 +457,7 @@ impl Joined {
         }
     }
 
-    /// After the proof of [`Joined::claims`].
+    /// Returns the material after the proof of [`Joined::claims`].
     pub fn proven(self, proof: &Proof) -> EvaluatorReady {
         match self {
             Joined::Proven(ready) => ready,
@@ -461,12 +474,12 @@ pub(super) fn garbler<C: commit::Scheme>(
 ) -> Result<(GarblerReady, ProgramSolderings<Bits>), Error> {
     party.run.phase("build");
     let (ots, material) = material.take_ots();
-    let ots = GarblerOts::join(ots);
+    let ots = GarblerInputOts::join(ots);
     let authenticators = material
         .batches
         .iter()
         .map(|c| &c.authenticators)
-        .chain(&material.pools)
+        .chain(&material.input_authenticators)
         .map(|g| (&g.wires, Some(&g.offsets)));
     let values = authenticators.chain([(&ots.wires, None)]).map(|(wires, offsets)| {
         Ok(Values {
@@ -541,7 +554,7 @@ pub(super) fn evaluator<C: commit::Scheme>(
     let solderings = ProgramSolderings { inputs, outputs: receive(layout.sealed_outputs.len())? };
     Ok(material.map(|material| {
         let (ots, material) = material.take_ots();
-        EvaluatorReady { material, solderings, ots: EvaluatorOts::join(ots) }
+        EvaluatorReady { material, solderings, ots: EvaluatorInputOts::join(ots) }
     }))
 }
 
@@ -591,29 +604,33 @@ pub(super) mod tests {
     use brickwork_base::random::Rng;
     use brickwork_circuit::Recipient;
     use brickwork_primitives::authenticator::AuthenticatorKind;
+    use brickwork_testing::Replayable as _;
 
-    /// The material of a program that has wires of the parties and no slots.
-    pub fn without_slots(program: &Program, pools: Vec<EvaluatorAuthenticators>) -> EvaluatorMaterial {
-        let sizes: Vec<usize> = pools.iter().map(EvaluatorAuthenticators::len).collect();
+    /// Returns the material of a program that has wires of the parties and no slots.
+    pub fn without_slots(
+        program: &Program,
+        input_authenticators: Vec<EvaluatorAuthenticators>,
+    ) -> EvaluatorMaterial {
+        let sizes: Vec<usize> = input_authenticators.iter().map(EvaluatorAuthenticators::len).collect();
         let step = Step::from(&Arc::new(program.clone()));
         let (layout, labels) = (Layout::new(&step, &[], &sizes), Labels::default());
-        ProgramMaterial { layout, batches: Vec::new(), pools, labels, ots: None }
+        ProgramMaterial { layout, batches: Vec::new(), input_authenticators, labels, ots: None }
     }
 
-    /// InputG: of more labels than are shown together, at locations in several pools, each is shown to its
-    /// own authenticators, and one that is refused is enough.
+    /// InputG: of more labels than are shown together, at locations in several input_authenticators, each is
+    /// shown to its own authenticators, and one that is refused is enough.
     #[test]
     fn row_13_every_label_is_shown_to_its_own_authenticators() {
         let mut rng = Rng::replayable("test gadgets");
         let delta_ka = rng.delta();
-        let pool = |_| {
+        let of_a_batch = |_| {
             authenticators(AuthenticatorKind::Input, (2, 1), delta_ka, &Spill::memory(), &mut rng, |_, _| {
                 false
             })
         };
-        let (pools, heads): (Vec<_>, Vec<_>) = [0, 1].map(pool).into_iter().unzip();
-        let material = without_slots(&wires(4, 0, &[(Recipient::Both, vec![0])]), pools);
-        // Of both pools, and of each the first wire for those that are shown first.
+        let (input_authenticators, heads): (Vec<_>, Vec<_>) = [0, 1].map(of_a_batch).into_iter().unzip();
+        let material = without_slots(&wires(4, 0, &[(Recipient::Both, vec![0])]), input_authenticators);
+        // Of both input_authenticators, and of each the first wire for those that are shown first.
         let location = |k: usize| WireLocation { set: k as u32 % 2, bucket: (k / LABELS_AT_ONCE) as u32 };
         let wire = |k: usize| heads[location(k).set as usize][location(k).bucket as usize];
         let mut labels: Vec<Label> =

@@ -26,38 +26,38 @@ impl From<Bucketing> for BatchSizes {
 }
 
 impl BatchSizes {
-    /// Items that end in a bucket.
+    /// Returns the items that end in a bucket.
     pub fn chosen(&self) -> usize {
         self.buckets * self.size
     }
 
-    /// L: all items, as they are made.
+    /// Returns L: all items, as they are made.
     pub fn items(&self) -> usize {
         self.bucketing.copies() as usize
     }
 
-    /// Some of its buckets, after the challenge.
+    /// Returns some of its buckets, after the challenge.
     pub fn with_buckets(&self, buckets: usize) -> BatchSizes {
         BatchSizes { buckets, ..*self }
     }
 
-    /// Only the first item of each bucket.
+    /// Returns the sizes of the first items of the buckets alone.
     pub fn heads(&self) -> BatchSizes {
         BatchSizes { size: self.size.min(1), ..*self }
     }
 
-    /// Solderings from the head of each bucket to its other items.
+    /// Returns the solderings from the head of each bucket to its other items.
     pub fn pairs(&self) -> usize {
         self.buckets * self.size.saturating_sub(1)
     }
 
-    /// Head and other item of pair `k`, counted among the chosen ones.
+    /// Returns the head and the other item of pair `k`, counted among the chosen ones.
     pub fn pair(&self, k: usize) -> (usize, usize) {
         pair(self.size, k)
     }
 }
 
-/// Head and other item of pair `k` in buckets of this size.
+/// Returns the head and the other item of pair `k` in buckets of this size.
 pub(super) fn pair(size: usize, k: usize) -> (usize, usize) {
     let (bucket, other) = (k / (size - 1), k % (size - 1));
     (bucket * size, bucket * size + 1 + other)
@@ -80,12 +80,12 @@ impl Challenge {
         Challenge { opened, chosen }
     }
 
-    /// The heads of these buckets, where there are `size` items in each.
+    /// Returns the heads of these buckets, where there are `size` items in each.
     pub fn heads(&self, buckets: Range<usize>, size: usize) -> impl ExactSizeIterator<Item = usize> + Clone {
         buckets.map(move |bucket| self.chosen[bucket * size] as usize)
     }
 
-    /// What became of each item, where there are `size` items in a bucket.
+    /// Returns what became of each item, where there are `size` items in a bucket.
     pub fn assignment(&self, size: usize) -> Assignment {
         let (opened, buckets) =
             (self.opened.len() as u32, self.chosen.len().checked_div(size).unwrap_or(0) as u32);
@@ -133,7 +133,7 @@ impl Assignment {
         }
     }
 
-    /// The number of an item among the opened or, if it was not opened, among the chosen ones.
+    /// Returns the number of an item among the opened or, if it was not opened, among the chosen ones.
     pub fn place(&self, item: usize) -> Result<usize, usize> {
         match self.of(item) {
             Assigned::Opened(k) => Ok(k),
@@ -144,7 +144,7 @@ impl Assignment {
     }
 }
 
-/// The evaluator draws challenges for so many batches, all of which are fixed.
+/// Draws the evaluator's challenges for so many batches, all of which are fixed.
 pub(super) fn draw(
     channel: &mut Channel,
     rng: &mut Rng,
@@ -158,7 +158,7 @@ pub(super) fn draw(
     Ok(split(&seeds))
 }
 
-/// The garbler receives them.
+/// Receives the challenges, as the garbler.
 pub(super) fn receive(channel: &mut Channel, batches: usize) -> Result<Vec<Seed>, Error> {
     Ok(split(&channel.receive(msg::CHALLENGE, batches * SEED_BYTES)?))
 }

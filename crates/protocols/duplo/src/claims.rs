@@ -17,7 +17,7 @@ use brickwork_primitives::commit::{ClaimGroup, Claims, Each, Shares, Weights};
 use brickwork_primitives::solder::Soldering;
 use brickwork_primitives::spill::SpilledVec;
 
-/// Solderings as claims speak of them: the evaluator was told their values, and of the garbler's only the
+/// Solderings as claims speak of them: the evaluator has received their values, and of the garbler's only the
 /// flips matter.
 #[derive(Clone, Copy)]
 pub(super) struct Solderings<'a> {
@@ -28,18 +28,18 @@ pub(super) struct Solderings<'a> {
 }
 
 impl Solderings<'_> {
-    /// How many there are.
+    /// Returns how many there are.
     pub fn len(&self) -> usize {
         self.flips.len()
     }
 
-    /// s of one of them.
+    /// Returns s of one of them.
     #[inline]
     pub fn flip(&self, k: usize) -> u8 {
         self.flips.get(k)
     }
 
-    /// What some of them open, where that is known.
+    /// Fills in what some of them open, where that is known.
     pub fn openings(&self, places: Range<usize>, openings: &mut [Label]) {
         if let Some(received) = self.received {
             openings
@@ -285,7 +285,7 @@ fn tell<'a>(
 }
 
 impl AuthenticatorClaims {
-    /// The authenticators after their challenge. `colours` are asked of the opened ones, 0 for input
+    /// Makes the authenticators after their challenge. `colours` are asked of the opened ones, 0 for input
     /// authenticators; `flips` are of the solderings in buckets.
     pub fn new(
         size: usize,

@@ -79,11 +79,11 @@ pub(super) fn garbler<C: commit::Scheme>(
     }
     let outputs: Vec<bool> =
         wires.iter().zip(&colours).map(|(wire, colour)| wire.indicator() != *colour).collect();
-    stock.kept.keep(session, program, &ready.material.pools, &[]);
+    stock.kept.keep(session, program, &ready.material.input_authenticators, &[]);
     Ok(by_port(program, layout.private, &outputs))
 }
 
-/// The evaluator's outputs, and whether they had to be recovered.
+/// Returns the evaluator's outputs, and whether they had to be recovered.
 pub(super) fn evaluator<C: commit::Scheme>(
     party: &mut Evaluator<C>,
     program: &Program,
@@ -116,7 +116,7 @@ pub(super) fn evaluator<C: commit::Scheme>(
     run.channel.flush()?;
 
     // Nothing is sent after this.
-    stock.kept.keep(session, program, &ready.material.pools, kept);
+    stock.kept.keep(session, program, &ready.material.input_authenticators, kept);
     if stock.kept.is_empty() {
         // No later step meets a wire of this one.
         *known = Zeroizing::default();
@@ -269,6 +269,7 @@ mod tests {
     use brickwork_base::random::Rng;
     use brickwork_primitives::authenticator::AuthenticatorKind;
     use brickwork_primitives::spill::Spill;
+    use brickwork_testing::Replayable as _;
 
     /// RecoverInputBit, and the false label of a private output: more than half of a bucket decide, whichever
     /// authenticators they are. That half of them are not enough shows in buckets of even size, which no cut
@@ -280,7 +281,7 @@ mod tests {
             let delta_ka = rng.delta();
             // As many are bad in a bucket as there are buckets before it.
             let bad = |bucket, i| if last { bucket + i >= size } else { i < bucket };
-            let (pool, heads) = authenticators(
+            let (of_a_batch, heads) = authenticators(
                 AuthenticatorKind::Input,
                 (size + 1, size),
                 delta_ka,
@@ -289,7 +290,7 @@ mod tests {
                 bad,
             );
             let program = wires(size as u32 + 1, 0, &[(Recipient::Both, vec![0])]);
-            let material = without_slots(&program, vec![pool]);
+            let material = without_slots(&program, vec![of_a_batch]);
             let locations: Vec<WireLocation> =
                 (0..=size).map(|wire| material.layout.location(wire as u32)).collect();
             let mut seen = 0;
@@ -311,11 +312,11 @@ mod tests {
     }
 
     /// From Δ_ka, the labels of the garbler's inputs and E's own input follow the labels of the garbler's
-    /// outputs: in whatever order the ports stand, from however many pools the authenticators came, for more
-    /// wires than are hashed together.
+    /// outputs: in whatever order the ports stand, from however many input_authenticators the authenticators
+    /// came, for more wires than are hashed together.
     #[test]
     fn row_14_what_is_recovered_are_the_labels_of_the_right_outputs() {
-        const POOLS: [usize; 3] = [37, 10, 30];
+        const BATCHES: [usize; 3] = [37, 10, 30];
         let private: Vec<u32> = (0..36).map(|k| if k % 5 == 4 { 41 } else { 39 - k }).collect();
         let outputs = [
             (Recipient::Evaluator, vec![40, 3]),
@@ -326,7 +327,7 @@ mod tests {
         let program = wires(40, 3, &outputs);
         let mut rng = Rng::replayable("test gadgets");
         let delta_ka = rng.delta();
-        let pool = |buckets| {
+        let of_a_batch = |buckets| {
             authenticators(
                 AuthenticatorKind::Input,
                 (buckets, 3),
@@ -336,8 +337,8 @@ mod tests {
                 |_, _| false,
             )
         };
-        let (pools, heads): (Vec<_>, Vec<_>) = POOLS.map(pool).into_iter().unzip();
-        let material = without_slots(&program, pools);
+        let (input_authenticators, heads): (Vec<_>, Vec<_>) = BATCHES.map(of_a_batch).into_iter().unzip();
+        let material = without_slots(&program, input_authenticators);
         let at = |location: WireLocation| heads[location.set as usize][location.bucket as usize];
         let of_ots: Vec<GarblerWire> =
             (0..3).map(|_| GarblerWire { value: rng.label(), delta: delta_ka }).collect();

@@ -2,16 +2,16 @@
 //!
 //! ```text
 //!   evaluator -> garbler    f = y ⊕ b: its input bits, masked with its OT choices
-//!                           (with it, in a run of one program, the seed of the proof of all that was claimed before)
-//!   garbler -> evaluator    (the answer;)  a label for each of its own input bits; for each of E's an opening; the
-//!                           indicator bits of the outputs that E learns
+//!                           (with it, in a run of one program, the seed of the proof of all claims before)
+//!   garbler -> evaluator    (the answer;)  a label for each of its own input bits;
+//!                           for each of E's an opening; the indicator bits of the outputs that E learns
 //!   evaluator -> garbler    seed;   garbler -> evaluator    answer
 //! ```
 //!
 //! For an input wire of E with committed value `C = base|σ` and an OT with label R, let `e = f ⊕ σ`. G sends
 //! `V = base ⊕ R ⊕ e·Δ_ot`. E holds `T = R ⊕ b·Δ_ot`, reads `e = lsb(V) ⊕ lsb(T) ⊕ b` and σ = e ⊕ f from it,
 //! and claims that `C ⊕ C_R ⊕ e·D_ot` opens to V with `lsb(T) ⊕ y` as lowest bit. That C_R is a commitment to
-//! R, down to its lowest bit, the combinations of `ots` have shown, so this lowest bit binds σ and e. E's
+//! R, down to its lowest bit, the combinations of `ots` have revealed, so this lowest bit binds σ and e. E's
 //! label is `V ⊕ T ⊕ (y ⊕ σ)·S_ot`: there is nothing left for authenticators to tell. Everything E computes
 //! and checks here is a function of f, which is uniformly random, and of what G sent: whether E aborts does
 //! not depend on y (docs/security.md, section 7).
@@ -28,7 +28,7 @@ use super::batch::Shape;
 use super::build::{EvaluatorReady, GarblerClaims, GarblerReady, Joined};
 use super::challenge::BatchSizes;
 use super::hooks::Hooks;
-use super::input_ots::EvaluatorOts;
+use super::input_ots::EvaluatorInputOts;
 use super::party::EvaluatorCore;
 use super::tables;
 use super::{Cheat, Error, Evaluator, EvaluatorMaterial, Garbler, Point, msg};
@@ -67,7 +67,7 @@ pub(super) fn garbler_receives<C: commit::Scheme>(
     Ok(bits::unpack(&party.run.channel.receive(msg::MASKED_INPUT, count.div_ceil(8))?, count)?)
 }
 
-/// Gives the labels of both inputs. What is unproven of the program is proven with them.
+/// Gives the labels of both inputs. What is claimed of the program is proven with them.
 pub(super) fn garbler<C: commit::Scheme>(
     party: &mut Garbler<C>,
     ready: &GarblerReady,
@@ -134,7 +134,7 @@ pub(super) struct Masked(Vec<u8>);
 /// and hidden.
 pub(super) fn evaluator_sends<C: commit::Scheme>(
     party: &mut Evaluator<C>,
-    ots: &[EvaluatorOts],
+    ots: &[EvaluatorInputOts],
     input: &[bool],
 ) -> Result<Masked, Error> {
     let EvaluatorCore { run, hooks, .. } = &mut party.core;
@@ -147,7 +147,7 @@ pub(super) fn evaluator_sends<C: commit::Scheme>(
     Ok(Masked(masked))
 }
 
-/// Receives the labels of both inputs and evaluates all slots. What is unproven of the program is verified
+/// Receives the labels of both inputs and evaluates all slots. What is claimed of the program is verified
 /// with the labels.
 pub(super) fn evaluator<C: commit::Scheme>(
     party: &mut Evaluator<C>,
@@ -166,7 +166,7 @@ pub(super) fn evaluator<C: commit::Scheme>(
     } = party;
     run.phase("evaluate");
     let EvaluatorReady { material, ots, .. } = joined.ready();
-    let EvaluatorOts { committed: ots, wires: ot_wires, choices: ot_choices, labels: ot_labels } = ots;
+    let EvaluatorInputOts { committed: ots, wires: ot_wires, choices: ot_choices, labels: ot_labels } = ots;
     let layout = &material.layout;
     let count = layout.evaluator_inputs.len();
     let (own, given) = (program.input_width(Party::Garbler), layout.given.len());

@@ -70,7 +70,8 @@ pub enum Point {
     InputLabels,
     /// Garbler: the wires of the evaluator's outputs, whose indicator bits it tells and claims. Labels.
     Indicators,
-    /// Evaluator: what it shows of the OTs: a seed, the labels of the combinations, then their bits as bytes.
+    /// Evaluator: what it reveals of the OTs: a seed, the labels of the combinations, then their bits as
+    /// bytes.
     OtBinding,
     /// Evaluator: its masked input. Bits, packed.
     MaskedInput,
@@ -108,7 +109,7 @@ mod honest {
             None
         }
 
-        /// Items of a list of so many that are made at a time, where `step` would do.
+        /// Returns the items of a list of so many that are made at a time, where `step` would do.
         #[inline(always)]
         pub fn step(&self, step: usize, _: usize) -> usize {
             step.max(1)
@@ -173,7 +174,7 @@ mod cheating {
             self.parameters.as_ref()
         }
 
-        /// The keys of the OTs that `role` sends and of those that it receives, if there is a dealer.
+        /// Returns the keys of the OTs that `role` sends and of those that it receives, if there is a dealer.
         pub(crate) fn dealt(&self, role: Party, send: usize, choices: &[u8]) -> Option<Keys> {
             let dealer = self.dealer.as_ref()?;
             let key = |sent_by_garbler: bool, index: usize, bit: u8| {
@@ -201,8 +202,8 @@ mod cheating {
             Data::Altered(data)
         }
 
-        /// Items of a list of so many that are made at a time, where `step` would do: a cheater alters whole
-        /// lists.
+        /// Returns the items of a list of so many that are made at a time, where `step` would do: a cheater
+        /// alters whole lists.
         pub(crate) fn step(&self, step: usize, count: usize) -> usize {
             if self.alter.is_some() { count } else { step }.max(1)
         }
@@ -271,10 +272,10 @@ mod cheating {
             self.sink.tables(copy, &altered)
         }
 
-        fn piece(&mut self, copies: &[usize], tables: &[&[u8]]) -> Result<(), Error> {
+        fn section(&mut self, copies: &[usize], tables: &[&[u8]]) -> Result<(), Error> {
             match self.hook {
                 Some(_) => copies.iter().zip(tables).try_for_each(|(&copy, bytes)| self.tables(copy, bytes)),
-                None => self.sink.piece(copies, tables),
+                None => self.sink.section(copies, tables),
             }
         }
     }

@@ -1,4 +1,5 @@
-//! OTs for the evaluator's inputs as items, as both parties keep them after they are bound to the commitments.
+//! OTs for the evaluator's inputs as items, as both parties keep them after they are bound to the
+//! commitments.
 
 use std::ops::Range;
 
@@ -11,7 +12,7 @@ use brickwork_primitives::commit::{Places, Row, Shares};
 
 /// The garbler's side of OTs: of each its label R for choice 0, and the wire that takes what comes out of it,
 /// committed.
-pub(super) struct GarblerOts {
+pub(super) struct GarblerInputOts {
     pub at: Places,
     /// Behind those to R, where they were made for this program alone, are the commitments to what masked.
     pub committed: Row,
@@ -20,7 +21,7 @@ pub(super) struct GarblerOts {
 
 /// The evaluator's side: of each OT the commitments to R and to the wire, the choice bit b, and the label R ⊕
 /// b·Δ_ot.
-pub(super) struct EvaluatorOts {
+pub(super) struct EvaluatorInputOts {
     /// Behind those to R, where they were made for this program alone, are the commitments to what masked.
     pub committed: Shares,
     pub wires: Shares,
@@ -28,7 +29,7 @@ pub(super) struct EvaluatorOts {
     pub labels: Labels,
 }
 
-impl Items for GarblerOts {
+impl Items for GarblerInputOts {
     fn origins(&self) -> Vec<Origin> {
         Vec::new()
     }
@@ -38,7 +39,7 @@ impl Items for GarblerOts {
     }
 
     fn slice(&self, items: Range<usize>) -> Self {
-        GarblerOts {
+        GarblerInputOts {
             at: self.at.slice(items.clone()),
             committed: self.committed.of_items(self.len(), items.clone()),
             wires: self.wires.of_items(self.len(), items),
@@ -46,7 +47,7 @@ impl Items for GarblerOts {
     }
 
     fn gathered(self) -> Result<Self, Error> {
-        Ok(GarblerOts {
+        Ok(GarblerInputOts {
             committed: self.committed.first(self.at.items.len())?,
             wires: self.wires.gathered()?,
             at: self.at,
@@ -54,7 +55,7 @@ impl Items for GarblerOts {
     }
 }
 
-impl Items for EvaluatorOts {
+impl Items for EvaluatorInputOts {
     fn origins(&self) -> Vec<Origin> {
         Vec::new()
     }
@@ -64,7 +65,7 @@ impl Items for EvaluatorOts {
     }
 
     fn slice(&self, items: Range<usize>) -> Self {
-        EvaluatorOts {
+        EvaluatorInputOts {
             committed: self.committed.slice(items.clone()),
             wires: self.wires.slice(items.clone()),
             choices: self.choices[items.clone()].to_vec().into(),
@@ -73,7 +74,7 @@ impl Items for EvaluatorOts {
     }
 
     fn gathered(self) -> Result<Self, Error> {
-        Ok(EvaluatorOts {
+        Ok(EvaluatorInputOts {
             committed: self.committed.slice(0..self.labels.len()),
             wires: self.wires.gathered(),
             ..self
@@ -81,36 +82,41 @@ impl Items for EvaluatorOts {
     }
 }
 
-impl GarblerOts {
-    /// All of them in a row.
+impl GarblerInputOts {
+    /// Makes all of them in a row.
     pub fn join(mut all_items: Vec<Self>) -> Self {
         if all_items.len() == 1 {
             return all_items.swap_remove(0);
         }
-        let mut all = GarblerOts { at: Places::default(), committed: Row::default(), wires: Row::default() };
-        for piece in &all_items {
-            all.committed.append(&piece.committed);
-            all.wires.append(&piece.wires);
+        let mut all =
+            GarblerInputOts { at: Places::default(), committed: Row::default(), wires: Row::default() };
+        for items in &all_items {
+            all.committed.append(&items.committed);
+            all.wires.append(&items.wires);
         }
         all
     }
 }
 
-impl EvaluatorOts {
-    /// All of them in a row. What is in a row already is not copied.
+impl EvaluatorInputOts {
+    /// Makes all of them in a row. What is in a row already is not copied.
     pub fn join(mut all_items: Vec<Self>) -> Self {
         if all_items.len() == 1 {
             return all_items.swap_remove(0);
         }
         let (committed, wires) = (Shares::default(), Shares::default());
-        let mut all =
-            EvaluatorOts { committed, wires, choices: Vec::new().into(), labels: Labels::new(Vec::new()) };
-        for piece in &all_items {
-            all.committed.append(&piece.committed);
-            all.wires.append(&piece.wires);
+        let mut all = EvaluatorInputOts {
+            committed,
+            wires,
+            choices: Vec::new().into(),
+            labels: Labels::new(Vec::new()),
+        };
+        for items in &all_items {
+            all.committed.append(&items.committed);
+            all.wires.append(&items.wires);
             // What grows leaves copies behind; so these are made anew.
-            all.choices = [&all.choices[..], &piece.choices].concat().into();
-            all.labels = Labels::new([&all.labels[..], &piece.labels].concat());
+            all.choices = [&all.choices[..], &items.choices].concat().into();
+            all.labels = Labels::new([&all.labels[..], &items.labels].concat());
         }
         all
     }

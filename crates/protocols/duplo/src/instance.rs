@@ -17,7 +17,7 @@ pub(super) type CotSender = extension::Sender;
 /// The correlated OTs of the party that chooses the bits: the evaluator.
 pub(super) type CotReceiver = extension::Receiver;
 
-/// What the commitments take at a level of security.
+/// Returns what the commitments take at a level of security.
 ///
 /// # Errors
 /// [`Error::Usage`] if there is no such level.

@@ -24,7 +24,7 @@ pub(super) struct Origin {
 }
 
 impl Origin {
-    /// One in a session in which nothing was given up.
+    /// Makes one in a session in which nothing was given up.
     pub fn new(serial: Serial, kind: BatchKind, bucketing: Bucketing) -> Self {
         Origin { serial, kind, bucketing, given_up: GivenUp::default() }
     }
@@ -34,14 +34,14 @@ impl Origin {
 pub(super) trait Items: Sized {
     fn len(&self) -> usize;
 
-    /// The cut-and-choose of the items, and that of a component's authenticators.
+    /// Returns the cut-and-choose of the items, and that of a component's authenticators.
     fn origins(&self) -> Vec<Origin>;
 
-    /// A copy of some of them. The stock sees to it that no item is copied twice.
+    /// Returns a copy of some of them. The stock sees to it that no item is copied twice.
     fn slice(&self, items: Range<usize>) -> Self;
 
-    /// These, ready to be taken a few at a time: what programs are joined to is brought together from among
-    /// all items.
+    /// Returns these, ready to be taken a few at a time: what programs are joined to is brought together from
+    /// among all items.
     ///
     /// # Errors
     /// [`Error::Resource`] if something lies in a file that cannot be read.
@@ -52,26 +52,30 @@ pub(super) trait Items: Sized {
 pub(super) trait ComponentItems: Items {
     fn digest(&self) -> &ComponentDigest;
 
-    /// The number of output wires of a copy.
+    /// Returns the number of output wires of a copy.
     fn outputs(&self) -> usize;
 }
 
-/// Items that were made together: components, the pool for the garbler's wires, OTs.
+/// Items that were made together: components, the input authenticators, OTs.
 pub(super) struct PreprocessedItems<B, G, O> {
     pub components: Vec<B>,
-    pub pools: Vec<G>,
+    pub input_authenticators: Vec<G>,
     pub ots: Option<O>,
 }
 
 impl<B: Items, G: Items, O: Items> PreprocessedItems<B, G, O> {
-    /// For a stock.
+    /// Gathers everything for a stock.
     ///
     /// # Errors
     /// As [`Items::gathered`].
     pub fn gathered(self) -> Result<Self, Error> {
         Ok(PreprocessedItems {
             components: self.components.into_iter().map(Items::gathered).collect::<Result<_, _>>()?,
-            pools: self.pools.into_iter().map(Items::gathered).collect::<Result<_, _>>()?,
+            input_authenticators: self
+                .input_authenticators
+                .into_iter()
+                .map(Items::gathered)
+                .collect::<Result<_, _>>()?,
             ots: self.ots.map(Items::gathered).transpose()?,
         })
     }

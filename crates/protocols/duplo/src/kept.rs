@@ -66,7 +66,7 @@ impl<A: Items> Kept<A> {
         self.wires.get(&secret.number).ok_or_else(|| Error::Usage("the secret was forgotten".into()))
     }
 
-    /// Whether nothing is kept.
+    /// Returns whether nothing is kept.
     pub fn is_empty(&self) -> bool {
         self.wires.is_empty()
     }
@@ -81,12 +81,18 @@ impl<A: Items> Kept<A> {
         self.wires.remove(&secret.number);
     }
 
-    /// Keeps the outputs of a program that nobody learns. Their authenticators are the last ones of `pools`;
-    /// `labels` are those of their wires, at the evaluator.
-    pub fn keep(&mut self, session: &SessionId, program: &Program, pools: &[A], labels: &[Label]) {
+    /// Keeps the outputs of a program that nobody learns. Their authenticators are the last ones of
+    /// `input_authenticators`; `labels` are those of their wires, at the evaluator.
+    pub fn keep(
+        &mut self,
+        session: &SessionId,
+        program: &Program,
+        input_authenticators: &[A],
+        labels: &[Label],
+    ) {
         let kept = |output: &&OutputPort| output.to == Recipient::Nobody;
         let total: usize = program.outputs().iter().filter(kept).map(|output| output.wires.len()).sum();
-        let mut first = pools.iter().map(A::len).sum::<usize>() - total;
+        let mut first = input_authenticators.iter().map(A::len).sum::<usize>() - total;
         let mut labels = labels;
         self.last.clear();
         for output in program.outputs().iter().filter(kept) {
@@ -94,7 +100,7 @@ impl<A: Items> Kept<A> {
             let (own, rest) = labels.split_at(width.min(labels.len()));
             labels = rest;
             let wires = Wires {
-                authenticators: sliced(pools, first..first + width),
+                authenticators: sliced(input_authenticators, first..first + width),
                 labels: Labels::new(own.to_vec()),
             };
             first += width;
@@ -105,14 +111,14 @@ impl<A: Items> Kept<A> {
     }
 }
 
-/// Returns some of the items of several pools, counted pool after pool.
-fn sliced<A: Items>(pools: &[A], items: Range<usize>) -> Vec<A> {
+/// Returns some of the items of several batches, counted batch after batch.
+fn sliced<A: Items>(batches: &[A], items: Range<usize>) -> Vec<A> {
     let mut first = 0;
-    let of_pool = |pool: &A| {
-        let here = items.start.max(first)..items.end.min(first + pool.len());
-        let slice = (here.start < here.end).then(|| pool.slice(here.start - first..here.end - first));
-        first += pool.len();
+    let of_batch = |batch: &A| {
+        let here = items.start.max(first)..items.end.min(first + batch.len());
+        let slice = (here.start < here.end).then(|| batch.slice(here.start - first..here.end - first));
+        first += batch.len();
         slice
     };
-    pools.iter().filter_map(of_pool).collect()
+    batches.iter().filter_map(of_batch).collect()
 }

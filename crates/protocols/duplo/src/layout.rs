@@ -9,13 +9,14 @@ use brickwork_circuit::{ComponentId, Party, Recipient, Wire};
 /// the wire of an OT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WireLocation {
-    /// Which set: the authenticators of a batch's outputs, behind them those of a pool, and last the OTs.
+    /// Which set: the authenticators of a batch's outputs, behind them input authenticators, and last the
+    /// OTs.
     pub set: u32,
     pub bucket: u32,
 }
 
 /// Slots that one batch fills.
-pub(super) struct Owner {
+pub(super) struct BatchSlots {
     pub component: ComponentId,
     pub slots: usize,
     /// Output wires of each slot.
@@ -52,31 +53,35 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// `owners` are the batches, those of a component together and in the order of the components; then come
-    /// the sizes of the pools for the garbler's wires.
-    pub fn new(step: &Step, owners: &[Owner], pools: &[usize]) -> Self {
+    /// Lays a step out. `batch_slots` are the batches, those of a component together and in the order of the
+    /// components; then come the sizes of the input_authenticators for the garbler's wires.
+    pub fn new(step: &Step, batch_slots: &[BatchSlots], input_authenticators: &[usize]) -> Self {
         let program = step.program();
         let set = |(set, size): (usize, usize)| {
             (0..size as u32).map(move |bucket| WireLocation { set: set as u32, bucket })
         };
         let mut locations: Vec<WireLocation> =
-            (owners.len()..).zip(pools.iter().copied()).flat_map(set).collect();
+            (batch_slots.len()..).zip(input_authenticators.iter().copied()).flat_map(set).collect();
         let garbler_inputs = program.input_width(Party::Garbler);
         let sealed_locations = locations.split_off(garbler_inputs);
-        locations.extend(set((owners.len() + pools.len(), program.input_width(Party::Evaluator))));
+        locations.extend(set((
+            batch_slots.len() + input_authenticators.len(),
+            program.input_width(Party::Evaluator),
+        )));
 
-        let mut slots: Vec<Vec<u32>> = owners.iter().map(|_| Vec::new()).collect();
+        let mut slots: Vec<Vec<u32>> = batch_slots.iter().map(|_| Vec::new()).collect();
         // Of each component the batch that fills its next slot.
-        let first_owner =
-            |id: usize| owners.iter().position(|o| o.component.0 as usize == id).unwrap_or(owners.len());
+        let first_owner = |id: usize| {
+            batch_slots.iter().position(|o| o.component.0 as usize == id).unwrap_or(batch_slots.len())
+        };
         let mut next: Vec<usize> = (0..program.components().len()).map(first_owner).collect();
         let mut places = Vec::with_capacity(program.slot_count());
         for (index, slot) in program.slots().enumerate() {
             let batch = &mut next[slot.component.0 as usize];
-            while slots[*batch].len() == owners[*batch].slots {
+            while slots[*batch].len() == batch_slots[*batch].slots {
                 *batch += 1;
             }
-            let (batch, bucket, outputs) = (*batch, slots[*batch].len(), owners[*batch].outputs);
+            let (batch, bucket, outputs) = (*batch, slots[*batch].len(), batch_slots[*batch].outputs);
             slots[batch].push(index as u32);
             places.push((batch as u32, bucket as u32));
             locations.extend(
@@ -104,12 +109,12 @@ impl Layout {
         }
     }
 
-    /// Where the label of a global wire lives.
+    /// Returns where the label of a global wire lives.
     pub fn location(&self, wire: Wire) -> WireLocation {
         self.locations[wire as usize]
     }
 
-    /// The authenticators behind sealed output `k`.
+    /// Returns the authenticators behind sealed output `k`.
     pub fn sealed_location(&self, k: usize) -> WireLocation {
         self.sealed_locations[k]
     }

@@ -66,7 +66,7 @@ use hooks::{Hooks, Point};
 pub use instance::Commitments;
 pub use ots::Combinations;
 use parameters::ot_binding;
-pub use parameters::{Cost, Parameters, Prices};
+pub use parameters::{ItemCost, Parameters, Prices};
 pub use party::{Evaluator, Garbler};
 use party::{EvaluatorMaterial, GarblerMaterial};
 use preprocessed::{EvaluatorCommitted, GarblerCommitted};
@@ -129,7 +129,7 @@ pub fn garbler(
     garbler_proposing(channel, job, &Proposal::given(job, parameters), input, observer)
 }
 
-/// [`garbler`], who proposes another cut of the program, or other parameters.
+/// Does what [`garbler`] does, who proposes another cut of the program, or other parameters.
 ///
 /// # Errors
 /// As [`garbler`], and [`Error::Mismatch`] if they are not for this program or exceed 2^-s.
@@ -164,7 +164,8 @@ pub fn evaluator(
     evaluator_with::<Commitments>(channel, job, &Limits::default(), input, Box::new(observer), Hooks::none())
 }
 
-/// [`evaluator`], who accepts other cuts of the program as well, and refuses what is beyond these limits.
+/// Does what [`evaluator`] does, who accepts other cuts of the program as well, and refuses what is beyond
+/// these limits.
 ///
 /// # Errors
 /// As [`garbler`].
@@ -178,8 +179,8 @@ pub fn evaluator_within(
     evaluator_with::<Commitments>(channel, job, limits, input, Box::new(observer), Hooks::none())
 }
 
-/// [`garbler`], with its hands in the machine. Beside the calls stand the crossings of the link that they
-/// take part in.
+/// Does what [`garbler`] does, with its hands in the machine. Beside the calls stand the crossings of the
+/// link that they take part in.
 pub(crate) fn garbler_with<C: commit::Scheme>(
     channel: Channel,
     job: &Job,
@@ -191,14 +192,15 @@ pub(crate) fn garbler_with<C: commit::Scheme>(
     Step::from(&job.program).check_input(Party::Garbler, input)?;
     let (terms, Proposal { program, parameters }) = (job.terms(), &proposal);
     let request = SetupRequest::proposed(job, &proposal, &terms);
-    let (mut party, ots) =
-        setup::garbler::<C>(Metered::new::<Duplo>(channel, Party::Garbler, observer), &request, hooks)?; // 1, 2, 3
+    let run = Metered::new::<Duplo>(channel, Party::Garbler, observer);
+    let (mut party, ots) = setup::garbler::<C>(run, &request, hooks)?; // 1, 2, 3
     let outputs = party.pool.clone().enter(|| {
         let party = &mut party;
         let committed = GarblerCommitted::to_all(party, &Request::of(program), parameters, ots)?; // 3
         committed.prove(party, true)?; // 4, 5
         let (preprocessed, openings) = committed.open(party)?; // 6, 7
-        let (ready, solderings) = build::garbler(party, program, ProgramMaterial::of(program, preprocessed))?; // 7
+        let material = ProgramMaterial::of(program, preprocessed);
+        let (ready, solderings) = build::garbler(party, program, material)?; // 7
         let masked = evaluate::garbler_receives(party, &ready)?; // 8
         build::garbler_proves(party, program, &ready, &solderings, &openings)?; // 8, 9
         evaluate::garbler(party, &ready, None, input, &masked)?; // 9, 10, 11
@@ -213,8 +215,8 @@ pub(crate) fn garbler_with<C: commit::Scheme>(
     })
 }
 
-/// [`evaluator`], with its hands in the machine. Beside the calls stand the crossings of the link that they
-/// take part in.
+/// Does what [`evaluator`] does, with its hands in the machine. Beside the calls stand the crossings of the
+/// link that they take part in.
 pub(crate) fn evaluator_with<C: commit::Scheme>(
     channel: Channel,
     job: &Job,

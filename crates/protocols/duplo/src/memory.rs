@@ -42,8 +42,8 @@ fn openings(program: &Program, parameters: &Parameters) -> u64 {
     parameters.openings_bytes(program.components().iter().map(|component| &*component.circuit))
 }
 
-/// Bytes of the evaluator's temporary files. Authenticators lie there in the order in which they came, too,
-/// and those of one kind on their way into the order of buckets.
+/// Returns the number of bytes of the evaluator's temporary files. Authenticators lie there in the order in
+/// which they came, too, and those of one kind on their way into the order of buckets.
 pub fn files(program: &Program, parameters: &Parameters) -> u64 {
     let Parameters { plain, input, .. } = parameters;
     let moving = AUTHENTICATOR * (plain.copies() + input.copies())
@@ -174,7 +174,7 @@ fn garbler(program: &Program, parameters: &Parameters, share: u64) -> u64 {
     (most * 5 / 4).max(held + made + in_hand)
 }
 
-/// Of the garbler and of the evaluator.
+/// Returns the peak memory of the garbler and of the evaluator, in bytes.
 pub fn peaks(program: &Program, parameters: &Parameters) -> [u64; 2] {
     let share = level(parameters.security).map_or(0, |level| 8 * level.words as u64);
     let sizes = Sizes::of(program, parameters);

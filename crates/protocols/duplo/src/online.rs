@@ -2,11 +2,11 @@
 //! another, with the messages of all three in as few flights as their order allows.
 //!
 //! ```text
-//!   both at once             what each means to run;   E: f   G: the solderings                 crossing 1
-//!   garbler -> evaluator     labels of both inputs, indicator bits                                       2
-//!   evaluator -> garbler     seed                                                                        3
-//!   garbler -> evaluator     proof of the solderings, the inputs, and what else was opened               4
-//!   evaluator -> garbler     the garbler's outputs                                                       5
+//!   both at once             what each means to run;   E: f   G: the solderings               crossing 1
+//!   garbler -> evaluator     labels of both inputs, indicator bits                                  2
+//!   evaluator -> garbler     seed                                                                   3
+//!   garbler -> evaluator     proof of the solderings, the inputs, and what else was opened          4
+//!   evaluator -> garbler     the garbler's outputs                                                  5
 //! ```
 //!
 //! So the evaluator has its outputs after two round trips, the garbler half of one later. Where the step's
@@ -30,40 +30,40 @@ use brickwork_session::{Metered, announce, confirm};
 /// What to say where the parties mean different steps.
 pub(super) const OTHER_STEP: &str = "the peer's program is another one";
 
-/// How the parties make sure that they mean the same: each says it at the beginning of the first flight, and
-/// hears it before the second.
+/// How the parties make sure that they mean the same: each announces it at the beginning of the first flight,
+/// and confirms the peer's before the second.
 pub(super) enum Agreement {
     /// They compare the step.
     Steps,
-    /// They have agreed on the step and on what it takes, and have yet to hear that the other's store has
+    /// They have agreed on the step and on what it takes, and have yet to confirm that the other's store has
     /// burned it, too.
     Stores(Stand),
 }
 
-/// What is still to be heard of the peer.
-enum Unheard {
+/// What the peer has yet to confirm.
+enum Unconfirmed {
     Step([u8; 32]),
     Stand(Stand),
 }
 
 impl Agreement {
-    fn say(self, run: &mut Metered, step: &Step) -> Result<Unheard, Error> {
+    fn announce(self, run: &mut Metered, step: &Step) -> Result<Unconfirmed, Error> {
         match self {
-            Agreement::Stores(stand) => Ok(Unheard::Stand(stand)),
+            Agreement::Stores(stand) => Ok(Unconfirmed::Stand(stand)),
             Agreement::Steps => {
                 let digest = step.digest();
                 announce(&mut run.channel, &digest)?;
-                Ok(Unheard::Step(digest))
+                Ok(Unconfirmed::Step(digest))
             }
         }
     }
 }
 
-impl Unheard {
-    fn hear(self, run: &mut Metered) -> Result<(), Error> {
+impl Unconfirmed {
+    fn confirm(self, run: &mut Metered) -> Result<(), Error> {
         match self {
-            Unheard::Stand(stand) => stand.heard(run),
-            Unheard::Step(digest) => confirm(&mut run.channel, &digest, OTHER_STEP),
+            Unconfirmed::Stand(stand) => stand.confirm(run),
+            Unconfirmed::Step(digest) => confirm(&mut run.channel, &digest, OTHER_STEP),
         }
     }
 }
@@ -80,18 +80,18 @@ pub(super) fn garbler<C: commit::Scheme>(
     let program = step.program();
     let security = material.report(program, party.security)?;
     party.used = true;
-    let mut unheard = Some(agreement.say(&mut party.run, step)?);
+    let mut unconfirmed = Some(agreement.announce(&mut party.run, step)?);
     if material.ots.is_none() {
-        unheard.take().map_or(Ok(()), |unheard| unheard.hear(&mut party.run))?;
+        unconfirmed.take().map_or(Ok(()), |unconfirmed| unconfirmed.confirm(&mut party.run))?;
     }
     let (material, openings) = party.with_ots(material)?;
     let (ready, solderings) = build::garbler(party, program, material)?;
-    unheard.map_or(Ok(()), |unheard| unheard.hear(&mut party.run))?;
+    unconfirmed.map_or(Ok(()), |unconfirmed| unconfirmed.confirm(&mut party.run))?;
     let masked = evaluate::garbler_receives(party, &ready)?;
     // The solderings are proven with the inputs: nothing that E sends before it has evaluated depends on
     // them.
-    let unproven = GarblerClaims { program, solderings: &solderings, openings: &openings };
-    evaluate::garbler(party, &ready, Some(&unproven), input, &masked)?;
+    let claims = GarblerClaims { program, solderings: &solderings, openings: &openings };
+    evaluate::garbler(party, &ready, Some(&claims), input, &masked)?;
     let outputs = decode::garbler(party, program, &ready)?;
     Ok(StepReport { outputs, kept: party.kept().to_vec(), security, aside: Aside::default() })
 }
@@ -108,15 +108,15 @@ pub(super) fn evaluator<C: commit::Scheme>(
     let program = step.program();
     let security = material.report(program, party.core.security)?;
     party.used = true;
-    let mut unheard = Some(agreement.say(&mut party.core.run, step)?);
+    let mut unconfirmed = Some(agreement.announce(&mut party.core.run, step)?);
     if material.ots.is_none() {
-        unheard.take().map_or(Ok(()), |unheard| unheard.hear(&mut party.core.run))?;
+        unconfirmed.take().map_or(Ok(()), |unconfirmed| unconfirmed.confirm(&mut party.core.run))?;
     }
     let (material, opened) = party.with_ots(material)?;
     let ots = material.received().ots.as_deref().unwrap_or_default();
     let masked = evaluate::evaluator_sends(party, ots, input)?;
     party.core.run.channel.flush()?;
-    unheard.map_or(Ok(()), |unheard| unheard.hear(&mut party.core.run))?;
+    unconfirmed.map_or(Ok(()), |unconfirmed| unconfirmed.confirm(&mut party.core.run))?;
     let ready = build::evaluator(party, material)?;
     let (ready, evaluated) =
         evaluate::evaluator(party, program, Joined::Claimed(ready, opened), input, masked)?;

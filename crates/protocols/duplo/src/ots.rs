@@ -20,7 +20,7 @@
 
 use zeroize::Zeroizing;
 
-use super::input_ots::{EvaluatorOts, GarblerOts};
+use super::input_ots::{EvaluatorInputOts, GarblerInputOts};
 use super::party::EvaluatorCore;
 use super::{Cheat, Error, Garbler, Point, msg};
 use brickwork_base::label::{Delta, Label, Labels};
@@ -79,7 +79,7 @@ impl GarblerCommittedOts {
     pub fn receive_revealed<C: commit::Scheme>(
         self,
         party: &mut Garbler<C>,
-    ) -> Result<(GarblerOts, RevealedCombinations), Error> {
+    ) -> Result<(GarblerInputOts, RevealedCombinations), Error> {
         let Garbler { run, hooks, ot, .. } = party;
         let GarblerCommittedOts { at, committed, wires, cots: GarblerRandomCots { labels, binding } } = self;
         let count = labels.len() - binding;
@@ -88,7 +88,7 @@ impl GarblerCommittedOts {
         let revealed =
             RevealedCombinations::checked(&message, &labels, delta_ot, committed.shares(), binding)
                 .ok_or(Cheat::OtBinding)?;
-        Ok((GarblerOts { at: at.first(count), committed, wires }, revealed))
+        Ok((GarblerInputOts { at: at.first(count), committed, wires }, revealed))
     }
 }
 
@@ -150,7 +150,7 @@ impl EvaluatorCommittedOts<Shares> {
     pub fn reveal<C: commit::Scheme>(
         self,
         core: &mut EvaluatorCore<C>,
-    ) -> Result<(EvaluatorOts, RevealedCombinations), Error> {
+    ) -> Result<(EvaluatorInputOts, RevealedCombinations), Error> {
         let EvaluatorCommittedOts {
             committed,
             wires,
@@ -158,10 +158,10 @@ impl EvaluatorCommittedOts<Shares> {
         } = self;
         let count = choices.len() - binding;
         let (revealed, mut message) =
-            RevealedCombinations::shown(&mut core.rng, &choices, &labels, &committed, binding);
+            RevealedCombinations::reveal(&mut core.rng, &choices, &labels, &committed, binding);
         core.hooks.alter(Point::OtBinding, &mut message);
         core.run.channel.send(msg::OT_BINDING, &message)?;
         let (choices, labels) = (choices[..count].to_vec().into(), Labels::new(labels[..count].to_vec()));
-        Ok((EvaluatorOts { committed, wires, choices, labels }, revealed))
+        Ok((EvaluatorInputOts { committed, wires, choices, labels }, revealed))
     }
 }

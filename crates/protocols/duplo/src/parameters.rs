@@ -71,16 +71,16 @@ fn checks(security: Security, proofs: f64, extensions: f64) -> Result<Budget, Er
         .with_check("OT extension", CotSender::CHECK_LOG2 + extensions.log2()))
 }
 
-/// The bound of one attempt at a cut-and-choose. It takes a while and the same one serves many programs, so
-/// it is remembered.
+/// Returns the bound of one attempt at a cut-and-choose. It takes a while and the same one serves many
+/// programs, so it is remembered.
 pub(super) fn known_bound(kind: BatchKind, bucketing: Bucketing) -> Upper {
     static KNOWN: LazyLock<Mutex<HashMap<(BatchKind, Bucketing), Upper>>> = LazyLock::new(Mutex::default);
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     *known.entry((kind, bucketing)).or_insert_with(|| bucketing.bound(kind.rule()))
 }
 
-/// The bound over batches of a stock: each counted whole, once, all that was given up in the session that
-/// they belong to, and all else that may fail in it.
+/// Returns the bound over batches of a stock: each counted whole, once, all that was given up in the session
+/// that they belong to, and all else that may fail in it.
 pub(super) fn bound_of_origins<'a>(
     origins: impl IntoIterator<Item = &'a Origin>,
     security: Security,
@@ -134,13 +134,13 @@ fn stock_share(security: Security, share: f64) -> Result<f64, Error> {
     Ok((rest * share).log2() + security.log2())
 }
 
-/// Whether an epoch in which so much was given up has room for another step.
+/// Returns whether an epoch in which so much was given up has room for another step.
 pub(super) fn may_begin(given_up: GivenUp, security: Security) -> Result<bool, Error> {
     Ok(Upper::fixed(given_up.risk) <= Upper::exp2(stock_share(security, GIVEN_UP_SHARE)?))
 }
 
-/// What a program from stock is promised: the bound over the batches that it takes from, with all of each
-/// batch counted.
+/// Returns what a program from stock is promised: the bound over the batches that it takes from, with all of
+/// each batch counted.
 ///
 /// # Errors
 /// [`Error::Stock`] if together they exceed the budget.
@@ -151,8 +151,8 @@ pub(super) fn report_of_origins(
     let spent = bound_of_origins(origins.iter().map(|(_, origin)| origin), security)?;
     if spent.log2() > security.log2() {
         return Err(Error::Stock(format!(
-            "the program would draw on so many batches, or so much was begun in vain, that only {} remains of {security}; \
-             preprocess what it needs in one go",
+            "the program would draw on so many batches, or so much was begun in vain, that only {} remains \
+             of {security}; preprocess what it needs in one go",
             at_most(spent.log2())
         )));
     }
@@ -198,8 +198,8 @@ pub struct Parameters {
 }
 
 impl Parameters {
-    /// Other cuts of the component that dominates the cost, within the same bound: for each bucket size the
-    /// fewest opened copies. The first is the one with the fewest copies.
+    /// Returns other cuts of the component that dominates the cost, within the same bound: for each bucket
+    /// size the fewest opened copies. The first is the one with the fewest copies.
     ///
     /// # Errors
     /// [`Error::Resource`] if the program is too large for a session.
@@ -228,13 +228,13 @@ impl Parameters {
         Ok(few.filter_map(|other| other.bounded(program).ok()).collect())
     }
 
-    /// The bucket size of each component, in order.
+    /// Returns the bucket size of each component, in order.
     pub(crate) fn bucket_sizes(&self) -> impl Iterator<Item = u32> {
         self.components.iter().map(|bucketing| bucketing.bucket)
     }
 
-    /// Bytes that the evaluator receives of copies and authenticators and keeps: hashes of labels,
-    /// delta differences, solderings, openings. `circuits` are the components'.
+    /// Returns the bytes that the evaluator receives of copies and authenticators and keeps: hashes of
+    /// labels, delta differences, solderings, openings. `circuits` are the components'.
     pub fn openings_bytes<'a>(&self, circuits: impl Iterator<Item = &'a Circuit>) -> u64 {
         let pairs = |bucketing: &Bucketing| bucketing.kept() - u64::from(bucketing.slots);
         let of_copies = circuits.zip(&self.components).map(|(circuit, bucketing)| {
@@ -253,14 +253,14 @@ impl Parameters {
         of_copies.chain(of_authenticators).sum::<u64>() + LABEL_BYTES as u64 * self.input.kept()
     }
 
-    /// Bytes of the tables that travel for a request of these parameters.
+    /// Returns the number of bytes of the tables that travel for a request of these parameters.
     pub(super) fn table_bytes(&self, request: &Request) -> u64 {
         let of_one = |(component, _): &(Component, usize)| 2 * LABEL_BYTES * component.circuit.and_gates();
         let copies = self.components.iter().map(|bucketing| bucketing.kept());
         request.components.iter().map(|one| of_one(one) as u64).zip(copies).map(|(bytes, n)| bytes * n).sum()
     }
 
-    /// The parameters for a program at `security` bits that are cheapest at the [standard
+    /// Makes the parameters for a program at `security` bits that are cheapest at the [standard
     /// prices](Prices::STANDARD).
     ///
     /// # Errors
@@ -269,7 +269,7 @@ impl Parameters {
         Self::choose_at(program, security, &Prices::STANDARD)
     }
 
-    /// The parameters for a program at `security` bits that are cheapest at these prices.
+    /// Makes the parameters for a program at `security` bits that are cheapest at these prices.
     ///
     /// # Errors
     /// As [`Parameters::choose`].
@@ -282,13 +282,13 @@ impl Parameters {
         Self::of_request(&Request::of(program), security, checks(security, PROOFS, 2.0)?, prices)
     }
 
-    /// The same for a program that is cut in this way.
+    /// Returns the same for a program that is cut in this way.
     #[must_use]
     pub fn of_decomposition(self, name: &str) -> Self {
         Parameters { decomposition: name.to_owned(), ..self }
     }
 
-    /// What the garbler proposes: of each batch B and c, 4 bytes each; components in order, plain
+    /// Returns what the garbler proposes: of each batch B and c, 4 bytes each; components in order, plain
     /// authenticators, input ones.
     pub(super) fn proposal(&self) -> Vec<u8> {
         let bucketings = self.components.iter().chain([&self.plain, &self.input]);
@@ -298,13 +298,13 @@ impl Parameters {
             .collect()
     }
 
-    /// Bytes of a proposal for a program.
+    /// Returns the number of bytes of a proposal for a program.
     pub fn proposal_bytes(program: &Program) -> usize {
         8 * (program.components().len() + 2)
     }
 
-    /// The parameters that the garbler proposes, with their exact bound, whatever it is that made them cheap
-    /// for the garbler.
+    /// Returns the parameters that the garbler proposes, with their exact bound, whatever it is that made
+    /// them cheap for the garbler.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if they are none for this program, or exceed 2^-s.
@@ -339,7 +339,7 @@ impl Parameters {
         Ok(Self::of_bucketings(security, bucketings, allocation.total.log2()))
     }
 
-    /// The same cuts with their exact bound, where some were exchanged for others.
+    /// Returns the same cuts with their exact bound, where some were exchanged for others.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if they are none for this program, or exceed 2^-s.
@@ -362,14 +362,14 @@ impl Parameters {
         }
     }
 
-    /// The parameters for stock, whose batches leave a share of the budget to others that the same program
-    /// may use.
+    /// Makes the parameters for stock, whose batches leave a share of the budget to others that the same
+    /// program may use.
     pub(super) fn for_stock(request: &Request, security: Security) -> Result<Self, Error> {
         Ok(Self::for_steps(std::slice::from_ref(request), security)?.remove(0))
     }
 
-    /// [`Parameters::for_stock`], for several requests that share the share. A session that has a share of a
-    /// promise is filled once, so that its stock may take all of it.
+    /// Does what [`Parameters::for_stock`] does, for several requests that share the share. A session that
+    /// has a share of a promise is filled once, so that its stock may take all of it.
     pub(super) fn for_steps(requests: &[Request], security: Security) -> Result<Vec<Self>, Error> {
         let checks = checks(security, STOCK_PROOFS, STOCK_PROOFS)?;
         let budget = match security.is_share() {
@@ -381,8 +381,8 @@ impl Parameters {
         Self::of_requests(requests, security, budget, &Prices::STANDARD)
     }
 
-    /// The bound on a cheating garbler's success in the batches of a step with these parameters, in units of
-    /// 2^-128.
+    /// Returns the bound on a cheating garbler's success in the batches of a step with these parameters, in
+    /// units of 2^-128.
     pub(super) fn risk(&self) -> u128 {
         let components = self.components.iter().map(|&bucketing| (BatchKind::Component, bucketing));
         let authenticators =
@@ -410,7 +410,7 @@ impl Parameters {
         let specs = requests.iter().map(specs).collect::<Result<Vec<_>, _>>()?;
         // Batches without slots cost nothing and bound nothing.
         let used: Vec<BatchSpec> = specs.iter().flatten().filter(|s| s.slots > 0).copied().collect();
-        let costs: Vec<Cost> = requests
+        let costs: Vec<ItemCost> = requests
             .iter()
             .flat_map(|r| {
                 let components = r.components.iter().map(|(c, _)| prices.of_component(&c.circuit, &level));
@@ -432,7 +432,7 @@ impl Parameters {
         Ok(specs.iter().map(of_request).collect())
     }
 
-    /// A digest over all of them but the name of the cut.
+    /// Returns a digest over all of them but the name of the cut.
     pub fn digest(&self) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 duplo parameters");
         digest.number(self.security.bits()).number(self.security.shares());
@@ -443,7 +443,7 @@ impl Parameters {
         digest.done()
     }
 
-    /// What a run with these parameters promises.
+    /// Returns what a run with these parameters promises.
     pub fn report(&self, program: &Program) -> SecurityReport {
         let components =
             || program.components().iter().map(|component| &*component.name).zip(&self.components);
@@ -489,7 +489,7 @@ fn batch_report(name: &str, bucketing: &Bucketing) -> BatchReport {
 
 /// What an item of a batch costs in nanoseconds, or a gate of such an item.
 #[derive(Clone, Copy, Debug)]
-pub struct Cost {
+pub struct ItemCost {
     /// When it is made.
     pub made: f64,
     /// When it is opened.
@@ -498,7 +498,7 @@ pub struct Cost {
     pub chosen: f64,
 }
 
-impl Cost {
+impl ItemCost {
     fn of(&self, bucketing: &Bucketing) -> f64 {
         self.made * bucketing.copies() as f64
             + self.opened * f64::from(bucketing.opened)
@@ -513,9 +513,9 @@ pub struct Prices {
     /// A byte, sent and received.
     pub byte: f64,
     /// An AND gate of a copy.
-    pub and: Cost,
+    pub and: ItemCost,
     /// Another gate of a copy.
-    pub other: Cost,
+    pub other: ItemCost,
     /// A label, hashed for an authenticator.
     pub hash_label: f64,
     /// A commitment to a random value.
@@ -530,7 +530,7 @@ impl Prices {
     /// Estimates, the same for everybody: work of gates and hashing, and a link of some 2.5 Gbit/s.
     pub const STANDARD: Prices = Prices {
         byte: 3.0,
-        and: Cost { made: 12.0, opened: 12.0, chosen: 28.0 },
+        and: ItemCost { made: 12.0, opened: 12.0, chosen: 28.0 },
         hash_label: 75.0,
         ..Prices::FREE
     };
@@ -538,8 +538,8 @@ impl Prices {
     /// Nothing costs anything.
     pub const FREE: Prices = Prices {
         byte: 0.0,
-        and: Cost { made: 0.0, opened: 0.0, chosen: 0.0 },
-        other: Cost { made: 0.0, opened: 0.0, chosen: 0.0 },
+        and: ItemCost { made: 0.0, opened: 0.0, chosen: 0.0 },
+        other: ItemCost { made: 0.0, opened: 0.0, chosen: 0.0 },
         hash_label: 0.0,
         commit_random: 0.0,
         commit_chosen: 0.0,
@@ -559,13 +559,13 @@ impl Prices {
         16.0 * self.byte + self.claim
     }
 
-    /// What a copy of this component costs.
-    pub fn of_component(&self, circuit: &Circuit, level: &Level) -> Cost {
+    /// Returns what a copy of this component costs.
+    pub fn of_component(&self, circuit: &Circuit, level: &Level) -> ItemCost {
         let (ands, inputs, outputs) =
             (circuit.and_gates() as f64, circuit.inputs() as f64, circuit.outputs().len() as f64);
         let others = circuit.gate_count() as f64 - ands;
-        let gates = |of: fn(&Cost) -> f64| ands * of(&self.and) + others * of(&self.other);
-        Cost {
+        let gates = |of: fn(&ItemCost) -> f64| ands * of(&self.and) + others * of(&self.other);
+        ItemCost {
             made: gates(|c| c.made) + (inputs + 1.0) * self.random(level) + outputs * self.chosen(level),
             opened: gates(|c| c.opened) + (inputs + 1.0) * self.received() + outputs * self.claim,
             chosen: gates(|c| c.chosen)
@@ -574,15 +574,19 @@ impl Prices {
         }
     }
 
-    /// What a plain authenticator costs.
-    pub fn of_plain(&self, level: &Level) -> Cost {
+    /// Returns what a plain authenticator costs.
+    pub fn of_plain(&self, level: &Level) -> ItemCost {
         let made = self.random(level) + 32.0 * self.byte + 2.0 * self.hash_label;
-        Cost { made, opened: self.received() + self.hash_label, chosen: self.received() + self.hash_label }
+        ItemCost {
+            made,
+            opened: self.received() + self.hash_label,
+            chosen: self.received() + self.hash_label,
+        }
     }
 
-    fn of_input(&self, level: &Level) -> Cost {
+    fn of_input(&self, level: &Level) -> ItemCost {
         let made = self.random(level) + self.chosen(level) + 32.0 * self.byte + 3.0 * self.hash_label;
-        Cost {
+        ItemCost {
             made,
             opened: self.received() + self.claim + 3.0 * self.hash_label,
             chosen: 2.0 * self.received() + 2.0 * self.hash_label,

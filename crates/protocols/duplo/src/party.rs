@@ -7,7 +7,7 @@ use super::authenticators::{
     EvaluatorAuthenticators, EvaluatorComponent, GarblerAuthenticators, GarblerComponent,
 };
 use super::hooks::Hooks;
-use super::input_ots::{EvaluatorOts, GarblerOts};
+use super::input_ots::{EvaluatorInputOts, GarblerInputOts};
 use super::instance::{Commitments, CotReceiver, CotSender};
 use super::stock::{ProgramMaterial, Stock};
 use brickwork_base::Security;
@@ -20,7 +20,7 @@ use brickwork_session::{Metered, SessionId};
 use brickwork_stock::Writers;
 
 /// What a program of the garbler's took from the stock.
-pub(super) type GarblerMaterial = ProgramMaterial<GarblerComponent, GarblerAuthenticators, GarblerOts>;
+pub(super) type GarblerMaterial = ProgramMaterial<GarblerComponent, GarblerAuthenticators, GarblerInputOts>;
 
 /// The garbler of a session, between two programs.
 pub struct Garbler<C: commit::Scheme = Commitments> {
@@ -42,11 +42,11 @@ pub struct Garbler<C: commit::Scheme = Commitments> {
     pub(super) counters: Counters,
     /// Whether an input has been used: after that nothing new may be preprocessed.
     pub(super) used: bool,
-    pub(super) stock: Stock<GarblerComponent, GarblerAuthenticators, GarblerOts>,
+    pub(super) stock: Stock<GarblerComponent, GarblerAuthenticators, GarblerInputOts>,
 }
 
 impl<C: commit::Scheme> Garbler<C> {
-    /// The offset of all plain authenticators.
+    /// Returns the offset of all plain authenticators.
     pub(super) fn delta_ka(&self) -> Delta {
         Delta::new(self.ka.values[0].bits())
     }
@@ -54,7 +54,7 @@ impl<C: commit::Scheme> Garbler<C> {
 
 /// What a program of the evaluator's took from the stock.
 pub(super) type EvaluatorMaterial =
-    ProgramMaterial<EvaluatorComponent, EvaluatorAuthenticators, EvaluatorOts>;
+    ProgramMaterial<EvaluatorComponent, EvaluatorAuthenticators, EvaluatorInputOts>;
 
 /// What an evaluator has of a session before anything is proven.
 pub(super) struct EvaluatorCore<C: commit::Scheme> {
@@ -90,7 +90,7 @@ pub struct Evaluator<C: commit::Scheme = Commitments> {
     pub(super) delta_ka: Zeroizing<Label>,
     /// Whether an input has been used: after that nothing new may be preprocessed.
     pub(super) used: bool,
-    pub(super) stock: Stock<EvaluatorComponent, EvaluatorAuthenticators, EvaluatorOts>,
+    pub(super) stock: Stock<EvaluatorComponent, EvaluatorAuthenticators, EvaluatorInputOts>,
 }
 
 /// A value of a phase, which knows the threads that compute for its session.

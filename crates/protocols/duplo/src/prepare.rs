@@ -6,10 +6,13 @@
 //! its own. The evaluator's inputs need none (`ots`).
 //!
 //! ```text
-//!   garbler -> evaluator    commitments to all authenticators' wires (and the input authenticators' offsets); all pairs of hashes
+//!   garbler -> evaluator    commitments to all authenticators' wires and the input authenticators' offsets;
+//!                           all pairs of hashes
 //!   evaluator -> garbler    challenge: a seed
-//!   garbler -> evaluator    checked plain authenticators: the label of a challenged colour; checked input authenticators: the offset;
-//!                           the others: delta differences, solderings in buckets, solderings of the copies' outputs
+//!   garbler -> evaluator    checked plain authenticators: the label of a challenged colour;
+//!                           checked input authenticators: the offset;
+//!                           the others: delta differences, solderings in buckets,
+//!                           solderings of the copies' outputs
 //! ```
 //!
 //! Before the challenge the commitments are proven to be commitments, and after it all claims: by proofs that
@@ -73,7 +76,7 @@ fn colours(seed: &Seed, count: usize) -> Vec<u8> {
     bytes
 }
 
-/// Which of a batch's buckets of authenticators output `k` goes to, counted `[copy][wire]`.
+/// Returns which of a batch's buckets of authenticators output `k` goes to, counted `[copy][wire]`.
 pub(super) fn output_bucket(shape: Shape, k: usize) -> usize {
     let (copy, wire) = (k / shape.outputs, k % shape.outputs);
     copy / shape.batch.size * shape.outputs + wire
@@ -371,11 +374,11 @@ pub(super) struct GarblerOpenedAuthenticators {
     pub chosen: SpilledVec<u32>,
 }
 
-/// What the garbler has after the opening: components with their authenticators, the pool for its wires, and
-/// what is to be proven of all.
+/// What the garbler has after the opening: components with their authenticators, the input authenticators,
+/// and what is to be proven of all.
 pub(super) struct GarblerPrepared {
     pub components: Vec<GarblerComponent>,
-    pub pools: Vec<GarblerAuthenticators>,
+    pub input_authenticators: Vec<GarblerAuthenticators>,
     pub copies: Vec<GarblerOpenedCopies>,
     pub authenticators: [GarblerOpenedAuthenticators; 2],
 }
@@ -402,7 +405,8 @@ pub(super) fn garbler_opens<C: commit::Scheme>(
     let wires = input.origin.bucketing.slots as usize;
     let (plain, opened_plain) =
         plain.open(party, &seeds[0], &plain_uses(batches.iter().map(|b| b.batch.shape)))?;
-    let (pools, opened_input) = input.open(party, &seeds[1], std::slice::from_ref(&(0..wires)))?;
+    let (input_authenticators, opened_input) =
+        input.open(party, &seeds[1], std::slice::from_ref(&(0..wires)))?;
     let delta_ka = party.delta_ka();
     let (mut components, mut copies) = (Vec::new(), Vec::new());
     for (id, (opened, authenticators)) in batches.into_iter().zip(plain).enumerate() {
@@ -443,7 +447,12 @@ pub(super) fn garbler_opens<C: commit::Scheme>(
         copies.push(GarblerOpenedCopies { copies: claims, flips, output_flips, chosen });
         components.push(GarblerComponent { batch, authenticators });
     }
-    Ok(GarblerPrepared { components, pools, copies, authenticators: [opened_plain, opened_input] })
+    Ok(GarblerPrepared {
+        components,
+        input_authenticators,
+        copies,
+        authenticators: [opened_plain, opened_input],
+    })
 }
 
 /// All authenticators of one kind, of which the evaluator has commitments, `C` is [`Pending`] or, after the
@@ -709,11 +718,11 @@ pub(super) struct EvaluatorOpenedAuthenticators {
     pub values: claims::OpenedAuthenticators,
 }
 
-/// What the evaluator has after the opening: components with their authenticators, the pool for the garbler's
+/// What the evaluator has after the opening: components with their authenticators, the input authenticators
 /// wires, and what was opened.
 pub(super) struct EvaluatorPrepared {
     pub components: Vec<EvaluatorComponent>,
-    pub pools: Vec<EvaluatorAuthenticators>,
+    pub input_authenticators: Vec<EvaluatorAuthenticators>,
     pub opened: [EvaluatorOpenedAuthenticators; 2],
     /// Of the solderings of each batch's outputs.
     pub output_flips: Vec<Bits>,
@@ -731,7 +740,7 @@ pub(super) fn evaluator_opens<C: commit::Scheme>(
     let wires = input.origin.bucketing.slots as usize;
     let (plain, opened_plain) =
         plain.open(&mut core.run, spill, &seeds[0], &plain_uses(batches.iter().map(|b| b.shape)))?;
-    let (pools, opened_input) =
+    let (input_authenticators, opened_input) =
         input.open(&mut core.run, spill, &seeds[1], std::slice::from_ref(&(0..wires)))?;
     let (mut components, mut output_flips) = (Vec::new(), Vec::new());
     for (batch, authenticators) in batches.into_iter().zip(plain) {
@@ -741,7 +750,12 @@ pub(super) fn evaluator_opens<C: commit::Scheme>(
         components.push(EvaluatorComponent { batch, authenticators, output_solderings });
         output_flips.push(flips);
     }
-    Ok(EvaluatorPrepared { components, pools, opened: [opened_plain, opened_input], output_flips })
+    Ok(EvaluatorPrepared {
+        components,
+        input_authenticators,
+        opened: [opened_plain, opened_input],
+        output_flips,
+    })
 }
 
 #[cfg(test)]

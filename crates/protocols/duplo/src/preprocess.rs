@@ -4,9 +4,11 @@
 //! ```text
 //!   garbler -> evaluator    for each component: commitments to the input wires and offsets of all copies,
 //!                           to their output wires; start of the hash keys; a hash of each copy's tables
-//!   evaluator -> garbler    challenge: a seed; which copies are opened and which share a bucket follows from it
-//!   garbler -> evaluator    opened copies: offset and input wires; the others: delta differences, solderings from the head of the
-//!                           bucket to the other copies' inputs, tables
+//!   evaluator -> garbler    challenge: a seed, from which it follows which copies are opened and which
+//!                           share a bucket
+//!   garbler -> evaluator    opened copies: offset and input wires;
+//!                           the others: delta differences, solderings from
+//!                           the head of the bucket to the other copies' inputs, tables
 //! ```
 //!
 //! Before the challenge the commitments are proven to be commitments, and after it all claims: by proofs that
@@ -655,12 +657,12 @@ mod tests {
     use brickwork_session::{Terms, Unobserved};
     use brickwork_wire::memory_pair;
 
-    /// Tables come piece by piece, those of different copies mixed.
+    /// Tables come section by section, those of different copies mixed.
     #[test]
     fn the_tables_of_a_copy_stand_one_after_the_other() {
         let mut sink = InOrder { bytes: vec![0; 12], table_bytes: 6, filled: vec![0; 2] };
-        for (copy, piece) in [(1, [1, 2, 3]), (0, [4, 5, 6]), (0, [7, 8, 9]), (1, [10, 11, 12])] {
-            sink.tables(copy, &piece).unwrap();
+        for (copy, section) in [(1, [1, 2, 3]), (0, [4, 5, 6]), (0, [7, 8, 9]), (1, [10, 11, 12])] {
+            sink.tables(copy, &section).unwrap();
         }
         assert_eq!(sink.bytes, [4, 5, 6, 7, 8, 9, 1, 2, 3, 10, 11, 12]);
     }

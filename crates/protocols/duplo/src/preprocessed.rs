@@ -20,7 +20,7 @@ use super::authenticators::{
     EvaluatorAuthenticators, EvaluatorComponent, GarblerAuthenticators, GarblerComponent,
 };
 use super::claims::{self, CopyClaims, CopyOpenings, OutputsOf, Solderings, UseOpenings};
-use super::input_ots::{EvaluatorOts, GarblerOts};
+use super::input_ots::{EvaluatorInputOts, GarblerInputOts};
 use super::items::PreprocessedItems;
 use super::ots::{self, EvaluatorRandomCots, GarblerRandomCots};
 use super::party::EvaluatorCore;
@@ -34,11 +34,12 @@ use brickwork_primitives::commit::{self, Claimed, Claims, New, Pending, Proof, R
 use brickwork_primitives::spill::Spill;
 
 /// The garbler's items.
-pub(super) type GarblerPreprocessed = PreprocessedItems<GarblerComponent, GarblerAuthenticators, GarblerOts>;
+pub(super) type GarblerPreprocessed =
+    PreprocessedItems<GarblerComponent, GarblerAuthenticators, GarblerInputOts>;
 
 /// The evaluator's items.
 pub(super) type EvaluatorPreprocessed =
-    PreprocessedItems<EvaluatorComponent, EvaluatorAuthenticators, EvaluatorOts>;
+    PreprocessedItems<EvaluatorComponent, EvaluatorAuthenticators, EvaluatorInputOts>;
 
 /// What the garbler has committed to.
 #[derive(Default)]
@@ -85,7 +86,7 @@ impl GarblerCommitted {
         sender.prove(&mut run.channel, &new, &claims)
     }
 
-    /// Opens what E asks for, when it has shown what it must.
+    /// Opens what E asks for, when it has revealed what it must.
     pub fn open<C: commit::Scheme>(
         self,
         party: &mut Garbler<C>,
@@ -102,7 +103,7 @@ impl GarblerCommitted {
 
         let (of_components, of_authenticators) = seeds.split_at(components.len());
         let (mut preprocessed, mut openings) = (
-            PreprocessedItems { components: Vec::new(), pools: Vec::new(), ots },
+            PreprocessedItems { components: Vec::new(), input_authenticators: Vec::new(), ots },
             GarblerOpenings { revealed, ..Default::default() },
         );
         let Some(authenticators) = authenticators else { return Ok((preprocessed, openings)) };
@@ -111,7 +112,8 @@ impl GarblerCommitted {
         let batches = opened.collect::<Result<Vec<_>, Error>>()?;
         party.run.phase("prepare");
         let opened = prepare::garbler_opens(party, authenticators, batches, of_authenticators)?;
-        (preprocessed.components, preprocessed.pools) = (opened.components, opened.pools);
+        (preprocessed.components, preprocessed.input_authenticators) =
+            (opened.components, opened.input_authenticators);
         (openings.copies, openings.authenticators) = (opened.copies, opened.authenticators.into());
         Ok((preprocessed, openings))
     }
@@ -126,13 +128,13 @@ pub(super) struct GarblerOpenings {
 }
 
 impl GarblerOpenings {
-    /// All claims: about what was opened, and about the items that were made with it, which stand first
+    /// Lists all claims: about what was opened, and about the items that were made with it, which stand first
     /// here.
     pub fn claims<'a>(
         &'a self,
         [ka, ot]: [&'a Shares; 2],
         components: &'a [GarblerComponent],
-        pools: &'a [GarblerAuthenticators],
+        input_authenticators: &'a [GarblerAuthenticators],
         claims: &mut Claims<'a>,
     ) {
         self.revealed.iter().for_each(|revealed| revealed.claims(ot, claims));
@@ -153,7 +155,8 @@ impl GarblerOpenings {
         };
         let outputs: Vec<OutputsOf> = self.copies.iter().zip(components).map(of_copies).collect();
         let authenticators = components.iter().take(outputs.len()).map(|component| &component.authenticators);
-        let mut heads = authenticators.chain(pools).map(|authenticators| authenticators.wires.shares());
+        let mut heads =
+            authenticators.chain(input_authenticators).map(|authenticators| authenticators.wires.shares());
         let mut outputs = outputs.into_iter();
         for made in &self.authenticators {
             let openings = |buckets: &'a Range<usize>| UseOpenings {
@@ -184,7 +187,7 @@ pub(super) struct EvaluatorCommitted<C> {
 }
 
 impl EvaluatorCommitted<Pending> {
-    /// Nothing, where the offsets alone are to be proven.
+    /// Commits to nothing, where the offsets alone are to be proven.
     pub fn to_nothing() -> Self {
         EvaluatorCommitted { components: Vec::new(), authenticators: None, ots: None, spill: Spill::memory() }
     }
@@ -281,7 +284,8 @@ impl EvaluatorCommitted<Shares> {
         let (ots, revealed) = ots.map(|ots| ots.reveal(core)).transpose()?.unzip();
 
         let (of_components, of_authenticators) = seeds.split_at(components.len());
-        let mut preprocessed = PreprocessedItems { components: Vec::new(), pools: Vec::new(), ots };
+        let mut preprocessed =
+            PreprocessedItems { components: Vec::new(), input_authenticators: Vec::new(), ots };
         let mut all = EvaluatorOpenings { revealed, ..Default::default() };
         let Some(authenticators) = authenticators else {
             return Ok((core.receiver.claimed(preprocessed), all));
@@ -300,7 +304,8 @@ impl EvaluatorCommitted<Shares> {
             .iter_mut()
             .zip(opened.output_flips)
             .for_each(|(copies, flips)| copies.output_flips = flips);
-        (preprocessed.components, preprocessed.pools) = (opened.components, opened.pools);
+        (preprocessed.components, preprocessed.input_authenticators) =
+            (opened.components, opened.input_authenticators);
         all.authenticators.extend(opened.opened);
         Ok((core.receiver.claimed(preprocessed), all))
     }
@@ -325,13 +330,13 @@ pub(super) struct EvaluatorOpenings {
 }
 
 impl EvaluatorOpenings {
-    /// All claims; about what was opened, and about the items that were made with it, which stand first
+    /// Lists all claims: about what was opened, and about the items that were made with it, which stand first
     /// here.
     pub fn claims<'a>(
         &'a self,
         [ka, ot]: [&'a Shares; 2],
         components: &'a [EvaluatorComponent],
-        pools: &'a [EvaluatorAuthenticators],
+        input_authenticators: &'a [EvaluatorAuthenticators],
         claims: &mut Claims<'a>,
     ) {
         self.revealed.iter().for_each(|revealed| revealed.claims(ot, claims));
@@ -356,7 +361,7 @@ impl EvaluatorOpenings {
         };
         let outputs: Vec<OutputsOf> = self.copies.iter().zip(components).map(of_copies).collect();
         let authenticators = components.iter().take(outputs.len()).map(|component| &component.authenticators);
-        let mut authenticators = authenticators.chain(pools);
+        let mut authenticators = authenticators.chain(input_authenticators);
         let mut outputs = outputs.into_iter();
         for made in &self.authenticators {
             let openings = |_: &Range<usize>| {

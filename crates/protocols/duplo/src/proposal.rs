@@ -2,7 +2,8 @@
 //! batch B and c.
 //!
 //! ```text
-//!   garbler -> evaluator    with its greeting: digest of the program as it is to be cut, and the cut's name;  of each batch B and c
+//!   garbler -> evaluator    with its greeting: digest of the program as it is to be cut,
+//!                           the cut's name;  of each batch B and c
 //! ```
 //!
 //! Before that, nothing but the job is agreed on, whose program both parties have in the same cut. The
@@ -57,12 +58,12 @@ impl std::fmt::Debug for Limits<'_> {
 }
 
 impl Proposal {
-    /// The job's program as it is.
+    /// Proposes the job's program as it is.
     pub fn given(job: &Job, parameters: Parameters) -> Self {
         Proposal { program: job.program.clone(), parameters }
     }
 
-    /// The same with the exact bound, if the evaluator of this job could accept it.
+    /// Returns the same with the exact bound, if the evaluator of this job could accept it.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if it is not for this job or exceeds 2^-s, [`Error::Usage`] if the cut's name is
@@ -80,7 +81,7 @@ impl Proposal {
         Ok(Proposal { program: self.program.clone(), parameters: parameters.of_decomposition(name) })
     }
 
-    /// What the greeting says of a job, and of what is proposed for it.
+    /// Returns what the greeting says of a job, and of what is proposed for it.
     pub(super) fn digests(&self, job: &Job) -> Digests {
         let parameters = digest(&self.program, &self.parameters);
         Digests { stock: false, program: job.program.digest(), parameters }
@@ -124,7 +125,8 @@ impl Proposal {
         let [_, memory] = super::memory::peaks(&program, &parameters);
         match limits.memory_bytes {
             Some(limit) if memory > limit => Err(Error::Mismatch(format!(
-                "what the garbler proposes takes some {memory} bytes of memory here, and {limit} are free or allowed"
+                "what the garbler proposes takes some {memory} bytes of memory here, and {limit} are free \
+                 or allowed"
             ))),
             _ => Ok(Proposal { program, parameters }),
         }
@@ -160,7 +162,7 @@ impl Decomposition {
         Ok(Decomposition { digest: *digest, name: name.to_owned() })
     }
 
-    /// The evaluator's own program, cut like that.
+    /// Returns the evaluator's own program, cut like that.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if it does not cut it so, or not into what the garbler has.
@@ -211,8 +213,8 @@ fn same_interface(given: &Program, cut: &Program) -> Result<(), Error> {
 mod tests {
     use super::*;
     use crate::adversary::harness::{small, toy};
-    use brickwork_base::digest::expected;
     use brickwork_circuit::{Port, ProgramBuilder, Recipient, Type};
+    use brickwork_testing::digest as expected;
 
     /// What the greeting says of a proposal is a hash of these bytes and no others.
     #[test]

@@ -15,12 +15,12 @@ pub type Report = brickwork_session::Report<Duplo>;
 /// What an evaluator learns beside its outputs.
 #[derive(Default)]
 pub struct Aside {
-    /// The garbler cheated, and its input was recovered. **Do not behave differently.** The
-    /// garbler can cheat so that this depends on the evaluator's input: it garbles a copy that is wrong only
-    /// where that input has some property, and as long as it is not opened this is true just then. So whatever
-    /// the evaluator or its people do that the garbler can notice (a complaint, a pause, no further run, other
-    /// inputs, a changed price) tells it that bit. The outputs are right in any case. Nothing in this library
-    /// does anything with it; at most write it where nobody reacts to it, and write as much when it is false.
+    /// The garbler cheated, and its input was recovered. **Do not behave differently.** The garbler can cheat
+    /// so that this depends on the evaluator's input: it garbles a copy that is wrong only where that input
+    /// has some property, and as long as it is not opened this is true just then. So whatever the evaluator
+    /// or its people do that the garbler can notice (a complaint, a pause, no further run, other inputs, a
+    /// changed price) tells it that bit. The outputs are right in any case. Nothing in this library does
+    /// anything with it; at most write it where nobody reacts to it, and write as much when it is false.
     pub recovered: bool,
 }
 

@@ -16,7 +16,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// What one run of a program needs, if there is nothing yet. Its OTs are made when it is built.
+    /// Returns what one run of a program needs, if there is nothing yet. Its OTs are made when it is built.
     pub fn of(program: &Program) -> Self {
         let counts = program.slots_by_component();
         Request {
@@ -26,24 +26,24 @@ impl Request {
         }
     }
 
-    /// Whether nothing is asked for.
+    /// Returns whether nothing is asked for.
     pub fn is_empty(&self) -> bool {
         self.components.iter().all(|(_, slots)| *slots == 0)
             && self.garbler_wires == 0
             && self.ots.unwrap_or(0) == 0
     }
 
-    /// Wires that need a plain authenticator.
+    /// Returns the wires that need a plain authenticator.
     pub(super) fn plain_wires(&self) -> usize {
         self.components.iter().map(|(c, slots)| c.circuit.outputs().len() * slots).sum()
     }
 
     /// Names what is asked for; both parties must ask for the same.
     pub fn digest(&self) -> [u8; 32] {
-        let wanted = || self.components.iter().filter(|(_, slots)| *slots > 0);
+        let asked = || self.components.iter().filter(|(_, slots)| *slots > 0);
         let mut digest = Digest::of("brickwork 2026-11 duplo preprocessing request");
-        digest.length(wanted().count());
-        for (component, slots) in wanted() {
+        digest.length(asked().count());
+        for (component, slots) in asked() {
             digest.digest(&component.digest()).length(*slots);
         }
         digest.length(self.garbler_wires).number(self.ots.is_some()).length(self.ots.unwrap_or(0));

@@ -27,7 +27,7 @@ use brickwork_session::{Metered, Observer, PhaseReport, Terms, agree};
 use brickwork_wire::Channel;
 
 impl Garbler {
-    /// Setup: base OTs, and the offsets that last for the session.
+    /// Sets a session up: base OTs, and the offsets that last for it.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if
@@ -44,12 +44,12 @@ impl Garbler {
 }
 
 impl<C: commit::Scheme> Garbler<C> {
-    /// What the stock lacks for a step, or for a program that is one.
+    /// Returns what the stock lacks for a step, or for a program that is one.
     pub fn missing(&self, step: impl Into<Step>) -> Request {
         self.stock.missing(&step.into())
     }
 
-    /// What the last step kept, in the order of its outputs.
+    /// Returns what the last step kept, in the order of its outputs.
     pub fn kept(&self) -> &[Secret] {
         self.stock.kept.last()
     }
@@ -80,7 +80,7 @@ impl<C: commit::Scheme> Garbler<C> {
         Ok(self)
     }
 
-    /// What both parties have agreed to preprocess.
+    /// Preprocesses what both parties have agreed on, and puts it into the stock.
     pub(super) fn fill_agreed(&mut self, request: &Request, parameters: &Parameters) -> Result<(), Error> {
         entered(self, |party| {
             let ots = request
@@ -95,7 +95,7 @@ impl<C: commit::Scheme> Garbler<C> {
             openings.claims(
                 [&ka.shares, &ot.shares],
                 &preprocessed.components,
-                &preprocessed.pools,
+                &preprocessed.input_authenticators,
                 &mut claims,
             );
             sender.prove(&mut run.channel, &[], &claims)?;
@@ -129,9 +129,9 @@ impl<C: commit::Scheme> Garbler<C> {
         })
     }
 
-    /// Runs a step, or a program that is one, in the fewest crossings: `build`, `evaluate` and `decode` at once.
-    /// `input` are the bits that this party gives. Returns what it gave, and the session for the next step. The
-    /// evaluator has its outputs after two round trips, the garbler half of one later.
+    /// Runs a step, or a program that is one, in the fewest crossings: `build`, `evaluate` and `decode` at
+    /// once. `input` are the bits that this party gives. Returns what it gave, and the session for the next
+    /// step. The evaluator has its outputs after two round trips, the garbler half of one later.
     ///
     /// # Errors
     /// As [`Garbler::build`]; [`Error::Input`] if `input` has the wrong length.
@@ -185,7 +185,7 @@ pub struct GarblerBuilt<C: commit::Scheme = Commitments> {
 }
 
 impl<C: commit::Scheme> GarblerBuilt<C> {
-    /// What is promised.
+    /// Returns what is promised.
     pub fn security(&self) -> &SecurityReport {
         &self.security
     }
@@ -209,7 +209,7 @@ impl<C: commit::Scheme> GarblerBuilt<C> {
 pub struct GarblerEvaluated<C: commit::Scheme = Commitments>(GarblerBuilt<C>);
 
 impl<C: commit::Scheme> GarblerEvaluated<C> {
-    /// The bits of the garbler's outputs, and the session for the next program.
+    /// Returns the bits of the garbler's outputs, and the session for the next program.
     ///
     /// # Errors
     /// As [`Garbler::setup`].
@@ -222,7 +222,7 @@ impl<C: commit::Scheme> GarblerEvaluated<C> {
 }
 
 impl Evaluator {
-    /// Setup: base OTs, and the offsets that last for the session.
+    /// Sets a session up: base OTs, and the offsets that last for it.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if
@@ -244,12 +244,12 @@ impl Evaluator {
 }
 
 impl<C: commit::Scheme> Evaluator<C> {
-    /// What the stock lacks for a step, or for a program that is one.
+    /// Returns what the stock lacks for a step, or for a program that is one.
     pub fn missing(&self, step: impl Into<Step>) -> Request {
         self.stock.missing(&step.into())
     }
 
-    /// What the last step kept, in the order of its outputs.
+    /// Returns what the last step kept, in the order of its outputs.
     pub fn kept(&self) -> &[Secret] {
         self.stock.kept.last()
     }
@@ -280,7 +280,7 @@ impl<C: commit::Scheme> Evaluator<C> {
         Ok(self)
     }
 
-    /// What both parties have agreed to preprocess.
+    /// Preprocesses what both parties have agreed on, and puts it into the stock.
     pub(super) fn fill_agreed(&mut self, request: &Request, parameters: &Parameters) -> Result<(), Error> {
         entered(self, |party| {
             let EvaluatorCore { run, cot, rng, binding, .. } = &mut party.core;
@@ -294,7 +294,7 @@ impl<C: commit::Scheme> Evaluator<C> {
             let Evaluator { core: EvaluatorCore { run, receiver, .. }, ka, ot, .. } = &mut *party;
             let mut claims = Claims::new();
             claims.about(&preprocessed, |preprocessed, claims| {
-                opened.claims([ka, ot], &preprocessed.components, &preprocessed.pools, claims);
+                opened.claims([ka, ot], &preprocessed.components, &preprocessed.input_authenticators, claims);
             });
             let proof = receiver.verify(&mut run.channel, &[], &claims)?;
             drop(claims);
@@ -327,9 +327,9 @@ impl<C: commit::Scheme> Evaluator<C> {
         })
     }
 
-    /// Runs a step, or a program that is one, in the fewest crossings: `build`, `evaluate` and `decode` at once.
-    /// `input` are the bits that this party gives. Returns what it gave, and the session for the next step. The
-    /// evaluator has its outputs after two round trips, the garbler half of one later.
+    /// Runs a step, or a program that is one, in the fewest crossings: `build`, `evaluate` and `decode` at
+    /// once. `input` are the bits that this party gives. Returns what it gave, and the session for the next
+    /// step. The evaluator has its outputs after two round trips, the garbler half of one later.
     ///
     /// # Errors
     /// As [`Evaluator::build`]; [`Error::Input`] if `input` has the wrong length.
@@ -384,7 +384,7 @@ pub struct EvaluatorBuilt<C: commit::Scheme = Commitments> {
 }
 
 impl<C: commit::Scheme> EvaluatorBuilt<C> {
-    /// What is promised.
+    /// Returns what is promised.
     pub fn security(&self) -> &SecurityReport {
         &self.security
     }
@@ -416,9 +416,9 @@ pub struct EvaluatorEvaluated<C: commit::Scheme = Commitments> {
 }
 
 impl<C: commit::Scheme> EvaluatorEvaluated<C> {
-    /// The bits of the evaluator's outputs, whether they had to be recovered from a cheating garbler, and the
-    /// session for the next program. The second depends on the evaluator's input, where the garbler cheats:
-    /// do not behave differently ([`Aside::recovered`](crate::Aside::recovered)).
+    /// Returns the bits of the evaluator's outputs, whether they had to be recovered from a cheating garbler,
+    /// and the session for the next program. The second depends on the evaluator's input, where the garbler
+    /// cheats: do not behave differently ([`Aside::recovered`](crate::Aside::recovered)).
     ///
     /// # Errors
     /// As [`Evaluator::setup`].

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   both ways               greetings, and 128 base OTs: the extension's seeds by the bits of G's Δ_ot
-//!   evaluator -> garbler    OT extension: the commitments' seeds by E's watch bits (and the OTs that are wanted at once)
+//!   evaluator -> garbler    OT extension: the commitments' seeds by E's watch bits
+//!                           (and the OTs that are made at once)
 //!   garbler -> evaluator    commitments to Δ_ka (random, lowest bit 1) and Δ_ot;  S_ot = Δ_ot ⊕ Δ_ka
 //! ```
 //!
@@ -52,14 +53,14 @@ pub(super) struct SetupRequest<'a> {
 }
 
 impl<'a> SetupRequest<'a> {
-    /// One run of a program, whose OTs are made at once, as the garbler wants it.
+    /// Asks for the setup of one run of a program, whose OTs are made at once, as the garbler proposes it.
     pub fn proposed(job: &Job, proposal: &'a Proposal, terms: &'a Terms) -> Self {
         let (ots, binding) =
             (Some(job.program.input_width(Party::Evaluator)), proposal.parameters.ot_binding);
         SetupRequest { digests: proposal.digests(job), terms, ots, binding, proposal: Some(proposal) }
     }
 
-    /// The same, as the evaluator wants it.
+    /// Asks for the same, as the evaluator is ready for it.
     pub fn open(program: &Program, binding: usize, terms: &'a Terms) -> Self {
         let digests = Digests { stock: false, program: program.digest(), parameters: [0; 32] };
         SetupRequest {
@@ -71,7 +72,7 @@ impl<'a> SetupRequest<'a> {
         }
     }
 
-    /// A session between two parties that do not know their programs yet.
+    /// Asks for the setup of a session between two parties that do not know their programs yet.
     pub fn stock(terms: &'a Terms) -> Self {
         SetupRequest {
             digests: Digests { stock: true, program: [0; 32], parameters: [0; 32] },
@@ -143,7 +144,7 @@ impl BaseOts {
     }
 }
 
-/// From a peer that has nothing to propose.
+/// Checks the answer of a peer that has nothing to propose.
 pub(super) fn no_proposal(answer: &Answer) -> Result<(), Error> {
     if answer.parameters == [0; 32] {
         Ok(())
@@ -152,7 +153,8 @@ pub(super) fn no_proposal(answer: &Answer) -> Result<(), Error> {
     }
 }
 
-/// The garbler's session, whose first proof is still to come: it must include [`offset_claims`].
+/// Sets the garbler up; returns its session, whose first proof is still to come: it must include
+/// [`offset_claims`].
 pub(super) fn garbler<C: commit::Scheme>(
     mut run: Metered,
     request: &SetupRequest,
@@ -212,13 +214,13 @@ pub(super) fn garbler<C: commit::Scheme>(
     Ok((garbler, cots))
 }
 
-/// Values that the garbler makes again at a time: as many as the memory for tables would hold, which it has
-/// no use for.
+/// Returns the values that the garbler makes again at a time: as many as the memory for tables would hold,
+/// which it has no use for.
 pub(super) fn window(terms: &Terms) -> usize {
     usize::try_from(terms.table_memory / LABEL_BYTES as u64).unwrap_or(usize::MAX).max(1 << 12)
 }
 
-/// What the session's first proof says of the garbler's offsets.
+/// Lists what the session's first proof says of the garbler's offsets.
 pub(super) fn offset_claims<'a>(ka: &'a Committed, ot: &'a Committed, all: &mut Claims<'a>) {
     claims(all, &ka.shares, &ot.shares, ka.values[0] ^ ot.values[0], move || ka.values[0]);
 }
@@ -235,14 +237,14 @@ impl PendingOffsets {
         [&self.ka, &self.ot]
     }
 
-    /// What the session's first proof says of them.
+    /// Lists what the session's first proof says of them.
     pub fn claims<'a>(&'a self, all: &mut Claims<'a>) {
         all.about(&self.ot_delta_difference, |&delta_difference, all| {
             claims(all, self.ka.shares(), self.ot.shares(), delta_difference, || Label::from_bits(1));
         });
     }
 
-    /// The evaluator's session, after its first proof.
+    /// Returns the evaluator's session, after its first proof.
     pub fn accept<C: commit::Scheme>(self, core: EvaluatorCore<C>, proof: &Proof) -> Evaluator<C> {
         let (ka, ot) = (self.ka.accept(proof), self.ot.accept(proof));
         let ot_delta_difference = self.ot_delta_difference.proven(proof);
@@ -267,7 +269,7 @@ pub(super) struct Begun<C: commit::Scheme, P> {
     pub agreed: P,
 }
 
-/// `accept` looks at what the garbler proposes, before anything follows from it.
+/// Sets the evaluator up. `accept` looks at what the garbler proposes, before anything follows from it.
 pub(super) fn evaluator<C: commit::Scheme, P>(
     mut run: Metered,
     request: &SetupRequest,

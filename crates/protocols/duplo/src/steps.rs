@@ -249,12 +249,12 @@ fn position<'a>(names: impl Iterator<Item = &'a str>, name: &str, what: &str) ->
     }
 }
 
-/// Wires of the garbler's inputs and of the sealed outputs.
+/// Returns the wires of the garbler's inputs and of the sealed outputs.
 pub(super) fn garbler_wires(program: &Program) -> usize {
     program.input_width(Party::Garbler) + sealed_wires(program)
 }
 
-/// Wires of the outputs that only the garbler learns, and of those that nobody does.
+/// Returns the wires of the outputs that only the garbler learns, and of those that nobody does.
 pub(super) fn sealed_wires(program: &Program) -> usize {
     let sealed = |to: Recipient| !to.includes(Party::Evaluator);
     program.outputs().iter().filter(|o| sealed(o.to)).map(|o| o.wires.len()).sum()

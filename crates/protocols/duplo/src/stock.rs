@@ -1,7 +1,7 @@
 //! What is preprocessed and not used yet, and how a program takes what it needs.
 //!
-//! Components have batches, each with the authenticators of its outputs; authenticators for the parties'
-//! inputs and for private outputs, and OTs, are pools that any program draws from. Everything is taken in
+//! Components have batches, each with the authenticators of its outputs; input authenticators,
+//! for the garbler's inputs and for sealed outputs, and OTs are for any program. Everything is taken in
 //! whole buckets and by value: what a program has taken is no longer here. Both parties run the same code on
 //! the same counts, so both take the same items.
 
@@ -12,7 +12,7 @@ use super::Error;
 use super::SecurityReport;
 use super::items::{ComponentItems, Items, Origin, PreprocessedItems};
 use super::kept::Kept;
-use super::layout::{Layout, Owner};
+use super::layout::{BatchSlots, Layout};
 use super::parameters::{INPUT_AUTHENTICATORS, KEY_AUTHENTICATORS, report_of_origins};
 use super::request::Request;
 use super::steps::{Step, sealed_wires};
@@ -34,11 +34,11 @@ impl<T: Items> Open<T> {
 }
 
 /// Items in the order in which they are taken.
-pub(super) struct Pool<T>(VecDeque<Open<T>>);
+pub(super) struct Queue<T>(VecDeque<Open<T>>);
 
-impl<T: Items> Pool<T> {
+impl<T: Items> Queue<T> {
     pub fn new() -> Self {
-        Pool(VecDeque::new())
+        Queue(VecDeque::new())
     }
 
     pub fn put(&mut self, items: T) {
@@ -82,23 +82,23 @@ impl<T: Items> Pool<T> {
 }
 
 impl<B: ComponentItems, G: Items, O: Items> ProgramMaterial<B, G, O> {
-    /// All that was made for this program alone.
+    /// Gathers all that was made for this program alone.
     pub fn of(program: &Arc<Program>, preprocessed: PreprocessedItems<B, G, O>) -> Self {
-        let PreprocessedItems { components, pools, ots } = preprocessed;
+        let PreprocessedItems { components, input_authenticators, ots } = preprocessed;
         let used = program.slots_by_component().into_iter().enumerate().filter(|(_, slots)| *slots > 0);
-        let owner = |((id, slots), batch): ((usize, usize), &B)| Owner {
+        let owner = |((id, slots), batch): ((usize, usize), &B)| BatchSlots {
             component: ComponentId(id as u32),
             slots,
             outputs: batch.outputs(),
         };
-        let owners: Vec<Owner> = used.zip(&components).map(owner).collect();
-        let sizes: Vec<usize> = pools.iter().map(G::len).collect();
-        let layout = Layout::new(&Step::from(program), &owners, &sizes);
+        let batch_slots: Vec<BatchSlots> = used.zip(&components).map(owner).collect();
+        let sizes: Vec<usize> = input_authenticators.iter().map(G::len).collect();
+        let layout = Layout::new(&Step::from(program), &batch_slots, &sizes);
         let ots = ots.map(|ots| vec![ots]);
-        ProgramMaterial { layout, batches: components, pools, labels: Labels::default(), ots }
+        ProgramMaterial { layout, batches: components, input_authenticators, labels: Labels::default(), ots }
     }
 
-    /// The OTs apart from the rest.
+    /// Returns the OTs apart from the rest.
     ///
     /// # Panics
     /// If there are none: they are made before a program is joined.
@@ -106,7 +106,7 @@ impl<B: ComponentItems, G: Items, O: Items> ProgramMaterial<B, G, O> {
         (self.ots.take().expect("OTs are made before a program is joined"), self)
     }
 
-    /// What a run with this material promises.
+    /// Returns what a run with this material promises.
     pub fn report(&self, program: &Program, security: Security) -> Result<SecurityReport, Error> {
         let named = || program.components().iter().zip(program.component_digests());
         let name =
@@ -118,20 +118,21 @@ impl<B: ComponentItems, G: Items, O: Items> ProgramMaterial<B, G, O> {
         };
         let batches =
             self.batches.iter().flat_map(|b| b.origins().into_iter().map(|o| named(o, name(b.digest()))));
-        let pools = self.pools.iter().flat_map(|g| g.origins().into_iter().map(|o| named(o, "")));
-        report_of_origins(&batches.chain(pools).collect::<Vec<_>>(), security)
+        let input_authenticators =
+            self.input_authenticators.iter().flat_map(|g| g.origins().into_iter().map(|o| named(o, "")));
+        report_of_origins(&batches.chain(input_authenticators).collect::<Vec<_>>(), security)
     }
 }
 
 /// Stock of either side: batches `B`, authenticators `G`, OTs `O`.
 pub(super) struct Stock<B, G, O> {
-    components: Vec<(ComponentDigest, Pool<B>)>,
+    components: Vec<(ComponentDigest, Queue<B>)>,
     /// For the garbler's inputs and sealed outputs.
-    input: Pool<G>,
+    input: Queue<G>,
     /// What earlier steps kept.
     pub kept: Kept<G>,
     /// For the evaluator's inputs. A program that finds none has its own made when it is built.
-    ots: Pool<O>,
+    ots: Queue<O>,
 }
 
 /// How much of everything there is.
@@ -143,14 +144,14 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// What a program lacks that takes so many input authenticators.
+    /// Returns what a program lacks that takes so many input authenticators.
     pub fn missing(mut self, program: &Program, garbler_wires: usize) -> Request {
         // Two components of one program may be the same circuit under two names: they share what is there.
-        let mut lacking = |digest: &ComponentDigest, wanted: usize| {
+        let mut lacking = |digest: &ComponentDigest, needed: usize| {
             let left = self.components.entry(*digest).or_default();
-            let here = wanted.min(*left);
+            let here = needed.min(*left);
             *left -= here;
-            wanted - here
+            needed - here
         };
         let counts = program.slots_by_component();
         let of_component =
@@ -176,7 +177,7 @@ pub(super) struct ProgramMaterial<B, G, O> {
     pub batches: Vec<B>,
     /// Authenticators that belong to no batch: for the garbler's inputs, those carried on from earlier steps
     /// among them, and for sealed outputs.
-    pub pools: Vec<G>,
+    pub input_authenticators: Vec<G>,
     /// At the evaluator, the labels of what is carried on, in the order of its wires.
     pub labels: Labels,
     /// `None` if they must be made.
@@ -185,7 +186,7 @@ pub(super) struct ProgramMaterial<B, G, O> {
 
 impl<B: ComponentItems, G: Items, O: Items> Default for Stock<B, G, O> {
     fn default() -> Self {
-        Stock { components: Vec::new(), input: Pool::new(), kept: Kept::default(), ots: Pool::new() }
+        Stock { components: Vec::new(), input: Queue::new(), kept: Kept::default(), ots: Queue::new() }
     }
 }
 
@@ -197,11 +198,11 @@ impl<B: ComponentItems, G: Items, O: Items> Stock<B, G, O> {
     pub fn put_component(&mut self, batch: B) {
         let digest = *batch.digest();
         match self.components.iter_mut().find(|(d, _)| *d == digest) {
-            Some((_, pool)) => pool.put(batch),
+            Some((_, queue)) => queue.put(batch),
             None => {
-                let mut pool = Pool::new();
-                pool.put(batch);
-                self.components.push((digest, pool));
+                let mut queue = Queue::new();
+                queue.put(batch);
+                self.components.push((digest, queue));
             }
         }
     }
@@ -209,7 +210,7 @@ impl<B: ComponentItems, G: Items, O: Items> Stock<B, G, O> {
     /// Adds what was made, checked and proven, and [gathered](PreprocessedItems::gathered).
     pub fn put(&mut self, preprocessed: PreprocessedItems<B, G, O>) {
         preprocessed.components.into_iter().for_each(|batch| self.put_component(batch));
-        preprocessed.pools.into_iter().for_each(|input| self.input.put(input));
+        preprocessed.input_authenticators.into_iter().for_each(|input| self.input.put(input));
         preprocessed.ots.into_iter().for_each(|ots| self.ots.put(ots));
     }
 
@@ -221,21 +222,21 @@ impl<B: ComponentItems, G: Items, O: Items> Stock<B, G, O> {
         self.ots.put(ots);
     }
 
-    /// Everything that is there: batches, authenticators for the garbler's wires, OTs.
+    /// Returns everything that is there: batches, authenticators for the garbler's wires, OTs.
     pub fn into_items(self) -> (Vec<B>, Vec<G>, Vec<O>) {
-        let components = self.components.into_iter().flat_map(|(_, pool)| pool.into_items()).collect();
+        let components = self.components.into_iter().flat_map(|(_, queue)| queue.into_items()).collect();
         (components, self.input.into_items(), self.ots.into_items())
     }
 
     fn counts(&self) -> Counts {
         Counts {
-            components: self.components.iter().map(|(digest, pool)| (*digest, pool.left())).collect(),
+            components: self.components.iter().map(|(digest, queue)| (*digest, queue.left())).collect(),
             input: self.input.left(),
             ots: Some(self.ots.left()).filter(|&left| left > 0),
         }
     }
 
-    /// What a step lacks here.
+    /// Returns what a step lacks here.
     pub fn missing(&self, step: &Step) -> Request {
         self.counts().missing(step.program(), step.garbler_wires())
     }
@@ -252,13 +253,13 @@ impl<B: ComponentItems, G: Items, O: Items> Stock<B, G, O> {
         if !missing.is_empty() {
             return Err(Error::Stock(format!("the program needs {missing} more than there is")));
         }
-        let (mut batches, mut owners) = (Vec::new(), Vec::new());
+        let (mut batches, mut batch_slots) = (Vec::new(), Vec::new());
         for (id, slots) in
             program.slots_by_component().into_iter().enumerate().filter(|(_, slots)| *slots > 0)
         {
-            let pool = self.components.iter_mut().find(|(digest, _)| *digest == digests[id]);
-            for batch in pool.expect("enough of it is there").1.take(slots) {
-                owners.push(Owner {
+            let queue = self.components.iter_mut().find(|(digest, _)| *digest == digests[id]);
+            for batch in queue.expect("enough of it is there").1.take(slots) {
+                batch_slots.push(BatchSlots {
                     component: ComponentId(id as u32),
                     slots: batch.len(),
                     outputs: batch.outputs(),
@@ -266,28 +267,28 @@ impl<B: ComponentItems, G: Items, O: Items> Stock<B, G, O> {
                 batches.push(batch);
             }
         }
-        let pools = self.pools(step)?;
-        let sizes: Vec<usize> = pools.iter().map(G::len).collect();
-        let layout = Layout::new(step, &owners, &sizes);
-        let wanted = program.input_width(Party::Evaluator);
-        let ots = (wanted == 0 || self.ots.left() > 0).then(|| self.ots.take(wanted));
-        Ok(ProgramMaterial { layout, batches, pools, labels, ots })
+        let input_authenticators = self.input_authenticators(step)?;
+        let sizes: Vec<usize> = input_authenticators.iter().map(G::len).collect();
+        let layout = Layout::new(step, &batch_slots, &sizes);
+        let needed = program.input_width(Party::Evaluator);
+        let ots = (needed == 0 || self.ots.left() > 0).then(|| self.ots.take(needed));
+        Ok(ProgramMaterial { layout, batches, input_authenticators, labels, ots })
     }
 
-    /// Takes authenticators for all of the garbler's inputs in order, and behind them for sealed outputs. Those
-    /// of what is carried on are copies: any number of steps may carry it on.
-    fn pools(&mut self, step: &Step) -> Result<Vec<G>, Error> {
-        let (mut pools, mut fresh) = (Vec::new(), 0);
+    /// Takes authenticators for all of the garbler's inputs in order, and behind them for sealed outputs.
+    /// Those of what is carried on are copies: any number of steps may carry it on.
+    fn input_authenticators(&mut self, step: &Step) -> Result<Vec<G>, Error> {
+        let (mut input_authenticators, mut fresh) = (Vec::new(), 0);
         for (width, carried) in step.garbler_ports() {
             let Some(secret) = carried else {
                 fresh += width;
                 continue;
             };
-            pools.extend(self.input.take(std::mem::take(&mut fresh)));
-            pools.extend(self.kept.authenticators(secret)?);
+            input_authenticators.extend(self.input.take(std::mem::take(&mut fresh)));
+            input_authenticators.extend(self.kept.authenticators(secret)?);
         }
-        pools.extend(self.input.take(fresh + sealed_wires(step.program())));
-        Ok(pools)
+        input_authenticators.extend(self.input.take(fresh + sealed_wires(step.program())));
+        Ok(input_authenticators)
     }
 }
 
@@ -299,9 +300,9 @@ mod tests {
     use crate::adversary::harness::{Case, component, pair, small};
     use crate::steps::garbler_wires;
     use crate::tests::sessions::both;
-    use brickwork_base::digest::expected;
     use brickwork_circuit::{Port, ProgramBuilder, Recipient, Type};
     use brickwork_primitives::cut_and_choose::Bucketing;
+    use brickwork_testing::digest as expected;
 
     struct Numbers(Vec<usize>);
 
@@ -336,18 +337,18 @@ mod tests {
             vec![9],
             vec![5, 0, 4],
         ] {
-            let mut pool = Pool::new();
+            let mut queue = Queue::new();
             for items in [0..4, 4..4, 4..7, 7..9] {
-                pool.put(Numbers(items.collect()));
+                queue.put(Numbers(items.collect()));
             }
             let mut seen = Vec::new();
             for &count in &takes {
-                let taken = pool.take(count);
+                let taken = queue.take(count);
                 assert_eq!(taken.iter().map(Numbers::len).sum::<usize>(), count, "{takes:?}");
                 seen.extend(taken.into_iter().flat_map(|items| items.0));
             }
-            assert_eq!(pool.left(), 9 - seen.len(), "{takes:?}");
-            seen.extend(pool.into_items().into_iter().flat_map(|items| items.0));
+            assert_eq!(queue.left(), 9 - seen.len(), "{takes:?}");
+            seen.extend(queue.into_items().into_iter().flat_map(|items| items.0));
             assert_eq!(seen, (0..9).collect::<Vec<_>>(), "{takes:?}");
         }
     }

@@ -18,8 +18,8 @@ use brickwork_stock::Writer;
 /// Messages in hand while tables go to files.
 const MESSAGES_IN_HAND: usize = 4;
 
-/// Copies in the order of their numbers, in which their tables travel and lie: neighbours share hash keys, so
-/// that they are garbled and evaluated side by side.
+/// Returns the copies in the order of their numbers, in which their tables travel and lie: neighbours share
+/// hash keys, so that they are garbled and evaluated side by side.
 pub(super) fn ranked(copies: &[u32]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..copies.len()).collect();
     order.sort_unstable_by_key(|&place| copies[place]);
@@ -137,12 +137,12 @@ impl Tables {
         Ok(Tables { storage: Arc::new(storage), table_bytes, ranks })
     }
 
-    /// No tables, of any number of copies.
+    /// Makes no tables, of any number of copies.
     pub fn none(copies: usize) -> Tables {
         Tables { storage: Arc::new(TableStorage::Memory(Vec::new())), table_bytes: 0, ranks: vec![0; copies] }
     }
 
-    /// Those of some of the copies.
+    /// Returns those of some of the copies.
     pub fn slice(&self, places: Range<usize>) -> Tables {
         Tables {
             storage: self.storage.clone(),
@@ -151,7 +151,7 @@ impl Tables {
         }
     }
 
-    /// Tables that are in memory, copy after copy.
+    /// Makes the tables that are in memory, copy after copy.
     pub fn of(bytes: Vec<u8>, table_bytes: usize, copies: usize) -> Tables {
         assert_eq!(bytes.len(), copies * table_bytes, "tables of {copies} copies");
         Tables {
@@ -161,17 +161,17 @@ impl Tables {
         }
     }
 
-    /// How many tables lie before that of each copy.
+    /// Returns how many tables lie before that of each copy.
     pub fn ranks(&self) -> &[u32] {
         &self.ranks
     }
 
-    /// Tables of copies with these ranks, which are not at hand yet.
+    /// Makes the tables of copies with these ranks, which are not at hand yet.
     pub fn elsewhere(ranks: Vec<u32>) -> Tables {
         Tables { ranks, ..Self::none(0) }
     }
 
-    /// The segment that they went into, if they did.
+    /// Returns the segment that they went into, if they did.
     pub fn into_segment(self) -> Option<Writer> {
         match Arc::into_inner(self.storage)? {
             TableStorage::Segment(writer) => Some(*writer),
@@ -181,7 +181,7 @@ impl Tables {
 
     /// Gives a walk the tables of the copies at these places.
     pub fn walk(&self, places: Vec<usize>) -> Source<'_> {
-        Source { tables: self, places, members: Vec::new(), buffer: Vec::new(), piece: 0 }
+        Source { tables: self, places, members: Vec::new(), buffer: Vec::new(), section: 0 }
     }
 }
 
@@ -257,7 +257,7 @@ pub(super) struct Source<'a> {
     /// The copies whose chunk is at hand, if it came from the files.
     members: Vec<usize>,
     buffer: Vec<u8>,
-    piece: usize,
+    section: usize,
 }
 
 /// Space between what two copies have in the buffer, so that they do not compete for the same lines of the
@@ -277,7 +277,7 @@ impl TableSource for Source<'_> {
             TableStorage::Segment(_) => return Err(Error::Stock("these tables went into a segment".into())),
             TableStorage::Files(files) => files,
         };
-        self.piece = bytes.len();
+        self.section = bytes.len();
         self.members.clear();
         self.members.extend_from_slice(copies);
         self.buffer.resize(copies.len() * (bytes.len() + SPACE), 0);
@@ -297,7 +297,7 @@ impl TableSource for Source<'_> {
             TableStorage::Segment(_) => unreachable!("they were not prepared"),
             TableStorage::Files(_) => {
                 let k = self.members.iter().position(|&member| member == copy).expect("prepared");
-                &self.buffer[k * (self.piece + SPACE)..][..self.piece]
+                &self.buffer[k * (self.section + SPACE)..][..self.section]
             }
         }
     }
@@ -332,10 +332,10 @@ mod tests {
             let tables = receive(in_memory, None).unwrap();
             assert_eq!(matches!(*tables.storage, TableStorage::Memory(_)), in_memory == 5 * BYTES as u64);
             let mut source = tables.walk(vec![3, 0, 4]);
-            for piece in [0..32, 32..96] {
-                source.prepare(&[2, 0], piece.clone()).unwrap();
-                assert_eq!(source.tables(2, piece.clone()), &table(4)[piece.clone()]);
-                assert_eq!(source.tables(0, piece.clone()), &table(3)[piece.clone()]);
+            for section in [0..32, 32..96] {
+                source.prepare(&[2, 0], section.clone()).unwrap();
+                assert_eq!(source.tables(2, section.clone()), &table(4)[section.clone()]);
+                assert_eq!(source.tables(0, section.clone()), &table(3)[section.clone()]);
             }
             let part = tables.slice(1..3);
             let mut source = part.walk(vec![0, 1]);
@@ -365,9 +365,8 @@ mod tests {
     #[test]
     fn one_wrong_table_is_refused_wherever_it_is_kept() {
         for (in_memory, wrong) in [0, u64::MAX].into_iter().flat_map(|m| (0..5).map(move |w| (m, w))) {
-            assert!(
-                matches!(receive(in_memory, Some(wrong)), Err(Error::Peer(cheat)) if cheat == Cheat::ChosenTables)
-            );
+            assert!(matches!(receive(in_memory, Some(wrong)), Err(Error::Peer(cheat))
+                    if cheat == Cheat::ChosenTables));
         }
     }
 

@@ -5,6 +5,7 @@
 //! more: its transcript is the beginning of an honest one. What the other side sees is a closed connection,
 //! whatever the cause.
 
+use brickwork_testing::Replayable as _;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -21,7 +22,7 @@ use brickwork_primitives::cut_and_choose::Bucketing;
 use brickwork_session::{Job, Observer, TABLE_MEMORY, Unobserved};
 use brickwork_wire::{Channel, Tag, memory_pair};
 
-/// [`super::garbler`], with its hands in the machine.
+/// Does what [`super::garbler`] does, with its hands in the machine.
 ///
 /// # Errors
 /// As [`super::garbler`].
@@ -29,7 +30,7 @@ pub fn garbler(channel: Channel, job: &Job, input: &[bool], hooks: Hooks) -> Res
     garbler_with(channel, job, input, Box::new(Unobserved), hooks)
 }
 
-/// [`super::evaluator`], with its hands in the machine.
+/// Does what [`super::evaluator`] does, with its hands in the machine.
 ///
 /// # Errors
 /// As [`super::garbler`].
@@ -118,7 +119,7 @@ pub enum Ending {
     Fooled,
 }
 
-/// The sizes of an honest run of a program.
+/// Returns the sizes of an honest run of a program.
 ///
 /// # Panics
 /// If there are none.
@@ -142,8 +143,8 @@ pub fn small(program: &Program, gates: [u32; 2], authenticators: [u32; 2]) -> Si
     }
 }
 
-/// The gates in buckets, bucket after bucket, and the authenticators likewise, if the challenge is the one that
-/// tests know.
+/// Returns the gates in buckets, bucket after bucket, and the authenticators likewise, if the challenge is
+/// the one that tests know.
 ///
 /// # Panics
 /// If the program cannot be run.
@@ -154,7 +155,7 @@ pub fn chosen(program: &Program, sizes: &Sizes) -> [Vec<usize>; 2] {
 }
 
 impl Case {
-    /// An honest run with random inputs and a challenge that tests know.
+    /// Makes an honest run with random inputs and a challenge that tests know.
     pub fn new(program: &Arc<Program>, sizes: Sizes, rng: &mut Rng) -> Case {
         let job = || Job {
             program: program.clone(),
@@ -173,7 +174,7 @@ impl Case {
         case.lie(Party::Evaluator, Point::Challenge, |_, seed| seed.fill(SEED))
     }
 
-    /// A party alters its state; it is told Δ, once this is there.
+    /// Lets a party alter its state; it is told Δ, once this is there.
     pub fn lie(
         mut self,
         party: Party,
@@ -184,7 +185,7 @@ impl Case {
         self
     }
 
-    /// A party alters its `nth` message of this tag.
+    /// Lets a party alter its `nth` message of this tag.
     pub fn sends(
         mut self,
         party: Party,
@@ -196,25 +197,25 @@ impl Case {
         self
     }
 
-    /// With base OTs from lattices.
+    /// Takes base OTs from lattices.
     pub fn post_quantum(mut self) -> Case {
         self.jobs.iter_mut().for_each(|job| job.post_quantum = true);
         self
     }
 
-    /// Other inputs than random ones.
+    /// Gives other inputs than random ones.
     pub fn inputs(mut self, x: &[bool], y: &[bool]) -> Case {
         (self.sides[0].input, self.sides[1].input) = (x.to_vec(), y.to_vec());
         self
     }
 
-    /// What one party wants to run.
+    /// Changes what one party wants to run.
     pub fn wants(mut self, party: Party, change: impl FnOnce(&mut Job, &mut Sizes)) -> Case {
         change(&mut self.jobs[party as usize], &mut self.sizes[party as usize]);
         self
     }
 
-    /// Base OTs are dealt.
+    /// Deals the base OTs.
     pub fn dealt(mut self, rng: &mut Rng) -> Case {
         let mut dealer = [0; 32];
         rng.fill(&mut dealer);
@@ -222,13 +223,13 @@ impl Case {
         self
     }
 
-    /// Base OTs are dealt and the challenge is random: for runs by the thousand.
+    /// Deals the base OTs and draws a random challenge: for runs by the thousand.
     pub fn cheap(mut self, rng: &mut Rng) -> Case {
         self.sides[1].lies.retain(|(point, _)| *point != Point::Challenge);
         self.dealt(rng)
     }
 
-    /// The run, and an honest one of the same program to compare it with.
+    /// Runs it, and an honest one of the same program to compare it with.
     ///
     /// # Panics
     /// If a party panics or hangs, or the honest run fails.
@@ -331,10 +332,10 @@ fn honest_events(job: &Job, sizes: Sizes, dealt: bool) -> [Vec<Event>; 2] {
 }
 
 impl Outcome {
-    /// How it ended for the party that does not cheat, after a look at what must hold whatever the cheat: it
-    /// sent the beginning of an honest transcript, and nothing after it noticed, least of all what depends on
-    /// an output; the cheater sees a closed connection and no more; and if it noticed nothing, or recovered,
-    /// all of an honest transcript. (That nobody panics or hangs [`Case::run`] has seen.)
+    /// Returns how it ended for the party that does not cheat, after a look at what must hold whatever the
+    /// cheat: it sent the beginning of an honest transcript, and nothing after it noticed, least of all what
+    /// depends on an output; the cheater sees a closed connection and no more; and if it noticed nothing, or
+    /// recovered, all of an honest transcript. (That nobody panics or hangs [`Case::run`] has seen.)
     ///
     /// # Errors
     /// What did not hold.

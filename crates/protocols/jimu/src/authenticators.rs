@@ -40,7 +40,7 @@ pub struct Joined {
     pub offsets: Wide,
 }
 
-/// The permutation messages of the authenticators of a session with these numbers and offsets.
+/// Returns the permutation messages of the authenticators of a session with these numbers and offsets.
 ///
 /// # Panics
 /// If there are not as many.
@@ -162,6 +162,7 @@ fn any(differ: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use brickwork_base::random::Rng;
+    use brickwork_testing::Replayable as _;
 
     use super::*;
     use crate::buckets::tests::Hash;

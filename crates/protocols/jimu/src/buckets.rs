@@ -50,7 +50,7 @@ pub struct Solderings {
     pub differences: Wide,
 }
 
-/// The permutation bits of permutation messages, or of their sums: `point` is one that is never sent.
+/// Returns the permutation bits of permutation messages, or of their sums: `point` is one that is never sent.
 /// Erased when dropped.
 pub fn permutation_bits(code: &Code, point: &Unsent, permutations: &Symbols) -> Zeroizing<Vec<u8>> {
     Zeroizing::new(code.at(point, permutations).row(0).iter().map(|symbol| symbol & 1).collect())
@@ -80,8 +80,8 @@ pub struct Checks<'a> {
 }
 
 impl<'a> Checks<'a> {
-    /// By the hashes of labels and of permutation messages, whose bit is at `point`; `offset` is the hash of
-    /// Δ.
+    /// Makes it from the hashes of labels and of permutation messages, whose bit is at `point`; `offset` is
+    /// the hash of Δ.
     ///
     /// # Errors
     /// [`Cheat::Offset`] if it is that of 0: then every label would be of both bits, and every gate right.
@@ -149,7 +149,7 @@ impl<'a> Checks<'a> {
         if any(&self.labels.differences(&hashed, &labels.words())) { Err(Cheat::Label) } else { Ok(()) }
     }
 
-    /// Of labels whether each is the hashed one (0) or that plus Δ (1).
+    /// Returns of each label whether it is the hashed one (0) or that plus Δ (1).
     ///
     /// # Errors
     /// [`Cheat::InputLabel`] if one is neither.
@@ -222,17 +222,17 @@ pub struct Recovery {
 }
 
 impl Recovery {
-    /// Nothing, of an offset of so many blocks.
+    /// Makes an offset of so many blocks, of which nothing is known.
     pub fn new(blocks: usize) -> Self {
         Recovery { known: Choice::from(0), offset: Wide::zeros(blocks, 1) }
     }
 
-    /// Whether it is known. It must steer nothing that the garbler could see.
+    /// Returns whether it is known. It must steer nothing that the garbler could see.
     pub fn is_known(&self) -> Choice {
         self.known
     }
 
-    /// Δ, or zeros.
+    /// Returns Δ, or zeros.
     pub fn offset(&self) -> &[u128] {
         self.offset.label(0)
     }
@@ -257,6 +257,7 @@ fn is_zero(byte: u8) -> Choice {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use brickwork_testing::Replayable as _;
     use std::thread;
 
     use brickwork_base::random::{Rng, Seed};

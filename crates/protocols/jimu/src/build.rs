@@ -40,7 +40,7 @@ impl Pairs {
     }
 }
 
-/// How many wires are soldered.
+/// Returns how many wires are soldered.
 pub(super) fn soldered(layout: &Layout) -> usize {
     let gates = &layout.sizes.gates;
     2 * gates.kept() as usize + gates.slots as usize * (gates.bucket as usize - 1)
@@ -89,7 +89,7 @@ pub(super) struct HashedCircuit {
     pub decoding: Zeroizing<Vec<u8>>,
 }
 
-/// `theirs` are the permutation bits of the evaluator's inputs.
+/// Builds the garbler's circuit; `theirs` are the permutation bits of the evaluator's inputs.
 pub(super) fn garbler(
     party: &mut Garbler,
     layout: &Layout,
@@ -196,7 +196,7 @@ fn check(
     Ok([left?, right?, outputs?])
 }
 
-/// `own` are the permutation bits of the evaluator's inputs.
+/// Builds the evaluator's circuit; `own` are the permutation bits of its inputs.
 pub(super) fn evaluator(
     party: &mut Evaluator,
     layout: &Layout,

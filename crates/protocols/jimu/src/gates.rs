@@ -54,7 +54,7 @@ impl Wide {
         Wide { blocks, labels: Zeroizing::new(vec![0; blocks * count]) }
     }
 
-    /// Words of a hash as labels.
+    /// Takes words of a hash as labels.
     ///
     /// # Panics
     /// If a word is no whole number of blocks.
@@ -68,7 +68,7 @@ impl Wide {
         labels
     }
 
-    /// Labels that came in a message, `blocks` blocks each.
+    /// Takes labels that came in a message, `blocks` blocks each.
     ///
     /// # Panics
     /// If it is no whole number of labels.
@@ -78,12 +78,12 @@ impl Wide {
         labels
     }
 
-    /// The bytes of all labels, as a message has them.
+    /// Returns the bytes of all labels, as a message has them.
     pub fn bytes(&self) -> &[u8] {
         bytemuck::cast_slice(&self.labels)
     }
 
-    /// The labels with these numbers, in this order.
+    /// Returns the labels with these numbers, in this order.
     pub fn select(&self, numbers: impl ExactSizeIterator<Item = usize>) -> Self {
         let mut selected = Self::zeros(self.blocks, numbers.len());
         let places = selected.labels.chunks_exact_mut(self.blocks);
@@ -100,33 +100,33 @@ impl Wide {
         add(&mut self.labels, &others.labels, 1);
     }
 
-    /// These labels as words of a hash.
+    /// Returns these labels as words of a hash.
     pub fn words(&self) -> Symbols {
         let bytes: &[u8] = bytemuck::cast_slice(&self.labels);
         Symbols::of_words(BLOCK * self.blocks, bytes.chunks_exact(BLOCK * self.blocks))
     }
 
-    /// The blocks of all labels.
+    /// Returns the blocks of all labels.
     pub fn blocks_mut(&mut self) -> &mut [u128] {
         &mut self.labels
     }
 
-    /// How many there are.
+    /// Returns how many there are.
     pub fn count(&self) -> usize {
         self.labels.len() / self.blocks
     }
 
-    /// Blocks of a label.
+    /// Returns the blocks of a label.
     pub fn blocks(&self) -> usize {
         self.blocks
     }
 
-    /// One label.
+    /// Returns one label.
     pub fn label(&self, k: usize) -> &[u128] {
         &self.labels[k * self.blocks..][..self.blocks]
     }
 
-    /// One label, to write.
+    /// Returns one label, to write.
     pub fn label_mut(&mut self, k: usize) -> &mut [u128] {
         &mut self.labels[k * self.blocks..][..self.blocks]
     }
@@ -145,7 +145,7 @@ impl Wide {
         }
     }
 
-    /// Whether one of them is this label, in constant time.
+    /// Returns whether one of them is this label, in constant time.
     pub fn is(&self, k: usize, label: &[u128]) -> Choice {
         self.label(k).ct_eq(label)
     }
@@ -174,9 +174,9 @@ pub struct Garbling {
 }
 
 impl Garbling {
-    /// For gates `0..gates`. `code` is that of the labels. `points` draws the compression; its seed is the
-    /// garbler's, sent when the evaluator has proven what it watches. `start` is the garbler's as well, sent
-    /// with the gates.
+    /// Makes what garbles or evaluates gates `0..gates`. `code` is that of the labels. `points` draws the
+    /// compression; its seed is the garbler's, sent when the evaluator has proven what it watches. `start` is
+    /// the garbler's as well, sent with the gates.
     ///
     /// # Panics
     /// If a word of the code is no whole number of blocks of bytes.
@@ -196,7 +196,7 @@ impl Garbling {
         Garbling { code, points, keys, blocks }
     }
 
-    /// The colour of a single label if these points compress it.
+    /// Returns the colour of a single label if these points compress it.
     pub fn colour(code: &Code, points: &Seed, label: &Wide) -> u8 {
         code.at(&code.drawn_evaluation(points, BLOCK), &label.words()).row(0)[0] & 1
     }
@@ -307,6 +307,7 @@ fn gates_of_a_key(blocks: usize) -> usize {
 #[cfg(test)]
 pub(crate) mod tests {
     use brickwork_base::random::Rng;
+    use brickwork_testing::Replayable as _;
 
     use super::*;
     use crate::parameters::{FIGURE_7, Level};
@@ -347,14 +348,14 @@ pub(crate) mod tests {
     }
 
     impl Garbled {
-        /// The labels of bit `bit`.
+        /// Returns the labels of bit `bit`.
         pub fn active(&self, labels: &Wide, bit: u8) -> Wide {
             let mut labels = labels.clone();
             (0..labels.count()).for_each(|k| labels.add(k, self.offset.wide.label(0), bit));
             labels
         }
 
-        /// Of each gate how many of the four outputs are wrong.
+        /// Returns of each gate how many of the four outputs are wrong.
         pub fn wrong(&self, tables: &Wide) -> Vec<u32> {
             let gates: Vec<u32> = (0..self.left.count() as u32).collect();
             let mut wrong = vec![0; gates.len()];

@@ -1,6 +1,6 @@
-//! Where a cheater gets its hands in: tests and the adversary drive the real parties and alter a party's state
-//! before it is used, so that the rest of the run is consistent with the lie. In a normal build none of this
-//! exists.
+//! Where a cheater gets its hands in: tests and the adversary drive the real parties and alter a party's
+//! state before it is used, so that the rest of the run is consistent with the lie. In a normal build none of
+//! this exists.
 
 #[cfg(any(test, feature = "adversary"))]
 pub use cheating::{Hooks, StateHook};
@@ -95,7 +95,7 @@ mod cheating {
             self.sizes
         }
 
-        /// The keys of the OTs that the evaluator offers, at either party, if there is a dealer.
+        /// Returns the keys of the OTs that the evaluator offers, at either party, if there is a dealer.
         pub(crate) fn dealt(&self, role: Party, send: usize, choices: &[u8]) -> Option<Keys> {
             let dealer = self.dealer.as_ref()?;
             let key = |index: usize, bit: u8| {

@@ -72,32 +72,33 @@ impl<'p> Layout<'p> {
         Ok(Layout { program, circuit, sizes, ands, steps, layers, outputs })
     }
 
-    /// The hashes.
+    /// Returns the hashes.
     pub fn level(&self) -> &Level {
         &self.sizes.level
     }
 
-    /// Blocks of a label: parts of the offset, and series of OTs.
+    /// Returns the blocks of a label: parts of the offset, and series of OTs.
     pub fn blocks(&self) -> usize {
         self.level().labels.l() / 16
     }
 
-    /// Gates that are made.
+    /// Returns the number of gates that are made.
     pub fn gates(&self) -> usize {
         self.sizes.gates.copies() as usize
     }
 
-    /// Authenticators that are made.
+    /// Returns the number of authenticators that are made.
     pub fn authenticators(&self) -> usize {
         self.sizes.authenticators.copies() as usize
     }
 
-    /// Inputs of a party.
+    /// Returns the number of inputs of a party.
     pub fn inputs(&self, party: Party) -> usize {
         self.program.input_width(party)
     }
 
-    /// OTs whose offset is that of labels: of the evaluator's inputs, and those that check the offset.
+    /// Returns the number of OTs whose offset is that of labels: of the evaluator's inputs, and those that
+    /// check the offset.
     pub fn hashed_ots(&self) -> usize {
         self.inputs(Party::Evaluator) + checking_ots(self.level().security)
     }
@@ -112,12 +113,12 @@ impl<'p> Layout<'p> {
         self.level().labels.n() + self.level().permutations.n()
     }
 
-    /// The wires of the outputs that a party learns, port after port.
+    /// Returns the wires of the outputs that a party learns, port after port.
     pub fn outputs(&self, party: Party) -> impl Iterator<Item = usize> {
         self.outputs.iter().filter(move |(_, to)| to.includes(party)).map(|&(wire, _)| wire)
     }
 
-    /// The wires whose sum a wire is, of which a negation has one.
+    /// Returns the wires whose sum a wire is, of which a negation has one.
     ///
     /// # Panics
     /// If it is the output of an AND gate or an input.
@@ -128,13 +129,13 @@ impl<'p> Layout<'p> {
         }
     }
 
-    /// Of a result for all outputs, those that a party learns.
+    /// Returns, of a result for all outputs, those that a party learns.
     pub fn outputs_of<'a>(&'a self, party: Party, all: &'a [bool]) -> impl Iterator<Item = bool> + 'a {
         let known = self.outputs.iter().zip(all);
         known.filter(move |((_, to), _)| to.includes(party)).map(|(_, &bit)| bit)
     }
 
-    /// The wires that have authenticators: the garbler's inputs, and its outputs.
+    /// Returns the wires that have authenticators: the garbler's inputs, and its outputs.
     pub fn authenticated(&self) -> impl Iterator<Item = usize> {
         (0..self.inputs(Party::Garbler)).chain(self.outputs(Party::Garbler))
     }
@@ -150,7 +151,7 @@ impl<'p> Layout<'p> {
         }
     }
 
-    /// A digest of what both must agree on.
+    /// Returns a digest of what both must agree on.
     pub fn digest(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 JIMU program");
         hasher.update(&self.program.digest());

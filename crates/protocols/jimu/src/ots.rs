@@ -79,8 +79,8 @@ fn hash(session: &[u8; 32], sums: &Wide) -> [u8; HASH] {
     hash
 }
 
-/// The keys of OTs, from the keys that each series gives: one for each OT. They must be hashed together. A sum
-/// would let an evaluator that knows a part of each block search these parts apart.
+/// The keys of OTs, from the keys that each series gives: one for each OT. They must be hashed together. A
+/// sum would let an evaluator that knows a part of each block search these parts apart.
 fn joined(series: &[Vec<Seed>]) -> Vec<Seed> {
     let key = |k: usize| {
         let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 JIMU keys of watched symbols");
@@ -115,7 +115,7 @@ pub(super) fn keys_offered(
     Ok(zero.iter().zip(&one).map(|(zero, one)| [zero.clone(), one.clone()]).collect())
 }
 
-/// The same. Returns the keys of these choices.
+/// Makes OTs of keys, as the party that chooses. Returns the keys of these choices.
 pub(super) fn keys_chosen(
     channel: &mut Channel,
     series: &mut [extension::Receiver],
@@ -156,7 +156,7 @@ pub(super) fn garbler(
     Ok(labels.select(0..count))
 }
 
-/// The same. Returns the choices and their labels.
+/// Makes the OTs of the evaluator's inputs, as the evaluator. Returns the choices and their labels.
 pub(super) fn evaluator(
     channel: &mut Channel,
     layout: &Layout,
@@ -187,6 +187,7 @@ pub(super) fn evaluator(
 
 #[cfg(test)]
 mod tests {
+    use brickwork_testing::Replayable as _;
     use std::thread;
 
     use brickwork_circuit::library;
@@ -214,8 +215,8 @@ mod tests {
         (delta, senders, receivers)
     }
 
-    /// An evaluator that watches all symbols of some blocks of Δ knows these blocks, and takes the other label
-    /// in their series. It gets no key of an OT that it did not choose, unless it knows all of Δ.
+    /// An evaluator that watches all symbols of some blocks of Δ knows these blocks, and takes the other
+    /// label in their series. It gets no key of an OT that it did not choose, unless it knows all of Δ.
     #[test]
     fn row_02_no_block_of_the_offset_gives_a_key_that_was_not_chosen() {
         const COUNT: usize = 150;

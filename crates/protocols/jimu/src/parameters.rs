@@ -50,7 +50,7 @@ pub const FIGURE_7: [Level; 2] = [
 ];
 
 impl Level {
-    /// The level of 40, 64 or 80 bits.
+    /// Returns the level of 40, 64 or 80 bits.
     ///
     /// # Errors
     /// [`Error::Usage`] for any other.
@@ -70,13 +70,13 @@ impl Level {
         Ok(Level { security, labels, permutations })
     }
 
-    /// The security that the hashes' checks of codewords are to have.
+    /// Returns the security that the hashes' checks of codewords are to have.
     pub fn hashes(&self) -> u32 {
         self.security + CHECK_MARGIN
     }
 
-    /// The hashes that [`Level::of`] has, from the solver: of those that bind, the cheapest, labels of whole
-    /// blocks.
+    /// Returns the hashes that [`Level::of`] has, from the solver: of those that bind, the cheapest, labels
+    /// of whole blocks.
     ///
     /// # Errors
     /// [`Error::Usage`] if there are none.
@@ -95,8 +95,9 @@ impl Level {
         }
     }
 
-    /// An upper bound of what a cheating garbler achieves with gates of this bucketing, with `draws` messages
-    /// of hashes: by the hashes, by the checks of codewords, by an offset whose colour is 0, by bad gates.
+    /// Returns an upper bound of what a cheating garbler achieves with gates of this bucketing, with `draws`
+    /// messages of hashes: by the hashes, by the checks of codewords, by an offset whose colour is 0, by bad
+    /// gates.
     ///
     /// A label that is not the hashed one ends the run where a message has it, so all these are one chance.
     /// But an output of a bad gate is only passed over if it does not pass. With detection d and opened share
@@ -128,8 +129,8 @@ impl Level {
         })
     }
 
-    /// The bucketing of fewest copies, of `slots` gates or components, such that a session with `draws`
-    /// messages of hashes stays below 2^-s; and its bound.
+    /// Returns the bucketing of fewest copies, of `slots` gates or components, such that a session with
+    /// `draws` messages of hashes stays below 2^-s; and its bound.
     ///
     /// # Errors
     /// [`Error::Limit`] if there is none.
@@ -171,7 +172,8 @@ fn compared(rule: Rule, bucketing: &Bucketing) -> Upper {
     }
 }
 
-/// OTs by which the offset of all of them is checked, and combinations by which the choices are.
+/// Returns the number of OTs by which the offset of all of them is checked, and of combinations by which the
+/// choices are.
 pub fn checking_ots(security: u32) -> usize {
     (security + CHECK_MARGIN) as usize
 }
@@ -191,7 +193,7 @@ pub struct Sizes {
 const NONE: Bucketing = Bucketing { slots: 0, bucket: 1, opened: 0 };
 
 impl Sizes {
-    /// For so many AND gates and so many wires with authenticators: the inputs and the outputs of the
+    /// Chooses for so many AND gates and so many wires with authenticators: the inputs and the outputs of the
     /// garbler.
     ///
     /// # Errors
@@ -228,9 +230,9 @@ impl Sizes {
         Ok(sizes)
     }
 
-    /// An upper bound of what a cheater of either side achieves: the garbler by the hashes, by bad gates, by
-    /// bad authenticators, by another offset of the OTs; the evaluator by choices that differ, by more
-    /// watched symbols, by the check of the OT extension.
+    /// Returns an upper bound of what a cheater of either side achieves: the garbler by the hashes, by bad
+    /// gates, by bad authenticators, by another offset of the OTs; the evaluator by choices that differ, by
+    /// more watched symbols, by the check of the OT extension.
     pub fn bound(&self) -> Upper {
         let Level { security, labels, permutations } = &self.level;
         let check = |hash: &Parameters| hash.check(hash.masks(security + CHECK_MARGIN));
@@ -278,6 +280,7 @@ fn permutation_bits(parameters: &Parameters) -> usize {
 mod tests {
     use brickwork_base::random::Rng;
     use brickwork_primitives::cut_and_choose::{Challenge, alternatives};
+    use brickwork_testing::Replayable as _;
     use num_bigint::{BigInt, BigUint};
     use num_rational::BigRational;
 
@@ -433,7 +436,8 @@ mod tests {
         });
         let mut sum = labels + messages + &checks[0] + &checks[1];
         if gates.slots > 0 {
-            // Two comparisons for each bad gate that is evaluated, of which there are less than 1/f on average.
+            // Two comparisons for each bad gate that is evaluated, of which there are less than 1/f on
+            // average.
             sum += labels * of(2 * gates.copies(), gates.opened.into());
             let colour = (0..gates.opened).fold(of(1, 1), |product, _| product * of(3, 4));
             sum += colour + best_attack(gates, true, 300);

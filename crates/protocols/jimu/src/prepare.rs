@@ -19,7 +19,8 @@ pub(super) fn garbler(party: &mut Garbler, layout: &Layout) -> Result<Vec<u8>, E
     }
 }
 
-/// The same, of the evaluator's `input`, which is used for nothing before what was opened has been checked.
+/// Returns the permutation bits of the evaluator's `input`, and sends them; the input is used for nothing
+/// before what was opened has been checked.
 pub(super) fn evaluator(party: &mut Evaluator, _: &Checked, input: &[bool]) -> Result<Vec<u8>, Error> {
     party.run.phase("prepare");
     let bits: Vec<u8> = input.iter().zip(&*party.choices).map(|(&bit, c)| u8::from(bit) ^ c).collect();

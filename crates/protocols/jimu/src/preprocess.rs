@@ -45,13 +45,13 @@ impl Draw {
     }
 }
 
-/// How many labels and how many permutation messages are drawn.
+/// Returns how many labels and how many permutation messages are drawn.
 pub(super) fn drawn(layout: &Layout) -> [usize; 2] {
     let draw = Draw::of(layout);
     [draw.offset.end, draw.authenticators.end]
 }
 
-/// How many labels and how many permutation messages are chosen in the place of drawn ones.
+/// Returns how many labels and how many permutation messages are chosen in the place of drawn ones.
 pub(super) fn chosen(layout: &Layout) -> [usize; 2] {
     [layout.gates() + layout.hashed_ots() + 1, layout.authenticators()]
 }
@@ -286,7 +286,7 @@ pub(super) fn check(party: &mut Evaluator, layout: &Layout, received: Received) 
     Ok(Checked(received))
 }
 
-/// The places of both rows of gates.
+/// Returns the places of both rows of gates.
 pub(super) fn rows(gates: &[usize]) -> impl ExactSizeIterator<Item = usize> {
     (0..2 * gates.len()).map(|k| 2 * gates[k / 2] + k % 2)
 }

@@ -7,8 +7,8 @@ use serde::Serialize;
 use crate::buckets::Recovery;
 use crate::parameters::{Level, Sizes};
 
-/// kappa minus what is lost, in bits: 2^15 calls of the hash under one key, two labels each, the offset's colour,
-/// and the lowest bit of each of its blocks, which is known.
+/// Returns kappa minus what is lost, in bits: 2^15 calls of the hash under one key, two labels each, the
+/// offset's colour, and the lowest bit of each of its blocks, which is known.
 pub fn computational_bits(level: &Level) -> f64 {
     let blocks = level.labels.l() / 16;
     128.0 - 15.0 - 1.0 - 1.0 - blocks as f64
@@ -49,7 +49,7 @@ pub struct SecurityReport {
 }
 
 impl SecurityReport {
-    /// The promise of a run that makes so much.
+    /// Makes the promise of a run that makes so much.
     pub fn of(sizes: &Sizes) -> Self {
         SecurityReport {
             model: "malicious",

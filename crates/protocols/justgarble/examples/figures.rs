@@ -1,9 +1,9 @@
-//! Figures 1, 8 and 9 of the paper on the circuits of this project: `cargo run --release -p brickwork-justgarble
-//! --example figures [-- ROUNDS]`.
+//! Figures 1, 8 and 9 of the paper on the circuits of this project: `cargo run --release -p
+//! brickwork-justgarble --example figures [-- ROUNDS]`.
 //!
-//! Nanoseconds for each gate of the circuit, XOR gates counted, on one thread: the median of so many rounds, 21
-//! by default. Beside them stands what the AES calls alone take, as many as the scheme makes, in wide batches
-//! under one key, measured in the same round; and the ratio of the two.
+//! Nanoseconds for each gate of the circuit, XOR gates counted, on one thread: the median of so many rounds,
+//! 21 by default. Beside them stands what the AES calls alone take, as many as the scheme makes, in wide
+//! batches under one key, measured in the same round; and the ratio of the two.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -120,8 +120,8 @@ fn measure(scheme: Scheme, circuit: &Circuit, rounds: usize) -> Result<(), Error
     Ok(())
 }
 
-/// a^b modulo the number of eight ones, n - 9 zeros and a one, as figure 9 has it, of numbers of n bits (at least
-/// 8): squarings and products, each by doubling and adding.
+/// a^b modulo the number of eight ones, n - 9 zeros and a one, as figure 9 has it, of numbers of n bits (at
+/// least 8): squarings and products, each by doubling and adding.
 fn exponentiation(width: usize) -> Result<Circuit, Error> {
     let zeros = width.saturating_sub(9);
     let modulus: u128 = (1 << width) - (1 << (zeros + 1).min(width - 1)) + 1;

@@ -1,5 +1,5 @@
-//! Dual-key ciphers (sections II and III, figures 1, 6 and 8): E(A, B, T, X) masks a token by two others and a
-//! tweak, the gate's number.
+//! Dual-key ciphers (sections II and III, figures 1, 6 and 8): E(A, B, T, X) masks a token by two others and
+//! a tweak, the gate's number.
 //!
 //! | cipher | mask of X | tokens | with |
 //! | --- | --- | --- | --- |
@@ -28,7 +28,7 @@ pub enum Length {
 }
 
 impl Length {
-    /// k: how many bits.
+    /// Returns k: how many bits.
     pub const fn bits(self) -> u32 {
         match self {
             Length::Short => 80,
@@ -36,12 +36,13 @@ impl Length {
         }
     }
 
-    /// How many bytes.
+    /// Returns k in bytes.
     pub const fn bytes(self) -> usize {
         self.bits() as usize / 8
     }
 
-    /// What of 128 bits is in a token: the lowest k, of which bit 0 is the last of the paper's string.
+    /// Returns what of 128 bits is in a token: the lowest k, of which bit 0 is the last of the paper's
+    /// string.
     pub const fn mask(self) -> u128 {
         u128::MAX >> (128 - self.bits())
     }
@@ -71,7 +72,7 @@ impl Doubling {
     pub const ALL: [Doubling; 7] =
         [Doubling::D1, Doubling::D2, Doubling::D3, Doubling::D4, Doubling::D5, Doubling::D6, Doubling::D7];
 
-    /// 2A, for A of this length.
+    /// Returns 2A, for A of this length.
     #[inline]
     pub fn double(self, a: u128, length: Length) -> u128 {
         let (k, mask) = (length.bits(), length.mask());
@@ -93,7 +94,7 @@ impl Doubling {
         }
     }
 
-    /// The number r by which the bounds of theorems 2 and 3 grow (figure 6, strong regularity).
+    /// Returns the number r by which the bounds of theorems 2 and 3 grow (figure 6, strong regularity).
     pub fn strong_regularity(self) -> u32 {
         match self {
             Doubling::D1 => 1,
@@ -105,10 +106,10 @@ impl Doubling {
 
 /// What a garbling scheme needs of a dual-key cipher.
 pub trait DualKeyCipher {
-    /// How long tokens are.
+    /// Returns the length of tokens.
     fn length(&self) -> Length;
 
-    /// E(A, B, T, 0) of each of these, which masks a token when it is added.
+    /// Returns E(A, B, T, 0) of each of these, which masks a token when it is added.
     fn masks<const N: usize>(&self, keys: [(u128, u128, u64); N]) -> [u128; N];
 }
 
@@ -130,7 +131,7 @@ pub enum Cipher {
 }
 
 impl Cipher {
-    /// How long tokens are.
+    /// Returns the length of tokens.
     pub fn length(self) -> Length {
         match self {
             Cipher::A3 | Cipher::A4(_) => Length::Short,
@@ -138,13 +139,13 @@ impl Cipher {
         }
     }
 
-    /// Whether it stays secure where wires' tokens differ by one secret string (free XOR). A1 and A3 do not:
-    /// their keys add up, so A ⊕ R and B ⊕ R mask two rows alike (section III; a test shows it).
+    /// Returns whether it stays secure where wires' tokens differ by one secret string (free XOR). A1 and A3
+    /// do not: their keys add up, so A ⊕ R and B ⊕ R mask two rows alike (section III; a test shows it).
     pub fn bears_free_xor(self) -> bool {
         !matches!(self, Cipher::A1 | Cipher::A3)
     }
 
-    /// The cipher with this key of π, which everybody may know.
+    /// Returns the cipher with this key of π, which everybody may know.
     pub fn keyed(self, key: u128) -> Keyed {
         Keyed { cipher: self, permutation: Aes128::new(key), kernel: Kernel::best().for_few_blocks() }
     }

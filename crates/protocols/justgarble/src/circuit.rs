@@ -1,11 +1,11 @@
 //! Circuits as the paper has them (section II): gates of two inputs and any function of them.
 //!
-//! Wires are numbered from 0: the inputs, then one for each gate. The paper's conditions hold of every instance:
-//! a gate reads two different wires before it, the first one the smaller; an output is a gate's wire that no
-//! gate reads and that is no output twice. Whatever has another form is brought into this one by
-//! [`Circuit::normalised`], which matters for more than order: where a gate read the same wire twice, a cipher
-//! that adds up its keys (A1) would encrypt under the tweak alone, and everybody could read both rows. The
-//! paper's own program builds its negations so.
+//! Wires are numbered from 0: the inputs, then one for each gate. The paper's conditions hold of every
+//! instance: a gate reads two different wires before it, the first one the smaller; an output is a gate's
+//! wire that no gate reads and that is no output twice. Whatever has another form is brought into this one by
+//! [`Circuit::normalised`], which matters for more than order: where a gate read the same wire twice, a
+//! cipher that adds up its keys (A1) would encrypt under the tweak alone, and everybody could read both rows.
+//! The paper's own program builds its negations so.
 
 use brickwork_base::Error;
 use brickwork_circuit as plain;
@@ -27,22 +27,22 @@ impl Function {
     /// Negation of the second input, as files of the paper's program have it.
     pub const NOT_SECOND: Function = Function(0b0101);
 
-    /// The function with this truth table; none if it has more than four bits.
+    /// Returns the function with this truth table; none if it has more than four bits.
     pub fn of_table(table: u8) -> Option<Self> {
         (table < 16).then_some(Function(table))
     }
 
-    /// Its truth table.
+    /// Returns its truth table.
     pub fn table(self) -> u8 {
         self.0
     }
 
-    /// Its value, 0 or 1, for two bits.
+    /// Returns its value, 0 or 1, for two bits.
     pub fn apply(self, a: u8, b: u8) -> u8 {
         self.0 >> (2 * a + b) & 1
     }
 
-    /// The function as a sum: c, x, y and p of c + xa + yb + pab, each 0 or 1.
+    /// Returns the function as a sum: c, x, y and p of c + xa + yb + pab, each 0 or 1.
     pub(crate) fn terms(self) -> Terms {
         let value = |a, b| self.apply(a, b);
         let constant = value(0, 0);
@@ -54,7 +54,7 @@ impl Function {
         }
     }
 
-    /// Whether it is not linear, as AND and OR are not.
+    /// Returns whether it is not linear, as AND and OR are not.
     pub fn has_product(self) -> bool {
         self.terms().product == 1
     }
@@ -108,7 +108,7 @@ enum Signal {
 }
 
 impl Circuit {
-    /// The circuit of these gates, in the paper's form already.
+    /// Makes the circuit of these gates, in the paper's form already.
     ///
     /// # Errors
     /// [`Error::Input`] that names the condition which it breaks.
@@ -144,9 +144,9 @@ impl Circuit {
         Ok(Circuit { inputs, gates, outputs })
     }
 
-    /// A circuit of any gates, brought into the paper's form: negations go into the functions of the gates that
-    /// read them, gates of one input or none disappear, and an output that has no wire of its own gets one.
-    /// `gates` read wires before them.
+    /// Makes a circuit of any gates, brought into the paper's form: negations go into the functions of the
+    /// gates that read them, gates of one input or none disappear, and an output that has no wire of its own
+    /// gets one. `gates` read wires before them.
     ///
     /// # Errors
     /// [`Error::Input`] if a gate or an output names a wire that is not there.
@@ -186,7 +186,7 @@ impl Circuit {
         Circuit::new(inputs, made.gates, placed)
     }
 
-    /// A circuit of this project, in the paper's form.
+    /// Makes a circuit of this project one in the paper's form.
     ///
     /// # Errors
     /// [`Error::Input`] if it has fewer than two inputs or no output.
@@ -199,7 +199,7 @@ impl Circuit {
         Circuit::normalised(circuit.inputs() as u32, gates, circuit.outputs())
     }
 
-    /// The circuit of an SCD file, brought into the paper's form.
+    /// Makes the circuit of an SCD file, brought into the paper's form.
     ///
     /// # Errors
     /// [`Error::Input`] if it is a topological circuit, or has fewer than two inputs or no output.
@@ -212,7 +212,7 @@ impl Circuit {
         Circuit::normalised(scd.inputs(), gates, scd.outputs())
     }
 
-    /// The circuit for an SCD file.
+    /// Returns the circuit for an SCD file.
     ///
     /// # Errors
     /// [`Error::Input`] if it has one wire more than a file can number.
@@ -222,27 +222,27 @@ impl Circuit {
         Scd::new(self.inputs, gates, Some(functions), self.outputs.clone())
     }
 
-    /// n: how many inputs.
+    /// Returns n: how many inputs.
     pub fn inputs(&self) -> u32 {
         self.inputs
     }
 
-    /// The gates; that with number g drives wire n + g.
+    /// Returns the gates; that with number g drives wire n + g.
     pub fn gates(&self) -> &[Gate] {
         &self.gates
     }
 
-    /// The wires of the outputs, in order.
+    /// Returns the wires of the outputs, in order.
     pub fn outputs(&self) -> &[u32] {
         &self.outputs
     }
 
-    /// How many gates compute XOR.
+    /// Returns how many gates compute XOR.
     pub fn xor_gates(&self) -> usize {
         self.gates.iter().filter(|gate| gate.function == Function::XOR).count()
     }
 
-    /// ev: the outputs in the clear.
+    /// Evaluates in the clear: ev of the paper. Returns the outputs.
     ///
     /// # Panics
     /// If there is not a bit for each input.

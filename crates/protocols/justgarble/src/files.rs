@@ -98,7 +98,7 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// The mark of a garbled circuit.
+    /// Returns the mark of a garbled circuit.
     pub fn of(garbled: &Garbled) -> Self {
         let file = write_garbled(garbled);
         let (_, digest) = file.split_at(file.len() - DIGEST_BYTES);
@@ -107,12 +107,13 @@ impl Mark {
         Mark { garbling, length: scheme.cipher().length(), is_private: scheme.method().is_private() }
     }
 
-    /// The digest of the garbled circuit.
+    /// Returns the digest of the garbled circuit.
     pub fn garbling(&self) -> &[u8; DIGEST_BYTES] {
         &self.garbling
     }
 
-    /// Whether the garbling hides inputs from whoever evaluates it. If not, a garbled input is the input.
+    /// Returns whether the garbling hides inputs from whoever evaluates it. If not, a garbled input is the
+    /// input.
     pub fn is_private(&self) -> bool {
         self.is_private
     }

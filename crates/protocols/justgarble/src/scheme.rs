@@ -3,9 +3,9 @@
 //! The figure as printed has two slips in GaXR: the token that a row stands for is E(A, B, g, 0) with the
 //! gate's number for a tweak, not T, and the other token of the wire belongs to the other bit, not to T.
 //!
-//! For comparison there are half-gates, and half-gates without privacy (Zahur, Rosulek, Evans, *Two Halves Make a
-//! Whole*, EUROCRYPT 2015). Their hash of one token is the dual-key cipher with an empty second key: for A2 that
-//! is their H(A, T) = π(K) ⊕ K with K = 2A ⊕ T.
+//! For comparison there are half-gates, and half-gates without privacy (Zahur, Rosulek, Evans, *Two Halves
+//! Make a Whole*, EUROCRYPT 2015). Their hash of one token is the dual-key cipher with an empty second key:
+//! for A2 that is their H(A, T) = π(K) ⊕ K with K = 2A ⊕ T.
 
 use brickwork_base::Error;
 use brickwork_base::random::Rng;
@@ -24,11 +24,11 @@ pub enum Method {
     GaX,
     /// As GaX, with one row less.
     GaXR,
-    /// Two rows for a gate that is not linear, none for the others; which gates are linear shows, and in which
-    /// of their inputs.
+    /// Two rows for a gate that is not linear, none for the others; which gates are linear shows, and in
+    /// which of their inputs.
     HalfGates,
-    /// One row for a gate that is not linear, and no privacy: whoever evaluates sees the circuit and every bit,
-    /// also of the inputs, as the last bit of its token. All that is promised is *aut*.
+    /// One row for a gate that is not linear, and no privacy: whoever evaluates sees the circuit and every
+    /// bit, also of the inputs, as the last bit of its token. All that is promised is *aut*.
     PrivacyFree,
 }
 
@@ -49,7 +49,7 @@ pub enum Opening {
 }
 
 impl Opening {
-    /// Whether the gate has rows.
+    /// Returns whether the gate has rows.
     pub fn has_rows(self) -> bool {
         match self {
             Opening::Rows => true,
@@ -60,12 +60,12 @@ impl Opening {
 }
 
 impl Method {
-    /// Whether XOR gates have no rows.
+    /// Returns whether XOR gates have no rows.
     pub fn has_free_xor(self) -> bool {
         self != Method::Ga
     }
 
-    /// Rows of a gate that is not free.
+    /// Returns the number of rows of a gate that is not free.
     pub fn rows(self) -> usize {
         match self {
             Method::Ga | Method::GaX => 4,
@@ -75,12 +75,12 @@ impl Method {
         }
     }
 
-    /// Whether it hides the wires' bits from whoever evaluates (*prv* and *obv*).
+    /// Returns whether it hides the wires' bits from whoever evaluates (*prv* and *obv*).
     pub fn is_private(self) -> bool {
         self != Method::PrivacyFree
     }
 
-    /// What an evaluator is told of a gate with this function.
+    /// Returns what an evaluator is told of a gate with this function.
     pub fn opening(self, function: Function) -> Opening {
         let Terms { first, second, .. } = function.terms();
         match self {
@@ -95,7 +95,7 @@ impl Method {
         }
     }
 
-    /// Whether an evaluator of this method can be told this of a gate.
+    /// Returns whether an evaluator of this method can be told this of a gate.
     pub(crate) fn has(self, opening: Opening) -> bool {
         (0..16).filter_map(Function::of_table).any(|function| self.opening(function) == opening)
     }
@@ -109,7 +109,7 @@ pub struct Scheme {
 }
 
 impl Scheme {
-    /// The scheme of this method with this cipher.
+    /// Makes the scheme of this method with this cipher.
     ///
     /// # Errors
     /// [`Error::Usage`] if the two together are insecure.
@@ -117,23 +117,26 @@ impl Scheme {
         let is_half = matches!(method, Method::HalfGates | Method::PrivacyFree);
         if is_half && matches!(cipher, Cipher::A2(d) | Cipher::A4(d) if d != Doubling::D1) {
             return Err(Error::Usage(format!(
-                "{method:?} is defined, and its security shown, with multiplication in the field, which is D1; take that, or another method"
+                "{method:?} is defined, and its security shown, with multiplication in the field, which is \
+                 D1; take that, or another method"
             )));
         }
         match method.has_free_xor() && !cipher.bears_free_xor() {
             false => Ok(Scheme { method, cipher }),
             true => Err(Error::Usage(format!(
-                "{method:?} with {cipher:?} can be read by anybody: the keys of its cipher add up, so the offset that all wires have in common cancels out; take A2 or A4 with it, or Ga with {cipher:?}"
+                "{method:?} with {cipher:?} can be read by anybody: the keys of its cipher add up, so the \
+                 offset that all wires have in common cancels out; take A2 or A4 with it, or Ga with \
+                 {cipher:?}"
             ))),
         }
     }
 
-    /// How gates are garbled.
+    /// Returns how gates are garbled.
     pub fn method(self) -> Method {
         self.method
     }
 
-    /// With which cipher.
+    /// Returns the cipher.
     pub fn cipher(self) -> Cipher {
         self.cipher
     }
@@ -179,7 +182,7 @@ pub struct Garbling {
     pub checking: Checking,
 }
 
-/// Gb: garbles a circuit.
+/// Garbles a circuit: Gb of the paper.
 ///
 /// # Errors
 /// [`Error::Resource`] without randomness.
@@ -312,8 +315,8 @@ fn halves(
     ([generated, evaluated], masks[0] ^ masks[2] ^ times(value(i)))
 }
 
-/// A gate without privacy: its row, if it has one, and its token for 0, which ends in 0, as those of its inputs
-/// do. A negation adds 1 to a token, so that its last bit stays the wire's.
+/// A gate without privacy: its row, if it has one, and its token for 0, which ends in 0, as those of its
+/// inputs do. A negation adds 1 to a token, so that its last bit stays the wire's.
 fn without_privacy(
     cipher: &impl DualKeyCipher,
     function: Function,
@@ -335,7 +338,7 @@ fn without_privacy(
 }
 
 impl Encoding {
-    /// En: the tokens of an input.
+    /// Encodes an input: En of the paper. Returns its tokens.
     ///
     /// # Errors
     /// [`Error::Input`] if there is not a bit for each input.
@@ -353,7 +356,7 @@ impl Encoding {
 }
 
 impl Garbled {
-    /// Ev: the tokens of the outputs, for those of the inputs.
+    /// Evaluates: Ev of the paper. Returns the tokens of the outputs, for those of the inputs.
     ///
     /// # Errors
     /// [`Error::Input`] if there is not a token for each input, or the garbled circuit is not one: a gate
@@ -426,7 +429,8 @@ fn evaluate_with(garbled: &Garbled, cipher: &Keyed, inputs: &[u128]) -> Result<Z
 }
 
 impl Decoding {
-    /// De: the bits that tokens of the outputs stand for, whether or not they were evaluated.
+    /// Decodes: De of the paper. Returns the bits that tokens of the outputs stand for, whether or not they
+    /// were evaluated.
     ///
     /// # Errors
     /// [`Error::Input`] if there is not a token for each output.
@@ -437,7 +441,7 @@ impl Decoding {
 }
 
 impl Checking {
-    /// The bits that tokens of the outputs stand for.
+    /// Returns the bits that tokens of the outputs stand for.
     ///
     /// # Errors
     /// [`Error::Input`] if there is not a token for each output, or one of them is neither of the two that

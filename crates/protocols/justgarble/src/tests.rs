@@ -1,5 +1,5 @@
-//! Each scheme against plaintext and against the same scheme written a second time; and the attacks of figures 4
-//! and 5, which show why other ciphers are not offered.
+//! Each scheme against plaintext and against the same scheme written a second time; and the attacks of
+//! figures 4 and 5, which show why other ciphers are not offered.
 
 mod attacks;
 mod files;
@@ -273,8 +273,9 @@ fn doublings_are_the_paper_s() {
             terms.iter().for_each(|term| multiplied[k - 1 - term] ^= bits[0]);
             assert_eq!(of(Doubling::D1), multiplied);
         }
-        // x generates the field's multiplicative group only if the polynomial is irreducible; that it is shows as
-        // x^(2^k) = x, and as x^(2^(k / p)) + x has no factor in common with it, for the primes p of k.
+        // x generates the field's multiplicative group only if the polynomial is irreducible; that it is
+        // shows as x^(2^k) = x, and as x^(2^(k / p)) + x has no factor in common with it, for the primes p of
+        // k.
         assert!(is_irreducible(length));
     }
 }

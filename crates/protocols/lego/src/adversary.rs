@@ -9,7 +9,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::assignment::Assignment;
+use crate::assignment::{Assignment, colours};
 pub use crate::hooks::{Cuts, Hooks, Point, StateHook};
 use crate::layout::Layout;
 use crate::{Parameters, Report, Stocked, evaluator_with, garbler_with, msg};
@@ -19,9 +19,11 @@ use brickwork_circuit::{Builder, Component, Port, Program, ProgramBuilder, Recip
 use brickwork_primitives::cut_and_choose::Bucketing;
 use brickwork_session::{Job, Observer, TABLE_MEMORY, Terms, Unobserved};
 use brickwork_stock::Store;
+use brickwork_testing::Replayable as _;
 use brickwork_wire::{Channel, Tag, memory_pair};
 
-/// [`super::garbler`], with its hands in the machine. It proposes the cuts of its hooks, if there are some.
+/// Does what [`super::garbler`] does, with its hands in the machine. It proposes the cuts of its hooks, if
+/// there are some.
 ///
 /// # Errors
 /// As [`super::garbler`].
@@ -30,7 +32,7 @@ pub fn garbler(channel: Channel, job: &Job, input: &[bool], hooks: Hooks) -> Res
     garbler_with(channel, job, &parameters, input, Box::new(Unobserved), hooks)
 }
 
-/// [`super::evaluator`], with its hands in the machine.
+/// Does what [`super::evaluator`] does, with its hands in the machine.
 ///
 /// # Errors
 /// As [`super::evaluator`].
@@ -38,7 +40,7 @@ pub fn evaluator(channel: Channel, job: &Job, input: &[bool], hooks: Hooks) -> R
     evaluator_with(channel, job, input, Box::new(Unobserved), hooks)
 }
 
-/// [`Stocked::open`], with its hands in the machine.
+/// Does what [`Stocked::open`] does, with its hands in the machine.
 ///
 /// # Errors
 /// As [`Stocked::open`].
@@ -67,15 +69,15 @@ const PATIENCE: Duration = Duration::from_secs(50);
 /// Every byte of the seeds of a challenge that tests know.
 pub const SEED: u8 = 0x5e;
 
-/// The items that a challenge which tests know leaves in buckets, bucket after bucket, of so many buckets and
-/// of this size with so many opened.
+/// Returns the items that a challenge which tests know leaves in buckets, bucket after bucket, of so many
+/// buckets and of this size with so many opened.
 pub fn chosen(slots: u32, [bucket, opened]: [u32; 2]) -> Vec<usize> {
     let cut = Bucketing { slots, bucket, opened };
     let assigned = Assignment::expand(&Seed::from_bytes([SEED; SEED_BYTES]), &cut);
     assigned.chosen.iter().map(|&item| item as usize).collect()
 }
 
-/// A port of unsigned integers.
+/// Makes a port of unsigned integers.
 pub fn port(name: &str, width: u32) -> Port {
     Port::new(name, Type::Uint(width))
 }
@@ -102,8 +104,8 @@ fn component(name: &str, inputs: u32, outputs: u32, gates: u64, rng: &mut Rng) -
     }
 }
 
-/// A few components in slots that read any wires, and outputs to everybody of any wires, also of inputs and
-/// twice of the same.
+/// Makes a few components in slots that read any wires, and outputs to everybody of any wires, also of inputs
+/// and twice of the same.
 ///
 /// # Panics
 /// Never: it is a program.
@@ -133,7 +135,8 @@ pub fn random_program(rng: &mut Rng) -> Program {
     program.finish().unwrap()
 }
 
-/// Four AND gates in two layers, with outputs to everybody: `((x0 ∧ y0) ⊕ y1) ∧ ¬(x1 ∧ y1)` and the like.
+/// Makes four AND gates in two layers, with outputs to everybody: `((x0 ∧ y0) ⊕ y1) ∧ ¬(x1 ∧ y1)` and the
+/// like.
 ///
 /// # Panics
 /// Never: it is a program.
@@ -157,6 +160,14 @@ pub fn toy() -> Program {
     program.output(port("own", 2), Recipient::Evaluator, vec![first + 1, first + 3]).unwrap();
     program.output(port("both", 2), Recipient::Both, vec![first + 3, 0]).unwrap();
     program.finish().unwrap()
+}
+
+/// The items that such a challenge opens, each with the colours at which it is asked for, `each` of them.
+pub fn opened(slots: u32, [bucket, opened]: [u32; 2], each: usize) -> Vec<(usize, Vec<u8>)> {
+    let (cut, seed) = (Bucketing { slots, bucket, opened }, Seed::from_bytes([SEED; SEED_BYTES]));
+    let asked = colours(&seed, each * opened as usize);
+    let items = Assignment::expand(&seed, &cut).opened;
+    items.iter().zip(asked.chunks(each)).map(|(&item, asked)| (item as usize, asked.to_vec())).collect()
 }
 
 /// What a party did, in order. Of messages the tag and the length: all that an onlooker or the peer can tell
@@ -225,14 +236,14 @@ pub enum Ending {
     Fooled,
 }
 
-/// Random inputs of both parties.
+/// Draws random inputs of both parties.
 pub fn random_inputs(program: &Program, rng: &mut Rng) -> [Vec<bool>; 2] {
     [Party::Garbler, Party::Evaluator]
         .map(|party| (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect())
 }
 
 impl Case {
-    /// An honest run with random inputs; without `cuts`, with those of a real run.
+    /// Makes an honest run with random inputs; without `cuts`, with those of a real run.
     pub fn new(program: &Arc<Program>, cuts: Option<Cuts>, rng: &mut Rng) -> Case {
         let job = || Job {
             program: program.clone(),
@@ -246,24 +257,24 @@ impl Case {
         Case { jobs: [job(), job()], cuts: [cuts; 2], sides, dealer: None }
     }
 
-    /// The evaluator draws a challenge that tests know: [`chosen`].
+    /// Lets the evaluator draw a challenge that tests know: [`chosen`].
     pub fn known(self) -> Case {
         self.lie(Party::Evaluator, Point::Challenge, |seeds| seeds.fill(SEED))
     }
 
-    /// A party alters its state.
+    /// Lets a party alter its state.
     pub fn lie(mut self, party: Party, point: Point, alter: impl FnMut(&mut [u8]) + Send + 'static) -> Case {
         self.sides[party as usize].lies.push((point, Box::new(alter)));
         self
     }
 
-    /// A party alters its messages on their way out.
+    /// Lets a party alter its messages on their way out.
     pub fn tampers(mut self, party: Party, tamper: impl FnMut(Tag, &mut Vec<u8>) + Send + 'static) -> Case {
         self.sides[party as usize].rewrites.push(Box::new(tamper));
         self
     }
 
-    /// A party alters its `nth` message of this tag.
+    /// Lets a party alter its `nth` message of this tag.
     pub fn sends(
         self,
         party: Party,
@@ -282,31 +293,31 @@ impl Case {
         })
     }
 
-    /// With base OTs from lattices.
+    /// Takes base OTs from lattices.
     pub fn post_quantum(mut self) -> Case {
         self.jobs.iter_mut().for_each(|job| job.post_quantum = true);
         self
     }
 
-    /// Other inputs than random ones.
+    /// Gives other inputs than random ones.
     pub fn inputs(mut self, x: &[bool], y: &[bool]) -> Case {
         (self.sides[0].input, self.sides[1].input) = (x.to_vec(), y.to_vec());
         self
     }
 
-    /// What one party wants to run, and with which cuts.
+    /// Changes what one party wants to run, and with which cuts.
     pub fn wants(mut self, party: Party, change: impl FnOnce(&mut Job, &mut Option<Cuts>)) -> Case {
         change(&mut self.jobs[party as usize], &mut self.cuts[party as usize]);
         self
     }
 
-    /// With so many threads.
+    /// Gives each party so many threads.
     pub fn threads(mut self, threads: usize) -> Case {
         self.jobs.iter_mut().for_each(|job| job.threads = threads);
         self
     }
 
-    /// Base OTs are dealt: for runs by the thousand.
+    /// Deals the base OTs: for runs by the thousand.
     pub fn dealt(mut self, rng: &mut Rng) -> Case {
         let mut dealer = [0; 32];
         rng.fill(&mut dealer);
@@ -314,7 +325,7 @@ impl Case {
         self
     }
 
-    /// The run, and an honest one of the same program to compare it with.
+    /// Runs it, and an honest one of the same program to compare it with.
     ///
     /// # Panics
     /// If a party panics or hangs, or the honest run fails.
@@ -412,10 +423,10 @@ fn honest_events(job: &Job, cuts: Option<Cuts>, dealt: bool) -> [Vec<Event>; 2] 
 }
 
 impl Outcome {
-    /// How it ended for the party that does not cheat, after a look at what must hold whatever the cheat: it
-    /// sent the beginning of an honest transcript, and nothing after it noticed, least of all what depends on
-    /// an output; the cheater sees a closed connection and no more; and if it noticed nothing, or recovered,
-    /// all of an honest transcript. (That nobody panics or hangs [`Case::run`] has seen.)
+    /// Returns how it ended for the party that does not cheat, after a look at what must hold whatever the
+    /// cheat: it sent the beginning of an honest transcript, and nothing after it noticed, least of all what
+    /// depends on an output; the cheater sees a closed connection and no more; and if it noticed nothing, or
+    /// recovered, all of an honest transcript. (That nobody panics or hangs [`Case::run`] has seen.)
     ///
     /// # Errors
     /// What did not hold.

@@ -20,7 +20,7 @@ use crate::hooks::Point;
 use crate::inputs::by_batch;
 use crate::layout::{Layout, Output};
 use crate::setup::{Evaluator, Garbler};
-use crate::walk::Joined;
+use crate::walk::Ordered;
 use crate::{Cheat, msg};
 use brickwork_base::label::{Delta, Label};
 use brickwork_base::{Error, Party, bits};
@@ -46,7 +46,7 @@ fn learned_by<'l>(layout: &'l Layout, party: Party) -> impl Iterator<Item = (usi
     layout.outputs.iter().enumerate().filter(move |(_, output)| output.to.includes(party))
 }
 
-/// The garbler's outputs; `input` are its bits, with those that mask.
+/// Returns the garbler's outputs; `input` are its bits, with those that mask.
 pub(super) fn garbler<C: commit::Scheme>(
     party: &mut Garbler<C>,
     layout: &Layout,
@@ -71,11 +71,11 @@ pub(super) fn garbler<C: commit::Scheme>(
     Ok(learned.map(bit).collect())
 }
 
-/// The evaluator's outputs, and whether they had to be recovered.
+/// Returns the evaluator's outputs, and whether they had to be recovered.
 pub(super) fn evaluator<C: commit::Scheme>(
     party: &mut Evaluator<C>,
     layout: &Layout,
-    joined: &Joined,
+    ordered: &Ordered,
     evaluated: Evaluated,
     input: &[bool],
 ) -> Result<(Vec<bool>, bool), Error> {
@@ -86,7 +86,7 @@ pub(super) fn evaluator<C: commit::Scheme>(
     let recovered = known.colour();
     let delta = Zeroizing::new(Delta::new((*known ^ rng.delta().times(1 ^ recovered)).bits()));
     let mut theirs = Zeroizing::new(Vec::with_capacity(layout.garbler));
-    for (buckets, labels) in by_batch(&joined.inputs, &given) {
+    for (buckets, labels) in by_batch(&ordered.inputs, &given) {
         theirs.extend_from_slice(&buckets.recover(labels, *delta));
     }
     let clear = Zeroizing::new(layout.program.simulate(&theirs[..layout.own], input));

@@ -3,7 +3,8 @@
 //! ```text
 //!   evaluator -> garbler    f = y ⊕ b: its input bits, masked with its OT choices;  seed
 //!   garbler -> evaluator    answer: all that was claimed before is true
-//!                           a label for each of its own input bits, for each of E's an opening, σ of the outputs
+//!                           a label for each of its own input bits, for each of E's an opening,
+//!                           σ of the outputs
 //!   evaluator -> garbler    seed;   garbler -> evaluator    answer
 //! ```
 //!
@@ -12,12 +13,8 @@
 //! opens to V with `lsb(T) ⊕ y` in the place of the lowest bit. Its label is `V ⊕ T`. Whether E accepts does
 //! not depend on y: what it compares with is a function of f, R and V (docs/security.md, section 7).
 //!
-//! **A bucket.** Each of its β gates gives a label, carried to the output of the head. A label has the votes
-//! of the gates that gave it and of the authenticators that accept it, and is valid if these are more than
-//! half of all. With a good gate, and good ones in the majority, the right label is valid and none is that is
-//! not one of the two committed ones. If both are, their sum is Δ. E goes on with one of them, and recovers
-//! in the end (`decode`). All gates' labels are shown to all authenticators, whichever are the same, and E
-//! sends nothing before all gates are evaluated.
+//! E sends nothing from its seed on before all gates are evaluated ([`crate::walk`], [`crate::vote`]) and what
+//! there may be to recover is recovered (`decode`).
 
 use zeroize::Zeroizing;
 
@@ -26,12 +23,11 @@ use crate::inputs::by_batch;
 use crate::layout::Layout;
 use crate::ots::{EvaluatorOts, GarblerOts};
 use crate::setup::{Evaluator, Garbler};
-use crate::walk::{Joined, walk};
+use crate::walk::Ordered;
 use crate::{Cheat, msg};
 use brickwork_base::Error;
 use brickwork_base::bits;
 use brickwork_base::label::{LABEL_BYTES, Label, Labels};
-use brickwork_base::pool;
 use brickwork_primitives::commit::{self, Claimed, Claims, Committed, Each, Proof, Receiver as _, Shares};
 use brickwork_primitives::solder::GarblerWire;
 
@@ -181,20 +177,19 @@ pub(super) struct Evaluated {
 pub(super) fn evaluator<C: commit::Scheme>(
     party: &mut Evaluator<C>,
     layout: &Layout,
-    joined: &Joined,
+    ordered: &Ordered,
     ots: &EvaluatorOts,
     (given, theirs, sigma): (Labels, Labels, Vec<u8>),
 ) -> Result<Evaluated, Error> {
     party.run.phase("evaluate");
-    if by_batch(&joined.inputs, &given).any(|(buckets, labels)| !buckets.accept(labels)) {
+    if by_batch(&ordered.inputs, &given).any(|(buckets, labels)| !buckets.accept(labels)) {
         return Err(Cheat::InputLabel.into());
     }
     let mut inputs = Labels::new(Vec::with_capacity(layout.inputs()));
-    for (buckets, labels) in by_batch(&joined.inputs, &given) {
+    for (buckets, labels) in by_batch(&ordered.inputs, &given) {
         inputs.extend(buckets.carried(labels));
     }
     inputs.extend(theirs.iter().zip(ots.labels.iter()).map(|(&v, &t)| v ^ t));
-    let hooks = &mut party.hooks;
-    let (outputs, delta) = pool::compute(|| walk(layout, joined, &inputs, hooks))?;
+    let (outputs, delta) = ordered.walk(layout, &inputs, &mut party.hooks)?;
     Ok(Evaluated { given, outputs, sigma, delta })
 }

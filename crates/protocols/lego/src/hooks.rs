@@ -1,6 +1,6 @@
-//! Where a cheater gets its hands in: tests and the adversary drive the real parties and alter a party's state
-//! before it is used, so that the rest of the run is consistent with the lie. In a normal build none of this
-//! exists.
+//! Where a cheater gets its hands in: tests and the adversary drive the real parties and alter a party's
+//! state before it is used, so that the rest of the run is consistent with the lie. In a normal build none of
+//! this exists.
 
 #[cfg(any(test, feature = "adversary"))]
 pub use cheating::{Cuts, Hooks, StateHook};

@@ -1,11 +1,13 @@
-//! Prepare: input authenticators for the garbler's inputs, each bucket with the wire that the input will be on.
+//! Prepare: input authenticators for the garbler's inputs, each bucket with the wire that the input will be
+//! on.
 //!
 //! ```text
 //!   garbler -> evaluator    commitments to offsets (random) and wires (chosen), pairs of hashes;
 //!                           commitments to the wires of the inputs (random)
 //!                           proof: all of these are commitments
 //!   evaluator -> garbler    challenge: a seed
-//!   garbler -> evaluator    opened authenticators: the offset;  the others: delta differences, solderings in buckets
+//!   garbler -> evaluator    opened authenticators: the offset;
+//!                           the others: delta differences, solderings in buckets
 //!                           and to the wires of the inputs
 //!                           claims: all of it
 //! ```
@@ -88,7 +90,7 @@ pub(super) struct GarblerInputs {
 }
 
 impl GarblerInputs {
-    /// None of them.
+    /// Makes none of them.
     pub fn none() -> Self {
         GarblerInputs {
             at: Places::default(),
@@ -117,7 +119,7 @@ pub(super) fn wires_of(hasher: &Hasher, numbers: impl Fn(usize) -> u64 + Sync, d
     values
 }
 
-/// The offsets that committed values are.
+/// Returns the offsets that committed values are.
 pub(super) fn offsets_of(committed: &Committed) -> Zeroizing<Vec<Delta>> {
     Zeroizing::new(committed.values.iter().map(|offset| Delta::new(offset.bits())).collect())
 }
@@ -388,7 +390,7 @@ impl InputBuckets {
         self.to_wires.len()
     }
 
-    /// Copies some of them.
+    /// Selects some of them.
     pub fn slice(&self, buckets: Range<usize>) -> Self {
         let all = buckets.start * self.size..buckets.end * self.size;
         let others = buckets.start * (self.size - 1)..buckets.end * (self.size - 1);
@@ -423,7 +425,8 @@ impl InputBuckets {
         }
     }
 
-    /// InputG: of each label, one for the head of each bucket, whether a strict majority accepts it.
+    /// Does InputG of the paper: returns of each label, one for the head of each bucket, whether a strict
+    /// majority accepts it.
     pub fn accept(&self, labels: &[Label]) -> bool {
         let query = |k: usize| {
             let (bucket, i) = (k / self.size, k % self.size);
@@ -440,8 +443,8 @@ impl InputBuckets {
         carried.map(|((&label, soldering), &offsets)| soldering.carry(label, offsets))
     }
 
-    /// RecoverInputBit of these inputs of the garbler's, from Δ: 1 where in a strict majority of a bucket the
-    /// label is H(Δ_j) ⊕ Δ_j.
+    /// Does RecoverInputBit of the paper for these inputs of the garbler's, from Δ: 1 where in a strict
+    /// majority of a bucket the label is H(Δ_j) ⊕ Δ_j.
     pub fn recover(&self, labels: &[Label], delta: Delta) -> Zeroizing<Vec<bool>> {
         let offset = |k: usize| Delta::new((self.delta_differences[k] ^ delta).bits());
         let false_labels = Labels::new(
@@ -461,7 +464,7 @@ impl InputBuckets {
     }
 }
 
-/// The labels of each batch of buckets, of those for all inputs.
+/// Splits the labels for all inputs into those of each batch of buckets.
 pub(super) fn by_batch<'l>(
     batches: &'l [InputBuckets],
     labels: &'l [Label],

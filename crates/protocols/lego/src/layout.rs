@@ -1,7 +1,7 @@
 //! What follows from the program: its inputs, its AND gates, its outputs, and how the gates between them are
 //! walked. XOR and INV are linear in the wires that are committed to, so a wire of the program is a sum of
-//! *sources*: inputs, and outputs of AND gates. Such a sum is soldered to another wire in each of the program's
-//! *solderings*: to both inputs of each AND gate, then to the outputs.
+//! *sources*: inputs, and outputs of AND gates. Such a sum is soldered to another wire in each of the
+//! program's *solderings*: to both inputs of each AND gate, then to the outputs.
 
 use zeroize::{Zeroize, Zeroizing};
 

@@ -49,6 +49,7 @@ mod setup;
 mod stored;
 #[cfg(test)]
 mod tests;
+mod vote;
 mod walk;
 
 use brickwork_base::random::{SEED_BYTES, Seed};
@@ -72,7 +73,7 @@ pub use stored::{
     FromStock, Lacking, Preprocessed, Request, Stocked, compare_stores, executions, in_stock, inventory,
     stock_promise,
 };
-use walk::Joined;
+use walk::{Joined, Ordered};
 
 /// A party's result. Its outputs are ordered port after port, and its proposal are the parameters.
 pub type Report = brickwork_session::Report<Lego>;
@@ -210,8 +211,9 @@ fn evaluator_with(
     let layout = Layout::new(&job.program)?;
     layout.takes(Party::Evaluator, input)?;
     let run = Metered::new::<Lego>(channel, Party::Evaluator, observer);
-    let begun = setup::evaluator::<Commitments>(run, &job.terms(), For::Run(&layout, None), hooks)?; // 1, 2, 3
-    let Begun { mut party, offset, ots } = begun;
+    let purpose = For::Run(&layout, None);
+    let Begun { mut party, offset, ots } =
+        setup::evaluator::<Commitments>(run, &job.terms(), purpose, hooks)?; // 1, 2, 3
     let (ots, parameters) = ots.ok_or_else(|| Error::Usage("a run makes its OTs at once".into()))?;
     let (outputs, recovered) = party.pool.clone().enter(|| {
         let (party, parameters) = (&mut party, &parameters);
@@ -252,8 +254,9 @@ fn evaluator_with(
             inputs: vec![authenticators.proven(&party.session, of_inputs, &proof)],
             solderings: solderings.proven(&proof),
         };
+        let ordered = Ordered::new(&layout, joined);
         let received = evaluate::evaluator_receives(party, &layout)?; // 9
-        online::evaluator(party, &layout, (&joined, &ots, &outputs), &offset, received, input) // 10, 11, 12
+        online::evaluator(party, &layout, (&ordered, &ots, &outputs), &offset, received, input) // 10, 11, 12
     })?;
     Ok(report(outputs, party.run.finish()?, parameters, recovered))
 }

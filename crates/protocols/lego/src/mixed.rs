@@ -8,8 +8,8 @@
 //!
 //! ```text
 //! success(t, u) ≤ min(S(t)·S'(u), N · Σ_{(x, y) ruined} A_x(t) · A'_y(u))
-//! S(t)   = Σ_j C(c, j)·2^-j·C(N·B, t - j) / C(L, t)                            no opened bad item is seen
-//! A_x(t) = C(B, x) · Σ_j C(c, j)·2^-j·C(N·B - B, t - x - j) / C(L, t)         and a given bucket has x bad ones
+//! S(t)   = Σ_j C(c, j)·2^-j·C(N·B, t - j) / C(L, t)                      no opened bad item is seen
+//! A_x(t) = C(B, x) · Σ_j C(c, j)·2^-j·C(N·B - B, t - x - j) / C(L, t)   and a given bucket has x bad ones
 //! ```
 //!
 //! and the bound is the maximum over all t and u. The sums over j are the coefficients of `(1 + z/2)^c (1 +
@@ -168,8 +168,8 @@ impl Game {
 }
 
 impl Mixed {
-    /// With which probability a garbler succeeds at most, however many items it makes bad; `floor`, if it is
-    /// less than that; 1 for sizes that nobody would choose.
+    /// Returns the probability with which a garbler succeeds at most, however many items it makes bad;
+    /// `floor`, if it is less than that; 1 for sizes that nobody would choose.
     pub fn bound(&self, floor: f64) -> f64 {
         if !self.is_sensible() {
             return 1.0;
@@ -188,6 +188,18 @@ impl Mixed {
         (bound * SLACK).min(1.0)
     }
 
+    /// Returns the most bad gates that get past the challenge with a probability of more than `floor`; all if
+    /// they are too many to be counted so.
+    pub(super) fn most_unseen(&self, floor: f64) -> u64 {
+        let Bucketing { opened, .. } = self.gates;
+        let (all, kept) = (self.gates.copies(), self.gates.kept());
+        match unseen(u64::from(opened), kept, all, floor) {
+            // The last one is at most as great as the floor, unless there are no more gates.
+            Some(sums) => sums.iter().rposition(|&unseen| unseen > floor).unwrap_or(0) as u64,
+            None => all,
+        }
+    }
+
     /// The same by looking at a few numbers of bad items only: for searching, never for a promise.
     pub(super) fn estimate(&self, floor: f64) -> f64 {
         let (beta, alpha) = (self.gates.bucket as usize, self.authenticators.bucket as usize);
@@ -198,7 +210,8 @@ impl Mixed {
             .fold(floor, f64::max)
     }
 
-    /// Whether these are sizes of the same buckets, and of a batch that can be numbered and looked at.
+    /// Returns whether these are sizes of the same buckets, and of a batch that can be numbered and looked
+    /// at.
     pub fn is_sensible(&self) -> bool {
         let Mixed { gates, authenticators } = self;
         let fits = |cut: &Bucketing| {

@@ -1,13 +1,13 @@
-//! What is left when gates, inputs and OTs are there: solderings, which need the program, and evaluation, which
-//! needs the inputs.
+//! What is left when gates, inputs and OTs are there: solderings, which need the program, and evaluation,
+//! which needs the inputs.
 //!
 //! ```text
-//!   from gates in stock                                                                    from a built program
-//!   both at once             E: f   G: commitments to outputs, solderings    crossing 1     E: f                     1
-//!   garbler -> evaluator     labels of both inputs, σ of the outputs                  2     the same                 2
-//!   evaluator -> garbler     seed                                                     3                              3
-//!   garbler -> evaluator     proof of solderings and inputs                           4     proof of the inputs      4
-//!   evaluator -> garbler     the garbler's outputs                                    5                              5
+//!   crossing                   from gates in stock                          from a built program
+//!   1  both at once            E: f   G: commitments to outputs, solderings  E: f
+//!   2  garbler -> evaluator    labels of both inputs, σ of the outputs       the same
+//!   3  evaluator -> garbler    seed                                          the same
+//!   4  garbler -> evaluator    proof of solderings and inputs                proof of the inputs
+//!   5  evaluator -> garbler    the garbler's outputs                         the same
 //! ```
 //!
 //! To build a program takes the solderings and a proof of their own, and no input: what E evaluates with is
@@ -15,8 +15,9 @@
 //!
 //! f and the solderings tell nothing that would be worth something to a peer whose log stands elsewhere: f is
 //! the input masked with choice bits that nobody else knows, and solderings are sums of labels of which the
-//! other party has none. What was taken is not used again. Everything else is said behind the peer's word that
-//! it has burned it, too, and before the one proof, so that the gate before the first output is the only one.
+//! other party has none. What was taken is not used again. Everything else is said behind the peer's word
+//! that it has burned it, too, and before the one proof, so that the gate before the first output is the only
+//! one.
 
 use std::ops::Range;
 
@@ -28,7 +29,7 @@ use crate::layout::Layout;
 use crate::ots::{EvaluatorOts, GarblerOts};
 use crate::preprocess::{Buckets, GarblerHeads};
 use crate::setup::{Evaluator, Garbler};
-use crate::walk::Joined;
+use crate::walk::{Joined, Ordered};
 use brickwork_base::Error;
 use brickwork_primitives::commit::{self, Claims, New, Receiver as _, Sender as _, Shares};
 use brickwork_session::Metered;
@@ -38,7 +39,7 @@ use brickwork_session::stock::Stand;
 fn hear(run: &mut Metered, stand: Stand) -> Result<(), Error> {
     run.phase("build");
     run.channel.flush()?;
-    stand.heard(run)
+    stand.confirm(run)
 }
 
 /// What a program takes from stock, at the garbler.
@@ -54,8 +55,8 @@ pub(super) struct Unproven<'a> {
     program: &'a ProgramClaims,
 }
 
-/// Gives labels of the inputs, proves that they are right, and the solderings if that is still to be done, and
-/// learns the outputs. `input` are the bits of the garbler's ports and of its masks, `masked` is f.
+/// Gives labels of the inputs, proves that they are right, and the solderings if that is still to be done,
+/// and learns the outputs. `input` are the bits of the garbler's ports and of its masks, `masked` is f.
 pub(super) fn garbler<C: commit::Scheme>(
     party: &mut Garbler<C>,
     layout: &Layout,
@@ -165,7 +166,7 @@ pub(super) struct EvaluatorReady {
 pub(super) fn evaluator<C: commit::Scheme>(
     party: &mut Evaluator<C>,
     layout: &Layout,
-    (joined, ots, outputs): (&Joined, &EvaluatorOts, &Shares),
+    (ordered, ots, outputs): (&Ordered, &EvaluatorOts, &Shares),
     offset: &Shares,
     received: ReceivedLabels,
     input: &[bool],
@@ -176,24 +177,25 @@ pub(super) fn evaluator<C: commit::Scheme>(
         received.claim(offset, ots, outputs, input, &mut claims);
         receiver.verify(&mut run.channel, &[], &claims)?
     };
-    let evaluated = evaluate::evaluator(party, layout, joined, ots, received.proven(&proof))?;
-    decode::evaluator(party, layout, joined, evaluated, input)
+    let evaluated = evaluate::evaluator(party, layout, ordered, ots, received.proven(&proof))?;
+    decode::evaluator(party, layout, ordered, evaluated, input)
 }
 
 /// Runs a program that is built.
 pub(super) fn evaluator_from_built<C: commit::Scheme>(
     party: &mut Evaluator<C>,
     layout: &Layout,
-    ready: &EvaluatorReady,
+    ready: EvaluatorReady,
     offset: &Shares,
     stand: Stand,
     input: &[bool],
 ) -> Result<(Vec<bool>, bool), Error> {
-    evaluate::evaluator_sends(party, &ready.ots, input)?;
+    let EvaluatorReady { joined, ots, outputs } = ready;
+    let ordered = Ordered::new(layout, joined);
+    evaluate::evaluator_sends(party, &ots, input)?;
     hear(&mut party.run, stand)?;
     let received = evaluate::evaluator_receives(party, layout)?;
-    let EvaluatorReady { joined, ots, outputs } = ready;
-    evaluator(party, layout, (joined, ots, outputs), offset, received, input)
+    evaluator(party, layout, (&ordered, &ots, &outputs), offset, received, input)
 }
 
 /// Runs a program on gates from stock.
@@ -222,9 +224,9 @@ pub(super) fn evaluator_from_gates<C: commit::Scheme>(
         received.claim(offset, &ots, outputs.shares(), input, &mut claims);
         receiver.verify(&mut run.channel, &[&outputs], &claims)?
     };
-    let joined = Joined { gates, inputs, solderings: solderings.proven(&proof) };
-    let evaluated = evaluate::evaluator(party, layout, &joined, &ots, received.proven(&proof))?;
-    decode::evaluator(party, layout, &joined, evaluated, input)
+    let ordered = Ordered::new(layout, Joined { gates, inputs, solderings: solderings.proven(&proof) });
+    let evaluated = evaluate::evaluator(party, layout, &ordered, &ots, received.proven(&proof))?;
+    decode::evaluator(party, layout, &ordered, evaluated, input)
 }
 
 /// Builds a program of gates from stock.
@@ -255,7 +257,7 @@ pub(super) fn evaluator_builds<C: commit::Scheme>(
 
 /// What the evaluator takes of many batches, put together.
 impl EvaluatorMaterial {
-    /// None of it.
+    /// Makes none of it.
     pub fn none() -> Self {
         EvaluatorMaterial {
             heads: [Shares::default(), Shares::default()],
@@ -267,7 +269,7 @@ impl EvaluatorMaterial {
     }
 }
 
-/// Where so many values of each of some items lie.
+/// Returns the places of the values of some items, of which each has so many.
 pub(super) fn values(items: &Range<usize>, each: usize) -> Range<usize> {
     items.start * each..items.end * each
 }

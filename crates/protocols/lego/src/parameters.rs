@@ -69,8 +69,8 @@ fn ot_binding(security: u32) -> usize {
     (security + MARGIN) as usize
 }
 
-/// OTs of random choices that bind each batch of a session with stock: with any number of its batches and
-/// attempts at them, the session has no larger part of the budget than a run.
+/// Returns the number of OTs of random choices that bind each batch of a session with stock: with any number
+/// of its batches and attempts at them, the session has no larger part of the budget than a run.
 pub(super) fn stock_ot_binding(security: u32) -> usize {
     ot_binding(security) + STOCK_PROOFS.log2() as usize
 }
@@ -85,12 +85,12 @@ fn checks(security: u32, proofs: f64, extensions: f64) -> Result<Budget, Error> 
         .with_check("OT extension", CotSender::CHECK_LOG2 + extensions.log2()))
 }
 
-/// The budget of a session with stock, likewise.
+/// Returns the budget of a session with stock, likewise.
 pub(super) fn stock_checks(security: u32) -> Result<Budget, Error> {
     checks(security, STOCK_PROOFS, STOCK_PROOFS)
 }
 
-/// What the checks of a budget leave to chance.
+/// Returns what the checks of a budget leave to chance.
 pub(super) fn spent_on_checks(budget: &Budget) -> Vec<Spent> {
     let spent = |(check, bound): &(&str, Upper)| Spent { check: (*check).into(), bound_log2: bound.log2() };
     budget.checks().iter().map(spent).collect()
@@ -108,6 +108,11 @@ fn floor(security: u32) -> f64 {
     f64::from(security + 12).exp2().recip()
 }
 
+/// Returns how many bad gates get past the challenge, at most: more do with a probability that no sum shows.
+pub(super) fn most_unseen(mixed: &Mixed, security: u32) -> u64 {
+    mixed.most_unseen(floor(security))
+}
+
 /// The bound of one attempt at a cut of gates and wire authenticators. It takes a while and the same one
 /// serves many programs, so it is remembered.
 pub(super) fn bound_of_gates(mixed: &Mixed, security: u32) -> Upper {
@@ -120,7 +125,7 @@ pub(super) fn bound_of_gates(mixed: &Mixed, security: u32) -> Upper {
     Upper::exp2(bound.log2())
 }
 
-/// The bound of one attempt at a cut of input authenticators.
+/// Returns the bound of one attempt at a cut of input authenticators.
 pub(super) fn bound_of_inputs(cut: &Bucketing) -> Upper {
     static KNOWN: LazyLock<Mutex<HashMap<Bucketing, Upper>>> = LazyLock::new(Mutex::default);
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -155,7 +160,7 @@ impl Parameters {
         Ok(Self::of(security, mixed, allocation))
     }
 
-    /// Those of these cuts, which are safe for nobody.
+    /// Makes parameters of these cuts, which are safe for nobody.
     ///
     /// # Errors
     /// [`Error::Limit`] if there is too much of it.
@@ -176,7 +181,7 @@ impl Parameters {
         })
     }
 
-    /// There are no such cuts.
+    /// Makes nothing: there are no such cuts.
     #[cfg(not(any(test, feature = "adversary")))]
     pub(super) fn of_cuts(_: u64, _: u64, _: u32, cuts: &Cuts) -> Result<Self, Error> {
         match *cuts {}
@@ -218,6 +223,11 @@ impl Parameters {
         (gates.slots > 0).then_some(Mixed { gates, authenticators })
     }
 
+    /// Returns how many bad gates get past the challenge, at most.
+    pub(super) fn most_unseen(&self) -> u64 {
+        self.mixed().map_or(0, |mixed| most_unseen(&mixed, self.security))
+    }
+
     /// Returns the bound on a cheating garbler's success in these cuts, in units of 2^-128.
     pub(super) fn risk(&self) -> u128 {
         self.bound_of_cuts().iter().map(|(_, bound)| *bound).sum::<Upper>().to_fixed()
@@ -240,7 +250,7 @@ impl Parameters {
         digest.done()
     }
 
-    /// What the garbler proposes.
+    /// Returns what the garbler proposes, as it is sent.
     pub(super) fn proposal(&self) -> [u8; PROPOSAL_BYTES] {
         let mut bytes = [0; PROPOSAL_BYTES];
         let cuts = [self.gates, self.authenticators, self.inputs];
@@ -249,7 +259,7 @@ impl Parameters {
         bytes
     }
 
-    /// What the garbler proposes, with its exact bound.
+    /// Reads what the garbler proposes, with its exact bound.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if it exceeds 2^-s, or is nothing that an honest garbler would propose.
@@ -315,7 +325,7 @@ pub(super) const GATES_CHECK: &str = "cut-and-choose of AND gates and wire authe
 /// That of input authenticators.
 pub(super) const INPUTS_CHECK: &str = "cut-and-choose of input authenticators";
 
-/// A report of no batch yet.
+/// Returns a report of no batch yet.
 pub(super) fn empty_report(security: u32, bound_log2: f64, budget: Vec<Spent>) -> SecurityReport {
     let level = level(security).expect("parameters are of a level that is offered");
     SecurityReport {

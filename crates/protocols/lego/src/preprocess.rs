@@ -2,13 +2,14 @@
 //! checked by cut-and-choose and put into buckets.
 //!
 //! ```text
-//!   garbler -> evaluator    start of the hash keys, tables of all gates;  commitments to both inputs (random) and
-//!                           the output (as it comes out) of each gate, and to each authenticator's wire (random);
+//!   garbler -> evaluator    start of the hash keys, tables of all gates;
+//!                           commitments to both inputs (random) and the output (as it comes out) of each
+//!                           gate, and to each authenticator's wire (random);
 //!                           the authenticators' pairs of hashes
 //!                           proof: all of these are commitments, the offset ends in 1
 //!   evaluator -> garbler    challenge: seeds
-//!   garbler -> evaluator    opened gates: both inputs at colours that the challenge draws;  opened authenticators:
-//!                           the wire at such a colour;  solderings in the buckets
+//!   garbler -> evaluator    opened gates: both inputs at colours that the challenge draws;
+//!                           opened authenticators: the wire at such a colour;  solderings in the buckets
 //!                           claims: all of it
 //! ```
 //!
@@ -80,7 +81,7 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
     let mut with = [delta.label()];
     hooks.alter(Point::GateOffset, &mut with);
     let with = Zeroizing::new(Delta::new(with[0].bits()));
-    let gates = Gates::new(start, count)?;
+    let gates = Gates::new(start, count);
     run.expect((count * TABLE_BYTES) as u64);
     let mut message = run.channel.message(msg::TABLES);
     let mut made = Labels::new(Vec::with_capacity(count));
@@ -91,7 +92,7 @@ pub(super) fn garbler_commits<C: commit::Scheme>(
         values
             .iter_mut()
             .for_each(|value| *value = GarblerWire { value: *value, delta: *with }.false_label());
-        let (mut outputs, mut tables) = gates.garble(first, *with, &values)?;
+        let (mut outputs, mut tables) = gates.garble(first, *with, &values);
         outputs.iter_mut().for_each(|label| *label = GarblerWire::from_false_label(*label, *with).value);
         hooks.alter(Point::Tables, &mut tables);
         hooks.alter(Point::GateOutputs, &mut outputs);
@@ -135,7 +136,7 @@ pub(super) struct GarblerHeads {
 }
 
 impl GarblerHeads {
-    /// None of them.
+    /// Makes none of them.
     pub fn none() -> Self {
         let (at, inputs, outputs) = (Places::default(), Committed::default(), Committed::default());
         GarblerHeads { at, start: 0, made: 0, inputs, outputs }
@@ -147,7 +148,7 @@ impl GarblerHeads {
         crate::ots::join(&mut self.outputs, &others.outputs);
     }
 
-    /// The commitments to inputs and outputs.
+    /// Returns the commitments to inputs and outputs.
     pub fn shares(&self) -> [&Shares; 2] {
         [&self.inputs.shares, &self.outputs.shares]
     }
@@ -226,8 +227,8 @@ pub(super) fn garbler_opens<C: commit::Scheme>(
     Ok((heads, claims))
 }
 
-/// Opens the gates and authenticators that the challenge asks for; `values` are those of the inputs and outputs of
-/// gates and of the wires of authenticators. Notes of which the offset is part.
+/// Opens the gates and authenticators that the challenge asks for; `values` are those of the inputs and
+/// outputs of gates and of the wires of authenticators. Notes of which the offset is part.
 fn send_opened<C: commit::Scheme>(
     party: &mut Garbler<C>,
     [gates, guards]: [&Assignment; 2],
@@ -311,7 +312,7 @@ pub(super) fn evaluator_receives<C: commit::Scheme>(
     let mut hashes = vec![Authenticator::default(); guards];
     run.channel.receive_into(msg::AUTHENTICATORS, bytemuck::cast_slice_mut(&mut hashes))?;
     let made = counters.authenticators(guards as u64)?;
-    let gates = Gates::new(u128::from_le_bytes(start), count)?;
+    let gates = Gates::new(u128::from_le_bytes(start), count);
     Ok(ReceivedGates { made, gates, tables, hashes, inputs, outputs, wires })
 }
 
@@ -326,6 +327,8 @@ pub(super) struct Buckets {
     pub gates: Gates,
     /// β and α.
     pub sizes: [usize; 2],
+    /// Bad gates of the batch that get past the challenge, at most.
+    pub most_unseen: u64,
     /// Of each gate in a bucket its number, and its table, `[bucket][gate]`.
     pub numbers: Vec<u32>,
     pub tables: Vec<Table>,
@@ -345,13 +348,14 @@ impl Buckets {
         self.numbers.len() / self.sizes[0]
     }
 
-    /// Copies some of them.
+    /// Selects some of them.
     pub fn slice(&self, buckets: Range<usize>) -> Self {
         let [beta, alpha] = self.sizes;
         let of = |each: usize| buckets.start * each..buckets.end * each;
         Buckets {
             gates: self.gates.clone(),
             sizes: self.sizes,
+            most_unseen: self.most_unseen,
             numbers: self.numbers[of(beta)].to_vec(),
             tables: self.tables[of(beta)].to_vec(),
             guards: self.guards[of(alpha)].to_vec(),
@@ -376,6 +380,7 @@ impl Buckets {
 /// What the evaluator received after its challenge: for the claims, and for use when they are proven.
 pub(super) struct ClaimedGates {
     made: u64,
+    most_unseen: u64,
     claims: GateClaims,
     opened: Claimed<OpenedItems>,
     /// The commitments to the inputs and outputs of heads.
@@ -405,7 +410,7 @@ pub(super) fn evaluator_opens<C: commit::Scheme>(
     let opened_inputs = receive::labels(&mut run.channel, msg::OPENED_GATES, asked.len())?;
     let labels: Vec<Label> =
         opened_inputs.iter().zip(&asked).map(|(value, &colour)| value.with_colour(colour)).collect();
-    let mut opened_outputs = circuit.evaluate(&gates.opened, (&tables, &gates.opened), &labels)?.to_vec();
+    let mut opened_outputs = circuit.evaluate(&gates.opened, (&tables, &gates.opened), &labels).to_vec();
     for (k, (&gate, colours)) in gates.opened.iter().zip(asked.chunks_exact(2)).enumerate() {
         let gate = gate as usize;
         flips[0].add(2 * gate, colours[0]);
@@ -450,7 +455,8 @@ pub(super) fn evaluator_opens<C: commit::Scheme>(
     });
     let claims = GateClaims { gates, wires: guards, flips, shares };
     let heads = claims.heads();
-    Ok(ClaimedGates { made, claims, opened, heads, gates: circuit, tables, hashes })
+    let most_unseen = parameters.most_unseen();
+    Ok(ClaimedGates { made, most_unseen, claims, opened, heads, gates: circuit, tables, hashes })
 }
 
 impl ClaimedGates {
@@ -463,12 +469,13 @@ impl ClaimedGates {
 
     /// Returns the buckets, when all that was received is proven, and the commitments to their heads.
     pub fn proven(self, session: &[u8; 32], proof: &Proof) -> ([Shares; 2], Buckets) {
-        let ClaimedGates { made, claims, opened, heads, gates: circuit, tables, hashes } = self;
+        let ClaimedGates { made, most_unseen, claims, opened, heads, gates: circuit, tables, hashes } = self;
         let GateClaims { gates, wires, .. } = claims;
         let OpenedItems { gate_solderings, wire_solderings, .. } = opened.proven(proof);
         let buckets = Buckets {
             gates: circuit,
             sizes: [gates.size, wires.size],
+            most_unseen,
             numbers: gates.chosen,
             tables,
             guards: wires.chosen,

@@ -30,8 +30,8 @@ pub struct SecurityReport {
     pub statistical_bits: u32,
     /// Base-2 logarithm of the bound on a cheating garbler's success, all checks of the run together.
     pub bound_log2: f64,
-    /// Of a program from stock, the same of all programs together that take from the epoch: more than 2^-s, if
-    /// much was made in it.
+    /// Of a program from stock, the same of all programs together that take from the epoch: more than 2^-s,
+    /// if much was made in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub epoch_bound_log2: Option<f64>,
     /// kappa minus what its uses lose.

@@ -1,8 +1,10 @@
 //! Setup: greetings and base OTs, the commitments' seeds, and the commitment to the offset of all wires.
 //!
 //! ```text
-//!   both ways               greetings; the garbler's proposal; 128 base OTs: the extension's seeds by the bits of Δ
-//!   evaluator -> garbler    OT extension: the commitments' seeds by E's watch bits (and the OTs that are wanted at once)
+//!   both ways               greetings; the garbler's proposal;
+//!                           128 base OTs: the extension's seeds by the bits of Δ
+//!   evaluator -> garbler    OT extension: the commitments' seeds by E's watch bits
+//!                           (and the OTs that are made at once)
 //!   garbler -> evaluator    commitment to Δ
 //! ```
 //!

@@ -1,7 +1,7 @@
 //! Crossing 4: labels become outputs. The colour of a label and that of the false label of its wire tell the
 //! bit; each party has one of the two of the other's outputs, which tells it nothing.
 
-use crate::batch::Batch;
+use crate::layout::Chunk;
 use crate::msg;
 use crate::setup::{Evaluator, Garbler};
 use brickwork_base::bits::{pack, unpack};
@@ -12,9 +12,9 @@ use brickwork_base::{Error, Party};
 pub(super) struct Colours(pub Vec<u8>);
 
 impl Colours {
-    /// Those of the outputs of a party, in the same order.
-    pub fn of(&self, batch: &Batch, party: Party) -> impl Iterator<Item = u8> {
-        let layout = batch.layout;
+    /// Returns those of the outputs of a party, in the same order.
+    pub fn of(&self, chunk: &Chunk, party: Party) -> impl Iterator<Item = u8> {
+        let layout = chunk.layout;
         let all = self.0.chunks_exact(layout.output_wires().len().max(1));
         all.flat_map(move |colours| layout.places_of_outputs(party).map(|place| colours[place]))
     }
@@ -25,29 +25,29 @@ fn bits(mine: impl Iterator<Item = u8>, theirs: impl IntoIterator<Item = u8>) ->
 }
 
 /// Returns the bits of the garbler's outputs, `[execution][bit]`.
-pub(super) fn garbler(party: &mut Garbler, batch: &Batch, colours: Colours) -> Result<Vec<bool>, Error> {
+pub(super) fn garbler(party: &mut Garbler, chunk: &Chunk, colours: Colours) -> Result<Vec<bool>, Error> {
     party.run.phase("decode");
-    let count = batch.count() * batch.layout.places_of_outputs(Party::Garbler).count();
+    let count = chunk.count() * chunk.layout.places_of_outputs(Party::Garbler).count();
     if count == 0 {
         // What was sent last has nothing behind it that would hand it to the network.
         party.run.channel.flush()?;
         return Ok(Vec::new());
     }
-    let told = party.run.channel.receive(msg::COLOURS, count.div_ceil(8))?;
-    Ok(bits(colours.of(batch, Party::Garbler), unpack(&told, count)?))
+    let colours_of_labels = party.run.channel.receive(msg::COLOURS, count.div_ceil(8))?;
+    Ok(bits(colours.of(chunk, Party::Garbler), unpack(&colours_of_labels, count)?))
 }
 
 /// Returns the bits of the evaluator's outputs, `[execution][bit]`.
 pub(super) fn evaluator(
     party: &mut Evaluator,
-    batch: &Batch,
+    chunk: &Chunk,
     (active, decoding): &(Colours, Vec<u8>),
 ) -> Result<Vec<bool>, Error> {
     party.run.phase("decode");
-    let garblers = pack(active.of(batch, Party::Garbler));
+    let garblers = pack(active.of(chunk, Party::Garbler));
     if !garblers.is_empty() {
         party.run.channel.send(msg::COLOURS, &garblers)?;
         party.run.channel.flush()?;
     }
-    Ok(bits(active.of(batch, Party::Evaluator), decoding.iter().copied()))
+    Ok(bits(active.of(chunk, Party::Evaluator), decoding.iter().copied()))
 }

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use zeroize::Zeroizing;
 
-use crate::batch::Batch;
 use crate::decode::Colours;
+use crate::layout::Chunk;
 use crate::msg;
 use crate::setup::{Components, Evaluator, Garbler};
 use brickwork_base::bits::{pack, unpack};
@@ -19,7 +19,7 @@ use brickwork_wire::Channel;
 
 /// The labels of some executions' wires, `[place][execution]`.
 pub(super) struct Wires<'b> {
-    batch: &'b Batch<'b>,
+    chunk: &'b Chunk<'b>,
     lanes: usize,
     labels: Labels,
     /// Of the slot at hand, `[execution][wire]`.
@@ -28,26 +28,26 @@ pub(super) struct Wires<'b> {
 }
 
 impl<'b> Wires<'b> {
-    /// Room for the labels of a batch.
-    pub fn new(batch: &'b Batch) -> Self {
-        let lanes = batch.layout.lanes();
-        let components = batch.layout.program.components();
+    /// Returns room for the labels of a chunk.
+    pub fn new(chunk: &'b Chunk) -> Self {
+        let lanes = chunk.layout.lanes();
+        let components = chunk.layout.program.components();
         let most = |count: fn(&brickwork_circuit::Circuit) -> usize| {
             components.iter().map(|component| count(&component.circuit)).max().unwrap_or(0)
         };
         let room = |labels: usize| Zeroizing::new(vec![Label::ZERO; labels * lanes]);
         Wires {
-            batch,
+            chunk,
             lanes,
-            labels: room(batch.layout.alive()),
+            labels: room(chunk.layout.alive()),
             inputs: room(most(|circuit| circuit.inputs())),
             outputs: room(most(|circuit| circuit.outputs().len())),
         }
     }
 
-    /// Sets the labels of the parties' inputs, `[execution][wire]` of the whole batch each.
+    /// Sets the labels of the parties' inputs, `[execution][wire]` of the whole chunk each.
     fn begin(&mut self, executions: &Range<usize>, garblers: &[Label], evaluators: &[Label]) {
-        let layout = self.batch.layout;
+        let layout = self.chunk.layout;
         let widths = [layout.garbler_inputs(), layout.evaluator_inputs()];
         for (lane, execution) in executions.clone().enumerate() {
             let first = |party: usize| execution * widths[party]..(execution + 1) * widths[party];
@@ -60,10 +60,10 @@ impl<'b> Wires<'b> {
 
     /// Gathers the labels of a slot's inputs, `[execution][wire]`; how many there are, and how many outputs.
     pub fn gather(&mut self, slot: &Slot, count: usize) -> [usize; 2] {
-        let circuit = &self.batch.layout.program.component(slot.component).circuit;
+        let circuit = &self.chunk.layout.program.component(slot.component).circuit;
         let (inputs, outputs) = (slot.inputs.len(), circuit.outputs().len());
         for (i, &wire) in slot.inputs.iter().enumerate() {
-            let from = &self.labels[self.batch.layout.place(wire) * self.lanes..][..count];
+            let from = &self.labels[self.chunk.layout.place(wire) * self.lanes..][..count];
             from.iter().enumerate().for_each(|(lane, &label)| self.inputs[lane * inputs + i] = label);
         }
         [inputs * count, outputs * count]
@@ -71,43 +71,43 @@ impl<'b> Wires<'b> {
 
     /// Puts the labels of a slot's outputs where its wires lie.
     pub fn scatter(&mut self, slot: &Slot, count: usize) {
-        let outputs = self.batch.layout.program.component(slot.component).circuit.outputs().len();
+        let outputs = self.chunk.layout.program.component(slot.component).circuit.outputs().len();
         for o in 0..outputs {
-            let place = self.batch.layout.place(slot.first_output + o as u32) * self.lanes;
+            let place = self.chunk.layout.place(slot.first_output + o as u32) * self.lanes;
             (0..count).for_each(|lane| self.labels[place + lane] = self.outputs[lane * outputs + o]);
         }
     }
 
     /// The colours of the labels of all outputs, `[execution][wire]`.
     fn colours(&self, count: usize) -> impl Iterator<Item = u8> {
-        let outputs = self.batch.layout.output_wires();
+        let outputs = self.chunk.layout.output_wires();
         let of = move |lane: usize| {
             outputs
                 .iter()
-                .map(move |&wire| self.labels[self.batch.layout.place(wire) * self.lanes + lane].colour())
+                .map(move |&wire| self.labels[self.chunk.layout.place(wire) * self.lanes + lane].colour())
         };
         (0..count).flat_map(of)
     }
 }
 
-/// The numbers of the copies that a slot's executions are: never the same for one component, and those that go
-/// side by side share their keys.
-fn copies(so_far: &mut u32, lanes: usize, count: usize) -> Result<[u32; crate::batch::LANES], Error> {
+/// The numbers of the copies that a slot's executions are: never the same for one component, and those that
+/// go side by side share their keys.
+fn copies(so_far: &mut u32, lanes: usize, count: usize) -> Result<[u32; crate::layout::LANES], Error> {
     let first = so_far.checked_mul(lanes as u32).filter(|&first| first <= u32::MAX - lanes as u32);
     let first = first.ok_or_else(|| {
         Error::Limit("one run garbles a component fewer than 2^32 times; use fewer executions".into())
     })?;
     *so_far += 1;
-    let mut numbers = [0; crate::batch::LANES];
+    let mut numbers = [0; crate::layout::LANES];
     numbers[..count].iter_mut().zip(first..).for_each(|(number, k)| *number = k);
     Ok(numbers)
 }
 
-/// Garbles a batch. `input` are the garbler's bits, `theirs` the false labels of the evaluator's inputs, both
+/// Garbles a chunk. `input` are the garbler's bits, `theirs` the false labels of the evaluator's inputs, both
 /// `[execution][wire]`. Returns the colours of the false labels of all outputs.
 pub(super) fn garbler(
     party: &mut Garbler,
-    batch: &Batch,
+    chunk: &Chunk,
     input: &[bool],
     theirs: Labels,
 ) -> Result<Colours, Error> {
@@ -124,11 +124,11 @@ pub(super) fn garbler(
             own.iter().zip(input).map(|(&label, &bit)| label ^ delta.times(u8::from(bit))).collect();
         run.channel.send(msg::INPUT_LABELS, bytemuck::cast_slice(&active))?;
     }
-    let layout = batch.layout;
+    let layout = chunk.layout;
     let deltas: Zeroizing<Vec<Delta>> = Zeroizing::new(vec![*delta; layout.lanes()]);
     let mut tables = Sent { channel: &mut run.channel, buffer: Vec::with_capacity(msg::TABLES_BYTES) };
-    let (mut wires, mut colours) = (Wires::new(batch), Vec::new());
-    for executions in batch.side_by_side() {
+    let (mut wires, mut colours) = (Wires::new(chunk), Vec::new());
+    for executions in chunk.side_by_side() {
         let count = executions.len();
         wires.begin(&executions, &own, &theirs);
         for slot in layout.program.slots() {
@@ -152,18 +152,18 @@ pub(super) fn garbler(
     }
     tables.finish()?;
     let colours = Colours(colours);
-    let decoding = pack(colours.of(batch, Party::Evaluator));
+    let decoding = pack(colours.of(chunk, Party::Evaluator));
     if !decoding.is_empty() {
         run.channel.send(msg::DECODING, &decoding)?;
     }
     Ok(colours)
 }
 
-/// Evaluates a batch. `mine` are the active labels of the evaluator's inputs. Returns the colours of the active
-/// labels of all outputs, and those of the false labels of the evaluator's.
+/// Evaluates a chunk. `mine` are the active labels of the evaluator's inputs. Returns the colours of the
+/// active labels of all outputs, and those of the false labels of the evaluator's.
 pub(super) fn evaluator(
     party: &mut Evaluator,
-    batch: &Batch,
+    chunk: &Chunk,
     mine: Labels,
 ) -> Result<(Colours, Vec<u8>), Error> {
     party.run.phase("evaluate");
@@ -172,17 +172,23 @@ pub(super) fn evaluator(
         *starts = vec![0; plans.len()];
         run.channel.receive_into(msg::KEYS, bytemuck::cast_slice_mut(starts))?;
     }
-    let layout = batch.layout;
-    let count = batch.count() * layout.garbler_inputs();
+    let layout = chunk.layout;
+    let count = chunk.count() * layout.garbler_inputs();
     let theirs: Labels = Zeroizing::new(match count {
         0 => Vec::new(),
         count => receive::labels(&mut run.channel, msg::INPUT_LABELS, count)?,
     });
-    let left = batch.count() as u64 * layout.program.and_gates() * HalfGates::TABLE_BYTES.and as u64;
-    let mut tables =
-        Received { channel: &mut run.channel, left, frame: Vec::new(), read: 0, piece: Vec::new(), first: 0 };
-    let (mut wires, mut colours) = (Wires::new(batch), Vec::new());
-    for executions in batch.side_by_side() {
+    let left = chunk.count() as u64 * layout.program.and_gates() * HalfGates::TABLE_BYTES.and as u64;
+    let mut tables = Received {
+        channel: &mut run.channel,
+        left,
+        frame: Vec::new(),
+        read: 0,
+        section: Vec::new(),
+        first: 0,
+    };
+    let (mut wires, mut colours) = (Wires::new(chunk), Vec::new());
+    for executions in chunk.side_by_side() {
         let count = executions.len();
         wires.begin(&executions, &theirs, &mine);
         for slot in layout.program.slots() {
@@ -203,7 +209,7 @@ pub(super) fn evaluator(
         }
         colours.extend(wires.colours(count));
     }
-    let own = batch.count() * layout.places_of_outputs(Party::Evaluator).count();
+    let own = chunk.count() * layout.places_of_outputs(Party::Evaluator).count();
     let decoding = match own {
         0 => Vec::new(),
         own => unpack(&run.channel.receive(msg::DECODING, own.div_ceil(8))?, own)?,
@@ -247,19 +253,19 @@ impl TableSink for Sent<'_> {
 /// Tables as they come from the garbler.
 struct Received<'c> {
     channel: &'c mut Channel,
-    /// Bytes of the batch that are still to come.
+    /// Bytes of the chunk that are still to come.
     left: u64,
     frame: Vec<u8>,
     /// Bytes of the frame that were used.
     read: usize,
     /// Those of the copies at hand, copy by copy, and the first of these.
-    piece: Vec<u8>,
+    section: Vec<u8>,
     first: usize,
 }
 
 impl TableSource for Received<'_> {
     fn prepare(&mut self, copies: &[usize], bytes: Range<usize>) -> Result<(), Error> {
-        self.piece.clear();
+        self.section.clear();
         self.first = copies[0];
         let mut wanted = copies.len() * bytes.len();
         while wanted > 0 {
@@ -269,13 +275,13 @@ impl TableSource for Received<'_> {
                 (self.left, self.read) = (self.left - self.frame.len() as u64, 0);
             }
             let here = wanted.min(self.frame.len() - self.read);
-            self.piece.extend_from_slice(&self.frame[self.read..self.read + here]);
+            self.section.extend_from_slice(&self.frame[self.read..self.read + here]);
             (self.read, wanted) = (self.read + here, wanted - here);
         }
         Ok(())
     }
 
     fn tables(&self, copy: usize, bytes: Range<usize>) -> &[u8] {
-        &self.piece[(copy - self.first) * bytes.len()..][..bytes.len()]
+        &self.section[(copy - self.first) * bytes.len()..][..bytes.len()]
     }
 }

@@ -1,25 +1,25 @@
-//! Crossings 2 to 4 of all executions, batch by batch: the whole protocol behind its setup. Beside the calls
+//! Crossings 2 to 4 of all executions, chunk by chunk: the whole protocol behind its setup. Beside the calls
 //! stand the crossings of the link.
 
-use crate::batch::{Inputs, Layout};
+use crate::layout::{Inputs, Layout};
 use crate::setup::{Evaluator, Garbler};
 use crate::{decode, evaluate, prepare};
 use brickwork_base::{Error, Party};
 use brickwork_session::stock::ots::{EvaluatorOts, GarblerOts};
-use brickwork_session::stock::records::Stream;
+use brickwork_session::stock::records::TakenStream;
 
 /// Garbles all executions, with OTs that are made now or come from a store. Returns the garbler's outputs.
 pub(super) fn garbler(
     party: &mut Garbler,
     layout: &Layout,
     mut inputs: Inputs,
-    mut stock: Option<Stream<GarblerOts>>,
+    mut stock: Option<TakenStream<GarblerOts>>,
 ) -> Result<Vec<bool>, Error> {
     let mut outputs = layout.outputs(Party::Garbler);
-    for batch in layout.batches() {
-        let theirs = prepare::garbler(party, &batch, stock.as_mut())?; // 2
-        let decoding = evaluate::garbler(party, &batch, inputs.next(&batch), theirs)?; // 3
-        outputs.put(&batch, decode::garbler(party, &batch, decoding)?); // 4
+    for chunk in layout.chunks() {
+        let theirs = prepare::garbler(party, &chunk, stock.as_mut())?; // 2
+        let decoding = evaluate::garbler(party, &chunk, inputs.next(&chunk), theirs)?; // 3
+        outputs.put(&chunk, decode::garbler(party, &chunk, decoding)?); // 4
     }
     Ok(outputs.finish())
 }
@@ -29,13 +29,13 @@ pub(super) fn evaluator(
     party: &mut Evaluator,
     layout: &Layout,
     mut inputs: Inputs,
-    mut stock: Option<Stream<EvaluatorOts>>,
+    mut stock: Option<TakenStream<EvaluatorOts>>,
 ) -> Result<Vec<bool>, Error> {
     let mut outputs = layout.outputs(Party::Evaluator);
-    for batch in layout.batches() {
-        let mine = prepare::evaluator(party, &batch, inputs.next(&batch), stock.as_mut())?; // 2
-        let evaluated = evaluate::evaluator(party, &batch, mine)?; // 3
-        outputs.put(&batch, decode::evaluator(party, &batch, &evaluated)?); // 4
+    for chunk in layout.chunks() {
+        let mine = prepare::evaluator(party, &chunk, inputs.next(&chunk), stock.as_mut())?; // 2
+        let evaluated = evaluate::evaluator(party, &chunk, mine)?; // 3
+        outputs.put(&chunk, decode::evaluator(party, &chunk, &evaluated)?); // 4
     }
     Ok(outputs.finish())
 }

@@ -15,17 +15,17 @@
 //!
 //! OTs may come from a store ([`Stocked`]); then 2 is one bit for each of the evaluator's inputs.
 //!
-//! Executions go in batches; 2 to 4 are repeated for each. The functions [`garbler`] and [`evaluator`], and
+//! Executions go in chunks; 2 to 4 are repeated for each. The functions [`garbler`] and [`evaluator`], and
 //! those of `executions` that they share with runs from stock, are the whole protocol; beside their calls
 //! stand the crossings of the link.
 #![forbid(unsafe_code)]
 
-mod batch;
 mod cheat;
 pub mod cost;
 mod decode;
 mod evaluate;
 mod executions;
+mod layout;
 pub mod msg;
 mod prepare;
 mod report;
@@ -38,9 +38,9 @@ use brickwork_base::{Error, Party};
 use brickwork_session::{Job, Metered, Observer, Protocol};
 use brickwork_wire::Channel;
 
-use batch::Layout;
 pub use cheat::Cheat;
 pub use cost::{Ots, sent_bytes};
+use layout::Layout;
 use report::report;
 pub use report::{COMPUTATIONAL_BITS, Executions, Report, SecurityReport, SemiHonest, WARNING};
 pub use stored::{FromStock, Lacking, Preprocessed, Stocked, compare_stores, in_stock, inventory, ots};

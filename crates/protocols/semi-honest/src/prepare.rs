@@ -8,7 +8,7 @@
 
 use zeroize::Zeroizing;
 
-use crate::batch::Batch;
+use crate::layout::Chunk;
 use crate::msg;
 use crate::setup::{Evaluator, Garbler};
 use brickwork_base::Error;
@@ -16,17 +16,17 @@ use brickwork_base::bits::{pack, unpack};
 use brickwork_base::label::Labels;
 use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
 use brickwork_session::stock::ots::{EvaluatorOts, GarblerOts};
-use brickwork_session::stock::records::Stream;
+use brickwork_session::stock::records::TakenStream;
 
 /// Receives what the evaluator's choices are hidden in. Returns the false labels of its inputs,
 /// `[execution][wire]`.
 pub(super) fn garbler(
     party: &mut Garbler,
-    batch: &Batch,
-    stock: Option<&mut Stream<GarblerOts>>,
+    chunk: &Chunk,
+    stock: Option<&mut TakenStream<GarblerOts>>,
 ) -> Result<Labels, Error> {
     party.run.phase("prepare");
-    let count = batch.count() * batch.layout.evaluator_inputs();
+    let count = chunk.count() * chunk.layout.evaluator_inputs();
     let Some(stock) = stock.filter(|_| count > 0) else {
         return match count {
             0 => Ok(Labels::default()),
@@ -47,12 +47,12 @@ pub(super) fn garbler(
 /// Chooses by `input`, `[execution][bit]`. Returns the active labels, in this order.
 pub(super) fn evaluator(
     party: &mut Evaluator,
-    batch: &Batch,
+    chunk: &Chunk,
     input: &[bool],
-    stock: Option<&mut Stream<EvaluatorOts>>,
+    stock: Option<&mut TakenStream<EvaluatorOts>>,
 ) -> Result<Labels, Error> {
     party.run.phase("prepare");
-    let count = batch.count() * batch.layout.evaluator_inputs();
+    let count = chunk.count() * chunk.layout.evaluator_inputs();
     assert_eq!(input.len(), count, "a choice for each input wire");
     let mut bits: Zeroizing<Vec<u8>> = Zeroizing::new(input.iter().map(|&bit| u8::from(bit)).collect());
     let Some(stock) = stock.filter(|_| count > 0) else {

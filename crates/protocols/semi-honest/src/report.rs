@@ -8,8 +8,8 @@ use brickwork_session::PhaseReport;
 pub const COMPUTATIONAL_BITS: f64 = 111.0;
 
 /// What everybody who runs the protocol is to know.
-pub const WARNING: &str = "semi-honest: a peer that departs from the protocol can learn this party's input, or choose \
-                           what this party learns; --protocol duplo holds against a cheater";
+pub const WARNING: &str = "semi-honest: a peer that departs from the protocol can learn this party's input, \
+                           or choose what this party learns; --protocol duplo holds against a cheater";
 
 /// What a run promises.
 #[derive(Clone, Debug, Serialize)]
@@ -23,14 +23,14 @@ pub struct SecurityReport {
 }
 
 impl SecurityReport {
-    /// The promise, which is the same for every run.
+    /// Makes the promise, which is the same for every run.
     pub fn of_every_run() -> Self {
         SecurityReport { model: "semi-honest", computational_bits: COMPUTATIONAL_BITS, warning: WARNING }
     }
 }
 
-/// A party's result. Its outputs are ordered as [`Program::repeat`](brickwork_circuit::Program) orders them: of
-/// one execution port after port.
+/// A party's result. Its outputs are ordered as [`Program::repeat`](brickwork_circuit::Program) orders them:
+/// of one execution port after port.
 pub type Report = brickwork_session::Report<SemiHonest>;
 
 /// How often a program is executed, on inputs that do not depend on each other. Both parties must mean the

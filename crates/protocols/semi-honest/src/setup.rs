@@ -2,7 +2,7 @@
 
 use zeroize::Zeroizing;
 
-use crate::batch::Layout;
+use crate::layout::Layout;
 use crate::report::SemiHonest;
 use brickwork_base::label::Delta;
 use brickwork_base::random::Rng;
@@ -29,7 +29,7 @@ pub(super) type Garbler = Session<extension::Sender>;
 pub(super) type Evaluator = Session<extension::Receiver>;
 
 impl Garbler {
-    /// Δ.
+    /// Returns Δ.
     pub fn delta(&self) -> Zeroizing<Delta> {
         Zeroizing::new(Delta::new(self.cot.offset().bits()))
     }
@@ -53,7 +53,7 @@ pub(super) struct Components {
 }
 
 impl Components {
-    /// Those of a program of which nothing has been garbled.
+    /// Makes those of a program of which nothing has been garbled.
     pub fn of(program: &Program) -> Self {
         let used = program.slots_by_component().into_iter().map(|slots| slots > 0);
         let components = program.components().iter().zip(used);
@@ -70,8 +70,8 @@ pub(super) fn digest(layout: &Layout) -> [u8; 32] {
     *hasher.finalize().as_bytes()
 }
 
-/// What both parties must agree on: for a run the program and how often; for a session whose OTs are stocked it
-/// is not known yet.
+/// What both parties must agree on: for a run the program and how often; for a session whose OTs are stocked
+/// it is not known yet.
 fn digests(layout: Option<&Layout>) -> Digests {
     Digests { stock: layout.is_none(), program: layout.map_or([0; 32], digest), parameters: [0; 32] }
 }

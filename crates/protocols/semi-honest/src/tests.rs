@@ -1,3 +1,4 @@
+use brickwork_testing::Replayable as _;
 use std::sync::Arc;
 
 use super::*;
@@ -52,11 +53,11 @@ fn runs(program: Program, executions: usize) {
         let learnt = whole.outputs().iter().zip(&ports).filter(|(output, _)| output.to.includes(party));
         let expected: Vec<bool> = learnt.flat_map(|(_, bits)| bits.clone()).collect();
         assert_eq!(report.outputs, expected, "{} x {executions}", program.name());
-        let told = [
+        let reported = [
             report.phases.iter().map(|phase| phase.garbler_sent_bytes).sum::<u64>(),
             report.phases.iter().map(|phase| phase.evaluator_sent_bytes).sum::<u64>(),
         ];
-        assert_eq!(told, sent, "{} x {executions}", program.name());
+        assert_eq!(reported, sent, "{} x {executions}", program.name());
         assert_eq!(report.security.model, "semi-honest");
     }
 }
@@ -95,7 +96,7 @@ fn outputs_and_bytes_are_right() {
     }
     runs(library::millionaires().unwrap(), 1);
     runs(library::aes::cbc_mac(3).unwrap(), 2);
-    // More OTs than one batch has: 256 executions of 128 each.
+    // More OTs than one chunk has: 256 executions of 128 each.
     runs(library::aes::aes_128().unwrap(), 300);
 }
 

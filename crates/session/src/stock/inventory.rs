@@ -156,7 +156,7 @@ fn of_epoch<K: Kinds>(store: &Store, id: EpochId, epoch: Epoch) -> Result<Invent
 }
 
 impl Inventory {
-    /// Whether nothing can be taken from it: it is burned, or a part of it is missing.
+    /// Returns whether nothing can be taken from it: it is burned, or a part of it is missing.
     pub fn is_lost(&self) -> bool {
         self.state.burned().is_some() || self.batches.iter().any(|batch| batch.missing.is_some())
     }

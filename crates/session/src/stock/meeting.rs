@@ -4,8 +4,8 @@
 //!   each, the garbler first    the pair that the store is of, and whether it holds anything;
 //!                of each epoch that may still be used: where its log stands, or that another session has it
 //!                who knows another pair, and has something to lose, leaves;  a new pair is kept, durably
-//!   each, the garbler first    after the log of whoever was one entry behind was completed: a hash over where all
-//!                stand now
+//!   each, the garbler first    when the log of whoever was one entry behind has been completed:
+//!                a hash over where all stand now
 //! ```
 //!
 //! Nothing that depends on an input or on stock is sent before. Stores that do not belong together are a
@@ -17,16 +17,16 @@
 //! contribute. It is durable at either party before that says where it stands now, so nothing is ever made in
 //! a pair that only one of them knows.
 //!
-//! **Several sessions.** What another session of either party has claimed is busy: it is not compared, not
+//! **Several sessions.** What another session of either party has leased is busy: it is not compared, not
 //! touched and not used in this connection, and says nothing about old copies. That an epoch which neither
 //! calls busy stands still while it is compared follows from the order. The garbler looks at its logs behind
-//! its [`Gate`](brickwork_stock::Gate), and keeps that until it has the evaluator's answer; so none of its
-//! sessions begins to write in that time. Nor does one of the evaluator's, as nothing is written in an epoch
-//! that the garbler has not named for it, and the evaluator looks only when it has heard the garbler, behind
-//! a gate of its own, and judges only when the garbler has answered: that of a garbler which is gone by then
-//! is no evidence. If both spoke at once, one could tell of a log as it was before a program, and the other
-//! of the same log behind it. Only the garbler's gate is held while the peer's word is waited for, so the two
-//! do not wait for each other.
+//! its [`PeerLock`](brickwork_stock::PeerLock), and keeps that until it has the evaluator's answer; so none
+//! of its sessions begins to write in that time. Nor does one of the evaluator's, as nothing is written in an
+//! epoch that the garbler has not named for it, and the evaluator looks only when it has heard the garbler,
+//! behind a lock of its own, and judges only when the garbler has answered: that of a garbler which is gone
+//! by then is no evidence. If both spoke at once, one could tell of a log as it was before a program, and the
+//! other of the same log behind it. Only the garbler's lock is held while the peer's word is waited for, so
+//! the two do not wait for each other.
 
 use std::collections::HashSet;
 
@@ -55,7 +55,7 @@ pub struct Owner<'t> {
 }
 
 impl Owner<'_> {
-    /// Whose stores meet.
+    /// Returns whose stores meet.
     pub(super) fn relation(&self) -> Relation {
         Relation { role: self.role, identities: self.terms.identities }
     }
@@ -74,9 +74,9 @@ const USED_UP: &str = "it is used up";
 const MAX_BYTES: usize = 1 << 20;
 
 #[derive(Serialize, Deserialize)]
-struct Stand {
+struct EpochStanding {
     epoch: EpochId,
-    /// `None` if another session has claimed it.
+    /// `None` if another session has leased it.
     standing: Option<Standing>,
 }
 
@@ -109,8 +109,8 @@ fn held(store: &Store, owner: &Owner) -> Result<Vec<(EpochId, Epoch)>, Error> {
     Ok(held)
 }
 
-/// What there is instead of what is asked for, in words: levels at which something was made with this peer,
-/// or the stock of others.
+/// Returns what there is instead of what is asked for, in words: levels at which something was made with this
+/// peer, or the stock of others.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.
@@ -141,7 +141,8 @@ fn of_this_protocol(store: &Store, owner: &Owner) -> Result<(), Error> {
         let state = store.state(&id)?;
         if state.burned().is_none() && !state.is_new() {
             return Err(Error::Stock(format!(
-                "the part {} of this store was made by the protocol {}, and this is {}; give it a --store of its own on both sides, or burn that part (`brickwork stock burn --epoch {0}`)",
+                "the part {} of this store was made by the protocol {}, and this is {}; give it a --store \
+                 of its own on both sides, or burn that part (`brickwork stock burn --epoch {0}`)",
                 short(&id),
                 epoch.protocol,
                 owner.protocol
@@ -156,8 +157,9 @@ fn of_this_version(held: &[(EpochId, Epoch)]) -> Result<(), Error> {
     match held.iter().find(|(_, epoch)| epoch.version != PROTOCOL_VERSION) {
         None => Ok(()),
         Some((id, epoch)) => Err(Error::Stock(format!(
-            "the part {} of this store was made by version {} of the protocol, and this is version {PROTOCOL_VERSION}; \
-             use the release that made it on both sides, or burn it (`brickwork stock burn --epoch {0}`) and make it anew",
+            "the part {} of this store was made by version {} of the protocol, and this is version \
+             {PROTOCOL_VERSION}; use the release that made it on both sides, or burn it (`brickwork stock \
+             burn --epoch {0}`) and make it anew",
             short(id),
             epoch.version
         ))),
@@ -192,12 +194,12 @@ pub fn living(store: &Store, owner: &Owner) -> Result<Vec<(EpochId, State)>, Err
 
 fn too_many(n: usize) -> Error {
     Error::Stock(format!(
-        "{n} parts of this store belong to this peer, of each of which a little is left; burn those that nobody needs, on both sides \
-         (`brickwork stock ls` shows them, `brickwork stock burn` burns)"
+        "{n} parts of this store belong to this peer, of each of which a little is left; burn those that \
+         nobody needs, on both sides (`brickwork stock ls` shows them, `brickwork stock burn` burns)"
     ))
 }
 
-/// Whether there may be one more living epoch than these. What is there can be used in any case.
+/// Returns whether there may be one more living epoch than these. What is there can be used in any case.
 ///
 /// # Errors
 /// [`Error::Stock`] if there are too many.
@@ -207,7 +209,7 @@ pub(super) fn room_for_one_more(living: usize) -> Result<(), Error> {
 
 /// Removes what is known of burned epochs that the peer does not name either, but for the last ones: should a
 /// copy name one of them again, it is as unknown as any other, and refused.
-fn forget_burned(store: &Store, owner: &Owner, theirs: &[Stand]) -> Result<(), Error> {
+fn forget_burned(store: &Store, owner: &Owner, theirs: &[EpochStanding]) -> Result<(), Error> {
     let mut burned = ours(store, owner)?;
     burned.retain(|(id, state)| state.burned().is_some() && theirs.iter().all(|stand| stand.epoch != *id));
     burned.truncate(burned.len().saturating_sub(KEPT));
@@ -225,7 +227,7 @@ fn was_used_up(store: &Store, id: &EpochId) -> bool {
 }
 
 /// Whether the peer stands where this epoch began, or says nothing about it.
-fn is_nothing(stand: &Stand) -> bool {
+fn is_nothing(stand: &EpochStanding) -> bool {
     stand.standing.as_ref().is_none_or(|standing| standing.head == *State::new(&stand.epoch).head())
 }
 
@@ -239,12 +241,12 @@ enum Compared {
     Idle(Verdict),
 }
 
-fn compare(busy: bool, id: &EpochId, state: &State, theirs: &[Stand]) -> Compared {
+fn compare(busy: bool, id: &EpochId, state: &State, theirs: &[EpochStanding]) -> Compared {
     match theirs.iter().find(|stand| stand.epoch == *id) {
         _ if busy => Compared::Busy,
         None => Compared::Unnamed,
-        Some(Stand { standing: None, .. }) => Compared::Busy,
-        Some(Stand { standing: Some(standing), .. }) => Compared::Idle(state.compare(standing)),
+        Some(EpochStanding { standing: None, .. }) => Compared::Busy,
+        Some(EpochStanding { standing: Some(standing), .. }) => Compared::Idle(state.compare(standing)),
     }
 }
 
@@ -252,8 +254,8 @@ fn compare(busy: bool, id: &EpochId, state: &State, theirs: &[Stand]) -> Compare
 ///
 /// # Errors
 /// [`Malformed::UnexpectedMessage`] if it is anything else.
-fn read(bytes: &[u8]) -> Result<Vec<Stand>, Malformed> {
-    let stands: Vec<Stand> = postcard::from_bytes(bytes).map_err(|_| Malformed::UnexpectedMessage)?;
+fn read(bytes: &[u8]) -> Result<Vec<EpochStanding>, Malformed> {
+    let stands: Vec<EpochStanding> = postcard::from_bytes(bytes).map_err(|_| Malformed::UnexpectedMessage)?;
     let mut seen = HashSet::new();
     match stands.len() <= MAX_EPOCHS && stands.iter().all(|stand| seen.insert(stand.epoch)) {
         true => Ok(stands),
@@ -269,17 +271,17 @@ pub fn compared(state: &State, bytes: &[u8]) -> Result<Vec<Verdict>, Malformed> 
     Ok(read(bytes)?.iter().filter_map(|stand| Some(state.compare(stand.standing.as_ref()?))).collect())
 }
 
-/// What a party says of its store.
-struct Told {
+/// What the peer sent of its store.
+struct Received {
     acquaintance: Acquaintance,
     standings: Vec<u8>,
 }
 
-/// Says which pair this party's store is of and where its logs stand. Rounds: half of one.
+/// Sends which pair this party's store is of and where its logs stand. Rounds: half of one.
 ///
 /// # Errors
-/// [`Error::Stock`] if something is of another protocol or version; then nothing is said.
-fn say(
+/// [`Error::Stock`] if something is of another protocol or version; then nothing is sent.
+fn send(
     channel: &mut Channel,
     store: Option<&Store>,
     owner: &Owner,
@@ -290,10 +292,12 @@ fn say(
     of_this_version(&held)?;
     let pair = store.map_or(Ok(None), |store| store.pair(&owner.relation()))?;
     // What another session is about to make must not be lost either.
-    let told = Acquaintance { pair, holds: !held.is_empty() || mine.iter().any(|mine| mine.busy) };
-    let stand =
-        |Mine { id, state, busy }: &Mine| Stand { epoch: *id, standing: (!busy).then(|| state.standing()) };
-    let stands: Vec<Stand> = mine.iter().map(stand).collect();
+    let acquaintance = Acquaintance { pair, holds: !held.is_empty() || mine.iter().any(|mine| mine.busy) };
+    let stand = |Mine { id, state, busy }: &Mine| EpochStanding {
+        epoch: *id,
+        standing: (!busy).then(|| state.standing()),
+    };
+    let stands: Vec<EpochStanding> = mine.iter().map(stand).collect();
     let bytes =
         postcard::to_stdvec(&stands).map_err(|_| Error::Stock("the logs cannot be encoded".into()))?;
     if bytes.len() > MAX_BYTES {
@@ -301,18 +305,18 @@ fn say(
             "the last programs took from too many batches to be compared; burn them".into(),
         ));
     }
-    channel.send(msg::PAIR, &told.to_bytes())?;
+    channel.send(msg::PAIR, &acquaintance.to_bytes())?;
     channel.send(msg::STANDINGS, &bytes)?;
     channel.flush()?;
-    Ok(told)
+    Ok(acquaintance)
 }
 
-/// Hears what the peer says of its store.
-fn hear(channel: &mut Channel) -> Result<Told, Error> {
+/// Receives the same of the peer's store.
+fn receive(channel: &mut Channel) -> Result<Received, Error> {
     let pair = channel.receive(msg::PAIR, ACQUAINTANCE_BYTES)?;
     let acquaintance = Acquaintance::from_bytes(&pair).ok_or(Malformed::UnexpectedMessage)?;
     // Read in any case: what lies unread when a connection closes may cost the peer what it has not read yet.
-    Ok(Told { acquaintance, standings: channel.receive_up_to(msg::STANDINGS, MAX_BYTES)? })
+    Ok(Received { acquaintance, standings: channel.receive_up_to(msg::STANDINGS, MAX_BYTES)? })
 }
 
 /// Where the peer's logs stand; `None` if the two do not know each other, and hold nothing that could be
@@ -320,15 +324,17 @@ fn hear(channel: &mut Channel) -> Result<Told, Error> {
 ///
 /// # Errors
 /// [`Error::Strangers`] if the stores do not belong together.
-fn met(told: &Acquaintance, peer: &Told) -> Result<Option<Vec<Stand>>, Error> {
-    match told.meets(&peer.acquaintance) {
+fn met(acquaintance: &Acquaintance, peer: &Received) -> Result<Option<Vec<EpochStanding>>, Error> {
+    match acquaintance.meets(&peer.acquaintance) {
         Meeting::Known => Ok(Some(read(&peer.standings)?)),
-        Meeting::Strangers => Err(Strangers { mine: told.pair, theirs: peer.acquaintance.pair }.into()),
+        Meeting::Strangers => {
+            Err(Strangers { mine: acquaintance.pair, theirs: peer.acquaintance.pair }.into())
+        }
         Meeting::New => Ok(None),
     }
 }
 
-/// An epoch that may still be used, and whether another session here has claimed it.
+/// An epoch that may still be used, and whether another session here has leased it.
 struct Mine {
     id: EpochId,
     state: State,
@@ -368,19 +374,19 @@ pub(super) fn reconcile(
     of_this_protocol(store, owner)?;
     of_this_version(&held(store, owner)?)?;
     // The evaluator looks at its logs when the garbler has looked at its own.
-    let heard = match owner.role {
+    let received = match owner.role {
         Party::Garbler => None,
-        Party::Evaluator => Some(hear(&mut run.channel)?),
+        Party::Evaluator => Some(receive(&mut run.channel)?),
     };
-    let _gate = store.gate(&owner.relation())?;
+    let _lock = store.lock_peer(&owner.relation())?;
     let mut mine = Mine::all(store, owner)?;
     // A part of it that is missing shows before anything is sent.
     mine.iter().filter(|mine| !mine.busy).try_for_each(|mine| store.present(&mine.id))?;
-    let told = say(&mut run.channel, Some(store), owner, &mine)?;
-    let peer = heard.map_or_else(|| hear(&mut run.channel), Ok)?;
-    let met = met(&told, &peer)?;
+    let acquaintance = send(&mut run.channel, Some(store), owner, &mine)?;
+    let peer = received.map_or_else(|| receive(&mut run.channel), Ok)?;
+    let met = met(&acquaintance, &peer)?;
     // What a garbler says that is gone by now may be old: when it stands where it says, it has heard the
-    // evaluator, and its gate was held until then. Before that nothing is judged.
+    // evaluator, and its lock was held until then. Before that nothing is judged.
     let stands = match owner.role {
         Party::Garbler => None,
         Party::Evaluator => Some(run.channel.receive(msg::STAND, 32)?),
@@ -397,7 +403,8 @@ pub(super) fn reconcile(
 
     // What is new was never begun here, and of what is used up the peer may not know yet that this party
     // knows.
-    let unknown = |stand: &Stand| mine.iter().all(|mine| mine.id != stand.epoch) && !is_nothing(stand);
+    let unknown =
+        |stand: &EpochStanding| mine.iter().all(|mine| mine.id != stand.epoch) && !is_nothing(stand);
     let mut differs = theirs.iter().any(|stand| unknown(stand) && !was_used_up(store, &stand.epoch));
     let mut shared = Vec::new();
     for Mine { id, state, busy } in &mine {
@@ -449,8 +456,8 @@ pub(super) fn reconcile(
         }
         (false, Err(error)) => Err(error),
         (true, _) => Err(Error::Stock(
-            "this store and the peer's do not tell the same story; an old copy of one was brought back, or a part was lost or burned. \
-             What differs is burned now"
+            "this store and the peer's do not tell the same story; an old copy of one was brought back, or \
+             a part was lost or burned. What differs is burned now"
                 .into(),
         )),
     }
@@ -464,16 +471,16 @@ pub(super) fn reconcile(
 /// [`Error::Strangers`] if the stores do not belong together: a run would be refused. [`Error::Stock`] if
 /// they do not tell the same story: a run would burn what differs.
 pub fn compare_stores(channel: &mut Channel, store: Option<&Store>, owner: &Owner) -> Result<usize, Error> {
-    let heard = match owner.role {
+    let received = match owner.role {
         Party::Garbler => None,
-        Party::Evaluator => Some(hear(channel)?),
+        Party::Evaluator => Some(receive(channel)?),
     };
     let mine = store.map_or(Ok(Vec::new()), |store| Mine::all(store, owner))?;
-    let told = say(channel, store, owner, &mine)?;
-    let peer = heard.map_or_else(|| hear(channel), Ok)?;
-    let Some(theirs) = met(&told, &peer)? else { return Ok(0) };
-    let is_mine = |stand: &&Stand| mine.iter().any(|mine| mine.id == stand.epoch);
-    let was_used_up = |stand: &&Stand| store.is_some_and(|store| was_used_up(store, &stand.epoch));
+    let acquaintance = send(channel, store, owner, &mine)?;
+    let peer = received.map_or_else(|| receive(channel), Ok)?;
+    let Some(theirs) = met(&acquaintance, &peer)? else { return Ok(0) };
+    let is_mine = |stand: &&EpochStanding| mine.iter().any(|mine| mine.id == stand.epoch);
+    let was_used_up = |stand: &&EpochStanding| store.is_some_and(|store| was_used_up(store, &stand.epoch));
     let unknown = theirs.iter().filter(|s| !is_mine(s) && !is_nothing(s) && !was_used_up(s)).count();
     let (mut shared, mut missing, mut apart) = (0, 0, 0);
     for (store, Mine { id, state, busy }) in store.into_iter().cycle().zip(&mine) {
@@ -490,9 +497,9 @@ pub fn compare_stores(channel: &mut Channel, store: Option<&Store>, owner: &Owne
         return Ok(shared);
     }
     Err(Error::Stock(format!(
-        "one of the two stores is an old copy, or lost a part: of their parts {shared} are \
-         the same, {missing} are here alone, {unknown} at the peer alone, and {apart} differ; a run would \
-         burn all but those that are the same"
+        "one of the two stores is an old copy, or lost a part: of their parts {shared} are the same, \
+         {missing} are here alone, {unknown} at the peer alone, and {apart} differ; a run would burn all \
+         but those that are the same"
     )))
 }
 
@@ -530,7 +537,7 @@ mod tests {
     use super::*;
     use crate::Unobserved;
     use crate::tests::Empty;
-    use brickwork_stock::{Batch, PairId, Step, StoreKey, serial};
+    use brickwork_stock::{Batch, FillStep, PairId, StoreKey, serial};
     use brickwork_wire::memory_pair;
 
     /// What is there can be used even where nothing more is begun.
@@ -591,7 +598,7 @@ mod tests {
 
     const SESSION: SessionId = [8; 32];
 
-    const BEGUN: [Entry; 1] = [Entry::Fill(Step { job: [1; 32], number: 0, of: 1, risk: 0 })];
+    const BEGUN: [Entry; 1] = [Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0 })];
 
     /// Makes a batch of one item of the step that is begun.
     fn make(store: &Store, id: &EpochId) {
@@ -726,7 +733,7 @@ mod tests {
     }
 
     /// All that a store says of itself.
-    fn told(store: &Store) -> Vec<(EpochId, Vec<Entry>, Option<Vec<u8>>)> {
+    fn contents(store: &Store) -> Vec<(EpochId, Vec<Entry>, Option<Vec<u8>>)> {
         let all = store.epochs().unwrap().into_iter();
         all.map(|(id, _)| (id, store.log(&id).unwrap(), store.secrets(&id).ok().map(|s| s.to_vec())))
             .collect()
@@ -742,7 +749,7 @@ mod tests {
             for (here, there) in all.iter().flat_map(|here| all.map(|there| (*here, there))) {
                 let (_one, garblers) = of_pair(Party::Garbler, mine, here);
                 let (_other, evaluators) = of_pair(Party::Evaluator, theirs, there);
-                let before = [told(&garblers), told(&evaluators)];
+                let before = [contents(&garblers), contents(&evaluators)];
                 let met = agreed([&garblers, &evaluators]);
                 let pairs = [(Party::Garbler, &garblers), (Party::Evaluator, &evaluators)]
                     .map(|(role, store)| store.pair(&relation(role)).unwrap());
@@ -751,7 +758,10 @@ mod tests {
                         met.iter().all(|met| matches!(met, Err(Error::Strangers(_)))),
                         "{here:?} {there:?}: {met:?}"
                     );
-                    assert_eq!((pairs, [told(&garblers), told(&evaluators)]), ([mine, theirs], before));
+                    assert_eq!(
+                        (pairs, [contents(&garblers), contents(&evaluators)]),
+                        ([mine, theirs], before)
+                    );
                 } else {
                     assert!(met.iter().all(|met| matches!(met, Ok(epochs) if epochs.is_empty())), "{met:?}");
                     assert!(
@@ -778,7 +788,7 @@ mod tests {
             ] {
                 let honest = if liar == Party::Garbler { Party::Evaluator } else { Party::Garbler };
                 let (_folder, mine) = of_pair(honest, Some(PAIR), Holds::Stock);
-                let before = told(&mine);
+                let before = contents(&mine);
                 let (channel, mut peer) = memory_pair();
                 let result = std::thread::scope(|scope| {
                     // It stays until the other has spoken, too.
@@ -797,7 +807,7 @@ mod tests {
                         &SESSION,
                     )
                 });
-                assert_eq!(told(&mine) != before, lost, "{pair:?} {holds}");
+                assert_eq!(contents(&mine) != before, lost, "{pair:?} {holds}");
                 assert_eq!(matches!(result, Err(Error::Strangers(_))), !lost, "{result:?}");
                 assert_eq!(mine.pair(&relation(honest)).unwrap(), Some(PAIR));
             }
@@ -839,7 +849,8 @@ mod tests {
         let _ = mine.append(&[9; 32], &BEGUN[0]).unwrap();
         let refused = meet_nobody(&mine);
         assert!(
-            matches!(&refused, Err(Error::Stock(why)) if why.contains("made by the protocol another") && why.contains("stock burn")),
+            matches!(&refused, Err(Error::Stock(why))
+                if why.contains("made by the protocol another") && why.contains("stock burn")),
             "{refused:?}"
         );
         assert_eq!(mine.pair(&owner(Party::Garbler).relation()).unwrap(), Some(PAIR), "nothing was changed");
@@ -856,7 +867,8 @@ mod tests {
         let _ = mine.append(&[9; 32], &BEGUN[0]).unwrap();
         let refused = meet_nobody(&mine);
         assert!(
-            matches!(&refused, Err(Error::Stock(why)) if why.contains("part 090909090909") && why.contains("stock burn")),
+            matches!(&refused, Err(Error::Stock(why))
+                if why.contains("part 090909090909") && why.contains("stock burn")),
             "{refused:?}"
         );
         let _ = mine.append(&[9; 32], &Entry::Burned("test".into())).unwrap();

@@ -39,10 +39,12 @@ use crate::{
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
 use brickwork_circuit::Party;
-use brickwork_stock::{Claim, Entry, Epoch, EpochId, Gate, Ranges, Serial, State, Step, Store, Writers};
+use brickwork_stock::{
+    Entry, Epoch, EpochId, FillStep, Lease, PeerLock, Ranges, Serial, State, Store, Writers,
+};
 use brickwork_wire::Channel;
 use meeting::{Owner, Reconciled, living, meet, other_levels, reconcile, room_for_one_more, same_stand};
-use records::{Batches, Items, Keeper};
+use records::{Batches, Keeper, TakenItems};
 
 /// What to do about stock that a program lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,9 +92,9 @@ pub trait Side: Sized {
     /// What goes from one session of a connection to the next, beside the connection itself.
     type Carried;
     /// A step of preprocessing.
-    type Step<'s>: Asked;
+    type FillStep<'s>: Asked;
     /// A program and this party's input.
-    type Job<'j>;
+    type Execution<'j>;
     /// What a program gives.
     type Outcome;
 
@@ -121,7 +123,8 @@ pub trait Side: Sized {
     /// Returns the connection, to be looked at.
     fn line(&self) -> &Metered;
 
-    /// Whether something lives in this session that later programs may carry on: then they all run in it.
+    /// Returns whether something lives in this session that later programs may carry on: then they all run in
+    /// it.
     fn stays(&self) -> bool {
         false
     }
@@ -129,8 +132,8 @@ pub trait Side: Sized {
     /// Ends the session and hands on the connection.
     fn release(self: Box<Self>) -> (Metered, Self::Carried);
 
-    /// Whether an epoch that stands here may have another step: whether it had a program already, and how
-    /// much was given up in it. What is there stays of use.
+    /// Returns whether an epoch that stands here may have another step: whether it had a program already, and
+    /// how much was given up in it. What is there stays of use.
     ///
     /// # Errors
     /// [`Error::Usage`] if there is no such level.
@@ -150,35 +153,44 @@ pub trait Side: Sized {
     ///
     /// # Errors
     /// If the peer cheats or goes away, or the disk fails.
-    fn fill(&mut self, step: &Self::Step<'_>, segments: Writers) -> Result<(), Error>;
+    fn fill(&mut self, step: &Self::FillStep<'_>, segments: Writers) -> Result<(), Error>;
 
     /// Puts what was made into the store.
     ///
     /// # Errors
     /// [`Error::Stock`] if the disk fails.
-    fn keep(&mut self, step: &Self::Step<'_>, keeper: &mut Keeper<'_>) -> Result<(), Error>;
+    fn keep(&mut self, step: &Self::FillStep<'_>, keeper: &mut Keeper<'_>) -> Result<(), Error>;
 
     /// Names a program; both parties must run the same.
-    fn program(job: &Self::Job<'_>) -> [u8; 32];
+    fn program(job: &Self::Execution<'_>) -> [u8; 32];
 
     /// Says what a program needs, for people.
-    fn needs(job: &Self::Job<'_>) -> String;
+    fn needs(job: &Self::Execution<'_>) -> String;
 
     /// Chooses what a program takes, at least an item: how many of which batch. Both parties choose alike.
     ///
     /// # Errors
     /// [`Error::Stock`] if there is not enough, or what there is exceeds the bound.
-    fn choose(job: &Self::Job<'_>, batches: &Batches, terms: &Terms) -> Result<Vec<(Serial, u32)>, Error>;
+    fn choose(
+        job: &Self::Execution<'_>,
+        batches: &Batches,
+        terms: &Terms,
+    ) -> Result<Vec<(Serial, u32)>, Error>;
 
     /// Runs a program on what it took.
     ///
     /// # Errors
     /// If the peer cheats or goes away, or something of the stock cannot be read.
-    fn take(&mut self, items: &Items<'_>, job: &Self::Job<'_>, stand: Stand) -> Result<Self::Outcome, Error>;
+    fn take(
+        &mut self,
+        items: &TakenItems<'_>,
+        job: &Self::Execution<'_>,
+        stand: Stand,
+    ) -> Result<Self::Outcome, Error>;
 }
 
-/// Whether a store has all that a program needs, of what belongs to this owner and both parties may still
-/// use: whether `choose` finds it.
+/// Returns whether a store has all that a program needs, of what belongs to this owner and both parties may
+/// still use: whether `choose` finds it.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.
@@ -227,13 +239,13 @@ impl Plan {
     }
 
     /// Says it, behind what the peer said if it spoke first.
-    fn say(&self, run: &mut Metered) -> Result<(), Error> {
+    fn send(&self, run: &mut Metered) -> Result<(), Error> {
         run.channel.send(msg::PLAN, &[&[self.what][..], &self.epoch, &self.next].concat())?;
         run.channel.flush()?;
         Ok(())
     }
 
-    fn hear(run: &mut Metered) -> Result<Self, Error> {
+    fn receive(run: &mut Metered) -> Result<Self, Error> {
         let bytes = run.channel.receive(msg::PLAN, Self::BYTES)?;
         let mut plan = Plan::only(bytes[0]);
         plan.epoch.copy_from_slice(&bytes[1..33]);
@@ -313,7 +325,7 @@ struct Epochs {
     /// Whether other sessions had some when this one began: those it leaves to them.
     busy: bool,
     /// The one that this session has.
-    claim: Option<Claim>,
+    lease: Option<Lease>,
 }
 
 /// What became of a program.
@@ -343,13 +355,14 @@ fn digest(domain: &'static str, parts: &[&[u8; 32]]) -> [u8; 32] {
     digest.done()
 }
 
-/// This party has burned what it takes, and has said where its log stands now. That the peer's stands there, too,
-/// is still to be heard: before anything leaves that is worth something to a peer whose log does not.
+/// This party has burned what it takes, and has said where its log stands now. That the peer's stands there,
+/// too, is still to be confirmed: before anything leaves that is worth something to a peer whose log does
+/// not.
 #[must_use]
 pub struct Stand([u8; 32]);
 
 impl Stand {
-    fn say(run: &mut Metered, mine: [u8; 32]) -> Result<Self, Error> {
+    fn send(run: &mut Metered, mine: [u8; 32]) -> Result<Self, Error> {
         run.channel.send(msg::STAND, &mine)?;
         Ok(Stand(mine))
     }
@@ -358,7 +371,7 @@ impl Stand {
     ///
     /// # Errors
     /// [`Error::Stock`] if it stands elsewhere; [`Error::Io`] if the peer goes away.
-    pub fn heard(self, run: &mut Metered) -> Result<(), Error> {
+    pub fn confirm(self, run: &mut Metered) -> Result<(), Error> {
         same_stand(&self.0, &run.channel.receive(msg::STAND, self.0.len())?)
     }
 }
@@ -378,7 +391,8 @@ fn burn_if_cheated<T>(store: &Store, epoch: &EpochId, result: Result<T, Error>) 
             store.append(epoch, &Entry::Burned(format!("the peer cheated: {cheat}"))).map(drop)
     {
         tracing::error!(
-            "what this session's material was made of cannot be burned ({error}); burn it with `brickwork stock burn`"
+            "what this session's material was made of cannot be burned ({error}); burn it with `brickwork \
+             stock burn`"
         );
     }
     result
@@ -399,22 +413,23 @@ impl<S: Side> Stocked<S> {
     ) -> Result<Self, Error> {
         let owner = Owner { protocol: S::PROTOCOL, role: S::ROLE, terms };
         let Reconciled { epochs, busy } = reconcile(&mut run, store, &owner, session)?;
-        let held = Epochs { store: store.clone(), terms: terms.clone(), epochs, busy, claim: None };
+        let held = Epochs { store: store.clone(), terms: terms.clone(), epochs, busy, lease: None };
         Ok(Stocked { line: Line::Nobody(run, carried), held })
     }
 
-    /// Compares both stores once more, at both parties at once, and lets go of the epoch that this session has:
-    /// what other sessions have made meanwhile can be used after it, and what this one has made by others.
-    /// `session` is that of the greeting. What depends on the epoch, such as secrets that are kept, is gone.
+    /// Compares both stores once more, at both parties at once, and lets go of the epoch that this session
+    /// has: what other sessions have made meanwhile can be used after it, and what this one has made by
+    /// others. `session` is that of the greeting. What depends on the epoch, such as secrets that are kept,
+    /// is gone.
     ///
     /// # Errors
     /// As [`Stocked::open`].
     pub fn renew(self, session: &SessionId) -> Result<Self, Error> {
         let Stocked { line, held } = self;
-        let Epochs { store, terms, claim, .. } = held;
+        let Epochs { store, terms, lease, .. } = held;
         let (run, carried) = line.release();
         // Before the stores are compared: what a session has is busy for all.
-        drop(claim);
+        drop(lease);
         Self::open(run, carried, &store, &terms, session)
     }
 
@@ -459,8 +474,8 @@ impl<S: Side> Stocked<S> {
     ///
     /// # Errors
     /// [`Error::Stock`] if the store cannot be read or was altered.
-    pub fn expect(self, job: &S::Job<'_>) -> Result<Self, Error> {
-        // Nothing is claimed: which epoch it is, both say when the program begins.
+    pub fn expect(self, job: &S::Execution<'_>) -> Result<Self, Error> {
+        // Nothing is leased: which epoch it is, both say when the program begins.
         let likely = |id: &&EpochId| {
             !self.held.store.is_busy(id)
                 && Batches::of(&self.held.store, id)
@@ -476,12 +491,12 @@ impl<S: Side> Stocked<S> {
     }
 
     /// Returns whether a program could begin now on what is in stock and in this session's reach: not what
-    /// other sessions have, or have made since this one was opened. The garbler claims it, so that no other
+    /// other sessions have, or have made since this one was opened. The garbler leases it, so that no other
     /// session takes it before the program does; the evaluator only looks.
     ///
     /// # Errors
     /// [`Error::Stock`] if the store cannot be read or was altered.
-    pub fn has(&mut self, job: &S::Job<'_>) -> Result<bool, Error> {
+    pub fn has(&mut self, job: &S::Execution<'_>) -> Result<bool, Error> {
         let only = self.only();
         Ok(matches!(self.held.find::<S>(job, only, None)?, Found::Enough(..)))
     }
@@ -494,7 +509,7 @@ impl<S: Side> Stocked<S> {
         }
     }
 
-    /// Claims the newest epoch to which something may be added, and returns it: what the protocol allows
+    /// Leases the newest epoch to which something may be added, and returns it: what the protocol allows
     /// ([`Side::may_begin`]), not so late that nothing could be taken any more, and what no other session
     /// has. The garbler names it, and the evaluator finds the same; otherwise, or if there is none, both
     /// begin a new one.
@@ -512,26 +527,26 @@ impl<S: Side> Stocked<S> {
                     Some(epoch) => Plan { what: Plan::ADD, epoch, next: *held.store.state(&epoch)?.head() },
                     None => nothing,
                 };
-                plan.say(run)?;
-                match Plan::hear(run)? {
+                plan.send(run)?;
+                match Plan::receive(run)? {
                     theirs if theirs == plan => plan,
                     theirs if theirs == nothing => nothing,
                     _ => return Err(different()),
                 }
             }
             Party::Evaluator => {
-                let plan = Plan::hear(run)?;
+                let plan = Plan::receive(run)?;
                 let may = plan.what == Plan::ADD
                     && held.claim_this::<S>(&plan.epoch)?
                     && held.may_be_filled::<S>(&plan.epoch)?
                     && *held.store.state(&plan.epoch)?.head() == plan.next;
                 let plan = if may { plan } else { nothing };
-                plan.say(run)?;
+                plan.send(run)?;
                 plan
             }
         };
         if plan == nothing {
-            held.claim = None;
+            held.lease = None;
             return Ok(None);
         }
         Ok(Some(plan.epoch))
@@ -542,11 +557,13 @@ impl<S: Side> Stocked<S> {
     ///
     /// # Errors
     /// As [`Stocked::open`]; [`Error::Peer`] if the peer cheats, and then the epoch is burned.
-    pub fn fill(self, epoch: Option<EpochId>, steps: &[S::Step<'_>]) -> Result<(Preprocessed, Self), Error> {
-        if epoch.is_some_and(|id| self.held.claim.as_ref().is_none_or(|claim| *claim.epoch() != id)) {
-            return Err(Error::Usage(
-                "stock is added to the epoch that `open_epoch` has just claimed".into(),
-            ));
+    pub fn fill(
+        self,
+        epoch: Option<EpochId>,
+        steps: &[S::FillStep<'_>],
+    ) -> Result<(Preprocessed, Self), Error> {
+        if epoch.is_some_and(|id| self.held.lease.as_ref().is_none_or(|lease| *lease.epoch() != id)) {
+            return Err(Error::Usage("stock is added to the epoch that `open_epoch` has just leased".into()));
         }
         let (held, mut session) = self.session(epoch)?;
         let (job, of) = (job_digest(steps), steps.len() as u32);
@@ -554,7 +571,7 @@ impl<S: Side> Stocked<S> {
         let resumed = held.store.state(&epoch)?.progress(&job, of);
         session.run().expect(steps.iter().skip(resumed as usize).map(Asked::bytes).sum());
         for (number, asked) in (0..of).zip(steps).skip(resumed as usize) {
-            let step = Step { job, number, of, risk: asked.risk() };
+            let step = FillStep { job, number, of, risk: asked.risk() };
             let made = fill_step(&held.store, &mut *session, &epoch, step, asked);
             burn_if_cheated(&held.store, &epoch, made)?;
         }
@@ -566,7 +583,7 @@ impl<S: Side> Stocked<S> {
     ///
     /// # Errors
     /// As [`Stocked::fill`]; [`Error::Stock`] if something is lacking and either party makes nothing.
-    pub fn run(mut self, job: &S::Job<'_>, lacking: Lacking) -> Result<Ran<S>, Error> {
+    pub fn run(mut self, job: &S::Execution<'_>, lacking: Lacking) -> Result<Ran<S>, Error> {
         let only = self.only();
         let run = self.line.run_mut();
         run.phase(S::AGREEMENT);
@@ -577,9 +594,9 @@ impl<S: Side> Stocked<S> {
                 // What it would take goes with the program's name: nothing is taken before both agree.
                 let found = self.held.find::<S>(job, only, None)?;
                 let (mine, done) = planned(found, lacking);
-                mine.say(run)?;
+                mine.send(run)?;
                 confirm(&mut run.channel, &program, OTHER_PROGRAM)?;
-                let theirs = Plan::hear(run)?;
+                let theirs = Plan::receive(run)?;
                 match (done, theirs.what) {
                     (Done::Refuses(why), _) => return Err(why),
                     (_, Plan::REFUSE) => return Err(peer_refuses()),
@@ -591,31 +608,31 @@ impl<S: Side> Stocked<S> {
             }
             Party::Evaluator => {
                 confirm(&mut run.channel, &program, OTHER_PROGRAM)?;
-                let theirs = Plan::hear(run)?;
+                let theirs = Plan::receive(run)?;
                 // Of all that it may take from, it takes what the garbler names.
                 let named = (theirs.what == Plan::USE).then_some(theirs.epoch);
                 let found = self.held.find::<S>(job, only, named)?;
                 match (theirs.what, found) {
                     (Plan::USE, Found::Busy) => {
-                        Plan::only(Plan::BUSY).say(run)?;
+                        Plan::only(Plan::BUSY).send(run)?;
                         return Err(busy());
                     }
                     (Plan::USE, Found::Enough(entry, mine)) => {
-                        mine.say(run)?;
+                        mine.send(run)?;
                         if mine != theirs {
                             return Err(different());
                         }
                         (entry, mine)
                     }
                     (Plan::USE, Found::Lacks(_)) => {
-                        Plan::only(Plan::USE).say(run)?;
+                        Plan::only(Plan::USE).send(run)?;
                         return Err(different());
                     }
                     (what, found) => {
                         let (mine, done) = planned(found, lacking);
                         // What it has and the garbler has not is with another session there.
                         let mine = if mine.what == Plan::USE { make_or_refuse(lacking) } else { mine };
-                        mine.say(run)?;
+                        mine.send(run)?;
                         return match (what, done) {
                             (Plan::BUSY, _) => Err(busy()),
                             (_, Done::Refuses(why)) => Err(why),
@@ -638,7 +655,7 @@ impl<S: Side> Stocked<S> {
 
     /// What is left where both make what is lacking.
     fn lacks(mut self, why: Error) -> Ran<S> {
-        self.held.claim = None;
+        self.held.lease = None;
         Ran::Lacks { why, next: self }
     }
 
@@ -653,7 +670,7 @@ impl<S: Side> Stocked<S> {
         let session = match epoch {
             Some(id) => Box::new(S::restore(run, &held.terms, &held.store.secrets(&id)?, carried)?),
             None => {
-                held.claim = None;
+                held.lease = None;
                 room_for_one_more(living(&held.store, &held.owner::<S>())?.len())?;
                 let mut session = Box::new(S::setup(run, &held.terms, carried)?);
                 let now = std::time::SystemTime::now()
@@ -668,11 +685,11 @@ impl<S: Side> Stocked<S> {
                     created: now,
                 };
                 let id = *session.id();
-                let gate = held.store.gate(&held.owner::<S>().relation())?;
+                let lock = held.store.lock_peer(&held.owner::<S>().relation())?;
                 room_for_one_more(living(&held.store, &held.owner::<S>())?.len())?;
-                held.claim = Some(gate.claim(&id).ok_or_else(busy)?);
+                held.lease = Some(lock.lease(&id).ok_or_else(busy)?);
                 held.store.begin(&id, &epoch, &session.secrets())?;
-                drop(gate);
+                drop(lock);
                 // Nothing is made before both have it.
                 meet(session.run(), &id)?;
                 held.epochs.push(id);
@@ -704,48 +721,48 @@ impl Epochs {
         Owner { protocol: S::PROTOCOL, role: S::ROLE, terms: &self.terms }
     }
 
-    /// Claims an epoch, in place of what this session had, unless it has it; whether it has it now.
-    fn claim(&mut self, gate: &Gate, id: &EpochId) -> bool {
-        if self.claim.as_ref().is_some_and(|claim| claim.epoch() == id) {
+    /// Leases an epoch, in place of what this session had, unless it has it; whether it has it now.
+    fn lease(&mut self, lock: &PeerLock, id: &EpochId) -> bool {
+        if self.lease.as_ref().is_some_and(|lease| lease.epoch() == id) {
             return true;
         }
-        let claim = gate.claim(id);
-        let claimed = claim.is_some();
-        if claimed {
-            self.claim = claim;
+        let lease = lock.lease(id);
+        let leased = lease.is_some();
+        if leased {
+            self.lease = lease;
         }
-        claimed
+        leased
     }
 
-    /// Claims an epoch that both parties may use, if nobody has it.
+    /// Leases an epoch that both parties may use, if nobody has it.
     fn claim_this<S: Side>(&mut self, id: &EpochId) -> Result<bool, Error> {
-        let gate = self.store.gate(&self.owner::<S>().relation())?;
-        Ok(self.epochs.contains(id) && self.claim(&gate, id))
+        let lock = self.store.lock_peer(&self.owner::<S>().relation())?;
+        Ok(self.epochs.contains(id) && self.lease(&lock, id))
     }
 
-    /// Claims the newest epoch that fits and nobody has.
+    /// Leases the newest epoch that fits and nobody has.
     fn claim_first<S: Side, F: Fn(&Self, &EpochId) -> Result<bool, Error>>(
         &mut self,
         fits: F,
     ) -> Result<Option<EpochId>, Error> {
-        let gate = self.store.gate(&self.owner::<S>().relation())?;
+        let lock = self.store.lock_peer(&self.owner::<S>().relation())?;
         for id in self.epochs.clone().iter().rev() {
-            if fits(self, id)? && self.claim(&gate, id) {
+            if fits(self, id)? && self.lease(&lock, id) {
                 return Ok(Some(*id));
             }
         }
         Ok(None)
     }
 
-    /// Claims the oldest epoch that has what the program needs, or, if one is `named`, that one; an evaluator
+    /// Leases the oldest epoch that has what the program needs, or, if one is `named`, that one; an evaluator
     /// for whom none is named only looks. Where something is carried on there is one `only`.
     fn find<S: Side>(
         &mut self,
-        job: &S::Job<'_>,
+        job: &S::Execution<'_>,
         only: Option<EpochId>,
         named: Option<EpochId>,
     ) -> Result<Found, Error> {
-        let gate = self.store.gate(&self.owner::<S>().relation())?;
+        let lock = self.store.lock_peer(&self.owner::<S>().relation())?;
         let mut lacking = Error::Stock(format!(
             "the program needs {}, and there is nothing{}{}{}",
             S::needs(job),
@@ -763,7 +780,7 @@ impl Epochs {
             };
             match S::choose(job, &Batches::of(&self.store, &id)?, &self.terms) {
                 // What the evaluator takes, the garbler names.
-                Ok(taken) if named.is_none() && S::ROLE == Party::Evaluator || self.claim(&gate, &id) => {
+                Ok(taken) if named.is_none() && S::ROLE == Party::Evaluator || self.lease(&lock, &id) => {
                     let entry = Entry::Use { program: S::program(job), taken };
                     let next = digest("brickwork 2026-11 stock use", &[&id, state.head(), &entry.digest()]);
                     return Ok(Found::Enough(entry, Plan { what: Plan::USE, epoch: id, next }));
@@ -806,8 +823,8 @@ fn fill_step<S: Side>(
     store: &Store,
     session: &mut S,
     epoch: &EpochId,
-    step: Step,
-    asked: &S::Step<'_>,
+    step: FillStep,
+    asked: &S::FillStep<'_>,
 ) -> Result<(), Error> {
     let entry = Entry::Fill(step);
     let next = digest(
@@ -831,11 +848,11 @@ fn take<S: Side>(
     session: &mut S,
     epoch: &EpochId,
     entry: &Entry,
-    job: &S::Job<'_>,
+    job: &S::Execution<'_>,
 ) -> Result<S::Outcome, Error> {
     session.run().phase(S::AGREEMENT);
     let mut taken = store.append(epoch, entry)?;
-    let stand = Stand::say(session.run(), *store.state(epoch)?.head())?;
+    let stand = Stand::send(session.run(), *store.state(epoch)?.head())?;
     session.enter(taken.ranges()?)?;
-    session.take(&Items::new(store, epoch, &taken), job, stand)
+    session.take(&TakenItems::new(store, epoch, &taken), job, stand)
 }

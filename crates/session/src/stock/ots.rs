@@ -97,6 +97,7 @@ impl Records for EvaluatorOts {
 mod tests {
     use super::*;
     use brickwork_base::random::Rng;
+    use brickwork_testing::Replayable as _;
 
     /// What is written is read, and what is no bit is refused.
     #[test]

@@ -1,4 +1,5 @@
-//! What a protocol keeps of its items: records in batches, written by who made them, and read by who took them.
+//! What a protocol keeps of its items: records in batches, written by who made them, and read by who took
+//! them.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -12,8 +13,8 @@ use brickwork_stock::{Batch, EpochId, GivenUp, Left, Record, Serial, Store, TAG_
 /// What is kept together in a record, at least: so much is read for the smallest item.
 const RECORD_BYTES: usize = 128 << 10;
 
-/// Items of one batch that a store can keep: arrays of plain values, side by side. How many values an item has
-/// follows from the batch's header, never from a record.
+/// Items of one batch that a store can keep: arrays of plain values, side by side. How many values an item
+/// has follows from the batch's header, never from a record.
 pub trait Records: Sized {
     /// What the items are made of besides their records.
     type Context<'c>;
@@ -33,7 +34,7 @@ pub trait Records: Sized {
     /// [`Error::Stock`] if they are malformed.
     fn decode(context: &Self::Context<'_>, count: usize, record: &mut In) -> Result<Self, Error>;
 
-    /// Copies some of the items: those of a record that were taken.
+    /// Selects some of the items: those of a record that were taken.
     fn some(&self, items: Range<usize>) -> Self;
 
     /// Puts those of another record of the same batch behind these items.
@@ -55,8 +56,8 @@ pub trait Records: Sized {
         None
     }
 
-    /// Returns the units of the batch's bulk that belong to the items, one after the other; none where there is
-    /// no bulk.
+    /// Returns the units of the batch's bulk that belong to the items, one after the other; none where there
+    /// is no bulk.
     fn units(&self) -> &[u32] {
         &[]
     }
@@ -123,7 +124,8 @@ impl Batches {
         Ok(Batches { left, made, given_up: state.given_up() })
     }
 
-    /// Returns all batches that were made in the epoch, whether something is left of them or not, oldest first.
+    /// Returns all batches that were made in the epoch, whether something is left of them or not, oldest
+    /// first.
     pub fn made(&self) -> impl Iterator<Item = &Left> {
         self.made.iter()
     }
@@ -143,8 +145,8 @@ impl Batches {
         self.of_kind(kind).map(|left| left.left as usize).sum()
     }
 
-    /// Notes in `taken` that `count` items of a kind and a component are taken, or as many as there are, oldest
-    /// first. Returns the batches that they come from.
+    /// Notes in `taken` that `count` items of a kind and a component are taken, or as many as there are,
+    /// oldest first. Returns the batches that they come from.
     ///
     /// # Errors
     /// [`Error::Limit`] for more than 2^32 items of one batch.
@@ -178,15 +180,15 @@ impl Batches {
 }
 
 /// What an entry of the log took, as it lies in the store.
-pub struct Items<'a> {
+pub struct TakenItems<'a> {
     store: &'a Store,
     taken: &'a Taken,
     epoch: &'a EpochId,
 }
 
-impl<'a> Items<'a> {
+impl<'a> TakenItems<'a> {
     pub(super) fn new(store: &'a Store, epoch: &'a EpochId, taken: &'a Taken) -> Self {
-        Items { store, taken, epoch }
+        TakenItems { store, taken, epoch }
     }
 
     /// Visits what was taken of each batch, in the order of the entry.
@@ -225,23 +227,23 @@ impl<'a> Items<'a> {
 }
 
 /// Items of a kind that were taken, one record of them at a time: for who has room for few.
-pub struct Stream<'a, P> {
-    items: &'a Items<'a>,
+pub struct TakenStream<'a, P> {
+    items: &'a TakenItems<'a>,
     /// Batches and what is still to be read of them, in the order of the entry.
     left: VecDeque<(Serial, Range<u64>)>,
     /// What was read and not asked for yet.
     at_hand: Option<P>,
 }
 
-impl<'a> Items<'a> {
+impl<'a> TakenItems<'a> {
     /// Begins to go through all items, which are of one kind, in the order of the entry.
-    pub fn stream<P>(&'a self) -> Stream<'a, P> {
+    pub fn stream<P>(&'a self) -> TakenStream<'a, P> {
         let range = |&(serial, first, count): &(Serial, u64, u32)| (serial, first..first + u64::from(count));
-        Stream { items: self, left: self.taken.items().iter().map(range).collect(), at_hand: None }
+        TakenStream { items: self, left: self.taken.items().iter().map(range).collect(), at_hand: None }
     }
 }
 
-impl<P: Records> Stream<'_, P> {
+impl<P: Records> TakenStream<'_, P> {
     /// Reads the next items, at least one and at most `most`: those of one record.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 //! key of the session and a number, and that hide one message each. It is no use for anything else, and shows
 //! all that a protocol brings.
 
+use brickwork_testing::Replayable as _;
 use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
@@ -133,9 +134,9 @@ impl<const ROLE: u8> Side for Toy<ROLE> {
     const AGREEMENT: &'static str = "run";
     const ROLE: Party = if ROLE == 0 { Party::Garbler } else { Party::Evaluator };
     type Carried = Carried;
-    type Step<'s> = Asks;
+    type FillStep<'s> = Asks;
     /// The garbler's message.
-    type Job<'j> = &'j [u8];
+    type Execution<'j> = &'j [u8];
     type Outcome = Vec<u8>;
 
     fn setup(run: Metered, _: &Terms, carried: Carried) -> Result<Self, Error> {
@@ -226,8 +227,8 @@ impl<const ROLE: u8> Side for Toy<ROLE> {
         }
     }
 
-    fn take(&mut self, items: &Items, job: &&[u8], stand: Stand) -> Result<Vec<u8>, Error> {
-        stand.heard(&mut self.run)?;
+    fn take(&mut self, items: &TakenItems, job: &&[u8], stand: Stand) -> Result<Vec<u8>, Error> {
+        stand.confirm(&mut self.run)?;
         let mut pads = Vec::new();
         items.each(|batch| {
             pads.extend(batch.assemble::<Pads>(&())?.0);
@@ -435,9 +436,9 @@ fn runs(
     })
 }
 
-/// Rows 16 and 24: two connections between the same two stores are open at once, and both saw all epochs; each
-/// takes from another one. A third finds nothing free, which burns nothing, and may make its own. What a session
-/// had is free when it ends.
+/// Rows 16 and 24: two connections between the same two stores are open at once, and both saw all epochs;
+/// each takes from another one. A third finds nothing free, which burns nothing, and may make its own. What a
+/// session had is free when it ends.
 #[test]
 fn rows_16_and_24_sessions_at_once_are_in_epochs_of_their_own() {
     let both = Together::new(2, 6);
@@ -466,8 +467,8 @@ fn rows_16_and_24_sessions_at_once_are_in_epochs_of_their_own() {
     assert!(both.left(0).iter().all(innocent), "{:?}", both.left(0));
 }
 
-/// Rows 16, 20 and 24: of two sessions one has a peer that cheats or dies; the other goes on, in an epoch that
-/// nothing happened to.
+/// Rows 16, 20 and 24: of two sessions one has a peer that cheats or dies; the other goes on, in an epoch
+/// that nothing happened to.
 #[test]
 fn rows_16_20_and_24_the_other_session_goes_on() {
     for fate in [Fate::SendsTooMuch, Fate::DiesBeforeSending, Fate::DiesAfterSending] {
@@ -627,7 +628,7 @@ fn row_16_a_batch_that_is_named_twice_gives_other_items() {
         created: 0,
     };
     store.begin(&id, &epoch, b"secrets").unwrap();
-    let step = Step { job: [1; 32], number: 0, of: 1, risk: 0 };
+    let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 0 };
     let serial = store
         .append(&id, &Entry::Fill(step))
         .unwrap()
@@ -645,14 +646,15 @@ fn row_16_a_batch_that_is_named_twice_gives_other_items() {
     let entry = Entry::Use { program: [1; 32], taken: vec![(serial, 1), (serial, 3)] };
     let taken = store.append(&id, &entry).unwrap();
     let mut all = Vec::new();
-    let read = Items::new(&store, &id, &taken).each(|batch| {
+    let read = TakenItems::new(&store, &id, &taken).each(|batch| {
         all.push(batch.assemble::<Pads>(&())?.0);
         Ok(())
     });
     read.unwrap();
     assert_eq!(all, [vec![10], vec![11, 12, 13]]);
-    // One after the other they are the same, however many are asked for at a time, and end where the entry does.
-    let items = Items::new(&store, &id, &taken);
+    // One after the other they are the same, however many are asked for at a time, and end where the entry
+    // does.
+    let items = TakenItems::new(&store, &id, &taken);
     for most in 1..5 {
         let (mut stream, mut all) = (items.stream::<Pads>(), Vec::new());
         while all.len() < 4 {
@@ -685,7 +687,7 @@ fn row_21_a_closed_epoch_is_not_filled() {
         [garbler.join().unwrap(), evaluator]
     });
     for result in filled {
-        assert!(matches!(&result, Err(Error::Usage(why)) if why.contains("has just claimed")), "{result:?}");
+        assert!(matches!(&result, Err(Error::Usage(why)) if why.contains("has just leased")), "{result:?}");
     }
     assert_eq!(world.left(), [(); 2].map(|()| vec![(None, 3)]));
 }
@@ -701,8 +703,8 @@ fn fill_the_first<const ROLE: u8>(folder: &Path, channel: brickwork_wire::Channe
     line.fill(Some(id), &[Asks(1)]).map(drop)
 }
 
-/// Row 16: a session that was restored draws from no counter before it has entered the ranges of an entry; and
-/// none holds more than its range.
+/// Row 16: a session that was restored draws from no counter before it has entered the ranges of an entry;
+/// and none holds more than its range.
 #[test]
 fn row_16_more_than_a_range_is_refused() {
     let world = World::new();
@@ -717,7 +719,7 @@ fn row_16_more_than_a_range_is_refused() {
 
 #[test]
 fn lists_of_steps_have_names_of_their_own() {
-    use brickwork_base::digest::expected;
+    use brickwork_testing::digest as expected;
     let lists: [&[usize]; 5] = [&[], &[1], &[2], &[1, 2], &[2, 1]];
     let name = |list: &[usize]| job_digest(&list.iter().map(|&count| Asks(count)).collect::<Vec<_>>());
     for (i, list) in lists.iter().enumerate() {

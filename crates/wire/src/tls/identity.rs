@@ -46,12 +46,12 @@ const END: &str = "-----END PRIVATE KEY-----";
 pub struct PublicKey([u8; 32]);
 
 impl PublicKey {
-    /// The key of these bytes, which are not checked: a wrong one matches no peer.
+    /// Makes the key of these bytes, which are not checked: a wrong one matches no peer.
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         PublicKey(bytes)
     }
 
-    /// The 32 bytes of the key.
+    /// Returns the 32 bytes of the key.
     pub fn to_bytes(self) -> [u8; 32] {
         self.0
     }
@@ -83,7 +83,8 @@ impl FromStr for PublicKey {
     fn from_str(text: &str) -> Result<Self, Error> {
         let malformed = || {
             Error::Usage(format!(
-                "not a public key: it is {PREFIX} followed by 64 hexadecimal digits, as `brickwork keygen` prints it"
+                "not a public key: it is {PREFIX} followed by 64 hexadecimal digits, as `brickwork keygen` \
+                 prints it"
             ))
         };
         let digits = text.trim().strip_prefix(PREFIX).ok_or_else(malformed)?.as_bytes();
@@ -133,7 +134,7 @@ impl Identity {
         Ok((identity, to_pem(&der)))
     }
 
-    /// The key pair whose private key stands in a PKCS#8 PEM text, as [`Identity::generate`] or OpenSSL
+    /// Reads the key pair whose private key stands in a PKCS#8 PEM text, as [`Identity::generate`] or OpenSSL
     /// writes it.
     ///
     /// # Errors
@@ -155,7 +156,7 @@ impl Identity {
         Ok(Identity { public: PublicKey(public), certified: Arc::new(certified) })
     }
 
-    /// The public key, for the peer.
+    /// Returns the public key, for the peer.
     pub fn public_key(&self) -> PublicKey {
         self.public
     }
@@ -225,8 +226,8 @@ fn provider() -> CryptoProvider {
         cipher_suite::TLS13_AES_256_GCM_SHA384,
         cipher_suite::TLS13_CHACHA20_POLY1305_SHA256,
     ];
-    // Against whoever records what is sent now and has a quantum computer later; as both ends are ours, there is
-    // nothing else to fall back to.
+    // Against whoever records what is sent now and has a quantum computer later; as both ends are ours, there
+    // is nothing else to fall back to.
     let kx_groups = vec![kx_group::X25519MLKEM768];
     CryptoProvider { cipher_suites, kx_groups, ..aws_lc_rs::default_provider() }
 }
@@ -360,7 +361,9 @@ mod tests {
     /// RFC 8410, section 10.3: a private key and (10.1) its public key.
     #[test]
     fn reads_the_key_of_the_rfc() {
-        let pem = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC\n-----END PRIVATE KEY-----\n";
+        let pem = "-----BEGIN PRIVATE \
+                   KEY-----\nMC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC\n-----END \
+                   PRIVATE KEY-----\n";
         let public = "brickwork1:19bf44096984cdfe8541bac167dc3b96c85086aa30b6b6cb0c5c38ad703166e1";
         assert_eq!(Identity::from_pem(pem).unwrap().public_key().to_string(), public);
     }

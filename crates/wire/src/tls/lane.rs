@@ -101,7 +101,7 @@ impl Lane {
         }
     }
 
-    /// A value that both ends of this very connection, and nobody else, can compute.
+    /// Returns a value that both ends of this very connection, and nobody else, can compute.
     pub fn session(&self) -> io::Result<[u8; 32]> {
         let tls = self.link.tls();
         tls.connection.export_keying_material([0; 32], b"EXPORTER-brickwork-session", None).map_err(tls_error)

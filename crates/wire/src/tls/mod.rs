@@ -9,7 +9,7 @@
 //!      connecting side                                    listening side
 //!      hello(version, role, lane 0, lanes wanted), sheet  ─────▶
 //!      ◀─────  hello(version, role, lane 0, lanes: the smaller wish), sheet
-//!      hello(…, lane i, session)  ─────▶                                   for each further lane, all at once
+//!      hello(…, lane i, session)  ─────▶                         for each further lane, all at once
 //!      ◀─────  the same, as an acknowledgement
 //! ```
 //!
@@ -90,8 +90,7 @@ struct Hello {
 
 const HELLO_BYTES: usize = 39;
 
-/// Reads a hello and writes it again, for the fuzz targets.
-#[cfg(any(test, feature = "adversary"))]
+/// Reads a hello and writes it again, for the fuzz targets. Returns none if it is malformed.
 pub fn hello_again(bytes: [u8; HELLO_BYTES]) -> Option<[u8; HELLO_BYTES]> {
     Hello::from_bytes(bytes).map(Hello::to_bytes)
 }
@@ -220,7 +219,7 @@ pub fn connect(
     meet(address, identity, peer, options, &[]).map(|met| met.channel)
 }
 
-/// [`connect`], with a sheet that says what this party is about to do.
+/// Does what [`connect`] does, with a sheet that says what this party is about to do.
 ///
 /// # Errors
 /// As [`connect`].
@@ -404,7 +403,7 @@ impl Listener {
         self.options.timeout = timeout;
     }
 
-    /// Where it listens.
+    /// Returns where it listens.
     ///
     /// # Errors
     /// [`Error::Io`] if the operating system does not say.

@@ -37,7 +37,8 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE", default_value = "brickwork-papers.jsonl")]
     results: PathBuf,
     /// Rounds of each row; the median counts
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "N", default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
     /// Skip rows with more AND gates than this, all executions together
     #[arg(long, value_name = "N")]

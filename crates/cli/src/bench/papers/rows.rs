@@ -60,7 +60,7 @@ impl Workload {
         }
     }
 
-    /// AND gates of one execution, known before the program is made.
+    /// Returns the number of AND gates of one execution, known before the program is made.
     pub fn and_gates(self) -> u64 {
         match self {
             Workload::Random { n, .. } => 1 << n,
@@ -193,7 +193,7 @@ impl Row {
         table_name(self.table)
     }
 
-    /// For people.
+    /// Names it for people.
     pub fn name(&self) -> String {
         format!("{}, N = {}, {}", self.workload.name(), self.executions, self.link_name())
     }
@@ -206,7 +206,7 @@ impl Row {
         }
     }
 
-    /// By what a row of so many rounds is found again in the file of results.
+    /// Returns by what a row of so many rounds is found again in the file of results.
     pub fn key(&self, rounds: u32, resources: &Resources, choice: &Choice) -> String {
         let threads = resources.threads.map_or("all".into(), |threads| threads.to_string());
         let rest = format!("{rounds} rounds, {threads} threads, {} lanes", resources.lanes);

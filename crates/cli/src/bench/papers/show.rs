@@ -68,7 +68,7 @@ pub fn point(row: &Row, measured: &Value) -> Value {
     })
 }
 
-/// Seconds of a run and of its phases, predicted and measured, and memory.
+/// Returns the seconds of a run and of its phases, predicted and measured, and memory.
 pub fn comparison(row: &Row, measured: &Value) -> String {
     let (took, expected) = (&measured["measured"], &measured["measured"]["predicted"]);
     let number = |of: &Value| of.as_f64().unwrap_or_default();
@@ -109,9 +109,12 @@ pub fn comparison(row: &Row, measured: &Value) -> String {
 const LEAST_SHARE: f64 = 0.03;
 
 /// Above the lines of [`comparison`].
-pub const COMPARISON_HEAD: &str = "plan: milliseconds of a run, and predicted by measured: all, phases, memory\n  program                    N  link       predicted    measured   ratio  setup  prepr  prepa  build  evalu  decod   garbler evaluator\n";
+pub const COMPARISON_HEAD: &str = "\
+    plan: milliseconds of a run, and predicted by measured: all, phases, memory\n\
+    \x20 program                    N  link       predicted    measured   ratio\
+    \x20 setup  prepr  prepa  build  evalu  decod   garbler evaluator\n";
 
-/// Exact, with the standard buckets: nothing is run.
+/// Computes the table exactly, with the standard buckets: nothing is run.
 pub fn table_4() -> Result<Vec<Value>, Failure> {
     let program = aes::aes_128()?;
     let mut rows = Vec::new();
@@ -135,7 +138,7 @@ pub fn table_4() -> Result<Vec<Value>, Failure> {
     Ok(rows)
 }
 
-/// The figures: time against the size of a component.
+/// Returns the figures: time against the size of a component.
 pub fn charts(done: &[(Table, String, Value)]) -> Vec<Chart> {
     let number = |row: &Value, field: &str| row[field].as_f64().unwrap_or_default();
     let milliseconds =

@@ -259,7 +259,10 @@ fn a_garbler_that_asks_for_too_much() {
     say(work.channel(), &json!("renew"));
     work = work.renew().expect("the same stock");
 
-    let run = |digest: &str, id: &str, theirs: bool| json!({ "run": { "digest": digest, "id": id, "theirs": theirs } });
+    let run = |digest: &str, id: &str, theirs: bool| {
+        let run = json!({ "digest": digest, "id": id, "theirs": theirs });
+        json!({ "run": run })
+    };
     for (asked, answer) in [
         (run(&other, "=a", false), json!({ "no": "not_allowed" })),
         // Nobody has asked for it there.

@@ -58,8 +58,8 @@ impl Streams<'_> {
         self.first.seeds.len().div_ceil(64)
     }
 
-    /// Of the row that began at this block the commitments with these numbers: their values, if these are
-    /// random ones, and their shares.
+    /// Makes, of the row that began at this block, the commitments with these numbers: their values, if these
+    /// are random ones, and their shares.
     pub fn made_again(&self, row: u64, lsb: Lsb, numbers: &[u64], with_values: bool) -> (Labels, Shares) {
         let words = self.words();
         let groups = Wanted::groups(numbers);

@@ -8,11 +8,13 @@
 //! with probability 1/2.
 //!
 //! ```text
-//!   random value:    the first 128 coordinates are what the seeds give;  parity coordinates are corrected: n - 128 bits
+//!   random value:    the first 128 coordinates are what the seeds give;
+//!                    parity coordinates are corrected: n - 128 bits
 //!   chosen value:    all coordinates are corrected: n bits
 //!   proof:  sender -> receiver   masks (128 fresh commitments for each hidden part)
 //!           receiver -> sender   seed
-//!           sender -> receiver   for each part: the combined shares v0 (n x 128 bits); hidden parts also the values
+//!           sender -> receiver   for each part: the combined shares v0 (n x 128 bits);
+//!                                hidden parts also the values
 //! ```
 //!
 //! A proof combines with 128 random linear functions at once: the bits of a coordinate, over all claims, are

@@ -23,7 +23,7 @@ pub(super) struct Origin {
 }
 
 impl Origin {
-    /// Where the corrections of a chunk lie.
+    /// Returns where the corrections of a chunk lie.
     pub fn offset(chunk: usize) -> u64 {
         (chunk * CHUNK * DIMENSION / 8) as u64
     }

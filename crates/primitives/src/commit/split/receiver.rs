@@ -12,13 +12,13 @@ use super::{BLOCKS, code, malformed, msg, of_setup};
 use crate::commit::claims::Claims;
 use crate::commit::code::Code;
 use crate::commit::combine::{Group, combine, combine_known};
-use crate::commit::proof::{Names, Pending, Proof};
+use crate::commit::proof::{Claimed, Names, Pending, Proof};
 use crate::commit::rows::{BLOCK, DIMENSION};
 use crate::commit::scheme;
 use crate::commit::shares::Shares;
 use crate::commit::{Cheat, Lsb};
 use crate::ot::CotReceiver;
-use crate::spill::{Budget, Fault};
+use crate::spill::{Fault, MemoryBudget};
 use brickwork_base::Error;
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_stock::{Range, Ranges};
@@ -34,7 +34,7 @@ pub struct Receiver {
     names: Names,
     challenge: Rng,
     /// Memory for corrections.
-    budget: Budget,
+    budget: MemoryBudget,
     fault: Arc<Fault>,
 }
 
@@ -52,8 +52,8 @@ impl Receiver {
         self.blocks = blocks.of(&BLOCKS);
     }
 
-    /// From the seeds that this party got, one for each coordinate of `code`, and its choices among each
-    /// pair, its watch bits (0 or 1).
+    /// Makes a receiver from the seeds that this party got, one for each coordinate of `code`, and its
+    /// choices among each pair, its watch bits (0 or 1).
     ///
     /// # Errors
     /// [`Error::Resource`] if the operating system has no randomness for the challenges.
@@ -76,21 +76,21 @@ impl Receiver {
             blocks: of_setup(),
             names: Names::default(),
             challenge: Rng::new("brickwork commitment challenge")?,
-            budget: Budget::new(memory),
+            budget: MemoryBudget::new(memory),
             fault: Arc::default(),
         })
     }
 
-    /// Memory for corrections.
+    /// Returns the memory for corrections.
     #[cfg(test)]
-    pub(super) fn budget(&self) -> &Budget {
+    pub(super) fn budget(&self) -> &MemoryBudget {
         &self.budget
     }
 
     /// Keeps at most so many bytes of corrections in memory from now on.
     #[cfg(test)]
     pub(super) fn keep_in_memory(&mut self, bytes: u64) {
-        self.budget = Budget::new(bytes);
+        self.budget = MemoryBudget::new(bytes);
     }
 
     fn receive_rows(
@@ -222,11 +222,15 @@ impl scheme::Receiver for Receiver {
         if let Some(cheat) = cheat {
             return Err(cheat.into());
         }
-        Ok(self.names.proof(new, &claims.about))
+        Ok(self.names.proof(new, claims.names()))
     }
 
-    fn names(&mut self) -> &mut Names {
-        &mut self.names
+    fn no_commitments(&mut self) -> Pending {
+        self.names.pending(Shares::default())
+    }
+
+    fn claimed<T>(&mut self, received: T) -> Claimed<T> {
+        self.names.claimed(received)
     }
 }
 

@@ -22,7 +22,7 @@ use crate::commit::rows::{
 use crate::commit::scheme;
 use crate::commit::shares::Shares;
 use crate::ot::CotSender;
-use crate::spill::{Budget, Fault, Held, SpillFile};
+use crate::spill::{Fault, Held, MemoryBudget, SpillFile};
 use brickwork_base::Error;
 use brickwork_base::label::{Label, Labels};
 use brickwork_base::pool;
@@ -39,7 +39,7 @@ pub struct Sender {
     second: Arc<Vec<Aes128>>,
     blocks: Range,
     /// Memory for values.
-    budget: Budget,
+    budget: MemoryBudget,
     fault: Arc<Fault>,
 }
 
@@ -74,7 +74,8 @@ impl Sender {
         self.blocks = blocks.of(&BLOCKS);
     }
 
-    /// From the seeds of which the other party knows one of each pair, a pair for each coordinate of `code`.
+    /// Makes a sender from the seeds of which the other party knows one of each pair, a pair for each
+    /// coordinate of `code`.
     ///
     /// # Panics
     /// If there are not as many.
@@ -88,7 +89,7 @@ impl Sender {
             first,
             second: Arc::new(side(1)),
             blocks: of_setup(),
-            budget: Budget::new(memory),
+            budget: MemoryBudget::new(memory),
             fault: Arc::default(),
         }
     }

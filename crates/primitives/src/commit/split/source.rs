@@ -8,7 +8,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use crate::commit::Lsb;
 use crate::commit::rows::{BLOCK, CHUNK_BLOCKS, CHUNKS_IN_HAND, Column, Rows};
-use crate::spill::{Budget, Fault, Held, SpillFile};
+use crate::spill::{Fault, Held, MemoryBudget, SpillFile};
 use brickwork_base::Error;
 
 /// Where the shares of a party come from: for each coordinate a seed and a watch bit, all ones where the
@@ -53,7 +53,7 @@ impl Corrections {
     pub fn receive(
         corrected: usize,
         blocks: usize,
-        budget: &Budget,
+        budget: &MemoryBudget,
         fault: &Arc<Fault>,
         mut receive: impl FnMut(&mut [u8]) -> Result<(), Error>,
     ) -> Result<Self, Error> {

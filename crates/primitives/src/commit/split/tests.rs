@@ -1,3 +1,4 @@
+use brickwork_testing::Replayable as _;
 use std::sync::Arc;
 
 use super::origin::Origin;
@@ -309,9 +310,8 @@ fn claims_that_follow_their_commitments_come_to_the_sums_of_columns() {
             assert!(sums.shares == each.shares && sums.values == each.values, "{count} at {s}");
             right.receive(Tag(201), 0).unwrap();
             for claims in &claims {
-                assert!(
-                    matches!(receiver.verify(&mut right, &[], claims), Err(Error::Peer(cheat)) if cheat == Cheat::Opening)
-                );
+                assert!(matches!(receiver.verify(&mut right, &[], claims), Err(Error::Peer(cheat))
+                        if cheat == Cheat::Opening));
             }
             committer.join().unwrap();
         });

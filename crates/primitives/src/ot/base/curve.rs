@@ -1,4 +1,5 @@
-//! Over ristretto255, from Diffie and Hellman's exchange of keys: the only one where both messages leave at once.
+//! Over ristretto255, from Diffie and Hellman's exchange of keys: the only one where both messages leave at
+//! once.
 //!
 //! ```text
 //! sender                                            receiver, choice c_i for OT i
@@ -89,12 +90,12 @@ impl Sender {
         Sender { a, message: RistrettoPoint::mul_base(&a).compress().to_bytes() }
     }
 
-    /// The message to the receiver.
+    /// Returns the message to the receiver.
     pub fn message(&self) -> &[u8; msg::POINT] {
         &self.message
     }
 
-    /// The two keys of each OT.
+    /// Returns the two keys of each OT.
     ///
     /// # Errors
     /// [`Cheat::UnexpectedMessage`] if `pairs` is no whole number of pairs, [`Cheat::BaseOtPoint`] and
@@ -172,12 +173,12 @@ impl Receiver {
         Receiver { secrets: draws.iter().map(|draw| draw.secret.clone()).collect(), message }
     }
 
-    /// The message to the sender.
+    /// Returns the message to the sender.
     pub fn message(&self) -> &[u8] {
         &self.message
     }
 
-    /// The chosen key of each OT.
+    /// Returns the chosen key of each OT.
     ///
     /// # Errors
     /// [`Cheat::BaseOtPoint`] and [`Cheat::BaseOtIdentity`] if the sender's point is none or the identity.
@@ -216,6 +217,7 @@ mod tests {
     use super::super::tests::{GREETINGS, SESSION, agreements, choices};
     use super::*;
     use crate::ot::Direction;
+    use brickwork_testing::Replayable as _;
 
     /// Points of the oracle depend on all that is hashed, and none is the identity.
     #[test]

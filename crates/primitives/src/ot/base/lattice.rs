@@ -11,19 +11,21 @@
 //! ```
 //!
 //! An encapsulation key is a seed ρ, which the matrix A is expanded from, and t = A·s + e, 768 numbers below
-//! q = 3329 in the transformed domain, where they add up as vectors of the module do. The receiver's message is
-//! 2 336 bytes an OT, the sender's answer 2 176. The answer needs the receiver's message, so it leaves a flight
-//! later: with whatever the sender has to say next.
+//! q = 3329 in the transformed domain, where they add up as vectors of the module do. The receiver's message
+//! is 2 336 bytes an OT, the sender's answer 2 176. The answer needs the receiver's message, so it leaves a
+//! flight later: with whatever the sender has to say next.
 //!
 //! **Privacy of the choice** rests on module LWE: t looks like a random vector, and then both `r` are uniform
-//! for either choice. **The sender's other key**: whichever of the two `H` is asked last is out of the receiver's
-//! hands, so the other t is a uniform vector, under which a ciphertext looks random by module LWE, too; that
-//! it has a short secret at all has a probability of about 2^-5000. ρ may be ground by the receiver: A is
-//! SHAKE128's answer on it. **Chosen ciphertexts**: each key decapsulates one ciphertext, and ML-KEM answers a bad
-//! one with a key that nobody knows, so what follows fails as if the sender had used another key of its own.
+//! for either choice. **The sender's other key**: whichever of the two `H` is asked last is out of the
+//! receiver's hands, so the other t is a uniform vector, under which a ciphertext looks random by module LWE,
+//! too; that it has a short secret at all has a probability of about 2^-5000. ρ may be ground by the
+//! receiver: A is SHAKE128's answer on it. **Chosen ciphertexts**: each key decapsulates one ciphertext, and
+//! ML-KEM answers a bad one with a key that nobody knows, so what follows fails as if the sender had used
+//! another key of its own.
 //!
-//! `H` takes 128 bits a number and reduces them, which takes the same time whatever they are (that of rejecting
-//! would tell which slot was hashed); its distance from uniform is below 2^-98 for all numbers of 128 OTs.
+//! `H` takes 128 bits a number and reduces them, which takes the same time whatever they are (that of
+//! rejecting would tell which slot was hashed); its distance from uniform is below 2^-98 for all numbers of
+//! 128 OTs.
 
 use std::convert::Infallible;
 
@@ -133,8 +135,8 @@ fn parts(keys: &[u8; msg::KEYS]) -> (&[u8; msg::SEED], [&[u8; msg::VECTOR]; 2]) 
     (seed, [r0, r1.try_into().expect("another vector is last")])
 }
 
-/// The sender of a series of OTs, all of whose work is one answer: the message to the receiver and the two keys
-/// of each OT.
+/// Returns the sender of a series of OTs, all of whose work is one answer: the message to the receiver and
+/// the two keys of each OT.
 ///
 /// # Errors
 /// [`Cheat::UnexpectedMessage`] if `keys` is no whole number of OTs, [`Cheat::BaseOtVector`] if there is no
@@ -237,12 +239,12 @@ impl Receiver {
         Receiver { secrets: draws.iter().map(|draw| draw.secret.clone()).collect(), message }
     }
 
-    /// The message to the sender.
+    /// Returns the message to the sender.
     pub fn message(&self) -> &[u8] {
         &self.message
     }
 
-    /// The chosen key of each OT.
+    /// Returns the chosen key of each OT.
     ///
     /// # Errors
     /// [`Cheat::UnexpectedMessage`] if the answer is not one of so many OTs.
@@ -279,6 +281,7 @@ mod tests {
     use super::super::tests::{GREETINGS, SESSION, agreements, choices};
     use super::*;
     use crate::ot::Direction;
+    use brickwork_testing::Replayable as _;
 
     fn series() -> Instance {
         Instance::new(&GREETINGS[1], Direction::GarblerSends)
@@ -385,8 +388,8 @@ mod tests {
         }
     }
 
-    /// What was altered, mixed up or of another session gives keys that have nothing to do with each other; of one
-    /// bad ciphertext only that key, and not even whether it was chosen shows.
+    /// What was altered, mixed up or of another session gives keys that have nothing to do with each other;
+    /// of one bad ciphertext only that key, and not even whether it was chosen shows.
     #[test]
     fn row_01_replayed_messages_and_bad_ciphertexts_give_unrelated_keys() {
         let choices = choices(16);

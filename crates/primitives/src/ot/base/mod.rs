@@ -1,9 +1,9 @@
-//! Base OT: the endemic OT of Masny and Rindal (CCS 2019, eprint 2019/706), from discrete logarithms ([`curve`])
-//! or from lattices ([`lattice`]).
+//! Base OT: the endemic OT of Masny and Rindal (CCS 2019, eprint 2019/706), from discrete logarithms
+//! ([`curve`]) or from lattices ([`lattice`]).
 //!
-//! For each OT the receiver sends two keys of which it knows the secret of one: it draws the other at random and
-//! takes from its own the oracle's answer on that. "Endemic" means that a cheater may have a say in its own
-//! keys; an honest party's keys stay hidden, and nothing here needs more.
+//! For each OT the receiver sends two keys of which it knows the secret of one: it draws the other at random
+//! and takes from its own the oracle's answer on that. "Endemic" means that a cheater may have a say in its
+//! own keys; an honest party's keys stay hidden, and nothing here needs more.
 //!
 //! **Replay.** Greeting, session, direction, index and all that is sent enter the hashes. Messages of another
 //! session, reflected ones or ones in another order are valid, so nothing can be seen here: the peers
@@ -126,6 +126,7 @@ impl Begun {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brickwork_testing::Replayable as _;
     use brickwork_wire::memory_pair;
 
     pub(super) const SESSION: [u8; 32] = [3; 32];
@@ -150,7 +151,7 @@ mod tests {
         (0..n).map(|_| rng.below(2) as u8).collect()
     }
 
-    /// OTs whose key is the one of this choice.
+    /// Returns OTs whose key is the one of this choice.
     pub(super) fn agreements(sent: &[[Seed; 2]], received: &[Seed], choices: &[u8]) -> usize {
         sent.iter().zip(received).zip(choices).filter(|((pair, key), c)| pair[**c as usize] == **key).count()
     }

@@ -11,14 +11,14 @@ use crate::ot::Direction;
 pub struct Instance(pub(super) [u8; 32]);
 
 impl Instance {
-    /// The series of this direction to the receiver that greets so: the digest of its greeting.
+    /// Makes the series of this direction to the receiver that greets so: the digest of its greeting.
     pub fn new(receivers_greeting: &[u8; 32], direction: Direction) -> Self {
         let mut hasher = Hasher::new_derive_key("brickwork 2026-11 base OT instance");
         hasher.update(receivers_greeting).update(&[direction as u8]);
         Instance(*hasher.finalize().as_bytes())
     }
 
-    /// `sent`: all that both parties sent, in one order.
+    /// Returns `sent`: all that both parties sent, in one order.
     pub(super) fn transcript(&self, session: &[u8; 32], sent: &[&[u8]]) -> Transcript {
         let mut hasher = Hasher::new_derive_key("brickwork 2026-11 base OT transcript");
         hasher.update(session).update(&self.0);
@@ -33,7 +33,7 @@ impl Instance {
 pub(super) struct Transcript([u8; 32]);
 
 impl Transcript {
-    /// `KDF` of a secret that both parties have.
+    /// Returns `KDF` of a secret that both parties have.
     pub(super) fn seed(&self, index: usize, slot: u8, shared: &[u8]) -> Seed {
         let mut hasher = Hasher::new_derive_key("brickwork 2026-11 base OT key");
         hasher.update(&self.0).update(&(index as u64).to_le_bytes()).update(&[slot]).update(shared);

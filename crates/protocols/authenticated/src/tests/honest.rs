@@ -4,6 +4,7 @@ use super::*;
 use crate::layout::Forced;
 use crate::parameters::{Pool, Sizes};
 use brickwork_circuit::library::aes;
+use brickwork_testing::Replayable as _;
 
 fn is_right(program: &Arc<Program>, security: u32, rng: &mut Rng) {
     let inputs = random_inputs(program, rng);

@@ -1,6 +1,7 @@
 //! Lies of either party, told by the real one: who notices, how often, and what it says afterwards. The rows
 //! are those of docs/authenticated.md.
 
+use brickwork_testing::Replayable as _;
 use std::sync::{Mutex, mpsc};
 
 use super::*;

@@ -18,7 +18,7 @@ use crate::report::CompGc;
 
 use work::{BEYOND, INPUT, SLOT};
 
-/// What a run of a program costs on these machines, both alike, over this link.
+/// Returns what a run of a program costs on these machines, both alike, over this link.
 ///
 /// # Errors
 /// As [`script`].
@@ -26,7 +26,7 @@ pub fn predict(program: &Program, linking: Linking, machine: &Machine, link: &Li
     Ok(plan::predict(&script(program, linking)?, machine, link))
 }
 
-/// Bytes that the garbler and the evaluator send in a run: payload and framing. Exact.
+/// Returns the bytes that the garbler and the evaluator send in a run: payload and framing. Exact.
 ///
 /// # Errors
 /// As [`script`].
@@ -35,7 +35,7 @@ pub fn sent_bytes(program: &Program, linking: Linking) -> Result<[u64; 2], Error
     Ok(script(program, linking)?.sent_bytes(1))
 }
 
-/// What a run does.
+/// Returns the steps of a run, as a script.
 ///
 /// # Errors
 /// [`Error::Limit`] if the program's tables cannot be addressed here.

@@ -41,7 +41,7 @@ fn owner(role: Party, terms: &Terms) -> Owner<'_> {
     Owner { protocol: CompGc::NAME, role, terms }
 }
 
-/// Whether this party's store has all that a program takes, of what both parties may still use.
+/// Returns whether this party's store has all that a program takes, of what both parties may still use.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered, or as [`Request::of`].
@@ -74,7 +74,7 @@ pub fn compare_stores(
     meeting::compare_stores(channel, store, &owner(role, &without_level(terms)))
 }
 
-/// What a store holds of this protocol, oldest first; burned epochs too.
+/// Returns what a store holds of this protocol, oldest first; burned epochs too.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.

@@ -78,7 +78,7 @@ impl Request {
         }
     }
 
-    /// The steps in which it is made.
+    /// Returns the steps in which it is made.
     pub(super) fn steps(&self) -> Vec<Filling> {
         let mut steps = Vec::new();
         for (component, count) in &self.components {
@@ -133,7 +133,7 @@ impl Request {
         if missing == Request::default() { self.clone() } else { missing }
     }
 
-    /// How often what is there suffices for this.
+    /// Returns how often what is there suffices for this.
     pub(super) fn suffices(&self, there: &Batches) -> u64 {
         let parts = self.parts(there).filter(|(.., wanted)| *wanted > 0);
         parts.map(|(_, there, wanted)| (there / wanted) as u64).min().unwrap_or(0)

@@ -21,7 +21,7 @@ use brickwork_circuit::{Circuit, Component};
 use brickwork_primitives::garbling::Schedule;
 use brickwork_primitives::ot::{CotReceiver, CotSender, Direction, Series, extension};
 use brickwork_session::stock::ots::{EvaluatorOts, GarblerOts};
-use brickwork_session::stock::records::{Batches, Items, Keeper, Records};
+use brickwork_session::stock::records::{Batches, Keeper, Records, TakenItems};
 use brickwork_session::stock::{Side, Stand};
 use brickwork_session::{Metered, Protocol, SessionId, Terms};
 use brickwork_stock::{Batch, Range, Ranges, SERIALS, Serial, State, Writers, encoded_secret};
@@ -229,7 +229,7 @@ struct Material<C: Role> {
 
 /// Reads what an entry took: the OTs, and of each slot its copy. The slots of a component take its copies in
 /// the order of the entry, at both parties.
-fn read<C: Role>(items: &Items, layout: &Layout) -> Result<Material<C>, Error> {
+fn read<C: Role>(items: &TakenItems, layout: &Layout) -> Result<Material<C>, Error> {
     let components = layout.program.components().iter();
     let shapes: HashMap<[u8; 32], Shape> =
         components.map(|component| (component.digest(), Shape::of(&component.circuit))).collect();
@@ -267,8 +267,8 @@ impl<C: Role> Side for OnDisk<C> {
     const ROLE: Party = C::ROLE;
     const AGREEMENT: &'static str = "prepare";
     type Carried = ();
-    type Step<'s> = Filling;
-    type Job<'j> = Job<'j>;
+    type FillStep<'s> = Filling;
+    type Execution<'j> = Job<'j>;
     type Outcome = Vec<bool>;
 
     fn setup(run: Metered, terms: &Terms, (): ()) -> Result<Self, Error> {
@@ -369,9 +369,9 @@ impl<C: Role> Side for OnDisk<C> {
     }
 
     /// What does not depend on the peer is read first: nothing waits for a disk once both have burned.
-    fn take(&mut self, items: &Items, job: &Job, stand: Stand) -> Result<Vec<bool>, Error> {
+    fn take(&mut self, items: &TakenItems, job: &Job, stand: Stand) -> Result<Vec<bool>, Error> {
         let Material { ots, copies } = read::<C>(items, job.layout)?;
-        stand.heard(self.run())?;
+        stand.confirm(self.run())?;
         C::execute(&mut self.session, job, ots, copies)
     }
 }

@@ -1,3 +1,4 @@
+use brickwork_testing::Replayable as _;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -392,7 +393,7 @@ fn a_store_of_another_protocol_is_refused() {
             created: 0,
         };
         store.begin(&[3; 32], &epoch, b"secrets").unwrap();
-        let step = brickwork_stock::Step { job: [1; 32], number: 0, of: 1, risk: 0 };
+        let step = brickwork_stock::FillStep { job: [1; 32], number: 0, of: 1, risk: 0 };
         let _ = store.append(&[3; 32], &Entry::Fill(step)).unwrap();
     }
     let (input, asked) = (vec![false; 8], Request { components: Vec::new(), ots: 10 });

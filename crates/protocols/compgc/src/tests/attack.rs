@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::linking::block;
+use brickwork_testing::Replayable as _;
 
 /// Garbled inputs of the printed scheme: blocks with a base each and one T for all of them.
 fn printed(blocks: &[Vec<bool>], rng: &mut Rng) -> (Delta, Vec<Vec<Label>>) {

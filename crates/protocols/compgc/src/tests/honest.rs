@@ -1,5 +1,6 @@
 use super::*;
 use brickwork_circuit::library;
+use brickwork_testing::Replayable as _;
 use brickwork_wire::{Channel, Tag};
 
 /// Both parties over these channels.

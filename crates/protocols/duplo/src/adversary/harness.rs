@@ -4,6 +4,7 @@
 //! more: its transcript is the beginning of an honest one. What the other side sees is a closed connection,
 //! whatever the cause.
 
+use brickwork_testing::Replayable as _;
 use std::collections::HashMap;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
@@ -99,7 +100,7 @@ pub enum Ending {
 /// Every check that a peer can fail.
 pub const CHEATS: &[Cheat] = Cheat::ALL;
 
-/// Which check it is.
+/// Returns which check it is.
 ///
 /// # Panics
 /// If it is none of this protocol's.
@@ -108,7 +109,7 @@ pub fn known(cheat: brickwork_base::Cheat) -> Cheat {
 }
 
 impl Case {
-    /// An honest run of `program` with random inputs and a challenge that tests know.
+    /// Makes an honest run of `program` with random inputs and a challenge that tests know.
     pub fn new(program: &Arc<Program>, parameters: Parameters) -> Case {
         let mut rng = Rng::replayable("test inputs");
         let mut side = |role: Party| Side {
@@ -130,14 +131,14 @@ impl Case {
             .evaluator_lies(Point::Challenge, |seeds| seeds.fill(SEED))
     }
 
-    /// The [`toy`] program, with buckets of 3.
+    /// Makes the [`toy`] program, with buckets of 3.
     pub fn toy() -> Case {
         let program = toy();
         let parameters = small(&program, [3, 4], [3, 6], [3, 4]);
         Case::new(&program, parameters)
     }
 
-    /// With base OTs from lattices.
+    /// Takes base OTs from lattices.
     pub fn post_quantum(mut self) -> Case {
         self.garbler.job.post_quantum = true;
         self.evaluator.job.post_quantum = true;
@@ -148,13 +149,13 @@ impl Case {
         if role == Party::Garbler { &mut self.garbler } else { &mut self.evaluator }
     }
 
-    /// The garbler alters its state.
+    /// Lets the garbler alter its state.
     pub fn lie(mut self, point: Point, alter: impl FnMut(&mut [u8]) + Send + Sync + 'static) -> Case {
         self.garbler.lies.push((point, Box::new(alter)));
         self
     }
 
-    /// The evaluator alters its state.
+    /// Lets the evaluator alter its state.
     pub fn evaluator_lies(
         mut self,
         point: Point,
@@ -164,7 +165,7 @@ impl Case {
         self
     }
 
-    /// A party alters its `nth` message of this tag.
+    /// Lets a party alter its `nth` message of this tag.
     pub fn sends(
         mut self,
         role: Party,
@@ -176,14 +177,14 @@ impl Case {
         self
     }
 
-    /// The garbler alters tables, before it hashes them and when it sends them: component, copy, offset,
+    /// Lets the garbler alter tables, before it hashes them and when it sends them: component, copy, offset,
     /// bytes.
     pub fn tables(mut self, alter: impl Fn(usize, usize, usize, &mut [u8]) + Send + Sync + 'static) -> Case {
         self.garbler.tables = Some(Box::new(alter));
         self
     }
 
-    /// Other inputs than random ones.
+    /// Gives other inputs than random ones.
     pub fn inputs(mut self, x: &[bool], y: &[bool]) -> Case {
         (self.garbler.input, self.evaluator.input) = (x.to_vec(), y.to_vec());
         self
@@ -195,20 +196,20 @@ impl Case {
         self
     }
 
-    /// The evaluator keeps nothing in memory that can lie in files.
+    /// Makes the evaluator keep nothing in memory that can lie in files.
     pub fn in_files(mut self) -> Case {
         self.evaluator.job.table_memory = 0;
         self
     }
 
-    /// What one party wants to run.
+    /// Replaces what one party wants to run.
     pub fn wants(mut self, role: Party, change: impl FnOnce(&mut Job, &mut Parameters)) -> Case {
         let side = self.side(role);
         change(&mut side.job, &mut side.parameters);
         self
     }
 
-    /// Base OTs are dealt, the challenge is random and one thread does it all: for runs by the thousand.
+    /// Deals base OTs, draws random challenges and does it all on one thread: for runs by the thousand.
     pub fn cheap(mut self, rng: &mut Rng) -> Case {
         let mut dealer = [0; 32];
         rng.fill(&mut dealer);
@@ -217,7 +218,7 @@ impl Case {
         self.threads(1)
     }
 
-    /// The run, and an honest one of the same program to compare it with.
+    /// Runs it, and an honest one of the same program to compare it with.
     ///
     /// # Panics
     /// If a party panics or hangs.
@@ -229,7 +230,7 @@ impl Case {
         outcome
     }
 
-    /// The run without an honest one to compare it with.
+    /// Runs it without an honest one to compare it with.
     ///
     /// # Panics
     /// As [`Case::run`].
@@ -336,15 +337,15 @@ fn honest_events(job: &Job, parameters: &Parameters, dealt: bool) -> [Vec<Event>
 }
 
 impl Outcome {
-    /// What a party returned.
+    /// Returns what a party returned.
     pub fn result(&self, party: Party) -> &Result<Report, Error> {
         if party == Party::Garbler { &self.garbler } else { &self.evaluator }
     }
 
-    /// How it ended for the party that does not cheat, after a look at what must hold whatever the cheat: it
-    /// sent the beginning of an honest transcript and nothing after it noticed, least of all what depends on
-    /// an output; the cheater sees a closed connection and no more; and if it noticed nothing, or recovered,
-    /// all of an honest transcript. (That nobody panics or hangs [`Case::run`] has seen.)
+    /// Returns how it ended for the party that does not cheat, after a look at what must hold whatever the
+    /// cheat: it sent the beginning of an honest transcript and nothing after it noticed, least of all what
+    /// depends on an output; the cheater sees a closed connection and no more; and if it noticed nothing, or
+    /// recovered, all of an honest transcript. (That nobody panics or hangs [`Case::run`] has seen.)
     ///
     /// # Errors
     /// What did not hold.
@@ -397,7 +398,7 @@ impl Outcome {
         }
     }
 
-    /// Which cheat was detected, by whom.
+    /// Returns which cheat was detected, by whom.
     pub fn cheat(&self) -> Option<(Party, Cheat)> {
         let cheat = |party| match self.result(party) {
             Err(Error::Peer(cheat)) => Some((party, known(*cheat))),
@@ -410,7 +411,7 @@ impl Outcome {
         self.honest.as_ref().expect("compared with an honest run")
     }
 
-    /// `party` detected `cheat`, in this phase, and after this message said nothing more.
+    /// Asserts that `party` detected `cheat`, in this phase, and after this message said nothing more.
     #[track_caller]
     pub fn caught(&self, party: Party, cheat: Cheat, phase: &str, last: Tag) {
         let told: Vec<_> = [Party::Garbler, Party::Evaluator]
@@ -437,20 +438,20 @@ impl Outcome {
         }
     }
 
-    /// The evaluator caught the garbler.
+    /// Asserts that the evaluator caught the garbler.
     #[track_caller]
     pub fn evaluator_caught(&self, cheat: Cheat, phase: &str, last: Tag) {
         self.caught(Party::Evaluator, cheat, phase, last);
     }
 
-    /// Both parties ended with their outputs, and nothing that either sent looks different from an honest
-    /// run.
+    /// Asserts that both parties ended with their outputs, and nothing that either sent looks different from
+    /// an honest run.
     #[track_caller]
     pub fn survived(&self) {
         self.right_outputs(false);
     }
 
-    /// As [`Outcome::survived`], and the evaluator knows that the garbler cheated.
+    /// Asserts what [`Outcome::survived`] does, and that the evaluator knows that the garbler cheated.
     #[track_caller]
     pub fn recovered(&self) {
         self.right_outputs(true);
@@ -467,7 +468,7 @@ impl Outcome {
         assert_eq!(&self.events, self.honest());
     }
 
-    /// The evaluator took a wrong output for right: the cheater won.
+    /// Asserts that the evaluator took a wrong output for right: the cheater won.
     pub fn fooled(&self) -> bool {
         matches!(&self.evaluator, Ok(report) if report.outputs != self.expected[1])
     }
@@ -476,7 +477,7 @@ impl Outcome {
 /// Every byte of the seeds of challenges that tests know.
 pub const SEED: u8 = 0x5e;
 
-/// The items that a challenge opens, and those in buckets, bucket after bucket.
+/// Returns the items that a challenge opens, and those in buckets, bucket after bucket.
 pub fn challenge(bucketing: Bucketing, seed: &Seed) -> (Vec<usize>, Vec<usize>) {
     let Challenge { opened, chosen } = Challenge::expand(seed, &BatchSizes::from(bucketing));
     (places(&opened), places(&chosen))
@@ -490,22 +491,23 @@ fn known_challenge(bucketing: Bucketing) -> Challenge {
     Challenge::expand(&Seed::from_bytes([SEED; SEED_BYTES]), &BatchSizes::from(bucketing))
 }
 
-/// The copies that the known challenge opens.
+/// Returns the copies that the known challenge opens.
 pub fn opened(bucketing: Bucketing) -> Vec<usize> {
     places(&known_challenge(bucketing).opened)
 }
 
-/// The copies in buckets, bucket after bucket.
+/// Returns the copies in buckets, bucket after bucket.
 pub fn chosen(bucketing: Bucketing) -> Vec<usize> {
     places(&known_challenge(bucketing).chosen)
 }
 
-/// How the copies of a component are cut where this is made for a store.
+/// Returns how the copies of a component are cut where this is made for a store.
 pub fn stock_bucketing(request: &Request, component: usize) -> Bucketing {
     Parameters::for_stock(request, 40.into()).expect("a request that can be met").components[component]
 }
 
-/// Bucket size and number of opened items, for components and both kinds of authenticator: far from safe.
+/// Returns parameters of these bucket sizes and numbers of opened items, for components and both kinds of
+/// authenticator: far from safe.
 pub fn small(program: &Program, component: [u32; 2], plain: [u32; 2], input: [u32; 2]) -> Parameters {
     let request = Request::of(program);
     let (plain_slots, input_slots) = (request.plain_wires(), request.garbler_wires);
@@ -526,7 +528,7 @@ pub fn small(program: &Program, component: [u32; 2], plain: [u32; 2], input: [u3
     }
 }
 
-/// A component with one port in and one out.
+/// Returns a component with one port in and one out.
 pub fn component(name: &str, inputs: u32, circuit: impl Fn(&mut Builder, &[Bit]) -> Vec<Bit>) -> Component {
     let mut builder = Builder::new(inputs);
     let bits = builder.all_inputs();
@@ -539,7 +541,7 @@ pub fn component(name: &str, inputs: u32, circuit: impl Fn(&mut Builder, &[Bit])
     }
 }
 
-/// Component 0 of the toy: a ∧ b and a ⊕ b.
+/// Returns component 0 of the toy: a ∧ b and a ⊕ b.
 pub fn pair() -> Component {
     component("pair", 2, |b, w| vec![b.and(w[0], w[1]), b.xor(w[0], w[1])])
 }
@@ -553,7 +555,8 @@ fn mix() -> Component {
     })
 }
 
-/// A program of wires alone: those of the garbler, of the evaluator, and which of them are whose outputs.
+/// Returns a program of wires alone: those of the garbler, of the evaluator, and which of them are whose
+/// outputs.
 pub fn wires(garblers: u32, evaluators: u32, outputs: &[(Recipient, Vec<u32>)]) -> Arc<Program> {
     let port = |name: &str, width: u32| Port::new(name, Type::Uint(width));
     let inputs = |name, width| if width > 0 { vec![port(name, width)] } else { vec![] };
@@ -564,8 +567,8 @@ pub fn wires(garblers: u32, evaluators: u32, outputs: &[(Recipient, Vec<u32>)]) 
     Arc::new(program.finish().unwrap())
 }
 
-/// Three bits from each party, two kinds of component with two slots each, outputs to the garbler, to the
-/// evaluator and to both, among these an input of the garbler.
+/// Returns three bits from each party, two kinds of component with two slots each, outputs to the garbler, to
+/// the evaluator and to both, among these an input of the garbler.
 pub fn toy() -> Arc<Program> {
     let mut program =
         ProgramBuilder::new("toy", vec![Port::new("x", Type::Uint(3))], vec![Port::new("y", Type::Uint(3))])
@@ -581,7 +584,7 @@ pub fn toy() -> Arc<Program> {
     Arc::new(program.finish().unwrap())
 }
 
-/// `slots` AND gates, each of a bit of either party, all results to `to`.
+/// Returns `slots` AND gates, each of a bit of either party, all results to `to`.
 pub fn ands(slots: u32, to: Recipient) -> Arc<Program> {
     let ports = |name: &str| vec![Port::new(name, Type::Uint(slots))];
     let mut program = ProgramBuilder::new("ands", ports("x"), ports("y")).unwrap();

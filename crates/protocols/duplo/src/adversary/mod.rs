@@ -14,7 +14,7 @@ use brickwork_session::{Observer, Terms, Unobserved};
 use brickwork_stock::Store;
 use brickwork_wire::Channel;
 
-/// [`super::garbler`], with its hands in the machine.
+/// Does what [`super::garbler`] does, with its hands in the machine.
 ///
 /// # Errors
 /// As [`super::garbler`].
@@ -23,7 +23,7 @@ pub fn garbler(channel: Channel, job: &Job, input: &[bool], hooks: Hooks) -> Res
     garbler_with::<Commitments>(channel, job, proposal, input, Box::new(Unobserved), hooks)
 }
 
-/// [`super::evaluator`], with its hands in the machine.
+/// Does what [`super::evaluator`] does, with its hands in the machine.
 ///
 /// # Errors
 /// As [`super::garbler`].
@@ -31,7 +31,7 @@ pub fn evaluator(channel: Channel, job: &Job, input: &[bool], hooks: Hooks) -> R
     evaluator_with::<Commitments>(channel, job, &Limits::default(), input, Box::new(Unobserved), hooks)
 }
 
-/// [`Stocked::open`], with its hands in the machine.
+/// Does what [`Stocked::open`] does, with its hands in the machine.
 ///
 /// # Errors
 /// As [`Stocked::open`].
@@ -46,7 +46,7 @@ pub fn stocked(
     Stocked::open_with(party, channel, store, terms, &Decomposition::NONE, observer, hooks)
 }
 
-/// The standard parameters, or whatever the cheater wants.
+/// Returns the standard parameters, or whatever the cheater wants.
 pub(crate) fn proposal(job: &Job, hooks: &Hooks) -> Result<Proposal, Error> {
     let parameters =
         hooks.parameters().cloned().map_or_else(|| Parameters::choose(&job.program, job.security), Ok)?;

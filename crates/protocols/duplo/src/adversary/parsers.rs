@@ -18,7 +18,7 @@ use brickwork_session::{Digests, Greeting, SessionId, Terms};
 use brickwork_stock::{State, Verdict};
 use brickwork_wire::{Channel, memory_pair, tls};
 
-/// The first bytes on a connection, read and written again; `None` if they are no hello.
+/// Returns the first bytes on a connection, read and written again; `None` if they are no hello.
 pub fn transport_hello(bytes: [u8; 39]) -> Option<[u8; 39]> {
     tls::hello_again(bytes)
 }
@@ -43,7 +43,7 @@ pub fn greeting(
     Ok(greeting.answered(channel)?.session)
 }
 
-/// What a garbler proposes, with its exact bound, and written again.
+/// Returns what a garbler proposes, with its exact bound, and written again.
 ///
 /// # Errors
 /// [`Error::Mismatch`] if it is none for this program, or exceeds 2^-security.
@@ -53,7 +53,7 @@ pub fn proposal(program: &Program, security: u32, bytes: &[u8]) -> Result<(Param
     Ok((parameters, again))
 }
 
-/// The program in the cut that a garbler proposes, and the message written again.
+/// Returns the program in the cut that a garbler proposes, and the message written again.
 ///
 /// # Errors
 /// [`Error::Mismatch`] if this party does not make this cut, or not as the peer says;
@@ -73,8 +73,8 @@ pub fn decomposition(
     Ok((program, peer.receive_up_to(DECOMPOSITION, 32 + MAX_DECOMPOSITION_BYTES)?))
 }
 
-/// All keys that a party has after base OTs, in `send` of which the peer has chosen, and in one of which it
-/// has.
+/// Returns all keys that a party has after base OTs, in `send` of which the peer has chosen, and in one of
+/// which it has.
 ///
 /// # Errors
 /// [`Error::Peer`] if the peer's message has another length or holds what is no point or the identity.
@@ -87,12 +87,12 @@ pub fn base_ots(send: usize, bytes: &[u8]) -> Result<Vec<[u8; 16]>, Error> {
     Ok(sent.iter().flatten().chain(&received).map(|key| *key.as_bytes()).collect())
 }
 
-/// So many packed bits, packed again; `None` if they are not as many or others are set.
+/// Returns so many packed bits, packed again; `None` if they are not as many or others are set.
 pub fn bits(bytes: &[u8], count: usize) -> Option<Vec<u8>> {
     Some(bits::pack(bits::unpack(bytes, count).ok()?))
 }
 
-/// How a log of this party goes together with what a peer says of its own logs.
+/// Returns how a log of this party goes together with what a peer says of its own logs.
 ///
 /// # Errors
 /// [`Malformed::UnexpectedMessage`] if it is malformed.
@@ -100,9 +100,9 @@ pub fn standings(state: &State, bytes: &[u8]) -> Result<Vec<Verdict>, Malformed>
     compared(state, bytes)
 }
 
-/// A record of the stock, read and written again. `kind` is 0 for a component, 1 for plain and 2 for input
-/// authenticators, 3 for OTs; `header` is that of the batch, and `items` what the index says that the record
-/// holds.
+/// Returns a record of the stock, read and written again. `kind` is 0 for a component, 1 for plain and 2 for
+/// input authenticators, 3 for OTs; `header` is that of the batch, and `items` what the index says that the
+/// record holds.
 ///
 /// # Errors
 /// [`Error::Stock`] if the header or the record is malformed.
@@ -117,7 +117,7 @@ pub fn record(
     stored::again::record(party, component, kind, header, items, bytes)
 }
 
-/// A session's secrets as the stock keeps them, read and written again.
+/// Returns a session's secrets as the stock keeps them, read and written again.
 ///
 /// # Errors
 /// [`Error::Stock`] if they are malformed.

@@ -12,16 +12,16 @@ use brickwork_primitives::commit::Level;
 use brickwork_primitives::cost::work::*;
 
 use crate::instance::level;
-use crate::parameters::{Cost, Parameters, Prices};
+use crate::parameters::{ItemCost, Parameters, Prices};
 pub use scale::{Rate, Scale, scale};
 pub use script::script;
 
-/// What a run of `program` with these parameters costs on these machines, both alike, over this link.
+/// Returns what a run of `program` with these parameters costs on these machines, both alike, over this link.
 pub fn predict(program: &Program, parameters: &Parameters, machine: &Machine, link: &Link) -> plan::Cost {
     plan::predict(&script(program, parameters), machine, link)
 }
 
-/// What things cost on a machine and over a link: from this the cheapest buckets follow.
+/// Returns what things cost on a machine and over a link: from this the cheapest buckets follow.
 pub fn prices(machine: &Machine, level: &Level, link: &Link) -> Prices {
     let n = level.code[0] as f64;
     let cores = f64::from(machine.threads.max(1));
@@ -38,12 +38,12 @@ pub fn prices(machine: &Machine, level: &Level, link: &Link) -> Prices {
     let xor = work(&GARBLE_XOR, 1.0);
     Prices {
         byte,
-        and: Cost {
+        and: ItemCost {
             made: garble(&GARBLE_AND),
             opened: garble(&GARBLE_AND),
             chosen: garble(&GARBLE_AND) + work(&EVALUATE_AND, 1.0) + work(&TOUCH, 64.0),
         },
-        other: Cost { made: xor, opened: xor, chosen: xor + work(&EVALUATE_XOR, 1.0) },
+        other: ItemCost { made: xor, opened: xor, chosen: xor + work(&EVALUATE_XOR, 1.0) },
         hash_label: work(&HASH_LABEL, 1.0),
         commit_random: commit(&COMMIT_RANDOM),
         commit_chosen: commit(&COMMIT_CHOSEN),
@@ -51,7 +51,7 @@ pub fn prices(machine: &Machine, level: &Level, link: &Link) -> Prices {
     }
 }
 
-/// The parameters with which a run of `program` at `security` bits is expected to take least on these
+/// Returns the parameters with which a run of `program` at `security` bits is expected to take least on these
 /// machines over this link: of the [candidates], whichever is predicted to be fastest, or as good as fastest
 /// with fewer bytes.
 ///
@@ -64,8 +64,8 @@ pub fn choose(program: &Program, security: u32, machine: &Machine, link: &Link) 
     Ok(all.swap_remove(best(&costs).unwrap_or(0)))
 }
 
-/// Those that [`choose`] chooses from: the cheapest buckets at the prices here, and with them the other
-/// buckets of the component that dominates.
+/// Returns those that [`choose`] chooses from: the cheapest buckets at the prices here, and with them the
+/// other buckets of the component that dominates.
 ///
 /// # Errors
 /// As [`Parameters::choose`].
@@ -98,7 +98,7 @@ fn best<'a>(costs: impl IntoIterator<Item = &'a plan::Cost, IntoIter: Clone>) ->
 mod tests {
     use super::*;
     use brickwork_circuit::{Party, Recipient, library};
-    use brickwork_plan::Step;
+    use brickwork_plan::Action;
     use brickwork_primitives::cut_and_choose::Bucketing;
 
     /// The table "What a run costs" of `docs/formats.md`, with all that does not grow with the program:
@@ -117,7 +117,7 @@ mod tests {
                     .steps()
                     .iter()
                     .map(|step| match *step {
-                        Step::Message { from: Party::Garbler, payload, times, .. } => 8 * payload * times,
+                        Action::Message { from: Party::Garbler, payload, times, .. } => 8 * payload * times,
                         _ => 0,
                     })
                     .sum();
@@ -134,16 +134,23 @@ mod tests {
         let chosen = |count: u64| count.next_multiple_of(128) * n;
         let label = 8 * 16;
         let mut bits = 0;
-        for (component, cut) in
-            program.components().iter().zip(&parameters.components).filter(|(_, cut)| cut.slots > 0)
+        for (component, bucketing) in program
+            .components()
+            .iter()
+            .zip(&parameters.components)
+            .filter(|(_, bucketing)| bucketing.slots > 0)
         {
             let (a, i, o) = (
                 component.circuit.and_gates() as u64,
                 component.circuit.inputs() as u64,
                 component.circuit.outputs().len() as u64,
             );
-            let (slots, b, c, l) =
-                (u64::from(cut.slots), u64::from(cut.bucket), u64::from(cut.opened), cut.copies());
+            let (slots, b, c, l) = (
+                u64::from(bucketing.slots),
+                u64::from(bucketing.bucket),
+                u64::from(bucketing.opened),
+                bucketing.copies(),
+            );
             bits += slots * a * 2 * label * b;
             bits += random(l) + 2 * label * l + label * c + slots * label * b;
             bits += random(l * i) + i * label * (c + slots * (b - 1) + slots);
@@ -151,7 +158,7 @@ mod tests {
             bits += label; // start of the keys
         }
         let (p, q) = (parameters.plain, parameters.input);
-        let pairs = |cut: &Bucketing| u64::from(cut.slots) * u64::from(cut.bucket - 1);
+        let pairs = |bucketing: &Bucketing| u64::from(bucketing.slots) * u64::from(bucketing.bucket - 1);
         bits += random(p.copies()) + label * (2 * p.copies() + u64::from(p.opened) + pairs(&p));
         bits += random(q.copies())
             + chosen(q.copies())
@@ -166,8 +173,8 @@ mod tests {
             + label * (x + y)
             + label * wires(&|to| to == Recipient::Garbler);
         bits += wires(&|to| to.includes(Party::Evaluator)).next_multiple_of(8);
-        // Once a run: greeting, proposal, base OTs, both offsets and their link; three proofs with masks and
-        // answers.
+        // Once a run: greeting, proposal, base OTs, both offsets and their delta difference; three proofs
+        // with masks and answers.
         bits += 8 * (148 + 32 + Parameters::proposal_bytes(program) as u64 + 32 + 64 * 128)
             + random(1)
             + chosen(1)

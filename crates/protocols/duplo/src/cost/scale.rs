@@ -8,7 +8,7 @@
 
 use super::prices;
 use crate::instance::Commitments;
-use crate::parameters::{Cost, Prices};
+use crate::parameters::{ItemCost, Prices};
 use brickwork_circuit::Circuit;
 use brickwork_plan::{Link, Machine};
 use brickwork_primitives::commit::Scheme as _;
@@ -30,7 +30,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    fn cost(&self, cost: &Cost) -> f64 {
+    fn cost(&self, cost: &ItemCost) -> f64 {
         let bucket = f64::from(self.bucket);
         cost.made * self.made + cost.opened * (self.made - bucket) + cost.chosen * bucket
     }
@@ -53,8 +53,8 @@ fn log2_bound(rule: Rule, slots: f64, rate: Rate) -> f64 {
     success.min(bad * survive).min(0.0) / std::f64::consts::LN_2
 }
 
-/// The cheapest rate of which a garbler that cheats achieves at most 2^`log2_limit`.
-pub fn rate(rule: Rule, slots: f64, log2_limit: f64, cost: &Cost) -> Option<Rate> {
+/// Returns the cheapest rate of which a garbler that cheats achieves at most 2^`log2_limit`.
+pub fn rate(rule: Rule, slots: f64, log2_limit: f64, cost: &ItemCost) -> Option<Rate> {
     if slots <= EXACT_SLOTS {
         let bucketing = cheapest(rule, slots as u32, Upper::limit(log2_limit), |bucketing| {
             let bucket = f64::from(bucketing.bucket);
@@ -94,8 +94,8 @@ pub struct Scale {
     pub seconds: f64,
 }
 
-/// The cost of `slots` slots of this component, without what does not grow with them; `None` beyond what any
-/// cut can do.
+/// Returns the cost of `slots` slots of this component, without what does not grow with them; `None` beyond
+/// what any cut can do.
 pub fn scale(circuit: &Circuit, slots: f64, security: u32, machine: &Machine, link: &Link) -> Option<Scale> {
     let level = &Commitments::level(security)?;
     let prices = prices(machine, level, link);
@@ -129,7 +129,7 @@ mod tests {
     use crate::cost::predict;
     use brickwork_circuit::library::papers;
 
-    const COPIES: Cost = Cost { made: 1.0, opened: 0.0, chosen: 0.0 };
+    const COPIES: ItemCost = ItemCost { made: 1.0, opened: 0.0, chosen: 0.0 };
 
     /// Where both can be computed, the formula and the exact search agree.
     #[test]

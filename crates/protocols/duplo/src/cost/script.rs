@@ -9,9 +9,9 @@ use crate::memory::openings_memory;
 use crate::report::Duplo;
 use crate::{Parameters, memory};
 use brickwork_circuit::{Circuit, Party, Program, Recipient};
-use brickwork_plan::{MANY, PIECES, READ_BACK, SPILL, Script, TOUCH, Work, share};
+use brickwork_plan::{MANY, READ_BACK, SLICES, SPILL, Script, TOUCH, Work, share};
 use brickwork_primitives::cost::work::*;
-use brickwork_primitives::cost::{Commitments, DIMENSION, LABEL, base_ots, extend};
+use brickwork_primitives::cost::{CommitmentCost, DIMENSION, LABEL, base_ots, extend};
 use brickwork_primitives::cut_and_choose::Bucketing;
 use brickwork_session::{GREETING_BYTES, Protocol, TABLE_MEMORY};
 
@@ -23,16 +23,16 @@ const COPIES_A_MESSAGE: u64 = 16;
 /// Writes the script.
 struct Writer {
     script: Script,
-    commitments: Commitments,
+    commitments: CommitmentCost,
     /// Bytes of tables for which the evaluator still has memory.
     room: u64,
     /// Whether the tables of a component in use, in their order, lie in the temporary file.
     spilled: Vec<bool>,
-    /// Whether what the evaluator is told of copies and authenticators does.
+    /// Whether what was opened of copies and authenticators does.
     openings_in_files: bool,
 }
 
-/// What a run of `program` with these parameters does.
+/// Returns what a run of `program` with these parameters does.
 ///
 /// # Panics
 /// If the parameters are of a security that is not offered.
@@ -42,7 +42,7 @@ pub fn script(program: &Program, parameters: &Parameters) -> Script {
         parameters.openings_bytes(program.components().iter().map(|component| &*component.circuit));
     let mut writer = Writer {
         script: Script::new(Duplo::PHASES),
-        commitments: Commitments::of(&level),
+        commitments: CommitmentCost::of(&level),
         room: TABLE_MEMORY,
         spilled: Vec::new(),
         openings_in_files: openings > openings_memory(TABLE_MEMORY),
@@ -64,12 +64,12 @@ pub fn script(program: &Program, parameters: &Parameters) -> Script {
     writer.challenge(program, parameters, ots, binding); // 6
     let of_copies = writer.open_copies(program, parameters); // 7
     let of_authenticators = writer.open_authenticators(program, parameters);
-    let joints = writer.join(program, parameters, private);
+    let solderings = writer.join(program, parameters, private);
     writer.script.phase("evaluate");
     writer.script.message(Evaluator, own.div_ceil(8)); // 8
     writer.script.phase("build");
     writer.again(all);
-    writer.prove(None, None, Some(all.max(of_copies + of_authenticators + binding + joints))); // 8, 9
+    writer.prove(None, None, Some(all.max(of_copies + of_authenticators + binding + solderings))); // 8, 9
     writer.filed(&READ_BACK, openings - 32 * (parameters.plain.kept() + parameters.input.kept()), MANY);
     writer.evaluate(program, parameters); // 9, 10, 11
     writer.decode(program, parameters); // 12
@@ -84,13 +84,14 @@ fn wires(program: &Program, to: impl Fn(Recipient) -> bool) -> u64 {
     program.outputs().iter().filter(|o| to(o.to)).map(|o| o.wires.len() as u64).sum()
 }
 
-/// The components that are used, and the cut of each.
+/// The components that are used, and the bucketing of each.
 fn used<'a>(
     program: &'a Program,
     parameters: &'a Parameters,
 ) -> impl Iterator<Item = (&'a Circuit, Bucketing)> {
-    let components = program.components().iter().zip(&parameters.components).filter(|(_, cut)| cut.slots > 0);
-    components.map(|(component, cut)| (&*component.circuit, *cut))
+    let components =
+        program.components().iter().zip(&parameters.components).filter(|(_, bucketing)| bucketing.slots > 0);
+    components.map(|(component, bucketing)| (&*component.circuit, *bucketing))
 }
 
 fn width(program: &Program, party: Party) -> u64 {
@@ -98,7 +99,7 @@ fn width(program: &Program, party: Party) -> u64 {
 }
 
 impl Writer {
-    /// So many bytes of what the evaluator was told are written or read, if they lie in files.
+    /// So many bytes of what was opened are written or read, if they lie in files.
     fn filed(&mut self, work: &'static Work, bytes: u64, tasks: u64) {
         self.script.work(Evaluator, work, if self.openings_in_files { bytes } else { 0 }, tasks);
     }
@@ -117,18 +118,19 @@ impl Writer {
 
     /// What phases take beyond all that; components are preprocessed one after the other.
     fn beyond(&mut self, parameters: &Parameters) {
-        let components = parameters.components.iter().filter(|cut| cut.slots > 0).count().max(1) as u64;
+        let components =
+            parameters.components.iter().filter(|bucketing| bucketing.slots > 0).count().max(1) as u64;
         for (&name, work) in Duplo::PHASES.iter().zip(&BEYOND) {
             self.script.phase(name);
             self.script.beyond(work, if name == "preprocess" { components } else { 1 });
         }
     }
 
-    fn setup(&mut self, [cut, batches]: [u64; 2], ots: u64) {
+    fn setup(&mut self, [decomposition, batches]: [u64; 2], ots: u64) {
         self.script.phase("setup");
         self.script.work(Garbler, &CHOOSE, DIMENSION, DIMENSION);
         let hello = GREETING_BYTES as u64;
-        self.script.exchange([hello, cut, batches, base_ots(DIMENSION)], [hello, base_ots(0)]);
+        self.script.exchange([hello, decomposition, batches, base_ots(DIMENSION)], [hello, base_ots(0)]);
         self.script.work(Evaluator, &BOUND, 1, 1);
         self.script.work(Evaluator, &OFFER, DIMENSION, DIMENSION);
         self.script.work(Garbler, &CHOSEN, DIMENSION, DIMENSION);
@@ -151,10 +153,10 @@ impl Writer {
     fn commit_copies(&mut self, program: &Program, parameters: &Parameters) -> u64 {
         self.script.phase("preprocess");
         let mut new = 0;
-        for (circuit, cut) in used(program, parameters) {
+        for (circuit, bucketing) in used(program, parameters) {
             let (inputs, outputs, ands) =
                 (circuit.inputs() as u64, circuit.outputs().len() as u64, circuit.and_gates() as u64);
-            let copies = cut.copies();
+            let copies = bucketing.copies();
             for by in [Garbler, Evaluator] {
                 self.script.work(by, &SCHEDULE, circuit.gate_count() as u64, 1);
             }
@@ -202,15 +204,15 @@ impl Writer {
     fn open_copies(&mut self, program: &Program, parameters: &Parameters) -> u64 {
         self.script.phase("preprocess");
         let mut known = 0;
-        for (circuit, cut) in used(program, parameters) {
+        for (circuit, bucketing) in used(program, parameters) {
             let (inputs, outputs, ands) =
                 (circuit.inputs() as u64, circuit.outputs().len() as u64, circuit.and_gates() as u64);
-            let (kept, opened) = (cut.kept(), u64::from(cut.opened));
-            let solderings = (kept - u64::from(cut.slots)) * inputs;
+            let (kept, opened) = (bucketing.kept(), u64::from(bucketing.opened));
+            let solderings = (kept - u64::from(bucketing.slots)) * inputs;
             known += opened * (1 + inputs + outputs) + kept + solderings;
             for by in [Garbler, Evaluator] {
-                self.script.work(by, &DRAW, cut.copies(), 1);
-                self.script.work(by, &KEEP, cut.copies() * (inputs + outputs + 1), 1);
+                self.script.work(by, &DRAW, bucketing.copies(), 1);
+                self.script.work(by, &KEEP, bucketing.copies() * (inputs + outputs + 1), 1);
             }
             self.script.work(Garbler, &SOLDER, solderings, MANY);
             self.script.message(Garbler, LABEL * opened * (1 + inputs));
@@ -223,10 +225,10 @@ impl Writer {
             self.room -= if spills { 0 } else { tables };
             self.spilled.push(spills);
             let full = kept / COPIES_A_MESSAGE;
-            let pieces = PIECES.min(full).max(1);
-            for k in 0..pieces {
-                let last = if k + 1 == pieces { kept % COPIES_A_MESSAGE } else { 0 };
-                let messages = share(full, k, pieces);
+            let slices = SLICES.min(full).max(1);
+            for k in 0..slices {
+                let last = if k + 1 == slices { kept % COPIES_A_MESSAGE } else { 0 };
+                let messages = share(full, k, slices);
                 self.garble(Garbler, circuit, messages * COPIES_A_MESSAGE + last);
                 for (copies, times) in [(COPIES_A_MESSAGE, messages), (last, u64::from(last > 0))] {
                     if times > 0 {
@@ -240,7 +242,7 @@ impl Writer {
                         }
                     }
                 }
-                let checked = share(opened, k, pieces);
+                let checked = share(opened, k, slices);
                 self.garble(Evaluator, circuit, checked);
                 self.script.work(Evaluator, &HASH_TABLE, ands * checked, checked.div_ceil(16));
             }
@@ -253,24 +255,34 @@ impl Writer {
         self.script.phase("prepare");
         let (plain, input) = (parameters.plain, parameters.input);
         let mut known = 0;
-        for (cut, links, hashes) in [(plain, 0, 1), (input, input.kept(), 3)] {
-            let (opened, solderings) = (u64::from(cut.opened), cut.kept() - u64::from(cut.slots));
+        for (bucketing, delta_differences, hashes) in [(plain, 0, 1), (input, input.kept(), 3)] {
+            let (opened, solderings) =
+                (u64::from(bucketing.opened), bucketing.kept() - u64::from(bucketing.slots));
             for by in [Garbler, Evaluator] {
-                self.script.work(by, &DRAW, cut.copies(), 1);
-                self.script.work(by, &KEEP, cut.copies() * if links > 0 { 2 } else { 1 }, 1);
+                self.script.work(by, &DRAW, bucketing.copies(), 1);
+                self.script.work(
+                    by,
+                    &KEEP,
+                    bucketing.copies() * if delta_differences > 0 { 2 } else { 1 },
+                    1,
+                );
             }
             self.script.work(Garbler, &SOLDER, solderings, MANY);
             self.script.message(Garbler, LABEL * opened);
-            self.script.message(Garbler, LABEL * links);
+            self.script.message(Garbler, LABEL * delta_differences);
             self.script.message(Garbler, LABEL * solderings);
             // Authenticators come into the order of buckets, by way of bins with their places.
-            self.filed(&READ_BACK, 32 * cut.copies() + 36 * cut.kept(), 1);
-            self.filed(&SPILL, (36 + 32 + 4) * cut.kept() + LABEL * (links + solderings), 1);
+            self.filed(&READ_BACK, 32 * bucketing.copies() + 36 * bucketing.kept(), 1);
+            self.filed(
+                &SPILL,
+                (36 + 32 + 4) * bucketing.kept() + LABEL * (delta_differences + solderings),
+                1,
+            );
             self.script.work(Evaluator, &HASH_LABEL, hashes * opened, MANY);
-            known += opened * if links > 0 { 2 } else { 1 } + links + solderings;
+            known += opened * if delta_differences > 0 { 2 } else { 1 } + delta_differences + solderings;
         }
-        for (circuit, cut) in used(program, parameters) {
-            let solderings = cut.kept() * circuit.outputs().len() as u64;
+        for (circuit, bucketing) in used(program, parameters) {
+            let solderings = bucketing.kept() * circuit.outputs().len() as u64;
             self.script.work(Garbler, &SOLDER, solderings, MANY);
             self.script.message(Garbler, LABEL * solderings);
             self.filed(&SPILL, LABEL * solderings, 1);
@@ -282,15 +294,15 @@ impl Writer {
     /// Returns the number of claims.
     fn join(&mut self, program: &Program, parameters: &Parameters, private: u64) -> u64 {
         self.script.phase("build");
-        let mut joints = private;
-        for (circuit, cut) in used(program, parameters) {
-            let solderings = u64::from(cut.slots) * circuit.inputs() as u64;
+        let mut all = private;
+        for (circuit, bucketing) in used(program, parameters) {
+            let solderings = u64::from(bucketing.slots) * circuit.inputs() as u64;
             self.script.work(Garbler, &SOLDER, solderings, MANY);
             self.script.message(Garbler, LABEL * solderings);
-            joints += solderings;
+            all += solderings;
         }
         self.script.message(Garbler, LABEL * private);
-        joints
+        all
     }
 
     fn evaluate(&mut self, program: &Program, parameters: &Parameters) {
@@ -299,10 +311,10 @@ impl Writer {
         let bits = wires(program, |to| to.includes(Evaluator));
         self.script.message(Garbler, LABEL * (x + y) + bits.div_ceil(8));
         self.prove(None, Some(bits), Some(y));
-        let votes = |cut: Bucketing| u64::from(cut.bucket);
+        let votes = |bucketing: Bucketing| u64::from(bucketing.bucket);
         self.script.work(Evaluator, &HASH_LABEL, x * votes(parameters.input), 1);
-        for (place, (circuit, cut)) in used(program, parameters).enumerate() {
-            let kept = cut.kept();
+        for (place, (circuit, bucketing)) in used(program, parameters).enumerate() {
+            let kept = bucketing.kept();
             let (ands, outputs) = (circuit.and_gates() as u64, circuit.outputs().len() as u64);
             let tasks = kept.div_ceil(COPIES_A_MESSAGE);
             self.script.work(Evaluator, &SOLDER, kept * (circuit.inputs() as u64 + outputs), tasks);
@@ -312,16 +324,16 @@ impl Writer {
                 if self.spilled[place] { 32 * ands * kept } else { 0 },
                 tasks,
             );
-            let solderings = (kept - u64::from(cut.slots)) * circuit.inputs() as u64 + kept * outputs;
+            let solderings = (kept - u64::from(bucketing.slots)) * circuit.inputs() as u64 + kept * outputs;
             self.filed(&READ_BACK, LABEL * solderings, tasks);
-            let authenticators = u64::from(cut.slots) * outputs * votes(parameters.plain);
+            let authenticators = u64::from(bucketing.slots) * outputs * votes(parameters.plain);
             self.filed(&READ_BACK, (32 + 4 + LABEL) * authenticators, MANY);
             self.script.work(Evaluator, &EVALUATE_AND, ands * kept, tasks);
             self.script.work(Evaluator, &EVALUATE_XOR, (circuit.gate_count() as u64 - ands) * kept, tasks);
             self.script.work(
                 Evaluator,
                 &HASH_LABEL,
-                u64::from(cut.slots) * outputs * votes(parameters.plain),
+                u64::from(bucketing.slots) * outputs * votes(parameters.plain),
                 MANY,
             );
         }

@@ -20,7 +20,7 @@ use brickwork_session::{Metered, TABLE_MEMORY, Terms, Unobserved};
 use brickwork_stock::GivenUp;
 use brickwork_wire::memory_pair;
 
-/// A record of so many items of a batch of this kind.
+/// Reads, and writes again, a record of so many items of a batch of this kind.
 ///
 /// # Errors
 /// [`Error::Stock`] if the header or the record is malformed.
@@ -62,7 +62,7 @@ fn written_again<P: Stored>(context: &Context, items: usize, bytes: &[u8]) -> Re
     Ok(out.finish().to_vec())
 }
 
-/// What a session was restored from.
+/// Reads, and writes again, what a session is restored from.
 ///
 /// # Errors
 /// [`Error::Stock`] if it is malformed.

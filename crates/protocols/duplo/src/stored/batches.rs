@@ -46,18 +46,18 @@ pub(super) fn choose(
     if !missing.is_empty() {
         return Err(Error::Stock(format!("the program needs {missing} more than there is")));
     }
-    let mut wanted: Vec<(u8, ComponentDigest, usize)> = Vec::new();
+    let mut needs: Vec<(u8, ComponentDigest, usize)> = Vec::new();
     for (digest, slots) in program.component_digests().iter().zip(program.slots_by_component()) {
-        match wanted.iter_mut().find(|w| w.1 == *digest) {
-            Some(w) => w.2 += slots,
-            None => wanted.push((kind::COMPONENT, *digest, slots)),
+        match needs.iter_mut().find(|need| need.1 == *digest) {
+            Some(need) => need.2 += slots,
+            None => needs.push((kind::COMPONENT, *digest, slots)),
         }
     }
-    wanted.push((kind::INPUT, [0; 32], garbler_wires));
-    wanted.push((kind::OTS, [0; 32], if with_ots { program.input_width(Party::Evaluator) } else { 0 }));
+    needs.push((kind::INPUT, [0; 32], garbler_wires));
+    needs.push((kind::OTS, [0; 32], if with_ots { program.input_width(Party::Evaluator) } else { 0 }));
     let mut taken = Vec::new();
     let mut origins: Vec<(String, Origin)> = Vec::new();
-    for (kind, component, count) in wanted {
+    for (kind, component, count) in needs {
         for Left { batch, .. } in batches.take(kind, &component, count, &mut taken)? {
             let header = Header::decode(&batch.header, batches.given_up())?;
             origins.extend(header.origins.iter().map(|origin| (batch.name.clone(), *origin)));
@@ -78,8 +78,8 @@ pub(super) fn choose(
     Ok(taken)
 }
 
-/// The bound on a cheating garbler's success in all programs together that take from an epoch: over all that
-/// was made in it, also where nothing is left.
+/// Returns the bound on a cheating garbler's success in all programs together that take from an epoch: over
+/// all that was made in it, also where nothing is left.
 pub(super) fn bound_of_epoch(store: &Store, epoch: &EpochId, security: Security) -> Result<Upper, Error> {
     let state = store.state(epoch)?;
     let mut origins = Vec::new();

@@ -33,14 +33,14 @@ use brickwork_session::{Digests, Greeting, Metered, Observer, PhaseReport, Sessi
 use brickwork_stock::Store;
 use brickwork_wire::Channel;
 pub use inventory::{executions, inventory};
-use side::{Filling, Job, OnDisk, PROTOCOL, Role};
+use side::{Execution, Filling, OnDisk, PROTOCOL, Role};
 
 fn owner(role: Party, terms: &Terms) -> Owner<'_> {
     Owner { protocol: PROTOCOL, role, terms }
 }
 
-/// Whether this party's store has all that a program needs, of what belongs to these terms and both parties
-/// may still use.
+/// Returns whether this party's store has all that a program needs, of what belongs to these terms and both
+/// parties may still use.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.
@@ -120,8 +120,8 @@ impl Stocked {
         Self::open_with(party, channel, store, terms, &Decomposition::NONE, observer, Hooks::none())
     }
 
-    /// [`Stocked::open`], for a purpose: a peer that comes for another one is refused before the stores are
-    /// compared.
+    /// Does what [`Stocked::open`] does, for a purpose: a peer that comes for another one is refused before
+    /// the stores are compared.
     ///
     /// # Errors
     /// As [`Stocked::open`].
@@ -138,7 +138,7 @@ impl Stocked {
         Self::begin(run, store, terms, Some(purpose), cut, Hooks::none())
     }
 
-    /// [`Stocked::open`], of a garbler who proposes for the first program a cut of this name.
+    /// Does what [`Stocked::open`] does, of a garbler who proposes for the first program a cut of this name.
     ///
     /// # Errors
     /// As [`Stocked::open`].
@@ -161,8 +161,8 @@ impl Stocked {
         )
     }
 
-    /// The evaluator's program in the cut that the garbler proposes, and the cut's name. `given` is the one
-    /// that both have.
+    /// Returns the evaluator's program in the cut that the garbler proposes, and the cut's name. `given` is
+    /// the one that both have.
     ///
     /// # Errors
     /// [`Error::Mismatch`] if this party does not cut it so, or not into what the garbler has.
@@ -292,7 +292,7 @@ impl Stocked {
         }
     }
 
-    /// Bytes that went over the connection so far, both ways, payload and framing.
+    /// Returns the bytes that went over the connection so far, both ways, payload and framing.
     pub fn bytes(&self) -> u64 {
         let channel = match &self.0 {
             Of::Garbler(inner) => &inner.line.line().channel,
@@ -355,12 +355,12 @@ impl<R: Role> Inner<R> {
     fn expect(mut self, step: &Step) -> Result<Self, Error> {
         self.prepare(step.program());
         let Inner { line, schedules, cut, greeted } = self;
-        let line = line.expect(&Job { step, input: &[], schedules: &schedules })?;
+        let line = line.expect(&Execution { step, input: &[], schedules: &schedules })?;
         Ok(Inner { line, schedules, cut, greeted })
     }
 
     fn has(&mut self, step: &Step) -> Result<bool, Error> {
-        self.line.has(&Job { step, input: &[], schedules: &self.schedules })
+        self.line.has(&Execution { step, input: &[], schedules: &self.schedules })
     }
 
     fn prepare(&mut self, program: &Program) {
@@ -392,7 +392,7 @@ impl<R: Role> Inner<R> {
             lacking = Lacking::Refuse;
         }
         let Inner { line, schedules, cut, greeted } = self;
-        let job = Job { step, input, schedules: &schedules };
+        let job = Execution { step, input, schedules: &schedules };
         let (ran, made) = match line.run(&job, lacking)? {
             Ran::Lacks { why, next } => {
                 let (made, next) = make(next, step.program(), &why)?;

@@ -15,7 +15,7 @@ use crate::authenticators::{
 };
 use crate::batch::{EvaluatorBatch, GarblerBatch, Shape};
 use crate::challenge::BatchSizes;
-use crate::input_ots::{EvaluatorOts, GarblerOts};
+use crate::input_ots::{EvaluatorInputOts, GarblerInputOts};
 use crate::instance::CommitmentSender;
 use crate::items::{Items, Origin};
 use crate::tables::Tables;
@@ -261,13 +261,13 @@ impl Records for GarblerComponent {
     }
 }
 
-impl Stored for GarblerOts {
+impl Stored for GarblerInputOts {
     fn header(&self) -> Header {
         Header { rows: vec![self.at.rows], ..Header::new(Vec::new()) }
     }
 }
 
-impl Records for GarblerOts {
+impl Records for GarblerInputOts {
     type Context<'c> = Context<'c>;
 
     fn count(&self) -> usize {
@@ -288,7 +288,7 @@ impl Records for GarblerOts {
     fn decode(context: &Context<'_>, count: usize, bytes: &mut In) -> Result<Self, Error> {
         let at = context.header.places(context.header.rows.last(), count, bytes)?;
         let committed = Committed { values: bytes.pods(count)?, shares: Shares::default() };
-        Ok(GarblerOts { at, committed: committed.into(), wires: Row::default() })
+        Ok(GarblerInputOts { at, committed: committed.into(), wires: Row::default() })
     }
 
     fn append(&mut self, others: Self) -> Result<(), Error> {
@@ -468,13 +468,13 @@ impl Records for EvaluatorComponent {
     }
 }
 
-impl Stored for EvaluatorOts {
+impl Stored for EvaluatorInputOts {
     fn header(&self) -> Header {
         Header::new(Vec::new())
     }
 }
 
-impl Records for EvaluatorOts {
+impl Records for EvaluatorInputOts {
     type Context<'c> = Context<'c>;
 
     fn count(&self) -> usize {
@@ -495,7 +495,7 @@ impl Records for EvaluatorOts {
 
     fn decode(context: &Context<'_>, count: usize, bytes: &mut In) -> Result<Self, Error> {
         let (committed, wires) = (context.shares(bytes, count)?, context.shares(bytes, count)?);
-        Ok(EvaluatorOts {
+        Ok(EvaluatorInputOts {
             committed,
             wires,
             choices: bytes.pods(count)?.into(),
@@ -504,8 +504,8 @@ impl Records for EvaluatorOts {
     }
 
     fn append(&mut self, others: Self) -> Result<(), Error> {
-        let mine = std::mem::replace(self, EvaluatorOts::join(Vec::new()));
-        *self = EvaluatorOts::join(vec![mine, others]);
+        let mine = std::mem::replace(self, EvaluatorInputOts::join(Vec::new()));
+        *self = EvaluatorInputOts::join(vec![mine, others]);
         Ok(())
     }
 }
@@ -564,8 +564,8 @@ mod tests {
         cut_and_joined::<EvaluatorComponent>(&context(&copies, known));
         cut_and_joined::<GarblerAuthenticators>(&context(&authenticators, None));
         cut_and_joined::<EvaluatorAuthenticators>(&context(&authenticators, None));
-        cut_and_joined::<GarblerOts>(&context(&ots, None));
-        cut_and_joined::<EvaluatorOts>(&context(&ots, None));
+        cut_and_joined::<GarblerInputOts>(&context(&ots, None));
+        cut_and_joined::<EvaluatorInputOts>(&context(&ots, None));
     }
 
     #[test]
@@ -573,12 +573,10 @@ mod tests {
         let header = Header::new(vec![]);
         assert!(Header::decode(&header.encode(), GivenUp::default()).is_ok());
         let other = Header { version: VERSION + 1, ..header };
-        assert!(
-            matches!(Header::decode(&other.encode(), GivenUp::default()), Err(Error::Stock(why)) if why.contains("version"))
-        );
-        assert!(
-            matches!(Header::decode(&other.encode()[..3], GivenUp::default()), Err(Error::Stock(why)) if why.contains("malformed"))
-        );
+        assert!(matches!(Header::decode(&other.encode(), GivenUp::default()), Err(Error::Stock(why))
+                if why.contains("version")));
+        assert!(matches!(Header::decode(&other.encode()[..3], GivenUp::default()), Err(Error::Stock(why))
+                if why.contains("malformed")));
     }
 
     #[test]
@@ -589,8 +587,7 @@ mod tests {
             Header::new(vec![origin]).encode()
         };
         assert!(Header::decode(&header(3), GivenUp::default()).is_ok());
-        assert!(
-            matches!(Header::decode(&header(0), GivenUp::default()), Err(Error::Stock(why)) if why.contains("nobody would choose"))
-        );
+        assert!(matches!(Header::decode(&header(0), GivenUp::default()), Err(Error::Stock(why))
+                if why.contains("nobody would choose")));
     }
 }

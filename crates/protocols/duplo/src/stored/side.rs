@@ -9,7 +9,7 @@ use crate::authenticators::{
     EvaluatorAuthenticators, EvaluatorComponent, GarblerAuthenticators, GarblerComponent,
 };
 use crate::hooks::Hooks;
-use crate::input_ots::{EvaluatorOts, GarblerOts};
+use crate::input_ots::{EvaluatorInputOts, GarblerInputOts};
 use crate::instance::{CommitmentSender, level};
 use crate::items::ComponentItems;
 use crate::online::{self, Agreement};
@@ -25,7 +25,7 @@ use brickwork_circuit::Party;
 use brickwork_primitives::commit::{Receiver as _, Sender as _};
 use brickwork_primitives::counters::Counters;
 use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
-use brickwork_session::stock::records::{Batches, Items, Keeper, TakenBatch};
+use brickwork_session::stock::records::{Batches, Keeper, TakenBatch, TakenItems};
 use brickwork_session::stock::{Asked, Side, Stand};
 use brickwork_session::{Metered, Protocol, SessionId, Terms};
 use brickwork_stock::{Batch, Ranges, Serial, State, Writers};
@@ -58,7 +58,7 @@ impl Asked for Filling<'_> {
 }
 
 /// A step, this party's input bits, and the evaluator's schedules for its components.
-pub(super) struct Job<'j> {
+pub(super) struct Execution<'j> {
     pub step: &'j Step,
     pub input: &'j [bool],
     pub schedules: &'j Schedules,
@@ -78,17 +78,17 @@ pub(super) trait Role: Sized + Pooled {
     fn security(&self) -> Security;
     fn run(&mut self) -> &mut Metered;
     fn line(&self) -> &Metered;
-    /// The connection and the hooks, for the next session. What is not moved out is dropped where it is, and
-    /// erased.
+    /// Returns the connection and the hooks, for the next session. What is not moved out is dropped where it
+    /// is, and erased.
     fn release(self: Box<Self>) -> (Metered, Hooks);
-    /// Whether a step has kept something.
+    /// Returns whether a step has kept something.
     fn keeps(&self) -> bool;
-    /// What was made, or fetched for a program.
+    /// Returns what was made, or fetched for a program.
     fn stock(&mut self) -> &mut Stock<Self::Component, Self::Authenticators, Self::Ots>;
     fn counters(&mut self) -> &mut Counters;
     /// Goes on with the ranges of its streams.
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
-    /// The garbler's, which makes its commitments again.
+    /// Returns the garbler's, which makes its commitments again.
     fn committer(&self) -> Option<&CommitmentSender> {
         None
     }
@@ -106,8 +106,8 @@ impl<R: Role> Side for OnDisk<R> {
     const ROLE: Party = R::ROLE;
     const AGREEMENT: &'static str = "build";
     type Carried = Hooks;
-    type Step<'s> = Filling<'s>;
-    type Job<'j> = Job<'j>;
+    type FillStep<'s> = Filling<'s>;
+    type Execution<'j> = Execution<'j>;
     type Outcome = StepReport;
 
     fn setup(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
@@ -179,19 +179,19 @@ impl<R: Role> Side for OnDisk<R> {
         ots.into_iter().try_for_each(|items| keep(keeper, counters, (kind::OTS, "OTs", [0; 32]), items))
     }
 
-    fn program(job: &Job) -> [u8; 32] {
+    fn program(job: &Execution) -> [u8; 32] {
         job.step.digest()
     }
 
-    fn needs(job: &Job) -> String {
+    fn needs(job: &Execution) -> String {
         Request::of(job.step.program()).to_string()
     }
 
-    fn choose(job: &Job, batches: &Batches, terms: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
+    fn choose(job: &Execution, batches: &Batches, terms: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
         batches::choose(batches, (job.step.program(), job.step.garbler_wires()), terms.security)
     }
 
-    fn take(&mut self, items: &Items, job: &Job, stand: Stand) -> Result<StepReport, Error> {
+    fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<StepReport, Error> {
         // On the session's threads, like all that it computes.
         entered(&mut *self.0, |session| items.each(|taken| fetch(session, taken, job)))?;
         self.0.evaluate(job.step, job.input, Agreement::Stores(stand))
@@ -214,7 +214,7 @@ fn keep<P: Stored>(
 }
 
 /// Fetches what was taken of a batch.
-fn fetch<R: Role>(session: &mut R, taken: TakenBatch, job: &Job) -> Result<(), Error> {
+fn fetch<R: Role>(session: &mut R, taken: TakenBatch, job: &Execution) -> Result<(), Error> {
     let (batch, id) = (taken.batch, *session.id());
     let header = Header::decode(&batch.header, taken.given_up)?;
     let program = job.step.program();
@@ -254,7 +254,7 @@ impl Role for Garbler {
     const ROLE: Party = Party::Garbler;
     type Component = GarblerComponent;
     type Authenticators = GarblerAuthenticators;
-    type Ots = GarblerOts;
+    type Ots = GarblerInputOts;
 
     fn set_up(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
         Garbler::set_up(run, terms, hooks)
@@ -293,7 +293,7 @@ impl Role for Garbler {
         !self.stock.kept.is_empty()
     }
 
-    fn stock(&mut self) -> &mut Stock<GarblerComponent, GarblerAuthenticators, GarblerOts> {
+    fn stock(&mut self) -> &mut Stock<GarblerComponent, GarblerAuthenticators, GarblerInputOts> {
         &mut self.stock
     }
 
@@ -324,7 +324,7 @@ impl Role for Evaluator {
     const ROLE: Party = Party::Evaluator;
     type Component = EvaluatorComponent;
     type Authenticators = EvaluatorAuthenticators;
-    type Ots = EvaluatorOts;
+    type Ots = EvaluatorInputOts;
 
     fn set_up(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
         Evaluator::set_up(run, terms, hooks)
@@ -363,7 +363,7 @@ impl Role for Evaluator {
         !self.stock.kept.is_empty()
     }
 
-    fn stock(&mut self) -> &mut Stock<EvaluatorComponent, EvaluatorAuthenticators, EvaluatorOts> {
+    fn stock(&mut self) -> &mut Stock<EvaluatorComponent, EvaluatorAuthenticators, EvaluatorInputOts> {
         &mut self.stock
     }
 

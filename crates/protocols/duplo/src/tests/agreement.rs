@@ -146,9 +146,8 @@ fn row_19_altered_greetings() {
 fn row_19_an_older_version() {
     let outcome = Case::toy().sends(Party::Garbler, HELLO, 0, |hello| hello[4] -= 1).run_alone();
     let [mine, older] = [PROTOCOL_VERSION, PROTOCOL_VERSION - 1].map(|version| version.to_string());
-    assert!(
-        matches!(&outcome.evaluator, Err(Error::Mismatch(why)) if why.contains(&format!("version {mine}")) && why.contains(&format!("is {older}")))
-    );
+    assert!(matches!(&outcome.evaluator, Err(Error::Mismatch(why))
+            if why.contains(&format!("version {mine}")) && why.contains(&format!("is {older}"))));
 }
 
 /// A party whose own messages come back, or two parties of one role.

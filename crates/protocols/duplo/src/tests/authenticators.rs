@@ -221,8 +221,8 @@ fn row_29_hashes_in_the_other_order() {
     outcome.evaluator_caught(Cheat::InputAuthenticator, "prepare", msg::OT_BINDING);
 }
 
-/// Labels of one wire that the authenticators of a bucket accept. A third one takes a collision of the hash,
-/// so here the test says what they accept.
+/// Returns the labels of one wire that the authenticators of a bucket accept. A third one takes a collision
+/// of the hash, so here the test says what they accept.
 pub fn accepted(labels: &[u128]) -> Result<(Label, Label), Error> {
     one_or_two(labels.iter().map(|&bits| (Label::from_bits(bits), bits < 100)))
         .map_err(|none| Cheat::from(none).into())

@@ -1,13 +1,18 @@
 //! The protocol over other commitments than its own: it asks nothing of a scheme that the seam does not have.
 
+use ideal::Ideal;
+
 use super::harness::toy;
 use crate::adversary::proposal;
 use crate::hooks::Hooks;
 use crate::{Commitments, Limits, evaluator_with, garbler_with};
 use brickwork_circuit::Party;
-use brickwork_primitives::commit::{self, ideal::Ideal};
+use brickwork_primitives::commit;
 use brickwork_session::{Job, Unobserved};
 use brickwork_wire::memory_pair;
+
+#[path = "../../../../primitives/src/commit/ideal.rs"]
+mod ideal;
 
 /// Runs a program over a scheme. Returns the outputs of the garbler and of the evaluator.
 fn run<C: commit::Scheme>(job: &Job, inputs: [&[bool]; 2]) -> [Vec<bool>; 2] {

@@ -10,6 +10,7 @@ use brickwork_primitives::commit::code::{Code, DIMENSION};
 use brickwork_primitives::commit::split::msg::{ANSWER, CORRECTIONS, SEED as PROOF};
 use brickwork_primitives::cut_and_choose::Bucketing;
 use brickwork_primitives::ot::extension::msg::CHECK;
+use brickwork_testing::Replayable as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -27,7 +27,8 @@ macro_rules! provoked {
             $(
                 assert!(is_listed(Cheat::$variant));
                 assert_eq!(Some(Cheat::$variant), ($cheat).detected(), "{}", stringify!($variant));
-                assert_eq!(Some(Cheat::$variant), Detected::in_files($cheat).detected(), "{} in files", stringify!($variant));
+                assert_eq!(Some(Cheat::$variant), Detected::in_files($cheat).detected(), "{} in files",
+                    stringify!($variant));
             )*
         }
     };
@@ -37,7 +38,7 @@ macro_rules! provoked {
 trait Detected: Sized {
     fn detected(self) -> Option<Cheat>;
 
-    /// The same where the evaluator keeps in files what it is told.
+    /// The same where the evaluator keeps in files what is opened to it.
     fn in_files(self) -> Self {
         self
     }
@@ -70,9 +71,11 @@ provoked! {
     UnexpectedMessage by Case::toy().sends(Party::Garbler, msg::OPENED, 0, |opened| opened.truncate(3)),
     BaseOtPoint by Case::toy().sends(Party::Evaluator, BASE_OT, 0, |points| points[..32].fill(0xff)),
     BaseOtIdentity by Case::toy().sends(Party::Garbler, BASE_OT, 0, |points| points[..32].fill(0)),
-    BaseOtVector by Case::toy().post_quantum().sends(Party::Garbler, BASE_OT, 0, |keys| keys[32..35].fill(0xff)),
+    BaseOtVector by Case::toy().post_quantum().sends(Party::Garbler, BASE_OT, 0,
+        |keys| keys[32..35].fill(0xff)),
     OtExtension by Case::toy().sends(Party::Evaluator, CHECK, 0, |answer| answer[16] ^= 1),
-    Commitment by Case::toy().sends(Party::Garbler, CORRECTIONS, 2, |rows| rows.chunks_mut(16).for_each(|row| row[0] ^= 1)),
+    Commitment by Case::toy().sends(Party::Garbler, CORRECTIONS, 2,
+        |rows| rows.chunks_mut(16).for_each(|row| row[0] ^= 1)),
     Opening by Case::toy().lie(Point::ProgramSolderings(0), flip(0, 20)),
     Indicator by Case::toy().lie(Point::Indicators, flip(0, 0)),
     OffsetColour by Case::toy().lie(Point::Opened(0), flip(0, 0)),

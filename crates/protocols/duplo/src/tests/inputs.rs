@@ -1,6 +1,7 @@
 //! Rows 7, 12, 13 and 27: indicator bits, poisoned OTs, labels of inputs, and checks that would tell too
 //! much.
 
+use brickwork_testing::Replayable as _;
 use std::sync::{Arc, Mutex};
 
 use super::super::msg;

@@ -1,5 +1,6 @@
 //! Lists that are too long to be held at once are made, sent, read and claimed chunk by chunk.
 
+use brickwork_testing::Replayable as _;
 use std::sync::Arc;
 
 use super::harness::*;

@@ -8,6 +8,7 @@ use crate::hooks::Point;
 use brickwork_base::random::Rng;
 use brickwork_circuit::Recipient;
 use brickwork_primitives::cut_and_choose::{Bucketing, Rule};
+use brickwork_testing::Replayable as _;
 
 fn choose(n: u32, k: u32) -> f64 {
     (0..k).map(|i| f64::from(n - i) / f64::from(i + 1)).product()

@@ -8,7 +8,7 @@ use brickwork_circuit::{Party, Recipient};
 use brickwork_session::{Metered, PhaseReport, Protocol, Terms, Unobserved};
 use brickwork_wire::{Channel, memory_pair};
 
-/// What one party does with its session; both parties' closures run side by side.
+/// Runs what each party does with its session; both parties' closures run side by side.
 pub fn both<G: Send, E>(
     garbler: impl FnOnce(Garbler) -> Result<G, Error> + Send,
     evaluator: impl FnOnce(Evaluator) -> Result<E, Error>,
@@ -16,7 +16,7 @@ pub fn both<G: Send, E>(
     both_with([Hooks::none(), Hooks::none()], garbler, evaluator)
 }
 
-/// [`both`], with hands in the machines of the garbler and the evaluator.
+/// Does what [`both`] does, with hands in the machines of the garbler and the evaluator.
 pub fn both_with<G: Send, E>(
     [garblers, evaluators]: [Hooks; 2],
     garbler: impl FnOnce(Garbler) -> Result<G, Error> + Send,
@@ -25,7 +25,7 @@ pub fn both_with<G: Send, E>(
     over(memory_pair(), [garblers, evaluators], garbler, evaluator)
 }
 
-/// [`both_with`] over this pair of channels.
+/// Does what [`both_with`] does over this pair of channels.
 pub fn over<G: Send, E>(
     (left, right): (Channel, Channel),
     [garblers, evaluators]: [Hooks; 2],
@@ -49,10 +49,10 @@ pub fn over<G: Send, E>(
     })
 }
 
-/// The garbler's wires come from two pools that were made at different times: two inputs from the first, the
-/// third and all private outputs from the second.
+/// The garbler's wires come from two batches that were made at different times: two inputs from the first,
+/// the third and all private outputs from the second.
 #[test]
-fn a_program_draws_on_two_pools() {
+fn a_program_draws_on_two_batches() {
     let private = (0..20).map(|k| k % 4).collect();
     let program = wires(3, 1, &[(Recipient::Garbler, private), (Recipient::Both, vec![2])]);
     let requests = [(2, Some(1)), (21, None)].map(|(garbler_wires, ots)| Request {

@@ -2,7 +2,7 @@
 
 use super::super::batch::Shape;
 use super::super::challenge::BatchSizes;
-use super::super::layout::{Layout, Owner, WireLocation};
+use super::super::layout::{BatchSlots, Layout, WireLocation};
 use super::super::msg;
 use super::super::prepare::output_bucket;
 use super::harness::*;
@@ -184,7 +184,7 @@ fn row_11_corrections_that_leave_the_code() {
         };
         let outcome = Case::toy().sends(Party::Garbler, CORRECTIONS, nth, errors).run();
         outcome.evaluator_caught(cheat, phase, PROOF);
-        // What is no commitment is found before anything is challenged or shown.
+        // What is no commitment is found before anything is challenged or revealed.
         let asked =
             outcome.events[1].iter().any(|e| matches!(e, Event::Sent(msg::CHALLENGE | msg::OT_BINDING, _)));
         assert_eq!(asked, phase == "evaluate");
@@ -202,12 +202,12 @@ fn row_30_no_pair_is_soldered_twice() {
     let shapes: Vec<Shape> = (0..2)
         .map(|c| Shape::new(&program.components()[c].circuit, batch(parameters.components[c])))
         .collect();
-    let owner = |(id, s): (u32, &Shape)| Owner {
+    let owner = |(id, s): (u32, &Shape)| BatchSlots {
         component: ComponentId(id),
         slots: s.batch.buckets,
         outputs: s.outputs,
     };
-    let owners: Vec<Owner> = (0..).zip(&shapes).map(owner).collect();
+    let owners: Vec<BatchSlots> = (0..).zip(&shapes).map(owner).collect();
     let layout = Layout::new(&Step::from(&program), &owners, &[parameters.input.slots as usize]);
 
     /// A committed wire.

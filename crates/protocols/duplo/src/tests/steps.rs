@@ -1,6 +1,7 @@
 //! Steps of a session: what is decoded, what stays garbled and flows on, and what a cheater gains in a later
 //! step.
 
+use brickwork_testing::Replayable as _;
 use std::sync::Arc;
 
 use super::harness::*;
@@ -390,8 +391,8 @@ fn rows_10_13_and_15_lies_in_a_later_step() {
     }
 }
 
-/// A further step in one takes two round trips until the evaluator knows its outputs, and half of one more for
-/// the garbler; phase by phase it takes four and a half.
+/// A further step in one takes two round trips until the evaluator knows its outputs, and half of one more
+/// for the garbler; phase by phase it takes four and a half.
 #[test]
 fn a_further_step_takes_two_round_trips() {
     let mut program = ProgramBuilder::new("two", vec![port("x")], vec![port("y")]).unwrap();

@@ -2,6 +2,7 @@
 //! secrets, and a retry is refused before anything that depends on it is sent (row d of every cheat, rows 16,
 //! 24, 25).
 
+use brickwork_testing::Replayable as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -283,7 +284,7 @@ fn row_12_lies_about_ots_made_on_the_spot_end_the_same_for_every_input() {
         ("V", no, || Cheater::alters(Point::InputLabels, 16 * OWN + 3, 4), Cheat::Opening),
         ("the lowest bit of V", no, || Cheater::alters(Point::InputLabels, 16 * OWN, 1), Cheat::Opening),
         ("σ of an output", no, || Cheater::alters(Point::Indicators, 0, 1), Cheat::Indicator),
-        ("a joint", no, || Cheater::alters(Point::ProgramSolderings(0), 3, 4), Cheat::Opening),
+        ("a soldering", no, || Cheater::alters(Point::ProgramSolderings(0), 3, 4), Cheat::Opening),
     ];
 
     let program = toy();
@@ -483,8 +484,8 @@ fn a_cut_is_proposed_for_a_program_from_stock() {
     }
 }
 
-/// A program over a standing connection takes two round trips and a half until the evaluator has its outputs, and
-/// half of one more for the garbler: one to agree on what is taken, and those of a step.
+/// A program over a standing connection takes two round trips and a half until the evaluator has its outputs,
+/// and half of one more for the garbler: one to agree on what is taken, and those of a step.
 #[test]
 fn a_program_from_stock_takes_three_round_trips() {
     let program = toy();

@@ -22,7 +22,7 @@ use crate::report::{Jimu, SecurityReport};
 
 use work::{BEYOND, COMPARE, GARBLE, GROWS, HASH, HASHED};
 
-/// What a run of a program costs on these machines, both alike, over this link; and what it promises.
+/// Returns what a run of a program costs on these machines, both alike, over this link; and what it promises.
 ///
 /// # Errors
 /// As [`script`].
@@ -36,7 +36,7 @@ pub fn predict(
     Ok((plan::predict(&steps(&layout), machine, link), SecurityReport::of(&layout.sizes)))
 }
 
-/// Bytes that the garbler and the evaluator send in a run: payload and framing. Exact.
+/// Returns the bytes that the garbler and the evaluator send in a run: payload and framing. Exact.
 ///
 /// # Errors
 /// As [`script`].
@@ -45,7 +45,7 @@ pub fn sent_bytes(program: &Program, security: u32) -> Result<[u64; 2], Error> {
     Ok(script(program, security)?.sent_bytes(1))
 }
 
-/// What a run does.
+/// Returns the steps of a run, as a script.
 ///
 /// # Errors
 /// [`Error::Usage`] for a security that is not offered, [`Error::Limit`] if the program is too large.

@@ -1,6 +1,7 @@
 //! Each party cheats at every message, and between the steps.
 
 use super::*;
+use brickwork_testing::Replayable as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::adversary::{Case, Ending, Event, Point, add, sizes};
@@ -165,8 +166,8 @@ fn row_12_another_offset_or_label_of_ots_tells_nothing_of_the_input() {
     }
 }
 
-/// Repair (iii): the points by which labels are compressed, and that of the permutation bits, are told to nobody
-/// who has not proven what it watches, of both hashes.
+/// Repair (iii): the points by which labels are compressed, and that of the permutation bits, are told to
+/// nobody who has not proven what it watches, of both hashes.
 #[test]
 fn row_02_no_points_are_drawn_before_what_is_watched_is_proven() {
     let (program, mut rng) = (products(2), Rng::replayable("test inputs"));

@@ -1,5 +1,6 @@
 use super::*;
 use brickwork_circuit::library;
+use brickwork_testing::Replayable as _;
 
 /// Outputs are those of the plaintext, and the bytes of both directions those that are known beforehand.
 #[track_caller]

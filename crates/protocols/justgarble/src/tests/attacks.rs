@@ -1,8 +1,9 @@
-//! Why the ciphers are what they are: the attacks of section III (figures 4 and 5) on simpler ones, and that they
-//! fail against those that are offered. Each ends with what nobody but the garbler may know.
+//! Why the ciphers are what they are: the attacks of section III (figures 4 and 5) on simpler ones, and that
+//! they fail against those that are offered. Each ends with what nobody but the garbler may know.
 
 use aes::Aes128 as Block;
 use aes::cipher::{BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
+use brickwork_testing::Replayable as _;
 
 use super::*;
 use crate::scheme::garble_with;
@@ -75,8 +76,8 @@ impl Gated {
     }
 }
 
-/// Figure 4, top left: π(A ⊕ B) ⊕ X in Ga. Of an AND gate with both tokens for 0, another row is inverted, and the
-/// token that was never given comes out.
+/// Figure 4, top left: π(A ⊕ B) ⊕ X in Ga. Of an AND gate with both tokens for 0, another row is inverted,
+/// and the token that was never given comes out.
 #[test]
 fn without_davies_meyer_ga_gives_tokens_away() {
     let pi = Permutation::new();
@@ -92,8 +93,8 @@ fn without_davies_meyer_ga_gives_tokens_away() {
     assert!(!attack(&meyer, &gated(Method::Ga, &Formula(|a, b, _| meyer(a, b)), Function::AND)));
 }
 
-/// Figure 4, bottom left: ρ(A ⊕ B) ⊕ X in GaX. Two rows of an AND gate are masked alike, and their sum is R. This
-/// is A1 with free XOR, tweak or not.
+/// Figure 4, bottom left: ρ(A ⊕ B) ⊕ X in GaX. Two rows of an AND gate are masked alike, and their sum is R.
+/// This is A1 with free XOR, tweak or not.
 #[test]
 fn keys_that_add_up_give_the_offset_away() {
     let pi = Permutation::new();
@@ -113,8 +114,8 @@ fn keys_that_add_up_give_the_offset_away() {
     assert!(!attack(&gated(Method::GaX, &Cipher::A2(Doubling::D1).keyed(7), Function::AND)));
 }
 
-/// Figure 4, top right: ρ(A ⊕ 2B) ⊕ X in GaX. Of an OR gate with tokens A for 1 and B for 0, the row of A ⊕ R and B
-/// is inverted: it holds X ⊕ R, and the two Rs outside of the permutation cancel out.
+/// Figure 4, top right: ρ(A ⊕ 2B) ⊕ X in GaX. Of an OR gate with tokens A for 1 and B for 0, the row of A ⊕ R
+/// and B is inverted: it holds X ⊕ R, and the two Rs outside of the permutation cancel out.
 #[test]
 fn one_doubling_is_not_enough() {
     let pi = Permutation::new();
@@ -128,8 +129,8 @@ fn one_doubling_is_not_enough() {
     assert!(!attack(&|a, b| doubled(a) ^ doubled(doubled(b))));
 }
 
-/// Figure 4, bottom right: no tweak. Two gates that read the same wires are masked alike, so the tables together say
-/// what their tokens have in common.
+/// Figure 4, bottom right: no tweak. Two gates that read the same wires are masked alike, so the tables
+/// together say what their tokens have in common.
 #[test]
 fn without_a_tweak_gates_are_masked_alike() {
     let pi = Permutation::new();
@@ -146,8 +147,8 @@ fn without_a_tweak_gates_are_masked_alike() {
     assert!(!leaks(&|a, b, tweak| pi.davies_meyer(a ^ b ^ u128::from(tweak))));
 }
 
-/// Figure 5: H(A ‖ T) ⊕ H(B ‖ T) ⊕ X in GaX. Free XOR makes two wires that carry the same pair of tokens; where both
-/// feed a gate, its masks are gone, and R stands in the rows.
+/// Figure 5: H(A ‖ T) ⊕ H(B ‖ T) ⊕ X in GaX. Free XOR makes two wires that carry the same pair of tokens;
+/// where both feed a gate, its masks are gone, and R stands in the rows.
 #[test]
 fn hashes_that_add_up_vanish() {
     let hash = Cipher::Sha1.keyed(0);
@@ -173,8 +174,8 @@ fn hashes_that_add_up_vanish() {
     assert!(!leaks(&|a, b, tweak| hash.masks([(a & !1, b & !1, tweak)])[0]));
 }
 
-/// The paper's own program negates by a gate that reads one wire twice. Under A1 its rows are masked by the tweak
-/// alone, and anybody reads both tokens; so such gates do not exist here.
+/// The paper's own program negates by a gate that reads one wire twice. Under A1 its rows are masked by the
+/// tweak alone, and anybody reads both tokens; so such gates do not exist here.
 #[test]
 fn a_wire_that_is_read_twice_would_be_readable() {
     let cipher = Cipher::A1.keyed(5);

@@ -10,7 +10,9 @@ use brickwork_circuit::Program;
 use brickwork_plan::{self as plan, Cost, Link, MANY, Machine, PROCESS_BYTES, Script, TOUCH};
 use brickwork_primitives::binding::RevealedCombinations;
 use brickwork_primitives::cost::work::*;
-use brickwork_primitives::cost::{Commitments, DIGEST, DIMENSION, GATE_BYTES, LABEL, base_ots, extend, meet};
+use brickwork_primitives::cost::{
+    CommitmentCost, DIGEST, DIMENSION, GATE_BYTES, LABEL, base_ots, extend, meet,
+};
 use brickwork_primitives::cut_and_choose::Bucketing;
 use brickwork_session::{GREETING_BYTES, Protocol, TABLE_MEMORY};
 
@@ -20,7 +22,7 @@ use crate::parameters::{PROPOSAL_BYTES, Parameters};
 use crate::report::Lego;
 use work::{BEYOND, GROWS};
 
-/// What a run of a program costs on these machines, both alike, over this link.
+/// Returns what a run of a program costs on these machines, both alike, over this link.
 ///
 /// # Errors
 /// As [`script`].
@@ -33,7 +35,7 @@ pub fn predict(
     Ok(plan::predict(&script(program, parameters)?, machine, link))
 }
 
-/// Bytes that the garbler and the evaluator send in a run: payload and framing. Exact.
+/// Returns the bytes that the garbler and the evaluator send in a run: payload and framing. Exact.
 ///
 /// # Errors
 /// As [`script`].
@@ -58,7 +60,7 @@ pub enum Stock {
     },
 }
 
-/// What a run from stock costs on these machines, both alike, over this link.
+/// Returns what a run from stock costs on these machines, both alike, over this link.
 ///
 /// # Errors
 /// As [`script`].
@@ -72,7 +74,7 @@ pub fn predict_from_stock(
     Ok(plan::predict(&script_from_stock(program, stock, security)?, machine, link))
 }
 
-/// What a run from stock does, made of batches that a preprocessing for it would make.
+/// Returns the steps of a run from stock, made of batches that a preprocessing for it would make.
 ///
 /// # Errors
 /// As [`script`].
@@ -80,7 +82,7 @@ pub fn script_from_stock(program: &Program, stock: Stock, security: u32) -> Resu
     let layout = Layout::new(program)?;
     let (ands, wires) = (layout.ands as u64, layout.garbler as u64);
     let parameters = Parameters::of_step((ands, 1.0), (wires, 1.0), security)?;
-    let commitments = Commitments::of(&level(security)?);
+    let commitments = CommitmentCost::of(&level(security)?);
     let (from_gates, epochs) = match stock {
         Stock::Gates { epochs } => (true, epochs),
         Stock::Built { epochs } => (false, epochs),
@@ -113,14 +115,14 @@ pub fn script_from_stock(program: &Program, stock: Stock, security: u32) -> Resu
     Ok(script)
 }
 
-/// What a run does.
+/// Returns the steps of a run, as a script.
 ///
 /// # Errors
 /// [`Error::Limit`] if the program has too many AND gates, [`Error::Usage`] if the parameters are of a
 /// security that is not offered.
 pub fn script(program: &Program, parameters: &Parameters) -> Result<Script, Error> {
     let layout = Layout::new(program)?;
-    let commitments = Commitments::of(&level(parameters.security)?);
+    let commitments = CommitmentCost::of(&level(parameters.security)?);
     let mut writer = Writer { script: Script::new(Lego::PHASES), commitments, layout, parameters };
     writer.setup(); // 1, 2, 3
     let new = writer.commit(); // 3
@@ -154,7 +156,7 @@ fn others(cut: &Bucketing) -> u64 {
 /// Writes the script.
 struct Writer<'a> {
     script: Script,
-    commitments: Commitments,
+    commitments: CommitmentCost,
     layout: Layout<'a>,
     parameters: &'a Parameters,
 }

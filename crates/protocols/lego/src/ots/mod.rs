@@ -3,7 +3,8 @@
 //!
 //! ```text
 //!   evaluator -> garbler    OT extension: one OT for each of E's input wires, and those that mask
-//!   garbler -> evaluator    commitments to its OT labels R (chosen), and to the wires (random); proven to be commitments
+//!   garbler -> evaluator    commitments to its OT labels R (chosen), and to the wires (random);
+//!                           proven to be commitments
 //!   evaluator -> garbler    a seed; of each random combination of the OTs: its label and choice bit
 //! ```
 //!
@@ -143,7 +144,7 @@ impl EvaluatorCommittedOts<Shares> {
         let EvaluatorRandomOts { choices, labels, binding } = random;
         run.phase("prepare");
         let (revealed, mut message) =
-            RevealedCombinations::shown(rng, &choices, &labels, &committed, binding);
+            RevealedCombinations::reveal(rng, &choices, &labels, &committed, binding);
         hooks.alter(Point::OtBinding, &mut message);
         run.channel.send(msg::OT_BINDING, &message)?;
         run.channel.flush()?;
@@ -159,7 +160,7 @@ impl EvaluatorCommittedOts<Shares> {
 }
 
 impl EvaluatorOts {
-    /// None of them.
+    /// Makes none of them.
     pub fn none() -> Self {
         EvaluatorOts {
             committed: Shares::default(),
@@ -169,7 +170,7 @@ impl EvaluatorOts {
         }
     }
 
-    /// Copies some of them.
+    /// Selects some of them.
     pub fn slice(&self, items: Range<usize>) -> Self {
         EvaluatorOts {
             committed: self.committed.slice(items.clone()),
@@ -189,7 +190,7 @@ impl EvaluatorOts {
 }
 
 impl GarblerOts {
-    /// None of them.
+    /// Makes none of them.
     pub fn none() -> Self {
         GarblerOts {
             at: Places::default(),

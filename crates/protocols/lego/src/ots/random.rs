@@ -1,5 +1,5 @@
-//! OTs of random choices, that nothing has been done with yet: one for each of E's input wires, and those that
-//! mask, which follow the others.
+//! OTs of random choices, that nothing has been done with yet: one for each of E's input wires, and those
+//! that mask, which follow the others.
 
 use zeroize::Zeroizing;
 

@@ -67,8 +67,9 @@ impl Kinds for Ours {
     }
 }
 
-/// Counts the executions of a program that a part of a store makes: those that are built, and those that there
-/// are gates, inputs and OTs for; leaving aside what the bound allows. None while a part of it is missing.
+/// Counts the executions of a program that a part of a store makes: those that are built, and those that
+/// there are gates, inputs and OTs for; leaving aside what the bound allows. None while a part of it is
+/// missing.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered, or as [`Request::of`].

@@ -1,10 +1,10 @@
-//! LEGO's phases apart, and on disk: gates, inputs and OTs, which depend on no program; programs that are built,
-//! which depend on no input; and runs of either. Meeting, filling and taking are the same for all protocols
-//! ([`brickwork_session::stock`]); here is what is LEGO's.
+//! LEGO's phases apart, and on disk: gates, inputs and OTs, which depend on no program; programs that are
+//! built, which depend on no input; and runs of either. Meeting, filling and taking are the same for all
+//! protocols ([`brickwork_session::stock`]); here is what is LEGO's.
 //!
 //! A session's Δ is that of all gates of an epoch, and of all programs that take from it. It may be
-//! (docs/lego.md): what is opened are sums of active labels, hash keys belong to a batch of gates, and what an
-//! evaluator learns of Δ in one program, where the garbler cheated, it forgets when that is done.
+//! (docs/lego.md): what is opened are sums of active labels, hash keys belong to a batch of gates, and what
+//! an evaluator learns of Δ in one program, where the garbler cheated, it forgets when that is done.
 
 mod inventory;
 mod needs;
@@ -30,7 +30,7 @@ use crate::report::{Lego, SecurityReport};
 use crate::setup::{self, Garbler};
 pub use inventory::{executions, inventory};
 pub use needs::Request;
-use needs::{Filling, Job, Purpose};
+use needs::{Execution, Filling, Purpose};
 use origins::{Cut, Origin};
 use side::{EvaluatorSession, OnDisk, Role};
 
@@ -41,13 +41,13 @@ fn owner(role: Party, terms: &Terms) -> Owner<'_> {
     Owner { protocol: Lego::NAME, role, terms }
 }
 
-/// Whether this party's store has all that a program takes, of what both parties may still use.
+/// Returns whether this party's store has all that a program takes, of what both parties may still use.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered, or as [`Request::of`].
 pub fn in_stock(store: &Store, party: Party, terms: &Terms, program: &Program) -> Result<bool, Error> {
     let layout = Layout::new(program)?;
-    let job = Job { layout: &layout, purpose: Purpose::Run, input: &[] };
+    let job = Execution { layout: &layout, purpose: Purpose::Run, input: &[] };
     stocked::in_stock(store, &owner(party, terms), |held| {
         <OnDisk<Garbler> as stocked::Side>::choose(&job, held, terms)
     })
@@ -166,8 +166,8 @@ impl Stocked {
     /// made again. It joins an epoch from which nothing was taken yet, or begins one.
     ///
     /// # Errors
-    /// As [`Stocked::open`]; [`Error::Usage`] if nothing is asked for; [`Error::Peer`] if the peer cheats, and
-    /// then the epoch is burned.
+    /// As [`Stocked::open`]; [`Error::Usage`] if nothing is asked for; [`Error::Peer`] if the peer cheats,
+    /// and then the epoch is burned.
     pub fn preprocess(self, asked: &Request) -> Result<(Preprocessed, Self), Error> {
         match self.0 {
             Of::Garbler(line) => fill(*line, asked),
@@ -183,7 +183,8 @@ impl Stocked {
         let layout = Layout::new(program)?;
         if layout.ands > MOST_BUILT {
             return Err(Error::Limit(format!(
-                "a program that is built to be kept has at most {MOST_BUILT} AND gates; run it on gates from stock"
+                "a program that is built to be kept has at most {MOST_BUILT} AND gates; run it on gates \
+                 from stock"
             )));
         }
         match self.0 {
@@ -252,7 +253,7 @@ type Done<R> = (Ran<OnDisk<R>>, Option<Request>);
 /// Runs or builds a program, and makes what it lacks. What a program uses exists before its session's first
 /// input: what is lacking is added to an epoch from which nothing was taken, if there is one; otherwise a new
 /// one is filled with all that the program needs.
-fn done<R: Role>(line: Line<R>, job: &Job, lacking: Lacking) -> Result<Done<R>, Error> {
+fn done<R: Role>(line: Line<R>, job: &Execution, lacking: Lacking) -> Result<Done<R>, Error> {
     match line.run(job, lacking)? {
         Ran::Lacks { why, mut next } => {
             let everything = Request::of_layout(job.layout);
@@ -280,7 +281,7 @@ fn build<R: Role>(
 where
     Stocked: From<Line<R>>,
 {
-    let job = Job { layout, purpose: Purpose::Build, input: &[] };
+    let job = Execution { layout, purpose: Purpose::Build, input: &[] };
     match done(line, &job, lacking)? {
         (Ran::Done { epoch, next, .. }, made) => {
             let kept = [Filling::Program(layout.program.digest(), layout.program.name())];
@@ -301,7 +302,7 @@ where
     Stocked: From<Line<R>>,
 {
     layout.takes(R::ROLE, input)?;
-    let job = Job { layout, purpose: Purpose::Run, input };
+    let job = Execution { layout, purpose: Purpose::Run, input };
     match done(line, &job, lacking)? {
         (Ran::Done { outcome: Some(ran), epoch, next }, made) => {
             let side::Ran { outputs, recovered, mut security } = ran;

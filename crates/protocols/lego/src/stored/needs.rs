@@ -98,9 +98,21 @@ impl Request {
         [("AND gates", self.gates), ("inputs", self.inputs), ("OTs", self.ots)]
     }
 
-    /// Whether nothing is asked for.
+    /// Returns whether nothing is asked for.
     pub fn is_empty(&self) -> bool {
         *self == Request::default()
+    }
+
+    /// Returns β of the gates of the first step, and how many are opened.
+    ///
+    /// # Errors
+    /// As [`Parameters::choose`].
+    #[cfg(any(test, feature = "adversary"))]
+    pub fn buckets(&self, security: u32) -> Result<[u32; 2], Error> {
+        match self.steps(security)?.first() {
+            Some(Filling::Items(_, parameters)) => Ok([parameters.gates.bucket, parameters.gates.opened]),
+            _ => Err(Error::Usage("no gates are asked for".into())),
+        }
     }
 
     /// The steps in which it is made.
@@ -135,7 +147,8 @@ impl Request {
     /// Chooses what a program that takes this is given, oldest first: how many of which batch.
     ///
     /// # Errors
-    /// [`Error::Stock`] if there is too little, or it comes out of so many batches that the bound is exceeded.
+    /// [`Error::Stock`] if there is too little, or it comes out of so many batches that the bound is
+    /// exceeded.
     pub(super) fn choose(&self, there: &Batches, security: u32) -> Result<Vec<(Serial, u32)>, Error> {
         let missing = self.missing(there);
         if !missing.is_empty() {
@@ -161,7 +174,7 @@ impl Request {
         }
     }
 
-    /// How often what is there suffices for this.
+    /// Returns how often what is there suffices for this.
     pub(super) fn suffices(&self, there: &Batches) -> u64 {
         let of = |kind: u8, count: u64| (there.left(kind) as u64).checked_div(count);
         let parts = [(kind::GATES, self.gates), (kind::INPUTS, self.inputs), (kind::OTS, self.ots)];
@@ -238,7 +251,7 @@ pub(super) enum Purpose {
 }
 
 /// A program, and this party's input.
-pub(super) struct Job<'j> {
+pub(super) struct Execution<'j> {
     pub layout: &'j Layout<'j>,
     pub purpose: Purpose,
     pub input: &'j [bool],

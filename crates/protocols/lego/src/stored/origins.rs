@@ -91,6 +91,8 @@ pub(crate) struct Part {
     pub copies: u32,
     /// Authenticators that the session had made before those of the batch.
     pub made: u64,
+    /// Bad gates of the batch that get past its challenge, at most.
+    pub most_unseen: u64,
     /// Whether these are gates.
     pub gates: bool,
 }
@@ -153,8 +155,8 @@ fn distinct(origins: &[Origin]) -> Vec<Origin> {
     origins.iter().filter(|origin| seen.insert(origin.serial)).copied().collect()
 }
 
-/// The bound over batches: each counted whole, once, all that was given up in their session, and all else that
-/// may fail in it.
+/// The bound over batches: each counted whole, once, all that was given up in their session, and all else
+/// that may fail in it.
 fn bound(origins: &[Origin], given_up: GivenUp, security: u32) -> Result<Upper, Error> {
     let checks: Upper = stock_checks(security)?.checks().iter().map(|check| check.1).sum();
     let batches: Upper = distinct(origins).iter().map(|origin| origin.cut.bound(security)).sum();
@@ -169,8 +171,8 @@ pub(super) fn report(origins: &[Origin], given_up: GivenUp, security: u32) -> Re
     let spent = bound(origins, given_up, security)?.log2();
     if spent > -f64::from(security) {
         return Err(Error::Stock(format!(
-            "the program would draw on so many batches, or so much was begun in vain, that only {} remains of 2^-{security}; \
-             preprocess what it needs in one go",
+            "the program would draw on so many batches, or so much was begun in vain, that only {} remains \
+             of 2^-{security}; preprocess what it needs in one go",
             at_most(spent)
         )));
     }
@@ -207,7 +209,7 @@ pub(super) fn bound_of_epoch(store: &Store, epoch: &EpochId, security: u32) -> R
     bound(&origins, state.given_up(), security)
 }
 
-/// Whether an epoch in which so much was given up has room for another step.
+/// Returns whether an epoch in which so much was given up has room for another step.
 pub(super) fn may_begin(given_up: GivenUp, security: u32) -> Result<bool, Error> {
     Ok(Upper::fixed(given_up.risk) <= Upper::exp2(stock_share(security, GIVEN_UP_SHARE)?))
 }

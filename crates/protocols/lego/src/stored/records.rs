@@ -17,6 +17,7 @@ use crate::instance::CommitmentSender;
 use crate::layout::Layout;
 use crate::online::{EvaluatorReady, values};
 use crate::ots::{EvaluatorOts, GarblerOts};
+use crate::parameters::most_unseen;
 use crate::preprocess::{Buckets, GarblerHeads};
 use crate::walk::Joined;
 use brickwork_base::Error;
@@ -71,8 +72,9 @@ impl<'a> Context<'a> {
     fn buckets(&self, record: &mut In, part: &Part) -> Result<Buckets, Error> {
         let (count, [beta, alpha]) = (part.count as usize, part.sizes.map(|size| size as usize));
         Ok(Buckets {
-            gates: Gates::new(part.start, part.copies as usize)?,
+            gates: Gates::new(part.start, part.copies as usize),
             sizes: [beta, alpha],
+            most_unseen: part.most_unseen,
             numbers: record.pods(count * beta)?,
             tables: record.pods(count * beta)?,
             guards: record.pods(count * alpha)?,
@@ -142,18 +144,19 @@ fn write_committed(committed: &Committed, out: &mut Out) {
 
 /// What the parts of a batch's items are.
 fn part(header: &Header, gates: bool, count: usize) -> Result<Part, Error> {
-    let (sizes, copies) = if gates {
+    let (sizes, copies, most_unseen) = if gates {
         let mixed = header.mixed()?;
-        ([mixed.gates.bucket, mixed.authenticators.bucket], mixed.gates.copies())
+        let sizes = [mixed.gates.bucket, mixed.authenticators.bucket];
+        (sizes, mixed.gates.copies(), most_unseen(&mixed, header.security))
     } else {
         let cut = header.inputs()?;
-        ([cut.bucket, 0], cut.copies())
+        ([cut.bucket, 0], cut.copies(), 0)
     };
     let number = |count: u64| {
         u32::try_from(count).map_err(|_| Error::Stock("a batch of more items than can be numbered".into()))
     };
     let Header { start, made, .. } = *header;
-    Ok(Part { sizes, count: number(count as u64)?, start, copies: number(copies)?, made, gates })
+    Ok(Part { sizes, count: number(count as u64)?, start, copies: number(copies)?, made, most_unseen, gates })
 }
 
 impl Records for GarblerHeads {
@@ -192,8 +195,8 @@ impl Records for GarblerHeads {
         self.inputs = committer.again(inputs, Lsb::Random, &self.at.numbers(2));
         let mut labels = Labels::new(self.inputs.values.clone());
         labels.iter_mut().for_each(|value| *value = GarblerWire { value: *value, delta }.false_label());
-        let gates = Gates::new(self.start, self.made)?;
-        let mut made = gates.garble_again(&self.at.items, delta, &labels)?;
+        let gates = Gates::new(self.start, self.made);
+        let (mut made, _) = gates.garble_these(&self.at.items, delta, &labels);
         made.iter_mut().for_each(|label| *label = GarblerWire::from_false_label(*label, delta).value);
         let shares = committer.shares_again(outputs, &self.at.numbers(1));
         self.outputs = Committed { values: std::mem::take(&mut *made), shares };
@@ -432,7 +435,7 @@ impl Records for EvaluatorOts {
 }
 
 impl EvaluatorReady {
-    /// The parts that a header names.
+    /// Returns the parts that a header names.
     pub(super) fn parts(&self) -> Result<Vec<Part>, Error> {
         let number = |count: usize| {
             u32::try_from(count).map_err(|_| Error::Limit("more gates than can be numbered".into()))
@@ -443,9 +446,10 @@ impl EvaluatorReady {
             parts.push(Part {
                 sizes: [number(beta)?, number(alpha)?],
                 count: number(buckets.count())?,
-                start: buckets.gates.start(),
-                copies: number(buckets.gates.count())?,
+                start: buckets.gates.ands().start(),
+                copies: number(buckets.gates.ands().count())?,
                 made: buckets.hasher.made(),
+                most_unseen: buckets.most_unseen,
                 gates: true,
             });
         }
@@ -456,6 +460,7 @@ impl EvaluatorReady {
                 start: 0,
                 copies: 0,
                 made: buckets.hasher.made(),
+                most_unseen: 0,
                 gates: false,
             });
         }

@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use super::needs::{Filling, Job, Purpose, Request, choose_built, kind};
+use super::needs::{Execution, Filling, Purpose, Request, choose_built, kind};
 use super::origins::{self, Cut, Header, Origin, Part};
 use super::records::{Context, EvaluatorGates, EvaluatorInputs};
 use crate::hooks::Hooks;
@@ -24,7 +24,7 @@ use brickwork_base::{Error, Party};
 use brickwork_primitives::commit::{self, Claims, Committed, Receiver as _, Sender as _, Shares};
 use brickwork_primitives::counters::Counters;
 use brickwork_primitives::ot::{self, CotReceiver as _, CotSender as _, Direction, Series};
-use brickwork_session::stock::records::{Batches, Items, Keeper, Records, TakenBatch};
+use brickwork_session::stock::records::{Batches, Keeper, Records, TakenBatch, TakenItems};
 use brickwork_session::stock::{Side, Stand};
 use brickwork_session::{Metered, Protocol, SessionId, Terms};
 use brickwork_stock::{Batch, Ranges, Serial, State, Writers, encoded_secret};
@@ -88,18 +88,19 @@ pub(super) trait Role: Sized {
     fn counters(&mut self) -> &mut Counters;
     /// Goes on with the ranges of its streams.
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
-    /// The garbler's, which makes its commitments and gates again.
+    /// Returns the garbler's sender of commitments, which makes its commitments and gates again, and its
+    /// offset.
     fn committer(&self) -> Option<(&CommitmentSender, Delta)>;
     /// Makes what is asked for.
     fn make(&mut self, asked: &Request, parameters: &Parameters) -> Result<Made<Self>, Error>;
-    /// What a built program has of which batch, at the evaluator.
+    /// Returns what a built program has of which batch, at the evaluator.
     fn parts(ready: &Self::Ready) -> Result<Vec<Part>, Error>;
     /// Builds a program.
-    fn build(&mut self, job: &Job, taken: Material<Self>, stand: Stand) -> Result<Self::Ready, Error>;
+    fn build(&mut self, job: &Execution, taken: Material<Self>, stand: Stand) -> Result<Self::Ready, Error>;
     /// Runs a program on what it took. Returns its outputs, and whether they had to be recovered.
     fn evaluate(
         &mut self,
-        job: &Job,
+        job: &Execution,
         taken: Material<Self>,
         stand: Stand,
     ) -> Result<(Vec<bool>, bool), Error>;
@@ -288,7 +289,7 @@ impl Role for Garbler {
 
     fn build(
         &mut self,
-        job: &Job,
+        job: &Execution,
         taken: Material<Self>,
         stand: Stand,
     ) -> Result<evaluate::GarblerReady, Error> {
@@ -297,7 +298,7 @@ impl Role for Garbler {
 
     fn evaluate(
         &mut self,
-        job: &Job,
+        job: &Execution,
         mut taken: Material<Self>,
         stand: Stand,
     ) -> Result<(Vec<bool>, bool), Error> {
@@ -456,7 +457,7 @@ impl Role for EvaluatorSession {
         Ok(Made {
             gates: gates.map(|gates| {
                 let (heads, buckets) = gates.proven(&session, &proof);
-                let (start, made) = (buckets.gates.start(), buckets.hasher.made());
+                let (start, made) = (buckets.gates.ands().start(), buckets.hasher.made());
                 let heads = heads.map(Shares::gathered);
                 (EvaluatorGates { heads, buckets }, Noted { start, made, ..Noted::default() })
             }),
@@ -476,7 +477,7 @@ impl Role for EvaluatorSession {
 
     fn build(
         &mut self,
-        job: &Job,
+        job: &Execution,
         taken: Material<Self>,
         stand: Stand,
     ) -> Result<online::EvaluatorReady, Error> {
@@ -486,14 +487,14 @@ impl Role for EvaluatorSession {
 
     fn evaluate(
         &mut self,
-        job: &Job,
+        job: &Execution,
         mut taken: Material<Self>,
         stand: Stand,
     ) -> Result<(Vec<bool>, bool), Error> {
         let EvaluatorSession { party, offset } = self;
-        let Job { layout, input, .. } = *job;
+        let Execution { layout, input, .. } = *job;
         match taken.ready.take() {
-            Some(ready) => online::evaluator_from_built(party, layout, &ready, offset, stand, input),
+            Some(ready) => online::evaluator_from_built(party, layout, ready, offset, stand, input),
             None => {
                 let material = joined_evaluator(taken);
                 online::evaluator_from_gates(party, layout, material, offset, stand, input)
@@ -544,8 +545,8 @@ impl<R: Role> Side for OnDisk<R> {
     const ROLE: Party = R::ROLE;
     const AGREEMENT: &'static str = "build";
     type Carried = Hooks;
-    type Step<'s> = Filling<'s>;
-    type Job<'j> = Job<'j>;
+    type FillStep<'s> = Filling<'s>;
+    type Execution<'j> = Execution<'j>;
     /// None where it was built, to be kept.
     type Outcome = Option<Ran>;
 
@@ -640,7 +641,7 @@ impl<R: Role> Side for OnDisk<R> {
         }
     }
 
-    fn program(job: &Job) -> [u8; 32] {
+    fn program(job: &Execution) -> [u8; 32] {
         let program = job.layout.program.digest();
         match job.purpose {
             Purpose::Run => program,
@@ -648,12 +649,12 @@ impl<R: Role> Side for OnDisk<R> {
         }
     }
 
-    fn needs(job: &Job) -> String {
+    fn needs(job: &Execution) -> String {
         Request::of_layout(job.layout).to_string()
     }
 
     /// A program that is built is taken before any other.
-    fn choose(job: &Job, batches: &Batches, terms: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
+    fn choose(job: &Execution, batches: &Batches, terms: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
         let built = choose_built(&job.layout.program.digest(), batches, terms.security.whole()?);
         match (job.purpose, built) {
             (Purpose::Run, Ok(taken)) => Ok(taken),
@@ -662,7 +663,7 @@ impl<R: Role> Side for OnDisk<R> {
     }
 
     /// What does not depend on the peer is read first: nothing waits for a disk once both have burned.
-    fn take(&mut self, items: &Items, job: &Job, stand: Stand) -> Result<Option<Ran>, Error> {
+    fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<Option<Ran>, Error> {
         let OnDisk { party, security, built, .. } = self;
         let pool = party.pool();
         pool.enter(|| {
@@ -708,7 +709,7 @@ fn fetch<R: Role>(
     security: u32,
     batch: TakenBatch,
     header: &Header,
-    job: &Job,
+    job: &Execution,
     taken: &mut Material<R>,
 ) -> Result<(), Error> {
     let of_program = batch.batch.kind == kind::PROGRAM;

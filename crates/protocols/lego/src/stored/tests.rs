@@ -11,6 +11,7 @@ use brickwork_circuit::{Port, ProgramBuilder, Recipient, Type, library};
 use brickwork_session::stock::msg::STAND;
 use brickwork_session::{TABLE_MEMORY, Unobserved};
 use brickwork_stock::{Entry, StoreKey};
+use brickwork_testing::Replayable as _;
 use brickwork_wire::{Tag, memory_pair};
 
 const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
@@ -269,8 +270,8 @@ fn a_program_takes_from_many_batches_and_records() {
     assert_eq!(folders.runs(&program, Lacking::Make, &mut rng).made, Some(once));
 }
 
-/// A built program is taken before gates, once; what is online of it neither solders nor garbles, and sends as
-/// many bytes as the end of a run.
+/// A built program is taken before gates, once; what is online of it neither solders nor garbles, and sends
+/// as many bytes as the end of a run.
 #[test]
 fn a_built_program_takes_the_inputs_alone() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
@@ -372,8 +373,8 @@ fn row_21_an_interrupted_filling_goes_on() {
     }
 }
 
-/// Attempts count: a garbler that breaks off after each challenge ends the epoch's filling, and another one is
-/// begun, which has a count of its own.
+/// Attempts count: a garbler that breaks off after each challenge ends the epoch's filling, and another one
+/// is begun, which has a count of its own.
 #[test]
 fn challenges_that_are_given_up_close_an_epoch() {
     let folders = Folders::new();
@@ -518,8 +519,8 @@ fn row_16_a_cheat_burns_the_epoch() {
     }
 }
 
-/// A garbler that made one gate of a bucket compute NAND loses its input: the evaluator has the right outputs,
-/// burns nothing, says the same, and remembers nothing.
+/// A garbler that made one gate of a bucket compute NAND loses its input: the evaluator has the right
+/// outputs, burns nothing, says the same, and remembers nothing.
 #[test]
 fn row_14_a_recovery_burns_nothing_and_later_programs_are_right() {
     let program = toy();
@@ -581,7 +582,7 @@ fn a_store_of_another_protocol_is_refused() {
             created: 0,
         };
         store.begin(&[3; 32], &epoch, b"secrets").unwrap();
-        let step = brickwork_stock::Step { job: [1; 32], number: 0, of: 1, risk: 0 };
+        let step = brickwork_stock::FillStep { job: [1; 32], number: 0, of: 1, risk: 0 };
         let _ = store.append(&[3; 32], &Entry::Fill(step)).unwrap();
     }
     let (input, asked) = (vec![false; 2], of(&program));

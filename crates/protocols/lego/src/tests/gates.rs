@@ -5,13 +5,14 @@ use crate::gates::{Gates, Table};
 use crate::layout::Layout;
 use brickwork_base::label::Label;
 use brickwork_base::random::Rng;
+use brickwork_testing::Replayable as _;
 
 /// Of how many of its four rows a gate with these tables gives another label than AND.
 fn wrong_rows(gates: &Gates, table: Table, inputs: [[Label; 2]; 2], outputs: [Label; 2]) -> usize {
     let rows = [(0, 0), (0, 1), (1, 0), (1, 1)];
     let wrong = rows.iter().filter(|&&(a, b)| {
         let labels = [inputs[0][a], inputs[1][b]];
-        gates.evaluate(&[0], (&[table], &[0]), &labels).unwrap()[0] != outputs[a & b]
+        gates.evaluate(&[0], (&[table], &[0]), &labels)[0] != outputs[a & b]
     });
     wrong.count()
 }
@@ -21,12 +22,12 @@ fn wrong_rows(gates: &Gates, table: Table, inputs: [[Label; 2]; 2], outputs: [La
 #[test]
 fn a_bad_gate_is_wrong_at_two_rows_at_least() {
     let mut rng = Rng::replayable("test lego gates");
-    let gates = Gates::new(rng.block(), 1).unwrap();
+    let gates = Gates::new(rng.block(), 1);
     let mut seen = [0; 5];
     for round in 0..400 {
         let delta = rng.delta();
         let [left, right] = [rng.label(), rng.label()];
-        let (outputs, tables) = gates.garble(0, delta, &[left, right]).unwrap();
+        let (outputs, tables) = gates.garble(0, delta, &[left, right]);
         let mut table = tables[0];
         let mut output = outputs[0];
         // What a cheater gains most by: outputs that are valid labels of the other bit.
@@ -53,7 +54,7 @@ fn weights_are_those_of_all_solderings() {
         let program = random_program(&mut rng);
         let layout = Layout::new(&program).unwrap();
         let weights: Vec<u128> = (0..layout.solderings()).map(|_| rng.block()).collect();
-        let weighted = layout.weigh(|joint| weights[joint..].iter().copied());
+        let weighted = layout.weigh(|soldering| weights[soldering..].iter().copied());
         for source in 0..layout.inputs() + layout.ands {
             // What depends on this source is 1.
             let inputs: Vec<u8> = (0..layout.inputs()).map(|k| u8::from(k == source)).collect();

@@ -6,6 +6,7 @@ use crate::{Parameters, evaluator, garbler};
 use brickwork_base::random::Rng;
 use brickwork_circuit::library::aes::{KeySize, aes_from_rounds};
 use brickwork_session::{Job, PhaseReport, TABLE_MEMORY, Unobserved};
+use brickwork_testing::Replayable as _;
 use brickwork_wire::memory_pair;
 use std::sync::Arc;
 
@@ -57,7 +58,7 @@ fn bytes_are_those_of_the_script() {
         let (ands, wires) = (layout.ands as u64, layout.garbler as u64);
         let parameters = Parameters::of_cuts(ands, wires, 40, &cuts).unwrap();
         let expected = crate::sent_bytes(&program, &parameters).unwrap();
-        let outcome = case(program, &mut rng).with(cuts).run();
+        let outcome = Case::new(&Arc::new(program), Some(cuts), &mut rng).run();
         outcome.right(false);
         for report in outcome.results.map(Result::unwrap) {
             let sent = |of: fn(&PhaseReport) -> u64| report.phases.iter().map(of).sum::<u64>();

@@ -213,7 +213,8 @@ fn parameters_that_exceed_the_level_are_refused() {
 /// Something that is sent as a commitment, of each of the kinds that there are, and an answer that is none.
 #[test]
 fn what_is_no_commitment_is_noticed() {
-    // Of the offset, the inputs and outputs of gates, authenticators, offsets, wires, OTs, inputs and outputs.
+    // Of the offset, the inputs and outputs of gates, authenticators, offsets, wires, OTs, inputs and
+    // outputs.
     for message in 0..9 {
         let mut seen = 0;
         let outcome = of_toy()
@@ -266,14 +267,14 @@ fn lies_in_the_ots_themselves_are_noticed() {
         }
     };
     let no_point = in_messages(BASE_OT, |points| points[32..64].fill(0xff));
-    of_toy().tampers(Party::Garbler, no_point).run().evaluator_caught(Cheat::BaseOtPoint);
+    with_base_ots().tampers(Party::Garbler, no_point).run().evaluator_caught(Cheat::BaseOtPoint);
     let identity = in_messages(BASE_OT, |points| points[..32].fill(0));
-    of_toy().tampers(Party::Evaluator, identity).run().garbler_caught(Cheat::BaseOtIdentity);
+    with_base_ots().tampers(Party::Evaluator, identity).run().garbler_caught(Cheat::BaseOtIdentity);
     let no_vector = in_messages(BASE_OT, |keys| keys[32..35].fill(0xff));
-    let lattices = of_toy().post_quantum().tampers(Party::Garbler, no_vector);
+    let lattices = with_base_ots().post_quantum().tampers(Party::Garbler, no_vector);
     lattices.run().evaluator_caught(Cheat::BaseOtVector);
     let rows = in_messages(extension::msg::CHECK, |answer| answer[16] ^= 1);
-    of_toy().tampers(Party::Evaluator, rows).run().garbler_caught(Cheat::OtExtension);
+    with_base_ots().tampers(Party::Evaluator, rows).run().garbler_caught(Cheat::OtExtension);
 }
 
 /// Of each message of the protocol's own, one that is a byte too long or too short, from either party.

@@ -2,5 +2,4 @@ mod bound;
 mod gates;
 mod honest;
 mod lies;
-mod rates;
 mod support;

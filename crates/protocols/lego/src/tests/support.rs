@@ -7,31 +7,38 @@ pub use crate::adversary::*;
 use brickwork_base::Party;
 use brickwork_base::random::Rng;
 use brickwork_circuit::Program;
+use brickwork_testing::Replayable as _;
 
 /// Buckets of β gates and α authenticators, of B input authenticators, with so many opened items each.
 pub fn cuts(gates: [u32; 2], authenticators: [u32; 2], inputs: [u32; 2]) -> Cuts {
     Cuts { gates, authenticators, inputs }
 }
 
-/// A run of a program.
+/// A run of a program, whose base OTs are dealt.
 pub fn case(program: Program, rng: &mut Rng) -> Case {
-    Case::new(&Arc::new(program), Some(cuts([2, 5], [3, 5], [3, 4])), rng)
+    Case::new(&Arc::new(program), Some(cuts([2, 5], [3, 5], [3, 4])), rng).dealt(rng)
 }
 
-/// A run of the toy.
+/// Makes a run of the toy.
 pub fn of_toy() -> Case {
     case(toy(), &mut Rng::replayable("test lego"))
 }
 
+/// One with base OTs of its own.
+pub fn with_base_ots() -> Case {
+    let cuts = cuts([2, 5], [3, 5], [3, 4]);
+    Case::new(&Arc::new(toy()), Some(cuts), &mut Rng::replayable("test lego"))
+}
+
 /// What the tests do to runs.
 pub trait Lies: Sized {
-    /// With these cuts at both parties.
+    /// Proposes and accepts these cuts.
     fn with(self, cuts: Cuts) -> Self;
 
-    /// The garbler alters its state.
+    /// Lets the garbler alter its state.
     fn garbler(self, at: Point, lie: impl FnMut(&mut [u8]) + Send + 'static) -> Self;
 
-    /// The evaluator does.
+    /// Lets the evaluator alter its state.
     fn evaluator(self, at: Point, lie: impl FnMut(&mut [u8]) + Send + 'static) -> Self;
 }
 
@@ -52,13 +59,13 @@ impl Lies for Case {
 
 /// What the tests ask of runs.
 pub trait Ended {
-    /// Both have the outputs of a plain run, and it went without a recovery, or with one.
+    /// Asserts that both have the outputs of a plain run, and that it went without a recovery, or with one.
     fn right(&self, recovered: bool);
 
-    /// The evaluator ended with this check.
+    /// Asserts that the evaluator ended with this check.
     fn evaluator_caught(&self, cheat: Cheat);
 
-    /// The garbler did.
+    /// Asserts that the garbler ended with this check.
     fn garbler_caught(&self, cheat: Cheat);
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use super::work::{ALL, BEYOND, SLOT, WIRE};
 use super::{Ots, script};
-use crate::batch::Layout;
 use crate::evaluate::Wires;
+use crate::layout::Layout;
 use crate::report::SemiHonest;
 use crate::{evaluator, garbler};
 use brickwork_base::label::Label;
@@ -28,10 +28,10 @@ impl Measure for SemiHonest {
         const TIMES: usize = 256;
         let program = aes::aes_128()?;
         let layout = Layout::new(&program, 1)?;
-        let batch = layout.batches().next().ok_or_else(|| Error::Resource("no batch".into()))?;
+        let chunk = layout.chunks().next().ok_or_else(|| Error::Resource("no chunk".into()))?;
         let slot = program.slots().next().ok_or_else(|| Error::Resource("no slot".into()))?;
         let circuit = &program.component(slot.component).circuit;
-        let mut wires = Wires::new(&batch);
+        let mut wires = Wires::new(&chunk);
         let moved = fastest((TIMES * (circuit.inputs() + circuit.outputs().len())) as f64, || {
             for _ in 0..TIMES {
                 black_box(wires.gather(&slot, 1));

@@ -6,12 +6,12 @@ pub mod work;
 
 use std::sync::Arc;
 
-use crate::batch::{Batch, Layout};
+use crate::layout::{Chunk, Layout};
 use crate::msg::TABLES_BYTES;
 use brickwork_base::Error;
 use brickwork_base::Party::{self, Evaluator, Garbler};
 use brickwork_circuit::Program;
-use brickwork_plan::{self as plan, Cost, Link, Machine, PIECES, PROCESS_BYTES, Script, share};
+use brickwork_plan::{self as plan, Cost, Link, Machine, PROCESS_BYTES, SLICES, Script, share};
 use brickwork_primitives::cost as primitives;
 use brickwork_primitives::cost::work::*;
 use brickwork_primitives::cost::{BLOCK, DIMENSION, GATE_BYTES, LABEL, base_ots, extend};
@@ -36,7 +36,7 @@ pub enum Ots {
     },
 }
 
-/// What `executions` of a program cost on these machines, both alike, over this link.
+/// Returns what `executions` of a program cost on these machines, both alike, over this link.
 ///
 /// # Errors
 /// As [`script`].
@@ -50,7 +50,8 @@ pub fn predict(
     Ok(plan::predict(&script(program, executions, ots)?, machine, link))
 }
 
-/// Bytes that the garbler and the evaluator send in `executions` of a program: payload and framing. Exact.
+/// Returns the bytes that the garbler and the evaluator send in `executions` of a program: payload and
+/// framing. Exact.
 ///
 /// # Errors
 /// As [`script`].
@@ -59,7 +60,7 @@ pub fn sent_bytes(program: &Program, executions: usize, ots: Ots) -> Result<[u64
     Ok(script(program, executions, ots)?.sent_bytes(1))
 }
 
-/// What a run does that executes a program so many times.
+/// Returns what a run does that executes a program so many times.
 ///
 /// # Errors
 /// [`Error::Input`] if `executions` is 0, [`Error::Limit`] if no store gives OTs for so many.
@@ -73,11 +74,11 @@ pub fn script(program: &Program, executions: usize, ots: Ots) -> Result<Script, 
             meet(&mut script, program, epochs);
         }
     } // 1
-    for (k, batch) in layout.batches().enumerate() {
-        prepare(&mut script, &batch, ots); // 2
-        evaluate(&mut script, &batch, k == 0); // 3
+    for (k, chunk) in layout.chunks().enumerate() {
+        prepare(&mut script, &chunk, ots); // 2
+        evaluate(&mut script, &chunk, k == 0); // 3
         script.phase("decode");
-        some(&mut script, Evaluator, bits(&batch, Garbler)); // 4
+        some(&mut script, Evaluator, bits(&chunk, Garbler)); // 4
     }
     for (name, work) in SemiHonest::PHASES.iter().zip(&BEYOND) {
         script.phase(name);
@@ -94,9 +95,9 @@ fn some(script: &mut Script, from: Party, payload: u64) {
     }
 }
 
-/// Bytes of a bit for each wire of the outputs of a party, in all executions of a batch.
-fn bits(batch: &Batch, of: Party) -> u64 {
-    (batch.count() * batch.layout.places_of_outputs(of).count()).div_ceil(8) as u64
+/// Bytes of a bit for each wire of the outputs of a party, in all executions of a chunk.
+fn bits(chunk: &Chunk, of: Party) -> u64 {
+    (chunk.count() * chunk.layout.places_of_outputs(of).count()).div_ceil(8) as u64
 }
 
 /// Gates of the components that are used.
@@ -126,9 +127,9 @@ fn meet(script: &mut Script, program: &Program, epochs: u64) {
     }
 }
 
-fn prepare(script: &mut Script, batch: &Batch, from: Ots) {
+fn prepare(script: &mut Script, chunk: &Chunk, from: Ots) {
     script.phase("prepare");
-    let ots = (batch.count() * batch.layout.evaluator_inputs()) as u64;
+    let ots = (chunk.count() * chunk.layout.evaluator_inputs()) as u64;
     if from == Ots::Made && ots > 0 {
         let blocks = ots.div_ceil(BLOCK) + 1;
         script.work(Evaluator, &EXTEND_RECEIVER, blocks, 1);
@@ -139,9 +140,9 @@ fn prepare(script: &mut Script, batch: &Batch, from: Ots) {
     }
 }
 
-fn evaluate(script: &mut Script, batch: &Batch, first: bool) {
+fn evaluate(script: &mut Script, chunk: &Chunk, first: bool) {
     script.phase("evaluate");
-    let (layout, program, count) = (batch.layout, batch.layout.program, batch.count() as u64);
+    let (layout, program, count) = (chunk.layout, chunk.layout.program, chunk.count() as u64);
     // Once; a program without components has none that could be remembered.
     if first || program.components().is_empty() {
         script.message(Garbler, LABEL * program.components().len() as u64);
@@ -153,29 +154,29 @@ fn evaluate(script: &mut Script, batch: &Batch, first: bool) {
     let others = count * circuits().map(|circuit| circuit.gate_count() as u64).sum::<u64>() - ands;
     let wires = |circuit: &Arc<brickwork_circuit::Circuit>| circuit.inputs() + circuit.outputs().len();
     let wires = count * circuits().map(|circuit| wires(circuit) as u64).sum::<u64>();
-    let visits = batch.side_by_side().count() as u64 * circuits().count() as u64;
+    let visits = chunk.side_by_side().count() as u64 * circuits().count() as u64;
     let kinds = match layout.lanes() {
         1 => [[&GARBLE_AND_ALONE, &GARBLE_XOR_ALONE], [&EVALUATE_AND_ALONE, &EVALUATE_XOR_ALONE]],
         _ => [[&GARBLE_AND, &GARBLE_XOR], [&EVALUATE_AND, &EVALUATE_XOR]],
     };
     let (message, tables) = (TABLES_BYTES as u64, ands * HalfGates::TABLE_BYTES.and as u64);
     let full = tables / message;
-    let pieces = PIECES.min(full).max(1);
-    for k in 0..pieces {
+    let slices = SLICES.min(full).max(1);
+    for k in 0..slices {
         let work = |script: &mut Script, by: Party, [and, other]: [_; 2]| {
-            script.work(by, and, share(ands, k, pieces), 1);
-            script.work(by, other, share(others, k, pieces), 1);
-            script.work(by, &WIRE, share(wires, k, pieces), 1);
-            script.work(by, &SLOT, share(visits, k, pieces), 1);
+            script.work(by, and, share(ands, k, slices), 1);
+            script.work(by, other, share(others, k, slices), 1);
+            script.work(by, &WIRE, share(wires, k, slices), 1);
+            script.work(by, &SLOT, share(visits, k, slices), 1);
         };
         work(script, Garbler, kinds[0]);
-        script.messages(Garbler, message, share(full, k, pieces));
-        if k + 1 == pieces {
+        script.messages(Garbler, message, share(full, k, slices));
+        if k + 1 == slices {
             some(script, Garbler, tables % message);
         }
         work(script, Evaluator, kinds[1]);
     }
-    some(script, Garbler, bits(batch, Evaluator));
+    some(script, Garbler, bits(chunk, Evaluator));
 }
 
 /// Buffers of tables: one message that is made or used, one on its way in the connection.
@@ -188,7 +189,7 @@ fn memory(layout: &Layout) -> [u64; 2] {
     // The program, where each of its wires lies, and how often it is read.
     let program_bytes = gates(program) * GATE_BYTES + (12 + 8) * program.wires() as u64 + 4 * slots;
     let labels = LABEL * (layout.alive() * layout.lanes()) as u64;
-    let count = layout.batches().next().map_or(0, |batch| batch.count());
+    let count = layout.chunks().next().map_or(0, |chunk| chunk.count());
     let inputs = LABEL * (count * (layout.garbler_inputs() + layout.evaluator_inputs())) as u64;
     // Rows of the extension, and the labels that they become.
     let ots = 2 * LABEL * (count * layout.evaluator_inputs()) as u64;

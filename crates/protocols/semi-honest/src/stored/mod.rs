@@ -22,9 +22,9 @@ use brickwork_session::{Digests, Greeting, Metered, Observer, PhaseReport, Proto
 use brickwork_stock::{Batch, Store};
 use brickwork_wire::Channel;
 
-use crate::batch::Layout;
+use crate::layout::Layout;
 use crate::report::{SecurityReport, SemiHonest};
-use side::{Filling, Job, OnDisk, Role};
+use side::{Execution, Filling, OnDisk, Role};
 
 /// What is agreed on with a store: no statistical security, as nothing is opened and checked.
 fn without_level(terms: &Terms) -> Terms {
@@ -35,17 +35,18 @@ fn owner(role: Party, terms: &Terms) -> Owner<'_> {
     Owner { protocol: SemiHonest::NAME, role, terms }
 }
 
-/// OTs that so many executions of a program take: one for each of the evaluator's input bits. Without any
-/// there is one all the same, which hides nothing: an entry that takes nothing would burn nothing.
+/// Returns the number of OTs that so many executions of a program take: one for each of the evaluator's input
+/// bits. Without any there is one all the same, which hides nothing: an entry that takes nothing would burn
+/// nothing.
 ///
 /// # Errors
 /// [`Error::Input`] if `executions` is 0, [`Error::Limit`] if there are too many.
 pub fn ots(program: &Program, executions: usize) -> Result<usize, Error> {
     let layout = Layout::new(program, executions)?;
-    side::wanted(&layout)
+    side::needed(&layout)
 }
 
-/// Whether this party's store has the OTs that a program takes, of what both parties may still use.
+/// Returns whether this party's store has the OTs that a program takes, of what both parties may still use.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered, or as [`ots`].
@@ -75,7 +76,7 @@ pub fn compare_stores(
     meeting::compare_stores(channel, store, &owner(role, &without_level(terms)))
 }
 
-/// What a store holds of this protocol, oldest first; burned epochs too.
+/// Returns what a store holds of this protocol, oldest first; burned epochs too.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.
@@ -222,7 +223,7 @@ fn run<C: Role>(
     lacking: Lacking,
 ) -> Result<(FromStock, Line<C>), Error> {
     let _ = layout.inputs(C::ROLE, input)?;
-    let job = Job { layout, input };
+    let job = Execution { layout, input };
     let (ran, made) = match line.run(&job, lacking)? {
         Ran::Lacks { why, mut next } => {
             let epoch = next.open_epoch()?;

@@ -5,8 +5,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use crate::batch::Layout;
 use crate::executions;
+use crate::layout::Layout;
 use crate::report::SemiHonest;
 use crate::setup::{self, Components, Session};
 use brickwork_base::digest::Digest;
@@ -15,7 +15,7 @@ use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party};
 use brickwork_primitives::ot::{CotReceiver, CotSender, Direction, Series, extension};
 use brickwork_session::stock::ots::{EvaluatorOts, GarblerOts};
-use brickwork_session::stock::records::{Batches, Items, Keeper, Records, Stream};
+use brickwork_session::stock::records::{Batches, Keeper, Records, TakenItems, TakenStream};
 use brickwork_session::stock::{Asked, Side, Stand};
 use brickwork_session::{Metered, Protocol, SessionId, Terms};
 use brickwork_stock::{
@@ -43,7 +43,7 @@ pub(super) struct Filling {
 }
 
 impl Filling {
-    /// The steps in which so many OTs are made.
+    /// Returns the steps in which so many OTs are made.
     pub fn steps(count: usize) -> Vec<Self> {
         (0..count).step_by(STEP).map(|first| Filling { count: STEP.min(count - first) }).collect()
     }
@@ -70,20 +70,20 @@ impl Asked for Filling {
 }
 
 /// A program, how often it is executed, and this party's input bits.
-pub(super) struct Job<'j> {
+pub(super) struct Execution<'j> {
     pub layout: &'j Layout<'j>,
     pub input: &'j [bool],
 }
 
-/// OTs that a run takes, at least one.
-pub(super) fn wanted(layout: &Layout) -> Result<usize, Error> {
+/// Returns the number of OTs that a run takes, at least one.
+pub(super) fn needed(layout: &Layout) -> Result<usize, Error> {
     let gates = u128::from(layout.program.and_gates()) * layout.executions() as u128;
     let bits = layout.executions().checked_mul(layout.evaluator_inputs());
     match bits.filter(|&bits| gates <= MAX_AND_GATES && bits <= u32::MAX as usize) {
         Some(bits) => Ok(bits.max(1)),
         None => Err(Error::Limit(
-            "a run from stock has at most 2^40 AND gates and 2^32 bits of the evaluator's input, all executions \
-             together; use fewer --executions, or run it without --store"
+            "a run from stock has at most 2^40 AND gates and 2^32 bits of the evaluator's input, all \
+             executions together; use fewer --executions, or run it without --store"
                 .into(),
         )),
     }
@@ -92,26 +92,26 @@ pub(super) fn wanted(layout: &Layout) -> Result<usize, Error> {
 /// Chooses what a run takes: OTs, oldest first.
 ///
 /// # Errors
-/// [`Error::Stock`] if there are too few, [`Error::Limit`] as [`wanted`].
+/// [`Error::Stock`] if there are too few, [`Error::Limit`] as [`needed`].
 pub(super) fn choose(layout: &Layout, batches: &Batches) -> Result<Vec<(Serial, u32)>, Error> {
-    let (wanted, left) = (wanted(layout)?, batches.left(OTS));
-    if left < wanted {
-        return Err(Error::Stock(format!("the program needs {wanted} OTs, and there are {left}")));
+    let (needed, left) = (needed(layout)?, batches.left(OTS));
+    if left < needed {
+        return Err(Error::Stock(format!("the program needs {needed} OTs, and there are {left}")));
     }
     let mut taken = Vec::new();
-    batches.take(OTS, &[0; 32], wanted, &mut taken)?;
+    batches.take(OTS, &[0; 32], needed, &mut taken)?;
     Ok(taken)
 }
 
-/// OTs that a run lacks in the epoch that is filled next, if there is one.
+/// Returns the number of OTs that a run lacks in the epoch that is filled next, if there is one.
 pub(super) fn missing(store: &Store, epoch: Option<EpochId>, layout: &Layout) -> Result<usize, Error> {
     let left = match epoch {
         Some(epoch) => Batches::of(store, &epoch)?.left(OTS),
         None => 0,
     };
     // If there are enough, they could not be taken all the same, and others are made.
-    let wanted = wanted(layout)?;
-    Ok(wanted.checked_sub(left).filter(|&missing| missing > 0).unwrap_or(wanted))
+    let needed = needed(layout)?;
+    Ok(needed.checked_sub(left).filter(|&missing| missing > 0).unwrap_or(needed))
 }
 
 /// A party's end of the OTs, and what it does with them.
@@ -127,7 +127,11 @@ pub(super) trait Role: Sized {
     /// Makes OTs of random choices.
     fn draw(session: &mut Session<Self>, count: usize) -> Result<Self::Ots, Error>;
     /// Runs all executions.
-    fn execute(session: &mut Session<Self>, job: &Job, ots: Stream<Self::Ots>) -> Result<Vec<bool>, Error>;
+    fn execute(
+        session: &mut Session<Self>,
+        job: &Execution,
+        ots: TakenStream<Self::Ots>,
+    ) -> Result<Vec<bool>, Error>;
 }
 
 impl Role for extension::Sender {
@@ -155,7 +159,11 @@ impl Role for extension::Sender {
         Ok(GarblerOts(Labels::new(CotSender::random(&mut session.cot, &mut session.run.channel, count)?)))
     }
 
-    fn execute(session: &mut Session<Self>, job: &Job, ots: Stream<GarblerOts>) -> Result<Vec<bool>, Error> {
+    fn execute(
+        session: &mut Session<Self>,
+        job: &Execution,
+        ots: TakenStream<GarblerOts>,
+    ) -> Result<Vec<bool>, Error> {
         let inputs = job.layout.inputs(Party::Garbler, job.input)?;
         executions::garbler(session, job.layout, inputs, Some(ots))
     }
@@ -190,8 +198,8 @@ impl Role for extension::Receiver {
 
     fn execute(
         session: &mut Session<Self>,
-        job: &Job,
-        ots: Stream<EvaluatorOts>,
+        job: &Execution,
+        ots: TakenStream<EvaluatorOts>,
     ) -> Result<Vec<bool>, Error> {
         let inputs = job.layout.inputs(Party::Evaluator, job.input)?;
         executions::evaluator(session, job.layout, inputs, Some(ots))
@@ -219,8 +227,8 @@ impl<C: Role> Side for OnDisk<C> {
     const ROLE: Party = C::ROLE;
     const AGREEMENT: &'static str = "prepare";
     type Carried = ();
-    type Step<'s> = Filling;
-    type Job<'j> = Job<'j>;
+    type FillStep<'s> = Filling;
+    type Execution<'j> = Execution<'j>;
     type Outcome = Vec<bool>;
 
     fn setup(run: Metered, terms: &Terms, (): ()) -> Result<Self, Error> {
@@ -288,21 +296,21 @@ impl<C: Role> Side for OnDisk<C> {
         keeper.put(self.serials.draw(1)?, &batch, made)
     }
 
-    fn program(job: &Job) -> [u8; 32] {
+    fn program(job: &Execution) -> [u8; 32] {
         setup::digest(job.layout)
     }
 
-    fn needs(job: &Job) -> String {
-        wanted(job.layout).map_or_else(|_| "too many OTs".into(), |wanted| format!("{wanted} OTs"))
+    fn needs(job: &Execution) -> String {
+        needed(job.layout).map_or_else(|_| "too many OTs".into(), |needed| format!("{needed} OTs"))
     }
 
-    fn choose(job: &Job, batches: &Batches, _: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
+    fn choose(job: &Execution, batches: &Batches, _: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
         choose(job.layout, batches)
     }
 
     /// Each run has hash keys of its own, of starts that the garbler draws anew.
-    fn take(&mut self, items: &Items, job: &Job, stand: Stand) -> Result<Vec<bool>, Error> {
-        stand.heard(self.run())?;
+    fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<Vec<bool>, Error> {
+        stand.confirm(self.run())?;
         self.session.components = Components::of(job.layout.program);
         C::execute(&mut self.session, job, items.stream())
     }

@@ -1,3 +1,4 @@
+use brickwork_testing::Replayable as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -122,8 +123,8 @@ fn without_evaluator() -> Program {
     program.finish().unwrap()
 }
 
-/// Stock is filled, used over several connections, used up, and made on the spot where it lacks: in what is left
-/// of it, so that nothing is left over.
+/// Stock is filled, used over several connections, used up, and made on the spot where it lacks: in what is
+/// left of it, so that nothing is left over.
 #[test]
 fn stock_is_filled_used_up_and_made_on_the_spot() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
@@ -176,8 +177,8 @@ fn many_executions_take_from_many_records() {
     assert_eq!(folders.left(), [77]);
 }
 
-/// Channels of which one party's dies where it would send its message number `count` of this name, from 1; what
-/// the evaluator sends of its inputs is noted.
+/// Channels of which one party's dies where it would send its message number `count` of this name, from 1;
+/// what the evaluator sends of its inputs is noted.
 fn dying(party: Party, tag: Tag, count: usize, seen: &Arc<Mutex<Vec<Vec<u8>>>>) -> (Channel, Channel) {
     let (mut left, mut right) = memory_pair();
     for (role, channel) in BOTH.into_iter().zip([&mut left, &mut right]) {
@@ -210,8 +211,8 @@ fn row_21_an_interrupted_filling_goes_on() {
     }
 }
 
-/// Rows 16, 20 and 21: wherever a party dies, what the program took is gone at both, no two programs have an OT
-/// in common, and the next ones are right.
+/// Rows 16, 20 and 21: wherever a party dies, what the program took is gone at both, no two programs have an
+/// OT in common, and the next ones are right.
 #[test]
 fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
     let program = library::millionaires().unwrap();
@@ -292,7 +293,7 @@ fn a_store_of_another_protocol_is_refused() {
             created: 0,
         };
         store.begin(&[3; 32], &epoch, b"secrets").unwrap();
-        let step = brickwork_stock::Step { job: [1; 32], number: 0, of: 1, risk: 0 };
+        let step = brickwork_stock::FillStep { job: [1; 32], number: 0, of: 1, risk: 0 };
         let _ = store.append(&[3; 32], &Entry::Fill(step)).unwrap();
     }
     let input = vec![false; 8];

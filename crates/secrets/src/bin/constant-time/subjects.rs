@@ -16,7 +16,7 @@ use brickwork::solder::{GarblerWire, Soldering};
 use brickwork::stock::StoreKey;
 use brickwork::wire::tls::Identity;
 use brickwork::wire::{Channel, Stream, memory_pair};
-use brickwork_kernels::{Aes128, And, Kernel, Keys, ONE, Script, ScriptBuilder, Wires};
+use brickwork_kernels::{Aes128, And, GateList, GateListBuilder, HashKeys, Kernel, ONE, Wires};
 
 /// One call, ready to be timed: everything that is not to be timed has been done.
 pub type Call<'a> = Box<dyn FnOnce() + 'a>;
@@ -49,7 +49,7 @@ fn bits(class: bool, count: usize, rng: &mut Rng) -> Vec<u8> {
     random.iter().map(|b| if class { b & 1 } else { 0 }).collect()
 }
 
-/// A comparison that stops at the first difference: the fixed label is the right one.
+/// Makes the subject of a comparison that stops at the first difference: the fixed label is the right one.
 pub fn leaky_comparison() -> Subject {
     subject("a comparison that stops early", |class, rng| {
         let labels: Vec<u128> = (0..64).map(|_| secret(class, rng)).collect();
@@ -63,7 +63,7 @@ pub fn leaky_comparison() -> Subject {
     })
 }
 
-/// A branch on the colour of a label.
+/// Makes the subject of a branch on the colour of a label.
 pub fn leaky_branch() -> Subject {
     subject("a branch on the colour", |class, rng| {
         let labels: Vec<u128> = (0..64).map(|_| secret(class, rng)).collect();
@@ -79,7 +79,7 @@ pub fn leaky_branch() -> Subject {
     })
 }
 
-/// Nothing to be seen: both classes are the same.
+/// Makes a subject in which there is nothing to be seen: both classes are the same.
 pub fn nothing() -> Subject {
     subject("the same on both sides", |_, rng| {
         let labels: Vec<u128> = (0..64).map(|_| rng.block()).collect();
@@ -90,25 +90,25 @@ pub fn nothing() -> Subject {
 }
 
 /// 64 AND gates and as many XORs over 16 inputs.
-fn script() -> Script {
-    let mut builder = ScriptBuilder::new(145);
+fn script() -> GateList {
+    let mut builder = GateListBuilder::new(145);
     for batch in 0..8u32 {
         let base = 1 + 16 * batch;
         (0..8).for_each(|i| builder.xor(base + i, base + 15 - i, base + 16 + i));
         let ands: Vec<And> = (0..8)
             .map(|i| And { a: base + i, b: base + 8 + i, out: base + 24 + i, gate: 8 * batch + i })
             .collect();
-        builder.batch(&ands);
+        builder.layer(&ands);
     }
     builder.finish()
 }
 
 const GATES: usize = 64;
 
-/// The garbling loops of one kernel for a number of copies: garbling with offsets and labels of either class,
-/// evaluation with labels of either class.
+/// Makes the subjects of the garbling loops of one kernel for a number of copies: garbling with offsets and
+/// labels of either class, evaluation with labels of either class.
 pub fn garbling(kernel: Kernel, lanes: usize) -> Vec<Subject> {
-    let wires = move |class: bool, rng: &mut Rng, script: &Script| {
+    let wires = move |class: bool, rng: &mut Rng, script: &GateList| {
         let mut wires = Wires::new(script, lanes);
         for lane in 0..lanes {
             wires.set(ONE, lane, secret(class, rng) | 1);
@@ -122,7 +122,7 @@ pub fn garbling(kernel: Kernel, lanes: usize) -> Vec<Subject> {
         let mut tables = vec![vec![0u8; 32 * GATES]; lanes];
         Box::new(move || {
             let mut tables: Vec<&mut [u8]> = tables.iter_mut().map(|t| &mut t[..]).collect();
-            wires.garble(kernel, &script, 0, Keys { keys: &key, gates_per_key: GATES }, &mut tables);
+            wires.garble(kernel, &script, 0, HashKeys { keys: &key, gates_per_key: GATES }, &mut tables);
             black_box(&tables);
         })
     };
@@ -133,7 +133,7 @@ pub fn garbling(kernel: Kernel, lanes: usize) -> Vec<Subject> {
         tables.iter_mut().for_each(|t| rng.fill(t));
         Box::new(move || {
             let tables: Vec<&[u8]> = tables.iter().map(|t| &t[..]).collect();
-            wires.evaluate(kernel, &script, 0, Keys { keys: &key, gates_per_key: GATES }, &tables);
+            wires.evaluate(kernel, &script, 0, HashKeys { keys: &key, gates_per_key: GATES }, &tables);
             black_box(wires.get(1, 0));
         })
     };
@@ -141,7 +141,7 @@ pub fn garbling(kernel: Kernel, lanes: usize) -> Vec<Subject> {
     vec![subject(name("garble"), garble), subject(name("evaluate"), evaluate)]
 }
 
-/// Wires, solderings, authenticators: labels of either class.
+/// Makes subjects of wires, solderings, authenticators: labels of either class.
 pub fn labels() -> Vec<Subject> {
     const COUNT: usize = 256;
     let carry = |class: bool, rng: &mut Rng| -> Call<'static> {
@@ -268,8 +268,8 @@ fn grown(series: &Series, offset: u128, rng: &mut Rng) -> (softspoken::Sender<4>
     (sender, receiver)
 }
 
-/// OTs and commitments, each against a peer that sends random bytes: what is done with them must take the
-/// same time whatever the secret, whether the check that follows is passed or not.
+/// Makes subjects of OTs and commitments, each against a peer that sends random bytes: what is done with them
+/// must take the same time whatever the secret, whether the check that follows is passed or not.
 pub fn protocols() -> Vec<Subject> {
     let seeds = |count: usize, rng: &mut Rng| -> Vec<Seed> { (0..count).map(|_| rng.seed()).collect() };
     let series = Series::new(&[1; 32], Direction::GarblerSends);
@@ -392,7 +392,8 @@ pub fn protocols() -> Vec<Subject> {
     ]
 }
 
-/// The texts of keys. What is random has random digits, so a branch for letters or a table shows.
+/// Makes subjects of the texts of keys. What is random has random digits, so a branch for letters or a table
+/// shows.
 pub fn keys() -> Vec<Subject> {
     // Both classes of either subject are made alike, so that neither finds the processor's caches warmer.
     let fixed_hex = "5e".repeat(32);

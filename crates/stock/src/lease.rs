@@ -1,9 +1,9 @@
 //! Who works in which epoch: several sessions of one process share a store, and each has an epoch to itself.
 //!
-//! An epoch's log has one writer. Who wants to become it holds the [`Gate`] of the peer for a moment, sees
-//! which epochs are free, and claims one; the [`Claim`] is free again when it is dropped. While two stores
-//! are compared, the gate is held, so nobody claims what is being compared. All of it is in memory: it ends
-//! with the process, and another process does not get past the folder's lock.
+//! An epoch's log has one writer. Who wants to become it holds the [`PeerLock`] of the peer for a moment,
+//! sees which epochs are free, and leases one; the [`Lease`] is free again when it is dropped. While two
+//! stores are compared, the lock is held, so nobody leases what is being compared. All of it is in memory: it
+//! ends with the process, and another process does not get past the folder's lock.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -18,25 +18,25 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Default)]
 struct Now {
     epochs: HashSet<[u8; 32]>,
-    /// Peers whose gate is held.
-    gates: HashSet<[u8; 32]>,
+    /// Peers whose lock is held.
+    locked: HashSet<[u8; 32]>,
 }
 
-/// The claims of one store.
+/// The leases of one store.
 #[derive(Clone, Default)]
-pub(super) struct Claims {
+pub(super) struct Leases {
     now: Arc<(Mutex<Now>, Condvar)>,
 }
 
-impl Claims {
-    /// Takes the gate of a peer, when no other session holds it.
+impl Leases {
+    /// Takes the lock of a peer, when no other session holds it.
     ///
     /// # Errors
     /// [`Error::Busy`] if another session holds it for so long.
-    pub fn gate(&self, peer: [u8; 32], patience: Duration) -> Result<Gate, Error> {
+    pub fn lock_peer(&self, peer: [u8; 32], patience: Duration) -> Result<PeerLock, Error> {
         let until = Instant::now() + patience;
         let mut now = self.lock();
-        while !now.gates.insert(peer) {
+        while !now.locked.insert(peer) {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Err(Error::Busy(
@@ -46,10 +46,10 @@ impl Claims {
             }
             now = self.now.1.wait_timeout(now, left).unwrap_or_else(PoisonError::into_inner).0;
         }
-        Ok(Gate { peer, claims: self.clone() })
+        Ok(PeerLock { peer, leases: self.clone() })
     }
 
-    /// Whether a session of this process has claimed an epoch at this moment.
+    /// Returns whether a session of this process has leased an epoch at this moment.
     pub fn is_busy(&self, epoch: &[u8; 32]) -> bool {
         self.lock().epochs.contains(epoch)
     }
@@ -60,57 +60,57 @@ impl Claims {
     }
 }
 
-/// Keeps all other sessions with one peer from claiming anything, and from meeting it, until it is dropped.
+/// Keeps all other sessions with one peer from leasing anything, and from meeting it, until it is dropped.
 #[must_use]
-pub struct Gate {
+pub struct PeerLock {
     peer: [u8; 32],
-    claims: Claims,
+    leases: Leases,
 }
 
-impl Gate {
-    /// Whether a session has claimed an epoch.
+impl PeerLock {
+    /// Returns whether a session has leased an epoch.
     pub fn is_busy(&self, epoch: &[u8; 32]) -> bool {
-        self.claims.lock().epochs.contains(epoch)
+        self.leases.lock().epochs.contains(epoch)
     }
 
-    /// Claims an epoch, of which the caller becomes the only writer; `None` if another session is it.
-    pub fn claim(&self, epoch: &[u8; 32]) -> Option<Claim> {
-        let free = self.claims.lock().epochs.insert(*epoch);
-        free.then(|| Claim { epoch: *epoch, claims: self.claims.clone() })
+    /// Leases an epoch, of which the caller becomes the only writer; `None` if another session is it.
+    pub fn lease(&self, epoch: &[u8; 32]) -> Option<Lease> {
+        let free = self.leases.lock().epochs.insert(*epoch);
+        free.then(|| Lease { epoch: *epoch, leases: self.leases.clone() })
     }
 }
 
-impl Drop for Gate {
+impl Drop for PeerLock {
     fn drop(&mut self) {
-        self.claims.lock().gates.remove(&self.peer);
-        self.claims.now.1.notify_all();
+        self.leases.lock().locked.remove(&self.peer);
+        self.leases.now.1.notify_all();
     }
 }
 
 /// The right to write to an epoch's log, until it is dropped. There is one at a time.
 #[derive(Debug)]
 #[must_use]
-pub struct Claim {
+pub struct Lease {
     epoch: [u8; 32],
-    claims: Claims,
+    leases: Leases,
 }
 
-impl std::fmt::Debug for Claims {
+impl std::fmt::Debug for Leases {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Claims").finish_non_exhaustive()
+        f.debug_struct("Leases").finish_non_exhaustive()
     }
 }
 
-impl Claim {
+impl Lease {
     /// Returns the epoch.
     pub fn epoch(&self) -> &[u8; 32] {
         &self.epoch
     }
 }
 
-impl Drop for Claim {
+impl Drop for Lease {
     fn drop(&mut self) {
-        self.claims.lock().epochs.remove(&self.epoch);
+        self.leases.lock().epochs.remove(&self.epoch);
     }
 }
 
@@ -127,28 +127,28 @@ mod tests {
         let store = Store::open(folder.path(), &StoreKey::from_bytes([7; 32])).unwrap();
         let peer = Relation { role: Party::Garbler, identities: [[1; 32], [2; 32]] };
         let other = Relation { role: Party::Evaluator, ..peer };
-        let claim = store.gate(&peer).unwrap().claim(&[3; 32]).unwrap();
+        let lease = store.lock_peer(&peer).unwrap().lease(&[3; 32]).unwrap();
         for relation in [peer, other] {
-            let gate = store.clone().gate(&relation).unwrap();
-            assert!(gate.claim(&[3; 32]).is_none() && gate.is_busy(&[3; 32]) && store.is_busy(claim.epoch()));
-            assert!(gate.claim(&[4; 32]).is_some());
+            let lock = store.clone().lock_peer(&relation).unwrap();
+            assert!(lock.lease(&[3; 32]).is_none() && lock.is_busy(&[3; 32]) && store.is_busy(lease.epoch()));
+            assert!(lock.lease(&[4; 32]).is_some());
         }
-        drop(claim);
-        assert!(!store.is_busy(&[3; 32]) && store.gate(&peer).unwrap().claim(&[3; 32]).is_some());
+        drop(lease);
+        assert!(!store.is_busy(&[3; 32]) && store.lock_peer(&peer).unwrap().lease(&[3; 32]).is_some());
     }
 
-    /// A gate is of one peer, and who waits for it gets it when it is free, or hears that it is not.
+    /// A lock is of one peer, and who waits for it gets it when it is free, or hears that it is not.
     #[test]
     fn a_gate_is_held_by_one() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path(), &StoreKey::from_bytes([7; 32])).unwrap();
         let peer = Relation { role: Party::Garbler, identities: [[1; 32], [2; 32]] };
-        let held = store.gate(&peer).unwrap();
-        let refused = store.shared.claims.gate(crate::key_of(&peer), Duration::from_millis(1));
+        let held = store.lock_peer(&peer).unwrap();
+        let refused = store.shared.leases.lock_peer(crate::key_of(&peer), Duration::from_millis(1));
         assert!(matches!(refused.map(drop), Err(Error::Busy(_))));
-        drop(store.gate(&Relation { role: Party::Evaluator, ..peer }).unwrap());
+        drop(store.lock_peer(&Relation { role: Party::Evaluator, ..peer }).unwrap());
         std::thread::scope(|scope| {
-            let waits = scope.spawn(|| store.gate(&peer).map(drop));
+            let waits = scope.spawn(|| store.lock_peer(&peer).map(drop));
             std::thread::sleep(Duration::from_millis(5));
             drop(held);
             waits.join().unwrap().unwrap();

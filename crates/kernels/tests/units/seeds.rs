@@ -1,9 +1,9 @@
 //! The seeds of the fuzz target, and what fuzzing has found, on the stable compiler.
 
-#[path = "../../../fuzz/targets/kernels.rs"]
+#[path = "../../../../fuzz/targets/kernels.rs"]
 mod kernels;
 #[cfg(not(miri))]
-#[path = "../../../fuzz/targets/replay.rs"]
+#[path = "../../../../fuzz/targets/replay.rs"]
 mod replay;
 
 /// Not under Miri, which takes a thousand times as long: `edges` is for it.

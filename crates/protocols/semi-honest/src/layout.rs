@@ -8,7 +8,7 @@ use brickwork_circuit::{Program, Recipient, Wire};
 /// Executions that go through a slot side by side, at most: the kernels' lanes.
 pub(super) const LANES: usize = 16;
 
-/// OTs of a batch, at most, if an execution has no more: a mebibyte of labels.
+/// OTs of a chunk, at most, if an execution has no more: a mebibyte of labels.
 const OTS: usize = 1 << 16;
 
 /// Labels of wires that are alive at a time, at most, if an execution has no more.
@@ -29,18 +29,18 @@ pub(super) struct Layout<'p> {
 }
 
 /// Some executions.
-pub(super) struct Batch<'p> {
+pub(super) struct Chunk<'p> {
     pub layout: &'p Layout<'p>,
     pub executions: Range<usize>,
 }
 
-impl Batch<'_> {
-    /// How many executions.
+impl Chunk<'_> {
+    /// Returns how many executions.
     pub fn count(&self) -> usize {
         self.executions.len()
     }
 
-    /// Those of them that go through slots side by side, counted from the batch's first.
+    /// Returns those of them that go through slots side by side, counted from the chunk's first.
     pub fn side_by_side(&self) -> impl Iterator<Item = Range<usize>> {
         let (count, lanes) = (self.count(), self.layout.lanes());
         (0..count).step_by(lanes).map(move |first| first..count.min(first + lanes))
@@ -75,12 +75,12 @@ impl<'p> Layout<'p> {
         self.program.input_width(Party::Evaluator)
     }
 
-    /// The wires of all outputs, port after port.
+    /// Returns the wires of all outputs, port after port.
     pub fn output_wires(&self) -> &[Wire] {
         &self.outputs
     }
 
-    /// Which of the wires of outputs a party learns.
+    /// Returns which of the wires of outputs a party learns.
     pub fn places_of_outputs(&self, party: Party) -> impl Iterator<Item = usize> {
         let of = self.recipients.iter().enumerate();
         of.filter(move |(_, to)| to.includes(party)).map(|(place, _)| place)
@@ -92,27 +92,27 @@ impl<'p> Layout<'p> {
         [16, 8, 4].into_iter().find(|&lanes| lanes <= fit.min(self.executions)).unwrap_or(1).min(LANES)
     }
 
-    /// Labels alive at a time.
+    /// Returns the labels alive at a time.
     pub fn alive(&self) -> usize {
         self.alive
     }
 
-    /// Where the label of a wire lies.
+    /// Returns where the label of a wire lies.
     pub fn place(&self, wire: Wire) -> usize {
         self.places[wire as usize] as usize
     }
 
-    /// The executions, batch by batch.
-    pub fn batches(&'p self) -> impl Iterator<Item = Batch<'p>> {
+    /// Returns the executions, chunk by chunk.
+    pub fn chunks(&'p self) -> impl Iterator<Item = Chunk<'p>> {
         let lanes = self.lanes();
         let inputs = self.evaluator_inputs() + self.garbler_inputs();
         let size = (OTS / inputs.max(1)).max(1).next_multiple_of(lanes);
         (0..self.executions)
             .step_by(size)
-            .map(move |first| Batch { layout: self, executions: first..self.executions.min(first + size) })
+            .map(move |first| Chunk { layout: self, executions: first..self.executions.min(first + size) })
     }
 
-    /// A party's input, `[execution][bit]`.
+    /// Returns a party's input, `[execution][bit]`.
     ///
     /// # Errors
     /// [`Error::Input`] if it has another length.
@@ -128,7 +128,7 @@ impl<'p> Layout<'p> {
         Ok(Inputs { input, width })
     }
 
-    /// Room for the outputs of a party.
+    /// Returns room for the outputs of a party.
     pub fn outputs(&self, party: Party) -> Outputs {
         let own = if party == Party::Garbler { Recipient::Garbler } else { Recipient::Evaluator };
         let both = self.places_of_outputs(party).map(|place| self.recipients[place] == Recipient::Both);
@@ -147,9 +147,9 @@ pub(super) struct Inputs<'a> {
 }
 
 impl<'a> Inputs<'a> {
-    /// Those of the next batch.
-    pub fn next(&mut self, batch: &Batch) -> &'a [bool] {
-        let (here, behind) = self.input.split_at(batch.count() * self.width);
+    /// Returns those of the next chunk.
+    pub fn next(&mut self, chunk: &Chunk) -> &'a [bool] {
+        let (here, behind) = self.input.split_at(chunk.count() * self.width);
         self.input = behind;
         here
     }
@@ -166,9 +166,9 @@ pub(super) struct Outputs {
 }
 
 impl Outputs {
-    /// Takes the bits of a batch, `[execution][bit]`.
-    pub fn put(&mut self, batch: &Batch, bits: Vec<bool>) {
-        assert_eq!(bits.len(), batch.count() * self.both.len(), "all bits of each execution");
+    /// Takes the bits of a chunk, `[execution][bit]`.
+    pub fn put(&mut self, chunk: &Chunk, bits: Vec<bool>) {
+        assert_eq!(bits.len(), chunk.count() * self.both.len(), "all bits of each execution");
         for bits in bits.chunks_exact(self.both.len().max(1)) {
             for (&bit, &both) in bits.iter().zip(&self.both) {
                 if both && self.executions > 1 { &mut self.common } else { &mut self.own }.push(bit);
@@ -176,7 +176,7 @@ impl Outputs {
         }
     }
 
-    /// All of them.
+    /// Returns all of them.
     pub fn finish(mut self) -> Vec<bool> {
         self.own.append(&mut self.common);
         self.own

@@ -1,0 +1,180 @@
+//! What the catalogues of the protocols besides DUPLO have in common: an attack, how it is played many times,
+//! and the tables on the protocol's page.
+
+use std::path::PathBuf;
+
+use brickwork::circuit::Party;
+use brickwork::random::Rng;
+
+use crate::trials::{Result, Title, repeat};
+
+/// How a run ended for the party that does not cheat.
+pub trait Ending: Copy + PartialEq {
+    /// The protocol.
+    const PROTOCOL: &'static str;
+
+    /// Returns the check that noticed the cheat, if one did.
+    fn check(&self) -> Option<brickwork::Cheat>;
+
+    /// Returns what it is called where no check noticed anything.
+    fn called(&self) -> String;
+
+    /// Returns an ending's name, for people and machines.
+    fn name(&self) -> String {
+        self.check().map_or_else(|| self.called(), |check| check.check().into())
+    }
+}
+
+/// How an attack was played once: how it ended for the party that does not cheat, or which rule did not hold.
+pub type Played<E> = std::result::Result<E, String>;
+
+/// Plays an attack once.
+pub type Play<E> = dyn Fn(&mut Rng) -> Played<E> + Send + Sync;
+
+/// One thing that a cheater tries.
+pub struct Attack<E> {
+    /// Row of the catalogue.
+    pub row: u8,
+    /// Its name within the row.
+    pub variant: &'static str,
+    /// What the cheater does, and what it would gain.
+    pub story: &'static str,
+    /// Who cheats; nobody where it is only looked at.
+    pub cheater: Option<Party>,
+    /// Every way in which a run may end for the other party, with its exact probability.
+    pub endings: Vec<(E, f64)>,
+    /// Runs that tell the rates from their neighbours; few where the ending is certain.
+    pub trials: usize,
+    /// Plays it once.
+    pub play: Box<Play<E>>,
+}
+
+impl<E: Ending> Attack<E> {
+    /// Plays it so many times.
+    ///
+    /// # Panics
+    /// If the operating system has no randomness, or a party panics or hangs.
+    pub fn played(&self, trials: usize) -> Result {
+        let Attack { row, variant, cheater, .. } = *self;
+        let title = Title { protocol: E::PROTOCOL, row, variant, cheater };
+        repeat(&title, &self.endings, E::name, trials, &*self.play)
+    }
+}
+
+/// The tables on a protocol's page: every check, and how often it saw what; every row, and how its variants
+/// ended.
+pub struct Page<E> {
+    /// All attacks, by row.
+    pub attacks: Vec<Attack<E>>,
+    /// Every check that a peer can fail.
+    pub checks: Vec<brickwork::Cheat>,
+    /// Checks that no cheater can provoke, and why.
+    pub unprovoked: Vec<(brickwork::Cheat, &'static str)>,
+}
+
+const END: &str = "<!-- end -->";
+
+/// Each check once.
+pub fn distinct(checks: impl IntoIterator<Item = brickwork::Cheat>) -> Vec<brickwork::Cheat> {
+    let mut seen = Vec::new();
+    checks.into_iter().for_each(|check| {
+        if !seen.contains(&check) {
+            seen.push(check);
+        }
+    });
+    seen
+}
+
+impl<E: Ending> Page<E> {
+    fn begin() -> String {
+        format!("<!-- written by `cargo xtask attacks --write {}` -->", E::PROTOCOL)
+    }
+
+    /// Returns where the tables stand.
+    pub fn path() -> PathBuf {
+        PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs")).join(format!("{}.md", E::PROTOCOL))
+    }
+
+    /// The rows of the first table, without what was measured: a check and the rows whose attacks it sees.
+    fn by_check(&self) -> Vec<String> {
+        let of = |&check: &brickwork::Cheat| {
+            let sees = |attack: &&Attack<E>| attack.endings.iter().any(|(e, _)| e.check() == Some(check));
+            let mut rows: Vec<u8> = self.attacks.iter().filter(sees).map(|attack| attack.row).collect();
+            rows.dedup();
+            let rows: Vec<String> = rows.iter().map(u8::to_string).collect();
+            format!("| `{}` | {check} | {} |", check.check(), rows.join(", "))
+        };
+        self.checks.iter().map(of).collect()
+    }
+
+    /// What the attacks on a check measured, or why there are none.
+    fn measured(&self, check: brickwork::Cheat, results: &[Result]) -> String {
+        if let Some((_, why)) = self.unprovoked.iter().find(|(other, _)| *other == check) {
+            return (*why).into();
+        }
+        let counts = results.iter().flat_map(|result| {
+            let here = result.endings.iter().filter(|count| count.ending == check.check());
+            here.map(move |count| (result.trials, count))
+        });
+        let (certain, rates): (Vec<_>, Vec<_>) = counts.partition(|(_, count)| count.predicted_rate == 1.0);
+        let sum =
+            |(seen, all), (trials, count): &(usize, &crate::Count)| (seen + count.observed, all + trials);
+        let (seen, trials) = certain.iter().fold((0, 0), sum);
+        let certain = (trials > 0).then(|| format!("{seen} of {trials}"));
+        let rates = rates.iter().map(|(trials, count)| {
+            format!("{} of {trials} ({:.1} predicted)", count.observed, count.predicted_rate * *trials as f64)
+        });
+        certain.into_iter().chain(rates).collect::<Vec<_>>().join("; ")
+    }
+
+    /// All rows that have variants, with these.
+    fn rows(&self) -> Vec<(u8, Vec<&'static str>)> {
+        let rows = self.attacks.chunk_by(|a, b| a.row == b.row);
+        rows.map(|row| (row[0].row, row.iter().map(|attack| attack.variant).collect())).collect()
+    }
+
+    /// Writes the tables with these measurements.
+    ///
+    /// # Errors
+    /// If the page cannot be read or written, or has no place for it.
+    pub fn write(&self, results: &[Result]) -> std::result::Result<(), String> {
+        let (path, begin) = (Self::path(), Self::begin());
+        let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        let (before, rest) = text.split_once(&begin).ok_or(format!("{}: no {begin}", path.display()))?;
+        let (_, after) = rest.split_once(END).ok_or(format!("{}: no {END}", path.display()))?;
+        let mut lines = vec!["| check | it says | rows | measured |".to_string()];
+        lines.push("| --- | --- | --- | --- |".to_string());
+        let with = |(line, &check)| format!("{line} {} |", self.measured(check, results));
+        lines.extend(self.by_check().into_iter().zip(&self.checks).map(with));
+        lines.push(String::new());
+        lines.extend(["| row | variants, and how often they ended how |", "| --- | --- |"].map(String::from));
+        for (row, variants) in self.rows() {
+            let one = |variant: &&str| {
+                let result = results.iter().find(|result| result.row == row && result.variant == **variant);
+                let ended: Vec<String> = result
+                    .into_iter()
+                    .flat_map(|result| result.endings.iter().map(|e| format!("{} {}", e.observed, e.ending)))
+                    .collect();
+                format!("`{variant}` {}", ended.join(", "))
+            };
+            lines.push(format!("| {row} | {} |", variants.iter().map(one).collect::<Vec<_>>().join("; ")));
+        }
+        std::fs::write(&path, format!("{before}{begin}\n{}\n{END}{after}", lines.join("\n")))
+            .map_err(|e| format!("{}: {e}", path.display()))
+    }
+
+    /// Whether a page has the tables that the code would write, the measurements aside.
+    pub fn is_current(&self, text: &str) -> bool {
+        let Some((_, tables)) = text.split_once(&Self::begin()) else { return false };
+        let Some((tables, _)) = tables.split_once(END) else { return false };
+        let (checks, by_row): (Vec<&str>, Vec<&str>) =
+            tables.lines().filter(|line| line.contains('`')).partition(|line| line.starts_with("| `"));
+        let names = |line: &str| line.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+        checks.len() == self.checks.len()
+            && checks.iter().zip(self.by_check()).all(|(line, row)| line.starts_with(&row))
+            && by_row.len() == self.rows().len()
+            && by_row.iter().zip(self.rows()).all(|(line, (row, variants))| {
+                line.starts_with(&format!("| {row} | ")) && names(line) == variants
+            })
+    }
+}

@@ -1,0 +1,61 @@
+//! Runs that the attacks are played on.
+
+use std::sync::Arc;
+
+use brickwork::circuit::{Program, Recipient};
+use brickwork::duplo::adversary::harness::{ands, toy};
+use brickwork::jimu::adversary::{Case, Ending, small};
+use brickwork::jimu::parameters::{Level, Sizes};
+use brickwork::random::Rng;
+
+use crate::family;
+
+/// One thing that a cheater tries.
+pub type Attack = family::Attack<Ending>;
+
+/// How an attack was played once.
+pub type Played = family::Played<Ending>;
+
+impl family::Ending for Ending {
+    const PROTOCOL: &'static str = "jimu";
+
+    fn check(&self) -> Option<brickwork::Cheat> {
+        if let Ending::Caught(check) = self { Some(*check) } else { None }
+    }
+
+    fn called(&self) -> String {
+        format!("{self:?}").to_lowercase()
+    }
+}
+
+/// Ten gates between three bits of each party, with outputs to both, in buckets of three.
+pub(super) struct Toy {
+    pub program: Arc<Program>,
+    pub sizes: Sizes,
+}
+
+impl Toy {
+    pub fn new() -> Self {
+        let program = toy();
+        let sizes = small(&program, [3, 12], [2, 4]);
+        Toy { program, sizes }
+    }
+
+    /// A run with a challenge that the garbler knows beforehand.
+    pub fn case(&self, rng: &mut Rng) -> Case {
+        Case::new(&self.program, self.sizes, rng).dealt(rng)
+    }
+}
+
+/// `slots` AND gates, each of a bit of either party, all results to both, with a challenge that nobody knows.
+pub(super) fn products(slots: u32, gates: [u32; 2], authenticators: [u32; 2], rng: &mut Rng) -> Case {
+    let program = ands(slots, Recipient::Both);
+    Case::new(&program, small(&program, gates, authenticators), rng).cheap(rng)
+}
+
+/// One AND gate, where the labels' hash is another one.
+pub(super) fn weakly_hashed(level: Level, rng: &mut Rng) -> Case {
+    let program = ands(1, Recipient::Both);
+    let sizes = Sizes { level, ..small(&program, [3, 12], [2, 4]) };
+    Case::new(&program, sizes, rng).cheap(rng)
+}

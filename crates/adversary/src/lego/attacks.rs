@@ -1,0 +1,828 @@
+//! The list.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use brickwork::circuit::Party::{self, Evaluator, Garbler};
+use brickwork::commit::split::msg::{ANSWER, CORRECTIONS};
+use brickwork::cut_and_choose::Bucketing;
+use brickwork::lego::adversary::{self, Case, Cuts, Ending, Hooks, Point, chosen, opened, toy};
+use brickwork::lego::{Cheat, msg};
+use brickwork::ot::{BASE_OT, extension};
+use brickwork::random::Rng;
+use brickwork::session::msg::HELLO;
+use brickwork::session::{Job, TABLE_MEMORY};
+use brickwork::wire::{Tag, memory_pair};
+
+use super::runs::{
+    Attack, CERTAIN, Catalogue, GATES, INPUTS, Played, TOY, caught, cuts, flip, flip_all, products,
+};
+use super::stock;
+use crate::sampler::unnoticed;
+
+/// All attacks.
+pub fn catalogue() -> Vec<Attack> {
+    let mut all = Catalogue::default();
+    ots(&mut all);
+    commitments(&mut all);
+    gates(&mut all);
+    offsets(&mut all);
+    wire_authenticators(&mut all);
+    input_authenticators(&mut all);
+    solderings(&mut all);
+    inputs(&mut all);
+    recovery(&mut all);
+    outputs(&mut all);
+    order(&mut all);
+    agreement(&mut all);
+    stock::add(&mut all);
+    all.0.sort_by_key(|attack| attack.row);
+    all.0
+}
+
+/// The gates in the toy's buckets, where the challenge is the one that tests know.
+fn in_buckets() -> Vec<usize> {
+    chosen(GATES, TOY[0])
+}
+
+fn ots(all: &mut Catalogue) {
+    // With base OTs that are not dealt.
+    let real = |rng: &mut Rng| {
+        let [gates, authenticators, inputs] = TOY;
+        Case::new(&Arc::new(toy()), Some(cuts(gates, authenticators, inputs)), rng)
+    };
+    let story = "The evaluator sends the identity as its point of the base OTs: every key would be known to \
+                 everybody.";
+    let ending = vec![(caught(Cheat::BaseOtIdentity), 1.0)];
+    all.add((1, "identity"), story, Evaluator, ending, move |rng| {
+        real(rng).sends(Evaluator, BASE_OT, 0, |points| points[..32].fill(0))
+    });
+    let story = "The garbler sends what is no point of the group.";
+    let ending = vec![(caught(Cheat::BaseOtPoint), 1.0)];
+    all.add((1, "no_point"), story, Garbler, ending, move |rng| {
+        real(rng).sends(Garbler, BASE_OT, 0, |points| points[32..64].fill(0xff))
+    });
+    let story =
+        "The garbler sends a key of a base OT from lattices in which a number is not below the modulus.";
+    let ending = vec![(caught(Cheat::BaseOtVector), 1.0)];
+    all.add((1, "no_vector"), story, Garbler, ending, move |rng| {
+        real(rng).post_quantum().sends(Garbler, BASE_OT, 0, |keys| keys[32..35].fill(0xff))
+    });
+    for (variant, nth, story) in [
+        (
+            "wrong_answer_of_watch_bits",
+            0,
+            "The evaluator answers the check of the OT extension wrongly where it takes the commitments' \
+             seeds.",
+        ),
+        (
+            "wrong_answer_of_inputs",
+            1,
+            "The evaluator answers the check of the OT extension wrongly where it takes labels of its \
+             inputs.",
+        ),
+    ] {
+        all.always((2, variant), caught(Cheat::OtExtension), Evaluator, story, move |case| {
+            case.sends(Evaluator, extension::msg::CHECK, nth, |answer| answer[16] ^= 1)
+        });
+    }
+    let story = "The evaluator names a label of the OTs that it did not get, to see in the answer what the \
+                 other one is: that would be Δ.";
+    all.always((27, "other_label"), caught(Cheat::OtBinding), Evaluator, story, |case| {
+        case.lie(Evaluator, Point::OtBinding, |message| message[16 + 3] ^= 1)
+    });
+    let story = "The evaluator names the other choice bit of a sum of OTs, whose opening would be Δ.";
+    all.always((27, "other_bit"), caught(Cheat::OtBinding), Evaluator, story, |case| {
+        case.lie(Evaluator, Point::OtBinding, |message| *message.last_mut().expect("bits") ^= 1)
+    });
+    let story = "The evaluator names a choice that is no bit.";
+    all.always((27, "no_bit"), caught(Cheat::OtBinding), Evaluator, story, |case| {
+        case.lie(Evaluator, Point::OtBinding, |message| *message.last_mut().expect("bits") |= 2)
+    });
+}
+
+fn commitments(all: &mut Catalogue) {
+    for (variant, words, story) in [
+        (
+            "one_coordinate",
+            1_usize,
+            "The garbler commits to a gate's input with a word that is off in one coordinate: noticed if \
+             the evaluator watches that share.",
+        ),
+        (
+            "two_coordinates",
+            2,
+            "The garbler commits with a word that is off in two coordinates: noticed if one of them is \
+             watched.",
+        ),
+        (
+            "five_coordinates",
+            5,
+            "The garbler commits with a word that is off in five coordinates. With 42 it could open \
+             another value.",
+        ),
+    ] {
+        let missed = 0.5_f64.powi(words as i32);
+        let endings = vec![(caught(Cheat::Commitment), 1.0 - missed), (Ending::Survived, missed)];
+        all.add((3, variant), story, Garbler, endings, move |rng| {
+            products(1, cuts([2, 4], [3, 4], [3, 4]), rng).sends(Garbler, CORRECTIONS, 1, move |message| {
+                // 147 rows of blocks of 128 commitments.
+                let row = message.len() / 147;
+                (0..words).for_each(|word| message[word * row] ^= 1);
+            })
+        });
+    }
+    for (variant, proof, check, story) in [
+        (
+            "wrong_answer_of_the_first_proof",
+            0,
+            Cheat::Commitment,
+            "The garbler answers the proof of all commitments wrongly.",
+        ),
+        (
+            "wrong_answer_of_the_second_proof",
+            1,
+            Cheat::Opening,
+            "The garbler answers the proof of all openings and solderings wrongly.",
+        ),
+        (
+            "wrong_answer_of_the_last_proof",
+            2,
+            Cheat::Opening,
+            "The garbler answers the proof of inputs and outputs wrongly, whose claims of bits it hides.",
+        ),
+    ] {
+        let story_of = story;
+        all.always((3, variant), caught(check), Garbler, story_of, move |case| {
+            case.sends(Garbler, ANSWER, proof, |answer| {
+                let last = answer.len() - 1;
+                answer[last] ^= 1;
+                answer.iter_mut().for_each(|byte| *byte ^= 1);
+            })
+        });
+    }
+}
+
+/// How often a garbler must end how that made `bad` of the gates wrong at all rows: such a gate is noticed if
+/// it is opened.
+fn wrong_everywhere(cut: Bucketing, bad: u32, opposite: bool) -> Vec<(Ending, f64)> {
+    let (bucket, any) = (cut.bucket, unnoticed(cut, bad, 0.0, |_| 1.0));
+    let of = |kind: &dyn Fn(u32) -> bool| unnoticed(cut, bad, 0.0, |k| f64::from(u8::from(kind(k))));
+    let noticed = (caught(Cheat::Opening), 1.0 - any);
+    if opposite {
+        let agree = of(&|k| k == 0 || k == bucket);
+        return vec![noticed, (Ending::Fooled, agree), (Ending::Recovered, any - agree)];
+    }
+    let lives = of(&|k| k < bucket);
+    vec![noticed, (caught(Cheat::NoValidLabel), any - lives), (Ending::Survived, lives)]
+}
+
+/// The same for gates that are wrong at two rows, for one colour of their left input: an opened one is
+/// noticed half of the time, one in a bucket is wrong half of the time.
+fn wrong_for_one_colour(cut: Bucketing, bad: u32, opposite: bool) -> Vec<(Ending, f64)> {
+    let half = |k: u32| 0.5_f64.powi(k as i32);
+    let (bucket, any) = (cut.bucket, unnoticed(cut, bad, 0.5, |_| 1.0));
+    let noticed = (caught(Cheat::Opening), 1.0 - any);
+    if opposite {
+        // Of a bucket's bad gates none is wrong, or all of a whole one are, or the evaluator has two labels.
+        let none = unnoticed(cut, bad, 0.5, half);
+        let agree = unnoticed(cut, bad, 0.5, |k| half(k) * if k == bucket { 2.0 } else { 1.0 });
+        return vec![
+            noticed,
+            (Ending::Fooled, agree - none),
+            (Ending::Recovered, any - agree),
+            (Ending::Survived, none),
+        ];
+    }
+    let lives = unnoticed(cut, bad, 0.5, |k| if k == bucket { 1.0 - half(k) } else { 1.0 });
+    vec![noticed, (caught(Cheat::NoValidLabel), any - lives), (Ending::Survived, lives)]
+}
+
+/// Buckets of gates with one more wire authenticator each than gates: all of which are good, so that a label
+/// has a majority with any gate.
+fn with_good_authenticators(cut: Bucketing) -> Cuts {
+    cuts([cut.bucket, cut.opened], [cut.bucket + 1, 2], [3, 2])
+}
+
+fn gates(all: &mut Catalogue) {
+    let story = "The evaluator sends a shorter challenge.";
+    all.always(
+        (4, "challenge_of_another_size"),
+        caught(Cheat::UnexpectedMessage),
+        Evaluator,
+        story,
+        |case| case.sends(Evaluator, msg::CHALLENGE, 0, |seeds| seeds.truncate(40)),
+    );
+    let story = "The garbler opens fewer gates than agreed.";
+    all.always((4, "fewer_opened"), caught(Cheat::UnexpectedMessage), Garbler, story, |case| {
+        case.sends(Garbler, msg::OPENED_GATES, 0, |labels| labels.truncate(labels.len() - 32))
+    });
+    let story = "Every gate that the garbler makes computes NAND.";
+    all.lies((5, "another_function"), Cheat::Opening, Point::GateOutputs, story, flip_all(0));
+    let story = "Every gate that the garbler makes has a wrong table.";
+    all.lies((5, "other_tables"), Cheat::Opening, Point::Tables, story, flip_all(5));
+    let story = "The garbler spoils a gate that is used: the others of its bucket make up for it.";
+    all.always((5, "rubbish_in_use"), Ending::Survived, Garbler, story, |case| {
+        case.lie(Garbler, Point::GateOutputs, flip(&in_buckets()[1..2], 7))
+    });
+    let story = "The garbler knows the challenge beforehand and spoils a whole bucket: no label is valid, \
+                 and nothing wrong is believed.";
+    all.lies(
+        (5, "whole_bucket"),
+        Cheat::NoValidLabel,
+        Point::GateOutputs,
+        story,
+        flip(&in_buckets()[..2], 7),
+    );
+    for (variant, slots, bucket, opened, bad, story) in [
+        (
+            "bucket_of_2_among_4",
+            4,
+            2,
+            8,
+            3,
+            "With few gates, 16 for 4 buckets: three of them give rubbish, which every opened one shows. A \
+             bucket of two has no label.",
+        ),
+        ("bucket_of_2_among_8", 8, 2, 16, 3, "With few gates and more buckets: three of 32 give rubbish."),
+        (
+            "bucket_of_3_among_2",
+            2,
+            3,
+            4,
+            4,
+            "With few gates, 10 for 2 buckets of three: four of them give rubbish.",
+        ),
+    ] {
+        let cut = Bucketing { slots, bucket, opened };
+        let endings = wrong_everywhere(cut, bad, false);
+        all.add((5, variant), story, Garbler, endings, move |rng| {
+            let case = products(slots, with_good_authenticators(cut), rng);
+            case.lie(Garbler, Point::GateOutputs, flip(&(0..bad as usize).collect::<Vec<_>>(), 6))
+        });
+    }
+    for (variant, slots, bucket, opened, bad, story) in [
+        (
+            "bucket_of_2_among_4",
+            4,
+            2,
+            8,
+            3,
+            "Three of 16 gates are wrong at two rows of four, which an opened one shows half of the time, \
+             and a used one is half of the time.",
+        ),
+        (
+            "bucket_of_3_among_4",
+            4,
+            3,
+            12,
+            5,
+            "Five of 24 gates for 4 buckets of three are wrong at two rows of four.",
+        ),
+        (
+            "one_among_many",
+            4,
+            2,
+            40,
+            1,
+            "A single gate of 48 is wrong at two rows: noticed with half the probability that it is opened.",
+        ),
+    ] {
+        let cut = Bucketing { slots, bucket, opened };
+        let endings = wrong_for_one_colour(cut, bad, false);
+        all.add((31, variant), story, Garbler, endings, move |rng| {
+            let case = products(slots, with_good_authenticators(cut), rng);
+            // T_G counts where the left label has colour 1.
+            case.lie(Garbler, Point::Tables, flip(&(0..bad as usize).map(|k| 2 * k).collect::<Vec<_>>(), 5))
+        });
+    }
+    for (bit, variant) in [(false, "for_inputs_of_0"), (true, "for_inputs_of_1")] {
+        let story = match bit {
+            false => {
+                "Selective failure, against inputs of 0: six of 16 gates are wrong for one colour. Whether \
+                 the run ends depends on colours, not on bits."
+            }
+            true => {
+                "Selective failure, against inputs of 1: the run ends as often as with inputs of 0, in \
+                 each way."
+            }
+        };
+        let cut = Bucketing { slots: 4, bucket: 2, opened: 8 };
+        let endings = wrong_for_one_colour(cut, 6, false);
+        all.add((31, variant), story, Garbler, endings, move |rng| {
+            let case = products(4, with_good_authenticators(cut), rng).inputs(&[bit; 4], &[bit; 4]);
+            case.lie(Garbler, Point::Tables, flip(&[0, 2, 4, 6, 8, 10], 5))
+        });
+    }
+    let story = "The garbler knows the challenge and spoils opened gates at the row that is not looked at: \
+                 they are not used, so nothing comes of it.";
+    all.always((31, "rows_that_are_not_opened"), Ending::Survived, Garbler, story, |case| {
+        // T_G counts where the left label has colour 1.
+        let spoiled = opened(GATES, TOY[0], 2).into_iter().filter(|(_, colours)| colours[0] == 0);
+        let spoiled: Vec<usize> = spoiled.map(|(gate, _)| 2 * gate).collect();
+        assert!(!spoiled.is_empty(), "a gate whose left input is opened at colour 0");
+        case.lie(Garbler, Point::Tables, flip(&spoiled, 5))
+    });
+}
+
+fn offsets(all: &mut Catalogue) {
+    let story = "The committed offset ends in 0: colours would tell bits apart no more, and rows of a gate \
+                 would not be two.";
+    all.lies((6, "offset_ends_in_0"), Cheat::Indicator, Point::CommittedOffset, story, flip_all(0));
+    let story = "The committed offset is another one than that of the OTs and gates.";
+    all.lies((6, "other_offset"), Cheat::Opening, Point::CommittedOffset, story, flip_all(4));
+    let story = "Gates are garbled with another offset than the committed one.";
+    all.lies((6, "gates_of_another_offset"), Cheat::Opening, Point::GateOffset, story, flip_all(4));
+    let story = "The offset of an opened input authenticator ends in 0.";
+    all.lies((6, "opened_offset_ends_in_0"), Cheat::OffsetColour, Point::OpenedInputs, story, flip(&[1], 0));
+    let story = "The sum of two offsets ends in 1: one of them would end in 0.";
+    all.lies(
+        (6, "delta_difference_ends_in_1"),
+        Cheat::DeltaDifferenceColour,
+        Point::DeltaDifferences,
+        story,
+        flip(&[1], 0),
+    );
+    let story = "A delta difference is another one: recovery would not find that offset.";
+    all.lies((6, "wrong_delta_difference"), Cheat::Opening, Point::DeltaDifferences, story, flip(&[1], 7));
+    let story = "An indicator bit of an output is flipped, and so the output would be.";
+    all.lies((7, "indicator_bit"), Cheat::Indicator, Point::Indicators, story, |bits| bits[3] ^= 1);
+}
+
+fn wire_authenticators(all: &mut Catalogue) {
+    let story = "Every wire authenticator refuses the honest label.";
+    all.lies((8, "all_refuse"), Cheat::WireAuthenticator, Point::WireHashes, story, flip_all(3));
+    let story = "The hashes of every wire authenticator are in the other order.";
+    all.lies(
+        (29, "hashes_in_the_other_order"),
+        Cheat::WireAuthenticator,
+        Point::WireHashes,
+        story,
+        |hashes| {
+            hashes.chunks_mut(32).for_each(|pair| pair.rotate_left(16));
+        },
+    );
+    let story = "All wire authenticators have the hashes of one: a single collision would serve all of them.";
+    all.lies((29, "one_hash_for_all"), Cheat::WireAuthenticator, Point::WireHashes, story, |hashes| {
+        let one: [u8; 32] = hashes[..32].try_into().expect("a pair");
+        hashes.chunks_exact_mut(32).for_each(|pair| pair.copy_from_slice(&one));
+    });
+    // One gate and two authenticators: two votes of three.
+    let two_of_three = |opened: u32| cuts([1, 2], [2, opened], [3, 2]);
+    let cut = Bucketing { slots: 4, bucket: 2, opened: 8 };
+    let any = unnoticed(cut, 3, 0.0, |_| 1.0);
+    let lives = unnoticed(cut, 3, 0.0, |k| f64::from(u8::from(k < 2)));
+    let endings = vec![
+        (caught(Cheat::WireAuthenticator), 1.0 - any),
+        (caught(Cheat::NoValidLabel), any - lives),
+        (Ending::Survived, lives),
+    ];
+    let story = "With few authenticators, 16 for 4 buckets of one gate and two authenticators: three refuse \
+                 everything. Where both of a bucket do, the gate's own vote is not enough.";
+    all.add((8, "both_of_a_bucket_among_4"), story, Garbler, endings, move |rng| {
+        let case = products(4, two_of_three(8), rng);
+        case.lie(Garbler, Point::WireHashes, flip(&[0, 1, 2, 3, 4, 5], 3))
+    });
+    let half = |k: u32| if k == 2 { 0.75 } else { 1.0 };
+    for (colour, variant, story) in [
+        (
+            0,
+            "half_of_colour_0",
+            "Four authenticators refuse the label of colour 0: an opened one shows it half of the time, \
+             and one in use is asked half of the time.",
+        ),
+        (1, "half_of_colour_1", "Four authenticators refuse the label of colour 1."),
+    ] {
+        let any = unnoticed(cut, 4, 0.5, |_| 1.0);
+        let lives = unnoticed(cut, 4, 0.5, half);
+        let endings = vec![
+            (caught(Cheat::WireAuthenticator), 1.0 - any),
+            (caught(Cheat::NoValidLabel), any - lives),
+            (Ending::Survived, lives),
+        ];
+        all.add((32, variant), story, Garbler, endings, move |rng| {
+            let hashes: Vec<usize> = (0..4).map(|k| 2 * k + colour).collect();
+            products(4, two_of_three(8), rng).lie(Garbler, Point::WireHashes, flip(&hashes, 3))
+        });
+    }
+    let story = "An opened wire authenticator is opened to another label.";
+    let point = Point::OpenedAuthenticators;
+    all.lies((11, "other_label_of_an_authenticator"), Cheat::WireAuthenticator, point, story, flip(&[1], 7));
+    let story = "An opened wire authenticator is opened to the other bit.";
+    all.lies((11, "other_bit_of_an_authenticator"), Cheat::Opening, point, story, flip(&[1], 0));
+
+    // Two gates and one authenticator: two bad ones of different kinds are a majority.
+    let story = "A gate of 12 gives rubbish and an authenticator of 8 refuses everything: neither is much by \
+                 itself, both in one bucket of two gates and one authenticator leave one vote of three.";
+    let kept = 8.0 / 12.0 * 0.5;
+    let endings = vec![
+        (caught(Cheat::WireAuthenticator), 0.5),
+        (caught(Cheat::Opening), 0.5 * 4.0 / 12.0),
+        (caught(Cheat::NoValidLabel), kept / 4.0),
+        (Ending::Survived, kept * 3.0 / 4.0),
+    ];
+    all.add((33, "one_of_each_in_a_bucket"), story, Garbler, endings, |rng| {
+        let case = products(4, cuts([2, 4], [1, 4], [3, 2]), rng);
+        let case = case.lie(Garbler, Point::GateOutputs, flip(&[0], 6));
+        case.lie(Garbler, Point::WireHashes, flip(&[0, 1], 3))
+    });
+    let story = "The garbler knows the challenge and spoils one gate of two and one authenticator of three \
+                 of a bucket: three good votes of five are enough.";
+    all.always((33, "a_minority_of_both_kinds"), Ending::Survived, Garbler, story, |case| {
+        let guard = chosen(GATES, TOY[1])[1];
+        let case = case.lie(Garbler, Point::GateOutputs, flip(&in_buckets()[..1], 7));
+        case.lie(Garbler, Point::WireHashes, flip(&[2 * guard, 2 * guard + 1], 3))
+    });
+    let story = "The garbler knows the challenge and spoils one gate of two and two authenticators of three \
+                 of a bucket: two good votes of five are not enough, and nothing wrong is believed.";
+    all.always((33, "a_majority_of_both_kinds"), caught(Cheat::NoValidLabel), Garbler, story, |case| {
+        let guards = chosen(GATES, TOY[1]);
+        let hashes = [2 * guards[0], 2 * guards[0] + 1, 2 * guards[1], 2 * guards[1] + 1];
+        let case = case.lie(Garbler, Point::GateOutputs, flip(&in_buckets()[..1], 7));
+        case.lie(Garbler, Point::WireHashes, flip(&hashes, 3))
+    });
+}
+
+fn input_authenticators(all: &mut Catalogue) {
+    let story = "Every input authenticator refuses the honest label.";
+    all.lies((9, "all_refuse"), Cheat::InputAuthenticator, Point::InputHashes, story, flip_all(3));
+    let story =
+        "No input authenticator follows from its offset: who has Δ could not read the garbler's input.";
+    all.lies((9, "none_follows"), Cheat::InputAuthenticator, Point::InputWires, story, flip_all(5));
+    let story = "Every input authenticator stands for the other bit.";
+    all.lies((9, "the_other_bit"), Cheat::Opening, Point::InputWires, story, flip_all(0));
+    let story = "The garbler opens another offset of an input authenticator.";
+    let point = Point::OpenedInputs;
+    all.lies((9, "another_offset_opened"), Cheat::InputAuthenticator, point, story, flip(&[1], 7));
+    let cut = Bucketing { slots: 4, bucket: 3, opened: 6 };
+    let any = unnoticed(cut, 3, 0.0, |_| 1.0);
+    let lives = unnoticed(cut, 3, 0.0, |k| f64::from(u8::from(k < 2)));
+    let endings = vec![
+        (caught(Cheat::InputAuthenticator), 1.0 - any),
+        (caught(Cheat::InputLabel), any - lives),
+        (Ending::Survived, lives),
+    ];
+    let story = "With few input authenticators, 18 for 4 inputs in buckets of three: three refuse \
+                 everything. Two in a bucket are a majority.";
+    all.add((9, "majority_among_4"), story, Garbler, endings, |rng| {
+        let case = products(4, cuts([2, 2], [3, 2], [3, 6]), rng);
+        case.lie(Garbler, Point::InputHashes, flip(&[0, 1, 2, 3, 4, 5], 3))
+    });
+    // A gate that computes NAND gives Δ away: of the first bucket, as none is opened.
+    let endings =
+        vec![(caught(Cheat::Opening), 1.0 - any), (Ending::Fooled, any - lives), (Ending::Recovered, lives)];
+    let story = "Three of 18 input authenticators stand for the other bit, and a gate gives Δ away: an input \
+                 most of whose authenticators lie is read wrongly.";
+    all.add((34, "majority_reads_the_other_bit"), story, Garbler, endings, |rng| {
+        let case = products(4, cuts([2, 0], [3, 2], [3, 6]), rng);
+        let x: Vec<bool> = (0..4).map(|_| rng.below(2) == 1).collect();
+        let case = case.inputs(&x, &[true; 4]).lie(Garbler, Point::GateOutputs, flip(&[0], 0));
+        case.lie(Garbler, Point::InputWires, flip(&[0, 1, 2], 0))
+    });
+}
+
+fn solderings(all: &mut Catalogue) {
+    for (variant, point, byte, story) in [
+        (
+            "wrong_label_in_a_bucket",
+            Point::GateSolderings,
+            7,
+            "A soldering between gates of a bucket is wrong.",
+        ),
+        (
+            "other_bit_in_a_bucket",
+            Point::GateSolderings,
+            0,
+            "A soldering between gates of a bucket flips the bit.",
+        ),
+        (
+            "wrong_label_to_an_authenticator",
+            Point::AuthenticatorSolderings,
+            7,
+            "A soldering to a wire authenticator is wrong.",
+        ),
+        (
+            "other_bit_to_an_authenticator",
+            Point::AuthenticatorSolderings,
+            0,
+            "A soldering to a wire authenticator flips the bit.",
+        ),
+        (
+            "wrong_label_of_an_input",
+            Point::InputSolderings,
+            7,
+            "A soldering between input authenticators is wrong.",
+        ),
+        (
+            "other_bit_of_an_input",
+            Point::InputSolderings,
+            0,
+            "A soldering between input authenticators flips the bit: what recovery reads would be another.",
+        ),
+        ("wrong_soldering", Point::Solderings, 7, "A soldering of the program is wrong."),
+        ("other_bit", Point::Solderings, 0, "A soldering of the program flips the bit of a wire."),
+    ] {
+        all.lies((10, variant), Cheat::Opening, point, story, flip(&[2], byte));
+    }
+    let story = "The garbler swaps the solderings of two inputs of a gate: each would read another wire than \
+                 the program says.";
+    all.lies((10, "other_wire"), Cheat::Opening, Point::Solderings, story, |solderings| {
+        let (left, right) = solderings[..32].split_at_mut(16);
+        left.swap_with_slice(right);
+    });
+    let story = "An opened gate is opened to another label.";
+    all.lies((11, "other_label_of_a_gate"), Cheat::Opening, Point::OpenedGates, story, flip(&[1], 7));
+    let story = "An opened gate is opened to the other bit.";
+    all.lies((11, "other_bit_of_a_gate"), Cheat::Opening, Point::OpenedGates, story, flip(&[1], 0));
+    let story =
+        "The garbler tells the same lie about two solderings, so that both are gone from any plain sum.";
+    all.lies((11, "lies_that_cancel"), Cheat::Opening, Point::Solderings, story, flip(&[0, 1], 9));
+    let story = "The garbler opens the soldering of one pair of wires in the place of another's too.";
+    all.lies((30, "one_wire_to_two"), Cheat::Opening, Point::Solderings, story, |solderings| {
+        solderings.copy_within(..16, 16);
+    });
+    let story = "The garbler sends the other soldering of a pair, whose sum with the right one is Δ.";
+    all.always((30, "the_other_opening"), caught(Cheat::Opening), Garbler, story, |case| {
+        let delta: Arc<Mutex<[u8; 16]>> = Arc::default();
+        let known = delta.clone();
+        let case = case.lie(Garbler, Point::GateOffset, move |offset| {
+            known.lock().expect("no panic").copy_from_slice(offset);
+        });
+        case.lie(Garbler, Point::Solderings, move |solderings| {
+            let delta = delta.lock().expect("no panic");
+            solderings[..16].iter_mut().zip(&*delta).for_each(|(byte, other)| *byte ^= other);
+        })
+    });
+}
+
+fn inputs(all: &mut Catalogue) {
+    for bit in [false, true] {
+        let (label, lowest) = if bit {
+            ("poisoned_label_for_inputs_of_1", "lowest_bit_for_inputs_of_1")
+        } else {
+            ("poisoned_label_for_inputs_of_0", "lowest_bit_for_inputs_of_0")
+        };
+        let [of_label, of_lowest] = match bit {
+            false => [
+                "Selective failure, against inputs of 0: the garbler commits to another label of an OT.",
+                "The garbler commits to an OT's label with another lowest bit and opens an input to match, \
+                 against inputs of 0: it would flip them.",
+            ],
+            true => [
+                "Selective failure, against inputs of 1: the evaluator stops as with inputs of 0, before \
+                 it says anything of them.",
+                "The same against inputs of 1.",
+            ],
+        };
+        all.always((12, label), caught(Cheat::Opening), Garbler, of_label, move |case| {
+            case.inputs(&[bit; 2], &[bit; 2]).lie(Garbler, Point::OtLabels, flip(&[1], 9))
+        });
+        all.always((12, lowest), caught(Cheat::Opening), Garbler, of_lowest, move |case| {
+            let case = case.inputs(&[bit; 2], &[bit; 2]).lie(Garbler, Point::OtLabels, flip(&[1], 0));
+            case.lie(Garbler, Point::InputLabels, flip(&[INPUTS as usize + 1], 0))
+        });
+    }
+    for (variant, byte, story) in [
+        ("wrong_label", 5, "The garbler sends a label for its own input that is none."),
+        ("other_colour", 0, "The garbler flips the colour of the label for its own input."),
+    ] {
+        all.lies((13, variant), Cheat::InputLabel, Point::InputLabels, story, flip(&[1], byte));
+    }
+    for (variant, byte, story) in [
+        (
+            "wrong_opening",
+            5,
+            "The garbler opens an input of the evaluator's wrongly: it would have rubbish as its input.",
+        ),
+        ("flipped_input", 0, "The garbler flips the bit of an input of the evaluator's."),
+    ] {
+        let label = INPUTS as usize;
+        all.lies((13, variant), Cheat::Opening, Point::InputLabels, story, flip(&[label], byte));
+    }
+    let story = "The garbler gives the labels of two inputs in each other's place.";
+    all.lies((13, "swapped_labels"), Cheat::InputLabel, Point::InputLabels, story, |labels| {
+        let (first, others) = labels.split_at_mut(16);
+        first.swap_with_slice(&mut others[..16]);
+    });
+}
+
+fn recovery(all: &mut Catalogue) {
+    for (variant, slots, bucket, opened, bad, story) in [
+        (
+            "opposite_label_among_4",
+            4,
+            2,
+            8,
+            2,
+            "With few gates, 16 for 4 buckets: two of them compute NAND, which every opened one shows. A \
+             whole bucket of them fools the evaluator; otherwise it has two labels, and computes in the \
+             clear.",
+        ),
+        ("opposite_label_among_8", 8, 2, 8, 2, "With few gates and more buckets: two of 24 compute NAND."),
+    ] {
+        let cut = Bucketing { slots, bucket, opened };
+        let endings = wrong_everywhere(cut, bad, true);
+        all.add((14, variant), story, Garbler, endings, move |rng| {
+            let case = products(slots, with_good_authenticators(cut), rng);
+            case.lie(Garbler, Point::GateOutputs, flip(&(0..bad as usize).collect::<Vec<_>>(), 0))
+        });
+    }
+    let cut = Bucketing { slots: 4, bucket: 2, opened: 8 };
+    for (bit, variant, story) in [
+        (
+            false,
+            "opposite_for_one_colour_for_inputs_of_0",
+            "Three gates of 16 give the opposite label for one colour of their left input, against inputs \
+             of 0: a bad one is seen or used half as often, in each way.",
+        ),
+        (
+            true,
+            "opposite_for_one_colour_for_inputs_of_1",
+            "The same against inputs of 1, as often in each way.",
+        ),
+    ] {
+        let endings = wrong_for_one_colour(cut, 3, true);
+        all.add((14, variant), story, Garbler, endings, move |rng| {
+            let delta: Arc<Mutex<[u8; 16]>> = Arc::default();
+            let known = delta.clone();
+            let case = products(4, with_good_authenticators(cut), rng).inputs(&[bit; 4], &[bit; 4]);
+            let case = case.lie(Garbler, Point::GateOffset, move |offset| {
+                known.lock().expect("no panic").copy_from_slice(offset);
+            });
+            case.lie(Garbler, Point::Tables, move |tables| {
+                let delta = delta.lock().expect("no panic");
+                for gate in 0..3 {
+                    let t_g = &mut tables[32 * gate..32 * gate + 16];
+                    t_g.iter_mut().zip(&*delta).for_each(|(byte, other)| *byte ^= other);
+                }
+            })
+        });
+    }
+    let story = "One gate of a bucket computes NAND: two valid labels are the garbler's offset. The \
+                 evaluator computes the outputs itself, and looks as if nothing had happened.";
+    all.always((14, "one_gate_says_the_opposite"), Ending::Recovered, Garbler, story, |case| {
+        case.lie(Garbler, Point::GateOutputs, flip(&in_buckets()[3..4], 0))
+    });
+    let story = "Every bucket has two labels, to see whether many recoveries look like none.";
+    all.always((28, "every_bucket_disagrees"), Ending::Recovered, Garbler, story, |case| {
+        let gates: Vec<usize> = in_buckets().chunks(2).map(|gates| gates[1]).collect();
+        case.lie(Garbler, Point::GateOutputs, flip(&gates, 0))
+    });
+    let story = "Two labels in the first bucket, and in all later ones only one gate that gives any, to see \
+                 whether the run breaks off there.";
+    all.always((28, "a_later_abort"), Ending::Recovered, Garbler, story, |case| {
+        let gates = in_buckets();
+        let others: Vec<usize> = gates[2..].chunks(2).map(|gates| gates[1]).collect();
+        let case = case.lie(Garbler, Point::GateOutputs, flip(&gates[1..2], 0));
+        case.lie(Garbler, Point::GateOutputs, flip(&others, 9))
+    });
+}
+
+fn outputs(all: &mut Catalogue) {
+    for (variant, place, story) in [
+        ("flipped_colour", 0, "The evaluator says the other colour of a label of the garbler's output."),
+        ("other_hash", 20, "The evaluator sends another hash of the labels of the garbler's outputs."),
+    ] {
+        all.always((15, variant), caught(Cheat::ForgedOutput), Evaluator, story, move |case| {
+            case.lie(Evaluator, Point::OutputLabels, move |message| message[place] ^= 1)
+        });
+    }
+}
+
+/// What must not overtake what, and what comes over a line.
+fn order(all: &mut Catalogue) {
+    type Late = (&'static str, Tag, usize, Cheat, &'static str);
+    let late: [Late; 3] = [
+        (
+            "first_proof_stalls_and_fails",
+            ANSWER,
+            0,
+            Cheat::Commitment,
+            "The garbler proves its commitments late and wrongly: nothing is challenged before.",
+        ),
+        (
+            "second_proof_stalls_and_fails",
+            ANSWER,
+            1,
+            Cheat::Opening,
+            "The garbler proves openings and solderings late and wrongly, while labels of inputs are there.",
+        ),
+        // Behind it the outputs leave.
+        (
+            "last_proof_stalls_and_fails",
+            ANSWER,
+            2,
+            Cheat::Opening,
+            "The garbler's last message is late and wrong: no output leaves before it is checked.",
+        ),
+    ];
+    for (variant, tag, nth, check, story) in late {
+        all.always((17, variant), caught(check), Garbler, story, move |case| {
+            case.sends(Garbler, tag, nth, |message| {
+                std::thread::sleep(Duration::from_millis(20));
+                message.iter_mut().for_each(|byte| *byte ^= 2);
+            })
+        });
+    }
+    let unexpected = || caught(Cheat::UnexpectedMessage);
+    let story = "A message that is shorter than the protocol's: refused before any of it is used.";
+    all.always((18, "too_short"), unexpected(), Garbler, story, |case| {
+        case.sends(Garbler, msg::TABLES, 0, |message| message.truncate(3))
+    });
+    let story = "A message that is longer than the protocol's: refused before memory is taken.";
+    all.always((18, "too_long"), unexpected(), Garbler, story, |case| {
+        case.sends(Garbler, msg::INPUT_LABELS, 0, |message| message.push(0))
+    });
+    let story = "The evaluator's hash of the labels of outputs comes cut off.";
+    all.always((18, "too_short_outputs"), unexpected(), Evaluator, story, |case| {
+        case.sends(Evaluator, msg::OUTPUT_LABELS, 0, |labels| labels.truncate(16))
+    });
+    let story = "The evaluator says more about its input than there is: bits behind the last one.";
+    all.always((18, "bits_behind_the_last"), unexpected(), Evaluator, story, |case| {
+        case.sends(Evaluator, msg::MASKED_INPUT, 0, |bits| bits[0] |= 0x80)
+    });
+    for (role, variant, story) in [
+        (
+            Garbler,
+            "garbler_starts_afresh",
+            "The same inputs in two runs: nothing that the garbler says is the same, so neither an offset \
+             nor a label comes twice.",
+        ),
+        (
+            Evaluator,
+            "evaluator_starts_afresh",
+            "The same inputs in two runs: nothing that the evaluator says is the same, so it watches other \
+             coordinates and draws another challenge.",
+        ),
+    ] {
+        all.0.push(Attack {
+            row: 26,
+            variant,
+            story,
+            cheater: None,
+            endings: vec![(Ending::Survived, 1.0)],
+            trials: CERTAIN,
+            play: Box::new(move |_| nothing_twice(role)),
+        });
+    }
+}
+
+/// All that both parties say in a run, always on the same inputs. Their base OTs are their own.
+fn said() -> Result<[Vec<Vec<u8>>; 2], String> {
+    let job = Job {
+        program: Arc::new(toy()),
+        security: 40,
+        threads: 1,
+        table_memory: TABLE_MEMORY,
+        identities: [[1; 32], [2; 32]],
+        post_quantum: false,
+    };
+    let (mut left, mut right) = memory_pair();
+    let said: [Arc<Mutex<Vec<Vec<u8>>>>; 2] = Default::default();
+    for (channel, said) in [&mut left, &mut right].into_iter().zip(&said) {
+        let said = said.clone();
+        channel.set_tamper(Box::new(move |_, bytes| said.lock().expect("no panic").push(bytes.clone())));
+    }
+    let [gates, authenticators, inputs] = TOY;
+    let hooks = || Hooks { cuts: Some(cuts(gates, authenticators, inputs)), ..Hooks::default() };
+    let ends = std::thread::scope(|scope| {
+        let garbler = scope.spawn(|| adversary::garbler(left, &job, &[true; 2], hooks()));
+        let evaluator = adversary::evaluator(right, &job, &[true; 2], hooks());
+        [garbler.join().expect("no panic"), evaluator]
+    });
+    ends.into_iter().try_for_each(|end| end.map(drop).map_err(|error| error.to_string()))?;
+    Ok(said.map(|said| std::mem::take(&mut *said.lock().expect("no panic"))))
+}
+
+/// Nothing of the length of a key that a party says in one run it says again in the next; but for what it
+/// proposes.
+fn nothing_twice(role: Party) -> Played {
+    let [one, two] = [said()?, said()?].map(|mut said| std::mem::take(&mut said[role as usize]));
+    let twice = |(one, two): (&Vec<u8>, &Vec<u8>)| one.len() >= 16 && one.len() != 24 && one == two;
+    match one.iter().zip(&two).position(twice) {
+        Some(k) => Err(format!("the {role:?} says its message {k} twice")),
+        None => Ok(Ending::Survived),
+    }
+}
+
+fn agreement(all: &mut Catalogue) {
+    let greets = |place: usize, alter: fn(&mut u8)| {
+        move |case: Case| case.sends(Garbler, HELLO, 0, move |hello| alter(&mut hello[place]))
+    };
+    let story = "The garbler says that it is an older version: nothing is negotiated down.";
+    all.always((19, "older_version"), Ending::Refused, Garbler, story, greets(4, |byte| *byte -= 1));
+    let story = "The garbler proposes a lower level of security: nothing is negotiated, so it is refused.";
+    all.always((19, "lower_security"), Ending::Refused, Garbler, story, greets(8, |byte| *byte = 20));
+    let story = "The garbler sends the evaluator's own greeting back.";
+    all.always((18, "reflected_greeting"), Ending::Refused, Garbler, story, greets(12, |byte| *byte ^= 1));
+    let story = "The evaluator is told of another program than the garbler's.";
+    all.always((19, "another_program"), Ending::Refused, Garbler, story, greets(16, |byte| *byte ^= 1));
+    let story = "The garbler proposes to open fewer gates than a bound of 2^-s takes.";
+    all.always((19, "fewer_opened"), Ending::Refused, Garbler, story, |case| {
+        case.wants(Evaluator, |_, cuts: &mut Option<Cuts>| *cuts = None)
+    });
+    let story = "The garbler proposes one cut in its greeting and another one behind it.";
+    all.always((19, "another_proposal"), Ending::Refused, Garbler, story, |case| {
+        case.sends(Garbler, msg::PROPOSAL, 0, |proposal| proposal[4] ^= 1)
+    });
+}

@@ -1,0 +1,29 @@
+//! The attacks on LEGO, row by row. Rows up to 30 are those of every protocol here; LEGO's own follow:
+//!
+//! * 31: a gate that is wrong at two of its four rows, of which an opened one is seen at one;
+//! * 32: a wire authenticator with a wrong hash for one colour, the other of which is asked for;
+//! * 33: a bad gate and bad wire authenticators in one bucket, which vote together;
+//! * 34: a garbler that gave Δ away, read through input authenticators that are bad as well;
+//! * 35: a program that is built wrongly, or of what is not in both stores.
+//!
+//! What is not here its page says: docs/lego.md.
+
+mod attacks;
+mod runs;
+mod stock;
+
+use brickwork::lego::Cheat;
+use brickwork::lego::adversary::Ending;
+
+use crate::family;
+pub use attacks::catalogue;
+pub use runs::{Attack, Played};
+
+/// What stands on the page of LEGO.
+pub fn page() -> family::Page<Ending> {
+    let checks = family::distinct(Cheat::ALL.iter().map(|&check| check.into()));
+    let third = "no cheater can: each gate and each authenticator has one vote for a colour, so two labels \
+                 of one colour do not both have more than half, unless hashes collide; what answers it is \
+                 tested by itself";
+    family::Page { attacks: catalogue(), checks, unprovoked: vec![(Cheat::ThirdLabel.into(), third)] }
+}

@@ -1,0 +1,327 @@
+//! Cheats where gates come from a store: whoever notices has burned the epoch, and a retry is refused.
+
+use std::path::Path;
+
+use brickwork::circuit::Party::{self, Evaluator, Garbler};
+use brickwork::circuit::Program;
+use brickwork::lego::adversary::{Ending, Hooks, Point, SEED, StateHook, chosen, stocked, toy};
+use brickwork::lego::{Cheat, FromStock, Lacking, Request, inventory};
+use brickwork::random::Rng;
+use brickwork::session::{TABLE_MEMORY, Terms};
+use brickwork::stock::{Store, StoreKey};
+use brickwork::wire::{Channel, memory_pair};
+use brickwork::{Error, Security};
+
+use super::runs::{Attack, CERTAIN, Catalogue, Name, Played, caught, flip_all};
+
+const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
+const BOTH: [Party; 2] = [Garbler, Evaluator];
+
+/// What a connection is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum What {
+    Fill,
+    Build,
+    Run,
+}
+
+fn terms() -> Terms {
+    Terms {
+        security: Security::of(40),
+        threads: 1,
+        table_memory: TABLE_MEMORY,
+        identities: [[1; 32], [2; 32]],
+        post_quantum: false,
+    }
+}
+
+fn open(folder: &Path, party: Party) -> Result<Store, Error> {
+    Store::open(&folder.join(format!("{party:?}")), &KEY)
+}
+
+fn one(
+    folder: &Path,
+    party: Party,
+    channel: Channel,
+    hooks: Hooks,
+    (what, program, input): (What, &Program, &[bool]),
+) -> Result<Option<FromStock>, Error> {
+    let store = open(folder, party)?;
+    let line = stocked(party, channel, &store, &terms(), hooks)?;
+    let (done, line) = match what {
+        What::Fill => (None, line.preprocess(&Request::of(program)?.times(2)?)?.1),
+        What::Build => (None, line.build(program, Lacking::Refuse)?.1),
+        What::Run => {
+            let (done, line) = line.run(program, input, Lacking::Refuse)?;
+            (Some(done), line)
+        }
+    };
+    line.close()?;
+    Ok(done)
+}
+
+/// Both parties in a connection for this; the first of them has its hands in the machine, or the second.
+fn both(
+    folder: &Path,
+    what: What,
+    cheats: [Option<StateHook>; 2],
+    inputs: &[[bool; 2]; 2],
+) -> [Result<Option<FromStock>, Error>; 2] {
+    let program = toy();
+    let (left, right) = memory_pair();
+    let [garblers, evaluators] = cheats.map(|alter| Hooks { alter, ..Hooks::default() });
+    std::thread::scope(|scope| {
+        let job = |party: Party| (what, &program, &inputs[party as usize][..]);
+        let garbler = scope.spawn(move || one(folder, Garbler, left, garblers, job(Garbler)));
+        let evaluator = one(folder, Evaluator, right, evaluators, job(Evaluator));
+        [garbler.join().expect("no panic"), evaluator]
+    })
+}
+
+/// Stock for two programs, made honestly, and built where that is wanted.
+fn honest(folder: &Path, built: bool) -> Result<(), String> {
+    let filled = [What::Fill].into_iter().chain(built.then_some(What::Build));
+    for what in filled {
+        for end in both(folder, what, [None, None], &[[false; 2]; 2]) {
+            end.map_err(|error| format!("honest stock: {error}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Bytes of a party's state, altered at a point.
+fn at(point: Point, alter: impl Fn(&mut [u8]) + Send + 'static) -> StateHook {
+    Box::new(move |here, bytes| {
+        if here == point {
+            alter(bytes);
+        }
+    })
+}
+
+/// A party cheats once; whoever notices has burned all, and nothing is left for a retry.
+fn noticed(cheater: Party, what: What, built: bool, alter: StateHook, rng: &mut Rng) -> Played {
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    honest(folder.path(), built)?;
+    let mut bits = || [rng.below(2) == 1, rng.below(2) == 1];
+    let inputs = [bits(), bits()];
+    let mut cheats = [None, None];
+    cheats[cheater as usize] = Some(alter);
+    let ends = both(folder.path(), what, cheats, &inputs);
+    let honest = BOTH[1 - cheater as usize];
+    let Err(Error::Peer(check)) = &ends[honest as usize] else {
+        return Err(format!("the {honest:?} ended with {:?}", ends[honest as usize].as_ref().map(drop)));
+    };
+    let parts = inventory(&open(folder.path(), honest).map_err(|error| error.to_string())?);
+    let parts = parts.map_err(|error| error.to_string())?;
+    if !parts.iter().all(|part| part.state.burned().is_some_and(|why| why.contains("cheated"))) {
+        return Err("the epoch is not burned".into());
+    }
+    for again in both(folder.path(), What::Run, [None, None], &inputs) {
+        if !matches!(again, Err(Error::Stock(_))) {
+            return Err("what was burned was used again".into());
+        }
+    }
+    Ok(Ending::Caught(*check))
+}
+
+/// A garbler made a gate of each program's first bucket compute NAND, when the stock was made. Both programs
+/// come out right, and nothing is burned.
+fn recovered(built: bool, rng: &mut Rng) -> Played {
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let asked = Request::of(&toy()).and_then(|once| once.times(2)).map_err(|error| error.to_string())?;
+    let sizes = asked.buckets(40).map_err(|error| error.to_string())?;
+    let assigned = chosen(8, sizes);
+    let bad = [1, 4 * sizes[0] as usize + 1].map(|place| assigned[place]);
+    let nand = at(Point::GateOutputs, move |bytes| bad.iter().for_each(|gate| bytes[16 * gate] ^= 1));
+    let known = at(Point::Challenge, |seeds| seeds.fill(SEED));
+    let fails = |end: Result<Option<FromStock>, Error>| end.map_err(|error| error.to_string());
+    for end in both(folder.path(), What::Fill, [Some(nand), Some(known)], &[[false; 2]; 2]) {
+        let _ = fails(end)?;
+    }
+    for _ in 0..if built { 2 } else { 0 } {
+        for end in both(folder.path(), What::Build, [None, None], &[[false; 2]; 2]) {
+            let _ = fails(end)?;
+        }
+    }
+    let program = toy();
+    for _ in 0..2 {
+        let mut bits = || [rng.below(2) == 1, rng.below(2) == 1];
+        let inputs = [bits(), bits()];
+        let clear = program.simulate(&inputs[0], &inputs[1]);
+        let ends = both(folder.path(), What::Run, [None, None], &inputs);
+        for (party, end) in BOTH.into_iter().zip(ends) {
+            let done = fails(end)?.ok_or("no outputs")?;
+            if done.outputs != program.output_bits(party, &clear) {
+                return Ok(Ending::Fooled);
+            }
+            if done.recovered != (party == Evaluator) {
+                return Err(format!("the {party:?} recovered: {}", done.recovered));
+            }
+        }
+    }
+    for party in BOTH {
+        let store = open(folder.path(), party).map_err(|error| error.to_string())?;
+        let parts = inventory(&store).map_err(|error| error.to_string())?;
+        if parts.iter().any(|part| part.state.burned().is_some()) {
+            return Err("a recovery burned something".into());
+        }
+    }
+    Ok(Ending::Recovered)
+}
+
+type Cheats = (Name, Cheat, Party, What, bool, &'static str, fn() -> StateHook);
+
+fn of_fillings() -> [Cheats; 5] {
+    [
+        (
+            (5, "another_function_in_stock"),
+            Cheat::Opening,
+            Garbler,
+            What::Fill,
+            false,
+            "Every gate that goes into stock computes NAND: noticed before any of it is kept, and what was \
+             there burns.",
+            || at(Point::GateOutputs, flip_all(0)),
+        ),
+        (
+            (8, "all_refuse_in_stock"),
+            Cheat::WireAuthenticator,
+            Garbler,
+            What::Fill,
+            false,
+            "Every wire authenticator that goes into stock refuses the honest label.",
+            || at(Point::WireHashes, flip_all(3)),
+        ),
+        (
+            (9, "all_refuse_in_stock"),
+            Cheat::InputAuthenticator,
+            Garbler,
+            What::Fill,
+            false,
+            "Every input authenticator that goes into stock refuses the honest label.",
+            || at(Point::InputHashes, flip_all(3)),
+        ),
+        (
+            (12, "poisoned_label_in_stock"),
+            Cheat::Opening,
+            Garbler,
+            What::Fill,
+            false,
+            "The garbler commits to another label of an OT that goes into stock.",
+            || at(Point::OtLabels, |labels| labels[16 + 9] ^= 1),
+        ),
+        (
+            (27, "other_bit_burns"),
+            Cheat::OtBinding,
+            Evaluator,
+            What::Fill,
+            false,
+            "The evaluator names the other choice bit of a sum of OTs that go into stock: the garbler \
+             burns its own.",
+            || at(Point::OtBinding, |message| *message.last_mut().expect("bits") ^= 1),
+        ),
+    ]
+}
+
+fn of_programs() -> [Cheats; 7] {
+    [
+        (
+            (10, "wrong_soldering_from_stock"),
+            Cheat::Opening,
+            Garbler,
+            What::Run,
+            false,
+            "The garbler solders gates from stock wrongly, in the run that takes them.",
+            || at(Point::Solderings, |solderings| solderings[7] ^= 1),
+        ),
+        (
+            (13, "flipped_input_from_stock"),
+            Cheat::Opening,
+            Garbler,
+            What::Run,
+            false,
+            "The garbler flips the bit of an input of the evaluator's, in a run from stock.",
+            || at(Point::InputLabels, |labels| labels[16 * 4] ^= 1),
+        ),
+        (
+            (15, "forged_outputs_burn"),
+            Cheat::ForgedOutput,
+            Evaluator,
+            What::Run,
+            false,
+            "The evaluator forges an output of a run from stock: the garbler burns its own.",
+            || at(Point::OutputLabels, |message| message[0] ^= 1),
+        ),
+        (
+            (35, "wrong_soldering_while_it_is_built"),
+            Cheat::Opening,
+            Garbler,
+            What::Build,
+            false,
+            "The garbler solders a program wrongly that is built to be kept: noticed before it is kept.",
+            || at(Point::Solderings, |solderings| *solderings.last_mut().expect("labels") ^= 1),
+        ),
+        (
+            (35, "wrong_label_for_a_built_program"),
+            Cheat::InputLabel,
+            Garbler,
+            What::Run,
+            true,
+            "The garbler gives a label for its own input of a built program that is none.",
+            || at(Point::InputLabels, |labels| labels[5] ^= 1),
+        ),
+        (
+            (35, "flipped_input_of_a_built_program"),
+            Cheat::Opening,
+            Garbler,
+            What::Run,
+            true,
+            "The garbler flips the bit of an input of the evaluator's, of a program that was built long ago.",
+            || at(Point::InputLabels, |labels| labels[16 * 4] ^= 1),
+        ),
+        (
+            (35, "indicator_bit_of_a_built_program"),
+            Cheat::Indicator,
+            Garbler,
+            What::Run,
+            true,
+            "The garbler flips an output of a built program by its indicator bit.",
+            || at(Point::Indicators, |bits| bits[3] ^= 1),
+        ),
+    ]
+}
+
+/// Adds the attacks on LEGO's stock.
+pub(super) fn add(all: &mut Catalogue) {
+    let cheats = of_fillings().into_iter().chain(of_programs());
+    for ((row, variant), check, cheater, what, built, story, alter) in cheats {
+        all.0.push(Attack {
+            row,
+            variant,
+            story,
+            cheater: Some(cheater),
+            endings: vec![(caught(check), 1.0)],
+            trials: CERTAIN,
+            play: Box::new(move |rng| noticed(cheater, what, built, alter(), rng)),
+        });
+    }
+    for (built, variant, story) in [
+        (
+            false,
+            "opposite_label_from_stock",
+            "A gate of each of two programs from one stock computes NAND: Δ is known after the first, the \
+             second comes out right as well, and nothing burns or looks different.",
+        ),
+        (true, "opposite_label_of_built_programs", "The same where both programs were built before."),
+    ] {
+        all.0.push(Attack {
+            row: 14,
+            variant,
+            story,
+            cheater: Some(Garbler),
+            endings: vec![(Ending::Recovered, 1.0)],
+            trials: CERTAIN,
+            play: Box::new(move |rng| recovered(built, rng)),
+        });
+    }
+}

@@ -1,0 +1,17 @@
+//! Each loop by itself, with every kernel of this machine. They lie outside of the crate, so that it is
+//! compiled once: a second time, for tests in it, would take as long again.
+
+mod aes;
+mod blake3;
+mod clmul;
+mod columns;
+mod erase;
+mod leaky;
+/// With the tests in it, which look at what it hides; it stands on nothing of the crate.
+#[allow(dead_code, reason = "they look at parts of it")]
+#[path = "../../src/pages.rs"]
+mod pages;
+mod parity;
+mod seeds;
+mod subtree;
+mod transpose;
