@@ -1,6 +1,7 @@
 //! Oblivious transfer: base OTs from elliptic curves or lattices, and any number of correlated ones made of them.
 
 pub mod base;
+pub mod chosen;
 pub mod cot;
 pub mod extension;
 #[cfg(test)]
@@ -8,6 +9,7 @@ pub(crate) mod ideal;
 mod rows;
 pub mod softspoken;
 
+pub use chosen::Cot;
 pub use cot::{CotReceiver, CotSender, Series};
 pub(crate) use rows::CHUNK;
 

@@ -31,9 +31,6 @@ pub const SIZES: Sizes = Sizes { batch: 1 << 19, part: 1 << 15, piece: 1 << 16 }
 /// Pools may leak all of 2^-s but this share, in bits: so much is left to all other checks.
 const OF_OTHER_CHECKS: f64 = 0.1;
 
-/// The correlated OTs that masks are made of: four bits of an offset share a row of corrections.
-pub(super) const BLOCK: usize = 4;
-
 /// OTs by which digests of as many bits are compared.
 pub(super) const COMPARED: usize = 128;
 
