@@ -52,7 +52,7 @@ pub struct Arguments {
     #[arg(
         long,
         value_name = "MODEL",
-        conflicts_with_all = ["protocol", "linking", "commitments", "stocked", "svg"]
+        conflicts_with_all = ["protocol", "linking", "cot", "commitments", "stocked", "svg"]
     )]
     model: Option<Model>,
     /// Predict a run that takes what it can from a store: with --protocol semi-honest, its OTs

@@ -179,8 +179,12 @@ impl Wires {
             16 => {
                 kernel.run(Evaluate { script, section, keys, rows, tables: starts::<_, 16>(tables), results })
             }
-            8 => kernel.run(Evaluate { script, section, keys, rows, tables: starts::<_, 8>(tables), results }),
-            4 => kernel.run(Evaluate { script, section, keys, rows, tables: starts::<_, 4>(tables), results }),
+            8 => {
+                kernel.run(Evaluate { script, section, keys, rows, tables: starts::<_, 8>(tables), results })
+            }
+            4 => {
+                kernel.run(Evaluate { script, section, keys, rows, tables: starts::<_, 4>(tables), results })
+            }
             _ => kernel.for_one_copy().run(EvaluateOne {
                 script,
                 section,
@@ -191,10 +195,10 @@ impl Wires {
         }
     }
 
-    /// [`Wires::garble`] with a word of each AND gate of each copy, which is added to the label of its
-    /// result. The sum takes the word's place; on goes the sum without its last bit. All copies have the
-    /// offset `delta`, which ends in 1, and labels of inputs end in 0; what is in slot [`ONE`] is added where
-    /// a wire is negated, and no more.
+    /// Does what [`Wires::garble`] does, with a word of each AND gate of each copy, which is added to the
+    /// label of its result. The sum takes the word's place; on goes the sum without its last bit. All copies
+    /// have the offset `delta`, which ends in 1, and labels of inputs end in 0; what is in slot [`ONE`] is
+    /// added where a wire is negated, and no more.
     ///
     /// # Panics
     /// As [`Wires::garble`], if the number of copies is none of [`WORD_LANES`] or there is not a word for
@@ -222,8 +226,8 @@ impl Wires {
         }
     }
 
-    /// [`Wires::evaluate`] with a word of each AND gate of each copy, which is added to the label of its
-    /// result. The sum takes the word's place, and goes on.
+    /// Does what [`Wires::evaluate`] does, with a word of each AND gate of each copy, which is added to the
+    /// label of its result. The sum takes the word's place, and goes on.
     ///
     /// # Panics
     /// Like [`Wires::garble_with_words`].
@@ -251,8 +255,8 @@ impl Wires {
         }
     }
 
-    /// Walks through a section with words that nothing is made of but sums: those of the AND gates' results are
-    /// given, and those of their operands come out, two for each gate.
+    /// Walks through a section with words that nothing is made of but sums: those of the AND gates' results
+    /// are given, and those of their operands come out, two for each gate.
     ///
     /// # Panics
     /// If the wires are not those of the script, the number of copies is none of [`WORD_LANES`], or there is
@@ -283,7 +287,12 @@ impl Wires {
         }
     }
 
-    fn check_words(&self, script: &GateList, section: usize, mut words: impl ExactSizeIterator<Item = usize>) {
+    fn check_words(
+        &self,
+        script: &GateList,
+        section: usize,
+        mut words: impl ExactSizeIterator<Item = usize>,
+    ) {
         let gates = script.section_gates(section).len();
         assert!(WORD_LANES.contains(&self.lanes), "{} lanes with words", self.lanes);
         assert!(

@@ -86,8 +86,8 @@ impl GateList {
         &self.ands[self.section_gates(section)]
     }
 
-    /// Walks through a section with values of any kind, one in each of the `slots`. An XOR adds them; `and` is
-    /// given the number of the AND gate in the circuit and its operands, and says its result.
+    /// Walks through a section with values of any kind, one in each of the `slots`. An XOR adds them; `and`
+    /// is given the number of the AND gate in the circuit and its operands, and says its result.
     ///
     /// # Panics
     /// If there are fewer values than slots.

@@ -141,10 +141,10 @@ pub fn says_nothing(protocol: &str, flags: &[(bool, &str, &str)]) -> Result<(), 
     }
 }
 
-/// A party of a protocol that makes all it needs within the run, and takes what it is offered.
+/// A party of a protocol that makes all it needs within the run, of which both were told the same.
 pub struct WithinTheRun<'w, P: Protocol> {
     pub work: &'w Work<'w>,
-    /// What a garbler proposes.
+    /// What a garbler proposes, and an evaluator takes.
     pub proposal: P::Proposal,
     /// What the run is expected to take.
     pub predicted: Value,
@@ -152,7 +152,7 @@ pub struct WithinTheRun<'w, P: Protocol> {
     pub recovered: fn(&P::Aside) -> bool,
 }
 
-impl<P: for<'a> Protocol<Limits<'a> = ()>> Ready for WithinTheRun<'_, P> {
+impl<P: for<'a> Protocol<Limits<'a> = <P as Protocol>::Proposal>> Ready for WithinTheRun<'_, P> {
     fn offer(&self) -> Option<Offer> {
         None
     }
@@ -166,7 +166,7 @@ impl<P: for<'a> Protocol<Limits<'a> = ()>> Ready for WithinTheRun<'_, P> {
         let Work { party, job, .. } = self.work;
         let report = match party {
             Party::Garbler => P::garbler(channel, job, &self.proposal, input, bar)?,
-            Party::Evaluator => P::evaluator(channel, job, &(), input, bar)?,
+            Party::Evaluator => P::evaluator(channel, job, &self.proposal, input, bar)?,
         };
         Ok(Done {
             cut: Cut::Given,

@@ -16,8 +16,7 @@ fn words_are_those_of_the_formulas() {
         let mut words = |keep: u128| -> Vec<u128> { (0..count).map(|_| next() & keep).collect() };
         let [tweaks, x_macs, y_macs, r_macs, theirs] = [(); 5].map(|()| words(u128::MAX));
         let [x_keys, y_keys, r_keys] = [(); 3].map(|()| words(!1));
-        let (y, r) =
-            (MaskWords { keys: &y_keys, macs: &y_macs }, MaskWords { keys: &r_keys, macs: &r_macs });
+        let (y, r) = (MaskWords { keys: &y_keys, macs: &y_macs }, MaskWords { keys: &r_keys, macs: &r_macs });
         let key = Aes128::new(next());
         let h = |v: u128, j: usize| {
             let q = sigma(v) ^ tweaks[j];

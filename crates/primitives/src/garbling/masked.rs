@@ -88,8 +88,8 @@ impl Drop for Walk<'_> {
     }
 }
 
-/// Parts of a list, one for each lane: `each` elements of every copy, of which `place` are those of a section.
-/// Lanes without a copy have those of the first one.
+/// Parts of a list, one for each lane: `each` elements of every copy, of which `place` are those of a
+/// section. Lanes without a copy have those of the first one.
 fn shared<'a, T>(list: &'a [T], copies: &Range<usize>, each: usize, place: &Range<usize>) -> [&'a [T]; 16] {
     std::array::from_fn(|lane| {
         let copy = if lane < copies.len() { copies.start + lane } else { copies.start };

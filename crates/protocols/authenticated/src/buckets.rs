@@ -42,7 +42,7 @@ impl Triples {
         Ok(Triples { pieces, pool, each: draws.piece, shifts: shifts.collect() })
     }
 
-    /// These leaky ANDs, shifted so: for measuring.
+    /// Takes these leaky ANDs, shifted so: for measuring.
     pub fn of(pieces: Vec<Piece>, pool: Pool, shifts: Vec<usize>) -> Self {
         Triples { each: pieces[0].draw.leaky, pieces, pool, shifts }
     }
@@ -52,7 +52,7 @@ impl Triples {
         self.pool.bucket
     }
 
-    /// The masks that are not for triples, in their order.
+    /// Returns the masks that are not for triples, in their order.
     pub fn others(&self) -> impl Iterator<Item = View<'_>> {
         self.pieces.iter().map(Piece::others)
     }
@@ -93,21 +93,21 @@ impl Triples {
         }
     }
 
-    /// The masks x of some buckets' triples. Known before anything is opened, as y is.
+    /// Returns the masks x of some buckets' triples. They are known before anything is opened, as y is.
     pub fn x(&self, buckets: Range<usize>) -> Shares {
         let mut x = Shares::zeros(buckets.len());
         (0..self.layers()).for_each(|layer| self.add(Of::X, layer, buckets.clone(), 0, &mut x));
         x
     }
 
-    /// The masks y.
+    /// Returns the masks y.
     pub fn y(&self, buckets: Range<usize>) -> Shares {
         let mut y = Shares::zeros(buckets.len());
         self.add(Of::Y, 0, buckets, 0, &mut y);
         y
     }
 
-    /// The products, by the opened differences, `[layer but the first][bucket]`.
+    /// Returns the products, by the opened differences, `[layer but the first][bucket]`.
     pub fn z(&self, buckets: Range<usize>, differences: &[u8]) -> Shares {
         let count = buckets.len();
         let mut z = Shares::zeros(count);

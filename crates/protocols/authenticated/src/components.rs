@@ -81,7 +81,7 @@ pub(super) struct Made<C> {
 }
 
 impl<C: Copies> Made<C> {
-    /// Nothing yet.
+    /// Makes a list of nothing yet.
     pub fn new(layout: &Layout) -> Self {
         let components = layout.program.components();
         Made {
@@ -92,17 +92,17 @@ impl<C: Copies> Made<C> {
         }
     }
 
-    /// The copies that a wave is of.
+    /// Returns the copies that a wave is of.
     pub fn of(&self, wave: &Wave) -> &C {
         &self.copies[wave.component][wave.made]
     }
 
-    /// The schedule of a wave's component.
+    /// Returns the schedule of a wave's component.
     pub fn schedule(&self, wave: &Wave) -> &Schedule {
         &self.schedules[wave.component]
     }
 
-    /// The masks of the program's wires.
+    /// Returns the masks of the program's wires.
     pub fn masks(&self, layout: &Layout, waves: &[Wave]) -> Shares {
         let mut masks = Shares::with_capacity(layout.program.wires());
         masks.extend(self.inputs.all());
@@ -125,7 +125,7 @@ pub(super) struct Wave {
 }
 
 impl Wave {
-    /// Where what belongs to its copies is, in lists that have so much for each.
+    /// Returns where what belongs to its copies is, in lists that have so much for each.
     pub fn each(&self, count: usize) -> Range<usize> {
         self.copies.start * count..self.copies.end * count
     }
@@ -134,8 +134,8 @@ impl Wave {
 /// Slots that go side by side, at most.
 const SIDE_BY_SIDE: usize = brickwork_primitives::garbling::masked::SIDE_BY_SIDE;
 
-/// The slots of a program in waves. `counts` says of each component how many copies there are in each of its
-/// lists.
+/// Returns the slots of a program in waves. `counts` says of each component how many copies there are in each
+/// of its lists.
 pub(super) fn waves(program: &Program, counts: &[Vec<usize>]) -> Vec<Wave> {
     let mut waves: Vec<Wave> = Vec::new();
     // Of each component the list that is being used, and how many of it are.

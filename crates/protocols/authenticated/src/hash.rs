@@ -15,7 +15,7 @@ pub const PLACES: Counter = Counter::new("places of hashes", 40);
 pub struct Place(u64);
 
 impl Place {
-    /// The next one.
+    /// Returns the next one.
     ///
     /// # Errors
     /// [`Error::Limit`] if there is none left.

@@ -132,8 +132,8 @@ mod cheating {
             self.looks_away
         }
 
-        /// The keys of both series at this party, if there is a dealer: it chooses by these bits, and the
-        /// peer as often.
+        /// Returns the keys of both series at this party, if there is a dealer: it chooses by these bits, and
+        /// the peer as often.
         pub(crate) fn dealt(&self, role: Party, choices: &[u8]) -> Option<Keys> {
             let dealer = self.dealer.as_ref()?;
             let key = |garbler_sends: bool, index: usize, bit: u8| {

@@ -63,7 +63,7 @@ impl Encrypted {
 pub(super) struct Shelf(Option<Arc<Encrypted>>);
 
 impl Shelf {
-    /// Room for lists of about so many bytes in all: in memory, if they are no more than these.
+    /// Makes room for lists of about so many bytes in all: in memory, if they are no more than these.
     ///
     /// # Errors
     /// [`Error::Resource`] if there can be no file.

@@ -9,8 +9,9 @@ use std::ops::Range;
 use brickwork_base::digest::Digest;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::{Circuit, Program, Wire};
+use brickwork_primitives::ot::Cot;
 
-use crate::parameters::{BLOCK, Draws, Level, Pool, SIZES, Sizes, repeated_log2};
+use crate::parameters::{Draws, Level, Pool, SIZES, Sizes, repeated_log2};
 use crate::walk::constant_operand;
 
 /// Copies of one component that are made together: their masks are opened and their tables sent together.
@@ -60,7 +61,7 @@ impl Batch {
         }
     }
 
-    /// In which pieces its masks are drawn.
+    /// Returns in which pieces its masks are drawn.
     pub fn draws(&self, sizes: Sizes) -> Draws {
         let masks = self.inputs + self.ports + self.ands;
         Draws { leaky: self.pool.leaky_ands(), masks, piece: sizes.piece }
@@ -93,6 +94,8 @@ fn batches<'c>(components: impl Iterator<Item = (&'c Circuit, usize)> + Clone, s
 pub(super) struct Layout<'p> {
     pub program: &'p Program,
     pub level: Level,
+    /// What masks are made of.
+    pub cot: Cot,
     pub sizes: Sizes,
     pub batches: Vec<Batch>,
 }
@@ -126,15 +129,15 @@ impl<'p> Layout<'p> {
     /// [`Error::Input`] if an AND gate has an operand that does not depend on anything, [`Error::Usage`] for
     /// a security that is not offered, [`Error::Limit`] if a cheater would achieve more than the security
     /// allows.
-    pub fn new(program: &'p Program, security: u32) -> Result<Self, Error> {
-        Layout::forced(program, security, &Forced::default())
+    pub fn new(program: &'p Program, security: u32, cot: Cot) -> Result<Self, Error> {
+        Layout::forced(program, security, cot, &Forced::default())
     }
 
     /// Does what [`Layout::new`] does, with what a cheater has instead.
     ///
     /// # Errors
     /// As [`Layout::new`].
-    pub fn forced(program: &'p Program, security: u32, forced: &Forced) -> Result<Self, Error> {
+    pub fn forced(program: &'p Program, security: u32, cot: Cot, forced: &Forced) -> Result<Self, Error> {
         let Forced { level, pool, sizes } = *forced;
         let sizes = sizes.unwrap_or(SIZES);
         let level = level.map_or_else(|| Level::of(security), Ok)?;
@@ -150,7 +153,7 @@ impl<'p> Layout<'p> {
                 _ => Pool::choose(batch.ands, f64::from(level.security)),
             };
         }
-        let layout = Layout { program, level, sizes, batches };
+        let layout = Layout { program, level, cot, sizes, batches };
         if forced.level.is_none() && forced.pool.is_none() {
             layout.keeps_promise()?;
         }
@@ -172,10 +175,10 @@ impl<'p> Layout<'p> {
         )))
     }
 
-    /// Base-2 logarithm of what a cheater achieves at most, by everything together: knows an inner bit of a
-    /// triple of some pool, guesses t - 1 bits of an offset once (who guesses wrong ends the run), guesses
-    /// the last bytes of a digest's tags on either side, contradicts itself in a call of the OT extension, or
-    /// guesses an offset, which a mac or a digest of 128 bits asks for.
+    /// Returns the base-2 logarithm of what a cheater achieves at most, by everything together: knows an
+    /// inner bit of a triple of some pool, guesses t - 1 bits of an offset once (who guesses wrong ends the
+    /// run), guesses the last bytes of a digest's tags on either side, contradicts itself in a call of the OT
+    /// extension, or guesses an offset, which a mac or a digest of 128 bits asks for.
     pub fn bound_log2(&self) -> f64 {
         self.spent().iter().map(|(_, log2)| log2.exp2()).sum::<f64>().log2()
     }
@@ -206,7 +209,7 @@ impl<'p> Layout<'p> {
         self.inputs(Party::Garbler) + self.inputs(Party::Evaluator)
     }
 
-    /// The wires of a party's inputs.
+    /// Returns the wires of a party's inputs.
     pub fn input_wires(&self, party: Party) -> Range<usize> {
         let garblers = self.inputs(Party::Garbler);
         match party {
@@ -226,7 +229,7 @@ impl<'p> Layout<'p> {
         self.batches.iter().map(|batch| batch.ports).sum()
     }
 
-    /// All parts, batch after batch.
+    /// Returns all parts, batch after batch.
     pub fn parts(&self) -> impl Iterator<Item = &Part> {
         self.batches.iter().flat_map(|batch| &batch.parts)
     }
@@ -252,7 +255,7 @@ impl<'p> Layout<'p> {
         let mut digest = Digest::of("brickwork 2026-11 program with authenticated masks");
         digest.digest(&self.program.digest()).number(self.level.compared).length(self.level.tag);
         let Sizes { batch, part, piece } = self.sizes;
-        digest.length(BLOCK).length(batch).length(part).length(piece).length(self.batches.len());
+        digest.length(self.cot as usize).length(batch).length(part).length(piece).length(self.batches.len());
         for Batch { parts, inputs, ports, ands, pool } in &self.batches {
             digest.length(*inputs).length(*ports).length(*ands).length(pool.size).length(pool.bucket);
             digest.length(parts.len());
@@ -274,33 +277,37 @@ mod tests {
     fn what_exceeds_the_promise_is_refused() {
         let program = aes::aes_128().unwrap();
         for security in [40, 64, 80] {
-            let layout = Layout::new(&program, security).unwrap();
+            let layout = Layout::new(&program, security, Cot::default()).unwrap();
             let Pool { size, bucket } = layout.batches[0].pool;
             assert!(layout.bound_log2() <= -f64::from(security));
             for (bucket, holds) in [(bucket, true), (bucket - 1, false)] {
                 let pool = Some(Pool { size, bucket });
                 let layout =
-                    Layout::forced(&program, security, &Forced { pool, ..Forced::default() }).unwrap();
+                    Layout::forced(&program, security, Cot::default(), &Forced { pool, ..Forced::default() })
+                        .unwrap();
                 let kept = layout.keeps_promise();
                 assert!(if holds { kept.is_ok() } else { matches!(kept, Err(Error::Limit(_))) }, "{bucket}");
             }
         }
         let level = Level { tag: 5, ..Level::of(40).unwrap() };
         let short =
-            Layout::forced(&program, 40, &Forced { level: Some(level), ..Forced::default() }).unwrap();
+            Layout::forced(&program, 40, Cot::default(), &Forced { level: Some(level), ..Forced::default() })
+                .unwrap();
         assert!(matches!(short.keeps_promise(), Err(Error::Limit(_))));
     }
 
-    /// Parties that would make components in other sizes do not meet.
+    /// Parties that would make components in other sizes, or of other OTs, do not meet.
     #[test]
-    fn both_agree_on_sizes() {
+    fn both_agree_on_sizes_and_ots() {
         let program = aes::aes_128().unwrap();
         let with = |sizes| {
-            Layout::forced(&program, 40, &Forced { sizes: Some(sizes), ..Forced::default() })
+            Layout::forced(&program, 40, Cot::default(), &Forced { sizes: Some(sizes), ..Forced::default() })
                 .unwrap()
                 .digest()
         };
-        assert_eq!(with(SIZES), Layout::new(&program, 40).unwrap().digest());
+        assert_eq!(with(SIZES), Layout::new(&program, 40, Cot::default()).unwrap().digest());
+        let digests = Cot::ALL.map(|cot| Layout::new(&program, 40, cot).unwrap().digest());
+        assert!((0..4).all(|k| !digests[..k].contains(&digests[k])));
         assert_ne!(with(Sizes { part: SIZES.part / 2, ..SIZES }), with(SIZES));
         assert_ne!(with(Sizes { piece: SIZES.piece / 2, ..SIZES }), with(SIZES));
         assert_ne!(with(Sizes { batch: SIZES.batch / 2, ..SIZES }), with(SIZES));
@@ -312,7 +319,7 @@ mod tests {
         let aes = aes::aes_128().unwrap();
         for executions in [1, 2, 80, 128, 200, 700] {
             let program = aes.repeat(executions).unwrap();
-            let layout = Layout::new(&program, 40).unwrap();
+            let layout = Layout::new(&program, 40, Cot::default()).unwrap();
             let ands = layout.ands();
             assert_eq!(ands as u64, program.and_gates());
             assert_eq!(layout.batches.len(), ands.div_ceil(SIZES.batch));

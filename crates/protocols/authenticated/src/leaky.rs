@@ -68,18 +68,18 @@ pub(super) enum Of {
 }
 
 impl Piece {
-    /// Random words, of no mask: for measuring.
+    /// Makes random words, of no mask: for measuring.
     pub fn random(draw: Draw, rng: &mut Rng) -> Self {
         let mut words = || (0..draw.total()).map(|_| rng.label()).collect();
         Piece { draw, shares: Shares { keys: words(), macs: words() } }
     }
 
-    /// Where these begin.
+    /// Returns where these begin.
     pub fn first(&self, of: Of) -> usize {
         of as usize * self.draw.leaky
     }
 
-    /// Those of some leaky ANDs of the piece.
+    /// Returns those of some leaky ANDs of the piece.
     pub fn some(&self, of: Of, places: std::ops::Range<usize>) -> View<'_> {
         let first = self.first(of);
         self.shares.some(first + places.start..first + places.end)
@@ -96,7 +96,7 @@ impl Piece {
         self.shares.some(first..first + self.draw.compared)
     }
 
-    /// The masks beside leaky ANDs.
+    /// Returns the masks beside leaky ANDs.
     pub fn others(&self) -> View<'_> {
         self.shares.some(self.shares.len() - self.draw.masks..self.shares.len())
     }
@@ -107,7 +107,7 @@ fn as_words(some: View<'_>) -> MaskWords<'_> {
     MaskWords { keys: cast_slice(some.keys), macs: cast_slice(some.macs) }
 }
 
-/// What a party makes of its own words: g_P of each leaky AND, and H_P(k) + Z.
+/// Returns what a party makes of its own words: g_P of each leaky AND, and H_P(k) + Z.
 pub(super) fn half(own: &Owner, pads: &Pads, [x, y, r]: [View<'_>; 3]) -> [Secrets<Label>; 2] {
     let count = x.keys.len();
     let [mut ciphertexts, mut kept] = [(); 2].map(|()| Secrets::<Label>::zeros(count));

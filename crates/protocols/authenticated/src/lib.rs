@@ -54,6 +54,7 @@ mod walk;
 mod words;
 
 use brickwork_base::{Error, Party};
+use brickwork_primitives::ot::Cot;
 use brickwork_session::{Job, Metered, Observer, Protocol};
 use brickwork_wire::Channel;
 
@@ -69,32 +70,33 @@ impl Protocol for Authenticated {
     const CODE: [u8; 2] = *b"AU";
     const PHASES: &'static [&'static str] = &["setup", "preprocess", "build", "evaluate", "decode"];
     type Security = SecurityReport;
-    type Proposal = ();
-    type Limits<'a> = ();
+    type Proposal = Cot;
+    type Limits<'a> = Cot;
     type Aside = ();
 
     fn garbler(
         channel: Channel,
         job: &Job,
-        (): &(),
+        &cot: &Cot,
         input: &[bool],
         observer: Box<dyn Observer>,
     ) -> Result<Report, Error> {
-        garbler(channel, job, input, observer)
+        garbler(channel, job, cot, input, observer)
     }
 
     fn evaluator(
         channel: Channel,
         job: &Job,
-        (): &(),
+        &cot: &Cot,
         input: &[bool],
         observer: Box<dyn Observer>,
     ) -> Result<Report, Error> {
-        evaluator(channel, job, input, observer)
+        evaluator(channel, job, cot, input, observer)
     }
 }
 
-/// Runs the protocol as the garbler. `input` holds the bits of its input ports.
+/// Runs the protocol as the garbler. `input` holds the bits of its input ports; masks are made of OTs of this
+/// kind, which the peer must have been told, too.
 ///
 /// # Errors
 /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if it
@@ -103,20 +105,22 @@ impl Protocol for Authenticated {
 pub fn garbler(
     channel: Channel,
     job: &Job,
+    cot: Cot,
     input: &[bool],
     observer: impl Observer + 'static,
 ) -> Result<Report, Error> {
-    garbler_with(channel, job, input, Box::new(observer), Hooks::none())
+    garbler_with(channel, job, cot, input, Box::new(observer), Hooks::none())
 }
 
 fn garbler_with(
     channel: Channel,
     job: &Job,
+    cot: Cot,
     input: &[bool],
     observer: Box<dyn Observer>,
     hooks: Hooks,
 ) -> Result<Report, Error> {
-    let layout = Layout::forced(&job.program, job.security, &hooks.forced())?;
+    let layout = Layout::forced(&job.program, job.security, cot, &hooks.forced())?;
     layout.takes(Party::Garbler, input)?;
     let run = Metered::new::<Authenticated>(channel, Party::Garbler, observer);
     let mut member = setup::member(run, job, &layout, hooks)?;
@@ -134,20 +138,22 @@ fn garbler_with(
 pub fn evaluator(
     channel: Channel,
     job: &Job,
+    cot: Cot,
     input: &[bool],
     observer: impl Observer + 'static,
 ) -> Result<Report, Error> {
-    evaluator_with(channel, job, input, Box::new(observer), Hooks::none())
+    evaluator_with(channel, job, cot, input, Box::new(observer), Hooks::none())
 }
 
 fn evaluator_with(
     channel: Channel,
     job: &Job,
+    cot: Cot,
     input: &[bool],
     observer: Box<dyn Observer>,
     hooks: Hooks,
 ) -> Result<Report, Error> {
-    let layout = Layout::forced(&job.program, job.security, &hooks.forced())?;
+    let layout = Layout::forced(&job.program, job.security, cot, &hooks.forced())?;
     layout.takes(Party::Evaluator, input)?;
     let run = Metered::new::<Authenticated>(channel, Party::Evaluator, observer);
     let mut member = setup::member(run, job, &layout, hooks)?;

@@ -31,9 +31,6 @@ pub const SIZES: Sizes = Sizes { batch: 1 << 19, part: 1 << 15, piece: 1 << 16 }
 /// Pools may leak all of 2^-s but this share, in bits: so much is left to all other checks.
 const OF_OTHER_CHECKS: f64 = 0.1;
 
-/// The correlated OTs that masks are made of: four bits of an offset share a row of corrections.
-pub(super) const BLOCK: usize = 4;
-
 /// OTs by which digests of as many bits are compared.
 pub(super) const COMPARED: usize = 128;
 
@@ -92,8 +89,8 @@ impl Pool {
     /// None at all.
     pub const NONE: Pool = Pool { size: 0, bucket: 0 };
 
-    /// The cheapest pool of at least `triples` buckets of which any number together leak with probability at
-    /// most 2^-`bits`, less what other checks take of it.
+    /// Returns the cheapest pool of at least `triples` buckets of which any number together leak with
+    /// probability at most 2^-`bits`, less what other checks take of it.
     pub fn choose(triples: usize, bits: f64) -> Pool {
         if triples == 0 {
             return Pool::NONE;
@@ -121,8 +118,8 @@ impl Pool {
     }
 }
 
-/// Base-2 logarithm of how much better any number of pools is for a cheater than one, with so many leaky ANDs
-/// in a bucket: 1 / (1 - 2^-B).
+/// Returns the base-2 logarithm of how much better any number of pools is for a cheater than one, with so
+/// many leaky ANDs in a bucket: 1 / (1 - 2^-B).
 pub fn repeated_log2(bucket: usize) -> f64 {
     -(1.0 - (-(bucket as f64)).exp2()).log2()
 }
@@ -147,12 +144,12 @@ pub(super) struct Draw {
 }
 
 impl Draws {
-    /// How many pieces there are.
+    /// Returns how many pieces there are.
     pub fn count(&self) -> usize {
         self.leaky.max(self.masks).div_ceil(self.piece)
     }
 
-    /// Piece number `k`. Leaky ANDs come first, and other masks a part in each piece.
+    /// Returns piece number `k`. Leaky ANDs come first, and other masks a part in each piece.
     pub fn at(&self, k: usize) -> Draw {
         let leaky = self.leaky.saturating_sub(k * self.piece).min(self.piece);
         let compared = if k == 0 && leaky > 0 { COMPARED } else { 0 };
@@ -160,7 +157,7 @@ impl Draws {
         Draw { leaky, compared, masks: upto(k + 1) - upto(k) }
     }
 
-    /// All pieces, in order.
+    /// Returns all pieces, in order.
     pub fn all(self) -> impl Iterator<Item = Draw> {
         (0..self.count()).map(move |k| self.at(k))
     }

@@ -35,7 +35,7 @@ impl<'a> Fresh<'a> {
         Fresh { views: triples.others().collect(), at: (0, 0) }
     }
 
-    /// These.
+    /// Begins with these.
     pub fn new(view: View<'a>) -> Self {
         Fresh { views: vec![view], at: (0, 0) }
     }
@@ -127,7 +127,7 @@ impl<'b> Half<'b> {
     }
 }
 
-/// The lower bytes of three words of each gate: of both operands, and μ.
+/// Returns the lower bytes of three words of each gate: of both operands, and μ.
 pub(super) fn three_tags(c: usize, operands: &[Label], mu: &[Label]) -> Secrets<u8> {
     let mut tags = Secrets::zeros(3 * c * mu.len() + SPARE);
     for (k, (operands, mu)) in operands.as_chunks::<2>().0.iter().zip(mu).enumerate() {

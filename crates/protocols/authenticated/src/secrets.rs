@@ -20,7 +20,7 @@ impl<T: Copy + Default> Secrets<T> {
         Secrets(Vec::with_capacity(capacity))
     }
 
-    /// So many zeros.
+    /// Returns so many zeros.
     pub fn zeros(count: usize) -> Self {
         Secrets(vec![T::default(); count])
     }

@@ -4,7 +4,8 @@ use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party};
 use brickwork_primitives::ot::base::{self, Direction, Keys};
-use brickwork_primitives::ot::{BASE_OTS, CotReceiver, CotSender, Series, softspoken};
+use brickwork_primitives::ot::chosen::{Receiver, Sender};
+use brickwork_primitives::ot::{BASE_OTS, Series};
 use brickwork_session::{Digests, Greeting, Job, Metered, PhaseReport};
 use brickwork_stock::{Range, Ranges};
 use zeroize::Zeroizing;
@@ -13,7 +14,7 @@ use crate::cheat::Cheat;
 use crate::hash::{PLACES, Place};
 use crate::hooks::{Hooks, Point};
 use crate::layout::Layout;
-use crate::parameters::{BLOCK, Level};
+use crate::parameters::Level;
 use crate::report::Authenticated;
 use crate::secrets::Secrets;
 use crate::share::Owner;
@@ -28,8 +29,8 @@ pub(super) struct Member {
     /// Keys the hashes of this session.
     pub key: [u8; 32],
     places: Range,
-    sender: softspoken::Sender<BLOCK>,
-    receiver: softspoken::Receiver<BLOCK>,
+    sender: Sender,
+    receiver: Receiver,
 }
 
 impl Member {
@@ -37,7 +38,7 @@ impl Member {
         self.run.finish()
     }
 
-    /// The place of what is hashed next; the peer draws the same.
+    /// Returns the place of what is hashed next; the peer draws the same.
     ///
     /// # Errors
     /// [`Error::Limit`] if there is none left.
@@ -127,8 +128,8 @@ pub(super) fn member(
     let role = run.role;
     let (own, other) = (Series::new(&session, sends(role)), Series::new(&session, sends(role).other()));
     // The receiver's message comes first, or both would wait.
-    let receiver = softspoken::Receiver::set_up(&mut run.channel, &other, &keys.sent)?;
-    let sender = softspoken::Sender::set_up(&mut run.channel, &own, *offset, &keys.received)?;
+    let receiver = Receiver::set_up(layout.cot, &mut run.channel, &other, &keys.sent)?;
+    let sender = Sender::set_up(layout.cot, &mut run.channel, &own, *offset, &keys.received)?;
     let key = blake3::derive_key("brickwork 2026-11 hashes of authenticated masks", &session);
     let own = Owner { role, delta: Delta::new(offset.bits()) };
     let places = Ranges::of_setup().take(&PLACES)?;

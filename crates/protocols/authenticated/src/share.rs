@@ -51,44 +51,44 @@ pub(super) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// How many there are.
+    /// Returns how many there are.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// Those at these places.
+    /// Returns those at these places.
     pub fn some(&self, places: Range<usize>) -> View<'a> {
         View { keys: &self.keys[places.clone()], macs: &self.macs[places] }
     }
 }
 
 impl Shares {
-    /// None yet, and room for so many.
+    /// Makes an empty list with room for so many.
     pub fn with_capacity(count: usize) -> Self {
         Shares { keys: Secrets::with_capacity(count), macs: Secrets::with_capacity(count) }
     }
 
-    /// So many shares of nothing, to be added to or written.
+    /// Returns so many shares of nothing, to be added to or written.
     pub fn zeros(count: usize) -> Self {
         Shares { keys: Secrets::zeros(count), macs: Secrets::zeros(count) }
     }
 
-    /// How many there are.
+    /// Returns how many there are.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// All of them.
+    /// Returns all of them.
     pub fn all(&self) -> View<'_> {
         View { keys: &self.keys, macs: &self.macs }
     }
 
-    /// Those at these places.
+    /// Returns those at these places.
     pub fn some(&self, places: Range<usize>) -> View<'_> {
         View { keys: &self.keys[places.clone()], macs: &self.macs[places] }
     }
 
-    /// The one at this place.
+    /// Returns the one at this place.
     pub fn at(&self, place: usize) -> Share {
         Share { key: self.keys[place], mac: self.macs[place] }
     }
@@ -127,12 +127,12 @@ impl Drop for Owner {
 }
 
 impl Owner {
-    /// ⌊Δ⌋: the offset with last bit 0.
+    /// Returns ⌊Δ⌋: the offset with last bit 0.
     pub fn floor(&self) -> Label {
         self.delta.label().with_colour(0)
     }
 
-    /// The share of the public mask 1: the garbler's bit is 1, and the evaluator's key knows it.
+    /// Returns the share of the public mask 1: the garbler's bit is 1, and the evaluator's key knows it.
     pub fn one(&self) -> Share {
         match self.role {
             Party::Garbler => Share { key: Label::ZERO, mac: Label::from_bits(1) },
@@ -148,17 +148,18 @@ impl Owner {
         }
     }
 
-    /// The peer's mac of a share of the peer's that is `bit`.
+    /// Returns the peer's mac of a share of the peer's that is `bit`.
     pub fn expected(&self, key: Label, bit: u8) -> Label {
         key ^ self.delta.times(bit)
     }
 
-    /// A word of which the peer's mac is the other half: both add up to the mask times this offset (A, or C).
+    /// Returns a word of which the peer's mac is the other half: both add up to the mask times this offset
+    /// (A, or C).
     pub fn own(&self, share: Share) -> Label {
         share.key ^ self.delta.times(share.mac.colour())
     }
 
-    /// Θ: the offset, which at the evaluator ends in 0.
+    /// Returns Θ: the offset, which at the evaluator ends in 0.
     pub fn difference(&self) -> Label {
         match self.role {
             Party::Garbler => self.delta.label(),

@@ -67,7 +67,7 @@ pub fn add_crosswise(to: &mut [Label], pairs: &[Label]) {
     }
 }
 
-/// The last bits of words.
+/// Returns the last bits of words.
 pub fn colours(words: &[Label]) -> impl Iterator<Item = u8> + '_ {
     words.iter().map(|word| word.colour())
 }
@@ -94,7 +94,7 @@ pub fn word(from: &[u8], bytes: usize, k: usize) -> Label {
     Label::from_bytes(*from[k * bytes..].first_chunk().expect("there are spare bytes"))
 }
 
-/// The word with these bytes at its low end.
+/// Returns the word with these bytes at its low end.
 pub fn short_word(bytes: &[u8]) -> Label {
     let mut all = [0; 16];
     all[..bytes.len()].copy_from_slice(bytes);

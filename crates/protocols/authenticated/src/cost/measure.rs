@@ -23,6 +23,7 @@ use brickwork_circuit::{Circuit, Gate};
 use brickwork_plan::{Machine, Measure, Measured, Work, beyond, fastest, over_loopback};
 use brickwork_primitives::garbling::masked::{self, Numbered};
 use brickwork_primitives::garbling::{GarblingKeys, Schedule};
+use brickwork_primitives::ot::Cot;
 use brickwork_session::{Job, TABLE_MEMORY, Unobserved};
 
 /// The kinds of work of this protocol, besides those of the primitives.
@@ -97,11 +98,13 @@ impl Measure for Authenticated {
         };
         let zeros = |party| vec![false; program.input_width(party)];
         let kinds: Vec<&'static Work> = BEYOND.iter().collect();
-        beyond(machine, &script(&program, 40)?, &kinds, measured, || {
+        beyond(machine, &script(&program, 40, Cot::default())?, &kinds, measured, || {
             let (_, report) = over_loopback(
-                |channel, identities| garbler(channel, &job(identities), &zeros(Party::Garbler), Unobserved),
                 |channel, identities| {
-                    evaluator(channel, &job(identities), &zeros(Party::Evaluator), Unobserved)
+                    garbler(channel, &job(identities), Cot::default(), &zeros(Party::Garbler), Unobserved)
+                },
+                |channel, identities| {
+                    evaluator(channel, &job(identities), Cot::default(), &zeros(Party::Evaluator), Unobserved)
                 },
             )?;
             Ok(report.phases.into_iter().map(|phase| (phase.name, phase.seconds)).collect())

@@ -9,14 +9,15 @@ use brickwork_base::Party::{self, Evaluator, Garbler};
 use brickwork_circuit::Program;
 use brickwork_plan::{self as plan, Cost, Link, Machine, PROCESS_BYTES, Script};
 use brickwork_primitives::cost::work::*;
-use brickwork_primitives::cost::{BLOCK, DIMENSION, GATE_BYTES, LABEL, TREES, base_ots, draw};
+use brickwork_primitives::cost::{DIMENSION, GATE_BYTES, LABEL, TREES, accept_random, base_ots, random};
+use brickwork_primitives::ot::Cot;
 use brickwork_session::{GREETING_BYTES, Protocol};
 
 use crate::equality::COIN;
 use crate::hash::HASH;
 use crate::layout::{Batch, Layout, Part};
 use crate::leaky::PADS;
-use crate::parameters::{self, Draw};
+use crate::parameters::Draw;
 use crate::report::{Authenticated, SecurityReport};
 
 use work::{BEYOND, EVALUATE, GARBLE, GROWS, LEAKY_AND, MULTIPLY};
@@ -28,10 +29,11 @@ use work::{BEYOND, EVALUATE, GARBLE, GROWS, LEAKY_AND, MULTIPLY};
 pub fn predict(
     program: &Program,
     security: u32,
+    cot: Cot,
     machine: &Machine,
     link: &Link,
 ) -> Result<(Cost, SecurityReport), Error> {
-    let layout = Layout::new(program, security)?;
+    let layout = Layout::new(program, security, cot)?;
     Ok((plan::predict(&steps(&layout), machine, link), SecurityReport::of(&layout)))
 }
 
@@ -39,22 +41,22 @@ pub fn predict(
 ///
 /// # Errors
 /// As [`script`].
-pub fn sent_bytes(program: &Program, security: u32) -> Result<[u64; 2], Error> {
+pub fn sent_bytes(program: &Program, security: u32, cot: Cot) -> Result<[u64; 2], Error> {
     // No message is spread over lanes.
-    Ok(script(program, security)?.sent_bytes(1))
+    Ok(script(program, security, cot)?.sent_bytes(1))
 }
 
 /// Returns the steps of a run, as a script.
 ///
 /// # Errors
 /// [`Error::Usage`] for a security that is not offered, [`Error::Input`] for a gate that cannot be masked.
-pub fn script(program: &Program, security: u32) -> Result<Script, Error> {
-    Ok(steps(&Layout::new(program, security)?))
+pub fn script(program: &Program, security: u32, cot: Cot) -> Result<Script, Error> {
+    Ok(steps(&Layout::new(program, security, cot)?))
 }
 
 fn steps(layout: &Layout) -> Script {
     let mut script = Script::new(Authenticated::PHASES);
-    set_up(&mut script);
+    set_up(&mut script, layout.cot);
     script.phase("preprocess");
     for number in 0..layout.batches.len() {
         preprocess(&mut script, layout, number); // 1 to 7
@@ -81,7 +83,7 @@ fn opened(script: &mut Script, from: Party, count: u64) {
     script.message(from, count.div_ceil(8) + HASH as u64);
 }
 
-fn set_up(script: &mut Script) {
+fn set_up(script: &mut Script, cot: Cot) {
     script.phase("setup");
     let work = |script: &mut Script, work| {
         [Garbler, Evaluator].map(|by| script.work(by, work, DIMENSION, DIMENSION))
@@ -91,7 +93,9 @@ fn set_up(script: &mut Script) {
     script.exchange(first, first);
     work(script, &OFFER);
     work(script, &CHOSEN);
-    script.exchange([TREES], [TREES]);
+    if cot.has_trees() {
+        script.exchange([TREES], [TREES]);
+    }
 }
 
 fn preprocess(script: &mut Script, layout: &Layout, number: usize) {
@@ -105,13 +109,12 @@ fn preprocess(script: &mut Script, layout: &Layout, number: usize) {
         let chosen: Vec<u64> = chosen.collect();
         script.both(|script, party| {
             for &count in &chosen {
-                script.work(party, &DRAW_RECEIVER, count.div_ceil(BLOCK) + 1, 1);
-                draw::<{ parameters::BLOCK as u64 }>(script, party, count);
+                random(script, layout.cot, party, count);
             }
         });
         script.both(|script, party| {
             if let Some(draw) = pieces.get(step) {
-                script.work(party, &DRAW_SENDER, (draw.total() as u64).div_ceil(BLOCK) + 1, 1);
+                accept_random(script, layout.cot, party, draw.total() as u64);
             }
             if let Some(count) = at(step) {
                 script.work(party, &LEAKY_AND, count, 1);
