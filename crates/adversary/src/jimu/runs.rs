@@ -41,19 +41,20 @@ impl Toy {
         Toy { program, sizes }
     }
 
-    /// A run with a challenge that the garbler knows beforehand.
+    /// Makes a run with a challenge that the garbler knows beforehand.
     pub fn case(&self, rng: &mut Rng) -> Case {
         Case::new(&self.program, self.sizes, rng).dealt(rng)
     }
 }
 
-/// `slots` AND gates, each of a bit of either party, all results to both, with a challenge that nobody knows.
+/// Makes a run of `slots` AND gates, each of a bit of either party, all results to both, with a challenge
+/// that nobody knows.
 pub(super) fn products(slots: u32, gates: [u32; 2], authenticators: [u32; 2], rng: &mut Rng) -> Case {
     let program = ands(slots, Recipient::Both);
     Case::new(&program, small(&program, gates, authenticators), rng).cheap(rng)
 }
 
-/// One AND gate, where the labels' hash is another one.
+/// Makes a run of one AND gate, where the labels' hash is another one.
 pub(super) fn weakly_hashed(level: Level, rng: &mut Rng) -> Case {
     let program = ands(1, Recipient::Both);
     let sizes = Sizes { level, ..small(&program, [3, 12], [2, 4]) };

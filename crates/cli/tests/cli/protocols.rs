@@ -277,7 +277,14 @@ fn semi_honest_runs_from_stock_are_planned() {
     };
     let expected = sent_bytes(&program, 1, Ots::Stocked { epochs: 1 }).unwrap();
     assert_eq!([sent("garbler_sent_bytes"), sent("evaluator_sent_bytes")], expected);
-    bad(&["plan", &file, "--stocked"], 2, "--stocked says nothing with --protocol duplo");
+    let (_, planned) = good(&["plan", &file, "--stocked"]);
+    let script = brickwork::duplo::cost::script_from_stock(&program, Some(1), 40.into()).unwrap();
+    let sent = ["garbler_sent_bytes", "evaluator_sent_bytes"].map(|field| -> u64 {
+        planned["phases"].as_array().unwrap().iter().map(|phase| phase[field].as_u64().unwrap()).sum()
+    });
+    assert_eq!(sent, script.sent_bytes(1));
+    bad(&["plan", &file, "--stocked", "--cut", "whole"], 2, "--stocked says nothing with --cut");
+    bad(&["plan", &file, "--stocked", "--protocol", "jimu"], 2, "--store says nothing with --protocol jimu");
     let fill = [
         "preprocess",
         "--role",

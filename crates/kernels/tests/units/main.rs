@@ -15,3 +15,4 @@ mod parity;
 mod seeds;
 mod subtree;
 mod transpose;
+mod trees;

@@ -13,9 +13,9 @@ use crate::share::Shares;
 
 /// Copies of one component, of either party. Lists are `[copy][wire]` and `[copy][gate]`.
 pub(super) trait Copies {
-    /// How many there are.
+    /// Returns how many there are.
     fn count(&self) -> usize;
-    /// Masks of their output wires.
+    /// Returns the masks of their output wires.
     fn outputs(&self) -> &Shares;
 }
 
