@@ -12,6 +12,7 @@ class Options(TypedDict, total=False):
 
     protocol: str
     linking: str
+    cot: str
     scheme: str
     commitments: str
     security: int

@@ -4,12 +4,19 @@ use crate::Malformed;
 
 /// Packs bits (0 or 1) into bytes.
 pub fn pack(bits: impl IntoIterator<Item = u8>) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    for (i, bit) in bits.into_iter().enumerate() {
-        if i % 8 == 0 {
-            bytes.push(0);
+    let bits = bits.into_iter();
+    let mut bytes = Vec::with_capacity(bits.size_hint().0.div_ceil(8));
+    let (mut byte, mut filled) = (0, 0);
+    for bit in bits {
+        byte |= (bit & 1) << filled;
+        filled += 1;
+        if filled == 8 {
+            bytes.push(byte);
+            (byte, filled) = (0, 0);
         }
-        bytes[i / 8] |= (bit & 1) << (i % 8);
+    }
+    if filled > 0 {
+        bytes.push(byte);
     }
     bytes
 }
@@ -25,7 +32,11 @@ pub fn unpack(bytes: &[u8], count: usize) -> Result<Vec<u8>, Malformed> {
     if unused > 0 && bytes[bytes.len() - 1] >> (8 - unused) != 0 {
         return Err(Malformed::UnexpectedMessage);
     }
-    Ok((0..count).map(|i| bytes[i / 8] >> (i % 8) & 1).collect())
+    let mut bits = vec![0; count];
+    for (bits, byte) in bits.chunks_mut(8).zip(bytes) {
+        bits.iter_mut().enumerate().for_each(|(i, bit)| *bit = byte >> i & 1);
+    }
+    Ok(bits)
 }
 
 /// A row of bits, each at a place of its own.

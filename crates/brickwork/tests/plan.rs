@@ -12,6 +12,7 @@ use brickwork::compgc::{self, Linking};
 use brickwork::duplo::{self, Parameters};
 use brickwork::jimu;
 use brickwork::lego;
+use brickwork::ot::Cot;
 use brickwork::plan::{self, Link, Machine};
 use brickwork::random::{Rng, Seed};
 use brickwork::semi_honest::{self, Lacking, Ots};
@@ -299,19 +300,20 @@ fn check_jimu(program: Program, security: u32, lanes: u8) {
 }
 
 /// The same for components with authenticated masks.
-fn check_authenticated(program: Program, security: u32, lanes: u8) {
+fn check_authenticated(program: Program, security: u32, cot: Cot, lanes: u8) {
     let program = Arc::new(program);
     let link = Link { lanes, ..Link::LOOPBACK };
     let job = job(&program, security, 1);
     let zeros = |party| vec![false; program.input_width(party)];
-    let (predicted, _) = authenticated::cost::predict(&program, security, &Machine::free(), &link).unwrap();
+    let (predicted, _) =
+        authenticated::cost::predict(&program, security, cot, &Machine::free(), &link).unwrap();
     let run = clocked(
         lanes.into(),
         |channel, watch| {
-            authenticated::garbler(channel, &job, &zeros(Party::Garbler), watch).unwrap();
+            authenticated::garbler(channel, &job, cot, &zeros(Party::Garbler), watch).unwrap();
         },
         |channel, watch| {
-            authenticated::evaluator(channel, &job, &zeros(Party::Evaluator), watch).unwrap().phases
+            authenticated::evaluator(channel, &job, cot, &zeros(Party::Evaluator), watch).unwrap().phases
         },
     );
     is_exact(&predicted, run, &format!("authenticated {} at {security} bits", program.name()));
@@ -713,11 +715,13 @@ fn lego_runs_from_stock_are_what_was_said() {
 
 #[test]
 fn runs_with_authenticated_masks_are_what_was_said() {
-    check_authenticated(aes::aes_128().unwrap(), 40, 1);
-    check_authenticated(aes::aes_128().unwrap().repeat(32).unwrap(), 40, 1);
+    for cot in Cot::ALL {
+        check_authenticated(aes::aes_128().unwrap(), 40, cot, 1);
+    }
+    check_authenticated(aes::aes_128().unwrap().repeat(32).unwrap(), 40, Cot::default(), 1);
     for (k, security) in [40, 64, 80].into_iter().enumerate() {
         for (from, to) in [(Party::Garbler, Recipient::Evaluator), (Party::Evaluator, Recipient::Garbler)] {
-            check_authenticated(wires(from, 5, to), security, 1 + k as u8);
+            check_authenticated(wires(from, 5, to), security, Cot::ALL[k % 4], 1 + k as u8);
         }
     }
 }

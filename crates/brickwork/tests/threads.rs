@@ -12,6 +12,7 @@ use brickwork::compgc::{self, Linking};
 use brickwork::duplo::{self, Evaluator, Garbler, Request};
 use brickwork::jimu;
 use brickwork::lego;
+use brickwork::ot::Cot;
 use brickwork::pool::Pool;
 use brickwork::semi_honest;
 use brickwork::session::{Job, TABLE_MEMORY, Terms, Unobserved};
@@ -222,7 +223,7 @@ fn the_other_protocols_talk_on_their_own_thread() {
             assert_eq!(outputs, expected(&program), "{}", stringify!($protocol));
         };
     }
-    runs! { authenticated() compgc(Linking::Scmc) jimu(jimu::Unit::Components) lego() semi_honest(1) }
+    runs! { authenticated(Cot::default()) compgc(Linking::Scmc) jimu(jimu::Unit::Components) lego() semi_honest(1) }
     let folder = tempfile::tempdir().unwrap();
     let open = |party, channel, store: &Store| {
         semi_honest::Stocked::open(party, channel, store, &job.terms(), Unobserved).unwrap()

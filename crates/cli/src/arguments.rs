@@ -11,6 +11,7 @@ use brickwork::compgc::{self, CompGc};
 use brickwork::duplo::{self, Duplo};
 use brickwork::jimu::Jimu;
 use brickwork::lego::Lego;
+use brickwork::ot::Cot;
 use brickwork::plan::{self, Machine};
 use brickwork::semi_honest::SemiHonest;
 use brickwork::session::Protocol as _;
@@ -109,6 +110,10 @@ pub struct Parameters {
     /// not given
     #[arg(long, value_name = "NAME")]
     pub linking: Option<Linking>,
+    /// The correlated OTs of authenticated: extension, or softspoken-2, -4 or -8, where more means fewer
+    /// bytes and more to compute; softspoken-4, if it is not given
+    #[arg(long, value_name = "NAME", value_parser = cot)]
+    pub cot: Option<Cot>,
     /// The garbling scheme, which in every protocol is half-gates; others are for `brickwork garble`
     #[arg(long, value_name = "half-gates", value_parser = garbling)]
     pub scheme: Option<HalfGates>,
@@ -189,6 +194,11 @@ pub fn security(text: &str) -> Result<u32, String> {
     }
 }
 
+fn cot(name: &str) -> Result<Cot, String> {
+    let named = Cot::ALL.into_iter().find(|cot| cot.name() == name);
+    named.ok_or_else(|| format!("correlated OTs are {}", Cot::ALL.map(Cot::name).join(", ")))
+}
+
 /// Statistical security in bits, if nothing is said of it.
 pub const SECURITY: u32 = 40;
 
@@ -218,6 +228,11 @@ impl Parameters {
         self.security.unwrap_or(SECURITY)
     }
 
+    /// Returns what masks are made of, of a protocol that has masks.
+    pub fn cot(&self) -> Cot {
+        self.cot.unwrap_or_default()
+    }
+
     /// Returns how components are linked, of a protocol that links them.
     pub fn linking(&self) -> compgc::Linking {
         self.linking.unwrap_or(Linking::Standard).of_protocol()
@@ -228,6 +243,9 @@ impl Parameters {
         let base_ots = if self.post_quantum { " --post-quantum" } else { "" };
         match self.protocol {
             Protocol::CompGc => format!("{} --linking {}{base_ots}", CompGc::NAME, self.linking().name()),
+            Protocol::Authenticated => {
+                format!("{} --cot {}{base_ots}", Authenticated::NAME, self.cot().name())
+            }
             protocol => format!("{}{base_ots}", protocol.name()),
         }
     }
@@ -235,12 +253,13 @@ impl Parameters {
     /// Returns the flags that say the same.
     pub fn as_flags(&self) -> Vec<String> {
         // There is one scheme, said or not.
-        let Parameters { protocol, linking, scheme: _, commitments, security, post_quantum, executions } =
+        let Self { protocol, linking, cot, scheme: _, commitments, security, post_quantum, executions } =
             self;
         let commitments = commitments.map(|Commitments::Split| "--commitments=split".into());
         [format!("--protocol={}", protocol.name())]
             .into_iter()
             .chain(linking.map(|linking| format!("--linking={}", linking.of_protocol().name())))
+            .chain(cot.map(|cot| format!("--cot={}", cot.name())))
             .chain(commitments)
             .chain(security.map(|bits| format!("--security={bits}")))
             .chain(post_quantum.then(|| "--post-quantum".into()))

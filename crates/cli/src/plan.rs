@@ -54,7 +54,7 @@ pub struct Arguments {
     #[arg(
         long,
         value_name = "MODEL",
-        conflicts_with_all = ["protocol", "linking", "commitments", "stocked", "svg", "workers"]
+        conflicts_with_all = ["protocol", "linking", "cot", "commitments", "stocked", "svg", "workers"]
     )]
     model: Option<Model>,
     /// Predict a run that takes from a store all that it can

@@ -156,7 +156,7 @@ fn text(
 ) -> String {
     let mut text = format!(
         "{}: {}, {} AND gates; protocols for --model {} (* is proposed):\n    \
-         {:28} {:>17} {:>16} {:>14} {:>11} {:>9} {:>9}\n",
+         {:33} {:>17} {:>16} {:>14} {:>11} {:>9} {:>9}\n",
         program.name(),
         plural(executions.into(), "execution"),
         thousands(program.and_gates() * u64::from(executions)),
@@ -171,7 +171,7 @@ fn text(
     );
     for (k, one) in candidates.iter().enumerate() {
         text += &format!(
-            "  {} {:28} {:>17} {:>16} {:>14} {:>11.1} {:>9.3} {:>9.3}\n",
+            "  {} {:33} {:>17} {:>16} {:>14} {:>11.1} {:>9.3} {:>9.3}\n",
             if k == proposed { '*' } else { ' ' },
             one.way.way(),
             if one.model == Model::Malicious { "a cheater, too" } else { "its followers" },

@@ -9,7 +9,7 @@
 //! i)` add up to `σ(Δ)`.
 
 use crate::lines::Lines;
-use crate::script::{And, GateList, ONE, Xor};
+use crate::script::{And, GateList, Layer, ONE, Xor};
 use crate::vector::{Task, Vector, prefetch};
 use crate::{Aes128, Kernel};
 
@@ -19,9 +19,24 @@ pub const LANES: [usize; 4] = [1, 4, 8, 16];
 /// How many AND gates before its turn the evaluator asks for a table.
 pub(crate) const AHEAD: usize = 16;
 
+/// Rows behind those of the slots.
+const BEHIND: usize = 2;
+
+/// Numbers of copies that can go through a script together with words of their gates.
+pub const WORD_LANES: [usize; 2] = [4, 16];
+
+/// Of each copy its tables, and the words that are added to the results of its AND gates.
+pub struct MaskedTables<'a, 'b> {
+    /// 32 bytes a gate: they are written.
+    pub tables: &'a mut [&'b mut [u8]],
+    /// A word a gate, of which the sum takes the place.
+    pub words: &'a mut [&'b mut [u128]],
+}
+
 /// The labels of a few copies on their way through a [`GateList`]; wiped when dropped.
 pub struct Wires {
-    /// Slot after slot, the labels of all lanes; behind them, while garbling, σ(Δ).
+    /// Slot after slot, the labels of all lanes; behind them, while garbling, σ(Δ), and Δ where no slot has
+    /// it.
     lines: Lines,
     slots: usize,
     lanes: usize,
@@ -40,7 +55,7 @@ impl Wires {
     /// Makes room for the labels of `lanes` copies.
     pub fn new(script: &GateList, lanes: usize) -> Self {
         let mut wires =
-            Wires { lines: Lines::new((script.slots() + 1) * lanes), slots: script.slots(), lanes: 0 };
+            Wires { lines: Lines::new((script.slots() + BEHIND) * lanes), slots: script.slots(), lanes: 0 };
         wires.set_lanes(lanes);
         wires
     }
@@ -51,7 +66,7 @@ impl Wires {
     /// # Panics
     /// If there cannot be so many.
     pub fn set_lanes(&mut self, lanes: usize) {
-        let fits = (self.slots + 1) * lanes <= self.lines.blocks().len();
+        let fits = (self.slots + BEHIND) * lanes <= self.lines.blocks().len();
         assert!(LANES.contains(&lanes) && fits, "{lanes} lanes");
         self.lanes = lanes;
     }
@@ -86,10 +101,35 @@ impl Wires {
     ) {
         self.check(script, section, keys, tables.iter().map(|t| t.len()));
         let (lanes, rows) = (self.lanes, self.lines.blocks_mut().as_mut_ptr());
+        let (delta, results) = (ONE, Plain);
         match lanes {
-            16 => kernel.run(Garble { script, section, keys, rows, tables: pointers::<16>(tables) }),
-            8 => kernel.run(Garble { script, section, keys, rows, tables: pointers::<8>(tables) }),
-            4 => kernel.run(Garble { script, section, keys, rows, tables: pointers::<4>(tables) }),
+            16 => kernel.run(Garble {
+                script,
+                section,
+                keys,
+                rows,
+                delta,
+                tables: pointers::<_, 16>(tables),
+                results,
+            }),
+            8 => kernel.run(Garble {
+                script,
+                section,
+                keys,
+                rows,
+                delta,
+                tables: pointers::<_, 8>(tables),
+                results,
+            }),
+            4 => kernel.run(Garble {
+                script,
+                section,
+                keys,
+                rows,
+                delta,
+                tables: pointers::<_, 4>(tables),
+                results,
+            }),
             _ => kernel.for_one_copy().run(GarbleOne {
                 script,
                 section,
@@ -117,29 +157,17 @@ impl Wires {
         for lane in 0..lanes {
             self.set(ONE, lane, 0);
         }
-        let rows = self.lines.blocks_mut().as_mut_ptr();
+        let (rows, results) = (self.lines.blocks_mut().as_mut_ptr(), Plain);
         match lanes {
-            16 => kernel.run(Evaluate {
-                script,
-                section,
-                keys,
-                rows,
-                tables: std::array::from_fn::<_, 16, _>(|l| tables[l].as_ptr()),
-            }),
-            8 => kernel.run(Evaluate {
-                script,
-                section,
-                keys,
-                rows,
-                tables: std::array::from_fn::<_, 8, _>(|l| tables[l].as_ptr()),
-            }),
-            4 => kernel.run(Evaluate {
-                script,
-                section,
-                keys,
-                rows,
-                tables: std::array::from_fn::<_, 4, _>(|l| tables[l].as_ptr()),
-            }),
+            16 => {
+                kernel.run(Evaluate { script, section, keys, rows, tables: starts::<_, 16>(tables), results })
+            }
+            8 => {
+                kernel.run(Evaluate { script, section, keys, rows, tables: starts::<_, 8>(tables), results })
+            }
+            4 => {
+                kernel.run(Evaluate { script, section, keys, rows, tables: starts::<_, 4>(tables), results })
+            }
             _ => kernel.for_one_copy().run(EvaluateOne {
                 script,
                 section,
@@ -148,6 +176,113 @@ impl Wires {
                 tables: tables[0].as_ptr().cast(),
             }),
         }
+    }
+
+    /// Does what [`Wires::garble`] does, with a word of each AND gate of each copy, which is added to the
+    /// label of its result. The sum takes the word's place; on goes the sum without its last bit. All copies
+    /// have the offset `delta`, which ends in 1, and labels of inputs end in 0; what is in slot [`ONE`] is
+    /// added where a wire is negated, and no more.
+    ///
+    /// # Panics
+    /// As [`Wires::garble`], if the number of copies is none of [`WORD_LANES`] or there is not a word for
+    /// each gate.
+    pub fn garble_with_words(
+        &mut self,
+        kernel: Kernel,
+        script: &GateList,
+        section: usize,
+        keys: HashKeys<'_>,
+        delta: u128,
+        MaskedTables { tables, words }: MaskedTables<'_, '_>,
+    ) {
+        self.check(script, section, keys, tables.iter().map(|t| t.len()));
+        self.check_words(script, section, words.iter().map(|w| w.len()));
+        let behind = script.slots() as u32 + 1;
+        (0..self.lanes).for_each(|lane| self.set(behind, lane, delta));
+        let (lanes, rows, delta) = (self.lanes, self.lines.blocks_mut().as_mut_ptr(), behind);
+        if lanes == 16 {
+            let (tables, results) = (pointers::<_, 16>(tables), Words::<16, true>::new(words));
+            kernel.run(Garble { script, section, keys, rows, delta, tables, results });
+        } else {
+            let (tables, results) = (pointers::<_, 4>(tables), Words::<4, true>::new(words));
+            kernel.run(Garble { script, section, keys, rows, delta, tables, results });
+        }
+    }
+
+    /// Does what [`Wires::evaluate`] does, with a word of each AND gate of each copy, which is added to the
+    /// label of its result. The sum takes the word's place, and goes on.
+    ///
+    /// # Panics
+    /// Like [`Wires::garble_with_words`].
+    pub fn evaluate_with_words(
+        &mut self,
+        kernel: Kernel,
+        script: &GateList,
+        section: usize,
+        keys: HashKeys<'_>,
+        tables: &[&[u8]],
+        words: &mut [&mut [u128]],
+    ) {
+        self.check(script, section, keys, tables.iter().map(|t| t.len()));
+        self.check_words(script, section, words.iter().map(|w| w.len()));
+        for lane in 0..self.lanes {
+            self.set(ONE, lane, 0);
+        }
+        let (lanes, rows) = (self.lanes, self.lines.blocks_mut().as_mut_ptr());
+        if lanes == 16 {
+            let results = Words::<16, false>::new(words);
+            kernel.run(Evaluate { script, section, keys, rows, tables: starts::<_, 16>(tables), results });
+        } else {
+            let results = Words::<4, false>::new(words);
+            kernel.run(Evaluate { script, section, keys, rows, tables: starts::<_, 4>(tables), results });
+        }
+    }
+
+    /// Walks through a section with words that nothing is made of but sums: those of the AND gates' results
+    /// are given, and those of their operands come out, two for each gate.
+    ///
+    /// # Panics
+    /// If the wires are not those of the script, the number of copies is none of [`WORD_LANES`], or there is
+    /// not a result for each gate and room for two operands.
+    pub fn carry(
+        &mut self,
+        kernel: Kernel,
+        script: &GateList,
+        section: usize,
+        results: &[&[u128]],
+        operands: &mut [&mut [u128]],
+    ) {
+        assert_eq!(self.slots, script.slots(), "wires of this script");
+        self.check_words(script, section, results.iter().map(|w| w.len()));
+        let twice = 2 * script.section_gates(section).len();
+        assert!(
+            operands.len() == self.lanes && operands.iter().all(|words| words.len() == twice),
+            "{twice} operands for {} copies",
+            self.lanes
+        );
+        let (lanes, rows) = (self.lanes, self.lines.blocks_mut().as_mut_ptr());
+        if lanes == 16 {
+            let (results, operands) = (starts::<_, 16>(results), pointers::<_, 16>(operands));
+            kernel.run(Carry { script, section, rows, results, operands });
+        } else {
+            let (results, operands) = (starts::<_, 4>(results), pointers::<_, 4>(operands));
+            kernel.run(Carry { script, section, rows, results, operands });
+        }
+    }
+
+    fn check_words(
+        &self,
+        script: &GateList,
+        section: usize,
+        mut words: impl ExactSizeIterator<Item = usize>,
+    ) {
+        let gates = script.section_gates(section).len();
+        assert!(WORD_LANES.contains(&self.lanes), "{} lanes with words", self.lanes);
+        assert!(
+            words.len() == self.lanes && words.all(|words| words == gates),
+            "words of {gates} gates for {} copies",
+            self.lanes
+        );
     }
 
     /// Everything that the loops take for granted besides the invariant of [`GateList`].
@@ -173,8 +308,12 @@ impl Wires {
     }
 }
 
-fn pointers<const L: usize>(tables: &mut [&mut [u8]]) -> [*mut u8; L] {
-    std::array::from_fn(|lane| tables[lane].as_mut_ptr())
+fn pointers<T, const L: usize>(lists: &mut [&mut [T]]) -> [*mut T; L] {
+    std::array::from_fn(|lane| lists[lane].as_mut_ptr())
+}
+
+fn starts<T, const L: usize>(lists: &[&[T]]) -> [*const T; L] {
+    std::array::from_fn(|lane| lists[lane].as_ptr())
 }
 
 /// What is done to a label before it goes into π, and to the sum of what comes out.
@@ -230,15 +369,60 @@ unsafe fn xor_steps<V: Vector, const L: usize>(rows: *mut u128, steps: &[Xor]) {
     }
 }
 
-struct Garble<'a, const L: usize> {
+/// What the labels of AND gates' results become before they go on.
+trait Results {
+    /// Those of some copies, from number `from` on.
+    ///
+    /// # Safety
+    /// The machine has the features of `V`; the gate and the copies are those of the walk.
+    unsafe fn of<V: Vector>(&self, gate: usize, from: usize, label: V) -> V;
+}
+
+/// They stay what they are.
+struct Plain;
+
+impl Results for Plain {
+    #[inline(always)]
+    unsafe fn of<V: Vector>(&self, _: usize, _: usize, label: V) -> V {
+        label
+    }
+}
+
+/// A word of each gate is added to them and takes the sum; where they are garbled they go on without their
+/// last bit.
+struct Words<const L: usize, const GARBLED: bool>([*mut u128; L]);
+
+impl<const L: usize, const GARBLED: bool> Words<L, GARBLED> {
+    fn new(words: &mut [&mut [u128]]) -> Self {
+        Words(pointers(words))
+    }
+}
+
+impl<const L: usize, const GARBLED: bool> Results for Words<L, GARBLED> {
+    #[inline(always)]
+    unsafe fn of<V: Vector>(&self, gate: usize, from: usize, label: V) -> V {
+        // SAFETY: as the caller vouches; there is a word for each gate of each copy.
+        unsafe {
+            let at = |lane: usize| self.0.get_unchecked(from + lane).add(gate);
+            let sum = label.xor(V::gather(|lane| at(lane).cast_const()));
+            sum.scatter(at);
+            if GARBLED { sum.xor_if(sum.colours(), V::splat(1)) } else { sum }
+        }
+    }
+}
+
+struct Garble<'a, const L: usize, R> {
     script: &'a GateList,
     section: usize,
     keys: HashKeys<'a>,
     rows: *mut u128,
+    /// Where Δ is: a slot, or a row behind them.
+    delta: u32,
     tables: [*mut u8; L],
+    results: R,
 }
 
-impl<const L: usize> Task for Garble<'_, L> {
+impl<const L: usize, R: Results> Task for Garble<'_, L, R> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
@@ -248,7 +432,7 @@ impl<const L: usize> Task for Garble<'_, L> {
         // slots.
         let (mut key, delta, sigma_delta) = unsafe {
             let sigma_delta = self.rows.add(self.script.slots() * L);
-            let delta = self.rows.add(ONE as usize * L);
+            let delta = self.rows.add(self.delta as usize * L);
             for z in (0..L).step_by(V::BLOCKS) {
                 V::load(delta.add(z)).sigma().store(sigma_delta.add(z));
             }
@@ -278,7 +462,7 @@ impl<const L: usize> Task for Garble<'_, L> {
                             |_| tweak,
                             |n| [V::load(a.add(at(n))), V::load(b.add(at(n)))],
                             |n| [V::load(delta.add(at(n))), V::load(sigma_delta.add(at(n)))],
-                            |n, label| label.store(out.add(at(n))),
+                            |n, label| self.results.of(gate, at(n), label).store(out.add(at(n))),
                             |n, lane| table(at(n) + lane),
                         );
                         from += 2 * V::BLOCKS;
@@ -290,7 +474,7 @@ impl<const L: usize> Task for Garble<'_, L> {
                             |_| tweak,
                             |_| [V::load(a.add(from)), V::load(b.add(from))],
                             |_| [V::load(delta.add(from)), V::load(sigma_delta.add(from))],
-                            |_, label| label.store(out.add(from)),
+                            |_, label| self.results.of(gate, from, label).store(out.add(from)),
                             |_, lane| table(from + lane),
                         );
                     }
@@ -358,15 +542,16 @@ pub(crate) unsafe fn garble_gates<V: Vector, const N: usize, const H: usize>(
     }
 }
 
-struct Evaluate<'a, const L: usize> {
+struct Evaluate<'a, const L: usize, R> {
     script: &'a GateList,
     section: usize,
     keys: HashKeys<'a>,
     rows: *mut u128,
     tables: [*const u8; L],
+    results: R,
 }
 
-impl<const L: usize> Task for Evaluate<'_, L> {
+impl<const L: usize, R: Results> Task for Evaluate<'_, L, R> {
     type Output = ();
     #[inline(always)]
     unsafe fn run<V: Vector>(self) {
@@ -404,7 +589,7 @@ impl<const L: usize> Task for Evaluate<'_, L> {
                             &key,
                             |_| tweak,
                             |n| [V::load(a.add(at(n))), V::load(b.add(at(n)))],
-                            |n, label| label.store(out.add(at(n))),
+                            |n, label| self.results.of(gate, at(n), label).store(out.add(at(n))),
                             |n, lane| table(at(n) + lane),
                         );
                         from += 4 * V::BLOCKS;
@@ -416,7 +601,7 @@ impl<const L: usize> Task for Evaluate<'_, L> {
                             &key,
                             |_| tweak,
                             |n| [V::load(a.add(at(n))), V::load(b.add(at(n)))],
-                            |n, label| label.store(out.add(at(n))),
+                            |n, label| self.results.of(gate, at(n), label).store(out.add(at(n))),
                             |n, lane| table(at(n) + lane),
                         );
                         from += 2 * V::BLOCKS;
@@ -427,7 +612,7 @@ impl<const L: usize> Task for Evaluate<'_, L> {
                             &key,
                             |_| tweak,
                             |_| [V::load(a.add(from)), V::load(b.add(from))],
-                            |_, label| label.store(out.add(from)),
+                            |_, label| self.results.of(gate, from, label).store(out.add(from)),
                             |_, lane| table(from + lane),
                         );
                     }
@@ -474,7 +659,37 @@ pub(crate) unsafe fn evaluate_gates<V: Vector, const N: usize, const H: usize>(
     }
 }
 
-/// AND gates of a layer, one in each block of a few registers. Where there are fewer, the last one fills the
+struct Carry<'a, const L: usize> {
+    script: &'a GateList,
+    section: usize,
+    rows: *mut u128,
+    results: [*const u128; L],
+    operands: [*mut u128; L],
+}
+
+impl<const L: usize> Task for Carry<'_, L> {
+    type Output = ();
+    #[inline(always)]
+    unsafe fn run<V: Vector>(self) {
+        for Layer { xors, ands } in self.script.layers(self.section) {
+            // SAFETY: as in `Garble`; there are a result and two operands for each gate of each copy.
+            unsafe {
+                xor_steps::<V, L>(self.rows, xors);
+                for &And { a, b, out, gate } in ands {
+                    let [a, b, out] = [a, b, out].map(|slot| self.rows.add(slot as usize * L));
+                    for from in (0..L).step_by(V::BLOCKS) {
+                        let operand = |lane: usize| self.operands[from + lane].add(2 * gate as usize);
+                        V::store_pairs(V::load(a.add(from)), V::load(b.add(from)), operand);
+                        let result = V::gather(|lane| self.results[from + lane].add(gate as usize));
+                        result.store(out.add(from));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// AND gates of a batch, one in each block of a few registers. Where there are fewer, the last one fills the
 /// rest of its register: it does the same several times.
 #[derive(Clone, Copy)]
 struct Few<'a> {
@@ -484,7 +699,7 @@ struct Few<'a> {
 }
 
 impl<'a> Few<'a> {
-    /// Takes the next gates of a layer, for `N` registers, of which each has at least one: another register
+    /// Takes the next gates of a batch, for `N` registers, of which each has at least one: another register
     /// would do its gates again when their results lie where an operand lay.
     #[inline(always)]
     fn take<V: Vector, const N: usize>(ands: &mut &'a [And], first: usize) -> Option<Self> {

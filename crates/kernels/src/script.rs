@@ -1,6 +1,6 @@
 //! A circuit as the garbling loops take it.
 
-use std::ops::Range;
+use std::ops::{BitXor, Range};
 
 /// AND gates in a section: 16 KiB of tables for each copy.
 pub const SECTION: usize = 512;
@@ -103,6 +103,28 @@ impl GateList {
     /// Returns the AND gates of a section in the order of its layers.
     pub(crate) fn section_ands(&self, section: usize) -> &[And] {
         &self.ands[self.section_gates(section)]
+    }
+
+    /// Walks through a section with values of any kind, one in each of the `slots`. An XOR adds them; `and`
+    /// is given the number of the AND gate in the circuit and its operands, and says its result.
+    ///
+    /// # Panics
+    /// If there are fewer values than slots.
+    pub fn walk<W: Copy + BitXor<Output = W>>(
+        &self,
+        section: usize,
+        slots: &mut [W],
+        mut and: impl FnMut(usize, W, W) -> W,
+    ) {
+        let first = self.section_gates(section).start;
+        for Layer { xors, ands } in self.layers(section) {
+            for &Xor { a, b, out } in xors {
+                slots[out as usize] = slots[a as usize] ^ slots[b as usize];
+            }
+            for &And { a, b, out, gate } in ands {
+                slots[out as usize] = and(first + gate as usize, slots[a as usize], slots[b as usize]);
+            }
+        }
     }
 
     pub(crate) fn layers(&self, section: usize) -> impl Iterator<Item = Layer<'_>> {

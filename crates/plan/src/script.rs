@@ -135,6 +135,18 @@ impl Script {
         });
     }
 
+    /// Lets both do alike at once: `steps` is given the party. Their messages do not wait for each other.
+    pub fn both(&mut self, mut steps: impl FnMut(&mut Script, Party)) {
+        steps(self, Party::Garbler);
+        let first = self.steps.len();
+        steps(self, Party::Evaluator);
+        for step in &mut self.steps[first..] {
+            if let Action::Message { crossing, .. } = step {
+                *crossing = true;
+            }
+        }
+    }
+
     /// Adds so many units by which the phase takes longer than all else says.
     pub fn beyond(&mut self, work: &'static Work, units: u64) {
         self.steps.push(Action::Beyond { work, units: units as f64 });

@@ -174,6 +174,7 @@ fn once(file: &Path, program: &Program, cut: &Cut, arguments: &Arguments) -> Res
         parameters: &Parameters {
             protocol: Protocol::Duplo,
             linking: None,
+            cot: None,
             scheme: None,
             commitments: None,
             security: Some(arguments.security),

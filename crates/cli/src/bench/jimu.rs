@@ -184,6 +184,7 @@ fn measured(
     let both = Both {
         program: file,
         parameters: &Parameters {
+            cot: None,
             protocol: Protocol::Jimu,
             linking: None,
             scheme: None,

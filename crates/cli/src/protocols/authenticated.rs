@@ -4,11 +4,12 @@
 use brickwork::authenticated::{self, Authenticated};
 use brickwork::circuit::Program;
 use brickwork::cut_and_choose::at_most;
+use brickwork::ot::Cot;
 use brickwork::session::Protocol;
 use serde_json::Value;
 
 use super::seam::{Model, Only, Played, Ready, WithinTheRun, promise, says_nothing};
-use crate::arguments::Buckets;
+use crate::arguments::{Buckets, Parameters};
 use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
 use crate::outcome::cost_json;
@@ -22,6 +23,10 @@ impl Played for Authenticated {
 
     fn online_from(&self) -> &'static str {
         "build"
+    }
+
+    fn ways(&self, wishes: &Parameters) -> Vec<Parameters> {
+        Cot::ALL.map(|cot| Parameters { cot: Some(cot), ..wishes.clone() }).into()
     }
 
     fn allows(&self, choices: &Choices) -> Result<(), Failure> {
@@ -53,9 +58,10 @@ impl Played for Authenticated {
         choices: &Choices,
         estimate: &Estimate,
     ) -> Result<Option<Only>, Failure> {
-        let (program, security) = (program.repeat(executions as usize)?, choices.parameters.security());
+        let (program, parameters) = (program.repeat(executions as usize)?, choices.parameters);
+        let (security, cot) = (parameters.security(), parameters.cot());
         let (cost, security) =
-            authenticated::cost::predict(&program, security, &estimate.machine, &estimate.link)?;
+            authenticated::cost::predict(&program, security, cot, &estimate.machine, &estimate.link)?;
         Ok(Some(Only { cost, security: promise(&security)? }))
     }
 
@@ -65,12 +71,13 @@ impl Played for Authenticated {
 
     fn ready<'w>(&self, work: &'w Work<'w>) -> Result<Box<dyn Ready + 'w>, Failure> {
         let Estimate { machine, link } = Estimate::of(&work.flags)?;
-        let (cost, _) = authenticated::cost::predict(&work.job.program, work.job.security, &machine, &link)?;
+        let (job, proposal) = (&work.job, work.flags.parameters.cot());
+        let (cost, _) = authenticated::cost::predict(&job.program, job.security, proposal, &machine, &link)?;
         fits_memory(cost.memory_bytes(work.party), work.flags.resources.max_ram)?;
-        Ok(Box::new(WithinTheRun::<Authenticated, ()> {
+        Ok(Box::new(WithinTheRun::<Authenticated, _> {
             work,
-            proposal: (),
-            limits: (),
+            proposal,
+            limits: proposal,
             cut: Cut::Given,
             predicted: cost_json(&cost),
             recovered: |()| false,
@@ -80,13 +87,15 @@ impl Played for Authenticated {
     fn promise_text(&self, security: &Value) -> String {
         format!(
             "Security: a cheater succeeds with probability at most 2^-{}; everything together at most {}; \
-             {:.0}-bit computational security\nTriples: {} of {} leaky ANDs, in buckets of {}\n",
+             {:.0}-bit computational security\nTriples: {} of {} leaky ANDs, in buckets of {}; correlated \
+             OTs: {}\n",
             security["statistical_bits"],
             at_most(security["bound_log2"].as_f64().unwrap_or_default()),
             security["computational_bits"].as_f64().unwrap_or_default(),
             security["triples"],
             security["leaky_ands"],
             security["bucket"],
+            security["cot"].as_str().unwrap_or_default(),
         )
     }
 }

@@ -78,7 +78,12 @@ pub fn allows(choices: &Choices) -> Result<(), Failure> {
             "leave --store or --post-quantum out",
         ));
     }
-    played(choices.parameters.protocol).allows(choices)
+    let protocol = choices.parameters.protocol;
+    if choices.parameters.cot.is_some() && protocol != Protocol::Authenticated {
+        let why = "it has one kind of correlated OTs";
+        return says_nothing(protocol.name(), &[(true, "--cot", why)]);
+    }
+    played(protocol).allows(choices)
 }
 
 /// Returns what a run of this protocol promised, from its JSON form.
@@ -99,6 +104,7 @@ pub fn ways(protocol: Protocol, security: Option<u32>, executions: Option<u32>) 
     played.ways(&Parameters {
         protocol,
         linking: None,
+        cot: None,
         scheme: None,
         commitments: None,
         post_quantum: false,

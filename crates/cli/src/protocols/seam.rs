@@ -144,7 +144,7 @@ pub fn says_nothing(protocol: &str, flags: &[(bool, &str, &str)]) -> Result<(), 
 /// A party of a protocol that makes all it needs within the run, and takes what it is offered.
 pub struct WithinTheRun<'w, P: Protocol, L> {
     pub work: &'w Work<'w>,
-    /// What a garbler proposes.
+    /// What a garbler proposes, and an evaluator takes.
     pub proposal: P::Proposal,
     /// What an evaluator takes.
     pub limits: L,

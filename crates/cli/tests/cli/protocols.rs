@@ -5,6 +5,7 @@ use brickwork::circuit::{Party, Program};
 use brickwork::compgc::{self, Linking};
 use brickwork::jimu::{self, Unit};
 use brickwork::lego;
+use brickwork::ot::Cot;
 use brickwork::plan::Script;
 use brickwork::semi_honest::{Ots, WARNING, sent_bytes};
 use serde_json::json;
@@ -747,7 +748,11 @@ fn parties_with_authenticated_masks_compute_and_say_what_they_promise() {
     let program = Program::from_bytes(&std::fs::read(&file).unwrap()).unwrap();
     for security in [40, 64, 80] {
         let level = security.to_string();
+        // Each level with another kind of OTs, of which one is not named.
+        let cot = [Cot::SoftSpoken8, Cot::Extension, Cot::default()][security as usize / 32 - 1];
+        let named = ["--cot", cot.name()];
         let flags = ["--protocol", "authenticated", "--security", &level, "--json", "--timeout", "60"];
+        let flags = [&flags[..], if cot == Cot::default() { &[] } else { &named }].concat();
         let garbler = Side { input: "1000000", ..Side::garbler(&keys) };
         let evaluator = Side { input: "1250000", ..Side::evaluator(&keys) };
         let (listening, address) = garbler.listen(&flags);
@@ -761,10 +766,11 @@ fn parties_with_authenticated_masks_compute_and_say_what_they_promise() {
             let promised = &json["security"];
             assert!(promised["bound_log2"].as_f64().unwrap() <= -f64::from(security), "{promised}");
             assert_eq!(promised["triples"], program.and_gates());
+            assert_eq!(promised["cot"], cot.name());
             let sent = |field: &str| -> u64 {
                 json["phases"].as_array().unwrap().iter().map(|phase| phase[field].as_u64().unwrap()).sum()
             };
-            let expected = authenticated::sent_bytes(&program, security).unwrap();
+            let expected = authenticated::sent_bytes(&program, security, cot).unwrap();
             assert_eq!([sent("garbler_sent_bytes"), sent("evaluator_sent_bytes")], expected);
         }
     }
@@ -773,7 +779,7 @@ fn parties_with_authenticated_masks_compute_and_say_what_they_promise() {
     assert!(said.contains("leaky ANDs"), "{said}");
     let sent: u64 =
         planned["phases"].as_array().unwrap().iter().map(|p| p["garbler_sent_bytes"].as_u64().unwrap()).sum();
-    assert_eq!(sent, authenticated::sent_bytes(&program.repeat(3).unwrap(), 40).unwrap()[0]);
+    assert_eq!(sent, authenticated::sent_bytes(&program.repeat(3).unwrap(), 40, Cot::default()).unwrap()[0]);
     let (said, timed) = good(&[&["bench", "protocol", &file, "--rounds", "1"], &flags[..]].concat());
     assert!(said.contains("at most 2^-40") && timed["predicted"]["seconds"].is_f64(), "{said}");
     for flag in [
@@ -788,6 +794,16 @@ fn parties_with_authenticated_masks_compute_and_say_what_they_promise() {
         bad(&[&run[..], &flags, &flag].concat(), 2, "says nothing with --protocol authenticated");
         assert!(!Path::new("nowhere").exists());
     }
+    let run = ["run", &file, "--garbler", "1", "--evaluator", "2"];
+    bad(&[&run[..], &["--cot", "softspoken-4"]].concat(), 2, "--cot says nothing with --protocol duplo");
+    bad(&[&run[..], &flags, &["--cot", "softspoken-3"]].concat(), 2, "softspoken-2, softspoken-4");
+    let (listening, address) =
+        Side::garbler(&keys).listen(&[&flags[..], &["--json", "--timeout", "60"]].concat());
+    let words = "the garbler has --protocol authenticated --cot softspoken-4, the evaluator --protocol \
+                 authenticated --cot softspoken-8";
+    let others = ["--protocol", "authenticated", "--cot", "softspoken-8", "--json"];
+    is_error(&Side::evaluator(&keys).connect(&address, &others), 7, words);
+    is_error(&finish(listening), 7, words);
 }
 
 /// Base OTs from lattices: the same outputs in every protocol, and exactly those messages more. Both parties

@@ -10,7 +10,7 @@ use crate::commit::split::{Receiver, Sender, msg};
 use crate::commit::{Claims, Lsb, New, Receiver as _, Sender as _};
 use crate::cut_and_choose::{Bucketing, Challenge};
 use crate::garbling::{GarblingKeys, HalfGates, Schedule, Scheme as _, TableSink, table_hash};
-use crate::ot::{CotReceiver as _, CotSender as _, Direction, Series, base, extension, softspoken};
+use crate::ot::{Cot, CotReceiver as _, CotSender as _, Direction, Series, base, chosen, extension};
 use crate::solder::{GarblerWire, Soldering};
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
@@ -109,20 +109,24 @@ fn random_cots(measured: &mut Measured) -> Result<(), Error> {
     let bit = |i: usize| (delta.bits() >> i & 1) as usize;
     let seeds: Vec<Seed> = pairs.iter().enumerate().map(|(i, pair)| pair[bit(i)].clone()).collect();
     let (mut left, mut right) = memory_pair();
-    let mut receiver = softspoken::Receiver::<4>::set_up(&mut right, &series, &pairs)?;
-    right.flush()?;
-    let mut sender = softspoken::Sender::<4>::set_up(&mut left, &series, delta, &seeds)?;
-    let blocks = (COUNT / 128) as f64;
-    let receives = fastest(blocks, || {
-        black_box(receiver.random(&mut right, &mut rng, COUNT)?);
-        right.flush()
-    })?;
-    let sends = fastest(blocks, || {
-        black_box(sender.random(&mut left, COUNT)?);
-        Ok(())
-    })?;
-    measured.set(&DRAW_RECEIVER, receives);
-    measured.set(&DRAW_SENDER, sends);
+    let mut labels = vec![Label::ZERO; COUNT];
+    for cot in Cot::ALL.into_iter().filter(|cot| cot.has_trees()) {
+        let mut receiver = chosen::Receiver::set_up(cot, &mut right, &series, &pairs)?;
+        right.flush()?;
+        let mut sender = chosen::Sender::set_up(cot, &mut left, &series, delta, &seeds)?;
+        let blocks = (COUNT / 128) as f64;
+        let receives = fastest(blocks, || {
+            receiver.random_bits(&mut right, &mut rng, &mut labels)?;
+            right.flush()
+        })?;
+        let sends = fastest(blocks, || {
+            sender.random_bits(&mut left, &mut labels)?;
+            black_box(&labels);
+            Ok(())
+        })?;
+        measured.set(RANDOM_RECEIVER[cot as usize], receives);
+        measured.set(RANDOM_SENDER[cot as usize], sends);
+    }
     Ok(())
 }
 

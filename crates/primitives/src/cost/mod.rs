@@ -8,9 +8,10 @@ use brickwork_base::Party::{self, Evaluator, Garbler};
 use brickwork_plan::{SLICES, Script, TOUCH, share};
 
 use crate::commit::Level;
+use crate::ot::Cot;
 use brickwork_stock::ACQUAINTANCE_BYTES;
 pub use measure::{Primitives, probe};
-use work::{COMBINE, COMMIT_CHOSEN, COMMIT_RANDOM, RECEIVE};
+use work::{COMBINE, COMMIT_CHOSEN, COMMIT_RANDOM, RANDOM_RECEIVER, RANDOM_SENDER, RECEIVE};
 
 /// Bytes of a label, a soldering, a seed, half an authenticator.
 pub const LABEL: u64 = 16;
@@ -39,10 +40,16 @@ pub fn extend(script: &mut Script, receiver: Party, ots: u64) {
 /// Bytes that the receiver sends when a series of the extension whose rows come from trees is set up.
 pub const TREES: u64 = 32 * (DIMENSION + 1);
 
-/// Adds the messages of one call of the extension in which K bits of the offset share a row, with so many
-/// OTs, at least 1, of random choices, by the party that has them.
-pub fn draw<const K: u64>(script: &mut Script, receiver: Party, ots: u64) {
-    rows(script, receiver, DIMENSION / K - 1, ots);
+/// Adds the messages of one call of correlated OTs of this kind, with so many, at least 1, of random choices,
+/// by the party that has them; and the work before they are sent.
+pub fn random(script: &mut Script, cot: Cot, receiver: Party, ots: u64) {
+    script.work(receiver, RANDOM_RECEIVER[cot as usize], ots.div_ceil(BLOCK) + 1, 1);
+    rows(script, receiver, cot.rows() as u64, ots);
+}
+
+/// Adds the work of the other party when it has received them.
+pub fn accept_random(script: &mut Script, cot: Cot, sender: Party, ots: u64) {
+    script.work(sender, RANDOM_SENDER[cot as usize], ots.div_ceil(BLOCK) + 1, 1);
 }
 
 /// The messages of so many rows, and of the check.

@@ -58,12 +58,26 @@ pub static EXTEND_SENDER: Work =
 /// A block of 128 OTs of the extension, on the side that chooses bits.
 pub static EXTEND_RECEIVER: Work =
     Work { name: "ot.extend-receiver", known: [3.21e-6, 5.68e-6, 5.79e-6, 3.77e-5] };
-/// A block of 128 OTs with random choices of which four bits of the offset share a row, on the side that
-/// chooses the offset.
-pub static DRAW_SENDER: Work = Work { name: "ot.draw-sender", known: [1.72e-6, 3.71e-6, 4.18e-6, 5.88e-5] };
+/// A block of 128 OTs with random choices of which two, four or eight bits of the offset share a row, on the
+/// side that chooses the offset.
+static SOFTSPOKEN_SENDER: [Work; 3] = [
+    Work { name: "ot.softspoken-2-sender", known: [7.47e-7, 9.90e-7, 1.46e-6, 3.62e-5] },
+    Work { name: "ot.softspoken-4-sender", known: [8.34e-7, 1.07e-6, 1.74e-6, 6.83e-5] },
+    Work { name: "ot.softspoken-8-sender", known: [3.82e-6, 4.03e-6, 7.65e-6, 4.93e-4] },
+];
 /// The same, on the side that has the choices.
-pub static DRAW_RECEIVER: Work =
-    Work { name: "ot.draw-receiver", known: [1.93e-6, 3.93e-6, 4.43e-6, 5.89e-5] };
+static SOFTSPOKEN_RECEIVER: [Work; 3] = [
+    Work { name: "ot.softspoken-2-receiver", known: [1.18e-6, 1.41e-6, 1.84e-6, 3.67e-5] },
+    Work { name: "ot.softspoken-4-receiver", known: [1.04e-6, 1.27e-6, 1.94e-6, 6.57e-5] },
+    Work { name: "ot.softspoken-8-receiver", known: [3.80e-6, 3.98e-6, 7.65e-6, 4.99e-4] },
+];
+/// A block of 128 OTs with random choices of each kind ([`Cot`](crate::ot::Cot)), on the side that chooses
+/// the offset.
+pub static RANDOM_SENDER: [&Work; 4] =
+    [&EXTEND_SENDER, &SOFTSPOKEN_SENDER[0], &SOFTSPOKEN_SENDER[1], &SOFTSPOKEN_SENDER[2]];
+/// The same, on the side that has the choices.
+pub static RANDOM_RECEIVER: [&Work; 4] =
+    [&EXTEND_RECEIVER, &SOFTSPOKEN_RECEIVER[0], &SOFTSPOKEN_RECEIVER[1], &SOFTSPOKEN_RECEIVER[2]];
 
 /// All of them.
 pub(super) static ALL: &[&Work] = &[
@@ -72,8 +86,12 @@ pub(super) static ALL: &[&Work] = &[
     &OFFER,
     &EXTEND_SENDER,
     &EXTEND_RECEIVER,
-    &DRAW_SENDER,
-    &DRAW_RECEIVER,
+    &SOFTSPOKEN_SENDER[0],
+    &SOFTSPOKEN_SENDER[1],
+    &SOFTSPOKEN_SENDER[2],
+    &SOFTSPOKEN_RECEIVER[0],
+    &SOFTSPOKEN_RECEIVER[1],
+    &SOFTSPOKEN_RECEIVER[2],
     &COMMIT_RANDOM,
     &COMMIT_CHOSEN,
     &RECEIVE,

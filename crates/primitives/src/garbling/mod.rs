@@ -23,6 +23,7 @@ mod half_gates;
 mod hash;
 mod keys;
 mod lanes;
+pub mod masked;
 mod order;
 mod schedule;
 mod scheme;

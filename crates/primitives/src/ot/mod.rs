@@ -2,6 +2,7 @@
 //! them.
 
 pub mod base;
+pub mod chosen;
 pub mod cot;
 pub mod extension;
 #[cfg(test)]
@@ -9,6 +10,7 @@ pub(crate) mod ideal;
 mod rows;
 pub mod softspoken;
 
+pub use chosen::Cot;
 pub use cot::{CotReceiver, CotSender, Series};
 pub(crate) use rows::CHUNK;
 

@@ -12,65 +12,119 @@
 use brickwork_base::Error;
 use brickwork_base::Party;
 use brickwork_base::label::{LABEL_BYTES, Label};
+use brickwork_circuit::Program;
 use subtle::ConstantTimeEq;
 
 use crate::cheat::Cheat;
+use crate::components::{Copies, Garbled, Made, Received, Wave, waves};
 use crate::hash::{HASH, Hasher, Purpose};
 use crate::hooks::Point;
 use crate::layout::Layout;
 use crate::msg;
 use crate::openings::Opening;
-use crate::preprocess::{Made, Received};
 use crate::secrets::Secrets;
 use crate::setup::Member;
+use crate::share::Shares;
 
-/// The program's wires that feed the input wires of slots, in order.
-fn sources<'p>(layout: &Layout<'p>) -> impl Iterator<Item = usize> + 'p {
-    let program = layout.program;
-    program.slots().flat_map(|slot| slot.inputs.iter().map(|&wire| wire as usize))
+/// A program and the components that it is run on, connected.
+pub(super) struct Connected<C> {
+    pub made: Made<C>,
+    pub waves: Vec<Wave>,
+    /// Masks of the program's wires.
+    pub masks: Shares,
 }
 
-/// Solders all slots, and says its shares of the masks of the evaluator's inputs.
-pub(super) fn garbler(member: &mut Member, layout: &Layout, made: &Made) -> Result<(), Error> {
+impl<C: Copies> Connected<C> {
+    fn new(layout: &Layout, made: Made<C>) -> Self {
+        let counts: Vec<Vec<usize>> =
+            made.copies.iter().map(|lists| lists.iter().map(Copies::count).collect()).collect();
+        let waves = waves(layout.program, &counts);
+        let masks = made.masks(layout, &waves);
+        Connected { made, waves, masks }
+    }
+}
+
+/// What the evaluator has of a program once its components are connected.
+pub(super) struct Soldered {
+    /// Of each port S.
+    pub solderings: Secrets<Label>,
+    /// Masks of its own inputs.
+    pub masks: Secrets<u8>,
+}
+
+/// The wires that feed the ports of a wave, in order.
+fn sources<'p>(program: &'p Program, wave: &Wave) -> impl Iterator<Item = usize> + 'p {
+    wave.slots.clone().flat_map(move |slot| program.slot(slot).inputs.iter().map(|&wire| wire as usize))
+}
+
+/// Solders all slots, and says its shares of the masks of the evaluator's inputs. Returns the labels of the
+/// program's wires, for the masked value 0, beside what is connected.
+pub(super) fn garbler(
+    member: &mut Member,
+    layout: &Layout,
+    made: Made<Garbled>,
+) -> Result<(Connected<Garbled>, Secrets<Label>), Error> {
     member.run.phase("build");
+    let connected = Connected::new(layout, made);
+    let Connected { made, waves, masks } = &connected;
+    let mut labels = Secrets::with_capacity(layout.program.wires());
+    labels.extend_from_slice(&made.input_labels);
     let mut solderings = Vec::with_capacity(layout.ports());
     let mut macs = Secrets::<Label>::with_capacity(layout.ports());
-    for (port, source) in sources(layout).enumerate() {
-        let mask = made.masks.wires[source] ^ made.masks.ports[port];
-        solderings.push(made.labels[source] ^ made.port_labels[port] ^ mask.key);
-        macs.push(mask.mac);
+    for wave in waves {
+        let (copies, schedule) = (made.of(wave), made.schedule(wave));
+        for (source, port) in sources(layout.program, wave).zip(wave.each(schedule.inputs())) {
+            let mask = masks.at(source) ^ copies.ports.at(port);
+            solderings.push(labels[source] ^ copies.port_labels[port] ^ member.own.own(mask));
+            macs.push(mask.mac);
+        }
+        labels.extend_from_slice(&copies.output_labels[wave.each(schedule.outputs())]);
     }
     member.hooks.alter(Point::Solderings, &mut solderings);
-    let hash = Hasher::new(&member.key, Purpose::Soldered, 0, Party::Garbler).of(bytemuck::cast_slice(&macs));
+    let place = member.place()?;
+    let hash = Hasher::new(&member.key, Purpose::Soldered, place, Party::Garbler);
     let mut message = member.run.channel.message(msg::SOLDERINGS);
     message.push(bytemuck::cast_slice(&solderings))?;
-    message.push(&hash)?;
+    message.push(&hash.of(bytemuck::cast_slice(&macs)))?;
     message.finish()?;
-    member.say(Opening::INPUTS, &made.masks.wires[layout.input_wires(Party::Evaluator)])?;
-    member.run.channel.flush()
+    let place = member.place()?;
+    member.say(Opening::INPUTS, place, masks.some(layout.input_wires(Party::Evaluator)))?;
+    member.run.channel.flush()?;
+    Ok((connected, labels))
 }
 
 /// Receives the solderings S, checks their last bits, and says its shares of the masks of the garbler's
-/// inputs. Returns the solderings and the masks of its own inputs.
+/// inputs. Returns the solderings and the masks of its own inputs, beside what is connected.
 pub(super) fn evaluator(
     member: &mut Member,
     layout: &Layout,
-    received: &Received,
-) -> Result<(Secrets<Label>, Secrets<u8>), Error> {
+    made: Made<Received>,
+) -> Result<(Connected<Received>, Soldered), Error> {
     member.run.phase("build");
+    let connected = Connected::new(layout, made);
+    let Connected { made, waves, masks } = &connected;
     let ports = layout.ports();
     let message = member.run.channel.receive(msg::SOLDERINGS, LABEL_BYTES * ports + HASH)?;
     let (words, told) = message.split_at(LABEL_BYTES * ports);
+    let mut words = words.as_chunks::<LABEL_BYTES>().0.iter();
     let (mut solderings, mut macs) = (Secrets::with_capacity(ports), Secrets::<Label>::with_capacity(ports));
-    for ((port, source), word) in sources(layout).enumerate().zip(words.as_chunks::<LABEL_BYTES>().0) {
-        let mask = received.masks.wires[source] ^ received.masks.ports[port];
-        let soldering = Label::from_bytes(*word) ^ mask.mac;
-        macs.push(member.own.expected(mask, soldering.colour()));
-        solderings.push(soldering);
+    for wave in waves {
+        let (copies, inputs) = (made.of(wave), made.schedule(wave).inputs());
+        for ((source, port), word) in sources(layout.program, wave).zip(wave.each(inputs)).zip(words.by_ref())
+        {
+            let mask = masks.at(source) ^ copies.ports.at(port);
+            let soldering = Label::from_bytes(*word) ^ mask.mac;
+            // The garbler's bit of the sum: that of the sum of the masks, less its own.
+            macs.push(member.own.expected(mask.key, soldering.colour() ^ mask.mac.colour()));
+            solderings.push(soldering);
+        }
     }
-    let hash = Hasher::new(&member.key, Purpose::Soldered, 0, Party::Garbler).of(bytemuck::cast_slice(&macs));
-    member.require(hash[..].ct_eq(told), Cheat::Soldering)?;
-    let own = member.hear(Opening::INPUTS, &received.masks.wires[layout.input_wires(Party::Evaluator)])?;
-    member.say(Opening::INPUTS, &received.masks.wires[layout.input_wires(Party::Garbler)])?;
-    Ok((solderings, own))
+    let place = member.place()?;
+    let hash = Hasher::new(&member.key, Purpose::Soldered, place, Party::Garbler);
+    member.require(hash.of(bytemuck::cast_slice(&macs))[..].ct_eq(told), Cheat::Soldering)?;
+    let place = member.place()?;
+    let own = member.hear(Opening::INPUTS, place, masks.some(layout.input_wires(Party::Evaluator)))?;
+    let place = member.place()?;
+    member.say(Opening::INPUTS, place, masks.some(layout.input_wires(Party::Garbler)))?;
+    Ok((connected, Soldered { solderings, masks: own }))
 }

@@ -6,14 +6,13 @@ use brickwork_base::{Error, Party};
 use crate::evaluate::Masked;
 use crate::layout::Layout;
 use crate::openings::Opening;
-use crate::preprocess::Masks;
 use crate::setup::Member;
 use crate::share::Shares;
 
 /// The shares of the masks of a party's outputs.
-fn shares(layout: &Layout, masks: &Masks, party: Party) -> Shares {
+fn shares(layout: &Layout, masks: &Shares, party: Party) -> Shares {
     let mut shares = Shares::with_capacity(layout.outputs(party).count());
-    shares.extend(layout.outputs(party).map(|wire| masks.wires[wire]));
+    layout.outputs(party).for_each(|wire| shares.push(masks.at(wire)));
     shares
 }
 
@@ -21,19 +20,20 @@ fn shares(layout: &Layout, masks: &Masks, party: Party) -> Shares {
 pub(super) fn open(
     member: &mut Member,
     layout: &Layout,
-    masks: &Masks,
+    masks: &Shares,
     masked: &Masked,
 ) -> Result<Vec<bool>, Error> {
     member.run.phase("decode");
     let [garblers, evaluators] = [Party::Garbler, Party::Evaluator].map(|party| shares(layout, masks, party));
+    let [of_evaluators, of_garblers] = [member.place()?, member.place()?];
     let values = match member.own.role {
         Party::Garbler => {
-            member.say(Opening::OUTPUTS, &evaluators)?;
-            member.hear(Opening::OUTPUTS, &garblers)?
+            member.say(Opening::OUTPUTS, of_evaluators, evaluators.all())?;
+            member.hear(Opening::OUTPUTS, of_garblers, garblers.all())?
         }
         Party::Evaluator => {
-            let values = member.hear(Opening::OUTPUTS, &evaluators)?;
-            member.say(Opening::OUTPUTS, &garblers)?;
+            let values = member.hear(Opening::OUTPUTS, of_evaluators, evaluators.all())?;
+            member.say(Opening::OUTPUTS, of_garblers, garblers.all())?;
             values
         }
     };

@@ -14,39 +14,72 @@
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::label::Label;
 use brickwork_base::{Error, Party};
+use brickwork_primitives::garbling::masked::{self, Numbered, walk_bits};
 use brickwork_primitives::receive;
 use subtle::ConstantTimeEq;
 
+use crate::build::{Connected, Soldered};
 use crate::cheat::Cheat;
+use crate::components::{Garbled, Received, Wave};
 use crate::hash::{HASH, Hasher, Purpose};
 use crate::hooks::Point;
 use crate::layout::Layout;
 use crate::msg;
 use crate::openings::Opening;
-use crate::preprocess::{Made, Received, tags};
 use crate::secrets::Secrets;
 use crate::setup::Member;
-use crate::tables::{GateHash, evaluate};
-use crate::walk::walk;
+use crate::words::{SPARE, colours, put_word, word};
 
 /// Masked values, a byte each.
 pub(super) type Masked = Secrets<u8>;
 
-/// The word with these bytes at its low end.
-fn word(bytes: &[u8]) -> Label {
-    let mut all = [0; 16];
-    all[..bytes.len()].copy_from_slice(bytes);
-    Label::from_bytes(all)
+/// Bits of several copies in one word for each place of `each`, the first copy's lowest.
+fn side_by_side(bits: &[u8], stride: usize, each: std::ops::Range<usize>) -> Secrets<u16> {
+    let mut words = Secrets::zeros(each.len());
+    for (copy, bits) in bits.chunks_exact(stride).enumerate() {
+        let here = &bits[each.clone()];
+        words.iter_mut().zip(here).for_each(|(word, &bit)| *word |= u16::from(bit & 1) << copy);
+    }
+    words
 }
 
-/// Tag number `k` of some of c bytes each.
-fn tag(tags: &[u8], c: usize, k: usize) -> Label {
-    word(&tags[k * c..][..c])
+/// Masked values of the operands of AND gates, those of several copies in one word.
+struct Operands(Secrets<[u16; 2]>);
+
+impl Operands {
+    /// Those of a copy's gates, in order.
+    fn of(&self, copy: usize) -> impl Iterator<Item = [u8; 2]> + '_ {
+        self.0.iter().map(move |words| words.map(|word| (word >> copy) as u8 & 1))
+    }
 }
 
-/// u_a·b + u_b·a + μ, of a gate's three tags.
-fn answer([a, b, mu]: [Label; 3], [u_a, u_b]: [u8; 2]) -> Label {
-    b.times(u_a) ^ a.times(u_b) ^ mu
+/// Walks masked values through the copies of a wave, from what is reported of them: `[copy][port, then AND
+/// gate]`. Returns those of operands, and of outputs, `[copy][output]`.
+fn walk(connected: &Connected<Garbled>, wave: &Wave, reported: &[u8]) -> (Operands, Masked) {
+    let schedule = connected.made.schedule(wave);
+    walked(schedule, wave.copies.len(), reported)
+}
+
+/// As [`walk`], of so many copies.
+fn walked(
+    schedule: &brickwork_primitives::garbling::Schedule,
+    copies: usize,
+    reported: &[u8],
+) -> (Operands, Masked) {
+    let (inputs, ands) = (schedule.inputs(), schedule.and_gates());
+    let stride = inputs + ands;
+    let ports = side_by_side(reported, stride.max(1), 0..inputs);
+    let results = side_by_side(reported, stride.max(1), inputs..stride);
+    let mut operands = Secrets::zeros(ands);
+    let of_outputs = Secrets::new(walk_bits(schedule, &ports, |gate, a, b| {
+        operands[gate] = [a, b];
+        results[gate]
+    }));
+    let mut outputs = Masked::with_capacity(copies * of_outputs.len());
+    for copy in 0..copies {
+        outputs.extend(of_outputs.iter().map(|word| (word >> copy) as u8 & 1));
+    }
+    (Operands(operands), outputs)
 }
 
 /// Gives the active labels of all inputs, checks what the evaluator reports, and answers. Returns the masked
@@ -54,93 +87,112 @@ fn answer([a, b, mu]: [Label; 3], [u_a, u_b]: [u8; 2]) -> Label {
 pub(super) fn garbler(
     member: &mut Member,
     layout: &Layout,
-    made: &Made,
+    connected: &Connected<Garbled>,
+    labels: &[Label],
     input: &[bool],
 ) -> Result<Masked, Error> {
     member.run.phase("evaluate");
-    let own = member.hear(Opening::INPUTS, &made.masks.wires[layout.input_wires(Party::Garbler)])?;
+    let place = member.place()?;
+    let masks = connected.masks.some(layout.input_wires(Party::Garbler));
+    let own = member.hear(Opening::INPUTS, place, masks)?;
     let theirs = layout.inputs(Party::Evaluator);
     let packed = member.run.channel.receive(msg::MASKED_INPUTS, theirs.div_ceil(8))?;
     let mut masked = Masked::with_capacity(layout.program.wires());
     masked.extend(own.iter().zip(input).map(|(mask, &bit)| mask ^ u8::from(bit)));
     masked.extend(unpack(&packed, theirs)?);
-    let delta = member.own.delta;
-    let mut active = Secrets::default();
-    active.reserve_exact(masked.len());
-    active.extend(masked.iter().zip(made.labels.iter()).map(|(&u, &label)| label ^ delta.times(u)));
+    let mut active: Secrets<Label> = labels[..layout.all_inputs()].iter().copied().collect();
+    crate::words::add_where(&mut active, member.own.delta.label(), &masked);
     member.hooks.alter(Point::InputLabels, &mut active);
     member.run.channel.send(msg::INPUT_LABELS, bytemuck::cast_slice(&active))?;
     let reported = layout.ports() + layout.ands();
     let message = Secrets::new(member.run.channel.receive(msg::REPORT, reported.div_ceil(8) + HASH)?);
     let (packed, told) = message.split_at(reported.div_ceil(8));
     let reported = Masked::new(unpack(packed, reported)?);
-    member.require(labels_of(member, layout, made, &reported)[..].ct_eq(told), Cheat::Labels)?;
-    let digest = answers(member, layout, made, &reported, &mut masked);
+    let hash = labels_of(member, connected, &reported)?;
+    member.require(hash[..].ct_eq(told), Cheat::Labels)?;
+    let digest = answers(member, connected, &reported, &mut masked)?;
     member.run.channel.send(msg::GATES, &digest)?;
     Ok(masked)
 }
 
 /// The hash of the labels that these masked values belong to: ports and AND gates, slot after slot.
-fn labels_of(member: &Member, layout: &Layout, made: &Made, reported: &[u8]) -> [u8; HASH] {
+fn labels_of(
+    member: &mut Member,
+    connected: &Connected<Garbled>,
+    mut reported: &[u8],
+) -> Result<[u8; HASH], Error> {
     let (c, delta) = (member.level.tag, member.own.delta);
-    let mut all = Secrets::with_capacity(c * reported.len());
-    let (mut ports, mut gates, mut values) = (made.port_labels.iter(), 0..layout.ands(), reported.iter());
-    let mut add = |label: Label| {
-        let &u = values.next().expect("a value of each port and AND gate");
-        tags(&mut all, c, &[label ^ delta.times(u)]);
-    };
-    for slot in 0..layout.program.slot_count() {
-        let circuit = layout.circuit(slot);
-        ports.by_ref().take(circuit.inputs()).for_each(|&label| add(label));
-        gates.by_ref().take(circuit.and_gates()).for_each(|gate| add(tag(&made.tags, c, 4 * gate)));
+    let place = member.place()?;
+    let mut hash = Hasher::new(&member.key, Purpose::Labels, place, Party::Evaluator);
+    for wave in &connected.waves {
+        let (copies, schedule) = (connected.made.of(wave), connected.made.schedule(wave));
+        let (inputs, ands) = (schedule.inputs(), schedule.and_gates());
+        let kept = copies.labels.read(c * wave.copies.start * ands..c * wave.copies.end * ands + SPARE)?;
+        let mut all = Secrets::zeros(c * wave.copies.len() * (inputs + ands) + SPARE);
+        let (here, behind) = reported.split_at(wave.copies.len() * (inputs + ands));
+        let mut at = 0;
+        for (k, copy) in wave.copies.clone().enumerate() {
+            let ports = copies.port_labels[copy * inputs..][..inputs].iter().copied();
+            let results = (k * ands..(k + 1) * ands).map(|gate| word(&kept, c, gate));
+            for (label, &u) in ports.chain(results).zip(&here[at..]) {
+                put_word(&mut all, c, at, label ^ delta.times(u));
+                at += 1;
+            }
+        }
+        hash.update(&all[..c * at]);
+        reported = behind;
     }
-    Hasher::new(&member.key, Purpose::Labels, 0, Party::Evaluator).of(&all)
+    Ok(hash.finish())
 }
 
 /// Walks masked values through all slots. Returns the digest of the answers of all gates.
 fn answers(
     member: &mut Member,
-    layout: &Layout,
-    made: &Made,
+    connected: &Connected<Garbled>,
     mut reported: &[u8],
     masked: &mut Masked,
-) -> [u8; HASH] {
+) -> Result<[u8; HASH], Error> {
     let c = member.level.tag;
-    let mut all = Secrets::with_capacity(c * layout.ands());
-    let mut first = 0;
-    for slot in 0..layout.program.slot_count() {
-        let circuit = layout.circuit(slot);
-        let (ports, rest) = reported.split_at(circuit.inputs());
-        let (ands, behind) = rest.split_at(circuit.and_gates());
+    let place = member.place()?;
+    let mut hash = Hasher::new(&member.key, Purpose::Gates, place, Party::Garbler);
+    for wave in &connected.waves {
+        let (copies, schedule) = (connected.made.of(wave), connected.made.schedule(wave));
+        let (count, ands) = (wave.copies.len(), schedule.and_gates());
+        let (here, behind) = reported.split_at(count * (schedule.inputs() + ands));
+        let (operands, outputs) = walk(connected, wave, here);
+        masked.extend_from_slice(&outputs);
+        let kept = 3 * c * wave.copies.start * ands..3 * c * wave.copies.end * ands + SPARE;
+        let macs = copies.macs.read(kept)?;
+        let mut all = Secrets::zeros(c * count * ands + SPARE);
+        for copy in 0..count {
+            for (gate, u) in (copy * ands..).zip(operands.of(copy)) {
+                put_word(&mut all, c, gate, answer(&macs, c, gate, u));
+            }
+        }
+        let answered = c * count * ands;
+        member.hooks.alter(Point::Gates, &mut all[..answered]);
+        hash.update(&all[..answered]);
         reported = behind;
-        let mut wires = Masked::with_capacity(circuit.wires());
-        wires.extend_from_slice(ports);
-        walk(
-            circuit,
-            &mut wires,
-            |u| u,
-            |gate, a, b| {
-                let macs = [1, 2, 3].map(|k| tag(&made.tags, c, 4 * (first + gate) + k));
-                tags(&mut all, c, &[answer(macs, [a, b])]);
-                ands[gate]
-            },
-        );
-        first += circuit.and_gates();
-        masked.extend(circuit.outputs().iter().map(|&wire| wires[wire as usize]));
     }
-    member.hooks.alter(Point::Gates, &mut all);
-    Hasher::new(&member.key, Purpose::Gates, 0, Party::Garbler).of(&all)
+    Ok(hash.finish())
 }
 
-/// What evaluating gives beside labels.
+/// u_a·b + u_b·a + μ, of a gate's three tags of c bytes: the lower c bytes of it.
+fn answer(tags: &[u8], c: usize, gate: usize, [u_a, u_b]: [u8; 2]) -> Label {
+    let [a, b, mu] = [0, 1, 2].map(|k| word(tags, c, 3 * gate + k));
+    b.times(u_a) ^ a.times(u_b) ^ mu
+}
+
+/// What is reported while slots are evaluated.
 struct Evaluated {
-    /// Masked values that are reported, and tags of their labels.
+    /// Masked values, ports and AND gates, slot after slot.
     reported: Masked,
-    labels: Secrets<u8>,
-    /// κ of all gates.
-    answers: Secrets<u8>,
-    /// Masked values of the program's wires.
-    masked: Masked,
+    /// The hash of their labels.
+    labels: Hasher,
+    /// The hash of κ of all gates.
+    answers: Hasher,
+    /// Active labels of the program's wires.
+    active: Secrets<Label>,
 }
 
 /// Asks for its inputs' labels, evaluates, reports, and checks the garbler's answer. Returns the masked
@@ -148,73 +200,99 @@ struct Evaluated {
 pub(super) fn evaluator(
     member: &mut Member,
     layout: &Layout,
-    received: &Received,
-    (solderings, masks): (&Secrets<Label>, &[u8]),
+    connected: &Connected<Received>,
+    Soldered { solderings, masks }: Soldered,
     input: &[bool],
 ) -> Result<Masked, Error> {
     member.run.phase("evaluate");
-    let own: Masked =
-        Secrets::new(masks.iter().zip(input).map(|(mask, &bit)| mask ^ u8::from(bit)).collect());
+    let own: Masked = masks.iter().zip(input).map(|(mask, &bit)| mask ^ u8::from(bit)).collect();
     member.run.channel.send(msg::MASKED_INPUTS, &pack(own.iter().copied()))?;
     let inputs =
         Secrets::new(receive::labels(&mut member.run.channel, msg::INPUT_LABELS, layout.all_inputs())?);
     let of_own = &inputs[layout.input_wires(Party::Evaluator)];
-    let differ = of_own.iter().zip(own.iter()).fold(0, |bad, (label, u)| bad | (label.colour() ^ u));
+    let differ = colours(of_own).zip(own.iter()).fold(0, |bad, (colour, u)| bad | (colour ^ u));
     member.require(differ == 0, Cheat::InputLabel)?;
-    let mut done = evaluate_slots(member, layout, received, solderings, &inputs);
-    member.hooks.alter(Point::Report, &mut done.reported);
-    member.hooks.alter(Point::ReportedTags, &mut done.labels);
-    let mut message = pack(done.reported.iter().copied());
-    let hash = Hasher::new(&member.key, Purpose::Labels, 0, Party::Evaluator).of(&done.labels);
-    message.extend_from_slice(&hash);
+    let Evaluated { mut reported, labels, answers, active } =
+        evaluate_slots(member, layout, connected, &solderings, &inputs)?;
+    member.hooks.alter(Point::Report, &mut reported);
+    let mut message = pack(reported.iter().copied());
+    message.extend_from_slice(&labels.finish());
     member.run.channel.send(msg::REPORT, &message)?;
     let told = member.run.channel.receive(msg::GATES, HASH)?;
-    let hash = Hasher::new(&member.key, Purpose::Gates, 0, Party::Garbler).of(&done.answers);
-    member.require(hash[..].ct_eq(&told), Cheat::Gates)?;
-    Ok(done.masked)
+    member.require(answers.finish()[..].ct_eq(&told), Cheat::Gates)?;
+    Ok(colours(&active).collect())
 }
 
 /// Evaluates all slots.
 fn evaluate_slots(
-    member: &Member,
+    member: &mut Member,
     layout: &Layout,
-    received: &Received,
-    solderings: &Secrets<Label>,
+    connected: &Connected<Received>,
+    mut solderings: &[Label],
     inputs: &[Label],
-) -> Evaluated {
-    let (c, delta) = (member.level.tag, member.own.delta);
-    let (ports, ands) = (layout.ports(), layout.ands());
+) -> Result<Evaluated, Error> {
+    let [of_labels, of_gates] = [member.place()?, member.place()?];
     let mut done = Evaluated {
-        reported: Masked::with_capacity(ports + ands),
-        labels: Secrets::with_capacity(c * (ports + ands)),
-        answers: Secrets::with_capacity(c * ands),
-        masked: Masked::default(),
+        reported: Masked::with_capacity(layout.ports() + layout.ands()),
+        labels: Hasher::new(&member.key, Purpose::Labels, of_labels, Party::Evaluator),
+        answers: Hasher::new(&member.key, Purpose::Gates, of_gates, Party::Garbler),
+        active: Secrets::with_capacity(layout.program.wires()),
     };
-    let mut active = Secrets::with_capacity(layout.program.wires());
-    active.extend_from_slice(inputs);
-    let (mut rows, mut keys, mut solderings) = (&received.rows[..], &received.tags[..], solderings.iter());
-    for (group, &start) in layout.groups().zip(&received.starts) {
-        let (mut hash, mut first) = (GateHash::new(start), 0);
-        for slot in group.slots.clone() {
-            let (circuit, slot) = (layout.circuit(slot), layout.program.slot(slot));
-            let mut wires = Secrets::with_capacity(circuit.wires());
-            let sources = slot.inputs.iter().map(|&wire| active[wire as usize]);
-            wires.extend(sources.zip(solderings.by_ref()).map(|(label, &soldering)| label ^ soldering));
-            done.reported.extend(wires.iter().map(|label| label.colour()));
-            tags(&mut done.labels, c, &wires);
-            evaluate(circuit, &mut hash, first, rows, &mut wires, |gate, [a, b, output]| {
-                let [u_a, u_b, u_c] = [a, b, output].map(Label::colour);
-                let of_gate = [0, 1, 2].map(|k| tag(keys, c, 3 * gate + k));
-                let kappa = answer(of_gate, [u_a, u_b]) ^ delta.times(u_a & u_b ^ u_c);
-                tags(&mut done.answers, c, &[kappa]);
-                done.reported.push(u_c);
-                tags(&mut done.labels, c, &[output]);
-            });
-            active.extend(circuit.outputs().iter().map(|&wire| wires[wire as usize]));
-            (rows, keys) = (&rows[circuit.and_gates()..], &keys[3 * c * circuit.and_gates()..]);
-            first += circuit.and_gates() as u64;
+    done.active.extend_from_slice(inputs);
+    for wave in &connected.waves {
+        let (here, behind) = solderings.split_at(wave.copies.len() * connected.made.schedule(wave).inputs());
+        evaluate_wave(member, layout, connected, wave, here, &mut done)?;
+        solderings = behind;
+    }
+    Ok(done)
+}
+
+/// Evaluates the slots of a wave.
+fn evaluate_wave(
+    member: &mut Member,
+    layout: &Layout,
+    connected: &Connected<Received>,
+    wave: &Wave,
+    solderings: &[Label],
+    done: &mut Evaluated,
+) -> Result<(), Error> {
+    let (copies, schedule) = (connected.made.of(wave), connected.made.schedule(wave));
+    let (count, ands, width) = (wave.copies.len(), schedule.and_gates(), schedule.inputs());
+    let sources = wave.slots.clone().flat_map(|slot| layout.program.slot(slot).inputs);
+    let mut ports = Secrets::with_capacity(count * width);
+    ports.extend(sources.zip(solderings).map(|(&wire, &soldering)| done.active[wire as usize] ^ soldering));
+    let tables = copies.tables.read(wave.each(2 * ands))?;
+    let mut results = Secrets::with_capacity(count * ands);
+    results.extend_from_slice(&copies.words.read(wave.each(ands))?);
+    let mut outputs = Secrets::zeros(count * schedule.outputs());
+    let numbered = Numbered { keys: &copies.keys, first: wave.copies.start as u32, count };
+    masked::evaluate(schedule, numbered, &ports, &tables, &mut results, &mut outputs);
+    done.active.extend_from_slice(&outputs);
+    let first = done.reported.len();
+    let mut labels = Secrets::zeros(member.level.tag * count * (width + ands) + SPARE);
+    let c = member.level.tag;
+    for copy in 0..count {
+        let of_copy = ports[copy * width..][..width].iter().chain(&results[copy * ands..][..ands]);
+        let at = copy * (width + ands);
+        for (k, label) in of_copy.enumerate() {
+            done.reported.push(label.colour());
+            put_word(&mut labels, c, at + k, *label);
         }
     }
-    done.masked = Masked::new(active.iter().map(|label| label.colour()).collect());
-    done
+    let reported = c * count * (width + ands);
+    member.hooks.alter(Point::ReportedTags, &mut labels[..reported]);
+    done.labels.update(&labels[..reported]);
+    let (operands, _) = walked(schedule, count, &done.reported[first..]);
+    let kept = 3 * c * wave.copies.start * ands..3 * c * wave.copies.end * ands + SPARE;
+    let tags = copies.tags.read(kept)?;
+    let mut answers = Secrets::zeros(c * count * ands + SPARE);
+    let delta = member.own.delta;
+    for copy in 0..count {
+        for (gate, u) in (copy * ands..).zip(operands.of(copy)) {
+            let wrong = delta.times(u[0] & u[1] ^ results[gate].colour());
+            put_word(&mut answers, c, gate, answer(&tags, c, gate, u) ^ wrong);
+        }
+    }
+    done.answers.update(&answers[..c * count * ands]);
+    Ok(())
 }

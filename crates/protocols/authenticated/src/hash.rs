@@ -1,10 +1,28 @@
-//! Hashes of a session: no two for the same purpose, batch and sender.
+//! Hashes of a session: no two for the same purpose, place and sender.
 
-use brickwork_base::Party;
+use brickwork_base::{Error, Party};
+use brickwork_stock::{Counter, Range};
 use zeroize::Zeroize;
 
 /// Bytes of a hash.
 pub const HASH: usize = 32;
+
+/// The counter of places: whatever is hashed has one, and both parties draw them in the same order.
+pub const PLACES: Counter = Counter::new("places of hashes", 40);
+
+/// The place of a hash, or of several for different purposes, in all that a session says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place(u64);
+
+impl Place {
+    /// Returns the next one.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] if there is none left.
+    pub fn next(places: &mut Range) -> Result<Self, Error> {
+        places.draw(1).map(Place)
+    }
+}
 
 /// What a hash is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,10 +57,10 @@ pub enum Purpose {
 pub struct Hasher(blake3::Hasher);
 
 impl Hasher {
-    /// Begins the hash of what a party says for a purpose, in this batch or at this place.
-    pub fn new(key: &[u8; 32], purpose: Purpose, batch: usize, from: Party) -> Self {
+    /// Begins the hash of what a party says for a purpose, at this place.
+    pub fn new(key: &[u8; 32], purpose: Purpose, place: Place, from: Party) -> Self {
         let mut hasher = blake3::Hasher::new_keyed(key);
-        hasher.update(&[purpose as u8, from as u8]).update(&(batch as u64).to_le_bytes());
+        hasher.update(&[purpose as u8, from as u8]).update(&place.0.to_le_bytes());
         Hasher(hasher)
     }
 

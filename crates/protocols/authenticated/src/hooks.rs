@@ -83,9 +83,6 @@ mod honest {
 
         #[inline(always)]
         pub fn alter<T>(&mut self, _: Point, _: &mut [T]) {}
-
-        #[inline(always)]
-        pub fn alter_copies<T, L>(&mut self, _: Point, _: &mut [T], _: impl Fn(&mut T) -> &mut L) {}
     }
 }
 
@@ -163,18 +160,6 @@ mod cheating {
             if let Some(alter) = &mut self.alter {
                 alter(point, bytemuck::cast_slice_mut(data));
             }
-        }
-
-        /// Alters one word of each of these.
-        pub(crate) fn alter_copies<T, L: bytemuck::Pod>(
-            &mut self,
-            point: Point,
-            data: &mut [T],
-            word: impl Fn(&mut T) -> &mut L,
-        ) {
-            let mut copies: Vec<L> = data.iter_mut().map(|each| *word(each)).collect();
-            self.alter(point, &mut copies);
-            data.iter_mut().zip(copies).for_each(|(each, copy)| *word(each) = copy);
         }
     }
 }

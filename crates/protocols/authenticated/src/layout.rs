@@ -1,61 +1,101 @@
 //! What both parties know of a run before it begins: in which batches components are made, and how many leaky
 //! ANDs each needs.
+//!
+//! How a program connects its components does not matter for how they are made: all copies of one are made
+//! one after the other, and the first slot that wants one takes the first.
 
 use std::ops::Range;
 
 use brickwork_base::digest::Digest;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::{Circuit, Program, Wire};
+use brickwork_primitives::ot::Cot;
 
-use crate::parameters::{BLOCK, Level, Pool, SIZES, Sizes};
+use crate::parameters::{Draws, Level, Pool, SIZES, Sizes, repeated_log2};
 use crate::walk::constant_operand;
 
-/// Slots whose components are made together.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Batch {
-    /// Input wires of all slots.
-    pub ports: usize,
-    /// AND gates of all slots.
-    pub ands: usize,
-    /// What triples are made of.
-    pub pool: Pool,
-    /// The slots again, some at a time: their masks are opened and their tables sent together.
-    pub groups: Vec<Group>,
-}
-
-/// Slots of a batch.
+/// Copies of one component that are made together: their masks are opened and their tables sent together.
 #[derive(Clone, Debug)]
-pub(super) struct Group {
-    pub slots: Range<usize>,
-    /// Input wires of these slots.
-    pub ports: usize,
-    /// AND gates of these slots, of those of the batch.
+pub(super) struct Part {
+    /// Which component.
+    pub component: usize,
+    /// How many copies.
+    pub copies: usize,
+    /// Their AND gates, of those of the batch.
     pub ands: Range<usize>,
 }
 
+/// Components that share a pool of triples.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Batch {
+    pub parts: Vec<Part>,
+    /// Masks for the program's inputs.
+    pub inputs: usize,
+    /// Input wires of all copies.
+    pub ports: usize,
+    /// AND gates of all copies.
+    pub ands: usize,
+    /// What triples are made of.
+    pub pool: Pool,
+}
+
+/// Copies of a component whose masks are opened together: as many as go side by side, if there is room.
+fn copies_of_a_part(circuit: &Circuit, sizes: Sizes) -> usize {
+    let each = circuit.and_gates().max(circuit.inputs().max(circuit.outputs().len()) / 4).max(1);
+    match (sizes.part / each).max(1) {
+        few @ 1..4 => few,
+        many => many / 4 * 4,
+    }
+}
+
 impl Batch {
-    /// Adds a slot.
-    fn add(&mut self, slot: usize, circuit: &Circuit, sizes: Sizes) {
-        let after = self.ands + circuit.and_gates();
-        match self.groups.last_mut() {
-            Some(last) if after - last.ands.start <= sizes.group => {
-                (last.slots.end, last.ands.end) = (slot + 1, after);
-                last.ports += circuit.inputs();
-            }
-            _ => {
-                let (slots, ands) = (slot..slot + 1, self.ands..after);
-                self.groups.push(Group { slots, ports: circuit.inputs(), ands });
+    /// Adds copies of a component.
+    fn add(&mut self, component: usize, circuit: &Circuit, copies: usize, sizes: Sizes) {
+        let at_once = copies_of_a_part(circuit, sizes);
+        for first in (0..copies).step_by(at_once) {
+            let copies = at_once.min(copies - first);
+            let ands = self.ands..self.ands + copies * circuit.and_gates();
+            self.ands = ands.end;
+            self.ports += copies * circuit.inputs();
+            self.parts.push(Part { component, copies, ands });
+        }
+    }
+
+    /// Returns in which pieces its masks are drawn.
+    pub fn draws(&self, sizes: Sizes) -> Draws {
+        let masks = self.inputs + self.ports + self.ands;
+        Draws { leaky: self.pool.leaky_ands(), masks, piece: sizes.piece }
+    }
+}
+
+/// Puts components, with how many copies of each, into batches of about the same size.
+fn batches<'c>(components: impl Iterator<Item = (&'c Circuit, usize)> + Clone, sizes: Sizes) -> Vec<Batch> {
+    let all: usize = components.clone().map(|(circuit, copies)| circuit.and_gates() * copies).sum();
+    let target = all.div_ceil(all.div_ceil(sizes.batch).max(1));
+    let mut batches = vec![Batch::default()];
+    for (component, (circuit, mut copies)) in components.enumerate() {
+        while copies > 0 {
+            let last = batches.last_mut().expect("there is always one");
+            let here = match circuit.and_gates() {
+                0 => copies,
+                ands => copies.min(target.saturating_sub(last.ands).div_ceil(ands)),
+            };
+            last.add(component, circuit, here, sizes);
+            copies -= here;
+            if here == 0 {
+                batches.push(Batch::default());
             }
         }
-        self.ports += circuit.inputs();
-        self.ands = after;
     }
+    batches
 }
 
 /// A program, and what is made for it.
 pub(super) struct Layout<'p> {
     pub program: &'p Program,
     pub level: Level,
+    /// What masks are made of.
+    pub cot: Cot,
     pub sizes: Sizes,
     pub batches: Vec<Batch>,
 }
@@ -68,6 +108,20 @@ pub(super) struct Forced {
     pub sizes: Option<Sizes>,
 }
 
+/// Refuses a component that has an operand which masks cannot hide.
+///
+/// # Errors
+/// [`Error::Input`] if an AND gate has an operand that does not depend on anything.
+fn can_be_masked(name: &str, circuit: &Circuit) -> Result<(), Error> {
+    match constant_operand(circuit) {
+        None => Ok(()),
+        Some(gate) => Err(Error::Input(format!(
+            "AND gate {gate} of component {name} has an operand that is the same whatever the inputs, which \
+             authenticated masks cannot hide; fold constants, or take --protocol duplo",
+        ))),
+    }
+}
+
 impl<'p> Layout<'p> {
     /// Lays out a program.
     ///
@@ -75,53 +129,31 @@ impl<'p> Layout<'p> {
     /// [`Error::Input`] if an AND gate has an operand that does not depend on anything, [`Error::Usage`] for
     /// a security that is not offered, [`Error::Limit`] if a cheater would achieve more than the security
     /// allows.
-    pub fn new(program: &'p Program, security: u32) -> Result<Self, Error> {
-        Layout::forced(program, security, &Forced::default())
+    pub fn new(program: &'p Program, security: u32, cot: Cot) -> Result<Self, Error> {
+        Layout::forced(program, security, cot, &Forced::default())
     }
 
     /// Does what [`Layout::new`] does, with what a cheater has instead.
     ///
     /// # Errors
     /// As [`Layout::new`].
-    pub fn forced(program: &'p Program, security: u32, forced: &Forced) -> Result<Self, Error> {
+    pub fn forced(program: &'p Program, security: u32, cot: Cot, forced: &Forced) -> Result<Self, Error> {
         let Forced { level, pool, sizes } = *forced;
         let sizes = sizes.unwrap_or(SIZES);
         let level = level.map_or_else(|| Level::of(security), Ok)?;
         for component in program.components() {
-            if let Some(gate) = constant_operand(&component.circuit) {
-                return Err(Error::Input(format!(
-                    "AND gate {gate} of component {} has an operand that is the same whatever the inputs, \
-                     which authenticated masks cannot hide; fold constants, or take --protocol duplo",
-                    component.name
-                )));
-            }
+            can_be_masked(&component.name, &component.circuit)?;
         }
-        let mut batches: Vec<Batch> = Vec::new();
-        for (k, slot) in program.slots().enumerate() {
-            let circuit = &program.component(slot.component).circuit;
-            match batches.last_mut() {
-                Some(last) if last.ands + circuit.and_gates() <= sizes.batch => {
-                    last.add(k, circuit, sizes);
-                }
-                _ => {
-                    batches.push(Batch::default());
-                    batches.last_mut().expect("it was pushed").add(k, circuit, sizes);
-                }
-            }
-        }
-        if batches.is_empty() {
-            // Inputs have masks, too.
-            batches.push(Batch::default());
-        }
-        // All pools together take half of what may go wrong.
-        let bits = f64::from(level.security) + 1.0 + (batches.len() as f64).log2();
+        let copies = program.components().iter().map(|component| &*component.circuit);
+        let mut batches = batches(copies.zip(program.slots_by_component()), sizes);
+        batches[0].inputs = program.input_width(Party::Garbler) + program.input_width(Party::Evaluator);
         for batch in &mut batches {
             batch.pool = match pool {
                 Some(pool) if batch.ands > 0 => Pool { size: pool.size.max(batch.ands), ..pool },
-                _ => Pool::choose(batch.ands, bits),
+                _ => Pool::choose(batch.ands, f64::from(level.security)),
             };
         }
-        let layout = Layout { program, level, sizes, batches };
+        let layout = Layout { program, level, cot, sizes, batches };
         if forced.level.is_none() && forced.pool.is_none() {
             layout.keeps_promise()?;
         }
@@ -153,16 +185,17 @@ impl<'p> Layout<'p> {
 
     /// Returns the parts of the bound, each with what it is for.
     pub fn spent(&self) -> Vec<(&'static str, f64)> {
-        let leaks = self.batches.iter().map(|batch| batch.pool.leaks_log2().exp2()).sum::<f64>().log2();
+        let pools = || self.batches.iter().map(|batch| batch.pool).filter(|pool| pool.size > 0);
+        let worst = pools().map(|pool| pool.leaks_log2()).fold(f64::NEG_INFINITY, f64::max);
+        let repeated = pools().map(|pool| repeated_log2(pool.bucket)).fold(0.0, f64::max);
         let calls =
-            self.batches.iter().map(|batch| 2 * batch.pool.draws(self.sizes, 0).count()).sum::<usize>()
-                as f64;
+            self.batches.iter().map(|batch| 2 * batch.draws(self.sizes).count()).sum::<usize>() as f64;
         vec![
-            ("leaky ANDs that fill a bucket", leaks),
+            ("leaky ANDs that fill a bucket", worst + repeated),
             ("leaky ANDs that are compared", -f64::from(self.level.compared - 1)),
             ("tags of labels and of gates", 1.0 - (8.0 * self.level.tag as f64 - 1.0)),
             ("calls of the OT extension", calls.log2() - 115.0),
-            ("macs of opened masks", (self.groups().count() as f64 + 3.0).log2() - 126.0),
+            ("macs of opened masks", (self.parts().count() as f64 + 3.0).log2() - 126.0),
         ]
     }
 
@@ -174,17 +207,6 @@ impl<'p> Layout<'p> {
     /// Returns the number of inputs of both.
     pub fn all_inputs(&self) -> usize {
         self.inputs(Party::Garbler) + self.inputs(Party::Evaluator)
-    }
-
-    /// Masks of a batch beside its triples: of inputs, which the first batch makes, of ports and AND gates.
-    pub fn masks(&self, batch: usize) -> usize {
-        let Batch { ports, ands, .. } = &self.batches[batch];
-        ports + ands + if batch == 0 { self.all_inputs() } else { 0 }
-    }
-
-    /// Returns the circuit of a slot.
-    pub fn circuit(&self, slot: usize) -> &'p Circuit {
-        &self.program.component(self.program.slot(slot).component).circuit
     }
 
     /// Returns the wires of a party's inputs.
@@ -207,9 +229,9 @@ impl<'p> Layout<'p> {
         self.batches.iter().map(|batch| batch.ports).sum()
     }
 
-    /// Returns all groups, batch after batch.
-    pub fn groups(&self) -> impl Iterator<Item = &Group> {
-        self.batches.iter().flat_map(|batch| &batch.groups)
+    /// Returns all parts, batch after batch.
+    pub fn parts(&self) -> impl Iterator<Item = &Part> {
+        self.batches.iter().flat_map(|batch| &batch.parts)
     }
 
     /// Returns the number of AND gates of all slots.
@@ -232,12 +254,13 @@ impl<'p> Layout<'p> {
     pub fn digest(&self) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 program with authenticated masks");
         digest.digest(&self.program.digest()).number(self.level.compared).length(self.level.tag);
-        let Sizes { batch, group, piece } = self.sizes;
-        digest.length(BLOCK).length(batch).length(group).length(piece).length(self.batches.len());
-        for Batch { ports, ands, pool, groups } in &self.batches {
-            digest.length(*ports).length(*ands).length(pool.size).length(pool.bucket).length(groups.len());
-            for Group { slots, ports, ands } in groups {
-                digest.length(slots.len()).length(*ports).length(ands.len());
+        let Sizes { batch, part, piece } = self.sizes;
+        digest.length(self.cot as usize).length(batch).length(part).length(piece).length(self.batches.len());
+        for Batch { parts, inputs, ports, ands, pool } in &self.batches {
+            digest.length(*inputs).length(*ports).length(*ands).length(pool.size).length(pool.bucket);
+            digest.length(parts.len());
+            for Part { component, copies, ands } in parts {
+                digest.length(*component).length(*copies).length(ands.len());
             }
         }
         digest.done()
@@ -254,35 +277,58 @@ mod tests {
     fn what_exceeds_the_promise_is_refused() {
         let program = aes::aes_128().unwrap();
         for security in [40, 64, 80] {
-            let layout = Layout::new(&program, security).unwrap();
+            let layout = Layout::new(&program, security, Cot::default()).unwrap();
             let Pool { size, bucket } = layout.batches[0].pool;
             assert!(layout.bound_log2() <= -f64::from(security));
             for (bucket, holds) in [(bucket, true), (bucket - 1, false)] {
                 let pool = Some(Pool { size, bucket });
                 let layout =
-                    Layout::forced(&program, security, &Forced { pool, ..Forced::default() }).unwrap();
+                    Layout::forced(&program, security, Cot::default(), &Forced { pool, ..Forced::default() })
+                        .unwrap();
                 let kept = layout.keeps_promise();
                 assert!(if holds { kept.is_ok() } else { matches!(kept, Err(Error::Limit(_))) }, "{bucket}");
             }
         }
         let level = Level { tag: 5, ..Level::of(40).unwrap() };
         let short =
-            Layout::forced(&program, 40, &Forced { level: Some(level), ..Forced::default() }).unwrap();
+            Layout::forced(&program, 40, Cot::default(), &Forced { level: Some(level), ..Forced::default() })
+                .unwrap();
         assert!(matches!(short.keeps_promise(), Err(Error::Limit(_))));
     }
 
-    /// Parties that would make components in other sizes, or other ports, do not meet.
+    /// Parties that would make components in other sizes, or of other OTs, do not meet.
     #[test]
-    fn both_agree_on_sizes_and_ports() {
+    fn both_agree_on_sizes_and_ots() {
         let program = aes::aes_128().unwrap();
         let with = |sizes| {
-            Layout::forced(&program, 40, &Forced { sizes: Some(sizes), ..Forced::default() })
+            Layout::forced(&program, 40, Cot::default(), &Forced { sizes: Some(sizes), ..Forced::default() })
                 .unwrap()
                 .digest()
         };
-        assert_eq!(with(SIZES), Layout::new(&program, 40).unwrap().digest());
-        assert_ne!(with(Sizes { group: SIZES.group / 2, ..SIZES }), with(SIZES));
+        assert_eq!(with(SIZES), Layout::new(&program, 40, Cot::default()).unwrap().digest());
+        let digests = Cot::ALL.map(|cot| Layout::new(&program, 40, cot).unwrap().digest());
+        assert!((0..4).all(|k| !digests[..k].contains(&digests[k])));
+        assert_ne!(with(Sizes { part: SIZES.part / 2, ..SIZES }), with(SIZES));
         assert_ne!(with(Sizes { piece: SIZES.piece / 2, ..SIZES }), with(SIZES));
         assert_ne!(with(Sizes { batch: SIZES.batch / 2, ..SIZES }), with(SIZES));
+    }
+
+    /// Batches are of about the same size, and have all copies of all components.
+    #[test]
+    fn batches_hold_all_components() {
+        let aes = aes::aes_128().unwrap();
+        for executions in [1, 2, 80, 128, 200, 700] {
+            let program = aes.repeat(executions).unwrap();
+            let layout = Layout::new(&program, 40, Cot::default()).unwrap();
+            let ands = layout.ands();
+            assert_eq!(ands as u64, program.and_gates());
+            assert_eq!(layout.batches.len(), ands.div_ceil(SIZES.batch));
+            let copies: usize = layout.parts().map(|part| part.copies).sum();
+            assert_eq!(copies, program.slot_count());
+            for batch in &layout.batches {
+                assert!(batch.ands.abs_diff(ands / layout.batches.len()) <= 6400 * 2, "{}", batch.ands);
+                assert!(batch.pool.size >= batch.ands);
+            }
+        }
     }
 }

@@ -8,33 +8,37 @@
 //!
 //! ```text
 //!        both    hello; base OTs each way, in which either chooses by the bits of its offset
-//!    1   E -> G  OT extension: masks
-//!    2   G -> E  the same; ciphertexts of leaky ANDs
-//!    3   E -> G  the same, and bits of them
-//!    4   G -> E  bits
-//!    5   E -> G  a masked digest of the words that are to be equal
-//!    6   G -> E  the answer; a coin
-//!    7   E -> G  its answer and coin; the differences of masks to triples, opened
-//!    8   G -> E  the same; tables. Solderings; masks of the evaluator's inputs
-//!    9   E -> G  masks of the garbler's inputs; masked inputs
-//!   10   G -> E  labels of all inputs
-//!   11   E -> G  masked values of all wires that have a mask, and a hash of their labels
-//!   12   G -> E  the digest that all gates are AND; masks of the evaluator's outputs
-//!   13   E -> G  masks of the garbler's outputs
+//!    1   both    OT extension: masks
+//!    2   both    ciphertexts of leaky ANDs
+//!    3   both    bits of them
+//!    4   E -> G  a masked digest of the words that are to be equal
+//!    5   G -> E  the answer; a coin
+//!    6   E -> G  its answer and coin; the differences of masks to triples, opened
+//!    7   G -> E  the same; tables. Solderings; masks of the evaluator's inputs
+//!    8   E -> G  masks of the garbler's inputs; masked inputs
+//!    9   G -> E  labels of all inputs
+//!   10   E -> G  masked values of all wires that have a mask, and a hash of their labels
+//!   11   G -> E  the digest that all gates are AND; masks of the evaluator's outputs
+//!   12   E -> G  masks of the garbler's outputs
 //! ```
 //!
 //! The functions [`garbler`] and [`evaluator`] are the whole protocol; beside their calls stand these
 //! crossings.
 #![forbid(unsafe_code)]
 
+mod buckets;
 mod build;
 mod cheat;
+mod components;
 pub mod cost;
 mod decode;
+mod equality;
 mod evaluate;
 mod hash;
 mod hooks;
+mod kept;
 mod layout;
+mod leaky;
 pub mod msg;
 mod openings;
 mod pads;
@@ -43,14 +47,14 @@ mod preprocess;
 mod report;
 mod secrets;
 mod setup;
-pub mod share;
-mod tables;
+mod share;
 #[cfg(test)]
 mod tests;
-mod triples;
 mod walk;
+mod words;
 
 use brickwork_base::{Error, Party};
+use brickwork_primitives::ot::Cot;
 use brickwork_session::{Job, Metered, Observer, Protocol};
 use brickwork_wire::Channel;
 
@@ -66,32 +70,33 @@ impl Protocol for Authenticated {
     const CODE: [u8; 2] = *b"AU";
     const PHASES: &'static [&'static str] = &["setup", "preprocess", "build", "evaluate", "decode"];
     type Security = SecurityReport;
-    type Proposal = ();
-    type Limits<'a> = ();
+    type Proposal = Cot;
+    type Limits<'a> = Cot;
     type Aside = ();
 
     fn garbler(
         channel: Channel,
         job: &Job,
-        (): &(),
+        &cot: &Cot,
         input: &[bool],
         observer: Box<dyn Observer>,
     ) -> Result<Report, Error> {
-        garbler(channel, job, input, observer)
+        garbler(channel, job, cot, input, observer)
     }
 
     fn evaluator(
         channel: Channel,
         job: &Job,
-        (): &(),
+        &cot: &Cot,
         input: &[bool],
         observer: Box<dyn Observer>,
     ) -> Result<Report, Error> {
-        evaluator(channel, job, input, observer)
+        evaluator(channel, job, cot, input, observer)
     }
 }
 
-/// Runs the protocol as the garbler. `input` holds the bits of its input ports.
+/// Runs the protocol as the garbler. `input` holds the bits of its input ports; masks are made of OTs of this
+/// kind, which the peer must have been told, too.
 ///
 /// # Errors
 /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if it
@@ -100,27 +105,29 @@ impl Protocol for Authenticated {
 pub fn garbler(
     channel: Channel,
     job: &Job,
+    cot: Cot,
     input: &[bool],
     observer: impl Observer + 'static,
 ) -> Result<Report, Error> {
-    garbler_with(channel, job, input, Box::new(observer), Hooks::none())
+    garbler_with(channel, job, cot, input, Box::new(observer), Hooks::none())
 }
 
 fn garbler_with(
     channel: Channel,
     job: &Job,
+    cot: Cot,
     input: &[bool],
     observer: Box<dyn Observer>,
     hooks: Hooks,
 ) -> Result<Report, Error> {
-    let layout = Layout::forced(&job.program, job.security, &hooks.forced())?;
+    let layout = Layout::forced(&job.program, job.security, cot, &hooks.forced())?;
     layout.takes(Party::Garbler, input)?;
     let run = Metered::new::<Authenticated>(channel, Party::Garbler, observer);
     let mut member = setup::member(run, job, &layout, hooks)?;
-    let made = preprocess::garbler(&mut member, &layout)?; // 1 to 8
-    build::garbler(&mut member, &layout, &made)?; // 8
-    let masked = evaluate::garbler(&mut member, &layout, &made, input)?; // 9, 10, 11, 12
-    let outputs = decode::open(&mut member, &layout, &made.masks, &masked)?; // 12, 13
+    let made = preprocess::garbler(&mut member, &layout, job.table_memory)?; // 1 to 7
+    let (connected, labels) = build::garbler(&mut member, &layout, made)?; // 7
+    let masked = evaluate::garbler(&mut member, &layout, &connected, &labels, input)?; // 8, 9, 10, 11
+    let outputs = decode::open(&mut member, &layout, &connected.masks, &masked)?; // 11, 12
     Ok(report(outputs, member.close()?, &layout))
 }
 
@@ -131,27 +138,28 @@ fn garbler_with(
 pub fn evaluator(
     channel: Channel,
     job: &Job,
+    cot: Cot,
     input: &[bool],
     observer: impl Observer + 'static,
 ) -> Result<Report, Error> {
-    evaluator_with(channel, job, input, Box::new(observer), Hooks::none())
+    evaluator_with(channel, job, cot, input, Box::new(observer), Hooks::none())
 }
 
 fn evaluator_with(
     channel: Channel,
     job: &Job,
+    cot: Cot,
     input: &[bool],
     observer: Box<dyn Observer>,
     hooks: Hooks,
 ) -> Result<Report, Error> {
-    let layout = Layout::forced(&job.program, job.security, &hooks.forced())?;
+    let layout = Layout::forced(&job.program, job.security, cot, &hooks.forced())?;
     layout.takes(Party::Evaluator, input)?;
     let run = Metered::new::<Authenticated>(channel, Party::Evaluator, observer);
     let mut member = setup::member(run, job, &layout, hooks)?;
-    let received = preprocess::evaluator(&mut member, &layout)?; // 1 to 8
-    let (solderings, masks) = build::evaluator(&mut member, &layout, &received)?; // 8, 9
-    let built = (&solderings, &masks[..]);
-    let masked = evaluate::evaluator(&mut member, &layout, &received, built, input)?; // 9 to 12
-    let outputs = decode::open(&mut member, &layout, &received.masks, &masked)?; // 12, 13
+    let made = preprocess::evaluator(&mut member, &layout, job.table_memory)?; // 1 to 7
+    let (connected, own) = build::evaluator(&mut member, &layout, made)?; // 7, 8
+    let masked = evaluate::evaluator(&mut member, &layout, &connected, own, input)?; // 8 to 11
+    let outputs = decode::open(&mut member, &layout, &connected.masks, &masked)?; // 11, 12
     Ok(report(outputs, member.close()?, &layout))
 }

@@ -7,12 +7,16 @@ use brickwork_wire::Tag;
 use subtle::ConstantTimeEq;
 
 use crate::cheat::Cheat;
-use crate::hash::{HASH, Hasher, Purpose};
+use crate::hash::{HASH, Hasher, Place, Purpose};
 use crate::hooks::Point;
 use crate::msg;
 use crate::secrets::Secrets;
 use crate::setup::Member;
-use crate::share::Share;
+use crate::share::View;
+use crate::words::{add_where, colours};
+
+/// Macs that are hashed at a time.
+const IN_HAND: usize = 1 << 12;
 
 /// Which masks are opened: what names their hash, and how they travel.
 #[derive(Clone, Copy)]
@@ -20,53 +24,48 @@ pub(super) struct Opening {
     pub purpose: Purpose,
     pub tag: Tag,
     pub point: Point,
-    /// Which of several openings for this purpose.
-    pub number: usize,
 }
 
 impl Opening {
-    /// Makes the differences by which triples multiply, of a group of slots.
-    pub fn of_triples(group: usize) -> Self {
-        Opening { purpose: Purpose::Opened, tag: msg::OPENED, point: Point::Opened, number: group }
-    }
+    /// The differences by which triples multiply, of a part of a batch.
+    pub const TRIPLES: Self = Opening { purpose: Purpose::Opened, tag: msg::OPENED, point: Point::Opened };
 
     /// Masks of inputs.
     pub const INPUTS: Self =
-        Opening { purpose: Purpose::InputMasks, tag: msg::INPUT_MASKS, point: Point::InputMasks, number: 0 };
+        Opening { purpose: Purpose::InputMasks, tag: msg::INPUT_MASKS, point: Point::InputMasks };
 
     /// Masks of outputs.
-    pub const OUTPUTS: Self = Opening {
-        purpose: Purpose::OutputMasks,
-        tag: msg::OUTPUT_MASKS,
-        point: Point::OutputMasks,
-        number: 0,
-    };
+    pub const OUTPUTS: Self =
+        Opening { purpose: Purpose::OutputMasks, tag: msg::OUTPUT_MASKS, point: Point::OutputMasks };
 }
 
 impl Member {
     /// Says its shares of these masks.
-    pub fn say(&mut self, opening: Opening, shares: &[Share]) -> Result<(), Error> {
-        let mut bits: Secrets<u8> = shares.iter().map(Share::bit).collect();
+    pub fn say(&mut self, opening: Opening, place: Place, shares: View<'_>) -> Result<(), Error> {
+        let mut bits: Secrets<u8> = colours(shares.macs).collect();
         self.hooks.alter(opening.point, &mut bits);
-        let macs: Secrets<Label> = shares.iter().map(|share| share.mac).collect();
-        let hash = Hasher::new(&self.key, opening.purpose, opening.number, self.own.role);
+        let hash = Hasher::new(&self.key, opening.purpose, place, self.own.role);
         let mut message = pack(bits.iter().copied());
-        message.extend_from_slice(&hash.of(bytemuck::cast_slice(&macs)));
+        message.extend_from_slice(&hash.of(bytemuck::cast_slice(shares.macs)));
         self.run.channel.send(opening.tag, &message)
     }
 
     /// Hears the peer's shares of these masks. Returns the masks' values, which are checked.
-    pub fn hear(&mut self, opening: Opening, shares: &[Share]) -> Result<Secrets<u8>, Error> {
-        let bytes = shares.len().div_ceil(8);
+    pub fn hear(&mut self, opening: Opening, place: Place, shares: View<'_>) -> Result<Secrets<u8>, Error> {
+        let (count, bytes) = (shares.macs.len(), shares.macs.len().div_ceil(8));
         let message = Secrets::new(self.run.channel.receive(opening.tag, bytes + HASH)?);
         let (bits, told) = message.split_at(bytes);
-        let mut values = Secrets::new(unpack(bits, shares.len())?);
-        values.iter_mut().zip(shares).for_each(|(value, share)| *value ^= share.bit());
-        let words = shares.iter().zip(values.iter());
-        let expected: Secrets<Label> =
-            words.map(|(share, &value)| self.own.expected(*share, value)).collect();
-        let hash = Hasher::new(&self.key, opening.purpose, opening.number, self.peer());
-        self.require(hash.of(bytemuck::cast_slice(&expected))[..].ct_eq(told), Cheat::Opening)?;
+        let mut values = Secrets::new(unpack(bits, count)?);
+        let mut hash = Hasher::new(&self.key, opening.purpose, place, self.peer());
+        let mut expected = Secrets::<Label>::zeros(IN_HAND.min(count));
+        for (keys, bits) in shares.keys.chunks(IN_HAND).zip(values.chunks(IN_HAND)) {
+            let expected = &mut expected[..keys.len()];
+            expected.copy_from_slice(keys);
+            add_where(expected, self.own.delta.label(), bits);
+            hash.update(bytemuck::cast_slice(expected));
+        }
+        self.require(hash.finish()[..].ct_eq(told), Cheat::Opening)?;
+        values.iter_mut().zip(colours(shares.macs)).for_each(|(value, bit)| *value ^= bit);
         Ok(values)
     }
 }

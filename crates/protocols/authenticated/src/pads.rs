@@ -7,59 +7,62 @@
 //! ρ_P is drawn when the OTs that v comes of are checked. Who chose those could otherwise choose two inputs
 //! whose hashes cancel, whatever the offset.
 
-use crate::secrets::Secrets;
-use brickwork_base::label::Label;
-use brickwork_kernels::{Aes128, Kernel};
+use std::ops::Range;
+
+use brickwork_kernels::{Aes128, Kernel, LeakyHash};
 
 /// Leaky ANDs under one key: two calls each at the party whose hash it is.
-const UNDER_A_KEY: u64 = 1 << 14;
+const UNDER_A_KEY: usize = 1 << 14;
 
-/// Calls that are made at a time: what they fill stays in the cache.
-const IN_HAND: usize = 512;
-
-/// Returns σ(x) of Guo, Katz, Wang and Yu (2020): x_L ‖ x_R becomes (x_L + x_R) ‖ x_L. It is linear, and so
-/// is σ(x) + x.
-pub fn sigma(x: u128) -> u128 {
-    let high = x >> 64;
-    (high ^ x & u128::from(u64::MAX)) << 64 | high
-}
+/// Leaky ANDs that are hashed at a time: what they fill stays in the cache.
+pub(super) const STRIP: usize = 512;
 
 /// Twice this element of GF(2^128), modulo x^128 + x^7 + x^2 + x + 1.
 fn twice(x: u128) -> u128 {
     (x << 1) ^ ((x >> 127) * 0x87)
 }
 
-/// The multiples (j+1)·ρ, one after the other. The factor is public.
+/// The multiples (j+1)·ρ, a strip of them after the other. The factor is public.
 struct Multiples {
-    /// (2^(k+1) - 1)·ρ: what leads from the multiple of a number with k ones behind its last 0 to the next.
+    /// Those of the numbers 1 to 511.
+    low: [u128; STRIP],
+    /// (2^(k+1) - 1)·512·ρ: what leads from the multiple of 512·i, where i has k ones behind its last 0, to
+    /// the next.
     steps: [u128; 64],
-    next: u64,
+    strip: u64,
     multiple: u128,
 }
 
 impl Multiples {
-    /// From `first`·ρ on.
-    fn new(rho: u128, first: u64) -> Self {
-        let (mut power, mut sum, mut multiple) = (rho, 0, 0);
-        let mut steps = [0; 64];
-        for (k, step) in steps.iter_mut().enumerate() {
-            sum ^= power;
-            *step = sum;
-            multiple ^= power * u128::from(first >> k & 1);
+    /// From ρ on.
+    fn new(rho: u128) -> Self {
+        let mut low = [0; STRIP];
+        let mut power = rho;
+        for k in (0..STRIP.ilog2()).map(|k| 1 << k) {
+            // Number n + 2^k is n and that power, without carry.
+            low[k - 1] = power;
+            for n in 1..k {
+                low[k + n - 1] = low[n - 1] ^ power;
+            }
             power = twice(power);
         }
-        Multiples { steps, next: first, multiple }
+        let (mut steps, mut sum) = ([0; 64], 0);
+        for step in &mut steps {
+            sum ^= power;
+            *step = sum;
+            power = twice(power);
+        }
+        Multiples { low, steps, strip: 0, multiple: 0 }
     }
-}
 
-impl Iterator for Multiples {
-    type Item = u128;
-
-    fn next(&mut self) -> Option<u128> {
-        let multiple = self.multiple;
-        self.multiple ^= self.steps[self.next.trailing_ones() as usize];
-        self.next += 1;
-        Some(multiple)
+    /// Writes those of the next strip.
+    fn write(&mut self, multiples: &mut [u128; STRIP]) {
+        let next = self.multiple ^ self.steps[self.strip.trailing_ones() as usize];
+        for (multiple, low) in multiples.iter_mut().zip(&self.low) {
+            *multiple = self.multiple ^ low;
+        }
+        multiples[STRIP - 1] = next;
+        (self.multiple, self.strip) = (next, self.strip + 1);
     }
 }
 
@@ -73,48 +76,18 @@ pub struct Pads {
 }
 
 impl Pads {
-    /// Hashes values: those of leaky ANDs 0, 1, …, where they stand.
-    pub fn hash(&self, values: &mut [Label]) {
-        self.hash_both(values, None);
-    }
-
-    /// Hashes values, as [`Pads::hash`]. Returns the hashes of the values plus this offset.
-    pub fn hash_pairs(&self, values: &mut [Label], offset: Label) -> Secrets<Label> {
-        let mut others = Secrets::new(vec![Label::ZERO; values.len()]);
-        self.hash_both(values, Some((offset, &mut others)));
-        others
-    }
-
-    /// Hashes values where they stand. With an offset, writes the hashes of the values plus that as well.
-    fn hash_both(&self, values: &mut [Label], mut other: Option<(Label, &mut Vec<Label>)>) {
+    /// Goes through the hashes of `count` leaky ANDs, strip after strip: `hash` is given where a strip is.
+    pub(super) fn strips(&self, count: usize, mut hash: impl FnMut(Range<usize>, LeakyHash<'_>)) {
         let (kernel, keys) = (Kernel::best(), Aes128::new(self.start));
-        let mut multiples = Multiples::new(self.factor, 1);
-        let mut inputs = Secrets::new(vec![0u128; 2 * IN_HAND]);
-        let mut outputs = Secrets::new(vec![0u128; 2 * IN_HAND]);
-        for (k, under) in values.chunks_mut(UNDER_A_KEY as usize).enumerate() {
+        let (mut multiples, mut tweaks) = (Multiples::new(self.factor), [0; STRIP]);
+        for (k, under) in (0..count).step_by(UNDER_A_KEY).enumerate() {
             let mut key = [0];
             keys.ctr_with(kernel, k as u128, &mut key);
             let key = Aes128::with_kernel(kernel, key[0]);
-            for (i, some) in under.chunks_mut(IN_HAND).enumerate() {
-                let first = k * UNDER_A_KEY as usize + i * IN_HAND;
-                let n = some.len();
-                let calls = if other.is_some() { 2 * n } else { n };
-                let moved = other.as_ref().map_or(0, |(offset, _)| sigma(offset.bits()));
-                for (j, value) in some.iter().enumerate() {
-                    inputs[j] = sigma(value.bits()) ^ multiples.next().expect("there is always one more");
-                    inputs[n + j] = inputs[j] ^ moved;
-                }
-                outputs[..calls].copy_from_slice(&inputs[..calls]);
-                key.encrypt_with(kernel, &mut outputs[..calls]);
-                outputs.iter_mut().zip(&*inputs).take(calls).for_each(|(out, input)| *out ^= input);
-                for (value, out) in some.iter_mut().zip(&outputs[..n]) {
-                    *value = Label::from_bits(*out);
-                }
-                if let Some((_, others)) = &mut other {
-                    for (value, out) in others[first..].iter_mut().zip(&outputs[n..calls]) {
-                        *value = Label::from_bits(*out);
-                    }
-                }
+            for first in (under..count.min(under + UNDER_A_KEY)).step_by(STRIP) {
+                let strip = first..count.min(first + STRIP);
+                multiples.write(&mut tweaks);
+                hash(strip.clone(), LeakyHash { key: &key, tweaks: &tweaks[..strip.len()] });
             }
         }
     }
@@ -136,38 +109,27 @@ mod tests {
         product
     }
 
+    /// Strip after strip, over the ends of strips and keys, and to an end that is none.
     #[test]
-    fn every_multiple_is_the_product() {
-        let mut rng = Rng::replayable("test factor");
-        for first in [0, 1, 2, 16_383, 16_384, 1 << 40] {
-            let rho = rng.block();
-            for (j, multiple) in (first..).zip(Multiples::new(rho, first)).take(600) {
-                assert_eq!(multiple, times(j.into(), rho), "{j}");
-            }
-        }
-    }
-
-    #[test]
-    fn pads_are_those_of_the_formula() {
+    fn hashes_are_those_of_the_formula() {
         let mut rng = Rng::replayable("test pads");
-        let pads = Pads { start: rng.block(), factor: rng.block() };
-        let offset = rng.label();
-        let values: Vec<Label> = (0..(1 << 14) + 700).map(|_| rng.label()).collect();
-        let naive = |j: usize, value: Label| {
-            let mut key = [(j >> 14) as u128];
-            Aes128::new(pads.start).encrypt(&mut key);
-            let q = sigma(value.bits()) ^ times(j as u128 + 1, pads.factor);
-            let mut block = [q];
-            Aes128::new(key[0]).encrypt(&mut block);
-            Label::from_bits(block[0] ^ q)
-        };
-        let mut hashed = values.clone();
-        pads.hash(&mut hashed);
-        let mut zero = values.clone();
-        let others = pads.hash_pairs(&mut zero, offset);
-        for j in [0, 1, 511, 512, 700, 16_383, 16_384, 16_385, 17_083] {
-            assert!(hashed[j] == naive(j, values[j]) && zero[j] == hashed[j], "{j}");
-            assert!(others[j] == naive(j, values[j] ^ offset), "{j}");
+        for count in [0, 1, 512, 513, (1 << 14) + 700, 70_000] {
+            let pads = Pads { start: rng.block(), factor: rng.block() };
+            let mut seen = 0;
+            pads.strips(count, |strip, hash| {
+                assert!(strip.start == seen && strip.len() == hash.tweaks.len());
+                seen = strip.end;
+                let mut key = [(strip.start >> 14) as u128];
+                Aes128::new(pads.start).encrypt(&mut key);
+                let [mut block, mut expected] = [[5], [5]];
+                hash.key.encrypt(&mut block);
+                Aes128::new(key[0]).encrypt(&mut expected);
+                assert_eq!(block, expected, "{strip:?}");
+                for (j, &tweak) in strip.zip(hash.tweaks) {
+                    assert_eq!(tweak, times(j as u128 + 1, pads.factor), "{j}");
+                }
+            });
+            assert_eq!(seen, count);
         }
     }
 }

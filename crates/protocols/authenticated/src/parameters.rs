@@ -5,6 +5,10 @@
 //! each other, B bets that were all won fill a bucket with probability at most N^-(B-1). So the cheater
 //! succeeds with probability at most 2^-B · N^-(B-1): more bets in a layer lose more than they win (t/2^t <=
 //! 1/2).
+//!
+//! Several pools are no better for it than one, nearly: who goes on to the next pool has won all bets in
+//! those before, at least B in each in which it tried, so that all of them together give 1 + 2^-B + 2^-2B + …
+//! times the best of them.
 
 use brickwork_base::Error;
 
@@ -12,19 +16,20 @@ use brickwork_base::Error;
 /// follows from its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
-    /// AND gates of the slots that are made together, unless one slot has more.
+    /// AND gates of the components that share a pool of triples, about, unless one component has more.
     pub batch: usize,
-    /// AND gates of the slots whose tables are sent together, unless one slot has more.
-    pub group: usize,
-    /// Leaky ANDs whose masks are drawn at a time.
+    /// AND gates of the components whose masks are opened and whose tables are sent together, unless one has
+    /// more.
+    pub part: usize,
+    /// Leaky ANDs whose masks are drawn at a time, and most other masks that are drawn with them.
     pub piece: usize,
 }
 
 /// The sizes of every honest run.
-pub const SIZES: Sizes = Sizes { batch: 1 << 20, group: 1 << 14, piece: 1 << 16 };
+pub const SIZES: Sizes = Sizes { batch: 1 << 19, part: 1 << 15, piece: 1 << 16 };
 
-/// The correlated OTs that masks are made of: four bits of an offset share a row of corrections.
-pub(super) const BLOCK: usize = 4;
+/// Pools may leak all of 2^-s but this share, in bits: so much is left to all other checks.
+const OF_OTHER_CHECKS: f64 = 0.1;
 
 /// OTs by which digests of as many bits are compared.
 pub(super) const COMPARED: usize = 128;
@@ -84,12 +89,14 @@ impl Pool {
     /// None at all.
     pub const NONE: Pool = Pool { size: 0, bucket: 0 };
 
-    /// Chooses the cheapest pool of at least `triples` buckets that leaks with probability at most 2^-`bits`.
+    /// Returns the cheapest pool of at least `triples` buckets of which any number together leak with
+    /// probability at most 2^-`bits`, less what other checks take of it.
     pub fn choose(triples: usize, bits: f64) -> Pool {
         if triples == 0 {
             return Pool::NONE;
         }
         let of = |bucket: usize| {
+            let bits = bits + OF_OTHER_CHECKS + repeated_log2(bucket);
             let least = ((bits - bucket as f64) / (bucket - 1) as f64).exp2().ceil().max(1.0);
             Pool { size: triples.max(least as usize), bucket }
         };
@@ -109,21 +116,57 @@ impl Pool {
             size => -(self.bucket as f64) - (self.bucket - 1) as f64 * (size as f64).log2(),
         }
     }
+}
 
-    /// Splits the leaky ANDs into pieces that are made at a time; returns the size of each.
-    pub(super) fn pieces(&self, sizes: Sizes) -> impl Iterator<Item = usize> + use<> {
-        let (all, piece) = (self.leaky_ands(), sizes.piece);
-        (0..all).step_by(piece).map(move |first| piece.min(all - first))
+/// Returns the base-2 logarithm of how much better any number of pools is for a cheater than one, with so
+/// many leaky ANDs in a bucket: 1 / (1 - 2^-B).
+pub fn repeated_log2(bucket: usize) -> f64 {
+    -(1.0 - (-(bucket as f64)).exp2()).log2()
+}
+
+/// In which pieces the masks of a batch are drawn.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Draws {
+    /// Leaky ANDs, of three masks each.
+    pub leaky: usize,
+    /// Masks for anything else.
+    pub masks: usize,
+    /// Most of either in a piece.
+    pub piece: usize,
+}
+
+/// Masks that are drawn together: of leaky ANDs, of a comparison and others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Draw {
+    pub leaky: usize,
+    pub compared: usize,
+    pub masks: usize,
+}
+
+impl Draws {
+    /// Returns how many pieces there are.
+    pub fn count(&self) -> usize {
+        self.leaky.max(self.masks).div_ceil(self.piece)
     }
 
-    /// Masks that are drawn at once: those that leaky ANDs are made of in pieces, of which the first comes
-    /// with those of the comparison and with `masks` more.
-    pub(super) fn draws(&self, sizes: Sizes, masks: usize) -> impl Iterator<Item = usize> + use<> {
-        let first = match self.size {
-            0 => masks,
-            _ => COMPARED + masks + 3 * sizes.piece.min(self.leaky_ands()),
-        };
-        std::iter::once(first).chain(self.pieces(sizes).skip(1).map(|count| 3 * count))
+    /// Returns piece number `k`. Leaky ANDs come first, and other masks a part in each piece.
+    pub fn at(&self, k: usize) -> Draw {
+        let leaky = self.leaky.saturating_sub(k * self.piece).min(self.piece);
+        let compared = if k == 0 && leaky > 0 { COMPARED } else { 0 };
+        let upto = |k: usize| (self.masks as u128 * k as u128 / self.count() as u128) as usize;
+        Draw { leaky, compared, masks: upto(k + 1) - upto(k) }
+    }
+
+    /// Returns all pieces, in order.
+    pub fn all(self) -> impl Iterator<Item = Draw> {
+        (0..self.count()).map(move |k| self.at(k))
+    }
+}
+
+impl Draw {
+    /// Masks in all.
+    pub fn total(&self) -> usize {
+        3 * self.leaky + self.compared + self.masks
     }
 }
 
@@ -155,12 +198,50 @@ mod tests {
         for triples in (1..300).chain([1000, 4095, 4096, 6400, 370_727, 370_728, 1 << 20, 1 << 24]) {
             for bits in [40.0, 41.0, 47.5, 64.0, 80.0, 87.0] {
                 let pool = Pool::choose(triples, bits);
-                assert!(pool.size >= triples && pool.leaks_log2() <= -bits, "{triples} {bits}: {pool:?}");
+                let leaks = pool.leaks_log2() + repeated_log2(pool.bucket);
+                assert!(
+                    pool.size >= triples && leaks <= -bits - OF_OTHER_CHECKS,
+                    "{triples} {bits}: {pool:?}"
+                );
             }
         }
-        assert_eq!(Pool::choose(6400, 41.0), Pool { size: 6400, bucket: 4 });
-        assert_eq!(Pool::choose(1 << 20, 41.0), Pool { size: 1 << 20, bucket: 3 });
-        assert_eq!(Pool::choose(0, 41.0), Pool::NONE);
+        assert_eq!(Pool::choose(6400, 40.0), Pool { size: 6400, bucket: 4 });
+        assert_eq!(Pool::choose(1 << 19, 40.0), Pool { size: 1 << 19, bucket: 3 });
+        assert_eq!(Pool::choose(0, 40.0), Pool::NONE);
+    }
+
+    /// Whoever tries in one pool after the other, as long as all bets are won, has no more than the sum says.
+    #[test]
+    fn many_pools_are_nearly_one() {
+        for bucket in 3..9 {
+            let pool = Pool { size: 1000, bucket };
+            let (mut alive, mut success) = (1.0, 0.0);
+            for _ in 0..10_000 {
+                success += alive * pool.leaks_log2().exp2();
+                alive *= 0.5_f64.powi(bucket as i32);
+            }
+            let bound = (pool.leaks_log2() + repeated_log2(bucket)).exp2();
+            assert!(
+                success <= bound * (1.0 + 1e-9) && success > bound * 0.999,
+                "{bucket}: {success} {bound}"
+            );
+        }
+    }
+
+    /// All masks are drawn, each once, in pieces that are not too large; a comparison comes with the first
+    /// leaky ANDs.
+    #[test]
+    fn pieces_hold_all_masks() {
+        for (leaky, masks) in [(0, 0), (0, 5), (1, 0), (100, 0), (100, 3), (3, 100), (64, 64), (1000, 999)] {
+            let draws = Draws { leaky, masks, piece: 64 };
+            let all: Vec<Draw> = draws.all().collect();
+            assert_eq!(all.iter().map(|draw| draw.leaky).sum::<usize>(), leaky);
+            assert_eq!(all.iter().map(|draw| draw.masks).sum::<usize>(), masks);
+            assert!(all.iter().all(|draw| draw.leaky <= 64 && draw.masks <= 64 && draw.total() > 0));
+            assert!(all.windows(2).all(|two| two[0].leaky == 64 || two[1].leaky == 0));
+            let compared: Vec<usize> = all.iter().map(|draw| draw.compared).filter(|&n| n > 0).collect();
+            assert_eq!(compared, if leaky > 0 { vec![COMPARED] } else { vec![] });
+        }
     }
 
     /// All ways to bet on the leaky ANDs of a small pool, against all shifts: the best fills a bucket, and

@@ -4,286 +4,261 @@
 use brickwork_base::Error;
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::label::{LABEL_BYTES, Label};
+use brickwork_base::stop::look;
+use brickwork_primitives::garbling::masked::{Numbered, carry, garble};
+use brickwork_primitives::garbling::{GarblingKeys, Schedule};
 
+use crate::buckets::Triples;
+use crate::components::{Garbled, Made, Received};
 use crate::hooks::Point;
-use crate::layout::{Group, Layout};
+use crate::kept::Shelf;
+use crate::layout::{Batch, Layout, Part};
 use crate::msg;
 use crate::openings::Opening;
 use crate::secrets::Secrets;
 use crate::setup::Member;
-use crate::share::{Share, Shares};
-use crate::tables::{GarbledGate, GateHash, GateMasks, Rows, fold, garble};
-use crate::triples::Buckets;
-use crate::walk::walk;
+use crate::share::{Owner, Shares, View};
+use crate::words::{
+    SPARE, add_chosen, add_crosswise, add_in_turn, add_where, add_where_coloured, colours, pack_words,
+    put_word,
+};
 
-/// A party's shares of what the program will connect.
-pub(super) struct Masks {
-    /// Of the program's wires: inputs, and outputs of slots.
-    pub wires: Shares,
-    /// Of the input wires of slots, slot after slot.
-    pub ports: Shares,
+/// Fresh masks of a batch, which are used one after the other.
+pub(super) struct Fresh<'a> {
+    views: Vec<View<'a>>,
+    /// The first that has some left, and how many of it are used.
+    at: (usize, usize),
 }
 
-/// What the garbler has made.
-pub(super) struct Made {
-    pub masks: Masks,
-    /// Labels of the program's wires, for the masked value 0.
-    pub labels: Secrets<Label>,
-    /// Likewise of the input wires of slots.
-    pub port_labels: Secrets<Label>,
-    /// Of each AND gate the label of its output, and its macs of M_a, M_b and M_μ: c bytes each.
-    pub tags: Secrets<u8>,
-}
+impl<'a> Fresh<'a> {
+    fn of(triples: &'a Triples) -> Self {
+        Fresh { views: triples.others().collect(), at: (0, 0) }
+    }
 
-/// What the evaluator has received, and checked as far as it can be before it is evaluated.
-pub(super) struct Received {
-    pub masks: Masks,
-    /// Of each AND gate what it is evaluated by.
-    pub rows: Secrets<Rows>,
-    /// Of each AND gate its keys C_a, C_b and C_μ: c bytes each.
-    pub tags: Secrets<u8>,
-    /// Where the hash keys of each group begin.
-    pub starts: Vec<u128>,
-}
+    /// Begins with these.
+    pub fn new(view: View<'a>) -> Self {
+        Fresh { views: vec![view], at: (0, 0) }
+    }
 
-impl Masks {
-    fn room_for(layout: &Layout) -> Self {
-        let [wires, ports] = [layout.program.wires(), layout.ports()].map(Shares::with_capacity);
-        Masks { wires, ports }
+    /// Takes the next ones.
+    fn take(&mut self, count: usize) -> Shares {
+        let mut taken = Shares::with_capacity(count);
+        while taken.len() < count {
+            let (view, used) = (self.views[self.at.0], self.at.1);
+            let here = (count - taken.len()).min(view.len() - used);
+            taken.extend(view.some(used..used + here));
+            self.at = if used + here == view.len() { (self.at.0 + 1, 0) } else { (self.at.0, used + here) };
+        }
+        taken
     }
 }
 
-/// Appends `c` bytes of each of these words.
-pub(super) fn tags(to: &mut Vec<u8>, c: usize, words: &[Label]) {
-    words.iter().for_each(|word| to.extend_from_slice(&word.to_bytes()[..c]));
-}
-
-/// What a batch is made of: triples, and fresh masks of ports and of the outputs of AND gates.
-struct Material {
-    buckets: Buckets,
+/// A part of a batch between both parties' openings. Lists are `[copy][gate]`.
+pub(super) struct Half<'b> {
+    part: &'b Part,
     ports: Shares,
-    ands: Shares,
-}
-
-impl Material {
-    /// Makes that of a batch, and puts the first batch's masks on the program's inputs.
-    fn make(member: &mut Member, layout: &Layout, batch: usize, masks: &mut Masks) -> Result<Self, Error> {
-        let (of, count) = (&layout.batches[batch], layout.masks(batch));
-        let (buckets, fresh) = Buckets::make(member, of.pool, layout.sizes, batch, count)?;
-        let (inputs, fresh) = fresh.split_at(count - of.ports - of.ands);
-        let (ports, ands) = fresh.split_at(of.ports);
-        masks.wires.extend_from_slice(inputs);
-        Ok(Material { buckets, ports: Shares::new(ports.to_vec()), ands: Shares::new(ands.to_vec()) })
-    }
-}
-
-/// A group between both parties' openings.
-struct Half {
-    /// Of each AND gate the masks of its operands and of its output.
-    gates: Secrets<[Share; 3]>,
-    /// What is opened: the differences that join triples, then those of both operands to a triple's.
+    outputs: Shares,
+    /// Masks of the operands of AND gates, two for each.
+    operands: Shares,
+    /// Fresh masks of their results.
+    results: Shares,
+    /// Masks x of their triples.
+    x: Shares,
+    /// What is opened: the differences that join triples, then those of both operands of a gate to its
+    /// triple's.
     opened: Shares,
 }
 
-/// Puts masks on the wires of a group's slots. `first_port` is the number of its first port in the batch.
-fn masked(
-    member: &Member,
-    layout: &Layout,
-    group: &Group,
-    (material, first_port): (&Material, usize),
-    masks: &mut Masks,
-) -> Half {
-    let ports = &material.ports[first_port..][..group.ports];
-    masks.ports.extend_from_slice(ports);
-    let (mut ports, mut fresh) = (ports, material.ands[group.ands.clone()].iter());
-    let mut gates = Secrets::with_capacity(group.ands.len());
-    let mut wires = Shares::with_capacity(
-        group.slots.clone().map(|slot| layout.circuit(slot).wires()).max().unwrap_or(0),
-    );
-    for slot in group.slots.clone() {
-        let circuit = layout.circuit(slot);
-        let (here, behind) = ports.split_at(circuit.inputs());
-        wires.clear();
-        wires.extend_from_slice(here);
-        walk(
-            circuit,
-            &mut wires,
-            |mask| member.own.plus(mask, 1),
-            |_, a, b| {
-                let c = *fresh.next().expect("one for each AND gate");
-                gates.push([a, b, c]);
-                c
-            },
-        );
-        masks.wires.extend(circuit.outputs().iter().map(|&wire| wires[wire as usize]));
-        ports = behind;
-    }
-    let buckets = &material.buckets;
-    let mut opened = Shares::with_capacity((buckets.layers() + 1) * gates.len());
-    opened.extend(buckets.differences(group.ands.clone()));
-    for ([a, b, _], bucket) in gates.iter().zip(group.ands.clone()) {
-        let [x, y] = buckets.factors(bucket);
-        opened.extend([*a ^ x, *b ^ y]);
-    }
-    Half { gates, opened }
+/// The masks by which AND gates are garbled, once differences are opened: those of both operands, and μ. In
+/// the place of a key is the word of which the peer's mac is the other half: A at the garbler, C at the
+/// evaluator.
+pub(super) struct GateMasks {
+    operands: Shares,
+    mu: Shares,
 }
 
-/// The masks by which AND gates are garbled, once differences are opened.
-fn multiplied(
-    member: &Member,
-    buckets: &Buckets,
-    group: &Group,
-    half: &Half,
-    values: &[u8],
-) -> Secrets<GateMasks> {
-    let count = half.gates.len();
-    let (joins, differences) = values.split_at(values.len() - 2 * count);
-    let gates = half.gates.iter().zip(differences.as_chunks::<2>().0).enumerate();
-    let masks = gates.map(|(i, (&[a, b, c], &[e, f]))| {
-        let bucket = group.ands.start + i;
-        let ([x, y], z) =
-            (buckets.factors(bucket), buckets.product(bucket, |layer| joins[layer * count + i]));
-        GateMasks { a, b, mu: member.own.plus(z ^ y.times(e) ^ x.times(f), e & f) ^ c }
-    });
-    masks.collect()
+impl<'b> Half<'b> {
+    /// Puts masks on the wires of a part's copies.
+    pub fn new(
+        own: &Owner,
+        schedule: &Schedule,
+        part: &'b Part,
+        fresh: &mut Fresh<'_>,
+        triples: &Triples,
+    ) -> Half<'b> {
+        let (copies, count) = (part.copies, part.ands.len());
+        let (ports, results) = (fresh.take(copies * schedule.inputs()), fresh.take(count));
+        let mut operands = Shares::zeros(2 * count);
+        let mut outputs = Shares::zeros(copies * schedule.outputs());
+        let one = own.one();
+        let (to, out) = (&mut operands.keys, &mut outputs.keys);
+        carry(schedule, one.key, &ports.keys, &results.keys, to, out, copies);
+        let (to, out) = (&mut operands.macs, &mut outputs.macs);
+        carry(schedule, one.mac, &ports.macs, &results.macs, to, out, copies);
+        let (x, y) = (triples.x(part.ands.clone()), triples.y(part.ands.clone()));
+        let mut opened = Shares::with_capacity((triples.layers().saturating_sub(1) + 2) * count);
+        triples.differences(part.ands.clone(), &mut opened);
+        let first = opened.len();
+        opened.extend(operands.all());
+        add_in_turn(&mut opened.keys[first..], &x.keys, &y.keys);
+        add_in_turn(&mut opened.macs[first..], &x.macs, &y.macs);
+        Half { part, ports, outputs, operands, results, x, opened }
+    }
+
+    /// Multiplies masks, by what was opened: μ = λ_a·λ_b + λ_c of each gate.
+    pub fn multiplied(&mut self, own: &Owner, triples: &Triples, values: &[u8]) -> GateMasks {
+        let (count, buckets) = (self.part.ands.len(), self.part.ands.clone());
+        let (joins, differences) = values.split_at(values.len() - 2 * count);
+        let both = || differences.as_chunks::<2>().0.iter();
+        let e: Secrets<u8> = both().map(|[e, _]| *e).collect();
+        let f: Secrets<u8> = both().map(|[_, f]| *f).collect();
+        let ef: Secrets<u8> = both().map(|[e, f]| e & f).collect();
+        let (mut mu, y) = (triples.z(buckets.clone(), joins), triples.y(buckets));
+        for (to, y, x) in [(&mut mu.keys, &y.keys, &self.x.keys), (&mut mu.macs, &y.macs, &self.x.macs)] {
+            add_chosen(to, y, &e);
+            add_chosen(to, x, &f);
+        }
+        own.add_public(&mut mu, 0..count, &ef);
+        mu.add(0..count, self.results.all());
+        let mut operands = std::mem::take(&mut self.operands);
+        add_where_coloured(&mut operands.keys, own.delta.label(), &operands.macs);
+        add_where_coloured(&mut mu.keys, own.delta.label(), &mu.macs);
+        GateMasks { operands, mu }
+    }
+}
+
+/// Returns the lower bytes of three words of each gate: of both operands, and μ.
+pub(super) fn three_tags(c: usize, operands: &[Label], mu: &[Label]) -> Secrets<u8> {
+    let mut tags = Secrets::zeros(3 * c * mu.len() + SPARE);
+    for (k, (operands, mu)) in operands.as_chunks::<2>().0.iter().zip(mu).enumerate() {
+        [operands[0], operands[1], *mu].into_iter().enumerate().for_each(|(n, word)| {
+            put_word(&mut tags, c, 3 * k + n, word);
+        });
+    }
+    tags
+}
+
+/// Makes the triples of a batch and its fresh masks, of which the first are those of the program's inputs.
+fn material(member: &mut Member, layout: &Layout, batch: &Batch) -> Result<Triples, Error> {
+    Triples::make(member, batch.pool, batch.draws(layout.sizes))
 }
 
 /// Makes all components.
-pub(super) fn garbler(member: &mut Member, layout: &Layout) -> Result<Made, Error> {
+pub(super) fn garbler(member: &mut Member, layout: &Layout, memory: u64) -> Result<Made<Garbled>, Error> {
     member.run.phase("preprocess");
-    let (inputs, ports) = (layout.all_inputs(), layout.ports());
-    let mut made = Made {
-        masks: Masks::room_for(layout),
-        labels: Secrets::with_capacity(layout.program.wires()),
-        port_labels: Secrets::with_capacity(ports),
-        tags: Secrets::with_capacity(4 * member.level.tag * layout.ands()),
-    };
-    made.labels.extend((0..inputs).map(|_| member.rng.label().with_colour(0)));
-    let mut number = 0;
-    for (k, batch) in layout.batches.iter().enumerate() {
-        let material = Material::make(member, layout, k, &mut made.masks)?;
-        let mut first_port = 0;
-        for group in &batch.groups {
-            let half = masked(member, layout, group, (&material, first_port), &mut made.masks);
-            let opening = Opening::of_triples(number);
-            let values = member.hear(opening, &half.opened)?;
-            member.say(opening, &half.opened)?;
-            let mut gates = multiplied(member, &material.buckets, group, &half, &values);
-            member.hooks.alter_copies(Point::Products, &mut gates, |masks| &mut masks.mu.key);
-            send_tables(member, layout, group, &gates, &mut made)?;
-            (first_port, number) = (first_port + group.ports, number + 1);
+    let shelf = Shelf::new((4 * member.level.tag * layout.ands()) as u64, memory, &mut member.rng)?;
+    let mut made = Made::new(layout);
+    made.input_labels = (0..layout.all_inputs()).map(|_| member.rng.label().with_colour(0)).collect();
+    for batch in &layout.batches {
+        let triples = material(member, layout, batch)?;
+        let mut fresh = Fresh::of(&triples);
+        made.inputs.extend(fresh.take(batch.inputs).all());
+        for part in &batch.parts {
+            look();
+            let schedule = &made.schedules[part.component];
+            let mut half = Half::new(&member.own, schedule, part, &mut fresh, &triples);
+            let place = member.place()?;
+            let values = member.hear(Opening::TRIPLES, place, half.opened.all())?;
+            member.say(Opening::TRIPLES, place, half.opened.all())?;
+            let masks = half.multiplied(&member.own, &triples, &values);
+            made.copies[part.component].push(send_tables(member, schedule, half, masks, &shelf)?);
         }
     }
     Ok(made)
 }
 
-/// Garbles a group's slots, and sends two rows of each AND gate and a bit.
+/// Garbles a part's copies, and sends two rows of each AND gate and a bit.
 fn send_tables(
     member: &mut Member,
-    layout: &Layout,
-    group: &Group,
-    gates: &[GateMasks],
-    made: &mut Made,
-) -> Result<(), Error> {
+    schedule: &Schedule,
+    half: Half<'_>,
+    masks: GateMasks,
+    shelf: &Shelf,
+) -> Result<Garbled, Error> {
+    let Half { part: &Part { copies: count, ref ands, .. }, ports, outputs, .. } = half;
+    let GateMasks { operands, mut mu } = masks;
+    member.hooks.alter(Point::Products, &mut mu.keys);
     // The evaluator's openings have been checked: it could not know how the hash begins.
     let start = member.rng.block();
-    let (mut rows, mut colours) = garbled(member, layout, group, start, gates, made);
+    let port_labels: Secrets<Label> = (0..ports.len()).map(|_| member.rng.label().with_colour(0)).collect();
+    let mut output_labels = Secrets::zeros(outputs.len());
+    let mut rows = Secrets::zeros(2 * ands.len());
+    let mut results = std::mem::take(&mut mu.keys);
+    let keys = GarblingKeys::new(start, count, schedule.and_gates());
+    let copies = Numbered { keys: &keys, first: 0, count };
+    garble(schedule, copies, member.own.delta, &port_labels, &mut results, &mut rows, &mut output_labels);
+    add_crosswise(&mut rows, &operands.keys);
+    let mut bits: Vec<u8> = colours(&results).collect();
+    results.iter_mut().for_each(|label| *label = label.with_colour(0));
     member.hooks.alter(Point::Rows, &mut rows);
-    member.hooks.alter(Point::Colours, &mut colours);
+    member.hooks.alter(Point::Colours, &mut bits);
     let mut message = member.run.channel.message(msg::TABLES);
     message.push(&start.to_le_bytes())?;
     message.push(bytemuck::cast_slice(&rows))?;
     message.finish()?;
-    member.run.channel.send(msg::COLOURS, &pack(colours))
-}
-
-/// Garbles the slots of a group. Returns two rows of each AND gate and the bit that is sent with them.
-fn garbled(
-    member: &mut Member,
-    layout: &Layout,
-    group: &Group,
-    start: u128,
-    gates: &[GateMasks],
-    made: &mut Made,
-) -> (Vec<Label>, Vec<u8>) {
-    let (mut rows, mut colours) = (Vec::with_capacity(2 * gates.len()), Vec::with_capacity(gates.len()));
-    let (mut hash, delta, c) = (GateHash::new(start), member.own.delta, member.level.tag);
-    let mut first = 0;
-    for slot in group.slots.clone() {
-        let circuit = layout.circuit(slot);
-        let mut wires = Secrets::with_capacity(circuit.wires());
-        wires.extend((0..circuit.inputs()).map(|_| member.rng.label().with_colour(0)));
-        made.port_labels.extend_from_slice(&wires);
-        let tags_of = &mut made.tags;
-        walk(
-            circuit,
-            &mut wires,
-            |label| label,
-            |gate, a, b| {
-                let masks = &gates[first + gate];
-                let garbled = garble(&mut hash, (first + gate) as u64, delta, masks, [a, b]);
-                let GarbledGate { rows: sent, colour, output } = garbled;
-                rows.extend(sent);
-                colours.push(colour);
-                tags(tags_of, c, &[output, masks.a.mac, masks.b.mac, masks.mu.mac]);
-                output
-            },
-        );
-        made.labels.extend(circuit.outputs().iter().map(|&wire| wires[wire as usize]));
-        first += circuit.and_gates();
-    }
-    (rows, colours)
-}
-
-/// Receives all components. It says its shares of a group before it hears those of the one before, so that
-/// nobody waits for a crossing.
-pub(super) fn evaluator(member: &mut Member, layout: &Layout) -> Result<Received, Error> {
-    member.run.phase("preprocess");
-    let mut received = Received {
-        masks: Masks::room_for(layout),
-        rows: Secrets::with_capacity(layout.ands()),
-        tags: Secrets::with_capacity(3 * member.level.tag * layout.ands()),
-        starts: Vec::with_capacity(layout.groups().count()),
-    };
-    let mut number = 0;
-    for (k, batch) in layout.batches.iter().enumerate() {
-        let material = Material::make(member, layout, k, &mut received.masks)?;
-        let (mut first_port, mut before) = (0, None);
-        for group in &batch.groups {
-            let half = masked(member, layout, group, (&material, first_port), &mut received.masks);
-            let opening = Opening::of_triples(number);
-            member.say(opening, &half.opened)?;
-            if let Some(before) = before.replace((group, half, opening)) {
-                receive_group(member, &material.buckets, &before, &mut received)?;
-            }
-            (first_port, number) = (first_port + group.ports, number + 1);
-        }
-        if let Some(last) = before {
-            receive_group(member, &material.buckets, &last, &mut received)?;
-        }
-    }
-    Ok(received)
-}
-
-/// Hears the garbler's shares of a group, and receives its tables.
-fn receive_group(
-    member: &mut Member,
-    buckets: &Buckets,
-    (group, half, opening): &(&Group, Half, Opening),
-    received: &mut Received,
-) -> Result<(), Error> {
-    let values = member.hear(*opening, &half.opened)?;
-    let gates = multiplied(member, buckets, group, half, &values);
-    let tables = member.run.channel.receive(msg::TABLES, LABEL_BYTES * (1 + 2 * gates.len()))?;
-    let (start, rows) = tables.split_at(LABEL_BYTES);
-    received.starts.push(u128::from_le_bytes(*start.first_chunk().expect("16 bytes")));
-    let colours = member.run.channel.receive(msg::COLOURS, gates.len().div_ceil(8))?;
-    let colours = unpack(&colours, gates.len())?;
+    member.run.channel.send(msg::COLOURS, &pack(bits))?;
     let c = member.level.tag;
-    for ((masks, rows), colour) in gates.iter().zip(rows.as_chunks::<32>().0).zip(colours) {
-        let rows = [0, 16].map(|at| Label::from_bytes(*rows[at..].first_chunk().expect("16 bytes")));
-        received.rows.push(fold(masks, &rows, colour));
-        tags(&mut received.tags, c, &[masks.a.key, masks.b.key, masks.mu.key]);
+    let mut labels = Secrets::zeros(c * results.len() + SPARE);
+    pack_words(&mut labels, c, results.iter());
+    let labels = shelf.keep(labels)?;
+    let macs = shelf.keep(three_tags(c, &operands.macs, &mu.macs))?;
+    Ok(Garbled { count, ports, port_labels, outputs, output_labels, labels, macs })
+}
+
+/// Receives all components. It says its shares of a part before it hears those of the one before, so that
+/// nobody waits for a crossing.
+pub(super) fn evaluator(member: &mut Member, layout: &Layout, memory: u64) -> Result<Made<Received>, Error> {
+    member.run.phase("preprocess");
+    let an_and = 3 * (LABEL_BYTES + member.level.tag);
+    let shelf = Shelf::new((an_and * layout.ands()) as u64, memory, &mut member.rng)?;
+    let mut made = Made::new(layout);
+    for batch in &layout.batches {
+        let triples = material(member, layout, batch)?;
+        let mut fresh = Fresh::of(&triples);
+        made.inputs.extend(fresh.take(batch.inputs).all());
+        let mut before = None;
+        for part in batch.parts.iter().map(Some).chain([None]) {
+            look();
+            let next = part.map(|part| {
+                let schedule = &made.schedules[part.component];
+                let half = Half::new(&member.own, schedule, part, &mut fresh, &triples);
+                let place = member.place()?;
+                member.say(Opening::TRIPLES, place, half.opened.all())?;
+                Ok::<_, Error>((half, place))
+            });
+            let next = next.transpose()?;
+            if let Some((mut half, place)) = std::mem::replace(&mut before, next) {
+                let values = member.hear(Opening::TRIPLES, place, half.opened.all())?;
+                let masks = half.multiplied(&member.own, &triples, &values);
+                let component = half.part.component;
+                let received = receive_tables(member, &made.schedules[component], half, masks, &shelf)?;
+                made.copies[component].push(received);
+            }
+        }
     }
-    Ok(())
+    Ok(made)
+}
+
+/// Receives the tables of a part, and adds this party's words.
+fn receive_tables(
+    member: &mut Member,
+    schedule: &Schedule,
+    half: Half<'_>,
+    masks: GateMasks,
+    shelf: &Shelf,
+) -> Result<Received, Error> {
+    let Half { part: &Part { copies: count, ref ands, .. }, ports, outputs, .. } = half;
+    let GateMasks { operands, mut mu } = masks;
+    let mut message = vec![0u128; 1 + 2 * ands.len()];
+    member.run.channel.receive_into(msg::TABLES, bytemuck::cast_slice_mut(&mut message))?;
+    let keys = GarblingKeys::new(message[0], count, schedule.and_gates());
+    let mut tables = Secrets::new(bytemuck::cast_slice::<_, Label>(&message[1..]).to_vec());
+    add_crosswise(&mut tables, &operands.macs);
+    let colours = member.run.channel.receive(msg::COLOURS, ands.len().div_ceil(8))?;
+    let colours = unpack(&colours, ands.len())?;
+    let tags = shelf.keep(three_tags(member.level.tag, &operands.keys, &mu.keys))?;
+    let mut words = std::mem::take(&mut mu.macs);
+    add_where(&mut words, Label::from_bits(1), &colours);
+    let (tables, words) = (shelf.keep(tables)?, shelf.keep(words)?);
+    Ok(Received { count, keys, ports, outputs, tables, words, tags })
 }

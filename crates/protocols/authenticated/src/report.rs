@@ -11,6 +11,8 @@ use crate::parameters::COMPUTATIONAL_BITS;
 pub struct SecurityReport {
     /// `malicious`: it holds against a party that cheats.
     pub model: &'static str,
+    /// What masks are made of, by the name that users choose it by.
+    pub cot: &'static str,
     /// s.
     pub statistical_bits: u32,
     /// Base-2 logarithm of what a cheater achieves at most, by everything together.
@@ -34,6 +36,7 @@ impl SecurityReport {
         let spent = layout.spent().into_iter();
         SecurityReport {
             model: "malicious",
+            cot: layout.cot.name(),
             statistical_bits: layout.level.security,
             bound_log2: layout.bound_log2(),
             computational_bits: COMPUTATIONAL_BITS,
@@ -54,5 +57,5 @@ pub struct Authenticated;
 
 /// Reports a run.
 pub(super) fn report(outputs: Vec<bool>, phases: Vec<PhaseReport>, layout: &Layout) -> Report {
-    Report { outputs, phases, security: SecurityReport::of(layout), proposal: (), aside: () }
+    Report { outputs, phases, security: SecurityReport::of(layout), proposal: layout.cot, aside: () }
 }

@@ -19,6 +19,11 @@ impl<T: Copy + Default> Secrets<T> {
     pub fn with_capacity(capacity: usize) -> Self {
         Secrets(Vec::with_capacity(capacity))
     }
+
+    /// Returns so many zeros.
+    pub fn zeros(count: usize) -> Self {
+        Secrets(vec![T::default(); count])
+    }
 }
 
 impl<T: Copy + Default> Deref for Secrets<T> {

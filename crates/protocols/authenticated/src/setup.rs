@@ -1,23 +1,25 @@
 //! The greeting, both offsets, and correlated OTs both ways.
 
-use brickwork_base::label::Delta;
+use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::Rng;
-use brickwork_base::stop::looking;
 use brickwork_base::{Error, Party};
 use brickwork_primitives::ot::base::{self, Direction, Keys};
-use brickwork_primitives::ot::{BASE_OTS, CotReceiver, CotSender, Series, softspoken};
+use brickwork_primitives::ot::chosen::{Receiver, Sender};
+use brickwork_primitives::ot::{BASE_OTS, Series};
 use brickwork_session::{Digests, Greeting, Job, Metered, PhaseReport};
+use brickwork_stock::{Range, Ranges};
 use zeroize::Zeroizing;
 
 use crate::cheat::Cheat;
+use crate::hash::{PLACES, Place};
 use crate::hooks::{Hooks, Point};
 use crate::layout::Layout;
-use crate::parameters::{BLOCK, Level};
+use crate::parameters::Level;
 use crate::report::Authenticated;
 use crate::secrets::Secrets;
-use crate::share::{Owner, Shares};
+use crate::share::Owner;
 
-/// Either party of a run.
+/// Either party of a session: what lasts as long as its offset.
 pub(super) struct Member {
     pub run: Metered,
     pub rng: Rng,
@@ -26,8 +28,9 @@ pub(super) struct Member {
     pub hooks: Hooks,
     /// Keys the hashes of this session.
     pub key: [u8; 32],
-    sender: softspoken::Sender<BLOCK>,
-    receiver: softspoken::Receiver<BLOCK>,
+    places: Range,
+    sender: Sender,
+    receiver: Receiver,
 }
 
 impl Member {
@@ -35,25 +38,27 @@ impl Member {
         self.run.finish()
     }
 
-    /// Draws so many random masks. The evaluator's corrections go first.
-    pub fn draw(&mut self, count: usize) -> Result<Shares, Error> {
-        let channel = &mut self.run.channel;
-        let (sent, (bits, received));
-        let (sender, receiver, rng) = (&mut self.sender, &mut self.receiver, &mut self.rng);
-        // What one series gave is erased if the other one fails.
-        let choose = |(bits, labels)| (bits, Secrets::new(labels));
-        match self.own.role {
-            Party::Garbler => {
-                sent = Secrets::new(sender.random(channel, count)?);
-                (bits, received) = receiver.random(channel, rng, count).map(choose)?;
-            }
-            Party::Evaluator => {
-                (bits, received) = receiver.random(channel, rng, count).map(choose)?;
-                sent = Secrets::new(sender.random(channel, count)?);
-            }
-        }
-        let words = looking(sent.iter().zip(&*bits).zip(received.iter()));
-        Ok(words.map(|((&sent, &bit), &received)| self.own.share(sent, bit, received)).collect())
+    /// Returns the place of what is hashed next; the peer draws the same.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] if there is none left.
+    pub fn place(&mut self) -> Result<Place, Error> {
+        Place::next(&mut self.places)
+    }
+
+    /// Chooses the bits of this many masks at random, and sends what the peer's keys follow from. Returns the
+    /// macs.
+    pub fn choose(&mut self, count: usize) -> Result<Secrets<Label>, Error> {
+        let mut macs = Secrets::zeros(count);
+        self.receiver.random_bits(&mut self.run.channel, &mut self.rng, &mut macs)?;
+        Ok(macs)
+    }
+
+    /// Receives what the peer has sent as it chose, and checks it. Returns the keys.
+    pub fn accept(&mut self, count: usize) -> Result<Secrets<Label>, Error> {
+        let mut keys = Secrets::zeros(count);
+        self.sender.random_bits(&mut self.run.channel, &mut keys)?;
+        Ok(keys)
     }
 
     /// Ends the run if a check does not hold: every check of this protocol is made here.
@@ -123,9 +128,10 @@ pub(super) fn member(
     let role = run.role;
     let (own, other) = (Series::new(&session, sends(role)), Series::new(&session, sends(role).other()));
     // The receiver's message comes first, or both would wait.
-    let receiver = softspoken::Receiver::set_up(&mut run.channel, &other, &keys.sent)?;
-    let sender = softspoken::Sender::set_up(&mut run.channel, &own, *offset, &keys.received)?;
+    let receiver = Receiver::set_up(layout.cot, &mut run.channel, &other, &keys.sent)?;
+    let sender = Sender::set_up(layout.cot, &mut run.channel, &own, *offset, &keys.received)?;
     let key = blake3::derive_key("brickwork 2026-11 hashes of authenticated masks", &session);
     let own = Owner { role, delta: Delta::new(offset.bits()) };
-    Ok(Member { run, rng, own, level: layout.level, hooks, key, sender, receiver })
+    let places = Ranges::of_setup().take(&PLACES)?;
+    Ok(Member { run, rng, own, level: layout.level, hooks, key, places, sender, receiver })
 }

@@ -1,44 +1,32 @@
 //! Authenticated masks: a random bit of which either party has a share that it cannot deny.
 //!
 //! ```text
-//!   ⟨λ⟩, λ = λ^G + λ^E     garbler (A, M)     evaluator (C, B)        each the words (key, mac)
-//!   A + B = λ·Δ_G          M + C = λ·Δ_E      lsb(A) = lsb(M) = λ^G   lsb(B) = lsb(C) = λ^E
+//!   ⟨λ⟩, λ = λ^G + λ^E     each party P has its bit λ^P, a key K_P and a mac M_P
+//!   M_G = K_E + λ^G·Δ_E    M_E = K_G + λ^E·Δ_G     K ends in 0, M in the party's bit
 //! ```
 //!
-//! A party's *key* is the word under its own offset, its *mac* the one under the peer's: what the peer can
-//! check. Sums of masks are sums of words, for either party.
+//! A party's *key* is the word by which it checks the other's bit, its *mac* the one that shows its own. Sums
+//! of masks are sums of words, for either party. With A = K_G + λ^G·Δ_G and B = M_E this is A + B = λ·Δ_G,
+//! and with C = K_E + λ^E·Δ_E and M = M_G it is M + C = λ·Δ_E: docs/authenticated.md speaks of these four.
+//!
+//! Words lie in two lists, of keys and of macs, as most loops want one of them.
 
-use std::ops::BitXor;
+use std::ops::{BitXor, Range};
 
-use crate::secrets::Secrets;
 use brickwork_base::Party;
 use brickwork_base::label::{Delta, Label};
-use bytemuck::{Pod, Zeroable};
 use zeroize::Zeroize;
 
+use crate::secrets::Secrets;
+use crate::words::{add, add_where};
+
 /// A party's words of a mask.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Pod, Zeroable)]
-#[repr(C)]
-pub struct Share {
-    /// Under this party's offset.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Share {
+    /// By which it checks the peer's bit: the peer's mac of 0.
     pub key: Label,
-    /// Under the peer's.
+    /// That shows its own bit, and ends in it.
     pub mac: Label,
-}
-
-/// Shares that are erased when dropped.
-pub type Shares = Secrets<Share>;
-
-impl Share {
-    /// Returns this party's bit of the mask.
-    pub fn bit(&self) -> u8 {
-        self.mac.colour()
-    }
-
-    /// Returns the share if `bit` is 1, that of no mask if it is 0; in constant time.
-    pub fn times(&self, bit: u8) -> Share {
-        Share { key: self.key.times(bit), mac: self.mac.times(bit) }
-    }
 }
 
 impl BitXor for Share {
@@ -48,8 +36,84 @@ impl BitXor for Share {
     }
 }
 
+/// A party's words of many masks, erased when dropped.
+#[derive(Default)]
+pub(super) struct Shares {
+    pub keys: Secrets<Label>,
+    pub macs: Secrets<Label>,
+}
+
+/// Some of them.
+#[derive(Clone, Copy)]
+pub(super) struct View<'a> {
+    pub keys: &'a [Label],
+    pub macs: &'a [Label],
+}
+
+impl<'a> View<'a> {
+    /// Returns how many there are.
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Returns those at these places.
+    pub fn some(&self, places: Range<usize>) -> View<'a> {
+        View { keys: &self.keys[places.clone()], macs: &self.macs[places] }
+    }
+}
+
+impl Shares {
+    /// Makes an empty list with room for so many.
+    pub fn with_capacity(count: usize) -> Self {
+        Shares { keys: Secrets::with_capacity(count), macs: Secrets::with_capacity(count) }
+    }
+
+    /// Returns so many shares of nothing, to be added to or written.
+    pub fn zeros(count: usize) -> Self {
+        Shares { keys: Secrets::zeros(count), macs: Secrets::zeros(count) }
+    }
+
+    /// Returns how many there are.
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Returns all of them.
+    pub fn all(&self) -> View<'_> {
+        View { keys: &self.keys, macs: &self.macs }
+    }
+
+    /// Returns those at these places.
+    pub fn some(&self, places: Range<usize>) -> View<'_> {
+        View { keys: &self.keys[places.clone()], macs: &self.macs[places] }
+    }
+
+    /// Returns the one at this place.
+    pub fn at(&self, place: usize) -> Share {
+        Share { key: self.keys[place], mac: self.macs[place] }
+    }
+
+    /// Puts one behind them. There must be room: growing leaves copies behind.
+    pub fn push(&mut self, share: Share) {
+        self.keys.push(share.key);
+        self.macs.push(share.mac);
+    }
+
+    /// Puts others behind them; there must be room.
+    pub fn extend(&mut self, others: View<'_>) {
+        self.keys.extend_from_slice(others.keys);
+        self.macs.extend_from_slice(others.macs);
+    }
+
+    /// Adds others to those at these places.
+    pub fn add(&mut self, places: Range<usize>, others: View<'_>) {
+        add(&mut self.keys[places.clone()], others.keys);
+        add(&mut self.macs[places], others.macs);
+    }
+}
+
 /// A party, and the offset that only it knows, which is erased when dropped.
-pub struct Owner {
+pub(super) struct Owner {
     /// Which one it is.
     pub role: Party,
     /// Its offset.
@@ -63,48 +127,50 @@ impl Drop for Owner {
 }
 
 impl Owner {
-    /// Returns the share of a mask of correlated OTs both ways: the word that this party sent for choice 0,
-    /// its own choice and what it received. The last bits are written, which makes those of both offsets 1
-    /// whatever a sender chose.
-    pub fn share(&self, sent: Label, bit: u8, received: Label) -> Share {
-        Share { key: sent.with_colour(0) ^ self.delta.times(bit), mac: received.with_colour(bit) }
+    /// Returns ⌊Δ⌋: the offset with last bit 0.
+    pub fn floor(&self) -> Label {
+        self.delta.label().with_colour(0)
     }
 
-    /// Returns the share of the mask plus a public bit.
-    pub fn plus(&self, share: Share, bit: u8) -> Share {
-        let one = match self.role {
-            Party::Garbler => Share { key: self.delta.label(), mac: Label::from_bits(1) },
-            Party::Evaluator => Share { key: self.delta.label().with_colour(0), mac: Label::ZERO },
-        };
-        share ^ one.times(bit)
-    }
-
-    /// Returns the peer's mac of a mask that is `value`.
-    pub fn expected(&self, share: Share, value: u8) -> Label {
-        share.key ^ self.delta.times(value)
-    }
-
-    /// Returns a word whose sum over both parties is the mask times the sum of their [`Owner::difference`]s:
-    /// the last bits add up to the mask.
-    pub fn word(&self, share: Share) -> Label {
+    /// Returns the share of the public mask 1: the garbler's bit is 1, and the evaluator's key knows it.
+    pub fn one(&self) -> Share {
         match self.role {
-            Party::Garbler => share.key ^ share.mac.with_colour(0),
-            Party::Evaluator => share.mac ^ share.key.with_colour(0),
+            Party::Garbler => Share { key: Label::ZERO, mac: Label::from_bits(1) },
+            Party::Evaluator => Share { key: self.floor(), mac: Label::ZERO },
         }
+    }
+
+    /// Adds public bits to the masks at these places.
+    pub fn add_public(&self, shares: &mut Shares, places: Range<usize>, bits: &[u8]) {
+        match self.role {
+            Party::Garbler => add_where(&mut shares.macs[places], Label::from_bits(1), bits),
+            Party::Evaluator => add_where(&mut shares.keys[places], self.floor(), bits),
+        }
+    }
+
+    /// Returns the peer's mac of a share of the peer's that is `bit`.
+    pub fn expected(&self, key: Label, bit: u8) -> Label {
+        key ^ self.delta.times(bit)
+    }
+
+    /// Returns a word of which the peer's mac is the other half: both add up to the mask times this offset
+    /// (A, or C).
+    pub fn own(&self, share: Share) -> Label {
+        share.key ^ self.delta.times(share.mac.colour())
     }
 
     /// Returns Θ: the offset, which at the evaluator ends in 0.
     pub fn difference(&self) -> Label {
         match self.role {
             Party::Garbler => self.delta.label(),
-            Party::Evaluator => self.delta.label().with_colour(0),
+            Party::Evaluator => self.floor(),
         }
     }
 }
 
 /// A dealer: both parties' shares of masks that it knows, for tests.
 #[cfg(test)]
-pub mod dealer {
+pub(super) mod dealer {
     use super::*;
     use brickwork_base::random::Rng;
 
@@ -117,25 +183,26 @@ pub mod dealer {
     pub fn deal(rng: &mut Rng, [garbler, evaluator]: &[Owner; 2], mask: u8) -> [Share; 2] {
         let own = rng.below(2) as u8;
         let bits = [own, own ^ mask];
-        let sent = [rng.label().with_colour(0), rng.label().with_colour(0)];
+        let keys = [rng.label().with_colour(0), rng.label().with_colour(0)];
         [
-            garbler.share(sent[0], bits[0], sent[1] ^ evaluator.delta.times(bits[0])),
-            evaluator.share(sent[1], bits[1], sent[0] ^ garbler.delta.times(bits[1])),
+            Share { key: keys[0], mac: evaluator.expected(keys[1], bits[0]) },
+            Share { key: keys[1], mac: garbler.expected(keys[0], bits[1]) },
         ]
     }
 
     /// Returns whether these are shares of this mask.
     pub fn is_good([garbler, evaluator]: &[Owner; 2], shares: [Share; 2], mask: u8) -> bool {
-        shares[0].key ^ shares[1].mac == garbler.delta.times(mask)
-            && shares[0].mac ^ shares[1].key == evaluator.delta.times(mask)
-            && shares.iter().all(|share| share.key.colour() == share.mac.colour())
-            && shares[0].bit() ^ shares[1].bit() == mask
+        garbler.own(shares[0]) ^ shares[1].mac == garbler.delta.times(mask)
+            && shares[0].mac ^ evaluator.own(shares[1]) == evaluator.delta.times(mask)
+            && shares.iter().all(|share| share.key.colour() == 0)
+            && shares[0].mac.colour() ^ shares[1].mac.colour() == mask
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::dealer::{deal, is_good, owners};
+    use super::*;
     use brickwork_base::random::Rng;
     use brickwork_testing::Replayable as _;
 
@@ -148,15 +215,19 @@ mod tests {
             let (of_a, of_b) = (deal(&mut rng, &both, a), deal(&mut rng, &both, b));
             assert!(is_good(&both, of_a, a) && !is_good(&both, of_a, a ^ 1));
             assert!(is_good(&both, [0, 1].map(|p| of_a[p] ^ of_b[p]), a ^ b));
-            assert!(is_good(&both, [0, 1].map(|p| of_a[p].times(flip)), a & flip));
-            assert!(is_good(&both, [0, 1].map(|p| both[p].plus(of_a[p], flip)), a ^ flip));
+            assert!(is_good(&both, [0, 1].map(|p| of_a[p] ^ both[p].one()), a ^ 1));
+            let flipped = [0, 1].map(|p| {
+                let mut shares = Shares::with_capacity(1);
+                shares.push(of_a[p]);
+                both[p].add_public(&mut shares, 0..1, &[flip]);
+                shares.at(0)
+            });
+            assert!(is_good(&both, flipped, a ^ flip));
             for p in [0, 1] {
-                assert!(both[p].expected(of_a[p], a) == of_a[1 - p].mac);
-                assert!(both[p].expected(of_a[p], a ^ 1) != of_a[1 - p].mac);
+                let bit = of_a[1 - p].mac.colour();
+                assert!(both[p].expected(of_a[p].key, bit) == of_a[1 - p].mac);
+                assert!(both[p].expected(of_a[p].key, bit ^ 1) != of_a[1 - p].mac);
             }
-            let words = [0, 1].map(|p| both[p].word(of_a[p]));
-            let theta = both[0].difference() ^ both[1].difference();
-            assert!(words[0] ^ words[1] == theta.times(a) && theta.colour() == 1);
         }
     }
 }

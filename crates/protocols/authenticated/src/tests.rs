@@ -87,6 +87,18 @@ fn random_program(rng: &mut Rng) -> Program {
 
 /// Both parties over these channels, with these hooks.
 fn over(
+    channels: (Channel, Channel),
+    program: &Arc<Program>,
+    security: u32,
+    inputs: [&[bool]; 2],
+    hooks: [Hooks; 2],
+) -> [Result<Report, Error>; 2] {
+    over_these(Cot::default(), channels, program, security, inputs, hooks)
+}
+
+/// As [`over`], with masks of these OTs.
+fn over_these(
+    cot: Cot,
     (left, right): (Channel, Channel),
     program: &Arc<Program>,
     security: u32,
@@ -95,8 +107,9 @@ fn over(
 ) -> [Result<Report, Error>; 2] {
     let job = job(program, security);
     std::thread::scope(|scope| {
-        let garbler = scope.spawn(|| garbler_with(left, &job, inputs[0], Box::new(Unobserved), of_garbler));
-        let evaluator = evaluator_with(right, &job, inputs[1], Box::new(Unobserved), of_evaluator);
+        let garbler =
+            scope.spawn(|| garbler_with(left, &job, cot, inputs[0], Box::new(Unobserved), of_garbler));
+        let evaluator = evaluator_with(right, &job, cot, inputs[1], Box::new(Unobserved), of_evaluator);
         [garbler.join().expect("no panic"), evaluator]
     })
 }

@@ -221,6 +221,7 @@ fn measured(row: &Row, arguments: &Arguments, folder: &Folder) -> Result<Result<
         parameters: &Parameters {
             protocol: Protocol::Duplo,
             linking: None,
+            cot: None,
             scheme: None,
             commitments: None,
             security: Some(40),

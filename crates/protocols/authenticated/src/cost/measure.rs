@@ -4,12 +4,16 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use super::script;
-use super::work::{ALL, BEYOND, EVALUATE, GARBLE, LEAKY_AND};
+use super::work::{ALL, BEYOND, EVALUATE, GARBLE, LEAKY_AND, MULTIPLY};
+use crate::buckets::Triples;
+use crate::layout::Part;
+use crate::leaky::{Of, Piece, half, sums};
 use crate::pads::Pads;
+use crate::parameters::{Draw, Pool};
+use crate::preprocess::{Fresh, Half, three_tags};
 use crate::report::Authenticated;
-use crate::share::{Owner, Share};
-use crate::tables::{GateHash, GateMasks, evaluate, garble};
-use crate::triples::{half, sums};
+use crate::secrets::Secrets;
+use crate::share::{Owner, Shares};
 use crate::{evaluator, garbler};
 use brickwork_base::label::Label;
 use brickwork_base::random::Rng;
@@ -17,6 +21,9 @@ use brickwork_base::{Error, Party};
 use brickwork_circuit::library::aes;
 use brickwork_circuit::{Circuit, Gate};
 use brickwork_plan::{Machine, Measure, Measured, Work, beyond, fastest, over_loopback};
+use brickwork_primitives::garbling::masked::{self, Numbered};
+use brickwork_primitives::garbling::{GarblingKeys, Schedule};
+use brickwork_primitives::ot::Cot;
 use brickwork_session::{Job, TABLE_MEMORY, Unobserved};
 
 /// The kinds of work of this protocol, besides those of the primitives.
@@ -26,40 +33,52 @@ impl Measure for Authenticated {
     }
 
     fn work(&self, measured: &mut Measured) -> Result<(), Error> {
-        const COUNT: usize = 1 << 13;
+        const COUNT: usize = 1 << 14;
         let mut rng = Rng::new("brickwork calibration")?;
         let own = Owner { role: Party::Garbler, delta: rng.delta() };
-        let mut shares = |count: usize| -> Vec<Share> {
-            (0..count).map(|_| own.share(rng.label(), rng.below(2) as u8, rng.label())).collect()
-        };
-        let [x, y, r] = [(); 3].map(|()| shares(COUNT));
-        let mut rng = Rng::new("brickwork calibration")?;
+        let pool = Pool { size: COUNT, bucket: 3 };
+        let draw = Draw { leaky: COUNT, compared: 0, masks: 0 };
+        let pieces: Vec<Piece> = (0..3).map(|_| Piece::random(draw, &mut rng)).collect();
         let pads = Pads { start: rng.block(), factor: rng.block() };
         let theirs: Vec<Label> = (0..COUNT).map(|_| rng.label()).collect();
+        let [x, y, z] = [Of::X, Of::Y, Of::Z].map(|of| pieces[0].some(of, 0..COUNT));
         let leaky = fastest(COUNT as f64, || {
-            let half = half(&own, &pads, &x, &y, &r);
-            black_box(sums(&own, &half, &(pads, theirs.clone()), &x, &y));
+            let [ciphertexts, mut kept] = half(&own, &pads, [x, y, z]);
+            sums(&own, &pads, &theirs, [x, y], &mut kept);
+            black_box((ciphertexts, kept));
             Ok(())
         })?;
         measured.set(&LEAKY_AND, leaky);
-        let mut hash = GateHash::new(1);
+        let chains = COUNT / 4;
+        let gates = (0..chains as u32).map(|i| Gate::And(i, i + 1));
+        let circuit = Circuit::new(2, gates, vec![chains as u32 + 1])?;
+        let schedule = Schedule::new(&circuit);
+        let mut words = || (0..8 + COUNT).map(|_| rng.label()).collect();
+        let fresh = Shares { keys: words(), macs: words() };
+        let triples = Triples::of(pieces, pool, vec![0, 5, 1000]);
+        let part = Part { component: 0, copies: 4, ands: 0..COUNT };
+        let opened: Vec<u8> = (0..4 * COUNT).map(|i| (i % 3 == 0).into()).collect();
+        let multiplied = fastest(COUNT as f64, || {
+            let mut half = Half::new(&own, &schedule, &part, &mut Fresh::new(fresh.all()), &triples);
+            black_box(half.multiplied(&own, &triples, &opened));
+            Ok(())
+        })?;
+        measured.set(&MULTIPLY, multiplied);
+        let keys = GarblingKeys::new(1, 4, chains);
+        let numbered = Numbered { keys: &keys, first: 0, count: 4 };
+        let (mut words, mut tables) = (Secrets::zeros(COUNT), Secrets::zeros(2 * COUNT));
+        let (inputs, mut outputs) = (&theirs[..8], Secrets::zeros(4));
         let garbled = fastest(COUNT as f64, || {
-            let mut last = theirs[0];
-            for (i, (&a, &b)) in x.iter().zip(&y).enumerate() {
-                let masks = GateMasks { a, b, mu: r[i] };
-                last = garble(&mut hash, i as u64, own.delta, &masks, [last, theirs[i]]).output;
-            }
-            black_box(last);
+            words.copy_from_slice(&theirs);
+            masked::garble(&schedule, numbered, own.delta, inputs, &mut words, &mut tables, &mut outputs);
+            black_box(three_tags(8, &tables, &words));
             Ok(())
         })?;
         measured.set(&GARBLE, garbled);
-        let gates = (0..COUNT as u32).map(|i| Gate::And(i, i + 1));
-        let circuit = Circuit::new(2, gates, vec![COUNT as u32 + 1])?;
-        let rows: Vec<[Label; 3]> = theirs.iter().map(|&label| [label; 3]).collect();
         let evaluated = fastest(COUNT as f64, || {
-            let mut wires = theirs[..2].to_vec();
-            evaluate(&circuit, &mut hash, 0, &rows, &mut wires, |_, _| {});
-            black_box(wires.last().copied());
+            words.copy_from_slice(&theirs);
+            masked::evaluate(&schedule, numbered, inputs, &tables, &mut words, &mut outputs);
+            black_box(&words);
             Ok(())
         })?;
         measured.set(&EVALUATE, evaluated);
@@ -79,11 +98,13 @@ impl Measure for Authenticated {
         };
         let zeros = |party| vec![false; program.input_width(party)];
         let kinds: Vec<&'static Work> = BEYOND.iter().collect();
-        beyond(machine, &script(&program, 40)?, &kinds, measured, || {
+        beyond(machine, &script(&program, 40, Cot::default())?, &kinds, measured, || {
             let (_, report) = over_loopback(
-                |channel, identities| garbler(channel, &job(identities), &zeros(Party::Garbler), Unobserved),
                 |channel, identities| {
-                    evaluator(channel, &job(identities), &zeros(Party::Evaluator), Unobserved)
+                    garbler(channel, &job(identities), Cot::default(), &zeros(Party::Garbler), Unobserved)
+                },
+                |channel, identities| {
+                    evaluator(channel, &job(identities), Cot::default(), &zeros(Party::Evaluator), Unobserved)
                 },
             )?;
             Ok(report.phases.into_iter().map(|phase| (phase.name, phase.seconds)).collect())
@@ -112,7 +133,7 @@ mod tests {
                 assert!(beyond || known > 0.0, "{work:?} is not known with {kernel}");
             }
         }
-        let own = [&LEAKY_AND, &GARBLE, &EVALUATE];
+        let own = [&LEAKY_AND, &MULTIPLY, &GARBLE, &EVALUATE];
         assert!(own.iter().all(|work| machine.seconds(work, 1.0) > 0.0), "{machine:?}");
     }
 }

@@ -6,6 +6,8 @@ use brickwork_primitives::cost::known;
 /// A leaky AND at one party, from its masks to the words that are compared.
 pub static LEAKY_AND: Work =
     Work { name: "authenticated.leaky-and", known: [1.66e-8, 1.59e-8, 1.83e-8, 3.07e-7] };
+/// An AND gate's masks at one party, from those of its wires and of a bucket to μ.
+pub static MULTIPLY: Work = Work { name: "authenticated.multiply", known: [1.0e-7; 4] };
 /// An AND gate that is garbled.
 pub static GARBLE: Work = Work { name: "authenticated.garble", known: [3.54e-8, 3.63e-8, 3.64e-8, 3.08e-6] };
 /// An AND gate that is evaluated.
@@ -26,4 +28,4 @@ pub(super) const GROWS: [bool; 5] = [false, true, false, true, false];
 
 /// All of them.
 pub(super) static ALL: &[&Work] =
-    &[&LEAKY_AND, &GARBLE, &EVALUATE, &BEYOND[0], &BEYOND[1], &BEYOND[2], &BEYOND[3], &BEYOND[4]];
+    &[&LEAKY_AND, &MULTIPLY, &GARBLE, &EVALUATE, &BEYOND[0], &BEYOND[1], &BEYOND[2], &BEYOND[3], &BEYOND[4]];

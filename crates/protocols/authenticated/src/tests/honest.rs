@@ -6,10 +6,10 @@ use crate::parameters::{Pool, Sizes};
 use brickwork_circuit::library::aes;
 use brickwork_testing::Replayable as _;
 
-fn is_right(program: &Arc<Program>, security: u32, rng: &mut Rng) {
+fn is_right(program: &Arc<Program>, security: u32, cot: Cot, rng: &mut Rng) {
     let inputs = random_inputs(program, rng);
     let hooks = [Hooks::none(), Hooks::none()];
-    let results = over(memory_pair(), program, security, [&inputs[0], &inputs[1]], hooks);
+    let results = over_these(cot, memory_pair(), program, security, [&inputs[0], &inputs[1]], hooks);
     let clear = program.simulate(&inputs[0], &inputs[1]);
     for (party, result) in [Party::Garbler, Party::Evaluator].into_iter().zip(results) {
         let report = result.unwrap();
@@ -23,7 +23,8 @@ fn random_programs_are_computed() {
     let mut rng = Rng::replayable("test programs");
     for _ in 0..12 {
         let program = Arc::new(random_program(&mut rng));
-        is_right(&program, [40, 64, 80][rng.below(3) as usize], &mut rng);
+        let cot = Cot::ALL[rng.below(4) as usize];
+        is_right(&program, [40, 64, 80][rng.below(3) as usize], cot, &mut rng);
     }
 }
 
@@ -32,7 +33,10 @@ fn aes_is_computed() {
     let program = Arc::new(aes::aes_128().unwrap());
     let mut rng = Rng::replayable("test inputs");
     for security in [40, 64, 80] {
-        is_right(&program, security, &mut rng);
+        is_right(&program, security, Cot::default(), &mut rng);
+    }
+    for cot in Cot::ALL {
+        is_right(&program, 40, cot, &mut rng);
     }
 }
 
@@ -45,10 +49,11 @@ fn programs_of_many_batches_are_computed() {
     while programs < 8 || batches <= 3 {
         programs += 1;
         let program = Arc::new(random_program(&mut rng).repeat(3).unwrap());
-        let sizes = Some(Sizes { batch: 50, group: 20, piece: 7 });
+        let sizes = Some(Sizes { batch: 50, part: 20, piece: 7 });
         let pool = Some(Pool { size: 5, bucket: 3 });
-        let layout = Layout::forced(&program, 40, &Forced { level: None, pool, sizes }).unwrap();
-        batches += layout.batches.iter().filter(|batch| batch.groups.len() > 1).count();
+        let layout =
+            Layout::forced(&program, 40, Cot::default(), &Forced { level: None, pool, sizes }).unwrap();
+        batches += layout.batches.iter().filter(|batch| batch.parts.len() > 1).count();
         let inputs = random_inputs(&program, &mut rng);
         let hooks = [(); 2].map(|()| Hooks { pool, sizes, ..Hooks::none() });
         let results = over(memory_pair(), &program, 40, [&inputs[0], &inputs[1]], hooks);
@@ -75,8 +80,42 @@ fn row_21_a_constant_operand_is_refused() {
     program.output(Port::new("z", Type::Uint(1)), Recipient::Both, vec![first]).unwrap();
     let program = Arc::new(program.finish().unwrap());
     let (left, right) = memory_pair();
-    let refused = garbler(left, &job(&program, 40), &[], Unobserved);
+    let refused = garbler(left, &job(&program, 40), Cot::default(), &[], Unobserved);
     assert!(matches!(refused, Err(Error::Input(why)) if why.contains("operand")));
-    let refused = evaluator(right, &job(&program, 40), &[false; 4], Unobserved);
+    let refused = evaluator(right, &job(&program, 40), Cot::default(), &[false; 4], Unobserved);
     assert!(matches!(refused, Err(Error::Input(why)) if why.contains("operand")));
+}
+
+/// Parties that were told of other OTs do not go on.
+#[test]
+fn both_take_the_same_ots() {
+    let program = Arc::new(aes::aes_128().unwrap());
+    let (left, right) = memory_pair();
+    let job = job(&program, 40);
+    let input = vec![false; 128];
+    std::thread::scope(|scope| {
+        let garbler = scope.spawn(|| garbler(left, &job, Cot::SoftSpoken4, &input, Unobserved));
+        let evaluator = evaluator(right, &job, Cot::SoftSpoken8, &input, Unobserved);
+        for result in [garbler.join().unwrap(), evaluator] {
+            assert!(matches!(result, Err(Error::Mismatch(_))));
+        }
+    });
+}
+
+/// What the engine is for: bytes an AND gate, both ways together, in large batches.
+#[test]
+fn an_and_gate_takes_so_many_bytes() {
+    let program = aes::aes_128().unwrap().repeat(163).unwrap();
+    let ands = program.and_gates();
+    assert!(ands > 1_000_000);
+    for (cot, most) in [
+        (Cot::Extension, 390.0),
+        (Cot::SoftSpoken2, 230.0),
+        (Cot::SoftSpoken4, 150.0),
+        (Cot::SoftSpoken8, 110.0),
+    ] {
+        let sent: u64 = cost::sent_bytes(&program, 40, cot).unwrap().iter().sum();
+        let bytes = sent as f64 / ands as f64;
+        assert!(bytes <= most && bytes > 0.9 * most, "{}: {bytes:.2}", cot.name());
+    }
 }

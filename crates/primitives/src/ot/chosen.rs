@@ -1,0 +1,151 @@
+//! Correlated OTs whose kind is chosen when a program runs: either end of a series, of whichever kind.
+
+use brickwork_base::Error;
+use brickwork_base::label::{Delta, Label};
+use brickwork_base::random::{Rng, Seed};
+use brickwork_wire::Channel;
+
+use super::{CotReceiver, CotSender, Series, extension, softspoken};
+
+/// What correlated OTs are made by. The more bits of the offset share a row, the fewer bytes an OT takes, and
+/// the more streams have to be computed for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cot {
+    /// [`extension`]: a row for each bit of the offset.
+    Extension,
+    /// [`softspoken`], K = 2.
+    SoftSpoken2,
+    /// K = 4: on most lines the fastest.
+    #[default]
+    SoftSpoken4,
+    /// K = 8.
+    SoftSpoken8,
+}
+
+impl Cot {
+    /// All there are.
+    pub const ALL: [Cot; 4] = [Cot::Extension, Cot::SoftSpoken2, Cot::SoftSpoken4, Cot::SoftSpoken8];
+
+    /// Returns the name by which users choose it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Cot::Extension => "extension",
+            Cot::SoftSpoken2 => "softspoken-2",
+            Cot::SoftSpoken4 => "softspoken-4",
+            Cot::SoftSpoken8 => "softspoken-8",
+        }
+    }
+
+    /// Returns how many rows of corrections OTs of random choices have: an OT takes as many bits.
+    pub fn rows(self) -> usize {
+        match self {
+            Cot::Extension => super::BASE_OTS,
+            Cot::SoftSpoken2 => super::BASE_OTS / 2 - 1,
+            Cot::SoftSpoken4 => super::BASE_OTS / 4 - 1,
+            Cot::SoftSpoken8 => super::BASE_OTS / 8 - 1,
+        }
+    }
+
+    /// Tells whether the receiver proves trees when a series is set up.
+    pub fn has_trees(self) -> bool {
+        self != Cot::Extension
+    }
+}
+
+/// The end of a series that chose the offset.
+#[allow(clippy::large_enum_variant)]
+pub enum Sender {
+    /// Of [`Cot::Extension`].
+    Extension(extension::Sender),
+    /// Of [`Cot::SoftSpoken2`].
+    SoftSpoken2(softspoken::Sender<2>),
+    /// Of [`Cot::SoftSpoken4`].
+    SoftSpoken4(softspoken::Sender<4>),
+    /// Of [`Cot::SoftSpoken8`].
+    SoftSpoken8(softspoken::Sender<8>),
+}
+
+impl Sender {
+    /// Begins a series of this kind, as [`CotSender::set_up`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn set_up(
+        cot: Cot,
+        channel: &mut Channel,
+        series: &Series,
+        offset: Delta,
+        seeds: &[Seed],
+    ) -> Result<Self, Error> {
+        Ok(match cot {
+            Cot::Extension => Sender::Extension(CotSender::set_up(channel, series, offset, seeds)?),
+            Cot::SoftSpoken2 => Sender::SoftSpoken2(CotSender::set_up(channel, series, offset, seeds)?),
+            Cot::SoftSpoken4 => Sender::SoftSpoken4(CotSender::set_up(channel, series, offset, seeds)?),
+            Cot::SoftSpoken8 => Sender::SoftSpoken8(CotSender::set_up(channel, series, offset, seeds)?),
+        })
+    }
+
+    /// Makes OTs of random choices in place, as [`CotSender::random_bits`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn random_bits(&mut self, channel: &mut Channel, keys: &mut [Label]) -> Result<(), Error> {
+        match self {
+            Sender::Extension(sender) => sender.random_bits(channel, keys),
+            Sender::SoftSpoken2(sender) => sender.random_bits(channel, keys),
+            Sender::SoftSpoken4(sender) => sender.random_bits(channel, keys),
+            Sender::SoftSpoken8(sender) => sender.random_bits(channel, keys),
+        }
+    }
+}
+
+/// The end of a series that has the choices.
+#[allow(clippy::large_enum_variant)]
+pub enum Receiver {
+    /// Of [`Cot::Extension`].
+    Extension(extension::Receiver),
+    /// Of [`Cot::SoftSpoken2`].
+    SoftSpoken2(softspoken::Receiver<2>),
+    /// Of [`Cot::SoftSpoken4`].
+    SoftSpoken4(softspoken::Receiver<4>),
+    /// Of [`Cot::SoftSpoken8`].
+    SoftSpoken8(softspoken::Receiver<8>),
+}
+
+impl Receiver {
+    /// Begins a series of this kind, as [`CotReceiver::set_up`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn set_up(
+        cot: Cot,
+        channel: &mut Channel,
+        series: &Series,
+        seeds: &[[Seed; 2]],
+    ) -> Result<Self, Error> {
+        Ok(match cot {
+            Cot::Extension => Receiver::Extension(CotReceiver::set_up(channel, series, seeds)?),
+            Cot::SoftSpoken2 => Receiver::SoftSpoken2(CotReceiver::set_up(channel, series, seeds)?),
+            Cot::SoftSpoken4 => Receiver::SoftSpoken4(CotReceiver::set_up(channel, series, seeds)?),
+            Cot::SoftSpoken8 => Receiver::SoftSpoken8(CotReceiver::set_up(channel, series, seeds)?),
+        })
+    }
+
+    /// Makes OTs of random choices in place, as [`CotReceiver::random_bits`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn random_bits(
+        &mut self,
+        channel: &mut Channel,
+        rng: &mut Rng,
+        macs: &mut [Label],
+    ) -> Result<(), Error> {
+        match self {
+            Receiver::Extension(receiver) => receiver.random_bits(channel, rng, macs),
+            Receiver::SoftSpoken2(receiver) => receiver.random_bits(channel, rng, macs),
+            Receiver::SoftSpoken4(receiver) => receiver.random_bits(channel, rng, macs),
+            Receiver::SoftSpoken8(receiver) => receiver.random_bits(channel, rng, macs),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Triples: layers of leaky ANDs, shifted against each other by coins. A bucket, one leaky AND of each layer,
+//! is as good as one of them: all must have been bet on to know anything of its triple.
+//!
+//! ```text
+//!   x = x_0 + Σ x_k        y = y_0        z = z_0 + Σ (z_k + δ_k·x_k),   δ_k = y_0 + y_k, opened
+//! ```
+
+use std::ops::Range;
+
+use brickwork_base::Error;
+use brickwork_base::random::Rng;
+
+use crate::leaky::{self, Of, Piece};
+use crate::parameters::{Draws, Pool};
+use crate::setup::Member;
+use crate::share::{Shares, View};
+use crate::words::add_chosen;
+
+/// A batch's triples, in buckets, and its other masks.
+pub(super) struct Triples {
+    pieces: Vec<Piece>,
+    pool: Pool,
+    /// Leaky ANDs of a piece.
+    each: usize,
+    /// Of each layer, how far it is shifted.
+    shifts: Vec<usize>,
+}
+
+impl Triples {
+    /// Makes a batch's leaky ANDs and draws its other masks.
+    ///
+    /// # Errors
+    /// As [`leaky::make`].
+    pub fn make(member: &mut Member, pool: Pool, draws: Draws) -> Result<Self, Error> {
+        if pool.size == 0 {
+            let pieces = leaky::others(member, draws)?;
+            return Ok(Triples { pieces, pool, each: draws.piece, shifts: Vec::new() });
+        }
+        let (pieces, coin) = leaky::make(member, draws)?;
+        let mut rng = Rng::expand(&coin, "brickwork buckets of leaky ANDs");
+        let shifts = (0..pool.bucket).map(|k| if k == 0 { 0 } else { rng.below(pool.size as u64) as usize });
+        Ok(Triples { pieces, pool, each: draws.piece, shifts: shifts.collect() })
+    }
+
+    /// Takes these leaky ANDs, shifted so: for measuring.
+    pub fn of(pieces: Vec<Piece>, pool: Pool, shifts: Vec<usize>) -> Self {
+        Triples { each: pieces[0].draw.leaky, pieces, pool, shifts }
+    }
+
+    /// Layers of leaky ANDs.
+    pub fn layers(&self) -> usize {
+        self.pool.bucket
+    }
+
+    /// Returns the masks that are not for triples, in their order.
+    pub fn others(&self) -> impl Iterator<Item = View<'_>> {
+        self.pieces.iter().map(Piece::others)
+    }
+
+    /// Goes through masks of a layer that sit in these buckets: `each` is given some that lie together, and
+    /// where they are among the buckets.
+    fn each(
+        &self,
+        of: Of,
+        layer: usize,
+        buckets: Range<usize>,
+        mut each: impl FnMut(Range<usize>, View<'_>),
+    ) {
+        let (size, mut done) = (self.pool.size, 0);
+        while done < buckets.len() {
+            let shifted = buckets.start + done + self.shifts[layer];
+            let place = if shifted < size { shifted } else { shifted - size };
+            let number = layer * size + place;
+            let (piece, first) = (&self.pieces[number / self.each], number % self.each);
+            let here = (buckets.len() - done).min(size - place).min(piece.draw.leaky - first);
+            each(done..done + here, piece.some(of, first..first + here));
+            done += here;
+        }
+    }
+
+    /// Adds masks of a layer to those at the beginning of a list.
+    fn add(&self, of: Of, layer: usize, buckets: Range<usize>, first: usize, to: &mut Shares) {
+        self.each(of, layer, buckets, |at, masks| to.add(first + at.start..first + at.end, masks));
+    }
+
+    /// Puts behind a list what is opened to join some buckets: of each layer but the first the differences of
+    /// y.
+    pub fn differences(&self, buckets: Range<usize>, to: &mut Shares) {
+        for layer in 1..self.layers() {
+            let first = to.len();
+            self.each(Of::Y, 0, buckets.clone(), |_, masks| to.extend(masks));
+            self.add(Of::Y, layer, buckets.clone(), first, to);
+        }
+    }
+
+    /// Returns the masks x of some buckets' triples. They are known before anything is opened, as y is.
+    pub fn x(&self, buckets: Range<usize>) -> Shares {
+        let mut x = Shares::zeros(buckets.len());
+        (0..self.layers()).for_each(|layer| self.add(Of::X, layer, buckets.clone(), 0, &mut x));
+        x
+    }
+
+    /// Returns the masks y.
+    pub fn y(&self, buckets: Range<usize>) -> Shares {
+        let mut y = Shares::zeros(buckets.len());
+        self.add(Of::Y, 0, buckets, 0, &mut y);
+        y
+    }
+
+    /// Returns the products, by the opened differences, `[layer but the first][bucket]`.
+    pub fn z(&self, buckets: Range<usize>, differences: &[u8]) -> Shares {
+        let count = buckets.len();
+        let mut z = Shares::zeros(count);
+        (0..self.layers()).for_each(|layer| self.add(Of::Z, layer, buckets.clone(), 0, &mut z));
+        for layer in 1..self.layers() {
+            let differences = &differences[(layer - 1) * count..][..count];
+            self.each(Of::X, layer, buckets.clone(), |at, x| {
+                add_chosen(&mut z.keys[at.clone()], x.keys, &differences[at.clone()]);
+                add_chosen(&mut z.macs[at.clone()], x.macs, &differences[at]);
+            });
+        }
+        z
+    }
+}

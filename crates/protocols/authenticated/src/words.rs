@@ -1,0 +1,142 @@
+//! Loops over lists of words. They are written on halves of words: of those the compiler makes vectors, and
+//! of whole ones it does not. Bits are bytes that are 0 or 1, secret or not: none of them steers anything.
+
+use brickwork_base::label::Label;
+use bytemuck::{cast_slice, cast_slice_mut};
+
+/// A word as the loops have it.
+type Halves = [u64; 2];
+
+/// All ones for 1, and 0 for 0.
+fn mask(bit: u8) -> u64 {
+    u64::from(bit & 1).wrapping_neg()
+}
+
+/// Adds words.
+///
+/// # Panics
+/// If there are not as many of both; so all of these.
+pub fn add(to: &mut [Label], words: &[Label]) {
+    assert_eq!(to.len(), words.len());
+    let to = cast_slice_mut::<_, u64>(to);
+    to.iter_mut().zip(cast_slice::<_, u64>(words)).for_each(|(to, word)| *to ^= word);
+}
+
+/// Adds those words whose bit is 1.
+pub fn add_chosen(to: &mut [Label], words: &[Label], bits: &[u8]) {
+    assert!(to.len() == words.len() && to.len() == bits.len());
+    let words = cast_slice::<_, Halves>(words).iter().zip(bits);
+    for (to, (word, &bit)) in cast_slice_mut::<_, Halves>(to).iter_mut().zip(words) {
+        (to[0], to[1]) = (to[0] ^ word[0] & mask(bit), to[1] ^ word[1] & mask(bit));
+    }
+}
+
+/// Adds one word to those whose bit is 1.
+pub fn add_where(to: &mut [Label], word: Label, bits: &[u8]) {
+    assert_eq!(to.len(), bits.len());
+    let [low, high] = bytemuck::cast::<Label, Halves>(word);
+    for (to, &bit) in cast_slice_mut::<_, Halves>(to).iter_mut().zip(bits) {
+        (to[0], to[1]) = (to[0] ^ low & mask(bit), to[1] ^ high & mask(bit));
+    }
+}
+
+/// Adds one word to those at whose place the other list has a word that ends in 1.
+pub fn add_where_coloured(to: &mut [Label], word: Label, coloured: &[Label]) {
+    assert_eq!(to.len(), coloured.len());
+    let [low, high] = bytemuck::cast::<Label, Halves>(word);
+    let coloured = cast_slice::<_, Halves>(coloured);
+    for (to, coloured) in cast_slice_mut::<_, Halves>(to).iter_mut().zip(coloured) {
+        let mask = (coloured[0] & 1).wrapping_neg();
+        (to[0], to[1]) = (to[0] ^ low & mask, to[1] ^ high & mask);
+    }
+}
+
+/// Adds words of two lists in turn, one of the first one first.
+pub fn add_in_turn(to: &mut [Label], first: &[Label], second: &[Label]) {
+    assert!(to.len() == 2 * first.len() && first.len() == second.len());
+    for (to, (a, b)) in to.as_chunks_mut::<2>().0.iter_mut().zip(first.iter().zip(second)) {
+        (to[0], to[1]) = (to[0] ^ *a, to[1] ^ *b);
+    }
+}
+
+/// Adds words in pairs, of each pair the second word first.
+pub fn add_crosswise(to: &mut [Label], pairs: &[Label]) {
+    assert_eq!(to.len(), pairs.len());
+    for (to, pair) in to.as_chunks_mut::<2>().0.iter_mut().zip(pairs.as_chunks::<2>().0) {
+        (to[0], to[1]) = (to[0] ^ pair[1], to[1] ^ pair[0]);
+    }
+}
+
+/// Returns the last bits of words.
+pub fn colours(words: &[Label]) -> impl Iterator<Item = u8> + '_ {
+    words.iter().map(|word| word.colour())
+}
+
+/// Bytes that are kept behind lists of shorter words, so that each can be written and read as a whole word.
+pub const SPARE: usize = 16;
+
+/// Packs the lower `bytes` bytes of each of these words into a list, which has [`SPARE`] bytes more than they
+/// take.
+pub fn pack_words<'a>(to: &mut [u8], bytes: usize, words: impl IntoIterator<Item = &'a Label>) {
+    for (k, word) in words.into_iter().enumerate() {
+        put_word(to, bytes, k, *word);
+    }
+}
+
+/// Writes word number `k` of those of so many bytes each. What is behind it, up to a whole word, is
+/// overwritten.
+pub fn put_word(to: &mut [u8], bytes: usize, k: usize, word: Label) {
+    to[k * bytes..][..SPARE].copy_from_slice(&word.to_bytes());
+}
+
+/// Reads word number `k` of those of so many bytes each; what is behind it comes along.
+pub fn word(from: &[u8], bytes: usize, k: usize) -> Label {
+    Label::from_bytes(*from[k * bytes..].first_chunk().expect("there are spare bytes"))
+}
+
+/// Returns the word with these bytes at its low end.
+pub fn short_word(bytes: &[u8]) -> Label {
+    let mut all = [0; 16];
+    all[..bytes.len()].copy_from_slice(bytes);
+    Label::from_bytes(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brickwork_base::random::Rng;
+    use brickwork_testing::Replayable as _;
+
+    #[test]
+    fn loops_do_what_each_word_needs() {
+        let mut rng = Rng::replayable("test words");
+        for count in [0, 1, 2, 3, 17, 100] {
+            let mut words = |_| -> Vec<Label> { (0..count).map(|_| rng.label()).collect() };
+            let [to, others, coloured] = [0; 3].map(&mut words);
+            let (word, bits): (Label, Vec<u8>) =
+                (rng.label(), (0..count).map(|_| rng.below(2) as u8).collect());
+            let after = |act: &dyn Fn(&mut [Label])| {
+                let mut all = to.clone();
+                act(&mut all);
+                all
+            };
+            let is = |all: Vec<Label>, added: &dyn Fn(usize) -> Label| {
+                assert!(all.iter().enumerate().all(|(k, sum)| *sum == to[k] ^ added(k)));
+            };
+            is(after(&|all| add(all, &others)), &|k| others[k]);
+            is(after(&|all| add_chosen(all, &others, &bits)), &|k| others[k].times(bits[k]));
+            is(after(&|all| add_where(all, word, &bits)), &|k| word.times(bits[k]));
+            is(after(&|all| add_where_coloured(all, word, &coloured)), &|k| word.times(coloured[k].colour()));
+            for bytes in [1, 6, 8, 11, 16] {
+                let mut packed = vec![0xff; bytes * count + SPARE];
+                pack_words(&mut packed, bytes, &to);
+                for (k, expected) in to.iter().enumerate() {
+                    assert_eq!(packed[k * bytes..][..bytes], expected.to_bytes()[..bytes]);
+                    assert!(
+                        super::word(&packed, bytes, k).to_bytes()[..bytes] == expected.to_bytes()[..bytes]
+                    );
+                }
+            }
+        }
+    }
+}
