@@ -1,7 +1,9 @@
 //! A soak: two standing parties run programs for a while, with stock made in the background, while processes
-//! are ended and killed and the line between them is cut. All answers must be right, memory must not grow,
-//! and both stores must be sound and alike at the end.
+//! are ended and killed and the line between them is cut, and while more is asked for than a budget allows.
+//! All answers must be right, nothing may fail while nothing happens, what is refused must be refused with
+//! words, memory must not grow, and both stores must be sound and alike at the end.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -21,6 +23,12 @@ const EVERY: Duration = Duration::from_secs(20);
 
 /// Rounds in which both processes stay, so that their memory can be compared.
 const QUIET: usize = 2;
+
+/// Runs of the program of which more is asked for than may run.
+const SCARCE: u64 = 30;
+
+/// Resident memory may differ by so much, whatever it is.
+const SLACK_BYTES: u64 = 32 << 20;
 
 type Outcome<T> = Result<T, String>;
 
@@ -119,14 +127,16 @@ impl World {
             let input = if role == 1 { format!("input = '{input}'\n") } else { String::new() };
             format!("[[program]]\nname = \"{name}\"\nfile = \"{file}\"\n{input}low = {low}\nhigh = {high}\n")
         };
+        // The garbler's budget is the smaller one: it is asked, and refuses before the peer hears of it.
+        let scarce = format!("total = {}\n", SCARCE * (1 + role as u64));
         let block = self.examples.join("aes-128.evaluator.json").display().to_string();
         let text = format!(
-            "role = \"{name}\"\nidentity = \"{name}.key\"\npeer = \"{}\"\n{place}\nhttp = \
-             \"127.0.0.1:0\"\ntoken = \"token\"\n[limits]\nrequests_per_second = 100000\nstall_seconds = \
-             10\n{}{}",
+            "role = \"{name}\"\nidentity = \"{name}.key\"\npeer = \"{}\"\n{place}\nhttp = \"127.0.0.1:0\"\n\
+             token = \"token\"\n[limits]\nrequests_per_second = 100000\nstall_seconds = 10\n{}{}{}{scarce}",
             self.keys[1 - role],
             program("aes", "aes-128.bwp", &format!("@{block}"), 100, 200),
             program("richer", "millionaires.bwp", "500", 100, 200),
+            program("scarce", "aes-128-rounds.bwp", &format!("@{block}"), 5, 10),
         );
         let config = self.path(&format!("{name}.toml"));
         std::fs::write(&config, text).map_err(say)?;
@@ -179,23 +189,26 @@ impl Service {
     }
 
     fn until_ready(&self) -> Outcome<()> {
-        let begun = Instant::now();
+        let (begun, mut answer) = (Instant::now(), Err("nothing was asked".into()));
         while begun.elapsed() < Duration::from_secs(120) {
-            if ask(self.http, "GET /ready", "").is_ok_and(|(status, _)| status == 200) {
+            answer = ask(self.http, "GET /ready", "");
+            if answer.as_ref().is_ok_and(|(status, _)| *status == 200) {
                 return Ok(());
             }
             std::thread::sleep(Duration::from_millis(50));
         }
-        Err("a service is not ready after two minutes".into())
+        Err(format!("a service is not ready after two minutes: {answer:?}"))
     }
 }
 
+/// Asks a service. Returns the status and the body of its answer, or that there was none.
 fn ask(at: SocketAddr, line: &str, body: &str) -> Outcome<(u16, String)> {
     let mut stream = TcpStream::connect(at).map_err(say)?;
     let _ = stream.set_nodelay(true);
     stream.set_read_timeout(Some(Duration::from_secs(90))).map_err(say)?;
-    let head =
-        format!("{line} HTTP/1.1\r\nHost: here\r\nConnection: close\r\nAuthorization: Bearer {TOKEN}\r\n");
+    let head = format!(
+        "{line} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer {TOKEN}\r\n"
+    );
     let request = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
     stream.write_all(request.as_bytes()).map_err(say)?;
     let mut all = String::new();
@@ -209,25 +222,73 @@ fn ask(at: SocketAddr, line: &str, body: &str) -> Outcome<(u16, String)> {
 #[derive(Default)]
 struct Counts {
     right: AtomicU64,
-    refused: AtomicU64,
+    /// Runs of the program of which more is asked for than may run.
+    scarce: AtomicU64,
+    /// Requests that were refused with words, by status.
+    refused: Mutex<BTreeMap<u16, u64>>,
+    /// Requests whose run failed, or that had no answer, while something happened to a party.
+    cut_off: AtomicU64,
     wrong: Mutex<Option<String>>,
     seconds: Mutex<Vec<f64>>,
-    /// While something happens to a party, a request may take long.
-    calm: AtomicBool,
+    /// Counts what happens to the parties: odd from when it happens until both are ready again.
+    happened: AtomicU64,
     over: AtomicBool,
     at: Mutex<Option<SocketAddr>>,
+}
+
+impl Counts {
+    fn is_wrong(&self, why: String) {
+        self.wrong.lock().expect("nobody panics in here").get_or_insert(why);
+    }
+
+    /// Asks for a run, and counts what becomes of it. Returns what it gave, and how long it took where nothing
+    /// happened meanwhile.
+    fn run(&self, at: SocketAddr, body: &Value) -> Option<(Value, Option<f64>)> {
+        let (before, begun) = (self.happened.load(Ordering::SeqCst), Instant::now());
+        let answer = ask(at, "POST /run", &body.to_string());
+        let calm = before % 2 == 0 && before == self.happened.load(Ordering::SeqCst);
+        let parsed = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
+        match answer {
+            Ok((200, text)) => {
+                let seconds = calm.then(|| begun.elapsed().as_secs_f64());
+                return Some((parsed(&text)["outputs"].clone(), seconds));
+            }
+            Ok((status @ (429 | 503 | 504), text)) => {
+                let said = parsed(&text);
+                if !["error", "hint"].iter().all(|field| said[*field].as_str().is_some_and(|s| !s.is_empty()))
+                {
+                    self.is_wrong(format!("{status} without words: {text}"));
+                }
+                if calm && status != 429 {
+                    self.is_wrong(format!("{body} is refused while nothing happens: {status} {text}"));
+                }
+                *self.refused.lock().expect("nobody panics in here").entry(status).or_default() += 1;
+            }
+            other if calm => self.is_wrong(format!("{body} fails while nothing happens: {other:?}")),
+            _ => _ = self.cut_off.fetch_add(1, Ordering::SeqCst),
+        }
+        std::thread::sleep(Duration::from_millis(20));
+        None
+    }
+
+    /// Where the garbler takes requests, as long as this lasts.
+    fn place(&self) -> Option<SocketAddr> {
+        loop {
+            if self.over.load(Ordering::SeqCst) {
+                return None;
+            }
+            if let Some(at) = *self.at.lock().expect("nobody panics in here") {
+                return Some(at);
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
 }
 
 /// Asks for runs, one after the other, as long as it lasts.
 fn client(counts: &Counts, aes: &Value) {
     for number in 0u64.. {
-        if counts.over.load(Ordering::SeqCst) {
-            return;
-        }
-        let Some(at) = *counts.at.lock().expect("nobody panics in here") else {
-            std::thread::sleep(Duration::from_millis(20));
-            continue;
-        };
+        let Some(at) = counts.place() else { return };
         let is_aes = number % 4 != 3;
         let wealth = number % 1000;
         let (body, expected) = match is_aes {
@@ -237,27 +298,49 @@ fn client(counts: &Counts, aes: &Value) {
                 json!({ "alice": u64::from(wealth > 500), "bob": u64::from(wealth < 500) }),
             ),
         };
-        let (calm, begun) = (counts.calm.load(Ordering::SeqCst), Instant::now());
-        match ask(at, "POST /run", &body.to_string()) {
-            Ok((200, answer)) => {
-                let answer: Value = serde_json::from_str(&answer).unwrap_or_default();
-                if answer["outputs"] != expected {
-                    *counts.wrong.lock().expect("nobody panics in here") =
-                        Some(format!("{body} gave {answer}"));
-                    return;
-                }
-                counts.right.fetch_add(1, Ordering::SeqCst);
-                if calm && counts.calm.load(Ordering::SeqCst) && is_aes {
-                    counts.seconds.lock().expect("nobody panics in here").push(begun.elapsed().as_secs_f64());
-                }
-            }
-            // Refused with words, or nobody is there just now.
-            Ok(_) | Err(_) => {
-                counts.refused.fetch_add(1, Ordering::SeqCst);
-                std::thread::sleep(Duration::from_millis(20));
-            }
+        let Some((outputs, seconds)) = counts.run(at, &body) else { continue };
+        if outputs != expected {
+            return counts.is_wrong(format!("{body} gave {outputs}"));
+        }
+        counts.right.fetch_add(1, Ordering::SeqCst);
+        if let Some(seconds) = seconds.filter(|_| is_aes) {
+            counts.seconds.lock().expect("nobody panics in here").push(seconds);
         }
     }
+}
+
+/// Asks for more runs of a program than there may be.
+fn greedy(counts: &Counts, aes: &Value) {
+    let body = json!({ "program": "scarce", "input": "0x000102030405060708090a0b0c0d0e0f" });
+    while let Some(at) = counts.place() {
+        std::thread::sleep(Duration::from_millis(200));
+        if let Some((outputs, _)) = counts.run(at, &body) {
+            if outputs != *aes {
+                return counts.is_wrong(format!("{body} gave {outputs}"));
+            }
+            counts.scarce.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+}
+
+/// Runs that a service says it has made since it began.
+fn scraped(service: &Service) -> Outcome<u64> {
+    let (status, text) = ask(service.http, "GET /metrics", "")?;
+    if status != 200 || !text.ends_with("# EOF\n") {
+        return Err(format!("/metrics answers {status}: {text}"));
+    }
+    let runs = text.lines().filter(|line| line.starts_with("brickwork_runs_total"));
+    let counts = runs.map(|line| line.rsplit(' ').next().and_then(|n| n.parse::<u64>().ok()));
+    counts.sum::<Option<u64>>().ok_or(format!("runs without a number in {text}"))
+}
+
+/// Says if memory has grown: in the last third of the rounds it is more than in the first, by more than a third
+/// and [`SLACK_BYTES`].
+fn grown(memory: &[u64]) -> Option<[u64; 2]> {
+    let third = memory.len().div_ceil(3);
+    let most = |part: &[u64]| part.iter().copied().max().unwrap_or(0);
+    let (first, last) = (most(&memory[..third]), most(&memory[memory.len() - third..]));
+    (last > first / 3 * 4 + SLACK_BYTES).then_some([first, last])
 }
 
 /// Soaks for so many minutes, and prints what happened.
@@ -296,15 +379,21 @@ pub fn run(root: &Path, minutes: &str) -> Outcome<()> {
     let lasts = Duration::from_secs_f64(minutes * 60.0);
     let (mut memory, mut happened): (Vec<[u64; 2]>, [u64; 5]) = (Vec::new(), [0; 5]);
     let soaked = std::thread::scope(|scope| {
-        let clients: Vec<_> = (0..2).map(|_| scope.spawn(|| client(&counts, &aes))).collect();
+        let mut clients: Vec<_> = (0..2).map(|_| scope.spawn(|| client(&counts, &aes))).collect();
+        clients.push(scope.spawn(|| greedy(&counts, &aes)));
         let soaked = (|| {
             for round in 0.. {
                 services.iter().try_for_each(Service::until_ready)?;
                 *counts.at.lock().expect("nobody panics in here") = Some(services[0].http);
-                counts.calm.store(true, Ordering::SeqCst);
+                if counts.happened.load(Ordering::SeqCst) % 2 == 1 {
+                    counts.happened.fetch_add(1, Ordering::SeqCst);
+                }
                 std::thread::sleep(EVERY.min(lasts / 8));
                 if let Some(why) = counts.wrong.lock().expect("nobody panics in here").take() {
                     return Err(why);
+                }
+                if services.iter().map(scraped).sum::<Outcome<u64>>()? == 0 {
+                    return Err("no run shows in the figures of either service".into());
                 }
                 memory.push(services.each_ref().map(Service::memory));
                 if begun.elapsed() > lasts {
@@ -313,7 +402,7 @@ pub fn run(root: &Path, minutes: &str) -> Outcome<()> {
                 if round < QUIET {
                     continue;
                 }
-                counts.calm.store(false, Ordering::SeqCst);
+                counts.happened.fetch_add(1, Ordering::SeqCst);
                 let what = (round - QUIET) % 5;
                 happened[what] += 1;
                 match what {
@@ -338,6 +427,17 @@ pub fn run(root: &Path, minutes: &str) -> Outcome<()> {
     let ended: Outcome<Vec<()>> = services.iter_mut().map(|service| service.end("-TERM")).collect();
     soaked?;
     ended?;
+    for (role, name) in ["garbler", "evaluator"].iter().enumerate() {
+        let of_role: Vec<u64> = memory.iter().map(|both| both[role]).collect();
+        if let Some([first, last]) = grown(&of_role) {
+            return Err(format!("the {name}'s memory grows from {first} to {last} bytes"));
+        }
+    }
+    let scarce = counts.scarce.into_inner();
+    let refused = counts.refused.into_inner().map_err(say)?;
+    if scarce == 0 || scarce > SCARCE || !refused.contains_key(&429) {
+        return Err(format!("{scarce} runs of a program that may run {SCARCE} times; refused: {refused:?}"));
+    }
     let mut stands = Vec::new();
     for name in ["garbler", "evaluator"] {
         let place =
@@ -363,13 +463,15 @@ pub fn run(root: &Path, minutes: &str) -> Outcome<()> {
     let at = |share: f64| seconds.get((seconds.len() as f64 * share) as usize).map_or(0.0, |s| s * 1e3);
     let [cuts, evaluator_term, evaluator_kill, garbler_term, garbler_kill] = happened;
     println!(
-        "{:.1} minutes: {} runs, all right; {} requests refused or cut off\nthe line was cut {cuts} times; \
-         the evaluator ended {evaluator_term} and killed {evaluator_kill} times, the garbler {garbler_term} \
-         and {garbler_kill}\nAES-128 while nothing happened, two clients: median {:.1} ms, 99th percentile \
-         {:.1} ms, of {}\nboth stores are sound, and their logs of the same uses",
+        "{:.1} minutes: {} runs, all right; {} requests cut off; {scarce} runs of the program with a budget of \
+         {SCARCE}; refused with words, by status: {refused:?}\n\
+         the line was cut {cuts} times; the evaluator ended {evaluator_term} and killed {evaluator_kill} times, \
+         the garbler {garbler_term} and {garbler_kill}\n\
+         AES-128 while nothing happened, two clients: median {:.1} ms, 99th percentile {:.1} ms, of {}\n\
+         both stores are sound, and their logs of the same uses",
         begun.elapsed().as_secs_f64() / 60.0,
         counts.right.load(Ordering::SeqCst),
-        counts.refused.load(Ordering::SeqCst),
+        counts.cut_off.load(Ordering::SeqCst),
         at(0.5),
         at(0.99),
         seconds.len(),
@@ -385,7 +487,7 @@ pub fn run(root: &Path, minutes: &str) -> Outcome<()> {
 }
 
 /// Of each epoch what its programs took, in order.
-fn uses(report: &Value) -> std::collections::BTreeMap<String, Vec<Value>> {
+fn uses(report: &Value) -> BTreeMap<String, Vec<Value>> {
     let epochs = report["epochs"].as_array().cloned().unwrap_or_default();
     let of = |epoch: &Value| {
         let log = epoch["log"].as_array().cloned().unwrap_or_default();
@@ -393,4 +495,16 @@ fn uses(report: &Value) -> std::collections::BTreeMap<String, Vec<Value>> {
         (epoch["id"].as_str().unwrap_or_default().to_owned(), uses)
     };
     epochs.iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::grown;
+
+    #[test]
+    fn memory_that_grows_is_seen() {
+        let mib = |sizes: &[u64]| sizes.iter().map(|size| size << 20).collect::<Vec<_>>();
+        assert_eq!(grown(&mib(&[30, 70, 50, 40, 71, 60])), None);
+        assert!(grown(&mib(&[30, 40, 60, 80, 100, 130])).is_some());
+    }
 }

@@ -1,5 +1,5 @@
-//! `cargo xtask attacks [--json] [--quick] [--write] [duplo|jimu|lego]`: plays the catalogue, of all protocols or of
-//! one, and says how often each attack ended how.
+//! `cargo xtask attacks [--json] [--quick] [--write] [duplo|jimu|lego]`: plays the catalogue, of all
+//! protocols or of one, and says how often each attack ended how.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
@@ -11,7 +11,8 @@ fn main() -> ExitCode {
     let known = ["--json", "--quick", "--write", "duplo", "jimu", "lego"];
     if let Some(unknown) = arguments.iter().find(|a| !known.contains(&a.as_str())) {
         eprintln!(
-            "attacks: {unknown} is not understood; usage: cargo xtask attacks [--json] [--quick] [--write] [duplo|jimu|lego]"
+            "attacks: {unknown} is not understood; usage: cargo xtask attacks [--json] [--quick] [--write] \
+             [duplo|jimu|lego]"
         );
         return ExitCode::from(2);
     }

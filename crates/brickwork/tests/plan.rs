@@ -15,7 +15,7 @@ use brickwork::lego;
 use brickwork::plan::{self, Link, Machine};
 use brickwork::random::{Rng, Seed};
 use brickwork::semi_honest::{self, Lacking, Ots};
-use brickwork::session::{Job, Observer, PhaseReport, Protocol};
+use brickwork::session::{Job, Observer, PhaseReport, Protocol, Terms};
 use brickwork::stock::{Store, StoreKey};
 use brickwork::wire::{Channel, Stream};
 
@@ -276,21 +276,26 @@ fn check_lego(program: Program, security: u32, lanes: u8) {
     is_exact(&predicted, run, &format!("{} at {security} bits over {lanes} lanes", program.name()));
 }
 
-/// The same for JIMU.
+/// The same for JIMU, cut both ways.
 fn check_jimu(program: Program, security: u32, lanes: u8) {
     let program = Arc::new(program);
     let link = Link { lanes, ..Link::LOOPBACK };
     let job = job(&program, security, 1);
     let zeros = |party| vec![false; program.input_width(party)];
-    let (predicted, _) = jimu::cost::predict(&program, security, &Machine::free(), &link).unwrap();
-    let run = clocked(
-        lanes.into(),
-        |channel, watch| {
-            jimu::garbler(channel, &job, &zeros(Party::Garbler), watch).unwrap();
-        },
-        |channel, watch| jimu::evaluator(channel, &job, &zeros(Party::Evaluator), watch).unwrap().phases,
-    );
-    is_exact(&predicted, run, &format!("jimu {} at {security} bits over {lanes} lanes", program.name()));
+    for unit in jimu::Unit::ALL {
+        let (predicted, _) = jimu::cost::predict(&program, unit, security, &Machine::free(), &link).unwrap();
+        let run = clocked(
+            lanes.into(),
+            |channel, watch| {
+                jimu::garbler(channel, &job, unit, &zeros(Party::Garbler), watch).unwrap();
+            },
+            |channel, watch| {
+                jimu::evaluator(channel, &job, unit, &zeros(Party::Evaluator), watch).unwrap().phases
+            },
+        );
+        let what = format!("jimu {} by {unit:?} at {security} bits over {lanes} lanes", program.name());
+        is_exact(&predicted, run, &what);
+    }
 }
 
 /// The same for components with authenticated masks.
@@ -591,6 +596,56 @@ fn lego_runs_are_what_was_said() {
             check_lego(wires(from, 5, to), 40, 1);
             check_lego(wires(from, 5_000, to), 40, 1);
         }
+    }
+}
+
+/// DUPLO's stock, made of nothing in one step, and a run from it; with what is promised as a whole, and with
+/// a share of it.
+#[test]
+fn duplo_stock_and_runs_from_it_are_what_was_said() {
+    let mut rng = draws();
+    let one = |security: u32| brickwork::Security::from(security);
+    let share = brickwork::Security::shared(40, 20).unwrap();
+    let programs = [
+        (random_program(&mut rng), one(40), 3),
+        (random_program(&mut rng), one(64), 1),
+        (wires(Party::Garbler, 5, Recipient::Both), one(40), 2),
+        (wires(Party::Evaluator, 3000, Recipient::Garbler), one(40), 1),
+        (aes::aes_from_rounds(aes::KeySize::Aes128).unwrap(), share, 2),
+    ];
+    for (program, security, executions) in programs {
+        let folder = tempfile::tempdir().unwrap();
+        let program = Arc::new(program);
+        let terms = Terms { security, ..job(&program, 40, 1).terms() };
+        let request = duplo::cost::request(&program, executions).unwrap();
+        let zeros = |party| vec![false; program.input_width(party)];
+        let one = |party: Party, channel, watch, fills: bool| {
+            let store = folder.path().join(format!("{party:?}"));
+            let store = Store::open(&store, &StoreKey::from_bytes([7; 32])).unwrap();
+            let line = duplo::Stocked::open(party, channel, &store, &terms, watch).unwrap();
+            match fills {
+                true => line.preprocess(std::slice::from_ref(&request)).unwrap().1,
+                false => line.run(&program, &zeros(party), Lacking::Refuse).unwrap().1,
+            }
+            .close()
+            .unwrap()
+        };
+        let both = |fills: bool| {
+            clocked(
+                1,
+                |channel, watch| drop(one(Party::Garbler, channel, watch, fills)),
+                |channel, watch| one(Party::Evaluator, channel, watch, fills),
+            )
+        };
+        let (machine, link) = (Machine::free(), Link::LOOPBACK);
+        let filling = duplo::cost::script_of_filling(&program, executions, security).unwrap();
+        is_exact(
+            &plan::predict(&filling, &machine, &link),
+            both(true),
+            &format!("{} is made", program.name()),
+        );
+        let running = duplo::cost::script_from_stock(&program, Some(1), security).unwrap();
+        is_exact(&plan::predict(&running, &machine, &link), both(false), &format!("{} runs", program.name()));
     }
 }
 

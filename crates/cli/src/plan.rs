@@ -6,17 +6,19 @@ use std::path::PathBuf;
 
 use brickwork::circuit::Program;
 use brickwork::cut_and_choose::Bucketing;
-use brickwork::duplo;
+use brickwork::duplo::{self, Duplo};
 use brickwork::plan::Cost;
+use brickwork::session::Protocol as _;
 use brickwork_report::chart;
 use clap::Args;
 use serde_json::{Value, json};
 
 use crate::arguments::{Buckets, Choice, LinkArguments, Parameters, ProgramArguments};
+use crate::cluster::predicted::{self, JobArguments};
 use crate::cut::{Cut as Named, CutArguments, Wish};
 use crate::cuts::{self, Cuts, Decomposition, Pricing};
 use crate::failure::Failure;
-use crate::origin::{Origin, in_cut};
+use crate::origin::{Origin, gates_within, in_cut};
 use crate::outcome::cost_json;
 use crate::page::PageArguments;
 use crate::proposal::propose;
@@ -52,10 +54,10 @@ pub struct Arguments {
     #[arg(
         long,
         value_name = "MODEL",
-        conflicts_with_all = ["protocol", "linking", "commitments", "stocked", "svg"]
+        conflicts_with_all = ["protocol", "linking", "commitments", "stocked", "svg", "workers"]
     )]
     model: Option<Model>,
-    /// Predict a run that takes what it can from a store: with --protocol semi-honest, its OTs
+    /// Predict a run that takes from a store all that it can
     #[arg(long)]
     stocked: bool,
     /// Measure this machine again, instead of taking what was measured before
@@ -64,6 +66,8 @@ pub struct Arguments {
     /// Also draw time against the size of components and of buckets, into this file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+    #[command(flatten)]
+    job: JobArguments,
     #[command(flatten)]
     page: PageArguments,
 }
@@ -114,6 +118,9 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let machine = machine::measured(arguments.calibrate, quiet)?.with_threads(arguments.threads);
     let link = arguments.link.link().with_lanes(arguments.lanes);
     let estimate = Estimate { machine, link };
+    if !arguments.job.workers.is_empty() {
+        return lanes(arguments, &origin, &choices, &estimate, page.is_some());
+    }
     let report = match arguments.model {
         Some(model) => propose(model, &origin, &choices, &estimate)?,
         None => planned(arguments, &origin, &choices, estimate)?,
@@ -127,6 +134,34 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
 /// Returns the program of a plan in the cut that its record names.
 pub fn program_in(arguments: &Arguments, cut: &Value) -> Result<Program, Failure> {
     in_cut(&arguments.program, &arguments.source.with_cut(BTreeSet::new(), BTreeSet::new()), cut)
+}
+
+/// What jobs of many lanes take, which run DUPLO from stock.
+fn lanes(
+    arguments: &Arguments,
+    origin: &Origin,
+    choices: &Choices,
+    estimate: &Estimate,
+    page: bool,
+) -> Result<Report, Failure> {
+    let name = arguments.parameters.protocol.name();
+    let none = [
+        (name != Duplo::NAME, format!("--protocol {name}"), "lanes run duplo from stock"),
+        (arguments.parameters.executions.executions.is_some(), "--executions".into(), "say --rows"),
+        (arguments.svg.is_some(), "--svg".into(), "there is no choice of buckets to draw"),
+        (page, "--report".into(), "a page is of one run"),
+    ];
+    if let Some((_, flag, why)) = none.iter().find(|(given, ..)| *given) {
+        return Err(Failure::usage(
+            format!("{flag} does not go with --workers: {why}"),
+            "leave one of them out",
+        ));
+    }
+    let program = match choices.cut {
+        Wish::Fixed(cut) => origin.make(cut, gates_within(None))?,
+        Wish::Fastest => origin.given.clone(),
+    };
+    predicted::predicted(&arguments.job, &program, arguments.parameters.security(), estimate)
 }
 
 /// What a run costs that is done as the flags say.
@@ -149,7 +184,7 @@ fn planned(
                     "--stocked says nothing with --protocol {name}: what a run takes depends on what is in \
                      stock"
                 ),
-                "leave --stocked out, or take --protocol semi-honest or lego",
+                "leave --stocked out, or take --protocol semi-honest, compgc or lego",
             )
         })?;
         return Ok(of_the_only_way(program, repetitions, &only, protocol, &estimate));

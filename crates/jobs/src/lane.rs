@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use brickwork_base::{Error, Party};
 use brickwork_circuit::Program;
-use brickwork_duplo::{FromStock, Lacking, Request, Step, Stocked};
+use brickwork_duplo::{FromStock, Lacking, Step, Stocked};
 use brickwork_session::{Observer, PhaseReport, TABLE_MEMORY};
 use brickwork_stock::{Entry, Store};
 use brickwork_wire::Channel;
@@ -101,19 +101,7 @@ impl Lane {
     /// # Errors
     /// As [`Stocked::preprocess`]; [`Error::Limit`] if it is too much for one lane.
     pub fn fill(self, program: &Program, executions: u64) -> Result<Self, Error> {
-        let times = |count: usize| {
-            let all = (count as u64).checked_mul(executions);
-            all.and_then(|all| usize::try_from(all).ok()).ok_or_else(|| {
-                Error::Limit("a lane's stock would be too large; take more lanes or fewer rows".into())
-            })
-        };
-        let one = Request::of(program);
-        let components = one.components.into_iter().map(|(component, slots)| Ok((component, times(slots)?)));
-        let request = Request {
-            components: components.collect::<Result<_, Error>>()?,
-            garbler_wires: times(one.garbler_wires)?,
-            ots: Some(times(program.input_width(Party::Evaluator))?),
-        };
+        let request = brickwork_duplo::cost::request(program, executions)?;
         let (_, session) = self.session.preprocess(std::slice::from_ref(&request))?;
         Ok(Lane { session, ..self })
     }

@@ -8,7 +8,8 @@
 //! of the half gate: `2j` and `2j + 1` for AND gate `j`. As σ is linear, the two `y` of `H(x, i) ⊕ H(x ⊕ Δ,
 //! i)` add up to `σ(Δ)`.
 
-use crate::script::{And, GateList, Layer, ONE, Xor};
+use crate::lines::Lines;
+use crate::script::{And, GateList, ONE, Xor};
 use crate::vector::{Task, Vector, prefetch};
 use crate::{Aes128, Kernel};
 
@@ -16,17 +17,12 @@ use crate::{Aes128, Kernel};
 pub const LANES: [usize; 4] = [1, 4, 8, 16];
 
 /// How many AND gates before its turn the evaluator asks for a table.
-const AHEAD: usize = 16;
-
-/// Four labels in one line of the cache.
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-struct Line([u128; 4]);
+pub(crate) const AHEAD: usize = 16;
 
 /// The labels of a few copies on their way through a [`GateList`]; wiped when dropped.
 pub struct Wires {
     /// Slot after slot, the labels of all lanes; behind them, while garbling, σ(Δ).
-    lines: Vec<Line>,
+    lines: Lines,
     slots: usize,
     lanes: usize,
 }
@@ -43,11 +39,8 @@ pub struct HashKeys<'a> {
 impl Wires {
     /// Makes room for the labels of `lanes` copies.
     pub fn new(script: &GateList, lanes: usize) -> Self {
-        let mut wires = Wires {
-            lines: vec![Line([0; 4]); ((script.slots() + 1) * lanes).div_ceil(4)],
-            slots: script.slots(),
-            lanes: 0,
-        };
+        let mut wires =
+            Wires { lines: Lines::new((script.slots() + 1) * lanes), slots: script.slots(), lanes: 0 };
         wires.set_lanes(lanes);
         wires
     }
@@ -58,30 +51,23 @@ impl Wires {
     /// # Panics
     /// If there cannot be so many.
     pub fn set_lanes(&mut self, lanes: usize) {
-        assert!(LANES.contains(&lanes) && (self.slots + 1) * lanes <= 4 * self.lines.len(), "{lanes} lanes");
+        let fits = (self.slots + 1) * lanes <= self.lines.blocks().len();
+        assert!(LANES.contains(&lanes) && fits, "{lanes} lanes");
         self.lanes = lanes;
-    }
-
-    fn labels(&mut self) -> &mut [u128] {
-        // SAFETY: a line is four blocks without padding, as `repr(C)` has it; the slice is borrowed from the
-        // lines.
-        unsafe { std::slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast(), 4 * self.lines.len()) }
     }
 
     /// Sets the label in a slot of a copy; in slot [`ONE`] the garbler's offset, of which bit 0 must be 1.
     #[inline]
     pub fn set(&mut self, slot: u32, lane: usize, label: u128) {
         assert!(lane < self.lanes, "lane {lane} of {}", self.lanes);
-        let at = slot as usize * self.lanes + lane;
-        self.lines[at / 4].0[at % 4] = label;
+        self.lines.blocks_mut()[slot as usize * self.lanes + lane] = label;
     }
 
     /// Returns the label in a slot of a copy.
     #[inline]
     pub fn get(&self, slot: u32, lane: usize) -> u128 {
         assert!(lane < self.lanes, "lane {lane} of {}", self.lanes);
-        let at = slot as usize * self.lanes + lane;
-        self.lines[at / 4].0[at % 4]
+        self.lines.blocks()[slot as usize * self.lanes + lane]
     }
 
     /// Walks through a section with false labels and writes the tables: for each AND gate of the section, in
@@ -99,7 +85,7 @@ impl Wires {
         tables: &mut [&mut [u8]],
     ) {
         self.check(script, section, keys, tables.iter().map(|t| t.len()));
-        let (lanes, rows) = (self.lanes, self.labels().as_mut_ptr());
+        let (lanes, rows) = (self.lanes, self.lines.blocks_mut().as_mut_ptr());
         match lanes {
             16 => kernel.run(Garble { script, section, keys, rows, tables: pointers::<16>(tables) }),
             8 => kernel.run(Garble { script, section, keys, rows, tables: pointers::<8>(tables) }),
@@ -131,7 +117,7 @@ impl Wires {
         for lane in 0..lanes {
             self.set(ONE, lane, 0);
         }
-        let rows = self.labels().as_mut_ptr();
+        let rows = self.lines.blocks_mut().as_mut_ptr();
         match lanes {
             16 => kernel.run(Evaluate {
                 script,
@@ -191,9 +177,39 @@ fn pointers<const L: usize>(tables: &mut [&mut [u8]]) -> [*mut u8; L] {
     std::array::from_fn(|lane| tables[lane].as_mut_ptr())
 }
 
-impl Drop for Wires {
-    fn drop(&mut self) {
-        crate::erase(self.labels());
+/// What is done to a label before it goes into π, and to the sum of what comes out.
+pub(crate) trait Hash<V: Vector>: Copy {
+    /// Returns the label's share in what π is given: a linear map.
+    ///
+    /// # Safety
+    /// The machine has the features of `V`; so for all methods.
+    unsafe fn prepare(self, label: V) -> V;
+    /// Returns what of a sum of hashes counts.
+    unsafe fn cut(self, sum: V) -> V;
+    /// Returns the colours of labels.
+    unsafe fn colours(self, labels: V) -> V::Mask;
+}
+
+/// The hash of the protocols: σ, all 128 bits, colours in bit 0.
+#[derive(Clone, Copy)]
+struct Sigma;
+
+impl<V: Vector> Hash<V> for Sigma {
+    #[inline(always)]
+    unsafe fn prepare(self, label: V) -> V {
+        // SAFETY: as the caller vouches.
+        unsafe { label.sigma() }
+    }
+
+    #[inline(always)]
+    unsafe fn cut(self, sum: V) -> V {
+        sum
+    }
+
+    #[inline(always)]
+    unsafe fn colours(self, labels: V) -> V::Mask {
+        // SAFETY: as the caller vouches.
+        unsafe { labels.colours() }
     }
 }
 
@@ -238,7 +254,7 @@ impl<const L: usize> Task for Garble<'_, L> {
             }
             (V::keys(self.keys.keys[0].round_keys()), delta, sigma_delta)
         };
-        for Layer { xors, ands } in self.script.layers(self.section) {
+        for (xors, ands) in self.script.layers(self.section).flat_map(|layer| layer.shares(1)) {
             // SAFETY: the caller vouches for the features of `V`. The script's slots are below the number of
             // rows, and a row is `L` blocks, a multiple of `V::BLOCKS`. Gates are below the number of gates
             // of the section, for each of which the tables have 32 bytes.
@@ -257,6 +273,7 @@ impl<const L: usize> Task for Garble<'_, L> {
                     while from + 2 * V::BLOCKS <= L {
                         let at = |n: usize| from + n * V::BLOCKS;
                         garble_gates::<V, 2, 8>(
+                            Sigma,
                             &key,
                             |_| tweak,
                             |n| [V::load(a.add(at(n))), V::load(b.add(at(n)))],
@@ -268,6 +285,7 @@ impl<const L: usize> Task for Garble<'_, L> {
                     }
                     if from < L {
                         garble_gates::<V, 1, 4>(
+                            Sigma,
                             &key,
                             |_| tweak,
                             |_| [V::load(a.add(from)), V::load(b.add(from))],
@@ -282,12 +300,12 @@ impl<const L: usize> Task for Garble<'_, L> {
     }
 }
 
-/// The tweaks of both half gates of gate `gate`, to which the whitening of the key has been added.
+/// Returns the tweaks of both half gates of gate `gate`, to which the whitening of the key has been added.
 ///
 /// # Safety
 /// The machine has the features of `V`.
 #[inline(always)]
-unsafe fn tweaks<V: Vector>(key: &V::Keys, gate: usize) -> [V; 2] {
+pub(crate) unsafe fn tweaks<V: Vector>(key: &V::Keys, gate: usize) -> [V; 2] {
     // SAFETY: as the caller vouches.
     unsafe {
         let even = V::splat(2 * gate as u128).xor(V::whitening(key));
@@ -295,14 +313,16 @@ unsafe fn tweaks<V: Vector>(key: &V::Keys, gate: usize) -> [V; 2] {
     }
 }
 
-/// AND gates in `N` registers; `H` is the number of hashes, `4 N`. Of register `n`, `tweaks` gives the tweaks
-/// with the key's whitening, `labels` the false labels of both operands, `offset` Δ and σ(Δ); `store` takes
-/// the false label of the result, and `table` says where the table of each block goes.
+/// Garbles AND gates in `N` registers; `H` is the number of hashes, `4 N`. Of register `n`, `tweaks` gives
+/// the tweaks with the key's whitening, `labels` the false labels of both operands, `offset` Δ and what
+/// `hash` prepares of it; `store` takes the false label of the result, and `table` says where the table of
+/// each block goes.
 ///
 /// # Safety
 /// The machine has the features of `V`; there are 32 bytes behind each place that `table` names.
 #[inline(always)]
-unsafe fn garble_gates<V: Vector, const N: usize, const H: usize>(
+pub(crate) unsafe fn garble_gates<V: Vector, const N: usize, const H: usize>(
+    hash: impl Hash<V>,
     key: &V::Keys,
     tweaks: impl Fn(usize) -> [V; 2],
     labels: impl Fn(usize) -> [V; 2],
@@ -316,22 +336,22 @@ unsafe fn garble_gates<V: Vector, const N: usize, const H: usize>(
         let mut hashes = [V::splat(0); H];
         let mut forwards = [V::splat(0); N];
         for n in 0..N {
-            let ([tweak_g, tweak_e], [a, b], [_, sigma_delta]) = (tweaks(n), labels(n), offset(n));
-            let (ya, yb) = (a.sigma().xor(tweak_g), b.sigma().xor(tweak_e));
-            (hashes[n], hashes[N + n]) = (ya, ya.xor(sigma_delta));
-            (hashes[2 * N + n], hashes[3 * N + n]) = (yb, yb.xor(sigma_delta));
+            let ([tweak_g, tweak_e], [a, b], [_, prepared]) = (tweaks(n), labels(n), offset(n));
+            let (ya, yb) = (hash.prepare(a).xor(tweak_g), hash.prepare(b).xor(tweak_e));
+            (hashes[n], hashes[N + n]) = (ya, ya.xor(prepared));
+            (hashes[2 * N + n], hashes[3 * N + n]) = (yb, yb.xor(prepared));
             forwards[n] = ya.xor(yb);
         }
         let e = V::rounds(key, hashes);
         for n in 0..N {
-            let ([a, b], [delta, sigma_delta]) = (labels(n), offset(n));
+            let ([a, b], [delta, prepared]) = (labels(n), offset(n));
             let (e0, e1, e2, e3) = (e[n], e[N + n], e[2 * N + n], e[3 * N + n]);
-            let (colour_a, colour_b) = (a.colours(), b.colours());
+            let (colour_a, colour_b) = (hash.colours(a), hash.colours(b));
             // T_G = H(A) ⊕ H(A ⊕ Δ) ⊕ lsb(B)·Δ and T_E = H(B) ⊕ H(B ⊕ Δ) ⊕ A.
-            let t_g = e0.xor3(e1, sigma_delta).xor_if(colour_b, delta);
-            let t_e_without_a = e2.xor3(e3, sigma_delta);
+            let t_g = hash.cut(e0.xor3(e1, prepared)).xor_if(colour_b, delta);
+            let t_e_without_a = hash.cut(e2.xor3(e3, prepared));
             // C = H(A) ⊕ lsb(A)·T_G ⊕ H(B) ⊕ lsb(B)·(T_E ⊕ A).
-            let c = e0.xor3(e2, forwards[n]).xor_if(colour_a, t_g).xor_if(colour_b, t_e_without_a);
+            let c = hash.cut(e0.xor3(e2, forwards[n])).xor_if(colour_a, t_g).xor_if(colour_b, t_e_without_a);
             store(n, c);
             V::store_pairs(t_g, t_e_without_a.xor(a), |lane| table(n, lane));
         }
@@ -362,7 +382,7 @@ impl<const L: usize> Task for Evaluate<'_, L> {
             self.script.section_ands(self.section).split_at_checked(AHEAD).unwrap_or_default();
         soon.iter().for_each(fetch);
         let mut later = later.iter();
-        for Layer { xors, ands } in self.script.layers(self.section) {
+        for (xors, ands) in self.script.layers(self.section).flat_map(|layer| layer.shares(1)) {
             // SAFETY: as in `Garble`.
             unsafe {
                 xor_steps::<V, L>(self.rows, xors);
@@ -380,6 +400,7 @@ impl<const L: usize> Task for Evaluate<'_, L> {
                     while from + 4 * V::BLOCKS <= L {
                         let at = |n: usize| from + n * V::BLOCKS;
                         evaluate_gates::<V, 4, 8>(
+                            Sigma,
                             &key,
                             |_| tweak,
                             |n| [V::load(a.add(at(n))), V::load(b.add(at(n)))],
@@ -391,6 +412,7 @@ impl<const L: usize> Task for Evaluate<'_, L> {
                     if from + 2 * V::BLOCKS <= L {
                         let at = |n: usize| from + n * V::BLOCKS;
                         evaluate_gates::<V, 2, 4>(
+                            Sigma,
                             &key,
                             |_| tweak,
                             |n| [V::load(a.add(at(n))), V::load(b.add(at(n)))],
@@ -401,6 +423,7 @@ impl<const L: usize> Task for Evaluate<'_, L> {
                     }
                     if from < L {
                         evaluate_gates::<V, 1, 2>(
+                            Sigma,
                             &key,
                             |_| tweak,
                             |_| [V::load(a.add(from)), V::load(b.add(from))],
@@ -414,12 +437,13 @@ impl<const L: usize> Task for Evaluate<'_, L> {
     }
 }
 
-/// The evaluator's side of [`garble_gates`]; `labels` gives the active labels, and `H` is `2 N`.
+/// Does the evaluator's side of [`garble_gates`]; `labels` gives the active labels, and `H` is `2 N`.
 ///
 /// # Safety
 /// As for [`garble_gates`].
 #[inline(always)]
-unsafe fn evaluate_gates<V: Vector, const N: usize, const H: usize>(
+pub(crate) unsafe fn evaluate_gates<V: Vector, const N: usize, const H: usize>(
+    hash: impl Hash<V>,
     key: &V::Keys,
     tweaks: impl Fn(usize) -> [V; 2],
     labels: impl Fn(usize) -> [V; 2],
@@ -432,8 +456,8 @@ unsafe fn evaluate_gates<V: Vector, const N: usize, const H: usize>(
         let mut hashes = [V::splat(0); H];
         for n in 0..N {
             let ([tweak_g, tweak_e], [a, b]) = (tweaks(n), labels(n));
-            hashes[n] = a.sigma().xor(tweak_g);
-            hashes[N + n] = b.sigma().xor(tweak_e);
+            hashes[n] = hash.prepare(a).xor(tweak_g);
+            hashes[N + n] = hash.prepare(b).xor(tweak_e);
         }
         let mut forwards = [V::splat(0); N];
         for n in 0..N {
@@ -444,8 +468,8 @@ unsafe fn evaluate_gates<V: Vector, const N: usize, const H: usize>(
             let [a, b] = labels(n);
             let (t_g, t_e) = V::load_pairs(|lane| table(n, lane));
             // C = H(A) ⊕ lsb(A)·T_G ⊕ H(B) ⊕ lsb(B)·(T_E ⊕ A).
-            let c = e[n].xor3(e[N + n], forwards[n]);
-            store(n, c.xor_if(a.colours(), t_g).xor_if(b.colours(), t_e.xor(a)));
+            let c = hash.cut(e[n].xor3(e[N + n], forwards[n]));
+            store(n, c.xor_if(hash.colours(a), t_g).xor_if(hash.colours(b), t_e.xor(a)));
         }
     }
 }
@@ -535,6 +559,7 @@ impl GarbleOne<'_> {
         // SAFETY: as in `Garble`, with `L` = 1.
         unsafe {
             garble_gates::<V, N, H>(
+                Sigma,
                 key,
                 |n| few.tweaks::<V>(key, n),
                 |n| few.labels::<V>(self.rows, n),
@@ -556,9 +581,11 @@ impl Task for GarbleOne<'_> {
             let key = V::keys(self.keys.keys[0].round_keys());
             let delta = V::splat(*self.rows.add(ONE as usize));
             let offset = [delta, delta.sigma()];
-            for Layer { xors, mut ands } in self.script.layers(self.section) {
+            for (xors, mut ands) in
+                self.script.layers(self.section).flat_map(|layer| layer.shares(2 * V::BLOCKS))
+            {
                 xor_steps::<V::One, 1>(self.rows, xors);
-                while let Some(few) = Few::take::<V, 2>(&mut ands, first) {
+                if let Some(few) = Few::take::<V, 2>(&mut ands, first) {
                     self.gates::<V, 2, 8>(&key, offset, few);
                 }
                 if let Some(few) = Few::take::<V, 1>(&mut ands, first) {
@@ -587,6 +614,7 @@ impl EvaluateOne<'_> {
         // SAFETY: as in `Evaluate`, with `L` = 1.
         unsafe {
             evaluate_gates::<V, N, H>(
+                Sigma,
                 key,
                 |n| few.tweaks::<V>(key, n),
                 |n| few.labels::<V>(self.rows, n),
@@ -605,12 +633,14 @@ impl Task for EvaluateOne<'_> {
         // SAFETY: as in `Evaluate`, with `L` = 1.
         unsafe {
             let key = V::keys(self.keys.keys[0].round_keys());
-            for Layer { xors, mut ands } in self.script.layers(self.section) {
+            for (xors, mut ands) in
+                self.script.layers(self.section).flat_map(|layer| layer.shares(4 * V::BLOCKS))
+            {
                 xor_steps::<V::One, 1>(self.rows, xors);
-                while let Some(few) = Few::take::<V, 4>(&mut ands, first) {
+                if let Some(few) = Few::take::<V, 4>(&mut ands, first) {
                     self.gates::<V, 4, 8>(&key, few);
                 }
-                while let Some(few) = Few::take::<V, 2>(&mut ands, first) {
+                if let Some(few) = Few::take::<V, 2>(&mut ands, first) {
                     self.gates::<V, 2, 4>(&key, few);
                 }
                 if let Some(few) = Few::take::<V, 1>(&mut ands, first) {

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod clock;
+mod cluster;
 mod cost;
 mod link;
 mod machine;
@@ -20,6 +21,7 @@ mod rounds;
 mod script;
 mod work;
 
+pub use cluster::{Lanes, Makespan, Stretch, Surroundings};
 pub use cost::{Cost, PhaseCost, WORTH_ANOTHER_CUT, best_cut, predict};
 pub use link::Link;
 pub use machine::Machine;

@@ -115,12 +115,24 @@ impl Script {
         }
     }
 
-    /// Adds messages that both send at once: the lengths of the garbler's and the evaluator's messages.
+    /// Adds messages that both send at once, of these lengths: the garbler's and the evaluator's.
     pub fn exchange<const G: usize, const E: usize>(&mut self, garbler: [u64; G], evaluator: [u64; E]) {
-        garbler.into_iter().for_each(|payload| self.message(Party::Garbler, payload));
-        let from = Party::Evaluator;
-        let crossing = |payload| Action::Message { from, payload, times: 1, bulk: false, crossing: true };
-        self.steps.extend(evaluator.map(crossing));
+        let messages = |from: Party, payloads: &[u64], crossing| -> Vec<Action> {
+            let one = |&payload| Action::Message { from, payload, times: 1, bulk: false, crossing };
+            payloads.iter().map(one).collect()
+        };
+        // Who sent last waits for nothing, so what the other one sends is what it crosses.
+        let last = self.steps.iter().rev().find_map(|step| match step {
+            Action::Message { from, .. } => Some(*from),
+            _ => None,
+        });
+        let evaluator_first = last == Some(Party::Garbler) && G > 0;
+        let own = messages(Party::Garbler, &garbler, evaluator_first);
+        let theirs = messages(Party::Evaluator, &evaluator, !evaluator_first);
+        self.steps.extend(match evaluator_first {
+            true => [theirs, own].concat(),
+            false => [own, theirs].concat(),
+        });
     }
 
     /// Adds so many units by which the phase takes longer than all else says.

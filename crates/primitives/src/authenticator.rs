@@ -164,7 +164,7 @@ impl Hasher {
 const FEW: usize = 128;
 
 impl Hasher {
-    /// As [`Hasher::accepts`], on this thread alone and without room of its own: votes of 0 or 1.
+    /// Does what [`Hasher::accepts`] does, on this thread alone and without room of its own: votes of 0 or 1.
     pub fn votes(&self, query: impl Fn(usize) -> (Authenticator, u64, Label), votes: &mut [u8]) {
         let head = u128::from(self.kind as u8) << 64 | u128::from(Purpose::Label as u8) << 72;
         let (mut messages, mut hashes) = ([[0; 2]; FEW], [0; FEW]);

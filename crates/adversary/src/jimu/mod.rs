@@ -12,7 +12,7 @@ use crate::family;
 pub use attacks::catalogue;
 pub use runs::{Attack, Played};
 
-/// What stands on the page of JIMU.
+/// Returns what stands on the page of JIMU.
 pub fn page() -> family::Page<Ending> {
     let of_ots = ot::Cheat::ALL.iter().map(|&check| check.into());
     let of_hashes = ihash::Cheat::ALL.iter().map(|&check| check.into());

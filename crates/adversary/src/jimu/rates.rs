@@ -2,7 +2,8 @@
 
 use crate::sampler::choose;
 
-/// With which probability all of `few` symbols that are drawn out of `n` lie among `of` named ones.
+/// Returns the probability with which all of `few` symbols that are drawn out of `n` lie among `of` named
+/// ones.
 pub(super) fn all_among(of: usize, n: usize, few: usize) -> f64 {
     choose(of as u32, few as u32) / choose(n as u32, few as u32)
 }

@@ -19,7 +19,7 @@ use crate::family;
 pub use attacks::catalogue;
 pub use runs::{Attack, Played};
 
-/// What stands on the page of LEGO.
+/// Returns what stands on the page of LEGO.
 pub fn page() -> family::Page<Ending> {
     let checks = family::distinct(Cheat::ALL.iter().map(|&check| check.into()));
     let third = "no cheater can: each gate and each authenticator has one vote for a colour, so two labels \

@@ -117,14 +117,15 @@ pub(super) const GATES: u32 = 4;
 /// Inputs of the garbler's in the toy, those that mask its outputs included.
 pub(super) const INPUTS: u32 = 4;
 
-/// A run of the toy with a challenge that the garbler knows beforehand.
+/// Makes a run of the toy with a challenge that the garbler knows beforehand.
 pub(super) fn of_toy(rng: &mut Rng) -> Case {
     let [gates, authenticators, inputs] = TOY;
     let program: Arc<Program> = Arc::new(toy());
     Case::new(&program, Some(cuts(gates, authenticators, inputs)), rng).known().dealt(rng)
 }
 
-/// `slots` AND gates, each of a bit of either party, all results to both, with a challenge that nobody knows.
+/// Makes a run of `slots` AND gates, each of a bit of either party, all results to both, with a challenge
+/// that nobody knows.
 pub(super) fn products(slots: u32, cuts: Cuts, rng: &mut Rng) -> Case {
     Case::new(&ands(slots, Recipient::Both), Some(cuts), rng).dealt(rng)
 }

@@ -67,8 +67,14 @@ impl Played for Authenticated {
         let Estimate { machine, link } = Estimate::of(&work.flags)?;
         let (cost, _) = authenticated::cost::predict(&work.job.program, work.job.security, &machine, &link)?;
         fits_memory(cost.memory_bytes(work.party), work.flags.resources.max_ram)?;
-        let (proposal, predicted) = ((), cost_json(&cost));
-        Ok(Box::new(WithinTheRun::<Authenticated> { work, proposal, predicted, recovered: |()| false }))
+        Ok(Box::new(WithinTheRun::<Authenticated, ()> {
+            work,
+            proposal: (),
+            limits: (),
+            cut: Cut::Given,
+            predicted: cost_json(&cost),
+            recovered: |()| false,
+        }))
     }
 
     fn promise_text(&self, security: &Value) -> String {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use brickwork::Error;
 use brickwork::circuit::{Party, Program};
 use brickwork::duplo::{self, Duplo, FromStock, Limits, Proposal, Stocked};
+use brickwork::plan;
 use brickwork::session::{Protocol, Terms};
 use brickwork::stock::Store;
 use brickwork::wire::Channel;
@@ -106,17 +107,44 @@ impl Played for Duplo {
     }
 
     fn allows(&self, choices: &Choices) -> Result<(), Failure> {
-        match choices.parameters.linking {
-            Some(_) => Err(Failure::usage(
+        match (choices.parameters.linking, choices.cut) {
+            (Some(_), _) => Err(Failure::usage(
                 "--linking says nothing with --protocol duplo: it solders wires that are committed to",
                 "leave --linking out, or take --protocol compgc",
             )),
-            None => Ok(()),
+            (None, Wish::Fixed(Cut::Gates)) => Err(Failure::usage(
+                "--cut gates says nothing with --protocol duplo: it checks components",
+                "choose another --cut, or take --protocol jimu",
+            )),
+            (None, _) => Ok(()),
         }
     }
 
     fn only_way(&self, _: &Program, _: u32, _: &Choices, _: &Estimate) -> Result<Option<Only>, Failure> {
         Ok(None)
+    }
+
+    fn only_way_from_stock(
+        &self,
+        program: &Program,
+        executions: u32,
+        choices: &Choices,
+        estimate: &Estimate,
+    ) -> Result<Option<Only>, Failure> {
+        let program = match choices.cut {
+            Wish::Fixed(Cut::Given) | Wish::Fastest => program.repeat(executions as usize)?,
+            Wish::Fixed(cut) => {
+                return Err(Failure::usage(
+                    format!("--stocked says nothing with --cut {cut}: a run takes the cut that is in stock"),
+                    "leave one of them out",
+                ));
+            }
+        };
+        let security = choices.parameters.security().into();
+        let script = duplo::cost::script_from_stock(&program, Some(1), security)?;
+        let promised = duplo::cost::stock_parameters(&program, 1, security)?.report(&program);
+        let cost = plan::predict(&script, &estimate.machine, &estimate.link);
+        Ok(Some(Only { cost, security: promise(&promised)? }))
     }
 
     fn priced(

@@ -250,3 +250,33 @@ fn a_worker_says_what_a_stock_was_taken_for() {
     assert_eq!(worker(name, "{\"dance\": {}}").1, Some(2));
     assert_eq!(worker(name, r#"{"fill": {"partitions": 1}}"#).1, Some(2));
 }
+
+/// What `plan` says of a job's bytes is what its lanes send; what does not go with it is refused.
+#[test]
+fn jobs_send_what_was_planned() {
+    let file = example("millionaires.bwp");
+    let json = |arguments: &[&str]| {
+        let output = run(&[arguments, &["--json"]].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        object(&output)
+    };
+    let timed = json(&["bench", "cluster", &file, "--lanes", "1,3", "--partitions", "2", "--rows", "3"]);
+    for (round, lanes) in timed["rounds"].as_array().unwrap().iter().zip([1, 3]) {
+        let (workers, rows) = (lanes.to_string(), (lanes * 2 * 3).to_string());
+        let asked = ["plan", &file, "--workers", &workers, "--rows", &rows, "--partition-rows", "3"];
+        let planned = &json(&asked)["jobs"][0];
+        let sent = ["garbler", "evaluator"].map(|role| round["sent_bytes"][role].as_u64().unwrap());
+        assert_eq!(planned["bytes"], json!(sent[0] + sent[1]), "{lanes} lanes");
+        assert_eq!(planned["bound_log2"], round["bound_log2"]);
+    }
+    for (more, why) in [
+        (&["--workers", "2"][..], "--rows"),
+        (&["--workers", "2", "--rows", "9", "--protocol", "lego"], "does not go with --workers"),
+        (&["--workers", "2", "--rows", "99999999999", "--partition-rows", "1"], "partitions"),
+        (&["--workers", "2", "--rows", "9", "--spread=-1"], "from 0"),
+    ] {
+        let output = run(&[&["plan", &file], more].concat());
+        assert_eq!(output.status.code(), Some(2), "{more:?}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(why), "{more:?}: {}", text(&output.stderr));
+    }
+}

@@ -59,18 +59,19 @@ fn rows(script: &mut Script, receiver: Party, rows: u64, ots: u64) {
 /// Bytes of a digest.
 pub const DIGEST: u64 = 32;
 
-/// Adds the messages of two stores that meet, share so many epochs that are not used up, and in which nothing
-/// was broken off: otherwise the parties tell each other a little more of where they stand. Both agree on
-/// what a program takes, in the phase `agreement`; that they have burned it each says next, in a [`DIGEST`].
-/// `greeting` are the bytes of a greeting.
-pub fn meet(script: &mut Script, greeting: u64, agreement: &'static str, epochs: u64) {
+/// Bytes of what a party says that it does next: what, in which epoch, and where its log stands.
+pub const PLAN: u64 = 1 + 2 * DIGEST;
+
+/// Writes the messages of two stores that meet, share so many epochs that are not used up, and in which
+/// nothing was broken off: otherwise the parties tell each other a little more of where they stand.
+/// `greeting` are the bytes of the garbler's first messages and of the evaluator's greeting.
+pub fn meet<const G: usize>(script: &mut Script, greeting: ([u64; G], u64), epochs: u64) {
     // Behind their number, of each epoch its identifier, that no other session has it, where its log stands,
     // and that no entry is open.
     let varint = |number: u64| u64::from(u64::BITS - number.leading_zeros()).div_ceil(7).max(1);
     let standings = varint(epochs) + epochs * (2 * DIGEST + 2);
-    let both = |script: &mut Script, payload: u64| script.exchange([payload], [payload]);
     script.phase("setup");
-    both(script, greeting);
+    script.exchange(greeting.0, [greeting.1]);
     // The evaluator looks at its logs when the garbler has looked at its own, and judges when that has
     // judged.
     for party in [Garbler, Evaluator] {
@@ -78,10 +79,20 @@ pub fn meet(script: &mut Script, greeting: u64, agreement: &'static str, epochs:
         script.message(party, standings);
     }
     [Garbler, Evaluator].into_iter().for_each(|party| script.message(party, DIGEST));
+}
+
+/// Writes the messages in which two parties whose stores have met agree on a program and on what it takes
+/// from them, in the phase `agreement`; that they have burned it each says next, in a [`DIGEST`].
+pub fn agree_to_take(script: &mut Script, agreement: &'static str) {
     script.phase(agreement);
-    both(script, DIGEST); // the program
+    script.exchange([DIGEST], [DIGEST]); // the program
     // What it takes from where.
-    [Garbler, Evaluator].into_iter().for_each(|party| script.message(party, 1 + 2 * DIGEST));
+    [Garbler, Evaluator].into_iter().for_each(|party| script.message(party, PLAN));
+}
+
+/// Writes the messages in which both parties choose an epoch to add to.
+pub fn agree_to_add(script: &mut Script) {
+    [Garbler, Evaluator].into_iter().for_each(|party| script.message(party, PLAN));
 }
 
 /// Commitments by the garbler, of the split scheme.

@@ -54,7 +54,8 @@ impl AndGates {
         Self::with_kernel(Kernel::best(), start, count)
     }
 
-    /// [`AndGates::new`] for a kernel of the caller's choice, which changes no bit of what comes out.
+    /// Does what [`AndGates::new`] does, for a kernel of the caller's choice, which changes no bit of what
+    /// comes out.
     pub fn with_kernel(kernel: Kernel, start: u128, count: usize) -> Self {
         let keys = GarblingKeys::new(start, count, 1);
         let groups = if count == 0 { 0 } else { keys.group_of(count as u32 - 1) + 1 };
@@ -135,8 +136,8 @@ impl AndGates {
         }
     }
 
-    /// Garbles gates with one offset. `inputs` are the false labels `[gate][side]`; `outputs` receive those of
-    /// the outputs, `tables` the tables.
+    /// Garbles gates with one offset. `inputs` are the false labels `[gate][side]`; `outputs` receive those
+    /// of the outputs, `tables` the tables.
     ///
     /// # Panics
     /// As [`AndGates::evaluate`].

@@ -13,8 +13,8 @@
 //! opens to V with `lsb(T) ⊕ y` in the place of the lowest bit. Its label is `V ⊕ T`. Whether E accepts does
 //! not depend on y: what it compares with is a function of f, R and V (docs/security.md, section 7).
 //!
-//! E sends nothing from its seed on before all gates are evaluated ([`crate::walk`], [`crate::vote`]) and what
-//! there may be to recover is recovered (`decode`).
+//! E sends nothing from its seed on before all gates are evaluated ([`crate::walk`], [`crate::vote`]) and
+//! what there may be to recover is recovered (`decode`).
 
 use zeroize::Zeroizing;
 

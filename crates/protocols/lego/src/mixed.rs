@@ -200,7 +200,7 @@ impl Mixed {
         }
     }
 
-    /// The same by looking at a few numbers of bad items only: for searching, never for a promise.
+    /// Estimates the same by looking at a few numbers of bad items only: for searching, never for a promise.
     pub(super) fn estimate(&self, floor: f64) -> f64 {
         let (beta, alpha) = (self.gates.bucket as usize, self.authenticators.bucket as usize);
         let Some(game) = Game::new(self, floor) else { return 1.0 };

@@ -113,8 +113,8 @@ pub(super) fn most_unseen(mixed: &Mixed, security: u32) -> u64 {
     mixed.most_unseen(floor(security))
 }
 
-/// The bound of one attempt at a cut of gates and wire authenticators. It takes a while and the same one
-/// serves many programs, so it is remembered.
+/// Returns the bound of one attempt at a cut of gates and wire authenticators. It takes a while and the same
+/// one serves many programs, so it is remembered.
 pub(super) fn bound_of_gates(mixed: &Mixed, security: u32) -> Upper {
     static KNOWN: LazyLock<Mutex<HashMap<(Mixed, u32), f64>>> = LazyLock::new(Mutex::default);
     if let Some(&bound) = KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(&(*mixed, security)) {

@@ -35,7 +35,7 @@ pub(super) struct Judged {
 }
 
 impl Judged {
-    /// Those of both.
+    /// Adds up what both have counted.
     pub fn and(self, other: Judged) -> Judged {
         Judged { refused: self.refused + other.refused, disagreed: self.disagreed + other.disagreed }
     }
@@ -186,7 +186,7 @@ impl Buckets {
     }
 }
 
-/// The values of some items that have so many each.
+/// Picks the values of some items that have so many each.
 pub(super) fn picked<T: Copy>(values: &[T], items: &[u32], each: usize) -> Vec<T> {
     let mut some = Vec::with_capacity(items.len() * each);
     items.iter().for_each(|&item| some.extend_from_slice(&values[item as usize * each..][..each]));

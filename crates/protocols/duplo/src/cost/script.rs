@@ -10,6 +10,7 @@ use crate::report::Duplo;
 use crate::{Parameters, memory};
 use brickwork_circuit::{Circuit, Party, Program, Recipient};
 use brickwork_plan::{MANY, READ_BACK, SLICES, SPILL, Script, TOUCH, Work, share};
+use brickwork_primitives::commit::Level;
 use brickwork_primitives::cost::work::*;
 use brickwork_primitives::cost::{CommitmentCost, DIMENSION, LABEL, base_ots, extend};
 use brickwork_primitives::cut_and_choose::Bucketing;
@@ -20,14 +21,14 @@ use Party::{Evaluator, Garbler};
 /// Chosen copies whose tables travel together.
 const COPIES_A_MESSAGE: u64 = 16;
 
-/// Writes the script.
-struct Writer {
-    script: Script,
+/// Writes a script.
+pub(super) struct Writer {
+    pub script: Script,
     commitments: CommitmentCost,
     /// Bytes of tables for which the evaluator still has memory.
     room: u64,
     /// Whether the tables of a component in use, in their order, lie in the temporary file.
-    spilled: Vec<bool>,
+    pub spilled: Vec<bool>,
     /// Whether what was opened of copies and authenticators does.
     openings_in_files: bool,
 }
@@ -40,20 +41,14 @@ pub fn script(program: &Program, parameters: &Parameters) -> Script {
     let level = level(parameters.security).expect("parameters are of a security that is offered");
     let openings =
         parameters.openings_bytes(program.components().iter().map(|component| &*component.circuit));
-    let mut writer = Writer {
-        script: Script::new(Duplo::PHASES),
-        commitments: CommitmentCost::of(&level),
-        room: TABLE_MEMORY,
-        spilled: Vec::new(),
-        openings_in_files: openings > openings_memory(TABLE_MEMORY),
-    };
+    let mut writer = Writer::new(&level, TABLE_MEMORY, openings > openings_memory(TABLE_MEMORY));
     let private = wires(program, |to| to == Recipient::Garbler);
     let (binding, own) = (parameters.ot_binding as u64, width(program, Evaluator));
     let ots = own + binding;
 
     let proposal =
         [32 + parameters.decomposition.len(), Parameters::proposal_bytes(program)].map(|bytes| bytes as u64);
-    writer.setup(proposal, ots); // 1, 2, 3
+    writer.setup(&proposal, Some(ots)); // 1, 2, 3
     let copies = writer.commit_copies(program, parameters); // 3
     let authenticators = writer.commit_authenticators(parameters);
     writer.commit(ots, true);
@@ -71,21 +66,21 @@ pub fn script(program: &Program, parameters: &Parameters) -> Script {
     writer.again(all);
     writer.prove(None, None, Some(all.max(of_copies + of_authenticators + binding + solderings))); // 8, 9
     writer.filed(&READ_BACK, openings - 32 * (parameters.plain.kept() + parameters.input.kept()), MANY);
-    writer.evaluate(program, parameters); // 9, 10, 11
+    writer.evaluate(program, parameters, 0); // 9, 10, 11
     writer.decode(program, parameters); // 12
-    writer.beyond(parameters);
+    writer.beyond(parameters, Duplo::PHASES);
     let mut script = writer.script;
     script.memory_bytes = memory::peaks(program, parameters);
     script.disk_bytes = memory::files(program, parameters);
     script
 }
 
-fn wires(program: &Program, to: impl Fn(Recipient) -> bool) -> u64 {
+pub(super) fn wires(program: &Program, to: impl Fn(Recipient) -> bool) -> u64 {
     program.outputs().iter().filter(|o| to(o.to)).map(|o| o.wires.len() as u64).sum()
 }
 
-/// The components that are used, and the bucketing of each.
-fn used<'a>(
+/// Returns the components that are used, and the bucketing of each.
+pub(super) fn used<'a>(
     program: &'a Program,
     parameters: &'a Parameters,
 ) -> impl Iterator<Item = (&'a Circuit, Bucketing)> {
@@ -94,53 +89,73 @@ fn used<'a>(
     components.map(|(component, bucketing)| (&*component.circuit, *bucketing))
 }
 
-fn width(program: &Program, party: Party) -> u64 {
+pub(super) fn width(program: &Program, party: Party) -> u64 {
     program.input_width(party) as u64
 }
 
 impl Writer {
+    /// Begins a script at this level, of an evaluator with so many bytes for tables.
+    pub fn new(level: &Level, room: u64, openings_in_files: bool) -> Self {
+        Writer {
+            script: Script::new(Duplo::PHASES),
+            commitments: CommitmentCost::of(level),
+            room,
+            spilled: Vec::new(),
+            openings_in_files,
+        }
+    }
+
     /// So many bytes of what was opened are written or read, if they lie in files.
     fn filed(&mut self, work: &'static Work, bytes: u64, tasks: u64) {
         self.script.work(Evaluator, work, if self.openings_in_files { bytes } else { 0 }, tasks);
     }
 
-    fn commit(&mut self, count: u64, chosen: bool) {
+    pub fn commit(&mut self, count: u64, chosen: bool) {
         self.commitments.commit(&mut self.script, count, chosen);
     }
 
-    fn again(&mut self, commitments: u64) {
+    pub fn again(&mut self, commitments: u64) {
         self.commitments.again(&mut self.script, commitments);
     }
 
-    fn prove(&mut self, new: Option<u64>, bits: Option<u64>, known: Option<u64>) {
+    pub fn prove(&mut self, new: Option<u64>, bits: Option<u64>, known: Option<u64>) {
         self.commitments.prove(&mut self.script, new, bits, known);
     }
 
-    /// What phases take beyond all that; components are preprocessed one after the other.
-    fn beyond(&mut self, parameters: &Parameters) {
+    /// Adds what phases take beyond all that; components are preprocessed one after the other.
+    pub fn beyond(&mut self, parameters: &Parameters, phases: &[&str]) {
         let components =
             parameters.components.iter().filter(|bucketing| bucketing.slots > 0).count().max(1) as u64;
-        for (&name, work) in Duplo::PHASES.iter().zip(&BEYOND) {
+        let all = Duplo::PHASES.iter().zip(&BEYOND);
+        for (&name, work) in all.filter(|(name, _)| phases.contains(*name)) {
             self.script.phase(name);
             self.script.beyond(work, if name == "preprocess" { components } else { 1 });
         }
     }
 
-    fn setup(&mut self, [decomposition, batches]: [u64; 2], ots: u64) {
+    /// Greets and sets up; `proposal` are the garbler's messages behind its greeting, `ots` those of a program
+    /// that is known.
+    pub fn setup(&mut self, proposal: &[u64], ots: Option<u64>) {
         self.script.phase("setup");
         self.script.work(Garbler, &CHOOSE, DIMENSION, DIMENSION);
         let hello = GREETING_BYTES as u64;
-        self.script.exchange([hello, decomposition, batches, base_ots(DIMENSION)], [hello, base_ots(0)]);
-        self.script.work(Evaluator, &BOUND, 1, 1);
+        [&[hello], proposal].concat().iter().for_each(|&payload| self.script.message(Garbler, payload));
+        self.script.exchange([base_ots(DIMENSION)], [hello, base_ots(0)]);
+        self.script.work(Evaluator, &BOUND, proposal.len().min(1) as u64, 1);
         self.script.work(Evaluator, &OFFER, DIMENSION, DIMENSION);
         self.script.work(Garbler, &CHOSEN, DIMENSION, DIMENSION);
         extend(&mut self.script, Evaluator, self.commitments.ots());
-        self.script.phase("prepare");
-        extend(&mut self.script, Evaluator, ots);
+        ots.into_iter().for_each(|ots| self.extend(ots));
         self.script.phase("setup");
         self.commit(1, false);
         self.commit(1, true);
         self.script.message(Garbler, LABEL);
+    }
+
+    /// Extends the evaluator's OTs.
+    pub fn extend(&mut self, ots: u64) {
+        self.script.phase("prepare");
+        extend(&mut self.script, Evaluator, ots);
     }
 
     fn garble(&mut self, by: Party, circuit: &Circuit, copies: u64) {
@@ -150,7 +165,7 @@ impl Writer {
     }
 
     /// Returns the number of commitments.
-    fn commit_copies(&mut self, program: &Program, parameters: &Parameters) -> u64 {
+    pub fn commit_copies(&mut self, program: &Program, parameters: &Parameters) -> u64 {
         self.script.phase("preprocess");
         let mut new = 0;
         for (circuit, bucketing) in used(program, parameters) {
@@ -172,7 +187,7 @@ impl Writer {
     }
 
     /// Returns the number of commitments.
-    fn commit_authenticators(&mut self, parameters: &Parameters) -> u64 {
+    pub fn commit_authenticators(&mut self, parameters: &Parameters) -> u64 {
         self.script.phase("prepare");
         let (plain, input) = (parameters.plain, parameters.input);
         self.commit(plain.copies(), false);
@@ -188,8 +203,8 @@ impl Writer {
         plain.copies() + 2 * input.copies()
     }
 
-    /// Of all batches, and random combinations of the OTs.
-    fn challenge(&mut self, program: &Program, parameters: &Parameters, ots: u64, binding: u64) {
+    /// Challenges all batches, and asks for random combinations of the OTs.
+    pub fn challenge(&mut self, program: &Program, parameters: &Parameters, ots: u64, binding: u64) {
         self.script.phase("preprocess");
         self.script.message(Evaluator, 16 * used(program, parameters).count() as u64);
         self.script.phase("prepare");
@@ -201,7 +216,7 @@ impl Writer {
     }
 
     /// Returns the number of claims.
-    fn open_copies(&mut self, program: &Program, parameters: &Parameters) -> u64 {
+    pub fn open_copies(&mut self, program: &Program, parameters: &Parameters) -> u64 {
         self.script.phase("preprocess");
         let mut known = 0;
         for (circuit, bucketing) in used(program, parameters) {
@@ -251,7 +266,7 @@ impl Writer {
     }
 
     /// Returns the number of claims.
-    fn open_authenticators(&mut self, program: &Program, parameters: &Parameters) -> u64 {
+    pub fn open_authenticators(&mut self, program: &Program, parameters: &Parameters) -> u64 {
         self.script.phase("prepare");
         let (plain, input) = (parameters.plain, parameters.input);
         let mut known = 0;
@@ -292,7 +307,7 @@ impl Writer {
     }
 
     /// Returns the number of claims.
-    fn join(&mut self, program: &Program, parameters: &Parameters, private: u64) -> u64 {
+    pub fn join(&mut self, program: &Program, parameters: &Parameters, private: u64) -> u64 {
         self.script.phase("build");
         let mut all = private;
         for (circuit, bucketing) in used(program, parameters) {
@@ -305,12 +320,13 @@ impl Writer {
         all
     }
 
-    fn evaluate(&mut self, program: &Program, parameters: &Parameters) {
+    /// Evaluates the program; `solderings` are those that are proven with the inputs.
+    pub fn evaluate(&mut self, program: &Program, parameters: &Parameters, solderings: u64) {
         self.script.phase("evaluate");
         let (x, y) = (width(program, Garbler), width(program, Evaluator));
         let bits = wires(program, |to| to.includes(Evaluator));
         self.script.message(Garbler, LABEL * (x + y) + bits.div_ceil(8));
-        self.prove(None, Some(bits), Some(y));
+        self.prove(None, Some(bits), Some(y + solderings));
         let votes = |bucketing: Bucketing| u64::from(bucketing.bucket);
         self.script.work(Evaluator, &HASH_LABEL, x * votes(parameters.input), 1);
         for (place, (circuit, bucketing)) in used(program, parameters).enumerate() {
@@ -339,7 +355,7 @@ impl Writer {
         }
     }
 
-    fn decode(&mut self, program: &Program, parameters: &Parameters) {
+    pub fn decode(&mut self, program: &Program, parameters: &Parameters) {
         self.script.phase("decode");
         let outputs = wires(program, |to| to.includes(Garbler));
         // Recovery always takes place: it hashes for each of the garbler's inputs, and computes in the clear.

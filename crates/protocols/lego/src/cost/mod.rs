@@ -11,7 +11,7 @@ use brickwork_plan::{self as plan, Cost, Link, MANY, Machine, PROCESS_BYTES, Scr
 use brickwork_primitives::binding::RevealedCombinations;
 use brickwork_primitives::cost::work::*;
 use brickwork_primitives::cost::{
-    CommitmentCost, DIGEST, DIMENSION, GATE_BYTES, LABEL, base_ots, extend, meet,
+    CommitmentCost, DIGEST, DIMENSION, GATE_BYTES, LABEL, agree_to_take, base_ots, extend, meet,
 };
 use brickwork_primitives::cut_and_choose::Bucketing;
 use brickwork_session::{GREETING_BYTES, Protocol, TABLE_MEMORY};
@@ -89,7 +89,8 @@ pub fn script_from_stock(program: &Program, stock: Stock, security: u32) -> Resu
     };
     let script = Script::new(Lego::PHASES);
     let mut writer = Writer { script, commitments, layout, parameters: &parameters };
-    meet(&mut writer.script, GREETING_BYTES as u64, "build", epochs);
+    meet(&mut writer.script, ([GREETING_BYTES as u64], GREETING_BYTES as u64), epochs);
+    agree_to_take(&mut writer.script, "build");
     let ([garbler, evaluator, outputs], solderings) = (writer.wires(), writer.layout.solderings() as u64);
     // That it is burned; nobody waits to hear it before it says more.
     writer.script.message(Garbler, DIGEST);

@@ -14,7 +14,7 @@ pub fn cuts(gates: [u32; 2], authenticators: [u32; 2], inputs: [u32; 2]) -> Cuts
     Cuts { gates, authenticators, inputs }
 }
 
-/// A run of a program, whose base OTs are dealt.
+/// Makes a run of a program, whose base OTs are dealt.
 pub fn case(program: Program, rng: &mut Rng) -> Case {
     Case::new(&Arc::new(program), Some(cuts([2, 5], [3, 5], [3, 4])), rng).dealt(rng)
 }
@@ -24,7 +24,7 @@ pub fn of_toy() -> Case {
     case(toy(), &mut Rng::replayable("test lego"))
 }
 
-/// One with base OTs of its own.
+/// Makes a run with base OTs of its own.
 pub fn with_base_ots() -> Case {
     let cuts = cuts([2, 5], [3, 5], [3, 4]);
     Case::new(&Arc::new(toy()), Some(cuts), &mut Rng::replayable("test lego"))

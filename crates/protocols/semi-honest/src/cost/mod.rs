@@ -120,7 +120,8 @@ fn setup(script: &mut Script, program: &Program) {
 
 /// Both stores meet, and both agree on what the program takes and burn it.
 fn meet(script: &mut Script, program: &Program, epochs: u64) {
-    primitives::meet(script, GREETING_BYTES as u64, "prepare", epochs);
+    primitives::meet(script, ([GREETING_BYTES as u64], GREETING_BYTES as u64), epochs);
+    primitives::agree_to_take(script, "prepare");
     script.exchange([primitives::DIGEST], [primitives::DIGEST]); // that it is burned
     for by in [Garbler, Evaluator] {
         script.work(by, &SCHEDULE, gates(program), 1);

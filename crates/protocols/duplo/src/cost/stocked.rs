@@ -1,0 +1,139 @@
+//! Making stock, and runs from it, as lists of steps.
+
+use brickwork_base::{Error, Security};
+use brickwork_circuit::{Party, Program, Recipient};
+use brickwork_plan::{Script, TOUCH};
+use brickwork_primitives::cost::{DIGEST, LABEL, agree_to_add, agree_to_take, meet};
+use brickwork_session::GREETING_BYTES;
+
+use super::script::{Writer, used, width, wires};
+use crate::instance::level;
+use crate::memory;
+use crate::parameters::{Parameters, stock_ot_binding};
+use crate::request::Request;
+
+use Party::{Evaluator, Garbler};
+
+/// Bytes of what the garbler says behind its greeting: that it proposes no cut.
+const NO_DECOMPOSITION: u64 = 32;
+
+/// What both say of a run from stock before its phases: that the stores meet.
+fn begin(writer: &mut Writer, epochs: u64) {
+    let hello = GREETING_BYTES as u64;
+    meet(&mut writer.script, ([hello, NO_DECOMPOSITION], hello), epochs);
+}
+
+/// Both send a digest at once.
+fn both_say(script: &mut Script) {
+    script.exchange([DIGEST], [DIGEST]);
+}
+
+/// Returns what is asked for of so many executions of a program, all at once.
+///
+/// # Errors
+/// [`Error::Limit`] if it is too much for one step.
+pub fn request(program: &Program, executions: u64) -> Result<Request, Error> {
+    let times = |count: usize| {
+        let all = (count as u64).checked_mul(executions);
+        all.and_then(|all| usize::try_from(all).ok()).ok_or_else(|| {
+            Error::Limit("so much cannot be made in one step; ask for fewer executions".into())
+        })
+    };
+    let one = Request::of(program);
+    let components = one.components.into_iter().map(|(component, slots)| Ok((component, times(slots)?)));
+    Ok(Request {
+        components: components.collect::<Result<_, Error>>()?,
+        garbler_wires: times(one.garbler_wires)?,
+        ots: Some(times(program.input_width(Evaluator))?),
+    })
+}
+
+/// Returns the parameters of the stock of so many executions of a program that is made in one step.
+///
+/// # Errors
+/// As [`request`]; [`Error::Usage`] if the security is not offered.
+pub fn stock_parameters(program: &Program, executions: u64, security: Security) -> Result<Parameters, Error> {
+    Parameters::for_stock(&request(program, executions)?, security)
+}
+
+/// Returns what two parties do that meet with empty stores, and make the stock of so many executions of a
+/// program in one step.
+///
+/// # Errors
+/// [`Error::Limit`] if it is too much for one step, [`Error::Usage`] if the security is not offered.
+pub fn script_of_filling(program: &Program, executions: u64, security: Security) -> Result<Script, Error> {
+    let request = request(program, executions)?;
+    let parameters = Parameters::for_stock(&request, security)?;
+    let own = request.ots.unwrap_or(0) as u64;
+    let binding = stock_ot_binding(security) as u64;
+    // All goes into segments as it comes.
+    let mut writer = Writer::new(&level(security.level())?, 0, true);
+    begin(&mut writer, 0);
+    agree_to_add(&mut writer.script);
+    writer.setup(&[], None);
+    writer.prove(Some(2), Some(1), Some(1));
+    both_say(&mut writer.script); // that it is begun
+    both_say(&mut writer.script); // what is made
+    both_say(&mut writer.script); // that its ranges are taken
+    writer.extend(own + binding);
+    let copies = writer.commit_copies(program, &parameters);
+    let authenticators = writer.commit_authenticators(&parameters);
+    writer.commit(own + binding, true);
+    writer.commit(own, false);
+    let all = copies + authenticators + 2 * own + binding;
+    writer.again(all);
+    writer.prove(Some(all), None, None);
+    writer.challenge(program, &parameters, own + binding, binding);
+    let of_copies = writer.open_copies(program, &parameters);
+    let of_authenticators = writer.open_authenticators(program, &parameters);
+    writer.again(all);
+    writer.prove(None, None, Some(all.max(of_copies + of_authenticators + binding)));
+    both_say(&mut writer.script); // that it is stored
+    both_say(&mut writer.script); // that both have it
+    writer.beyond(&parameters, &["setup", "preprocess", "prepare"]);
+    let openings = parameters.openings_bytes(program.components().iter().map(|one| &*one.circuit));
+    let mut script = writer.script;
+    script.memory_bytes = memory::peaks(program, &parameters);
+    script.disk_bytes = parameters.table_bytes(&request) + openings;
+    Ok(script)
+}
+
+/// Returns what a run does whose components, authenticators and OTs are in stock: of parties that meet for
+/// it, and share so many epochs that are not used up, or of a session that stands. The buckets are taken for
+/// those of a filling for this run alone.
+///
+/// # Errors
+/// As [`script_of_filling`].
+pub fn script_from_stock(
+    program: &Program,
+    epochs: Option<u64>,
+    security: Security,
+) -> Result<Script, Error> {
+    let parameters = stock_parameters(program, 1, security)?;
+    let (own, private) = (
+        width(program, Evaluator),
+        wires(program, |to| matches!(to, Recipient::Garbler | Recipient::Nobody)),
+    );
+    let mut writer = Writer::new(&level(security.level())?, 0, true);
+    writer.spilled = used(program, &parameters).map(|_| true).collect();
+    epochs.into_iter().for_each(|epochs| begin(&mut writer, epochs));
+    agree_to_take(&mut writer.script, "build");
+    // That it is burned; nobody waits to hear it before it says more.
+    writer.script.message(Evaluator, DIGEST);
+    let heads =
+        used(program, &parameters).map(|(circuit, cut)| u64::from(cut.slots) * circuit.inputs() as u64);
+    let heads = heads.sum::<u64>();
+    writer.again(heads + 2 * own + width(program, Garbler));
+    writer.script.phase("evaluate");
+    writer.script.message(Evaluator, own.div_ceil(8));
+    writer.script.message(Garbler, DIGEST);
+    let solderings = writer.join(program, &parameters, private);
+    writer.script.phase("evaluate");
+    writer.script.work(Evaluator, &TOUCH, LABEL * program.wires() as u64, 1);
+    writer.evaluate(program, &parameters, solderings);
+    writer.decode(program, &parameters);
+    writer.beyond(&parameters, &["build", "evaluate", "decode"]);
+    let mut script = writer.script;
+    script.memory_bytes = memory::peaks(program, &parameters);
+    Ok(script)
+}
