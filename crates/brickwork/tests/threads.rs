@@ -10,7 +10,6 @@ use brickwork::circuit::library::aes;
 use brickwork::circuit::{Party, Program};
 use brickwork::compgc::{self, Linking};
 use brickwork::duplo::{self, Evaluator, Garbler, Request};
-use brickwork::jimu;
 use brickwork::lego;
 use brickwork::pool::Pool;
 use brickwork::semi_honest;
@@ -222,7 +221,7 @@ fn the_other_protocols_talk_on_their_own_thread() {
             assert_eq!(outputs, expected(&program), "{}", stringify!($protocol));
         };
     }
-    runs! { authenticated() compgc(Linking::Scmc) jimu() lego() semi_honest(1) }
+    runs! { authenticated() compgc(Linking::Scmc) lego() semi_honest(1) }
     let folder = tempfile::tempdir().unwrap();
     let open = |party, channel, store: &Store| {
         semi_honest::Stocked::open(party, channel, store, &job.terms(), Unobserved).unwrap()
