@@ -10,7 +10,6 @@ use brickwork::circuit::library::aes;
 use brickwork::circuit::{Party, Program};
 use brickwork::compgc::{self, Linking};
 use brickwork::duplo::{self, Evaluator, Garbler, Request};
-use brickwork::jimu;
 use brickwork::lego;
 use brickwork::ot::Cot;
 use brickwork::pool::Pool;
