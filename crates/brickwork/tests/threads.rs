@@ -10,6 +10,7 @@ use brickwork::circuit::library::aes;
 use brickwork::circuit::{Party, Program};
 use brickwork::compgc::{self, Linking};
 use brickwork::duplo::{self, Evaluator, Garbler, Request};
+use brickwork::jimu;
 use brickwork::lego;
 use brickwork::ot::Cot;
 use brickwork::pool::Pool;
@@ -222,7 +223,8 @@ fn the_other_protocols_talk_on_their_own_thread() {
             assert_eq!(outputs, expected(&program), "{}", stringify!($protocol));
         };
     }
-    runs! { authenticated(Cot::default()) compgc(Linking::Scmc) jimu(jimu::Unit::Components) lego() semi_honest(1) }
+    runs! { authenticated(Cot::default()) compgc(Linking::Scmc) lego() semi_honest(1) }
+    runs! { jimu(jimu::Unit::Gates) jimu(jimu::Unit::Components) }
     let folder = tempfile::tempdir().unwrap();
     let open = |party, channel, store: &Store| {
         semi_honest::Stocked::open(party, channel, store, &job.terms(), Unobserved).unwrap()
