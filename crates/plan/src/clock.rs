@@ -18,6 +18,8 @@ pub(crate) struct Clock<'m> {
     /// When each party was at work, and with which part of the cores; without what the other can no longer
     /// meet.
     busy: [VecDeque<Busy>; 2],
+    /// What was posted to each party: when it has arrived, and the work of receiving it.
+    posted: [VecDeque<(f64, f64)>; 2],
     /// All work so far.
     pub cpu: f64,
     /// When each direction of the line has nothing left to send: garbler to evaluator, and back.
@@ -38,7 +40,16 @@ impl<'m> Clock<'m> {
         // As in a run the garbler listens: it has greeted by the time the evaluator's connection stands.
         let parties = [-link.rtt_seconds / 2.0, 0.0];
         let turn = Turn::new(parties);
-        Clock { machine, link, parties, turn, busy: Default::default(), cpu: 0.0, line: parties }
+        Clock {
+            machine,
+            link,
+            parties,
+            turn,
+            busy: Default::default(),
+            posted: Default::default(),
+            cpu: 0.0,
+            line: parties,
+        }
     }
 
     /// Returns the time of a party.
@@ -53,8 +64,22 @@ impl<'m> Clock<'m> {
             Action::Work { by, work, units, tasks } => {
                 self.work(by as usize, self.machine.seconds(work, units), tasks)
             }
-            Action::Message { from, payload, times, crossing, .. } => {
-                let departs = self.turn.departure(from, crossing, self.parties)[from as usize];
+            Action::Read { by, messages } => {
+                for _ in 0..messages {
+                    let (arrives, receiving) =
+                        self.posted[by as usize].pop_front().expect("what is read was posted");
+                    self.parties[by as usize] = self.parties[by as usize].max(arrives);
+                    self.work(by as usize, receiving, 1);
+                }
+            }
+            Action::Message { from, payload, times, crossing, posted, .. } => {
+                let departs = match posted {
+                    true => {
+                        self.turn.posted();
+                        self.parties[from as usize]
+                    }
+                    false => self.turn.departure(from, crossing, self.parties)[from as usize],
+                };
                 let (from, to) = (from as usize, 1 - from as usize);
                 let bytes = (payload * times) as f64;
                 let seconds = self.link.bits_per_second.map_or(0.0, |rate| 8.0 * bytes / rate);
@@ -64,7 +89,11 @@ impl<'m> Clock<'m> {
                 // What the line lets through, the receiver has decrypted when the last byte arrives, but for
                 // the last slice.
                 let receiving = bytes * self.machine.receive_seconds_a_byte;
-                self.parties[to] = self.parties[to].max(arrives - receiving.min(seconds));
+                let arrives = arrives - receiving.min(seconds);
+                if posted {
+                    return self.posted[to].push_back((arrives, receiving));
+                }
+                self.parties[to] = self.parties[to].max(arrives);
                 self.work(to, receiving, 1);
             }
         }

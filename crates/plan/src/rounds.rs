@@ -1,5 +1,7 @@
 //! Which messages wait for which.
 
+use std::collections::VecDeque;
+
 use crate::script::Action;
 use brickwork_base::Party;
 
@@ -9,6 +11,8 @@ pub(crate) struct Hops {
     garbler: u64,
     pub evaluator: u64,
     turn: Turn<u64>,
+    /// What was posted to each party: how many messages wait for each other up to its arrival.
+    posted: [VecDeque<u64>; 2],
 }
 
 /// Where both parties were before the last messages of one of them began.
@@ -37,12 +41,33 @@ impl<T: Copy> Turn<T> {
         }
         now
     }
+
+    /// Forgets who sent last: what was posted is nobody's turn.
+    pub fn posted(&mut self) {
+        self.of = None;
+    }
 }
 
 impl Hops {
     /// Sets both counters to what they are after this step.
     pub fn step(&mut self, step: &Action) {
-        let Action::Message { from, crossing, .. } = *step else { return };
+        let (from, crossing) = match *step {
+            Action::Message { from, posted: true, .. } => {
+                self.turn.posted();
+                let at = [self.garbler, self.evaluator][from as usize];
+                self.posted[1 - from as usize].push_back(at + 1);
+                return;
+            }
+            Action::Read { by, messages } => {
+                let arrived = self.posted[by as usize].drain(..messages).max().unwrap_or_default();
+                let [garbler, evaluator] = [&mut self.garbler, &mut self.evaluator];
+                let now = if by == Party::Garbler { garbler } else { evaluator };
+                *now = (*now).max(arrived);
+                return;
+            }
+            Action::Message { from, crossing, .. } => (from, crossing),
+            _ => return,
+        };
         let at = self.turn.departure(from, crossing, [self.garbler, self.evaluator]);
         match from {
             Party::Garbler => self.evaluator = self.evaluator.max(at[0] + 1),

@@ -32,6 +32,15 @@ pub enum Action {
         bulk: bool,
         /// Whether they do not wait for the messages that the peer sent last.
         crossing: bool,
+        /// Whether the peer does something else first, and takes them with an [`Action::Read`].
+        posted: bool,
+    },
+    /// A party reads messages that were posted to it: the oldest ones.
+    Read {
+        /// Who reads.
+        by: Party,
+        /// How many [`Action::Message`]s.
+        messages: usize,
     },
     /// The phase takes so many units longer than its work and its messages say, at nobody's clock.
     Beyond {
@@ -104,21 +113,36 @@ impl Script {
     /// Adds messages of a party of one length, one behind the other.
     pub fn messages(&mut self, from: Party, payload: u64, times: u64) {
         if times > 0 {
-            self.steps.push(Action::Message { from, payload, times, bulk: false, crossing: false });
+            self.steps.push(Action::Message {
+                from,
+                payload,
+                times,
+                bulk: false,
+                crossing: false,
+                posted: false,
+            });
         }
     }
 
     /// Does what [`Script::messages`] does over all lanes.
     pub fn bulk(&mut self, from: Party, payload: u64, times: u64) {
         if times > 0 {
-            self.steps.push(Action::Message { from, payload, times, bulk: true, crossing: false });
+            self.steps.push(Action::Message {
+                from,
+                payload,
+                times,
+                bulk: true,
+                crossing: false,
+                posted: false,
+            });
         }
     }
 
     /// Adds messages that both send at once, of these lengths: the garbler's and the evaluator's.
     pub fn exchange<const G: usize, const E: usize>(&mut self, garbler: [u64; G], evaluator: [u64; E]) {
         let messages = |from: Party, payloads: &[u64], crossing| -> Vec<Action> {
-            let one = |&payload| Action::Message { from, payload, times: 1, bulk: false, crossing };
+            let one =
+                |&payload| Action::Message { from, payload, times: 1, bulk: false, crossing, posted: false };
             payloads.iter().map(one).collect()
         };
         // Who sent last waits for nothing, so what the other one sends is what it crosses.
@@ -135,15 +159,23 @@ impl Script {
         });
     }
 
-    /// Lets both do alike at once: `steps` is given the party. Their messages do not wait for each other.
-    pub fn both(&mut self, mut steps: impl FnMut(&mut Script, Party)) {
-        steps(self, Party::Garbler);
-        let first = self.steps.len();
-        steps(self, Party::Evaluator);
+    /// Adds what `steps` adds, of which the peer does not read the messages at once. Returns how many
+    /// [`Action::Message`]s they are.
+    pub fn post(&mut self, steps: impl FnOnce(&mut Script)) -> usize {
+        let (first, mut messages) = (self.steps.len(), 0);
+        steps(self);
         for step in &mut self.steps[first..] {
-            if let Action::Message { crossing, .. } = step {
-                *crossing = true;
+            if let Action::Message { posted, .. } = step {
+                (*posted, messages) = (true, messages + 1);
             }
+        }
+        messages
+    }
+
+    /// Lets a party read so many of the messages that were [posted](Script::post) to it, the oldest first.
+    pub fn read(&mut self, by: Party, messages: usize) {
+        if messages > 0 {
+            self.steps.push(Action::Read { by, messages });
         }
     }
 

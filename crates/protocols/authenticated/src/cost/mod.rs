@@ -103,27 +103,38 @@ fn preprocess(script: &mut Script, layout: &Layout, number: usize) {
     let draws = batch.draws(layout.sizes);
     let pieces: Vec<Draw> = draws.all().collect();
     let at = |k: usize| pieces.get(k).filter(|_| draws.leaky > 0).map(|draw| draw.leaky as u64);
+    let both = [Garbler, Evaluator];
+    // Of each piece how many messages its choices are.
+    let mut choices = Vec::new();
     for step in 0..pieces.len() + 2 {
-        let ahead = if step == 0 { 0..2 } else { step + 1..step + 2 };
-        let chosen = ahead.filter_map(|k| pieces.get(k)).map(|draw| draw.total() as u64);
-        let chosen: Vec<u64> = chosen.collect();
-        script.both(|script, party| {
-            for &count in &chosen {
-                random(script, layout.cot, party, count);
+        for k in if step == 0 { 0..2 } else { step + 1..step + 2 } {
+            if let Some(draw) = pieces.get(k) {
+                let count = draw.total() as u64;
+                choices.push(both.map(|by| script.post(|script| random(script, layout.cot, by, count)))[0]);
             }
-        });
-        script.both(|script, party| {
+        }
+        for by in both {
             if let Some(draw) = pieces.get(step) {
-                accept_random(script, layout.cot, party, draw.total() as u64);
+                script.read(by, choices[step]);
+                accept_random(script, layout.cot, by, draw.total() as u64);
             }
             if let Some(count) = at(step) {
-                script.work(party, &LEAKY_AND, count, 1);
-                script.message(party, PADS as u64 + layout.level.compared_bytes() as u64 * count);
+                script.work(by, &LEAKY_AND, count, 1);
+                let payload = PADS as u64 + layout.level.compared_bytes() as u64 * count;
+                script.post(|script| script.message(by, payload));
             }
+        }
+        for by in both {
             if let Some(count) = step.checked_sub(1).and_then(at) {
-                script.message(party, count.div_ceil(8));
+                script.read(by, 1);
+                script.post(|script| script.message(by, count.div_ceil(8)));
             }
-        });
+        }
+        for by in both {
+            if step.checked_sub(2).and_then(at).is_some() {
+                script.read(by, 1);
+            }
+        }
     }
     if draws.leaky > 0 {
         script.message(Evaluator, LABEL + HASH as u64);
@@ -143,7 +154,7 @@ fn open_and_garble(script: &mut Script, Batch { parts, pool, .. }: &Batch) {
     ahead.next().into_iter().for_each(|first| script.message(Evaluator, first));
     for part in parts {
         let ands = part.ands.len() as u64;
-        script.both(|script, by| script.work(by, &MULTIPLY, ands, 1));
+        [Garbler, Evaluator].into_iter().for_each(|by| script.work(by, &MULTIPLY, ands, 1));
         script.work(Garbler, &GARBLE, ands, 1);
         let garblers = [opened(part), LABEL * (1 + 2 * ands), ands.div_ceil(8)];
         match ahead.next() {
