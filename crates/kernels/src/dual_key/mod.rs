@@ -100,9 +100,10 @@ impl Tokens {
         self.lines.blocks()[(slot as usize * self.each + bit) * self.lanes + lane]
     }
 
-    /// Garbles copies: walks through all gates with the tokens of both bits, and writes the rows of each gate
-    /// of each copy into its own of `rows`. Slot [`ONE`] is to hold the offset, or without privacy the offset
-    /// without its last bit. Lanes without a copy are to have the tokens of the first one.
+    /// Garbles copies: walks through all gates with the tokens of both bits, and writes the rows of each
+    /// gate of each copy into its own of `rows`. Slot [`ONE`](crate::ONE) is to hold the offset, or without
+    /// privacy the offset without its last bit. Lanes without a copy are to have the tokens of the first
+    /// one.
     ///
     /// # Panics
     /// If the slots are not those of the script, there is not a tweak and a function for each gate with rows,
@@ -141,7 +142,7 @@ impl Tokens {
     }
 
     /// Evaluates copies: walks through all gates with active tokens; the counterpart of [`Tokens::garble`].
-    /// Slot [`ONE`] is to hold zero, or without privacy the last bit of a token.
+    /// Slot [`ONE`](crate::ONE) is to hold zero, or without privacy the last bit of a token.
     ///
     /// # Panics
     /// Like [`Tokens::garble`], but that there are functions only where there is no privacy.
