@@ -188,18 +188,6 @@ impl Mixed {
         (bound * SLACK).min(1.0)
     }
 
-    /// Returns the most bad gates that get past the challenge with a probability of more than `floor`; all if
-    /// they are too many to be counted so.
-    pub(super) fn most_unseen(&self, floor: f64) -> u64 {
-        let Bucketing { opened, .. } = self.gates;
-        let (all, kept) = (self.gates.copies(), self.gates.kept());
-        match unseen(u64::from(opened), kept, all, floor) {
-            // The last one is at most as great as the floor, unless there are no more gates.
-            Some(sums) => sums.iter().rposition(|&unseen| unseen > floor).unwrap_or(0) as u64,
-            None => all,
-        }
-    }
-
     /// Estimates the same by looking at a few numbers of bad items only: for searching, never for a promise.
     pub(super) fn estimate(&self, floor: f64) -> f64 {
         let (beta, alpha) = (self.gates.bucket as usize, self.authenticators.bucket as usize);

@@ -108,11 +108,6 @@ fn floor(security: u32) -> f64 {
     f64::from(security + 12).exp2().recip()
 }
 
-/// Returns how many bad gates get past the challenge, at most: more do with a probability that no sum shows.
-pub(super) fn most_unseen(mixed: &Mixed, security: u32) -> u64 {
-    mixed.most_unseen(floor(security))
-}
-
 /// Returns the bound of one attempt at a cut of gates and wire authenticators. It takes a while and the same
 /// one serves many programs, so it is remembered.
 pub(super) fn bound_of_gates(mixed: &Mixed, security: u32) -> Upper {
@@ -221,11 +216,6 @@ impl Parameters {
     pub(super) fn mixed(&self) -> Option<Mixed> {
         let Parameters { gates, authenticators, .. } = *self;
         (gates.slots > 0).then_some(Mixed { gates, authenticators })
-    }
-
-    /// Returns how many bad gates get past the challenge, at most.
-    pub(super) fn most_unseen(&self) -> u64 {
-        self.mixed().map_or(0, |mixed| most_unseen(&mixed, self.security))
     }
 
     /// Returns the bound on a cheating garbler's success in these cuts, in units of 2^-128.

@@ -327,8 +327,6 @@ pub(super) struct Buckets {
     pub gates: Gates,
     /// β and α.
     pub sizes: [usize; 2],
-    /// Bad gates of the batch that get past the challenge, at most.
-    pub most_unseen: u64,
     /// Of each gate in a bucket its number, and its table, `[bucket][gate]`.
     pub numbers: Vec<u32>,
     pub tables: Vec<Table>,
@@ -355,7 +353,6 @@ impl Buckets {
         Buckets {
             gates: self.gates.clone(),
             sizes: self.sizes,
-            most_unseen: self.most_unseen,
             numbers: self.numbers[of(beta)].to_vec(),
             tables: self.tables[of(beta)].to_vec(),
             guards: self.guards[of(alpha)].to_vec(),
@@ -380,7 +377,6 @@ impl Buckets {
 /// What the evaluator received after its challenge: for the claims, and for use when they are proven.
 pub(super) struct ClaimedGates {
     made: u64,
-    most_unseen: u64,
     claims: GateClaims,
     opened: Claimed<OpenedItems>,
     /// The commitments to the inputs and outputs of heads.
@@ -455,8 +451,7 @@ pub(super) fn evaluator_opens<C: commit::Scheme>(
     });
     let claims = GateClaims { gates, wires: guards, flips, shares };
     let heads = claims.heads();
-    let most_unseen = parameters.most_unseen();
-    Ok(ClaimedGates { made, most_unseen, claims, opened, heads, gates: circuit, tables, hashes })
+    Ok(ClaimedGates { made, claims, opened, heads, gates: circuit, tables, hashes })
 }
 
 impl ClaimedGates {
@@ -469,13 +464,12 @@ impl ClaimedGates {
 
     /// Returns the buckets, when all that was received is proven, and the commitments to their heads.
     pub fn proven(self, session: &[u8; 32], proof: &Proof) -> ([Shares; 2], Buckets) {
-        let ClaimedGates { made, most_unseen, claims, opened, heads, gates: circuit, tables, hashes } = self;
+        let ClaimedGates { made, claims, opened, heads, gates: circuit, tables, hashes } = self;
         let GateClaims { gates, wires, .. } = claims;
         let OpenedItems { gate_solderings, wire_solderings, .. } = opened.proven(proof);
         let buckets = Buckets {
             gates: circuit,
             sizes: [gates.size, wires.size],
-            most_unseen,
             numbers: gates.chosen,
             tables,
             guards: wires.chosen,

@@ -4,12 +4,8 @@
 //! Each of the β gates gives a label, carried to the output of the head. A label has the votes of the gates
 //! that gave it and of the authenticators that accept it, and is valid if these are more than half of all.
 //!
-//! **Once where all agree.** Where all gates gave the same label it is hashed once for each authenticator;
-//! where they did not, the label of each gate is, whichever are the same. Gates of a bucket disagree only if
-//! one of them is bad, and of bad gates no more than [`most_unseen`](crate::mixed::Mixed::most_unseen) get
-//! past the challenge. So many buckets are judged in the long way in *every* evaluation: those that have to
-//! be, and for the rest one of them again and again, when all gates are evaluated. So how long an evaluation
-//! takes does not tell how many buckets disagreed, and nothing is sent meanwhile.
+//! The label of each gate is judged by itself, whichever are the same: what is done does not depend on whether
+//! the gates of a bucket agree, which may depend on the evaluator's input where one of them is bad.
 
 use std::ops::Range;
 
@@ -23,22 +19,6 @@ use brickwork_primitives::garbling::AndRoom;
 
 /// A valid label of the head's output and, if there are two, their sum, else zero.
 pub(super) type Verdict = (Label, Label);
-
-/// Buckets that are judged.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Judged {
-    /// Labels that were refused.
-    pub refused: u64,
-    /// Buckets whose gates disagreed.
-    pub disagreed: u64,
-}
-
-impl Judged {
-    /// Adds both.
-    pub fn and(self, other: Judged) -> Judged {
-        Judged { refused: self.refused + other.refused, disagreed: self.disagreed + other.disagreed }
-    }
-}
 
 /// Room for buckets on their way, used again and again.
 #[derive(Default)]
@@ -60,12 +40,13 @@ impl Room {
         };
         fit(&mut self.inputs, 2 * beta * buckets);
         fit(&mut self.candidates, beta * buckets);
-        self.votes.resize(alpha * buckets.max(beta), 0);
+        self.votes.resize(alpha * beta * buckets, 0);
     }
 }
 
 impl Buckets {
-    /// Evaluates some buckets, on labels of the heads' inputs `[bucket][side]`.
+    /// Evaluates some buckets, on labels of the heads' inputs `[bucket][side]`. Returns how many labels were
+    /// refused.
     ///
     /// # Errors
     /// [`Cheat::NoValidLabel`], [`Cheat::ThirdLabel`] where a bucket gives no label to go on with.
@@ -75,7 +56,7 @@ impl Buckets {
         labels: &[Label],
         verdicts: &mut [Verdict],
         room: &mut Room,
-    ) -> Result<Judged, Cheat> {
+    ) -> Result<u64, Cheat> {
         let [beta, alpha] = self.sizes;
         room.fit(buckets.len(), self.sizes);
         let Room { ands, inputs, candidates, votes } = room;
@@ -98,69 +79,25 @@ impl Buckets {
                 *candidate = output.carry(*candidate, Label::ZERO);
             }
         }
-        let first = buckets.start * alpha;
-        let asks = |k: usize| self.asks(first + k, candidates[k / alpha * beta]);
-        self.hasher.votes(|k| &self.hashes[first + k], asks, &mut votes[..buckets.len() * alpha]);
-
-        let mut judged = Judged::default();
-        let of_heads =
-            votes.chunks_exact(alpha).map(|votes| votes.iter().map(|&vote| usize::from(vote)).sum());
-        let of_heads: Vec<usize> = of_heads.take(buckets.len()).collect();
-        let all = verdicts.iter_mut().zip(candidates.chunks_exact(beta)).zip(of_heads).zip(buckets);
-        for (((verdict, candidates), accepted), bucket) in all {
-            let differ = candidates.iter().fold(0, |sum, other| sum | (*other ^ candidates[0]).bits());
-            if differ == 0 {
-                if 2 * (beta + accepted) <= alpha + beta {
-                    return Err(Cheat::NoValidLabel);
-                }
-                *verdict = (candidates[0], Label::ZERO);
-            } else {
-                let (found, refused) = self.judge_each(bucket, candidates, votes);
-                *verdict = found?;
-                judged = judged.and(Judged { refused, disagreed: 1 });
-            }
+        let votes = &mut votes[..buckets.len() * beta * alpha];
+        let guard = |k: usize| (buckets.start + k / (beta * alpha)) * alpha + k % alpha;
+        let asks = |k: usize| self.asks(guard(k), candidates[k / alpha]);
+        self.hasher.votes(|k| &self.hashes[guard(k)], asks, votes);
+        let all =
+            verdicts.iter_mut().zip(candidates.chunks_exact(beta)).zip(votes.chunks_exact(beta * alpha));
+        let mut all_refused = 0;
+        for ((verdict, candidates), votes) in all {
+            let (found, refused) = decided(candidates, votes);
+            *verdict = found?;
+            all_refused += refused;
         }
-        Ok(judged)
+        Ok(all_refused)
     }
 
     /// What an authenticator is asked about a label on the head: its number, and the label on its own wire.
     #[inline]
     fn asks(&self, guard: usize, label: Label) -> (u64, Label) {
         (u64::from(self.guards[guard]), self.guard_solderings[guard].carry(label, Label::ZERO))
-    }
-
-    /// Judges the labels of all gates of a bucket, whichever are the same. Returns how many were refused,
-    /// too.
-    fn judge_each(
-        &self,
-        bucket: usize,
-        candidates: &[Label],
-        votes: &mut [u8],
-    ) -> (Result<Verdict, Cheat>, u64) {
-        let [beta, alpha] = self.sizes;
-        let votes = &mut votes[..beta * alpha];
-        let guard = |k: usize| bucket * alpha + k % alpha;
-        let asks = |k: usize| self.asks(guard(k), candidates[k / alpha]);
-        self.hasher.votes(|k| &self.hashes[guard(k)], asks, votes);
-        let valid = |k: usize| {
-            let same = |other: &Label| usize::from(other.ct_eq(&candidates[k]).unwrap_u8());
-            let guards = votes[k * alpha..(k + 1) * alpha].iter().map(|&vote| usize::from(vote));
-            2 * candidates.iter().map(same).chain(guards).sum::<usize>() > alpha + beta
-        };
-        let verdicts: Vec<bool> = (0..beta).map(valid).collect();
-        let refused = verdicts.iter().map(|valid| u64::from(!valid)).sum();
-        let found = one_or_two(candidates.iter().copied().zip(verdicts));
-        (found.map_err(Cheat::from), refused)
-    }
-
-    /// Judges a bucket in the long way so many times, to no end but that it takes as long.
-    pub fn pretend(&self, times: u64, room: &mut Room) {
-        room.fit(1, self.sizes);
-        let Room { candidates, votes, .. } = room;
-        for _ in 0..times {
-            let nothing = self.judge_each(0, &candidates[..self.sizes[0]], votes);
-            let _ = std::hint::black_box(nothing);
-        }
     }
 
     /// Puts the buckets into another order. Of each part that is copied the old one goes before the next.
@@ -172,7 +109,6 @@ impl Buckets {
         Buckets {
             gates: self.gates,
             sizes: self.sizes,
-            most_unseen: self.most_unseen,
             numbers: moved(self.numbers, order, beta),
             tables: moved(self.tables, order, beta),
             guards: moved(self.guards, order, alpha),
@@ -182,6 +118,21 @@ impl Buckets {
             guard_solderings: moved(self.guard_solderings, order, alpha),
         }
     }
+}
+
+/// Returns what a bucket's gates, of these labels, and its authenticators, of these votes about each label,
+/// decide together, and how many labels are refused.
+fn decided(candidates: &[Label], votes: &[u8]) -> (Result<Verdict, Cheat>, u64) {
+    let (beta, alpha) = (candidates.len(), votes.len() / candidates.len());
+    let valid = |k: usize| {
+        let same = |other: &Label| usize::from(other.ct_eq(&candidates[k]).unwrap_u8());
+        let guards = votes[k * alpha..(k + 1) * alpha].iter().map(|&vote| usize::from(vote));
+        2 * candidates.iter().map(same).chain(guards).sum::<usize>() > alpha + beta
+    };
+    let verdicts: Vec<bool> = (0..beta).map(valid).collect();
+    let refused = verdicts.iter().map(|valid| u64::from(!valid)).sum();
+    let found = one_or_two(candidates.iter().copied().zip(verdicts));
+    (found.map_err(Cheat::from), refused)
 }
 
 /// Picks the values of some items that have so many each.

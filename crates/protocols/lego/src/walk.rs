@@ -15,7 +15,7 @@ use crate::hooks::{Hooks, Point};
 use crate::inputs::InputBuckets;
 use crate::layout::{Layout, Output};
 use crate::preprocess::Buckets;
-use crate::vote::{Judged, Room, Verdict, picked};
+use crate::vote::{Room, Verdict, picked};
 use brickwork_base::Error;
 use brickwork_base::label::{Label, Labels};
 use brickwork_base::pool;
@@ -213,7 +213,6 @@ impl Ordered {
         let Ordered { material, wires, desks, .. } = self;
         wires.iter_mut().zip(layout.of_program(inputs)).for_each(|(wire, label)| *wire = label);
         let mut delta = Zeroizing::new(Label::ZERO);
-        let mut disagreed = vec![0; material.gates.len()];
         for level in &material.plan.levels {
             let work = |desk: &mut OnDesk, _: usize, chunk: &Chunk| {
                 material.evaluate(layout, chunk, wires, desk.desk())
@@ -237,13 +236,10 @@ impl Ordered {
                 }
                 let unknown = 1 ^ delta.colour();
                 *delta ^= done.delta.times(unknown);
-                refused += done.judged.iter().map(|judged| judged.refused).sum::<u64>();
-                let both = disagreed.iter_mut().zip(&done.judged);
-                both.for_each(|(sum, judged)| *sum += judged.disagreed);
+                refused += done.refused;
             }
             hooks.alter(Point::Refused, &mut [refused]);
         }
-        material.pretend(&disagreed, desks);
         Ok((self.outputs(layout, inputs), delta))
     }
 
@@ -321,8 +317,8 @@ struct Done {
     outputs: Labels,
     /// Δ if two valid labels came out of a bucket, else zero.
     delta: Zeroizing<Label>,
-    /// Of each batch what its buckets came to.
-    judged: Vec<Judged>,
+    /// Labels that were refused.
+    refused: u64,
 }
 
 impl Material {
@@ -345,7 +341,7 @@ impl Material {
         let mut done = Done {
             outputs: Labels::new(Vec::with_capacity(chunk.slots.len() * circuit.outputs().len())),
             delta: Zeroizing::new(Label::ZERO),
-            judged: vec![Judged::default(); self.gates.len()],
+            refused: 0,
         };
         let mut first = chunk.ands.start;
         for stage in self.plan.stages(chunk) {
@@ -406,8 +402,7 @@ impl Material {
         let Desk { labels, verdicts, room, .. } = desk;
         for (k, batch) in self.gates.iter().enumerate() {
             if self.buckets.is_empty() {
-                let judged = judged(batch, ands.start, labels, verdicts, room)?;
-                done.judged[k] = done.judged[k].and(judged);
+                done.refused += judged(batch, ands.start, labels, verdicts, room)?;
                 continue;
             }
             let here = &self.buckets[ands.clone()];
@@ -416,28 +411,10 @@ impl Material {
             let mut given = Labels::new(Vec::with_capacity(2 * places.len()));
             places.iter().for_each(|&place| given.extend_from_slice(&labels[2 * place..][..2]));
             let mut found = Zeroizing::new(vec![(Label::ZERO, Label::ZERO); places.len()]);
-            let judged = judged(batch, first as usize, &given, &mut found, room)?;
+            done.refused += judged(batch, first as usize, &given, &mut found, room)?;
             places.iter().zip(found.iter()).for_each(|(&place, &verdict)| verdicts[place] = verdict);
-            done.judged[k] = done.judged[k].and(judged);
         }
         Ok(())
-    }
-
-    /// Does what would have been done if as many buckets of each batch had disagreed as ever can.
-    fn pretend(&self, disagreed: &[u64], desks: &Mutex<Vec<Desk>>) {
-        for (batch, disagreed) in self.gates.iter().zip(disagreed) {
-            let most = batch.most_unseen.min(batch.count() as u64);
-            let times = most.saturating_sub(*disagreed);
-            let threads = if times < ANDS_A_THREAD as u64 { 1 } else { pool::threads() as u64 };
-            let parts = (0..threads).map(|part| (part + 1) * times / threads - part * times / threads);
-            pool::map(
-                parts.collect(),
-                || OnDesk::take(desks),
-                |desk, _, times| {
-                    batch.pretend(times, &mut desk.desk().room);
-                },
-            );
-        }
     }
 }
 
@@ -448,13 +425,13 @@ fn judged(
     labels: &[Label],
     verdicts: &mut [Verdict],
     room: &mut Room,
-) -> Result<Judged, Cheat> {
-    let mut judged = Judged::default();
+) -> Result<u64, Cheat> {
+    let mut refused = 0;
     let parts = labels.chunks(2 * ANDS_AT_ONCE).zip(verdicts.chunks_mut(ANDS_AT_ONCE));
     for ((labels, verdicts), first) in parts.zip((first..).step_by(ANDS_AT_ONCE)) {
-        judged = judged.and(batch.judge(first..first + verdicts.len(), labels, verdicts, room)?);
+        refused += batch.judge(first..first + verdicts.len(), labels, verdicts, room)?;
     }
-    Ok(judged)
+    Ok(refused)
 }
 
 /// Gives labels another length; what they were may be lost, but no copy stays in memory.

@@ -91,8 +91,6 @@ pub(crate) struct Part {
     pub copies: u32,
     /// Authenticators that the session had made before those of the batch.
     pub made: u64,
-    /// Bad gates of the batch that get past its challenge, at most.
-    pub most_unseen: u64,
     /// Whether these are gates.
     pub gates: bool,
 }

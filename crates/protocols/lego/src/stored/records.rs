@@ -17,7 +17,6 @@ use crate::instance::CommitmentSender;
 use crate::layout::Layout;
 use crate::online::{EvaluatorReady, values};
 use crate::ots::{EvaluatorOts, GarblerOts};
-use crate::parameters::most_unseen;
 use crate::preprocess::{Buckets, GarblerHeads};
 use crate::walk::Joined;
 use brickwork_base::Error;
@@ -74,7 +73,6 @@ impl<'a> Context<'a> {
         Ok(Buckets {
             gates: Gates::new(part.start, part.copies as usize),
             sizes: [beta, alpha],
-            most_unseen: part.most_unseen,
             numbers: record.pods(count * beta)?,
             tables: record.pods(count * beta)?,
             guards: record.pods(count * alpha)?,
@@ -144,19 +142,19 @@ fn write_committed(committed: &Committed, out: &mut Out) {
 
 /// What the parts of a batch's items are.
 fn part(header: &Header, gates: bool, count: usize) -> Result<Part, Error> {
-    let (sizes, copies, most_unseen) = if gates {
+    let (sizes, copies) = if gates {
         let mixed = header.mixed()?;
         let sizes = [mixed.gates.bucket, mixed.authenticators.bucket];
-        (sizes, mixed.gates.copies(), most_unseen(&mixed, header.security))
+        (sizes, mixed.gates.copies())
     } else {
         let cut = header.inputs()?;
-        ([cut.bucket, 0], cut.copies(), 0)
+        ([cut.bucket, 0], cut.copies())
     };
     let number = |count: u64| {
         u32::try_from(count).map_err(|_| Error::Stock("a batch of more items than can be numbered".into()))
     };
     let Header { start, made, .. } = *header;
-    Ok(Part { sizes, count: number(count as u64)?, start, copies: number(copies)?, made, most_unseen, gates })
+    Ok(Part { sizes, count: number(count as u64)?, start, copies: number(copies)?, made, gates })
 }
 
 impl Records for GarblerHeads {
@@ -449,7 +447,6 @@ impl EvaluatorReady {
                 start: buckets.gates.ands().start(),
                 copies: number(buckets.gates.ands().count())?,
                 made: buckets.hasher.made(),
-                most_unseen: buckets.most_unseen,
                 gates: true,
             });
         }
@@ -460,7 +457,6 @@ impl EvaluatorReady {
                 start: 0,
                 copies: 0,
                 made: buckets.hasher.made(),
-                most_unseen: 0,
                 gates: false,
             });
         }
