@@ -163,17 +163,23 @@ fn garbled(source: &mut Source, kernel: Kernel) -> (Vec<u8>, Vec<u128>) {
     let slot = |source: &mut Source| source.below(slots) as u32;
     let mut gate = 0;
     for _ in 0..source.below(30) {
+        let mut xors = Vec::new();
         for _ in 0..source.below(4) {
             let out = 1 + source.below(slots - 1) as u32;
-            script.xor(slot(source), slot(source), out);
+            let (a, b) = (slot(source), slot(source));
+            script.xor(a, b, out);
+            xors.push([a, b, out]);
         }
         let mut ands: Vec<And> = Vec::new();
         for _ in 0..source.below(LAYER + 1) {
             let and = And { a: slot(source), b: slot(source), out: 1 + source.below(slots - 1) as u32, gate };
-            // Those of a layer do not depend on each other, nor write the same slot.
-            if ands.iter().all(|g| {
+            // Those of a layer do not depend on each other or on its XORs, nor write the same slot.
+            let apart = |g: &And| {
                 g.out != and.a && g.out != and.b && g.out != and.out && and.out != g.a && and.out != g.b
-            }) {
+            };
+            let beside = |xor: &[u32; 3]| !xor.contains(&and.out) && xor[2] != and.a && xor[2] != and.b;
+            let own = and.out != and.a && and.out != and.b;
+            if own && ands.iter().all(apart) && xors.iter().all(beside) {
                 ands.push(and);
                 gate += 1;
             }

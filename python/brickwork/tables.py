@@ -2,18 +2,24 @@
 
 How many rows there are is known, and what is left of them is not: rows that are not wanted become zeros and
 stay. A row whose key is 0 is no row, so that tables may be shorter than their type says.
+
+What is done with each row is a component. So is a function of the caller's, if it sees its arguments and
+nothing else that is secret.
 """
 
 from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterator
+from decimal import Decimal
+from fractions import Fraction
+from types import FunctionType, ModuleType
 from typing import Any
 
-from .traced import component
+from .traced import Component, component
 from .tracing import body, refuse, source
 from .types import ArrayType, IntegerType, StructType, Type
-from .values import Array, Integer, Record, Value, all, array_of, here, value, where
+from .values import BIT, Array, Integer, Record, Value, array_of, here, struct_of, value, where
 
 
 def width(type: Type) -> int:
@@ -54,7 +60,7 @@ def unpack(bits: Integer, type: Type) -> Any:
     source().use(type)
     name, base = body().let(type), 0
     for leaf in leaves(value(type, name)):
-        body().say(f"{leaf.path}{{0:{leaf.type.width}}} = {here(bits.bits(base, leaf.type.width))};")
+        body().say(f"{here(leaf)}{{0:{leaf.type.width}}} = {here(bits.bits(base, leaf.type.width))};")
         base += leaf.type.width
     return value(type, name)
 
@@ -145,11 +151,18 @@ def sort_by(table: Any, key: str) -> Array:
     return array_of([unpack(row, type) for row in packed])
 
 
+@component
+def rises(so_far: Any, a: Any, b: Any) -> Any:
+    """Returns whether keys were in ascending order so far, and are here."""
+    return so_far & (a <= b)
+
+
 def in_order(table: Any, key: str) -> Integer:
     """Returns whether the rows are in ascending order of a field."""
-    rows = _rows(table)
-    pairs = zip(rows, rows[1:])
-    found: Integer = all([IntegerType(1)(1), *(_key(a, key) <= _key(b, key) for a, b in pairs)])
+    keys = [_key(row, key) for row in _rows(table)]
+    found: Integer = BIT(1)
+    for a, b in zip(keys, keys[1:]):
+        found = rises(found, a, b)
     return found
 
 
@@ -161,7 +174,7 @@ def merge_by(left: Any, right: Any, key: str) -> Array:
     type = (first := _rows(left))[0].type
     packed = _merged([pack(row) for row in first], [pack(row) for row in _rows(right)], _place(type, key))
     ordered = in_order(left, key) & in_order(right, key)
-    return array_of([unpack(where(ordered, row, 0), type) for row in packed])
+    return array_of([unpack(kept(ordered, row), type) for row in packed])
 
 
 def top(table: Any, key: str, k: int) -> Array:
@@ -180,14 +193,53 @@ def top(table: Any, key: str, k: int) -> Array:
     return array_of(found)
 
 
+@component
+def kept(wanted: Any, bits: Any) -> Any:
+    """Returns these bits if they are wanted, and else zeros."""
+    return where(wanted, bits, 0)
+
+
+def _closed(of: Any) -> bool:
+    """Whether a function sees no secret but its arguments, so that it can be within a component."""
+    if isinstance(of, Component):
+        return True
+    if not isinstance(of, FunctionType):
+        return isinstance(of, (int, float, str, Decimal, Fraction, Type, type, ModuleType, type(None)))
+    try:
+        seen = [cell.cell_contents for cell in of.__closure__ or ()]
+    except ValueError:  # One of them is not there yet.
+        return False
+    return builtins.all(map(_closed, [*seen, *(of.__defaults__ or ()), *(of.__kwdefaults__ or {}).values()]))
+
+
 def keep(table: Any, wanted: Callable[[Any], Integer]) -> Array:
     """Returns the table with zeros for the rows of which `wanted` is 0."""
-    return array_of([_or_zero(wanted(row), row) for row in _rows(table)])
+    rows = _rows(table)
+    type = rows[0].type
+
+    def filter(row: Any) -> Any:
+        return unpack(kept(wanted(row), pack(row)), type)
+
+    each = component(filter) if _closed(wanted) else filter
+    return array_of([each(row) for row in rows])
 
 
-def _or_zero(wanted: Integer, row: Any) -> Any:
-    bits = pack(row)
-    return unpack(where(wanted, bits, 0), row.type)
+@component
+def running_sum(total: Any, before: Any, key: Any, own: Any) -> Any:
+    """Returns the sum of a key with one more row, which may be the first one of its key."""
+    return own + where(before == key, total, 0)
+
+
+@component
+def group(ordered: Any, key: Any, total: Any, following: Any) -> Any:
+    """Returns a key and its sum if this is its last row and the table is in order, and else zeros."""
+    last = ordered & (key != 0)
+    if following is not None:
+        last = last & (key != following)
+    of = [key.type, total.type]
+    name = "group_" + "_".join(f"{'su'[not one.signed]}{one.width}p{one.point}" for one in of)
+    type = StructType(name, (("key", of[0]), ("sum", of[1])))
+    return struct_of(type, (), {"key": where(last, key, 0), "sum": where(last, total, 0)})
 
 
 def sum_by(
@@ -207,12 +259,10 @@ def sum_by(
     for row, following in zip(rows, [*rows[1:], None]):
         own, found_key = getattr(row, amount), _key(row, key)
         own = own.astype(type or own.type)
-        total = own if before is None else own + where(before == found_key, total, 0)
+        total = own if before is None else running_sum(total, before, found_key, own)
         before = found_key
-        last = ordered & (found_key != 0)
-        if following is not None:
-            last = last & (found_key != _key(following, key))
-        found.append((where(last, found_key, 0), where(last, total, 0)))
+        of = group(ordered, found_key, total, None if following is None else _key(following, key))
+        found.append((of.key, of.sum))
     return found
 
 
@@ -232,29 +282,43 @@ def join(left: Any, right: Any, on: str, take: Callable[[Any, Any], Any]) -> lis
     if places[0][1:] != places[1][1:]:
         refuse(f"joins on {on}, which is of two types", "make it one with astype before")
     _, length, signed = places[0]
-    # A merged row: the row's bits, then which table it is of, and the key on top of that.
-    room = max(width(type) for type in types)
+    # A merged row: the row's bits but the key, then which table it is of, and the key on top of that.
+    room = max(width(type) for type in types) - length
 
     def merged_row(row: Record, side: int) -> Integer:
-        whole = IntegerType(room + 1 + length)
+        whole, base = IntegerType(room + 1 + length), places[side][0]
         name, bits = body().let(whole), pack(row)
-        body().say(f"{name}{{0:{bits.type.width}}} = {here(bits)};")
+        above = bits.type.width - base - length
+        for to, at, count in [(0, 0, base), (base, base + length, above), (room + 1, base, length)]:
+            if count:
+                body().say(f"{name}{{{to}:{count}}} = {here(bits.bits(at, count))};")
         body().say(f"{name}{{{room}:1}} = {side}##1;")
-        body().say(f"{name}{{{room + 1}:{length}}} = {here(_key(row, on).bits(0, length))};")
         return Integer(whole, name)
+
+    def row_of(merged: Integer, side: int) -> Any:
+        base, total = places[side][0], width(types[side])
+        whole = IntegerType(total)
+        name, above = body().let(whole), total - base - length
+        for to, at, count in [(0, 0, base), (base + length, base, above), (base, room + 1, length)]:
+            if count:
+                body().say(f"{name}{{{to}:{count}}} = {here(merged.bits(at, count))};")
+        return unpack(Integer(whole, name), types[side])
 
     # Ordered by key and then by table, so that of two that match the left one comes first.
     sides = [[merged_row(row, side) for row in rows] for side, rows in enumerate((first, second))]
     merged = _merged(sides[0], sides[1], (room, length + 1, signed))
-    found, ordered = [], in_order(first, on) & in_order(second, on)
-    for a, b in zip(merged, merged[1:]):
+    ordered = in_order(first, on) & in_order(second, on)
+
+    def match(ordered: Any, a: Any, b: Any) -> Any:
         keys = [one.bits(room + 1, length) for one in (a, b)]
         # One of each table: two rows of a party's own with one key are no match.
         of_both = ~a.bits(room, 1) & b.bits(room, 1)
-        match = (keys[0] == keys[1]) & (keys[0] != 0) & of_both & ordered
-        taken = take(unpack(a, types[0]), unpack(b, types[1]))
-        found.append(_or_zero(match, taken))
-    return found
+        same = (keys[0] == keys[1]) & (keys[0] != 0) & of_both & ordered
+        taken = take(row_of(a, 0), row_of(b, 1))
+        return unpack(kept(same, pack(taken)), taken.type)
+
+    each = component(match) if _closed(take) else match
+    return [each(ordered, a, b) for a, b in zip(merged, merged[1:])]
 
 
 __all__ = ["in_order", "join", "keep", "merge_by", "pack", "sort_by", "sum_by", "top", "unpack"]

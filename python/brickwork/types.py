@@ -236,6 +236,10 @@ def type_of_annotation(annotation: Any, namespace: dict[str, Any] | None = None)
     )
 
 
+_TAKEN = frozenset({"type", "replace"})
+"""What records have beside their fields."""
+
+
 def _struct_type(of: type) -> StructType:
     if "_type" not in of.__dict__ or of.__dict__["_type"] is None:
         import sys
@@ -250,6 +254,11 @@ def _struct_type(of: type) -> StructType:
             }
         if not hints:
             raise UsageError(f"{of.__name__} has no fields", "annotate them, as in `key: bw.u32`")
+        if taken := hints.keys() & _TAKEN:
+            raise UsageError(
+                f"{of.__name__} has a field {', '.join(sorted(taken))}",
+                "every record has something else of that name: call it otherwise, such as kind",
+            )
         fields = tuple((name, type_of_annotation(hint, namespace)) for name, hint in hints.items())
         of._type = StructType(of.__name__, fields)  # type: ignore[attr-defined]
     found: StructType = of._type  # type: ignore[attr-defined]

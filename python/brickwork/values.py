@@ -25,17 +25,17 @@ class Value:
         home: the function that it belongs to.
     """
 
-    __slots__ = ("type", "path", "home")
+    __slots__ = ("type", "_path", "_home")
     # numpy leaves operators to these classes.
     __array_ufunc__ = None
     type: Type
-    path: str
-    home: Body
+    _path: str
+    _home: Body
 
     def __init__(self, type: Type, path: str, home: Body | None = None) -> None:
         object.__setattr__(self, "type", type)
-        object.__setattr__(self, "path", path)
-        object.__setattr__(self, "home", home or body())
+        object.__setattr__(self, "_path", path)
+        object.__setattr__(self, "_home", home or body())
 
     def __repr__(self) -> str:
         return f"<secret {self.type!r}>"
@@ -79,12 +79,12 @@ class Value:
 
 def here(value: Value) -> str:
     """Returns the path of a value that belongs to the function that is traced."""
-    if value.home is not body():
+    if value._home is not body():
         refuse(
             "uses a value of another function",
             "give it to the component as an argument: a component sees nothing else",
         )
-    return value.path
+    return value._path
 
 
 class Integer(Value):
@@ -247,7 +247,7 @@ class Integer(Value):
             refuse("selects bits at a secret place", "shift first: (x >> place).bits(0, n)")
         if not (0 <= base and 1 <= length and base + length <= self.type.width):
             refuse(f"selects bits {base} to {base + length - 1} of {self.type!r}", "stay within its width")
-        return Integer(IntegerType(length), _slice(self, f"{base}:{length}"), self.home)
+        return Integer(IntegerType(length), _slice(self, f"{base}:{length}"), self._home)
 
     def __getitem__(self, place: int | slice) -> Integer:
         if isinstance(place, slice):
@@ -324,6 +324,27 @@ class Integer(Value):
             refuse(f"cuts {self.type!r} down to {type!r}", "that is wider: write .astype(…)")
         return self.bits(0, type.width)._as(type)
 
+    def __round__(self, digits: int | None = None) -> Integer:
+        refuse("rounds by `round(…)`", "write x.round(), or x.round_to(bw.fixed(…)) for some bits")
+
+    def __floor__(self) -> Integer:
+        refuse("rounds by math.floor", "write x.floor()")
+
+    __ceil__ = __trunc__ = __floor__
+
+    def __divmod__(self, other: object) -> NoReturn:
+        refuse("divides by `divmod`", "write a // b and a % b, or bw.divide(a, b) and bw.remainder(a, b)")
+
+    __rdivmod__ = __divmod__
+
+    def __pow__(self, exponent: object) -> Integer:
+        refuse("raises to a power by `**`", "multiply as often: x * x; x.wide_mul(y) has twice the bits")
+
+    __rpow__ = __pow__
+
+    def __matmul__(self, other: object) -> NoReturn:
+        refuse("multiplies a number by `@`", "write * for numbers; @ is for arrays")
+
     def floor(self) -> Integer:
         """Returns the largest whole number that is not larger, in a type without bits behind the point."""
         if self.type.point == self.type.width:
@@ -371,7 +392,7 @@ class Array(Value):
             refuse("uses a secret as an index", "write array.at(secret), which looks at all elements")
         if not -len(self) <= number < len(self):
             raise IndexError(f"{number} of {len(self)} elements")
-        return value(self.type.element, f"{here(self)}[{number % len(self)}]", self.home)
+        return value(self.type.element, f"{here(self)}[{number % len(self)}]", self._home)
 
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
@@ -419,7 +440,7 @@ class Record(Value):
             raise AttributeError(
                 f"{self.type.name} has no field {name}, only {', '.join(dict(self.type.fields))}"
             )
-        return value(field, f"{here(self)}.{name}", self.home)
+        return value(field, f"{here(self)}.{name}", self._home)
 
     def replace(self, **fields: object) -> Record:
         """Returns the record with other values in these fields."""
@@ -744,6 +765,14 @@ def dot(a: Any, b: Any) -> Any:
     """Returns the sum of the products of elements, in their type."""
     if len(a) != len(b):
         refuse(f"multiplies {len(a)} elements by {len(b)}", "give as many on both sides")
+    if builtins.all(isinstance(one, Integer) for one in (*a, *b)) and {one.type for one in (*a, *b)} == {
+        a[0].type
+    }:
+        return _component("dot", _dot, array_of(a), array_of(b))
+    return _dot(a, b)
+
+
+def _dot(a: Any, b: Any) -> Any:
     return sum(x * y for x, y in zip(a, b))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import subprocess
@@ -42,6 +43,8 @@ try:
 except bwray.JobIncomplete as incomplete:
     job = incomplete.job
 say(job=job.job, done=job.done, in_doubt=job.in_doubt, spent=job.security.spent)
+say(session=ray._private.worker._global_node.get_session_dir_path())
+sys.stdin.readline()  # The cluster stays until somebody has looked at it.
 """
 
 
@@ -51,7 +54,8 @@ class Party:
     def __init__(self, plan: dict[str, Any]) -> None:
         command = [sys.executable, "-W", "ignore", "-c", PARTY, json.dumps(plan)]
         environment = {**os.environ, "RAY_DEDUP_LOGS": "0"}
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment)
         self.lines = iter(self.process.stdout or [])
 
     def next(self, field: str) -> Any:
@@ -64,13 +68,39 @@ class Party:
                 return said if field == "job" else said[field]
         raise AssertionError(f"the party ended without {field}")
 
+    def leave(self) -> int:
+        """Lets it end. Returns its exit code."""
+        self.process.communicate("", timeout=60)
+        return self.process.returncode
+
     def actors(self) -> list[int]:
         """Returns the processes of its lanes."""
+        return self._processes(b"ray::Guarded")
+
+    def holds(self, session: str, needles: list[bytes]) -> list[bytes]:
+        """Returns which of these stand in the files of its Ray session, or in its control store's memory."""
+        found = {needle for path in files_below(Path(session)) for needle in needles if needle in path.read_bytes()}
+        (store,) = self._processes(b"gcs_server")
+        with open(f"/proc/{store}/mem", "rb", buffering=0) as memory:
+            for line in Path(f"/proc/{store}/maps").read_text().splitlines():
+                place, rights, *_ = line.split()
+                if not rights.startswith("rw"):
+                    continue
+                begin, end = (int(number, 16) for number in place.split("-"))
+                try:
+                    memory.seek(begin)
+                    content = memory.read(end - begin)
+                except (OSError, OverflowError):
+                    continue
+                found |= {needle for needle in needles if needle in content}
+        return sorted(found)
+
+    def _processes(self, name: bytes) -> list[int]:
         found = []
         for folder in Path("/proc").iterdir():
             try:
                 command = (folder / "cmdline").read_bytes()
-                if b"ray::Guarded" in command and self._has(int(folder.name)):
+                if name in command and self._has(int(folder.name)):
                     found.append(int(folder.name))
             except (OSError, ValueError):
                 pass
@@ -83,6 +113,11 @@ class Party:
             stat = Path(f"/proc/{process}/stat").read_text()
             process = int(stat.rsplit(")", 1)[1].split()[1])
         return False
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """Returns the files of a Ray session; its sockets are none."""
+    return (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
 
 
 class Pair:
@@ -98,13 +133,25 @@ class Pair:
             for k, count in enumerate(rows):
                 values = [self.value(role, k, row) for row in range(count)]
                 (parts / f"{k:03}.json").write_text(json.dumps(values))
-        (folder / "store.key").write_text("01" * 32)
+        self.store_key = os.urandom(32)
+        (folder / "store.key").write_text(self.store_key.hex())
         (folder / "store.key").chmod(0o600)
         program.save(folder / "program.bwp")
 
     @staticmethod
     def value(role: str, partition: int, row: int) -> int:
-        return (partition * 131 + row * 17 + (1000 if role == "evaluator" else 0)) % 1503
+        # Numbers that nobody else writes.
+        return 0x5EC2E700 + (partition * 131 + row * 17 + (1000 if role == "evaluator" else 0)) % 1503
+
+    def secrets(self) -> list[bytes]:
+        """Returns keys and inputs of both parties, as they could be written down."""
+        keys = [(self.folder / f"{role}.key").read_text().strip() for role in ("garbler", "evaluator")]
+        # All inputs begin alike, in digits and, from behind, in bytes.
+        numbers = [b"1589831", b"1589832", *(bytes([k, 0xC2, 0x5E, 0, 0, 0, 0]) for k in range(0xE7, 0xED))]
+        words = [word.encode() for key in keys for word in key.split() if len(word) >= 32]
+        assert len(words) == 2, "both identities"
+        raw = [base64.b64decode(word)[-32:] for word in words]
+        return [self.store_key, self.store_key.hex().encode(), *words, *raw, *numbers]
 
     def plan(self, role: str, address: str | None, **more: Any) -> dict[str, Any]:
         peer = self.keys["evaluator" if role == "garbler" else "garbler"]
@@ -148,7 +195,9 @@ def pair(tmp_path: Path, millionaires: bw.Program) -> Pair:
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="it looks for processes")
 def test_a_job_runs_on_two_clusters(pair: Pair) -> None:
     """Stock is made, lanes of either party are killed while they run, and nothing runs twice."""
-    filled = [party.next("job") for party in pair.start(only_fill=True)]
+    fillers = pair.start(only_fill=True)
+    filled = [party.next("job") for party in fillers]
+    assert [party.leave() for party in fillers] == [0, 0]
     assert all(job["done"] == 0 and job["spent"] == 2 for job in filled)
     parties = pair.start()
     killed = 0
@@ -161,7 +210,12 @@ def test_a_job_runs_on_two_clusters(pair: Pair) -> None:
             killed += 1
     assert killed, "there was no lane to kill"
     jobs = [party.next("job") for party in parties]
-    assert [party.process.wait(60) for party in parties] == [0, 0]
+    for party in parties:
+        session = party.next("session")
+        assert party.holds(session, pair.secrets()) == []
+        # What an actor is told is there: the search would find something.
+        assert party.holds(session, [str(pair.folder).encode()])
+    assert [party.leave() for party in parties] == [0, 0]
     assert jobs[0] == jobs[1] and jobs[0]["job"] == filled[0]["job"]
     in_doubt = jobs[0]["in_doubt"]
     assert jobs[0]["done"] + len(in_doubt) == 6
@@ -170,6 +224,8 @@ def test_a_job_runs_on_two_clusters(pair: Pair) -> None:
         for lane in (pair.folder / f"{role}-job").glob("lane-*"):
             bw.Store(lane, key=pair.folder / "store.key").verify()
     if in_doubt:
-        jobs = [party.next("job") for party in pair.start(rerun=in_doubt)]
+        again = pair.start(rerun=in_doubt)
+        jobs = [party.next("job") for party in again]
+        assert [party.leave() for party in again] == [0, 0]
         assert all(job["done"] == 6 for job in jobs)
         pair.check(range(6))

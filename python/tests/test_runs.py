@@ -132,7 +132,8 @@ def test_a_cancelled_party_ends_and_its_peer_sees_a_closed_line(
 
         async def bob() -> None:
             address = await meet
-            with pytest.raises(bw.ConnectionFailed, match="the peer ended the connection"):
+            # On a machine that is busy the other one may be gone before this one has come.
+            with pytest.raises(bw.ConnectionFailed, match="the peer ended the connection|nobody listens"):
                 await bw.evaluator_async(
                     millionaires,
                     [2] * 100_000,
@@ -160,11 +161,10 @@ def test_a_cancelled_party_ends_and_its_peer_sees_a_closed_line(
 @pytest.mark.parametrize(
     "call",
     [
-        lambda program: bw.run(program, [1] * 100_000, [2] * 100_000, deadline=0.3, **LONG),
         lambda program: bw.run("big.wir", 1, 1, deadline=0.3),
         lambda program: bw.simulate(program, [1] * 600_000, [2] * 600_000, executions=600_000, deadline=0.3),
     ],
-    ids=["a run", "compiling", "simulating"],
+    ids=["compiling", "simulating"],
 )
 def test_a_deadline_stops_whatever_is_done(
     millionaires: bw.Program, call: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -177,6 +177,25 @@ def test_a_deadline_stops_whatever_is_done(
     with pytest.raises(bw.Deadline) as error:
         call(millionaires)
     assert isinstance(error.value, TimeoutError) and error.value.code == 4
+
+
+@pytest.mark.parametrize(
+    "protocol, executions",
+    [
+        ("duplo", 100_000),
+        ("authenticated", 100_000),
+        ("lego", 5_000),
+        ("jimu", 5_000),
+        ("semi-honest", 300_000),
+        ("compgc", 100_000),
+    ],
+)
+def test_a_deadline_stops_a_run_of_every_protocol(
+    millionaires: bw.Program, protocol: str, executions: int
+) -> None:
+    inputs = [[number] * executions for number in (1, 2)]
+    with pytest.raises(bw.Deadline):
+        bw.run(millionaires, *inputs, executions=executions, protocol=protocol, timeout=60, deadline=0.5)
 
 
 class Endless:

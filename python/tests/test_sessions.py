@@ -254,6 +254,28 @@ def test_a_session_is_left_at_an_exception_and_the_peer_sees_it() -> None:
     assert events == ["alice fails", "bob sees it"]
 
 
+def test_a_step_that_is_stopped_ends_its_session() -> None:
+    stopped: list[str] = []
+
+    async def fails(session: bw.Session) -> None:
+        await session.run_async(add, 1)
+        with pytest.raises(bw.Deadline):
+            await session.run_async(add, 1, deadline=0.2)
+        stopped.append("alice")
+        with pytest.raises(bw.UsageError, match="over"):
+            await session.run_async(add, 1)
+
+    async def waits(session: bw.Session) -> None:
+        await session.run_async(add, 2)
+        while not stopped:
+            await asyncio.sleep(0.01)
+        with pytest.raises(bw.ConnectionFailed):
+            await session.run_async(add, 2)
+
+    play(fails, waits, {add: 3})
+    assert stopped
+
+
 def test_without_an_event_loop(stores: tuple[dict[str, Path], dict[str, Path]]) -> None:
     alice, bob = bw.keygen(), bw.keygen()
     meet, told, learned = threading.Event(), [], {}

@@ -257,125 +257,16 @@ function void main() {{ output1 = {name}({", ".join(f"input2.x{i}" for i in rang
         if name == "stat_fit":
             inputs["x1"] = 20
         one, other = (bw.simulate(each, None, inputs).garbler for each in (ours, theirs))
-        assert _flat(one) == _flat(other)
+        assert flat(one) == flat(other)
 
 
-def cell(above: Any, left: Any, corner: Any, a: Any, b: Any) -> Any:
-    best = bw.where(left < above, left, above) + 1
-    replaced = corner + bw.where(a == b, bw.u4(0), bw.u4(1))
-    return bw.where(replaced < best, replaced, best)
-
-
-@bw.program
-def edit_distance(a: bw.Garbler[bw.u8[8]], b: bw.Evaluator[bw.u8[8]]) -> bw.Both[bw.u4]:
-    step = bw.component(cell)
-    table = [[bw.u4(i + j) if 0 in (i, j) else None for j in range(9)] for i in range(9)]
-    for i in range(8):
-        for j in range(8):
-            table[i + 1][j + 1] = step(table[i][j + 1], table[i + 1][j], table[i][j], a[i], b[j])
-    return table[8][8]
-
-
-@bw.program
-def hamming(a: bw.Garbler[bw.u32[4]], b: bw.Evaluator[bw.u32[4]]) -> bw.Both[bw.u32]:
-    count = bw.component(lambda sum, x, y: sum + bw.popcount(x ^ y))
-    sum = bw.u32(0)
-    for x, y in zip(a, b):
-        sum = count(sum, x, y)
-    return sum
-
-
-@bw.program
-def matrix(a: bw.Garbler[bw.i32[4][4]], b: bw.Evaluator[bw.i32[4][4]]) -> bw.Both[bw.i32[4][4]]:
-    inner = bw.component(lambda row, column: bw.dot(row, column))
-    columns = [bw.array_of([b[k][j] for k in range(4)]) for j in range(4)]
-    return [[inner(a[i], columns[j]) for j in range(4)] for i in range(4)]
-
-
-class verdict(bw.Struct):
-    garbler_richer: bw.u1
-    equal: bw.u1
-
-
-@bw.program
-def millionaires(a: bw.Garbler[bw.u32], b: bw.Evaluator[bw.u32]) -> bw.Both[verdict]:
-    return bw.component(lambda a, b: verdict(garbler_richer=a > b, equal=a == b))(a, b)
-
-
-@bw.program
-def sort(mine: bw.Garbler[bw.u32[8]], theirs: bw.Evaluator[bw.u32[8]]) -> bw.Both[bw.u32[16]]:
-    return bw.sort([*mine, *theirs])
-
-
-class question(bw.Struct):
-    base: bw.u64
-    modulus: bw.u64
-
-
-@bw.program
-def modexp(exponent: bw.Garbler[bw.u64], of: bw.Evaluator[question]) -> bw.Evaluator[bw.u64]:
-    multiply = bw.component(lambda a, b, m: bw.remainder(a.wide_mul(b), m))
-    factor = bw.component(lambda base, chosen: bw.where(chosen, base, bw.u64(1)))
-    base = bw.component(lambda a, m: a % m)(of.base, of.modulus)
-    power = factor(base, exponent[63])
-    for i in reversed(range(63)):
-        power = multiply(multiply(power, power, of.modulus), factor(base, exponent[i]), of.modulus)
-    return power
-
-
-class measured(bw.Struct):
-    count: bw.u8
-    values: bw.u27[32]
-
-
-class moments(bw.Struct):
-    count: bw.u8
-    mean: bw.u27
-    variance: bw.u53
-
-
-@bw.program
-def mean_variance(a: bw.Garbler[measured], b: bw.Evaluator[measured]) -> bw.Both[moments]:
-    add, summarise = bw.component(stat_add), bw.component(stat_summarise)
-    sums = Sums(values=0, squares=0)
-    for x, y in zip(a.values, b.values):
-        sums = add(add(sums, x), y)
-    count = a.count + b.count
-    of = summarise(sums, count)
-    return moments(count=count, mean=of.mean, variance=of.variance)
-
-
-PROGRAMS: list[bw.Traced[..., Any]] = [
-    edit_distance,
-    hamming,
-    matrix,
-    millionaires,
-    sort,
-    modexp,
-    mean_variance,
-]
-
-
-@pytest.mark.parametrize("ours", PROGRAMS, ids=[one.__name__ for one in PROGRAMS])
-def test_programs_of_the_library_cost_the_same_in_both_languages(ours: bw.Traced[..., Any]) -> None:
-    theirs = bw.example(ours.__name__)
-    assert ours.as_program().and_gates == theirs.and_gates > 0
-    draw = random.Random(ours.__name__)
-    for _ in range(2):
-        parties = ("garbler", "evaluator")
-        widths = [sum(port.type.width for port in theirs.inputs_of(party)) for party in parties]
-        inputs = ["bits:" + "".join(draw.choice("01") for _ in range(width)) for width in widths]
-        one, other = (bw.simulate(each, *inputs) for each in (ours, theirs))
-        assert _flat(one.evaluator) == _flat(other.evaluator)
-
-
-def _flat(value: Any) -> list[int]:
+def flat(value: Any) -> list[int]:
     """The numbers of an output, without the names of its fields."""
     if isinstance(value, dict):
-        return [number for one in value.values() for number in _flat(one)]
+        return [number for one in value.values() for number in flat(one)]
     if hasattr(value, "tolist"):
-        return _flat(value.tolist())
-    return [number for one in value for number in _flat(one)] if isinstance(value, (list, tuple)) else [value]
+        return flat(value.tolist())
+    return [number for one in value for number in flat(one)] if isinstance(value, (list, tuple)) else [value]
 
 
 # The first S-box of FIPS 46-3.

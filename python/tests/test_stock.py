@@ -19,8 +19,8 @@ PARTY = """
 import sys, brickwork as bw
 program, key, peer, store, store_key = sys.argv[1:]
 try:
-    run = bw.garbler(program, [5] * 2000, identity=key, peer=peer, listen="127.0.0.1:0", store=store,
-                     store_key=store_key, executions=2000,
+    run = bw.garbler(program, [5] * 1400, identity=key, peer=peer, listen="127.0.0.1:0", store=store,
+                     store_key=store_key, executions=1400,
                      listening=lambda address: print(address, flush=True))
     print("done", flush=True)
 except KeyboardInterrupt:
@@ -28,6 +28,10 @@ except KeyboardInterrupt:
 except bw.Error as error:
     print("failed", error, flush=True)
 """
+
+
+ROWS = 1400
+"""Executions of the run that is interrupted, as above."""
 
 
 class Pair:
@@ -87,6 +91,11 @@ class Pair:
         for store, key in zip(self.stores, self.store_keys):
             bw.Store(store, key=key).verify()
 
+    def left(self) -> list[int]:
+        """How many executions are in stock, of the garbler and of the evaluator."""
+        stores = [bw.Store(store, key=key) for store, key in zip(self.stores, self.store_keys)]
+        return [store.inventory(self.program).programs[0].executions for store in stores]
+
 
 def free_port() -> int:
     import socket
@@ -117,6 +126,7 @@ def test_programs_run_from_stock(pair: Pair) -> None:
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
 @pytest.mark.parametrize("after", [0.02, 0.1])
 def test_an_interrupted_run_leaves_the_stock_sound(pair: Pair, sent: signal.Signals, after: float) -> None:
+    before = pair.left()
     words = [str(pair.program.path), pair.keys[0], pair.publics[1], pair.stores[0], pair.store_keys[0]]
     with subprocess.Popen([sys.executable, "-c", PARTY, *words], stdout=subprocess.PIPE, text=True) as alice:
         assert alice.stdout is not None
@@ -128,16 +138,21 @@ def test_an_interrupted_run_leaves_the_stock_sound(pair: Pair, sent: signal.Sign
 
         threading.Thread(target=interrupt).start()
         try:
-            bw.evaluator(pair.program, [7] * 2000, connect=address, executions=2000, **pair.of(1))
+            bw.evaluator(pair.program, [7] * ROWS, connect=address, executions=ROWS, **pair.of(1))
         except bw.Error as error:
             assert error.code in (4, 6), error
         said = alice.stdout.read().strip()
     assert said in ("interrupted", "done") if sent == signal.SIGINT else said in ("", "done"), said
     pair.verify()
-    # What is left can be used, or what is lacking is made.
+    # What it had taken is burned, and nothing else: the rest can be used.
+    for was, left in zip(before, pair.left()):
+        assert was - ROWS <= left <= was
     runs = pair.both(
-        lambda **more: bw.garbler(pair.program, 9, **more),
-        lambda **more: bw.evaluator(pair.program, 7, **more),
+        lambda **more: bw.garbler(pair.program, 9, no_top_up=True, **more),
+        lambda **more: bw.evaluator(pair.program, 7, no_top_up=True, **more),
     )
     assert runs[0].garbler == {"garbler_richer": 1, "equal": 0}
     pair.verify()
+    # Both know by now what either of them has burned.
+    ours, theirs = pair.left()
+    assert ours == theirs and min(before) - ROWS - 1 <= ours < min(before)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 import brickwork as bw
@@ -158,3 +159,306 @@ def test_what_is_no_table_is_refused() -> None:
 
     with pytest.raises(bw.SecretUsed, match="key name"):
         other.source
+
+
+WRITTEN = """
+#parties 2
+typedef uint_t 1 bit
+typedef uint_t 8 u8
+typedef uint_t 10 u10
+typedef uint_t 12 packed
+typedef struct_t row { u8 key; uint_t 4 amount; }
+typedef struct_t sums { u8 key; u10 sum; }
+typedef struct_t pair { u8 key; u8 both; }
+typedef struct_t merged { row row; bit side; }
+
+function bit rises(bit so_far, u8 a, u8 b) { return so_far & a <= b; }
+
+function row[2] exchanged(row a, row b)
+{
+    packed x;
+    packed y;
+    x{0:8} = a.key;
+    x{8:4} = a.amount;
+    y{0:8} = b.key;
+    y{8:4} = b.amount;
+    packed swap;
+    if (b.key < a.key) swap = x ^ y;
+    x = x ^ swap;
+    y = y ^ swap;
+    row r[2];
+    r[0].key = x{0:8};
+    r[0].amount = x{8:4};
+    r[1].key = y{0:8};
+    r[1].amount = y{8:4};
+    return r;
+}
+
+function row filtered(row r)
+{
+    row none;
+    if (r.amount > 3) return r;
+    return none;
+}
+
+function row kept(bit wanted, row r)
+{
+    row none;
+    if (wanted) return r;
+    return none;
+}
+
+function u10 running(u10 total, u8 before, u8 key, u10 own)
+{
+    u10 so_far;
+    if (before == key) so_far = total;
+    return own + so_far;
+}
+
+function sums group(bit ordered, u8 key, u10 total, u8 following)
+{
+    sums of;
+    if (ordered & key != 0 & key != following) {
+        of.key = key;
+        of.sum = total;
+    }
+    return of;
+}
+
+function sums last_group(bit ordered, u8 key, u10 total)
+{
+    sums of;
+    if (ordered & key != 0) {
+        of.key = key;
+        of.sum = total;
+    }
+    return of;
+}
+
+function merged[2] exchanged_sides(merged a, merged b)
+{
+    uint_t 13 x;
+    uint_t 13 y;
+    x{0:8} = a.row.key;
+    x{8:4} = a.row.amount;
+    x{12} = a.side;
+    y{0:8} = b.row.key;
+    y{8:4} = b.row.amount;
+    y{12} = b.side;
+    uint_t 9 first;
+    uint_t 9 second;
+    first{0} = a.side;
+    first{1:8} = a.row.key;
+    second{0} = b.side;
+    second{1:8} = b.row.key;
+    uint_t 13 swap;
+    if (second < first) swap = x ^ y;
+    x = x ^ swap;
+    y = y ^ swap;
+    merged r[2];
+    r[0].row.key = x{0:8};
+    r[0].row.amount = x{8:4};
+    r[0].side = x{12};
+    r[1].row.key = y{0:8};
+    r[1].row.amount = y{8:4};
+    r[1].side = y{12};
+    return r;
+}
+
+function pair match(bit ordered, merged a, merged b)
+{
+    pair p;
+    if (a.row.key == b.row.key & a.row.key != 0 & ~a.side & b.side & ordered) {
+        p.key = a.row.key;
+        p.both{0:4} = a.row.amount;
+        p.both{4:4} = b.row.amount;
+    }
+    return p;
+}
+"""
+"""The same operations in the language, on rows of one type."""
+
+MAINS = {
+    "filter": (
+        "row rows[4]",
+        "row rows[4]",
+        "for (u8 i = 0; i < 4; i++) output1.rows[i] = filtered(input1.rows[i]);",
+    ),
+    "group and sum": (
+        "row rows[4]",
+        "sums rows[4]",
+        """
+    bit ordered = 1;
+    for (u8 i = 0; i < 3; i++) ordered = rises(ordered, input1.rows[i].key, input1.rows[i + 1].key);
+    u10 total;
+    for (u8 i = 0; i < 4; i++) {
+        u10 own;
+        own{0:4} = input1.rows[i].amount;
+        if (i == 0) total = own;
+        else total = running(total, input1.rows[i - 1].key, input1.rows[i].key, own);
+        if (i < 3) output1.rows[i] = group(ordered, input1.rows[i].key, total, input1.rows[i + 1].key);
+        else output1.rows[i] = last_group(ordered, input1.rows[i].key, total);
+    }
+""",
+    ),
+    "top": (
+        "row rows[4]",
+        "row rows[2]",
+        """
+    row left[4] = {input1.rows[0], input1.rows[1], input1.rows[2], input1.rows[3]};
+    for (u8 k = 0; k < 2; k++) {
+        for (u8 i = 0; i + k < 3; i++) {
+            row two[2] = exchanged(left[i], left[i + 1]);
+            left[i] = two[0];
+            left[i + 1] = two[1];
+        }
+        output1.rows[k] = left[3 - k];
+    }
+""",
+    ),
+    "merge": (
+        "row rows[8]",
+        "row rows[8]",
+        """
+    bit a = 1;
+    bit b = 1;
+    for (u8 i = 0; i < 3; i++) a = rises(a, input1.rows[i].key, input1.rows[i + 1].key);
+    for (u8 i = 4; i < 7; i++) b = rises(b, input1.rows[i].key, input1.rows[i + 1].key);
+    bit ordered = a & b;
+    row v[8];
+    for (u8 i = 0; i < 8; i++) v[i] = input1.rows[i];
+    for (u8 i = 0; i < 4; i++) {
+        row two[2] = exchanged(v[i], v[i + 4]);
+        v[i] = two[0];
+        v[i + 4] = two[1];
+    }
+    for (u8 step = 2; step > 0; step = step / 2)
+        for (u8 i = step; i + step < 8; i++)
+            if (i / step % 2 == 1) {
+                row two[2] = exchanged(v[i], v[i + step]);
+                v[i] = two[0];
+                v[i + step] = two[1];
+            }
+    for (u8 i = 0; i < 8; i++) output1.rows[i] = kept(ordered, v[i]);
+""",
+    ),
+    "join": (
+        "row rows[8]",
+        "pair rows[7]",
+        """
+    bit a = 1;
+    bit b = 1;
+    for (u8 i = 0; i < 3; i++) a = rises(a, input1.rows[i].key, input1.rows[i + 1].key);
+    for (u8 i = 4; i < 7; i++) b = rises(b, input1.rows[i].key, input1.rows[i + 1].key);
+    bit ordered = a & b;
+    merged v[8];
+    for (u8 i = 0; i < 8; i++) {
+        v[i].row = input1.rows[i];
+        if (i > 3) v[i].side = 1;
+    }
+    for (u8 i = 0; i < 4; i++) {
+        merged two[2] = exchanged_sides(v[i], v[i + 4]);
+        v[i] = two[0];
+        v[i + 4] = two[1];
+    }
+    for (u8 step = 2; step > 0; step = step / 2)
+        for (u8 i = step; i + step < 8; i++)
+            if (i / step % 2 == 1) {
+                merged two[2] = exchanged_sides(v[i], v[i + step]);
+                v[i] = two[0];
+                v[i + step] = two[1];
+            }
+    for (u8 i = 0; i < 7; i++) output1.rows[i] = match(ordered, v[i], v[i + 1]);
+""",
+    ),
+}
+
+
+class Small(bw.Struct):
+    key: bw.u8
+    amount: bw.u4
+
+
+class Sums(bw.Struct):
+    key: bw.u8
+    sum: bw.u10
+
+
+class Joined(bw.Struct):
+    key: bw.u8
+    both: bw.u8
+
+
+def grouped(rows: Any) -> Any:
+    return [Sums(key=key, sum=total) for key, total in tables.sum_by(rows, "key", "amount", bw.u10)]
+
+
+def taken(x: Any, y: Any) -> Any:
+    return Joined(key=x.key, both=x.amount.astype(bw.u8) | y.amount.astype(bw.u8) << 4)
+
+
+OPERATIONS: dict[str, tuple[int, Any, Callable[[Any], Any], dict[str, int]]] = {
+    "filter": (4, Small[4], lambda rows: tables.keep(rows, lambda row: row.amount > 3), {"filter": 4}),
+    "group and sum": (4, Sums[4], grouped, {"running_sum": 3, "group": 3, "group_2": 1, "rises": 3}),
+    "top": (4, Small[2], lambda rows: tables.top(rows, "key", 2), {"exchanged": 5}),
+    "merge": (
+        8,
+        Small[8],
+        lambda rows: tables.merge_by(rows[:4], rows[4:], "key"),
+        {"exchanged": 9, "kept": 8},
+    ),
+    "join": (
+        8,
+        Joined[7],
+        lambda rows: tables.join(rows[:4], rows[4:], "key", taken),
+        {"exchanged": 9, "match": 7},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_tables_cost_the_same_in_both_languages(name: str, compiled: Callable[[str], bw.Program]) -> None:
+    count, returns, operation, components = OPERATIONS[name]
+
+    def main(a):  # type: ignore[no-untyped-def]
+        return operation(a)
+
+    main.__annotations__ = {"a": bw.Garbler[Small[count]], "return": bw.Garbler[returns]}
+    ours = bw.program(main).as_program()
+    given, learned, body = MAINS[name]
+    theirs = compiled(f"""{WRITTEN}
+typedef struct_t given {{ {given}; }}
+typedef struct_t learned {{ {learned}; }}
+#input 1 given
+#output 1 learned
+function void main() {{ {body} }}
+""")
+    assert ours.and_gates == theirs.and_gates > 0
+    slots = {one["name"]: one["slots"] for one in ours.info()["components"]}
+    assert components.items() <= slots.items(), slots
+    draw = random.Random(name)
+    for _ in range(6):
+        halves = [
+            sorted(
+                ({"key": draw.randint(0, 5), "amount": draw.randint(0, 15)} for _ in range(count // 2)),
+                key=lambda row: row["key"],
+            )
+            for _ in range(2)
+        ]
+        table = [*halves[0], *halves[1]]
+        if name == "group and sum":
+            table.sort(key=lambda row: row["key"])
+        one, other = bw.simulate(ours, table).garbler, bw.simulate(theirs, {"rows": table}).garbler
+        assert plain(one) == plain(other["rows"] if isinstance(other, dict) else other)
+
+
+def test_a_function_that_sees_a_secret_is_used_all_the_same() -> None:
+    @bw.program
+    def over(a: bw.Garbler[bw.Array[Row, 5]], limit: bw.Evaluator[bw.i6]) -> bw.Both[bw.Array[Row, 5]]:
+        return tables.keep(a, lambda row: row.delta > limit)
+
+    draw = random.Random(2)
+    for limit in (-33 + 1, 0, 31):
+        table = rows(draw, 5)
+        learned = plain(bw.simulate(over, table, limit).garbler)
+        assert learned == [row if row["delta"] > limit else {"key": 0, "delta": 0} for row in table]

@@ -199,6 +199,15 @@ def python_assert(a: Any, b: Any) -> Any:
         (lambda a, b: {a: b}, "bw.where"),
         (lambda a, b: 3 in a, "bw.any"),
         (lambda a, b: a / b, "//"),
+        (lambda a, b: round(a), "x.round()"),
+        (lambda a, b: round(a, 2), "round_to"),
+        (lambda a, b: math.floor(a), "x.floor()"),
+        (lambda a, b: math.ceil(a), "x.floor()"),
+        (lambda a, b: divmod(a, b), "a % b"),
+        (lambda a, b: divmod(7, b), "a % b"),
+        (lambda a, b: a**2, "x * x"),
+        (lambda a, b: 2**b, "x * x"),
+        (lambda a, b: a @ b, "for arrays"),
         (lambda a, b: a + 256, "0 to 255"),
         (lambda a, b: a + 1.5, "whole"),
         (lambda a, b: a + "1", "whole"),
@@ -378,71 +387,6 @@ def wrong(mine: bw.Garbler[bw.u32]) -> bw.Both[bw.u32]:
     assert "no program lower" in command("info", "auction.py:lower", cwd=tmp_path)["error"]["message"]
 
 
-TYPES = [bw.u8, bw.u16, bw.i8, bw.i16, bw.u3]
-
-
-def random_expression(draw: random.Random, values: list[Any], plain: bool) -> list[Any]:
-    """The same steps on secret values, or on plain ones that wrap as those do."""
-    for _ in range(12):
-        a = draw.choice(values)
-        b = draw.choice([one for one in values if one[0] == a[0]])
-        number = draw.randint(a[0].low, a[0].high)
-        right = number if draw.random() < 0.25 else b[1]
-        kind = draw.choice(["+", "-", "*", "&", "^", "~", "where", "min", "<<", "narrow", "wide", "neg"])
-        type = a[0]
-        if kind == "where":
-            result = bw.where(a[1] < right, a[1], b[1])
-        elif kind == "min":
-            result = bw.min(a[1], b[1])
-        elif kind == "<<":
-            result = a[1] << 2
-        elif kind == "~":
-            result = ~a[1]
-        elif kind == "neg":
-            result = -a[1]
-        elif kind == "narrow":
-            type = bw.u3
-            result = a[1] if plain else a[1].truncate(type)
-        elif kind == "wide":
-            type = bw.i16 if a[0].signed else bw.u16
-            result = a[1] if plain else a[1].astype(type)
-        else:
-            result = {
-                "+": lambda x, y: x + y,
-                "-": lambda x, y: x - y,
-                "*": lambda x, y: x * y,
-                "&": lambda x, y: x & y,
-                "^": lambda x, y: x ^ y,
-            }[kind](a[1], right)
-        values = [*values, (type, type.wrap(result) if plain else result)]
-    return values
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_random_programs_are_what_their_python_is(seed: int) -> None:
-    def body(a: Any, b: Any, plain: bool) -> list[Any]:
-        return random_expression(random.Random(seed), [*zip(TYPES, a), *zip(TYPES, b)], plain)
-
-    types = [type for type, _ in body([1] * 5, [1] * 5, True)]
-    given = bw.types.StructType("given", tuple((f"x{i}", type) for i, type in enumerate(TYPES)))
-    learned = bw.types.StructType("learned", tuple((f"y{i}", type) for i, type in enumerate(types)))
-
-    def traced(a, b):  # type: ignore[no-untyped-def]
-        fields = [[getattr(one, f"x{i}") for i in range(5)] for one in (a, b)]
-        return {f"y{i}": one for i, (_, one) in enumerate(body(fields[0], fields[1], False))}
-
-    traced.__annotations__ = {"a": bw.Garbler[given], "b": bw.Evaluator[given], "return": bw.Both[learned]}
-    program = bw.program(traced)
-    draw = random.Random(seed + 100)
-    for case in range(3):
-        a, b = ([draw.randint(type.low, type.high) for type in TYPES] for _ in range(2))
-        inputs = [{f"x{i}": value for i, value in enumerate(values)} for values in (a, b)]
-        expected = {f"y{i}": value for i, (_, value) in enumerate(body(a, b, True))}
-        assert bw.simulate(program, *inputs).garbler == expected
-        if case == 0 and seed < 3:
-            assert bw.run(program, *inputs).evaluator == expected
-
-
 POINTS = [(32, 16, True), (32, 8, True), (16, 12, True), (24, 5, False), (8, 8, False), (8, 8, True)]
 
 
@@ -523,6 +467,25 @@ def test_plain_numbers_become_fixed_point_ones_exactly_or_not_at_all() -> None:
     assert "at least" in refused(lambda a, b: a.astype(bw.fixed(32, 9)), (money, money)).hint
     with pytest.raises(bw.UsageError, match="behind the point"):
         bw.fixed(8, 9)
+
+
+@pytest.mark.parametrize("name", ["type", "replace"])
+def test_fields_have_names_that_records_do_not_have(name: str) -> None:
+    wrong: Any = type("wrong", (bw.Struct,), {"__annotations__": {name: bw.u8}})
+    with pytest.raises(bw.UsageError, match=f"has a field {name}"):
+        wrong[3]
+
+    @bw.program
+    def named(a: bw.Garbler[Way]) -> bw.Both[bw.u8]:
+        return a.path + a.home + a.at
+
+    assert bw.simulate(named, {"path": 1, "home": 2, "at": 3}).garbler == 6
+
+
+class Way(bw.Struct):
+    path: bw.u8
+    home: bw.u8
+    at: bw.u8
 
 
 def test_a_component_has_parameters_with_names() -> None:

@@ -241,8 +241,8 @@ impl Counts {
         self.wrong.lock().expect("nobody panics in here").get_or_insert(why);
     }
 
-    /// Asks for a run, and counts what becomes of it. Returns what it gave, and how long it took where nothing
-    /// happened meanwhile.
+    /// Asks for a run, and counts what becomes of it. Returns what it gave, and how long it took where
+    /// nothing happened meanwhile.
     fn run(&self, at: SocketAddr, body: &Value) -> Option<(Value, Option<f64>)> {
         let (before, begun) = (self.happened.load(Ordering::SeqCst), Instant::now());
         let answer = ask(at, "POST /run", &body.to_string());
@@ -334,8 +334,8 @@ fn scraped(service: &Service) -> Outcome<u64> {
     counts.sum::<Option<u64>>().ok_or(format!("runs without a number in {text}"))
 }
 
-/// Says if memory has grown: in the last third of the rounds it is more than in the first, by more than a third
-/// and [`SLACK_BYTES`].
+/// Says if memory has grown: in the last third of the rounds it is more than in the first, by more than a
+/// third and [`SLACK_BYTES`].
 fn grown(memory: &[u64]) -> Option<[u64; 2]> {
     let third = memory.len().div_ceil(3);
     let most = |part: &[u64]| part.iter().copied().max().unwrap_or(0);
@@ -463,10 +463,10 @@ pub fn run(root: &Path, minutes: &str) -> Outcome<()> {
     let at = |share: f64| seconds.get((seconds.len() as f64 * share) as usize).map_or(0.0, |s| s * 1e3);
     let [cuts, evaluator_term, evaluator_kill, garbler_term, garbler_kill] = happened;
     println!(
-        "{:.1} minutes: {} runs, all right; {} requests cut off; {scarce} runs of the program with a budget of \
-         {SCARCE}; refused with words, by status: {refused:?}\n\
-         the line was cut {cuts} times; the evaluator ended {evaluator_term} and killed {evaluator_kill} times, \
-         the garbler {garbler_term} and {garbler_kill}\n\
+        "{:.1} minutes: {} runs, all right; {} requests cut off; {scarce} runs of the program with a budget \
+         of {SCARCE}; refused with words, by status: {refused:?}\n\
+         the line was cut {cuts} times; the evaluator ended {evaluator_term} and killed {evaluator_kill} \
+         times, the garbler {garbler_term} and {garbler_kill}\n\
          AES-128 while nothing happened, two clients: median {:.1} ms, 99th percentile {:.1} ms, of {}\n\
          both stores are sound, and their logs of the same uses",
         begun.elapsed().as_secs_f64() / 60.0,

@@ -2,11 +2,13 @@
 //! itself.)
 //!
 //! A module points to another one if it imports or names something that is defined there. What a module
-//! passes on (`pub use`) is followed to where it is defined. Tests and what only cheaters have are left out.
+//! passes on (`pub use`) is followed to where it is defined. What only cheaters have counts too, and what
+//! stands in a call or a definition of a macro; tests are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::Visit;
 use syn::{Attribute, Item, UseTree, Visibility};
 
@@ -32,13 +34,14 @@ struct Contents {
     names: BTreeSet<Module>,
 }
 
+/// Whether something is compiled in tests only.
 fn is_test(attributes: &[Attribute]) -> bool {
     attributes.iter().filter(|attribute| attribute.path().is_ident("cfg")).any(|attribute| {
         let text = match &attribute.meta {
             syn::Meta::List(list) => list.tokens.to_string(),
             _ => String::new(),
         };
-        !text.starts_with("not") && (text.contains("test") || text.contains("adversary"))
+        text == "test" || text.replace(' ', "").starts_with("all(test")
     })
 }
 
@@ -205,8 +208,55 @@ impl Crate {
     }
 }
 
-/// All paths in an item, those in tests left out.
+/// All paths in an item.
 struct Paths(Vec<Module>);
+
+impl Paths {
+    /// Adds what an import inside of a function names.
+    fn import(&mut self, tree: &UseTree, so_far: &[String]) {
+        let with = |name: &syn::Ident| match name == "self" {
+            true => so_far.to_vec(),
+            false => [so_far, &[name.to_string()]].concat(),
+        };
+        match tree {
+            UseTree::Path(path) => self.import(&path.tree, &with(&path.ident)),
+            UseTree::Group(group) => group.items.iter().for_each(|tree| self.import(tree, so_far)),
+            UseTree::Name(name) => self.0.push(with(&name.ident)),
+            UseTree::Rename(rename) => self.0.push(with(&rename.ident)),
+            UseTree::Glob(_) => self.0.push(so_far.to_vec()),
+        }
+    }
+
+    /// Adds the paths of two segments and more among a macro's tokens; a single word may be anything.
+    fn tokens(&mut self, tokens: TokenStream) {
+        let (mut path, mut colons) = (Vec::new(), 0);
+        for token in tokens {
+            match &token {
+                TokenTree::Punct(punct) if punct.as_char() == ':' && !path.is_empty() && colons < 2 => {
+                    colons += 1;
+                    continue;
+                }
+                TokenTree::Ident(ident) if colons == 2 => path.push(ident.to_string()),
+                TokenTree::Ident(ident) => {
+                    self.segments(std::mem::replace(&mut path, vec![ident.to_string()]));
+                }
+                TokenTree::Group(group) => {
+                    self.segments(std::mem::take(&mut path));
+                    self.tokens(group.stream());
+                }
+                _ => self.segments(std::mem::take(&mut path)),
+            }
+            colons = 0;
+        }
+        self.segments(path);
+    }
+
+    fn segments(&mut self, path: Module) {
+        if path.len() > 1 {
+            self.0.push(path);
+        }
+    }
+}
 
 impl<'a> Visit<'a> for Paths {
     fn visit_path(&mut self, path: &'a syn::Path) {
@@ -215,6 +265,15 @@ impl<'a> Visit<'a> for Paths {
             self.0.push(segments);
         }
         syn::visit::visit_path(self, path);
+    }
+
+    fn visit_item_use(&mut self, item: &'a syn::ItemUse) {
+        self.import(&item.tree, &[]);
+    }
+
+    fn visit_macro(&mut self, call: &'a syn::Macro) {
+        self.tokens(call.tokens.clone());
+        syn::visit::visit_macro(self, call);
     }
 
     fn visit_item_mod(&mut self, _: &'a syn::ItemMod) {}
@@ -367,6 +426,26 @@ fn a_circle_is_found() {
     assert!(circles(&Crate::read(folder.path()).arrows()).is_empty(), "a variable is no child module");
     write("b.rs", "mod c; pub struct B; impl B { pub fn new() -> B { c::c() } }");
     assert_eq!(circles(&Crate::read(folder.path()).arrows()).len(), 1);
+    write("b.rs", "pub struct B; impl B { pub fn new() -> B { B } }");
+    // Where an arrow stands that makes a circle: in calls and definitions of macros, in imports inside of
+    // functions, and where only cheaters look.
+    for arrow in [
+        "pub fn c() { drop(vec![(1, crate::a::a())]) }",
+        "pub fn c() { assert!(super::a::a() == ()) }",
+        "macro_rules! c { () => { $crate::a::a() } } pub fn c() {}",
+        "pub fn c() { use crate::{a}; a::a() }",
+        "#[cfg(any(test, feature = \"adversary\"))] pub fn c() { crate::a::a() }",
+        "#[cfg(feature = \"adversary\")] use crate::a::a; pub fn c() {}",
+    ] {
+        write("a.rs", "use super::B; pub fn a() { B::new(); crate::c::c(); }");
+        write("c.rs", arrow);
+        assert_eq!(circles(&Crate::read(folder.path()).arrows()).len(), 1, "{arrow}");
+    }
+    for none in ["#[cfg(test)] use crate::a::a; pub fn c() {}", "pub fn c() { println!(\"crate::a::a\") }"] {
+        write("c.rs", none);
+        assert!(circles(&Crate::read(folder.path()).arrows()).is_empty(), "{none}");
+    }
+    write("a.rs", "use super::B; pub fn a() { B::new(); }");
     write("c.rs", "pub fn c() { crate::a::a() }");
     // What is defined in the root, which points to all, makes a circle too.
     write("b.rs", "pub struct B; impl B { pub fn new() -> B { crate::all(); B } }");

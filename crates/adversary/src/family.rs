@@ -74,7 +74,7 @@ pub struct Page<E> {
 
 const END: &str = "<!-- end -->";
 
-/// Returns each check once.
+/// Lists each check once.
 pub fn distinct(checks: impl IntoIterator<Item = brickwork::Cheat>) -> Vec<brickwork::Cheat> {
     let mut seen = Vec::new();
     checks.into_iter().for_each(|check| {
@@ -163,7 +163,7 @@ impl<E: Ending> Page<E> {
             .map_err(|e| format!("{}: {e}", path.display()))
     }
 
-    /// Returns whether a page has the tables that the code would write, the measurements aside.
+    /// Tells whether a page has the tables that the code would write, the measurements aside.
     pub fn is_current(&self, text: &str) -> bool {
         let Some((_, tables)) = text.split_once(&Self::begin()) else { return false };
         let Some((tables, _)) = tables.split_once(END) else { return false };

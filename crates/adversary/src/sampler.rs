@@ -58,9 +58,9 @@ pub fn exact(cut: Bucketing, needed: u32, bad: u32) -> f64 {
     hidden * (1.0 - ways[bad as usize] / choose(kept, bad))
 }
 
-/// Returns the probability with which `bad` bad items go unnoticed and every bucket is of some kind: an
-/// opened bad item is missed with probability `missed`, and a bucket with `k` bad items is of the kind with
-/// probability `kind(k)`.
+/// Returns the probability with which `bad` bad items go unnoticed, where an opened one is missed with
+/// probability `missed`, and all buckets are of a kind that one with `k` bad items is with probability
+/// `kind(k)`.
 pub fn unnoticed(cut: Bucketing, bad: u32, missed: f64, kind: impl Fn(u32) -> f64) -> f64 {
     let bucket: Vec<f64> = (0..=cut.bucket).map(|k| choose(cut.bucket, k) * kind(k)).collect();
     let opened: Vec<f64> = (0..=cut.opened).map(|k| choose(cut.opened, k) * missed.powi(k as i32)).collect();
@@ -90,8 +90,8 @@ mod tests {
         assert!((unnoticed(cut, 1, 0.0, |_| 1.0) - 3.0 / 8.0).abs() < 1e-12);
     }
 
-    /// The bound of the cut-and-choose, which is what these gates would achieve if a bad gate in a bucket
-    /// were always wrong.
+    /// The bound of the cut-and-choose is what these gates would achieve if a bad gate in a bucket were
+    /// always wrong.
     #[test]
     fn the_bound_is_not_exceeded() {
         use brickwork::jimu::parameters::GATES;

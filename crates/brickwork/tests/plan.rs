@@ -277,21 +277,26 @@ fn check_lego(program: Program, security: u32, lanes: u8) {
     is_exact(&predicted, run, &format!("{} at {security} bits over {lanes} lanes", program.name()));
 }
 
-/// The same for JIMU.
+/// The same for JIMU, cut both ways.
 fn check_jimu(program: Program, security: u32, lanes: u8) {
     let program = Arc::new(program);
     let link = Link { lanes, ..Link::LOOPBACK };
     let job = job(&program, security, 1);
     let zeros = |party| vec![false; program.input_width(party)];
-    let (predicted, _) = jimu::cost::predict(&program, security, &Machine::free(), &link).unwrap();
-    let run = clocked(
-        lanes.into(),
-        |channel, watch| {
-            jimu::garbler(channel, &job, &zeros(Party::Garbler), watch).unwrap();
-        },
-        |channel, watch| jimu::evaluator(channel, &job, &zeros(Party::Evaluator), watch).unwrap().phases,
-    );
-    is_exact(&predicted, run, &format!("jimu {} at {security} bits over {lanes} lanes", program.name()));
+    for unit in jimu::Unit::ALL {
+        let (predicted, _) = jimu::cost::predict(&program, unit, security, &Machine::free(), &link).unwrap();
+        let run = clocked(
+            lanes.into(),
+            |channel, watch| {
+                jimu::garbler(channel, &job, unit, &zeros(Party::Garbler), watch).unwrap();
+            },
+            |channel, watch| {
+                jimu::evaluator(channel, &job, unit, &zeros(Party::Evaluator), watch).unwrap().phases
+            },
+        );
+        let what = format!("jimu {} by {unit:?} at {security} bits over {lanes} lanes", program.name());
+        is_exact(&predicted, run, &what);
+    }
 }
 
 /// The same for components with authenticated masks.
@@ -596,8 +601,8 @@ fn lego_runs_are_what_was_said() {
     }
 }
 
-/// DUPLO's stock, made of nothing in one step, and a run from it; with what is promised as a whole, and with a
-/// share of it.
+/// DUPLO's stock, made of nothing in one step, and a run from it; with what is promised as a whole, and with
+/// a share of it.
 #[test]
 fn duplo_stock_and_runs_from_it_are_what_was_said() {
     let mut rng = draws();

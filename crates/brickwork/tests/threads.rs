@@ -5,11 +5,14 @@ use std::io::{self, Read, Write};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Once};
 
+use brickwork::authenticated;
 use brickwork::circuit::library::aes;
 use brickwork::circuit::{Party, Program};
 use brickwork::compgc::{self, Linking};
 use brickwork::duplo::{self, Evaluator, Garbler, Request};
+use brickwork::jimu;
 use brickwork::lego;
+use brickwork::ot::Cot;
 use brickwork::pool::Pool;
 use brickwork::semi_honest;
 use brickwork::session::{Job, TABLE_MEMORY, Terms, Unobserved};
@@ -203,33 +206,25 @@ fn duplo_talks_on_its_own_thread_from_stock_on_disk() {
 fn the_other_protocols_talk_on_their_own_thread() {
     let program = Arc::new(aes::aes_128().unwrap());
     let job = job(&program, TABLE_MEMORY);
-    let outputs = within_one_thread(|party, channel| {
-        let input = bits(&program, party);
-        let run = match party {
-            Party::Garbler => compgc::garbler(channel, &job, Linking::Scmc, &input, Unobserved),
-            Party::Evaluator => compgc::evaluator(channel, &job, Linking::Scmc, &input, Unobserved),
+    // Every protocol has a garbler and an evaluator; what they take beside channel, job and input differs.
+    macro_rules! runs {
+        ($($protocol:ident $given:tt)*) => {
+            $(runs!(@ $protocol $given);)*
         };
-        run.unwrap().outputs
-    });
-    assert_eq!(outputs, expected(&program));
-    let outputs = within_one_thread(|party, channel| {
-        let input = bits(&program, party);
-        let run = match party {
-            Party::Garbler => lego::garbler(channel, &job, &input, Unobserved),
-            Party::Evaluator => lego::evaluator(channel, &job, &input, Unobserved),
+        (@ $protocol:ident ($($given:expr),*)) => {
+            let outputs = within_one_thread(|party, channel| {
+                let input = bits(&program, party);
+                let run = match party {
+                    Party::Garbler => $protocol::garbler(channel, &job, $($given,)* &input, Unobserved),
+                    Party::Evaluator => $protocol::evaluator(channel, &job, $($given,)* &input, Unobserved),
+                };
+                run.unwrap().outputs
+            });
+            assert_eq!(outputs, expected(&program), "{}", stringify!($protocol));
         };
-        run.unwrap().outputs
-    });
-    assert_eq!(outputs, expected(&program));
-    let outputs = within_one_thread(|party, channel| {
-        let input = bits(&program, party);
-        let run = match party {
-            Party::Garbler => semi_honest::garbler(channel, &job, 1, &input, Unobserved),
-            Party::Evaluator => semi_honest::evaluator(channel, &job, 1, &input, Unobserved),
-        };
-        run.unwrap().outputs
-    });
-    assert_eq!(outputs, expected(&program));
+    }
+    runs! { authenticated(Cot::default()) compgc(Linking::Scmc) lego() semi_honest(1) }
+    runs! { jimu(jimu::Unit::Gates) jimu(jimu::Unit::Components) }
     let folder = tempfile::tempdir().unwrap();
     let open = |party, channel, store: &Store| {
         semi_honest::Stocked::open(party, channel, store, &job.terms(), Unobserved).unwrap()

@@ -14,6 +14,8 @@ pub enum Cut {
     Given,
     /// In one piece.
     Whole,
+    /// Into its AND gates, each by itself: what JIMU can do.
+    Gates,
     /// Of a source: these functions computed as part of `main`, and these as components; not none at all.
     Flags { inline: BTreeSet<String>, component: BTreeSet<String> },
 }
@@ -29,7 +31,7 @@ impl Cut {
         [0, 1].map(|which| {
             let mut sets = match self {
                 Cut::Flags { inline, component } => [inline.clone(), component.clone()],
-                Cut::Given | Cut::Whole => Default::default(),
+                Cut::Given | Cut::Whole | Cut::Gates => Default::default(),
             };
             if !sets[which].remove(function) {
                 sets[1 - which].remove(function);
@@ -43,7 +45,7 @@ impl Cut {
     /// Returns the flags that give this cut to `compile`, as a shell takes them.
     pub fn flags(&self) -> String {
         match self {
-            Cut::Given => String::new(),
+            Cut::Given | Cut::Gates => String::new(),
             Cut::Whole => "--emit bristol".into(),
             Cut::Flags { inline, component } => {
                 let inline = inline.iter().map(|name| {
@@ -76,6 +78,7 @@ impl fmt::Display for Cut {
         match self {
             Cut::Given => f.write_str("given"),
             Cut::Whole => f.write_str("whole"),
+            Cut::Gates => f.write_str("gates"),
             Cut::Flags { inline, component } => {
                 let inline = inline.iter().map(|name| format!("inline:{name}"));
                 f.write_str(
@@ -97,6 +100,7 @@ impl FromStr for Cut {
         match text {
             "given" => return Ok(Cut::Given),
             "whole" => return Ok(Cut::Whole),
+            "gates" => return Ok(Cut::Gates),
             _ if text.len() > MAX_DECOMPOSITION_BYTES => {
                 return Err(format!("a cut has a name of at most {MAX_DECOMPOSITION_BYTES} bytes"));
             }
@@ -149,10 +153,12 @@ impl FromStr for Wish {
 pub struct CutArguments {
     /// Into which components the program is cut: as is predicted to be fastest (the garbler proposes, the
     /// evaluator makes the same cut of its own file), as the file says, in one piece, or a list such as
-    /// inline:F,component:G. An evaluator that is given one refuses others
+    /// inline:F,component:G. An evaluator that is given one refuses others. jimu cuts by the file's
+    /// components (given) or by single AND gates (gates), and if nothing is said by whichever sends fewer
+    /// bytes
     #[arg(
         long,
-        value_name = "fastest|given|whole|LIST",
+        value_name = "fastest|given|whole|gates|LIST",
         default_value = "fastest",
         hide_default_value = true
     )]
@@ -165,7 +171,7 @@ mod tests {
 
     #[test]
     fn cuts_have_names() {
-        for text in ["given", "whole", "inline:*", "inline:a,inline:b_2,component:C"] {
+        for text in ["given", "whole", "gates", "inline:*", "inline:a,inline:b_2,component:C"] {
             assert_eq!(text.parse::<Cut>().map(|cut| cut.to_string()).as_deref(), Ok(text));
             assert_eq!(text.parse::<Wish>().map(|wish| wish.to_string()).as_deref(), Ok(text));
         }

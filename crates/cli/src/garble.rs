@@ -5,13 +5,13 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use brickwork::circuit::{Party, Program};
-use brickwork::justgarble::files::{self as formats, Mark};
+use brickwork::justgarble::files::{self as formats, Mark, ProgramDigest};
 use brickwork::justgarble::{Cipher, Circuit, Doubling, Garbling, Method, Scheme, garble};
 use brickwork_kernels::Erasing;
 use clap::{ArgGroup, Args, ValueEnum};
 use serde_json::{Value, json};
 
-use crate::arguments::ProgramArguments;
+use crate::arguments::{Map, ProgramArguments};
 use crate::failure::{Failure, code};
 use crate::files::{MAX_PROGRAM_BYTES, MAX_VALUE_BYTES, check_private, read_all};
 use crate::outcome::outputs_text;
@@ -121,25 +121,26 @@ impl Garble {
     pub fn run(&self) -> Result<Report, Failure> {
         let _erasing = Erasing::begin();
         let scheme = self.scheme()?;
-        let circuit = circuit(&programs::program(&self.program)?)?;
+        let program = programs::program(&self.program)?;
+        let (circuit, digest) = (circuit(&program)?, program.digest());
         let Garbling { garbled, encoding, decoding, checking } = garble(scheme, &circuit)?;
         let mark = Mark::of(&garbled);
         let mut written = Written::default();
         let f = formats::write_garbled(&garbled);
         written.public(&self.garbled, &f)?;
-        written.private(&self.tokens, &formats::write_encoding(&mark, &encoding))?;
+        written.private(&self.tokens, &formats::write_encoding(&mark, &digest, &encoding))?;
         if let Some(path) = &self.decoding {
-            written.public(path, &formats::write_decoding(&mark, &decoding))?;
+            written.public(path, &formats::write_decoding(&mark, &digest, &decoding))?;
         }
         if let Some(path) = &self.checking {
-            written.private(path, &formats::write_checking(&mark, &checking))?;
+            written.private(path, &formats::write_checking(&mark, &digest, &checking))?;
         }
         let names = written.keep();
         let json = json!({
             "garbling": hex(mark.garbling()),
             "gates": circuit.gates().len(),
             "xor_gates": circuit.xor_gates(),
-            "rows": garbled.rows.len(),
+            "rows": garbled.rows().len(),
             "token_bytes": scheme.cipher().length().bytes(),
             "garbled_bytes": f.len(),
             "private": mark.is_private(),
@@ -150,7 +151,7 @@ impl Garble {
              and what --checking wrote must not reach who evaluates.\n{}",
             plural(circuit.gates().len() as u64, "gate"),
             circuit.xor_gates(),
-            plural(garbled.rows.len() as u64, "row"),
+            plural(garbled.rows().len() as u64, "row"),
             bytes(f.len() as u64),
             self.tokens.display(),
             privacy(&mark),
@@ -195,7 +196,8 @@ impl Inputs {
     pub fn run(&self) -> Result<Report, Failure> {
         let _erasing = Erasing::begin();
         let program = programs::program(&self.program)?;
-        let (mark, encoding) = private(&self.tokens, formats::read_encoding)?;
+        let (mark, digest, encoding) = private(&self.tokens, formats::read_encoding)?;
+        is_of(&program, &digest, &self.program.file)?;
         let Erased(both) = &self.values.read(&program, None)?;
         let mut bits = values::input_bits(&program, Party::Garbler, None, &both[0])?;
         let evaluator = values::input_bits(&program, Party::Evaluator, None, &both[1])?;
@@ -203,9 +205,7 @@ impl Inputs {
         let mut all = zeroize::Zeroizing::new(Vec::with_capacity(bits.len() + evaluator.len()));
         all.append(&mut bits);
         all.extend_from_slice(&evaluator);
-        let tokens = encoding
-            .encode(&all)
-            .map_err(|e| Failure::from(e).advise("give the program that was garbled into these tokens"))?;
+        let tokens = encoding.encode(&all).map_err(|e| Failure::from(e).advise(HINT))?;
         let mut written = Written::default();
         written.private(&self.output, &formats::write_inputs(&mark, &tokens))?;
         Ok(tokens_report("input", &mark, tokens.len(), written))
@@ -252,33 +252,46 @@ pub struct Decode {
     /// Decode by what tells forged outputs
     #[arg(long, value_name = "FILE")]
     checking: Option<PathBuf>,
-    /// The program, by which bits become values; without it only the bits are printed
+    /// The program that was garbled, by which bits become values; without it only the bits are printed
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
+    #[command(flatten)]
+    map: Map,
 }
 
 impl Decode {
     pub fn run(&self) -> Result<Report, Failure> {
         let _erasing = Erasing::begin();
         let (mark, outputs) = read(&self.outputs, MAX_VALUE_BYTES, formats::read_outputs)?;
-        let bits = match (&self.decoding, &self.checking) {
+        let (digest, bits) = match (&self.decoding, &self.checking) {
             (Some(path), _) => {
-                let (of_decoding, decoding) = read(path, MAX_VALUE_BYTES, formats::read_decoding)?;
+                let (of_decoding, digest, decoding) = read(path, MAX_VALUE_BYTES, formats::read_decoding)?;
                 mark.fits(&of_decoding).map_err(strangers)?;
-                decoding.decode(&outputs).map_err(|e| Failure::from(e).advise(HINT))?
+                (digest, decoding.decode(&outputs).map_err(|e| Failure::from(e).advise(HINT))?)
             }
             (None, Some(path)) => {
-                let (of_checking, checking) = private(path, formats::read_checking)?;
+                let (of_checking, digest, checking) = private(path, formats::read_checking)?;
                 mark.fits(&of_checking).map_err(strangers)?;
                 // Files that were damaged on the way do not come as far as this.
-                checking.decode(&outputs).map_err(|e| {
+                let bits = checking.decode(&outputs).map_err(|e| {
                     let hint = "nobody evaluated this garbled circuit to these outputs: use them for nothing";
                     Failure::new(code::PEER, format!("forged outputs: {e}"), hint)
-                })?
+                })?;
+                (digest, bits)
             }
             (None, None) => return Err(Failure::fault("neither --decoding nor --checking")),
         };
-        let values = self.program.as_deref().map(|path| typed(path, &bits)).transpose()?;
+        let values = match &self.program {
+            Some(path) => {
+                let program = programs::load(path, &self.map.parties())?;
+                is_of(&program, &digest, path)?;
+                Some(typed(&program, &bits)?)
+            }
+            None if self.map.entries.is_empty() => None,
+            None => {
+                return Err(Failure::usage("--map is of the circuit that --program names", "give it, too"));
+            }
+        };
         let human = match &values {
             None => format!("{}\n", bit_string(&bits)),
             Some([garbler, evaluator]) => outputs_text(&[("garbler", garbler), ("evaluator", evaluator)]),
@@ -295,14 +308,24 @@ impl Decode {
     }
 }
 
-/// What each party's outputs are.
-fn typed(path: &Path, bits: &[bool]) -> Result<[Value; 2], Failure> {
-    let program = programs::load(path, &Default::default())?;
+/// Refuses another program than the one that was garbled, be it of the same widths.
+fn is_of(program: &Program, garbled: &ProgramDigest, path: &Path) -> Result<(), Failure> {
+    match program.digest() == *garbled {
+        true => Ok(()),
+        false => Err(Failure::input(
+            format!("{} is another program than the one that was garbled", path.display()),
+            "give the file that `garble` was given, with the same --map",
+        )),
+    }
+}
+
+/// Returns what each party's outputs are.
+fn typed(program: &Program, bits: &[bool]) -> Result<[Value; 2], Failure> {
     let widths: Vec<usize> = program.outputs().iter().map(|output| output.wires.len()).collect();
     if widths.iter().sum::<usize>() != bits.len() {
         return Err(Failure::input(
-            format!("these are {} bits, and the outputs of {} are others", bits.len(), path.display()),
-            "give the program that was garbled",
+            format!("these are {} bits, and the outputs of the program are others", bits.len()),
+            HINT,
         ));
     }
     let mut rest = bits;
@@ -315,7 +338,7 @@ fn typed(path: &Path, bits: &[bool]) -> Result<[Value; 2], Failure> {
         })
         .collect();
     Ok([Party::Garbler, Party::Evaluator]
-        .map(|party| values::output_value(&program, party, None, &program.output_bits(party, &outputs))))
+        .map(|party| values::output_value(program, party, None, &program.output_bits(party, &outputs))))
 }
 
 const HINT: &str = "is it the right file, and complete?";

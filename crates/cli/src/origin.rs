@@ -56,6 +56,10 @@ impl Origin<'_> {
     pub fn make(&self, cut: &Cut, max_gates: u64) -> Result<Program, Failure> {
         match cut {
             Cut::Given => Ok(self.given.clone()),
+            Cut::Gates => Err(Failure::input(
+                "only --protocol jimu cuts a program into single AND gates",
+                "choose another --cut",
+            )),
             Cut::Whole => {
                 let gates = self.gates();
                 if gates > max_gates {

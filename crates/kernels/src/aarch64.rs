@@ -5,6 +5,7 @@
 
 use core::arch::aarch64::*;
 
+use crate::factors::Factors;
 use crate::vector::{Task, Vector};
 
 pub(crate) fn has_neon() -> bool {
@@ -57,6 +58,7 @@ impl Vector for Neon {
     type One = Self;
     type Keys = [Self; 11];
     type Mask = uint8x16_t;
+    type Bytes = [Self; 2];
 
     #[inline(always)]
     unsafe fn load(from: *const u128) -> Self {
@@ -98,6 +100,69 @@ impl Vector for Neon {
     unsafe fn and(self, other: Self) -> Self {
         // SAFETY: NEON.
         unsafe { Neon(vandq_u8(self.0, other.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn left64<const N: u32>(self) -> Self {
+        // SAFETY: NEON.
+        unsafe {
+            let x = vreinterpretq_u64_u8(self.0);
+            Neon(vreinterpretq_u8_u64(match N {
+                1 => vshlq_n_u64::<1>(x),
+                _ => vshlq_n_u64::<2>(x),
+            }))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn right64<const N: u32>(self) -> Self {
+        // SAFETY: NEON.
+        unsafe {
+            let x = vreinterpretq_u64_u8(self.0);
+            Neon(vreinterpretq_u8_u64(match N {
+                1 => vshrq_n_u64::<1>(x),
+                _ => vshrq_n_u64::<2>(x),
+            }))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn shuffle(self, places: Self) -> Self {
+        // SAFETY: NEON.
+        unsafe { Neon(vqtbl1q_u8(self.0, places.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn if_any(self, test: Self, value: Self) -> Self {
+        // SAFETY: NEON.
+        unsafe {
+            let any = vtstq_u64(vreinterpretq_u64_u8(self.0), vreinterpretq_u64_u8(test.0));
+            Neon(vandq_u8(vreinterpretq_u8_u64(any), value.0))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn choose<const REDUCED: bool>(
+        first: Self,
+        second: Self,
+        bit: Self,
+        from: impl Fn(usize) -> *const u128,
+    ) -> Self {
+        // SAFETY: NEON; the caller vouches for the blocks at `from(0)`.
+        unsafe {
+            let first = vgetq_lane_u64::<0>(vreinterpretq_u64_u8(vandq_u8(first.0, bit.0))) != 0;
+            let second = vgetq_lane_u64::<0>(vreinterpretq_u64_u8(vandq_u8(second.0, bit.0))) != 0;
+            let number = usize::from(first) << 1 | usize::from(second);
+            match REDUCED {
+                // Without a block for 0, another is read and left out.
+                true => {
+                    let read = Self::load(from(0).add(number.saturating_sub(1)));
+                    let any = vdupq_n_u64(u64::from(number > 0).wrapping_neg());
+                    Neon(vandq_u8(read.0, vreinterpretq_u8_u64(any)))
+                }
+                false => Self::load(from(0).add(number)),
+            }
+        }
     }
 
     #[inline(always)]
@@ -222,6 +287,33 @@ impl Vector for Neon {
     }
 
     #[inline(always)]
+    unsafe fn interleave8(self, other: Self) -> (Self, Self) {
+        // SAFETY: NEON.
+        unsafe { (Neon(vzip1q_u8(self.0, other.0)), Neon(vzip2q_u8(self.0, other.0))) }
+    }
+
+    #[inline(always)]
+    unsafe fn pick(self, places: Self) -> Self {
+        // SAFETY: NEON; a place that is none gives 0.
+        unsafe { Neon(vqtbl1q_u8(self.0, places.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn bytes(self) -> Self::Bytes {
+        // SAFETY: NEON.
+        unsafe { [Neon(vandq_u8(self.0, vdupq_n_u8(0x0f))), Neon(vshrq_n_u8::<4>(self.0))] }
+    }
+
+    #[inline(always)]
+    unsafe fn times([low, high]: &Self::Bytes, factors: &Factors, k: usize) -> Self {
+        // SAFETY: NEON; the caller vouches for factor `k`.
+        unsafe {
+            let [lows, highs] = *factors.nibbles.get_unchecked(k);
+            Neon(veorq_u8(vqtbl1q_u8(pack(lows), low.0), vqtbl1q_u8(pack(highs), high.0)))
+        }
+    }
+
+    #[inline(always)]
     unsafe fn keys(round_keys: &[u128; 11]) -> Self::Keys {
         // SAFETY: NEON.
         unsafe {
@@ -231,6 +323,12 @@ impl Vector for Neon {
             }
             keys
         }
+    }
+
+    #[inline(always)]
+    unsafe fn keys_of_blocks<'a>(round_keys: impl Fn(usize) -> &'a [u128; 11]) -> Self::Keys {
+        // SAFETY: NEON.
+        unsafe { Self::keys(round_keys(0)) }
     }
 
     /// AESE adds a round key *before* SubBytes and ShiftRows: the first one, too.

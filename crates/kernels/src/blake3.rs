@@ -142,10 +142,12 @@ const fn lanes<V: Vector>() -> usize {
 unsafe fn load_words<V: Vector>(from: impl Fn(usize) -> *const u128) -> [V; 8] {
     // SAFETY: as the caller vouches.
     unsafe {
-        let pairs = |j: usize| V::load_pairs(|k| from(j * V::BLOCKS + k));
-        let [(a0, b0), (a1, b1), (a2, b2), (a3, b3)] = [pairs(0), pairs(1), pairs(2), pairs(3)];
-        let [w0, w1, w2, w3] = V::transpose32([a0, a1, a2, a3]);
-        let [w4, w5, w6, w7] = V::transpose32([b0, b1, b2, b3]);
+        let (mut first, mut second) = ([V::splat(0); 4], [V::splat(0); 4]);
+        for j in 0..4 {
+            (first[j], second[j]) = V::load_pairs(|k| from(j * V::BLOCKS + k));
+        }
+        let [w0, w1, w2, w3] = V::transpose32(first);
+        let [w4, w5, w6, w7] = V::transpose32(second);
         [w0, w1, w2, w3, w4, w5, w6, w7]
     }
 }

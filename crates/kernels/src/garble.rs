@@ -8,6 +8,7 @@
 //! of the half gate: `2j` and `2j + 1` for AND gate `j`. As σ is linear, the two `y` of `H(x, i) ⊕ H(x ⊕ Δ,
 //! i)` add up to `σ(Δ)`.
 
+use crate::lines::Lines;
 use crate::script::{And, GateList, Layer, ONE, Xor};
 use crate::vector::{Task, Vector, prefetch};
 use crate::{Aes128, Kernel};
@@ -16,15 +17,10 @@ use crate::{Aes128, Kernel};
 pub const LANES: [usize; 4] = [1, 4, 8, 16];
 
 /// How many AND gates before its turn the evaluator asks for a table.
-const AHEAD: usize = 16;
+pub(crate) const AHEAD: usize = 16;
 
 /// Rows behind those of the slots.
 const BEHIND: usize = 2;
-
-/// Four labels in one line of the cache.
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-struct Line([u128; 4]);
 
 /// Numbers of copies that can go through a script together with words of their gates.
 pub const WORD_LANES: [usize; 2] = [4, 16];
@@ -41,7 +37,7 @@ pub struct MaskedTables<'a, 'b> {
 pub struct Wires {
     /// Slot after slot, the labels of all lanes; behind them, while garbling, σ(Δ), and Δ where no slot has
     /// it.
-    lines: Vec<Line>,
+    lines: Lines,
     slots: usize,
     lanes: usize,
 }
@@ -58,11 +54,8 @@ pub struct HashKeys<'a> {
 impl Wires {
     /// Makes room for the labels of `lanes` copies.
     pub fn new(script: &GateList, lanes: usize) -> Self {
-        let mut wires = Wires {
-            lines: vec![Line([0; 4]); ((script.slots() + BEHIND) * lanes).div_ceil(4)],
-            slots: script.slots(),
-            lanes: 0,
-        };
+        let mut wires =
+            Wires { lines: Lines::new((script.slots() + BEHIND) * lanes), slots: script.slots(), lanes: 0 };
         wires.set_lanes(lanes);
         wires
     }
@@ -73,33 +66,23 @@ impl Wires {
     /// # Panics
     /// If there cannot be so many.
     pub fn set_lanes(&mut self, lanes: usize) {
-        assert!(
-            LANES.contains(&lanes) && (self.slots + BEHIND) * lanes <= 4 * self.lines.len(),
-            "{lanes} lanes"
-        );
+        let fits = (self.slots + BEHIND) * lanes <= self.lines.blocks().len();
+        assert!(LANES.contains(&lanes) && fits, "{lanes} lanes");
         self.lanes = lanes;
-    }
-
-    fn labels(&mut self) -> &mut [u128] {
-        // SAFETY: a line is four blocks without padding, as `repr(C)` has it; the slice is borrowed from the
-        // lines.
-        unsafe { std::slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast(), 4 * self.lines.len()) }
     }
 
     /// Sets the label in a slot of a copy; in slot [`ONE`] the garbler's offset, of which bit 0 must be 1.
     #[inline]
     pub fn set(&mut self, slot: u32, lane: usize, label: u128) {
         assert!(lane < self.lanes, "lane {lane} of {}", self.lanes);
-        let at = slot as usize * self.lanes + lane;
-        self.lines[at / 4].0[at % 4] = label;
+        self.lines.blocks_mut()[slot as usize * self.lanes + lane] = label;
     }
 
     /// Returns the label in a slot of a copy.
     #[inline]
     pub fn get(&self, slot: u32, lane: usize) -> u128 {
         assert!(lane < self.lanes, "lane {lane} of {}", self.lanes);
-        let at = slot as usize * self.lanes + lane;
-        self.lines[at / 4].0[at % 4]
+        self.lines.blocks()[slot as usize * self.lanes + lane]
     }
 
     /// Walks through a section with false labels and writes the tables: for each AND gate of the section, in
@@ -117,7 +100,7 @@ impl Wires {
         tables: &mut [&mut [u8]],
     ) {
         self.check(script, section, keys, tables.iter().map(|t| t.len()));
-        let (lanes, rows) = (self.lanes, self.labels().as_mut_ptr());
+        let (lanes, rows) = (self.lanes, self.lines.blocks_mut().as_mut_ptr());
         let (delta, results) = (ONE, Plain);
         match lanes {
             16 => kernel.run(Garble {
@@ -174,7 +157,7 @@ impl Wires {
         for lane in 0..lanes {
             self.set(ONE, lane, 0);
         }
-        let (rows, results) = (self.labels().as_mut_ptr(), Plain);
+        let (rows, results) = (self.lines.blocks_mut().as_mut_ptr(), Plain);
         match lanes {
             16 => {
                 kernel.run(Evaluate { script, section, keys, rows, tables: starts::<_, 16>(tables), results })
@@ -216,7 +199,7 @@ impl Wires {
         self.check_words(script, section, words.iter().map(|w| w.len()));
         let behind = script.slots() as u32 + 1;
         (0..self.lanes).for_each(|lane| self.set(behind, lane, delta));
-        let (lanes, rows, delta) = (self.lanes, self.labels().as_mut_ptr(), behind);
+        let (lanes, rows, delta) = (self.lanes, self.lines.blocks_mut().as_mut_ptr(), behind);
         if lanes == 16 {
             let (tables, results) = (pointers::<_, 16>(tables), Words::<16, true>::new(words));
             kernel.run(Garble { script, section, keys, rows, delta, tables, results });
@@ -245,7 +228,7 @@ impl Wires {
         for lane in 0..self.lanes {
             self.set(ONE, lane, 0);
         }
-        let (lanes, rows) = (self.lanes, self.labels().as_mut_ptr());
+        let (lanes, rows) = (self.lanes, self.lines.blocks_mut().as_mut_ptr());
         if lanes == 16 {
             let results = Words::<16, false>::new(words);
             kernel.run(Evaluate { script, section, keys, rows, tables: starts::<_, 16>(tables), results });
@@ -277,7 +260,7 @@ impl Wires {
             "{twice} operands for {} copies",
             self.lanes
         );
-        let (lanes, rows) = (self.lanes, self.labels().as_mut_ptr());
+        let (lanes, rows) = (self.lanes, self.lines.blocks_mut().as_mut_ptr());
         if lanes == 16 {
             let (results, operands) = (starts::<_, 16>(results), pointers::<_, 16>(operands));
             kernel.run(Carry { script, section, rows, results, operands });
@@ -333,9 +316,39 @@ fn starts<T, const L: usize>(lists: &[&[T]]) -> [*const T; L] {
     std::array::from_fn(|lane| lists[lane].as_ptr())
 }
 
-impl Drop for Wires {
-    fn drop(&mut self) {
-        crate::erase(self.labels());
+/// What is done to a label before it goes into π, and to the sum of what comes out.
+pub(crate) trait Hash<V: Vector>: Copy {
+    /// Returns the label's share in what π is given: a linear map.
+    ///
+    /// # Safety
+    /// The machine has the features of `V`; so for all methods.
+    unsafe fn prepare(self, label: V) -> V;
+    /// Returns what of a sum of hashes counts.
+    unsafe fn cut(self, sum: V) -> V;
+    /// Returns the colours of labels.
+    unsafe fn colours(self, labels: V) -> V::Mask;
+}
+
+/// The hash of the protocols: σ, all 128 bits, colours in bit 0.
+#[derive(Clone, Copy)]
+struct Sigma;
+
+impl<V: Vector> Hash<V> for Sigma {
+    #[inline(always)]
+    unsafe fn prepare(self, label: V) -> V {
+        // SAFETY: as the caller vouches.
+        unsafe { label.sigma() }
+    }
+
+    #[inline(always)]
+    unsafe fn cut(self, sum: V) -> V {
+        sum
+    }
+
+    #[inline(always)]
+    unsafe fn colours(self, labels: V) -> V::Mask {
+        // SAFETY: as the caller vouches.
+        unsafe { labels.colours() }
     }
 }
 
@@ -425,7 +438,7 @@ impl<const L: usize, R: Results> Task for Garble<'_, L, R> {
             }
             (V::keys(self.keys.keys[0].round_keys()), delta, sigma_delta)
         };
-        for Layer { xors, ands } in self.script.layers(self.section) {
+        for (xors, ands) in self.script.layers(self.section).flat_map(|layer| layer.shares(1)) {
             // SAFETY: the caller vouches for the features of `V`. The script's slots are below the number of
             // rows, and a row is `L` blocks, a multiple of `V::BLOCKS`. Gates are below the number of gates
             // of the section, for each of which the tables have 32 bytes.
@@ -444,6 +457,7 @@ impl<const L: usize, R: Results> Task for Garble<'_, L, R> {
                     while from + 2 * V::BLOCKS <= L {
                         let at = |n: usize| from + n * V::BLOCKS;
                         garble_gates::<V, 2, 8>(
+                            Sigma,
                             &key,
                             |_| tweak,
                             |n| [V::load(a.add(at(n))), V::load(b.add(at(n)))],
@@ -455,6 +469,7 @@ impl<const L: usize, R: Results> Task for Garble<'_, L, R> {
                     }
                     if from < L {
                         garble_gates::<V, 1, 4>(
+                            Sigma,
                             &key,
                             |_| tweak,
                             |_| [V::load(a.add(from)), V::load(b.add(from))],
@@ -469,12 +484,12 @@ impl<const L: usize, R: Results> Task for Garble<'_, L, R> {
     }
 }
 
-/// The tweaks of both half gates of gate `gate`, to which the whitening of the key has been added.
+/// Returns the tweaks of both half gates of gate `gate`, to which the whitening of the key has been added.
 ///
 /// # Safety
 /// The machine has the features of `V`.
 #[inline(always)]
-unsafe fn tweaks<V: Vector>(key: &V::Keys, gate: usize) -> [V; 2] {
+pub(crate) unsafe fn tweaks<V: Vector>(key: &V::Keys, gate: usize) -> [V; 2] {
     // SAFETY: as the caller vouches.
     unsafe {
         let even = V::splat(2 * gate as u128).xor(V::whitening(key));
@@ -482,14 +497,16 @@ unsafe fn tweaks<V: Vector>(key: &V::Keys, gate: usize) -> [V; 2] {
     }
 }
 
-/// AND gates in `N` registers; `H` is the number of hashes, `4 N`. Of register `n`, `tweaks` gives the tweaks
-/// with the key's whitening, `labels` the false labels of both operands, `offset` Δ and σ(Δ); `store` takes
-/// the false label of the result, and `table` says where the table of each block goes.
+/// Garbles AND gates in `N` registers; `H` is the number of hashes, `4 N`. Of register `n`, `tweaks` gives
+/// the tweaks with the key's whitening, `labels` the false labels of both operands, `offset` Δ and what
+/// `hash` prepares of it; `store` takes the false label of the result, and `table` says where the table of
+/// each block goes.
 ///
 /// # Safety
 /// The machine has the features of `V`; there are 32 bytes behind each place that `table` names.
 #[inline(always)]
-unsafe fn garble_gates<V: Vector, const N: usize, const H: usize>(
+pub(crate) unsafe fn garble_gates<V: Vector, const N: usize, const H: usize>(
+    hash: impl Hash<V>,
     key: &V::Keys,
     tweaks: impl Fn(usize) -> [V; 2],
     labels: impl Fn(usize) -> [V; 2],
@@ -503,22 +520,22 @@ unsafe fn garble_gates<V: Vector, const N: usize, const H: usize>(
         let mut hashes = [V::splat(0); H];
         let mut forwards = [V::splat(0); N];
         for n in 0..N {
-            let ([tweak_g, tweak_e], [a, b], [_, sigma_delta]) = (tweaks(n), labels(n), offset(n));
-            let (ya, yb) = (a.sigma().xor(tweak_g), b.sigma().xor(tweak_e));
-            (hashes[n], hashes[N + n]) = (ya, ya.xor(sigma_delta));
-            (hashes[2 * N + n], hashes[3 * N + n]) = (yb, yb.xor(sigma_delta));
+            let ([tweak_g, tweak_e], [a, b], [_, prepared]) = (tweaks(n), labels(n), offset(n));
+            let (ya, yb) = (hash.prepare(a).xor(tweak_g), hash.prepare(b).xor(tweak_e));
+            (hashes[n], hashes[N + n]) = (ya, ya.xor(prepared));
+            (hashes[2 * N + n], hashes[3 * N + n]) = (yb, yb.xor(prepared));
             forwards[n] = ya.xor(yb);
         }
         let e = V::rounds(key, hashes);
         for n in 0..N {
-            let ([a, b], [delta, sigma_delta]) = (labels(n), offset(n));
+            let ([a, b], [delta, prepared]) = (labels(n), offset(n));
             let (e0, e1, e2, e3) = (e[n], e[N + n], e[2 * N + n], e[3 * N + n]);
-            let (colour_a, colour_b) = (a.colours(), b.colours());
+            let (colour_a, colour_b) = (hash.colours(a), hash.colours(b));
             // T_G = H(A) ⊕ H(A ⊕ Δ) ⊕ lsb(B)·Δ and T_E = H(B) ⊕ H(B ⊕ Δ) ⊕ A.
-            let t_g = e0.xor3(e1, sigma_delta).xor_if(colour_b, delta);
-            let t_e_without_a = e2.xor3(e3, sigma_delta);
+            let t_g = hash.cut(e0.xor3(e1, prepared)).xor_if(colour_b, delta);
+            let t_e_without_a = hash.cut(e2.xor3(e3, prepared));
             // C = H(A) ⊕ lsb(A)·T_G ⊕ H(B) ⊕ lsb(B)·(T_E ⊕ A).
-            let c = e0.xor3(e2, forwards[n]).xor_if(colour_a, t_g).xor_if(colour_b, t_e_without_a);
+            let c = hash.cut(e0.xor3(e2, forwards[n])).xor_if(colour_a, t_g).xor_if(colour_b, t_e_without_a);
             store(n, c);
             V::store_pairs(t_g, t_e_without_a.xor(a), |lane| table(n, lane));
         }
@@ -550,7 +567,7 @@ impl<const L: usize, R: Results> Task for Evaluate<'_, L, R> {
             self.script.section_ands(self.section).split_at_checked(AHEAD).unwrap_or_default();
         soon.iter().for_each(fetch);
         let mut later = later.iter();
-        for Layer { xors, ands } in self.script.layers(self.section) {
+        for (xors, ands) in self.script.layers(self.section).flat_map(|layer| layer.shares(1)) {
             // SAFETY: as in `Garble`.
             unsafe {
                 xor_steps::<V, L>(self.rows, xors);
@@ -568,6 +585,7 @@ impl<const L: usize, R: Results> Task for Evaluate<'_, L, R> {
                     while from + 4 * V::BLOCKS <= L {
                         let at = |n: usize| from + n * V::BLOCKS;
                         evaluate_gates::<V, 4, 8>(
+                            Sigma,
                             &key,
                             |_| tweak,
                             |n| [V::load(a.add(at(n))), V::load(b.add(at(n)))],
@@ -579,6 +597,7 @@ impl<const L: usize, R: Results> Task for Evaluate<'_, L, R> {
                     if from + 2 * V::BLOCKS <= L {
                         let at = |n: usize| from + n * V::BLOCKS;
                         evaluate_gates::<V, 2, 4>(
+                            Sigma,
                             &key,
                             |_| tweak,
                             |n| [V::load(a.add(at(n))), V::load(b.add(at(n)))],
@@ -589,6 +608,7 @@ impl<const L: usize, R: Results> Task for Evaluate<'_, L, R> {
                     }
                     if from < L {
                         evaluate_gates::<V, 1, 2>(
+                            Sigma,
                             &key,
                             |_| tweak,
                             |_| [V::load(a.add(from)), V::load(b.add(from))],
@@ -602,12 +622,13 @@ impl<const L: usize, R: Results> Task for Evaluate<'_, L, R> {
     }
 }
 
-/// The evaluator's side of [`garble_gates`]; `labels` gives the active labels, and `H` is `2 N`.
+/// Does the evaluator's side of [`garble_gates`]; `labels` gives the active labels, and `H` is `2 N`.
 ///
 /// # Safety
 /// As for [`garble_gates`].
 #[inline(always)]
-unsafe fn evaluate_gates<V: Vector, const N: usize, const H: usize>(
+pub(crate) unsafe fn evaluate_gates<V: Vector, const N: usize, const H: usize>(
+    hash: impl Hash<V>,
     key: &V::Keys,
     tweaks: impl Fn(usize) -> [V; 2],
     labels: impl Fn(usize) -> [V; 2],
@@ -620,8 +641,8 @@ unsafe fn evaluate_gates<V: Vector, const N: usize, const H: usize>(
         let mut hashes = [V::splat(0); H];
         for n in 0..N {
             let ([tweak_g, tweak_e], [a, b]) = (tweaks(n), labels(n));
-            hashes[n] = a.sigma().xor(tweak_g);
-            hashes[N + n] = b.sigma().xor(tweak_e);
+            hashes[n] = hash.prepare(a).xor(tweak_g);
+            hashes[N + n] = hash.prepare(b).xor(tweak_e);
         }
         let mut forwards = [V::splat(0); N];
         for n in 0..N {
@@ -632,8 +653,8 @@ unsafe fn evaluate_gates<V: Vector, const N: usize, const H: usize>(
             let [a, b] = labels(n);
             let (t_g, t_e) = V::load_pairs(|lane| table(n, lane));
             // C = H(A) ⊕ lsb(A)·T_G ⊕ H(B) ⊕ lsb(B)·(T_E ⊕ A).
-            let c = e[n].xor3(e[N + n], forwards[n]);
-            store(n, c.xor_if(a.colours(), t_g).xor_if(b.colours(), t_e.xor(a)));
+            let c = hash.cut(e[n].xor3(e[N + n], forwards[n]));
+            store(n, c.xor_if(hash.colours(a), t_g).xor_if(hash.colours(b), t_e.xor(a)));
         }
     }
 }
@@ -753,6 +774,7 @@ impl GarbleOne<'_> {
         // SAFETY: as in `Garble`, with `L` = 1.
         unsafe {
             garble_gates::<V, N, H>(
+                Sigma,
                 key,
                 |n| few.tweaks::<V>(key, n),
                 |n| few.labels::<V>(self.rows, n),
@@ -774,9 +796,11 @@ impl Task for GarbleOne<'_> {
             let key = V::keys(self.keys.keys[0].round_keys());
             let delta = V::splat(*self.rows.add(ONE as usize));
             let offset = [delta, delta.sigma()];
-            for Layer { xors, mut ands } in self.script.layers(self.section) {
+            for (xors, mut ands) in
+                self.script.layers(self.section).flat_map(|layer| layer.shares(2 * V::BLOCKS))
+            {
                 xor_steps::<V::One, 1>(self.rows, xors);
-                while let Some(few) = Few::take::<V, 2>(&mut ands, first) {
+                if let Some(few) = Few::take::<V, 2>(&mut ands, first) {
                     self.gates::<V, 2, 8>(&key, offset, few);
                 }
                 if let Some(few) = Few::take::<V, 1>(&mut ands, first) {
@@ -805,6 +829,7 @@ impl EvaluateOne<'_> {
         // SAFETY: as in `Evaluate`, with `L` = 1.
         unsafe {
             evaluate_gates::<V, N, H>(
+                Sigma,
                 key,
                 |n| few.tweaks::<V>(key, n),
                 |n| few.labels::<V>(self.rows, n),
@@ -823,12 +848,14 @@ impl Task for EvaluateOne<'_> {
         // SAFETY: as in `Evaluate`, with `L` = 1.
         unsafe {
             let key = V::keys(self.keys.keys[0].round_keys());
-            for Layer { xors, mut ands } in self.script.layers(self.section) {
+            for (xors, mut ands) in
+                self.script.layers(self.section).flat_map(|layer| layer.shares(4 * V::BLOCKS))
+            {
                 xor_steps::<V::One, 1>(self.rows, xors);
-                while let Some(few) = Few::take::<V, 4>(&mut ands, first) {
+                if let Some(few) = Few::take::<V, 4>(&mut ands, first) {
                     self.gates::<V, 4, 8>(&key, few);
                 }
-                while let Some(few) = Few::take::<V, 2>(&mut ands, first) {
+                if let Some(few) = Few::take::<V, 2>(&mut ands, first) {
                     self.gates::<V, 2, 4>(&key, few);
                 }
                 if let Some(few) = Few::take::<V, 1>(&mut ands, first) {

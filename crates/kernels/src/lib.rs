@@ -22,15 +22,19 @@ mod aes;
 mod blake3;
 mod clmul;
 mod columns;
+mod dual_key;
 mod erase;
+mod factors;
 mod garble;
 mod kernel;
 mod leaky;
+mod lines;
 mod pages;
 mod parity;
 mod portable;
 mod script;
 mod swap;
+mod symbols;
 mod tile;
 mod transpose;
 mod trees;
@@ -48,13 +52,19 @@ pub use blake3::{
 };
 pub use clmul::{gf128_reduce, hash_accumulate, hash_accumulate_with, hash_rows, hash_rows_with};
 pub use columns::hash_to_columns;
+pub use dual_key::{Carry, CopyKeys, Doubling, DualKey, Gates, Style, Tokens};
 pub use erase::erase;
+pub use factors::Factor;
 pub use garble::{HashKeys, LANES, MaskedTables, WORD_LANES, Wires};
 pub use kernel::{KERNEL_VARIABLE, Kernel, NoSuchKernel};
 pub use leaky::{LeakyHash, MaskWords, leaky_ciphertexts, leaky_sums};
 pub use pages::{Erasing, LargePages};
 pub use parity::{parity_rows, parity_rows_with};
 pub use script::{And, GateList, GateListBuilder, LAYER, ONE, SECTION};
+pub use symbols::{
+    Matrix, Picks, Scale, add_picked, add_picked_with, add_products, add_products_with, add_scaled,
+    add_scaled_with, words_of_rows, words_of_rows_with,
+};
 pub use tile::{TILE_BLOCKS, TILE_ROWS, Tile, TileRow};
 pub use transpose::{transpose, transpose_back, transpose_back_with, transpose_with, words_for_rows};
 pub use trees::Trees;

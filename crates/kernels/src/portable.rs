@@ -5,6 +5,7 @@
 //! t + λ) with GF(2^4) = GF(2)[z]/(z⁴ + z + 1); the maps between the two representations are found by the
 //! compiler.
 
+use crate::factors::Factors;
 use crate::swap::swap_bits;
 use crate::vector::Vector;
 
@@ -260,6 +261,12 @@ fn block(words: [u32; 4]) -> u128 {
     words.iter().rev().fold(0, |block, &word| block << 32 | u128::from(word))
 }
 
+/// Both halves of a block, each for itself.
+#[inline(always)]
+fn halves(block: u128, of: impl Fn(u64) -> u64) -> u128 {
+    u128::from(of((block >> 64) as u64)) << 64 | u128::from(of(block as u64))
+}
+
 /// The first round key as it is, the others bitsliced, each byte of a plane for eight blocks.
 #[derive(Clone, Copy)]
 pub(crate) struct RoundKeys {
@@ -278,6 +285,7 @@ impl Vector for Portable {
     type One = Self;
     type Keys = RoundKeys;
     type Mask = u128;
+    type Bytes = Planes;
 
     #[inline(always)]
     unsafe fn load(from: *const u128) -> Self {
@@ -316,6 +324,50 @@ impl Vector for Portable {
     #[inline(always)]
     unsafe fn and(self, other: Self) -> Self {
         Portable(self.0 & other.0)
+    }
+
+    #[inline(always)]
+    unsafe fn left64<const N: u32>(self) -> Self {
+        Portable(halves(self.0, |half| half << N))
+    }
+
+    #[inline(always)]
+    unsafe fn right64<const N: u32>(self) -> Self {
+        Portable(halves(self.0, |half| half >> N))
+    }
+
+    #[inline(always)]
+    unsafe fn shuffle(self, places: Self) -> Self {
+        let (from, places) = (self.0.to_le_bytes(), places.0.to_le_bytes());
+        Portable(u128::from_le_bytes(places.map(|place| from[usize::from(place % 16)])))
+    }
+
+    #[inline(always)]
+    unsafe fn if_any(self, test: Self, value: Self) -> Self {
+        // The top bit of `-x | x` says whether x is not zero.
+        let any = halves(self.0 & test.0, |half| ((half.wrapping_neg() | half) >> 63).wrapping_neg());
+        Portable(any & value.0)
+    }
+
+    #[inline(always)]
+    unsafe fn choose<const REDUCED: bool>(
+        first: Self,
+        second: Self,
+        bit: Self,
+        from: impl Fn(usize) -> *const u128,
+    ) -> Self {
+        let number = usize::from(first.0 & bit.0 != 0) << 1 | usize::from(second.0 & bit.0 != 0);
+        // SAFETY: the caller vouches for the blocks at `from(0)`.
+        unsafe {
+            match REDUCED {
+                // Without a block for 0, another is read and left out.
+                true => {
+                    let any = u128::from(number > 0).wrapping_neg();
+                    Portable(Self::load(from(0).add(number.saturating_sub(1))).0 & any)
+                }
+                false => Self::load(from(0).add(number)),
+            }
+        }
     }
 
     #[inline(always)]
@@ -384,10 +436,60 @@ impl Vector for Portable {
     }
 
     #[inline(always)]
+    unsafe fn interleave8(self, other: Self) -> (Self, Self) {
+        let spread = |half: u128| {
+            // Eight bytes to every second of sixteen.
+            let x = (half | half << 32) & 0x00000000ffffffff_00000000ffffffff;
+            let x = (x | x << 16) & 0x0000ffff0000ffff_0000ffff0000ffff;
+            (x | x << 8) & 0x00ff00ff00ff00ff_00ff00ff00ff00ff
+        };
+        let halves = |x: u128| [spread(x << 64 >> 64), spread(x >> 64)];
+        let ([a, b], [c, d]) = (halves(self.0), halves(other.0));
+        (Portable(a | c << 8), Portable(b | d << 8))
+    }
+
+    #[inline(always)]
+    unsafe fn pick(self, places: Self) -> Self {
+        let (from, places) = (self.0.to_le_bytes(), places.0.to_le_bytes());
+        let mut picked = [0; 16];
+        for (place, byte) in from.into_iter().enumerate() {
+            for (to, at) in picked.iter_mut().zip(places) {
+                // All ones where the place is this one.
+                *to |= byte & ((u16::from(at ^ place as u8).wrapping_sub(1) >> 8) as u8);
+            }
+        }
+        Portable(u128::from_le_bytes(picked))
+    }
+
+    /// Of each bit all ones in the bytes that have it.
+    #[inline(always)]
+    unsafe fn bytes(self) -> Self::Bytes {
+        std::array::from_fn(|b| (self.0 >> b & bytes(1)) * 255)
+    }
+
+    #[inline(always)]
+    unsafe fn times(planes: &Self::Bytes, factors: &Factors, k: usize) -> Self {
+        // SAFETY: the caller vouches for factor `k`.
+        let nibbles = unsafe { factors.nibbles.get_unchecked(k) };
+        let mut product = 0;
+        for (b, plane) in planes.iter().enumerate() {
+            // The images of bits 0 to 3, and of 4 to 7.
+            product ^= plane & bytes((nibbles[b / 4] >> (8 << (b % 4))) as u8);
+        }
+        Portable(product)
+    }
+
+    #[inline(always)]
     unsafe fn keys(round_keys: &[u128; 11]) -> Self::Keys {
         let planes = |key: u128| std::array::from_fn(|b| spread(key >> b & bytes(1)));
         let [whitening, others @ ..] = *round_keys;
         RoundKeys { whitening, planes: others.map(planes) }
+    }
+
+    #[inline(always)]
+    unsafe fn keys_of_blocks<'a>(round_keys: impl Fn(usize) -> &'a [u128; 11]) -> Self::Keys {
+        // SAFETY: as the caller's.
+        unsafe { Self::keys(round_keys(0)) }
     }
 
     #[inline(always)]

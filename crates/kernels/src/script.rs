@@ -40,14 +40,33 @@ struct Ends {
     ands: usize,
 }
 
-/// XORs one after the other, then AND gates that do not depend on each other.
+/// XORs one after the other, and AND gates. No AND gate writes what another gate of the layer reads or
+/// writes, and no XOR what one reads: an AND gate may be done at any time among the others.
 pub(crate) struct Layer<'a> {
     pub xors: &'a [Xor],
     pub ands: &'a [And],
 }
 
-/// The steps of a circuit whose wires have been given *slots*: layers of XORs and independent AND gates, the
-/// layers in sections of [`SECTION`] AND gates.
+impl<'a> Layer<'a> {
+    /// Returns the AND gates, up to so many at a time, each time with a share of the XORs: those are loads
+    /// and stores, which the machine does while its AES unit is busy. Without AND gates there is one share,
+    /// of all XORs.
+    #[inline(always)]
+    pub fn shares(self, most: usize) -> impl Iterator<Item = (&'a [Xor], &'a [And])> {
+        let shares = self.ands.len().div_ceil(most).max(1);
+        let share = self.xors.len().div_ceil(shares);
+        let (mut xors, mut ands) = (self.xors, self.ands);
+        (0..shares).map(move |_| {
+            let (some, rest) = xors.split_at(share.min(xors.len()));
+            let (gates, others) = ands.split_at(most.min(ands.len()));
+            (xors, ands) = (rest, others);
+            (some, gates)
+        })
+    }
+}
+
+/// The steps of a circuit whose wires have been given *slots*: layers of XORs and AND gates that do not
+/// depend on each other, the layers in sections of [`SECTION`] AND gates.
 ///
 /// The loops rely on this: every slot in the lists is below `slots`, and every gate of a section below the
 /// number of AND gates of that section.
@@ -125,6 +144,10 @@ pub struct GateListBuilder {
     script: GateList,
     /// Which gates of the present section have been added.
     seen: [bool; SECTION],
+    /// For each slot the last layer, counted from 1, whose AND gates write it, and the last one whose gates
+    /// read it.
+    written: Vec<usize>,
+    read: Vec<usize>,
 }
 
 impl GateListBuilder {
@@ -137,12 +160,38 @@ impl GateListBuilder {
             sections: Vec::new(),
             slots: slots.max(1),
         };
-        GateListBuilder { script, seen: [false; SECTION] }
+        GateListBuilder { script, seen: [false; SECTION], written: Vec::new(), read: Vec::new() }
     }
 
     fn use_slots(&mut self, a: u32, b: u32, out: u32) {
         assert!(out != ONE, "a step writes the constant");
         self.script.slots = self.script.slots.max(a.max(b).max(out) as usize + 1);
+    }
+
+    /// Asserts that no AND gate writes what another gate of a layer reads or writes, and no XOR what one
+    /// reads.
+    fn check_independent(&mut self, xors: std::ops::Range<usize>, ands: &[And]) {
+        let layer = self.script.layers.len() + 1;
+        self.written.resize(self.script.slots, 0);
+        self.read.resize(self.script.slots, 0);
+        for and in ands {
+            self.read[and.a as usize] = layer;
+            self.read[and.b as usize] = layer;
+        }
+        for and in ands {
+            let written = std::mem::replace(&mut self.written[and.out as usize], layer);
+            assert!(
+                written != layer && self.read[and.out as usize] != layer,
+                "AND gates of a layer depend on each other"
+            );
+        }
+        for xor in &self.script.xors[xors] {
+            assert!(
+                [xor.a, xor.b, xor.out].iter().all(|&slot| self.written[slot as usize] != layer)
+                    && self.read[xor.out as usize] != layer,
+                "an XOR and an AND gate of a layer depend on each other"
+            );
+        }
     }
 
     /// Adds an XOR to the next layer.
@@ -154,26 +203,24 @@ impl GateListBuilder {
         self.script.xors.push(Xor { a, b, out });
     }
 
-    /// Ends a layer with these AND gates, of which none reads what another one writes.
+    /// Ends a layer with these AND gates, beside the XORs that were added to it.
     ///
     /// # Panics
-    /// If that does not hold, they are more than [`LAYER`], a gate has been added already or would overfill
-    /// the section.
+    /// If one of them writes what another gate of the layer reads or writes, or an XOR what one of them
+    /// reads; if they are more than [`LAYER`]; if a gate has been added already or would overfill the
+    /// section.
     pub fn layer(&mut self, ands: &[And]) {
         assert!(ands.len() <= LAYER, "{} AND gates in a layer", ands.len());
-        for (i, and) in ands.iter().enumerate() {
+        for and in ands {
             self.use_slots(and.a, and.b, and.out);
-            let before = &ands[..i];
-            assert!(
-                before.iter().all(|g| g.out != and.a && g.out != and.b),
-                "AND gates of a layer depend on each other"
-            );
             assert!(
                 !std::mem::replace(&mut self.seen[and.gate as usize], true),
                 "AND gate {} of a section twice",
                 and.gate
             );
         }
+        let first = self.script.layers.last().map_or(0, |end| end.xors);
+        self.check_independent(first..self.script.xors.len(), ands);
         let script = &mut self.script;
         script.ands.extend_from_slice(ands);
         script.layers.push(Ends { xors: script.xors.len(), ands: script.ands.len() });

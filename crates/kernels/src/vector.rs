@@ -1,5 +1,6 @@
 //! What the inner loops need from a vector register.
 
+use crate::factors::Factors;
 use crate::tile::Tile;
 
 /// A register of [`Vector::BLOCKS`] blocks of 128 bits. The loops are written once, generic over it.
@@ -19,6 +20,8 @@ pub(crate) trait Vector: Copy {
     type Keys: Copy;
     /// One bit for each block.
     type Mask: Copy;
+    /// Bytes in the form in which factors take them.
+    type Bytes: Copy;
 
     /// Reads `BLOCKS` blocks from `from`, of any alignment.
     unsafe fn load(from: *const u128) -> Self;
@@ -30,6 +33,12 @@ pub(crate) trait Vector: Copy {
     unsafe fn scatter(self, to: impl Fn(usize) -> *mut u128);
     /// Returns the same block everywhere.
     unsafe fn splat(block: u128) -> Self;
+    /// Reads one block from `from` into all of them.
+    #[inline(always)]
+    unsafe fn load_splat(from: *const u128) -> Self {
+        // SAFETY: as the caller's.
+        unsafe { Self::splat(from.read_unaligned()) }
+    }
     /// Returns the bitwise exclusive or.
     unsafe fn xor(self, other: Self) -> Self;
     /// Returns the exclusive or of three.
@@ -40,6 +49,15 @@ pub(crate) trait Vector: Copy {
     }
     /// Returns the bitwise and.
     unsafe fn and(self, other: Self) -> Self;
+    /// Shifts both halves of every block, of 64 bits each, to the left by `N` bits, 1 or 2.
+    unsafe fn left64<const N: u32>(self) -> Self;
+    /// Shifts both halves of every block to the right by `N` bits, 1 or 2.
+    unsafe fn right64<const N: u32>(self) -> Self;
+    /// Moves byte `places[k]` of every block, a number below 16, to byte `k` of it.
+    unsafe fn shuffle(self, places: Self) -> Self;
+    /// Returns, for both halves of every block, that of `value` where it has a bit in common with that of
+    /// `test`, and zero where it has none.
+    unsafe fn if_any(self, test: Self, value: Self) -> Self;
     /// Adds `count` to the low 64 bits of every block, without carry into the high ones.
     unsafe fn add_low(self, count: u64) -> Self;
     /// Applies the linear orthomorphism `σ(hi ‖ lo) = (hi ⊕ lo) ‖ hi` of every block (Guo, Katz, Wang, Yu
@@ -47,8 +65,33 @@ pub(crate) trait Vector: Copy {
     unsafe fn sigma(self) -> Self;
     /// Returns bit 0 of every block.
     unsafe fn colours(self) -> Self::Mask;
+    /// Returns bit 0 of the byte of every block that `places` moves everywhere. `ones` has bit 0 of every
+    /// byte, and is not to be known to the compiler, which would take two steps instead of one.
+    #[inline(always)]
+    unsafe fn colours_at(self, places: Self, _ones: Self) -> Self::Mask {
+        // SAFETY: as the caller's.
+        unsafe { self.shuffle(places).colours() }
+    }
+    /// Reads for block `k` one of the four blocks at `from(k)`: that whose number is twice the bit of `first`
+    /// plus that of `second`, each of which has `bit` as its only bit of interest, in the low half of a
+    /// block. With `REDUCED` there are three, and that of number 0 is zero.
+    unsafe fn choose<const REDUCED: bool>(
+        first: Self,
+        second: Self,
+        bit: Self,
+        from: impl Fn(usize) -> *const u128,
+    ) -> Self;
     /// Adds `other` in the blocks whose colour is set.
     unsafe fn xor_if(self, colours: Self::Mask, other: Self) -> Self;
+    /// Exchanges the blocks of two registers whose colour is set.
+    #[inline(always)]
+    unsafe fn exchange_if(colours: Self::Mask, a: Self, b: Self) -> (Self, Self) {
+        // SAFETY: as the caller's.
+        unsafe {
+            let both = a.xor(b);
+            (a.xor_if(colours, both), b.xor_if(colours, both))
+        }
+    }
     /// Returns the carry-less product of blocks at the same place, unreduced: low and high half.
     unsafe fn multiply(self, other: Self) -> (Self, Self);
     /// Returns the carry-less products of the halves of blocks at the same place: low by low, high by high,
@@ -58,6 +101,16 @@ pub(crate) trait Vector: Copy {
     unsafe fn store_pairs(first: Self, second: Self, to: impl Fn(usize) -> *mut u128);
     /// Reads what [`Vector::store_pairs`] writes.
     unsafe fn load_pairs(from: impl Fn(usize) -> *const u128) -> (Self, Self);
+    /// Writes block `k` of the first `N` of four registers, 3 or 4, to `to(k)` and behind it.
+    #[inline(always)]
+    unsafe fn store_rows<const N: usize>(rows: [Self; 4], to: impl Fn(usize) -> *mut u128) {
+        // SAFETY: as the caller's.
+        unsafe {
+            for (n, row) in rows.iter().take(N).enumerate() {
+                row.scatter(|lane| to(lane).add(n));
+            }
+        }
+    }
 
     /// Adds 32-bit words, modulo 2^32.
     unsafe fn add32(self, other: Self) -> Self;
@@ -87,8 +140,19 @@ pub(crate) trait Vector: Copy {
     /// Transposes, for each place of a block, the 4 × 4 words of 32 bits that four registers hold there.
     unsafe fn transpose32(rows: [Self; 4]) -> [Self; 4];
 
+    /// Interleaves the bytes of two registers, block by block: those of the low halves, and of the high ones.
+    unsafe fn interleave8(self, other: Self) -> (Self, Self);
+    /// Picks bytes out of each block, by places below 16; where a place is 128 the byte is 0.
+    unsafe fn pick(self, places: Self) -> Self;
+    /// Gets bytes ready for [`Vector::times`].
+    unsafe fn bytes(self) -> Self::Bytes;
+    /// Returns what factor number `k`, which must be there, makes of every byte.
+    unsafe fn times(bytes: &Self::Bytes, factors: &Factors, k: usize) -> Self;
+
     /// Spreads round keys.
     unsafe fn keys(round_keys: &[u128; 11]) -> Self::Keys;
+    /// Spreads round keys of its own for each block: those of block `k` are `round_keys(k)`.
+    unsafe fn keys_of_blocks<'a>(round_keys: impl Fn(usize) -> &'a [u128; 11]) -> Self::Keys;
     /// Returns what is to be added to a block before [`Vector::rounds`].
     unsafe fn whitening(keys: &Self::Keys) -> Self;
     /// Encrypts every block by AES-128: those of `M` registers, to which the whitening has been added.

@@ -164,23 +164,28 @@ impl Hasher {
 const FEW: usize = 128;
 
 impl Hasher {
-    /// Does what [`Hasher::accepts`] does, on this thread alone and without room of its own: votes of 0 or 1.
-    pub fn votes(&self, query: impl Fn(usize) -> (Authenticator, u64, Label), votes: &mut [u8]) {
+    /// Judges as [`Hasher::accepts`] does, on this thread alone and without room of its own: votes of 0 or
+    /// 1. The authenticator of each place is given by reference, and its index and the label by themselves.
+    pub fn votes<'a>(
+        &self,
+        authenticator: impl Fn(usize) -> &'a Authenticator,
+        query: impl Fn(usize) -> (u64, Label),
+        votes: &mut [u8],
+    ) {
         let head = u128::from(self.kind as u8) << 64 | u128::from(Purpose::Label as u8) << 72;
         let (mut messages, mut hashes) = ([[0; 2]; FEW], [0; FEW]);
         let mut first = 0;
         for votes in votes.chunks_mut(FEW) {
             let (messages, hashes) = (&mut messages[..votes.len()], &mut hashes[..votes.len()]);
-            let mut asked = [Authenticator::default(); FEW];
-            for (i, (message, asked)) in messages.iter_mut().zip(&mut asked).enumerate() {
-                let (authenticator, index, label) = query(first + i);
+            for (i, message) in messages.iter_mut().enumerate() {
+                let (index, label) = query(first + i);
                 *message = [head | u128::from(self.first + index), label.bits()];
-                *asked = authenticator;
             }
             kernels::keyed_hashes(&self.key, messages, hashes);
-            let asked = asked.iter().zip(messages.iter()).zip(hashes.iter());
-            for (vote, ((authenticator, message), &hash)) in votes.iter_mut().zip(asked) {
-                *vote = authenticator.has(Label::from_bits(message[1]), hash).unwrap_u8();
+            for (i, (vote, (message, &hash))) in
+                votes.iter_mut().zip(messages.iter().zip(&*hashes)).enumerate()
+            {
+                *vote = authenticator(first + i).has(Label::from_bits(message[1]), hash).unwrap_u8();
             }
             first += votes.len();
         }
@@ -279,7 +284,7 @@ mod tests {
                 .collect();
             let query = |k: usize| (made[k], k as u64, asked[k]);
             let mut votes = vec![7; count];
-            hasher.votes(query, &mut votes);
+            hasher.votes(|k| &made[k], |k| (k as u64, asked[k]), &mut votes);
             let accepted = hasher.accepts(count, query);
             assert!(votes.iter().zip(&accepted).all(|(&vote, &yes)| vote == u8::from(yes)), "{count}");
             assert!(count < FEW || votes.contains(&0) && votes.contains(&1));

@@ -21,8 +21,8 @@ pub struct Digests {
 }
 
 /// What to say where the parties' programs differ.
-pub const OTHER_PROGRAM: &str =
-    "the peer's program is another one; compare `brickwork info` on both sides (also --executions and --map)";
+pub const OTHER_PROGRAM: &str = "the peer's program is another one; compare `brickwork info` on both sides \
+                                 (also --executions, --map and --cut)";
 
 /// What to say where the parties come with stock, and for different purposes: there is no program yet.
 const OTHER_PURPOSE: &str = "the peer comes for another lane or attempt of a job, or for none; compare what \

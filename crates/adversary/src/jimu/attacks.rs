@@ -9,7 +9,7 @@ use brickwork::cut_and_choose::{Bucketing, Rule};
 use brickwork::duplo::adversary::harness::ands;
 use brickwork::ihash::{self, Parameters};
 use brickwork::jimu::adversary::{self, Case, Ending, Hooks, Point, add, chosen, small};
-use brickwork::jimu::parameters::{Level, Sizes};
+use brickwork::jimu::parameters::{Level, Sizes, Unit};
 use brickwork::jimu::{Cheat, msg};
 use brickwork::ot::{self, BASE_OT, extension};
 use brickwork::random::Rng;
@@ -57,26 +57,62 @@ impl Catalogue {
         cheat: impl Fn(Case, &Toy) -> Case + Send + Sync + 'static,
     ) {
         self.add(name, story, cheater, vec![(ending, 1.0)], move |rng| {
-            let toy = Toy::new();
+            let toy = Toy::new(Unit::Gates);
             cheat(toy.case(rng), &toy)
         });
     }
 
-    /// The garbler alters the first message with this tag, and it always shows.
+    /// The same, where the toy program's components are cut and chosen.
+    fn always_of_components(
+        &mut self,
+        name: Name,
+        ending: Ending,
+        story: &'static str,
+        cheat: impl Fn(Case, &Toy) -> Case + Send + Sync + 'static,
+    ) {
+        self.add(name, story, Garbler, vec![(ending, 1.0)], move |rng| {
+            let toy = Toy::new(Unit::Components);
+            cheat(toy.case(rng), &toy)
+        });
+    }
+
+    /// The garbler alters this one of its messages with a tag, and it always shows.
     fn sends(
         &mut self,
         name: Name,
         check: impl Into<brickwork::Cheat>,
-        tag: Tag,
+        (tag, nth): (Tag, usize),
         story: &'static str,
         alter: fn(&mut Vec<u8>),
     ) {
-        self.always(name, caught(check), Garbler, story, move |case, _| case.sends(Garbler, tag, 0, alter));
+        let ending = caught(check);
+        self.always(name, ending, Garbler, story, move |case, _| case.sends(Garbler, tag, nth, alter));
     }
 }
 
 fn caught(check: impl Into<brickwork::Cheat>) -> Ending {
     Ending::Caught(check.into())
+}
+
+/// What the garbler of the toy program's gates opens, message after message.
+mod opened {
+    use super::{Tag, ihash};
+
+    const fn nth(nth: usize) -> (Tag, usize) {
+        (ihash::msg::OPENED, nth)
+    }
+
+    pub const MESSAGES_OF_GATES: (Tag, usize) = nth(0);
+    pub const LABELS_OF_GATES: (Tag, usize) = nth(2);
+    pub const OFFSETS: (Tag, usize) = nth(3);
+    pub const SOLDERED_MESSAGES: (Tag, usize) = nth(4);
+    pub const SOLDERINGS: (Tag, usize) = nth(5);
+    pub const JOINED_MESSAGES: (Tag, usize) = nth(8);
+    pub const JOINS: (Tag, usize) = nth(9);
+    pub const INPUTS: (Tag, usize) = nth(10);
+    pub const DECODING: (Tag, usize) = nth(11);
+    /// Bytes that open a label.
+    pub const LABEL: usize = 17;
 }
 
 /// Returns all attacks.
@@ -85,6 +121,7 @@ pub fn catalogue() -> Vec<Attack> {
     ots(&mut all);
     hashes(&mut all);
     gates(&mut all);
+    components(&mut all);
     offsets(&mut all);
     authenticators(&mut all);
     solderings(&mut all);
@@ -99,7 +136,7 @@ pub fn catalogue() -> Vec<Attack> {
 fn ots(all: &mut Catalogue) {
     // With base OTs that are not dealt.
     let real = |rng: &mut Rng| {
-        let toy = Toy::new();
+        let toy = Toy::new(Unit::Gates);
         Case::new(&toy.program, toy.sizes, rng)
     };
     let story = "The evaluator sends the identity as its point of the base OTs: every key would be known to \
@@ -167,7 +204,7 @@ fn ots(all: &mut Catalogue) {
 
 fn hashes(all: &mut Catalogue) {
     let hash = Level::of(40).expect("a level").labels;
-    let (n, l, w) = (hash.n(), hash.l(), hash.w());
+    let (n, w) = (hash.n(), hash.w());
     for (variant, count, story) in [
         (
             "one_symbol",
@@ -190,9 +227,10 @@ fn hashes(all: &mut Catalogue) {
         let missed = all_among(n - count, n, w);
         let endings = vec![(caught(ihash::Cheat::Codeword), 1.0 - missed), (Ending::Survived, missed)];
         all.add((3, variant), story, Garbler, endings, move |rng| {
-            products(1, [3, 12], [2, 4], rng).sends(Garbler, ihash::msg::CORRECTIONS, 0, move |message| {
-                let row = message.len() / (n - l);
-                (0..count).for_each(|symbol| message[symbol * row] ^= 1);
+            let case = products(1, Unit::Gates, [3, 12], [2, 4], rng);
+            case.sends(Garbler, ihash::msg::CORRECTIONS, 0, move |message| {
+                // The parity symbols of the first word.
+                message[..count].iter_mut().for_each(|symbol| *symbol ^= 1);
             })
         });
     }
@@ -201,19 +239,20 @@ fn hashes(all: &mut Catalogue) {
                  watch that, and the garbler learns no more than whether it did.";
     let endings = vec![(caught(ihash::Cheat::Shares), used), (Ending::Survived, 1.0 - used)];
     all.add((3, "one_share"), story, Garbler, endings, |rng| {
-        products(1, [3, 12], [2, 4], rng).sends(Garbler, ihash::msg::SHARES, 0, |shares| shares[0] ^= 1)
+        let case = products(1, Unit::Gates, [3, 12], [2, 4], rng);
+        case.sends(Garbler, ihash::msg::SHARES, 0, |shares| shares[0] ^= 1)
     });
     all.sends(
         (3, "wrong_hash_of_the_secret"),
         ihash::Cheat::Shares,
-        ihash::msg::SHARES,
+        (ihash::msg::SHARES, 0),
         "The garbler sends the hash of another secret, to see in the answer which shares were used.",
         |shares| *shares.last_mut().expect("a hash") ^= 1,
     );
     all.sends(
         (3, "wrong_combination"),
         ihash::Cheat::Codeword,
-        ihash::msg::ANSWER,
+        (ihash::msg::ANSWER, 1),
         "The garbler names other combined words than those of what it hashed.",
         |words| words.iter_mut().for_each(|byte| *byte ^= 1),
     );
@@ -221,40 +260,43 @@ fn hashes(all: &mut Catalogue) {
     let weak = Parameters::new(96, 48, 8, 2).expect("sizes of a hash");
     let level = Level { labels: weak, ..Level::of(40).expect("a level") };
     let passes = all_among(47, 96, 2);
-    let story = "With two watched symbols of 96: the garbler opens another soldering, which agrees with the \
-                 hashed one in as many symbols as two codewords can.";
-    let endings = vec![(caught(Cheat::Soldering), 1.0 - passes), (Ending::Survived, passes)];
+    let story = "With two watched symbols of 96: the garbler solders an input as if another label were \
+                 hashed, which agrees with the hashed one in as many symbols as two codewords can. What \
+                 passes fits no gate.";
+    let passed = caught(Cheat::EmptyBucket);
+    let endings = vec![(caught(Cheat::Soldering), 1.0 - passes), (passed, passes)];
     all.add((11, "another_soldering_of_96"), story, Garbler, endings, move |rng| {
-        weakly_hashed(level, rng).sends(Garbler, msg::DIFFERENCES, 0, |labels| labels[0] ^= 1)
+        // The wire behind the constant.
+        weakly_hashed(level, rng).lie(Garbler, Point::Circuit, |_, labels| labels[48] ^= 1)
     });
-    let story = "With two watched symbols of 96: the garbler gives a label of its input that is another \
-                 one, and agrees with the hashed one where it can. What passes fits no gate.";
-    let endings = vec![(caught(Cheat::InputLabel), 1.0 - passes), (caught(Cheat::EmptyBucket), passes)];
+    let story = "With two watched symbols of 96: the garbler gives a label of its input that is another one, \
+                 and agrees with the hashed one where it can. What passes fits no gate.";
+    let endings = vec![(caught(Cheat::InputLabel), 1.0 - passes), (passed, passes)];
     all.add((29, "a_third_label_of_96"), story, Garbler, endings, move |rng| {
-        weakly_hashed(level, rng).sends(Garbler, msg::INPUT_LABELS, 0, |labels| labels[0] ^= 1)
+        weakly_hashed(level, rng).lie(Garbler, Point::InputLabels, |_, labels| labels[0] ^= 1)
     });
     all.sends(
         (11, "wrong_message_of_an_opened_gate"),
         Cheat::Permutation,
-        msg::OPENED_PERMUTATIONS,
+        opened::MESSAGES_OF_GATES,
         "The garbler opens another permutation message of an opened gate.",
         |words| words[0] ^= 1,
     );
     all.sends(
         (11, "wrong_label_of_an_opened_gate"),
         Cheat::Label,
-        msg::OPENED_LABELS,
+        opened::LABELS_OF_GATES,
         "The garbler opens a label of an opened gate that is not that of the bit which was asked for.",
         |labels| labels[40] ^= 1,
     );
     all.sends(
         (11, "lies_that_cancel"),
         Cheat::Permutation,
-        msg::PERMUTATIONS,
-        "The garbler tells the same lie about two permutation messages, so that both are gone from any \
-         plain sum.",
+        opened::SOLDERED_MESSAGES,
+        "The garbler tells the same lie about two permutation messages, so that both are gone from any plain \
+         sum.",
         |words| {
-            // Symbols of six bits, in rows: four of them are three bytes.
+            // A symbol of six bits opens one: four of them are three bytes.
             words[0] ^= 1;
             words[3] ^= 1;
         },
@@ -282,7 +324,7 @@ fn bad_gates(all: &mut Catalogue, name: Name, story: &'static str, cut: Bucketin
         vec![noticed, (caught(Cheat::EmptyBucket), any - lives), (Ending::Survived, lives)]
     };
     all.add(name, story, Garbler, endings, move |rng| {
-        let case = products(cut.slots, [bucket, cut.opened], [1, 2], rng);
+        let case = products(cut.slots, Unit::Gates, [bucket, cut.opened], [1, 2], rng);
         case.lie(Garbler, Point::Tables, move |delta, tables| {
             let noise: Vec<u128> = delta.iter().map(|block| block.rotate_left(17) ^ 0x1234_5678).collect();
             add(tables, if opposite { delta } else { &noise }, (0..bad as usize).map(|gate| 2 * gate));
@@ -299,18 +341,18 @@ fn gates(all: &mut Catalogue) {
     all.sends(
         (4, "fewer_opened"),
         Cheat::UnexpectedMessage,
-        msg::OPENED_LABELS,
+        opened::LABELS_OF_GATES,
         "The garbler opens fewer gates than agreed.",
-        |labels| labels.truncate(labels.len() - 48),
+        |labels| labels.truncate(labels.len() - opened::LABEL),
     );
     let story = "Every gate that the garbler makes computes NAND.";
     all.always((5, "another_function"), caught(Cheat::OpenedGate), Garbler, story, |case, toy| {
-        let gates = toy.sizes.gates.copies() as usize;
+        let gates = toy.sizes.copies[0].copies() as usize;
         case.lie(Garbler, Point::GateOutputs, move |delta, outputs| add(outputs, delta, 0..gates))
     });
     let story = "The garbler flips a bit of a gate that is used: the others of its bucket make up for it.";
     all.always((5, "flipped_table_in_use"), Ending::Survived, Garbler, story, |case, toy| {
-        let gate = chosen(&toy.program, &toy.sizes)[0][2];
+        let gate = chosen(&toy.program, &toy.sizes).0[0][2];
         case.lie(Garbler, Point::Tables, move |_, tables| {
             tables[96 * gate..][..96].iter_mut().step_by(48).for_each(|byte| *byte ^= 1)
         })
@@ -318,7 +360,7 @@ fn gates(all: &mut Catalogue) {
     let story = "The garbler knows the challenge beforehand and spoils a whole bucket: no result is valid, \
                  and nothing wrong is believed.";
     all.always((5, "whole_bucket"), caught(Cheat::EmptyBucket), Garbler, story, |case, toy| {
-        let gates = chosen(&toy.program, &toy.sizes)[0][..3].to_vec();
+        let gates = chosen(&toy.program, &toy.sizes).0[0][..3].to_vec();
         case.lie(Garbler, Point::GateOutputs, move |_, outputs| {
             gates.iter().for_each(|gate| outputs[48 * gate + 7] ^= 1)
         })
@@ -357,12 +399,13 @@ fn gates(all: &mut Catalogue) {
     let story = "One gate of a bucket computes NAND: two valid labels are the garbler's offset. The \
                  evaluator computes the output itself, and looks as if nothing had happened.";
     all.always((14, "one_gate_says_the_opposite"), Ending::Recovered, Garbler, story, |case, toy| {
-        let gate = chosen(&toy.program, &toy.sizes)[0][4];
+        let gate = chosen(&toy.program, &toy.sizes).0[0][4];
         case.lie(Garbler, Point::GateOutputs, move |delta, outputs| add(outputs, delta, [gate]))
     });
     let story = "Every bucket has two labels, to see whether many recoveries look like none.";
     all.always((28, "every_bucket_disagrees"), Ending::Recovered, Garbler, story, |case, toy| {
-        let gates: Vec<usize> = chosen(&toy.program, &toy.sizes)[0].chunks(3).map(|gates| gates[1]).collect();
+        let gates: Vec<usize> =
+            chosen(&toy.program, &toy.sizes).0[0].chunks(3).map(|gates| gates[1]).collect();
         case.lie(Garbler, Point::GateOutputs, move |delta, outputs| {
             add(outputs, delta, gates.iter().copied())
         })
@@ -370,13 +413,109 @@ fn gates(all: &mut Catalogue) {
     let story = "Two labels in the first bucket, and in all later ones only one gate that gives any, to see \
                  whether the run breaks off there.";
     all.always((28, "a_later_abort"), Ending::Recovered, Garbler, story, |case, toy| {
-        let gates = chosen(&toy.program, &toy.sizes)[0].clone();
+        let gates = chosen(&toy.program, &toy.sizes).0[0].clone();
         case.lie(Garbler, Point::GateOutputs, move |delta, outputs| {
             add(outputs, delta, [gates[1]]);
             for bucket in gates[3..].chunks(3) {
                 bucket[1..].iter().for_each(|gate| outputs[48 * gate + 20] ^= 8);
             }
         })
+    });
+}
+
+/// A garbler makes the first `bad` copies of a component so that they give rubbish, or the opposite label.
+fn bad_copies(
+    all: &mut Catalogue,
+    name: Name,
+    story: &'static str,
+    cut: Bucketing,
+    bad: u32,
+    opposite: bool,
+) {
+    let hidden =
+        choose(cut.kept() as u32 + cut.opened - bad, cut.opened) / choose(cut.copies() as u32, cut.opened);
+    let ruined = exact(cut, bad_for(cut, Rule::COMPONENT) as u32, bad);
+    let (lost, rest) = match opposite {
+        true => (Ending::Fooled, Ending::Recovered),
+        false => (caught(Cheat::EmptyBucket), Ending::Survived),
+    };
+    let endings = vec![(caught(Cheat::OpenedCopy), 1.0 - hidden), (lost, ruined), (rest, hidden - ruined)];
+    all.add(name, story, Garbler, endings, move |rng| {
+        let case = products(cut.slots, Unit::Components, [cut.bucket, cut.opened], [1, 2], rng);
+        if opposite {
+            return case.opposite(0, 0..bad, 0);
+        }
+        (0..bad).fold(case, |case, copy| {
+            case.lie(Garbler, Point::CopyTables(0, copy), |_, tables| {
+                let rows = tables.len() - 96;
+                tables[rows..].iter_mut().for_each(|byte| *byte ^= 1);
+            })
+        })
+    });
+}
+
+fn components(all: &mut Catalogue) {
+    let story = "Every copy of a component computes another function.";
+    all.always_of_components(
+        (5, "components_of_another_function"),
+        caught(Cheat::OpenedCopy),
+        story,
+        |case, toy| case.opposite(0, 0..toy.sizes.copies[0].copies() as u32, 0),
+    );
+    let story =
+        "The garbler flips a bit of the tables of a copy in use: the others of its bucket make up for it.";
+    all.always_of_components((5, "a_copy_in_use"), Ending::Survived, story, |case, toy| {
+        let copy = chosen(&toy.program, &toy.sizes).0[1][4] as u32;
+        case.lie(Garbler, Point::CopyTables(1, copy), |_, tables| {
+            tables.iter_mut().step_by(7).for_each(|byte| *byte ^= 1)
+        })
+    });
+    let story = "The garbler knows the challenge beforehand and spoils all copies of a bucket: nothing wrong \
+                 is believed.";
+    all.always_of_components(
+        (5, "whole_bucket_of_components"),
+        caught(Cheat::EmptyBucket),
+        story,
+        |case, toy| {
+            let copies = chosen(&toy.program, &toy.sizes).0[1][3..6].to_vec();
+            copies.into_iter().fold(case, |case, copy| {
+                case.lie(Garbler, Point::CopyTables(1, copy as u32), |_, tables| tables.fill(0x5a))
+            })
+        },
+    );
+    let story = "The garbler sends other tables of a copy in use than those whose hash it sent.";
+    all.always_of_components((5, "tables_after_their_hash"), caught(Cheat::Tables), story, |case, _| {
+        case.sends(Garbler, msg::TABLES, 0, |tables| tables[1] ^= 4)
+    });
+    let story = "The garbler garbles all copies of a component with other offsets than the hashed ones: an \
+                 opened one shows it.";
+    all.always_of_components((6, "other_offsets_of_copies"), caught(Cheat::OpenedCopy), story, |case, _| {
+        case.lie(Garbler, Point::CopyOffsets(0), |_, offsets| {
+            offsets.iter_mut().step_by(48).for_each(|byte| *byte ^= 2)
+        })
+    });
+    let story = "The garbler says of the offsets of copies that they are the hashed words where they are \
+                 not, and opens others.";
+    all.always_of_components((6, "other_colours_of_copies"), caught(Cheat::Label), story, |case, _| {
+        case.sends(Garbler, msg::COLOURS, 0, |colours| colours[0] ^= 0xff)
+    });
+    let story = "With few copies, 16 for 4 components: two of them give rubbish, which an opened one shows \
+                 for certain. A bucket of both has no result.";
+    let cut = Bucketing { slots: 4, bucket: 2, opened: 8 };
+    bad_copies(all, (5, "components_bucket_of_2_among_4"), story, cut, 2, false);
+    let story = "With few copies: two of them give the opposite label. A bucket of both fools the evaluator; \
+                 otherwise it has two labels, by them the offset, and computes in the clear.";
+    bad_copies(all, (14, "opposite_component_among_4"), story, cut, 2, true);
+    let story = "With more copies opened, 24 of 40: two of them give the opposite label.";
+    let cut = Bucketing { slots: 8, bucket: 2, opened: 24 };
+    bad_copies(all, (14, "opposite_component_among_8"), story, cut, 2, true);
+    let story = "One copy of each component gives the opposite label of an output: two labels are the sum of \
+                 its offset and the session's. The evaluator computes the outputs itself, and looks as if \
+                 nothing had happened.";
+    all.always_of_components((28, "every_component_disagrees"), Ending::Recovered, story, |case, toy| {
+        let kept = chosen(&toy.program, &toy.sizes).0;
+        let of = |kind: usize| kept[kind].chunks(3).map(|copies| copies[1] as u32).collect::<Vec<_>>();
+        case.opposite(0, of(0), 0).opposite(1, of(1), 0)
     });
 }
 
@@ -399,7 +538,7 @@ fn offsets(all: &mut Catalogue) {
         let otherwise = if bit { caught(Cheat::EmptyBucket) } else { Ending::Survived };
         let endings = vec![(caught(Cheat::OpenedGate), 15.0 / 16.0), (otherwise, 1.0 / 16.0)];
         all.add((6, variant), story, Garbler, endings, move |rng| {
-            let case = products(1, [2, 2], [2, 4], rng).inputs(&[bit], &[bit]);
+            let case = products(1, Unit::Gates, [2, 2], [2, 4], rng).inputs(&[bit], &[bit]);
             case.lie(Garbler, Point::Colour, |_, colour| colour[0] = 0)
         });
     }
@@ -414,17 +553,17 @@ fn authenticators(all: &mut Catalogue) {
     let story = "Half of the authenticators of every wire do not follow, and a gate gives Δ away: the \
                  others tell the garbler's input.";
     all.always((9, "one_good_of_two"), Ending::Recovered, Garbler, story, |case, toy| {
-        let [gates, bad] = chosen(&toy.program, &toy.sizes);
-        let case =
-            case.lie(Garbler, Point::GateOutputs, move |delta, outputs| add(outputs, delta, [gates[0]]));
+        let (gates, bad) = chosen(&toy.program, &toy.sizes);
+        let gate = gates[0][0];
+        let case = case.lie(Garbler, Point::GateOutputs, move |delta, outputs| add(outputs, delta, [gate]));
         case.lie(Garbler, Point::AuthenticatorOffsets, move |_, offsets| {
-            bad.iter().step_by(2).for_each(|k| offsets[48 * k] ^= 1)
+            bad.iter().step_by(2).for_each(|k| offsets[16 * k] ^= 1)
         })
     });
     all.sends(
         (9, "another_offset_opened"),
-        Cheat::Authenticator,
-        msg::OPENED_OFFSETS,
+        Cheat::Label,
+        opened::OFFSETS,
         "The garbler opens another offset of an authenticator.",
         |offsets| offsets[5] ^= 1,
     );
@@ -441,12 +580,12 @@ fn authenticators(all: &mut Catalogue) {
                  an input both of whose authenticators are bad is read wrongly, or not.";
     all.add((9, "bucket_of_2_among_4"), story, Garbler, endings, move |rng| {
         let program = ands(4, Recipient::Evaluator);
-        let case = Case::new(&program, small(&program, [2, 0], [2, 8]), rng).cheap(rng);
+        let case = Case::new(&program, small(&program, Unit::Gates, [2, 0], [2, 8]), rng).cheap(rng);
         let x: Vec<bool> = (0..4).map(|_| rng.below(2) == 1).collect();
         let case = case.inputs(&x, &[true; 4]);
         let case = case.lie(Garbler, Point::GateOutputs, |delta, outputs| add(outputs, delta, [0]));
         case.lie(Garbler, Point::AuthenticatorOffsets, move |_, offsets| {
-            (0..bad as usize).for_each(|k| offsets[48 * k] ^= 1)
+            (0..bad as usize).for_each(|k| offsets[16 * k] ^= 1)
         })
     });
 }
@@ -455,38 +594,38 @@ fn solderings(all: &mut Catalogue) {
     all.sends(
         (10, "wrong_soldering"),
         Cheat::Soldering,
-        msg::DIFFERENCES,
+        opened::SOLDERINGS,
         "The garbler solders a gate with a wrong difference.",
         |labels| labels[20] ^= 16,
     );
     all.sends(
         (10, "other_wire"),
         Cheat::Soldering,
-        msg::DIFFERENCES,
+        opened::SOLDERINGS,
         "The garbler swaps the differences of two gates: each would read another wire than the program says.",
         |labels| {
-            let (first, others) = labels.split_at_mut(48);
-            first.swap_with_slice(&mut others[..48]);
+            let (first, others) = labels.split_at_mut(opened::LABEL);
+            first.swap_with_slice(&mut others[..opened::LABEL]);
         },
     );
     all.sends(
         (10, "other_message"),
         Cheat::Permutation,
-        msg::PERMUTATIONS,
+        opened::SOLDERED_MESSAGES,
         "The garbler flips a permutation bit by another message: a gate would compute another function.",
         |words| words[1] ^= 0x10,
     );
     all.sends(
         (10, "wrong_join"),
-        Cheat::Soldering,
-        msg::JOINED_OFFSETS,
+        Cheat::Join,
+        opened::JOINS,
         "The garbler joins a wire to an authenticator of another offset, from which nothing would be read.",
-        |offsets| offsets[47] ^= 1,
+        |offsets| offsets[16] ^= 1,
     );
     all.sends(
         (10, "wrong_message_of_a_join"),
         Cheat::Permutation,
-        msg::JOINED_PERMUTATIONS,
+        opened::JOINED_MESSAGES,
         "The garbler joins a wire to an authenticator with another message: who has Δ would read another \
          bit.",
         |words| words[0] ^= 2,
@@ -494,9 +633,9 @@ fn solderings(all: &mut Catalogue) {
     all.sends(
         (30, "one_wire_to_two"),
         Cheat::Soldering,
-        msg::DIFFERENCES,
+        opened::SOLDERINGS,
         "The garbler opens the difference of one pair of wires in the place of another's too.",
-        |labels| labels.copy_within(..48, 48),
+        |labels| labels.copy_within(..opened::LABEL, opened::LABEL),
     );
 }
 
@@ -530,10 +669,10 @@ fn inputs(all: &mut Catalogue) {
     all.sends(
         (13, "wrong_label"),
         Cheat::InputLabel,
-        msg::INPUT_LABELS,
+        opened::INPUTS,
         "The garbler sends a label for its own input that is none, so that the run would depend on what is \
          read.",
-        |labels| labels[77] ^= 1,
+        |labels| labels[40] ^= 1,
     );
 }
 
@@ -541,7 +680,7 @@ fn outputs(all: &mut Catalogue) {
     all.sends(
         (13, "wrong_decoding"),
         Cheat::Permutation,
-        msg::DECODING,
+        opened::DECODING,
         "The garbler lies about which label of the evaluator's output stands for 0: it would flip the \
          output.",
         |words| words[0] ^= 1,
@@ -569,17 +708,17 @@ fn outputs(all: &mut Catalogue) {
 
 /// What must not overtake what, and what comes over a line.
 fn order(all: &mut Catalogue) {
-    type Late = (&'static str, Tag, brickwork::Cheat, &'static str);
+    type Late = (&'static str, (Tag, usize), brickwork::Cheat, &'static str);
     let late: [Late; 3] = [
         (
             "combinations_stall_and_fail",
-            ihash::msg::ANSWER,
+            (ihash::msg::ANSWER, 1),
             ihash::Cheat::Codeword.into(),
             "The garbler names combined words late and wrongly: nothing is challenged before them.",
         ),
         (
             "solderings_stall_and_fail",
-            msg::DIFFERENCES,
+            opened::SOLDERINGS,
             Cheat::Soldering.into(),
             "The garbler sends solderings late and wrongly, while all that follows is there: nothing is \
              evaluated before they are checked.",
@@ -587,9 +726,9 @@ fn order(all: &mut Catalogue) {
         // Behind it the outputs leave.
         (
             "decoding_stalls_and_fails",
-            msg::DECODING,
+            opened::DECODING,
             Cheat::Permutation.into(),
-            "The garbler's last message is late and wrong: no output leaves before it is checked.",
+            "What decodes the outputs is late and wrong: no output leaves before it is checked.",
         ),
     ];
     for (variant, tag, check, story) in late {
@@ -601,14 +740,14 @@ fn order(all: &mut Catalogue) {
     all.sends(
         (18, "too_short"),
         Cheat::UnexpectedMessage,
-        msg::GATES,
+        (msg::GATES, 0),
         "A message that is shorter than the protocol's: refused before any of it is used.",
         |message| message.truncate(3),
     );
     all.sends(
         (18, "too_long"),
         Cheat::UnexpectedMessage,
-        msg::INPUT_LABELS,
+        opened::INPUTS,
         "A message that is longer than the protocol's: refused before memory is taken.",
         |message| message.push(0),
     );
@@ -649,7 +788,7 @@ fn order(all: &mut Catalogue) {
 
 /// All that both parties say in a run, always on the same inputs. Their base OTs are their own.
 fn said() -> Result<[Vec<Vec<u8>>; 2], String> {
-    let toy = Toy::new();
+    let (toy, unit) = (Toy::new(Unit::Gates), Unit::Gates);
     let job = Job {
         program: toy.program.clone(),
         security: 40,
@@ -664,10 +803,10 @@ fn said() -> Result<[Vec<Vec<u8>>; 2], String> {
         let said = said.clone();
         channel.set_tamper(Box::new(move |_, bytes| said.lock().expect("no panic").push(bytes.clone())));
     }
-    let hooks = || Hooks { sizes: Some(toy.sizes), ..Hooks::default() };
+    let hooks = || Hooks { sizes: Some(toy.sizes.clone()), ..Hooks::default() };
     let ends = std::thread::scope(|scope| {
-        let garbler = scope.spawn(|| adversary::garbler(left, &job, &[true; 3], hooks()));
-        let evaluator = adversary::evaluator(right, &job, &[true; 3], hooks());
+        let garbler = scope.spawn(|| adversary::garbler(left, &job, unit, &[true; 3], hooks()));
+        let evaluator = adversary::evaluator(right, &job, unit, &[true; 3], hooks());
         [garbler.join().expect("no panic"), evaluator]
     });
     ends.into_iter().try_for_each(|end| end.map(drop).map_err(|error| error.to_string()))?;
@@ -697,6 +836,6 @@ fn agreement(all: &mut Catalogue) {
     all.always((19, "another_program"), Ending::Refused, Garbler, story, greets(16, |byte| *byte ^= 1));
     let story = "The garbler wants fewer gates opened than the evaluator.";
     all.always((19, "fewer_opened"), Ending::Refused, Garbler, story, |case, _| {
-        case.wants(Garbler, |_, sizes: &mut Sizes| sizes.gates.opened -= 1)
+        case.wants(Garbler, |_, sizes: &mut Sizes| sizes.copies[0].opened -= 1)
     });
 }

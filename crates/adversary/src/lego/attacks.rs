@@ -20,7 +20,7 @@ use super::runs::{
 use super::stock;
 use crate::sampler::unnoticed;
 
-/// Returns all attacks.
+/// Lists all attacks.
 pub fn catalogue() -> Vec<Attack> {
     let mut all = Catalogue::default();
     ots(&mut all);

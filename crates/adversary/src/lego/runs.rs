@@ -102,7 +102,7 @@ pub(super) fn flip_all(byte: usize) -> impl Fn(&mut [u8]) + Clone + Send + Sync 
     move |bytes: &mut [u8]| bytes.chunks_mut(16).for_each(|label| label[byte] ^= 1)
 }
 
-/// Sizes of buckets and opened items: of gates, wire authenticators, input authenticators.
+/// Returns sizes of buckets and opened items: of gates, wire authenticators, input authenticators.
 pub(super) fn cuts(gates: [u32; 2], authenticators: [u32; 2], inputs: [u32; 2]) -> Cuts {
     Cuts { gates, authenticators, inputs }
 }

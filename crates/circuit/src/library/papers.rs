@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::aes::{self, cbc_mac};
-use super::{component, xor};
-use crate::{Circuit, Component, Gate, Port, Program, ProgramBuilder, Recipient, Type, Wire};
+use super::{add, component, less_than, xor};
+use crate::{Bit, Builder, Circuit, Component, Gate, Port, Program, ProgramBuilder, Recipient, Type, Wire};
 use brickwork_base::Error;
 use brickwork_base::random::{Rng, Seed};
 
@@ -168,9 +168,124 @@ pub fn aes_in_functions() -> Result<Program, Error> {
     program.finish()
 }
 
+/// Makes AES-128 as [`aes::aes_128_expanded`], cut into its 160 SubBytes and what lies between these, which
+/// has no AND gates (JIMU, figure 11).
+///
+/// # Errors
+/// See [`aes_in_rounds`].
+pub fn aes_in_sub_bytes() -> Result<Program, Error> {
+    let state = || vec![block("state")];
+    let both = || vec![block("state"), block("round_key")];
+    let byte = |name: &str| vec![Port::new(name, Type::Uint(8))];
+    let keys = vec![round_keys("round_keys", 11)];
+    let mut program = ProgramBuilder::new("aes-128-in-sub-bytes", keys, vec![block("block")])?;
+    let substitute = component("sub_byte", byte("x"), byte("y"), |b, w| vec![aes::sub_byte(b, w[0])])?;
+    let first = component("add_round_key", both(), state(), |b, w| vec![xor(b, w[0], w[1])])?;
+    let middle = component("shift_mix_add", both(), state(), |b, w| {
+        let mixed = aes::mix_columns(b, &aes::shift_rows(w[0]));
+        vec![xor(b, &mixed, w[1])]
+    })?;
+    let last = component("shift_add", both(), state(), |b, w| vec![xor(b, &aes::shift_rows(w[0]), w[1])])?;
+    let (substitute, first) = (program.component(substitute)?, program.component(first)?);
+    let (middle, last) = (program.component(middle)?, program.component(last)?);
+    let key = |k: Wire| 128 * k..128 * (k + 1);
+    let mut state = program.slot(first, &key(11).chain(key(0)).collect::<Vec<_>>())?;
+    for k in 1..=10 {
+        let bytes: Vec<Wire> = (0..16).map(|i| state + 8 * i).collect();
+        let mut substituted = Vec::new();
+        for byte in bytes {
+            let first = program.slot(substitute, &(byte..byte + 8).collect::<Vec<_>>())?;
+            substituted.extend(first..first + 8);
+        }
+        let step = if k == 10 { last } else { middle };
+        state = program.slot(step, &substituted.into_iter().chain(key(k)).collect::<Vec<_>>())?;
+    }
+    program.output(block("ciphertext"), Recipient::Both, (state..state + 128).collect())?;
+    program.finish()
+}
+
+/// Bytes of a party.
+fn bytes(name: &str, bits: u32) -> Vec<Port> {
+    vec![Port::new(name, Type::Array(Box::new(Type::Uint(8)), bits / 8))]
+}
+
+/// A program of one component, of which each party gives so many bits, bytes of them.
+fn of_bits(
+    name: &str,
+    bits: u32,
+    result: u32,
+    body: impl FnOnce(&mut Builder, &[Bit], &[Bit]) -> Vec<Bit>,
+) -> Result<Program, Error> {
+    let (x, y) = (bytes("x", bits), bytes("y", bits));
+    let result = Port::new("result", Type::Uint(result));
+    let component = component(name, [x.clone(), y.clone()].concat(), vec![result.clone()], |b, w| {
+        vec![body(b, w[0], w[1])]
+    })?;
+    let mut program = ProgramBuilder::new(name, x, y)?;
+    let id = program.component(component)?;
+    let first = program.slot(id, &(0..2 * bits).collect::<Vec<_>>())?;
+    program.output(result.clone(), Recipient::Both, (first..first + result.width() as u32).collect())?;
+    program.finish()
+}
+
+/// Tells whether the garbler's number is less than the evaluator's, of so many bits, a multiple of 8: as many
+/// AND gates (JIMU, figure 10).
+///
+/// # Errors
+/// See [`aes_in_rounds`].
+pub fn comparison(bits: u32) -> Result<Program, Error> {
+    of_bits("comparison", bits, 1, |b, x, y| vec![less_than(b, x, y)])
+}
+
+/// Tells in how many of 2^`log2` bits two words differ, `log2` being 3 at least: fewer AND gates than bits
+/// (JIMU, figure 10).
+///
+/// # Errors
+/// See [`aes_in_rounds`].
+pub fn hamming_distance(log2: u32) -> Result<Program, Error> {
+    of_bits("hamming-distance", 1 << log2, log2 + 1, |b, x, y| {
+        let mut counts: Vec<Vec<Bit>> = xor(b, x, y).into_iter().map(|bit| vec![bit]).collect();
+        while counts.len() > 1 {
+            counts = counts
+                .chunks(2)
+                .map(|pair| {
+                    let [one, other] = [&pair[0], &pair[1]].map(|count| [&count[..], &[Bit::ZERO]].concat());
+                    add(b, &one, &other)
+                })
+                .collect();
+        }
+        counts.concat()
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sub_bytes_are_the_same_cipher() {
+        let bits = |n: usize, seed: usize| (0..n).map(|i| (i + seed) * i % 7 < 3).collect::<Vec<bool>>();
+        let (keys, block) = (bits(11 * 128, 0), bits(128, 5));
+        let program = aes_in_sub_bytes().unwrap();
+        assert_eq!((program.and_gates(), program.slots_by_component()), (5120, vec![160, 1, 9, 1]));
+        assert!(program.components()[1..].iter().all(|between| between.circuit.and_gates() == 0));
+        let expected = aes::aes_128_expanded().unwrap().simulate(&keys, &block);
+        assert_eq!(program.simulate(&keys, &block), expected);
+    }
+
+    #[test]
+    fn numbers_and_words_are_compared() {
+        let (less, distance) = (comparison(32).unwrap(), hamming_distance(5).unwrap());
+        assert_eq!((less.and_gates(), distance.and_gates()), (32, 57));
+        assert_eq!(hamming_distance(11).unwrap().and_gates(), 4083);
+        let bits = |x: u32| (0..32).map(|i| x >> i & 1 == 1).collect::<Vec<bool>>();
+        let number = |bits: &[bool]| bits.iter().rev().fold(0, |n, &bit| 2 * n + u32::from(bit));
+        for (x, y) in [(0, 0), (0, u32::MAX), (7, 9), (0x8000_0000, 1), (0xdead_beef, 0xdead_beee)] {
+            assert_eq!(less.simulate(&bits(x), &bits(y)), [[x < y]]);
+            let found = distance.simulate(&bits(x), &bits(y));
+            assert_eq!(number(&found[0]), (x ^ y).count_ones());
+        }
+    }
 
     #[test]
     fn random_programs_have_the_size_that_was_asked_for() {

@@ -13,15 +13,18 @@ use brickwork_kernels::{Aes128, Kernel};
 use clap::Args;
 use serde_json::json;
 
+use super::measured::{BLOCKS, Measured, time};
 use super::median::median;
+use super::schemes::{self, Named, OfPaper};
 use crate::failure::Failure;
+use crate::programs;
 use crate::report::{Report, plural, thousands};
-use crate::{programs, resources};
 
 /// Time garbling, evaluating and checking of copies side by side
 #[derive(Args)]
 pub struct Arguments {
-    /// A program, whose largest component is measured; AES-128 by default
+    /// A program, whose largest component is measured; AES-128 by default. With schemes of JustGarble it is
+    /// measured as one circuit
     file: Option<PathBuf>,
     /// Copies side by side
     #[arg(long, value_name = "N", default_value_t = 8,
@@ -34,14 +37,15 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 15,
         value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
+    /// half-gates, which the protocols garble with; or schemes of JustGarble, such as gaxr-a2-d7 and
+    /// half-gates-a2; or figures, for all of the paper's figures 1 and 8
+    #[arg(long, value_name = "NAME,…", default_value = "half-gates", value_delimiter = ',')]
+    #[arg(value_parser = Named::parse)]
+    scheme: Vec<Named>,
+    /// A circuit of JustGarble's paper for its schemes: aes, mexp-N or edt-N; aes by default
+    #[arg(long, value_name = "NAME", conflicts_with = "file", value_parser = OfPaper::parse)]
+    circuit: Option<OfPaper>,
 }
-
-/// Seconds that a round measures each of the four at least.
-const ROUND_SECONDS: f64 = 0.01;
-
-/// Blocks that are encrypted at a time to measure the AES calls alone, as many as the first-level cache holds
-/// easily.
-const BLOCKS: usize = 512;
 
 /// AES calls of the evaluator for an AND gate.
 const EVALUATOR_CALLS: usize = 2;
@@ -70,6 +74,16 @@ impl TableSink for Tables {
 }
 
 pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
+    if arguments.scheme != [Named::OfProtocols] || arguments.circuit.is_some() {
+        return schemes::run(&schemes::Bench {
+            file: arguments.file.as_deref(),
+            circuit: arguments.circuit,
+            copies: arguments.copies,
+            rounds: arguments.rounds,
+            kernel: arguments.kernel.unwrap_or_else(Kernel::best),
+            schemes: &arguments.scheme,
+        });
+    }
     let start = Instant::now();
     let component = component(arguments)?;
     let circuit = &component.circuit;
@@ -173,39 +187,6 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     Ok(Report::new(json, human))
 }
 
-/// What a task took in each round for an AND gate of a copy, and what its AES calls took in the same round,
-/// all in nanoseconds.
-#[derive(Default)]
-struct Measured {
-    ns: Vec<f64>,
-    aes: Vec<f64>,
-}
-
-impl Measured {
-    fn add(&mut self, aes: f64, ns: f64) {
-        self.ns.push(ns);
-        self.aes.push(aes);
-    }
-
-    fn medians(self) -> Figure {
-        let ratios = self.ns.iter().zip(&self.aes).map(|(ns, aes)| ns / aes).collect();
-        Figure { ns: median(self.ns), aes: median(self.aes), ratio: median(ratios) }
-    }
-}
-
-/// Medians over the rounds: that of the ratios is not always the ratio of the others.
-struct Figure {
-    ns: f64,
-    aes: f64,
-    ratio: f64,
-}
-
-impl std::fmt::Display for Figure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{:10.2}{:12.2}{:8.2}", self.ns, self.aes, self.ratio)
-    }
-}
-
 /// More tables are not kept in memory.
 const MOST_BYTES: u64 = 1 << 30;
 
@@ -214,18 +195,4 @@ fn component(arguments: &Arguments) -> Result<Component, Failure> {
     let program = programs::load(file, &InputMap::default())?;
     let largest = program.components().iter().max_by_key(|c| c.circuit.and_gates());
     largest.cloned().ok_or_else(|| Failure::input("the program has no component", "choose another program"))
-}
-
-/// Nanoseconds of CPU time for each of `cells` that a call of `work` takes.
-fn time(cells: f64, mut work: impl FnMut() -> Result<(), brickwork::Error>) -> Result<f64, Failure> {
-    work()?;
-    let (start, mut calls) = (resources::cpu_seconds(), 0.0);
-    loop {
-        work()?;
-        calls += 1.0;
-        let seconds = resources::cpu_seconds() - start;
-        if seconds > ROUND_SECONDS {
-            return Ok(seconds * 1e9 / (cells * calls));
-        }
-    }
 }

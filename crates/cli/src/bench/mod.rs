@@ -4,10 +4,13 @@ mod cluster;
 mod compare;
 mod cuts;
 mod garbling;
+mod jimu;
+mod measured;
 mod median;
 mod papers;
 mod protocol;
 mod scale;
+mod schemes;
 mod stock;
 
 use clap::{Args, Subcommand};
@@ -29,6 +32,7 @@ enum What {
     Compare(compare::Arguments),
     Stock(stock::Arguments),
     Papers(papers::Arguments),
+    Jimu(jimu::Arguments),
     Scale(scale::Arguments),
     Cuts(cuts::Arguments),
     Cluster(cluster::Arguments),
@@ -38,7 +42,8 @@ impl Arguments {
     /// Returns whether parties are measured as processes of their own.
     pub fn starts_processes(&self) -> bool {
         match self.what {
-            What::Protocol(_) | What::Compare(_) | What::Papers(_) | What::Cuts(_) | What::Cluster(_) => true,
+            What::Protocol(_) | What::Compare(_) | What::Papers(_) | What::Jimu(_) | What::Cuts(_) => true,
+            What::Cluster(_) => true,
             What::Garbling(_) | What::Stock(_) | What::Scale(_) => false,
         }
     }
@@ -51,6 +56,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         What::Compare(arguments) => compare::run(arguments, quiet),
         What::Stock(arguments) => stock::run(arguments),
         What::Papers(arguments) => papers::run(arguments, quiet),
+        What::Jimu(arguments) => jimu::run(arguments, quiet),
         What::Scale(arguments) => scale::run(arguments),
         What::Cuts(arguments) => cuts::run(arguments, quiet),
         What::Cluster(arguments) => cluster::run(arguments, quiet),

@@ -16,13 +16,16 @@ use crate::work::Estimate;
 #[derive(Args)]
 pub struct JobArguments {
     /// Predict jobs of so many lanes (docs/clusters.md), each lane a worker with a link and cores of its own
-    #[arg(long, value_name = "N,N", value_delimiter = ',', requires = "rows", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    #[arg(long, value_name = "N,N", value_delimiter = ',', requires = "rows",
+        value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub workers: Vec<u32>,
     /// With --workers: rows of the whole table, each an execution of the program
-    #[arg(long, value_name = "N", requires = "workers", value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
+    #[arg(long, value_name = "N", requires = "workers",
+        value_parser = clap::value_parser!(u64).range(1..=1 << 40))]
     pub rows: Option<u64>,
     /// With --workers: rows of a partition
-    #[arg(long, value_name = "N", default_value_t = 64, requires = "workers", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
+    #[arg(long, value_name = "N", default_value_t = 64, requires = "workers",
+        value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub partition_rows: u32,
     /// With --workers: what all links have together, such as 10Gbit
     #[arg(long, value_name = "RATE", requires = "workers", value_parser = link::bits_per_second)]
@@ -95,7 +98,8 @@ pub fn predicted(
             "partition": run_cost,
             "bytes": busy * fill_cost.bytes + u64::from(partitions) * run_cost.bytes,
             "disk_bytes": fill.disk_bytes,
-            "memory_bytes": { "garbler": fill.garbler_memory_bytes, "evaluator": fill.evaluator_memory_bytes },
+            "memory_bytes": { "garbler": fill.garbler_memory_bytes,
+                "evaluator": fill.evaluator_memory_bytes },
             "bound_log2": (busy as f64 / f64::from(shares)).log2() - f64::from(security),
         }));
     }

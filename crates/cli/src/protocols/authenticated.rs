@@ -74,8 +74,14 @@ impl Played for Authenticated {
         let (job, proposal) = (&work.job, work.flags.parameters.cot());
         let (cost, _) = authenticated::cost::predict(&job.program, job.security, proposal, &machine, &link)?;
         fits_memory(cost.memory_bytes(work.party), work.flags.resources.max_ram)?;
-        let predicted = cost_json(&cost);
-        Ok(Box::new(WithinTheRun::<Authenticated> { work, proposal, predicted, recovered: |()| false }))
+        Ok(Box::new(WithinTheRun::<Authenticated, _> {
+            work,
+            proposal,
+            limits: proposal,
+            cut: Cut::Given,
+            predicted: cost_json(&cost),
+            recovered: |()| false,
+        }))
     }
 
     fn promise_text(&self, security: &Value) -> String {

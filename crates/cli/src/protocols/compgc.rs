@@ -88,6 +88,19 @@ impl Played for CompGc {
         Ok(Some(Only { cost, security: promise(&SecurityReport::of(linking))? }))
     }
 
+    fn only_way_from_stock(
+        &self,
+        program: &Program,
+        executions: u32,
+        _: &Choices,
+        estimate: &Estimate,
+    ) -> Result<Option<Only>, Failure> {
+        let program = program.repeat(executions as usize)?;
+        // One that both stores share: what another run left over is used up first.
+        let cost = compgc::cost::predict_from_stock(&program, 1, &estimate.machine, &estimate.link)?;
+        Ok(Some(Only { cost, security: promise(&SecurityReport::of(compgc::Linking::Standard))? }))
+    }
+
     fn stocks(&self) -> Option<&dyn Stocks> {
         Some(self)
     }

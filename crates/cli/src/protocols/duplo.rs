@@ -107,12 +107,16 @@ impl Played for Duplo {
     }
 
     fn allows(&self, choices: &Choices) -> Result<(), Failure> {
-        match choices.parameters.linking {
-            Some(_) => Err(Failure::usage(
+        match (choices.parameters.linking, choices.cut) {
+            (Some(_), _) => Err(Failure::usage(
                 "--linking says nothing with --protocol duplo: it solders wires that are committed to",
                 "leave --linking out, or take --protocol compgc",
             )),
-            None => Ok(()),
+            (None, Wish::Fixed(Cut::Gates)) => Err(Failure::usage(
+                "--cut gates says nothing with --protocol duplo: it checks components",
+                "choose another --cut, or take --protocol jimu",
+            )),
+            (None, _) => Ok(()),
         }
     }
 

@@ -1,8 +1,9 @@
-//! JIMU at the command line: it holds against a cheater, with gates in buckets and one offset.
+//! JIMU at the command line: it holds against a cheater, with gates in buckets under one offset, or
+//! components in buckets under offsets of their own.
 
 use brickwork::circuit::Program;
 use brickwork::cut_and_choose::at_most;
-use brickwork::jimu::{self, Jimu};
+use brickwork::jimu::{self, Jimu, Unit};
 use brickwork::session::Protocol;
 use serde_json::Value;
 
@@ -12,7 +13,17 @@ use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
 use crate::outcome::cost_json;
 use crate::programs;
+use crate::report::plural;
 use crate::work::{Choices, Estimate, Work, fits_memory};
+
+/// What is cut and chosen: both parties say it, or take what sends fewer bytes.
+fn unit(wish: &Wish, program: &Program, security: u32) -> Result<Unit, Failure> {
+    match wish {
+        Wish::Fixed(Cut::Gates) => Ok(Unit::Gates),
+        Wish::Fixed(_) => Ok(Unit::Components),
+        Wish::Fastest => Ok(jimu::cost::choose(program, security)?),
+    }
+}
 
 impl Played for Jimu {
     fn model(&self) -> Model {
@@ -34,9 +45,9 @@ impl Played for Jimu {
                 "the buckets follow from the program and the security",
             ),
             (
-                !matches!(choices.cut, Wish::Fastest | Wish::Fixed(Cut::Given)),
+                !matches!(choices.cut, Wish::Fastest | Wish::Fixed(Cut::Given | Cut::Gates)),
                 "--cut",
-                "every AND gate is made by itself, in whatever component it lies",
+                "it cuts by the components of the file (given) or by AND gates (gates)",
             ),
             (choices.stored, "--store", "it has no stock: it makes its gates within the run"),
             (choices.lanes > 1, "--lanes", "it sends over one connection"),
@@ -54,7 +65,9 @@ impl Played for Jimu {
     ) -> Result<Option<Only>, Failure> {
         let program = program.repeat(executions as usize)?;
         let security = choices.parameters.security();
-        let (cost, security) = jimu::cost::predict(&program, security, &estimate.machine, &estimate.link)?;
+        let unit = unit(choices.cut, &program, security)?;
+        let (cost, security) =
+            jimu::cost::predict(&program, unit, security, &estimate.machine, &estimate.link)?;
         Ok(Some(Only { cost, security: promise(&security)? }))
     }
 
@@ -64,30 +77,39 @@ impl Played for Jimu {
 
     fn ready<'w>(&self, work: &'w Work<'w>) -> Result<Box<dyn Ready + 'w>, Failure> {
         let Estimate { machine, link } = Estimate::of(&work.flags)?;
-        let (cost, _) = jimu::cost::predict(&work.job.program, work.job.security, &machine, &link)?;
+        let (program, security) = (&work.job.program, work.job.security);
+        let unit = unit(work.flags.cut, program, security)?;
+        let (cost, _) = jimu::cost::predict(program, unit, security, &machine, &link)?;
         fits_memory(cost.memory_bytes(work.party), work.flags.resources.max_ram)?;
-        Ok(Box::new(WithinTheRun::<Jimu> {
+        Ok(Box::new(WithinTheRun::<Jimu, Unit> {
             work,
-            proposal: (),
+            proposal: unit,
+            limits: unit,
+            cut: if unit == Unit::Gates { Cut::Gates } else { Cut::Given },
             predicted: cost_json(&cost),
             recovered: |aside| aside.recovered,
         }))
     }
 
     fn promise_text(&self, security: &Value) -> String {
-        let amount = |what: &str| {
-            let [made, opened, bucket] =
-                ["made", "opened", "bucket"].map(|of| security[what][of].as_u64().unwrap_or_default());
-            format!("{made} made, {opened} opened, buckets of {bucket}")
+        let amount = |of: &Value| {
+            let [slots, made, opened, bucket] =
+                ["slots", "made", "opened", "bucket"].map(|field| of[field].as_u64().unwrap_or_default());
+            format!("{} of {bucket}, {made} made, {opened} of them opened", plural(slots, "bucket"))
         };
+        let copies: String = security["copies"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|kind| format!("  {}: {}\n", kind["name"].as_str().unwrap_or_default(), amount(kind)))
+            .collect();
         format!(
             "Security: a cheater succeeds with probability at most 2^-{}; everything together at most {}; \
-             {:.0}-bit computational security\nGates: {}; input authenticators: {}\n",
+             {:.0}-bit computational security\n{copies}  input authenticators: {}\n",
             security["statistical_bits"],
             at_most(security["bound_log2"].as_f64().unwrap_or_default()),
             security["computational_bits"].as_f64().unwrap_or_default(),
-            amount("gates"),
-            amount("authenticators"),
+            amount(&security["authenticators"]),
         )
     }
 }

@@ -141,18 +141,22 @@ pub fn says_nothing(protocol: &str, flags: &[(bool, &str, &str)]) -> Result<(), 
     }
 }
 
-/// A party of a protocol that makes all it needs within the run, of which both were told the same.
-pub struct WithinTheRun<'w, P: Protocol> {
+/// A party of a protocol that makes all it needs within the run, and takes what it is offered.
+pub struct WithinTheRun<'w, P: Protocol, L> {
     pub work: &'w Work<'w>,
     /// What a garbler proposes, and an evaluator takes.
     pub proposal: P::Proposal,
+    /// What an evaluator takes.
+    pub limits: L,
+    /// Into which components the program is cut.
+    pub cut: Cut,
     /// What the run is expected to take.
     pub predicted: Value,
     /// Whether an evaluator has its outputs of the garbler's input, which cheated.
     pub recovered: fn(&P::Aside) -> bool,
 }
 
-impl<P: for<'a> Protocol<Limits<'a> = <P as Protocol>::Proposal>> Ready for WithinTheRun<'_, P> {
+impl<L, P: for<'a> Protocol<Limits<'a> = L>> Ready for WithinTheRun<'_, P, L> {
     fn offer(&self) -> Option<Offer> {
         None
     }
@@ -166,10 +170,10 @@ impl<P: for<'a> Protocol<Limits<'a> = <P as Protocol>::Proposal>> Ready for With
         let Work { party, job, .. } = self.work;
         let report = match party {
             Party::Garbler => P::garbler(channel, job, &self.proposal, input, bar)?,
-            Party::Evaluator => P::evaluator(channel, job, &self.proposal, input, bar)?,
+            Party::Evaluator => P::evaluator(channel, job, &self.limits, input, bar)?,
         };
         Ok(Done {
-            cut: Cut::Given,
+            cut: self.cut.clone(),
             and_gates: job.program.and_gates(),
             security: promise(&report.security)?,
             predicted: self.predicted.clone(),

@@ -42,6 +42,51 @@ fn garbling_is_timed_with_any_kernel() {
     bad(&["bench", "garbling", "--kernel", "abacus"], 2, "it has");
 }
 
+/// The schemes of JustGarble, on the paper's circuits and on others: sizes are exact, every figure is there.
+#[test]
+fn schemes_of_justgarble_are_timed() {
+    let flags = ["--rounds", "1", "--copies", "3"];
+    let schemes = ["--scheme", "ga-a1,gax-a2,gaxr-a4-d5,half-gates-a2,gaxr-aes-256"];
+    let (human, json) = good(&[&["bench", "garbling"], &schemes[..], &flags].concat());
+    assert!(human.contains("36 480 gates, 29 820 of them XORs; 3 copies side by side"), "{human}");
+    assert_eq!(
+        [&json["gates"], &json["xor_gates"], &json["copies"]].map(Value::as_u64),
+        [36_480, 29_820, 3].map(Some)
+    );
+    let rows: Vec<&Value> = json["schemes"].as_array().expect("schemes").iter().collect();
+    let names: Vec<&str> = rows.iter().filter_map(|row| row["scheme"].as_str()).collect();
+    assert_eq!(names, ["ga-a1", "gax-a2-d7", "gaxr-a4-d5", "half-gates-a2-d1", "gaxr-aes-256"]);
+    let with_rows = 6660.0 / 36_480.0;
+    // Half-gates have rows for what is not linear alone: 160 S-boxes of 36 gates, and three in each column.
+    let not_linear = (160.0 * 36.0 + 36.0 * 3.0) / 36_480.0;
+    let bytes = [64.0, 64.0 * with_rows, 30.0 * with_rows, 32.0 * not_linear, 48.0 * with_rows];
+    for (row, bytes) in rows.iter().zip(bytes) {
+        assert!((row["row_bytes_per_gate"].as_f64().expect("bytes") - bytes).abs() < 1e-9, "{row}");
+        let is_aes_128 = row["scheme"] != "gaxr-aes-256";
+        for party in ["garble", "evaluate"] {
+            assert!(row[party]["ns_per_gate"].as_f64().is_some_and(|ns| ns > 0.01), "{row}");
+            assert_eq!(row[party]["ratio_to_aes"].is_number(), is_aes_128, "{row}");
+        }
+        // Of one round the ratio is that of the figures.
+        let garble =
+            ["ns_per_gate", "aes_ns_per_gate", "ratio_to_aes"].map(|name| row["garble"][name].as_f64());
+        if let [Some(ns), Some(aes), Some(ratio)] = garble {
+            assert!((ratio - ns / aes).abs() < 1e-9 * ratio, "{row}");
+        }
+        assert_eq!(row["xors_ns_per_gate"].is_null(), row["scheme"] == "ga-a1", "{row}");
+    }
+    for (circuit, name) in [("mexp-10", "MEXP-10"), ("edt-7", "EDT-7")] {
+        let of_paper = ["bench", "garbling", "--circuit", circuit, "--scheme", "gax-a2"];
+        assert_eq!(good(&[&of_paper[..], &flags].concat()).1["circuit"], name);
+    }
+    for wrong in ["gax-a1", "gaxr-a2-d8", "rows"] {
+        bad(&["bench", "garbling", "--scheme", wrong], 2, "scheme");
+    }
+    bad(&["bench", "garbling", "--circuit", "mexp-65", "--scheme", "gax-a2"], 2, "mexp-64");
+    bad(&["bench", "garbling", "--circuit", "aes"], 2, "half-gates-a2");
+    bad(&["bench", "garbling", "--scheme", "half-gates,gax-a2"], 2, "half-gates-a2");
+}
+
 #[test]
 fn a_protocol_is_timed() {
     let file = example("millionaires.bwp");
@@ -147,8 +192,9 @@ fn a_protocol_is_proposed() {
             }
         }
         assert!(seconds(proposed) <= 1.1 * fastest, "{json}");
-        if model == "semi-honest" {
-            assert_eq!(proposed["model"], "semi-honest", "{json}");
+        // Over a slow line bytes decide; elsewhere a machine under load may find others as fast.
+        assert!(link != ["--bandwidth", "1Mbit"] || proposed["model"] == "semi-honest", "{json}");
+        if proposed["model"] == "semi-honest" {
             assert!(human.contains("SEMI-HONEST ONLY") && human.contains("times as long"), "{human}");
         }
     }

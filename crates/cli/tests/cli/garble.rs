@@ -207,13 +207,34 @@ fn damaged_and_foreign_files_are_refused() {
     bad(&["evaluate-garbled", &f, "--inputs", &others.file("x"), "-o", &out], 3, "not of one garbling");
     bad(&["decode-garbled", &y, "--decoding", &others.file("d")], 3, "not of one garbling");
     bad(&["decode-garbled", &y, "--checking", &others.file("c")], 3, "not of one garbling");
-    bad(&["decode-garbled", &y, "--decoding", &d, "--program", &example("aes-128.bwp")], 3, "bits");
-    let foreign = ["--garbler", "\"0x0\"", "--evaluator", "\"0x0\"", "-o", &out];
-    bad(
-        &[&["garbled-inputs", &example("aes-128.bwp"), "--tokens", &e], &foreign[..]].concat(),
-        3,
-        "input bits",
-    );
+}
+
+/// Another program is refused, be it of the same widths, wherever values become tokens or bits values.
+#[test]
+fn another_program_is_refused() {
+    let keys = Keys::new();
+    // n, m, q, A, B, G, O: of the same two bits one has the conjunction, the other the disjunction.
+    let [program, other] = [8, 14].map(|g| keys.write(&format!("{g}.scd"), &[0x97, 2, 1, 1, 0, 1, g, 3]));
+    let widths = |file: &str| {
+        let (_, info) = good(&["info", file]);
+        ["input_map", "output_map"].map(|ports| info[ports].to_string())
+    };
+    assert_eq!(widths(&other), widths(&program), "only the digest tells them apart");
+    let [f, e, d, c, x, y, out] = ["f", "e", "d", "c", "x", "y", "out"].map(|name| keys.file(name));
+    ok(&["garble", &program, "--garbled", &f, "--tokens", &e, "--decoding", &d, "--checking", &c]);
+    ok(&["garbled-inputs", &program, "--tokens", &e, "--garbler", "1", "-o", &x]);
+    ok(&["evaluate-garbled", &f, "--inputs", &x, "-o", &y]);
+    for file in [&other, &example("aes-128.bwp")] {
+        let inputs = ["garbled-inputs", file, "--tokens", &e, "--garbler", "1", "-o", &out];
+        bad(&inputs, 3, "another program than the one that was garbled");
+        for (flag, by) in [("--decoding", &d), ("--checking", &c)] {
+            let decode = ["decode-garbled", &y, flag, by, "--program"];
+            bad(&[&decode[..], &[file]].concat(), 3, "another program than the one that was garbled");
+            good(&[&decode[..], &[&program]].concat());
+        }
+    }
+    assert!(!Path::new(&out).exists());
+    bad(&["decode-garbled", &y, "--decoding", &d, "--map", "in0=garbler"], 2, "--program");
 }
 
 /// SCD files are programs: written of one, mapped, run in the clear, garbled; a topological one is not.
@@ -236,6 +257,9 @@ fn scd_files_are_programs() {
     ok(&["evaluate-garbled", &f, "--inputs", &x, "-o", &y]);
     let (_, plain) = good(&["simulate", &program, "--garbler", "9", "--evaluator", "3"]);
     assert_eq!(good(&["decode-garbled", &y, "--decoding", &d]).1["bits"], plain["output_bits"]["evaluator"]);
+    let decode = ["decode-garbled", &y, "--decoding", &d, "--program", &scd];
+    assert_eq!(good(&[&decode[..], &maps].concat()).1["bits"], plain["output_bits"]["evaluator"]);
+    bad(&decode, 3, "another program than the one that was garbled");
     bad(
         &["simulate", &scd, "--map", "in0-31=garbler", "--garbler", "1"],
         3,

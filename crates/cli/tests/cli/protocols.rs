@@ -3,7 +3,7 @@
 use brickwork::authenticated;
 use brickwork::circuit::{Party, Program};
 use brickwork::compgc::{self, Linking};
-use brickwork::jimu;
+use brickwork::jimu::{self, Unit};
 use brickwork::lego;
 use brickwork::ot::Cot;
 use brickwork::plan::Script;
@@ -384,6 +384,16 @@ fn compgc_is_planned_and_refuses_what_it_is_not() {
         assert_eq!([sent("garbler_sent_bytes"), sent("evaluator_sent_bytes")], expected);
     }
     let flags = ["--protocol", "compgc"];
+    let (said, planned) = good(&[&["plan", &file, "--stocked"], &flags[..]].concat());
+    assert!(said.contains("SEMI-HONEST ONLY"), "{said}");
+    let sent = ["garbler_sent_bytes", "evaluator_sent_bytes"].map(|field| -> u64 {
+        planned["phases"].as_array().unwrap().iter().map(|phase| phase[field].as_u64().unwrap()).sum()
+    });
+    assert_eq!(sent, compgc::cost::script_from_stock(&program, 1).unwrap().sent_bytes(1));
+    for linking in [Linking::Naive, Linking::Scmc] {
+        let why = format!("--store says nothing with --linking {}", linking.name());
+        bad(&[&["plan", &file, "--stocked"], &linked(linking)[..]].concat(), 2, &why);
+    }
     let (said, ran) = good(&[&["run", &file, "--garbler", "1", "--evaluator", "2"], &flags[..]].concat());
     assert!(said.contains("SEMI-HONEST ONLY") && ran["security"]["linking"] == "standard", "{said}");
     let (said, timed) =
@@ -605,17 +615,25 @@ fn lego_parties_run_from_stock() {
 fn jimu_parties_compute_and_say_what_they_promise() {
     let keys = Keys::new();
     let program = Program::from_bytes(&std::fs::read(example("millionaires.bwp")).unwrap()).unwrap();
-    for (security, flags, inputs, learned) in [
-        (40, &[][..], ["1000000", "1250000"], json!({ "alice": 0, "bob": 1 })),
-        (64, &["--security", "64"][..], ["7", "5"], json!({ "alice": 1, "bob": 0 })),
+    for (security, unit, flags, inputs, learned) in [
+        (40, None, &[][..], ["1000000", "1250000"], json!({ "alice": 0, "bob": 1 })),
+        (40, Some(Unit::Components), &["--cut", "given"][..], ["3", "2"], json!({ "alice": 1, "bob": 0 })),
+        (
+            64,
+            Some(Unit::Gates),
+            &["--security", "64", "--cut", "gates"][..],
+            ["7", "5"],
+            json!({ "alice": 1, "bob": 0 }),
+        ),
         (
             80,
+            None,
             &["--security", "80", "--executions", "2"][..],
             ["[7, 9]", "[9, 7]"],
             json!([{ "alice": 0, "bob": 1 }, { "alice": 1, "bob": 0 }]),
         ),
     ] {
-        let executions = if flags.len() > 2 { 2 } else { 1 };
+        let executions = if flags.contains(&"--executions") { 2 } else { 1 };
         let flags = [&["--protocol", "jimu", "--json", "--timeout", "60"][..], flags].concat();
         let [garbler, evaluator] = [
             Side { input: inputs[0], ..Side::garbler(&keys) },
@@ -639,7 +657,13 @@ fn jimu_parties_compute_and_say_what_they_promise() {
             let sent = |field: &str| -> u64 {
                 json["phases"].as_array().unwrap().iter().map(|phase| phase[field].as_u64().unwrap()).sum()
             };
-            let expected = jimu::sent_bytes(&whole, security).unwrap();
+            let unit = unit.unwrap_or_else(|| jimu::cost::choose(&whole, security).unwrap());
+            let (named, cut) = match unit {
+                Unit::Gates => ("gates", "gates"),
+                Unit::Components => ("components", "given"),
+            };
+            assert_eq!((&promised["unit"], &json["cut"]), (&json!(named), &json!(cut)));
+            let expected = jimu::sent_bytes(&whole, unit, security).unwrap();
             assert_eq!([sent("garbler_sent_bytes"), sent("evaluator_sent_bytes")], expected);
         }
     }
@@ -657,7 +681,9 @@ fn jimu_is_planned_and_refuses_what_it_is_not() {
     let sent = |field: &str| -> u64 {
         planned["phases"].as_array().unwrap().iter().map(|phase| phase[field].as_u64().unwrap()).sum()
     };
-    let expected = jimu::sent_bytes(&program.repeat(3).unwrap(), 40).unwrap();
+    let program = program.repeat(3).unwrap();
+    let unit = jimu::cost::choose(&program, 40).unwrap();
+    let expected = jimu::sent_bytes(&program, unit, 40).unwrap();
     assert_eq!([sent("garbler_sent_bytes"), sent("evaluator_sent_bytes")], expected);
     let (said, ran) = good(&[&["run", &file, "--garbler", "1", "--evaluator", "2"], &flags[..]].concat());
     assert!(said.contains("at most 2^-40") && ran["security"]["model"] == "malicious", "{said}");
@@ -682,6 +708,35 @@ fn jimu_is_planned_and_refuses_what_it_is_not() {
     let words = "the garbler has --protocol jimu, the evaluator --protocol duplo";
     is_error(&Side::evaluator(&keys).connect(&address, &["--json"]), 7, words);
     is_error(&finish(listening), 7, words);
+    // One cuts by gates, the other by components.
+    let flags = ["--protocol", "jimu", "--json", "--timeout", "60", "--cut"];
+    let (listening, address) = Side::garbler(&keys).listen(&[&flags[..], &["gates"]].concat());
+    let words = "another one; compare";
+    is_error(&Side::evaluator(&keys).connect(&address, &[&flags[..], &["given"]].concat()), 7, words);
+    is_error(&finish(listening), 7, words);
+}
+
+/// The figures of the paper, but for their rows with many gates; the program that is left runs, cut both
+/// ways.
+#[test]
+fn jimu_figures_are_measured_beside_the_paper() {
+    let (said, figures) = good(&["bench", "jimu", "--rounds", "1", "--largest", "5200"]);
+    let rows = figures["rows"].as_array().unwrap();
+    let of = |field: &str| rows.iter().map(|row| row[field].clone()).collect::<Vec<_>>();
+    // DES and the Hamming distance, and a single AES twice: more gates than 5 200 have the others.
+    assert_eq!(of("and_gates"), [2720, 4083, 5120, 5120]);
+    assert_eq!(
+        (of("cut"), of("slots")),
+        (
+            ["gates", "gates", "gates", "given"].map(serde_json::Value::from).to_vec(),
+            [2720, 4083, 5120, 160].map(serde_json::Value::from).to_vec()
+        )
+    );
+    assert_eq!(figures["skipped"].as_array().unwrap().len(), 8);
+    for row in rows {
+        assert!(row["bound_log2"].as_f64().unwrap() <= -40.0 && row["paper"]["made"].is_u64(), "{row}");
+    }
+    assert!(said.contains("AES-128 in SubBytes") && said.contains("skipped comparison"), "{said}");
 }
 
 /// Two processes with authenticated masks at each level: what each sends is known before, and what is

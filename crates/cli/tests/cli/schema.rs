@@ -132,6 +132,8 @@ fn every_command_prints_what_the_schema_says() {
     one(&["plan", &example("millionaires.bwp"), "--model", "semi-honest"]);
     one(&["plan", &example("millionaires.bwp"), "--workers", "1,16", "--rows", "4000", "--uplink", "1Gbit"]);
     one(&["bench", "garbling", "--rounds", "1", "--copies", "1"]);
+    let schemes = ["bench", "garbling", &file, "--scheme", "ga-a1,gaxr-sha-1"];
+    one(&[&schemes[..], &["--rounds", "1", "--copies", "1"]].concat());
     one(&["bench", "protocol", &file, "--rounds", "1"]);
     one(&["bench", "compare", &file, "--rounds", "1"]);
     one(&["bench", "stock", &file, "--executions", "1"]);

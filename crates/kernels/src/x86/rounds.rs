@@ -35,6 +35,16 @@ macro_rules! rounds8 {
     };
 }
 
+/// One instruction with the round key `key` on each of the four registers.
+macro_rules! on_four {
+    ($instruction:literal, $key:literal) => {
+        on_four!(@ $instruction, $key, "{x0}", "{x1}", "{x2}", "{x3}")
+    };
+    (@ $instruction:literal, $key:literal, $($register:literal),*) => {
+        concat!($($instruction, " ", $register, ", ", $register, ", ", $key, "\n"),*)
+    };
+}
+
 /// One instruction on each of eight registers, two under each of four keys that lie 176 bytes apart.
 macro_rules! two_under_four {
     (two, $move:literal, $instruction:literal, $round:literal) => {
@@ -102,4 +112,4 @@ macro_rules! under_four {
     }};
 }
 
-pub(super) use {on_eight, rounds8, two_under_four, under_four};
+pub(super) use {on_eight, on_four, rounds8, two_under_four, under_four};

@@ -25,7 +25,7 @@ fn words_are_those_of_the_formulas() {
             block[0] ^ q
         };
         let word = |masks: MaskWords<'_>, j: usize| {
-            masks.keys[j] ^ masks.macs[j] ^ (masks.macs[j] & 1) * (delta & !1)
+            masks.keys[j] ^ masks.macs[j] ^ ((masks.macs[j] & 1) * (delta & !1))
         };
         for kernel in Kernel::all_available() {
             let hash = LeakyHash { key: &key, tweaks: &tweaks };

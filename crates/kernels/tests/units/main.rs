@@ -5,6 +5,7 @@ mod aes;
 mod blake3;
 mod clmul;
 mod columns;
+mod dual_key;
 mod erase;
 mod leaky;
 /// With the tests in it, which look at what it hides; it stands on nothing of the crate.
@@ -14,5 +15,6 @@ mod pages;
 mod parity;
 mod seeds;
 mod subtree;
+mod symbols;
 mod transpose;
 mod trees;

@@ -45,6 +45,13 @@ fn mask(bit: u128) -> u128 {
     (bit & 1).wrapping_neg()
 }
 
+/// The labels of both inputs of the gate at this place.
+#[inline]
+fn both(inputs: &[Label], place: u32) -> (u128, u128) {
+    let place = 2 * place as usize;
+    (inputs[place].bits(), inputs[place + 1].bits())
+}
+
 /// The index of the second half of a gate.
 const SECOND: u128 = 1;
 
@@ -54,7 +61,7 @@ impl AndGates {
         Self::with_kernel(Kernel::best(), start, count)
     }
 
-    /// Does what [`AndGates::new`] does, for a kernel of the caller's choice, which changes no bit of what
+    /// Begins as [`AndGates::new`] does, with a kernel of the caller's choice, which changes no bit of what
     /// comes out.
     pub fn with_kernel(kernel: Kernel, start: u128, count: usize) -> Self {
         let keys = GarblingKeys::new(start, count, 1);
@@ -123,16 +130,15 @@ impl AndGates {
         self.sort(gates, room);
         fresh(&mut room.blocks, 2 * gates.len());
         for (block, &place) in room.blocks.chunks_exact_mut(2).zip(&room.order) {
-            let [left, right] = [0, 1].map(|side| inputs[2 * place as usize + side].bits());
+            let (left, right) = both(inputs, place);
             block.copy_from_slice(&[sigma(left), sigma(right) ^ SECOND]);
         }
         self.hash(room, 2);
         for (hash, &place) in room.hashes.chunks_exact(2).zip(&room.order) {
-            let place = place as usize;
-            let [left, right] = [0, 1].map(|side| inputs[2 * place + side].bits());
-            let [t_g, t_e] = table(place);
+            let (left, right) = both(inputs, place);
+            let [t_g, t_e] = table(place as usize);
             let label = hash[0] ^ (mask(left) & t_g) ^ hash[1] ^ (mask(right) & (t_e ^ left));
-            outputs[place] = Label::from_bits(label);
+            outputs[place as usize] = Label::from_bits(label);
         }
     }
 
@@ -155,13 +161,14 @@ impl AndGates {
         let sigma_delta = sigma(delta.bits());
         fresh(&mut room.blocks, 4 * gates.len());
         for (block, &place) in room.blocks.chunks_exact_mut(4).zip(&room.order) {
-            let [a, b] = [0, 1].map(|side| sigma(inputs[2 * place as usize + side].bits()));
+            let (a, b) = both(inputs, place);
+            let (a, b) = (sigma(a), sigma(b));
             block.copy_from_slice(&[a, a ^ sigma_delta, b ^ SECOND, b ^ SECOND ^ sigma_delta]);
         }
         self.hash(room, 4);
         for (hash, &place) in room.hashes.chunks_exact(4).zip(&room.order) {
+            let (a, b) = both(inputs, place);
             let place = place as usize;
-            let [a, b] = [0, 1].map(|side| inputs[2 * place + side].bits());
             let t_g = hash[0] ^ hash[1] ^ (mask(b) & delta.bits());
             let t_e = hash[2] ^ hash[3] ^ a;
             let label = hash[0] ^ (mask(a) & t_g) ^ hash[2] ^ (mask(b) & (t_e ^ a));

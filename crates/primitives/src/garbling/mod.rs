@@ -37,6 +37,6 @@ pub use ands::{AndGates, AndRoom, AndTable};
 pub use half_gates::HalfGates;
 pub use hash::{HashTables, TABLE_HASH_BYTES, table_hash};
 pub use keys::GarblingKeys;
-pub use schedule::Schedule;
+pub use schedule::{Schedule, input_slot};
 pub use scheme::{Colours, GateBytes, HashUse, Scheme};
 pub use tables::{Collect, TableSink, TableSource};

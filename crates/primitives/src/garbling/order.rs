@@ -2,12 +2,12 @@
 //!
 //! Circuits come in an order that suits whoever wrote them, often with each AND gate waiting for the one
 //! before. The schedule takes a *window* of gates at a time, ending where a section of the tables ends, and
-//! in it repeats: take the first few AND gates whose inputs depend on no AND gate still to come, do the XORs
-//! they need, then those gates. So XORs come in long runs, which keeps the branches predictable, and the AND
-//! gates of a layer are independent, which fills the AES unit even for a single copy. XORs are done no later
-//! than at the end of their window, so that labels do not pile up. Those of a run go by their depth in it, so
-//! that few wait for the one just before: what was stored a moment ago takes longer to load than an XOR
-//! takes.
+//! in it repeats: take the first few AND gates whose inputs depend on no AND gate still to come, and do the
+//! XORs they need while the AND gates taken before are garbled. So nothing of a layer waits for anything else
+//! of it: AND gates fill the AES unit even for a single copy, and loads and stores of the XORs are done
+//! beside. XORs are done no later than at the end of their window, so that labels do not pile up. Those of a
+//! layer go by their depth in it, so that few wait for the one just before: what was stored a moment ago
+//! takes longer to load than an XOR takes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,7 +19,8 @@ use brickwork_circuit::{Circuit, Gate, Wire};
 /// Most gates in a window, for circuits of few AND gates.
 const WINDOW: usize = 1 << 16;
 
-/// XOR and INV gates, none before those that it reads, then AND gates that do not depend on each other.
+/// AND gates, and XOR and INV gates, none before those that it reads. No AND gate depends on another gate of
+/// the layer, nor does one depend on it.
 #[derive(Default)]
 pub(super) struct Layer {
     pub free: Vec<FreeGate>,
@@ -135,42 +136,47 @@ impl<'a> Window<'a> {
         let waiting_for_nothing: Vec<u32> =
             (0..self.gates.len() as u32).filter(|&k| self.waits[k as usize] == 0).collect();
         self.now_available(waiting_for_nothing);
-        while !self.ready.is_empty() {
-            let mut taken = Vec::with_capacity(LAYER);
-            while taken.len() < LAYER
-                && let Some(Reverse(k)) = self.ready.pop()
-            {
-                taken.push(k);
+        let mut present = Vec::new();
+        while !(self.ready.is_empty() && present.is_empty()) {
+            let next = self.take();
+            for &k in &next {
+                self.operands(k as usize).for_each(|operand| self.compute(operand));
             }
-            for k in taken.iter().map(|&k| k as usize) {
+            for k in present.iter().map(|&k: &u32| k as usize) {
                 let Gate::And(a, b) = self.gates[k] else { unreachable!("only AND gates become ready") };
-                for operand in self.operands(k) {
-                    self.compute(operand);
-                }
-                self.layer.ands.push(AndGate {
-                    a,
-                    b,
-                    out: self.first + k as Wire,
-                    number_in_piece: self.numbers[k],
-                });
+                let (out, number_in_piece) = (self.first + k as Wire, self.numbers[k]);
+                self.layer.ands.push(AndGate { a, b, out, number_in_piece });
             }
-            self.emit_batch(emit);
+            self.emit_layer(emit);
             let mut available = Vec::new();
-            for k in taken {
+            for k in present {
                 self.done[k as usize] = true;
                 self.release_readers(k as usize, &mut available);
             }
             self.now_available(available);
+            present = next;
         }
         for k in 0..self.gates.len() {
             self.compute(k);
         }
-        if !self.layer.free.is_empty() {
-            self.emit_batch(emit);
-        }
+        self.emit_layer(emit);
     }
 
-    fn emit_batch(&mut self, emit: &mut impl FnMut(&Layer)) {
+    /// Takes the first AND gates that wait for nothing, as many as a layer has.
+    fn take(&mut self) -> Vec<u32> {
+        let mut taken = Vec::with_capacity(LAYER);
+        while taken.len() < LAYER
+            && let Some(Reverse(k)) = self.ready.pop()
+        {
+            taken.push(k);
+        }
+        taken
+    }
+
+    fn emit_layer(&mut self, emit: &mut impl FnMut(&Layer)) {
+        if self.layer.free.is_empty() && self.layer.ands.is_empty() {
+            return;
+        }
         // The sort is stable, so that gates of one depth stay near those that read them.
         self.layer.free.sort_by_key(|free| free.depth);
         emit(&self.layer);

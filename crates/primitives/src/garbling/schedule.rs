@@ -2,7 +2,7 @@
 
 use brickwork_kernels::{And, GateList, GateListBuilder, Kernel, ONE};
 
-use super::order::layers;
+use super::order::{AndGate, layers};
 use brickwork_circuit::{Circuit, Gate, Wire};
 
 /// A circuit made ready for garbling, once for a component.
@@ -15,7 +15,7 @@ pub struct Schedule {
     pub(super) kernel: Kernel,
     pub(super) script: GateList,
     inputs: usize,
-    /// The slot of each output.
+    /// Returns the slot of each output.
     pub(super) outputs: Vec<u32>,
 }
 
@@ -32,28 +32,32 @@ impl Schedule {
         let mut slots = Slots::new(circuit);
         let mut script = GateListBuilder::new(slots.count as usize);
         layers(circuit, |layer| {
+            // All gates of a layer are done side by side: the results of its AND gates go to slots that
+            // nothing else of it uses, and their operands stay until its end.
+            layer.ands.iter().for_each(|and| _ = slots.place(and.out));
             for free in &layer.free {
-                match free.gate {
-                    Gate::Xor(a, b) => {
-                        let (a, b, out) = slots.step(a, Some(b), free.out);
-                        script.xor(a, b, out);
-                    }
-                    Gate::Inv(a) => {
-                        let (a, b, out) = slots.step(a, None, free.out);
-                        script.xor(a, b, out);
-                    }
+                let (a, b) = match free.gate {
+                    Gate::Xor(a, b) => (a, Some(b)),
+                    Gate::Inv(a) => (a, None),
                     Gate::And(..) => unreachable!("an AND gate is not free"),
-                }
+                };
+                let (slot_a, slot_b) = (slots.of(a), b.map_or(ONE, |b| slots.of(b)));
+                [Some(a), b].into_iter().flatten().for_each(|wire| slots.read(wire));
+                script.xor(slot_a, slot_b, slots.place(free.out));
+                slots.release_if_unread(free.out);
             }
-            let ands: Vec<And> = layer
-                .ands
-                .iter()
-                .map(|and| {
-                    let (a, b, out) = slots.step(and.a, Some(and.b), and.out);
-                    And { a, b, out, gate: and.number_in_piece }
-                })
-                .collect();
-            script.layer(&ands);
+            let of = |and: &AndGate| And {
+                a: slots.of(and.a),
+                b: slots.of(and.b),
+                out: slots.of(and.out),
+                gate: and.number_in_piece,
+            };
+            script.layer(&layer.ands.iter().map(of).collect::<Vec<_>>());
+            for and in &layer.ands {
+                slots.read(and.a);
+                slots.read(and.b);
+                slots.release_if_unread(and.out);
+            }
         });
         let outputs = circuit.outputs().iter().map(|&w| slots.of_wire[w as usize]).collect();
         Schedule { kernel, script: script.finish(), inputs: circuit.inputs(), outputs }
@@ -62,6 +66,16 @@ impl Schedule {
     /// Returns the number of input wires.
     pub fn inputs(&self) -> usize {
         self.inputs
+    }
+
+    /// Returns the steps, for kernels.
+    pub fn script(&self) -> &GateList {
+        &self.script
+    }
+
+    /// Returns the slot of each output.
+    pub fn output_slots(&self) -> &[u32] {
+        &self.outputs
     }
 
     /// Returns the number of output wires.
@@ -82,7 +96,7 @@ impl Schedule {
 
 /// Returns the slot of an input wire when the walk begins.
 #[inline]
-pub(super) fn input_slot(wire: usize) -> u32 {
+pub fn input_slot(wire: usize) -> u32 {
     wire as u32 + ONE + 1
 }
 
@@ -114,21 +128,25 @@ impl Slots {
         Slots { of_wire, reads, free: Vec::new(), count: input_slot(circuit.inputs()) }
     }
 
-    /// The slots of a gate that reads `a` and `b`, or `a` and the constant, and drives `out`.
-    fn step(&mut self, a: Wire, b: Option<Wire>, out: Wire) -> (u32, u32, u32) {
-        let slot_a = self.of_wire[a as usize];
-        let slot_b = b.map_or(ONE, |b| self.of_wire[b as usize]);
-        for wire in [Some(a), b].into_iter().flatten() {
-            self.reads[wire as usize] -= 1;
-            self.release_if_unread(wire);
-        }
+    /// The slot of a wire that is alive.
+    fn of(&self, wire: Wire) -> u32 {
+        self.of_wire[wire as usize]
+    }
+
+    /// Reads a wire once.
+    fn read(&mut self, wire: Wire) {
+        self.reads[wire as usize] -= 1;
+        self.release_if_unread(wire);
+    }
+
+    /// Returns the slot in which a wire will live from now on.
+    fn place(&mut self, wire: Wire) -> u32 {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.count += 1;
             self.count - 1
         });
-        self.of_wire[out as usize] = slot;
-        self.release_if_unread(out);
-        (slot_a, slot_b, slot)
+        self.of_wire[wire as usize] = slot;
+        slot
     }
 
     fn release_if_unread(&mut self, wire: Wire) {

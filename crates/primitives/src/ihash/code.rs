@@ -1,240 +1,15 @@
 //! Reed–Solomon codes: a word is a polynomial of degree below ℓ, by its values at ℓ points; its codeword are
 //! the values at n points, the first ℓ of them the word itself. At all other points of the field it has
-//! values too, which are never sent: of them [`Code::unsent`] speaks.
+//! values too, which are never sent: [`Code::unsent`].
 
+use brickwork_base::random::{Rng, Seed};
+use brickwork_kernels::{Matrix, Picks, add_products};
 use zeroize::Zeroizing;
 
 use super::field::Field;
 use super::parameters::Parameters;
-use brickwork_base::random::{Rng, Seed};
-use brickwork_base::stop::look;
-
-/// How a word is made of others ([`Symbols::follow`]).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// It is this one of the given words.
-    Given(u32),
-    /// It is the sum of what these two earlier steps made.
-    Sum(u32, u32),
-}
-
-/// Symbols of many words side by side: row after row, the same symbol of each word. Erased when dropped.
-#[derive(Clone)]
-pub struct Symbols {
-    rows: usize,
-    count: usize,
-    blocks: Zeroizing<Vec<u128>>,
-}
-
-impl Symbols {
-    /// Zeros: `rows` symbols of `count` words.
-    pub fn zeros(rows: usize, count: usize) -> Self {
-        Symbols { rows, count, blocks: Zeroizing::new(vec![0; rows * count.div_ceil(16)]) }
-    }
-
-    /// Takes these words, a slice of `rows` symbols each.
-    ///
-    /// # Panics
-    /// If a word has another length.
-    pub fn of_words<'a>(rows: usize, words: impl ExactSizeIterator<Item = &'a [u8]>) -> Self {
-        let mut symbols = Self::zeros(rows, words.len());
-        let width = symbols.width();
-        let bytes = symbols.bytes_mut();
-        for (t, word) in words.enumerate() {
-            assert_eq!(word.len(), rows, "a word of another length");
-            word.iter().enumerate().for_each(|(i, &symbol)| bytes[i * width + t] = symbol);
-        }
-        symbols
-    }
-
-    /// Symbols of a word.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// Returns how many words there are.
-    pub fn count(&self) -> usize {
-        self.count
-    }
-
-    /// Symbols `i` of all words.
-    pub fn row(&self, i: usize) -> &[u8] {
-        &bytemuck::cast_slice(&self.blocks)[i * self.width()..][..self.count]
-    }
-
-    /// Returns one word.
-    pub fn word(&self, t: usize) -> Zeroizing<Vec<u8>> {
-        Zeroizing::new((0..self.rows).map(|i| self.row(i)[t]).collect())
-    }
-
-    /// Returns the words with these numbers, in this order.
-    pub fn select(&self, words: &[usize]) -> Self {
-        let mut selected = Self::zeros(self.rows, words.len());
-        let width = selected.width();
-        for i in 0..self.rows {
-            let (row, out) = (self.row(i), &mut selected.bytes_mut()[i * width..]);
-            out.iter_mut().zip(words).for_each(|(symbol, &t)| *symbol = row[t]);
-        }
-        selected
-    }
-
-    /// Makes the words of all of these, one after the other.
-    ///
-    /// # Panics
-    /// If there are none, or their words have different lengths.
-    pub fn join(all: &[&Symbols]) -> Self {
-        let rows = all[0].rows;
-        assert!(all.iter().all(|one| one.rows == rows), "words of one length");
-        let mut joined = Self::zeros(rows, all.iter().map(|one| one.count).sum());
-        for i in 0..rows {
-            let mut rest = joined.row_mut(i);
-            for one in all {
-                let (here, behind) = rest.split_at_mut(one.count);
-                here.copy_from_slice(one.row(i));
-                rest = behind;
-            }
-        }
-        joined
-    }
-
-    /// Returns what steps make of these words, one after the other: a word for each step.
-    ///
-    /// # Panics
-    /// If a step names a word that there is not, or is not yet.
-    pub fn follow(&self, steps: &[Step]) -> Self {
-        let mut made = Self::zeros(self.rows, steps.len());
-        for i in 0..self.rows {
-            let (given, row) = (self.row(i), made.row_mut(i));
-            for (k, step) in steps.iter().enumerate() {
-                row[k] = match *step {
-                    Step::Given(word) => given[word as usize],
-                    Step::Sum(a, b) => row[..k][a as usize] ^ row[..k][b as usize],
-                };
-            }
-        }
-        made
-    }
-
-    /// Adds other words, one to each.
-    ///
-    /// # Panics
-    /// If there are not as many, of as many symbols.
-    pub fn add(&mut self, other: &Symbols) {
-        assert_eq!((self.rows, self.count), (other.rows, other.count), "words of equal length and number");
-        self.blocks.iter_mut().zip(&*other.blocks).for_each(|(block, other)| *block ^= other);
-    }
-
-    /// Returns some of the rows.
-    pub(super) fn rows_of(&self, rows: std::ops::Range<usize>) -> Self {
-        let width = self.row_blocks();
-        let blocks = self.blocks[rows.start * width..rows.end * width].to_vec();
-        Symbols { rows: rows.len(), count: self.count, blocks: Zeroizing::new(blocks) }
-    }
-
-    /// Adds rows to those from `first` on.
-    pub(super) fn add_rows(&mut self, first: usize, other: &Symbols) {
-        let width = self.row_blocks();
-        self.blocks[first * width..]
-            .iter_mut()
-            .zip(&*other.blocks)
-            .for_each(|(block, other)| *block ^= other);
-    }
-
-    /// Returns the first `count` words, and the others.
-    pub(super) fn split(&self, count: usize) -> (Self, Self) {
-        let part = |words: std::ops::Range<usize>| {
-            let mut part = Self::zeros(self.rows, words.len());
-            (0..self.rows).for_each(|i| part.row_mut(i).copy_from_slice(&self.row(i)[words.clone()]));
-            part
-        };
-        (part(0..count), part(count..self.count))
-    }
-
-    /// Clears what stands behind the last word of each row.
-    pub(super) fn clear_behind(&mut self) {
-        let (width, count) = (self.width(), self.count);
-        if width > 0 {
-            self.bytes_mut().chunks_exact_mut(width).for_each(|row| row[count..].fill(0));
-        }
-    }
-
-    /// Bytes of a row, with those behind the last word.
-    fn width(&self) -> usize {
-        16 * self.row_blocks()
-    }
-
-    /// Returns the blocks of 16 symbols in a row.
-    pub(super) fn row_blocks(&self) -> usize {
-        self.count.div_ceil(16)
-    }
-
-    pub(super) fn blocks(&self) -> &[u128] {
-        &self.blocks
-    }
-
-    pub(super) fn blocks_mut(&mut self) -> &mut [u128] {
-        &mut self.blocks
-    }
-
-    fn bytes_mut(&mut self) -> &mut [u8] {
-        bytemuck::cast_slice_mut(&mut self.blocks)
-    }
-
-    /// Returns row `i`, to write.
-    pub(super) fn row_mut(&mut self, i: usize) -> &mut [u8] {
-        let (width, count) = (self.width(), self.count);
-        &mut self.bytes_mut()[i * width..][..count]
-    }
-
-    /// Packs some rows, `bits` bits a symbol, row after row.
-    pub(super) fn pack(&self, rows: std::ops::Range<usize>, bits: u32) -> Vec<u8> {
-        let mut packed = Vec::with_capacity(packed_bytes(rows.len(), self.count, bits));
-        for i in rows {
-            look();
-            let (mut waiting, mut waits) = (0_u32, 0);
-            for &symbol in self.row(i) {
-                waiting |= u32::from(symbol) << waits;
-                waits += bits;
-                while waits >= 8 {
-                    packed.push(waiting as u8);
-                    (waiting, waits) = (waiting >> 8, waits - 8);
-                }
-            }
-            if waits > 0 {
-                packed.push(waiting as u8);
-            }
-        }
-        packed
-    }
-
-    /// Does the inverse of [`Symbols::pack`]: all rows. What stands behind the last symbol of a row is
-    /// ignored.
-    pub(super) fn unpack(rows: usize, count: usize, packed: &[u8], bits: u32, mask: u8) -> Self {
-        let mut symbols = Self::zeros(rows, count);
-        let mut rest = packed;
-        for i in 0..rows {
-            look();
-            let (row, behind) = rest.split_at(packed_bytes(1, count, bits));
-            let mut bytes = row.iter();
-            let (mut waiting, mut waits) = (0_u32, 0);
-            for symbol in symbols.row_mut(i) {
-                if waits < bits {
-                    waiting |= u32::from(bytes.next().copied().unwrap_or(0)) << waits;
-                    waits += 8;
-                }
-                *symbol = waiting as u8 & mask;
-                (waiting, waits) = (waiting >> bits, waits - bits);
-            }
-            rest = behind;
-        }
-        symbols
-    }
-}
-
-/// Returns the number of bytes of packed rows.
-pub(super) fn packed_bytes(rows: usize, count: usize, bits: u32) -> usize {
-    rows * (count * bits as usize).div_ceil(8)
-}
+use super::watch::Watch;
+use super::words::{Words, packed_bytes};
 
 /// A code with its field and points: point `i` is the element `i` of the field.
 #[derive(Clone, Debug)]
@@ -244,23 +19,22 @@ pub struct Code {
     /// Of each symbol of a word what its coefficients have in common: the inverse of the product of all
     /// differences between its point and the others.
     weights: Vec<u8>,
-    /// The row of each parity symbol: its coefficients in the word.
-    parity: Vec<Vec<u8>>,
+    /// The parity symbols of a word.
+    parity: Matrix,
 }
 
 impl Code {
-    /// Makes the code of these parameters.
+    /// Returns the code of these parameters.
     pub fn new(parameters: &Parameters) -> Self {
-        let field = parameters.field();
-        let l = parameters.l() as u8;
-        let weight = |j: u8| {
+        let (field, l, n) = (parameters.field(), parameters.l(), parameters.n());
+        let weight = |j: usize| {
             let others = (0..l).filter(|&m| m != j);
-            field.inverse(others.fold(1, |product, m| field.mul(product, j ^ m)))
+            field.inverse(others.fold(1, |product, m| field.mul(product, (j ^ m) as u8)))
         };
-        let weights = (0..l).map(weight).collect();
-        let mut code = Code { field, parameters: *parameters, weights, parity: Vec::new() };
-        code.parity = (parameters.l()..parameters.n()).map(|point| code.row_at(point as u8)).collect();
-        code
+        let weights: Vec<u8> = (0..l).map(weight).collect();
+        let rows: Vec<Vec<u8>> = (l..n).map(|point| row_at(field, &weights, point as u8)).collect();
+        let parity = Matrix::new(n - l, l, |i, j| field.factor(rows[i][j]));
+        Code { field, parameters: *parameters, weights, parity }
     }
 
     /// Returns its parameters.
@@ -273,55 +47,68 @@ impl Code {
         self.field
     }
 
-    /// Returns the coefficients, in the word, of the value at a point that is none of the word's: Lagrange's.
-    pub(super) fn row_at(&self, point: u8) -> Vec<u8> {
-        let (field, l) = (self.field, self.parameters.l() as u8);
-        let all = (0..l).fold(1, |product, m| field.mul(product, point ^ m));
-        let of = |(j, &weight): (u8, &u8)| field.mul(field.mul(all, field.inverse(point ^ j)), weight);
-        (0..l).zip(&self.weights).map(of).collect()
-    }
-
-    /// Returns the words as bytes of a message, [`super::chosen_bytes`] of them.
+    /// Returns words as bytes of a message: [`chosen_bytes`](super::chosen_bytes) of them.
     ///
     /// # Panics
     /// If they are no words of this code.
-    pub fn pack(&self, words: &Symbols) -> Zeroizing<Vec<u8>> {
-        assert_eq!(words.rows(), self.parameters.l(), "words of this code");
-        Zeroizing::new(words.pack(0..words.rows(), self.parameters.bits()))
+    pub fn pack(&self, words: &Words) -> Zeroizing<Vec<u8>> {
+        assert_eq!(words.symbols(), self.parameters.l(), "words of this code");
+        self.packed(words)
     }
 
-    /// Reads `count` words, the inverse of [`Code::pack`]. All bytes are some.
+    /// Returns the words that [`Code::pack`] made these bytes of, `count` of them. All bytes are some.
     ///
     /// # Panics
     /// If it is another number of bytes.
-    pub fn unpack(&self, count: usize, packed: &[u8]) -> Symbols {
-        let (l, bits) = (self.parameters.l(), self.parameters.bits());
-        assert_eq!(packed.len(), packed_bytes(l, count, bits), "bytes of so many words");
-        Symbols::unpack(l, count, packed, bits, self.field.mask())
+    pub fn unpack(&self, count: usize, packed: &[u8]) -> Words {
+        self.unpacked(self.parameters.l(), count, packed)
     }
 
-    /// Returns the parity symbols of words: what their codewords have besides themselves.
-    pub fn parity(&self, words: &Symbols) -> Symbols {
-        self.values(&self.parity, words)
+    /// Returns values or words as bytes of a message.
+    pub(super) fn packed(&self, words: &Words) -> Zeroizing<Vec<u8>> {
+        let mut message = Zeroizing::new(Vec::new());
+        words.pack(self.field.bits(), &mut message);
+        message
     }
 
-    /// Returns the codewords of words.
-    pub fn encode(&self, words: &Symbols) -> Symbols {
-        let parity = self.parity(words);
-        let blocks = [words.blocks(), parity.blocks()].concat();
-        Symbols { rows: self.parameters.n(), count: words.count(), blocks: Zeroizing::new(blocks) }
+    /// Undoes that: returns `count` words of so many symbols.
+    pub(super) fn unpacked(&self, symbols: usize, count: usize, packed: &[u8]) -> Words {
+        let bits = self.field.bits();
+        assert_eq!(packed.len(), packed_bytes(symbols, count, bits), "bytes of so many words");
+        Words::unpack(symbols, count, bits, packed)
     }
 
-    /// Returns the values of words at points that are never sent.
-    pub fn at(&self, unsent: &Unsent, words: &Symbols) -> Symbols {
-        self.values(&unsent.0, words)
+    /// Adds the parity symbols of words, what their codewords have besides themselves, to others.
+    pub(super) fn add_parity(&self, words: &[u128], sums: &mut Words) {
+        add_products(&self.parity, words, sums.data_mut());
     }
 
-    fn values(&self, rows: &[Vec<u8>], words: &Symbols) -> Symbols {
-        assert_eq!(words.rows(), self.parameters.l(), "words of this code");
-        let mut values = Symbols::zeros(rows.len(), words.count());
-        let blocks = words.row_blocks();
-        self.field.multiply(|i, j| rows[i][j], words.blocks(), values.blocks_mut(), blocks);
+    /// Returns the codewords of words: `[word][symbol]`, n symbols each.
+    ///
+    /// # Panics
+    /// If they are no words of this code.
+    pub fn encode(&self, words: &Words) -> Words {
+        let (l, n) = (self.parameters.l(), self.parameters.n());
+        assert_eq!(words.symbols(), l, "words of this code");
+        let mut parity = Words::zeros(n - l, words.count());
+        self.add_parity(words.data(), &mut parity);
+        let mut codewords = Words::zeros(n, words.count());
+        for k in 0..words.count() {
+            let (word, rest) = codewords.symbols_mut(k).split_at_mut(l);
+            word.copy_from_slice(words.symbols_of(k));
+            rest.copy_from_slice(parity.symbols_of(k));
+        }
+        codewords
+    }
+
+    /// Returns the values of words at points that are never sent: `[word][point]`.
+    ///
+    /// # Panics
+    /// If they are no words of this code.
+    pub fn at(&self, unsent: &Unsent, words: &Words) -> Words {
+        assert_eq!(words.symbols(), self.parameters.l(), "words of this code");
+        let mut values = Words::zeros(unsent.points.len(), words.count());
+        add_products(&unsent.values, words.data(), values.data_mut());
         values
     }
 
@@ -330,11 +117,12 @@ impl Code {
         (self.parameters.n()..=usize::from(self.field.mask())).map(|point| point as u8).collect()
     }
 
-    /// Makes the evaluation at `count` points that are never sent, drawn by a seed.
+    /// Returns the evaluation at `count` points that are never sent, which a seed draws; at fewer of them it
+    /// is that at the first ones.
     ///
     /// # Panics
     /// If there are not as many.
-    pub fn drawn_evaluation(&self, seed: &Seed, count: usize) -> Unsent {
+    pub fn seeded_evaluation(&self, seed: &Seed, count: usize) -> Unsent {
         let mut points = self.unsent();
         let mut rng = Rng::expand(seed, "brickwork interactive hash: points that are never sent");
         for i in 0..count {
@@ -344,8 +132,8 @@ impl Code {
         self.evaluation(&points[..count])
     }
 
-    /// Makes the evaluation at some points that are never sent: whatever the receiver watches, any `ℓ − w` of
-    /// these values are uniform and independent of it.
+    /// Returns the evaluation at some points that are never sent: whatever the receiver watches, any `ℓ − w`
+    /// of these values are uniform and independent of it.
     ///
     /// # Panics
     /// If one of the points is sent, or comes twice.
@@ -355,10 +143,97 @@ impl Code {
         sorted.sort_unstable();
         sorted.dedup();
         assert!(sorted.len() == points.len() && sorted.iter().all(|point| unsent.contains(point)));
-        Unsent(points.iter().map(|&point| self.row_at(point)).collect())
+        let rows: Vec<Vec<u8>> =
+            points.iter().map(|&point| row_at(self.field, &self.weights, point)).collect();
+        let values = Matrix::new(points.len(), self.parameters.l(), |i, j| self.field.factor(rows[i][j]));
+        Unsent { points: points.to_vec(), values }
     }
+
+    /// Returns the watched symbols of a word's codeword, and what of its parity symbols is watched. In
+    /// constant time.
+    pub(super) fn watched(&self, watch: &Watch) -> (Matrix, Picks) {
+        let (field, l, n, w) = (self.field, self.parameters.l(), self.parameters.n(), self.parameters.w());
+        let rows: Vec<Vec<u8>> = (0..n).map(|point| self.row_of(point)).collect();
+        let mut coefficients = Zeroizing::new(vec![0; w * l]);
+        for (o, coefficients) in coefficients.chunks_exact_mut(l).enumerate() {
+            for (i, row) in rows.iter().enumerate() {
+                let here = watch.is_number(i, o);
+                coefficients.iter_mut().zip(row).for_each(|(sum, coefficient)| *sum ^= coefficient & here);
+            }
+        }
+        // Where a symbol of the word is watched, this is a number that no parity symbol has.
+        let parity = |o: usize| watch.place(o).wrapping_sub(l as u8);
+        let watched = Matrix::new(w, l, |o, j| field.factor(coefficients[o * l + j]));
+        (watched, Picks::new(w, n - l, parity))
+    }
+
+    /// The coefficients, in the word, of its value at any point.
+    fn row_of(&self, point: usize) -> Vec<u8> {
+        let l = self.parameters.l();
+        if point < l {
+            return (0..l).map(|j| u8::from(j == point)).collect();
+        }
+        row_at(self.field, &self.weights, point as u8)
+    }
+
+    /// Makes words of their watched symbols and of their values at ℓ − w points that are never sent: two
+    /// matrices whose products add up to them. In constant time with respect to what is watched.
+    ///
+    /// # Panics
+    /// If there are not as many points.
+    pub(super) fn completion(&self, watch: &Watch, unsent: &Unsent) -> [Matrix; 2] {
+        let (field, l, w) = (self.field, self.parameters.l(), self.parameters.w());
+        assert_eq!(unsent.points.len(), l - w, "as many values as are not watched");
+        let mut points = Zeroizing::new(vec![0; w]);
+        for (o, point) in points.iter_mut().enumerate() {
+            *point = watch.place(o);
+        }
+        points.extend_from_slice(&unsent.points);
+        // Lagrange's coefficients: of point j in the value at x, the product of (x − y) / (j − y) over all
+        // other points y.
+        let weight = |j: usize| {
+            let others = (0..l).filter(|&m| m != j);
+            field.inverse(others.fold(1, |product, m| field.mul(product, points[j] ^ points[m])))
+        };
+        let weights = Zeroizing::new((0..l).map(weight).collect::<Vec<u8>>());
+        let mut coefficients = Zeroizing::new(vec![0; l * l]);
+        for (x, row) in coefficients.chunks_exact_mut(l).enumerate() {
+            // The products over the points before each one, then over those behind it.
+            let mut product = 1;
+            for (coefficient, y) in row.iter_mut().zip(&*points) {
+                *coefficient = product;
+                product = field.mul(product, x as u8 ^ y);
+            }
+            product = 1;
+            for (j, coefficient) in row.iter_mut().enumerate().rev() {
+                *coefficient = field.mul(field.mul(*coefficient, product), weights[j]);
+                product = field.mul(product, x as u8 ^ points[j]);
+            }
+        }
+        let of = |first: usize| move |i: usize, j: usize| (i, first + j);
+        let factor = |(i, j): (usize, usize)| field.factor(coefficients[i * l + j]);
+        let [watched, rest] = [of(0), of(w)];
+        [Matrix::new(l, w, |i, j| factor(watched(i, j))), Matrix::new(l, l - w, |i, j| factor(rest(i, j)))]
+    }
+}
+
+/// The coefficients, in the word, of the value at a point that is none of the word's: Lagrange's.
+fn row_at(field: Field, weights: &[u8], point: u8) -> Vec<u8> {
+    let all = (0..weights.len()).fold(1, |product, m| field.mul(product, point ^ m as u8));
+    let of = |(j, &weight): (usize, &u8)| field.mul(field.mul(all, field.inverse(point ^ j as u8)), weight);
+    weights.iter().enumerate().map(of).collect()
 }
 
 /// How words are evaluated at points that are never sent.
 #[derive(Clone, Debug)]
-pub struct Unsent(Vec<Vec<u8>>);
+pub struct Unsent {
+    points: Vec<u8>,
+    values: Matrix,
+}
+
+impl Unsent {
+    /// Returns how many points there are.
+    pub fn count(&self) -> usize {
+        self.points.len()
+    }
+}

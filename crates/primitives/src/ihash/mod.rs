@@ -9,15 +9,28 @@
 //! ```text
 //!   once:   w-out-of-n OT           sender: n seeds                    receiver: w of them
 //!   random words:                   parity symbols, corrected  ──▶     (n − ℓ)·σ bits a word
+//!   chosen words:                   differences to random ones ──▶     ℓ·σ bits a word
 //!                                   ◀──  seed of combinations          16 bytes
 //!                                   combined words             ──▶     ℓ·σ bits each, masked
-//!   chosen words:                   differences to random ones ──▶     ℓ·σ bits a word
+//!   opened words:                   values at ℓ − w points     ──▶     (ℓ − w)·σ bits a word
+//!                                   ◀──  seed of combinations          16 bytes
+//!                                   combined words             ──▶     ℓ·σ bits each
 //! ```
 //!
-//! A commitment hides everything until it is opened. A hash does not: what it says of the word is told at
-//! once, and that is allowed. So a bit is hidden by taking it from where no symbol is sent:
+//! A commitment hides everything until it is opened. A hash does not: what it says of the word the receiver
+//! knows at once, and that is allowed. So a bit is hidden by taking it from where no symbol is sent:
 //! [`Code::evaluation`]. The paper takes the parity of all bits of the word instead, which about one of 64
 //! sets of watched symbols determines (docs/jimu.md); a receiver that cheats chooses such a set.
+//!
+//! # Openings
+//!
+//! As printed, an opened word is sent as a whole and compared with its hash. The receiver has w symbols of
+//! its codeword, so ℓ − w others are enough to make the word, at points that are never sent. Then every word
+//! fits its hash, and a wrong one must be noticed by other means: when all openings have come, the receiver
+//! draws combinations, of which the sender sends the whole words. If an opened value is wrong, a combination
+//! of the errors is 0 with probability 2·2^-σ, or the sender must send another word than the combined one,
+//! which fits the hash with the probability of [`Parameters::binding`]. Nothing needs a mask: both parties
+//! know all of what is opened.
 //!
 //! # What the combinations are for
 //!
@@ -37,24 +50,30 @@
 //! symbols, and masks those that it does not watch.
 
 mod code;
+mod combine;
 mod field;
 mod parameters;
 mod receiver;
+mod seeds;
 mod sender;
 #[cfg(test)]
 mod tests;
 mod watch;
+mod words;
 
-pub use code::{Code, Step, Symbols, Unsent};
+pub use code::{Code, Unsent};
 pub use field::Field;
 pub use parameters::Parameters;
-pub use receiver::{Hashes, Pending, Receiver};
-pub use sender::Sender;
-pub use watch::{Watch, setup_bytes};
+pub use receiver::{Completion, Hashes, Opened, Pending, Receiver};
+pub use seeds::setup_bytes;
+pub use sender::{Masks, Openings, Sender, WORDS};
+pub use watch::Watch;
+pub use words::{Step, Words};
 
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
-use brickwork_base::{Malformed, cheats};
-use field::FOLDED;
+use brickwork_base::{Error, Malformed, cheats};
+use brickwork_wire::Channel;
+use words::packed_bytes;
 
 /// The messages.
 pub mod msg {
@@ -66,12 +85,16 @@ pub mod msg {
     pub const SECRET: Tag = Tag(81);
     /// Corrections of the parity symbols of random words, sender to receiver.
     pub const CORRECTIONS: Tag = Tag(82);
-    /// Seed of the combinations, receiver to sender.
+    /// Seed of combinations, receiver to sender.
     pub const SEED: Tag = Tag(83);
     /// Combined words, sender to receiver.
     pub const ANSWER: Tag = Tag(84);
     /// Differences of chosen words to random ones, sender to receiver.
     pub const CHOSEN: Tag = Tag(85);
+    /// Values of opened words, sender to receiver.
+    pub const OPENED: Tag = Tag(86);
+    /// Combinations of opened words, sender to receiver.
+    pub const OPENINGS: Tag = Tag(87);
 }
 
 cheats! {
@@ -88,67 +111,56 @@ cheats! {
     }
 }
 
-/// Returns the number of bytes of the message with the combined words.
+/// Most words of a message of corrections.
+const MESSAGE: usize = 1 << 11;
+
+/// The words of each message of so many: the first one, and how many.
+fn messages(count: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..count).step_by(MESSAGE).map(move |first| (first, MESSAGE.min(count - first)))
+}
+
+/// Returns the bytes of each of the messages with the corrections of so many random words.
+pub fn correction_bytes(parameters: &Parameters, count: usize) -> impl Iterator<Item = usize> + use<> {
+    let (symbols, bits) = (parameters.n() - parameters.l(), parameters.bits());
+    messages(count).map(move |(_, count)| packed_bytes(symbols, count, bits))
+}
+
+/// Returns the bytes of the message with the combined words.
 pub fn answer_bytes(parameters: &Parameters, security: u32) -> usize {
-    code::packed_bytes(parameters.l(), parameters.masks(security), parameters.bits())
+    chosen_bytes(parameters, parameters.masks(security))
 }
 
-/// Returns the number of bytes of the corrections of so many random words, those of the masks included.
-pub fn correction_bytes(parameters: &Parameters, count: usize, security: u32) -> usize {
-    let count = count + parameters.masks(security);
-    code::packed_bytes(parameters.n() - parameters.l(), count, parameters.bits())
-}
-
-/// Returns the number of bytes of the differences of so many chosen words.
+/// Returns the bytes of so many words, or of as many differences of words.
 pub fn chosen_bytes(parameters: &Parameters, count: usize) -> usize {
-    code::packed_bytes(parameters.l(), count, parameters.bits())
+    packed_bytes(parameters.l(), count, parameters.bits())
 }
 
-/// The coefficients of combinations: of each, one for each 64 words, then one for each of the 64 sums.
-struct Combinations {
-    chunks: Vec<Vec<u8>>,
-    lanes: Vec<Vec<u8>>,
+/// Returns the bytes of what opens so many words.
+pub fn opened_bytes(parameters: &Parameters, count: usize) -> usize {
+    packed_bytes(parameters.l() - parameters.w(), count, parameters.bits())
 }
 
-impl Combinations {
-    /// Those of this seed, `masks` of so many words.
-    fn expand(seed: &Seed, field: Field, masks: usize, count: usize) -> Self {
-        let mut rng = Rng::expand(seed, "brickwork interactive hash combinations");
-        let mut draw = |length: usize| {
-            let mut coefficients = vec![0; length];
-            rng.fill(&mut coefficients);
-            coefficients.iter_mut().for_each(|x| *x &= field.mask());
-            coefficients
-        };
-        let (mut chunks, mut lanes) = (Vec::new(), Vec::new());
-        for _ in 0..masks {
-            chunks.push(draw(count.div_ceil(FOLDED)));
-            lanes.push(draw(FOLDED));
-        }
-        Combinations { chunks, lanes }
-    }
-
-    /// The combinations of words, each with a mask: as many words, one for each combination. Symbols behind
-    /// the last word must be zeros.
-    fn of(&self, field: Field, words: &Symbols, masks: &Symbols) -> Symbols {
-        let mut combined = masks.clone();
-        for i in 0..words.rows() {
-            let mut folded = vec![[0; FOLDED / 16]; self.chunks.len()];
-            let blocks = words.row_blocks();
-            field.fold(&self.chunks, &words.blocks()[i * blocks..][..blocks], &mut folded);
-            let sums: &[u8] = bytemuck::cast_slice(folded.as_flattened());
-            for (symbol, (sums, lanes)) in
-                combined.row_mut(i).iter_mut().zip(sums.chunks_exact(FOLDED).zip(&self.lanes))
-            {
-                *symbol ^= sums.iter().zip(lanes).fold(0, |all, (&sum, &lane)| all ^ field.mul(sum, lane));
-            }
-            zeroize::Zeroize::zeroize(&mut folded);
-        }
-        combined
-    }
+/// Returns the bytes of the message with the combinations of opened words.
+pub fn openings_bytes(parameters: &Parameters, security: u32) -> usize {
+    chosen_bytes(parameters, parameters.openings(security))
 }
 
-/// A seed that came in a message.
-fn seed_of(bytes: &[u8]) -> Result<Seed, Cheat> {
-    <[u8; SEED_BYTES]>::try_from(bytes).map(Seed::from_bytes).map_err(|_| Cheat::UnexpectedMessage)
+/// Draws the seed of combinations and sends it: when all has come that is combined.
+///
+/// # Errors
+/// [`Error::Io`] if the connection fails, [`Error::Resource`] without randomness.
+pub fn ask(channel: &mut Channel) -> Result<Seed, Error> {
+    let seed = Rng::new("brickwork interactive hash: combinations")?.seed();
+    channel.send(msg::SEED, seed.as_bytes())?;
+    Ok(seed)
+}
+
+/// Receives the seed of combinations.
+///
+/// # Errors
+/// [`Error::Io`] if the connection fails.
+pub fn asked(channel: &mut Channel) -> Result<Seed, Error> {
+    let mut seed = [0; SEED_BYTES];
+    channel.receive_into(msg::SEED, &mut seed)?;
+    Ok(Seed::from_bytes(seed))
 }

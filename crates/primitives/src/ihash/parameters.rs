@@ -79,6 +79,19 @@ impl Parameters {
         (self.n + 1 + security as usize).div_ceil(self.bits as usize - 1)
     }
 
+    /// Returns with which probability a wrong value among opened ones survives `openings` combinations,
+    /// besides what [`Parameters::binding`] counts: the errors add up to 0 in each, with probability 2·2^-σ
+    /// at most.
+    pub fn opening(&self, openings: usize) -> Upper {
+        Upper::exp2(-(f64::from(self.bits) - 1.0) * openings as f64)
+    }
+
+    /// Returns the fewest combinations of opened words that a wrong value survives with probability
+    /// 2^-security at most.
+    pub fn openings(&self, security: u32) -> usize {
+        (security as usize).div_ceil(self.bits as usize - 1)
+    }
+
     /// Returns the bits that the sender sends for a random word: the parity symbols.
     pub fn correction_bits(&self) -> usize {
         (self.n - self.l) * self.bits as usize

@@ -1,32 +1,76 @@
 //! Who holds the hashes.
 
-use zeroize::Zeroizing;
-
-use super::code::{Code, Step, Symbols};
-use super::parameters::Parameters;
-use super::sender::Stream;
-use super::watch::{self, Watch};
-use super::{Cheat, Combinations, answer_bytes, chosen_bytes, correction_bytes, msg};
 use brickwork_base::Error;
 use brickwork_base::random::{Rng, Seed};
+use brickwork_kernels::{Matrix, Picks, add_picked, add_products, words_of_rows};
+use brickwork_stock::{Counter, Ranges};
 use brickwork_wire::Channel;
+use subtle::ConstantTimeEq;
+use zeroize::Zeroizing;
+
+use super::code::{Code, Unsent};
+use super::combine::Coefficients;
+use super::parameters::Parameters;
+use super::sender::{Stream, WORDS};
+use super::watch::Watch;
+use super::words::{Step, Words, packed_bytes};
+use super::{Cheat, answer_bytes, chosen_bytes, messages, msg, opened_bytes, openings_bytes, seeds};
 
 /// The party that holds hashes.
 pub struct Receiver {
     code: Code,
     watch: Watch,
+    /// The watched symbols of a word's codeword, and what of its parity symbols is watched.
+    watched: Matrix,
+    watched_parity: Picks,
     stream: Stream,
     security: u32,
 }
 
-/// Hashes of words: the watched symbols of their codewords, zeros in the place of the others.
+/// Hashes of words: the watched symbols of their codewords, `[word][watched symbol]`.
 #[derive(Clone)]
-pub struct Hashes(Symbols);
+pub struct Hashes(Words);
 
 /// Hashes that came and are not checked: they are hashes of words, or of nothing.
-pub struct Pending {
-    words: Hashes,
-    masks: Hashes,
+#[must_use = "hashes are of use when they are checked"]
+pub struct Pending(Words);
+
+/// Makes opened words of their hashes and of what opened them.
+pub struct Completion([Matrix; 2]);
+
+/// Combinations of hashes and of the values that opened them.
+#[must_use = "openings are of use when they are checked"]
+pub struct Opened<'a> {
+    receiver: &'a Receiver,
+    unsent: &'a Unsent,
+    sums: [Words; 2],
+    coefficients: Coefficients,
+}
+
+impl Opened<'_> {
+    /// Adds hashes and values, one each, in the portions and the order in which the sender adds the words.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub fn add(&mut self, hashes: &Hashes, values: &Words) {
+        let [of_hashes, of_values] = &mut self.sums;
+        self.coefficients.combine(&hashes.0, of_hashes, Some((values, of_values)));
+    }
+
+    /// Returns whether all values are those of the hashed words.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the connection fails.
+    pub fn are_right(self, channel: &mut Channel) -> Result<bool, Error> {
+        let Opened { receiver, unsent, sums: [mut hashes, mut values], .. } = self;
+        let bytes = openings_bytes(receiver.code.parameters(), receiver.security);
+        let packed = channel.receive(msg::OPENINGS, bytes)?;
+        let words = receiver.code.unpack(hashes.count(), &packed);
+        hashes.add(&receiver.hashes(&words).0);
+        values.add(&receiver.code.at(unsent, &words));
+        let zeros = |words: &Words| words.data().iter().fold(0, |all, block| all | block) == 0;
+        Ok(zeros(&hashes) & zeros(&values))
+    }
 }
 
 impl Hashes {
@@ -36,20 +80,33 @@ impl Hashes {
     }
 
     /// Returns those with these numbers, in this order.
-    pub fn select(&self, words: &[usize]) -> Self {
-        Hashes(self.0.select(words))
+    pub fn select(&self, numbers: impl ExactSizeIterator<Item = usize>) -> Self {
+        Hashes(self.0.select(numbers))
     }
 
-    /// Makes all of these, one after the other.
+    /// Returns those of a range.
+    pub fn range(&self, range: std::ops::Range<usize>) -> Self {
+        Hashes(self.0.range(range))
+    }
+
+    /// Returns sums of some of these and of others, as [`Words::pair_sums`].
+    ///
+    /// # Panics
+    /// As there.
+    pub fn pair_sums(&self, numbers: &[u32], others: &Hashes, other_numbers: &[u32]) -> Self {
+        Hashes(self.0.pair_sums(numbers, &others.0, other_numbers))
+    }
+
+    /// Returns all of these, one after the other.
     ///
     /// # Panics
     /// If there are none.
     pub fn join(all: &[&Hashes]) -> Self {
-        let all: Vec<&Symbols> = all.iter().map(|hashes| &hashes.0).collect();
-        Hashes(Symbols::join(&all))
+        let all: Vec<&Words> = all.iter().map(|hashes| &hashes.0).collect();
+        Hashes(Words::join(&all))
     }
 
-    /// Returns the hashes of what steps make of the words, as [`Symbols::follow`].
+    /// Returns the hashes of what steps make of the words, as [`Words::follow`].
     ///
     /// # Panics
     /// As there.
@@ -57,19 +114,17 @@ impl Hashes {
         Hashes(self.0.follow(steps))
     }
 
-    /// Compares all of them with one hash, or with that of zeros: 0 where they are equal, anything else where
-    /// not. In constant time.
+    /// Compares all of them with one hash, or with that of zeros: 0 where they are equal, 1 where not. In
+    /// constant time.
     ///
     /// # Panics
     /// If there are several to compare with.
     pub fn is(&self, one: Option<&Hashes>) -> Zeroizing<Vec<u8>> {
         assert!(one.is_none_or(|one| one.count() == 1), "one hash");
-        let mut differ = Zeroizing::new(vec![0; self.count()]);
-        for i in 0..self.0.rows() {
-            let symbol = one.map_or(0, |one| one.0.row(i)[0]);
-            differ.iter_mut().zip(self.0.row(i)).for_each(|(all, here)| *all |= here ^ symbol);
-        }
-        differ
+        let zero = Words::zeros(self.0.symbols(), 1);
+        let one = one.map_or(zero.word(0), |one| one.0.word(0));
+        let differs = |k: usize| (!self.0.word(k).ct_eq(one)).unwrap_u8();
+        Zeroizing::new((0..self.count()).map(differs).collect())
     }
 
     /// Adds other hashes, one to each: these are those of the sums of the words.
@@ -80,22 +135,54 @@ impl Hashes {
         self.0.add(&other.0);
     }
 
-    /// Adds one hash to those whose bit, which is public, is 1.
+    /// Adds others, one to each, that come in parts, one behind the other.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub fn add_parts(&mut self, parts: &[Hashes]) {
+        self.0.add_parts(parts.iter().map(|part| &part.0));
+    }
+
+    /// Adds one hash to those whose bit is 1. In constant time.
     ///
     /// # Panics
     /// If there are not as many bits, or several hashes to add.
     pub fn add_where(&mut self, one: &Hashes, bits: &[u8]) {
-        assert_eq!((self.count(), 1), (bits.len(), one.count()), "a bit for each");
-        for i in 0..self.0.rows() {
-            let symbol = one.0.row(i)[0];
-            let row = self.0.row_mut(i);
-            row.iter_mut().zip(bits).for_each(|(all, bit)| *all ^= symbol & (bit & 1).wrapping_neg());
-        }
+        assert_eq!(one.count(), 1, "one hash");
+        self.0.add_where(one.0.word(0), bits);
+    }
+
+    /// Adds other hashes, one to each whose bit is 1. In constant time.
+    ///
+    /// # Panics
+    /// If there are not as many hashes or bits.
+    pub fn add_each(&mut self, others: &Hashes, bits: &[u8]) {
+        self.0.add_each(&others.0, bits);
     }
 
     #[cfg(test)]
-    pub(super) fn symbols(&self) -> &Symbols {
+    pub(super) fn words(&self) -> &Words {
         &self.0
+    }
+}
+
+impl Completion {
+    /// Returns the number of symbols of the words that it makes.
+    pub fn symbols(&self) -> usize {
+        self.0[0].outputs()
+    }
+
+    /// Returns words, of their hashes and of their values where nothing is sent, as [`Receiver::opened`]
+    /// gives them.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub fn words(&self, hashes: &Hashes, values: &Words) -> Words {
+        let [of_hashes, of_values] = &self.0;
+        let mut words = Words::zeros(of_hashes.outputs(), hashes.count());
+        add_products(of_hashes, hashes.0.data(), words.data_mut());
+        add_products(of_values, values.data(), words.data_mut());
+        words
     }
 }
 
@@ -124,10 +211,13 @@ impl Receiver {
         security: u32,
     ) -> Result<Self, Error> {
         assert_eq!(keys.len(), parameters.n(), "an OT for each symbol");
-        let seeds = watch::take(channel, parameters, &watch, keys)?;
+        let seeds = seeds::take(channel, parameters, &watch, keys)?;
         channel.flush()?;
         let code = Code::new(parameters);
-        Ok(Receiver { stream: Stream::new(&code, &seeds), code, watch, security })
+        let next = Ranges::of_setup().take(&WORDS)?;
+        let (watched, watched_parity) = code.watched(&watch);
+        let stream = Stream::new(&code, &seeds, next);
+        Ok(Receiver { code, watch, watched, watched_parity, stream, security })
     }
 
     /// Returns the code.
@@ -135,90 +225,132 @@ impl Receiver {
         &self.code
     }
 
-    /// Receives the hashes of `count` random words and checks that they are some.
+    /// Receives the hashes of `count` random words. They are of use once [`Receiver::verify`] has found that
+    /// they are some.
     ///
     /// # Errors
-    /// [`Cheat::Codeword`] if they are not, [`Error::Io`] if the connection fails, [`Error::Resource`]
-    /// without randomness.
-    pub fn random(&mut self, channel: &mut Channel, count: usize) -> Result<Hashes, Error> {
-        let pending = self.receive(channel, count)?;
-        self.verify(channel, pending)
+    /// [`Error::Io`] if the connection fails, [`Error::Limit`] if the range of the stream ends.
+    pub fn random(&mut self, channel: &mut Channel, count: usize) -> Result<Pending, Error> {
+        let parameters = *self.code.parameters();
+        let (w, parity) = (parameters.w(), parameters.n() - parameters.l());
+        let mut hashes = Words::zeros(w, count);
+        let blocks_of = hashes.blocks();
+        self.stream.draw(count, |here, rows, blocks| {
+            words_of_rows(rows, blocks, &mut hashes.data_mut()[here.start * blocks_of..here.end * blocks_of]);
+            Ok(())
+        })?;
+        for (first, count) in messages(count) {
+            let packed = channel.receive(msg::CORRECTIONS, packed_bytes(parity, count, parameters.bits()))?;
+            let corrections = self.code.unpacked(parity, count, &packed);
+            let here = &mut hashes.data_mut()[first * blocks_of..][..count * blocks_of];
+            add_picked(&self.watched_parity, corrections.data(), here);
+        }
+        Ok(Pending(hashes))
     }
 
-    /// Receives hashes.
-    fn receive(&mut self, channel: &mut Channel, count: usize) -> Result<Pending, Error> {
-        let parameters = *self.code.parameters();
-        let (l, n) = (parameters.l(), parameters.n());
-        let all = count + parameters.masks(self.security);
-        let packed =
-            channel.receive(msg::CORRECTIONS, correction_bytes(&parameters, count, self.security))?;
-        let mask = self.code.field().mask();
-        let corrections = Symbols::unpack(n - l, all, &packed, parameters.bits(), mask);
-        let mut symbols = self.stream.draw(all);
-        symbols.add_rows(l, &corrections);
-        let symbols = self.watched(symbols);
-        let (words, masks) = symbols.split(count);
-        Ok(Pending { words: Hashes(words), masks: Hashes(masks) })
+    /// Receives the hashes of the random words that will mask the combinations of others.
+    ///
+    /// # Errors
+    /// As [`Receiver::random`].
+    pub fn masks(&mut self, channel: &mut Channel) -> Result<Pending, Error> {
+        self.random(channel, self.code.parameters().masks(self.security))
     }
 
-    /// Checks that they are hashes of words (section 4.2, Hash, step 2).
-    fn verify(&mut self, channel: &mut Channel, pending: Pending) -> Result<Hashes, Error> {
-        let parameters = *self.code.parameters();
-        let masks = parameters.masks(self.security);
-        // All symbols are fixed.
-        let seed = Rng::new("brickwork interactive hash: combinations")?.seed();
-        channel.send(msg::SEED, seed.as_bytes())?;
-        let packed = channel.receive(msg::ANSWER, answer_bytes(&parameters, self.security))?;
-        let mask = self.code.field().mask();
-        let answer = Symbols::unpack(parameters.l(), masks, &packed, parameters.bits(), mask);
-        let combinations = Combinations::expand(&seed, self.code.field(), masks, pending.words.count());
-        let combined = Hashes(combinations.of(self.code.field(), &pending.words.0, &pending.masks.0));
-        // Which of the combinations differ is told nobody; that one does is.
-        let differ = self.differences(&combined, &answer).iter().fold(0, |all, differ| all | differ);
-        if differ != 0 {
+    /// Checks that all of these lists are hashes of words (section 4.2, Hash, step 2). `seed` is this
+    /// party's, sent when all corrections had come.
+    ///
+    /// # Errors
+    /// [`Cheat::Codeword`] if they are not, [`Error::Io`] if the connection fails.
+    pub fn verify(
+        &self,
+        channel: &mut Channel,
+        seed: &Seed,
+        lists: Vec<Pending>,
+        masks: Pending,
+    ) -> Result<Vec<Hashes>, Error> {
+        let Pending(mut sums) = masks;
+        let packed = channel.receive(msg::ANSWER, answer_bytes(self.code.parameters(), self.security))?;
+        let answer = self.code.unpack(sums.count(), &packed);
+        let mut coefficients = Coefficients::expand(seed, self.code.field(), sums.count());
+        lists.iter().for_each(|Pending(words)| coefficients.combine(words, &mut sums, None));
+        // Which of the combinations differ is secret; that one does is not.
+        if any(&self.differences(&Hashes(sums), &answer)) {
             return Err(Cheat::Codeword.into());
         }
-        Ok(pending.words)
+        Ok(lists.into_iter().map(|Pending(words)| Hashes(words)).collect())
     }
 
-    /// Receives what makes hashes of random words, which are used up, those of chosen ones.
+    /// Receives the differences of `count` chosen words to random ones, whose hashes they are added to: see
+    /// [`Receiver::hashes`].
     ///
     /// # Errors
     /// [`Error::Io`] if the connection fails.
-    pub fn chosen(&mut self, channel: &mut Channel, random: Hashes) -> Result<Hashes, Error> {
+    pub fn chosen(&self, channel: &mut Channel, count: usize) -> Result<Words, Error> {
+        let packed = channel.receive(msg::CHOSEN, chosen_bytes(self.code.parameters(), count))?;
+        Ok(self.code.unpack(count, &packed))
+    }
+
+    /// Receives what opens `count` hashed words: their values at ℓ − w points that are never sent,
+    /// `[word][point]`. They are right if [`Opened::are_right`] says so.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the connection fails.
+    pub fn opened(&self, channel: &mut Channel, count: usize) -> Result<Words, Error> {
         let parameters = self.code.parameters();
-        let count = random.count();
-        let packed = channel.receive(msg::CHOSEN, chosen_bytes(parameters, count))?;
-        let mask = self.code.field().mask();
-        let differences = Symbols::unpack(parameters.l(), count, &packed, parameters.bits(), mask);
-        let mut hashes = random;
-        hashes.add(&self.hashes(&differences));
-        Ok(hashes)
+        let packed = channel.receive(msg::OPENED, opened_bytes(parameters, count))?;
+        Ok(self.code.unpacked(parameters.l() - parameters.w(), count, &packed))
+    }
+
+    /// Begins to check openings at these points. `seed` is this party's, sent when all values had come.
+    pub fn openings<'a>(&'a self, seed: &Seed, unsent: &'a Unsent) -> Opened<'a> {
+        let parameters = self.code.parameters();
+        let number = parameters.openings(self.security);
+        let sums = [parameters.w(), unsent.count()].map(|symbols| Words::zeros(symbols, number));
+        let coefficients = Coefficients::expand(seed, self.code.field(), number);
+        Opened { receiver: self, unsent, sums, coefficients }
+    }
+
+    /// Returns what makes opened words of their hashes and their values at these points.
+    ///
+    /// # Panics
+    /// If there are not ℓ − w points.
+    pub fn completion(&self, unsent: &Unsent) -> Completion {
+        Completion(self.code.completion(&self.watch, unsent))
     }
 
     /// Returns the hashes of words that the receiver knows.
-    pub fn hashes(&self, words: &Symbols) -> Hashes {
-        Hashes(self.watched(self.code.encode(words)))
+    ///
+    /// # Panics
+    /// If they are no words of this code.
+    pub fn hashes(&self, words: &Words) -> Hashes {
+        assert_eq!(words.symbols(), self.code.parameters().l(), "words of this code");
+        let mut hashes = Words::zeros(self.code.parameters().w(), words.count());
+        add_products(&self.watched, words.data(), hashes.data_mut());
+        Hashes(hashes)
     }
 
-    /// Compares words with hashes, one each: 0 where a word is the hashed one, anything else where not. In
-    /// constant time: what is done about it is the caller's affair.
+    /// Compares words with hashes, one each: 0 where a word is the hashed one, 1 where not. In constant time:
+    /// what is done about it is the caller's affair.
     ///
     /// # Panics
     /// If there are not as many.
-    pub fn differences(&self, hashes: &Hashes, words: &Symbols) -> Zeroizing<Vec<u8>> {
+    pub fn differences(&self, hashes: &Hashes, words: &Words) -> Zeroizing<Vec<u8>> {
         let mut sums = self.hashes(words);
         sums.add(hashes);
         sums.is(None)
     }
 
-    fn watched(&self, mut symbols: Symbols) -> Symbols {
-        let blocks = symbols.row_blocks();
-        if blocks > 0 {
-            for (i, row) in symbols.blocks_mut().chunks_exact_mut(blocks).enumerate() {
-                row.iter_mut().for_each(|block| *block &= self.watch.mask(i));
-            }
-        }
-        symbols
+    /// Goes on with the range of an entry of a stock.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if it is taken already.
+    pub fn enter(&mut self, ranges: &mut Ranges, counter: &Counter) -> Result<(), Error> {
+        self.stream.enter(ranges.take(counter)?);
+        Ok(())
     }
+}
+
+/// Whether one of many differs.
+fn any(differ: &[u8]) -> bool {
+    differ.iter().fold(0, |all, differ| all | differ) != 0
 }

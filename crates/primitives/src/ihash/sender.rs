@@ -1,15 +1,24 @@
 //! Who hashes.
 
-use brickwork_kernels::{Aes128, ctr_rows};
+use brickwork_base::Error;
+use brickwork_base::random::{Rng, Seed};
+use brickwork_base::stop::look;
+use brickwork_kernels::{Aes128, ctr_rows, words_of_rows};
+use brickwork_stock::{Counter, Range, Ranges};
+use brickwork_wire::Channel;
 use zeroize::Zeroizing;
 
-use super::code::{Code, Symbols};
+use super::code::{Code, Unsent};
+use super::combine::Coefficients;
 use super::parameters::Parameters;
-use super::watch;
-use super::{Combinations, msg, seed_of};
-use brickwork_base::Error;
-use brickwork_base::random::{Rng, SEED_BYTES, Seed};
-use brickwork_wire::Channel;
+use super::words::{BLOCK, Words};
+use super::{MESSAGE, msg, seeds};
+
+/// Blocks of a stream that an entry of a stock has: sixteen words each.
+pub const WORDS: Counter = Counter::new("words of an interactive hash", 40);
+
+/// Words that are made at a time, by rows that stay in the cache.
+const ROWS: usize = 512;
 
 /// The party that hashes its words.
 pub struct Sender {
@@ -18,29 +27,73 @@ pub struct Sender {
     security: u32,
 }
 
+/// What will mask the combinations of random words, each of which has one of its own.
+#[must_use = "the receiver waits for the combinations"]
+pub struct Masks(Words);
+
+/// Combinations of opened words.
+#[must_use = "the receiver waits for the combinations"]
+pub struct Openings<'a> {
+    code: &'a Code,
+    sums: Words,
+    coefficients: Coefficients,
+}
+
+impl Openings<'_> {
+    /// Adds words to them, in the portions and the order in which the receiver adds their hashes.
+    pub fn add(&mut self, words: &Words) {
+        self.coefficients.combine(words, &mut self.sums, None);
+    }
+
+    /// Sends them.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the connection fails.
+    pub fn send(self, channel: &mut Channel) -> Result<(), Error> {
+        channel.send(msg::OPENINGS, &self.code.pack(&self.sums))
+    }
+}
+
 /// The symbols that seeds give, of words one after the other.
 pub(super) struct Stream {
     keys: Vec<Aes128>,
     field_mask: u128,
-    next: u64,
+    next: Range,
 }
 
 impl Stream {
-    pub(super) fn new(code: &Code, seeds: &[Seed]) -> Self {
+    pub(super) fn new(code: &Code, seeds: &[Seed], next: Range) -> Self {
         let keys = seeds.iter().map(|seed| Aes128::new(seed.bits())).collect();
         let field_mask = u128::MAX / 0xff * u128::from(code.field().mask());
-        Stream { keys, field_mask, next: 0 }
+        Stream { keys, field_mask, next: next.of(&WORDS) }
     }
 
-    /// Returns those of the next words: a row for each seed.
-    pub(super) fn draw(&mut self, count: usize) -> Symbols {
-        let mut symbols = Symbols::zeros(self.keys.len(), count);
-        let blocks = symbols.row_blocks();
-        ctr_rows(&self.keys, self.next.into(), symbols.blocks_mut(), blocks);
-        self.next += blocks as u64;
-        symbols.blocks_mut().iter_mut().for_each(|block| *block &= self.field_mask);
-        symbols.clear_behind();
-        symbols
+    /// Goes on with another range.
+    pub(super) fn enter(&mut self, next: Range) {
+        self.next = next.of(&WORDS);
+    }
+
+    /// Makes the next `count` words, some at a time: `each` is given which ones, the rows of their symbols,
+    /// and how many blocks a row has.
+    pub(super) fn draw(
+        &mut self,
+        count: usize,
+        mut each: impl FnMut(std::ops::Range<usize>, &[u128], usize) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let start = self.next.draw(count.div_ceil(BLOCK) as u64)?;
+        let mut rows = Zeroizing::new(Vec::new());
+        for done in (0..count).step_by(ROWS) {
+            look();
+            let here = done..count.min(done + ROWS);
+            let blocks = here.len().div_ceil(BLOCK);
+            rows.resize(self.keys.len() * blocks, 0);
+            ctr_rows(&self.keys, u128::from(start + (done / BLOCK) as u64), &mut rows, blocks);
+            if self.field_mask != u128::MAX {
+                rows.iter_mut().for_each(|block| *block &= self.field_mask);
+            }
+            each(here, &rows, blocks)?;
+        }
+        Ok(())
     }
 }
 
@@ -61,9 +114,10 @@ impl Sender {
     ) -> Result<Self, Error> {
         assert_eq!(keys.len(), parameters.n(), "an OT for each symbol");
         let seeds =
-            watch::give(channel, parameters, keys, &mut Rng::new("brickwork interactive hash: watch")?)?;
+            seeds::give(channel, parameters, keys, &mut Rng::new("brickwork interactive hash: watch")?)?;
         let code = Code::new(parameters);
-        Ok(Sender { stream: Stream::new(&code, &seeds), code, security })
+        let next = Ranges::of_setup().take(&WORDS)?;
+        Ok(Sender { stream: Stream::new(&code, &seeds, next), code, security })
     }
 
     /// Returns the code.
@@ -71,38 +125,105 @@ impl Sender {
         &self.code
     }
 
-    /// Hashes `count` random words. Returns them.
+    /// Hashes `count` random words: sends the corrections of their parity symbols. Returns the words; they
+    /// are of use to the receiver once [`Sender::prove`] has answered its seed.
     ///
     /// # Errors
-    /// [`Error::Io`] if the connection fails.
-    pub fn random(&mut self, channel: &mut Channel, count: usize) -> Result<Symbols, Error> {
+    /// [`Error::Io`] if the connection fails, [`Error::Limit`] if the range of the stream ends.
+    pub fn random(&mut self, channel: &mut Channel, count: usize) -> Result<Words, Error> {
         let parameters = *self.code.parameters();
-        let (l, n, masks) = (parameters.l(), parameters.n(), parameters.masks(self.security));
-        let all = self.stream.draw(count + masks);
-        let words = all.rows_of(0..l);
-        let mut corrections = all.rows_of(l..n);
-        corrections.add(&self.code.parity(&words));
-        channel.send(msg::CORRECTIONS, &corrections.pack(0..n - l, parameters.bits()))?;
-        let seed = seed_of(&channel.receive(msg::SEED, SEED_BYTES)?)?;
-        let (words, masking) = words.split(count);
-        let combinations = Combinations::expand(&seed, self.code.field(), masks, count);
-        let answer = combinations.of(self.code.field(), &words, &masking);
-        channel.send(msg::ANSWER, &answer.pack(0..l, parameters.bits()))?;
-        channel.flush()?;
+        let (l, bits) = (parameters.l(), parameters.bits());
+        let mut words = Words::zeros(l, count);
+        let word_blocks = words.blocks();
+        let mut message = Vec::new();
+        let code = &self.code;
+        self.stream.draw(count, |here, rows, blocks| {
+            let (top, bottom) = rows.split_at(l * blocks);
+            let some = &mut words.data_mut()[here.start * word_blocks..here.end * word_blocks];
+            words_of_rows(top, blocks, some);
+            let mut corrections = Words::zeros(parameters.n() - l, here.len());
+            words_of_rows(bottom, blocks, corrections.data_mut());
+            code.add_parity(some, &mut corrections);
+            corrections.pack(bits, &mut message);
+            if here.end % MESSAGE == 0 || here.end == count {
+                channel.send(msg::CORRECTIONS, &message)?;
+                message.clear();
+            }
+            Ok(())
+        })?;
         Ok(words)
     }
 
-    /// Hashes chosen words in the place of random ones, which are used up.
+    /// Hashes the random words that will mask the combinations of others.
+    ///
+    /// # Errors
+    /// As [`Sender::random`].
+    pub fn masks(&mut self, channel: &mut Channel) -> Result<Masks, Error> {
+        let count = self.code.parameters().masks(self.security);
+        self.random(channel, count).map(Masks)
+    }
+
+    /// Answers the receiver's seed with combinations of all words of these lists (section 4.2, Hash, step 2).
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the connection fails.
+    pub fn prove(
+        &self,
+        channel: &mut Channel,
+        seed: &Seed,
+        lists: &[&Words],
+        masks: Masks,
+    ) -> Result<(), Error> {
+        let Masks(mut sums) = masks;
+        let mut coefficients = Coefficients::expand(seed, self.code.field(), sums.count());
+        lists.iter().for_each(|words| coefficients.combine(words, &mut sums, None));
+        channel.send(msg::ANSWER, &self.code.pack(&sums))
+    }
+
+    /// Hashes chosen words in the place of random ones: sends their differences.
     ///
     /// # Errors
     /// [`Error::Io`] if the connection fails.
     ///
     /// # Panics
-    /// If there are not as many.
-    pub fn chosen(&mut self, channel: &mut Channel, random: Symbols, words: &Symbols) -> Result<(), Error> {
-        let mut differences = random;
-        differences.add(words);
-        let packed = Zeroizing::new(differences.pack(0..differences.rows(), self.code.parameters().bits()));
-        channel.send(msg::CHOSEN, &packed)
+    /// If they are no words of this code.
+    pub fn chosen(&self, channel: &mut Channel, differences: &Words) -> Result<(), Error> {
+        channel.send(msg::CHOSEN, &self.code.pack(differences))
+    }
+
+    /// Says what opens hashed words to the receiver: their values at ℓ − w points that are never sent, of
+    /// which it knows nothing. Returns the values, `[word][point]`; [`Sender::openings`] must follow.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the connection fails.
+    ///
+    /// # Panics
+    /// If there are not as many points.
+    pub fn open(&self, channel: &mut Channel, unsent: &Unsent, words: &Words) -> Result<Words, Error> {
+        assert_eq!(
+            unsent.count(),
+            self.code.parameters().l() - self.code.parameters().w(),
+            "all that is hidden"
+        );
+        let values = self.code.at(unsent, words);
+        channel.send(msg::OPENED, &self.code.packed(&values))?;
+        Ok(values)
+    }
+
+    /// Begins to answer the receiver's seed to openings.
+    pub fn openings(&self, seed: &Seed) -> Openings<'_> {
+        let parameters = self.code.parameters();
+        let sums = Words::zeros(parameters.l(), parameters.openings(self.security));
+        let coefficients = Coefficients::expand(seed, self.code.field(), sums.count());
+        Openings { code: &self.code, sums, coefficients }
+    }
+
+    /// Goes on with the range of an entry of a stock.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if it is taken already.
+    pub fn enter(&mut self, ranges: &mut Ranges, counter: &Counter) -> Result<(), Error> {
+        self.stream.enter(ranges.take(counter)?);
+        Ok(())
     }
 }

@@ -1,13 +1,14 @@
-use brickwork_testing::Replayable as _;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::thread;
 
 use num_bigint::BigUint;
 use num_rational::BigRational;
 
+use super::combine::Coefficients;
 use super::*;
 use crate::cut_and_choose::Upper;
 use brickwork_base::Error;
+use brickwork_testing::Replayable as _;
 use brickwork_wire::{Channel, memory_pair};
 
 const SECURITY: u32 = 40;
@@ -37,7 +38,7 @@ fn ends(parameters: &Parameters, choices: Vec<u8>, security: u32) -> Ends {
     })
 }
 
-fn drawn(parameters: &Parameters) -> Vec<u8> {
+fn some_watch(parameters: &Parameters) -> Vec<u8> {
     Watch::draw(parameters, &mut Rng::replayable("test watch")).choices().to_vec()
 }
 
@@ -49,27 +50,51 @@ fn all_watches(parameters: &Parameters) -> Vec<Vec<u8>> {
         .collect()
 }
 
+/// Hashes random words and proves that they are some.
+fn sent(sender: &mut Sender, channel: &mut Channel, count: usize) -> Result<Words, Error> {
+    let half = count / 3;
+    let [first, second] = [half, count - half].map(|count| sender.random(channel, count));
+    let (first, second, masks) = (first?, second?, sender.masks(channel)?);
+    let seed = asked(channel)?;
+    sender.prove(channel, &seed, &[&first, &second], masks)?;
+    let words = Words::join(&[&first, &second]);
+    channel.flush()?;
+    Ok(words)
+}
+
+/// The same at the other end.
+fn received(receiver: &mut Receiver, channel: &mut Channel, count: usize) -> Result<Hashes, Error> {
+    let half = count / 3;
+    let [first, second] = [half, count - half].map(|count| receiver.random(channel, count));
+    let (first, second, masks) = (first?, second?, receiver.masks(channel)?);
+    let seed = ask(channel)?;
+    let hashes = receiver.verify(channel, &seed, vec![first, second], masks)?;
+    Ok(Hashes::join(&hashes.iter().collect::<Vec<_>>()))
+}
+
 impl Ends {
-    fn random(&mut self, count: usize) -> (Symbols, Hashes) {
+    fn random(&mut self, count: usize) -> (Words, Hashes) {
         let Ends { sender: (sender, left), receiver: (receiver, right) } = self;
         thread::scope(|scope| {
-            let hashes = scope.spawn(|| receiver.random(right, count).unwrap());
-            (sender.random(left, count).unwrap(), hashes.join().unwrap())
+            let hashes = scope.spawn(|| received(receiver, right, count).unwrap());
+            (sent(sender, left, count).unwrap(), hashes.join().unwrap())
         })
     }
 
-    fn chosen(&mut self, words: &Symbols) -> Hashes {
-        let (random, hashes) = self.random(words.count());
+    fn chosen(&mut self, words: &Words) -> Hashes {
+        let (mut differences, mut hashes) = self.random(words.count());
+        differences.add(words);
         let Ends { sender: (sender, left), receiver: (receiver, right) } = self;
         thread::scope(|scope| {
-            let hashes = scope.spawn(|| receiver.chosen(right, hashes).unwrap());
-            sender.chosen(left, random, words).unwrap();
+            let hashed = scope.spawn(|| receiver.hashes(&receiver.chosen(right, words.count()).unwrap()));
+            sender.chosen(left, &differences).unwrap();
             left.flush().unwrap();
-            hashes.join().unwrap()
-        })
+            hashes.add(&hashed.join().unwrap());
+        });
+        hashes
     }
 
-    fn passes(&self, hashes: &Hashes, words: &Symbols) -> Vec<bool> {
+    fn passes(&self, hashes: &Hashes, words: &Words) -> Vec<bool> {
         self.receiver.0.differences(hashes, words).iter().map(|&differ| differ == 0).collect()
     }
 }
@@ -78,12 +103,18 @@ fn small() -> Parameters {
     Parameters::new(6, 3, 3, 2).unwrap()
 }
 
-fn random_words(parameters: &Parameters, count: usize, rng: &mut Rng) -> Symbols {
-    let mut words = Symbols::zeros(parameters.l(), count);
-    for i in 0..parameters.l() {
-        rng.fill(words.row_mut(i));
-        words.row_mut(i).iter_mut().for_each(|symbol| *symbol &= parameters.field().mask());
+fn random_words(parameters: &Parameters, count: usize, rng: &mut Rng) -> Words {
+    let mut words = Words::random(parameters.l(), count, rng);
+    for k in 0..count {
+        words.symbols_mut(k).iter_mut().for_each(|symbol| *symbol &= parameters.field().mask());
     }
+    words
+}
+
+/// Words with these symbols.
+fn words_of(all: &[Vec<u8>]) -> Words {
+    let mut words = Words::zeros(all[0].len(), all.len());
+    all.iter().enumerate().for_each(|(k, symbols)| words.symbols_mut(k).copy_from_slice(symbols));
     words
 }
 
@@ -102,10 +133,10 @@ fn hashes_are_of_the_words_and_add_up() {
     let mut rng = Rng::replayable("test words");
     let every = [small(), Parameters::LABELS_88, Parameters::LABELS_127, Parameters::PERMUTATIONS];
     for parameters in every {
-        let mut ends = ends(&parameters, drawn(&parameters), SECURITY);
-        for count in [0, 1, 15, 16, 17, 64, 65, 200] {
+        let mut ends = ends(&parameters, some_watch(&parameters), SECURITY);
+        for count in [0, 1, 15, 16, 17, 64, 65, 200, 600, 8192] {
             let (words, hashes) = ends.random(count);
-            assert_eq!((words.count(), words.rows(), hashes.count()), (count, parameters.l(), count));
+            assert_eq!((words.count(), words.symbols(), hashes.count()), (count, parameters.l(), count));
             assert!(ends.passes(&hashes, &words).iter().all(|&passes| passes));
             let more = random_words(&parameters, count, &mut rng);
             let chosen = ends.chosen(&more);
@@ -114,9 +145,11 @@ fn hashes_are_of_the_words_and_add_up() {
             sums.add(&more);
             of_sums.add(&chosen);
             assert!(ends.passes(&of_sums, &sums).iter().all(|&passes| passes));
-            let order: Vec<usize> = (0..count).rev().step_by(2).collect();
-            assert!(ends.passes(&of_sums.select(&order), &sums.select(&order)).iter().all(|&passes| passes));
-            assert!(ends.receiver.0.hashes(&words).symbols().blocks() == hashes.symbols().blocks());
+            let order = || (0..count).rev().step_by(2);
+            assert!(
+                ends.passes(&of_sums.select(order()), &sums.select(order())).iter().all(|&passes| passes)
+            );
+            assert!(ends.receiver.0.hashes(&words).words().data() == hashes.words().data());
             if parameters != small() && count > 0 {
                 let other = random_words(&parameters, count, &mut rng);
                 assert!(ends.passes(&of_sums, &other).iter().all(|&passes| !passes));
@@ -128,16 +161,15 @@ fn hashes_are_of_the_words_and_add_up() {
 #[test]
 fn random_words_are_fresh_and_full() {
     let parameters = Parameters::PERMUTATIONS;
-    let mut ends = ends(&parameters, drawn(&parameters), SECURITY);
+    let mut ends = ends(&parameters, some_watch(&parameters), SECURITY);
     let (first, second) = (ends.random(100).0, ends.random(100).0);
     for t in 0..100 {
-        assert!((0..100).all(|u| *first.word(t) != *second.word(u)));
+        assert!((0..100).all(|u| first.word(t) != second.word(u)));
+        assert!((0..t).all(|u| first.word(t) != first.word(u)));
     }
-    // Of 2000 symbols each of the 64 values comes, and no other.
-    let symbols: std::collections::HashSet<u8> = (0..20)
-        .flat_map(|i| first.row(i).to_vec())
-        .chain((0..20).flat_map(|i| second.row(i).to_vec()))
-        .collect();
+    // Of 4000 symbols each of the 64 values comes, and no other.
+    let symbols: HashSet<u8> =
+        (0..100).flat_map(|t| [first.symbols_of(t), second.symbols_of(t)].concat()).collect();
     assert_eq!(symbols.len(), 64);
 }
 
@@ -162,7 +194,7 @@ fn row_11_another_word_passes_as_often_as_the_bound_says() {
             let difference: Vec<u8> = (0..3).map(|at| interpolated(field, &zeros, at)).collect();
             assert!(difference.iter().any(|&symbol| symbol != 0));
             let mut other = words.clone();
-            other.add(&Symbols::of_words(3, [&difference[..]].into_iter()));
+            other.add(&words_of(&[difference]));
             *passed.entry(places).or_default() += u32::from(ends.passes(&hashes, &other)[0]);
         }
     }
@@ -181,31 +213,37 @@ fn row_03_a_combination_hides_what_is_no_codeword_as_often_as_counted() {
     for trial in 0..trials {
         let mut words = code.encode(&random_words(&parameters, count, &mut rng));
         // Another word in each chunk and lane, one of them off the code.
-        words.row_mut(trial % 12)[trial % count] ^= 1 + (trial % 15) as u8;
-        let masks = code.encode(&random_words(&parameters, 1, &mut rng));
-        let combinations = Combinations::expand(&rng.seed(), code.field(), 1, count);
-        let combined = combinations.of(code.field(), &words, &masks);
-        let again = code.encode(&combined.rows_of(0..parameters.l()));
-        hidden += u32::from(again.blocks() == combined.blocks());
+        words.symbols_mut(trial % count)[trial % 12] ^= 1 + (trial % 15) as u8;
+        let mut combined = code.encode(&random_words(&parameters, 1, &mut rng));
+        Coefficients::expand(&rng.seed(), code.field(), 1).combine(&words, &mut combined, None);
+        let again = code.encode(&words_of(&[combined.symbols_of(0)[..parameters.l()].to_vec()]));
+        hidden += u32::from(again.data() == combined.data());
     }
     // 1/16 + 15/256 of them: 726, by 25 more or less.
     let expected = f64::from(trials as u32) * (31.0 / 256.0);
     assert!((f64::from(hidden) - expected).abs() < 125.0, "{hidden} instead of {expected}");
 }
 
-/// Sends what a hook makes of the corrections, and returns how the receiver ends.
-fn corrected(parameters: &Parameters, watch: Vec<u8>, alter: fn(&mut Vec<u8>)) -> Result<Hashes, Error> {
+/// Sends what a hook makes of the corrections of 33, of 67 and of masking words, and returns how the receiver
+/// ends.
+fn corrected(
+    parameters: &Parameters,
+    watch: Vec<u8>,
+    alter: fn(usize, &mut Vec<u8>),
+) -> Result<Hashes, Error> {
     let Ends { sender: (mut sender, mut left), receiver: (mut receiver, mut right) } =
         ends(parameters, watch, SECURITY);
+    let mut nth = 0;
     left.set_tamper(Box::new(move |tag, bytes| {
         if tag == msg::CORRECTIONS {
-            alter(bytes);
+            alter(nth, bytes);
+            nth += 1;
         }
     }));
     thread::scope(|scope| {
-        let end = scope.spawn(move || receiver.random(&mut right, 100));
+        let end = scope.spawn(move || received(&mut receiver, &mut right, 100));
         // It fails when the receiver is gone.
-        let _ = sender.random(&mut left, 100);
+        let _ = sent(&mut sender, &mut left, 100);
         drop(left);
         end.join().unwrap()
     })
@@ -215,9 +253,8 @@ fn corrected(parameters: &Parameters, watch: Vec<u8>, alter: fn(&mut Vec<u8>)) -
 fn row_03_symbols_of_no_codeword_are_caught_where_they_are_watched() {
     let parameters = Parameters::LABELS_88;
     // All parity symbols of word 7 are wrong: 54 of 86 symbols, of which some are watched but for 2^-40.
-    let refused = corrected(&parameters, drawn(&parameters), |bytes| {
-        let row = bytes.len() / 54;
-        (0..54).for_each(|i| bytes[i * row + 7] ^= 1);
+    let refused = corrected(&parameters, some_watch(&parameters), |nth, bytes| {
+        bytes[7 * 54..8 * 54].iter_mut().for_each(|symbol| *symbol ^= u8::from(nth == 0));
     });
     assert!(refused.is_err_and(|error| error.is_cheat(Cheat::Codeword)));
     // One symbol alone: if it is watched.
@@ -226,9 +263,10 @@ fn row_03_symbols_of_no_codeword_are_caught_where_they_are_watched() {
         watch[..20].fill(1);
         watch[85] = last;
         watch[84] = 1 - last;
-        let end = corrected(&parameters, watch, |bytes| {
-            let row = bytes.len() / 54;
-            bytes[53 * row + 99] ^= 0x80;
+        let end = corrected(&parameters, watch, |nth, bytes| {
+            if nth == 1 {
+                bytes[66 * 54 + 53] ^= 0x80;
+            }
         });
         assert_eq!(end.is_err_and(|error| error.is_cheat(Cheat::Codeword)), caught);
     }
@@ -240,9 +278,9 @@ fn what_survives_is_bound_by_the_other_symbols() {
     let parameters = Parameters::PERMUTATIONS;
     let mut watch = vec![0; 44];
     watch[..19].fill(1);
-    let hashes = corrected(&parameters, watch, |bytes| {
-        let row = bytes.len() / 24;
-        bytes[23 * row..].iter_mut().for_each(|byte| *byte ^= 0x5a);
+    // Of each word the last symbol, which is six bits of its 144.
+    let hashes = corrected(&parameters, watch, |_, bytes| {
+        bytes.chunks_exact_mut(18).for_each(|word| word[17] ^= 0x5c);
     });
     assert_eq!(hashes.unwrap().count(), 100);
 }
@@ -250,7 +288,7 @@ fn what_survives_is_bound_by_the_other_symbols() {
 #[test]
 fn row_02_whoever_takes_too_many_seeds_is_found_out() {
     let parameters = Parameters::PERMUTATIONS;
-    let mut choices = drawn(&parameters);
+    let mut choices = some_watch(&parameters);
     let unwatched = choices.iter().position(|&choice| choice == 0).unwrap();
     choices[unwatched] = 1;
     let (pairs, chosen) = dealt(&choices, &mut Rng::replayable("test dealer"));
@@ -327,14 +365,15 @@ fn values_that_are_never_sent_are_uniform_whatever_is_watched() {
     let code = Code::new(&parameters);
     assert_eq!(code.unsent(), [5, 6, 7]);
     let all: Vec<[u8; 3]> = (0_u16..512).map(|k| [k & 7, k >> 3 & 7, k >> 6].map(|x| x as u8)).collect();
-    let words = Symbols::of_words(3, all.iter().map(|word| &word[..]));
+    let words = words_of(&all.iter().map(|word| word.to_vec()).collect::<Vec<_>>());
     let sent = code.encode(&words);
     for points in [[5, 6], [7, 5], [6, 7]] {
         let hidden = code.at(&code.evaluation(&points), &words);
         for watched in 0..5 {
             let mut seen: HashMap<[u8; 3], u32> = HashMap::new();
             for t in 0..512 {
-                let key = [sent.row(watched)[t], hidden.row(0)[t], hidden.row(1)[t]];
+                let [first, second] = *hidden.symbols_of(t) else { panic!("two values") };
+                let key = [sent.symbols_of(t)[watched], first, second];
                 *seen.entry(key).or_default() += 1;
             }
             assert_eq!((seen.len(), seen.values().all(|&count| count == 1)), (512, true));
@@ -353,17 +392,16 @@ fn sixteen_points_that_are_never_sent_keep_all_that_is_hidden() {
     for parameters in [Parameters::LABELS_88, Parameters::LABELS_127].into_iter().chain(in_use) {
         let code = Code::new(&parameters);
         let (n, l) = (parameters.n(), parameters.l());
-        let points = code.drawn_evaluation(&rng.seed(), 16);
+        let points = code.seeded_evaluation(&rng.seed(), 16);
         let unit = |i: usize| (0..l).map(|j| u8::from(i == j)).collect::<Vec<u8>>();
-        let units: Vec<Vec<u8>> = (0..l).map(unit).collect();
-        let units = Symbols::of_words(l, units.iter().map(|word| &word[..]));
+        let units = words_of(&(0..l).map(unit).collect::<Vec<_>>());
         let (sent, compressed) = (code.encode(&units), code.at(&points, &units));
+        let row = |words: &Words, i: usize| (0..l).map(|j| words.symbols_of(j)[i]).collect::<Vec<u8>>();
         let first: Vec<u8> = (0..n).map(|i| u8::from(i < parameters.w())).collect();
         let drawn = (0..20).map(|_| Watch::draw(&parameters, &mut rng)).collect::<Vec<_>>();
         for watch in drawn.into_iter().chain([Watch::of(first)]) {
-            let watched = (0..parameters.n()).filter(|&i| watch.choices()[i] == 1).map(|i| sent.row(i));
-            let rows: Vec<Vec<u8>> =
-                watched.chain((0..16).map(|i| compressed.row(i))).map(<[u8]>::to_vec).collect();
+            let watched = (0..parameters.n()).filter(|&i| watch.choices()[i] == 1).map(|i| row(&sent, i));
+            let rows: Vec<Vec<u8>> = watched.chain((0..16).map(|i| row(&compressed, i))).collect();
             assert_eq!(rank(code.field(), rows), l.min(parameters.w() + 16));
         }
     }
@@ -433,11 +471,12 @@ fn the_printed_permutation_bit_is_read_and_ours_is_not() {
         let spare = (0..44).find(|i| !places.contains(i)).unwrap();
         let (mut printed, mut ours) = (0, 0);
         for t in 0..400 {
-            let watched: Vec<(u8, u8)> = places.iter().map(|&i| (i, sent.row(usize::from(i))[t])).collect();
+            let watched: Vec<(u8, u8)> =
+                places.iter().map(|&i| (i, sent.symbols_of(t)[usize::from(i)])).collect();
             let guess = guess(field, &watched, spare);
-            printed += u32::from(printed_bit(&guess) == printed_bit(&words.word(t)));
+            printed += u32::from(printed_bit(&guess) == printed_bit(words.symbols_of(t)));
             let values: Vec<(u8, u8)> = (0..20).zip(guess.iter().copied()).collect();
-            ours += u32::from(interpolated(field, &values, 63) & 1 == hidden.row(0)[t] & 1);
+            ours += u32::from(interpolated(field, &values, 63) & 1 == hidden.symbols_of(t)[0] & 1);
         }
         (printed, ours)
     };
@@ -447,42 +486,168 @@ fn the_printed_permutation_bit_is_read_and_ours_is_not() {
         // 200, by 10 more or less.
         assert!(ours.abs_diff(200) < 60, "{ours} of 400");
     }
-    let good = (0..).map(|_| drawn(&parameters)).find(|watch| sum(watch) != 0).unwrap();
+    let good = (0..).map(|_| some_watch(&parameters)).find(|watch| sum(watch) != 0).unwrap();
     assert!(read(&good).0.abs_diff(200) < 60);
 }
 
 #[test]
 fn what_is_sent_is_as_long_as_said() {
     for parameters in [small(), Parameters::LABELS_88, Parameters::LABELS_127, Parameters::PERMUTATIONS] {
-        let mut ends = ends(&parameters, drawn(&parameters), SECURITY);
+        let mut ends = ends(&parameters, some_watch(&parameters), SECURITY);
         let before = (ends.sender.1.sent_bytes(), ends.receiver.1.sent_bytes());
         assert_eq!(before, (5 + 16 * parameters.n() as u64 + 32, 5 + 16));
         ends.random(77);
         let header = 5;
-        let expected = correction_bytes(&parameters, 77, SECURITY) + answer_bytes(&parameters, SECURITY);
-        assert_eq!(ends.sender.1.sent_bytes() - before.0, (2 * header + expected) as u64);
-        assert_eq!(ends.receiver.1.sent_bytes() - before.1, header as u64 + 16);
+        let masks = parameters.masks(SECURITY);
+        // The corrections of two lists and of the masks, and the combinations.
+        for count in [77, 9000] {
+            let before = (ends.sender.1.sent_bytes(), ends.receiver.1.sent_bytes());
+            ends.random(count);
+            let lists = [count / 3, count - count / 3, masks];
+            let corrections: Vec<usize> =
+                lists.into_iter().flat_map(|count| correction_bytes(&parameters, count)).collect();
+            assert_eq!(corrections.len(), if count == 77 { 3 } else { 6 });
+            let expected = corrections.iter().sum::<usize>() + answer_bytes(&parameters, SECURITY);
+            let messages = corrections.len() + 1;
+            assert_eq!(ends.sender.1.sent_bytes() - before.0, (messages * header + expected) as u64);
+            assert_eq!(ends.receiver.1.sent_bytes() - before.1, header as u64 + 16);
+        }
     }
     assert_eq!(Parameters::LABELS_88.correction_bits(), 54 * 8);
     assert_eq!(Parameters::LABELS_127.correction_bits(), 40 * 8);
     assert_eq!(Parameters::PERMUTATIONS.correction_bits(), 24 * 6);
 }
 
-#[test]
-fn symbols_are_packed_there_and_back() {
-    let mut rng = Rng::replayable("test");
-    for bits in 2..=8 {
-        let field = Field::of_bits(bits).unwrap();
-        for count in [0, 1, 3, 4, 5, 16, 33] {
-            let mut symbols = Symbols::zeros(3, count);
-            for i in 0..3 {
-                rng.fill(symbols.row_mut(i));
-                symbols.row_mut(i).iter_mut().for_each(|symbol| *symbol &= field.mask());
+/// Opened words are told by what is not watched: the receiver makes the words of it, and finds out which are
+/// wrong.
+struct Opening {
+    ends: Ends,
+    unsent: Unsent,
+    words: Words,
+    hashes: Hashes,
+}
+
+impl Opening {
+    fn new(parameters: &Parameters, watch: Vec<u8>, count: usize, rng: &mut Rng) -> Self {
+        let mut ends = ends(parameters, watch, SECURITY);
+        let (words, hashes) = ends.random(count);
+        let unsent = ends.sender.0.code().seeded_evaluation(&rng.seed(), parameters.l() - parameters.w());
+        Opening { ends, unsent, words, hashes }
+    }
+
+    /// Opens all words, and proves them to be `proven`; whether the receiver believes it, and what it made.
+    fn run(&mut self, proven: &Words, alter: impl FnMut(&mut Vec<u8>) + Send + 'static) -> (bool, Words) {
+        let Opening {
+            ends: Ends { sender: (sender, left), receiver: (receiver, right) },
+            unsent,
+            words,
+            hashes,
+        } = self;
+        let mut alter = alter;
+        left.set_tamper(Box::new(move |tag, bytes| {
+            if tag == msg::OPENED {
+                alter(bytes);
             }
-            let packed = symbols.pack(0..3, bits);
-            assert_eq!(packed.len(), code::packed_bytes(3, count, bits));
-            let again = Symbols::unpack(3, count, &packed, bits, field.mask());
-            assert!(again.blocks() == symbols.blocks());
+        }));
+        thread::scope(|scope| {
+            let end = scope.spawn(|| {
+                let values = receiver.opened(right, hashes.count()).unwrap();
+                let seed = ask(right).unwrap();
+                let (half, count) = (hashes.count() / 2, hashes.count());
+                let [first, second] =
+                    [0..half, half..count].map(|r| (hashes.range(r.clone()), values.range(r)));
+                let mut opened = receiver.openings(&seed, unsent);
+                [first, second].iter().for_each(|(hashes, values)| opened.add(hashes, values));
+                (opened.are_right(right).unwrap(), receiver.completion(unsent).words(hashes, &values))
+            });
+            sender.open(left, unsent, words).unwrap();
+            let seed = asked(left).unwrap();
+            let (half, count) = (words.count() / 2, words.count());
+            let mut openings = sender.openings(&seed);
+            [0..half, half..count].into_iter().for_each(|range| openings.add(&proven.range(range)));
+            openings.send(left).unwrap();
+            left.flush().unwrap();
+            end.join().unwrap()
+        })
+    }
+}
+
+#[test]
+fn opened_words_are_made_of_what_is_watched_and_what_is_not() {
+    let mut rng = Rng::replayable("test openings");
+    let labels = Parameters::new(102, 48, 8, 31).unwrap();
+    for parameters in [labels, Parameters::PERMUTATIONS, Parameters::LABELS_88] {
+        for count in [1, 2, 70, 500] {
+            let mut opening = Opening::new(&parameters, some_watch(&parameters), count, &mut rng);
+            let before = opening.ends.sender.1.sent_bytes();
+            let words = opening.words.clone();
+            let (right, made) = opening.run(&words, |_| {});
+            assert!(right && made.data() == words.data());
+            let expected = opened_bytes(&parameters, count) + openings_bytes(&parameters, SECURITY);
+            assert_eq!(opening.ends.sender.1.sent_bytes() - before, 10 + expected as u64);
+            // A value that is wrong, and combinations of other words than the opened ones.
+            assert!(!opening.run(&words, |bytes| *bytes.last_mut().unwrap() ^= 1).0);
+            let mut others = words.clone();
+            others.symbols_mut(count - 1)[0] ^= 1;
+            assert!(!opening.run(&others, |_| {}).0);
+            assert!(opening.run(&words, |_| {}).0);
+        }
+    }
+}
+
+/// A sender that opens another word goes through with it if all that is watched is among what the two words
+/// have in common, as when it sends the word itself; and a wrong value that its combinations do not know of
+/// shows unless the combination of the errors is 0.
+#[test]
+fn row_11_a_wrong_opening_passes_as_often_as_the_bound_says() {
+    let (parameters, mut rng) = (small(), Rng::replayable("test openings"));
+    let field = parameters.field();
+    let mut passed = 0;
+    for watch in all_watches(&parameters) {
+        // Another word, which agrees in the symbols 1 and 4.
+        let zeros = [(1, 0), (4, 0), (7, 5)];
+        let difference: Vec<u8> = (0..3).map(|at| interpolated(field, &zeros, at)).collect();
+        let mut opening = Opening::new(&parameters, watch, 1, &mut rng);
+        let [mut other, words] = [(); 2].map(|()| opening.words.clone());
+        other.add(&words_of(&[difference]));
+        opening.words = other.clone();
+        passed += u32::from(opening.run(&other, |_| {}).0);
+        opening.words = words;
+    }
+    assert_eq!(passed, 1);
+    // Of the field of 8 elements each of 20 combinations misses an error with probability 15/64, at most.
+    assert_eq!(parameters.openings(SECURITY), 20);
+    assert!((parameters.opening(20).log2() + 40.0).abs() < 1e-6);
+    let code = Code::new(&parameters);
+    let (trials, mut missed) = (4000, 0);
+    for trial in 0..trials {
+        let mut errors = Words::zeros(1, 200);
+        errors.symbols_mut(trial % 200)[0] = 1 + (trial % 7) as u8;
+        let mut sum = Words::zeros(1, 1);
+        Coefficients::expand(&rng.seed(), code.field(), 1).combine(&errors, &mut sum, None);
+        missed += u32::from(sum.symbols_of(0)[0] == 0);
+    }
+    // 937.5, by 27 more or less.
+    assert!(missed.abs_diff(937) < 140, "{missed}");
+}
+
+/// Whatever is watched, its symbols are held in the order of the points, and the hash of a known word is the
+/// same.
+#[test]
+fn hashes_are_the_watched_symbols_in_order() {
+    let mut rng = Rng::replayable("test");
+    for parameters in [small(), Parameters::PERMUTATIONS, Parameters::LABELS_127] {
+        let watch = some_watch(&parameters);
+        let mut ends = ends(&parameters, watch.clone(), SECURITY);
+        let chosen = random_words(&parameters, 9, &mut rng);
+        let (random, hashes) = ends.random(9);
+        for (words, hashes) in [(random, hashes), (chosen.clone(), ends.receiver.0.hashes(&chosen))] {
+            let sent = ends.sender.0.code().encode(&words);
+            for t in 0..9 {
+                let watched: Vec<u8> =
+                    (0..parameters.n()).filter(|&i| watch[i] == 1).map(|i| sent.symbols_of(t)[i]).collect();
+                assert_eq!(hashes.words().symbols_of(t), watched);
+            }
         }
     }
 }

@@ -1,14 +1,15 @@
 mod attack;
 mod honest;
+mod naive;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use super::*;
 use brickwork_base::label::{Delta, Label, Labels};
-use brickwork_base::random::Rng;
+use brickwork_base::random::{Rng, Seed};
 use brickwork_circuit::{Builder, Component, Port, Program, ProgramBuilder, Recipient, Type};
 use brickwork_session::{TABLE_MEMORY, Unobserved};
-use brickwork_wire::memory_pair;
+use brickwork_wire::{Tag, memory_pair};
 
 fn job(program: &Arc<Program>) -> Job {
     let identities = [[1; 32], [2; 32]];
@@ -95,9 +96,19 @@ pub(crate) fn random_program(rng: &mut Rng) -> Program {
     program.finish().unwrap()
 }
 
+/// A message of a party: its tag, and all of its bytes.
+type Message = (Tag, Vec<u8>);
+
 /// What a run knows inside, beside its outputs: the false labels of all wires and of the inputs of all slots,
 /// and the active ones.
 struct Inside {
+    /// What the garbler draws from, with the domain `test garbler`, behind the OTs.
+    seed: Seed,
+    /// What both parties sent.
+    sent: [Vec<Message>; 2],
+    /// Of the OTs the labels for choice 0, and the choices.
+    ots: Labels,
+    choices: Vec<u8>,
     delta: Delta,
     falses: Labels,
     false_inputs: Vec<Label>,
@@ -107,23 +118,32 @@ struct Inside {
     told: usize,
 }
 
-/// A run, step by step as the two parties do it, which are kept.
-fn inside(program: &Arc<Program>, linking: Linking, inputs: [&[bool]; 2]) -> Inside {
+/// A run, step by step as the two parties do it, which are kept. What the garbler draws behind the OTs
+/// follows from `seed`.
+fn inside(program: &Arc<Program>, linking: Linking, inputs: [&[bool]; 2], seed: Seed) -> Inside {
     let job = job(program);
     let layout = Layout::new(program, linking).unwrap();
-    let (left, right) = memory_pair();
+    let (mut left, mut right) = memory_pair();
+    let mut draws = Some(Rng::expand(&seed, "test garbler"));
+    let sent: [Arc<Mutex<Vec<Message>>>; 2] = Default::default();
+    for (channel, sent) in [&mut left, &mut right].into_iter().zip(&sent) {
+        let sent = sent.clone();
+        channel.set_tamper(Box::new(move |tag, bytes| sent.lock().unwrap().push((tag, bytes.clone()))));
+    }
     let metered = |channel, party| Metered::new::<CompGc>(channel, party, Box::new(Unobserved));
     std::thread::scope(|scope| {
         let garbler = scope.spawn(|| {
             let mut party =
                 setup::garbler(metered(left, Party::Garbler), &job.terms(), Some(&layout)).unwrap();
+            party.rng = draws.take().expect("not taken yet");
             let garbled = preprocess::garbler(&mut party, &layout).unwrap();
+            let ots = garbled.ots.clone();
             let theirs = prepare::garbler(&mut party, &layout, &garbled).unwrap();
             let false_inputs = garbled.inputs.to_vec();
             let wires = build::garbler(&mut party, &layout, garbled, inputs[0], &theirs).unwrap();
             evaluate::garbler(&mut party, &layout, &wires).unwrap();
             decode::garbler(&mut party, &layout, &wires).unwrap();
-            (*party.delta(), wires, false_inputs)
+            (*party.delta(), wires, false_inputs, ots)
         });
         let mut party =
             setup::evaluator(metered(right, Party::Evaluator), &job.terms(), Some(&layout)).unwrap();
@@ -141,7 +161,9 @@ fn inside(program: &Arc<Program>, linking: Linking, inputs: [&[bool]; 2]) -> Ins
                 active_inputs[link.to + k] = actives[link.from as usize + k] ^ difference;
             }
         }
-        let (delta, falses, false_inputs) = garbler.join().unwrap();
-        Inside { delta, falses, false_inputs, actives, active_inputs, told }
+        let (delta, falses, false_inputs, ots) = garbler.join().unwrap();
+        let sent = sent.map(|sent| std::mem::take(&mut *sent.lock().unwrap()));
+        let choices = received.choices.to_vec();
+        Inside { seed, sent, ots, choices, delta, falses, false_inputs, actives, active_inputs, told }
     })
 }

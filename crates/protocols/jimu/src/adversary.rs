@@ -10,10 +10,10 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::choice::Choice;
 pub use crate::hooks::{Hooks, Point, StateHook};
 use crate::layout::Layout;
-use crate::parameters::{Level, Sizes};
-use crate::preprocess::Choice;
+use crate::parameters::{Level, Sizes, Unit};
 use crate::{Report, evaluator_with, garbler_with, msg};
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_base::{Cheat, Error, Party};
@@ -26,16 +26,28 @@ use brickwork_wire::{Channel, Tag, memory_pair};
 ///
 /// # Errors
 /// As [`super::garbler`].
-pub fn garbler(channel: Channel, job: &Job, input: &[bool], hooks: Hooks) -> Result<Report, Error> {
-    garbler_with(channel, job, input, Box::new(Unobserved), hooks)
+pub fn garbler(
+    channel: Channel,
+    job: &Job,
+    unit: Unit,
+    input: &[bool],
+    hooks: Hooks,
+) -> Result<Report, Error> {
+    garbler_with(channel, job, unit, input, Box::new(Unobserved), hooks)
 }
 
 /// Does what [`super::evaluator`] does, with its hands in the machine.
 ///
 /// # Errors
 /// As [`super::garbler`].
-pub fn evaluator(channel: Channel, job: &Job, input: &[bool], hooks: Hooks) -> Result<Report, Error> {
-    evaluator_with(channel, job, input, Box::new(Unobserved), hooks)
+pub fn evaluator(
+    channel: Channel,
+    job: &Job,
+    unit: Unit,
+    input: &[bool],
+    hooks: Hooks,
+) -> Result<Report, Error> {
+    evaluator_with(channel, job, unit, input, Box::new(Unobserved), hooks)
 }
 
 /// Adds an offset to some labels among these.
@@ -123,35 +135,37 @@ pub enum Ending {
 ///
 /// # Panics
 /// If there are none.
-pub fn sizes(program: &Program) -> Sizes {
-    Layout::new(program, 40, None).expect("a program that can be run").sizes
+pub fn sizes(program: &Program, unit: Unit) -> Sizes {
+    Layout::new(program, unit, 40, None).expect("a program that can be run").sizes
 }
 
-/// Sizes that are far from safe: of a bucket and how many are opened, of gates and of authenticators.
+/// Sizes that are far from safe: of a bucket and how many are opened, of all kinds of copies and of
+/// authenticators.
 ///
 /// # Panics
 /// If the program cannot be run.
-pub fn small(program: &Program, gates: [u32; 2], authenticators: [u32; 2]) -> Sizes {
-    let circuit = program.flatten().expect("a program that can be run");
-    let outputs = program.outputs().iter().filter(|port| port.to.includes(Party::Garbler));
-    let wires = program.input_width(Party::Garbler) + outputs.map(|port| port.wires.len()).sum::<usize>();
-    let cut = |slots: usize, [bucket, opened]: [u32; 2]| Bucketing { slots: slots as u32, bucket, opened };
+pub fn small(program: &Program, unit: Unit, copies: [u32; 2], authenticators: [u32; 2]) -> Sizes {
+    let safe = sizes(program, unit);
+    let cut = |slots: u32, [bucket, opened]: [u32; 2]| Bucketing { slots, bucket, opened };
     Sizes {
         level: Level::of(40).expect("a level"),
-        gates: cut(circuit.and_gates(), gates),
-        authenticators: cut(wires, authenticators),
+        unit,
+        copies: safe.copies.iter().map(|safe| cut(safe.slots, copies)).collect(),
+        authenticators: cut(safe.authenticators.slots, authenticators),
     }
 }
 
-/// Returns the gates in buckets, bucket after bucket, and the authenticators likewise, if the challenge is
-/// the one that tests know.
+/// Returns the copies in buckets of each kind, bucket after bucket, and the authenticators likewise, if the
+/// challenge is the one that tests know.
 ///
 /// # Panics
 /// If the program cannot be run.
-pub fn chosen(program: &Program, sizes: &Sizes) -> [Vec<usize>; 2] {
-    let layout = Layout::new(program, 40, Some(*sizes)).expect("a program that can be run");
+pub fn chosen(program: &Program, sizes: &Sizes) -> (Vec<Vec<usize>>, Vec<usize>) {
+    let layout =
+        Layout::new(program, sizes.unit, 40, Some(sizes.clone())).expect("a program that can be run");
     let choice = Choice::expand(&Seed::from_bytes([SEED; SEED_BYTES]), &layout);
-    [choice.gates, choice.authenticators]
+    let kept = |kept: Vec<u32>| kept.into_iter().map(|k| k as usize).collect();
+    (choice.copies.into_iter().map(|chosen| kept(chosen.kept)).collect(), kept(choice.authenticators.kept))
 }
 
 impl Case {
@@ -170,7 +184,7 @@ impl Case {
             ..Side::default()
         };
         let sides = [side(Party::Garbler), side(Party::Evaluator)];
-        let case = Case { jobs: [job(), job()], sizes: [sizes; 2], sides, dealer: None };
+        let case = Case { jobs: [job(), job()], sizes: [sizes.clone(), sizes], sides, dealer: None };
         case.lie(Party::Evaluator, Point::Challenge, |_, seed| seed.fill(SEED))
     }
 
@@ -194,6 +208,32 @@ impl Case {
         rewrite: impl FnMut(&mut Vec<u8>) + Send + 'static,
     ) -> Case {
         self.sides[party as usize].rewrites.push((tag, nth, Box::new(rewrite)));
+        self
+    }
+
+    /// Lets the rows of the output `output` of these copies of components of a kind lead to the opposite
+    /// labels, under the copies' own offsets. All copies of the kind must be garbled at a time.
+    pub fn opposite(mut self, kind: usize, copies: impl IntoIterator<Item = u32>, output: usize) -> Case {
+        let outputs = self.jobs[0].program.components()[kind].circuit.outputs().len();
+        let offsets: Arc<Mutex<Vec<u8>>> = Default::default();
+        let noted = offsets.clone();
+        self = self.lie(Party::Garbler, Point::CopyOffsets(kind), move |_, all| {
+            let mut noted = noted.lock().expect("no panic");
+            if noted.is_empty() {
+                noted.extend_from_slice(all);
+            }
+        });
+        for copy in copies {
+            let offsets = offsets.clone();
+            self = self.lie(Party::Garbler, Point::CopyTables(kind, copy), move |delta, tables| {
+                let label = 16 * delta.len();
+                let offsets = offsets.lock().expect("no panic");
+                let own = offsets[label * copy as usize..][..label].as_chunks().0;
+                let own: Vec<u128> = own.iter().map(|block| u128::from_ne_bytes(*block)).collect();
+                let rows = tables.len() - 2 * label * (outputs - output);
+                add(&mut tables[rows..], &own, [0, 1]);
+            });
+        }
         self
     }
 
@@ -234,7 +274,7 @@ impl Case {
     /// # Panics
     /// If a party panics or hangs, or the honest run fails.
     pub fn run(self) -> Outcome {
-        let honest = honest_events(&self.jobs[1], self.sizes[1], self.dealer.is_some());
+        let honest = honest_events(&self.jobs[1], &self.sizes[1], self.dealer.is_some());
         let mut outcome = self.run_alone();
         outcome.honest = honest;
         outcome
@@ -299,27 +339,28 @@ impl Side {
             }
             lies.iter_mut().filter(|(p, _)| *p == point).for_each(|(_, alter)| alter(&delta, bytes));
         };
+        let unit = sizes.unit;
         let hooks = Hooks { alter: Some(Box::new(alter)), sizes: Some(sizes), dealer };
         let log = Box::new(Log(events));
         match role {
-            Party::Garbler => garbler_with(channel, job, &input, log, hooks),
-            Party::Evaluator => evaluator_with(channel, job, &input, log, hooks),
+            Party::Garbler => garbler_with(channel, job, unit, &input, log, hooks),
+            Party::Evaluator => evaluator_with(channel, job, unit, &input, log, hooks),
         }
     }
 }
 
 /// What honest parties do in such a run.
-fn honest_events(job: &Job, sizes: Sizes, dealt: bool) -> [Vec<Event>; 2] {
+fn honest_events(job: &Job, sizes: &Sizes, dealt: bool) -> [Vec<Event>; 2] {
     type Known = Vec<(([u8; 32], Sizes, bool), [Vec<Event>; 2])>;
     static KNOWN: Mutex<Known> = Mutex::new(Vec::new());
-    let key = (job.program.digest(), sizes, dealt);
+    let key = (job.program.digest(), sizes.clone(), dealt);
     let known = || {
         let known = KNOWN.lock().expect("no panic");
         known.iter().find(|(other, _)| *other == key).map(|(_, events)| events.clone())
     };
     known().unwrap_or_else(|| {
         let mut rng = Rng::replayable("test honest run");
-        let mut case = Case::new(&job.program, sizes, &mut rng);
+        let mut case = Case::new(&job.program, sizes.clone(), &mut rng);
         case.dealer = dealt.then_some([1; 32]);
         let outcome = case.run_alone();
         for (result, expected) in outcome.results.iter().zip(&outcome.expected) {

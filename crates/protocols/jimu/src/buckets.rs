@@ -1,37 +1,39 @@
-//! Solderings, and what comes out of a bucket (section 5.1, step 3, repaired), under a global offset.
+//! Solderings, and what comes out of a bucket (section 5.1, step 3, repaired).
 //!
 //! A wire is a hashed label m and a hashed permutation message ρ, whose value at a point that is never sent
 //! has the permutation bit p as its lowest bit: m is the label of p, and `m ⊕ pΔ` that of 0. To solder wire i
-//! to wire j the garbler opens
+//! to wire j, which has the offset Δ_j, the garbler opens
 //!
 //! ```text
-//!   ρ_i ⊕ ρ_j, and so p = p_i ⊕ p_j           δ = m_i ⊕ m_j ⊕ p·Δ
+//!   ρ_i ⊕ ρ_j, and so p = p_i ⊕ p_j           δ = m_i ⊕ m_j ⊕ p·Δ_j
 //! ```
 //!
-//! The evaluator compares both with hashes that it adds up itself, and `w ⊕ δ` is the label of wire j where w
-//! is one of wire i, of the same bit. Nothing but p and δ is told: ρ_i ⊕ ρ_j is as random as ρ_j.
+//! and, if wire i has another offset Δ_i, also `S = Δ_i ⊕ Δ_j` (figure 6). The evaluator adds the hashes up
+//! by itself. With κ = 0 where w is m_i, κ = 1 where it is the other label, `w ⊕ δ ⊕ κ·S` is the label of
+//! wire j of the same bit, and it is m_j if κ ⊕ p is 0. Nothing but p, δ and S is learnt: ρ_i ⊕ ρ_j is as
+//! random as ρ_j.
 //!
-//! A bucket's gates are each evaluated on *their own* translated labels (as printed: on the bucket's), and
-//! what comes out is translated back. A result is *valid* if it is the hashed label of the bucket's output or
-//! that plus Δ. One good gate is enough: it gives the right label, and a bad one gives the same, none, or the
-//! other one, and then their sum is Δ. An empty set is an error (as printed: undefined).
+//! A bucket's copies are each evaluated on *their own* translated labels (as printed: on the bucket's), and
+//! what comes out is translated back. An output is *valid* if it is the hashed label of its wire or that plus
+//! the wire's offset, a copy if all its outputs are. One good copy is enough: it gives the right labels, and
+//! a bad one gives the same, none, or another one, and then two labels of a wire are known, whose sum is Δ.
+//! An empty set is an error (as printed: undefined).
 //!
 //! Whether Δ came out depends on the evaluator's input, so it steers nothing: [`Checks::judge`] takes the
 //! same steps with and without.
 
-use brickwork_primitives::ihash::{Code, Hashes, Receiver, Symbols, Unsent};
-use subtle::{Choice, ConditionallySelectable};
+use brickwork_primitives::ihash::{Code, Hashes, Receiver, Unsent, Words};
+use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::Zeroizing;
 
 use crate::cheat::Cheat;
-use crate::gates::Wide;
 
 /// Labels with their permutation messages, wire by wire, at the garbler.
 pub struct Wires {
     /// m: the hashed labels.
-    pub labels: Wide,
+    pub labels: Words,
     /// ρ: the permutation messages.
-    pub permutations: Symbols,
+    pub permutations: Words,
 }
 
 /// Hashes of labels and of their permutation messages, wire by wire, at the evaluator.
@@ -42,98 +44,61 @@ pub struct HashedWires {
     pub permutations: Hashes,
 }
 
-/// What is opened to solder wires to others, one each.
-pub struct Solderings {
-    /// ρ_i ⊕ ρ_j.
-    pub permutations: Symbols,
-    /// δ.
-    pub differences: Wide,
+impl HashedWires {
+    /// Returns those with these numbers, in this order.
+    pub fn select(&self, numbers: impl ExactSizeIterator<Item = usize> + Clone) -> Self {
+        HashedWires {
+            labels: self.labels.select(numbers.clone()),
+            permutations: self.permutations.select(numbers),
+        }
+    }
 }
 
 /// Returns the permutation bits of permutation messages, or of their sums: `point` is one that is never sent.
-/// Erased when dropped.
-pub fn permutation_bits(code: &Code, point: &Unsent, permutations: &Symbols) -> Zeroizing<Vec<u8>> {
-    Zeroizing::new(code.at(point, permutations).row(0).iter().map(|symbol| symbol & 1).collect())
+pub fn permutation_bits(code: &Code, point: &Unsent, permutations: &Words) -> Zeroizing<Vec<u8>> {
+    lowest_bits(&code.at(point, permutations))
 }
 
-/// Opens what solders wires to others. `bits` are the sums of their permutation bits, `offset` is Δ.
-///
-/// # Panics
-/// If there are not as many of each.
-pub fn solder(from: &Wires, to: &Wires, bits: &[u8], offset: &[u128]) -> Solderings {
-    let (mut permutations, mut differences) = (from.permutations.clone(), from.labels.clone());
-    permutations.add(&to.permutations);
-    assert_eq!((bits.len(), to.labels.count()), (from.labels.count(), from.labels.count()));
-    for (k, &bit) in bits.iter().enumerate() {
-        differences.add(k, to.labels.label(k), 1);
-        differences.add(k, offset, bit);
-    }
-    Solderings { permutations, differences }
+/// Returns the lowest bit of the first symbol of each word: the permutation bits of what opens permutation
+/// messages.
+pub fn lowest_bits(values: &Words) -> Zeroizing<Vec<u8>> {
+    Zeroizing::new((0..values.count()).map(|k| values.symbols_of(k)[0] & 1).collect())
 }
 
-/// Who checks solderings and what comes out of buckets.
+/// Of labels whether each is one of the two hashed ones, 0 or 1.
+pub struct Kinds {
+    /// The hashed one, m.
+    pub same: Zeroizing<Vec<u8>>,
+    /// That plus the offset.
+    pub other: Zeroizing<Vec<u8>>,
+}
+
+/// Who checks labels by hashes.
 pub struct Checks<'a> {
     labels: &'a Receiver,
-    permutations: &'a Receiver,
-    point: &'a Unsent,
     offset: &'a Hashes,
 }
 
 impl<'a> Checks<'a> {
-    /// Makes it from the hashes of labels and of permutation messages, whose bit is at `point`; `offset` is
-    /// the hash of Δ.
+    /// Checks by the hashes of labels; `offset` is that of Δ.
     ///
     /// # Errors
     /// [`Cheat::Offset`] if it is that of 0: then every label would be of both bits, and every gate right.
-    pub fn new(
-        labels: &'a Receiver,
-        permutations: &'a Receiver,
-        point: &'a Unsent,
-        offset: &'a Hashes,
-    ) -> Result<Self, Cheat> {
-        let zero = Symbols::zeros(labels.code().parameters().l(), 1);
-        if any(&labels.differences(offset, &zero)) {
-            Ok(Checks { labels, permutations, point, offset })
-        } else {
-            Err(Cheat::Offset)
-        }
+    pub fn new(labels: &'a Receiver, offset: &'a Hashes) -> Result<Self, Cheat> {
+        let checks = Checks { labels, offset };
+        checks.offsets(offset)?;
+        Ok(checks)
     }
 
-    /// Checks solderings of wires to others.
+    /// Checks that no offset is 0.
     ///
     /// # Errors
-    /// [`Cheat::Permutation`], [`Cheat::Soldering`].
-    ///
-    /// # Panics
-    /// If there are not as many of each.
-    pub fn solderings(&self, from: &HashedWires, to: &HashedWires, opened: &Solderings) -> Result<(), Cheat> {
-        let mut sums = from.permutations.clone();
-        sums.add(&to.permutations);
-        if any(&self.permutations.differences(&sums, &opened.permutations)) {
-            return Err(Cheat::Permutation);
+    /// [`Cheat::Offset`] if one is.
+    pub fn offsets(&self, offsets: &Hashes) -> Result<(), Cheat> {
+        match offsets.is(None).iter().all(|&differs| differs == 1) {
+            true => Ok(()),
+            false => Err(Cheat::Offset),
         }
-        let bits = permutation_bits(self.permutations.code(), self.point, &opened.permutations);
-        let mut sums = from.labels.clone();
-        sums.add(&to.labels);
-        sums.add_where(self.offset, &bits);
-        if any(&self.labels.differences(&sums, &opened.differences.words())) {
-            return Err(Cheat::Soldering);
-        }
-        Ok(())
-    }
-
-    /// Checks permutation messages that are opened. Returns their bits.
-    ///
-    /// # Errors
-    /// [`Cheat::Permutation`].
-    ///
-    /// # Panics
-    /// If there are not as many.
-    pub fn opened(&self, hashed: &Hashes, permutations: &Symbols) -> Result<Zeroizing<Vec<u8>>, Cheat> {
-        if any(&self.permutations.differences(hashed, permutations)) {
-            return Err(Cheat::Permutation);
-        }
-        Ok(permutation_bits(self.permutations.code(), self.point, permutations))
     }
 
     /// Checks labels of wires: each must be the hashed one, or that plus Δ where its bit is 1.
@@ -143,35 +108,39 @@ impl<'a> Checks<'a> {
     ///
     /// # Panics
     /// If there are not as many of each.
-    pub fn active(&self, hashed: &Hashes, bits: &[u8], labels: &Wide) -> Result<(), Cheat> {
+    pub fn active(&self, hashed: &Hashes, bits: &[u8], labels: &Words) -> Result<(), Cheat> {
         let mut hashed = hashed.clone();
         hashed.add_where(self.offset, bits);
-        if any(&self.labels.differences(&hashed, &labels.words())) { Err(Cheat::Label) } else { Ok(()) }
+        match any(&self.labels.differences(&hashed, labels)) {
+            true => Err(Cheat::Label),
+            false => Ok(()),
+        }
     }
 
-    /// Returns of each label whether it is the hashed one (0) or that plus Δ (1).
-    ///
-    /// # Errors
-    /// [`Cheat::InputLabel`] if one is neither.
+    /// Returns of labels whether each is the hashed one of its wire or that plus the offset of its wire.
+    /// `hashed` and `offsets` have a hash for each label; without `offsets` it is Δ. In constant time.
     ///
     /// # Panics
     /// If there are not as many.
-    pub fn kinds(&self, hashed: &Hashes, labels: &Wide) -> Result<Zeroizing<Vec<u8>>, Cheat> {
-        let mut rest = self.labels.hashes(&labels.words());
+    pub fn kinds(&self, hashed: &Hashes, offsets: Option<&Hashes>, labels: &Words) -> Kinds {
+        let mut rest = self.labels.hashes(labels);
         rest.add(hashed);
-        let (same, other) = (rest.is(None), rest.is(Some(self.offset)));
-        let neither = same
-            .iter()
-            .zip(&*other)
-            .fold(Choice::from(0), |any, (&same, &other)| any | (!is_zero(same) & !is_zero(other)));
-        if bool::from(neither) {
-            return Err(Cheat::InputLabel);
-        }
-        Ok(Zeroizing::new(same.iter().map(|&same| (!is_zero(same)).unwrap_u8()).collect()))
+        let equal =
+            |differs: Zeroizing<Vec<u8>>| Zeroizing::new(differs.iter().map(|differs| 1 ^ differs).collect());
+        let same = equal(rest.is(None));
+        let other = match offsets {
+            None => equal(rest.is(Some(self.offset))),
+            Some(offsets) => {
+                rest.add(offsets);
+                equal(rest.is(None))
+            }
+        };
+        Kinds { same, other }
     }
 
-    /// Looks at what comes out of buckets, `results[slot][gate]` with `bucket` gates a slot, translated to
-    /// the slot's output, whose hashes are `outputs`. What is found of Δ goes to `recovery`.
+    /// Looks at what comes out of buckets of gates, `results[slot][gate]` with `bucket` gates a slot,
+    /// translated to the slot's output, whose hashes are `outputs`. What is found of Δ goes to `recovery`.
+    /// Returns the label of each slot, and 1 where it is not the hashed one.
     ///
     /// # Errors
     /// [`Cheat::EmptyBucket`] if a bucket has no valid result.
@@ -182,49 +151,48 @@ impl<'a> Checks<'a> {
         &self,
         outputs: &Hashes,
         bucket: usize,
-        results: &Wide,
+        results: &Words,
         recovery: &mut Recovery,
-    ) -> Result<Wide, Cheat> {
-        let (slots, blocks) = (outputs.count(), results.blocks());
+    ) -> Result<(Words, Zeroizing<Vec<u8>>), Cheat> {
+        let slots = outputs.count();
         assert_eq!(results.count(), slots * bucket, "a result of each gate");
-        let slot_of: Vec<usize> = (0..slots * bucket).map(|k| k / bucket).collect();
-        let words = results.words();
-        let mut rest = self.labels.hashes(&words);
-        rest.add(&outputs.select(&slot_of));
-        // What is left of the label of p is nothing, of the other one Δ.
-        let differ = [rest.is(None), rest.is(Some(self.offset))];
-        let mut labels = Wide::zeros(blocks, slots);
+        let Kinds { same, other } =
+            self.kinds(&outputs.select((0..slots * bucket).map(|k| k / bucket)), None, results);
+        let mut labels = Words::zeros(results.symbols(), slots);
+        let mut kinds = Zeroizing::new(vec![0; slots]);
+        let mut two = Words::zeros(results.symbols(), 2);
         let mut empty = Choice::from(0);
         for slot in 0..slots {
             // The first valid result of each kind: m, and m ⊕ Δ.
-            let mut kinds = Wide::zeros(blocks, 2);
+            two.data_mut().fill(0);
             let mut found = [Choice::from(0); 2];
             for k in slot * bucket..(slot + 1) * bucket {
-                for (kind, differ) in differ.iter().enumerate() {
-                    let first = is_zero(differ[k]) & !found[kind];
-                    kinds.add(kind, results.label(k), first.unwrap_u8());
+                for (kind, valid) in [same[k], other[k]].into_iter().enumerate() {
+                    let first = Choice::from(valid) & !found[kind];
+                    two.add_to(kind, results.word(k), first.unwrap_u8());
                     found[kind] |= first;
                 }
             }
             empty |= !found[0] & !found[1];
-            labels.add(slot, kinds.label(0), 1);
-            labels.add(slot, kinds.label(1), (!found[0]).unwrap_u8());
-            recovery.offer(&kinds, found[0] & found[1]);
+            labels.add_to(slot, two.word(0), 1);
+            labels.add_to(slot, two.word(1), (!found[0]).unwrap_u8());
+            kinds[slot] = (!found[0]).unwrap_u8();
+            recovery.offer(two.word(0), two.word(1), found[0] & found[1]);
         }
-        if bool::from(empty) { Err(Cheat::EmptyBucket) } else { Ok(labels) }
+        if bool::from(empty) { Err(Cheat::EmptyBucket) } else { Ok((labels, kinds)) }
     }
 }
 
-/// What an evaluator knows of Δ.
+/// What an evaluator knows of Δ, or of its compression.
 pub struct Recovery {
     known: Choice,
-    offset: Wide,
+    offset: Words,
 }
 
 impl Recovery {
-    /// Makes an offset of so many blocks, of which nothing is known.
-    pub fn new(blocks: usize) -> Self {
-        Recovery { known: Choice::from(0), offset: Wide::zeros(blocks, 1) }
+    /// Begins with nothing, of an offset of so many symbols.
+    pub fn new(symbols: usize) -> Self {
+        Recovery { known: Choice::from(0), offset: Words::zeros(symbols, 1) }
     }
 
     /// Returns whether it is known. It must steer nothing that the garbler could see.
@@ -232,27 +200,31 @@ impl Recovery {
         self.known
     }
 
-    /// Returns Δ, or zeros.
-    pub fn offset(&self) -> &[u128] {
-        self.offset.label(0)
+    /// Returns what is known of Δ, or zeros.
+    pub fn offset(&self) -> &Words {
+        &self.offset
     }
 
-    /// The two labels of a wire, if they are: the first time that is so.
-    fn offer(&mut self, labels: &Wide, both: Choice) {
+    /// Returns the same of what a map makes of Δ that is linear.
+    pub fn map(&self, of: impl FnOnce(&Words) -> Words) -> Self {
+        Recovery { known: self.known, offset: of(&self.offset) }
+    }
+
+    /// Takes the two labels of a wire, if they are: the first time that is so.
+    ///
+    /// # Panics
+    /// If they have another number of blocks.
+    pub fn offer(&mut self, one: &[u128], other: &[u128], both: Choice) {
         let new = (both & !self.known).unwrap_u8();
-        self.offset.add(0, labels.label(0), new);
-        self.offset.add(0, labels.label(1), new);
+        self.offset.add_to(0, one, new);
+        self.offset.add_to(0, other, new);
         self.known = Choice::conditional_select(&self.known, &Choice::from(1), both);
     }
 }
 
-/// Whether one of many differs.
-fn any(differ: &[u8]) -> bool {
-    differ.iter().fold(0, |all, differ| all | differ) != 0
-}
-
-fn is_zero(byte: u8) -> Choice {
-    subtle::ConstantTimeEq::ct_eq(&byte, &0)
+/// Returns whether one of many differs.
+pub(crate) fn any(differ: &[u8]) -> bool {
+    !bool::from(differ.iter().fold(0, |all, differ| all | differ).ct_eq(&0))
 }
 
 #[cfg(test)]
@@ -261,11 +233,10 @@ pub(crate) mod tests {
     use std::thread;
 
     use brickwork_base::random::{Rng, Seed};
-    use brickwork_primitives::ihash::{Parameters, Sender};
+    use brickwork_primitives::ihash::{self, Parameters, Sender};
     use brickwork_wire::{Channel, memory_pair};
 
     use super::*;
-    use crate::gates::{Garbling, Labels};
     use crate::parameters::Level;
 
     /// Both parties of a hash.
@@ -290,261 +261,141 @@ pub(crate) mod tests {
             })
         }
 
-        pub fn random(&mut self, count: usize) -> (Symbols, Hashes) {
+        /// Returns random words, and their hashes.
+        pub fn random(&mut self, count: usize) -> (Words, Hashes) {
             let Hash { sender: (sender, left), receiver: (receiver, right) } = self;
             thread::scope(|scope| {
-                let hashes = scope.spawn(|| receiver.random(right, count).unwrap());
-                (sender.random(left, count).unwrap(), hashes.join().unwrap())
-            })
-        }
-
-        pub fn chosen(&mut self, words: &Symbols) -> Hashes {
-            let (random, hashes) = self.random(words.count());
-            let Hash { sender: (sender, left), receiver: (receiver, right) } = self;
-            thread::scope(|scope| {
-                let hashes = scope.spawn(|| receiver.chosen(right, hashes).unwrap());
-                sender.chosen(left, random, words).unwrap();
+                let hashes = scope.spawn(|| {
+                    let (words, masks) =
+                        (receiver.random(right, count).unwrap(), receiver.masks(right).unwrap());
+                    let seed = ihash::ask(right).unwrap();
+                    receiver.verify(right, &seed, vec![words], masks).unwrap().remove(0)
+                });
+                let (words, masks) = (sender.random(left, count).unwrap(), sender.masks(left).unwrap());
+                let seed = ihash::asked(left).unwrap();
+                sender.prove(left, &seed, &[&words], masks).unwrap();
                 left.flush().unwrap();
-                hashes.join().unwrap()
+                (words, hashes.join().unwrap())
             })
         }
+
+        /// Returns the hashes of these words.
+        pub fn chosen(&mut self, words: &Words) -> Hashes {
+            let (mut random, mut hashes) = self.random(words.count());
+            let Hash { sender: (sender, left), receiver: (receiver, right) } = self;
+            random.add(words);
+            thread::scope(|scope| {
+                let differences = scope.spawn(|| receiver.chosen(right, words.count()).unwrap());
+                sender.chosen(left, &random).unwrap();
+                left.flush().unwrap();
+                let differences = differences.join().unwrap();
+                hashes.add(&receiver.hashes(&differences));
+            });
+            hashes
+        }
     }
 
-    /// One bucket: two operands and an output, and gates that are soldered to them.
-    struct Bucket {
+    /// The hash of labels, Δ with its hash, and an output with its hash.
+    struct Outputs {
         labels: Hash,
-        permutations: Hash,
-        point: Unsent,
-        offset: Labels,
-        hashed_offset: Hashes,
-        garbling: Garbling,
-        tables: Wide,
-        /// Operands and output of the bucket, for each gate; and of the gates.
-        slot: [(Wires, HashedWires); 3],
-        gates: [(Wires, HashedWires); 3],
-        solderings: [Solderings; 3],
-        output: Hashes,
+        delta: (Words, Hashes),
+        output: (Words, Hashes),
     }
 
-    const GATES: usize = 3;
-
-    fn bits(permutations: &Hash, point: &Unsent, wires: &Wires) -> Zeroizing<Vec<u8>> {
-        permutation_bits(permutations.sender.0.code(), point, &wires.permutations)
+    fn outputs() -> (Outputs, Rng) {
+        let mut rng = Rng::replayable("test buckets");
+        let mut labels = Hash::new(&Level::of(40).unwrap().labels, &mut rng);
+        let (delta, output) = (labels.random(1), labels.random(1));
+        (Outputs { labels, delta, output }, rng)
     }
 
-    /// `cheat` alters offset, tables and output labels of gates before these are hashed.
-    fn bucket(cheat: impl Fn(&[u128], &mut Wide, &mut Wide)) -> Bucket {
-        let (mut rng, level) = (Rng::replayable("test bucket"), Level::of(40).unwrap());
-        let mut labels = Hash::new(&level.labels, &mut rng);
-        let mut permutations = Hash::new(&level.permutations, &mut rng);
-        let point = permutations.sender.0.code().drawn_evaluation(&rng.seed(), 1);
-        let garbling = Garbling::new(Code::new(&level.labels), &rng.seed(), rng.block(), GATES);
-        let (offset, hashed_offset) = loop {
-            let (word, hash) = labels.random(1);
-            let offset = garbling.compress(Wide::of(&word));
-            if offset.short[0].colour() == 1 {
-                break (offset, hash);
-            }
-        };
-        let delta = offset.wide.label(0).to_vec();
-        let mut random = |count: usize, labels: &mut Hash| {
-            let ((words, hashes), (rho, hashed_rho)) = (labels.random(count), permutations.random(count));
-            let wires = Wires { labels: Wide::of(&words), permutations: rho };
-            (wires, HashedWires { labels: hashes, permutations: hashed_rho })
-        };
-        // One bucket: the same wire for each of its gates.
-        let slot = [(); 3].map(|()| {
-            let (wires, hashed) = random(1, &mut labels);
-            let all = vec![0; GATES];
-            let repeated = Wide::of(&wires.labels.words().select(&all));
-            (
-                Wires { labels: repeated, permutations: wires.permutations.select(&all) },
-                HashedWires {
-                    labels: hashed.labels.select(&all),
-                    permutations: hashed.permutations.select(&all),
-                },
-            )
-        });
-        let [left, right, mut out] = [(); 3].map(|()| random(GATES, &mut labels));
-        let false_labels = |wires: &Wires| {
-            let mut labels = wires.labels.clone();
-            let bits = permutation_bits(&Code::new(&level.permutations), &point, &wires.permutations);
-            bits.iter().enumerate().for_each(|(k, &bit)| labels.add(k, &delta, bit));
-            garbling.compress(labels)
-        };
-        let (mut outputs, mut tables) =
-            garbling.garble(&offset, &false_labels(&left.0), &false_labels(&right.0));
-        cheat(&delta, &mut tables, &mut outputs);
-        for (k, &bit) in bits(&permutations, &point, &out.0).iter().enumerate() {
-            outputs.add(k, &delta, bit);
-        }
-        out.1.labels = labels.chosen(&outputs.words());
-        out.0.labels = outputs;
-        let gates = [left, right, out];
-        let solderings = std::array::from_fn(|side| {
-            let (from, to) = (&slot[side].0, &gates[side].0);
-            let sums: Vec<u8> = bits(&permutations, &point, from)
-                .iter()
-                .zip(&*bits(&permutations, &point, to))
-                .map(|(a, b)| a ^ b)
-                .collect();
-            solder(from, to, &sums, &delta)
-        });
-        let output = slot[2].1.labels.select(&[0]);
-        Bucket {
-            labels,
-            permutations,
-            point,
-            offset,
-            hashed_offset,
-            garbling,
-            tables,
-            slot,
-            gates,
-            solderings,
-            output,
-        }
+    /// What a gate gives.
+    #[derive(Clone, Copy)]
+    enum Gives {
+        Same,
+        Other,
+        Rubbish,
     }
 
-    impl Bucket {
+    impl Outputs {
         fn checks(&self) -> Checks<'_> {
-            self.checks_of(&self.hashed_offset).unwrap()
+            Checks::new(&self.labels.receiver.0, &self.delta.1).unwrap()
         }
 
-        fn checks_of<'a>(&'a self, offset: &'a Hashes) -> Result<Checks<'a>, Cheat> {
-            Checks::new(&self.labels.receiver.0, &self.permutations.receiver.0, &self.point, offset)
-        }
-
-        fn check(&self, side: usize) -> Result<(), Cheat> {
-            self.checks().solderings(&self.slot[side].1, &self.gates[side].1, &self.solderings[side])
-        }
-
-        /// The label of a bit of one of the bucket's wires.
-        fn active(&self, side: usize, bit: u8) -> Wide {
-            let wires = &self.slot[side].0;
-            let flip = bits(&self.permutations, &self.point, wires)[0] ^ bit;
-            let mut labels = wires.labels.clone();
-            (0..GATES).for_each(|k| labels.add(k, self.offset.wide.label(0), flip));
-            labels
-        }
-
-        fn translated(&self, mut labels: Wide, side: usize) -> Wide {
-            (0..GATES).for_each(|k| labels.add(k, self.solderings[side].differences.label(k), 1));
-            labels
-        }
-
-        /// What comes out of the bucket, and what is found of the offset.
-        fn run(&self, a: u8, b: u8) -> (Result<Wide, Cheat>, Recovery) {
-            let [l, r] = [(0, a), (1, b)]
-                .map(|(side, bit)| self.garbling.compress(self.translated(self.active(side, bit), side)));
-            let gates: Vec<u32> = (0..GATES as u32).collect();
-            let results = self.translated(self.garbling.evaluate(&gates, &l, &r, &self.tables), 2);
-            let mut recovery = Recovery::new(results.blocks());
-            (self.checks().judge(&self.output, GATES, &results, &mut recovery), recovery)
-        }
-
-        fn gives(&self, a: u8, b: u8, bit: u8) -> bool {
-            let (labels, _) = self.run(a, b);
-            labels.unwrap().is(0, self.active(2, bit).label(0)).into()
+        /// What comes out of one bucket.
+        fn judge(&self, gates: &[Gives], rng: &mut Rng) -> (Result<(Words, u8), Cheat>, Recovery) {
+            let mut results = Words::zeros(48, gates.len());
+            for (k, gives) in gates.iter().enumerate() {
+                match gives {
+                    Gives::Rubbish => rng.fill(results.symbols_mut(k)),
+                    _ => results.add_to(k, self.output.0.word(0), 1),
+                }
+                results.add_to(k, self.delta.0.word(0), u8::from(matches!(gives, Gives::Other)));
+            }
+            let mut recovery = Recovery::new(48);
+            let judged = self.checks().judge(&self.output.1, gates.len(), &results, &mut recovery);
+            (judged.map(|(labels, kinds)| (labels, kinds[0])), recovery)
         }
     }
 
-    const ROWS: [(u8, u8); 4] = [(0, 0), (0, 1), (1, 0), (1, 1)];
-
-    #[test]
-    fn a_bucket_computes_and() {
-        let bucket = bucket(|_, _, _| {});
-        (0..3).for_each(|side| bucket.check(side).unwrap());
-        for (a, b) in ROWS {
-            assert!(bucket.gives(a, b, a & b));
-            assert!(!bool::from(bucket.run(a, b).1.is_known()));
-        }
-    }
-
-    /// Gates whose tables are rubbish, all but one.
     #[test]
     fn row_05_one_good_gate_is_enough() {
-        let bucket = bucket(|_, tables, _| (0..4).for_each(|k| tables.label_mut(k)[0] ^= 1 << 77));
-        (0..3).for_each(|side| bucket.check(side).unwrap());
-        for (a, b) in ROWS {
-            assert!(bucket.gives(a, b, a & b));
+        use Gives::*;
+        let (outputs, mut rng) = outputs();
+        for gates in [[Same, Same, Same], [Rubbish, Same, Rubbish], [Rubbish, Rubbish, Same]] {
+            let (judged, recovery) = outputs.judge(&gates, &mut rng);
+            let (label, kind) = judged.unwrap();
+            assert!(bool::from(label.is(0, outputs.output.0.word(0))) && kind == 0);
+            assert!(!bool::from(recovery.is_known()));
         }
+        let (judged, recovery) = outputs.judge(&[Other, Rubbish, Other], &mut rng);
+        let (label, kind) = judged.unwrap();
+        let mut other = outputs.output.0.clone();
+        other.add(&outputs.delta.0);
+        assert!(bool::from(label.is(0, other.word(0))) && kind == 1 && !bool::from(recovery.is_known()));
     }
 
-    /// A gate that gives the other label on two rows: there the evaluator has both, and so the offset.
     #[test]
     fn row_14_two_valid_results_are_the_offset() {
-        let bucket = bucket(|delta, tables, _| tables.add(2, delta, 1));
-        let mut recovered = 0;
-        for (a, b) in ROWS {
-            let (_, recovery) = bucket.run(a, b);
-            let known = bool::from(recovery.is_known());
-            recovered += u32::from(known);
-            assert_eq!(recovery.offset() == bucket.offset.wide.label(0), known);
-            assert!(known || bucket.gives(a, b, a & b));
+        use Gives::*;
+        let (outputs, mut rng) = outputs();
+        for gates in [[Same, Other, Rubbish], [Rubbish, Other, Same], [Other, Same, Same]] {
+            let (judged, recovery) = outputs.judge(&gates, &mut rng);
+            assert!(judged.is_ok() && bool::from(recovery.is_known()));
+            assert!(bool::from(recovery.offset().is(0, outputs.delta.0.word(0))));
         }
-        assert_eq!(recovered, 2);
     }
 
     /// Repair (ii): no valid result is an error, not a label.
     #[test]
     fn row_05_a_bucket_without_a_valid_result_is_refused() {
-        let bucket = bucket(|_, _, outputs| (0..GATES).for_each(|k| outputs.label_mut(k)[1] ^= 2));
-        for (a, b) in ROWS {
-            assert_eq!(bucket.run(a, b).0.map(|_| ()), Err(Cheat::EmptyBucket));
-        }
+        let (outputs, mut rng) = outputs();
+        let (judged, recovery) = outputs.judge(&[Gives::Rubbish; 3], &mut rng);
+        assert_eq!(judged.map(|_| ()), Err(Cheat::EmptyBucket));
+        assert!(!bool::from(recovery.is_known()));
     }
 
     #[test]
     fn row_06_an_offset_of_0_is_refused() {
-        let mut bucket = bucket(|_, _, _| {});
-        let zero = bucket.labels.chosen(&Symbols::zeros(48, 1));
-        assert_eq!(bucket.checks_of(&zero).map(|_| ()), Err(Cheat::Offset));
-        bucket.checks_of(&bucket.hashed_offset).map(|_| ()).unwrap();
+        let (mut outputs, _) = outputs();
+        let zero = outputs.labels.chosen(&Words::zeros(48, 1));
+        assert_eq!(Checks::new(&outputs.labels.receiver.0, &zero).map(|_| ()), Err(Cheat::Offset));
+        let all = Hashes::join(&[&outputs.delta.1, &zero]);
+        assert_eq!(outputs.checks().offsets(&all), Err(Cheat::Offset));
+        outputs.checks().offsets(&outputs.delta.1).unwrap();
     }
 
     #[test]
-    fn row_10_a_wrong_soldering_is_refused() {
-        let mut bucket = bucket(|_, _, _| {});
-        for side in 0..3 {
-            let delta = bucket.offset.wide.label(0).to_vec();
-            // By the offset: the bit would be flipped.
-            bucket.solderings[side].differences.add(1, &delta, 1);
-            assert_eq!(bucket.check(side), Err(Cheat::Soldering));
-            bucket.solderings[side].differences.add(1, &delta, 1);
-            bucket.check(side).unwrap();
-            // That of another wire, and its permutation message: right, but not here.
-            let order = [1, 0, 2];
-            let opened = &bucket.solderings[side];
-            let (words, rho) =
-                (opened.differences.words().select(&order), opened.permutations.select(&order));
-            let before = std::mem::replace(
-                &mut bucket.solderings[side],
-                Solderings { permutations: rho, differences: Wide::of(&words) },
-            );
-            assert_eq!(bucket.check(side), Err(Cheat::Permutation));
-            bucket.solderings[side] = before;
-            // Another permutation message, with the other bit, and the difference that goes with it.
-            let other = bucket.permutations.random(GATES).0;
-            bucket.solderings[side].permutations.add(&other);
-            assert_eq!(bucket.check(side), Err(Cheat::Permutation));
+    fn row_13_a_label_is_that_of_its_bit() {
+        let (outputs, _) = outputs();
+        let (label, hash) = &outputs.output;
+        let mut other = label.clone();
+        other.add(&outputs.delta.0);
+        let checks = outputs.checks();
+        for (label, right) in [(label, 0), (&other, 1)] {
+            checks.active(hash, &[right], label).unwrap();
+            assert_eq!(checks.active(hash, &[1 ^ right], label), Err(Cheat::Label));
         }
-    }
-
-    /// An opened gate is evaluated on labels of random bits (section 5.1, step 4): what is wrong in two rows
-    /// is found with probability 1/2.
-    #[test]
-    fn row_05_an_opened_gate_shows_what_is_wrong_in_its_row() {
-        let bucket = bucket(|delta, tables, _| tables.add(2, delta, 1));
-        let gates = [0_u32, 1, 2];
-        let mut refused = 0;
-        for (a, b) in ROWS {
-            let [l, r, expected] = [(0, a), (1, b), (2, a & b)]
-                .map(|(side, bit)| bucket.translated(bucket.active(side, bit), side));
-            let (l, r) = (bucket.garbling.compress(l), bucket.garbling.compress(r));
-            let end = bucket.garbling.check(&gates, &l, &r, &bucket.tables, &expected);
-            refused += u32::from(end == Err(Cheat::OpenedGate));
-        }
-        assert_eq!(refused, 2);
+        assert_eq!(checks.active(hash, &[0], &outputs.delta.0), Err(Cheat::Label));
     }
 }

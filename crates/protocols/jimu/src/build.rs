@@ -1,270 +1,459 @@
-//! Gates are soldered into buckets and to one another, wires are joined to authenticators, and the evaluator
+//! Copies are soldered into buckets and to one another, wires are joined to authenticators, and the evaluator
 //! gets the labels of the garbler's inputs.
+//!
+//! What it receives it believes when the combinations are right, whose seed it says when all has come.
 
+use brickwork_base::bits::{pack, unpack};
 use brickwork_base::{Error, Party};
-use brickwork_primitives::ihash::{Code, Hashes, Receiver, Symbols, chosen_bytes};
+use brickwork_primitives::ihash::{self, Hashes, Openings, Words};
 use zeroize::Zeroizing;
 
-use crate::authenticators::{self, Hashed, Joined};
-use crate::buckets::{Checks, HashedWires, Solderings, Wires, permutation_bits, solder};
-use crate::gates::Wide;
-use crate::layout::Layout;
+use crate::authenticators::Joined;
+use crate::buckets::{HashedWires, Wires, lowest_bits, permutation_bits};
+use crate::cheat::Cheat;
+use crate::choice::{Choice, numbers};
+use crate::gates::first_blocks;
+use crate::hooks::Point;
+use crate::layout::{Kind, Layout};
 use crate::msg;
-use crate::preprocess::{Checked, Choice, Made};
+use crate::open::Checked;
+use crate::preprocess::{Copies, Garbled, HashedCopies, Made};
 use crate::setup::{Evaluator, Garbler};
+use crate::solder::{HashedSolder, Pairs, Part, Solder, Target, complete};
 
-/// Which wires are soldered, in the order of messages: the left ones of all gates in buckets, the right ones,
-/// and the outputs of those that are not the first of their bucket.
-struct Pairs {
-    /// Left and right wires of slots, `[side][gate]`: the wire of the circuit behind the word of negations.
-    from: [Vec<usize>; 2],
-    /// Gates in buckets.
-    gates: Vec<usize>,
-    /// Gates that are not the first of their bucket, and the first ones.
-    others: Vec<usize>,
-    heads: Vec<usize>,
+/// Which wires of a kind of copies are soldered.
+pub(super) struct KindPairs {
+    /// Wires of the circuit to inputs of copies, `[slot][copy][input]`.
+    pub inputs: Pairs,
+    /// Outputs of components to wires of the circuit, `[slot][copy][output]`; those of gates to the output of
+    /// the first gate of their bucket, `[slot][gate behind the first]`.
+    pub outputs: Pairs,
 }
 
-impl Pairs {
-    fn of(layout: &Layout, choice: &Choice) -> Self {
-        let bucket = layout.sizes.gates.bucket as usize;
-        let from = [0, 1].map(|side| {
-            layout.ands.iter().flat_map(|and| std::iter::repeat_n(1 + and[side], bucket)).collect()
-        });
-        let (mut others, mut heads) = (Vec::new(), Vec::new());
-        for gates in choice.gates.chunks_exact(bucket) {
-            others.extend_from_slice(&gates[1..]);
-            heads.extend(std::iter::repeat_n(gates[0], bucket - 1));
+impl KindPairs {
+    fn of(layout: &Layout, kind: usize, choice: &Choice) -> Self {
+        let bucket = layout.sizes.copies[kind].bucket as usize;
+        let (of, kept) = (&layout.kinds[kind], &choice.copies[kind].kept);
+        let (mut inputs, mut outputs) = (Pairs::default(), Pairs::default());
+        for (slot, copies) in layout.slots_of(kind).zip(kept.chunks_exact(bucket)) {
+            for (place, &copy) in copies.iter().enumerate() {
+                let copy = copy as usize;
+                for (input, &wire) in layout.operands(slot).iter().enumerate() {
+                    inputs.push(wire as usize, copy * of.inputs() + input);
+                }
+                match of {
+                    Kind::Gate if place == 0 => {}
+                    Kind::Gate => outputs.push(copy, copies[0] as usize),
+                    Kind::Component(_) => {
+                        let wires = of.outputs();
+                        (0..wires).for_each(|k| outputs.push(copy * wires + k, slot.output + k));
+                    }
+                }
+            }
         }
-        Pairs { from, gates: choice.gates.clone(), others, heads }
+        KindPairs { inputs, outputs }
     }
 }
 
-/// Returns how many wires are soldered.
-pub(super) fn soldered(layout: &Layout) -> usize {
-    let gates = &layout.sizes.gates;
-    2 * gates.kept() as usize + gates.slots as usize * (gates.bucket as usize - 1)
+/// Returns how many wires of a kind are soldered: inputs of copies, and outputs.
+pub(super) fn soldered(layout: &Layout, kind: usize) -> [usize; 2] {
+    let (of, bucketing) = (&layout.kinds[kind], &layout.sizes.copies[kind]);
+    let kept = bucketing.kept() as usize;
+    let outputs = match of {
+        Kind::Gate => kept - bucketing.slots as usize,
+        Kind::Component(_) => kept * of.outputs(),
+    };
+    [kept * of.inputs(), outputs]
 }
 
-/// The first gates of buckets.
-fn first(layout: &Layout, choice: &Choice) -> Vec<usize> {
-    choice.gates.iter().copied().step_by(layout.sizes.gates.bucket as usize).collect()
+/// The first gates of buckets, slot after slot, if gates lend the slots their outputs.
+fn heads(layout: &Layout, choice: &Choice) -> Vec<usize> {
+    let gates = layout.kinds.iter().position(|kind| !kind.has_offsets());
+    gates.map_or(Vec::new(), |kind| {
+        let bucket = layout.sizes.copies[kind].bucket as usize;
+        choice.copies[kind].kept.iter().step_by(bucket).map(|&gate| gate as usize).collect()
+    })
 }
 
-/// The wires that are joined, behind the word of negations, one for each authenticator in a bucket.
+/// The wires that are joined, one for each authenticator in a bucket.
 fn joined(layout: &Layout) -> Vec<usize> {
     let bucket = layout.sizes.authenticators.bucket as usize;
-    layout.authenticated().flat_map(|wire| std::iter::repeat_n(1 + wire, bucket)).collect()
+    layout.authenticated().flat_map(|wire| std::iter::repeat_n(wire, bucket)).collect()
 }
 
-/// Permutation messages with these bits, that anybody knows: all symbols are the bit.
-fn known(code: &Code, bits: &[u8]) -> Symbols {
-    let words: Vec<Vec<u8>> = bits.iter().map(|&bit| vec![bit; code.parameters().l()]).collect();
-    Symbols::of_words(code.parameters().l(), words.iter().map(|word| &word[..]))
-}
-
-/// A word of zeros.
-fn zero(code: &Code) -> Symbols {
-    Symbols::zeros(code.parameters().l(), 1)
-}
-
-/// All wires of the circuit at the garbler, behind the word of negations.
-pub(super) struct Circuit {
-    pub labels: Symbols,
-    pub permutations: Symbols,
+/// What copies of a kind are soldered with, at the garbler.
+fn solders<'a>(
+    copies: &'a Copies,
+    circuit: &'a Wires,
+    (pairs, kind): (&'a KindPairs, &Kind),
+    delta: &'a Words,
+) -> [Solder<'a>; 2] {
+    let KindPairs { inputs, outputs } = pairs;
+    let (to, offset) = match kind {
+        Kind::Gate => (&copies.outputs, Target::Session(delta)),
+        Kind::Component(_) => (circuit, Target::Copies(&copies.offsets, kind.inputs())),
+    };
+    [
+        Solder { pairs: inputs, from: circuit, to: &copies.inputs, offset },
+        Solder { pairs: outputs, from: &copies.outputs, to, offset: Target::Session(delta) },
+    ]
 }
 
 /// The same at the evaluator.
-pub(super) struct HashedCircuit {
-    pub labels: Hashes,
-    /// What makes labels of wires those of gates in buckets.
-    pub solderings: [Wide; 3],
-    /// The hashes of the slots' outputs.
-    pub heads: Hashes,
-    /// What joins wires to authenticators.
-    pub joined: (Hashed, Joined),
-    /// Labels of the garbler's inputs, and which of both they are.
-    pub inputs: (Wide, Zeroizing<Vec<u8>>),
-    /// The permutation bits of the evaluator's outputs.
-    pub decoding: Zeroizing<Vec<u8>>,
+fn hashed_solders<'a>(
+    copies: &'a HashedCopies,
+    circuit: &'a HashedWires,
+    (pairs, kind): (&'a KindPairs, &Kind),
+    delta: &'a Hashes,
+) -> [HashedSolder<'a>; 2] {
+    let KindPairs { inputs, outputs } = pairs;
+    let (to, offset) = match kind {
+        Kind::Gate => (&copies.outputs, Target::Session(delta)),
+        Kind::Component(_) => (circuit, Target::Copies(&copies.offsets, kind.inputs())),
+    };
+    [
+        HashedSolder { pairs: inputs, from: circuit, to: &copies.inputs, offset },
+        HashedSolder { pairs: outputs, from: &copies.outputs, to, offset: Target::Session(delta) },
+    ]
 }
 
-/// Builds the garbler's circuit; `theirs` are the permutation bits of the evaluator's inputs.
+/// All wires of the circuit, at the garbler. `theirs` are the permutation bits of the evaluator's inputs.
+fn circuit(party: &Garbler, layout: &Layout, made: &Made, theirs: &[u8]) -> Wires {
+    let level = &party.level;
+    // Permutation messages with these bits that anybody knows: all symbols are the bit.
+    let known = |bits: &[u8]| Words::repeated(level.permutations.l(), bits.iter().copied());
+    let heads = heads(layout, &made.choice);
+    let given = |zero: Words, theirs: &Words, of: fn(&Wires) -> &Words| {
+        let outputs = match layout.kinds.first() {
+            Some(Kind::Gate) => of(&made.copies[0].outputs).select(heads.iter().copied()),
+            _ => of(&made.wires).clone(),
+        };
+        Words::join(&[&zero, of(&made.inputs), theirs, &outputs]).follow(&layout.steps)
+    };
+    Wires {
+        labels: given(Words::zeros(level.labels.l(), 1), &made.ots, |wires| &wires.labels),
+        permutations: given(known(&[1]), &known(theirs), |wires| &wires.permutations),
+    }
+}
+
+/// Returns all wires of the circuit. `theirs` are the permutation bits of the evaluator's inputs.
 pub(super) fn garbler(
     party: &mut Garbler,
     layout: &Layout,
     made: &Made,
     input: &[bool],
     theirs: &[u8],
-) -> Result<Circuit, Error> {
+) -> Result<Wires, Error> {
     party.run.phase("build");
-    let Garbler { run, delta, labels, permutations, points, ots, .. } = party;
-    let code = permutations.code();
-    let heads = first(layout, &made.choice);
-    let own: Vec<usize> = (0..layout.inputs(Party::Evaluator)).collect();
-    let outputs = made.gates[2].labels.select(heads.iter().copied()).words();
-    let words = [&zero(labels.code()), &made.inputs.labels.words(), &ots.words().select(&own), &outputs];
-    let rho = [
-        &known(code, &[1]),
-        &made.inputs.permutations,
-        &known(code, theirs),
-        &made.gates[2].permutations.select(&heads),
-    ];
-    let circuit = Circuit {
-        labels: Symbols::join(&words).follow(&layout.steps),
-        permutations: Symbols::join(&rho).follow(&layout.steps),
-    };
-
-    let pairs = Pairs::of(layout, &made.choice);
-    let wires = |numbers: &[usize]| Wires {
-        labels: Wide::of(&circuit.labels.select(numbers)),
-        permutations: circuit.permutations.select(numbers),
-    };
-    let gates = |side: usize, numbers: &[usize]| Wires {
-        labels: made.gates[side].labels.select(numbers.iter().copied()),
-        permutations: made.gates[side].permutations.select(numbers),
-    };
-    let sides = [
-        (wires(&pairs.from[0]), gates(0, &pairs.gates)),
-        (wires(&pairs.from[1]), gates(1, &pairs.gates)),
-        (gates(2, &pairs.others), gates(2, &pairs.heads)),
-    ];
-    let opened = sides.map(|(from, to)| {
-        let mut sums = from.permutations.clone();
-        sums.add(&to.permutations);
-        let bits = permutation_bits(code, &points.permutation, &sums);
-        solder(&from, &to, &bits, delta.label(0))
-    });
-    let sums = Symbols::join(&opened.each_ref().map(|opened| &opened.permutations));
-    run.channel.send(msg::PERMUTATIONS, &code.pack(&sums))?;
-    let mut message = run.channel.message(msg::DIFFERENCES);
-    for opened in &opened {
-        message.push(opened.differences.bytes())?;
+    let mut circuit = circuit(party, layout, made, theirs);
+    party.hooks.alter(Point::Circuit, circuit.labels.data_mut());
+    let delta = party.offset.wide.clone();
+    let pairs: Vec<KindPairs> =
+        (0..layout.kinds.len()).map(|kind| KindPairs::of(layout, kind, &made.choice)).collect();
+    let of = |kind: usize| solders(&made.copies[kind], &circuit, (&pairs[kind], &layout.kinds[kind]), &delta);
+    let mut bits = Vec::new();
+    for kind in 0..layout.kinds.len() {
+        let [inputs, outputs] = of(kind);
+        bits.push([inputs.open(party)?, outputs.open(party)?]);
     }
-    message.finish()?;
+    let mut rest = Rest::of(party, layout, made, &circuit, input);
+    party.hooks.alter(Point::InputLabels, rest.inputs.data_mut());
+    rest.open(party)?;
+    party.run.channel.flush()?;
 
-    let (own, follow) = &made.authenticators;
-    let places = &made.choice.authenticators;
-    let mut sums = circuit.permutations.select(&joined(layout));
-    sums.add(&follow.select(places));
-    let mut offsets = own.select(places.iter().copied());
-    (0..places.len()).for_each(|k| offsets.add(k, delta.label(0), 1));
-    run.channel.send(msg::JOINED_PERMUTATIONS, &code.pack(&sums))?;
-    run.channel.send(msg::JOINED_OFFSETS, offsets.bytes())?;
-
-    let mut active = made.inputs.labels.clone();
-    let flips = permutation_bits(code, &points.permutation, &made.inputs.permutations);
-    for (k, (&bit, flip)) in input.iter().zip(&*flips).enumerate() {
-        active.add(k, delta.label(0), u8::from(bit) ^ flip);
+    let seed = ihash::asked(&mut party.run.channel)?;
+    let mut permutations = party.permutations.openings(&seed);
+    let mut labels = party.labels.openings(&seed);
+    for (kind, [of_inputs, of_outputs]) in bits.iter().enumerate() {
+        let [inputs, outputs] = of(kind);
+        inputs.prove(&mut permutations, &mut labels, of_inputs);
+        outputs.prove(&mut permutations, &mut labels, of_outputs);
     }
-    run.channel.send(msg::INPUT_LABELS, active.bytes())?;
-    let decoded: Vec<usize> = layout.outputs(Party::Evaluator).map(|wire| 1 + wire).collect();
-    run.channel.send(msg::DECODING, &code.pack(&circuit.permutations.select(&decoded)))?;
-    // The evaluator may have nothing to answer.
-    run.channel.flush()?;
+    rest.offsets.iter().for_each(|offsets| labels.add(offsets));
+    permutations.add(&rest.joined.permutations);
+    permutations.add(&rest.decoding);
+    let all = |words: &Words| {
+        let mut openings: Openings = party.labels.openings(&seed);
+        openings.add(words);
+        openings
+    };
+    let (of_joins, of_inputs) = (all(&rest.joined.labels), all(&rest.inputs));
+    let channel = &mut party.run.channel;
+    permutations.send(channel)?;
+    labels.send(channel)?;
+    of_joins.send(channel)?;
+    of_inputs.send(channel)?;
+    channel.flush()?;
     Ok(circuit)
 }
 
-/// Permutation messages or their sums, in a message.
-fn words(
-    channel: &mut brickwork_wire::Channel,
-    tag: brickwork_wire::Tag,
-    hash: &Receiver,
-    count: usize,
-) -> Result<Symbols, Error> {
-    let packed = channel.receive(tag, chosen_bytes(hash.code().parameters(), count))?;
-    Ok(hash.code().unpack(count, &packed))
+/// What is opened besides solderings, at the garbler.
+struct Rest {
+    /// Of each kind of components `S = Δ ⊕ Δ_c` of the copies in buckets.
+    offsets: Vec<Words>,
+    /// Sums of permutation messages and of offsets.
+    joined: Wires,
+    /// The active labels of its inputs, and which of both hashed ones they are.
+    inputs: Words,
+    kinds: Zeroizing<Vec<u8>>,
+    /// Permutation messages of the evaluator's outputs. No other wire is decoded.
+    decoding: Words,
 }
 
-/// Checks the solderings of all sides, which come one after the other. Returns the differences of each.
-fn check(
-    checks: &Checks,
-    sides: [(HashedWires, HashedWires); 3],
-    all: &Solderings,
-) -> Result<[Wide; 3], Error> {
-    let mut next = 0;
-    let sides = sides.map(|(from, to)| {
-        let here = next..next + to.labels.count();
-        next = here.end;
-        let opened = Solderings {
-            permutations: all.permutations.select(&here.clone().collect::<Vec<_>>()),
-            differences: all.differences.select(here),
+impl Rest {
+    fn of(party: &Garbler, layout: &Layout, made: &Made, circuit: &Wires, input: &[bool]) -> Self {
+        let delta = party.offset.wide.word(0);
+        let plus_delta = |mut words: Words| {
+            (0..words.count()).for_each(|k| words.add_to(k, delta, 1));
+            words
         };
-        checks.solderings(&from, &to, &opened).map(|()| opened.differences)
-    });
-    let [left, right, outputs] = sides;
-    Ok([left?, right?, outputs?])
+        let kinds = layout.kinds.iter().zip(&made.copies).zip(&made.choice.copies);
+        let offsets = kinds
+            .filter(|((kind, _), _)| kind.has_offsets())
+            .map(|((_, copies), chosen)| plus_delta(copies.offsets.select(numbers(&chosen.kept))))
+            .collect();
+        let kept = &made.choice.authenticators.kept;
+        let mut permutations = circuit.permutations.select(joined(layout).into_iter());
+        permutations.add(&made.authenticators.permutations.select(numbers(kept)));
+        let labels = plus_delta(made.authenticators.labels.select(numbers(kept)));
+        let flips =
+            permutation_bits(party.permutations.code(), &party.points.permutation, &made.inputs.permutations);
+        let kinds: Zeroizing<Vec<u8>> =
+            Zeroizing::new(input.iter().zip(&*flips).map(|(&bit, flip)| u8::from(bit) ^ flip).collect());
+        let mut inputs = made.inputs.labels.clone();
+        inputs.add_where(delta, &kinds);
+        let decoded: Vec<usize> = layout.outputs(Party::Evaluator).collect();
+        Rest {
+            offsets,
+            joined: Wires { labels, permutations },
+            inputs,
+            kinds,
+            decoding: circuit.permutations.select(decoded.into_iter()),
+        }
+    }
+
+    fn open(&self, party: &mut Garbler) -> Result<(), Error> {
+        let Garbler { run, labels, permutations, points, .. } = party;
+        let channel = &mut run.channel;
+        for offsets in &self.offsets {
+            labels.open(channel, &points.openings, offsets)?;
+        }
+        permutations.open(channel, &points.permutation, &self.joined.permutations)?;
+        labels.open(channel, &points.openings, &self.joined.labels)?;
+        channel.send(msg::KINDS, &pack(self.kinds.iter().copied()))?;
+        labels.open(channel, &points.openings, &self.inputs)?;
+        permutations.open(channel, &points.permutation, &self.decoding)?;
+        Ok(())
+    }
 }
 
-/// Builds the evaluator's circuit; `own` are the permutation bits of its inputs.
+/// What labels of wires become labels of a kind of copies by, and back.
+pub(super) enum Soldered {
+    /// Gates.
+    Gates {
+        /// δ of left operands, `[slot][gate]`, and its compression; of right ones the compression.
+        left: Words,
+        short: [Zeroizing<Vec<u128>>; 2],
+        /// δ of outputs, `[slot][gate behind the first]`.
+        outputs: Words,
+    },
+    /// Components.
+    Components {
+        /// δ of inputs, compressed, `[slot][copy][input]`.
+        inputs: Zeroizing<Vec<u128>>,
+        /// S, compressed, `[slot][copy]`.
+        offsets: Zeroizing<Vec<u128>>,
+        /// δ of outputs, compressed, `[slot][copy][output]`, and the sums of permutation bits.
+        outputs: Zeroizing<Vec<u128>>,
+        bits: Zeroizing<Vec<u8>>,
+    },
+}
+
+/// The circuit at the evaluator.
+pub(super) struct HashedCircuit {
+    pub soldered: Vec<Soldered>,
+    /// Hashes of the labels of slots' outputs, of gates.
+    pub heads: Hashes,
+    pub joined: Joined,
+    /// Labels of the garbler's inputs, and which of both they are.
+    pub inputs: (Words, Zeroizing<Vec<u8>>),
+    /// The permutation bits of the evaluator's outputs.
+    pub decoding: Zeroizing<Vec<u8>>,
+}
+
+/// The hashes of all wires of the circuit, and of the labels of slots' outputs. `own` are the permutation
+/// bits of the evaluator's inputs.
+fn hashed_circuit(
+    party: &Evaluator,
+    layout: &Layout,
+    checked: &Checked,
+    own: &[u8],
+) -> (HashedWires, Hashes) {
+    let level = &party.level;
+    let known = |bits: &[u8]| {
+        party.permutations.hashes(&Words::repeated(level.permutations.l(), bits.iter().copied()))
+    };
+    let outputs = match layout.kinds.first() {
+        Some(Kind::Gate) => checked.copies[0].outputs.select(heads(layout, &checked.choice).into_iter()),
+        _ => HashedWires {
+            labels: checked.wires.labels.clone(),
+            permutations: checked.wires.permutations.clone(),
+        },
+    };
+    let zero = party.labels.hashes(&Words::zeros(level.labels.l(), 1));
+    let labels = Hashes::join(&[&zero, &checked.inputs.labels, &checked.ots.0, &outputs.labels]);
+    let rho = [&known(&[1]), &checked.inputs.permutations, &known(own), &outputs.permutations];
+    let wires = HashedWires {
+        labels: labels.follow(&layout.steps),
+        permutations: Hashes::join(&rho).follow(&layout.steps),
+    };
+    (wires, outputs.labels)
+}
+
+/// What opens the rest, as it was received.
+struct OpenedRest {
+    offsets: Vec<Words>,
+    /// Sums of permutation messages, and of offsets.
+    joined: [Words; 2],
+    inputs: (Vec<u8>, Words),
+    decoding: Words,
+}
+
+/// Returns what the evaluator needs of the circuit. `own` are the permutation bits of its inputs.
 pub(super) fn evaluator(
     party: &mut Evaluator,
     layout: &Layout,
-    received: &Checked,
+    checked: &Checked,
     own: &[u8],
 ) -> Result<HashedCircuit, Error> {
     party.run.phase("build");
-    let Evaluator { run, session, labels, permutations, points, .. } = party;
-    let bytes = 16 * layout.blocks();
-    let wide = |message: Vec<u8>| Wide::from_bytes(layout.blocks(), &message);
-    let heads = first(layout, &received.choice);
-    let head_labels = received.gates[2].labels.select(&heads);
-    let code = permutations.code();
-    let known = |bits: &[u8]| permutations.hashes(&known(code, bits));
-    let all = [&labels.hashes(&zero(labels.code())), &received.inputs.labels, &received.own, &head_labels];
-    let rho = [
-        &known(&[1]),
-        &received.inputs.permutations,
-        &known(own),
-        &received.gates[2].permutations.select(&heads),
-    ];
-    let (all, rho) = (Hashes::join(&all).follow(&layout.steps), Hashes::join(&rho).follow(&layout.steps));
-
-    let pairs = Pairs::of(layout, &received.choice);
-    let count = soldered(layout);
-    let sums = words(&mut run.channel, msg::PERMUTATIONS, permutations, count)?;
-    let differences = wide(run.channel.receive(msg::DIFFERENCES, count * bytes)?);
-    let checks = Checks::new(labels, permutations, &points.permutation, &received.offset)?;
-    let wires =
-        |numbers: &[usize]| HashedWires { labels: all.select(numbers), permutations: rho.select(numbers) };
-    let gates = |side: usize, numbers: &[usize]| HashedWires {
-        labels: received.gates[side].labels.select(numbers),
-        permutations: received.gates[side].permutations.select(numbers),
+    let (wires, heads) = hashed_circuit(party, layout, checked, own);
+    let pairs: Vec<KindPairs> =
+        (0..layout.kinds.len()).map(|kind| KindPairs::of(layout, kind, &checked.choice)).collect();
+    let delta = party.offset.clone();
+    let of = |kind: usize| {
+        hashed_solders(&checked.copies[kind], &wires, (&pairs[kind], &layout.kinds[kind]), &delta)
     };
-    let sides = [
-        (wires(&pairs.from[0]), gates(0, &pairs.gates)),
-        (wires(&pairs.from[1]), gates(1, &pairs.gates)),
-        (gates(2, &pairs.others), gates(2, &pairs.heads)),
-    ];
-    let solderings = check(&checks, sides, &Solderings { permutations: sums, differences })?;
-
-    let places = &received.choice.authenticators;
-    let joins = Joined {
-        permutations: words(&mut run.channel, msg::JOINED_PERMUTATIONS, permutations, places.len())?,
-        offsets: wide(run.channel.receive(msg::JOINED_OFFSETS, places.len() * bytes)?),
-    };
-    let hashed = Hashed {
-        permutations: received.authenticators.permutations.select(places),
-        offsets: received.authenticators.offsets.select(places),
-    };
-    authenticators::Checks { session, labels, permutations, point: &points.permutation }.joined(
-        &rho.select(&joined(layout)),
-        &received.offset,
-        &hashed,
-        &joins,
-    )?;
-
-    let inputs = wide(run.channel.receive(msg::INPUT_LABELS, layout.inputs(Party::Garbler) * bytes)?);
-    let kinds = checks.kinds(&received.inputs.labels, &inputs)?;
-    let decoded: Vec<usize> = layout.outputs(Party::Evaluator).map(|wire| 1 + wire).collect();
-    let opened = words(&mut run.channel, msg::DECODING, permutations, decoded.len())?;
-    let decoding = checks.opened(&rho.select(&decoded), &opened)?;
+    let mut opened = Vec::new();
+    for kind in 0..layout.kinds.len() {
+        let [inputs, outputs] = of(kind);
+        opened.push([inputs.opened(party)?, outputs.opened(party)?]);
+    }
+    let rest = receive_rest(party, layout, checked)?;
+    verify(party, layout, checked, (&wires, &rest), |permutations, labels| {
+        opened.iter().flatten().flatten().for_each(|part| part.check(permutations, labels));
+    })?;
+    let mut offsets = rest.offsets.iter();
+    let soldered = (0..layout.kinds.len()).map(|kind| {
+        let offsets = layout.kinds[kind].has_offsets().then(|| offsets.next()).flatten();
+        soldered_of(party, &checked.copies[kind].garbled, &opened[kind], offsets)
+    });
+    let soldered = soldered.collect();
+    let OpenedRest { joined: [messages, offsets], inputs: (kinds, values), decoding, .. } = rest;
+    let mut hashed = checked.inputs.labels.clone();
+    hashed.add_where(&party.offset, &kinds);
     Ok(HashedCircuit {
-        labels: all,
-        solderings,
-        heads: head_labels,
-        joined: (hashed, joins),
-        inputs: (inputs, kinds),
-        decoding,
+        soldered,
+        heads,
+        joined: Joined { permutations: messages, offsets: first_blocks(&offsets) },
+        inputs: (party.completion.words(&hashed, &values), Zeroizing::new(kinds)),
+        decoding: lowest_bits(&decoding),
     })
+}
+
+fn receive_rest(party: &mut Evaluator, layout: &Layout, checked: &Checked) -> Result<OpenedRest, Error> {
+    let Evaluator { run, labels, permutations, .. } = party;
+    let channel = &mut run.channel;
+    let kinds = layout.kinds.iter().zip(&checked.choice.copies).filter(|(kind, _)| kind.has_offsets());
+    let mut offsets = Vec::new();
+    for (_, chosen) in kinds {
+        offsets.push(labels.opened(channel, chosen.kept.len())?);
+    }
+    let kept = checked.choice.authenticators.kept.len();
+    let joined = [permutations.opened(channel, kept)?, labels.opened(channel, kept)?];
+    let inputs = layout.inputs(Party::Garbler);
+    let kinds = unpack(&channel.receive(msg::KINDS, inputs.div_ceil(8))?, inputs)?;
+    let inputs = (kinds, labels.opened(channel, inputs)?);
+    let decoding = permutations.opened(channel, layout.outputs(Party::Evaluator).count())?;
+    Ok(OpenedRest { offsets, joined, inputs, decoding })
+}
+
+/// Checks that what was opened are sums of hashed words.
+fn verify(
+    party: &mut Evaluator,
+    layout: &Layout,
+    checked: &Checked,
+    (wires, rest): (&HashedWires, &OpenedRest),
+    solderings: impl FnOnce(&mut ihash::Opened, &mut ihash::Opened),
+) -> Result<(), Error> {
+    let seed = ihash::ask(&mut party.run.channel)?;
+    let Evaluator { run, labels, permutations, points, offset, .. } = party;
+    let mut of_permutations = permutations.openings(&seed, &points.permutation);
+    let [mut of_solderings, mut of_joins, mut of_inputs] =
+        [(); 3].map(|()| labels.openings(&seed, &points.openings));
+    solderings(&mut of_permutations, &mut of_solderings);
+    let kinds = layout.kinds.iter().zip(&checked.copies).zip(&checked.choice.copies);
+    let kinds = kinds.filter(|((kind, _), _)| kind.has_offsets());
+    for (((_, copies), chosen), opened) in kinds.zip(&rest.offsets) {
+        let mut sums = copies.offsets.select(numbers(&chosen.kept));
+        sums.add_where(offset, &vec![1; chosen.kept.len()]);
+        of_solderings.add(&sums, opened);
+    }
+    let kept = &checked.choice.authenticators.kept;
+    let mut sums = wires.permutations.select(joined(layout).into_iter());
+    sums.add(&checked.authenticators.permutations.select(numbers(kept)));
+    of_permutations.add(&sums, &rest.joined[0]);
+    let decoded: Vec<usize> = layout.outputs(Party::Evaluator).collect();
+    of_permutations.add(&wires.permutations.select(decoded.into_iter()), &rest.decoding);
+    let mut sums = checked.authenticators.labels.select(numbers(kept));
+    sums.add_where(offset, &vec![1; kept.len()]);
+    of_joins.add(&sums, &rest.joined[1]);
+    let mut hashed = checked.inputs.labels.clone();
+    hashed.add_where(offset, &rest.inputs.0);
+    of_inputs.add(&hashed, &rest.inputs.1);
+
+    for (check, cheat) in [
+        (of_permutations, Cheat::Permutation),
+        (of_solderings, Cheat::Soldering),
+        (of_joins, Cheat::Join),
+        (of_inputs, Cheat::InputLabel),
+    ] {
+        if !check.are_right(&mut run.channel)? {
+            return Err(cheat.into());
+        }
+    }
+    Ok(())
+}
+
+/// What the evaluator keeps of solderings that are right; `offsets` opened S.
+fn soldered_of(
+    party: &Evaluator,
+    garbled: &Garbled,
+    [inputs, outputs]: &[Vec<Part>; 2],
+    offsets: Option<&Words>,
+) -> Soldered {
+    let short = |parts: &[Part]| {
+        let all = parts.iter().flat_map(|part| first_blocks(&part.labels.1).to_vec());
+        Zeroizing::new(all.collect::<Vec<u128>>())
+    };
+    match (garbled, offsets) {
+        (Garbled::Components { .. }, Some(offsets)) => {
+            let bits = outputs.iter().flat_map(|part| lowest_bits(&part.permutations.1).to_vec());
+            Soldered::Components {
+                inputs: short(inputs),
+                offsets: first_blocks(offsets),
+                bits: Zeroizing::new(bits.collect()),
+                outputs: short(outputs),
+            }
+        }
+        _ => {
+            let all = short(inputs);
+            let side = |k: usize| Zeroizing::new(all.iter().skip(k).step_by(2).copied().collect::<Vec<_>>());
+            Soldered::Gates {
+                left: complete(&party.completion, inputs, 2),
+                short: [side(0), side(1)],
+                outputs: complete(&party.completion, outputs, 1),
+            }
+        }
+    }
 }

@@ -7,15 +7,18 @@ cheats! {
     pub enum Cheat of "JIMU" {
         /// A message out of its place, or of a length that the protocol does not allow.
         UnexpectedMessage = Malformed::UnexpectedMessage,
-        /// Section 5.1, step 0(b): the offset is 0, so that all labels are of both bits.
-        Offset = "the offset is 0",
+        /// Section 5.1, step 0(b): the offset, or one of a copy, is 0, so that all labels are of both bits.
+        Offset = "an offset is 0",
         /// Section 5.1, step 3(a)i: a difference of permutation messages is not that of the hashed ones.
         Permutation = "a difference of permutation messages is not the hashed one",
         /// Section 5.1, step 3(a)ii: a soldering is not the difference of the hashed labels or offsets.
         Soldering = "a soldering is not the difference of what is hashed",
-        /// In the place of section 5.1, step 1(a): the label of an input of the garbler's is neither of the
-        /// hashed ones.
-        InputLabel = "the label of an input is none of the hashed ones",
+        /// In the place of section 5.1, step 5(b): what joins a wire to an authenticator is not the
+        /// difference of the hashed offsets.
+        Join = "a difference of offsets is not the hashed one",
+        /// In the place of section 5.1, step 1(a): the label of an input of the garbler's is not the hashed
+        /// one.
+        InputLabel = "the label of an input is not the hashed one",
         /// In the place of section 5.1, step 1(b): the offset of the OTs, or a label of them, is not the
         /// hashed one.
         OtOffset = "labels of OTs are not the hashed ones",
@@ -25,11 +28,16 @@ cheats! {
         OutputLabel = "the label of an output is none of its wire",
         /// In the place of section 5.1, step 5(b): an opened input authenticator is none.
         Authenticator = "an input authenticator does not follow from its offset",
-        /// Section 5.1, step 3(a)iv: none of a bucket's gates has an output that is hashed.
-        EmptyBucket = "no gate of a bucket has a valid output",
-        /// Section 5.1, step 4(c): a label of an opened gate is not that of the bit that was asked for.
-        Label = "a label of an opened gate is not the hashed one",
+        /// Section 5.1, step 3(a)iv: none of a bucket's gates or copies has outputs that are hashed.
+        EmptyBucket = "no copy of a bucket has valid outputs",
+        /// Section 5.1, step 4(c): a label or offset of an opened gate, copy or authenticator is not the
+        /// hashed one.
+        Label = "a label of an opened item is not the hashed one",
         /// Likewise: an opened gate has another output than AND.
         OpenedGate = "an opened gate does not compute AND",
+        /// Section 5.1, at the end: an opened copy of a component is not garbled as its words say.
+        OpenedCopy = "an opened copy of a component is garbled wrongly",
+        /// Likewise: the tables of a copy in a bucket are not those whose hash was sent.
+        Tables = "tables are not those that were hashed",
     }
 }

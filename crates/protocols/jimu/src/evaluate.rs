@@ -1,63 +1,273 @@
-//! The evaluator goes through the buckets, layer after layer: all gates that do not depend on one another at
+//! The evaluator goes through the buckets, layer after layer: all slots that do not depend on one another at
 //! a time.
 
 use brickwork_base::{Error, Party};
+use brickwork_primitives::ihash::Words;
+use subtle::{Choice, ConstantTimeEq};
+use zeroize::Zeroizing;
 
-use crate::buckets::{Checks, Recovery};
-use crate::build::HashedCircuit;
-use crate::gates::Wide;
-use crate::layout::Layout;
-use crate::preprocess::{Checked, rows};
+use crate::buckets::{Checks, Kinds, Recovery};
+use crate::build::{HashedCircuit, Soldered};
+use crate::cheat::Cheat;
+use crate::components::Plan;
+use crate::gates::{Garbling, compressed};
+use crate::layout::{Layout, Slot};
+use crate::open::Checked;
+use crate::preprocess::{Garbled, HashedCopies};
 use crate::setup::Evaluator;
 
-/// Returns the labels of all wires, and what was found of Δ.
+/// The labels of all wires of the circuit.
+pub(super) struct Active {
+    /// Compressed.
+    pub short: Zeroizing<Vec<u128>>,
+    /// Of each 0 if it is the hashed label, 1 if it is the other one.
+    pub kinds: Zeroizing<Vec<u8>>,
+    /// The labels, if gates are evaluated; components need none.
+    wide: Option<Words>,
+}
+
+impl Active {
+    /// The inputs.
+    fn new(party: &Evaluator, layout: &Layout, checked: &Checked, circuit: &HashedCircuit) -> Self {
+        let wires = layout.steps.len();
+        let wide = layout.kinds.first().is_none_or(|kind| !kind.has_offsets());
+        let symbols = party.level.labels.l();
+        let mut active = Active {
+            short: Zeroizing::new(vec![0; wires]),
+            kinds: Zeroizing::new(vec![0; wires]),
+            wide: wide.then(|| Words::zeros(symbols, wires)),
+        };
+        let (theirs, kinds) = &circuit.inputs;
+        let (_, choices, own) = &checked.ots;
+        for (of, labels, kinds) in [(Party::Garbler, theirs, kinds), (Party::Evaluator, own, choices)] {
+            let short = compressed(party.labels.code(), &party.points.compression, labels);
+            for (k, wire) in layout.input_wires(of).enumerate() {
+                (active.short[wire], active.kinds[wire]) = (short[k], kinds[k]);
+                if let Some(wide) = &mut active.wide {
+                    wide.add_to(wire, labels.word(k), 1);
+                }
+            }
+        }
+        active
+    }
+
+    fn sum(&mut self, wire: usize, [a, b]: [usize; 2]) {
+        self.short[wire] = self.short[a] ^ self.short[b];
+        self.kinds[wire] = self.kinds[a] ^ self.kinds[b];
+        if let Some(wide) = &mut self.wide {
+            wide.add_pair(wire, [a, b]);
+        }
+    }
+}
+
+/// Returns the labels of all wires, and what was found of Δ, compressed.
 pub(super) fn evaluator(
     party: &mut Evaluator,
     layout: &Layout,
-    received: &Checked,
+    checked: &Checked,
     circuit: &HashedCircuit,
-) -> Result<(Wide, Recovery), Error> {
+) -> Result<(Active, Recovery), Error> {
     party.run.phase("evaluate");
-    let Evaluator { labels, permutations, points, ots, .. } = party;
-    let checks = Checks::new(labels, permutations, &points.permutation, &received.offset)?;
-    let mut recovery = Recovery::new(layout.blocks());
-    let mut wires = Wide::zeros(layout.blocks(), layout.circuit.wires());
-    let inputs = layout.inputs(Party::Garbler);
-    (0..inputs).for_each(|k| wires.add(k, circuit.inputs.0.label(k), 1));
-    (0..layout.inputs(Party::Evaluator)).for_each(|k| wires.add(inputs + k, ots.label(k), 1));
-    let bucket = layout.sizes.gates.bucket as usize;
-    let [left, right, outputs] = &circuit.solderings;
+    let party = &*party;
+    let mut active = Active::new(party, layout, checked, circuit);
+    let checks = Checks::new(&party.labels, &party.offset)?;
+    let wide = active.wide.is_some();
+    let mut recovery = Recovery::new(if wide { party.level.labels.l() } else { 16 });
     for layer in &layout.layers {
         for &wire in &layer.sums {
-            let operands = layout.operands(wire);
-            wires.sum(wire, operands);
+            active.sum(wire as usize, layout.sum(wire));
         }
-        if layer.ands.is_empty() {
-            continue;
-        }
-        let places: Vec<usize> =
-            layer.ands.iter().flat_map(|&and| and * bucket..(and + 1) * bucket).collect();
-        let operand = |side: usize, solderings: &Wide| {
-            let mut labels = wires.select(places.iter().map(|k| layout.ands[k / bucket][side]));
-            labels.add_all(&solderings.select(places.iter().copied()));
-            received.garbling.compress(labels)
-        };
-        let gates: Vec<usize> = places.iter().map(|&k| received.choice.gates[k]).collect();
-        let numbers: Vec<u32> = gates.iter().map(|&gate| gate as u32).collect();
-        let tables = received.tables.select(rows(&gates));
-        let mut results =
-            received.garbling.evaluate(&numbers, &operand(0, left), &operand(1, right), &tables);
-        for (at, &k) in places.iter().enumerate() {
-            // The first gate of a bucket has the bucket's output.
-            if k % bucket > 0 {
-                results.add(at, outputs.label(k / bucket * (bucket - 1) + k % bucket - 1), 1);
+        let kind_of = |slot: u32| layout.slots[slot as usize].kind;
+        for slots in layer.slots.chunk_by(|&a, &b| kind_of(a) == kind_of(b)) {
+            let kind = kind_of(slots[0]);
+            let slots: Vec<&Slot> = slots.iter().map(|&slot| &layout.slots[slot as usize]).collect();
+            let layer = Group { party, layout, checked, circuit, kind, slots };
+            match &checked.copies[kind].garbled {
+                Garbled::Gates(garbling, rows) => {
+                    layer.gates(garbling, rows, &checks, &mut active, &mut recovery)?;
+                }
+                Garbled::Components { plan, tables, .. } => {
+                    layer.components(plan, tables, &checks, &mut active, &mut recovery)?;
+                }
             }
         }
-        let heads = circuit.heads.select(&layer.ands);
-        let found = checks.judge(&heads, bucket, &results, &mut recovery)?;
-        for (at, &and) in layer.ands.iter().enumerate() {
-            wires.add(layout.ands[and][2], found.label(at), 1);
-        }
     }
-    Ok((wires, recovery))
+    let compress = |offset: &Words| party.labels.code().at(&party.points.compression, offset);
+    Ok((active, if wide { recovery.map(compress) } else { recovery }))
+}
+
+/// Slots of a kind that are evaluated at a time.
+struct Group<'a> {
+    party: &'a Evaluator,
+    layout: &'a Layout<'a>,
+    checked: &'a Checked,
+    circuit: &'a HashedCircuit,
+    kind: usize,
+    slots: Vec<&'a Slot>,
+}
+
+impl Group<'_> {
+    fn bucket(&self) -> usize {
+        self.layout.sizes.copies[self.kind].bucket as usize
+    }
+
+    /// The places of their copies among those of all buckets.
+    fn places(&self) -> Vec<usize> {
+        let bucket = self.bucket();
+        self.slots.iter().flat_map(|slot| slot.place * bucket..(slot.place + 1) * bucket).collect()
+    }
+
+    fn copies(&self, places: &[usize]) -> Vec<u32> {
+        let kept = &self.checked.choice.copies[self.kind].kept;
+        places.iter().map(|&place| kept[place]).collect()
+    }
+
+    /// Evaluates gates.
+    fn gates(
+        &self,
+        garbling: &Garbling,
+        rows: &Words,
+        checks: &Checks,
+        active: &mut Active,
+        recovery: &mut Recovery,
+    ) -> Result<(), Error> {
+        let (bucket, places) = (self.bucket(), self.places());
+        let (Soldered::Gates { left, short, outputs }, Some(wide)) =
+            (&self.circuit.soldered[self.kind], &mut active.wide)
+        else {
+            return Err(Error::Usage("gates are soldered as gates".into()));
+        };
+        let operand = |k: usize, side: usize| self.layout.operands(self.slots[k / bucket])[side] as usize;
+        let mut lefts = left.select(places.iter().copied());
+        (0..places.len()).for_each(|k| lefts.add_to(k, wide.word(operand(k, 0)), 1));
+        let shorts = [0, 1].map(|side| {
+            let of = |(k, &place): (usize, &usize)| short[side][place] ^ active.short[operand(k, side)];
+            Zeroizing::new(places.iter().enumerate().map(of).collect::<Vec<u128>>())
+        });
+        let mut results = garbling.evaluate(&self.copies(&places), &lefts, [&shorts[0], &shorts[1]], rows);
+        for (k, &place) in places.iter().enumerate() {
+            // The first gate of a bucket has the bucket's output.
+            if place % bucket > 0 {
+                results.add_to(k, outputs.word(place / bucket * (bucket - 1) + place % bucket - 1), 1);
+            }
+        }
+        let hashed = self.circuit.heads.select(self.slots.iter().map(|slot| slot.place));
+        let (labels, kinds) = checks.judge(&hashed, bucket, &results, recovery)?;
+        let short = compressed(self.party.labels.code(), &self.party.points.compression, &labels);
+        for (k, slot) in self.slots.iter().enumerate() {
+            wide.add_to(slot.output, labels.word(k), 1);
+            (active.short[slot.output], active.kinds[slot.output]) = (short[k], kinds[k]);
+        }
+        Ok(())
+    }
+
+    /// Evaluates copies of a component.
+    fn components(
+        &self,
+        plan: &Plan,
+        tables: &[u8],
+        checks: &Checks,
+        active: &mut Active,
+        recovery: &mut Recovery,
+    ) -> Result<(), Error> {
+        let (bucket, places) = (self.bucket(), self.places());
+        let kind = &self.layout.kinds[self.kind];
+        let Soldered::Components { inputs, offsets, outputs, bits } = &self.circuit.soldered[self.kind]
+        else {
+            return Err(Error::Usage("components are soldered as components".into()));
+        };
+        let mut labels = Zeroizing::new(Vec::with_capacity(places.len() * kind.inputs()));
+        for (k, &place) in places.iter().enumerate() {
+            for (input, &wire) in self.layout.operands(self.slots[k / bucket]).iter().enumerate() {
+                let mask = u128::from(active.kinds[wire as usize]).wrapping_neg();
+                let soldering = inputs[place * kind.inputs() + input] ^ (offsets[place] & mask);
+                labels.push(active.short[wire as usize] ^ soldering);
+            }
+        }
+        let each = plan.table_bytes();
+        let of: Vec<&[u8]> = places.iter().map(|&place| &tables[place * each..][..each]).collect();
+        let copies = self.copies(&places);
+        let results = plan.evaluate(&copies, &labels, &of)?;
+        let HashedCopies { outputs: hashed, offsets: own, .. } = &self.checked.copies[self.kind];
+        let wires = kind.outputs();
+        let all = (0..results.count()).map(|k| copies[k / wires] as usize * wires + k % wires);
+        let each = (0..results.count()).map(|k| copies[k / wires] as usize);
+        let found = checks.kinds(&hashed.labels.select(all), Some(&own.select(each)), &results);
+        let short = compressed(self.party.labels.code(), &self.party.points.compression, &results);
+        let translated = Translated::of(
+            &found,
+            (wires, &places),
+            |k| short[k],
+            |at| (outputs[at], bits[at], offsets[at / wires]),
+        );
+        self.judge(wires, &translated, active, recovery)
+    }
+
+    /// Takes of each output of each slot the label of a valid copy, and what others say of Δ.
+    fn judge(
+        &self,
+        wires: usize,
+        results: &Translated,
+        active: &mut Active,
+        recovery: &mut Recovery,
+    ) -> Result<(), Error> {
+        let bucket = self.bucket();
+        let mut empty = Choice::from(0);
+        for (s, slot) in self.slots.iter().enumerate() {
+            for output in 0..wires {
+                let mut two = [0_u128; 2];
+                let mut found = [Choice::from(0); 2];
+                for copy in s * bucket..(s + 1) * bucket {
+                    let k = copy * wires + output;
+                    for kind in 0..2_u8 {
+                        let is = Choice::from(results.valid[copy]) & results.kinds[k].ct_eq(&kind);
+                        let first = is & !found[usize::from(kind)];
+                        two[usize::from(kind)] ^=
+                            results.short[k] & u128::from(first.unwrap_u8()).wrapping_neg();
+                        found[usize::from(kind)] |= first;
+                    }
+                }
+                empty |= !found[0] & !found[1];
+                let other = u128::from((!found[0]).unwrap_u8()).wrapping_neg();
+                active.short[slot.output + output] = two[0] ^ (two[1] & other);
+                active.kinds[slot.output + output] = (!found[0]).unwrap_u8();
+                recovery.offer(&two[..1], &two[1..], found[0] & found[1]);
+            }
+        }
+        if bool::from(empty) { Err(Cheat::EmptyBucket.into()) } else { Ok(()) }
+    }
+}
+
+/// What comes out of copies, as labels of the circuit's wires: `[copy][output]`.
+struct Translated {
+    /// Of each copy whether all its outputs are valid.
+    valid: Vec<u8>,
+    short: Zeroizing<Vec<u128>>,
+    kinds: Zeroizing<Vec<u8>>,
+}
+
+impl Translated {
+    /// Of copies at these places, with so many outputs: `found` says of what came out which label it is,
+    /// `short` are the compressions, and `soldering` gives δ, the sum of permutation bits and S of each
+    /// output.
+    fn of(
+        found: &Kinds,
+        (wires, places): (usize, &[usize]),
+        short: impl Fn(usize) -> u128,
+        soldering: impl Fn(usize) -> (u128, u8, u128),
+    ) -> Self {
+        let count = places.len() * wires;
+        let mut valid = vec![1; places.len()];
+        let mut labels = Zeroizing::new(vec![0; count]);
+        let mut kinds = Zeroizing::new(vec![0; count]);
+        for k in 0..count {
+            let (copy, output) = (k / wires, k % wires);
+            valid[copy] &= found.same[k] | found.other[k];
+            let (difference, bit, offset) = soldering(places[copy] * wires + output);
+            let mask = u128::from(found.other[k]).wrapping_neg();
+            labels[k] = short(k) ^ difference ^ (offset & mask);
+            kinds[k] = found.other[k] ^ bit;
+        }
+        Translated { valid, short: labels, kinds }
+    }
 }

@@ -16,12 +16,31 @@ pub enum Point {
     Offset,
     /// Garbler: the labels of its OTs for choice 0, before they are hashed. Labels.
     OtLabels,
-    /// Garbler: the labels of the gates' outputs for 0, before they are hashed. Labels, `[gate]`.
+    /// Garbler: the labels of the gates' outputs for 0, before they are hashed. Labels, `[gate]`, of the
+    /// first gates, as many as are garbled at a time.
     GateOutputs,
-    /// Garbler: two rows of each gate. Labels, `[gate][row]`.
+    /// Garbler: two rows of each gate. Labels, `[gate][row]`, of the first gates likewise.
     Tables,
-    /// Garbler: the offsets that the messages of authenticators follow from; the hashed ones stay. Labels.
+    /// Garbler: the offsets that copies of components of this kind are garbled with; the hashed ones stay.
+    /// Labels.
+    CopyOffsets(usize),
+    /// Garbler: the labels of 0 of these copies' inputs that they are garbled with; the hashed ones stay.
+    /// Compressed labels, `[copy][input]`.
+    CopyInputs(usize),
+    /// Garbler: the labels of 0 of these copies' outputs that their rows give; the hashed ones stay. Labels,
+    /// `[copy][output]`.
+    CopyOutputs(usize),
+    /// Garbler: the tables of one of these copies, each time that it is garbled: of AND gates, then two rows
+    /// of each output.
+    CopyTables(usize, u32),
+    /// Garbler: the offsets that the messages of authenticators follow from; the hashed ones stay.
+    /// Compressed.
     AuthenticatorOffsets,
+    /// Garbler: the labels of the circuit's wires that solderings are made with, where the labels of inputs
+    /// that it gives stay. Labels, `[wire]`, the constant first.
+    Circuit,
+    /// Garbler: the active labels of its inputs, before they are opened. Labels.
+    InputLabels,
     /// Evaluator: what it watches, of labels and then of permutation messages: a byte each.
     Watch,
     /// Evaluator: its choices in the OTs of labels in this series, a byte each; in the others they stay.
@@ -92,7 +111,7 @@ mod cheating {
         }
 
         pub(crate) fn sizes(&self) -> Option<Sizes> {
-            self.sizes
+            self.sizes.clone()
         }
 
         /// Returns the keys of the OTs that the evaluator offers, at either party, if there is a dealer.

@@ -1,75 +1,228 @@
-//! A program as one circuit, and which words its wires are sums of. All of it follows from what is public.
+//! A program in slots that are garbled and sums between them, and which words its wires are sums of. All of
+//! it follows from what is public.
 
 use brickwork_base::{Error, Party};
-use brickwork_circuit::{Circuit, Gate, Program, Recipient};
-use brickwork_primitives::cut_and_choose::Bucketing;
+use brickwork_circuit::{Circuit, Component, Gate, Program, Recipient};
 use brickwork_primitives::ihash::Step;
 
-use crate::parameters::{Level, Sizes, checking_ots};
+use crate::parameters::{Level, Sizes, Unit, checking_ots};
 
-/// A program and what a session makes for it.
-pub(super) struct Layout<'p> {
-    pub program: &'p Program,
-    pub circuit: Circuit,
-    pub sizes: Sizes,
-    /// Of each AND gate the wires that it reads and the wire that it drives.
-    pub ands: Vec<[usize; 3]>,
-    /// Of each wire of the circuit, behind the word of negations, how it comes from given words: that word,
-    /// the garbler's inputs, the evaluator's, outputs of AND gates.
-    pub steps: Vec<Step>,
-    /// What is evaluated one after the other: sums, then AND gates that do not depend on one another.
-    pub layers: Vec<Layer>,
-    outputs: Vec<(usize, Recipient)>,
+/// What copies are of.
+pub(super) enum Kind<'p> {
+    /// The AND gate.
+    Gate,
+    /// A component of the program.
+    Component(&'p Component),
+}
+
+impl Kind<'_> {
+    /// Returns the number of input wires.
+    pub fn inputs(&self) -> usize {
+        match self {
+            Kind::Gate => 2,
+            Kind::Component(component) => component.circuit.inputs(),
+        }
+    }
+
+    /// Returns the number of output wires.
+    pub fn outputs(&self) -> usize {
+        match self {
+            Kind::Gate => 1,
+            Kind::Component(component) => component.circuit.outputs().len(),
+        }
+    }
+
+    /// Returns whether each copy has an offset of its own.
+    pub fn has_offsets(&self) -> bool {
+        matches!(self, Kind::Component(_))
+    }
+
+    /// Returns its circuit, if it is a component.
+    pub fn circuit(&self) -> Option<&Circuit> {
+        match self {
+            Kind::Gate => None,
+            Kind::Component(component) => Some(&component.circuit),
+        }
+    }
+}
+
+/// A place where a copy of each of its bucket's is evaluated.
+pub(super) struct Slot {
+    /// The kind of its copies.
+    pub kind: usize,
+    /// Its number among the slots of this kind.
+    pub place: usize,
+    /// The first of its operands in [`Layout::operands`].
+    operands: usize,
+    /// The first of its outputs in the circuit; the others follow.
+    pub output: usize,
 }
 
 /// What can be evaluated when what is before it has been.
 #[derive(Default)]
 pub(super) struct Layer {
     /// Wires that are sums or negations of others, in order.
-    pub sums: Vec<usize>,
-    /// Numbers of AND gates.
-    pub ands: Vec<usize>,
+    pub sums: Vec<u32>,
+    /// Slots, those of a kind one after the other.
+    pub slots: Vec<u32>,
+}
+
+/// A program and what a session makes for it. Wires of the circuit are numbered: the constant 1 of negations,
+/// the garbler's inputs, the evaluator's, then outputs of slots and sums in the order of the program.
+pub(super) struct Layout<'p> {
+    pub program: &'p Program,
+    pub sizes: Sizes,
+    pub kinds: Vec<Kind<'p>>,
+    pub slots: Vec<Slot>,
+    operands: Vec<u32>,
+    /// Of each wire how it comes from given words: the constant, the inputs, outputs of slots.
+    pub steps: Vec<Step>,
+    /// What is evaluated one after the other.
+    pub layers: Vec<Layer>,
+    outputs: Vec<(u32, Recipient)>,
+}
+
+/// A layout in the making.
+struct Maker {
+    slots: Vec<Slot>,
+    operands: Vec<u32>,
+    steps: Vec<Step>,
+    /// Of each wire the layer that it is known behind.
+    levels: Vec<u32>,
+    layers: Vec<Layer>,
+    given: u32,
+    /// Slots of each kind.
+    places: Vec<usize>,
+}
+
+impl Maker {
+    fn given(&mut self, level: u32) -> u32 {
+        self.steps.push(Step::Given(self.given));
+        self.given += 1;
+        self.levels.push(level);
+        self.steps.len() as u32 - 1
+    }
+
+    fn sum(&mut self, a: u32, b: u32) -> u32 {
+        let wire = self.steps.len() as u32;
+        let level = self.levels[a as usize].max(self.levels[b as usize]);
+        self.steps.push(Step::Sum(a, b));
+        self.levels.push(level);
+        self.layer(level).sums.push(wire);
+        wire
+    }
+
+    fn layer(&mut self, level: u32) -> &mut Layer {
+        let level = level as usize;
+        self.layers.resize_with(self.layers.len().max(level + 1), Layer::default);
+        &mut self.layers[level]
+    }
+
+    /// Returns the first of the slot's outputs, `outputs` of them.
+    fn slot(&mut self, kind: usize, operands: impl Iterator<Item = u32>, outputs: usize) -> u32 {
+        let first = self.operands.len();
+        self.operands.extend(operands);
+        let level = self.operands[first..].iter().map(|&wire| self.levels[wire as usize]).max().unwrap_or(0);
+        let output = self.steps.len();
+        let slot = Slot { kind, place: self.places[kind], operands: first, output };
+        self.places[kind] += 1;
+        let number = self.slots.len() as u32;
+        self.layer(level).slots.push(number);
+        self.slots.push(slot);
+        (0..outputs).for_each(|_| _ = self.given(level + 1));
+        output as u32
+    }
+
+    /// Computes a circuit gate by gate, on these wires. Returns its outputs.
+    fn inline(&mut self, circuit: &Circuit, inputs: Vec<u32>) -> Vec<u32> {
+        let mut wires = inputs;
+        wires.reserve(circuit.gate_count());
+        for gate in circuit.gates() {
+            let at = |wire: u32| wires[wire as usize];
+            let wire = match gate {
+                Gate::Xor(a, b) => self.sum(at(a), at(b)),
+                Gate::Inv(a) => self.sum(at(a), 0),
+                Gate::And(a, b) => self.slot(0, [at(a), at(b)].into_iter(), 1),
+            };
+            wires.push(wire);
+        }
+        circuit.outputs().iter().map(|&wire| wires[wire as usize]).collect()
+    }
 }
 
 impl<'p> Layout<'p> {
     /// Lays out a program; with these sizes, if there are any, which only a cheater has.
     ///
     /// # Errors
-    /// [`Error::Input`] if it has more gates than a circuit can have, else as [`Sizes::choose`].
-    pub fn new(program: &'p Program, security: u32, sizes: Option<Sizes>) -> Result<Self, Error> {
-        let circuit = program.flatten()?;
-        let to = program.outputs().iter().flat_map(|port| std::iter::repeat_n(port.to, port.wires.len()));
-        let outputs: Vec<_> = circuit.outputs().iter().map(|&wire| wire as usize).zip(to).collect();
-        let garblers = outputs.iter().filter(|(_, to)| to.includes(Party::Garbler)).count();
-        let wires = program.input_width(Party::Garbler) + garblers;
-        let too_many = |_| Error::Limit("too many inputs and outputs of the garbler".into());
-        let wires = wires.try_into().map_err(too_many)?;
-        let sizes = sizes.map_or_else(|| Sizes::choose(security, circuit.and_gates() as u32, wires), Ok)?;
-        let inputs = circuit.inputs();
-        let (mut ands, mut layers) = (Vec::with_capacity(circuit.and_gates()), vec![Layer::default()]);
-        let mut steps = Vec::with_capacity(1 + circuit.wires());
-        steps.extend((0..=inputs as u32).map(Step::Given));
-        let mut levels = vec![0_usize; inputs];
-        for (wire, gate) in (inputs..).zip(circuit.gates()) {
-            let (a, b, and) = match gate {
-                Gate::Xor(a, b) => (a, b, false),
-                Gate::And(a, b) => (a, b, true),
-                Gate::Inv(a) => (a, a, false),
-            };
-            let level = levels[a as usize].max(levels[b as usize]);
-            levels.push(level + usize::from(and));
-            if and {
-                layers.resize_with(layers.len().max(level + 2), Layer::default);
-                layers[level].ands.push(ands.len());
-                steps.push(Step::Given((1 + inputs + ands.len()) as u32));
-                ands.push([a as usize, b as usize, wire]);
-            } else {
-                layers[level].sums.push(wire);
-                let other = if let Gate::Inv(_) = gate { 0 } else { b + 1 };
-                steps.push(Step::Sum(a + 1, other));
+    /// [`Error::Limit`] if it has more wires than can be numbered, else as [`Sizes::choose`].
+    pub fn new(program: &'p Program, unit: Unit, security: u32, sizes: Option<Sizes>) -> Result<Self, Error> {
+        let is_garbled =
+            |component: &Component| unit == Unit::Components && component.circuit.and_gates() > 0;
+        // Of each component its kind, if it has one.
+        let mut kinds = if unit == Unit::Gates { vec![Kind::Gate] } else { Vec::new() };
+        let used = program.slots_by_component();
+        let kind_of: Vec<Option<usize>> = program
+            .components()
+            .iter()
+            .zip(&used)
+            .map(|(component, &slots)| {
+                (slots > 0 && is_garbled(component)).then(|| {
+                    kinds.push(Kind::Component(component));
+                    kinds.len() - 1
+                })
+            })
+            .collect();
+        countable(program, unit, &kind_of)?;
+        let mut maker = Maker {
+            slots: Vec::new(),
+            operands: Vec::new(),
+            steps: Vec::new(),
+            levels: Vec::new(),
+            layers: vec![Layer::default()],
+            given: 0,
+            places: vec![0; kinds.len()],
+        };
+        maker.given(0);
+        let inputs = [Party::Garbler, Party::Evaluator].map(|party| program.input_width(party)).iter().sum();
+        let mut wires: Vec<u32> = Vec::with_capacity(program.wires());
+        (0..inputs).for_each(|_: usize| wires.push(maker.given(0)));
+        for slot in program.slots() {
+            let operands = slot.inputs.iter().map(|&wire| wires[wire as usize]);
+            let circuit = &program.component(slot.component).circuit;
+            match kind_of[slot.component.0 as usize] {
+                Some(kind) => {
+                    let operands: Vec<u32> = operands.collect();
+                    let outputs = circuit.outputs().len();
+                    let first = maker.slot(kind, operands.into_iter(), outputs);
+                    wires.extend(first..first + outputs as u32);
+                }
+                None => {
+                    let operands = operands.collect();
+                    let outputs = maker.inline(circuit, operands);
+                    wires.extend(outputs);
+                }
             }
         }
-        Ok(Layout { program, circuit, sizes, ands, steps, layers, outputs })
+        let outputs = program.outputs().iter();
+        let outputs = outputs.flat_map(|port| port.wires.iter().map(|&wire| (wires[wire as usize], port.to)));
+        let outputs: Vec<(u32, Recipient)> = outputs.collect();
+        let Maker { slots, operands, steps, mut layers, places, .. } = maker;
+        for layer in &mut layers {
+            layer.slots.sort_by_key(|&slot| slots[slot as usize].kind);
+        }
+        let garblers = outputs.iter().filter(|(_, to)| to.includes(Party::Garbler)).count();
+        let wires = program.input_width(Party::Garbler) + garblers;
+        let count = |count: usize| {
+            u32::try_from(count).map_err(|_| Error::Limit("the program has too many wires".into()))
+        };
+        let sizes = match sizes {
+            Some(sizes) => sizes,
+            None => {
+                let places = places.iter().map(|&slots| count(slots)).collect::<Result<Vec<_>, _>>()?;
+                Sizes::choose(security, unit, &places, count(wires)?)?
+            }
+        };
+        Ok(Layout { program, sizes, kinds, slots, operands, steps, layers, outputs })
     }
 
     /// Returns the hashes.
@@ -77,19 +230,9 @@ impl<'p> Layout<'p> {
         &self.sizes.level
     }
 
-    /// Returns the blocks of a label: parts of the offset, and series of OTs.
-    pub fn blocks(&self) -> usize {
-        self.level().labels.l() / 16
-    }
-
-    /// Returns the number of gates that are made.
-    pub fn gates(&self) -> usize {
-        self.sizes.gates.copies() as usize
-    }
-
-    /// Returns the number of authenticators that are made.
-    pub fn authenticators(&self) -> usize {
-        self.sizes.authenticators.copies() as usize
+    /// Returns what copies are of.
+    pub fn unit(&self) -> Unit {
+        self.sizes.unit
     }
 
     /// Returns the number of inputs of a party.
@@ -97,10 +240,28 @@ impl<'p> Layout<'p> {
         self.program.input_width(party)
     }
 
-    /// Returns the number of OTs whose offset is that of labels: of the evaluator's inputs, and those that
-    /// check the offset.
-    pub fn hashed_ots(&self) -> usize {
-        self.inputs(Party::Evaluator) + checking_ots(self.level().security)
+    /// Returns the wires of a party's inputs.
+    pub fn input_wires(&self, party: Party) -> std::ops::Range<usize> {
+        let (first, second) = (self.inputs(Party::Garbler), self.inputs(Party::Evaluator));
+        match party {
+            Party::Garbler => 1..1 + first,
+            Party::Evaluator => 1 + first..1 + first + second,
+        }
+    }
+
+    /// Returns the wires that a slot reads.
+    pub fn operands(&self, slot: &Slot) -> &[u32] {
+        &self.operands[slot.operands..][..self.kinds[slot.kind].inputs()]
+    }
+
+    /// Returns the slots of a kind, in the order of their places.
+    pub fn slots_of(&self, kind: usize) -> impl Iterator<Item = &Slot> {
+        self.slots.iter().filter(move |slot| slot.kind == kind)
+    }
+
+    /// Returns the number of OTs for the evaluator's inputs.
+    pub fn ots(&self) -> usize {
+        self.inputs(Party::Evaluator)
     }
 
     /// Combinations of choices that are checked, for each of which there is an OT more.
@@ -108,36 +269,34 @@ impl<'p> Layout<'p> {
         checking_ots(self.level().security)
     }
 
-    /// Symbols of both hashes, for each of which there is an OT.
-    pub fn watched_ots(&self) -> usize {
-        self.level().labels.n() + self.level().permutations.n()
+    /// Returns the number of outputs of slots that have words of their own: those of components. A gate's are
+    /// the first gate's of its bucket.
+    pub fn slot_wires(&self) -> usize {
+        match self.unit() {
+            Unit::Gates => 0,
+            Unit::Components => self.slots.iter().map(|slot| self.kinds[slot.kind].outputs()).sum(),
+        }
     }
 
     /// Returns the wires of the outputs that a party learns, port after port.
     pub fn outputs(&self, party: Party) -> impl Iterator<Item = usize> {
-        self.outputs.iter().filter(move |(_, to)| to.includes(party)).map(|&(wire, _)| wire)
+        self.outputs.iter().filter(move |(_, to)| to.includes(party)).map(|&(wire, _)| wire as usize)
     }
 
-    /// Returns the wires whose sum a wire is, of which a negation has one.
+    /// Returns the wires whose sum a wire is.
     ///
     /// # Panics
-    /// If it is the output of an AND gate or an input.
-    pub fn operands(&self, wire: usize) -> [Option<usize>; 2] {
-        match self.steps[1 + wire] {
-            Step::Sum(a, b) => [a, b].map(|step| (step as usize).checked_sub(1)),
+    /// If it is the output of a slot or an input.
+    pub fn sum(&self, wire: u32) -> [usize; 2] {
+        match self.steps[wire as usize] {
+            Step::Sum(a, b) => [a as usize, b as usize],
             Step::Given(_) => panic!("a sum"),
         }
     }
 
-    /// Returns, of a result for all outputs, those that a party learns.
-    pub fn outputs_of<'a>(&'a self, party: Party, all: &'a [bool]) -> impl Iterator<Item = bool> + 'a {
-        let known = self.outputs.iter().zip(all);
-        known.filter(move |((_, to), _)| to.includes(party)).map(|(_, &bit)| bit)
-    }
-
     /// Returns the wires that have authenticators: the garbler's inputs, and its outputs.
     pub fn authenticated(&self) -> impl Iterator<Item = usize> {
-        (0..self.inputs(Party::Garbler)).chain(self.outputs(Party::Garbler))
+        self.input_wires(Party::Garbler).chain(self.outputs(Party::Garbler))
     }
 
     /// Checks the length of a party's input.
@@ -154,12 +313,31 @@ impl<'p> Layout<'p> {
     /// Returns a digest of what both must agree on.
     pub fn digest(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 JIMU program");
-        hasher.update(&self.program.digest());
-        for Bucketing { slots, bucket, opened } in [self.sizes.gates, self.sizes.authenticators] {
-            [slots, bucket, opened].into_iter().for_each(|count| {
+        hasher.update(&self.program.digest()).update(&[self.unit() as u8]);
+        for bucketing in self.sizes.copies.iter().chain([&self.sizes.authenticators]) {
+            for count in [bucketing.slots, bucketing.bucket, bucketing.opened] {
                 hasher.update(&count.to_le_bytes());
-            });
+            }
         }
         *hasher.finalize().as_bytes()
+    }
+}
+
+/// Refuses a program with more wires, all gates that are no part of a garbled component included, than can be
+/// numbered.
+fn countable(program: &Program, unit: Unit, kinds: &[Option<usize>]) -> Result<(), Error> {
+    let mut wires = program.wires() as u64 + 1;
+    for ((component, slots), kind) in program.components().iter().zip(program.slots_by_component()).zip(kinds)
+    {
+        let gates = if kind.is_some() { 0 } else { component.circuit.gate_count() as u64 };
+        let operands = component.circuit.inputs() as u64;
+        wires = wires.saturating_add((gates + operands).saturating_mul(slots as u64));
+    }
+    match wires < 1 << 31 {
+        true => Ok(()),
+        false => Err(Error::Limit(format!(
+            "the program has too many wires for one session whose unit are {}; cut it",
+            unit.name()
+        ))),
     }
 }

@@ -1,20 +1,27 @@
 //! JIMU (Zhu and Huang, ASIACRYPT 2017), **malicious**, repaired: a LEGO protocol whose wires are soldered by
-//! interactive hashes ([`brickwork_primitives::ihash`]) and whose buckets need one good gate. It holds
+//! interactive hashes ([`brickwork_primitives::ihash`]) and whose buckets need one good copy. It holds
 //! against a party that cheats. docs/jimu.md has what was wrong as printed, and why this holds.
 //!
-//! Gates are AND gates under one offset; XOR and negation are free. Both parties may have inputs and outputs.
+//! What is put into buckets are AND gates, all under one offset, or the program's components, each copy under
+//! an offset of its own ([`Unit`]). Sums and negations between them are free. Both parties may have inputs
+//! and outputs.
 //!
 //! ```text
 //!    1  both    hello; base OTs, in which the garbler chooses by the bits of Δ
-//!    2  E -> G  OT extensions: what is watched, and random choices for the inputs
+//!    2  E -> G  OT extensions: what is watched, and OTs that check the offset
 //!    3  G <> E  combinations of the choices; shares and secrets of what is watched
-//!    4  G <> E  labels and permutation messages are hashed, and checked to be codewords
-//!    5  G -> E  chosen ones: Δ, labels of OTs, outputs of gates; tables
-//!    6  E -> G  what is opened, and where the rest goes
-//!    7  G -> E  what is opened, which is checked before the evaluator's input is used
-//!    8  E -> G  where its input differs from its choices
-//!    9  G -> E  solderings; labels of its inputs; what decodes the evaluator's outputs
-//!   10  E -> G  labels of the garbler's outputs
+//!    4  G <> E  Δ is hashed, and labels of OTs
+//!    5  E -> G  OT extension: random choices for the inputs
+//!    6  G -> E  labels and permutation messages are hashed; rows of gates, hashes of components' tables
+//!       E -> G  combinations of choices; seed of combinations, when all words are hashed
+//!       G -> E  combinations; labels of OTs
+//!    7  E -> G  what is opened, and where the rest goes
+//!    8  G -> E  what is opened; tables of components in buckets
+//!    9  E <> G  seed of combinations, combinations of what was opened
+//!   10  E -> G  where its input differs from its choices
+//!   11  G -> E  solderings; labels of its inputs; what decodes the evaluator's outputs
+//!   12  E <> G  seed of combinations, combinations of all that
+//!   13  E -> G  labels of the garbler's outputs
 //! ```
 //!
 //! The functions [`garbler`] and [`evaluator`] are the whole protocol; beside their calls stand these
@@ -27,19 +34,24 @@ pub mod authenticators;
 pub mod buckets;
 mod build;
 mod cheat;
+mod choice;
+pub mod components;
 pub mod cost;
 mod decode;
 mod evaluate;
 pub mod gates;
+mod hash;
 mod hooks;
 mod layout;
 pub mod msg;
+mod open;
 mod ots;
 pub mod parameters;
 mod prepare;
 mod preprocess;
 mod report;
 mod setup;
+mod solder;
 #[cfg(test)]
 mod tests;
 
@@ -51,6 +63,7 @@ pub use cheat::Cheat;
 pub use cost::sent_bytes;
 use hooks::Hooks;
 use layout::Layout;
+pub use parameters::Unit;
 use report::report;
 pub use report::{Amount, Aside, Jimu, Report, SecurityReport, computational_bits};
 
@@ -60,32 +73,33 @@ impl Protocol for Jimu {
     const PHASES: &'static [&'static str] =
         &["setup", "preprocess", "prepare", "build", "evaluate", "decode"];
     type Security = SecurityReport;
-    type Proposal = ();
-    type Limits<'a> = ();
+    type Proposal = Unit;
+    type Limits<'a> = Unit;
     type Aside = Aside;
 
     fn garbler(
         channel: Channel,
         job: &Job,
-        (): &(),
+        unit: &Unit,
         input: &[bool],
         observer: Box<dyn Observer>,
     ) -> Result<Report, Error> {
-        garbler(channel, job, input, observer)
+        garbler(channel, job, *unit, input, observer)
     }
 
     fn evaluator(
         channel: Channel,
         job: &Job,
-        (): &(),
+        unit: &Unit,
         input: &[bool],
         observer: Box<dyn Observer>,
     ) -> Result<Report, Error> {
-        evaluator(channel, job, input, observer)
+        evaluator(channel, job, *unit, input, observer)
     }
 }
 
-/// Runs the protocol as the garbler. `input` holds the bits of its input ports.
+/// Runs the protocol as the garbler, with this unit of the cut-and-choose. `input` holds the bits of its
+/// input ports.
 ///
 /// # Errors
 /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if it
@@ -94,28 +108,31 @@ impl Protocol for Jimu {
 pub fn garbler(
     channel: Channel,
     job: &Job,
+    unit: Unit,
     input: &[bool],
     observer: impl Observer + 'static,
 ) -> Result<Report, Error> {
-    garbler_with(channel, job, input, Box::new(observer), Hooks::none())
+    garbler_with(channel, job, unit, input, Box::new(observer), Hooks::none())
 }
 
 fn garbler_with(
     channel: Channel,
     job: &Job,
+    unit: Unit,
     input: &[bool],
     observer: Box<dyn Observer>,
     hooks: Hooks,
 ) -> Result<Report, Error> {
-    let layout = Layout::new(&job.program, job.security, hooks.sizes())?;
+    let layout = Layout::new(&job.program, unit, job.security, hooks.sizes())?;
     layout.takes(Party::Garbler, input)?;
     let run = Metered::new::<Jimu>(channel, Party::Garbler, observer);
-    let mut party = setup::garbler(run, job, &layout, hooks)?; // 1, 2, 3
-    let made = preprocess::garbler(&mut party, &layout)?; // 4, 5, 6, 7
-    let theirs = prepare::garbler(&mut party, &layout)?; // 8
-    let circuit = build::garbler(&mut party, &layout, &made, input, &theirs)?; // 9
-    let outputs = decode::garbler(&mut party, &layout, &made, &circuit)?; // 10
-    Ok(report(outputs, party.close()?, &layout.sizes, Aside::default()))
+    let mut party = setup::garbler(run, job, &layout, hooks)?; // 1, 2, 3, 4
+    let made = preprocess::garbler(&mut party, &layout)?; // 5, 6, 7, 8
+    open::garbler(&mut party, &layout, &made)?; // 8, 9
+    let theirs = prepare::garbler(&mut party, &layout)?; // 10
+    let circuit = build::garbler(&mut party, &layout, &made, input, &theirs)?; // 11, 12
+    let outputs = decode::garbler(&mut party, &layout, &circuit)?; // 13
+    Ok(report(outputs, party.close()?, &layout, Aside::default()))
 }
 
 /// Runs the protocol as the evaluator. Everything as for [`garbler`].
@@ -125,29 +142,32 @@ fn garbler_with(
 pub fn evaluator(
     channel: Channel,
     job: &Job,
+    unit: Unit,
     input: &[bool],
     observer: impl Observer + 'static,
 ) -> Result<Report, Error> {
-    evaluator_with(channel, job, input, Box::new(observer), Hooks::none())
+    evaluator_with(channel, job, unit, input, Box::new(observer), Hooks::none())
 }
 
 fn evaluator_with(
     channel: Channel,
     job: &Job,
+    unit: Unit,
     input: &[bool],
     observer: Box<dyn Observer>,
     hooks: Hooks,
 ) -> Result<Report, Error> {
-    let layout = Layout::new(&job.program, job.security, hooks.sizes())?;
+    let layout = Layout::new(&job.program, unit, job.security, hooks.sizes())?;
     layout.takes(Party::Evaluator, input)?;
     let run = Metered::new::<Jimu>(channel, Party::Evaluator, observer);
-    let mut party = setup::evaluator(run, job, &layout, hooks)?; // 1, 2, 3
-    let received = preprocess::evaluator(&mut party, &layout)?; // 4, 5, 6
-    let checked = preprocess::check(&mut party, &layout, received)?; // 7
-    let own = prepare::evaluator(&mut party, &checked, input)?; // 8
-    let circuit = build::evaluator(&mut party, &layout, &checked, &own)?; // 9
-    let (wires, recovery) = evaluate::evaluator(&mut party, &layout, &checked, &circuit)?;
+    let mut party = setup::evaluator(run, job, &layout, hooks)?; // 1, 2, 3, 4
+    let received = preprocess::evaluator(&mut party, &layout)?; // 5, 6, 7, 8
+    let checked = open::evaluator(&mut party, &layout, received)?; // 8, 9
+    let own = prepare::evaluator(&mut party, &checked, input)?; // 10
+    let circuit = build::evaluator(&mut party, &layout, &checked, &own)?; // 11, 12
+    let (active, recovery) = evaluate::evaluator(&mut party, &layout, &checked, &circuit)?;
     let aside = Aside::of(&recovery);
-    let outputs = decode::evaluator(&mut party, &layout, &checked, &circuit, (wires, recovery), input)?; // 10
-    Ok(report(outputs, party.close()?, &layout.sizes, aside))
+    let found = (&active, &recovery);
+    let outputs = decode::evaluator(&mut party, &layout, &checked, &circuit, found, input)?; // 13
+    Ok(report(outputs, party.close()?, &layout, aside))
 }

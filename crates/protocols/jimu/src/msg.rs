@@ -1,4 +1,5 @@
-//! The messages of this protocol, apart from those of the greeting, OTs and interactive hashes.
+//! The messages of this protocol, apart from those of the greeting, OTs and interactive hashes: the values of
+//! opened words travel as `ihash::msg::OPENED`.
 
 use brickwork_wire::Tag;
 
@@ -8,30 +9,22 @@ pub const COMBINE: Tag = Tag(224);
 pub const COMBINED: Tag = Tag(225);
 /// Garbler: the seeds of the points that labels are compressed by, and of that of the permutation bits.
 pub const POINTS: Tag = Tag(226);
-/// Garbler: the start of the hash keys, and two rows of each gate.
-pub const GATES: Tag = Tag(227);
+/// Garbler: the start of the hash keys of a kind of copies, 16 bytes.
+pub const START: Tag = Tag(227);
+/// Garbler: two rows of each of some gates.
+pub const GATES: Tag = Tag(228);
+/// Garbler: for each copy of a component whether its offset is the hashed word plus the one of colour 1,
+/// packed.
+pub const COLOURS: Tag = Tag(229);
+/// Garbler: the hash of each copy's tables, 32 bytes.
+pub const HASHES: Tag = Tag(230);
 /// Evaluator: the seed of what is opened, how, and what sits in which bucket.
-pub const CHALLENGE: Tag = Tag(228);
+pub const CHALLENGE: Tag = Tag(231);
+/// Garbler: the tables of the copies of components in buckets, one after the other.
+pub const TABLES: Tag = Tag(232);
 /// Evaluator: where its input differs from the choices of its OTs, packed.
-pub const CHOICES: Tag = Tag(229);
-/// Garbler: of the opened gates the permutation messages, left, right and of the outputs.
-pub const OPENED_PERMUTATIONS: Tag = Tag(230);
-/// Garbler: of the opened gates a label of each wire, as [`OPENED_PERMUTATIONS`].
-pub const OPENED_LABELS: Tag = Tag(231);
-/// Garbler: the offsets of the opened authenticators.
-pub const OPENED_OFFSETS: Tag = Tag(232);
-/// Garbler: sums of the permutation messages of soldered wires: left and right of all gates in buckets,
-/// outputs of those that are not the first of a bucket.
-pub const PERMUTATIONS: Tag = Tag(233);
-/// Garbler: the differences of their labels.
-pub const DIFFERENCES: Tag = Tag(234);
-/// Garbler: sums of the permutation messages of wires and their authenticators.
-pub const JOINED_PERMUTATIONS: Tag = Tag(235);
-/// Garbler: sums of the offsets.
-pub const JOINED_OFFSETS: Tag = Tag(236);
-/// Garbler: the active labels of its inputs.
-pub const INPUT_LABELS: Tag = Tag(237);
-/// Garbler: the permutation messages of the evaluator's outputs. No other wire is decoded.
-pub const DECODING: Tag = Tag(238);
+pub const CHOICES: Tag = Tag(233);
+/// Garbler: which of both hashed labels that of each of its inputs is, packed.
+pub const KINDS: Tag = Tag(234);
 /// Evaluator: its labels of the garbler's outputs, compressed.
-pub const OUTPUT_LABELS: Tag = Tag(239);
+pub const OUTPUT_LABELS: Tag = Tag(235);

@@ -13,65 +13,89 @@
 //!
 //! The garbler gets `R_j`, the evaluator `T_j = R_j ⊕ c_j·Δ`. What each party could do about it:
 //!
-//! *The evaluator* could choose differently in the series, and would have a mixture of two labels, of which
-//! it knows watched symbols besides. So the garbler draws combinations of all OTs and of one more for each,
-//! and gets of each the sum of the choices, and a hash of the sum of the labels, which it computes itself.
-//! Where the choices of two series differ, so do their sums with probability 1/2, and the label of the one
-//! that is not told cannot be named without its block of Δ. What a guess of some of its bits is worth is the
-//! same as in the extension itself: it fails but for the probability of the guess.
+//! *The evaluator* could choose differently in the series, and would have a mixture of two labels. With the
+//! hash of R_j it would learn what it watches of a word that has blocks of Δ and zeros, so all of these
+//! blocks. So the garbler hashes no label of an OT before it has checked the choices: it draws combinations
+//! of all OTs and of one more for each, and gets of each the sum of the choices, and a hash of the sum of the
+//! labels, which it computes itself. Where the choices of two series differ, so do their sums with
+//! probability 1/2, and the label with the other sum cannot be named without its block of Δ. What a guess of
+//! some of its bits is worth is the same as in the extension itself: it fails but for the probability of the
+//! guess.
 //!
 //! *The garbler* could take other offsets than Δ, or other labels than it hashes, and learn from the
 //! evaluator's refusal what it chose. The choices are random, and the evaluator says nothing of its input
-//! before it compared all labels with hashes. That of offset and label which do not go together passes for
+//! before it compared all labels with hashes. An offset and a label that do not go together pass for
 //! one choice at most. If the offset is Δ, whether a label passes does not depend on the choice; that it is Δ
-//! is checked with s + 8 OTs that are then thrown away.
+//! is checked when a session is set up, with s + 8 OTs that are then thrown away.
 
 use brickwork_base::Error;
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::label::Label;
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
+use brickwork_primitives::ihash::Words;
 use brickwork_primitives::ot::{CotReceiver, CotSender, extension};
 use brickwork_wire::Channel;
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, Zeroizing};
 
 use crate::cheat::Cheat;
-use crate::gates::Wide;
 use crate::hooks::{Hooks, Point};
-use crate::layout::Layout;
 use crate::msg;
 
 /// Bytes of the hash of combined labels.
 pub(super) const HASH: usize = 32;
 
+/// OTs that were made, and how their choices are checked.
+#[derive(Clone, Copy)]
+pub(super) struct Counts {
+    /// OTs of labels.
+    pub ots: usize,
+    /// Combinations of choices, for each of which there is an OT more.
+    pub combinations: usize,
+}
+
+impl Counts {
+    /// Returns how many are made.
+    pub fn all(&self) -> usize {
+        self.ots + self.combinations
+    }
+}
+
+/// OTs of labels whose choices are not checked: nothing that depends on these labels may be sent.
+#[must_use = "the choices must be checked"]
+pub(super) struct Unchecked {
+    counts: Counts,
+    labels: Words,
+    seed: Seed,
+}
+
 /// Labels of several series, block by block.
-fn wide(series: &[Zeroizing<Vec<Label>>]) -> Wide {
-    let mut labels = Wide::zeros(series.len(), series[0].len());
+fn wide(series: &[Zeroizing<Vec<Label>>]) -> Words {
+    let mut labels = Words::zeros(16 * series.len(), series[0].len());
     for (block, series) in series.iter().enumerate() {
-        series.iter().enumerate().for_each(|(k, label)| labels.label_mut(k)[block] = label.bits());
+        series.iter().enumerate().for_each(|(k, label)| labels.word_mut(k)[block] = label.bits());
     }
     labels
 }
 
 /// The sums of labels in combinations, each with a label of its own, and likewise of the choices. `labels`
-/// are those of all OTs, the last `combinations` of them the masks.
-fn combine(seed: &Seed, layout: &Layout, labels: &Wide, choices: &[u8]) -> (Wide, Zeroizing<Vec<u8>>) {
-    let (count, masks) = (layout.hashed_ots(), layout.combinations());
-    let mut sums = labels.select(count..count + masks);
-    let mut bits = Zeroizing::new(choices[count..].to_vec());
+/// are those of all OTs, the last of them the masks.
+fn combine(seed: &Seed, counts: Counts, labels: &Words, choices: &[u8]) -> (Words, Zeroizing<Vec<u8>>) {
+    let mut sums = labels.range(counts.ots..counts.all());
+    let mut bits = Zeroizing::new(choices[counts.ots..].to_vec());
     let mut rng = Rng::expand(seed, "brickwork JIMU combinations of OTs");
-    let mut drawn = vec![0; count];
-    for v in 0..masks {
-        rng.fill(&mut drawn);
-        for (j, drawn) in drawn.iter().enumerate() {
-            sums.add(v, labels.label(j), *drawn);
-            bits[v] ^= drawn & choices[j];
+    let mut random = vec![0; counts.ots];
+    for v in 0..counts.combinations {
+        rng.fill(&mut random);
+        for (j, random) in random.iter().enumerate() {
+            sums.add_to(v, labels.word(j), *random);
+            bits[v] ^= random & choices[j];
         }
     }
     (sums, bits)
 }
 
-fn hash(session: &[u8; 32], sums: &Wide) -> [u8; HASH] {
+fn hash(session: &[u8; 32], sums: &Words) -> [u8; HASH] {
     let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 JIMU combined OTs");
     hasher.update(session).update(sums.bytes());
     let hash = *hasher.finalize().as_bytes();
@@ -128,45 +152,56 @@ pub(super) fn keys_chosen(
     Ok(joined(&each.collect::<Result<Vec<_>, _>>()?))
 }
 
-/// Makes OTs of labels. `delta` is Δ. Returns the labels of choice 0, the last of which check the offset.
+/// Makes OTs of labels.
 pub(super) fn garbler(
     channel: &mut Channel,
-    layout: &Layout,
-    session: &[u8; 32],
     series: &mut [extension::Sender],
+    counts: Counts,
     rng: &mut Rng,
-    delta: &[u128],
-) -> Result<Wide, Error> {
-    let (count, masks) = (layout.hashed_ots(), layout.combinations());
+) -> Result<Unchecked, Error> {
     let labels = series
         .iter_mut()
-        .map(|series| series.extend(channel, count + masks).map(Zeroizing::new))
+        .map(|series| series.extend(channel, counts.all()).map(Zeroizing::new))
         .collect::<Result<Vec<_>, _>>()?;
-    let labels = wide(&labels);
     let seed = rng.seed();
     channel.send(msg::COMBINE, seed.as_bytes())?;
-    let told = channel.receive(msg::COMBINED, masks.div_ceil(8) + HASH)?;
-    let (bits, hashed) = told.split_at(masks.div_ceil(8));
-    let bits = unpack(bits, masks)?;
-    let (mut sums, _) = combine(&seed, layout, &labels, &vec![0; count + masks]);
-    bits.iter().enumerate().for_each(|(v, &bit)| sums.add(v, delta, bit));
-    if !bool::from(hash(session, &sums)[..].ct_eq(hashed)) {
-        return Err(Cheat::Choices.into());
-    }
-    Ok(labels.select(0..count))
+    Ok(Unchecked { counts, labels: wide(&labels), seed })
 }
 
-/// Makes the OTs of the evaluator's inputs, as the evaluator. Returns the choices and their labels.
+impl Unchecked {
+    /// Checks that the evaluator has the same choices in all series; `delta` is Δ. Returns the labels of
+    /// choice 0.
+    pub fn check(self, channel: &mut Channel, session: &[u8; 32], delta: &[u128]) -> Result<Words, Error> {
+        let Unchecked { counts, labels, seed } = self;
+        let bytes = counts.combinations.div_ceil(8);
+        let received = channel.receive(msg::COMBINED, bytes + HASH)?;
+        let (bits, hashed) = received.split_at(bytes);
+        let bits = unpack(bits, counts.combinations)?;
+        let (mut sums, _) = combine(&seed, counts, &labels, &vec![0; counts.all()]);
+        bits.iter().enumerate().for_each(|(v, &bit)| sums.add_to(v, delta, bit));
+        if !bool::from(hash(session, &sums)[..].ct_eq(hashed)) {
+            return Err(Cheat::Choices.into());
+        }
+        Ok(labels.range(0..counts.ots))
+    }
+}
+
+/// Random choices in OTs, and their labels, which are not compared with hashes yet.
+pub(super) struct Chosen {
+    counts: Counts,
+    choices: Zeroizing<Vec<u8>>,
+    labels: Words,
+}
+
+/// Makes OTs of labels, with random choices.
 pub(super) fn evaluator(
     channel: &mut Channel,
-    layout: &Layout,
-    session: &[u8; 32],
     series: &mut [extension::Receiver],
+    counts: Counts,
     rng: &mut Rng,
     hooks: &mut Hooks,
-) -> Result<(Zeroizing<Vec<u8>>, Wide), Error> {
-    let (count, masks) = (layout.hashed_ots(), layout.combinations());
-    let mut choices = Zeroizing::new(vec![0; count + masks]);
+) -> Result<Chosen, Error> {
+    let mut choices = Zeroizing::new(vec![0; counts.all()]);
     rng.fill(&mut choices);
     choices.iter_mut().for_each(|choice| *choice &= 1);
     let of_series = |(block, series): (usize, &mut extension::Receiver)| {
@@ -175,14 +210,25 @@ pub(super) fn evaluator(
         series.extend(channel, &here).map(Zeroizing::new)
     };
     let labels = series.iter_mut().enumerate().map(of_series).collect::<Result<Vec<_>, _>>()?;
-    let labels = wide(&labels);
-    let seed = channel.receive(msg::COMBINE, SEED_BYTES)?;
-    let seed = Seed::from_bytes(*seed.first_chunk().expect("as many as asked for"));
-    let (sums, bits) = combine(&seed, layout, &labels, &choices);
-    let mut told = pack(bits.iter().copied());
-    told.extend_from_slice(&hash(session, &sums));
-    channel.send(msg::COMBINED, &told)?;
-    Ok((Zeroizing::new(choices[..count].to_vec()), labels.select(0..count)))
+    Ok(Chosen { counts, choices, labels: wide(&labels) })
+}
+
+impl Chosen {
+    /// Proves that the choices are the same in all series. Returns them, and the labels.
+    pub fn prove(
+        self,
+        channel: &mut Channel,
+        session: &[u8; 32],
+    ) -> Result<(Zeroizing<Vec<u8>>, Words), Error> {
+        let Chosen { counts, choices, labels } = self;
+        let seed = channel.receive(msg::COMBINE, SEED_BYTES)?;
+        let seed = Seed::from_bytes(*seed.first_chunk().expect("as many as asked for"));
+        let (sums, bits) = combine(&seed, counts, &labels, &choices);
+        let mut message = pack(bits.iter().copied());
+        message.extend_from_slice(&hash(session, &sums));
+        channel.send(msg::COMBINED, &message)?;
+        Ok((Zeroizing::new(choices[..counts.ots].to_vec()), labels.range(0..counts.ots)))
+    }
 }
 
 #[cfg(test)]
@@ -190,27 +236,30 @@ mod tests {
     use brickwork_testing::Replayable as _;
     use std::thread;
 
-    use brickwork_circuit::library;
-    use brickwork_primitives::ot::cot::Series;
-    use brickwork_primitives::ot::{BASE_OTS, Direction};
+    use brickwork_base::label::Delta;
+    use brickwork_primitives::ot::base::Direction;
+    use brickwork_primitives::ot::{BASE_OTS, Series};
     use brickwork_wire::memory_pair;
 
     use super::*;
-    use brickwork_base::label::Delta;
+
+    const COUNTS: Counts = Counts { ots: 33, combinations: 48 };
 
     /// Series with the blocks of Δ as offsets, and Δ.
-    fn dealt(blocks: usize, rng: &mut Rng) -> (Wide, Vec<extension::Sender>, Vec<extension::Receiver>) {
-        let mut delta = Wide::zeros(blocks, 1);
+    fn dealt(blocks: usize, rng: &mut Rng) -> (Vec<u128>, Vec<extension::Sender>, Vec<extension::Receiver>) {
+        let (mut left, mut right) = memory_pair();
+        let mut delta = Vec::new();
         let (mut senders, mut receivers) = (Vec::new(), Vec::new());
         for block in 0..blocks {
             let offset = Delta::new(rng.block());
-            delta.label_mut(0)[block] = offset.bits();
+            delta.push(offset.bits());
             let pairs: Vec<[Seed; 2]> = (0..BASE_OTS).map(|_| [rng.seed(), rng.seed()]).collect();
             let seeds: Vec<Seed> =
                 (0..BASE_OTS).map(|i| pairs[i][(offset.bits() >> i & 1) as usize].clone()).collect();
             let series = Series::new(&[block as u8; 32], Direction::GarblerSends);
-            senders.push(extension::Sender::new(&series, offset, &seeds));
-            receivers.push(extension::Receiver::new(&series, &pairs).unwrap());
+            receivers.push(extension::Receiver::set_up(&mut right, &series, &pairs).unwrap());
+            right.flush().unwrap();
+            senders.push(extension::Sender::set_up(&mut left, &series, offset, &seeds).unwrap());
         }
         (delta, senders, receivers)
     }
@@ -226,18 +275,22 @@ mod tests {
                 let (delta, mut senders, mut receivers) = dealt(blocks, &mut rng);
                 let (mut left, mut right) = memory_pair();
                 let choices: Vec<u8> = (0..COUNT).map(|_| rng.below(2) as u8).collect();
-                // As `keys_chosen`, with other labels.
-                let mut each = Vec::new();
-                for (block, series) in receivers.iter_mut().enumerate() {
-                    let mut labels = series.extend(&mut right, &choices).unwrap();
-                    if known >> block & 1 == 1 {
-                        let offset = Label::from_bits(delta.label(0)[block]);
-                        labels.iter_mut().for_each(|label| *label ^= offset);
+                let offered = thread::scope(|scope| {
+                    let garbler = scope.spawn(|| keys_offered(&mut left, &mut senders, COUNT).unwrap());
+                    // As `keys_chosen`, with other labels.
+                    let mut each = Vec::new();
+                    for (block, series) in receivers.iter_mut().enumerate() {
+                        let mut labels = series.extend(&mut right, &choices).unwrap();
+                        if known >> block & 1 == 1 {
+                            let offset = Label::from_bits(delta[block]);
+                            labels.iter_mut().for_each(|label| *label ^= offset);
+                        }
+                        each.push(series.keys(&labels).unwrap());
                     }
-                    each.push(series.keys(&labels).unwrap());
-                }
-                let taken = joined(&each);
-                let offered = keys_offered(&mut left, &mut senders, COUNT).unwrap();
+                    right.flush().unwrap();
+                    (joined(&each), garbler.join().unwrap())
+                });
+                let (taken, offered) = offered;
                 for ((taken, offered), &choice) in taken.iter().zip(&offered).zip(&choices) {
                     let [own, other] = [choice, 1 - choice].map(|choice| &offered[usize::from(choice)]);
                     assert_eq!(taken == own, known == 0);
@@ -248,12 +301,10 @@ mod tests {
     }
 
     /// The garbler's end, if the evaluator's choice of the first OT differs in the series of `differs`.
-    fn end(differs: Option<usize>) -> Result<Wide, Error> {
-        let program = library::millionaires().unwrap();
-        let layout = Layout::new(&program, 40, None).unwrap();
+    fn end(differs: Option<usize>) -> Result<Words, Error> {
         let (session, mut rng) = ([3; 32], Rng::replayable("test dealer"));
         let (mut left, mut right) = memory_pair();
-        let (delta, mut senders, mut receivers) = dealt(layout.blocks(), &mut rng);
+        let (delta, mut senders, mut receivers) = dealt(3, &mut rng);
         let alter = move |point, choices: &mut [u8]| {
             if matches!(point, Point::Choices(block) if Some(block) == differs) {
                 choices[0] ^= 1;
@@ -263,11 +314,13 @@ mod tests {
         thread::scope(|scope| {
             let evaluator = scope.spawn(|| {
                 let mut rng = Rng::replayable("test evaluator");
-                evaluator(&mut right, &layout, &session, &mut receivers, &mut rng, &mut hooks)?;
+                let made = evaluator(&mut right, &mut receivers, COUNTS, &mut rng, &mut hooks)?;
+                made.prove(&mut right, &session)?;
                 right.flush()
             });
             let mut rng = Rng::replayable("test garbler");
-            let end = garbler(&mut left, &layout, &session, &mut senders, &mut rng, delta.label(0));
+            let unchecked = garbler(&mut left, &mut senders, COUNTS, &mut rng).unwrap();
+            let end = unchecked.check(&mut left, &session, &delta);
             evaluator.join().unwrap().unwrap();
             end
         })
@@ -275,7 +328,7 @@ mod tests {
 
     #[test]
     fn row_02_choices_that_differ_between_blocks_are_refused() {
-        end(None).unwrap();
+        assert_eq!(end(None).unwrap().count(), COUNTS.ots);
         for block in 0..3 {
             let Err(error) = end(Some(block)) else { panic!("not caught") };
             assert!(error.is_cheat(Cheat::Choices), "{error}");
@@ -285,19 +338,17 @@ mod tests {
     /// A single combination misses an OT with probability 1/2.
     #[test]
     fn row_02_half_of_the_combinations_show_an_ot() {
-        let program = library::millionaires().unwrap();
-        let layout = Layout::new(&program, 40, None).unwrap();
-        let count = layout.hashed_ots() + layout.combinations();
-        let mut one = vec![0; count];
+        let mut one = vec![0; COUNTS.all()];
         one[0] = 1;
-        let labels = Wide::zeros(layout.blocks(), count);
+        let labels = Words::zeros(48, COUNTS.all());
         let mut rng = Rng::replayable("test combinations");
         let shown: u32 = (0..100)
             .map(|_| {
-                combine(&rng.seed(), &layout, &labels, &one).1.iter().map(|&bit| u32::from(bit)).sum::<u32>()
+                let (_, bits) = combine(&rng.seed(), COUNTS, &labels, &one);
+                bits.iter().map(|&bit| u32::from(bit)).sum::<u32>()
             })
             .sum();
-        let all = 100 * layout.combinations() as u32;
+        let all = 100 * COUNTS.combinations as u32;
         assert!(shown.abs_diff(all / 2) < all / 20, "{shown} of {all}");
     }
 }

@@ -5,16 +5,10 @@
 //! [`Level`] has sizes for all of a session.
 
 use brickwork_base::Error;
-use brickwork_primitives::cut_and_choose::{Bucketing, Detection, Rule, Upper, at_most, fewest_copies};
+use brickwork_primitives::cut_and_choose::{Bucketing, Detection, Rule, Upper, fewest_copies};
 use brickwork_primitives::ihash::Parameters;
 use brickwork_primitives::ot::extension;
-
-/// Gates with a global offset: an opened one shows one of its four rows, of which two at least are wrong if
-/// it is bad, and one good gate is enough for a bucket.
-pub const GATES: Rule = Rule { detection: Detection::Half, majority: false };
-
-/// Components with offsets of their own: an opened one is opened completely.
-pub const COMPONENTS: Rule = Rule::COMPONENT;
+use serde::Serialize;
 
 /// Bytes by which a label is a whole number of blocks.
 const BLOCK: usize = 16;
@@ -25,12 +19,63 @@ pub const COMPRESSED: usize = 16;
 /// Bits that a label must hide: 128, and the colour of the offset, which is known to be 1.
 pub const HIDDEN: u32 = 129;
 
-/// Bits by which what the hashes let through stays below 2^-s. Labels need more: each bad gate that is
-/// evaluated is another chance, because an output that is not hashed is passed over ([`Level::bound`]).
+/// Bits by which what the hashes let through stays below 2^-s. Labels need more: each bad copy that is
+/// evaluated is another chance, because an output that is not hashed is passed over ([`Level::compared`]).
 const LABEL_MARGIN: u32 = 6;
 const PERMUTATION_MARGIN: u32 = 4;
-/// Likewise for each check of codewords.
+/// Likewise for each check of codewords and of openings.
 const CHECK_MARGIN: u32 = 8;
+
+/// What a block of a word costs the parties, who keep it, move it and multiply it, as if so many bits were
+/// sent.
+const BLOCK_BITS: usize = 96;
+
+/// Draws of random words of a session, each with a check of its own: of the setup and of the items.
+const DRAWS: u64 = 2;
+
+/// Lists of openings of a session, of labels and of permutation messages, that are checked apart: of opened
+/// items, solderings, joins to authenticators, inputs.
+const OPENINGS: [u64; 2] = [4, 2];
+
+/// What the cut-and-choose is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Unit {
+    /// Single AND gates, all under one offset. Of an opened one the evaluator sees one of its four rows, of
+    /// which two at least are wrong if it is bad.
+    Gates,
+    /// The program's components, each copy under an offset of its own, so that an opened one is opened
+    /// completely. Components without AND gates are computed without garbling.
+    Components,
+}
+
+impl Unit {
+    /// Both.
+    pub const ALL: [Unit; 2] = [Unit::Gates, Unit::Components];
+
+    /// Returns what is noticed of a bad copy that is opened, and how many ruin a bucket.
+    pub fn rule(self) -> Rule {
+        match self {
+            Unit::Gates => GATES,
+            Unit::Components => COMPONENTS,
+        }
+    }
+
+    /// Returns its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Unit::Gates => "gates",
+            Unit::Components => "components",
+        }
+    }
+}
+
+/// Gates under the session's offset: an opened one shows one of its four rows, of which two at least are
+/// wrong if it is bad, and one good gate is enough for a bucket.
+pub const GATES: Rule = Rule { detection: Detection::Half, majority: false };
+
+/// Copies of components, and input authenticators: an opened one is opened completely.
+pub const COMPONENTS: Rule = Rule::COMPONENT;
 
 /// The hashes of a level of security.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,9 +101,9 @@ impl Level {
     /// [`Error::Usage`] for any other.
     pub fn of(security: u32) -> Result<Self, Error> {
         let sizes = match security {
-            40 => [(102, 48, 8, 31), (48, 22, 6, 21)],
-            64 => [(130, 64, 8, 47), (72, 34, 7, 33)],
-            80 => [(157, 64, 8, 47), (88, 42, 7, 41)],
+            40 => [(102, 48, 8, 31), (49, 31, 6, 30)],
+            64 => [(130, 64, 8, 47), (75, 48, 7, 47)],
+            80 => [(157, 64, 8, 47), (88, 48, 7, 47)],
             _ => {
                 return Err(Error::Usage(format!(
                     "a security of {security} bits is not offered; choose 40, 64 or 80"
@@ -70,9 +115,14 @@ impl Level {
         Ok(Level { security, labels, permutations })
     }
 
-    /// Returns the security that the hashes' checks of codewords are to have.
+    /// Returns the security that the hashes' checks are to have.
     pub fn hashes(&self) -> u32 {
         self.security + CHECK_MARGIN
+    }
+
+    /// Returns the number of blocks of a label: parts of the offset, and series of OTs.
+    pub fn blocks(&self) -> usize {
+        self.labels.l() / BLOCK
     }
 
     /// Returns the hashes that [`Level::of`] has, from the solver: of those that bind, the cheapest, labels
@@ -82,7 +132,7 @@ impl Level {
     /// [`Error::Usage`] if there are none.
     pub fn solved(security: u32) -> Result<Self, Error> {
         let limit = |margin: u32| Upper::limit(-f64::from(security + margin));
-        let labels = Parameters::cheapest(limit(LABEL_MARGIN), HIDDEN, COMPRESSED, |parameters| {
+        let labels = Parameters::cheapest(limit(LABEL_MARGIN), HIDDEN, COMPRESSED + 1, |parameters| {
             let whole = parameters.bits() == 8 && parameters.l().is_multiple_of(BLOCK);
             if whole { label_bits(parameters) } else { usize::MAX }
         });
@@ -95,53 +145,91 @@ impl Level {
         }
     }
 
-    /// Returns an upper bound of what a cheating garbler achieves with gates of this bucketing, with `draws`
-    /// messages of hashes: by the hashes, by the checks of codewords, by an offset whose colour is 0, by bad
-    /// gates.
+    /// Returns an upper bound of what a garbler achieves by bad copies that are compared with a hash: an
+    /// output of a bad copy that is not hashed is passed over, unless it passes for one of the two labels of
+    /// its wire.
     ///
-    /// A label that is not the hashed one ends the run where a message has it, so all these are one chance.
-    /// But an output of a bad gate is only passed over if it does not pass. With detection d and opened share
-    /// f, `t` bad gates survive with probability `(1 − d·f)^t` at most, and `t·(1 − x)^t < 1/(e·x)`: on
-    /// average fewer than `1/(e·d·f)` outputs of bad gates are ever compared, each with both labels of its
-    /// wire.
-    pub fn bound(&self, rule: Rule, bucketing: &Bucketing, draws: u64) -> Upper {
-        if bucketing.opened == 0 {
-            return Upper::ONE;
+    /// A copy counts if all its outputs are labels, so the wrong ones of a copy are one chance. With
+    /// detection d and opened share f, `t` bad copies survive with probability `(1 − d·f)^t` at most, and
+    /// `t·(1 − x)^t < 1/(e·x)`: on average fewer than `1/(e·d·f)` bad copies are compared, each with both
+    /// labels.
+    fn compared(&self, rule: Rule, bucketing: &Bucketing) -> Upper {
+        match bucketing.slots {
+            0 => Upper::ZERO,
+            _ => {
+                let copies = compared(rule, bucketing);
+                self.labels.binding() * (copies + copies)
+            }
         }
-        let chances = compared(rule, bucketing) + compared(rule, bucketing);
-        let check = |hash: &Parameters| hash.check(hash.masks(self.security + CHECK_MARGIN));
-        let bound = self.labels.binding() * (Upper::ONE + chances)
-            + self.permutations.binding()
-            + Upper::integer(draws) * (check(&self.labels) + check(&self.permutations))
-            + one_row(rule, bucketing.opened)
-            + bucketing.bound(rule);
-        bound.min(Upper::ONE)
     }
 
-    /// Gates that must be opened at least, of so many: an offset of colour 0 must be noticed, and of many
-    /// gates a sixteenth is opened, so that few bad outputs are compared.
+    /// Returns an upper bound of what a garbler achieves with copies of this bucketing.
+    pub fn of_copies(&self, rule: Rule, bucketing: &Bucketing) -> Upper {
+        match (bucketing.slots, bucketing.opened) {
+            (0, _) => Upper::ZERO,
+            (_, 0) => Upper::ONE,
+            (_, opened) => {
+                let bound = bucketing.bound(rule) + self.compared(rule, bucketing) + one_row(rule, opened);
+                bound.min(Upper::ONE)
+            }
+        }
+    }
+
+    /// Returns an upper bound of what a garbler achieves with input authenticators of this bucketing. A bad
+    /// one is passed over, unless what follows from its offset passes for what was hashed.
+    pub fn of_authenticators(&self, bucketing: &Bucketing) -> Upper {
+        match (bucketing.slots, bucketing.opened) {
+            (0, _) => Upper::ZERO,
+            (_, 0) => Upper::ONE,
+            _ => {
+                let read = self.permutations.binding() * compared(COMPONENTS, bucketing);
+                (bucketing.bound(COMPONENTS) + read).min(Upper::ONE)
+            }
+        }
+    }
+
+    /// Returns an upper bound of each thing that may fail in a session besides what is cut and chosen.
+    pub fn checks(&self) -> Vec<(&'static str, Upper)> {
+        let Level { labels, permutations, .. } = self;
+        let both = |of: &dyn Fn(&Parameters) -> Upper| of(labels) + of(permutations);
+        let draw = both(&|hash| hash.check(hash.masks(self.hashes())));
+        let of = |hash: &Parameters, lists: u64| {
+            Upper::integer(lists) * hash.opening(hash.openings(self.hashes()))
+        };
+        let ots = Upper::exp2(-(checking_ots(self.security) as f64));
+        // The extension checks each series three times: OTs of keys, of those that check the offset, of
+        // inputs.
+        let calls = 3 * self.blocks() as u64;
+        vec![
+            ("binding of the hashes", both(&Parameters::binding)),
+            ("symbols that are no codewords", Upper::integer(DRAWS) * draw),
+            ("openings of hashed words", of(labels, OPENINGS[0]) + of(permutations, OPENINGS[1])),
+            ("the offset of the OTs", ots),
+            ("choices of OTs that differ", Upper::integer(DRAWS) * ots),
+            ("OT extension", Upper::integer(calls) * Upper::exp2(extension::CHECK_LOG2)),
+            ("more watched symbols", Upper::exp2(-127.0)),
+        ]
+    }
+
+    /// Returns the copies that must be opened at least, where so many are kept: an offset of colour 0 must be
+    /// noticed, and a sixteenth of all is opened, so that few bad copies are compared.
     fn least_opened(&self, rule: Rule, kept: u64) -> u32 {
         let share = u32::try_from(kept.div_ceil(15)).unwrap_or(u32::MAX);
         share.max(match rule.detection {
-            Detection::Full => 0,
+            Detection::Full => 1,
             // log2(4/3) is more than 0.4: five gates for two bits.
             Detection::Half => (5 * (self.security + CHECK_MARGIN)).div_ceil(2),
         })
     }
 
-    /// Returns the bucketing of fewest copies, of `slots` gates or components, such that a session with
-    /// `draws` messages of hashes stays below 2^-s; and its bound.
+    /// Returns the bucketing of fewest copies for so many slots with which bad copies achieve 2^`log2` at
+    /// most.
     ///
     /// # Errors
     /// [`Error::Limit`] if there is none.
-    pub fn bucketing(&self, rule: Rule, slots: u32, draws: u64) -> Result<(Bucketing, Upper), Error> {
-        self.within(rule, slots, draws, -f64::from(self.security))
-    }
-
-    /// As [`Level::bucketing`], below 2^`log2`.
-    fn within(&self, rule: Rule, slots: u32, draws: u64, log2: f64) -> Result<(Bucketing, Upper), Error> {
+    pub fn bucketing(&self, rule: Rule, slots: u32, log2: f64) -> Result<Bucketing, Error> {
         let limit = Upper::limit(log2);
-        // What the hashes take depends, a little, on the share that is opened.
+        // What comparing takes depends, a little, on the share that is opened.
         (1..=32)
             .filter_map(|part| {
                 let rest = Upper::limit(log2 + (1.0 - f64::from(part) / 33.0).log2());
@@ -150,15 +238,8 @@ impl Level {
                 let least = self.least_opened(rule, bucketing.kept());
                 Some(Bucketing { opened: bucketing.opened.max(least), ..bucketing })
             })
-            .map(|bucketing| (bucketing, self.bound(rule, &bucketing, draws)))
-            .find(|(_, bound)| *bound <= limit)
-            .ok_or_else(|| {
-                Error::Limit(format!(
-                    "{slots} gates cannot be had within 2^-{}: the hashes alone take {}",
-                    self.security,
-                    at_most(self.labels.binding().log2().max(self.permutations.binding().log2()))
-                ))
-            })
+            .find(|bucketing| self.of_copies(rule, bucketing) <= limit)
+            .ok_or_else(|| Error::Limit(format!("{slots} buckets cannot be had within 2^-{}", self.security)))
     }
 }
 
@@ -179,12 +260,14 @@ pub fn checking_ots(security: u32) -> usize {
 }
 
 /// What a session makes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sizes {
     /// The hashes.
     pub level: Level,
-    /// Gates.
-    pub gates: Bucketing,
+    /// What copies are of.
+    pub unit: Unit,
+    /// Copies of each kind: of the AND gate, or of the components that have AND gates.
+    pub copies: Vec<Bucketing>,
     /// Input authenticators.
     pub authenticators: Bucketing,
 }
@@ -192,20 +275,18 @@ pub struct Sizes {
 /// Nothing is made.
 const NONE: Bucketing = Bucketing { slots: 0, bucket: 1, opened: 0 };
 
+/// More items of a kind are not made in one session.
+const MOST: u64 = (u32::MAX / 8) as u64;
+
 impl Sizes {
-    /// Chooses for so many AND gates and so many wires with authenticators: the inputs and the outputs of the
-    /// garbler.
+    /// Returns the sizes for so many slots of each kind and so many wires with authenticators, which are the
+    /// inputs and the outputs of the garbler.
     ///
     /// # Errors
     /// [`Error::Usage`] for a security that is not offered, [`Error::Limit`] if no buckets stay below 2^-s.
-    pub fn choose(security: u32, ands: u32, wires: u32) -> Result<Self, Error> {
+    pub fn choose(security: u32, unit: Unit, slots: &[u32], wires: u32) -> Result<Self, Error> {
         let level = Level::of(security)?;
         let s = f64::from(security);
-        // Three quarters of what may be let through are for the gates.
-        let gates = match ands {
-            0 => NONE,
-            ands => level.within(GATES, ands, 1, -s + 0.75_f64.log2())?.0,
-        };
         let authenticators = match wires {
             0 => NONE,
             wires => {
@@ -217,43 +298,50 @@ impl Sizes {
                 Bucketing { opened: found.opened.max(least), ..found }
             }
         };
-        let sizes = Sizes { level, gates, authenticators };
-        let most = u64::from(u32::MAX) / 4;
-        if gates.copies() > most || authenticators.copies() > most {
-            return Err(Error::Limit(format!(
-                "{ands} AND gates are more than one session makes; cut the program"
-            )));
+        // What all else leaves is for the copies, each kind alike.
+        let others = level.of_authenticators(&authenticators)
+            + level.checks().into_iter().map(|(_, part)| part).sum::<Upper>();
+        let left = 1.0 - (others.log2() + s).exp2();
+        if left <= 0.0 {
+            return Err(Error::Limit(format!("this program cannot be had within 2^-{security}")));
+        }
+        // A hair less, as sums are rounded up.
+        let share = -s + (left * (1.0 - 1e-6) / slots.len().max(1) as f64).log2();
+        let of_kind = |slots: &u32| match slots {
+            0 => Ok(NONE),
+            &slots => level.bucketing(unit.rule(), slots, share),
+        };
+        let copies = slots.iter().map(of_kind).collect::<Result<Vec<_>, Error>>()?;
+        let sizes = Sizes { level, unit, copies, authenticators };
+        let all = sizes.copies.iter().chain([&sizes.authenticators]);
+        if all.map(Bucketing::copies).max().is_some_and(|copies| copies > MOST) {
+            return Err(Error::Limit(
+                "the program has more AND gates or components than one session makes; cut it".into(),
+            ));
         }
         if sizes.bound() > Upper::exp2(-s) {
-            return Err(Error::Limit(format!("{ands} AND gates cannot be had within 2^-{security}")));
+            return Err(Error::Limit(format!("this program cannot be had within 2^-{security}")));
         }
         Ok(sizes)
     }
 
-    /// Returns an upper bound of what a cheater of either side achieves: the garbler by the hashes, by bad
-    /// gates, by bad authenticators, by another offset of the OTs; the evaluator by choices that differ, by
-    /// more watched symbols, by the check of the OT extension.
+    /// Returns an upper bound of each thing by which a cheater of either side may succeed: the garbler by the
+    /// hashes, by bad copies, by bad authenticators, by another offset of the OTs; the evaluator by choices
+    /// that differ, by more watched symbols, by the check of the OT extension.
+    pub fn parts(&self) -> Vec<(&'static str, Upper)> {
+        let rule = self.unit.rule();
+        let copies = self.copies.iter().map(|bucketing| self.level.of_copies(rule, bucketing)).sum();
+        let mut parts = vec![
+            (if self.unit == Unit::Gates { "bad gates" } else { "bad copies of components" }, copies),
+            ("bad input authenticators", self.level.of_authenticators(&self.authenticators)),
+        ];
+        parts.extend(self.level.checks());
+        parts
+    }
+
+    /// Returns an upper bound of what a cheater of either side achieves, by all of [`Sizes::parts`].
     pub fn bound(&self) -> Upper {
-        let Level { security, labels, permutations } = &self.level;
-        let check = |hash: &Parameters| hash.check(hash.masks(security + CHECK_MARGIN));
-        let gates = match self.gates.slots {
-            0 => labels.binding() + permutations.binding() + check(labels) + check(permutations),
-            _ => self.level.bound(GATES, &self.gates, 1),
-        };
-        // A bad authenticator is passed over, unless what follows from it passes for what was hashed.
-        let authenticators = match self.authenticators.slots {
-            0 => Upper::ZERO,
-            _ => {
-                let read = permutations.binding() * compared(COMPONENTS, &self.authenticators);
-                self.authenticators.bound(COMPONENTS) + read
-            }
-        };
-        let each = Upper::exp2(-(checking_ots(*security) as f64));
-        // The extension checks each series twice: OTs of keys, and of labels.
-        let calls = 2 * (labels.l() / BLOCK) as u64;
-        let extension = Upper::integer(calls) * Upper::exp2(extension::CHECK_LOG2);
-        let watch = Upper::exp2(-127.0);
-        (gates + authenticators + each + each + extension + watch).min(Upper::ONE)
+        self.parts().into_iter().map(|(_, part)| part).sum::<Upper>().min(Upper::ONE)
     }
 }
 
@@ -266,14 +354,25 @@ fn one_row(rule: Rule, opened: u32) -> Upper {
     }
 }
 
-/// Bits that labels take for a gate: three corrections, a chosen output, two rows, three solderings.
+/// Bits that labels take for a gate: three corrections, a chosen output, two rows, three openings; and what
+/// three words take.
 fn label_bits(parameters: &Parameters) -> usize {
-    3 * parameters.correction_bits() + 6 * parameters.l() * parameters.bits() as usize
+    let opened = parameters.hidden_bits() as usize;
+    3 * (parameters.correction_bits()
+        + parameters.l() * parameters.bits() as usize
+        + opened
+        + words(parameters))
 }
 
-/// Bits that permutation messages take for a gate: three corrections, three solderings.
+/// Bits that permutation messages take for a gate: three corrections and three openings; and what three words
+/// take.
 fn permutation_bits(parameters: &Parameters) -> usize {
-    3 * parameters.correction_bits() + 3 * parameters.l() * parameters.bits() as usize
+    3 * (parameters.correction_bits() + parameters.hidden_bits() as usize + words(parameters))
+}
+
+/// What a word takes besides what is sent.
+fn words(parameters: &Parameters) -> usize {
+    BLOCK_BITS * parameters.l().div_ceil(BLOCK)
 }
 
 #[cfg(test)]
@@ -299,7 +398,11 @@ mod tests {
         for security in [40, 64, 80] {
             let Level { labels, permutations, .. } = Level::of(security).unwrap();
             assert!(labels.hidden_bits() >= HIDDEN && labels.l() % BLOCK == 0);
-            assert!(256 - labels.n() >= COMPRESSED && permutations.hidden_bits() >= 1);
+            // Points by which words are opened, those of the compression among them.
+            let unsent = |hash: Parameters| (1 << hash.bits()) - hash.n();
+            assert!(unsent(labels) >= labels.l() - labels.w() && labels.l() - labels.w() > COMPRESSED);
+            assert!(unsent(permutations) >= permutations.l() - permutations.w());
+            assert!(permutations.hidden_bits() >= 1);
         }
         // Figure 7 and repair (vi): 88 bits less the offset's colour, and 128 less it: the paper's 127.
         assert_eq!(FIGURE_7.map(|level| level.labels.hidden_bits() - 1), [87, 127]);
@@ -312,7 +415,8 @@ mod tests {
             let both = labels.binding() + permutations.binding();
             assert!(both.log2() > -39.4, "{}", both.log2());
             let level = Level { security: 40, labels, permutations };
-            assert!(level.bucketing(GATES, 6800, 8).is_err());
+            let checks: Upper = level.checks().into_iter().map(|(_, bound)| bound).sum();
+            assert!(checks.log2() > -40.0);
         }
     }
 
@@ -347,20 +451,24 @@ mod tests {
         }
     }
 
-    /// Gates, authenticators, hashes and OTs.
+    const SLOTS: [&[u32]; 6] = [&[], &[1], &[6800], &[10_000, 1], &[700_000], &[160, 40, 3]];
+
+    /// Copies, authenticators, hashes and OTs.
     #[test]
     fn everything_together_stays_within_the_budget() {
-        for security in [40, 64, 80] {
-            for (ands, wires) in [(0, 0), (0, 1), (1, 0), (6800, 128), (10_000, 10_001), (700_000, 1)] {
-                let sizes = Sizes::choose(security, ands, wires).unwrap();
+        for (security, unit) in [40, 64, 80].into_iter().flat_map(|s| Unit::ALL.map(|unit| (s, unit))) {
+            for (slots, wires) in SLOTS.into_iter().zip([1, 0, 128, 10_001, 1, 128]) {
+                let sizes = Sizes::choose(security, unit, slots, wires).unwrap();
                 let bound = sizes.bound().log2();
                 assert!(bound <= -f64::from(security), "{sizes:?}: {bound}");
                 // Each part is in it.
                 let fewer = |amount: Bucketing| Bucketing { bucket: amount.bucket.max(2) - 1, ..amount };
-                let gates = Sizes { gates: fewer(sizes.gates), ..sizes };
-                let authenticators = Sizes { authenticators: fewer(sizes.authenticators), ..sizes };
-                // Of a single gate more is opened than its bucket needs.
-                assert!(ands < 2 || gates.bound().log2() > bound);
+                for kind in (0..slots.len()).filter(|&kind| slots[kind] > 100) {
+                    let mut others = sizes.clone();
+                    others.copies[kind] = fewer(others.copies[kind]);
+                    assert!(others.bound().log2() > bound);
+                }
+                let authenticators = Sizes { authenticators: fewer(sizes.authenticators), ..sizes.clone() };
                 assert!(wires == 0 || authenticators.bound().log2() > bound);
             }
         }
@@ -417,73 +525,80 @@ mod tests {
     }
 
     /// Everything that `Sizes::bound` adds up, from the numbers alone and in exact arithmetic.
-    fn recomputed(
-        security: i64,
-        hashes: [[u64; 4]; 2],
-        gates: &Bucketing,
-        authenticators: &Bucketing,
-    ) -> f64 {
+    fn recomputed(security: i64, unit: Unit, hashes: [[u64; 4]; 2], sizes: &Sizes) -> f64 {
         let of = |a: u64, b: u64| BigRational::new(a.into(), b.into());
         let binding = hashes.map(|[n, l, _, w]| {
             let (few, all) = (binomials(l - 1, w), binomials(n, w));
             BigRational::new(few[w as usize].clone().into(), all[w as usize].clone().into())
         });
         let [labels, messages] = &binding;
-        // Of all sets of symbols what the combinations leave that both parties make.
-        let checks = hashes.map(|[n, l, bits, w]| {
-            let hash = Parameters::new(n as usize, l as usize, bits as u32, w as usize).unwrap();
-            power(n as i64 - (bits as i64 - 1) * hash.masks(security as u32 + 8) as i64)
+        // Two draws whose combinations leave, of all sets of symbols, what these do; four lists of opened
+        // labels and two of messages, of which each combination leaves 2·2^-σ.
+        let bits = security + 8;
+        let checks = hashes.into_iter().zip([4, 2]).map(|([n, _, sigma, _], lists)| {
+            let [n, each] = [n as i64, sigma as i64 - 1];
+            let masks = (n + 1 + bits + each - 1) / each;
+            let openings = (bits + each - 1) / each;
+            power(n - each * masks) * of(2, 1) + power(-each * openings) * of(lists, 1)
         });
-        let mut sum = labels + messages + &checks[0] + &checks[1];
-        if gates.slots > 0 {
-            // Two comparisons for each bad gate that is evaluated, of which there are less than 1/f on
-            // average.
-            sum += labels * of(2 * gates.copies(), gates.opened.into());
-            let colour = (0..gates.opened).fold(of(1, 1), |product, _| product * of(3, 4));
-            sum += colour + best_attack(gates, true, 300);
+        let mut sum = checks.fold(labels + messages, |sum, check| sum + check);
+        for copies in sizes.copies.iter().filter(|copies| copies.slots > 0) {
+            // Two comparisons for each bad copy that is evaluated, of which there are less than 1/f on
+            // average, of gates, or half as many.
+            let half = unit == Unit::Gates;
+            sum += labels * of(if half { 2 } else { 1 } * copies.copies(), copies.opened.into());
+            if half {
+                sum += (0..copies.opened).fold(of(1, 1), |product, _| product * of(3, 4));
+            }
+            sum += best_attack(copies, half, 300);
         }
-        if authenticators.slots > 0 {
-            sum += messages * of(authenticators.copies(), 2 * u64::from(authenticators.opened));
-            sum += best_attack(authenticators, false, 300);
+        if sizes.authenticators.slots > 0 {
+            let Bucketing { opened, .. } = sizes.authenticators;
+            sum += messages * of(sizes.authenticators.copies(), 2 * u64::from(opened));
+            sum += best_attack(&sizes.authenticators, false, 300);
         }
-        let series = hashes[0][1] as i64 / 16;
-        sum += power(-(security + 8)) * of(2, 1) + power(-115) * of(2 * series as u64, 1) + power(-127);
+        // The offset, and two lists of OTs whose choices are checked; three extensions of each series.
+        let series = hashes[0][1] / 16;
+        sum += power(-bits) * of(3, 1) + power(-115) * of(3 * series, 1) + power(-127);
         log2(&sum)
     }
 
     #[test]
     fn the_bound_of_a_run_is_what_exact_arithmetic_gives() {
         for (security, hashes) in [
-            (40, [[102, 48, 8, 31], [48, 22, 6, 21]]),
-            (64, [[130, 64, 8, 47], [72, 34, 7, 33]]),
-            (80, [[157, 64, 8, 47], [88, 42, 7, 41]]),
+            (40, [[102, 48, 8, 31], [49, 31, 6, 30]]),
+            (64, [[130, 64, 8, 47], [75, 48, 7, 47]]),
+            (80, [[157, 64, 8, 47], [88, 48, 7, 47]]),
         ] {
-            for (ands, wires) in [(0, 0), (0, 3), (1, 1), (30, 17), (6400, 256)] {
-                let sizes = Sizes::choose(security, ands, wires).unwrap();
-                let exact = recomputed(security.into(), hashes, &sizes.gates, &sizes.authenticators);
-                let told = sizes.bound().log2();
-                assert!((told - exact).abs() < 1e-6, "{security} {ands} {wires}: {told} {exact}");
-                assert!(exact <= -f64::from(security), "{security} {ands} {wires}: {exact}");
+            for unit in Unit::ALL {
+                for (slots, wires) in
+                    [(&[][..], 0), (&[], 3), (&[1], 1), (&[30], 17), (&[6400], 256), (&[160, 40, 3], 128)]
+                {
+                    let sizes = Sizes::choose(security, unit, slots, wires).unwrap();
+                    let exact = recomputed(security.into(), unit, hashes, &sizes);
+                    let told = sizes.bound().log2();
+                    assert!((told - exact).abs() < 1e-6, "{security} {slots:?} {wires}: {told} {exact}");
+                    assert!(exact <= -f64::from(security), "{security} {slots:?} {wires}: {exact}");
+                }
             }
         }
     }
 
-    /// What a session takes, all of it below 2^-s: little more than the cut-and-choose alone.
+    /// What copies take, all of it below 2^-s: little more than the cut-and-choose alone.
     #[test]
-    fn a_session_stays_within_its_budget() {
+    fn copies_stay_within_their_share() {
         for security in [40, 64, 80] {
-            let level = Level::of(security).unwrap();
+            let (level, log2) = (Level::of(security).unwrap(), -f64::from(security));
             for (slots, rule) in [(1, GATES), (6800, GATES), (1, COMPONENTS), (5120, COMPONENTS)] {
-                let (bucketing, bound) = level.bucketing(rule, slots, 8).unwrap();
-                assert!(bound.log2() <= -f64::from(security));
-                assert_eq!(bound, level.bound(rule, &bucketing, 8));
-                let alone = fewest_copies(rule, slots, Upper::limit(-f64::from(security))).unwrap();
+                let bucketing = level.bucketing(rule, slots, log2).unwrap();
+                assert!(level.of_copies(rule, &bucketing).log2() <= log2);
+                let alone = fewest_copies(rule, slots, Upper::limit(log2)).unwrap();
                 let more = alone.copies() / 8 + u64::from(level.least_opened(rule, alone.kept()));
                 assert!(bucketing.copies() <= alone.copies() + more, "{bucketing:?} {alone:?}");
             }
         }
         let none = Bucketing { slots: 10, bucket: 5, opened: 0 };
-        assert_eq!(Level::of(40).unwrap().bound(GATES, &none, 8), Upper::ONE);
+        assert_eq!(Level::of(40).unwrap().of_copies(GATES, &none), Upper::ONE);
     }
 
     /// Of the game of section 6.3, played: gates are opened or put into buckets at random, an opened bad gate

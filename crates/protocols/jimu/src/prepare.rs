@@ -7,7 +7,7 @@ use brickwork_base::{Error, Party};
 
 use crate::layout::Layout;
 use crate::msg;
-use crate::preprocess::Checked;
+use crate::open::Checked;
 use crate::setup::{Evaluator, Garbler};
 
 /// Returns the permutation bits of the evaluator's inputs.
@@ -19,11 +19,11 @@ pub(super) fn garbler(party: &mut Garbler, layout: &Layout) -> Result<Vec<u8>, E
     }
 }
 
-/// Returns the permutation bits of the evaluator's `input`, and sends them; the input is used for nothing
-/// before what was opened has been checked.
-pub(super) fn evaluator(party: &mut Evaluator, _: &Checked, input: &[bool]) -> Result<Vec<u8>, Error> {
+/// Sends the same, of the evaluator's `input`, which is used for nothing before what was opened has been
+/// checked, and returns it.
+pub(super) fn evaluator(party: &mut Evaluator, checked: &Checked, input: &[bool]) -> Result<Vec<u8>, Error> {
     party.run.phase("prepare");
-    let bits: Vec<u8> = input.iter().zip(&*party.choices).map(|(&bit, c)| u8::from(bit) ^ c).collect();
+    let bits: Vec<u8> = input.iter().zip(&*checked.ots.1).map(|(&bit, c)| u8::from(bit) ^ c).collect();
     if !bits.is_empty() {
         party.run.channel.send(msg::CHOICES, &pack(bits.iter().copied()))?;
     }

@@ -1,292 +1,410 @@
-//! Gates and authenticators are made and hashed; some of them are opened, the others go into buckets.
+//! Copies and authenticators are made and hashed. All random words are hashed before the evaluator says the
+//! seed of their combinations, and the garbler has proven these before the evaluator says what is opened: the
+//! symbols that a garbler hopes are watched it names when it answers, and must not choose by what is opened.
+//! The labels of OTs are hashed when the evaluator has proven its choices.
 
-use std::ops::Range;
-
+use brickwork_base::bits::{pack, unpack};
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_base::{Error, Party};
-use brickwork_primitives::cut_and_choose::Challenge;
-use brickwork_primitives::ihash::{Hashes, Symbols, chosen_bytes};
+use brickwork_circuit::Circuit;
+use brickwork_primitives::ihash::{self, Hashes, Words};
+use zeroize::Zeroizing;
 
-use crate::authenticators::{self, Hashed};
-use crate::buckets::{self, HashedWires, Wires, permutation_bits};
-use crate::cheat::Cheat;
-use crate::gates::{Garbling, Labels, Wide};
+use crate::authenticators;
+use crate::buckets::{HashedWires, Wires, permutation_bits};
+use crate::choice::{Choice, numbers, wires_of};
+use crate::components::{Given, HASH, Plan};
+use crate::gates::{Garbling, Labels, colour, compressed};
 use crate::hooks::Point;
-use crate::layout::Layout;
+use crate::layout::{Kind, Layout};
 use crate::msg;
+use crate::ots::{self, Counts};
 use crate::setup::{Evaluator, Garbler};
 
-/// Bytes of the start of the hash keys.
+/// Bytes of the start of hash keys.
 pub(super) const START: usize = 16;
 
-/// Where the words of a draw lie: of labels, and of permutation messages, which are fewer.
-struct Draw {
-    /// Left, right, and of the outputs of all gates.
-    gates: [Range<usize>; 3],
-    /// The garbler's inputs.
-    inputs: Range<usize>,
-    authenticators: Range<usize>,
-    /// Labels alone: of OTs, and the offset.
-    ots: Range<usize>,
-    offset: Range<usize>,
-}
+/// Gates that are garbled, hashed and sent at a time.
+pub(super) const GATES_AT_ONCE: usize = 1 << 10;
 
-impl Draw {
-    fn of(layout: &Layout) -> Self {
-        let mut next = 0;
-        let mut take = |count: usize| {
-            next += count;
-            next - count..next
-        };
-        let gates = [(); 3].map(|()| take(layout.gates()));
-        let inputs = take(layout.inputs(Party::Garbler));
-        let authenticators = take(layout.authenticators());
-        Draw { gates, inputs, authenticators, ots: take(layout.hashed_ots()), offset: take(1) }
+/// Returns the lists of random words, labels and permutation messages, in their order: of each kind of copies
+/// those of inputs, of outputs, and offsets, which have no permutation messages; the garbler's inputs;
+/// outputs of slots that have words of their own; authenticators; OTs, which have no permutation messages
+/// either.
+pub(super) fn lists(layout: &Layout) -> [Vec<usize>; 2] {
+    let (mut labels, mut permutations) = (Vec::new(), Vec::new());
+    for (kind, bucketing) in layout.kinds.iter().zip(&layout.sizes.copies) {
+        let copies = bucketing.copies() as usize;
+        let wires = [kind.inputs(), kind.outputs()].map(|wires| copies * wires);
+        labels.extend(wires);
+        permutations.extend(wires);
+        labels.push(if kind.has_offsets() { copies } else { 0 });
     }
+    let authenticators = layout.sizes.authenticators.copies() as usize;
+    let rest = [layout.inputs(Party::Garbler), layout.slot_wires(), authenticators];
+    labels.extend(rest);
+    permutations.extend(rest);
+    labels.push(layout.ots());
+    [labels, permutations]
 }
 
-/// Returns how many labels and how many permutation messages are drawn.
-pub(super) fn drawn(layout: &Layout) -> [usize; 2] {
-    let draw = Draw::of(layout);
-    [draw.offset.end, draw.authenticators.end]
+/// Returns the OTs of the evaluator's inputs.
+pub(super) fn input_ots(layout: &Layout) -> Option<Counts> {
+    (layout.ots() > 0).then(|| Counts { ots: layout.ots(), combinations: layout.combinations() })
 }
 
-/// Returns how many labels and how many permutation messages are chosen in the place of drawn ones.
-pub(super) fn chosen(layout: &Layout) -> [usize; 2] {
-    [layout.gates() + layout.hashed_ots() + 1, layout.authenticators()]
+/// What the garbler has of copies of a kind.
+pub(super) struct Copies {
+    /// `[copy][input]` and `[copy][output]`.
+    pub inputs: Wires,
+    pub outputs: Wires,
+    /// Of each copy of a component.
+    pub offsets: Words,
+    pub start: u128,
 }
 
-fn numbers(range: &Range<usize>) -> Vec<usize> {
-    range.clone().collect()
+/// Random words that were hashed, in whose place chosen ones are.
+enum Replaced {
+    Outputs(Words),
+    Offsets(Words),
 }
 
-/// What the evaluator wants to see, and where the rest goes.
-pub(super) struct Choice {
-    /// Gates in buckets, one bucket after the other.
-    pub gates: Vec<usize>,
-    /// Authenticators in buckets, likewise.
-    pub authenticators: Vec<usize>,
-    opened: Vec<u32>,
-    /// The bits on which opened gates are looked at, left ones and right ones.
-    bits: [Vec<u8>; 2],
-    opened_authenticators: Vec<usize>,
-}
-
-impl Choice {
-    pub fn expand(seed: &Seed, layout: &Layout) -> Self {
-        let mut rng = Rng::expand(seed, "brickwork JIMU challenge");
-        let (opened, gates) = Challenge::draw(&mut rng, &layout.sizes.gates).into_parts();
-        let bits = [(); 2].map(|()| opened.iter().map(|_| rng.below(2) as u8).collect());
-        let (other, authenticators) = Challenge::draw(&mut rng, &layout.sizes.authenticators).into_parts();
-        let places = |numbers: Vec<u32>| numbers.into_iter().map(|k| k as usize).collect();
-        Choice {
-            gates: places(gates),
-            authenticators: places(authenticators),
-            opened,
-            bits,
-            opened_authenticators: places(other),
+impl Copies {
+    /// The random words that were hashed, of labels.
+    fn random<'a>(&'a self, replaced: &'a Replaced) -> [&'a Words; 3] {
+        let Copies { inputs, outputs, offsets, .. } = self;
+        match replaced {
+            Replaced::Outputs(random) => [&inputs.labels, random, offsets],
+            Replaced::Offsets(random) => [&inputs.labels, &outputs.labels, random],
         }
     }
-
-    /// The bit of each wire of the opened gates: left, right, outputs.
-    fn opened_bits(&self) -> Vec<u8> {
-        let [left, right] = &self.bits;
-        let outputs = left.iter().zip(right).map(|(a, b)| a & b);
-        left.iter().copied().chain(right.iter().copied()).chain(outputs).collect()
-    }
-
-    fn opened(&self) -> Vec<usize> {
-        self.opened.iter().map(|&gate| gate as usize).collect()
-    }
 }
 
-/// What the garbler has of gates and authenticators.
+/// What the garbler has made.
 pub(super) struct Made {
-    pub offset: Labels,
-    pub garbling: Garbling,
-    /// Left, right, outputs.
-    pub gates: [Wires; 3],
+    pub copies: Vec<Copies>,
     pub inputs: Wires,
-    pub authenticators: (Wide, Symbols),
+    /// Outputs of slots, of components.
+    pub wires: Wires,
+    /// Offsets and permutation messages.
+    pub authenticators: Wires,
+    /// Labels of choice 0.
+    pub ots: Words,
     pub choice: Choice,
 }
 
-/// What the evaluator has.
-pub(super) struct Received {
-    pub offset: Hashes,
-    pub garbling: Garbling,
-    pub gates: [HashedWires; 3],
-    pub tables: Wide,
+/// What the evaluator has of copies of a kind.
+pub(super) struct HashedCopies {
+    /// `[copy][input]` and `[copy][output]`.
     pub inputs: HashedWires,
-    /// Hashes of labels of the evaluator's inputs.
-    pub own: Hashes,
-    pub authenticators: Hashed,
+    pub outputs: HashedWires,
+    pub offsets: Hashes,
+    pub garbled: Garbled,
+}
+
+/// What copies are evaluated by.
+pub(super) enum Garbled {
+    /// Gates, and their rows, `[gate][row]`.
+    Gates(Garbling, Words),
+    /// Components.
+    Components {
+        plan: Box<Plan>,
+        /// Of the tables of each copy.
+        hashes: Vec<[u8; HASH]>,
+        /// Those of the copies in buckets, one after the other.
+        tables: Vec<u8>,
+    },
+}
+
+/// What comes in the place of random words that were hashed.
+enum InTheirPlace {
+    /// The hashes of the differences to the labels of gates' outputs, some gates after others.
+    Outputs(Vec<Hashes>),
+    /// For each copy's offset whether the label of colour 1 is added.
+    Offsets(Vec<u8>),
+}
+
+/// What the evaluator has received.
+pub(super) struct Received {
+    pub copies: Vec<HashedCopies>,
+    pub inputs: HashedWires,
+    pub wires: HashedWires,
+    /// Of permutation messages, and of offsets as labels.
+    pub authenticators: HashedWires,
+    /// Hashes of the labels of its inputs' OTs, its choices and labels.
+    pub ots: (Hashes, Zeroizing<Vec<u8>>, Words),
     pub choice: Choice,
 }
 
-/// Of what the evaluator has, all that was opened is right: who has this may use the rest.
-pub(super) struct Checked(Received);
-
-impl std::ops::Deref for Checked {
-    type Target = Received;
-
-    fn deref(&self) -> &Received {
-        &self.0
-    }
-}
-
-/// Makes them, and opens what the evaluator chooses.
+/// Makes and hashes all.
 pub(super) fn garbler(party: &mut Garbler, layout: &Layout) -> Result<Made, Error> {
     party.run.phase("preprocess");
-    let Garbler { run, rng, session, delta, labels, permutations, points, ots, hooks } = party;
-    let (draw, [count, messages]) = (Draw::of(layout), drawn(layout));
-    let words = labels.random(&mut run.channel, count)?;
-    let rho = permutations.random(&mut run.channel, messages)?;
-    let start = rng.block();
-    let garbling = Garbling::new(labels.code().clone(), &points.compression, start, layout.gates());
-    let offset = garbling.compress(delta.clone());
-    let wires = |range: &Range<usize>| Wires {
-        labels: Wide::of(&words.select(&numbers(range))),
-        permutations: rho.select(&numbers(range)),
-    };
-    let [left, right, mut outputs] = draw.gates.each_ref().map(&wires);
-    let bits =
-        |wires: &Wires| permutation_bits(permutations.code(), &points.permutation, &wires.permutations);
-    let false_labels = |wires: &Wires| {
-        let mut labels = wires.labels.clone();
-        bits(wires).iter().enumerate().for_each(|(k, &bit)| labels.add(k, delta.label(0), bit));
-        garbling.compress(labels)
-    };
-    let (mut made, mut tables) = garbling.garble(&offset, &false_labels(&left), &false_labels(&right));
-    hooks.alter(Point::GateOutputs, made.blocks_mut());
-    hooks.alter(Point::Tables, tables.blocks_mut());
-    hooks.alter(Point::OtLabels, ots.blocks_mut());
-    bits(&outputs).iter().enumerate().for_each(|(k, &bit)| made.add(k, delta.label(0), bit));
-    // Labels that are not drawn: of gates' outputs, of OTs, and the offset.
-    let places = [numbers(&draw.gates[2]), numbers(&draw.ots), numbers(&draw.offset)].concat();
-    let chosen = Symbols::join(&[&made.words(), &ots.words(), &delta.words()]);
-    labels.chosen(&mut run.channel, words.select(&places), &chosen)?;
-    outputs.labels = made;
-    let inputs = wires(&draw.inputs);
-    let own = Wide::of(&words.select(&numbers(&draw.authenticators)));
-    let all: Vec<u64> = (0..layout.authenticators() as u64).collect();
-    let mut from = own.clone();
-    hooks.alter(Point::AuthenticatorOffsets, from.blocks_mut());
-    let follow = authenticators::permutations(session, permutations.code(), &all, &from);
-    permutations.chosen(&mut run.channel, rho.select(&numbers(&draw.authenticators)), &follow)?;
-    let mut message = run.channel.message(msg::GATES);
-    message.push(&start.to_le_bytes())?;
-    message.push(tables.bytes())?;
-    message.finish()?;
-
-    let seed = run.channel.receive(msg::CHALLENGE, SEED_BYTES)?;
-    let seed = Seed::from_bytes(*seed.first_chunk().expect("as many as asked for"));
-    let choice = Choice::expand(&seed, layout);
-    let opened = choice.opened();
-    let gates = [left, right, outputs];
-    let shown = gates.each_ref().map(|wires| wires.permutations.select(&opened));
-    let shown = Symbols::join(&shown.each_ref());
-    let flips = permutation_bits(permutations.code(), &points.permutation, &shown);
-    let mut active = Wide::zeros(layout.blocks(), shown.count());
-    for (k, (bit, flip)) in choice.opened_bits().into_iter().zip(&*flips).enumerate() {
-        active.add(k, gates[k / opened.len()].labels.label(opened[k % opened.len()]), 1);
-        active.add(k, delta.label(0), bit ^ flip);
+    let channel = &mut party.run.channel;
+    let unchecked = input_ots(layout)
+        .map(|counts| ots::garbler(channel, &mut party.series, counts, &mut party.rng))
+        .transpose()?;
+    let [of_labels, of_permutations] = lists(layout);
+    let labels = of_labels.into_iter().map(|count| party.labels.random(channel, count));
+    let mut labels = labels.collect::<Result<Vec<_>, Error>>()?.into_iter();
+    let masks = party.labels.masks(channel)?;
+    let rho = of_permutations.into_iter().map(|count| party.permutations.random(channel, count));
+    let mut rho = rho.collect::<Result<Vec<_>, Error>>()?.into_iter();
+    let rho_masks = party.permutations.masks(channel)?;
+    channel.flush()?;
+    let mut list = || labels.next().expect("as many lists as were made");
+    let mut wires = |labels: Words| Wires { labels, permutations: rho.next().expect("likewise") };
+    let (mut copies, mut replaced) = (Vec::new(), Vec::new());
+    for kind in 0..layout.kinds.len() {
+        let (inputs, outputs, offsets) = (wires(list()), wires(list()), list());
+        let mut made = Copies { inputs, outputs, offsets, start: party.rng.block() };
+        party.run.channel.send(msg::START, &made.start.to_le_bytes())?;
+        replaced.push(match &layout.kinds[kind] {
+            Kind::Gate => garble_gates(party, &mut made)?,
+            Kind::Component(_) => garble_components(party, layout, kind, &mut made)?,
+        });
+        copies.push(made);
     }
-    run.channel.send(msg::OPENED_PERMUTATIONS, &permutations.code().pack(&shown))?;
-    run.channel.send(msg::OPENED_LABELS, active.bytes())?;
-    let offsets = own.select(choice.opened_authenticators.iter().copied());
-    run.channel.send(msg::OPENED_OFFSETS, offsets.bytes())?;
-    Ok(Made { offset, garbling, gates, inputs, authenticators: (own, follow), choice })
+    let [inputs, slots, mut authenticators] = [(); 3].map(|()| wires(list()));
+    let random_ots = list();
+    let messages = follow(party, &mut authenticators)?;
+    party.run.channel.flush()?;
+
+    let channel = &mut party.run.channel;
+    let (session, delta) = (&party.session, party.offset.wide.word(0));
+    let checked = unchecked.map(|unchecked| unchecked.check(channel, session, delta)).transpose()?;
+    let seed = ihash::asked(channel)?;
+    let lists = copies.iter().zip(&replaced);
+    let lists = lists.flat_map(|(copies, replaced)| copies.random(replaced));
+    let rest = [&inputs.labels, &slots.labels, &authenticators.labels, &random_ots];
+    party.labels.prove(channel, &seed, &lists.chain(rest).collect::<Vec<_>>(), masks)?;
+    let lists = copies.iter().flat_map(|Copies { inputs, outputs, .. }| [inputs, outputs]);
+    let lists = lists.chain([&inputs, &slots]).map(|wires| &wires.permutations).chain([&messages]);
+    party.permutations.prove(channel, &seed, &lists.collect::<Vec<_>>(), rho_masks)?;
+    let ots = match checked {
+        None => random_ots,
+        Some(ots) => hash_ots(party, random_ots, ots)?,
+    };
+    party.run.channel.flush()?;
+    let mut challenge = [0; SEED_BYTES];
+    party.run.channel.receive_into(msg::CHALLENGE, &mut challenge)?;
+    let choice = Choice::expand(&Seed::from_bytes(challenge), layout);
+    Ok(Made { copies, inputs, wires: slots, authenticators, ots, choice })
 }
 
-/// Receives them, and chooses what is opened.
+/// Garbles gates, and hashes and sends them. Returns the random words in whose place their outputs are.
+fn garble_gates(party: &mut Garbler, made: &mut Copies) -> Result<Replaced, Error> {
+    let (code, blocks) = (party.labels.code(), party.level.blocks());
+    let gates = made.outputs.labels.count();
+    let garbling = Garbling::new(made.start, gates, blocks);
+    let bits = |wires: &Wires| {
+        permutation_bits(party.permutations.code(), &party.points.permutation, &wires.permutations)
+    };
+    let (of_inputs, of_outputs) = (bits(&made.inputs), bits(&made.outputs));
+    let delta = party.offset.wide.word(0);
+    let chosen = Words::zeros(party.level.labels.l(), gates);
+    let random = std::mem::replace(&mut made.outputs.labels, chosen);
+    for first in (0..gates).step_by(GATES_AT_ONCE) {
+        let here = first..gates.min(first + GATES_AT_ONCE);
+        let mut operands = made.inputs.labels.range(2 * here.start..2 * here.end);
+        operands.add_where(delta, &of_inputs[2 * here.start..2 * here.end]);
+        let operands = Labels::new(code, &party.points.compression, operands);
+        let (mut outputs, mut tables) = garbling.garble(first, &party.offset, &operands);
+        if first == 0 {
+            party.hooks.alter(Point::GateOutputs, outputs.data_mut());
+            party.hooks.alter(Point::Tables, tables.data_mut());
+        }
+        outputs.add_where(delta, &of_outputs[here.clone()]);
+        let place = here.start * blocks..here.end * blocks;
+        made.outputs.labels.data_mut()[place].copy_from_slice(outputs.data());
+        outputs.add_range(&random, here);
+        party.labels.chosen(&mut party.run.channel, &outputs)?;
+        party.run.channel.send(msg::GATES, tables.bytes())?;
+    }
+    Ok(Replaced::Outputs(random))
+}
+
+/// Garbles copies of a component, and sends the hashes of their tables. Returns the random words in whose
+/// place their offsets are.
+fn garble_components(
+    party: &mut Garbler,
+    layout: &Layout,
+    kind: usize,
+    made: &mut Copies,
+) -> Result<Replaced, Error> {
+    let short = compressed(party.labels.code(), &party.points.compression, &made.offsets);
+    let plain: Zeroizing<Vec<u8>> = Zeroizing::new(short.iter().map(|&short| 1 ^ colour(short)).collect());
+    let random = made.offsets.clone();
+    made.offsets.add_where(party.points.unit.word(0), &plain);
+    party.run.channel.send(msg::COLOURS, &pack(plain.iter().copied()))?;
+    let copies = made.offsets.count();
+    let plan = plan(layout, kind, made.start);
+    let mut hashes = Vec::with_capacity(HASH * copies);
+    for first in (0..copies as u32).step_by(plan.copies_at_once()) {
+        let here: Vec<u32> = (first..(copies as u32).min(first + plan.copies_at_once() as u32)).collect();
+        for tables in garble_copies(party, made, kind, &plan, &here)? {
+            hashes.extend_from_slice(&Plan::hash(&tables));
+        }
+    }
+    party.run.channel.send(msg::HASHES, &hashes)?;
+    Ok(Replaced::Offsets(random))
+}
+
+/// Returns how copies of a kind that is a component are garbled.
+pub(super) fn plan(layout: &Layout, kind: usize, start: u128) -> Plan {
+    let circuit = layout.kinds[kind].circuit().expect("a component");
+    Plan::new(circuit, start, layout.sizes.copies[kind].copies() as usize, layout.level().blocks())
+}
+
+/// Garbles copies with these numbers; again, if they were before. Returns the tables of each.
+pub(super) fn garble_copies(
+    party: &mut Garbler,
+    made: &Copies,
+    kind: usize,
+    plan: &Plan,
+    copies: &[u32],
+) -> Result<Vec<Vec<u8>>, Error> {
+    let (code, points) = (party.labels.code(), &party.points);
+    let each = [&made.inputs, &made.outputs].map(|wires| wires.labels.count() / made.offsets.count().max(1));
+    let select = |words: &Words, each: usize| words.select(wires_of(copies, each));
+    let bits = |wires: &Wires, each: usize| {
+        let permutations = select(&wires.permutations, each);
+        permutation_bits(party.permutations.code(), &points.permutation, &permutations)
+    };
+    let mut offsets = made.offsets.select(numbers(copies));
+    party.hooks.alter(Point::CopyOffsets(kind), offsets.data_mut());
+    let short = |words: &Words| compressed(code, &points.compression, words);
+    let mut given = Given::new(
+        (short(&offsets), offsets),
+        (short(&select(&made.inputs.labels, each[0])), &bits(&made.inputs, each[0])),
+        (select(&made.outputs.labels, each[1]), &bits(&made.outputs, each[1])),
+    );
+    party.hooks.alter(Point::CopyInputs(kind), &mut given.inputs);
+    party.hooks.alter(Point::CopyOutputs(kind), given.outputs.data_mut());
+    let mut tables = plan.garble(copies, &given)?;
+    for (&copy, tables) in copies.iter().zip(&mut tables) {
+        party.hooks.alter(Point::CopyTables(kind, copy), tables);
+    }
+    Ok(tables)
+}
+
+/// Hashes the permutation messages of authenticators, which follow from their offsets. Returns the random
+/// ones in whose place these are.
+fn follow(party: &mut Garbler, authenticators: &mut Wires) -> Result<Words, Error> {
+    let mut from = compressed(party.labels.code(), &party.points.compression, &authenticators.labels);
+    party.hooks.alter(Point::AuthenticatorOffsets, &mut from);
+    let all: Vec<u64> = (0..from.len() as u64).collect();
+    let mut follow = authenticators::permutations(&party.session, party.permutations.code(), &all, &from);
+    let random = std::mem::replace(&mut authenticators.permutations, follow.clone());
+    follow.add(&random);
+    party.permutations.chosen(&mut party.run.channel, &follow)?;
+    Ok(random)
+}
+
+/// Hashes the labels of OTs in the place of random words. Returns them.
+fn hash_ots(party: &mut Garbler, random: Words, mut ots: Words) -> Result<Words, Error> {
+    party.hooks.alter(Point::OtLabels, ots.data_mut());
+    let mut differences = random;
+    differences.add(&ots);
+    party.labels.chosen(&mut party.run.channel, &differences)?;
+    Ok(ots)
+}
+
+/// Receives all, and chooses what is opened.
 pub(super) fn evaluator(party: &mut Evaluator, layout: &Layout) -> Result<Received, Error> {
     party.run.phase("preprocess");
-    let Evaluator { run, labels, permutations, points, choices, ots, hooks, .. } = party;
-    let (draw, [count, messages]) = (Draw::of(layout), drawn(layout));
-    let words = labels.random(&mut run.channel, count)?;
-    let rho = permutations.random(&mut run.channel, messages)?;
-    let places = [numbers(&draw.gates[2]), numbers(&draw.ots), numbers(&draw.offset)].concat();
-    let chosen = labels.chosen(&mut run.channel, words.select(&places))?;
-    let [made, rest] =
-        [0..layout.gates(), layout.gates()..chosen.count()].map(|r| chosen.select(&numbers(&r)));
-    let hashed_ots = rest.select(&(0..layout.hashed_ots()).collect::<Vec<_>>());
-    let offset = rest.select(&[layout.hashed_ots()]);
-    let follow = permutations.chosen(&mut run.channel, rho.select(&numbers(&draw.authenticators)))?;
-    let message = run.channel.receive(msg::GATES, START + 2 * 16 * layout.blocks() * layout.gates())?;
-    let (start, rows) = message.split_at(START);
-    let start = u128::from_le_bytes(*start.first_chunk().expect("as many as asked for"));
-    let tables = Wide::from_bytes(layout.blocks(), rows);
-    let garbling = Garbling::new(labels.code().clone(), &points.compression, start, layout.gates());
-    let wires = |range: &Range<usize>| HashedWires {
-        labels: words.select(&numbers(range)),
-        permutations: rho.select(&numbers(range)),
-    };
-    let [left, right, mut outputs] = draw.gates.each_ref().map(&wires);
-    outputs.labels = made;
-    let gates = [left, right, outputs];
-    let inputs = wires(&draw.inputs);
-    let authenticators =
-        Hashed { permutations: follow, offsets: words.select(&numbers(&draw.authenticators)) };
-    drop(words);
+    let Evaluator { run, rng, series, hooks, .. } = party;
+    let own = input_ots(layout)
+        .map(|counts| ots::evaluator(&mut run.channel, series, counts, rng, hooks))
+        .transpose()?
+        .map(|made| made.prove(&mut run.channel, &party.session))
+        .transpose()?;
+    let channel = &mut party.run.channel;
+    let [of_labels, of_permutations] = lists(layout);
+    let labels = of_labels.into_iter().map(|count| party.labels.random(channel, count));
+    let labels = labels.collect::<Result<Vec<_>, Error>>()?;
+    let masks = party.labels.masks(channel)?;
+    let rho = of_permutations.into_iter().map(|count| party.permutations.random(channel, count));
+    let rho = rho.collect::<Result<Vec<_>, Error>>()?;
+    let rho_masks = party.permutations.masks(channel)?;
+    // All words that combinations are of are fixed. The garbler reads this when it has sent what it garbles.
+    let seed = ihash::ask(channel)?;
+    let mut garbled = Vec::new();
+    for (kind, bucketing) in layout.kinds.iter().zip(&layout.sizes.copies) {
+        let start = party.run.channel.receive(msg::START, START)?;
+        let start = u128::from_le_bytes(*start.first_chunk().expect("as many as asked for"));
+        let copies = bucketing.copies() as usize;
+        garbled.push(match kind {
+            Kind::Gate => receive_gates(party, start, copies)?,
+            Kind::Component(component) => receive_components(party, &component.circuit, start, copies)?,
+        });
+    }
+    let authenticators = layout.sizes.authenticators.copies() as usize;
+    let follow = party.permutations.chosen(&mut party.run.channel, authenticators)?;
 
-    let checks = buckets::Checks::new(labels, permutations, &points.permutation, &offset)?;
-    checks.active(&hashed_ots, choices, ots).map_err(|_| Cheat::OtOffset)?;
-    let mut seed = *Rng::new("brickwork JIMU challenge")?.seed().as_bytes();
-    hooks.alter(Point::Challenge, &mut seed);
-    let seed = Seed::from_bytes(seed);
-    run.channel.send(msg::CHALLENGE, seed.as_bytes())?;
-    let choice = Choice::expand(&seed, layout);
-    let own = hashed_ots.select(&(0..layout.inputs(Party::Evaluator)).collect::<Vec<_>>());
-    Ok(Received { offset, garbling, gates, tables, inputs, own, authenticators, choice })
+    let channel = &mut party.run.channel;
+    let mut labels = party.labels.verify(channel, &seed, labels, masks)?.into_iter();
+    let mut rho = party.permutations.verify(channel, &seed, rho, rho_masks)?.into_iter();
+    let mut list = || labels.next().expect("as many lists as were verified");
+    let mut wires = |labels: Hashes| HashedWires { labels, permutations: rho.next().expect("likewise") };
+    let mut copies = Vec::new();
+    for (garbled, chosen) in garbled {
+        let (inputs, mut outputs, mut offsets) = (wires(list()), wires(list()), list());
+        match chosen {
+            InTheirPlace::Outputs(differences) => outputs.labels.add_parts(&differences),
+            InTheirPlace::Offsets(plain) => {
+                offsets.add_where(&party.labels.hashes(&party.points.unit), &plain);
+            }
+        }
+        copies.push(HashedCopies { inputs, outputs, offsets, garbled });
+    }
+    let [inputs, slots, mut authenticators] = [(); 3].map(|()| wires(list()));
+    authenticators.permutations.add(&party.permutations.hashes(&follow));
+    let mut hashed = list();
+    let ots = match own {
+        None => (hashed, Zeroizing::new(Vec::new()), Words::zeros(party.level.labels.l(), 0)),
+        Some((choices, labels)) => {
+            hashed.add(&party.labels.hashes(&party.labels.chosen(channel, labels.count())?));
+            (hashed, choices, labels)
+        }
+    };
+    // All that is hashed or garbled is fixed and proven.
+    let mut challenge = *Rng::new("brickwork JIMU challenge")?.seed().as_bytes();
+    party.hooks.alter(Point::Challenge, &mut challenge);
+    channel.send(msg::CHALLENGE, &challenge)?;
+    let choice = Choice::expand(&Seed::from_bytes(challenge), layout);
+    Ok(Received { copies, inputs, wires: slots, authenticators, ots, choice })
 }
 
-/// Checks what is opened.
-pub(super) fn check(party: &mut Evaluator, layout: &Layout, received: Received) -> Result<Checked, Error> {
-    party.run.phase("preprocess");
-    let Evaluator { run, session, labels, permutations, points, .. } = party;
-    let (choice, opened) = (&received.choice, received.choice.opened());
-    let (count, blocks) = (opened.len(), layout.blocks());
-    let packed = run
-        .channel
-        .receive(msg::OPENED_PERMUTATIONS, chosen_bytes(&layout.level().permutations, 3 * count))?;
-    let rho = permutations.code().unpack(3 * count, &packed);
-    let active = run.channel.receive(msg::OPENED_LABELS, 3 * count * 16 * blocks)?;
-    let active = Wide::from_bytes(blocks, &active);
-    let others = choice.opened_authenticators.len();
-    let offsets = run.channel.receive(msg::OPENED_OFFSETS, others * 16 * blocks)?;
-    let offsets = Wide::from_bytes(blocks, &offsets);
-
-    let checks = buckets::Checks::new(labels, permutations, &points.permutation, &received.offset)?;
-    let hashed = |side: &HashedWires| HashedWires {
-        labels: side.labels.select(&opened),
-        permutations: side.permutations.select(&opened),
-    };
-    let [l, r, o] = received.gates.each_ref().map(hashed);
-    let hashed = HashedWires {
-        labels: Hashes::join(&[&l.labels, &r.labels, &o.labels]),
-        permutations: Hashes::join(&[&l.permutations, &r.permutations, &o.permutations]),
-    };
-    let flips = checks.opened(&hashed.permutations, &rho)?;
-    let bits: Vec<u8> = choice.opened_bits().into_iter().zip(&*flips).map(|(bit, flip)| bit ^ flip).collect();
-    checks.active(&hashed.labels, &bits, &active)?;
-    let side = |k: usize| active.select(k * count..(k + 1) * count);
-    let (l, r) = (received.garbling.compress(side(0)), received.garbling.compress(side(1)));
-    let tables = received.tables.select(rows(&opened));
-    received.garbling.check(&choice.opened, &l, &r, &tables, &side(2))?;
-
-    let checks = authenticators::Checks { session, labels, permutations, point: &points.permutation };
-    let places = &choice.opened_authenticators;
-    let hashed = Hashed {
-        permutations: received.authenticators.permutations.select(places),
-        offsets: received.authenticators.offsets.select(places),
-    };
-    let numbers: Vec<u64> = places.iter().map(|&k| k as u64).collect();
-    checks.opened(&numbers, &hashed, &offsets)?;
-    Ok(Checked(received))
+/// Receives gates.
+fn receive_gates(party: &mut Evaluator, start: u128, gates: usize) -> Result<(Garbled, InTheirPlace), Error> {
+    let (symbols, blocks) = (party.level.labels.l(), party.level.blocks());
+    let mut rows = Words::zeros(symbols, 2 * gates);
+    let mut differences = Vec::new();
+    for first in (0..gates).step_by(GATES_AT_ONCE) {
+        let count = GATES_AT_ONCE.min(gates - first);
+        let here = party.labels.chosen(&mut party.run.channel, count)?;
+        differences.push(party.labels.hashes(&here));
+        let rows = &mut rows.data_mut()[2 * first * blocks..][..2 * count * blocks];
+        party.run.channel.receive_into(msg::GATES, bytemuck::cast_slice_mut(rows))?;
+    }
+    Ok((Garbled::Gates(Garbling::new(start, gates, blocks), rows), InTheirPlace::Outputs(differences)))
 }
 
-/// Returns the places of both rows of gates.
-pub(super) fn rows(gates: &[usize]) -> impl ExactSizeIterator<Item = usize> {
-    (0..2 * gates.len()).map(|k| 2 * gates[k / 2] + k % 2)
+/// Receives what is known of copies of a component beforehand.
+fn receive_components(
+    party: &mut Evaluator,
+    circuit: &Circuit,
+    start: u128,
+    copies: usize,
+) -> Result<(Garbled, InTheirPlace), Error> {
+    let plain = party.run.channel.receive(msg::COLOURS, copies.div_ceil(8))?;
+    let plain = unpack(&plain, copies)?;
+    let hashes = party.run.channel.receive(msg::HASHES, HASH * copies)?;
+    let plan = Plan::new(circuit, start, copies, party.level.blocks());
+    let garbled = Garbled::Components {
+        plan: Box::new(plan),
+        hashes: hashes.as_chunks().0.to_vec(),
+        tables: Vec::new(),
+    };
+    Ok((garbled, InTheirPlace::Offsets(plain)))
 }

@@ -1,22 +1,29 @@
 //! What a run promises and reports.
 
 use brickwork_primitives::cut_and_choose::Bucketing;
-use brickwork_session::PhaseReport;
+use brickwork_session::{PhaseReport, Spent};
 use serde::Serialize;
 
 use crate::buckets::Recovery;
-use crate::parameters::{Level, Sizes};
+use crate::layout::{Kind, Layout};
+use crate::parameters::{Level, Unit};
 
 /// Returns kappa minus what is lost, in bits: 2^15 calls of the hash under one key, two labels each, the
-/// offset's colour, and the lowest bit of each of its blocks, which is known.
-pub fn computational_bits(level: &Level) -> f64 {
-    let blocks = level.labels.l() / 16;
-    128.0 - 15.0 - 1.0 - 1.0 - blocks as f64
+/// offset's colour. Of the offset of all gates the lowest bit of each of its blocks is known, too; those of
+/// components are of one block, which is random.
+pub fn computational_bits(level: &Level, unit: Unit) -> f64 {
+    let known = match unit {
+        Unit::Gates => level.blocks(),
+        Unit::Components => 0,
+    };
+    128.0 - 15.0 - 1.0 - 1.0 - known as f64
 }
 
 /// How many of something are made.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Amount {
+    /// Buckets.
+    pub slots: u32,
     /// What is made in all.
     pub made: u64,
     /// Those of them that are opened.
@@ -27,8 +34,19 @@ pub struct Amount {
 
 impl From<Bucketing> for Amount {
     fn from(bucketing: Bucketing) -> Self {
-        Amount { made: bucketing.copies(), opened: bucketing.opened, bucket: bucketing.bucket }
+        let Bucketing { slots, bucket, opened } = bucketing;
+        Amount { slots, made: bucketing.copies(), opened, bucket }
     }
+}
+
+/// Copies of a kind.
+#[derive(Clone, Debug, Serialize)]
+pub struct Copies {
+    /// `AND`, or the component's name.
+    pub name: String,
+    /// How many.
+    #[serde(flatten)]
+    pub amount: Amount,
 }
 
 /// What a run promises.
@@ -42,21 +60,38 @@ pub struct SecurityReport {
     pub bound_log2: f64,
     /// kappa minus what its uses lose, in bits.
     pub computational_bits: f64,
-    /// Gates.
-    pub gates: Amount,
+    /// The bound, check by check.
+    pub budget: Vec<Spent>,
+    /// What the cut-and-choose is about.
+    pub unit: Unit,
+    /// What is garbled.
+    pub copies: Vec<Copies>,
     /// Input authenticators.
     pub authenticators: Amount,
 }
 
 impl SecurityReport {
-    /// Makes the promise of a run that makes so much.
-    pub fn of(sizes: &Sizes) -> Self {
+    /// Returns the promise of a run of a program.
+    pub(super) fn of(layout: &Layout) -> Self {
+        let sizes = &layout.sizes;
+        let parts = sizes.parts().into_iter().filter(|(_, bound)| bound.log2() > f64::NEG_INFINITY);
+        let copies = layout.kinds.iter().zip(&sizes.copies).map(|(kind, &bucketing)| Copies {
+            name: match kind {
+                Kind::Gate => "AND".into(),
+                Kind::Component(component) => component.name.clone(),
+            },
+            amount: bucketing.into(),
+        });
         SecurityReport {
             model: "malicious",
             statistical_bits: sizes.level.security,
             bound_log2: sizes.bound().log2(),
-            computational_bits: computational_bits(&sizes.level),
-            gates: sizes.gates.into(),
+            computational_bits: computational_bits(&sizes.level, sizes.unit),
+            budget: parts
+                .map(|(check, bound)| Spent { check: check.into(), bound_log2: bound.log2() })
+                .collect(),
+            unit: sizes.unit,
+            copies: copies.collect(),
             authenticators: sizes.authenticators.into(),
         }
     }
@@ -83,6 +118,6 @@ pub type Report = brickwork_session::Report<Jimu>;
 pub struct Jimu;
 
 /// Reports a run.
-pub(super) fn report(outputs: Vec<bool>, phases: Vec<PhaseReport>, sizes: &Sizes, aside: Aside) -> Report {
-    Report { outputs, phases, security: SecurityReport::of(sizes), proposal: (), aside }
+pub(super) fn report(outputs: Vec<bool>, phases: Vec<PhaseReport>, layout: &Layout, aside: Aside) -> Report {
+    Report { outputs, phases, security: SecurityReport::of(layout), proposal: layout.unit(), aside }
 }

@@ -1,53 +1,86 @@
-//! The greeting, the OTs, and what the evaluator watches of both hashes.
+//! The greeting, the OTs, what the evaluator watches of both hashes, and the offset of all labels.
 
+use brickwork_base::label::Delta;
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_base::{Error, Party};
-use brickwork_primitives::ihash::{Code, Receiver, Sender, Unsent};
+use brickwork_primitives::ihash::{self, Code, Completion, Hashes, Receiver, Sender, Unsent, Words};
 use brickwork_primitives::ot::base::{self, Direction, Keys};
 use brickwork_primitives::ot::{BASE_OTS, CotReceiver as _, CotSender as _, Series, extension};
 use brickwork_session::{Digests, Greeting, Job, Metered, PhaseReport};
 use zeroize::Zeroizing;
 
-use crate::gates::{Garbling, Wide};
+use crate::buckets::Checks;
+use crate::cheat::Cheat;
+use crate::gates::{Labels, colour, compressed};
 use crate::hooks::{Hooks, Point};
 use crate::layout::Layout;
+use crate::msg;
+use crate::ots::{self, Counts};
+use crate::parameters::{COMPRESSED, Level, checking_ots};
 use crate::report::Jimu;
-use crate::{msg, ots};
-use brickwork_base::label::Delta;
 
 /// The points that both parties take from where no symbol is sent.
 pub(super) struct Points {
-    /// Those by which labels are compressed, by their seed.
-    pub compression: Seed,
-    /// That of the permutation bits.
+    /// Those by which labels are compressed.
+    pub compression: Unsent,
+    /// Those at which labels are opened: as many as are not watched, the ones of the compression first.
+    pub openings: Unsent,
+    /// That of the permutation bits, at which permutation messages are opened.
     pub permutation: Unsent,
+    /// A label of colour 1.
+    pub unit: Words,
 }
 
-/// The garbler of a run.
+impl Points {
+    /// Those of two seeds: of labels, and of permutation messages.
+    fn new(labels: &Code, permutations: &Code, seeds: [&Seed; 2]) -> Self {
+        let hidden = |code: &Code| code.parameters().l() - code.parameters().w();
+        let compression = labels.seeded_evaluation(seeds[0], COMPRESSED);
+        let openings = labels.seeded_evaluation(seeds[0], hidden(labels));
+        let permutation = permutations.seeded_evaluation(seeds[1], hidden(permutations));
+        // Of all words with a single 1 half have colour 1.
+        let units = |symbol: usize| {
+            let mut word = Words::zeros(labels.parameters().l(), 1);
+            word.symbols_mut(0)[symbol] = 1;
+            word
+        };
+        let is_coloured = |word: &Words| colour(compressed(labels, &compression, word)[0]) == 1;
+        let unit = (0..labels.parameters().l()).map(units).find(is_coloured);
+        let unit = unit.unwrap_or_else(|| units(0));
+        Points { compression, openings, permutation, unit }
+    }
+}
+
+/// The garbler of a session.
 pub(super) struct Garbler {
     pub run: Metered,
     pub rng: Rng,
     pub session: [u8; 32],
+    pub level: Level,
     /// Δ.
-    pub delta: Wide,
+    pub offset: Labels,
     pub labels: Sender,
     pub permutations: Sender,
     pub points: Points,
-    /// Of the OTs with the offset Δ: the labels of choice 0.
-    pub ots: Wide,
+    /// OTs with the blocks of Δ as offsets.
+    pub series: Vec<extension::Sender>,
     pub hooks: Hooks,
 }
 
-/// The evaluator of a run.
+/// The evaluator of a session.
 pub(super) struct Evaluator {
     pub run: Metered,
+    pub rng: Rng,
     pub session: [u8; 32],
+    pub level: Level,
+    /// The hash of Δ.
+    pub offset: Hashes,
     pub labels: Receiver,
     pub permutations: Receiver,
     pub points: Points,
-    /// The choices in these OTs, and their labels.
-    pub choices: Zeroizing<Vec<u8>>,
-    pub ots: Wide,
+    /// What makes opened labels.
+    pub completion: Completion,
+    pub series: Vec<extension::Receiver>,
     pub hooks: Hooks,
 }
 
@@ -61,6 +94,17 @@ impl Evaluator {
     pub fn close(self) -> Result<Vec<PhaseReport>, Error> {
         self.run.finish()
     }
+}
+
+/// Returns the OTs by which their offset is checked.
+pub(super) fn checking(level: &Level) -> Counts {
+    let count = checking_ots(level.security);
+    Counts { ots: count, combinations: count }
+}
+
+/// Symbols of both hashes, for each of which there is an OT.
+pub(super) fn watched_ots(level: &Level) -> usize {
+    level.labels.n() + level.permutations.n()
 }
 
 fn digests(layout: &Layout) -> Digests {
@@ -87,7 +131,7 @@ fn base_ots(
     let greeting = Greeting::send::<Jimu>(&mut run.channel, role, &job.terms(), &digests(layout))?;
     let (side, offered) = match role {
         Party::Garbler => (Direction::GarblerSends, 0),
-        Party::Evaluator => (Direction::EvaluatorSends, BASE_OTS * layout.blocks()),
+        Party::Evaluator => (Direction::EvaluatorSends, BASE_OTS * layout.level().blocks()),
     };
     if let Some(keys) = hooks.dealt(role, offered, choices) {
         run.channel.flush()?;
@@ -106,17 +150,11 @@ fn base_ots(
     Ok((keys, answer.session))
 }
 
-pub(super) fn garbler(
-    mut run: Metered,
-    job: &Job,
-    layout: &Layout,
-    mut hooks: Hooks,
-) -> Result<Garbler, Error> {
+/// Sets a session up for a program.
+pub(super) fn garbler(mut run: Metered, job: &Job, layout: &Layout, hooks: Hooks) -> Result<Garbler, Error> {
     run.phase("setup");
-    let mut rng = Rng::new("brickwork JIMU garbler")?;
-    let mut delta = Wide::zeros(layout.blocks(), 1);
-    let offsets: Zeroizing<Vec<Delta>> = Zeroizing::new((0..layout.blocks()).map(|_| rng.delta()).collect());
-    delta.label_mut(0).iter_mut().zip(&*offsets).for_each(|(block, offset)| *block = offset.bits());
+    let (mut rng, level) = (Rng::new("brickwork JIMU garbler")?, *layout.level());
+    let offsets: Zeroizing<Vec<Delta>> = Zeroizing::new((0..level.blocks()).map(|_| rng.delta()).collect());
     let bits = offsets.iter().flat_map(|offset| (0..BASE_OTS).map(move |i| (offset.bits() >> i) as u8 & 1));
     let choices: Zeroizing<Vec<u8>> = Zeroizing::new(bits.collect());
     let (keys, session) = base_ots(&mut run, &hooks, job, layout, &choices)?;
@@ -125,61 +163,118 @@ pub(super) fn garbler(
         let series = series(&session, block);
         all.push(extension::Sender::set_up(&mut run.channel, &series, offset, seeds)?);
     }
-    let mut keys = ots::keys_offered(&mut run.channel, &mut all, layout.watched_ots())?;
-    let ots = ots::garbler(&mut run.channel, layout, &session, &mut all, &mut rng, delta.label(0))?;
-    let level = layout.level();
+    let mut delta = Words::zeros(level.labels.l(), 1);
+    delta.word_mut(0).iter_mut().zip(&*offsets).for_each(|(block, offset)| *block = offset.bits());
+    garbler_of(run, rng, session, level, delta, all, hooks)
+}
+
+/// Goes on when the OTs are there: what is watched, and Δ, are proven.
+fn garbler_of(
+    mut run: Metered,
+    mut rng: Rng,
+    session: [u8; 32],
+    level: Level,
+    mut delta: Words,
+    mut series: Vec<extension::Sender>,
+    mut hooks: Hooks,
+) -> Result<Garbler, Error> {
+    let channel = &mut run.channel;
+    let mut keys = ots::keys_offered(channel, &mut series, watched_ots(&level))?;
+    let unchecked = ots::garbler(channel, &mut series, checking(&level), &mut rng)?;
+    let ots = unchecked.check(channel, &session, delta.word(0))?;
     let of_permutations = keys.split_off(level.labels.n());
-    let security = level.hashes();
-    let labels = Sender::set_up(&mut run.channel, &level.labels, keys, security)?;
-    let permutations = Sender::set_up(&mut run.channel, &level.permutations, of_permutations, security)?;
+    let mut labels = Sender::set_up(channel, &level.labels, keys, level.hashes())?;
+    let permutations = Sender::set_up(channel, &level.permutations, of_permutations, level.hashes())?;
     // The offset must have colour 1, so the points are drawn until it has.
-    let mut colour = [1];
-    hooks.alter(Point::Colour, &mut colour);
+    let mut wanted = [1];
+    hooks.alter(Point::Colour, &mut wanted);
     let compression = loop {
         let seed = rng.seed();
-        if Garbling::colour(labels.code(), &seed, &delta) == colour[0] {
+        let points = labels.code().seeded_evaluation(&seed, COMPRESSED);
+        if colour(compressed(labels.code(), &points, &delta)[0]) == wanted[0] {
             break seed;
         }
     };
     let point = rng.seed();
-    run.channel.send(msg::POINTS, &[*compression.as_bytes(), *point.as_bytes()].concat())?;
-    let points = Points { compression, permutation: permutation_point(permutations.code(), &point) };
-    hooks.alter(Point::Offset, delta.label_mut(0));
-    Ok(Garbler { run, rng, session, delta, labels, permutations, points, ots, hooks })
+    channel.send(msg::POINTS, &[*compression.as_bytes(), *point.as_bytes()].concat())?;
+    let points = Points::new(labels.code(), permutations.code(), [&compression, &point]);
+    hooks.alter(Point::Offset, delta.word_mut(0));
+
+    let chosen = Words::join(&[&ots, &delta]);
+    let mut differences = labels.random(channel, chosen.count())?;
+    let masks = labels.masks(channel)?;
+    let seed = ihash::asked(channel)?;
+    labels.prove(channel, &seed, &[&differences], masks)?;
+    differences.add(&chosen);
+    labels.chosen(channel, &differences)?;
+    channel.flush()?;
+    let offset = Labels::new(labels.code(), &points.compression, delta);
+    Ok(Garbler { run, rng, session, level, offset, labels, permutations, points, series, hooks })
 }
 
-fn permutation_point(code: &Code, seed: &Seed) -> Unsent {
-    code.drawn_evaluation(seed, 1)
-}
-
+/// Sets a session up for a program.
 pub(super) fn evaluator(
     mut run: Metered,
     job: &Job,
     layout: &Layout,
-    mut hooks: Hooks,
+    hooks: Hooks,
 ) -> Result<Evaluator, Error> {
     run.phase("setup");
-    let mut rng = Rng::new("brickwork JIMU evaluator")?;
-    let level = layout.level();
-    let watches = [Receiver::watch(&level.labels)?, Receiver::watch(&level.permutations)?];
+    let rng = Rng::new("brickwork JIMU evaluator")?;
     let (keys, session) = base_ots(&mut run, &hooks, job, layout, &[])?;
     let mut all = Vec::new();
     for (block, seeds) in keys.sent.chunks_exact(BASE_OTS).enumerate() {
         all.push(extension::Receiver::set_up(&mut run.channel, &series(&session, block), seeds)?);
     }
+    evaluator_of(run, rng, session, *layout.level(), all, hooks)
+}
+
+/// Goes on when the OTs are there.
+fn evaluator_of(
+    mut run: Metered,
+    mut rng: Rng,
+    session: [u8; 32],
+    level: Level,
+    mut series: Vec<extension::Receiver>,
+    mut hooks: Hooks,
+) -> Result<Evaluator, Error> {
+    let channel = &mut run.channel;
+    let watches = [Receiver::watch(&level.labels)?, Receiver::watch(&level.permutations)?];
     let mut choices = Zeroizing::new([watches[0].choices(), watches[1].choices()].concat());
     hooks.alter(Point::Watch, &mut choices);
-    let keys = ots::keys_chosen(&mut run.channel, &mut all, &choices)?;
-    let (choices, ots) = ots::evaluator(&mut run.channel, layout, &session, &mut all, &mut rng, &mut hooks)?;
+    let keys = ots::keys_chosen(channel, &mut series, &choices)?;
+    let made = ots::evaluator(channel, &mut series, checking(&level), &mut rng, &mut hooks)?;
+    let (choices, ots) = made.prove(channel, &session)?;
     let (of_labels, of_permutations) = keys.split_at(level.labels.n());
-    let [labels, permutations] = watches;
-    let security = level.hashes();
-    let labels = Receiver::set_up(&mut run.channel, &level.labels, labels, of_labels, security)?;
+    let [watch, of_messages] = watches;
+    let mut labels = Receiver::set_up(channel, &level.labels, watch, of_labels, level.hashes())?;
     let permutations =
-        Receiver::set_up(&mut run.channel, &level.permutations, permutations, of_permutations, security)?;
-    let seeds = run.channel.receive(msg::POINTS, 2 * SEED_BYTES)?;
+        Receiver::set_up(channel, &level.permutations, of_messages, of_permutations, level.hashes())?;
+    let seeds = channel.receive(msg::POINTS, 2 * SEED_BYTES)?;
     let [compression, point] = [0, SEED_BYTES]
         .map(|first| Seed::from_bytes(*seeds[first..].first_chunk().expect("as many as asked for")));
-    let points = Points { compression, permutation: permutation_point(permutations.code(), &point) };
-    Ok(Evaluator { run, session, labels, permutations, points, choices, ots, hooks })
+    let points = Points::new(labels.code(), permutations.code(), [&compression, &point]);
+
+    let count = ots.count() + 1;
+    let (pending, masks) = (labels.random(channel, count)?, labels.masks(channel)?);
+    let seed = ihash::ask(channel)?;
+    let mut hashes = labels.verify(channel, &seed, vec![pending], masks)?.remove(0);
+    hashes.add(&labels.hashes(&labels.chosen(channel, count)?));
+    let offset = hashes.range(count - 1..count);
+    let checks = Checks::new(&labels, &offset)?;
+    checks.active(&hashes.range(0..count - 1), &choices, &ots).map_err(|_| Cheat::OtOffset)?;
+    let completion = labels.completion(&points.openings);
+    Ok(Evaluator {
+        run,
+        rng,
+        session,
+        level,
+        offset,
+        labels,
+        permutations,
+        points,
+        completion,
+        series,
+        hooks,
+    })
 }

@@ -7,7 +7,7 @@ use super::*;
 use brickwork_base::random::Rng;
 use brickwork_circuit::{Builder, Component, Port, Program, ProgramBuilder, Recipient, Type};
 use brickwork_session::{TABLE_MEMORY, Unobserved};
-use brickwork_wire::memory_pair;
+use brickwork_wire::{counting_pair, memory_pair};
 
 fn job(program: &Arc<Program>, security: u32) -> Job {
     let identities = [[1; 32], [2; 32]];
@@ -26,39 +26,28 @@ fn random_inputs(program: &Program, rng: &mut Rng) -> [Vec<bool>; 2] {
         .map(|party| (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect())
 }
 
-/// Random gates, with inputs and outputs of both parties, some of them of nobody or of both.
+/// Random components, in some slots each, with inputs and outputs of both parties, some of them of nobody or
+/// of both. Some have no AND gates, and some inputs nobody reads.
 fn random_program(rng: &mut Rng) -> Program {
-    let widths: [u32; 2] = [rng.below(9) as u32, rng.below(9) as u32];
+    let mut widths: [u32; 2] = [rng.below(9) as u32, rng.below(9) as u32];
     let ports = |name: &str, width: u32| match width {
         0 => vec![],
         width => vec![Port::new(name, Type::Uint(width))],
     };
-    let mut widths = widths;
     widths[1] += u32::from(widths == [0, 0]);
     let mut program = ProgramBuilder::new("random", ports("x", widths[0]), ports("y", widths[1])).unwrap();
-    let total = widths[0] + widths[1];
-    let mut builder = Builder::new(total);
-    let mut wires = builder.all_inputs();
-    for _ in 0..rng.below(120) {
-        let mut any = || wires[rng.below(wires.len() as u64) as usize];
-        let (a, b) = (any(), any());
-        let next = if rng.below(2) == 0 { builder.and(a, b) } else { !builder.xor(a, b) };
-        wires.push(next);
+    for k in 0..rng.below(4) {
+        let component = random_component(&format!("c{k}"), k == 0, rng);
+        let (inputs, id) = (component.circuit.inputs(), program.component(component).unwrap());
+        for _ in 0..rng.below(4) {
+            let wires: Vec<u32> = (0..inputs).map(|_| rng.below(program.wires().into()) as u32).collect();
+            program.slot(id, &wires).unwrap();
+        }
     }
-    let outs: Vec<_> = (0..12).map(|_| wires[rng.below(wires.len() as u64) as usize]).collect();
-    let component = Component {
-        name: "c".into(),
-        inputs: vec![Port::new("a", Type::Uint(total))],
-        outputs: vec![Port::new("z", Type::Uint(12))],
-        circuit: Arc::new(builder.finish(&outs).unwrap()),
-    };
-    let id = program.component(component).unwrap();
-    let inputs: Vec<u32> = (0..total).collect();
-    let first = program.slot(id, &inputs).unwrap();
-    for (k, to) in [Recipient::Garbler, Recipient::Evaluator, Recipient::Both].into_iter().enumerate() {
+    for to in [Recipient::Garbler, Recipient::Evaluator, Recipient::Both] {
         let width = rng.below(5) as u32;
         if width > 0 {
-            let wires = (0..width).map(|j| first + 4 * k as u32 + j % 4).collect();
+            let wires = (0..width).map(|_| rng.below(program.wires().into()) as u32).collect();
             program.output(Port::new(format!("{to:?}"), Type::Uint(width)), to, wires).unwrap();
         }
     }
@@ -66,17 +55,41 @@ fn random_program(rng: &mut Rng) -> Program {
     program.finish().unwrap()
 }
 
+/// Random gates, without AND gates if it is `linear`.
+fn random_component(name: &str, linear: bool, rng: &mut Rng) -> Component {
+    let [inputs, outputs] = [(); 2].map(|()| 1 + rng.below(6) as u32);
+    let mut builder = Builder::new(inputs);
+    let mut wires = builder.all_inputs();
+    for _ in 0..rng.below(40) {
+        let mut any = || wires[rng.below(wires.len() as u64) as usize];
+        let (a, b) = (any(), any());
+        let next = match rng.below(3) {
+            0 if !linear => builder.and(a, b),
+            1 => builder.xor(a, b),
+            _ => !builder.xor(a, b),
+        };
+        wires.push(next);
+    }
+    let outs: Vec<_> = (0..outputs).map(|_| wires[rng.below(wires.len() as u64) as usize]).collect();
+    Component {
+        name: name.into(),
+        inputs: vec![Port::new("a", Type::Uint(inputs))],
+        outputs: vec![Port::new("z", Type::Uint(outputs))],
+        circuit: Arc::new(builder.finish(&outs).unwrap()),
+    }
+}
+
 /// Both parties over these channels.
 fn over(
     (left, right): (Channel, Channel),
     program: &Arc<Program>,
-    security: u32,
+    (unit, security): (Unit, u32),
     inputs: [&[bool]; 2],
 ) -> [Result<Report, Error>; 2] {
     let job = job(program, security);
     std::thread::scope(|scope| {
-        let garbler = scope.spawn(|| garbler(left, &job, inputs[0], Unobserved));
-        let evaluator = evaluator(right, &job, inputs[1], Unobserved);
+        let garbler = scope.spawn(|| garbler(left, &job, unit, inputs[0], Unobserved));
+        let evaluator = evaluator(right, &job, unit, inputs[1], Unobserved);
         [garbler.join().expect("no panic"), evaluator]
     })
 }

@@ -15,7 +15,7 @@
 
 use aes::Aes256;
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
-use brickwork_kernels::{Aes128, Kernel};
+use brickwork_kernels::{self as kernels, Aes128, Carry, DualKey, Kernel};
 use sha1::{Digest, Sha1};
 
 /// Bits of a token.
@@ -41,10 +41,20 @@ impl Length {
         self.bits() as usize / 8
     }
 
-    /// Returns what of 128 bits is in a token: the lowest k, of which bit 0 is the last of the paper's
-    /// string.
+    /// Returns what of a block is in a token: its first k bits, of which bit 127 is the first.
     pub const fn mask(self) -> u128 {
-        u128::MAX >> (128 - self.bits())
+        u128::MAX << (128 - self.bits())
+    }
+
+    /// Returns the last bit of a token, its type.
+    pub const fn last(self) -> u128 {
+        1 << (128 - self.bits())
+    }
+
+    /// Returns the type of a token, 0 or 1.
+    #[inline]
+    pub const fn type_of(self, token: u128) -> u8 {
+        (token >> (128 - self.bits())) as u8 & 1
     }
 }
 
@@ -72,25 +82,58 @@ impl Doubling {
     pub const ALL: [Doubling; 7] =
         [Doubling::D1, Doubling::D2, Doubling::D3, Doubling::D4, Doubling::D5, Doubling::D6, Doubling::D7];
 
+    /// Returns the doubling of this name, d1 to d7.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|doubling| doubling.to_string() == name)
+    }
+
     /// Returns 2A, for A of this length.
     #[inline]
     pub fn double(self, a: u128, length: Length) -> u128 {
-        let (k, mask) = (length.bits(), length.mask());
-        let half = k / 2;
-        let low = mask >> half;
-        let halves = |upper: u128, lower: u128| (upper & low) << half | lower & low;
+        let (mask, last) = (length.mask(), length.last());
+        // Without the bits that are the first and the last one of a half.
+        let firsts = 1 << 127 | last << (length.bits() / 2 - 1);
+        let lasts = firsts >> (length.bits() / 2 - 1);
+        let is = |bit: bool| u128::from(bit);
         match self {
             // x^128 + x^7 + x^2 + x + 1 and x^80 + x^9 + x^4 + x^2 + 1.
             Doubling::D1 => {
                 let reduced = if length == Length::Long { 0x87 } else { 0x215 };
-                (a << 1 & mask) ^ ((a >> (k - 1)) * reduced)
+                (a << 1) ^ ((a >> 127) * (reduced * last))
             }
-            Doubling::D2 => a << 1 & mask,
-            Doubling::D3 => a >> 1,
-            Doubling::D4 => (a << 1 | a >> (k - 1)) & mask,
-            Doubling::D5 => a >> 1 | (a & 1) << (k - 1),
-            Doubling::D6 => halves(a >> half << 1, a << 1),
-            Doubling::D7 => halves(a >> half >> 1, (a & low) >> 1),
+            Doubling::D2 => a << 1,
+            Doubling::D3 => a >> 1 & mask,
+            Doubling::D4 => (a << 1) | ((a >> 127) * last),
+            Doubling::D5 => a >> 1 & mask | is(a & last != 0) << 127,
+            Doubling::D6 => (a & !firsts) << 1,
+            Doubling::D7 => (a & !lasts) >> 1,
+        }
+    }
+
+    /// Returns the same, as the kernels take it.
+    pub(crate) fn of_kernels(self, length: Length) -> kernels::Doubling {
+        let (mask, last) = (length.mask(), length.last());
+        // The bits of a half whose neighbour is in the other half, or nowhere.
+        let (top, bottom) = (1 << 63 | 1 << 127, 1 | 1 << 64);
+        let high = |half: u128| half << 64;
+        let reduced = if length == Length::Long { 0x87 } else { 0x215 };
+        let left = |value| kernels::Doubling::Left(Carry { test: top, value, keep: mask });
+        match self {
+            Doubling::D1 => left(high(1) | (reduced * last)),
+            Doubling::D2 => left(high(1)),
+            Doubling::D3 => kernels::Doubling::Right(Carry { test: bottom, value: 1 << 63, keep: mask }),
+            Doubling::D4 => left(high(1) | last),
+            // In the place of the higher half is the lower one, whose last bit goes to the top.
+            Doubling::D5 => kernels::Doubling::Right(Carry { test: high(last) | 1, value: top, keep: mask }),
+            Doubling::D6 if length == Length::Long => left(0),
+            Doubling::D7 if length == Length::Long => kernels::Doubling::HalvesRight,
+            // Halves of 40 bits: nothing goes from bit 87 to bit 88 or back.
+            Doubling::D6 => {
+                kernels::Doubling::Left(Carry { test: top, value: high(1), keep: mask & !(1 << 88) })
+            }
+            Doubling::D7 => {
+                kernels::Doubling::Right(Carry { test: bottom, value: 1 << 63, keep: mask & !(1 << 87) })
+            }
         }
     }
 
@@ -101,6 +144,12 @@ impl Doubling {
             Doubling::D6 | Doubling::D7 => 16,
             _ => 4,
         }
+    }
+}
+
+impl std::fmt::Display for Doubling {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "d{}", *self as u8 + 1)
     }
 }
 
@@ -145,6 +194,17 @@ impl Cipher {
         !matches!(self, Cipher::A1 | Cipher::A3)
     }
 
+    /// Returns the cipher as the kernels take it; none if it is not made of π.
+    pub(crate) fn of_kernels(self) -> Option<DualKey> {
+        let length = self.length();
+        let doubling = match self {
+            Cipher::A1 | Cipher::A3 => kernels::Doubling::None,
+            Cipher::A2(doubling) | Cipher::A4(doubling) => doubling.of_kernels(length),
+            Cipher::Aes256 | Cipher::Sha1 => return None,
+        };
+        Some(DualKey { doubling, bits: length.bits() })
+    }
+
     /// Returns the cipher with this key of π, which everybody may know.
     pub fn keyed(self, key: u128) -> Keyed {
         Keyed { cipher: self, permutation: Aes128::new(key), kernel: Kernel::best().for_few_blocks() }
@@ -159,9 +219,6 @@ pub struct Keyed {
     kernel: Kernel,
 }
 
-/// Bits of a tweak behind a short token.
-const TWEAK_BITS: u32 = 128 - Length::Short.bits();
-
 impl DualKeyCipher for Keyed {
     fn length(&self) -> Length {
         self.cipher.length()
@@ -169,25 +226,22 @@ impl DualKeyCipher for Keyed {
 
     #[inline]
     fn masks<const N: usize>(&self, keys: [(u128, u128, u64); N]) -> [u128; N] {
-        let combined = |doubling: Doubling, length, a, b| {
+        let length = self.length();
+        let combined = |doubling: Doubling, a, b| {
             doubling.double(a, length) ^ doubling.double(doubling.double(b, length), length)
         };
-        // ρ(K) = π(K) ⊕ K, of which a short token takes the first 80 bits.
+        // ρ(K) = π(K) ⊕ K, of which a short token takes the first 80 bits. A tweak has 48 bits at most, those
+        // behind a short token.
         let davies_meyer = |blocks: [u128; N]| {
             let mut encrypted = blocks;
             self.permutation.encrypt_with(self.kernel, &mut encrypted);
-            let cut = 128 - self.length().bits();
-            std::array::from_fn(|i| (encrypted[i] ^ blocks[i]) >> cut)
+            std::array::from_fn(|i| (encrypted[i] ^ blocks[i]) & length.mask())
         };
         match self.cipher {
-            Cipher::A1 => davies_meyer(keys.map(|(a, b, tweak)| a ^ b ^ u128::from(tweak))),
-            Cipher::A2(doubling) => davies_meyer(
-                keys.map(|(a, b, tweak)| combined(doubling, Length::Long, a, b) ^ u128::from(tweak)),
-            ),
-            Cipher::A3 => davies_meyer(keys.map(|(a, b, tweak)| (a ^ b) << TWEAK_BITS | u128::from(tweak))),
-            Cipher::A4(doubling) => davies_meyer(keys.map(|(a, b, tweak)| {
-                combined(doubling, Length::Short, a, b) << TWEAK_BITS | u128::from(tweak)
-            })),
+            Cipher::A1 | Cipher::A3 => davies_meyer(keys.map(|(a, b, tweak)| a ^ b ^ u128::from(tweak))),
+            Cipher::A2(doubling) | Cipher::A4(doubling) => {
+                davies_meyer(keys.map(|(a, b, tweak)| combined(doubling, a, b) ^ u128::from(tweak)))
+            }
             Cipher::Aes256 => keys.map(|(a, b, tweak)| {
                 let mut key = [0; 32];
                 key[..16].copy_from_slice(&a.to_be_bytes());

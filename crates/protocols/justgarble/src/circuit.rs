@@ -26,6 +26,14 @@ impl Function {
     pub const FIRST: Function = Function(0b1100);
     /// Negation of the second input, as files of the paper's program have it.
     pub const NOT_SECOND: Function = Function(0b0101);
+    /// Negation of the first input.
+    pub const NOT_FIRST: Function = Function(0b0011);
+    /// Negated conjunction.
+    pub const NAND: Function = Function(0b0111);
+    /// Negated exclusive or.
+    pub const XNOR: Function = Function(0b1001);
+    /// The first input and not the second one.
+    pub const AND_NOT: Function = Function(0b0100);
 
     /// Returns the function with this truth table; none if it has more than four bits.
     pub fn of_table(table: u8) -> Option<Self> {
@@ -89,6 +97,16 @@ pub struct Gate {
     pub second: u32,
     /// What it computes.
     pub function: Function,
+}
+
+impl Gate {
+    /// Returns the gate of these inputs, the smaller one first.
+    pub(crate) fn in_order(first: u32, second: u32, function: Function) -> Self {
+        match first < second {
+            true => Gate { first, second, function },
+            false => Gate { first: second, second: first, function: function.exchanged() },
+        }
+    }
 }
 
 /// A circuit in the paper's form.
@@ -199,7 +217,7 @@ impl Circuit {
         Circuit::normalised(circuit.inputs() as u32, gates, circuit.outputs())
     }
 
-    /// Makes the circuit of an SCD file, brought into the paper's form.
+    /// Makes the circuit of an SCD file: as it is, if it has the paper's form, and else brought into it.
     ///
     /// # Errors
     /// [`Error::Input`] if it is a topological circuit, or has fewer than two inputs or no output.
@@ -209,7 +227,9 @@ impl Circuit {
         };
         let functions = functions.iter().map(|&table| Function(table));
         let gates = scd.gates().iter().zip(functions).map(|(&[a, b], function)| (a, b, function));
-        Circuit::normalised(scd.inputs(), gates, scd.outputs())
+        let as_it_is = gates.clone().map(|(first, second, function)| Gate { first, second, function });
+        Circuit::new(scd.inputs(), as_it_is.collect(), scd.outputs().to_vec())
+            .or_else(|_| Circuit::normalised(scd.inputs(), gates, scd.outputs()))
     }
 
     /// Returns the circuit for an SCD file.
@@ -264,11 +284,7 @@ struct Normaliser {
 
 impl Normaliser {
     fn push(&mut self, first: u32, second: u32, function: Function) -> u32 {
-        let gate = match first < second {
-            true => Gate { first, second, function },
-            false => Gate { first: second, second: first, function: function.exchanged() },
-        };
-        self.gates.push(gate);
+        self.gates.push(Gate::in_order(first, second, function));
         self.inputs + (self.gates.len() - 1) as u32
     }
 

@@ -4,18 +4,21 @@
 //! file     = "brickwg" kind:u8 version:u8 body digest:[u8; 32]      a digest of all that is before it
 //! F  (1)   = method:u8 cipher:u8 doubling:u8 key:u128 inputs gates outputs
 //!            (first second opening:u8)^gates wire^outputs row*         a row is as long as a token
-//! e  (2)   = mark inputs (token token)^inputs                       for 0, for 1
-//! d  (3)   = mark outputs bit:u8^outputs                            the last bit of the token for 0
-//! c  (4)   = mark outputs (token token)^outputs                     by which the garbler checks outputs
+//! e  (2)   = mark program inputs (token token)^inputs               for 0, for 1
+//! d  (3)   = mark program outputs bit:u8^outputs                    the last bit of the token for 0
+//! c  (4)   = mark program outputs (token token)^outputs             by which the garbler checks outputs
 //! X  (5)   = mark inputs token^inputs
 //! Y  (6)   = mark outputs token^outputs
 //! mark     = garbling:[u8; 32] length:u8                            digest of F; bytes of a token, 10 or 16,
 //!                                                                   and 128 more where nothing is private
+//! program  = [u8; 32]                                               digest of what was garbled
 //! ```
 //!
 //! Numbers are little endian; counts and wires have 4 bytes. The digest finds damage and says which files
-//! belong together. It keeps nobody from writing another file: what outputs are worth is for [`Checking`] to
-//! say.
+//! belong together; that of the program says whose values e gives tokens for, and whose d and c decode. They
+//! keep nobody from writing another file: what outputs are worth is for [`Checking`] to say.
+
+use std::sync::Arc;
 
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
@@ -23,11 +26,15 @@ use zeroize::Zeroizing;
 
 use crate::cipher::{Cipher, Doubling, Length};
 use crate::circuit::Function;
-use crate::scheme::{Checking, Decoding, Encoding, Garbled, Method, Opening, Scheme};
+use crate::scheme::{Checking, Decoding, Encoding, Garbled, Method, Opening, Scheme, Shape};
 
 const MAGIC: &[u8; 7] = b"brickwg";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const DIGEST_BYTES: usize = 32;
+
+/// Names what was garbled, for who has to bring values into tokens and back:
+/// [`brickwork_circuit::Program::digest`].
+pub type ProgramDigest = [u8; DIGEST_BYTES];
 
 /// Ciphers that take no doubling, by their numbers in files; A2 is 2 and A4 is 4.
 const PLAIN: [(u8, Cipher); 4] = [(1, Cipher::A1), (3, Cipher::A3), (5, Cipher::Aes256), (6, Cipher::Sha1)];
@@ -103,7 +110,7 @@ impl Mark {
         let file = write_garbled(garbled);
         let (_, digest) = file.split_at(file.len() - DIGEST_BYTES);
         let garbling = digest.try_into().unwrap_or([0; DIGEST_BYTES]);
-        let scheme = garbled.scheme;
+        let scheme = garbled.scheme();
         Mark { garbling, length: scheme.cipher().length(), is_private: scheme.method().is_private() }
     }
 
@@ -132,32 +139,33 @@ impl Mark {
 
 /// Writes F.
 pub fn write_garbled(garbled: &Garbled) -> Vec<u8> {
-    let length = garbled.scheme.cipher().length();
+    let (scheme, shape) = (garbled.scheme(), garbled.shape());
+    let length = scheme.cipher().length();
     let bytes =
-        31 + 9 * garbled.gates.len() + 4 * garbled.outputs.len() + length.bytes() * garbled.rows.len();
+        31 + 9 * shape.gates().len() + 4 * shape.outputs().len() + length.bytes() * garbled.rows().len();
     let mut file = Writer::new(Kind::Garbled, bytes);
-    let (cipher, doubling) = match garbled.scheme.cipher() {
+    let (cipher, doubling) = match scheme.cipher() {
         Cipher::A2(doubling) => (2, Some(doubling)),
         Cipher::A4(doubling) => (4, Some(doubling)),
         other => (PLAIN.iter().find(|(_, cipher)| *cipher == other).map_or(0, |(number, _)| *number), None),
     };
     let place = |found: Option<usize>| found.map_or(0, |place| place as u8 + 1);
     file.bytes(&[
-        place(METHODS.iter().position(|method| *method == garbled.scheme.method())),
+        place(METHODS.iter().position(|method| *method == scheme.method())),
         cipher,
         doubling.map_or(0, |doubling| place(Doubling::ALL.iter().position(|d| *d == doubling))),
     ]);
-    file.bytes(&garbled.key.to_le_bytes());
-    for count in [garbled.inputs as usize, garbled.gates.len(), garbled.outputs.len()] {
+    file.bytes(&garbled.key().to_le_bytes());
+    for count in [shape.inputs() as usize, shape.gates().len(), shape.outputs().len()] {
         file.count(count);
     }
-    for &(first, second, opening) in &garbled.gates {
+    for &(first, second, opening) in shape.gates() {
         file.bytes(&first.to_le_bytes());
         file.bytes(&second.to_le_bytes());
         file.bytes(&[byte_of(opening)]);
     }
-    garbled.outputs.iter().for_each(|wire| file.bytes(&wire.to_le_bytes()));
-    file.tokens(&garbled.rows, length);
+    shape.outputs().iter().for_each(|wire| file.bytes(&wire.to_le_bytes()));
+    file.tokens(garbled.rows(), length);
     file.done().to_vec()
 }
 
@@ -186,58 +194,51 @@ pub fn read_garbled(file: &[u8]) -> Result<Garbled, Error> {
     let key = u128::from_le_bytes(file.array()?);
     let [inputs, gates, outputs] = [file.number()?, file.number()?, file.number()?];
     file.allow(u64::from(gates) * 9 + u64::from(outputs) * 4)?;
-    let wires = u64::from(inputs) + u64::from(gates);
     let mut list = Vec::with_capacity(gates as usize);
-    for driven in u64::from(inputs)..wires {
+    for _ in 0..gates {
         let (first, second) = (file.number()?, file.number()?);
         let [byte] = file.array()?;
-        let opening = opening_of(byte).filter(|opening| method.has(*opening));
-        let opening = opening.ok_or_else(|| damaged("a gate is none that the scheme has"))?;
-        if first >= second || u64::from(second) >= driven {
-            return Err(damaged("a gate reads a wire that is not before it"));
-        }
+        let opening = opening_of(byte).ok_or_else(|| damaged("a gate is none that there is"))?;
         list.push((first, second, opening));
     }
     let outputs = (0..outputs).map(|_| file.number()).collect::<Result<Vec<_>, _>>()?;
-    if outputs.iter().any(|&wire| u64::from(wire) >= wires) {
-        return Err(damaged("an output is no wire"));
-    }
-    let rows = list.iter().filter(|(.., opening)| opening.has_rows()).count() as u64 * method.rows() as u64;
-    let rows = file.tokens(rows, cipher.length())?.to_vec();
+    let shape = Shape::new(method, inputs, list, outputs).map_err(|why| damaged(&why.to_string()))?;
+    let rows = file.tokens(shape.rows() as u64, cipher.length())?.to_vec();
     file.end()?;
-    Ok(Garbled { scheme, key, inputs, gates: list, outputs, rows })
+    Garbled::new(scheme, key, Arc::new(shape), rows)
 }
 
 /// Writes e. It is the garbler's secret.
-pub fn write_encoding(mark: &Mark, encoding: &Encoding) -> Zeroizing<Vec<u8>> {
-    write_pairs(Kind::Encoding, mark, &encoding.0)
+pub fn write_encoding(mark: &Mark, program: &ProgramDigest, encoding: &Encoding) -> Zeroizing<Vec<u8>> {
+    write_pairs(Kind::Encoding, mark, program, &encoding.0)
 }
 
 /// Reads e.
 ///
 /// # Errors
 /// [`Error::Input`] if it is no such file, or damaged.
-pub fn read_encoding(file: &[u8]) -> Result<(Mark, Encoding), Error> {
-    read_pairs(Kind::Encoding, file).map(|(mark, pairs)| (mark, Encoding(pairs)))
+pub fn read_encoding(file: &[u8]) -> Result<(Mark, ProgramDigest, Encoding), Error> {
+    read_pairs(Kind::Encoding, file).map(|(mark, program, pairs)| (mark, program, Encoding(pairs)))
 }
 
 /// Writes what the garbler checks outputs by. It is the garbler's secret.
-pub fn write_checking(mark: &Mark, checking: &Checking) -> Zeroizing<Vec<u8>> {
-    write_pairs(Kind::Checking, mark, &checking.0)
+pub fn write_checking(mark: &Mark, program: &ProgramDigest, checking: &Checking) -> Zeroizing<Vec<u8>> {
+    write_pairs(Kind::Checking, mark, program, &checking.0)
 }
 
 /// Reads what the garbler checks outputs by.
 ///
 /// # Errors
 /// [`Error::Input`] if it is no such file, or damaged.
-pub fn read_checking(file: &[u8]) -> Result<(Mark, Checking), Error> {
-    read_pairs(Kind::Checking, file).map(|(mark, pairs)| (mark, Checking(pairs)))
+pub fn read_checking(file: &[u8]) -> Result<(Mark, ProgramDigest, Checking), Error> {
+    read_pairs(Kind::Checking, file).map(|(mark, program, pairs)| (mark, program, Checking(pairs)))
 }
 
 /// Writes d.
-pub fn write_decoding(mark: &Mark, decoding: &Decoding) -> Vec<u8> {
-    let mut file = Writer::new(Kind::Decoding, 37 + decoding.0.len());
+pub fn write_decoding(mark: &Mark, program: &ProgramDigest, decoding: &Decoding) -> Vec<u8> {
+    let mut file = Writer::new(Kind::Decoding, 69 + decoding.0.len());
     file.mark(mark);
+    file.bytes(program);
     file.count(decoding.0.len());
     file.bytes(&decoding.0);
     file.done().to_vec()
@@ -247,14 +248,14 @@ pub fn write_decoding(mark: &Mark, decoding: &Decoding) -> Vec<u8> {
 ///
 /// # Errors
 /// [`Error::Input`] if it is no such file, or damaged.
-pub fn read_decoding(file: &[u8]) -> Result<(Mark, Decoding), Error> {
+pub fn read_decoding(file: &[u8]) -> Result<(Mark, ProgramDigest, Decoding), Error> {
     let mut file = Reader::new(Kind::Decoding, file)?;
-    let mark = file.mark()?;
+    let (mark, program) = (file.mark()?, file.array()?);
     let bits = file.number()?;
     let bits = file.take(bits.into())?.to_vec();
     file.end()?;
     match bits.iter().all(|&bit| bit < 2) {
-        true => Ok((mark, Decoding(bits))),
+        true => Ok((mark, program, Decoding(bits, mark.length))),
         false => Err(damaged("a bit is neither 0 nor 1")),
     }
 }
@@ -285,27 +286,28 @@ pub fn read_outputs(file: &[u8]) -> Result<(Mark, Zeroizing<Vec<u128>>), Error> 
     read_tokens(Kind::Outputs, file)
 }
 
-fn write_pairs(kind: Kind, mark: &Mark, pairs: &[[u128; 2]]) -> Zeroizing<Vec<u8>> {
-    let mut file = Writer::new(kind, 37 + 2 * mark.length.bytes() * pairs.len());
+fn write_pairs(kind: Kind, mark: &Mark, program: &ProgramDigest, pairs: &[[u128; 2]]) -> Zeroizing<Vec<u8>> {
+    let mut file = Writer::new(kind, 69 + 2 * mark.length.bytes() * pairs.len());
     file.mark(mark);
+    file.bytes(program);
     file.count(pairs.len());
     file.tokens(pairs.as_flattened(), mark.length);
     file.done()
 }
 
-/// A mark, and two tokens each.
-type Pairs = (Mark, Zeroizing<Vec<[u128; 2]>>);
+/// A mark, a program's digest, and two tokens each.
+type Pairs = (Mark, ProgramDigest, Zeroizing<Vec<[u128; 2]>>);
 
 fn read_pairs(kind: Kind, file: &[u8]) -> Result<Pairs, Error> {
     let mut file = Reader::new(kind, file)?;
-    let mark = file.mark()?;
+    let (mark, program) = (file.mark()?, file.array()?);
     let count = u64::from(file.number()?);
     let tokens = file.tokens(2 * count, mark.length)?;
     file.end()?;
     let pairs: Zeroizing<Vec<[u128; 2]>> = Zeroizing::new(tokens.as_chunks::<2>().0.to_vec());
     // Otherwise a token would stand for both bits, or d would not tell them apart.
-    match pairs.iter().all(|[zero, one]| (zero ^ one) & 1 == 1) {
-        true => Ok((mark, pairs)),
+    match pairs.iter().all(|[zero, one]| mark.length.type_of(zero ^ one) == 1) {
+        true => Ok((mark, program, pairs)),
         false => Err(damaged("two tokens end in the same bit")),
     }
 }
@@ -363,7 +365,7 @@ impl Writer {
     }
 
     fn tokens(&mut self, tokens: &[u128], length: Length) {
-        tokens.iter().for_each(|token| self.bytes(&token.to_le_bytes()[..length.bytes()]));
+        tokens.iter().for_each(|token| self.bytes(&token.to_le_bytes()[16 - length.bytes()..]));
     }
 
     fn done(mut self) -> Zeroizing<Vec<u8>> {
@@ -374,7 +376,7 @@ impl Writer {
 }
 
 fn digest(bytes: &[u8]) -> [u8; DIGEST_BYTES] {
-    Digest::of("brickwork garbling file 1").bytes(bytes).done()
+    Digest::of("brickwork garbling file 2").bytes(bytes).done()
 }
 
 /// What of a file's body is not yet read.
@@ -442,7 +444,7 @@ impl<'f> Reader<'f> {
         let mut tokens = Zeroizing::new(Vec::with_capacity(count as usize));
         for token in bytes.chunks_exact(length.bytes()) {
             let mut whole = Zeroizing::new([0; 16]);
-            whole[..token.len()].copy_from_slice(token);
+            whole[16 - token.len()..].copy_from_slice(token);
             tokens.push(u128::from_le_bytes(*whole));
         }
         Ok(tokens)

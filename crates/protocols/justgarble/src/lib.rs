@@ -6,7 +6,8 @@
 //! | --- | --- |
 //! | circuits, ev (section II) | [`Circuit`] |
 //! | SCD (section V), a format of programs | [`Scd`], [`Circuit::of_scd`], [`Circuit::to_scd`] |
-//! | dual-key ciphers A1 to A4, doublings D1 to D7 (section III, figure 1), those of figure 8 | [`Cipher`], [`Doubling`] |
+//! | dual-key ciphers A1 to A4, doublings D1 to D7 (section III, figure 1), those of figure 8 | [`Cipher`],
+//! [`Doubling`] |
 //! | Ga, GaX, GaXR: Gb, En, Ev, De (figure 3) | [`garble`], [`Encoding`], [`Garbled`], [`Decoding`] |
 //! | F, e, d, X, Y as files | [`files`] |
 //! | half-gates and half-gates without privacy (Zahur, Rosulek, Evans 2015), for comparison | [`Method`] |
@@ -18,7 +19,11 @@
 
 mod cipher;
 mod circuit;
+mod draws;
 pub mod files;
+pub mod library;
+mod lockstep;
+mod plain;
 mod scheme;
 #[cfg(test)]
 mod tests;
@@ -26,4 +31,5 @@ mod tests;
 pub use brickwork_circuit::formats::scd::Scd;
 pub use cipher::{Cipher, Doubling, DualKeyCipher, Keyed, Length};
 pub use circuit::{Circuit, Function, Gate};
-pub use scheme::{Checking, Decoding, Encoding, Garbled, Garbling, Method, Opening, Scheme, garble};
+pub use lockstep::{Evaluator, Garbler, garble};
+pub use scheme::{Checking, Decoding, Encoding, Garbled, Garbling, Method, Opening, Scheme, Shape};

@@ -7,15 +7,16 @@
 //! Make a Whole*, EUROCRYPT 2015). Their hash of one token is the dual-key cipher with an empty second key:
 //! for A2 that is their H(A, T) = π(K) ⊕ K with K = 2A ⊕ T.
 
+use std::sync::Arc;
+
 use brickwork_base::Error;
-use brickwork_base::random::Rng;
 use subtle::{Choice, ConstantTimeEq};
 use zeroize::Zeroizing;
 
-use crate::cipher::{Cipher, Doubling, DualKeyCipher, Keyed};
-use crate::circuit::{Circuit, Function, Gate, Terms};
+use crate::cipher::{Cipher, Doubling, Length};
+use crate::circuit::{Circuit, Function, Terms};
 
-/// How gates are garbled.
+/// Returns how gates are garbled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// Four rows for every gate; only the topology of the circuit shows.
@@ -131,6 +132,43 @@ impl Scheme {
         }
     }
 
+    /// Returns the scheme of this name: a method, a cipher and what doubles, as in `gaxr-a2-d7`,
+    /// `half-gates-a2` or
+    /// `ga-sha-1`. Without a doubling it is that of the paper's measurements, D7 for A2 and D3 for A4, and
+    /// with half-gates D1.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if there is none of this name, or what it names is insecure.
+    pub fn named(name: &str) -> Result<Self, Error> {
+        let unknown = || {
+            Error::Usage(format!(
+                "there is no scheme {name:?}; a scheme is a method (ga, gax, gaxr, half-gates, \
+                 privacy-free), a cipher (a1, a2, a3, a4, aes-256, sha-1) and, with a2 and a4, a doubling \
+                 (d1 to d7), such as gaxr-a2-d7"
+            ))
+        };
+        let (method, rest) = METHODS
+            .iter()
+            .find_map(|&(word, method)| Some((method, name.strip_prefix(word)?.strip_prefix('-')?)))
+            .ok_or_else(unknown)?;
+        let is_half = matches!(method, Method::HalfGates | Method::PrivacyFree);
+        let doubled = |word: &str, of_paper: Doubling| match rest.strip_prefix(word)? {
+            "" => Some(if is_half { Doubling::D1 } else { of_paper }),
+            doubling => Doubling::named(doubling.strip_prefix('-')?),
+        };
+        let cipher = match rest {
+            "a1" => Some(Cipher::A1),
+            "a3" => Some(Cipher::A3),
+            "aes-256" => Some(Cipher::Aes256),
+            "sha-1" => Some(Cipher::Sha1),
+            _ => {
+                let long = doubled("a2", Doubling::D7).map(Cipher::A2);
+                long.or_else(|| doubled("a4", Doubling::D3).map(Cipher::A4))
+            }
+        };
+        Scheme::new(method, cipher.ok_or_else(unknown)?)
+    }
+
     /// Returns how gates are garbled.
     pub fn method(self) -> Method {
         self.method
@@ -142,29 +180,167 @@ impl Scheme {
     }
 }
 
+/// What of a circuit shows to whoever evaluates it. In every instance a gate reads two wires before it, and
+/// an output is a wire.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shape {
+    method: Method,
+    inputs: u32,
+    gates: Vec<(u32, u32, Opening)>,
+    outputs: Vec<u32>,
+    with_rows: usize,
+}
+
+impl Shape {
+    /// Makes the shape of these gates: of each the wires that it reads, and what else of it shows.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if a gate is none that the method has, or reads what is not before it, or an output
+    /// is no wire.
+    pub fn new(
+        method: Method,
+        inputs: u32,
+        gates: Vec<(u32, u32, Opening)>,
+        outputs: Vec<u32>,
+    ) -> Result<Self, Error> {
+        let fail = |why: &str| Err(Error::Input(why.into()));
+        let wires = u64::from(inputs) + gates.len() as u64;
+        if wires > u64::from(u32::MAX) {
+            return fail("a circuit has fewer than 2^32 wires");
+        }
+        for (driven, &(first, second, opening)) in (u64::from(inputs)..).zip(&gates) {
+            if first >= second || u64::from(second) >= driven {
+                return fail("a gate reads a wire that is not before it");
+            }
+            if !method.has(opening) {
+                return fail("a gate is none that the scheme has");
+            }
+        }
+        if outputs.iter().any(|&wire| u64::from(wire) >= wires) {
+            return fail("an output is no wire");
+        }
+        let with_rows = gates.iter().filter(|(.., opening)| opening.has_rows()).count();
+        Ok(Shape { method, inputs, gates, outputs, with_rows })
+    }
+
+    /// Returns the shape of a circuit, garbled with this method.
+    pub fn of(method: Method, circuit: &Circuit) -> Self {
+        let opened =
+            circuit.gates().iter().map(|gate| (gate.first, gate.second, method.opening(gate.function)));
+        let gates: Vec<_> = opened.collect();
+        let with_rows = gates.iter().filter(|(.., opening)| opening.has_rows()).count();
+        // The circuit's conditions are stricter.
+        Shape { method, inputs: circuit.inputs(), gates, outputs: circuit.outputs().to_vec(), with_rows }
+    }
+
+    /// Returns how gates are garbled.
+    pub fn method(&self) -> Method {
+        self.method
+    }
+
+    /// Returns how many inputs there are.
+    pub fn inputs(&self) -> u32 {
+        self.inputs
+    }
+
+    /// Returns of each gate the wires that it reads, and what else of it shows.
+    pub fn gates(&self) -> &[(u32, u32, Opening)] {
+        &self.gates
+    }
+
+    /// Returns the wires of the outputs.
+    pub fn outputs(&self) -> &[u32] {
+        &self.outputs
+    }
+
+    /// Returns how many rows a garbling of it has.
+    pub fn rows(&self) -> usize {
+        self.with_rows * self.method.rows()
+    }
+}
+
+/// The methods by their names.
+const METHODS: [(&str, Method); 5] = [
+    ("gaxr", Method::GaXR),
+    ("gax", Method::GaX),
+    ("ga", Method::Ga),
+    ("half-gates", Method::HalfGates),
+    ("privacy-free", Method::PrivacyFree),
+];
+
+/// The name of a scheme, which [`Scheme::named`] takes.
+impl std::fmt::Display for Scheme {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let method = METHODS.iter().find(|(_, method)| *method == self.method).map_or("", |(word, _)| word);
+        match self.cipher {
+            Cipher::A1 => write!(f, "{method}-a1"),
+            Cipher::A2(doubling) => write!(f, "{method}-a2-{doubling}"),
+            Cipher::A3 => write!(f, "{method}-a3"),
+            Cipher::A4(doubling) => write!(f, "{method}-a4-{doubling}"),
+            Cipher::Aes256 => write!(f, "{method}-aes-256"),
+            Cipher::Sha1 => write!(f, "{method}-sha-1"),
+        }
+    }
+}
+
 /// F: the garbled circuit. It tells of the circuit what its method lets show, and nothing of the input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Garbled {
-    /// With what it was garbled.
-    pub scheme: Scheme,
-    /// The key of the permutation.
-    pub key: u128,
-    /// How many inputs.
-    pub inputs: u32,
-    /// Of each gate the wires that it reads, and what else of it shows.
-    pub gates: Vec<(u32, u32, Opening)>,
-    /// The wires of the outputs.
-    pub outputs: Vec<u32>,
-    /// Rows of the gates that are not free, gate after gate.
-    pub rows: Vec<u128>,
+    pub(crate) cipher: Cipher,
+    pub(crate) key: u128,
+    pub(crate) shape: Arc<Shape>,
+    pub(crate) rows: Vec<u128>,
+}
+
+impl Garbled {
+    /// Makes the garbled circuit of these parts: a scheme, the key of the permutation, what of the circuit
+    /// shows, and the rows of the gates that are not free, gate after gate.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if there are not as many rows as its gates have, or the shape is another method's.
+    pub fn new(scheme: Scheme, key: u128, shape: Arc<Shape>, rows: Vec<u128>) -> Result<Self, Error> {
+        let fail = |why: &str| Err(Error::Input(format!("the garbled circuit is damaged: {why}")));
+        if shape.method != scheme.method() {
+            return fail("its gates are another method's");
+        }
+        if rows.len() != shape.rows() {
+            return fail("there are not as many rows as its gates have");
+        }
+        let cut = !scheme.cipher().length().mask();
+        if rows.iter().any(|row| row & cut != 0) {
+            return fail("a row is longer than a token");
+        }
+        Ok(Garbled { cipher: scheme.cipher(), key, shape, rows })
+    }
+
+    /// Returns with what it was garbled.
+    pub fn scheme(&self) -> Scheme {
+        Scheme { method: self.shape.method, cipher: self.cipher }
+    }
+
+    /// Returns the key of the permutation.
+    pub fn key(&self) -> u128 {
+        self.key
+    }
+
+    /// Returns what of the circuit shows.
+    pub fn shape(&self) -> &Arc<Shape> {
+        &self.shape
+    }
+
+    /// Returns the rows of the gates that are not free, gate after gate; each is as long as a token, from bit
+    /// 127 on.
+    pub fn rows(&self) -> &[u128] {
+        &self.rows
+    }
 }
 
 /// e: both tokens of each input. Whoever has both of one can evaluate for both of its bits.
 pub struct Encoding(pub(crate) Zeroizing<Vec<[u128; 2]>>);
 
-/// d: which bit the tokens of each output stand for.
+/// d: which bit the tokens of each output stand for; and how long tokens are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decoding(pub Vec<u8>);
+pub struct Decoding(pub(crate) Vec<u8>, pub(crate) Length);
 
 /// Both tokens of each output, by which the garbler sees that an output was evaluated and not made up
 /// (*aut*). Whoever else has them can make up outputs.
@@ -182,159 +358,10 @@ pub struct Garbling {
     pub checking: Checking,
 }
 
-/// Garbles a circuit: Gb of the paper.
-///
-/// # Errors
-/// [`Error::Resource`] without randomness.
-pub fn garble(scheme: Scheme, circuit: &Circuit) -> Result<Garbling, Error> {
-    let mut rng = Rng::new("brickwork justgarble tokens")?;
-    let key = Rng::new("brickwork justgarble permutation")?.block();
-    let (rows, tokens) = garble_with(scheme.method, &scheme.cipher.keyed(key), circuit, &mut rng);
-    let opened = |gate: &Gate| (gate.first, gate.second, scheme.method.opening(gate.function));
-    let garbled = Garbled {
-        scheme,
-        key,
-        inputs: circuit.inputs(),
-        gates: circuit.gates().iter().map(opened).collect(),
-        outputs: circuit.outputs().to_vec(),
-        rows,
-    };
-    let of_outputs: Vec<[u128; 2]> = circuit.outputs().iter().map(|&wire| tokens[wire as usize]).collect();
-    Ok(Garbling {
-        garbled,
-        encoding: Encoding(Zeroizing::new(tokens[..circuit.inputs() as usize].to_vec())),
-        decoding: Decoding(of_outputs.iter().map(|[zero, _]| *zero as u8 & 1).collect()),
-        checking: Checking(Zeroizing::new(of_outputs)),
-    })
-}
-
-/// The one of two tokens that is chosen, in time that does not depend on which.
+/// Returns the one of two tokens that is chosen, in time that does not depend on which.
 #[inline]
-fn select([zero, one]: [u128; 2], bit: u8) -> u128 {
+pub(crate) fn select([zero, one]: [u128; 2], bit: u8) -> u128 {
     zero ^ (zero ^ one) & u128::from(bit & 1).wrapping_neg()
-}
-
-/// Garbles with any cipher, secure or not. Returns the rows, and of each wire both tokens.
-pub(crate) fn garble_with(
-    method: Method,
-    cipher: &impl DualKeyCipher,
-    circuit: &Circuit,
-    rng: &mut Rng,
-) -> (Vec<u128>, Zeroizing<Vec<[u128; 2]>>) {
-    let mask = cipher.length().mask();
-    // Room for all, so that no copy stays behind.
-    let wires = circuit.inputs() as usize + circuit.gates().len();
-    let mut tokens: Zeroizing<Vec<[u128; 2]>> = Zeroizing::new(Vec::with_capacity(wires));
-    let mut rows = Vec::with_capacity(circuit.gates().len() * method.rows());
-    // R, with a last bit of 1: tokens of a wire are of opposite types.
-    let offset = Zeroizing::new(rng.block() & mask | 1);
-    let mut fresh = || {
-        let zero = rng.block() & mask;
-        match method {
-            Method::Ga => [zero, rng.block() & mask & !1 | !zero & 1],
-            Method::GaX | Method::GaXR | Method::HalfGates => [zero, zero ^ *offset],
-            // The last bit of a token is the wire's.
-            Method::PrivacyFree => [zero & !1, (zero & !1) ^ *offset],
-        }
-    };
-    tokens.extend((0..circuit.inputs()).map(|_| fresh()));
-    for (number, gate) in (u64::from(circuit.inputs()) + 1..).zip(circuit.gates()) {
-        let (first, second) = (tokens[gate.first as usize], tokens[gate.second as usize]);
-        let zero = match (method.opening(gate.function), method) {
-            (Opening::Sum { .. }, _) => Some(sum_of(gate.function, first[0], second[0], *offset)),
-            (Opening::Known(function), _) => {
-                let (row, zero) = without_privacy(cipher, function, [first[0], second[0]], *offset, number);
-                rows.extend(row);
-                Some(zero)
-            }
-            (Opening::Rows, Method::HalfGates) => {
-                let (both, zero) = halves(cipher, gate.function, [first, second], *offset, number);
-                rows.extend(both);
-                Some(zero)
-            }
-            (Opening::Rows, _) => None,
-        };
-        if let Some(zero) = zero {
-            tokens.push([zero, zero ^ *offset]);
-            continue;
-        }
-        // By type: the row for tokens that end in a and b, and which bits these stand for.
-        let types = [(0, 0), (0, 1), (1, 0), (1, 1)];
-        let bits = types.map(|(a, b)| (a ^ first[0] as u8 & 1, b ^ second[0] as u8 & 1));
-        let keys = bits.map(|(i, j)| (select(first, i), select(second, j), number));
-        let masks = Zeroizing::new(cipher.masks(keys));
-        let values = bits.map(|(i, j)| gate.function.apply(i, j));
-        let driven = match method {
-            Method::Ga | Method::GaX => fresh(),
-            // The token of the first row is its mask.
-            _ => {
-                let zero = select([masks[0], masks[0] ^ *offset], values[0]);
-                [zero, zero ^ *offset]
-            }
-        };
-        let all = masks.iter().zip(values).map(|(mask, value)| mask ^ select(driven, value));
-        rows.extend(all.skip(4 - method.rows()));
-        tokens.push(driven);
-    }
-    (rows, tokens)
-}
-
-/// The token for 0 of a linear function of two wires, of which these are the tokens for 0.
-fn sum_of(function: Function, first: u128, second: u128, offset: u128) -> u128 {
-    let Terms { constant, first: x, second: y, .. } = function.terms();
-    select([0, first], x) ^ select([0, second], y) ^ select([0, offset], constant)
-}
-
-/// The tweaks of a gate's two halves.
-fn tweaks(number: u64) -> [u64; 2] {
-    [2 * number, 2 * number + 1]
-}
-
-/// A gate in half-gates: its rows, and its token for 0. With t the type of the second token, f(a, b) is a
-/// function of a that the garbler knows, and t times a + y: one half each.
-fn halves(
-    cipher: &impl DualKeyCipher,
-    function: Function,
-    [first, second]: [[u128; 2]; 2],
-    offset: u128,
-    number: u64,
-) -> ([u128; 2], u128) {
-    // The bit whose token has the type 0.
-    let (i, j) = (first[0] as u8 & 1, second[0] as u8 & 1);
-    let times = |bit: u8| select([0, offset], bit);
-    let [of_garbler, of_evaluator] = tweaks(number);
-    let masks = Zeroizing::new(cipher.masks([
-        (select(first, i), 0, of_garbler),
-        (select(first, i ^ 1), 0, of_garbler),
-        (select(second, j), 0, of_evaluator),
-        (select(second, j ^ 1), 0, of_evaluator),
-    ]));
-    let value = |a: u8| function.apply(a, j);
-    let generated = masks[0] ^ masks[1] ^ times(value(0) ^ value(1));
-    let evaluated = masks[2] ^ masks[3] ^ first[0] ^ times(function.terms().second);
-    ([generated, evaluated], masks[0] ^ masks[2] ^ times(value(i)))
-}
-
-/// A gate without privacy: its row, if it has one, and its token for 0, which ends in 0, as those of its
-/// inputs do. A negation adds 1 to a token, so that its last bit stays the wire's.
-fn without_privacy(
-    cipher: &impl DualKeyCipher,
-    function: Function,
-    [first, second]: [u128; 2],
-    offset: u128,
-    number: u64,
-) -> (Option<u128>, u128) {
-    let negated = |zero: u128, not: u8| zero ^ select([0, offset ^ 1], not);
-    let Terms { constant, first: x, second: y, product } = function.terms();
-    if product == 0 {
-        let zero = select([0, first], x) ^ select([0, second], y);
-        return (None, negated(zero, constant));
-    }
-    // f(a, b) = (a + y)(b + x) + xy + c
-    let (first, second) = (negated(first, y), negated(second, x));
-    let masks = Zeroizing::new(cipher.masks([(first, 0, number), (first ^ offset, 0, number)]));
-    let [zero, one] = masks.map(|mask| mask & !1);
-    (Some(zero ^ one ^ second), negated(zero, x & y ^ constant))
 }
 
 impl Encoding {
@@ -355,88 +382,20 @@ impl Encoding {
     }
 }
 
-impl Garbled {
-    /// Evaluates: Ev of the paper. Returns the tokens of the outputs, for those of the inputs.
-    ///
-    /// # Errors
-    /// [`Error::Input`] if there is not a token for each input, or the garbled circuit is not one: a gate
-    /// that reads what is not before it, or other rows than its gates have.
-    pub fn evaluate(&self, inputs: &[u128]) -> Result<Zeroizing<Vec<u128>>, Error> {
-        let cipher = self.scheme.cipher.keyed(self.key);
-        evaluate_with(self, &cipher, inputs)
-    }
-}
-
-fn evaluate_with(garbled: &Garbled, cipher: &Keyed, inputs: &[u128]) -> Result<Zeroizing<Vec<u128>>, Error> {
-    let damaged = |why: &str| Error::Input(format!("the garbled circuit is damaged: {why}"));
-    if inputs.len() != garbled.inputs as usize {
-        return Err(Error::Input(format!(
-            "the garbled circuit has {} inputs, and {} tokens are given",
-            garbled.inputs,
-            inputs.len()
-        )));
-    }
-    let method = garbled.scheme.method;
-    let mut tokens = Zeroizing::new(Vec::with_capacity(inputs.len() + garbled.gates.len()));
-    tokens.extend_from_slice(inputs);
-    let mut rows = garbled.rows.chunks_exact(method.rows());
-    for (number, &(first, second, opening)) in (u64::from(garbled.inputs) + 1..).zip(&garbled.gates) {
-        let of = |wire: u32| tokens.get(wire as usize).copied();
-        let (Some(first), Some(second)) = (of(first), of(second)) else {
-            return Err(damaged("a gate reads a wire that is not before it"));
-        };
-        let given: &[u128] = match opening.has_rows() {
-            true => rows.next().ok_or_else(|| damaged("rows are missing"))?,
-            false => &[],
-        };
-        let driven = match (opening, given) {
-            (Opening::Sum { first: x, second: y }, _) => {
-                select([0, first], x.into()) ^ select([0, second], y.into())
-            }
-            (Opening::Known(function), row) => {
-                let Terms { constant, first: x, second: y, product } = function.terms();
-                match row {
-                    [row] if product == 1 => {
-                        let (first, second) = (first ^ u128::from(y), second ^ u128::from(x));
-                        let [mask] = cipher.masks([(first, 0, number)]);
-                        mask & !1 ^ select([0, row ^ second], first as u8 & 1) ^ u128::from(x & y ^ constant)
-                    }
-                    _ => select([0, first], x) ^ select([0, second], y) ^ u128::from(constant),
-                }
-            }
-            (Opening::Rows, &[generated, evaluated]) => {
-                let [of_garbler, of_evaluator] = tweaks(number);
-                let masks = cipher.masks([(first, 0, of_garbler), (second, 0, of_evaluator)]);
-                let halves = select([0, generated], first as u8 & 1)
-                    ^ select([0, evaluated ^ first], second as u8 & 1);
-                masks[0] ^ masks[1] ^ halves
-            }
-            (Opening::Rows, rows) => {
-                let [mask] = cipher.masks([(first, second, number)]);
-                // The types are all that an evaluator sees of a wire, and say nothing to it.
-                let place = 2 * (first as usize & 1) + (second as usize & 1);
-                mask ^ (place + method.rows()).checked_sub(4).map_or(0, |row| rows[row])
-            }
-        };
-        tokens.push(driven);
-    }
-    if rows.next().is_some() || !rows.remainder().is_empty() {
-        return Err(damaged("there are more rows than gates have"));
-    }
-    let outputs = garbled.outputs.iter().map(|&wire| tokens.get(wire as usize).copied());
-    let outputs: Option<Vec<u128>> = outputs.collect();
-    outputs.map(Zeroizing::new).ok_or_else(|| damaged("an output is no wire"))
-}
-
 impl Decoding {
-    /// Decodes: De of the paper. Returns the bits that tokens of the outputs stand for, whether or not they
+    /// Returns the bit of each output whose token has the type 0.
+    pub fn bits(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Decodes, De of the paper: returns the bits that tokens of the outputs stand for, whether or not they
     /// were evaluated.
     ///
     /// # Errors
     /// [`Error::Input`] if there is not a token for each output.
     pub fn decode(&self, outputs: &[u128]) -> Result<Vec<bool>, Error> {
         same_number(self.0.len(), outputs.len())?;
-        Ok(self.0.iter().zip(outputs).map(|(bit, token)| bit ^ *token as u8 & 1 == 1).collect())
+        Ok(self.0.iter().zip(outputs).map(|(bit, token)| bit ^ self.1.type_of(*token) == 1).collect())
     }
 }
 

@@ -3,11 +3,13 @@
 
 mod attacks;
 mod files;
+mod library;
+mod lockstep;
 mod naive;
 
 use brickwork_base::Error;
 use brickwork_base::random::{Rng, Seed};
-use brickwork_circuit::library;
+use brickwork_circuit::library as circuits;
 use proptest::prelude::*;
 
 use crate::*;
@@ -83,32 +85,10 @@ proptest! {
                 Method::PrivacyFree => (1, |table| table.count_ones() % 2 == 1),
             };
             let rows = each * circuit.gates().iter().filter(|gate| has_rows(gate.function.table())).count();
-            prop_assert_eq!(garbled.rows.len(), rows);
+            prop_assert_eq!(garbled.rows().len(), rows);
             let mask = scheme.cipher().length().mask();
-            prop_assert!(garbled.rows.iter().chain(&*tokens).all(|block| block & !mask == 0));
+            prop_assert!(garbled.rows().iter().chain(&*tokens).all(|block| block & !mask == 0));
         }
-    }
-}
-
-/// AES: published vectors come out, of every scheme.
-#[test]
-fn aes_is_garbled() {
-    let program = library::aes::aes_128().unwrap();
-    let whole = program.whole().unwrap();
-    let circuit = Circuit::of(&whole.components()[0].circuit).unwrap();
-    let mut rng = draws();
-    let input: Vec<bool> = (0..circuit.inputs()).map(|_| rng.below(2) == 1).collect();
-    let expected = whole.components()[0].circuit.evaluate(&input);
-    assert_eq!(circuit.evaluate(&input), expected);
-    for scheme in [
-        Scheme::new(Method::Ga, Cipher::A1).unwrap(),
-        Scheme::new(Method::Ga, Cipher::A3).unwrap(),
-        Scheme::new(Method::GaX, Cipher::A2(Doubling::D7)).unwrap(),
-        Scheme::new(Method::GaXR, Cipher::A4(Doubling::D3)).unwrap(),
-    ] {
-        let Garbling { garbled, encoding, decoding, .. } = garble(scheme, &circuit).unwrap();
-        let tokens = garbled.evaluate(&encoding.encode(&input).unwrap()).unwrap();
-        assert_eq!(decoding.decode(&tokens).unwrap(), expected, "{scheme:?}");
     }
 }
 
@@ -148,7 +128,7 @@ fn privacy_is_what_a_method_says() {
             let inputs = encoding.encode(&input).unwrap();
             let outputs = garbled.evaluate(&inputs).unwrap();
             let is_known = shown(&inputs) == input && shown(&outputs) == [false, true];
-            assert!(scheme.method().is_private() || is_known && decoding.0 == [0, 0], "{scheme:?}");
+            assert!(scheme.method().is_private() || is_known && decoding.bits() == [0, 0], "{scheme:?}");
             is_known
         });
         let said = said.count();
@@ -156,6 +136,39 @@ fn privacy_is_what_a_method_says() {
         assert!(said < 15 || !scheme.method().is_private(), "{scheme:?}: {said}");
         assert_eq!(scheme.method().is_private(), scheme.method() != Method::PrivacyFree);
     }
+}
+
+/// A scheme's name is its name, and nothing else is.
+#[test]
+fn schemes_have_names() {
+    for scheme in schemes() {
+        assert_eq!(Scheme::named(&scheme.to_string()).unwrap(), scheme);
+    }
+    let named = |name| Scheme::named(name).map(|scheme| scheme.to_string());
+    for (short, whole) in [
+        ("gax-a2", "gax-a2-d7"),
+        ("ga-a4", "ga-a4-d3"),
+        ("half-gates-a2", "half-gates-a2-d1"),
+        ("privacy-free-a4", "privacy-free-a4-d1"),
+    ] {
+        assert_eq!(named(short).unwrap(), whole);
+    }
+    for name in [
+        "",
+        "ga",
+        "ga-",
+        "gaxr-a2-d8",
+        "gaxr-a2-",
+        "gaxr-a2d7",
+        "ga-a1-d1",
+        "gar-a2",
+        "half-gates",
+        "ga-a2-d1-d1",
+    ] {
+        let Err(Error::Usage(why)) = Scheme::named(name) else { panic!("{name}") };
+        assert!(why.contains("there is no scheme"), "{why}");
+    }
+    assert!(named("gax-a1").unwrap_err().to_string().contains("cancels out"));
 }
 
 /// An evaluator is told as much of a gate as its method shows, and no more.
@@ -185,11 +198,12 @@ fn made_up_outputs_are_seen() {
     for scheme in schemes() {
         let Garbling { garbled, encoding, decoding, checking } = garble(scheme, &circuit).unwrap();
         let tokens = garbled.evaluate(&encoding.encode(&[true; 4]).unwrap()).unwrap();
-        for bit in [0, 1, scheme.cipher().length().bits() - 1] {
+        let length = scheme.cipher().length();
+        for bit in [length.last(), 2 * length.last(), 1 << 127] {
             let mut made_up = tokens.clone();
-            made_up[1] ^= 1 << bit;
+            made_up[1] ^= bit;
             assert!(checking.decode(&made_up).is_err(), "{scheme:?}");
-            assert_eq!(decoding.decode(&made_up).unwrap(), [true, bit != 0]);
+            assert_eq!(decoding.decode(&made_up).unwrap(), [true, bit != length.last()]);
         }
         assert!(checking.decode(&tokens[..1]).is_err() && decoding.decode(&tokens[..1]).is_err());
         assert!(encoding.encode(&[true; 3]).is_err() && garbled.evaluate(&tokens).is_err());
@@ -201,24 +215,35 @@ fn made_up_outputs_are_seen() {
 fn damaged_garbled_circuits_are_refused() {
     let gates = vec![(0, 1, Function::AND), (1, 2, Function::XOR)];
     let circuit = Circuit::normalised(3, gates, &[3, 4]).unwrap();
-    let scheme = Scheme::new(Method::GaXR, Cipher::A2(Doubling::D1)).unwrap();
-    let Garbling { garbled, encoding, .. } = garble(scheme, &circuit).unwrap();
-    let tokens = encoding.encode(&[true; 3]).unwrap();
-    type Damage = fn(&mut Garbled);
-    let damages: [(Damage, &str); 6] = [
-        (|g| g.rows.truncate(2), "rows are missing"),
-        (|g| g.rows.push(0), "more rows"),
-        (|g| g.rows.extend([0; 3]), "more rows"),
-        (|g| g.gates[0].0 = 3, "not before it"),
-        (|g| g.gates[1].1 = u32::MAX, "not before it"),
-        (|g| g.outputs[0] = 5, "no wire"),
-    ];
-    for (damage, why) in damages {
-        let mut damaged = garbled.clone();
-        damage(&mut damaged);
-        let error = damaged.evaluate(&tokens).unwrap_err().to_string();
+    let scheme = Scheme::new(Method::GaXR, Cipher::A4(Doubling::D1)).unwrap();
+    let garbled = garble(scheme, &circuit).unwrap().garbled;
+    let (shape, rows) = (garbled.shape().clone(), garbled.rows().to_vec());
+    let of = |shape, rows| Garbled::new(scheme, garbled.key(), shape, rows);
+    assert_eq!(of(shape.clone(), rows.clone()).unwrap(), garbled);
+    let other = Shape::of(Method::GaX, &circuit);
+    for (shape, rows, why) in [
+        (shape.clone(), rows[..2].to_vec(), "as many rows"),
+        (shape.clone(), [&rows[..], &[0]].concat(), "as many rows"),
+        (shape, vec![1, 0, 0], "longer than a token"),
+        (other.into(), vec![0; 4], "another method"),
+    ] {
+        let error = of(shape, rows).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");
     }
+    let sum = Opening::Sum { first: true, second: true };
+    for (gates, outputs, why) in [
+        (vec![(0, 3, Opening::Rows)], vec![3], "not before it"),
+        (vec![(0, u32::MAX, Opening::Rows)], vec![3], "not before it"),
+        (vec![(1, 1, sum)], vec![3], "not before it"),
+        (vec![(2, 1, sum)], vec![3], "not before it"),
+        (vec![(0, 1, Opening::Known(Function::AND))], vec![3], "none that the scheme has"),
+        (vec![(0, 1, Opening::Sum { first: true, second: false })], vec![3], "none that the scheme has"),
+        (vec![(0, 1, sum)], vec![4], "no wire"),
+    ] {
+        let error = Shape::new(Method::GaXR, 3, gates, outputs).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+    assert!(Shape::new(Method::GaXR, u32::MAX, vec![(0, 1, sum)], vec![0]).is_err(), "too many wires");
 }
 
 /// The circuits' conditions, one by one.
@@ -249,15 +274,19 @@ fn circuits_keep_the_paper_s_conditions() {
 /// Doublings are what section III says of strings, whose first bit is the highest here.
 #[test]
 fn doublings_are_the_paper_s() {
-    let string = |a: u128, k: u32| -> Vec<u8> { (0..k).rev().map(|i| (a >> i) as u8 & 1).collect() };
+    let string = |a: u128, k: u32| -> Vec<u8> { (0..k).map(|i| (a >> (127 - i)) as u8 & 1).collect() };
     let mut rng = draws();
     for length in [Length::Short, Length::Long] {
         let k = length.bits() as usize;
-        for a in [0, 1, 1 << (k - 1), length.mask()]
+        for a in [0, length.last(), 1 << 127, length.mask()]
             .into_iter()
             .chain((0..20).map(|_| rng.block() & length.mask()))
         {
-            let of = |doubling: Doubling| string(doubling.double(a, length), k as u32);
+            let of = |doubling: Doubling| {
+                let doubled = doubling.double(a, length);
+                assert_eq!(doubled & !length.mask(), 0, "{doubling:?}");
+                string(doubled, k as u32)
+            };
             let bits = string(a, k as u32);
             let left = |bits: &[u8]| [&bits[1..], &[0]].concat();
             let right = |bits: &[u8]| [&[0], &bits[..bits.len() - 1]].concat();
@@ -283,30 +312,32 @@ fn doublings_are_the_paper_s() {
 /// Rabin's test of the polynomial that D1 reduces by.
 fn is_irreducible(length: Length) -> bool {
     let k = length.bits();
+    // x^(k - 1) is the first bit, 1 the last one.
+    let (one, x) = (length.last(), 2 * length.last());
     let times = |mut a: u128, mut b: u128| {
         let mut product = 0;
         while b != 0 {
-            if b & 1 == 1 {
+            if b & one != 0 {
                 product ^= a;
             }
             a = Doubling::D1.double(a, length);
-            b >>= 1;
+            b = b >> 1 & length.mask();
         }
         product
     };
-    let power = |squarings: u32| (0..squarings).fold(2, |x, _| times(x, x));
+    let power = |squarings: u32| (0..squarings).fold(x, |x, _| times(x, x));
     // What is prime to the polynomial has an inverse: a^(2^k - 2), which is right only if it is one.
     let is_unit = |a: u128| {
-        let mut inverse = 1;
+        let mut inverse = one;
         let mut square = a;
         for _ in 1..k {
             square = times(square, square);
             inverse = times(inverse, square);
         }
-        times(a, inverse) == 1
+        times(a, inverse) == one
     };
     let primes: &[u32] = if length == Length::Long { &[2] } else { &[2, 5] };
-    power(k) == 2 && primes.iter().all(|p| is_unit(power(k / p) ^ 2))
+    power(k) == x && primes.iter().all(|p| is_unit(power(k / p) ^ x))
 }
 
 /// The ciphers of figure 8 against their published vectors (FIPS 197, FIPS 180).

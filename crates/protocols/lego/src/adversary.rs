@@ -162,7 +162,7 @@ pub fn toy() -> Program {
     program.finish().unwrap()
 }
 
-/// Returns the items that such a challenge opens, each with the colours at which it is asked for, `each` of
+/// Lists the items that such a challenge opens, each with the colours at which it is asked for, `each` of
 /// them.
 pub fn opened(slots: u32, [bucket, opened]: [u32; 2], each: usize) -> Vec<(usize, Vec<u8>)> {
     let (cut, seed) = (Bucketing { slots, bucket, opened }, Seed::from_bytes([SEED; SEED_BYTES]));

@@ -177,7 +177,7 @@ pub(super) struct Evaluated {
 pub(super) fn evaluator<C: commit::Scheme>(
     party: &mut Evaluator<C>,
     layout: &Layout,
-    ordered: &Ordered,
+    ordered: &mut Ordered,
     ots: &EvaluatorOts,
     (given, theirs, sigma): (Labels, Labels, Vec<u8>),
 ) -> Result<Evaluated, Error> {

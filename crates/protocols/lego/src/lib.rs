@@ -254,9 +254,10 @@ fn evaluator_with(
             inputs: vec![authenticators.proven(&party.session, of_inputs, &proof)],
             solderings: solderings.proven(&proof),
         };
-        let ordered = Ordered::new(&layout, joined);
+        let mut ordered = Ordered::new(&layout, joined);
         let received = evaluate::evaluator_receives(party, &layout)?; // 9
-        online::evaluator(party, &layout, (&ordered, &ots, &outputs), &offset, received, input) // 10, 11, 12
+        let with = (&mut ordered, &ots, &outputs);
+        online::evaluator(party, &layout, with, &offset, received, input) // 10, 11, 12
     })?;
     Ok(report(outputs, party.run.finish()?, parameters, recovered))
 }

@@ -166,7 +166,7 @@ pub(super) struct EvaluatorReady {
 pub(super) fn evaluator<C: commit::Scheme>(
     party: &mut Evaluator<C>,
     layout: &Layout,
-    (ordered, ots, outputs): (&Ordered, &EvaluatorOts, &Shares),
+    (ordered, ots, outputs): (&mut Ordered, &EvaluatorOts, &Shares),
     offset: &Shares,
     received: ReceivedLabels,
     input: &[bool],
@@ -191,11 +191,11 @@ pub(super) fn evaluator_from_built<C: commit::Scheme>(
     input: &[bool],
 ) -> Result<(Vec<bool>, bool), Error> {
     let EvaluatorReady { joined, ots, outputs } = ready;
-    let ordered = Ordered::new(layout, joined);
+    let mut ordered = Ordered::new(layout, joined);
     evaluate::evaluator_sends(party, &ots, input)?;
     hear(&mut party.run, stand)?;
     let received = evaluate::evaluator_receives(party, layout)?;
-    evaluator(party, layout, (&ordered, &ots, &outputs), offset, received, input)
+    evaluator(party, layout, (&mut ordered, &ots, &outputs), offset, received, input)
 }
 
 /// Runs a program on gates from stock.
@@ -224,8 +224,8 @@ pub(super) fn evaluator_from_gates<C: commit::Scheme>(
         received.claim(offset, &ots, outputs.shares(), input, &mut claims);
         receiver.verify(&mut run.channel, &[&outputs], &claims)?
     };
-    let ordered = Ordered::new(layout, Joined { gates, inputs, solderings: solderings.proven(&proof) });
-    let evaluated = evaluate::evaluator(party, layout, &ordered, &ots, received.proven(&proof))?;
+    let mut ordered = Ordered::new(layout, Joined { gates, inputs, solderings: solderings.proven(&proof) });
+    let evaluated = evaluate::evaluator(party, layout, &mut ordered, &ots, received.proven(&proof))?;
     decode::evaluator(party, layout, &ordered, evaluated, input)
 }
 

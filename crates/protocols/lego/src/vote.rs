@@ -20,7 +20,6 @@ use crate::preprocess::Buckets;
 use brickwork_base::label::{Label, Labels};
 use brickwork_primitives::authenticator::one_or_two;
 use brickwork_primitives::garbling::AndRoom;
-use brickwork_primitives::solder::Soldering;
 
 /// A valid label of the head's output and, if there are two, their sum, else zero.
 pub(super) type Verdict = (Label, Label);
@@ -35,7 +34,7 @@ pub(super) struct Judged {
 }
 
 impl Judged {
-    /// Adds up what both have counted.
+    /// Adds both.
     pub fn and(self, other: Judged) -> Judged {
         Judged { refused: self.refused + other.refused, disagreed: self.disagreed + other.disagreed }
     }
@@ -52,7 +51,7 @@ pub(super) struct Room {
 
 impl Room {
     /// Makes room for so many buckets of these sizes. What was there may be lost, but no copy of it stays.
-    fn fit(&mut self, buckets: usize, [beta, alpha]: [usize; 2]) {
+    pub fn fit(&mut self, buckets: usize, [beta, alpha]: [usize; 2]) {
         let fit = |labels: &mut Labels, length: usize| {
             if labels.capacity() < length {
                 *labels = Labels::new(Vec::with_capacity(length));
@@ -99,11 +98,9 @@ impl Buckets {
                 *candidate = output.carry(*candidate, Label::ZERO);
             }
         }
-        let query = |k: usize| {
-            let guard = buckets.start * alpha + k;
-            self.asks(guard, candidates[k / alpha * beta])
-        };
-        self.hasher.votes(query, &mut votes[..buckets.len() * alpha]);
+        let first = buckets.start * alpha;
+        let asks = |k: usize| self.asks(first + k, candidates[k / alpha * beta]);
+        self.hasher.votes(|k| &self.hashes[first + k], asks, &mut votes[..buckets.len() * alpha]);
 
         let mut judged = Judged::default();
         let of_heads =
@@ -126,14 +123,10 @@ impl Buckets {
         Ok(judged)
     }
 
-    /// What an authenticator is asked about a label on the head.
-    fn asks(
-        &self,
-        guard: usize,
-        label: Label,
-    ) -> (brickwork_primitives::authenticator::Authenticator, u64, Label) {
-        let carried = self.guard_solderings[guard].carry(label, Label::ZERO);
-        (self.hashes[guard], u64::from(self.guards[guard]), carried)
+    /// What an authenticator is asked about a label on the head: its number, and the label on its own wire.
+    #[inline]
+    fn asks(&self, guard: usize, label: Label) -> (u64, Label) {
+        (u64::from(self.guards[guard]), self.guard_solderings[guard].carry(label, Label::ZERO))
     }
 
     /// Judges the labels of all gates of a bucket, whichever are the same. Returns how many were refused,
@@ -146,7 +139,9 @@ impl Buckets {
     ) -> (Result<Verdict, Cheat>, u64) {
         let [beta, alpha] = self.sizes;
         let votes = &mut votes[..beta * alpha];
-        self.hasher.votes(|k| self.asks(bucket * alpha + k % alpha, candidates[k / alpha]), votes);
+        let guard = |k: usize| bucket * alpha + k % alpha;
+        let asks = |k: usize| self.asks(guard(k), candidates[k / alpha]);
+        self.hasher.votes(|k| &self.hashes[guard(k)], asks, votes);
         let valid = |k: usize| {
             let same = |other: &Label| usize::from(other.ct_eq(&candidates[k]).unwrap_u8());
             let guards = votes[k * alpha..(k + 1) * alpha].iter().map(|&vote| usize::from(vote));
@@ -168,20 +163,23 @@ impl Buckets {
         }
     }
 
-    /// Puts the buckets into another order.
-    pub fn ordered(&self, order: &[u32]) -> Buckets {
+    /// Puts the buckets into another order. Of each part that is copied the old one goes before the next.
+    pub fn ordered(self, order: &[u32]) -> Buckets {
         let [beta, alpha] = self.sizes;
+        fn moved<T: Copy>(values: Vec<T>, order: &[u32], each: usize) -> Vec<T> {
+            picked(&values, order, each)
+        }
         Buckets {
-            gates: self.gates.clone(),
+            gates: self.gates,
             sizes: self.sizes,
             most_unseen: self.most_unseen,
-            numbers: picked(&self.numbers, order, beta),
-            tables: picked(&self.tables, order, beta),
-            guards: picked(&self.guards, order, alpha),
-            hashes: picked(&self.hashes, order, alpha),
-            hasher: self.hasher.clone(),
-            gate_solderings: picked(&self.gate_solderings, order, beta - 1),
-            guard_solderings: picked::<Soldering>(&self.guard_solderings, order, alpha),
+            numbers: moved(self.numbers, order, beta),
+            tables: moved(self.tables, order, beta),
+            guards: moved(self.guards, order, alpha),
+            hashes: moved(self.hashes, order, alpha),
+            hasher: self.hasher,
+            gate_solderings: moved(self.gate_solderings, order, beta - 1),
+            guard_solderings: moved(self.guard_solderings, order, alpha),
         }
     }
 }

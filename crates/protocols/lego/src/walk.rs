@@ -1,12 +1,16 @@
 //! The evaluator's walk through a program: gates in layers, each of which is evaluated in buckets.
 //!
 //! The order follows from the program, so the buckets and solderings are put into it before the inputs are
-//! there: then memory is read from one end to the other.
+//! there: then memory is read from one end to the other. All room that it takes is there before, too: pages
+//! that the system gives for the first time take longer than the gates that are evaluated in them.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Mutex;
 
 use zeroize::Zeroizing;
 
+use crate::Cheat;
 use crate::hooks::{Hooks, Point};
 use crate::inputs::InputBuckets;
 use crate::layout::{Layout, Output};
@@ -18,11 +22,15 @@ use brickwork_base::pool;
 use brickwork_circuit::{Circuit, Gate};
 use brickwork_primitives::solder::Soldering;
 
-/// Labels of slots of a component whose gates are evaluated side by side, at most, if it are several: 16 MiB.
-const LABELS_AT_ONCE: usize = 1 << 20;
+/// Labels of slots of a component whose gates are evaluated side by side, at most, if it are several: 512
+/// KiB, which stay in a core's cache.
+const LABELS_AT_ONCE: usize = 1 << 15;
 
-/// AND gates of the program that one task evaluates: enough that it is worth to wake a thread.
-const ANDS_A_TASK: usize = 512;
+/// AND gates whose buckets are judged at a time.
+const ANDS_AT_ONCE: usize = 256;
+
+/// AND gates for which it is worth to wake a thread.
+const ANDS_A_THREAD: usize = 512;
 
 /// What the evaluator evaluates with.
 pub(super) struct Joined {
@@ -72,15 +80,18 @@ impl Stages {
     }
 }
 
-/// Slots of one component that do not depend on each other.
-struct Group {
+/// Slots of one component that do not depend on each other, which one thread evaluates.
+struct Chunk {
     component: usize,
     slots: Vec<usize>,
+    /// Their AND gates, in the order of evaluation.
+    ands: Range<usize>,
 }
 
 /// In which order a program is evaluated.
-pub(super) struct Plan {
-    groups: Vec<Group>,
+struct Plan {
+    /// Chunks that do not depend on each other, level after level.
+    levels: Vec<Vec<Chunk>>,
     /// Of each component that is used.
     stages: Vec<Option<Stages>>,
     /// The program's AND gates.
@@ -89,49 +100,69 @@ pub(super) struct Plan {
 
 impl Plan {
     /// Plans the evaluation of a program.
-    pub fn of(layout: &Layout) -> Self {
+    fn of(layout: &Layout) -> Self {
         let program = layout.program;
-        let mut levels = vec![0_u32; layout.own + layout.evaluator];
-        let mut by_level = BTreeMap::<(u32, u32), Vec<usize>>::new();
+        let mut levels = vec![0_usize; layout.own + layout.evaluator];
+        let mut by_level: Vec<BTreeMap<u32, Vec<usize>>> = Vec::new();
         for (index, slot) in program.slots().enumerate() {
             let level = slot.inputs.iter().map(|&wire| levels[wire as usize]).max().unwrap_or(0);
             let outputs = program.component(slot.component).circuit.outputs().len();
             levels.resize(levels.len() + outputs, level + 1);
-            by_level.entry((level, slot.component.0)).or_default().push(index);
+            by_level.resize_with(by_level.len().max(level + 1), BTreeMap::new);
+            by_level[level].entry(slot.component.0).or_default().push(index);
         }
         let mut plan = Plan {
-            groups: Vec::new(),
+            levels: Vec::new(),
             stages: program.components().iter().map(|_| None).collect(),
             ands: Vec::with_capacity(layout.ands),
         };
-        for ((_, component), slots) in by_level {
-            let component = component as usize;
-            let circuit = &program.components()[component].circuit;
-            let Stages(stages) = plan.stages[component].get_or_insert_with(|| Stages::of(circuit));
-            for slots in slots.chunks((LABELS_AT_ONCE / circuit.wires()).max(1)) {
-                for stage in &*stages {
-                    for &slot in slots {
-                        let first = layout.first_and[slot] as u32;
-                        plan.ands.extend(stage.ands.iter().map(|[.., number]| first + number));
+        for level in by_level {
+            let mut chunks = Vec::new();
+            for (component, slots) in level {
+                let component = component as usize;
+                let circuit = &program.components()[component].circuit;
+                let Stages(stages) = plan.stages[component].get_or_insert_with(|| Stages::of(circuit));
+                for slots in slots.chunks((LABELS_AT_ONCE / circuit.wires()).max(1)) {
+                    let begin = plan.ands.len();
+                    for stage in &*stages {
+                        for &slot in slots {
+                            let first = layout.first_and[slot] as u32;
+                            plan.ands.extend(stage.ands.iter().map(|[.., number]| first + number));
+                        }
                     }
+                    let ands = begin..plan.ands.len();
+                    chunks.push(Chunk { component, slots: slots.to_vec(), ands });
                 }
-                plan.groups.push(Group { component, slots: slots.to_vec() });
             }
+            plan.levels.push(chunks);
         }
         plan
+    }
+
+    /// Returns the gates of a chunk's component.
+    fn stages(&self, chunk: &Chunk) -> &[Stage] {
+        self.stages[chunk.component].as_ref().map_or(&[], |Stages(stages)| stages)
     }
 }
 
 /// What the evaluator evaluates with, in the order of evaluation.
 pub(super) struct Ordered {
-    plan: Plan,
-    gates: Vec<Buckets>,
-    /// Of each AND gate the batch that its bucket is of; empty if all are of one.
-    batches: Vec<u32>,
-    /// To both inputs of each AND gate.
-    solderings: Vec<[Soldering; 2]>,
+    material: Material,
     to_outputs: Vec<Soldering>,
     pub inputs: Vec<InputBuckets>,
+    /// Room for the labels of the program's wires, and what threads work on.
+    wires: Labels,
+    desks: Mutex<Vec<Desk>>,
+}
+
+/// The gates.
+struct Material {
+    plan: Plan,
+    gates: Vec<Buckets>,
+    /// Of each AND gate the batch that its bucket is of, and its number there; empty if all are of one.
+    buckets: Vec<[u32; 2]>,
+    /// To both inputs of each AND gate.
+    solderings: Vec<[Soldering; 2]>,
 }
 
 impl Ordered {
@@ -141,25 +172,32 @@ impl Ordered {
         let plan = Plan::of(layout);
         let Joined { gates, inputs, mut solderings } = joined;
         let to_outputs = solderings.split_off(2 * layout.ands);
-        let (solderings, _) = solderings.as_chunks::<2>();
-        let solderings = picked(solderings, &plan.ands, 1);
+        let solderings = picked(solderings.as_chunks::<2>().0, &plan.ands, 1);
         let mut ends: Vec<u32> = Vec::with_capacity(gates.len());
         for batch in &gates {
             ends.push(ends.last().copied().unwrap_or(0) + batch.count() as u32);
         }
-        let batch_of = |and: &u32| ends.partition_point(|end| end <= and) as u32;
-        let batches: Vec<u32> = match gates.len() {
-            ..=1 => Vec::new(),
-            _ => plan.ands.iter().map(batch_of).collect(),
+        let mut counts = vec![0; gates.len()];
+        let mut next = |and: &u32| {
+            let batch = ends.partition_point(|end| end <= and);
+            counts[batch] += 1;
+            [batch as u32, counts[batch] - 1]
         };
+        let several = gates.len() > 1;
+        let buckets: Vec<[u32; 2]> = plan.ands.iter().filter(|_| several).map(&mut next).collect();
         let order = |batch: usize| -> Vec<u32> {
             let (first, end) = (if batch == 0 { 0 } else { ends[batch - 1] }, ends[batch]);
             let here = plan.ands.iter().filter(|and| (first..end).contains(and));
             here.map(|and| and - first).collect()
         };
-        let tasks = gates.into_iter().enumerate().collect();
-        let gates = pool::map(tasks, || (), |(), _, (k, batch): (usize, Buckets)| batch.ordered(&order(k)));
-        Ordered { plan, gates, batches, solderings, to_outputs, inputs }
+        // One after the other, as each is there twice meanwhile.
+        let gates: Vec<Buckets> =
+            gates.into_iter().enumerate().map(|(k, batch)| batch.ordered(&order(k))).collect();
+        let material = Material { plan, gates, buckets, solderings };
+        let desks = (0..pool::threads()).map(|_| Desk::for_all(layout, &material)).collect();
+        let mut wires = Labels::default();
+        resize(&mut wires, layout.program.wires());
+        Ordered { material, to_outputs, inputs, wires, desks: Mutex::new(desks) }
     }
 
     /// Evaluates all gates. Returns the labels of the outputs, and Δ if it came out, else zero.
@@ -167,82 +205,169 @@ impl Ordered {
     /// # Errors
     /// If a bucket gives no label to go on with.
     pub fn walk(
-        &self,
+        &mut self,
         layout: &Layout,
         inputs: &[Label],
         hooks: &mut Hooks,
     ) -> Result<(Labels, Zeroizing<Label>), Error> {
-        let program = layout.program;
-        let mut wires = Labels::new(Vec::with_capacity(program.wires()));
-        wires.extend(layout.of_program(inputs));
-        wires.resize(program.wires(), Label::ZERO);
-        let mut walker = Walker {
-            ordered: self,
-            done: 0,
-            next: vec![0; self.gates.len()],
-            disagreed: vec![0; self.gates.len()],
-            delta: Zeroizing::new(Label::ZERO),
-            labels: Labels::default(),
-            verdicts: Zeroizing::default(),
-            room: Room::default(),
-        };
-        let mut local = Labels::default();
-        for Group { component, slots } in &self.plan.groups {
-            let circuit = &program.components()[*component].circuit;
-            let width = circuit.wires();
-            resize(&mut local, slots.len() * width);
-            for (local, &slot) in local.chunks_exact_mut(width).zip(slots) {
-                let given = program.slot(slot).inputs.iter().map(|&wire| wires[wire as usize]);
-                local.iter_mut().zip(given).for_each(|(label, given)| *label = given);
+        let Ordered { material, wires, desks, .. } = self;
+        wires.iter_mut().zip(layout.of_program(inputs)).for_each(|(wire, label)| *wire = label);
+        let mut delta = Zeroizing::new(Label::ZERO);
+        let mut disagreed = vec![0; material.gates.len()];
+        for level in &material.plan.levels {
+            let work = |desk: &mut OnDesk, _: usize, chunk: &Chunk| {
+                material.evaluate(layout, chunk, wires, desk.desk())
+            };
+            let ands: usize = level.iter().map(|chunk| chunk.ands.len()).sum();
+            let done = if ands < 2 * ANDS_A_THREAD {
+                let mut desk = OnDesk::take(desks);
+                level.iter().enumerate().map(|(k, chunk)| work(&mut desk, k, chunk)).collect()
+            } else {
+                pool::map(level.iter().collect(), || OnDesk::take(desks), work)
+            };
+            let mut refused = 0;
+            for (chunk, done) in level.iter().zip(done) {
+                let done = done?;
+                let mut outputs = &done.outputs[..];
+                for slot in chunk.slots.iter().map(|&slot| layout.program.slot(slot)) {
+                    let count = layout.program.component(slot.component).circuit.outputs().len();
+                    let (here, others) = outputs.split_at(count);
+                    wires[slot.first_output as usize..][..count].copy_from_slice(here);
+                    outputs = others;
+                }
+                let unknown = 1 ^ delta.colour();
+                *delta ^= done.delta.times(unknown);
+                refused += done.judged.iter().map(|judged| judged.refused).sum::<u64>();
+                let both = disagreed.iter_mut().zip(&done.judged);
+                both.for_each(|(sum, judged)| *sum += judged.disagreed);
             }
-            for stage in self.plan.stages[*component].iter().flat_map(|Stages(stages)| stages) {
-                walker.stage(stage, &mut local, width, hooks)?;
-            }
-            for (local, &slot) in local.chunks_exact(width).zip(slots) {
-                let first = program.slot(slot).first_output as usize;
-                let outputs = circuit.outputs().iter().map(|&wire| local[wire as usize]);
-                wires[first..].iter_mut().zip(outputs).for_each(|(wire, label)| *wire = label);
-            }
+            hooks.alter(Point::Refused, &mut [refused]);
         }
-        walker.pretend();
-        Ok((self.outputs(layout, inputs, &wires), walker.delta))
+        material.pretend(&disagreed, desks);
+        Ok((self.outputs(layout, inputs), delta))
     }
 
     /// The labels of the outputs, of those of all wires.
-    fn outputs(&self, layout: &Layout, inputs: &[Label], wires: &[Label]) -> Labels {
+    fn outputs(&self, layout: &Layout, inputs: &[Label]) -> Labels {
         let of_output = |(output, soldering): (&Output, &Soldering)| {
-            let label = wires[output.wire as usize] ^ output.mask.map_or(Label::ZERO, |mask| inputs[mask]);
-            soldering.carry(label, Label::ZERO)
+            let mask = output.mask.map_or(Label::ZERO, |mask| inputs[mask]);
+            soldering.carry(self.wires[output.wire as usize] ^ mask, Label::ZERO)
         };
         Labels::new(layout.outputs.iter().zip(&self.to_outputs).map(of_output).collect())
     }
 }
 
-/// How far an evaluation is.
-struct Walker<'a> {
-    ordered: &'a Ordered,
-    /// AND gates that are evaluated.
-    done: usize,
-    /// Of each batch its buckets that are, and how many of them disagreed.
-    next: Vec<usize>,
-    disagreed: Vec<u64>,
-    /// Δ if two valid labels came out of a bucket, else zero.
-    delta: Zeroizing<Label>,
+/// What a thread works on: room for one chunk after the other.
+#[derive(Default)]
+struct Desk {
+    /// Labels of the wires of each slot.
+    local: Labels,
+    /// Labels of the inputs of a stage's buckets, and what came out of them.
     labels: Labels,
     verdicts: Zeroizing<Vec<Verdict>>,
     room: Room,
 }
 
-impl Walker<'_> {
-    /// Evaluates the gates of a stage in all slots of a group; `local` are the labels of their wires.
+impl Desk {
+    /// Returns one with room for each chunk.
+    fn for_all(layout: &Layout, material: &Material) -> Self {
+        let mut desk = Desk::default();
+        for chunk in material.plan.levels.iter().flatten() {
+            let width = layout.program.components()[chunk.component].circuit.wires();
+            let ands = material.plan.stages(chunk).iter().map(|stage| stage.ands.len()).max().unwrap_or(0);
+            let (local, ands) = (chunk.slots.len() * width, chunk.slots.len() * ands);
+            desk.fit(local.max(desk.local.len()), ands.max(desk.verdicts.len()));
+        }
+        let ands = desk.verdicts.len().min(ANDS_AT_ONCE);
+        material.gates.iter().for_each(|batch| desk.room.fit(ands, batch.sizes));
+        desk
+    }
+
+    /// Makes room for so many labels of wires, and AND gates.
+    fn fit(&mut self, local: usize, ands: usize) {
+        resize(&mut self.local, local);
+        resize(&mut self.labels, 2 * ands);
+        if self.verdicts.capacity() < ands {
+            self.verdicts = Zeroizing::new(Vec::with_capacity(ands));
+        }
+        self.verdicts.resize(ands, (Label::ZERO, Label::ZERO));
+    }
+}
+
+/// A desk that is taken, until this is dropped.
+struct OnDesk<'a>(Option<Desk>, &'a Mutex<Vec<Desk>>);
+
+impl<'a> OnDesk<'a> {
+    fn take(desks: &'a Mutex<Vec<Desk>>) -> Self {
+        OnDesk(desks.lock().expect("a desk is taken").pop(), desks)
+    }
+
+    fn desk(&mut self) -> &mut Desk {
+        self.0.get_or_insert_default()
+    }
+}
+
+impl Drop for OnDesk<'_> {
+    fn drop(&mut self) {
+        if let (Some(desk), Ok(mut desks)) = (self.0.take(), self.1.lock()) {
+            desks.push(desk);
+        }
+    }
+}
+
+/// A chunk that is evaluated.
+struct Done {
+    /// Labels of the outputs, slot after slot.
+    outputs: Labels,
+    /// Δ if two valid labels came out of a bucket, else zero.
+    delta: Zeroizing<Label>,
+    /// Of each batch what its buckets came to.
+    judged: Vec<Judged>,
+}
+
+impl Material {
+    /// Evaluates the gates of a chunk, on labels of the program's wires.
+    fn evaluate(
+        &self,
+        layout: &Layout,
+        chunk: &Chunk,
+        wires: &[Label],
+        desk: &mut Desk,
+    ) -> Result<Done, Cheat> {
+        let program = layout.program;
+        let circuit = &program.components()[chunk.component].circuit;
+        let width = circuit.wires();
+        desk.fit(chunk.slots.len() * width, 0);
+        for (local, &slot) in desk.local.chunks_exact_mut(width).zip(&chunk.slots) {
+            let given = program.slot(slot).inputs.iter().map(|&wire| wires[wire as usize]);
+            local.iter_mut().zip(given).for_each(|(label, given)| *label = given);
+        }
+        let mut done = Done {
+            outputs: Labels::new(Vec::with_capacity(chunk.slots.len() * circuit.outputs().len())),
+            delta: Zeroizing::new(Label::ZERO),
+            judged: vec![Judged::default(); self.gates.len()],
+        };
+        let mut first = chunk.ands.start;
+        for stage in self.plan.stages(chunk) {
+            let ands = first..first + chunk.slots.len() * stage.ands.len();
+            first = ands.end;
+            self.stage(stage, ands, (desk, width), &mut done)?;
+        }
+        for local in desk.local.chunks_exact(width) {
+            done.outputs.extend(circuit.outputs().iter().map(|&wire| local[wire as usize]));
+        }
+        Ok(done)
+    }
+
+    /// Evaluates the gates of a stage in all slots of a chunk, each of so many wires.
     fn stage(
-        &mut self,
+        &self,
         stage: &Stage,
-        local: &mut [Label],
-        width: usize,
-        hooks: &mut Hooks,
-    ) -> Result<(), Error> {
-        for local in local.chunks_exact_mut(width) {
+        ands: Range<usize>,
+        (desk, width): (&mut Desk, usize),
+        done: &mut Done,
+    ) -> Result<(), Cheat> {
+        for local in desk.local.chunks_exact_mut(width) {
             for &(wire, gate) in &stage.linear {
                 local[wire as usize] = match gate {
                     Gate::Xor(a, b) => local[a as usize] ^ local[b as usize],
@@ -250,109 +375,86 @@ impl Walker<'_> {
                 };
             }
         }
-        let count = local.len() / width * stage.ands.len();
-        if count == 0 {
+        if ands.is_empty() {
             return Ok(());
         }
-        resize(&mut self.labels, 2 * count);
-        let solderings = &self.ordered.solderings[self.done..self.done + count];
-        let of_slots = self.labels.chunks_exact_mut(2 * stage.ands.len());
-        let of_slots = of_slots.zip(solderings.chunks_exact(stage.ands.len()));
-        for (local, (labels, solderings)) in local.chunks_exact(width).zip(of_slots) {
+        let each = stage.ands.len();
+        desk.fit(desk.local.len(), ands.len());
+        let of_slots = desk.labels.chunks_exact_mut(2 * each);
+        let of_slots = of_slots.zip(self.solderings[ands.clone()].chunks_exact(each));
+        for (local, (labels, solderings)) in desk.local.chunks_exact(width).zip(of_slots) {
             let gates = stage.ands.iter().zip(labels.chunks_exact_mut(2)).zip(solderings);
             for ((&[_, a, b, _], labels), [left, right]) in gates {
                 labels[0] = left.carry(local[a as usize], Label::ZERO);
                 labels[1] = right.carry(local[b as usize], Label::ZERO);
             }
         }
-        self.evaluate(count, hooks)?;
-        for (local, verdicts) in
-            local.chunks_exact_mut(width).zip(self.verdicts.chunks_exact(stage.ands.len()))
-        {
+        self.judge(ands, desk, done)?;
+        let of_slots = desk.local.chunks_exact_mut(width).zip(desk.verdicts.chunks_exact(each));
+        for (local, verdicts) in of_slots {
             for (&[wire, ..], &(label, sum)) in stage.ands.iter().zip(verdicts) {
                 local[wire as usize] = label;
-                let unknown = 1 ^ self.delta.colour();
-                *self.delta ^= sum.times(unknown);
+                let unknown = 1 ^ done.delta.colour();
+                *done.delta ^= sum.times(unknown);
             }
         }
         Ok(())
     }
 
-    /// Evaluates the buckets of the next gates, on `labels`, to `verdicts`.
-    fn evaluate(&mut self, count: usize, hooks: &mut Hooks) -> Result<(), Error> {
-        if self.verdicts.capacity() < count {
-            self.verdicts = Zeroizing::new(Vec::with_capacity(count));
+    /// Evaluates the buckets of gates on the desk's labels, to its verdicts.
+    fn judge(&self, ands: Range<usize>, desk: &mut Desk, done: &mut Done) -> Result<(), Cheat> {
+        let Desk { labels, verdicts, room, .. } = desk;
+        for (k, batch) in self.gates.iter().enumerate() {
+            if self.buckets.is_empty() {
+                let judged = judged(batch, ands.start, labels, verdicts, room)?;
+                done.judged[k] = done.judged[k].and(judged);
+                continue;
+            }
+            let here = &self.buckets[ands.clone()];
+            let places: Vec<usize> = (0..here.len()).filter(|&place| here[place][0] == k as u32).collect();
+            let Some(&[_, first]) = places.first().map(|&place| &here[place]) else { continue };
+            let mut given = Labels::new(Vec::with_capacity(2 * places.len()));
+            places.iter().for_each(|&place| given.extend_from_slice(&labels[2 * place..][..2]));
+            let mut found = Zeroizing::new(vec![(Label::ZERO, Label::ZERO); places.len()]);
+            let judged = judged(batch, first as usize, &given, &mut found, room)?;
+            places.iter().zip(found.iter()).for_each(|(&place, &verdict)| verdicts[place] = verdict);
+            done.judged[k] = done.judged[k].and(judged);
         }
-        self.verdicts.resize(count, (Label::ZERO, Label::ZERO));
-        let Walker { ordered, done, next, disagreed, labels, verdicts, room, .. } = self;
-        let here = *done..*done + count;
-        *done = here.end;
-        let mut refused = 0;
-        for (k, batch) in ordered.gates.iter().enumerate() {
-            let places: Vec<usize> = match &ordered.batches[..] {
-                [] => Vec::new(),
-                batches => (0..count).filter(|place| batches[here.start + place] == k as u32).collect(),
-            };
-            let all = ordered.batches.is_empty();
-            let some = if all { count } else { places.len() };
-            let buckets = next[k]..next[k] + some;
-            next[k] = buckets.end;
-            let judged = if all {
-                judged(batch, buckets.start, labels, verdicts, room)?
-            } else {
-                let mut given = Labels::new(Vec::with_capacity(2 * some));
-                places.iter().for_each(|&place| given.extend_from_slice(&labels[2 * place..][..2]));
-                let mut found = Zeroizing::new(vec![(Label::ZERO, Label::ZERO); some]);
-                let judged = judged(batch, buckets.start, &given, &mut found, room)?;
-                places.iter().zip(found.iter()).for_each(|(&place, &verdict)| verdicts[place] = verdict);
-                judged
-            };
-            disagreed[k] += judged.disagreed;
-            refused += judged.refused;
-        }
-        hooks.alter(Point::Refused, &mut [refused]);
         Ok(())
     }
 
-    /// Does what would have been done if as many buckets had disagreed as ever can.
-    fn pretend(&mut self) {
-        for ((batch, &buckets), disagreed) in self.ordered.gates.iter().zip(&self.next).zip(&self.disagreed) {
-            let most = batch.most_unseen.min(buckets as u64);
-            batch.pretend(most.saturating_sub(*disagreed), &mut self.room);
+    /// Does what would have been done if as many buckets of each batch had disagreed as ever can.
+    fn pretend(&self, disagreed: &[u64], desks: &Mutex<Vec<Desk>>) {
+        for (batch, disagreed) in self.gates.iter().zip(disagreed) {
+            let most = batch.most_unseen.min(batch.count() as u64);
+            let times = most.saturating_sub(*disagreed);
+            let threads = if times < ANDS_A_THREAD as u64 { 1 } else { pool::threads() as u64 };
+            let parts = (0..threads).map(|part| (part + 1) * times / threads - part * times / threads);
+            pool::map(
+                parts.collect(),
+                || OnDesk::take(desks),
+                |desk, _, times| {
+                    batch.pretend(times, &mut desk.desk().room);
+                },
+            );
         }
     }
 }
 
-/// Judges buckets of a batch from `first` on, as many as there is room for verdicts, by several threads if
-/// they are many.
+/// Judges buckets of a batch from `first` on, as many as there is room for verdicts.
 fn judged(
     batch: &Buckets,
     first: usize,
     labels: &[Label],
     verdicts: &mut [Verdict],
     room: &mut Room,
-) -> Result<Judged, Error> {
-    let count = verdicts.len();
-    if count < 2 * ANDS_A_TASK || pool::threads() == 1 {
-        let mut judged = Judged::default();
-        let tasks = labels.chunks(2 * ANDS_A_TASK).zip(verdicts.chunks_mut(ANDS_A_TASK));
-        for ((labels, verdicts), first) in tasks.zip((first..).step_by(ANDS_A_TASK)) {
-            judged = judged.and(batch.judge(first..first + verdicts.len(), labels, verdicts, room)?);
-        }
-        return Ok(judged);
+) -> Result<Judged, Cheat> {
+    let mut judged = Judged::default();
+    let parts = labels.chunks(2 * ANDS_AT_ONCE).zip(verdicts.chunks_mut(ANDS_AT_ONCE));
+    for ((labels, verdicts), first) in parts.zip((first..).step_by(ANDS_AT_ONCE)) {
+        judged = judged.and(batch.judge(first..first + verdicts.len(), labels, verdicts, room)?);
     }
-    let a_task = count.div_ceil(2 * pool::threads()).max(ANDS_A_TASK);
-    let tasks = labels.chunks(2 * a_task).zip(verdicts.chunks_mut(a_task)).zip((first..).step_by(a_task));
-    let judge =
-        |room: &mut Room, _: usize, ((labels, verdicts), first): ((&[Label], &mut [Verdict]), usize)| {
-            batch.judge(first..first + verdicts.len(), labels, verdicts, room)
-        };
-    let judged = pool::map(tasks.collect(), Room::default, judge);
-    let mut all = Judged::default();
-    for some in judged {
-        all = all.and(some?);
-    }
-    Ok(all)
+    Ok(judged)
 }
 
 /// Gives labels another length; what they were may be lost, but no copy stays in memory.

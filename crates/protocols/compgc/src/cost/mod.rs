@@ -9,12 +9,15 @@ use brickwork_base::Party::{self, Evaluator, Garbler};
 use brickwork_circuit::Program;
 use brickwork_plan::{self as plan, Cost, Link, Machine, PROCESS_BYTES, Script};
 use brickwork_primitives::cost::work::*;
-use brickwork_primitives::cost::{BLOCK, DIMENSION, GATE_BYTES, LABEL, base_ots, extend};
+use brickwork_primitives::cost::{
+    BLOCK, DIGEST, DIMENSION, GATE_BYTES, LABEL, agree_to_take, base_ots, extend, meet,
+};
 use brickwork_session::{GREETING_BYTES, Protocol};
 
 use crate::layout::Layout;
 use crate::linking::Linking;
 use crate::report::CompGc;
+use crate::stored::Request;
 
 use work::{BEYOND, INPUT, SLOT};
 
@@ -35,6 +38,20 @@ pub fn sent_bytes(program: &Program, linking: Linking) -> Result<[u64; 2], Error
     Ok(script(program, linking)?.sent_bytes(1))
 }
 
+/// Returns what a run of a program costs whose components and OTs are in both parties' stores, which share so
+/// many epochs that are not used up; components are linked as `standard`.
+///
+/// # Errors
+/// As [`script_from_stock`].
+pub fn predict_from_stock(
+    program: &Program,
+    epochs: u64,
+    machine: &Machine,
+    link: &Link,
+) -> Result<Cost, Error> {
+    Ok(plan::predict(&script_from_stock(program, epochs)?, machine, link))
+}
+
 /// Returns the steps of a run, as a script.
 ///
 /// # Errors
@@ -44,18 +61,42 @@ pub fn script(program: &Program, linking: Linking) -> Result<Script, Error> {
     let mut script = Script::new(CompGc::PHASES);
     setup(&mut script, program); // 1
     preprocess(&mut script, &layout); // 2
+    online(&mut script, &layout); // 3, 4, 5
+    Ok(script)
+}
+
+/// Returns the steps of a run whose components and OTs are in store, where the last run was not broken off:
+/// otherwise the parties tell each other a little more of where they stand.
+///
+/// # Errors
+/// [`Error::Limit`] if no store gives so much to one program, or as [`script`].
+pub fn script_from_stock(program: &Program, epochs: u64) -> Result<Script, Error> {
+    let _ = Request::of(program)?;
+    let layout = Layout::new(program, Linking::Standard)?;
+    let mut script = Script::new(CompGc::PHASES);
+    meet(&mut script, ([GREETING_BYTES as u64], GREETING_BYTES as u64), epochs);
+    agree_to_take(&mut script, "prepare");
+    script.exchange([DIGEST], [DIGEST]); // that it is burned
+    for by in [Garbler, Evaluator] {
+        script.work(by, &SCHEDULE, gates(program), 1);
+    }
+    online(&mut script, &layout); // 3, 4, 5
+    Ok(script)
+}
+
+/// What is left for the time when the inputs are there.
+fn online(script: &mut Script, layout: &Layout) {
     script.phase("prepare");
-    some(&mut script, Evaluator, bits(layout.evaluator_inputs())); // 3
-    build(&mut script, &layout); // 4
-    evaluate(&mut script, &layout);
+    some(script, Evaluator, bits(layout.evaluator_inputs())); // 3
+    build(script, layout); // 4
+    evaluate(script, layout);
     script.phase("decode");
-    some(&mut script, Evaluator, bits(layout.outputs(Garbler).count())); // 5
+    some(script, Evaluator, bits(layout.outputs(Garbler).count())); // 5
     for (name, work) in CompGc::PHASES.iter().zip(&BEYOND) {
         script.phase(name);
         script.beyond(work, 1);
     }
-    script.memory_bytes = memory(&layout);
-    Ok(script)
+    script.memory_bytes = memory(layout);
 }
 
 /// A message, unless there is nothing in it.

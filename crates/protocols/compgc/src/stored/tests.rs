@@ -174,26 +174,27 @@ fn stock_is_filled_used_up_and_made_on_the_spot() {
         assert!(in_stock(&store, party, &terms(), &small.repeat(4).unwrap()).unwrap());
         assert!(!in_stock(&store, party, &terms(), &small.repeat(5).unwrap()).unwrap());
     }
-    // Online goes what a run without stock sends online: nothing of it depends on where components come from.
+    // Every byte is known beforehand; online goes what a run without stock sends online, as nothing of it
+    // depends on where components come from.
     let (made, phases) = folders.runs(&small, Lacking::Refuse, &mut rng);
     assert_eq!(made, None);
-    let sent = |name: &str| {
-        let phase = phases.iter().find(|phase| phase.name == name).unwrap();
-        [phase.garbler_sent_bytes, phase.evaluator_sent_bytes]
+    let predicted = |script| {
+        let machine = brickwork_plan::Machine::known("portable", 1);
+        brickwork_plan::predict(&script, &machine, &brickwork_plan::Link::LOOPBACK).phases
     };
-    let script = crate::cost::script(&small, Linking::Standard).unwrap();
-    let cost = brickwork_plan::predict(
-        &script,
-        &brickwork_plan::Machine::known("portable", 1),
-        &brickwork_plan::Link::LOOPBACK,
-    );
-    for phase in cost.phases.iter().filter(|phase| ["build", "evaluate", "decode"].contains(&phase.name)) {
-        assert_eq!(
-            sent(phase.name),
-            [phase.garbler_sent_bytes, phase.evaluator_sent_bytes],
-            "{}",
-            phase.name
-        );
+    let from_stock = predicted(crate::cost::script_from_stock(&small, 1).unwrap());
+    let without = predicted(crate::cost::script(&small, Linking::Standard).unwrap());
+    for phase in &phases {
+        let is_same = |other: &&brickwork_plan::PhaseCost| other.name == phase.name;
+        let sent = |all: &[brickwork_plan::PhaseCost]| {
+            let phase = all.iter().find(is_same).expect("a phase of the protocol");
+            [phase.garbler_sent_bytes, phase.evaluator_sent_bytes]
+        };
+        let ran = [phase.garbler_sent_bytes, phase.evaluator_sent_bytes];
+        assert_eq!(ran, sent(&from_stock), "{}", phase.name);
+        if ["build", "evaluate", "decode"].contains(&phase.name) {
+            assert_eq!(ran, sent(&without), "{}", phase.name);
+        }
     }
     assert!(phases.iter().all(|phase| phase.name != "preprocess"), "nothing is garbled in it: {phases:?}");
     // Another program of the same component.

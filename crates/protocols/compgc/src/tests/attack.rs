@@ -83,7 +83,7 @@ fn the_repaired_scheme_does_not() {
     let program = Arc::new(chained(&mut rng));
     for _ in 0..3 {
         let [a, b] = random_inputs(&program, &mut rng);
-        let inside = inside(&program, Linking::Scmc, [&a, &b]);
+        let inside = inside(&program, Linking::Scmc, [&a, &b], rng.seed());
         let layout = Layout::new(&program, Linking::Scmc).unwrap();
         let ports = inside.active_inputs.chunks(16).chain(inside.actives.chunks(16));
         let blocks: Vec<&[Label]> = ports.collect();

@@ -217,7 +217,7 @@ fn intermediate_wires_do_not_decode() {
         let wires = first as usize + 8;
         let (mut ones, mut sums) = (vec![0_usize; wires], vec![0_usize; wires]);
         for _ in 0..RUNS {
-            let inside = inside(&program, linking, [&a, &b]);
+            let inside = inside(&program, linking, [&a, &b], rng.seed());
             assert_eq!(inside.told, outputs.len(), "an output is told, and nothing else");
             for wire in 0..wires {
                 ones[wire] += usize::from(inside.actives[wire].colour());

@@ -133,8 +133,8 @@ impl Writer {
         }
     }
 
-    /// Greets and sets up; `proposal` are the garbler's messages behind its greeting, `ots` those of a program
-    /// that is known.
+    /// Greets and sets up; `proposal` are the garbler's messages behind its greeting, `ots` those of a
+    /// program that is known.
     pub fn setup(&mut self, proposal: &[u64], ots: Option<u64>) {
         self.script.phase("setup");
         self.script.work(Garbler, &CHOOSE, DIMENSION, DIMENSION);

@@ -98,9 +98,9 @@ pub fn script_of_filling(program: &Program, executions: u64, security: Security)
     Ok(script)
 }
 
-/// Returns what a run does whose components, authenticators and OTs are in stock: of parties that meet for it,
-/// and share so many epochs that are not used up, or of a session that stands. The buckets are taken for those
-/// of a filling for this run alone.
+/// Returns what a run does whose components, authenticators and OTs are in stock: of parties that meet for
+/// it, and share so many epochs that are not used up, or of a session that stands. The buckets are taken for
+/// those of a filling for this run alone.
 ///
 /// # Errors
 /// As [`script_of_filling`].

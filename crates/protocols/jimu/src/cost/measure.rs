@@ -4,16 +4,16 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use super::script;
-use super::work::{ALL, BEYOND, COMPARE, GARBLE, HASH, HASHED};
-use crate::gates::{Garbling, Wide};
-use crate::parameters::Level;
+use super::work::{ALL, BEYOND, COMPARE, GARBLE, HASH, HASHED, ROWS, SOLDERED};
+use crate::gates::{Garbling, Labels};
+use crate::parameters::{COMPRESSED, Level, Unit};
 use crate::report::Jimu;
 use crate::{evaluator, garbler};
 use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::library::aes;
 use brickwork_plan::{Machine, Measure, Measured, Work, beyond, fastest, over_loopback};
-use brickwork_primitives::ihash::{Code, Symbols};
+use brickwork_primitives::ihash::{Code, Words};
 use brickwork_session::{Job, TABLE_MEMORY, Unobserved};
 
 /// The kinds of work of this protocol, besides those of the primitives.
@@ -27,35 +27,33 @@ impl Measure for Jimu {
         let mut rng = Rng::new("brickwork calibration")?;
         let level = Level::of(40)?;
         let code = Code::new(&level.labels);
-        let words: Vec<Vec<u8>> = (0..COUNT)
-            .map(|_| {
-                let mut word = vec![0; level.labels.l()];
-                rng.fill(&mut word);
-                word
-            })
-            .collect();
-        let words = Symbols::of_words(level.labels.l(), words.iter().map(|word| &word[..]));
-        // Corrections, and combinations, which are a fraction of them.
-        let parity = fastest(COUNT as f64, || {
-            black_box(code.parity(&words));
-            Ok(())
-        })?;
-        measured.set(&HASH, 1.5 * parity);
-        measured.set(&HASHED, 2.0 * parity);
+        let [hidden, symbols] = [level.labels.l() - level.labels.w(), level.labels.l()];
+        let openings = code.seeded_evaluation(&rng.seed(), hidden);
+        let compression = code.seeded_evaluation(&rng.seed(), COMPRESSED);
+        let words = Words::random(symbols, COUNT, &mut rng);
+        // Corrections, and streams and combinations, which are a fraction of them.
         let encode = fastest(COUNT as f64, || {
             black_box(code.encode(&words));
             Ok(())
         })?;
+        measured.set(&HASH, 1.5 * encode);
+        measured.set(&HASHED, encode);
         measured.set(&COMPARE, encode);
-        let garbling = Garbling::new(code, &rng.seed(), rng.block(), COUNT);
-        let wide = Wide::of(&words);
-        let gates = fastest(COUNT as f64, || {
-            let offset = garbling.compress(wide.select(0..1));
-            let labels = garbling.compress(wide.clone());
-            black_box(garbling.garble(&offset, &labels, &labels));
+        let solder = fastest(COUNT as f64, || {
+            black_box(code.at(&openings, &words));
+            Ok(())
+        })?;
+        measured.set(&SOLDERED, 2.0 * solder);
+        let garbling = Garbling::new(rng.block(), COUNT / 2, level.blocks());
+        let gates = fastest((COUNT / 2) as f64, || {
+            let offset = Labels::new(&code, &compression, words.range(0..1));
+            let labels = Labels::new(&code, &compression, words.clone());
+            black_box(garbling.garble(0, &offset, &labels));
             Ok(())
         })?;
         measured.set(&GARBLE, gates);
+        // Two labels of an output are hashed as those of an operand are.
+        measured.set(&ROWS, 0.5 * gates);
         Ok(())
     }
 
@@ -72,11 +70,13 @@ impl Measure for Jimu {
         };
         let zeros = |party| vec![false; program.input_width(party)];
         let kinds: Vec<&'static Work> = BEYOND.iter().collect();
-        beyond(machine, &script(&program, 40)?, &kinds, measured, || {
+        beyond(machine, &script(&program, Unit::Gates, 40)?, &kinds, measured, || {
             let (_, report) = over_loopback(
-                |channel, identities| garbler(channel, &job(identities), &zeros(Party::Garbler), Unobserved),
                 |channel, identities| {
-                    evaluator(channel, &job(identities), &zeros(Party::Evaluator), Unobserved)
+                    garbler(channel, &job(identities), Unit::Gates, &zeros(Party::Garbler), Unobserved)
+                },
+                |channel, identities| {
+                    evaluator(channel, &job(identities), Unit::Gates, &zeros(Party::Evaluator), Unobserved)
                 },
             )?;
             Ok(report.phases.into_iter().map(|phase| (phase.name, phase.seconds)).collect())
@@ -105,7 +105,7 @@ mod tests {
                 assert!(beyond || known > 0.0, "{work:?} is not known with {kernel}");
             }
         }
-        let own = [&HASH, &HASHED, &GARBLE, &COMPARE];
+        let own = [&HASH, &HASHED, &GARBLE, &COMPARE, &SOLDERED, &ROWS];
         assert!(own.iter().all(|work| machine.seconds(work, 1.0) > 0.0), "{machine:?}");
     }
 }

@@ -11,16 +11,22 @@ use brickwork_circuit::Program;
 use brickwork_plan::{self as plan, Cost, Link, Machine, PROCESS_BYTES, Script};
 use brickwork_primitives::cost::work::*;
 use brickwork_primitives::cost::{BLOCK, DIMENSION, GATE_BYTES, LABEL, base_ots, extend};
-use brickwork_primitives::ihash::{answer_bytes, chosen_bytes, correction_bytes, setup_bytes};
+use brickwork_primitives::ihash::{
+    Parameters, answer_bytes, chosen_bytes, correction_bytes, opened_bytes, openings_bytes, setup_bytes,
+};
 use brickwork_session::{GREETING_BYTES, Protocol};
 
 use crate::build::soldered;
-use crate::layout::Layout;
-use crate::ots::HASH as COMBINED_HASH;
-use crate::preprocess::{START, chosen, drawn};
+use crate::components::{HASH as TABLE_HASH, copies_at_once, table_bytes};
+use crate::layout::{Kind, Layout};
+use crate::ots::{Counts, HASH as COMBINED_HASH};
+use crate::parameters::Unit;
+use crate::preprocess::{GATES_AT_ONCE, START, input_ots, lists};
 use crate::report::{Jimu, SecurityReport};
+use crate::setup::{checking, watched_ots};
+use crate::solder::parts;
 
-use work::{BEYOND, COMPARE, GARBLE, GROWS, HASH, HASHED};
+use work::{BEYOND, COMPARE, GARBLE, GROWS, HASH, HASHED, ROWS, SOLDERED};
 
 /// Returns what a run of a program costs on these machines, both alike, over this link; and what it promises.
 ///
@@ -28,45 +34,60 @@ use work::{BEYOND, COMPARE, GARBLE, GROWS, HASH, HASHED};
 /// As [`script`].
 pub fn predict(
     program: &Program,
+    unit: Unit,
     security: u32,
     machine: &Machine,
     link: &Link,
 ) -> Result<(Cost, SecurityReport), Error> {
-    let layout = Layout::new(program, security, None)?;
-    Ok((plan::predict(&steps(&layout), machine, link), SecurityReport::of(&layout.sizes)))
+    let layout = Layout::new(program, unit, security, None)?;
+    Ok((plan::predict(&steps(&layout), machine, link), SecurityReport::of(&layout)))
+}
+
+/// Returns the unit with which a run of a program sends fewer bytes, both ways together: what both parties
+/// take if they are told nothing.
+///
+/// # Errors
+/// As [`script`].
+pub fn choose(program: &Program, security: u32) -> Result<Unit, Error> {
+    let bytes = |unit: Unit| sent_bytes(program, unit, security).map(|sent| sent.iter().sum::<u64>());
+    match (bytes(Unit::Gates), bytes(Unit::Components)) {
+        (Ok(gates), Ok(components)) if components < gates => Ok(Unit::Components),
+        (Err(Error::Limit(_)), Ok(_)) => Ok(Unit::Components),
+        (gates, _) => gates.map(|_| Unit::Gates),
+    }
 }
 
 /// Returns the bytes that the garbler and the evaluator send in a run: payload and framing. Exact.
 ///
 /// # Errors
 /// As [`script`].
-pub fn sent_bytes(program: &Program, security: u32) -> Result<[u64; 2], Error> {
+pub fn sent_bytes(program: &Program, unit: Unit, security: u32) -> Result<[u64; 2], Error> {
     // No message is spread over lanes.
-    Ok(script(program, security)?.sent_bytes(1))
+    Ok(script(program, unit, security)?.sent_bytes(1))
 }
 
-/// Returns the steps of a run, as a script.
+/// Returns what a run does.
 ///
 /// # Errors
 /// [`Error::Usage`] for a security that is not offered, [`Error::Limit`] if the program is too large.
-pub fn script(program: &Program, security: u32) -> Result<Script, Error> {
-    Ok(steps(&Layout::new(program, security, None)?))
+pub fn script(program: &Program, unit: Unit, security: u32) -> Result<Script, Error> {
+    Ok(steps(&Layout::new(program, unit, security, None)?))
 }
 
 fn steps(layout: &Layout) -> Script {
     let mut script = Script::new(Jimu::PHASES);
-    setup(&mut script, layout); // 1, 2, 3
-    preprocess(&mut script, layout); // 4, 5, 6, 7
-    prepare(&mut script, layout); // 8
-    build(&mut script, layout); // 9
-    script.phase("evaluate");
-    let gates = layout.sizes.gates.kept();
-    script.work(Evaluator, &COMPARE, 2 * gates, 1);
+    setup(&mut script, layout); // 1, 2, 3, 4
+    preprocess(&mut script, layout); // 5, 6, 7, 8, 9
+    script.phase("prepare");
+    some(&mut script, Evaluator, layout.inputs(Evaluator).div_ceil(8) as u64); // 10
+    build(&mut script, layout); // 11, 12
+    evaluate(&mut script, layout);
     script.phase("decode");
-    some(&mut script, Evaluator, LABEL * layout.outputs(Garbler).count() as u64); // 10
+    some(&mut script, Evaluator, LABEL * layout.outputs(Garbler).count() as u64); // 13
+    let slots: u64 = layout.sizes.copies.iter().map(|bucketing| u64::from(bucketing.slots)).sum();
     for ((name, work), grows) in Jimu::PHASES.iter().zip(&BEYOND).zip(GROWS) {
         script.phase(name);
-        script.beyond(work, if grows { layout.sizes.gates.slots.into() } else { 1 });
+        script.beyond(work, if grows { slots } else { 1 });
     }
     script.memory_bytes = memory(layout);
     script
@@ -79,101 +100,237 @@ fn some(script: &mut Script, from: Party, payload: u64) {
     }
 }
 
-/// Bytes of so many labels.
-fn labels(layout: &Layout, count: usize) -> u64 {
-    LABEL * (layout.blocks() * count) as u64
+/// OTs of labels, and the check of their choices. What the evaluator says of it may come later.
+fn ots(script: &mut Script, layout: &Layout, counts: Counts) {
+    for _ in 0..layout.level().blocks() {
+        let blocks = (counts.all() as u64).div_ceil(BLOCK) + 1;
+        script.work(Evaluator, &EXTEND_RECEIVER, blocks, 1);
+        extend(script, Evaluator, counts.all() as u64);
+        script.work(Garbler, &EXTEND_SENDER, blocks, 1);
+    }
+    script.message(Garbler, SEED_BYTES as u64);
 }
 
-/// Bytes of so many permutation messages.
-fn permutations(layout: &Layout, count: usize) -> u64 {
-    chosen_bytes(&layout.level().permutations, count) as u64
+/// The evaluator's proof of its choices.
+fn combined(script: &mut Script, counts: Counts) {
+    script.message(Evaluator, (counts.combinations.div_ceil(8) + COMBINED_HASH) as u64);
+}
+
+/// Random words of a hash, so many in each list, and those that mask their combinations.
+fn random(script: &mut Script, hash: &Parameters, lists: &[usize], security: u32) {
+    for count in lists.iter().copied().chain([hash.masks(security)]) {
+        script.work(Garbler, &HASH, count as u64, 1);
+        for bytes in correction_bytes(hash, count) {
+            script.message(Garbler, bytes as u64);
+        }
+        script.work(Evaluator, &HASHED, count as u64, 1);
+    }
 }
 
 fn setup(script: &mut Script, layout: &Layout) {
     script.phase("setup");
-    let bases = DIMENSION * layout.blocks() as u64;
+    let level = layout.level();
+    let bases = DIMENSION * level.blocks() as u64;
     script.work(Garbler, &CHOOSE, bases, bases);
     let hello = GREETING_BYTES as u64;
     script.exchange([hello, base_ots(bases)], [hello, base_ots(0)]);
     script.work(Evaluator, &OFFER, bases, bases);
     script.work(Garbler, &CHOSEN, bases, bases);
-    let (watched, each) = (layout.watched_ots(), layout.hashed_ots() + layout.combinations());
-    let series = [watched, each].into_iter().flat_map(|ots| std::iter::repeat_n(ots, layout.blocks()));
-    for ots in series {
-        let blocks = (ots as u64).div_ceil(BLOCK) + 1;
+    for _ in 0..level.blocks() {
+        let watched = watched_ots(level) as u64;
+        let blocks = watched.div_ceil(BLOCK) + 1;
         script.work(Evaluator, &EXTEND_RECEIVER, blocks, 1);
-        extend(script, Evaluator, ots as u64);
+        extend(script, Evaluator, watched);
         script.work(Garbler, &EXTEND_SENDER, blocks, 1);
     }
-    script.message(Garbler, SEED_BYTES as u64);
-    script.message(Evaluator, (layout.combinations().div_ceil(8) + COMBINED_HASH) as u64);
-    for hash in [&layout.level().labels, &layout.level().permutations] {
+    ots(script, layout, checking(level));
+    combined(script, checking(level));
+    for hash in [&level.labels, &level.permutations] {
         let [shares, secret] = setup_bytes(hash);
         script.message(Garbler, shares as u64);
         script.message(Evaluator, secret as u64);
     }
     script.message(Garbler, 2 * SEED_BYTES as u64);
+    let count = 1 + checking(level).ots;
+    random(script, &level.labels, &[count], level.hashes());
+    script.message(Evaluator, SEED_BYTES as u64);
+    script.message(Garbler, answer_bytes(&level.labels, level.hashes()) as u64);
+    script.message(Garbler, chosen_bytes(&level.labels, count) as u64);
 }
 
 fn preprocess(script: &mut Script, layout: &Layout) {
     script.phase("preprocess");
     let (level, security) = (layout.level(), layout.level().hashes());
     let hashes = [&level.labels, &level.permutations];
-    for (hash, count) in hashes.into_iter().zip(drawn(layout)) {
-        script.work(Garbler, &HASH, count as u64, 1);
-        script.message(Garbler, correction_bytes(hash, count, security) as u64);
-        script.work(Evaluator, &HASHED, count as u64, 1);
-        script.message(Evaluator, SEED_BYTES as u64);
+    if let Some(counts) = input_ots(layout) {
+        ots(script, layout, counts);
+    }
+    for (hash, lists) in hashes.into_iter().zip(lists(layout)) {
+        random(script, hash, &lists, security);
+    }
+    // The garbler goes on garbling meanwhile.
+    if let Some(counts) = input_ots(layout) {
+        combined(script, counts);
+    }
+    script.message(Evaluator, SEED_BYTES as u64);
+    for kind in 0..layout.kinds.len() {
+        copies(script, layout, kind);
+    }
+    let authenticators = &layout.sizes.authenticators;
+    let follow = chosen_bytes(&level.permutations, authenticators.copies() as usize);
+    script.message(Garbler, follow as u64);
+    for hash in hashes {
         script.message(Garbler, answer_bytes(hash, security) as u64);
     }
-    let gates = layout.gates() as u64;
-    script.work(Garbler, &GARBLE, gates, 1);
-    for (hash, count) in hashes.into_iter().zip(chosen(layout)) {
-        script.message(Garbler, chosen_bytes(hash, count) as u64);
+    if layout.ots() > 0 {
+        script.message(Garbler, chosen_bytes(&level.labels, layout.ots()) as u64);
+        script.work(Evaluator, &COMPARE, layout.ots() as u64, 1);
     }
-    script.message(Garbler, START as u64 + 2 * labels(layout, layout.gates()));
-    script.work(Evaluator, &COMPARE, gates, 1);
     script.message(Evaluator, SEED_BYTES as u64);
-    let opened = 3 * layout.sizes.gates.opened as usize;
-    script.message(Garbler, permutations(layout, opened));
-    script.message(Garbler, labels(layout, opened));
-    script.message(Garbler, labels(layout, layout.sizes.authenticators.opened as usize));
-    script.work(Evaluator, &COMPARE, opened as u64, 1);
+    opened(script, layout);
 }
 
-fn prepare(script: &mut Script, layout: &Layout) {
-    script.phase("prepare");
-    some(script, Evaluator, layout.inputs(Evaluator).div_ceil(8) as u64);
+/// Copies of a kind, before they are chosen.
+fn copies(script: &mut Script, layout: &Layout, kind: usize) {
+    let (level, copies) = (layout.level(), layout.sizes.copies[kind].copies() as usize);
+    script.message(Garbler, START as u64);
+    match &layout.kinds[kind] {
+        Kind::Gate => {
+            for first in (0..copies).step_by(GATES_AT_ONCE) {
+                let here = GATES_AT_ONCE.min(copies - first);
+                script.work(Garbler, &GARBLE, here as u64, 1);
+                script.message(Garbler, chosen_bytes(&level.labels, here) as u64);
+                script.message(Garbler, 2 * (level.labels.l() * here) as u64);
+                script.work(Evaluator, &COMPARE, here as u64, 1);
+            }
+        }
+        Kind::Component(component) => {
+            let gates = (copies * component.circuit.and_gates()) as u64;
+            script.message(Garbler, copies.div_ceil(8) as u64);
+            script.work(Garbler, &GARBLE_AND, gates, 1);
+            script.work(Garbler, &ROWS, (copies * component.circuit.outputs().len()) as u64, 1);
+            script.message(Garbler, (TABLE_HASH * copies) as u64);
+        }
+    }
+}
+
+/// What is opened, and the tables of components in buckets.
+fn opened(script: &mut Script, layout: &Layout) {
+    let level = layout.level();
+    let kinds = || layout.kinds.iter().zip(&layout.sizes.copies);
+    for (kind, bucketing) in kinds() {
+        let count = bucketing.opened as usize;
+        for wires in [kind.inputs(), kind.outputs()] {
+            script.message(Garbler, opened_bytes(&level.permutations, count * wires) as u64);
+        }
+    }
+    let labels = |script: &mut Script, count: usize| {
+        script.message(Garbler, opened_bytes(&level.labels, count) as u64);
+    };
+    for (kind, bucketing) in kinds() {
+        let count = bucketing.opened as usize;
+        labels(script, count * kind.inputs());
+        if kind.has_offsets() {
+            labels(script, count * kind.outputs());
+            labels(script, count);
+        }
+    }
+    labels(script, layout.sizes.authenticators.opened as usize);
+    for (kind, bucketing) in kinds() {
+        let Some(circuit) = kind.circuit() else { continue };
+        let (each, kept) = (table_bytes(circuit, level.blocks()), bucketing.kept() as usize);
+        for first in (0..kept).step_by(copies_at_once(each)) {
+            let here = copies_at_once(each).min(kept - first);
+            script.work(Garbler, &GARBLE_AND, (here * circuit.and_gates()) as u64, 1);
+            script.work(Garbler, &ROWS, (here * circuit.outputs().len()) as u64, 1);
+            script.message(Garbler, (each * here) as u64);
+        }
+    }
+    script.message(Evaluator, SEED_BYTES as u64);
+    for hash in [&level.permutations, &level.labels] {
+        script.message(Garbler, openings_bytes(hash, level.hashes()) as u64);
+    }
+    for (kind, bucketing) in kinds() {
+        let count = u64::from(bucketing.opened);
+        match kind.circuit() {
+            None => script.work(Evaluator, &COMPARE, 2 * count, 1),
+            Some(circuit) => {
+                script.work(Evaluator, &GARBLE_AND, count * circuit.and_gates() as u64, 1);
+                script.work(Evaluator, &ROWS, count * circuit.outputs().len() as u64, 1);
+            }
+        }
+    }
 }
 
 fn build(script: &mut Script, layout: &Layout) {
     script.phase("build");
-    let (wires, joined) = (soldered(layout), layout.sizes.authenticators.kept() as usize);
-    script.message(Garbler, permutations(layout, wires));
-    script.message(Garbler, labels(layout, wires));
-    script.message(Garbler, permutations(layout, joined));
-    script.message(Garbler, labels(layout, joined));
-    script.message(Garbler, labels(layout, layout.inputs(Garbler)));
-    script.message(Garbler, permutations(layout, layout.outputs(Evaluator).count()));
-    script.work(Evaluator, &COMPARE, 2 * (wires + joined) as u64, 1);
+    let level = layout.level();
+    let labels = |script: &mut Script, count: usize| {
+        script.message(Garbler, opened_bytes(&level.labels, count) as u64);
+    };
+    let permutations = |script: &mut Script, count: usize| {
+        script.message(Garbler, opened_bytes(&level.permutations, count) as u64);
+    };
+    for kind in 0..layout.kinds.len() {
+        for pairs in soldered(layout, kind) {
+            script.work(Garbler, &SOLDERED, pairs as u64, 1);
+            for part in parts(pairs) {
+                permutations(script, part.len());
+                labels(script, part.len());
+            }
+            script.work(Evaluator, &SOLDERED, pairs as u64, 1);
+        }
+    }
+    for (kind, bucketing) in layout.kinds.iter().zip(&layout.sizes.copies) {
+        if kind.has_offsets() {
+            labels(script, bucketing.kept() as usize);
+        }
+    }
+    let joined = layout.sizes.authenticators.kept() as usize;
+    permutations(script, joined);
+    labels(script, joined);
+    script.message(Garbler, layout.inputs(Garbler).div_ceil(8) as u64);
+    labels(script, layout.inputs(Garbler));
+    permutations(script, layout.outputs(Evaluator).count());
+    script.message(Evaluator, SEED_BYTES as u64);
+    let [of_permutations, of_labels] =
+        [&level.permutations, &level.labels].map(|hash| openings_bytes(hash, level.hashes()) as u64);
+    script.message(Garbler, of_permutations);
+    script.messages(Garbler, of_labels, 3);
+}
+
+fn evaluate(script: &mut Script, layout: &Layout) {
+    script.phase("evaluate");
+    for (kind, bucketing) in layout.kinds.iter().zip(&layout.sizes.copies) {
+        let kept = bucketing.kept();
+        script.work(Evaluator, &COMPARE, kept * kind.outputs() as u64, 1);
+        if let Some(circuit) = kind.circuit() {
+            script.work(Evaluator, &EVALUATE_AND, kept * circuit.and_gates() as u64, 1);
+        }
+    }
 }
 
 /// Peak memory of the garbler and of the evaluator in bytes.
 fn memory(layout: &Layout) -> [u64; 2] {
     let level = layout.level();
-    let [words, messages] = drawn(layout).map(|count| count as u64);
+    let blocks = |symbols: usize| symbols.next_multiple_of(16) as u64;
+    let [labels, messages] =
+        [&level.labels, &level.permutations].map(|hash| [blocks(hash.l()), blocks(hash.w())]);
+    let [words, rho] = lists(layout).map(|counts| counts.iter().sum::<usize>() as u64);
     let wires = layout.steps.len() as u64;
-    let soldered = soldered(layout) as u64;
-    let (label, message) = (level.labels.l() as u64, level.permutations.l() as u64);
-    let hashes = [level.labels.n() as u64, level.permutations.n() as u64];
+    let kinds = layout.kinds.iter().zip(&layout.sizes.copies).enumerate();
+    let (mut rows, mut pairs, mut tables) = (0, 0, 0);
+    for (k, (kind, bucketing)) in kinds {
+        pairs += soldered(layout, k).iter().sum::<usize>() as u64;
+        match kind.circuit() {
+            None => rows += 2 * bucketing.copies() * labels[0],
+            Some(circuit) => tables += bucketing.kept() * table_bytes(circuit, level.blocks()) as u64,
+        }
+    }
     let program = wires * (GATE_BYTES + 24) + PROCESS_BYTES;
-    let tables = 2 * label * layout.gates() as u64;
-    // Words as they are drawn with their parity, and once more as they are kept; those of the circuit and of
-    // solderings, twice while they are made.
-    let garbler = words * (hashes[0] + 2 * label) + messages * (hashes[1] + message);
-    let evaluator = 2 * (words * hashes[0] + messages * hashes[1]);
-    [
-        program + garbler + tables + (wires + 3 * soldered) * (label + message),
-        program + evaluator + tables + (wires + 3 * soldered) * (hashes[0] + hashes[1]),
-    ]
+    // Words as they come and as they are kept, and those of the circuit; and what opens solderings.
+    let of = |side: usize| {
+        2 * (words * labels[side] + rho * messages[side]) + wires * (labels[side] + messages[side])
+    };
+    [program + of(0) + 8 * pairs, program + of(1) + rows + tables + pairs * (48 + 16 + labels[0])]
 }

@@ -11,6 +11,10 @@ pub static HASHED: Work = Work { name: "jimu.hashed", known: [3.8e-7; 4] };
 pub static GARBLE: Work = Work { name: "jimu.garble", known: [5.2e-7, 4.5e-7, 4.5e-7, 9.8e-6] };
 /// A label that is compared with a hash.
 pub static COMPARE: Work = Work { name: "jimu.compare", known: [1.9e-7; 4] };
+/// A pair of wires that are soldered.
+pub static SOLDERED: Work = Work { name: "jimu.soldered", known: [1.9e-7; 4] };
+/// Two rows of an output of a component.
+pub static ROWS: Work = Work { name: "jimu.rows", known: [1.9e-7; 4] };
 /// What each phase takes beyond its work and its messages, in their order; those that grow (`GROWS`) for each
 /// AND gate of the program.
 pub static BEYOND: [Work; 6] = [
@@ -27,5 +31,6 @@ pub(super) const GROWS: [bool; 6] = [false, true, false, true, true, false];
 
 /// All of them.
 pub(super) static ALL: &[&Work] = &[
-    &HASH, &HASHED, &GARBLE, &COMPARE, &BEYOND[0], &BEYOND[1], &BEYOND[2], &BEYOND[3], &BEYOND[4], &BEYOND[5],
+    &HASH, &HASHED, &GARBLE, &COMPARE, &SOLDERED, &ROWS, &BEYOND[0], &BEYOND[1], &BEYOND[2], &BEYOND[3],
+    &BEYOND[4], &BEYOND[5],
 ];

@@ -12,6 +12,8 @@ use brickwork_primitives::cut_and_choose::Bucketing;
 use brickwork_primitives::ihash;
 use brickwork_wire::Tag;
 
+type Alter = Box<dyn Fn(&mut Vec<u8>) + Send>;
+
 /// Inputs that are always the same.
 fn fixed(program: &Program) -> [Vec<bool>; 2] {
     let [a, b] = [Party::Garbler, Party::Evaluator].map(|party| program.input_width(party));
@@ -20,9 +22,9 @@ fn fixed(program: &Program) -> [Vec<bool>; 2] {
 
 /// The end of a run of both parties, of which one alters its `nth` message with this tag.
 fn altered(
+    unit: Unit,
     party: Party,
-    tag: Tag,
-    nth: usize,
+    (tag, nth): (Tag, usize),
     alter: impl Fn(&mut Vec<u8>) + Send + 'static,
 ) -> [Result<Report, Error>; 2] {
     let program = Arc::new(library::millionaires().unwrap());
@@ -44,7 +46,7 @@ fn altered(
         right.set_tamper(tamper)
     };
     let [a, b] = fixed(&program);
-    let ends = over((left, right), &program, 40, [&a, &b]);
+    let ends = over((left, right), &program, (unit, 40), [&a, &b]);
     assert!(done.load(Ordering::SeqCst), "no such message");
     ends
 }
@@ -65,75 +67,141 @@ fn is_caught(end: &Result<Report, Error>, cheat: impl Into<brickwork_base::Cheat
     }
 }
 
-/// What the garbler sends is compared, byte for byte, with hashes: each of its messages altered in one place.
+/// What opens words is part of combinations: each of the garbler's openings altered in one place, and each of
+/// its answers.
 #[test]
-fn row_10_an_altered_message_of_the_garbler_is_caught_by_its_check() {
-    let checks = [
-        (msg::OPENED_PERMUTATIONS, 0, Cheat::Permutation),
-        (msg::OPENED_LABELS, 0, Cheat::Label),
-        (msg::OPENED_OFFSETS, 0, Cheat::Authenticator),
-        (msg::PERMUTATIONS, 0, Cheat::Permutation),
-        (msg::DIFFERENCES, 0, Cheat::Soldering),
-        (msg::DIFFERENCES, -1, Cheat::Soldering),
-        (msg::JOINED_PERMUTATIONS, 0, Cheat::Permutation),
-        (msg::JOINED_OFFSETS, 0, Cheat::Soldering),
-        (msg::INPUT_LABELS, 0, Cheat::InputLabel),
-        (msg::DECODING, 0, Cheat::Permutation),
-    ];
-    for (tag, at, cheat) in checks {
-        let [garbler, evaluator] = altered(Party::Garbler, tag, 0, flip(at, 1));
-        is_caught(&evaluator, cheat);
-        assert!(garbler.is_err() || tag != msg::OPENED_LABELS);
+fn row_10_an_altered_opening_is_caught_by_its_check() {
+    let program = library::millionaires().unwrap();
+    for unit in Unit::ALL {
+        let layout = Layout::new(&program, unit, 40, None).unwrap();
+        let kinds = 0..layout.kinds.len();
+        // Of opened copies the messages of inputs and of outputs, then labels: of gates those of inputs, of
+        // components those of outputs and offsets, too; offsets of authenticators.
+        let mut all = vec![Cheat::Permutation; 2 * kinds.len()];
+        let lists = if unit == Unit::Gates { 1 } else { 3 };
+        all.extend(vec![Cheat::Label; lists * kinds.len() + 1]);
+        for pairs in kinds.clone().flat_map(|kind| build::soldered(&layout, kind)) {
+            solder::parts(pairs).for_each(|_| all.extend([Cheat::Permutation, Cheat::Soldering]));
+        }
+        if unit == Unit::Components {
+            // Offsets of copies.
+            all.extend(vec![Cheat::Soldering; kinds.len()]);
+        }
+        // Joins, the garbler's inputs, what decodes.
+        all.extend([Cheat::Permutation, Cheat::Join, Cheat::InputLabel, Cheat::Permutation]);
+        for (nth, &cheat) in all.iter().enumerate() {
+            let opened = (ihash::msg::OPENED, nth);
+            for at in [0, -1] {
+                let end = &altered(unit, Party::Garbler, opened, flip(at, 1))[1];
+                let found = end.as_ref().err().map(ToString::to_string);
+                assert!(
+                    end.as_ref().is_err_and(|error| error.is_cheat(cheat)),
+                    "{unit:?} {nth} {at}: {found:?}"
+                );
+            }
+        }
+        let answers = [
+            Cheat::Permutation,
+            Cheat::Label,
+            Cheat::Permutation,
+            Cheat::Soldering,
+            Cheat::Join,
+            Cheat::InputLabel,
+        ];
+        for (nth, cheat) in answers.into_iter().enumerate() {
+            let all = |message: &mut Vec<u8>| message.iter_mut().for_each(|byte| *byte ^= 1);
+            is_caught(&altered(unit, Party::Garbler, (ihash::msg::OPENINGS, nth), all)[1], cheat);
+        }
+        let kinds = altered(unit, Party::Garbler, (msg::KINDS, 0), flip(0, 1));
+        is_caught(&kinds[1], Cheat::InputLabel);
     }
+}
+
+/// Tables of components are known by their hash before it is chosen what is opened; offsets have colour 1 if
+/// they are what the garbler says.
+#[test]
+fn row_05_altered_components_are_caught() {
+    let altered = |tag: Tag, alter: Alter| {
+        let ends = altered(Unit::Components, Party::Garbler, (tag, 0), alter);
+        ends.map(|end| end.err())[1].take().expect("caught")
+    };
+    assert!(altered(msg::TABLES, Box::new(flip(0, 1))).is_cheat(Cheat::Tables));
+    assert!(altered(msg::TABLES, Box::new(flip(-1, 128))).is_cheat(Cheat::Tables));
+    let all = |message: &mut Vec<u8>| message.iter_mut().for_each(|byte| *byte ^= 1);
+    assert!(altered(msg::HASHES, Box::new(all)).is_cheat(Cheat::Tables));
+    // Offsets of the other colour than the opened ones: what is opened is not what is hashed.
+    assert!(altered(msg::COLOURS, Box::new(all)).is_cheat(Cheat::Label));
 }
 
 /// Hashes of labels and of permutation messages, and what is hashed in the place of drawn words.
 #[test]
 fn row_03_altered_hashes_are_caught() {
+    let altered = |party, tag, nth, alter: fn(&mut Vec<u8>)| altered(Unit::Gates, party, (tag, nth), alter);
     for nth in [0, 1] {
         let all = |message: &mut Vec<u8>| message.iter_mut().for_each(|byte| *byte ^= 1);
         let ends = altered(Party::Garbler, ihash::msg::ANSWER, nth, all);
         is_caught(&ends[1], ihash::Cheat::Codeword);
         let ends = altered(Party::Garbler, ihash::msg::CORRECTIONS, nth, all);
         is_caught(&ends[1], ihash::Cheat::Codeword);
-        let ends = altered(Party::Garbler, ihash::msg::SHARES, nth, flip(-1, 1));
+        let ends = altered(Party::Garbler, ihash::msg::SHARES, nth, |shares| shares.reverse());
         is_caught(&ends[1], ihash::Cheat::Shares);
-        let ends = altered(Party::Evaluator, ihash::msg::SECRET, nth, flip(0, 1));
+        let ends = altered(Party::Evaluator, ihash::msg::SECRET, nth, |secret| secret[0] ^= 1);
         is_caught(&ends[0], ihash::Cheat::Watched);
     }
     // The last word of labels is the offset: with another one no label of an OT is right whose choice is 1.
-    let ends = altered(Party::Garbler, ihash::msg::CHOSEN, 0, flip(-1, 1));
+    let other = |words: &mut Vec<u8>| *words.last_mut().expect("a byte") ^= 1;
+    let ends = altered(Party::Garbler, ihash::msg::CHOSEN, 0, other);
     is_caught(&ends[1], Cheat::OtOffset);
+}
+
+/// The seed of what is opened is said when all is proven: a garbler that may still choose for which symbols
+/// it answers does not know it.
+#[test]
+fn row_04_nothing_is_chosen_before_all_hashes_are_proven() {
+    let (program, mut rng) = (products(2), Rng::replayable("test inputs"));
+    for unit in Unit::ALL {
+        for nth in [1, 2] {
+            let case = Case::new(&program, sizes(&program, unit), &mut rng).dealt(&mut rng);
+            let wrong = |words: &mut Vec<u8>| words.iter_mut().for_each(|byte| *byte ^= 1);
+            let outcome = case.sends(Party::Garbler, ihash::msg::ANSWER, nth, wrong).run();
+            let caught = Ending::Caught(ihash::Cheat::Codeword.into());
+            assert_eq!(outcome.ending(Party::Garbler), Ok(caught));
+            let told = |e: &Event| matches!(e, Event::Sent(msg::CHALLENGE, _));
+            assert!(!outcome.events[1].iter().any(told));
+        }
+    }
 }
 
 #[test]
 fn row_15_altered_messages_of_the_evaluator_are_caught() {
-    for at in [0, -1] {
-        let ends = altered(Party::Evaluator, msg::COMBINED, 0, flip(at, 1));
-        is_caught(&ends[0], Cheat::Choices);
+    for unit in Unit::ALL {
+        for at in [0, -1] {
+            let ends = altered(unit, Party::Evaluator, (msg::COMBINED, 0), flip(at, 1));
+            is_caught(&ends[0], Cheat::Choices);
+        }
+        for at in [0, 7, -1] {
+            let [garbler, evaluator] = altered(unit, Party::Evaluator, (msg::OUTPUT_LABELS, 0), flip(at, 4));
+            is_caught(&garbler, Cheat::OutputLabel);
+            assert!(evaluator.is_ok());
+        }
+        // Bits behind the last one.
+        let ends = altered(unit, Party::Evaluator, (msg::COMBINED, 0), |message| message.push(0));
+        is_caught(&ends[0], Malformed::UnexpectedMessage);
     }
-    for at in [0, 7, -1] {
-        let [garbler, evaluator] = altered(Party::Evaluator, msg::OUTPUT_LABELS, 0, flip(at, 4));
-        is_caught(&garbler, Cheat::OutputLabel);
-        assert!(evaluator.is_ok());
-    }
-    // Bits behind the last one.
-    let ends = altered(Party::Evaluator, msg::COMBINED, 0, |message| message.push(0));
-    is_caught(&ends[0], Malformed::UnexpectedMessage);
 }
 
 /// Rows of all gates are wrong: an opened one shows it. Of a single gate: it may be opened, or the others of
 /// its bucket are good, and the outputs are right.
 #[test]
 fn row_05_wrong_rows_are_caught_or_do_no_harm() {
-    let all = |message: &mut Vec<u8>| message[preprocess::START..].iter_mut().for_each(|byte| *byte ^= 1);
-    is_caught(&altered(Party::Garbler, msg::GATES, 0, all)[1], Cheat::OpenedGate);
+    let altered = |alter: Alter| altered(Unit::Gates, Party::Garbler, (msg::GATES, 0), alter);
+    let all = |message: &mut Vec<u8>| message.iter_mut().for_each(|byte| *byte ^= 1);
+    is_caught(&altered(Box::new(all))[1], Cheat::OpenedGate);
     let program = library::millionaires().unwrap();
     let [a, b] = fixed(&program);
     let expected = program.simulate(&a, &b);
     for gate in 0..12 {
-        let first = (preprocess::START + 2 * 48 * gate) as isize;
-        let [garbler, evaluator] = altered(Party::Garbler, msg::GATES, 0, flip(first, 1));
+        let [garbler, evaluator] = altered(Box::new(flip(2 * 48 * gate, 1)));
         match evaluator {
             Ok(report) => {
                 assert_eq!(report.outputs, program.output_bits(Party::Evaluator, &expected));
@@ -155,9 +223,9 @@ fn ends_as(case: Case, cheater: Party) -> Ending {
 fn row_12_another_offset_or_label_of_ots_tells_nothing_of_the_input() {
     let (program, mut rng) = (Arc::new(library::millionaires().unwrap()), Rng::replayable("test inputs"));
     let caught = Ending::Caught(Cheat::OtOffset.into());
-    for bit in [false, true] {
+    for (unit, bit) in Unit::ALL.into_iter().flat_map(|unit| [(unit, false), (unit, true)]) {
         let [x, y] = [Party::Garbler, Party::Evaluator].map(|party| vec![bit; program.input_width(party)]);
-        let mut case = || Case::new(&program, sizes(&program), &mut rng).inputs(&x, &y);
+        let mut case = || Case::new(&program, sizes(&program, unit), &mut rng).inputs(&x, &y);
         let offset = case().lie(Party::Garbler, Point::Offset, |_, offset| offset[16 + 9] ^= 1);
         assert_eq!(ends_as(offset, Party::Garbler), caught);
         // The label of bit 1 in the place of that of 0.
@@ -172,7 +240,7 @@ fn row_12_another_offset_or_label_of_ots_tells_nothing_of_the_input() {
 fn row_02_no_points_are_drawn_before_what_is_watched_is_proven() {
     let (program, mut rng) = (products(2), Rng::replayable("test inputs"));
     for nth in [0, 1] {
-        let case = Case::new(&program, sizes(&program), &mut rng).dealt(&mut rng);
+        let case = Case::new(&program, sizes(&program, Unit::Gates), &mut rng).dealt(&mut rng);
         let outcome = case.sends(Party::Evaluator, ihash::msg::SECRET, nth, flip(0, 1)).run();
         assert_eq!(outcome.ending(Party::Evaluator), Ok(Ending::Caught(ihash::Cheat::Watched.into())));
         let told =
@@ -201,15 +269,19 @@ fn products(width: u32) -> Arc<Program> {
     Arc::new(program.finish().unwrap())
 }
 
+/// The program's sizes, with other ones for its only kind of copies.
+fn cut(program: &Program, unit: Unit, slots: u32, [bucket, opened]: [u32; 2]) -> Sizes {
+    Sizes { copies: vec![Bucketing { slots, bucket, opened }], ..sizes(program, unit) }
+}
+
 /// Gates that give the other label: in a bucket with a good one the evaluator gets Δ, and with it the
 /// garbler's input. Its outputs are right, so are the garbler's, and what it sends is what it ever does.
 #[test]
 fn row_14_an_evaluator_that_gets_the_offset_computes_in_the_clear_and_nobody_sees() {
     let (program, mut rng) = (products(6), Rng::replayable("test inputs"));
-    let gates = Bucketing { slots: 6, bucket: 2, opened: 0 };
     for k in 0..8 {
         // One of 12 gates computes NAND; with k = 0 none does.
-        let case = Case::new(&program, Sizes { gates, ..sizes(&program) }, &mut rng);
+        let case = Case::new(&program, cut(&program, Unit::Gates, 6, [2, 0]), &mut rng);
         let case = case.lie(Party::Garbler, Point::GateOutputs, move |delta, outputs| {
             add(outputs, delta, (k > 0).then_some(k));
         });
@@ -221,14 +293,34 @@ fn row_14_an_evaluator_that_gets_the_offset_computes_in_the_clear_and_nobody_see
     }
 }
 
+/// The same of a copy of a component, whose rows lead to the other labels of an output: with its own offset,
+/// and so with the session's, as the evaluator has their sum.
+#[test]
+fn row_14_a_copy_that_gives_the_other_label_gives_the_offset_away() {
+    let (program, mut rng) = (products(6), Rng::replayable("test inputs"));
+    for (copies, output) in [(vec![], 0), (vec![1], 0), (vec![0], 3), (vec![1], 5)] {
+        let expected = if copies.is_empty() { Ending::Survived } else { Ending::Recovered };
+        let case = Case::new(&program, cut(&program, Unit::Components, 1, [2, 0]), &mut rng);
+        let outcome = case.opposite(0, copies, output).run();
+        assert_eq!(outcome.ending(Party::Garbler), Ok(expected));
+        assert_eq!(outcome.ending(Party::Evaluator), Ok(Ending::Survived));
+    }
+    // A copy that is opened shows it for certain.
+    for _ in 0..3 {
+        let case = Case::new(&program, cut(&program, Unit::Components, 1, [1, 3]), &mut rng);
+        let outcome = case.opposite(0, 0..4, 2).run();
+        assert_eq!(outcome.ending(Party::Garbler), Ok(Ending::Caught(Cheat::OpenedCopy.into())));
+    }
+}
+
 /// Of small numbers: a garbler whose first gates compute NAND is found out when one is opened, and wins when
 /// a bucket has no other ones; otherwise the evaluator recovers.
 #[test]
 fn row_05_bad_gates_win_as_often_as_they_must() {
     let (program, mut rng) = (products(2), Rng::replayable("test inputs"));
-    let small = Sizes { gates: Bucketing { slots: 2, bucket: 2, opened: 2 }, ..sizes(&program) };
     let (trials, mut wins, mut caught, mut recovered) = (400, 0, 0, 0);
     for _ in 0..trials {
+        let small = cut(&program, Unit::Gates, 2, [2, 2]);
         let case = Case::new(&program, small, &mut rng).cheap(&mut rng);
         let case = case.lie(Party::Garbler, Point::GateOutputs, |delta, outputs| add(outputs, delta, [0, 1]));
         match ends_as(case, Party::Garbler) {

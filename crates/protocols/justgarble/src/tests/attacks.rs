@@ -6,7 +6,9 @@ use aes::cipher::{BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
 use brickwork_testing::Replayable as _;
 
 use super::*;
-use crate::scheme::garble_with;
+use crate::draws::Draws;
+use crate::plain::garble_with;
+use brickwork_kernels::Kernel;
 
 /// A permutation that everybody can run in both directions.
 #[derive(Clone)]
@@ -58,10 +60,14 @@ struct Gated {
     tokens: Vec<[u128; 2]>,
 }
 
+/// Tokens that are drawn anew.
+fn drawn() -> Draws {
+    Draws::new(Rng::replayable("attack").block(), Length::Long, Kernel::best())
+}
+
 fn gated(method: Method, cipher: &impl DualKeyCipher, function: Function) -> Gated {
     let circuit = Circuit::new(2, vec![Gate { first: 0, second: 1, function }], vec![2]).unwrap();
-    let mut rng = Rng::replayable("attack");
-    let (rows, tokens) = garble_with(method, cipher, &circuit, &mut rng);
+    let (rows, tokens) = garble_with(method, cipher, &circuit, &drawn());
     Gated { rows, tokens: tokens.to_vec() }
 }
 
@@ -138,8 +144,7 @@ fn without_a_tweak_gates_are_masked_alike() {
     let circuit = Circuit::new(2, vec![gate(Function::AND), gate(Function::OR)], vec![2, 3]).unwrap();
     // Of the gates' tokens for (0, 0), an evaluator with tokens for (1, 1) learns the sum.
     let leaks = |cipher: &dyn Fn(u128, u128, u64) -> u128| {
-        let (rows, tokens) =
-            garble_with(Method::Ga, &Formula(cipher), &circuit, &mut Rng::replayable("attack"));
+        let (rows, tokens) = garble_with(Method::Ga, &Formula(cipher), &circuit, &drawn());
         let place = 2 * (tokens[0][0] as usize & 1) + (tokens[1][0] as usize & 1);
         rows[place] ^ rows[4 + place] == tokens[2][0] ^ tokens[3][0]
     };
@@ -163,8 +168,7 @@ fn hashes_that_add_up_vanish() {
     ];
     let circuit = Circuit::new(3, gates, vec![7]).unwrap();
     let leaks = |cipher: &dyn Fn(u128, u128, u64) -> u128| {
-        let mut rng = Rng::replayable("attack");
-        let (rows, tokens) = garble_with(Method::GaX, &Formula(cipher), &circuit, &mut rng);
+        let (rows, tokens) = garble_with(Method::GaX, &Formula(cipher), &circuit, &drawn());
         assert_eq!(tokens[5], tokens[6]);
         let offset = tokens[0][0] ^ tokens[0][1];
         // Of equal tokens the rows are those of equal types: 0 and 3.

@@ -15,6 +15,9 @@ const JUDGES: [Judge; 6] = [
     |bytes| read_outputs(bytes).map(drop),
 ];
 
+/// What stands for the program in these tests.
+const PROGRAM: ProgramDigest = [7; 32];
+
 /// The files of a garbling of a circuit with gates that are free and gates that are not.
 fn written(scheme: Scheme) -> [Vec<u8>; 6] {
     let gates = vec![(0, 1, Function::AND), (1, 2, Function::XOR), (3, 4, Function::OR)];
@@ -26,9 +29,9 @@ fn written(scheme: Scheme) -> [Vec<u8>; 6] {
     assert_eq!(read_garbled(&write_garbled(&garbled)).unwrap(), garbled);
     [
         write_garbled(&garbled),
-        write_encoding(&mark, &encoding).to_vec(),
-        write_decoding(&mark, &decoding),
-        write_checking(&mark, &checking).to_vec(),
+        write_encoding(&mark, &PROGRAM, &encoding).to_vec(),
+        write_decoding(&mark, &PROGRAM, &decoding),
+        write_checking(&mark, &PROGRAM, &checking).to_vec(),
         write_inputs(&mark, &inputs).to_vec(),
         write_outputs(&mark, &outputs).to_vec(),
     ]
@@ -40,15 +43,16 @@ fn files_hold_what_was_garbled() {
     for scheme in schemes() {
         let [f, e, d, c, x, y] = written(scheme);
         let garbled = read_garbled(&f).unwrap();
-        let (mark, encoding) = read_encoding(&e).unwrap();
-        assert_eq!((garbled.scheme, mark), (scheme, Mark::of(&garbled)));
+        let (mark, of_e, encoding) = read_encoding(&e).unwrap();
+        assert_eq!((garbled.scheme(), mark), (scheme, Mark::of(&garbled)));
         assert_eq!(mark.is_private(), scheme.method() != Method::PrivacyFree);
         let (of_inputs, inputs) = read_inputs(&x).unwrap();
         assert_eq!(*encoding.encode(&[true, true, false]).unwrap(), *inputs);
         let (of_outputs, outputs) = read_outputs(&y).unwrap();
         assert_eq!(*garbled.evaluate(&inputs).unwrap(), *outputs);
-        let (of_decoding, decoding) = read_decoding(&d).unwrap();
-        let (of_checking, checking) = read_checking(&c).unwrap();
+        let (of_decoding, of_d, decoding) = read_decoding(&d).unwrap();
+        let (of_checking, of_c, checking) = read_checking(&c).unwrap();
+        assert_eq!([of_e, of_d, of_c], [PROGRAM; 3]);
         for other in [of_inputs, of_outputs, of_decoding, of_checking] {
             mark.fits(&other).unwrap();
         }
@@ -56,13 +60,14 @@ fn files_hold_what_was_garbled() {
         assert_eq!(checking.decode(&outputs).unwrap(), [true, true], "{scheme:?}");
         let token = scheme.cipher().length().bytes();
         let head = 9 + 32 + 33 + 4;
-        assert_eq!([e.len(), x.len()], [head + 6 * token, head + 3 * token]);
-        let outputs = garbled.outputs.len();
+        assert_eq!([e.len(), x.len()], [head + 32 + 6 * token, head + 3 * token]);
+        let outputs = garbled.shape().outputs().len();
         assert_eq!(
             [d.len(), c.len(), y.len()],
-            [outputs, 2 * outputs * token, outputs * token].map(|n| head + n)
+            [32 + outputs, 32 + 2 * outputs * token, outputs * token].map(|n| head + n)
         );
-        let parts = 3 + 16 + 12 + 9 * garbled.gates.len() + 4 * outputs + garbled.rows.len() * token;
+        let parts =
+            3 + 16 + 12 + 9 * garbled.shape().gates().len() + 4 * outputs + garbled.rows().len() * token;
         assert_eq!(f.len(), 9 + 32 + parts);
     }
 }
@@ -107,11 +112,11 @@ fn files_with_a_mended_digest_do_no_harm() {
                 let mut other = file[..file.len() - 32].to_vec();
                 other[at] = byte;
                 let digest =
-                    brickwork_base::digest::Digest::of("brickwork garbling file 1").bytes(&other).done();
+                    brickwork_base::digest::Digest::of("brickwork garbling file 2").bytes(&other).done();
                 other.extend(digest);
                 if JUDGES[kind](&other).is_ok() && kind == 0 {
                     let garbled = read_garbled(&other).unwrap();
-                    let _ = garbled.evaluate(&vec![0; garbled.inputs.min(1 << 10) as usize]);
+                    let _ = garbled.evaluate(&vec![0; garbled.shape().inputs().min(1 << 10) as usize]);
                 }
             }
         }
@@ -136,8 +141,8 @@ fn gates_of_other_schemes_are_refused() {
             let mut other = file[..file.len() - 32].to_vec();
             other[at] = byte;
             other
-                .extend(brickwork_base::digest::Digest::of("brickwork garbling file 1").bytes(&other).done());
-            let refused = read_garbled(&other).is_err_and(|e| e.to_string().contains("none that the scheme"));
+                .extend(brickwork_base::digest::Digest::of("brickwork garbling file 2").bytes(&other).done());
+            let refused = read_garbled(&other).is_err_and(|e| e.to_string().contains("a gate is none that"));
             assert_eq!(refused, !own.contains(&byte), "{method:?} {byte}");
         }
     }

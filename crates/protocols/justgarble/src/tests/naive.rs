@@ -2,20 +2,24 @@
 //! tokens must be the same where both draw the same. Half-gates are those of figure 2 of Zahur, Rosulek and
 //! Evans (2015), and of their section on garbling without privacy.
 
-use brickwork_kernels::Aes128;
+use brickwork_kernels::{Aes128, Kernel};
+use zeroize::Zeroizing;
 
 use super::*;
-use crate::scheme::garble_with;
+use crate::draws::Draws;
+use crate::plain::garble_with;
 
 /// A string of bits, the first one first.
 type Bits = Vec<u8>;
 
+/// The last bits of a number.
 fn bits(number: u128, length: usize) -> Bits {
     (0..length).rev().map(|i| (number >> i) as u8 & 1).collect()
 }
 
+/// The block that begins with these bits.
 fn number(bits: &[u8]) -> u128 {
-    bits.iter().fold(0, |number, &bit| number << 1 | u128::from(bit))
+    (0..128).fold(0, |number, i| number << 1 | u128::from(bits.get(i).copied().unwrap_or(0)))
 }
 
 fn add(a: &[u8], b: &[u8]) -> Bits {
@@ -83,28 +87,29 @@ fn garbled(
     scheme: Scheme,
     key: u128,
     circuit: &Circuit,
-    mut draw: impl FnMut() -> u128,
+    draw: impl Fn(u64) -> u128,
 ) -> (Vec<Bits>, Vec<[Bits; 2]>) {
     let k = scheme.cipher().length().bits() as usize;
-    let mut string = || bits(draw() & scheme.cipher().length().mask(), k);
-    let mut offset = string();
+    let string = |number| bits(draw(number), 128)[..k].to_vec();
+    let mut offset = string(0);
     offset[k - 1] = 1;
     let free = scheme.method() != Method::Ga;
-    let mut fresh = || {
-        let mut zero = string();
+    // The tokens of wire `w`, counted from 1.
+    let fresh = |w: u64| {
+        let mut zero = if free { string(w) } else { string(2 * w) };
         if scheme.method() == Method::PrivacyFree {
             zero[k - 1] = 0;
         }
         let one = if free {
             add(&zero, &offset)
         } else {
-            let mut one = string();
+            let mut one = string(2 * w + 1);
             one[k - 1] = 1 - zero[k - 1];
             one
         };
         [zero, one]
     };
-    let mut tokens: Vec<[Bits; 2]> = (0..circuit.inputs()).map(|_| fresh()).collect();
+    let mut tokens: Vec<[Bits; 2]> = (1..=u64::from(circuit.inputs())).map(fresh).collect();
     let mut rows = Vec::new();
     for (g, gate) in (u64::from(circuit.inputs()) + 1..).zip(circuit.gates()) {
         let (a, b) = (tokens[gate.first as usize].clone(), tokens[gate.second as usize].clone());
@@ -133,7 +138,7 @@ fn garbled(
             let other = add(&one, &offset);
             if r == 0 { [one, other] } else { [other, one] }
         } else {
-            fresh()
+            fresh(g)
         };
         for (ta, tb) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
             let (i, j, r) = row(ta, tb);
@@ -260,12 +265,28 @@ fn rows_and_tokens_are_those_of_the_figure() {
 
 fn same_as_figure(scheme: Scheme, circuit: &Circuit) {
     let mut rng = draws();
-    let (key, seed) = (rng.block(), Seed::from_bytes(rng.block().to_le_bytes()));
-    let [mut one, mut same] = [0; 2].map(|_| Rng::expand(&seed, "tokens"));
-    let (rows, tokens) = garble_with(scheme.method(), &scheme.cipher().keyed(key), circuit, &mut one);
-    let (by_figure, tokens_by_figure) = garbled(scheme, key, circuit, || same.block());
+    let (key, secret) = (rng.block(), rng.block());
+    let length = scheme.cipher().length();
+    let draws = Draws::new(secret, length, Kernel::best());
+    let (rows, tokens) = garble_with(scheme.method(), &scheme.cipher().keyed(key), circuit, &draws);
+    let counted = |number: u64| {
+        let mut blocks = [number.into()];
+        Aes128::new(secret).encrypt(&mut blocks);
+        blocks[0]
+    };
+    let (by_figure, tokens_by_figure) = garbled(scheme, key, circuit, counted);
     assert_eq!(rows, by_figure.iter().map(|row| number(row)).collect::<Vec<_>>(), "{scheme:?}");
     let numbers: Vec<[u128; 2]> =
         tokens_by_figure.iter().map(|pair| [number(&pair[0]), number(&pair[1])]).collect();
     assert_eq!(*tokens, numbers, "{scheme:?}");
+    for kernel in Kernel::all_available() {
+        let mut garbler = Garbler::with_kernel(kernel, scheme, circuit).unwrap();
+        let mut garblings = garbler.garble(1);
+        garbler.with_keys(&mut garblings, &[[key, secret].map(Zeroizing::new)]);
+        let Garbling { garbled, encoding, checking, .. } = &garblings[0];
+        assert_eq!(garbled.rows, rows, "{kernel:?} {scheme:?}");
+        assert_eq!(*encoding.0, numbers[..circuit.inputs() as usize], "{kernel:?} {scheme:?}");
+        let of_outputs: Vec<_> = circuit.outputs().iter().map(|&wire| numbers[wire as usize]).collect();
+        assert_eq!(*checking.0, of_outputs, "{kernel:?} {scheme:?}");
+    }
 }

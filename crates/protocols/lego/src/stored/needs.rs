@@ -115,7 +115,7 @@ impl Request {
         }
     }
 
-    /// Returns the steps in which it is made.
+    /// Lists the steps in which it is made.
     ///
     /// # Errors
     /// [`Error::Usage`] if that security is not offered, [`Error::Limit`] if there is too much of it.

@@ -24,7 +24,7 @@ pub fn of_toy() -> Case {
     case(toy(), &mut Rng::replayable("test lego"))
 }
 
-/// Makes a run with base OTs of its own.
+/// Makes one with base OTs of its own.
 pub fn with_base_ots() -> Case {
     let cuts = cuts([2, 5], [3, 5], [3, 4]);
     Case::new(&Arc::new(toy()), Some(cuts), &mut Rng::replayable("test lego"))

@@ -10,6 +10,7 @@
 //! measured once more, for longer, before it counts.
 #![forbid(unsafe_code)]
 
+mod jimu;
 mod subjects;
 
 use std::process::ExitCode;
@@ -116,6 +117,7 @@ fn main() -> ExitCode {
     all.extend(subjects::labels());
     all.extend(subjects::protocols());
     all.extend(subjects::keys());
+    all.extend(jimu::subjects());
     let mut leaks = 0;
     for subject in &mut all {
         let (result, leak) = effort.look(subject, false);

@@ -30,20 +30,20 @@ pub struct Subject {
 /// Makes a call with a secret of a class.
 pub type Prepare = Box<dyn FnMut(bool, &mut Rng) -> Call<'static>>;
 
-fn subject(
+pub fn subject(
     name: impl Into<String>,
     prepare: impl FnMut(bool, &mut Rng) -> Call<'static> + 'static,
 ) -> Subject {
     Subject { name: name.into(), prepare: Box::new(prepare) }
 }
 
-/// A secret of its class.
-fn secret(class: bool, rng: &mut Rng) -> u128 {
+/// Returns a secret of its class.
+pub fn secret(class: bool, rng: &mut Rng) -> u128 {
     let random = rng.block();
     if class { random } else { 0 }
 }
 
-fn bits(class: bool, count: usize, rng: &mut Rng) -> Vec<u8> {
+pub fn bits(class: bool, count: usize, rng: &mut Rng) -> Vec<u8> {
     let mut random = vec![0; count];
     rng.fill(&mut random);
     random.iter().map(|b| if class { b & 1 } else { 0 }).collect()

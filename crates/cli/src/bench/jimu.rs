@@ -1,0 +1,263 @@
+//! `brickwork bench jimu`: what figures 10 and 11 of JIMU (Zhu and Huang, ASIACRYPT 2017) measure, measured
+//! here.
+
+use std::fs;
+use std::io::Write;
+
+use brickwork::circuit::Program;
+use brickwork::circuit::library::{aes, papers};
+use brickwork::jimu::Jimu;
+use brickwork::session::Protocol as _;
+use brickwork_lang::std_library;
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+
+use super::protocol::measure;
+use crate::arguments::{
+    Buckets, Choice, Executions, LinkArguments, Map, Parameters, ProgramArguments, Protocol, Resources,
+};
+use crate::cut::{Cut, Wish};
+use crate::failure::Failure;
+use crate::files::Folder;
+use crate::programs;
+use crate::report::{Report, thousands};
+use crate::run::Both;
+
+/// Reproduce figures 10 and 11 of the JIMU paper on this machine
+#[derive(Args)]
+pub struct Arguments {
+    /// What to reproduce; both by default
+    figures: Vec<Figure>,
+    /// Rounds of each row; the median counts
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 3,
+        value_parser = clap::value_parser!(u32).range(1..=100)
+    )]
+    rounds: u32,
+    /// Skip rows with more AND gates than this, all executions together
+    #[arg(long, value_name = "N", default_value_t = 200_000)]
+    largest: u64,
+    #[command(flatten)]
+    link: LinkArguments,
+    #[command(flatten)]
+    resources: Resources,
+}
+
+/// A figure of the paper.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Figure {
+    /// AES, DES, a comparison and a Hamming distance, cut by AND gates
+    Figure10,
+    /// AES, cut by AND gates and by SubBytes
+    Figure11,
+}
+
+/// A program of the paper's.
+#[derive(Clone, Copy)]
+enum Workload {
+    Aes,
+    Des,
+    Comparison,
+    Hamming,
+    /// Without its key schedule, in SubBytes.
+    SubBytes,
+}
+
+/// A row, with what the paper measured of all executions with k = 127 in a LAN, without setup: milliseconds
+/// and megabytes, and its N, B and T.
+struct Row {
+    figure: Figure,
+    workload: Workload,
+    cut: Cut,
+    executions: u32,
+    paper: [f64; 2],
+    /// N, B, T.
+    buckets: [u64; 3],
+}
+
+fn rows() -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (workload, paper, buckets) in [
+        (Workload::Aes, [119.0, 26.5], [6800, 5, 39_535]),
+        (Workload::Des, [300.0, 64.6], [18_175, 5, 97_593]),
+        (Workload::Comparison, [202.0, 89.8], [10_000, 5, 55_973]),
+        (Workload::Hamming, [75.0, 27.6], [4087, 5, 25_432]),
+    ] {
+        rows.push(Row { figure: Figure::Figure10, workload, cut: Cut::Gates, executions: 1, paper, buckets });
+    }
+    // Thousands, and seconds, as printed.
+    let by_gates = [
+        (1, [120.0, 21.9], [5440, 5, 33_643]),
+        (32, [3890.0, 495.88], [174_000, 4, 763_000]),
+        (64, [7650.0, 956.1], [348_000, 4, 1_470_000]),
+        (128, [15_280.0, 1869.8], [696_000, 4, 2_871_000]),
+    ];
+    let by_sub_bytes = [
+        (1, [60.0, 11.1], [160, 7, 1401]),
+        (32, [1660.0, 230.5], [5120, 5, 28_222]),
+        (64, [3240.0, 447.1], [10_240, 5, 54_200]),
+        (128, [6070.0, 802.8], [20_480, 4, 100_410]),
+    ];
+    for (cut, columns) in [(Cut::Gates, by_gates), (Cut::Given, by_sub_bytes)] {
+        for (executions, paper, buckets) in columns {
+            let (figure, workload, cut) = (Figure::Figure11, Workload::SubBytes, cut.clone());
+            rows.push(Row { figure, workload, cut, executions, paper, buckets });
+        }
+    }
+    rows
+}
+
+impl Workload {
+    fn name(self) -> &'static str {
+        match self {
+            Workload::Aes => "AES-128",
+            Workload::Des => "DES",
+            Workload::Comparison => "comparison of 10 000 bits",
+            Workload::Hamming => "Hamming distance of 2 048 bits",
+            Workload::SubBytes => "AES-128 in SubBytes",
+        }
+    }
+
+    /// The program, as a file in a folder.
+    fn file(self, folder: &Folder) -> Result<ProgramArguments, Failure> {
+        let (name, bytes) = match self {
+            Workload::Aes => ("aes.bwp", aes::aes_128()?.to_bytes()),
+            Workload::Comparison => ("comparison.bwp", papers::comparison(10_000)?.to_bytes()),
+            Workload::Hamming => ("hamming.bwp", papers::hamming_distance(11)?.to_bytes()),
+            Workload::SubBytes => ("sub_bytes.bwp", papers::aes_in_sub_bytes()?.to_bytes()),
+            Workload::Des => {
+                let source = std_library().iter().find(|file| file.name == "des_encrypt.wir");
+                let source = source.ok_or_else(|| Failure::fault("the library has DES"))?;
+                ("des_encrypt.wir", source.text.as_bytes().to_vec())
+            }
+        };
+        let file = folder.file(name);
+        fs::write(&file, bytes).map_err(|e| Failure::cannot_write(&file, &e))?;
+        Ok(ProgramArguments { file, map: Map { entries: Vec::new() } })
+    }
+}
+
+pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
+    let wanted = |figure: Figure| arguments.figures.is_empty() || arguments.figures.contains(&figure);
+    let folder = Folder::new()?;
+    let (mut done, mut skipped) = (Vec::new(), Vec::new());
+    for row in rows().iter().filter(|row| wanted(row.figure)) {
+        let file = row.workload.file(&folder)?;
+        let program = programs::program(&file)?;
+        let gates = program.and_gates() * u64::from(row.executions);
+        if gates > arguments.largest {
+            skipped.push(json!({ "row": row.name(), "why": format!("{} AND gates", thousands(gates)) }));
+            continue;
+        }
+        let measured = measured(row, &file, &program, arguments)?;
+        if !quiet {
+            // A closed stderr is no reason to stop.
+            let _ = writeln!(std::io::stderr(), "{}", line(&measured));
+        }
+        done.push(measured);
+    }
+    let mut human = HEAD.to_owned();
+    done.iter().for_each(|row| human += &format!("{}\n", line(row)));
+    for row in &skipped {
+        let text = |field: &str| row[field].as_str().unwrap_or_default();
+        human += &format!("skipped {}: {}\n", text("row"), text("why"));
+    }
+    Ok(Report::new(json!({ "rows": done, "skipped": skipped }), human))
+}
+
+impl Row {
+    fn name(&self) -> String {
+        format!("{}, N = {}, --cut {}", self.workload.name(), self.executions, self.cut)
+    }
+}
+
+/// What a row takes here, beside what it took the paper.
+fn measured(
+    row: &Row,
+    file: &ProgramArguments,
+    program: &Program,
+    arguments: &Arguments,
+) -> Result<Value, Failure> {
+    let executions = (row.executions > 1).then_some(row.executions);
+    let both = Both {
+        program: file,
+        parameters: &Parameters {
+            cot: None,
+            protocol: Protocol::Jimu,
+            linking: None,
+            scheme: None,
+            commitments: None,
+            security: Some(40),
+            post_quantum: false,
+            executions: Executions { executions },
+        },
+        resources: &arguments.resources,
+        link: arguments.link.link(),
+        choice: &Choice { buckets: Buckets::Fastest },
+        cut: &Wish::Fixed(row.cut.clone()),
+        stock: None,
+        audit: None,
+    };
+    let json = measure(&both, program, arguments.rounds, true).map_err(|f| f.within(&row.name()))?;
+    // As in the paper: all but setup, both ways.
+    let phases = json["phases"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let sent = |phase: &Value| {
+        ["garbler_sent_bytes", "evaluator_sent_bytes"]
+            .map(|field| phase[field].as_f64().unwrap_or_default())
+            .iter()
+            .sum::<f64>()
+    };
+    let bytes: f64 = phases.iter().filter(|phase| phase["name"] != Jimu::PHASES[0]).map(sent).sum();
+    let copies = &json["security"]["copies"][0];
+    let [slots, bucket, made] = row.buckets;
+    Ok(json!({
+        "program": row.workload.name(),
+        "cut": row.cut.to_string(),
+        "executions": row.executions,
+        "and_gates": json["and_gates"],
+        "seconds": json["seconds_after_setup"],
+        "seconds_with_setup": json["seconds"],
+        "cpu_seconds": json["cpu_seconds"],
+        "bytes": bytes * f64::from(row.executions),
+        "slots": copies["slots"],
+        "bucket": copies["bucket"],
+        "made": copies["made"],
+        "bound_log2": json["security"]["bound_log2"],
+        "kernel": json["kernel"],
+        "threads": json["threads"],
+        "paper": {
+            "seconds": row.paper[0] / 1e3, "bytes": row.paper[1] * 1e6, "slots": slots, "bucket": bucket,
+            "made": made,
+        },
+    }))
+}
+
+const HEAD: &str = concat!(
+    "Milliseconds and megabytes of all executions without setup, CPU of both parties with it\n",
+    "  program                          N  cut    N, B, T                       MB      ms    CPU",
+    " | the paper's, k = 127          MB      ms\n"
+);
+
+/// A row for people.
+fn line(row: &Value) -> String {
+    let buckets = |of: &Value| {
+        let number = |field: &str| of[field].as_u64().unwrap_or_default();
+        format!("{}, {}, {}", thousands(number("slots")), number("bucket"), thousands(number("made")))
+    };
+    let number = |of: &Value, field: &str| of[field].as_f64().unwrap_or_default();
+    format!(
+        "  {:30} {:>3}  {:6} {:24} {:>7.1} {:>7.1} {:>6.1} | {:24} {:>7.1} {:>7.1}",
+        row["program"].as_str().unwrap_or_default(),
+        row["executions"],
+        row["cut"].as_str().unwrap_or_default(),
+        buckets(row),
+        number(row, "bytes") / 1e6,
+        1e3 * number(row, "seconds"),
+        1e3 * number(row, "cpu_seconds"),
+        buckets(&row["paper"]),
+        number(&row["paper"], "bytes") / 1e6,
+        1e3 * number(&row["paper"], "seconds"),
+    )
+}

@@ -1,0 +1,59 @@
+//! CPU time of a task, round by round, beside that of its AES calls alone.
+
+use super::median::median;
+use crate::failure::Failure;
+use crate::resources;
+
+/// Seconds that a round measures each of the four at least.
+const ROUND_SECONDS: f64 = 0.01;
+
+/// Blocks that are encrypted at a time to measure the AES calls alone, as many as the first-level cache holds
+/// easily.
+pub const BLOCKS: usize = 512;
+
+/// What a task took in each round for a gate of a copy, and what its AES calls took in the same round, all in
+/// nanoseconds.
+#[derive(Default)]
+pub struct Measured {
+    pub ns: Vec<f64>,
+    aes: Vec<f64>,
+}
+
+impl Measured {
+    pub fn add(&mut self, aes: f64, ns: f64) {
+        self.ns.push(ns);
+        self.aes.push(aes);
+    }
+
+    pub fn medians(self) -> Figure {
+        let ratios = self.ns.iter().zip(&self.aes).map(|(ns, aes)| ns / aes).collect();
+        Figure { ns: median(self.ns), aes: median(self.aes), ratio: median(ratios) }
+    }
+}
+
+/// Medians over the rounds: that of the ratios is not always the ratio of the others.
+pub struct Figure {
+    pub ns: f64,
+    pub aes: f64,
+    pub ratio: f64,
+}
+
+impl std::fmt::Display for Figure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:10.2}{:12.2}{:8.2}", self.ns, self.aes, self.ratio)
+    }
+}
+
+/// Nanoseconds of CPU time for each of `cells` that a call of `work` takes.
+pub fn time(cells: f64, mut work: impl FnMut() -> Result<(), brickwork::Error>) -> Result<f64, Failure> {
+    work()?;
+    let (start, mut calls) = (resources::cpu_seconds(), 0.0);
+    loop {
+        work()?;
+        calls += 1.0;
+        let seconds = resources::cpu_seconds() - start;
+        if seconds > ROUND_SECONDS {
+            return Ok(seconds * 1e9 / (cells * calls));
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! `brickwork bench garbling --scheme …`: the schemes of JustGarble, as its figures 1, 8 and 9 have them.
+
+use std::hint::black_box;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use brickwork::justgarble::{
+    Cipher, Circuit, Evaluator, Garbled, Garbler, Method, Opening, Scheme, Shape, library,
+};
+use brickwork::random::Rng;
+use brickwork_kernels::{Aes128, Kernel};
+use serde_json::{Value, json};
+
+use super::measured::{BLOCKS, Figure, Measured, time};
+use super::median::median;
+use crate::failure::Failure;
+use crate::programs;
+use crate::report::{Report, plural, thousands};
+
+/// A circuit of the paper.
+#[derive(Clone, Copy)]
+pub enum OfPaper {
+    /// AES-128 in its shape.
+    Aes,
+    /// Modular exponentiation of numbers of so many bits.
+    Mexp(usize),
+    /// The edit distance of strings of so many bits.
+    Edt(u32),
+}
+
+impl OfPaper {
+    /// Returns the circuit of this name, for clap.
+    pub fn parse(name: &str) -> Result<Self, String> {
+        let number = |prefix: &str| name.strip_prefix(prefix).and_then(|rest| rest.parse::<u32>().ok());
+        match (name, number("mexp-"), number("edt-")) {
+            ("aes", ..) => Ok(OfPaper::Aes),
+            (_, Some(bits @ 10..=64), _) => Ok(OfPaper::Mexp(bits as usize)),
+            (_, _, Some(bits @ 1..=255)) => Ok(OfPaper::Edt(bits)),
+            _ => Err("a circuit of the paper is aes, mexp-10 to mexp-64 or edt-1 to edt-255".into()),
+        }
+    }
+
+    fn name(self) -> String {
+        match self {
+            OfPaper::Aes => "AES-128 in the paper's shape".into(),
+            OfPaper::Mexp(bits) => format!("MEXP-{bits}"),
+            OfPaper::Edt(bits) => format!("EDT-{bits}"),
+        }
+    }
+
+    fn circuit(self) -> Result<Circuit, brickwork::Error> {
+        match self {
+            OfPaper::Aes => library::aes(),
+            OfPaper::Mexp(bits) => library::modular_exponentiation(bits),
+            OfPaper::Edt(bits) => library::edit_distance(bits),
+        }
+    }
+}
+
+/// What `--scheme` names.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Named {
+    /// The half-gates of the protocols, which no circuit of the paper is for.
+    OfProtocols,
+    /// The schemes of figures 1 and 8, and half-gates with and without privacy.
+    Figures,
+    /// One of JustGarble.
+    One(Scheme),
+}
+
+impl Named {
+    /// Returns the scheme of this name, for clap.
+    pub fn parse(name: &str) -> Result<Self, String> {
+        match name {
+            "half-gates" => Ok(Named::OfProtocols),
+            "figures" => Ok(Named::Figures),
+            _ => Scheme::named(name).map(Named::One).map_err(|why| why.to_string()),
+        }
+    }
+}
+
+/// The schemes of the paper's figures, by their names.
+const FIGURES: [&str; 16] = [
+    "ga-a1",
+    "ga-a2",
+    "ga-a3",
+    "ga-a4",
+    "gax-a2",
+    "gax-a4",
+    "gaxr-a2",
+    "gaxr-a4",
+    "half-gates-a2",
+    "privacy-free-a2",
+    "ga-aes-256",
+    "gax-aes-256",
+    "gaxr-aes-256",
+    "ga-sha-1",
+    "gax-sha-1",
+    "gaxr-sha-1",
+];
+
+/// More rows are not kept in memory.
+const MOST_ROW_BYTES: u64 = 8 << 30;
+
+/// What is measured.
+pub struct Bench<'a> {
+    /// A program, measured as one circuit.
+    pub file: Option<&'a Path>,
+    /// Without one, this circuit.
+    pub circuit: Option<OfPaper>,
+    pub copies: u32,
+    pub rounds: u32,
+    pub kernel: Kernel,
+    pub schemes: &'a [Named],
+}
+
+/// Measures garbling and evaluating with schemes of JustGarble.
+pub fn run(bench: &Bench<'_>) -> Result<Report, Failure> {
+    let start = Instant::now();
+    let mut schemes = Vec::new();
+    for &name in bench.schemes {
+        match name {
+            Named::One(scheme) => schemes.push(scheme),
+            Named::Figures => {
+                for name in FIGURES {
+                    schemes.push(Scheme::named(name)?);
+                }
+            }
+            Named::OfProtocols => {
+                return Err(Failure::usage(
+                    "half-gates, those of the protocols, are measured by themselves and on a component; \
+                     those that go with other schemes and --circuit are half-gates-a2",
+                    "take half-gates-a2, or leave --circuit and other schemes out",
+                ));
+            }
+        }
+    }
+    let (name, circuit) = circuit(bench)?;
+    let mut human = format!(
+        "{name}: {} gates, {} of them XORs; {} side by side, kernel {}, one thread; CPU time, median of {}\n\
+         ns a gate            garble  AES alone  ratio   evaluate  AES alone  ratio   XORs alone   \
+         table bytes a gate\n",
+        thousands(circuit.gates().len() as u64),
+        thousands(circuit.xor_gates() as u64),
+        plural(bench.copies.into(), "copy"),
+        bench.kernel.name(),
+        plural(bench.rounds.into(), "round"),
+    );
+    let mut measured = Vec::new();
+    for scheme in schemes {
+        let one = measure(bench, scheme, &circuit)?;
+        human.push_str(&one.line());
+        measured.push(one.json());
+    }
+    let json = json!({
+        "circuit": name,
+        "gates": circuit.gates().len(),
+        "xor_gates": circuit.xor_gates(),
+        "kernel": bench.kernel.name(),
+        "copies": bench.copies,
+        "rounds": bench.rounds,
+        "schemes": measured,
+        "seconds": start.elapsed().as_secs_f64(),
+    });
+    Ok(Report::new(json, human))
+}
+
+fn circuit(bench: &Bench<'_>) -> Result<(String, Circuit), Failure> {
+    match bench.file {
+        None => {
+            let of_paper = bench.circuit.unwrap_or(OfPaper::Aes);
+            Ok((of_paper.name(), of_paper.circuit()?))
+        }
+        Some(file) => {
+            let program = programs::load(file, &Default::default())?;
+            Ok((program.name().into(), Circuit::of(&program.flatten()?)?))
+        }
+    }
+}
+
+/// What a scheme takes on a circuit, for a gate of a copy.
+struct Taken {
+    scheme: Scheme,
+    garble: Figure,
+    evaluate: Figure,
+    /// Whether the calls are of AES-128, whose time alone is known.
+    has_aes: bool,
+    free: Option<f64>,
+    bytes: f64,
+}
+
+impl Taken {
+    fn line(&self) -> String {
+        let beside = |figure: &Figure| match self.has_aes {
+            true => format!("{:9.2}{:11.2}{:7.2}", figure.ns, figure.aes, figure.ratio),
+            false => format!("{:9.2}{:>11}{:>7}", figure.ns, "", ""),
+        };
+        let free = self.free.map_or(String::new(), |ns| format!("{ns:.2}"));
+        format!(
+            "{:18}{}  {}{free:>13}{:21.2}\n",
+            self.scheme.to_string(),
+            beside(&self.garble),
+            beside(&self.evaluate),
+            self.bytes
+        )
+    }
+
+    fn json(&self) -> Value {
+        let figure = |figure: &Figure| {
+            json!({
+                "ns_per_gate": figure.ns,
+                "aes_ns_per_gate": self.has_aes.then_some(figure.aes),
+                "ratio_to_aes": self.has_aes.then_some(figure.ratio),
+            })
+        };
+        json!({
+            "scheme": self.scheme.to_string(),
+            "garble": figure(&self.garble),
+            "evaluate": figure(&self.evaluate),
+            "xors_ns_per_gate": self.free,
+            "row_bytes_per_gate": self.bytes,
+        })
+    }
+}
+
+/// AES calls for a gate with rows: at the garbler, those that draw tokens included, and at the evaluator.
+fn calls(method: Method) -> [usize; 2] {
+    match method {
+        Method::Ga => [6, 1],
+        Method::GaX => [5, 1],
+        Method::GaXR => [4, 1],
+        Method::HalfGates => [4, 2],
+        Method::PrivacyFree => [2, 1],
+    }
+}
+
+fn measure(bench: &Bench<'_>, scheme: Scheme, circuit: &Circuit) -> Result<Taken, Failure> {
+    let (copies, kernel) = (bench.copies as usize, bench.kernel);
+    let shape = Shape::of(scheme.method(), circuit);
+    let row_bytes = shape.rows() as u64 * 16 * u64::from(bench.copies);
+    if row_bytes > MOST_ROW_BYTES {
+        let why = format!("the rows of {} would take {row_bytes} bytes", plural(bench.copies.into(), "copy"));
+        return Err(Failure::usage(why, "choose fewer --copies, or a smaller circuit"));
+    }
+    let cells = (circuit.gates().len() * copies) as f64;
+    let with_rows = shape.rows() / scheme.method().rows() * copies;
+    let mut garbler = Garbler::with_kernel(kernel, scheme, circuit)?;
+    let mut garblings = garbler.garble(copies);
+    let mut evaluator = Evaluator::with_kernel(kernel, &garblings[0].garbled)?;
+    let mut free = Free::new(kernel, scheme, &shape, copies)?;
+    let input: Vec<bool> = (0..circuit.inputs()).map(|i| i % 3 == 1).collect();
+    let expected = circuit.evaluate(&input);
+    let (aes, mut blocks) = (Aes128::with_kernel(kernel, 1), vec![0; BLOCKS]);
+    let [mut garble, mut evaluate] = [(); 2].map(|()| Measured::default());
+    let mut frees = Vec::new();
+    for _ in 0..bench.rounds {
+        // As many calls at a time as garbling has.
+        let runs = (calls(scheme.method())[0] * with_rows).div_ceil(BLOCKS).clamp(1, 1 << 12);
+        let block = time((runs * BLOCKS) as f64, || {
+            (0..runs).for_each(|_| aes.encrypt_with(kernel, black_box(&mut blocks)));
+            Ok(())
+        })?;
+        let [of_garbler, of_evaluator] =
+            calls(scheme.method()).map(|calls| (calls * with_rows) as f64 * block / cells);
+        garble.add(
+            of_garbler,
+            time(cells, || {
+                garbler.garble_again(&mut garblings);
+                Ok(())
+            })?,
+        );
+        let tokens = garblings.iter().map(|g| g.encoding.encode(&input)).collect::<Result<Vec<_>, _>>()?;
+        let inputs: Vec<&[u128]> = tokens.iter().map(|tokens| &tokens[..]).collect();
+        let garbled: Vec<&Garbled> = garblings.iter().map(|garbling| &garbling.garbled).collect();
+        let mut outputs = Vec::new();
+        evaluate.add(
+            of_evaluator,
+            time(cells, || {
+                outputs = evaluator.evaluate(&garbled, &inputs)?;
+                Ok(())
+            })?,
+        );
+        for (garbling, outputs) in garblings.iter().zip(&outputs) {
+            if garbling.decoding.decode(outputs)? != expected {
+                return Err(Failure::fault("an evaluated circuit gave other outputs than the circuit"));
+            }
+        }
+        if let Some(free) = &mut free {
+            frees.push(free.time(cells)?);
+        }
+    }
+    Ok(Taken {
+        scheme,
+        garble: garble.medians(),
+        evaluate: evaluate.medians(),
+        has_aes: !matches!(scheme.cipher(), Cipher::Aes256 | Cipher::Sha1),
+        free: free.is_some().then(|| median(frees)),
+        bytes: (shape.rows() * scheme.cipher().length().bytes()) as f64 / circuit.gates().len() as f64,
+    })
+}
+
+/// The gates without rows alone: all results of gates with rows are inputs. From what they take is subtracted
+/// what it takes to set as many inputs.
+struct Free {
+    walks: [(Evaluator, Garbled); 2],
+    tokens: Vec<u128>,
+    copies: usize,
+}
+
+impl Free {
+    fn new(kernel: Kernel, scheme: Scheme, shape: &Shape, copies: usize) -> Result<Option<Self>, Failure> {
+        let is_free = |opening: &Opening| matches!(opening, Opening::Sum { .. });
+        let sums = shape.gates().iter().filter(|(.., opening)| is_free(opening)).count();
+        if sums == 0 {
+            return Ok(None);
+        }
+        let inputs = shape.inputs() + (shape.gates().len() - sums) as u32;
+        // Inputs first, and the results of gates with rows among them; then the sums.
+        let (mut places, mut next) = ((0..shape.inputs()).collect::<Vec<u32>>(), [shape.inputs(), inputs]);
+        let mut gates = Vec::with_capacity(sums);
+        for (first, second, opening) in shape.gates() {
+            let at = usize::from(is_free(opening));
+            if at == 1 {
+                let (a, b) = (places[*first as usize], places[*second as usize]);
+                gates.push((a.min(b), a.max(b), *opening));
+            }
+            places.push(next[at]);
+            next[at] += 1;
+        }
+        let last = inputs + sums as u32 - 1;
+        let walk = |gates: Vec<(u32, u32, Opening)>, output: u32| -> Result<_, Failure> {
+            let shape = Arc::new(Shape::new(scheme.method(), inputs, gates, vec![output])?);
+            let garbled = Garbled::new(scheme, 1, shape, Vec::new())?;
+            Ok((Evaluator::with_kernel(kernel, &garbled)?, garbled))
+        };
+        let mut rng = Rng::new("brickwork bench")?;
+        Ok(Some(Free {
+            walks: [walk(gates, last)?, walk(Vec::new(), 0)?],
+            tokens: (0..inputs).map(|_| rng.block()).collect(),
+            copies,
+        }))
+    }
+
+    fn time(&mut self, cells: f64) -> Result<f64, Failure> {
+        let (tokens, copies) = (&self.tokens[..], self.copies);
+        let mut of = |k: usize| {
+            let (evaluator, garbled) = &mut self.walks[k];
+            let (garbled, inputs) = (vec![&*garbled; copies], vec![tokens; copies]);
+            time(cells, || evaluator.evaluate(&garbled, &inputs).map(|outputs| drop(black_box(outputs))))
+        };
+        Ok((of(0)? - of(1)?).max(0.0))
+    }
+}

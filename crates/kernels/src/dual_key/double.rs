@@ -1,0 +1,136 @@
+//! Ways to double a block in registers.
+
+use super::cipher::Carry;
+use crate::vector::Vector;
+
+/// How 2A is computed.
+pub(super) trait Double: Copy {
+    /// Whether a token is known to fill its block, so that nothing of a mask is cut off.
+    const IS_LONG: bool = false;
+    /// Constants in registers.
+    type Constants<V: Vector>: Copy;
+    /// Spreads constants.
+    ///
+    /// # Safety
+    /// The machine has the features of `V`; so for all methods.
+    unsafe fn constants<V: Vector>(self) -> Self::Constants<V>;
+    /// Returns 2A.
+    unsafe fn double<V: Vector>(constants: &Self::Constants<V>, a: V) -> V;
+    /// Returns 4A.
+    #[inline(always)]
+    unsafe fn quadruple<V: Vector>(constants: &Self::Constants<V>, a: V) -> V {
+        // SAFETY: as the caller vouches.
+        unsafe { Self::double(constants, Self::double(constants, a)) }
+    }
+    /// Returns 2A ⊕ 4B.
+    #[inline(always)]
+    unsafe fn combine<V: Vector>(constants: &Self::Constants<V>, a: V, b: V) -> V {
+        // SAFETY: as the caller vouches. Doubling is linear.
+        unsafe { Self::double(constants, a.xor(Self::double(constants, b))) }
+    }
+}
+
+/// [`Doubling::None`].
+#[derive(Clone, Copy)]
+pub(super) struct Same;
+
+impl Double for Same {
+    type Constants<V: Vector> = ();
+    #[inline(always)]
+    unsafe fn constants<V: Vector>(self) {}
+    #[inline(always)]
+    unsafe fn double<V: Vector>((): &(), a: V) -> V {
+        a
+    }
+}
+
+/// [`Doubling::HalvesRight`].
+#[derive(Clone, Copy)]
+pub(super) struct HalvesRight;
+
+impl Double for HalvesRight {
+    const IS_LONG: bool = true;
+    type Constants<V: Vector> = ();
+    #[inline(always)]
+    unsafe fn constants<V: Vector>(self) {}
+    #[inline(always)]
+    unsafe fn double<V: Vector>((): &(), a: V) -> V {
+        // SAFETY: as the caller vouches.
+        unsafe { a.right64::<1>() }
+    }
+    #[inline(always)]
+    unsafe fn quadruple<V: Vector>((): &(), a: V) -> V {
+        // SAFETY: as the caller vouches.
+        unsafe { a.right64::<2>() }
+    }
+}
+
+/// [`Carry`] in registers, and what exchanges the halves of a block.
+#[derive(Clone, Copy)]
+pub(super) struct CarryOf<V> {
+    exchange: V,
+    test: V,
+    value: V,
+    keep: V,
+}
+
+impl<V: Vector> CarryOf<V> {
+    /// # Safety
+    /// The machine has the features of `V`; so for all methods.
+    #[inline(always)]
+    unsafe fn new(carry: Carry) -> Self {
+        const EXCHANGE: u128 = 0x0706_0504_0302_0100_0f0e_0d0c_0b0a_0908;
+        // SAFETY: as the caller vouches.
+        unsafe {
+            CarryOf {
+                exchange: V::splat(EXCHANGE),
+                test: V::splat(carry.test),
+                value: V::splat(carry.value),
+                keep: V::splat(carry.keep),
+            }
+        }
+    }
+
+    /// Adds to what was shifted what `a` carries.
+    #[inline(always)]
+    unsafe fn add(&self, a: V, shifted: V) -> V {
+        // SAFETY: as the caller vouches.
+        unsafe { shifted.xor(a.shuffle(self.exchange).if_any(self.test, self.value)).and(self.keep) }
+    }
+}
+
+/// [`Doubling::Left`].
+#[derive(Clone, Copy)]
+pub(super) struct Left(pub Carry);
+
+impl Double for Left {
+    type Constants<V: Vector> = CarryOf<V>;
+    #[inline(always)]
+    unsafe fn constants<V: Vector>(self) -> CarryOf<V> {
+        // SAFETY: as the caller vouches.
+        unsafe { CarryOf::new(self.0) }
+    }
+    #[inline(always)]
+    unsafe fn double<V: Vector>(carry: &CarryOf<V>, a: V) -> V {
+        // SAFETY: as the caller vouches.
+        unsafe { carry.add(a, a.left64::<1>()) }
+    }
+}
+
+/// [`Doubling::Right`].
+#[derive(Clone, Copy)]
+pub(super) struct Right(pub Carry);
+
+impl Double for Right {
+    type Constants<V: Vector> = CarryOf<V>;
+    #[inline(always)]
+    unsafe fn constants<V: Vector>(self) -> CarryOf<V> {
+        // SAFETY: as the caller vouches.
+        unsafe { CarryOf::new(self.0) }
+    }
+    #[inline(always)]
+    unsafe fn double<V: Vector>(carry: &CarryOf<V>, a: V) -> V {
+        // SAFETY: as the caller vouches.
+        unsafe { carry.add(a, a.right64::<1>()) }
+    }
+}

@@ -1,0 +1,214 @@
+//! Garbling with dual-key ciphers made of a fixed-key permutation (Bellare, Hoang, Keelveedhi, Rogaway 2013):
+//! Ga, GaX and GaXR of their figure 3, and half-gates with and without privacy with the same ciphers.
+//!
+//! A register holds the tokens of a wire in as many copies as it has blocks; every copy has a key of π of its
+//! own, so a copy is what it would be alone. The AND gates of a [`GateList`] are the gates with rows here,
+//! whatever their function is, its XORs the gates without. The independent gates of a layer are in flight
+//! together.
+//!
+//! A token is the first 128 or 80 bits of a block, of which bit 127 is the first one; the others are zero.
+//! The last bit of a token is its type. The ciphers are `E(A, B, T, X) = π(K)[1:k] ⊕ K[1:k] ⊕ X` with `K = 2A
+//! ⊕ 4B ⊕ T` or `K = A ⊕ B ⊕ T`, where T is added to the last bits of the block.
+
+mod cipher;
+mod double;
+mod evaluate;
+mod garble;
+mod walk;
+
+use std::marker::PhantomData;
+
+use crate::lines::Lines;
+use crate::script::GateList;
+use crate::vector::{Task, Vector};
+use crate::{Aes128, Kernel};
+pub use cipher::{Carry, CopyKeys, Doubling, DualKey, Gates, Style};
+use double::{HalvesRight, Left, Right, Same};
+use evaluate::{Evaluate, Rows};
+use garble::{Free, Ga, Garble, HalfGates, PrivacyFree};
+
+/// The tokens of a few copies on their way through a [`GateList`]; wiped when dropped.
+pub struct Tokens {
+    kernel: Kernel,
+    style: Style,
+    cipher: DualKey,
+    /// Slot after slot the tokens of all lanes, for [`Style::Ga`] those for 0 before those for 1.
+    lines: Lines,
+    slots: usize,
+    lanes: usize,
+    /// Tokens of a slot and a lane.
+    each: usize,
+}
+
+impl Tokens {
+    /// Makes room for a garbler's tokens of as many copies as a register of this kernel has blocks.
+    ///
+    /// # Panics
+    /// If tokens have neither 80 nor 128 bits.
+    pub fn of_garbler(kernel: Kernel, style: Style, cipher: DualKey, script: &GateList) -> Self {
+        Self::new(kernel, style, cipher, script, style.tokens())
+    }
+
+    /// Makes room for an evaluator's tokens, of which each wire has one, as [`Tokens::of_garbler`] does.
+    ///
+    /// # Panics
+    /// Like it.
+    pub fn of_evaluator(kernel: Kernel, style: Style, cipher: DualKey, script: &GateList) -> Self {
+        Self::new(kernel, style, cipher, script, 1)
+    }
+
+    fn new(kernel: Kernel, style: Style, cipher: DualKey, script: &GateList, each: usize) -> Self {
+        let is_known = cipher.bits == 128 || cipher.bits == 80 && cipher.doubling != Doubling::HalvesRight;
+        assert!(is_known, "tokens of {} bits", cipher.bits);
+        let lanes = kernel.run(Lanes);
+        let lines = Lines::new(script.slots() * each * lanes);
+        Tokens { kernel, style, cipher, lines, slots: script.slots(), lanes, each }
+    }
+
+    /// Returns how many copies go side by side.
+    pub fn lanes(&self) -> usize {
+        self.lanes
+    }
+
+    /// Sets the tokens of all lanes in so many slots from a first one on: `token` gives for a lane, a slot,
+    /// counted from 0, and a bit the token; a garbler with [`Style::Ga`] gives those of both bits, and others
+    /// that for 0. The evaluator's, for bit 0, are the active ones.
+    ///
+    /// # Panics
+    /// If there are no such slots.
+    #[inline]
+    pub fn set(&mut self, first: u32, slots: usize, token: impl Fn(usize, usize, usize) -> u128) {
+        let (each, first) = (self.each, first as usize);
+        assert!(first + slots <= self.slots, "{slots} slots from {first} on");
+        let row = each * self.lanes;
+        let rows = self.lines.blocks_mut()[first * row..(first + slots) * row].chunks_exact_mut(row);
+        for (slot, row) in rows.enumerate() {
+            for (bit, lanes) in row.chunks_exact_mut(row.len() / each).enumerate() {
+                lanes.iter_mut().enumerate().for_each(|(lane, to)| *to = token(lane, slot, bit));
+            }
+        }
+    }
+
+    /// Returns the token in a slot of a copy, as [`Tokens::set`] sets it; `bit` is 1 for the second one of a
+    /// garbler with [`Style::Ga`].
+    ///
+    /// # Panics
+    /// If there is no such slot.
+    #[inline]
+    pub fn get(&self, slot: u32, lane: usize, bit: usize) -> u128 {
+        assert!((slot as usize) < self.slots && lane < self.lanes && bit < self.each);
+        self.lines.blocks()[(slot as usize * self.each + bit) * self.lanes + lane]
+    }
+
+    /// Garbles copies: walks through all gates with the tokens of both bits, and writes the rows of each gate
+    /// of each copy into its own of `rows`. Slot [`ONE`] is to hold the offset, or without privacy the offset
+    /// without its last bit. Lanes without a copy are to have the tokens of the first one.
+    ///
+    /// # Panics
+    /// If the slots are not those of the script, there is not a tweak and a function for each gate with rows,
+    /// or not a place for each row of a copy.
+    pub fn garble(&mut self, gates: Gates<'_>, keys: &[CopyKeys], rows: &mut [&mut [u128]]) {
+        let lengths = rows.iter().map(|rows| rows.len());
+        assert_eq!(self.each, self.style.tokens(), "tokens of a garbler");
+        self.check(gates, keys.len(), lengths, true);
+        let of_lane = |lane: usize| if lane < keys.len() { lane } else { 0 };
+        let task = Garble {
+            gates,
+            cipher: self.cipher,
+            permutations: std::array::from_fn(|lane| &keys[of_lane(lane)].permutation),
+            draws: std::array::from_fn(|lane| &keys[of_lane(lane)].tokens),
+            tokens: self.lines.blocks_mut().as_mut_ptr(),
+            rows: std::array::from_fn(|lane| rows[of_lane(lane)].as_mut_ptr()),
+            doubling: (),
+            style: PhantomData::<()>,
+        };
+        match (self.cipher.doubling, self.style) {
+            (Doubling::None, Style::Ga) => self.kernel.run(task.of(Same, Ga)),
+            (Doubling::HalvesRight, Style::Ga) => self.kernel.run(task.of(HalvesRight, Ga)),
+            (Doubling::Left(carry), Style::Ga) => self.kernel.run(task.of(Left(carry), Ga)),
+            (Doubling::Right(carry), Style::Ga) => self.kernel.run(task.of(Right(carry), Ga)),
+            (Doubling::None, _) => panic!("keys that add up do not bear an offset"),
+            (Doubling::HalvesRight, Style::GaX) => self.kernel.run(task.of(HalvesRight, Free::<false>)),
+            (Doubling::Left(carry), Style::GaX) => self.kernel.run(task.of(Left(carry), Free::<false>)),
+            (Doubling::Right(carry), Style::GaX) => self.kernel.run(task.of(Right(carry), Free::<false>)),
+            (Doubling::HalvesRight, Style::GaXR) => self.kernel.run(task.of(HalvesRight, Free::<true>)),
+            (Doubling::Left(carry), Style::GaXR) => self.kernel.run(task.of(Left(carry), Free::<true>)),
+            (Doubling::Right(carry), Style::GaXR) => self.kernel.run(task.of(Right(carry), Free::<true>)),
+            (Doubling::Left(carry), Style::HalfGates) => self.kernel.run(task.of(Left(carry), HalfGates)),
+            (Doubling::Left(carry), Style::PrivacyFree) => self.kernel.run(task.of(Left(carry), PrivacyFree)),
+            (_, Style::HalfGates | Style::PrivacyFree) => panic!("half-gates double in the field"),
+        }
+    }
+
+    /// Evaluates copies: walks through all gates with active tokens; the counterpart of [`Tokens::garble`].
+    /// Slot [`ONE`] is to hold zero, or without privacy the last bit of a token.
+    ///
+    /// # Panics
+    /// Like [`Tokens::garble`], but that there are functions only where there is no privacy.
+    pub fn evaluate(&mut self, gates: Gates<'_>, permutations: &[&Aes128], rows: &[&[u128]]) {
+        let lengths = rows.iter().map(|rows| rows.len());
+        assert_eq!(self.each, 1, "tokens of an evaluator");
+        self.check(gates, permutations.len(), lengths, self.style == Style::PrivacyFree);
+        let of_lane = |lane: usize| if lane < permutations.len() { lane } else { 0 };
+        let task = Evaluate {
+            gates,
+            cipher: self.cipher,
+            permutations: std::array::from_fn(|lane| permutations[of_lane(lane)]),
+            tokens: self.lines.blocks_mut().as_mut_ptr(),
+            rows: std::array::from_fn(|lane| rows[of_lane(lane)].as_ptr()),
+            doubling: (),
+            style: PhantomData::<()>,
+        };
+        match (self.cipher.doubling, self.style) {
+            (Doubling::None, Style::Ga) => self.kernel.run(task.of(Same, Rows::<false>)),
+            (Doubling::HalvesRight, Style::Ga | Style::GaX) => {
+                self.kernel.run(task.of(HalvesRight, Rows::<false>))
+            }
+            (Doubling::Left(carry), Style::Ga | Style::GaX) => {
+                self.kernel.run(task.of(Left(carry), Rows::<false>))
+            }
+            (Doubling::Right(carry), Style::Ga | Style::GaX) => {
+                self.kernel.run(task.of(Right(carry), Rows::<false>))
+            }
+            (Doubling::None, _) => panic!("keys that add up do not bear an offset"),
+            (Doubling::HalvesRight, Style::GaXR) => self.kernel.run(task.of(HalvesRight, Rows::<true>)),
+            (Doubling::Left(carry), Style::GaXR) => self.kernel.run(task.of(Left(carry), Rows::<true>)),
+            (Doubling::Right(carry), Style::GaXR) => self.kernel.run(task.of(Right(carry), Rows::<true>)),
+            (Doubling::Left(carry), Style::HalfGates) => self.kernel.run(task.of(Left(carry), HalfGates)),
+            (Doubling::Left(carry), Style::PrivacyFree) => self.kernel.run(task.of(Left(carry), PrivacyFree)),
+            (_, Style::HalfGates | Style::PrivacyFree) => panic!("half-gates double in the field"),
+        }
+    }
+
+    /// Checks everything that the loops take for granted besides the invariant of [`GateList`].
+    fn check(
+        &self,
+        gates: Gates<'_>,
+        copies: usize,
+        mut rows: impl ExactSizeIterator<Item = usize>,
+        has_functions: bool,
+    ) {
+        let count = gates.script.and_gates();
+        assert_eq!(self.slots, gates.script.slots(), "tokens of this script");
+        assert!((1..=self.lanes).contains(&copies), "{copies} copies in {} lanes", self.lanes);
+        assert!(
+            rows.len() == copies && rows.all(|rows| rows == self.style.rows() * count),
+            "rows of {count} gates for {copies} copies"
+        );
+        assert_eq!(gates.tweaks.len(), count, "a tweak for each gate");
+        if has_functions {
+            assert_eq!(gates.functions.len(), count, "a function for each gate");
+        }
+    }
+}
+
+/// Blocks of a register.
+struct Lanes;
+
+impl Task for Lanes {
+    type Output = usize;
+    #[inline(always)]
+    unsafe fn run<V: Vector>(self) -> usize {
+        V::BLOCKS
+    }
+}

@@ -1,0 +1,457 @@
+//! Words of symbols times matrices over a small field.
+//!
+//! A symbol is a byte. A *word* has so many symbols, in whole blocks: what stands behind the last one is 0.
+//! An entry of a matrix is a [`Factor`], which is what multiplication with an element of a field of
+//! characteristic 2 makes of the bits of a byte. Which field it is does not matter here.
+//!
+//! Time and memory accesses depend on sizes alone: words may be secret, and so may factors.
+
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+
+use crate::Kernel;
+use crate::factors::{Factor, Factors};
+use crate::vector::{Task, Vector};
+
+/// Symbols in a block.
+const BLOCK: usize = 16;
+
+/// Products that are added up side by side.
+const GROUP: usize = 8;
+
+/// A matrix that takes words to words. Erased when dropped.
+#[derive(Clone)]
+pub struct Matrix {
+    inputs: usize,
+    outputs: usize,
+    /// `[group of outputs][input][output in the group]`.
+    factors: Factors,
+}
+
+impl Matrix {
+    /// Returns the matrix with these entries: `factor(i, j)` is what symbol `j` of a word contributes to
+    /// symbol `i` of its product.
+    pub fn new(outputs: usize, inputs: usize, factor: impl Fn(usize, usize) -> Factor) -> Self {
+        let of = |k: usize| {
+            let (i, j) = (k / (inputs * GROUP) * GROUP + k % GROUP, k / GROUP % inputs);
+            if i < outputs { factor(i, j) } else { Factor::default() }
+        };
+        let factors = Factors::of((0..outputs.next_multiple_of(GROUP) * inputs).map(of));
+        Matrix { inputs, outputs, factors }
+    }
+
+    /// Returns the number of symbols of the words that it takes.
+    pub fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    /// Returns the number of symbols of its products.
+    pub fn outputs(&self) -> usize {
+        self.outputs
+    }
+}
+
+impl std::fmt::Debug for Matrix {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Matrix({} × {})", self.outputs, self.inputs)
+    }
+}
+
+/// Adds to each of `sums` the product of a word with the matrix. `words` has the words one behind the other,
+/// each of as many blocks as its symbols fill, `sums` likewise as many.
+///
+/// # Panics
+/// If they are not as many.
+pub fn add_products(matrix: &Matrix, words: &[u128], sums: &mut [u128]) {
+    add_products_with(Kernel::best(), matrix, words, sums);
+}
+
+/// Does what [`add_products`] does, with a kernel of the caller's choice.
+///
+/// # Panics
+/// Like [`add_products`].
+pub fn add_products_with(kernel: Kernel, matrix: &Matrix, words: &[u128], sums: &mut [u128]) {
+    let [blocks, sum_blocks] = [matrix.inputs, matrix.outputs].map(|symbols| symbols.div_ceil(BLOCK));
+    let count = words.len().checked_div(blocks).unwrap_or(0);
+    assert_eq!((count * blocks, count * sum_blocks), (words.len(), sums.len()), "a sum for each word");
+    if count > 0 && sum_blocks > 0 {
+        kernel.run(Multiply { matrix, words, sums, blocks, sum_blocks });
+    }
+}
+
+struct Multiply<'a> {
+    matrix: &'a Matrix,
+    words: &'a [u128],
+    sums: &'a mut [u128],
+    blocks: usize,
+    sum_blocks: usize,
+}
+
+impl Task for Multiply<'_> {
+    type Output = ();
+    #[inline(always)]
+    unsafe fn run<V: Vector>(self) {
+        const { assert!(V::BLOCKS <= 4) };
+        let Multiply { matrix: Matrix { inputs, factors, .. }, words, sums, blocks, sum_blocks } = self;
+        let tile = BLOCK * V::BLOCKS;
+        // The same symbol of all words of a tile, symbol after symbol; and of 16 symbols of the products.
+        let mut rows = Zeroizing::new(vec![0; blocks * BLOCK * V::BLOCKS]);
+        let mut products = Zeroizing::new([0; 4 * BLOCK]);
+        for (words, sums) in words.chunks(tile * blocks).zip(sums.chunks_mut(tile * sum_blocks)) {
+            // SAFETY: the caller vouches for the features of `V`. `rows` has a register for each symbol of a
+            // word, `products` for sixteen; there is a factor for each input of each group of outputs, and as
+            // many groups as fill the blocks of the sums, or one fewer.
+            unsafe {
+                for block in 0..blocks {
+                    let columns = read_tile::<V>(words, block, blocks);
+                    for (k, column) in columns.into_iter().enumerate() {
+                        column.store(rows.as_mut_ptr().add((block * BLOCK + k) * V::BLOCKS));
+                    }
+                }
+                let groups = factors.rows.len() / (GROUP * inputs);
+                for block in 0..sum_blocks {
+                    for half in 0..2 {
+                        let group = 2 * block + half;
+                        let mut sum = [V::splat(0); GROUP];
+                        if group < groups {
+                            for j in 0..*inputs {
+                                let bytes = V::load(rows.as_ptr().add(j * V::BLOCKS)).bytes();
+                                let first = (group * inputs + j) * GROUP;
+                                for (k, sum) in sum.iter_mut().enumerate() {
+                                    *sum = sum.xor(V::times(&bytes, factors, first + k));
+                                }
+                            }
+                        }
+                        for (k, sum) in sum.into_iter().enumerate() {
+                            sum.store(products.as_mut_ptr().add((half * GROUP + k) * V::BLOCKS));
+                        }
+                    }
+                    let mut columns = [V::splat(0); BLOCK];
+                    for (k, column) in columns.iter_mut().enumerate() {
+                        *column = V::load(products.as_ptr().add(k * V::BLOCKS));
+                    }
+                    write_tile::<V, true>(transposed(columns), sums, block, sum_blocks);
+                }
+            }
+        }
+    }
+}
+
+/// Transposes the 16 × 16 bytes that registers hold in each place of a block.
+///
+/// # Safety
+/// The machine has the features of `V`.
+#[inline(always)]
+unsafe fn transposed<V: Vector>(mut rows: [V; BLOCK]) -> [V; BLOCK] {
+    // Of the eight bits of a byte's place, four of the row and four within it, each step takes the first to
+    // the end.
+    for _ in 0..4 {
+        let mut next = rows;
+        for k in 0..BLOCK / 2 {
+            // SAFETY: the caller vouches for the features of `V`.
+            (next[2 * k], next[2 * k + 1]) = unsafe { rows[k].interleave8(rows[k + BLOCK / 2]) };
+        }
+        rows = next;
+    }
+    rows
+}
+
+/// Reads one block of each word of a tile, and transposes it: register `k` has the symbols `k` of that block,
+/// of one word after the other. Words that there are not are zeros.
+///
+/// # Safety
+/// The machine has the features of `V`; there are at most 16 words for each block of a register.
+#[inline(always)]
+unsafe fn read_tile<V: Vector>(words: &[u128], block: usize, blocks: usize) -> [V; BLOCK] {
+    let (count, zero) = (words.len() / blocks, 0);
+    // SAFETY: the caller vouches for the features of `V`; a word that there is has this block.
+    unsafe {
+        let mut rows = [V::splat(0); BLOCK];
+        for (r, row) in rows.iter_mut().enumerate() {
+            *row = V::gather(|k| match BLOCK * k + r {
+                word if word < count => words.as_ptr().add(word * blocks + block),
+                _ => &raw const zero,
+            });
+        }
+        transposed(rows)
+    }
+}
+
+/// Writes one block of each word of a tile, or adds to it: register `r` has that of every 16th word.
+///
+/// # Safety
+/// As [`read_tile`].
+#[inline(always)]
+unsafe fn write_tile<V: Vector, const ADD: bool>(
+    rows: [V; BLOCK],
+    words: &mut [u128],
+    block: usize,
+    blocks: usize,
+) {
+    let (count, at) = (words.len() / blocks, words.as_mut_ptr());
+    let mut nowhere = 0;
+    let nowhere = &raw mut nowhere;
+    for (r, row) in rows.into_iter().enumerate() {
+        // SAFETY: the caller vouches for the features of `V`; a word that there is has this block.
+        unsafe {
+            let place = |k: usize| match BLOCK * k + r {
+                word if word < count => at.add(word * blocks + block),
+                _ => nowhere,
+            };
+            let row = if ADD { V::gather(|k| place(k).cast_const()).xor(row) } else { row };
+            row.scatter(place);
+        }
+    }
+    // SAFETY: it is the variable above.
+    unsafe { nowhere.write_volatile(0) };
+}
+
+/// Symbols that are picked out of words, and where they go. Erased when dropped.
+#[derive(Clone, Zeroize, ZeroizeOnDrop)]
+pub struct Picks {
+    inputs: usize,
+    outputs: usize,
+    /// For each block of what is picked and each block that it is picked from the place of each symbol in the
+    /// latter; 128 where it is in another one, or nowhere.
+    places: Vec<u128>,
+}
+
+impl Picks {
+    /// Picks `outputs` symbols out of `inputs`: symbol `i` is the one with the number `number(i)`, or 0 if
+    /// there is none. Its time does not depend on the numbers.
+    pub fn new(outputs: usize, inputs: usize, number: impl Fn(usize) -> u8) -> Self {
+        let blocks = inputs.div_ceil(BLOCK);
+        let mut places = vec![u128::MAX / 0xff * 0x80; outputs.div_ceil(BLOCK) * blocks];
+        for i in 0..outputs {
+            let number = number(i);
+            for block in 0..blocks {
+                // A difference below 0 has its highest bit set.
+                let in_block = ((u16::from(number >> 4) ^ block as u16).wrapping_sub(1) >> 15) as u8;
+                let before = (u16::from(number).wrapping_sub(inputs as u16) >> 15) as u8;
+                let place = (number & 15) | ((in_block & before) ^ 1) << 7;
+                let shift = 8 * (i % BLOCK);
+                let at = &mut places[i / BLOCK * blocks + block];
+                *at = *at & !(0xff << shift) | u128::from(place) << shift;
+            }
+        }
+        Picks { inputs, outputs, places }
+    }
+}
+
+impl std::fmt::Debug for Picks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Picks({} of {})", self.outputs, self.inputs)
+    }
+}
+
+/// Adds to each of `sums` the symbols that are picked out of a word; both as in [`add_products`]. In constant
+/// time with respect to the words and to which symbols these are.
+///
+/// # Panics
+/// If they are not as many.
+pub fn add_picked(picks: &Picks, words: &[u128], sums: &mut [u128]) {
+    add_picked_with(Kernel::best(), picks, words, sums);
+}
+
+/// Does what [`add_picked`] does, with a kernel of the caller's choice.
+///
+/// # Panics
+/// Like [`add_picked`].
+pub fn add_picked_with(kernel: Kernel, picks: &Picks, words: &[u128], sums: &mut [u128]) {
+    let [blocks, sum_blocks] = [picks.inputs, picks.outputs].map(|symbols| symbols.div_ceil(BLOCK));
+    let count = words.len().checked_div(blocks).unwrap_or(0);
+    assert_eq!((count * blocks, count * sum_blocks), (words.len(), sums.len()), "a sum for each word");
+    if count > 0 && sum_blocks > 0 {
+        kernel.run(AddPicked { picks, words, sums, blocks, sum_blocks });
+    }
+}
+
+struct AddPicked<'a> {
+    picks: &'a Picks,
+    words: &'a [u128],
+    sums: &'a mut [u128],
+    blocks: usize,
+    sum_blocks: usize,
+}
+
+impl Task for AddPicked<'_> {
+    type Output = ();
+    #[inline(always)]
+    unsafe fn run<V: Vector>(self) {
+        const { assert!(V::BLOCKS <= 4) };
+        let AddPicked { picks, words, sums, blocks, sum_blocks } = self;
+        let zero = 0;
+        let mut nowhere = 0;
+        let nowhere = &raw mut nowhere;
+        for (words, sums) in words.chunks(V::BLOCKS * blocks).zip(sums.chunks_mut(V::BLOCKS * sum_blocks)) {
+            let (count, at) = (words.len() / blocks, sums.as_mut_ptr());
+            for (to, places) in picks.places.chunks_exact(blocks).enumerate() {
+                // SAFETY: the caller vouches for the features of `V`; each word that there is has these
+                // blocks.
+                unsafe {
+                    let place = |k: usize| if k < count { at.add(k * sum_blocks + to) } else { nowhere };
+                    let mut sum = V::gather(|k| place(k).cast_const());
+                    for (block, &places) in places.iter().enumerate() {
+                        let word = V::gather(|k| {
+                            if k < count { words.as_ptr().add(k * blocks + block) } else { &raw const zero }
+                        });
+                        sum = sum.xor(word.pick(V::splat(places)));
+                    }
+                    sum.scatter(place);
+                }
+            }
+        }
+        // SAFETY: it is the variable above.
+        unsafe { nowhere.write_volatile(0) };
+    }
+}
+
+/// Makes words of rows: row `i` has the symbols `i` of all words, in `row_blocks` blocks. `words` has room
+/// for some of them, the first ones, each of as many blocks as its symbols fill.
+///
+/// # Panics
+/// If there are no whole rows, or not as many words.
+pub fn words_of_rows(rows: &[u128], row_blocks: usize, words: &mut [u128]) {
+    words_of_rows_with(Kernel::best(), rows, row_blocks, words);
+}
+
+/// Does what [`words_of_rows`] does, with a kernel of the caller's choice.
+///
+/// # Panics
+/// Like [`words_of_rows`].
+pub fn words_of_rows_with(kernel: Kernel, rows: &[u128], row_blocks: usize, words: &mut [u128]) {
+    let symbols = rows.len().checked_div(row_blocks).unwrap_or(0);
+    let blocks = symbols.div_ceil(BLOCK);
+    let count = words.len().checked_div(blocks).unwrap_or(0);
+    assert_eq!((rows.len(), words.len()), (symbols * row_blocks, count * blocks), "rows of equal length");
+    assert!(count <= BLOCK * row_blocks, "rows as long as there are words");
+    if count > 0 {
+        kernel.run(WordsOfRows { rows, row_blocks, words, blocks });
+    }
+}
+
+struct WordsOfRows<'a> {
+    rows: &'a [u128],
+    row_blocks: usize,
+    words: &'a mut [u128],
+    blocks: usize,
+}
+
+impl Task for WordsOfRows<'_> {
+    type Output = ();
+    #[inline(always)]
+    unsafe fn run<V: Vector>(self) {
+        let WordsOfRows { rows, row_blocks, words, blocks } = self;
+        let zeros = [0; 4];
+        let mut padded = Zeroizing::new([0; 4]);
+        for (tile, words) in words.chunks_mut(BLOCK * V::BLOCKS * blocks).enumerate() {
+            let first = tile * V::BLOCKS;
+            for (block, rows) in rows.chunks(BLOCK * row_blocks).enumerate() {
+                // SAFETY: the caller vouches for the features of `V`; a row has a register from `first` on,
+                // or what it has of one is copied.
+                unsafe {
+                    let mut columns = [V::splat(0); BLOCK];
+                    for (k, column) in columns.iter_mut().enumerate() {
+                        let row = rows.get(k * row_blocks + first..(k + 1) * row_blocks).unwrap_or(&zeros);
+                        *column = if row.len() >= V::BLOCKS {
+                            V::load(row.as_ptr())
+                        } else {
+                            padded[..row.len()].copy_from_slice(row);
+                            V::load(padded.as_ptr())
+                        };
+                    }
+                    write_tile::<V, false>(transposed(columns), words, block, blocks);
+                }
+            }
+        }
+    }
+}
+
+/// Factors of all bytes that coefficients can be.
+#[derive(Clone)]
+pub struct Scale(Factors);
+
+impl Scale {
+    /// Returns the one in which coefficient `c` is the factor `factor(c)`.
+    pub fn new(factor: impl Fn(u8) -> Factor) -> Self {
+        Scale(Factors::of((0..256_usize).map(|c| factor(c as u8))))
+    }
+}
+
+/// Chunks of data that are added to sums at a time.
+const CHUNKS: usize = 8;
+
+/// Adds up chunks of data, `chunk` blocks each but for the last one, which may be shorter: to `sums[v]`, of
+/// `chunk` blocks, chunk `c` times the factor of `coefficients[v][c]`. In constant time with respect to the
+/// data; the coefficients are public.
+///
+/// # Panics
+/// If there is not a sum for each list of coefficients and a coefficient for each chunk, or `chunk` is no
+/// multiple of 4.
+pub fn add_scaled(scale: &Scale, coefficients: &[Vec<u8>], data: &[u128], chunk: usize, sums: &mut [u128]) {
+    add_scaled_with(Kernel::best(), scale, coefficients, data, chunk, sums);
+}
+
+/// Does what [`add_scaled`] does, with a kernel of the caller's choice.
+///
+/// # Panics
+/// Like [`add_scaled`].
+pub fn add_scaled_with(
+    kernel: Kernel,
+    scale: &Scale,
+    coefficients: &[Vec<u8>],
+    data: &[u128],
+    chunk: usize,
+    sums: &mut [u128],
+) {
+    assert!(chunk > 0 && chunk.is_multiple_of(4), "chunks of whole registers");
+    assert_eq!(sums.len(), coefficients.len() * chunk, "a sum for each list of coefficients");
+    let chunks = data.len().div_ceil(chunk);
+    assert!(coefficients.iter().all(|list| list.len() == chunks), "a coefficient for each chunk");
+    let (whole, rest) = data.split_at(data.len() / chunk * chunk);
+    kernel.run(AddScaled { scale, coefficients, first: 0, data: whole, chunk, sums });
+    if !rest.is_empty() {
+        let mut padded = Zeroizing::new(vec![0; chunk]);
+        padded[..rest.len()].copy_from_slice(rest);
+        let first = chunks - 1;
+        kernel.run(AddScaled { scale, coefficients, first, data: &padded, chunk, sums });
+    }
+}
+
+struct AddScaled<'a> {
+    scale: &'a Scale,
+    coefficients: &'a [Vec<u8>],
+    /// The coefficient of the first chunk.
+    first: usize,
+    data: &'a [u128],
+    chunk: usize,
+    sums: &'a mut [u128],
+}
+
+impl Task for AddScaled<'_> {
+    type Output = ();
+    #[inline(always)]
+    unsafe fn run<V: Vector>(self) {
+        let AddScaled { scale: Scale(factors), coefficients, first, data, chunk, sums } = self;
+        for (some, data) in data.chunks(CHUNKS * chunk).enumerate() {
+            let (first, count) = (first + some * CHUNKS, data.len() / chunk);
+            for place in (0..chunk).step_by(V::BLOCKS) {
+                // SAFETY: the caller vouches for the features of `V`; chunks and sums are whole registers
+                // long, and every byte has a factor.
+                unsafe {
+                    let mut bytes = [V::splat(0).bytes(); CHUNKS];
+                    for (c, bytes) in bytes[..count].iter_mut().enumerate() {
+                        *bytes = V::load(data.as_ptr().add(c * chunk + place)).bytes();
+                    }
+                    for (v, coefficients) in coefficients.iter().enumerate() {
+                        let at = sums.as_mut_ptr().add(v * chunk + place);
+                        let mut sum = V::load(at);
+                        for (bytes, coefficient) in bytes[..count].iter().zip(&coefficients[first..]) {
+                            sum = sum.xor(V::times(bytes, factors, usize::from(*coefficient)));
+                        }
+                        sum.store(at);
+                    }
+                }
+            }
+        }
+    }
+}

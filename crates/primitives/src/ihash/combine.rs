@@ -1,0 +1,86 @@
+//! Random combinations of words.
+
+use brickwork_base::random::{Rng, Seed};
+use brickwork_base::stop::look;
+use brickwork_kernels::{Scale, add_scaled};
+use zeroize::Zeroizing;
+
+use super::field::Field;
+use super::words::Words;
+
+/// Words that are first added up with coefficients of their own: every 64th has the same, and then each of
+/// the 64 sums has another. So a combination of words that are not all 0 is 0 with probability 2·2^-σ at
+/// most.
+const FOLDED: usize = 64;
+
+/// Blocks in the widest register.
+const REGISTER: usize = 4;
+
+/// Where the coefficients of combinations come from.
+pub(super) struct Coefficients {
+    rng: Rng,
+    field: Field,
+    scale: Scale,
+    number: usize,
+}
+
+impl Coefficients {
+    /// Makes those of a seed, for so many combinations.
+    pub(super) fn expand(seed: &Seed, field: Field, number: usize) -> Self {
+        let rng = Rng::expand(seed, "brickwork interactive hash combinations");
+        Coefficients { rng, field, scale: field.scale(), number }
+    }
+
+    /// Adds to each of `sums`, one for each combination, the combination of these words, each with the next
+    /// coefficients. Whatever is added with the same `at` has the same ones.
+    fn add(&self, at: &[[Vec<u8>; 2]], words: &Words, sums: &mut Words) {
+        let blocks = words.blocks();
+        let [chunks, lanes] = [0, 1].map(|k| at.iter().map(|lists| lists[k].clone()).collect::<Vec<_>>());
+        let mut folded = Zeroizing::new(vec![0; self.number * FOLDED * blocks]);
+        add_scaled(&self.scale, &chunks, words.data(), FOLDED * blocks, &mut folded);
+        let wide = blocks.next_multiple_of(REGISTER);
+        let mut padded = Zeroizing::new(vec![0; FOLDED * wide]);
+        let mut sum = Zeroizing::new(vec![0; wide]);
+        for (v, folded) in folded.chunks_exact((FOLDED * blocks).max(1)).enumerate() {
+            look();
+            padded.chunks_exact_mut(wide).zip(folded.chunks_exact(blocks)).for_each(|(to, from)| {
+                to[..blocks].copy_from_slice(from);
+            });
+            sum.fill(0);
+            add_scaled(&self.scale, &lanes[v..=v], &padded, wide, &mut sum);
+            sums.add_to(v, &sum[..blocks], 1);
+        }
+    }
+
+    /// Draws the coefficients of so many words: of each combination one for each 64 words, and one for each
+    /// of the 64 sums.
+    fn draw(&mut self, count: usize) -> Vec<[Vec<u8>; 2]> {
+        let mask = self.field.mask();
+        let mut list = |length: usize| {
+            let mut coefficients = vec![0; length];
+            self.rng.fill(&mut coefficients);
+            coefficients.iter_mut().for_each(|x| *x &= mask);
+            coefficients
+        };
+        (0..self.number).map(|_| [list(count.div_ceil(FOLDED)), list(FOLDED)]).collect()
+    }
+
+    /// Adds to `sums` the combinations of these words, one to each, with the next coefficients; `others` adds
+    /// those of as many words that go with these, with the same ones, to sums of their own.
+    ///
+    /// # Panics
+    /// If there are not as many sums as combinations, or not as many words of either.
+    pub(super) fn combine(&mut self, words: &Words, sums: &mut Words, others: Option<(&Words, &mut Words)>) {
+        assert_eq!(sums.count(), self.number, "a sum for each combination");
+        let at = self.draw(words.count());
+        self.add(&at, words, sums);
+        if let Some((others, sums)) = others {
+            assert_eq!(
+                (others.count(), sums.count()),
+                (words.count(), self.number),
+                "words that go together"
+            );
+            self.add(&at, others, sums);
+        }
+    }
+}

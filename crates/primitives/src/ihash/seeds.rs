@@ -1,0 +1,142 @@
+//! w-out-of-n OT of seeds, from n OTs that the receiver chooses in.
+//!
+//! ```text
+//! sender: keys k_{i,0}, k_{i,1}                         receiver: k_{i,1} where it watches, else k_{i,0}
+//! secret S, shared so that n − w shares give it
+//! share_i ⊕ k_{i,0} for all i, a hash of S        ──▶   the n − w shares, thus S; is its hash the one sent?
+//! is it S?                                        ◀──   S
+//! ```
+//!
+//! The seed of symbol i is k_{i,1}. Whoever knows n − w shares chose that many times the key that is none.
+//! Fewer shares say nothing of S. The hash is what binds the sender: without it the sender could send shares
+//! of no secret, and learn from the answer which of them it was made of. So all that a sender learns by wrong
+//! shares is whether the receiver notices; what that tells of the watched symbols, it pays with the risk of
+//! being found out, which the bound of the hash counts: in the end all symbols that were watched lie in a set
+//! that the sender named, with probability `C(ℓ − 1, w) / C(n, w)`, whatever it asked before.
+
+use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
+use zeroize::{Zeroize, Zeroizing};
+
+use super::code::Code;
+use super::field::Field;
+use super::parameters::Parameters;
+use super::watch::Watch;
+use super::words::Words;
+use super::{Cheat, msg};
+use brickwork_base::Error;
+use brickwork_base::random::{Rng, Seed};
+use brickwork_wire::Channel;
+
+/// Bytes of the secret.
+const SECRET: usize = 16;
+
+/// Bytes of its hash.
+const HASH: usize = 32;
+
+/// Returns the bytes of the messages by which a hash is set up: the sender's and the receiver's.
+pub fn setup_bytes(parameters: &Parameters) -> [usize; 2] {
+    [SECRET * parameters.n() + HASH, SECRET]
+}
+
+/// The code of the shares: its words are any n − w of them.
+fn sharing(parameters: &Parameters) -> Code {
+    let l = parameters.n() - parameters.w();
+    Code::new(&Parameters::new(parameters.n(), l, 8, 1).expect("a code of bytes with two symbols or more"))
+}
+
+fn hash(secret: &[u8]) -> [u8; HASH] {
+    let mut hasher =
+        blake3::Hasher::new_derive_key("brickwork 2026-11 interactive hash: secret of the watch");
+    hasher.update(secret);
+    let hash = *hasher.finalize().as_bytes();
+    hasher.zeroize();
+    hash
+}
+
+/// Symbol `i` of each of as many words as the secret has bytes.
+fn byte_of_each(words: &Words, i: usize) -> Zeroizing<[u8; SECRET]> {
+    Zeroizing::new(std::array::from_fn(|k| words.symbols_of(k)[i]))
+}
+
+/// Gives the receiver w of the seeds. `keys` are both keys of n OTs in which the receiver chose. Returns the
+/// seeds.
+///
+/// # Errors
+/// [`Cheat::Watched`] if the receiver chose more, [`Error::Io`] if the connection fails.
+pub(super) fn give(
+    channel: &mut Channel,
+    parameters: &Parameters,
+    keys: Vec<[Seed; 2]>,
+    rng: &mut Rng,
+) -> Result<Vec<Seed>, Error> {
+    let code = sharing(parameters);
+    // A word for each byte of the secret.
+    let words = Words::random(code.parameters().l(), SECRET, rng);
+    let values = code.at(&code.evaluation(&[u8::MAX]), &words);
+    let secret = byte_of_each(&values, 0);
+    let shares = code.encode(&words);
+    let mut message = Vec::with_capacity(SECRET * keys.len() + HASH);
+    for (i, [key, _]) in keys.iter().enumerate() {
+        let share = u128::from_le_bytes(*byte_of_each(&shares, i));
+        message.extend_from_slice(&(share ^ key.bits()).to_le_bytes());
+    }
+    message.extend_from_slice(&hash(&*secret));
+    channel.send(msg::SHARES, &message)?;
+    let answer = channel.receive(msg::SECRET, SECRET)?;
+    if !bool::from(answer[..].ct_eq(&*secret)) {
+        return Err(Cheat::Watched.into());
+    }
+    Ok(keys.into_iter().map(|[_, seed]| seed).collect())
+}
+
+/// The secret that shares come to: those of the symbols that are not watched.
+fn secret(
+    parameters: &Parameters,
+    watch: &Watch,
+    shares: &[Zeroizing<[u8; SECRET]>],
+) -> Zeroizing<[u8; SECRET]> {
+    let field = Field::of_bits(8).expect("bytes");
+    let mut secret = Zeroizing::new([0; SECRET]);
+    for (i, share) in shares.iter().enumerate() {
+        let unwatched = |j: usize| Choice::from(1 - watch.choices()[j]);
+        let others = (0..parameters.n()).filter(|&j| j != i);
+        let coefficient = others.fold(1, |product, j| {
+            let (x, y) = (i as u8, j as u8);
+            let factor = field.mul(u8::MAX ^ y, field.inverse(x ^ y));
+            field.mul(product, u8::conditional_select(&1, &factor, unwatched(j)))
+        });
+        let coefficient = u8::conditional_select(&0, &coefficient, unwatched(i));
+        secret.iter_mut().zip(share.iter()).for_each(|(sum, &byte)| *sum ^= field.mul(coefficient, byte));
+    }
+    secret
+}
+
+/// Takes the seeds of the watched symbols. `keys` are those of n OTs with the choices of `watch`. Returns
+/// the seeds in the order of the symbols, w of them.
+///
+/// # Errors
+/// [`Cheat::Shares`] if the sender's shares are not of the secret that it hashed, [`Error::Io`] if the
+/// connection fails.
+pub(super) fn take(
+    channel: &mut Channel,
+    parameters: &Parameters,
+    watch: &Watch,
+    keys: &[Seed],
+) -> Result<Vec<Seed>, Error> {
+    let message = channel.receive(msg::SHARES, SECRET * keys.len() + HASH)?;
+    let (masked, hashed) = message.split_at(SECRET * keys.len());
+    let shares: Vec<Zeroizing<[u8; SECRET]>> = masked
+        .chunks_exact(SECRET)
+        .zip(keys)
+        .map(|(share, key)| {
+            let share: [u8; SECRET] = std::array::from_fn(|k| share[k] ^ key.as_bytes()[k]);
+            Zeroizing::new(share)
+        })
+        .collect();
+    let secret = secret(parameters, watch, &shares);
+    if !bool::from(hash(&*secret)[..].ct_eq(hashed)) {
+        return Err(Cheat::Shares.into());
+    }
+    channel.send(msg::SECRET, &*secret)?;
+    Ok(watch.seeds(keys, parameters.w()))
+}

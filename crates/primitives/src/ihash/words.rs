@@ -1,0 +1,489 @@
+//! Words side by side, and how they travel.
+
+use brickwork_base::random::Rng;
+use subtle::{Choice, ConstantTimeEq};
+use zeroize::{Zeroize, Zeroizing};
+
+/// Symbols in a block.
+pub(super) const BLOCK: usize = 16;
+
+/// How a word is made of others ([`Words::follow`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// It is this one of the given words.
+    Given(u32),
+    /// It is the sum of what these two earlier steps made.
+    Sum(u32, u32),
+}
+
+/// Words of so many symbols, a byte each, one word after the other: `[word][symbol]`, in whole blocks of 16
+/// symbols, those behind the last one 0. Erased when dropped.
+#[derive(Clone)]
+pub struct Words {
+    symbols: usize,
+    count: usize,
+    data: Zeroizing<Vec<u128>>,
+}
+
+impl Words {
+    /// Returns `count` words of zeros.
+    pub fn zeros(symbols: usize, count: usize) -> Self {
+        let data = Zeroizing::new(vec![0; symbols.div_ceil(BLOCK) * count]);
+        Words { symbols, count, data }
+    }
+
+    /// Returns `count` words of which all symbols are the same byte.
+    pub fn repeated(symbols: usize, bytes: impl ExactSizeIterator<Item = u8>) -> Self {
+        let mut words = Self::zeros(symbols, bytes.len());
+        bytes.enumerate().for_each(|(k, byte)| words.symbols_mut(k).fill(byte));
+        words
+    }
+
+    /// Returns words of whole blocks, whose bytes follow each other.
+    ///
+    /// # Panics
+    /// If a word is no whole number of blocks, or the last one is incomplete.
+    pub fn from_bytes(symbols: usize, bytes: &[u8]) -> Self {
+        assert!(symbols.is_multiple_of(BLOCK), "words of whole blocks");
+        let mut words = Self::zeros(symbols, bytes.len() / symbols.max(1));
+        bytemuck::cast_slice_mut::<u128, u8>(&mut words.data).copy_from_slice(bytes);
+        words
+    }
+
+    /// Returns random words of bytes.
+    pub fn random(symbols: usize, count: usize, rng: &mut Rng) -> Self {
+        let mut words = Self::zeros(symbols, count);
+        (0..count).for_each(|k| rng.fill(words.symbols_mut(k)));
+        words
+    }
+
+    /// Returns the bytes of all words, where these have whole blocks.
+    ///
+    /// # Panics
+    /// If a word is no whole number of blocks.
+    pub fn bytes(&self) -> &[u8] {
+        assert!(self.symbols.is_multiple_of(BLOCK), "words of whole blocks");
+        bytemuck::cast_slice(&self.data)
+    }
+
+    /// Returns the number of symbols of a word.
+    pub fn symbols(&self) -> usize {
+        self.symbols
+    }
+
+    /// Returns the number of blocks of a word.
+    #[inline]
+    pub fn blocks(&self) -> usize {
+        self.symbols.div_ceil(BLOCK)
+    }
+
+    /// Returns how many there are.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Returns the blocks of a word.
+    #[inline]
+    pub fn word(&self, k: usize) -> &[u128] {
+        let blocks = self.blocks();
+        &self.data[k * blocks..][..blocks]
+    }
+
+    /// Returns the blocks of a word, to write. What is written behind the last symbol must be 0.
+    #[inline]
+    pub fn word_mut(&mut self, k: usize) -> &mut [u128] {
+        let blocks = self.blocks();
+        &mut self.data[k * blocks..][..blocks]
+    }
+
+    /// Returns the symbols of a word.
+    #[inline]
+    pub fn symbols_of(&self, k: usize) -> &[u8] {
+        &bytemuck::cast_slice(self.word(k))[..self.symbols]
+    }
+
+    /// Returns the symbols of a word, to write.
+    pub fn symbols_mut(&mut self, k: usize) -> &mut [u8] {
+        let symbols = self.symbols;
+        &mut bytemuck::cast_slice_mut(self.word_mut(k))[..symbols]
+    }
+
+    /// Returns the blocks of all words, `[word][block]`.
+    pub fn data(&self) -> &[u128] {
+        &self.data
+    }
+
+    /// Returns the blocks of all words, to write, as [`Words::word_mut`].
+    pub fn data_mut(&mut self) -> &mut [u128] {
+        &mut self.data
+    }
+
+    /// Returns the words with these numbers, in this order.
+    ///
+    /// # Panics
+    /// If there is none of a number.
+    pub fn select(&self, numbers: impl ExactSizeIterator<Item = usize>) -> Self {
+        let count = numbers.len();
+        let data = match self.blocks() {
+            1 => select::<1>(&self.data, numbers),
+            2 => select::<2>(&self.data, numbers),
+            3 => select::<3>(&self.data, numbers),
+            4 => select::<4>(&self.data, numbers),
+            blocks => {
+                let mut data = Zeroizing::new(Vec::with_capacity(count * blocks));
+                numbers.for_each(|k| data.extend_from_slice(self.word(k)));
+                data
+            }
+        };
+        Words { symbols: self.symbols, count, data }
+    }
+
+    /// Returns sums of some of these words and of others: of those with the numbers at the same place.
+    ///
+    /// # Panics
+    /// If there are not as many numbers, words have another number of symbols, or there is none of a number.
+    pub fn pair_sums(&self, numbers: &[u32], others: &Words, other_numbers: &[u32]) -> Self {
+        assert_eq!((self.symbols, numbers.len()), (others.symbols, other_numbers.len()), "words in pairs");
+        let pairs = numbers.iter().zip(other_numbers).map(|(&a, &b)| (a as usize, b as usize));
+        let data = match self.blocks() {
+            2 => pair_sums::<2>(&self.data, &others.data, pairs),
+            3 => pair_sums::<3>(&self.data, &others.data, pairs),
+            4 => pair_sums::<4>(&self.data, &others.data, pairs),
+            blocks => {
+                let mut data = Zeroizing::new(Vec::with_capacity(numbers.len() * blocks));
+                for (a, b) in pairs {
+                    data.extend(self.word(a).iter().zip(others.word(b)).map(|(a, b)| a ^ b));
+                }
+                data
+            }
+        };
+        Words { symbols: self.symbols, count: numbers.len(), data }
+    }
+
+    /// Returns the words of a range.
+    ///
+    /// # Panics
+    /// If it goes behind the last one.
+    pub fn range(&self, range: std::ops::Range<usize>) -> Self {
+        let blocks = self.blocks();
+        let data = self.data[range.start * blocks..range.end * blocks].to_vec();
+        Words { symbols: self.symbols, count: range.len(), data: Zeroizing::new(data) }
+    }
+
+    /// Returns the words of all of these, one after the other.
+    ///
+    /// # Panics
+    /// If there are none, or their words have different lengths.
+    pub fn join(all: &[&Words]) -> Self {
+        let symbols = all[0].symbols;
+        assert!(all.iter().all(|one| one.symbols == symbols), "words of one length");
+        let mut data = Vec::with_capacity(all.iter().map(|one| one.data.len()).sum());
+        all.iter().for_each(|one| data.extend_from_slice(&one.data));
+        Words { symbols, count: all.iter().map(|one| one.count).sum(), data: Zeroizing::new(data) }
+    }
+
+    /// Returns what steps make of these words, one after the other: a word for each step.
+    ///
+    /// # Panics
+    /// If a step names a word that there is not, or is not yet.
+    pub fn follow(&self, steps: &[Step]) -> Self {
+        let blocks = self.blocks();
+        let mut data = Zeroizing::new(Vec::with_capacity(steps.len() * blocks));
+        for step in steps {
+            match *step {
+                Step::Given(word) => data.extend_from_slice(self.word(word as usize)),
+                Step::Sum(a, b) => {
+                    for block in 0..blocks {
+                        let sum = data[a as usize * blocks + block] ^ data[b as usize * blocks + block];
+                        data.push(sum);
+                    }
+                }
+            }
+        }
+        Words { symbols: self.symbols, count: steps.len(), data }
+    }
+
+    /// Adds other words, one to each.
+    ///
+    /// # Panics
+    /// If there are not as many, of as many symbols.
+    pub fn add(&mut self, other: &Words) {
+        assert_eq!(
+            (self.symbols, self.count),
+            (other.symbols, other.count),
+            "words of equal length and number"
+        );
+        self.data.iter_mut().zip(&*other.data).for_each(|(block, other)| *block ^= other);
+    }
+
+    /// Adds others, one to each, that come in parts, one behind the other.
+    ///
+    /// # Panics
+    /// If there are not as many, of as many symbols.
+    pub fn add_parts<'a>(&mut self, parts: impl Iterator<Item = &'a Words>) {
+        let mut rest = &mut self.data[..];
+        for part in parts {
+            assert_eq!(part.symbols, self.symbols, "words of equal length");
+            let (here, behind) = rest.split_at_mut(part.data.len());
+            here.iter_mut().zip(&*part.data).for_each(|(block, other)| *block ^= other);
+            rest = behind;
+        }
+        assert!(rest.is_empty(), "as many words");
+    }
+
+    /// Adds the words of a range of others, one to each.
+    ///
+    /// # Panics
+    /// If there are not as many, of as many symbols.
+    pub fn add_range(&mut self, other: &Words, range: std::ops::Range<usize>) {
+        assert_eq!(
+            (self.symbols, self.count),
+            (other.symbols, range.len()),
+            "words of equal length and number"
+        );
+        let blocks = other.blocks();
+        let others = &other.data[range.start * blocks..range.end * blocks];
+        self.data.iter_mut().zip(others).for_each(|(block, other)| *block ^= other);
+    }
+
+    /// Adds a word to word `k` if `bit` is 1. In constant time.
+    ///
+    /// # Panics
+    /// If it has another number of blocks.
+    #[inline]
+    pub fn add_to(&mut self, k: usize, word: &[u128], bit: u8) {
+        let mask = u128::from(bit & 1).wrapping_neg();
+        let sum = self.word_mut(k);
+        assert_eq!(sum.len(), word.len(), "a word of as many blocks");
+        sum.iter_mut().zip(word).for_each(|(sum, block)| *sum ^= block & mask);
+    }
+
+    /// Adds a word to those whose bit is 1. In constant time.
+    ///
+    /// # Panics
+    /// If there are not as many bits, or it has another number of blocks.
+    pub fn add_where(&mut self, word: &[u128], bits: &[u8]) {
+        assert_eq!((self.count, self.blocks()), (bits.len(), word.len()), "a bit for each");
+        match *word {
+            [a, b] => add_where(&mut self.data, &[a, b], bits),
+            [a, b, c] => add_where(&mut self.data, &[a, b, c], bits),
+            [a, b, c, d] => add_where(&mut self.data, &[a, b, c, d], bits),
+            _ => bits.iter().enumerate().for_each(|(k, &bit)| self.add_to(k, word, bit)),
+        }
+    }
+
+    /// Adds other words, one to each whose bit is 1. In constant time.
+    ///
+    /// # Panics
+    /// If there are not as many words, of as many symbols, or bits.
+    pub fn add_each(&mut self, others: &Words, bits: &[u8]) {
+        assert_eq!((self.symbols, self.count), (others.symbols, bits.len()), "a bit for each");
+        bits.iter().enumerate().for_each(|(k, &bit)| self.add_to(k, others.word(k), bit));
+    }
+
+    /// Adds two of these words to word `k`.
+    pub fn add_pair(&mut self, k: usize, pair: [usize; 2]) {
+        let blocks = self.blocks();
+        for from in pair {
+            for block in 0..blocks {
+                self.data[k * blocks + block] ^= self.data[from * blocks + block];
+            }
+        }
+    }
+
+    /// Returns whether word `k` is this one, in constant time.
+    pub fn is(&self, k: usize, word: &[u128]) -> Choice {
+        self.word(k).ct_eq(word)
+    }
+
+    /// Appends the symbols of all words to a message, `bits` bits each.
+    pub(super) fn pack(&self, bits: u32, message: &mut Vec<u8>) {
+        message.reserve(packed_bytes(self.symbols, self.count, bits));
+        if bits == 8 {
+            (0..self.count).for_each(|k| message.extend_from_slice(self.symbols_of(k)));
+            return;
+        }
+        let mut symbols = Zeroizing::new(Vec::with_capacity((self.symbols * self.count).next_multiple_of(8)));
+        (0..self.count).for_each(|k| symbols.extend_from_slice(self.symbols_of(k)));
+        let end = message.len() + packed_bytes(self.symbols, self.count, bits);
+        let padded = symbols.len().next_multiple_of(8);
+        symbols.resize(padded, 0);
+        for eight in symbols.as_chunks::<8>().0 {
+            let packed = pack8(u64::from_le_bytes(*eight), bits).to_le_bytes();
+            message.extend_from_slice(&packed[..bits as usize]);
+        }
+        message.truncate(end);
+    }
+
+    /// Returns the words that [`Words::pack`] made these bytes of, [`packed_bytes`] of them; what stands
+    /// behind the last symbol is ignored.
+    pub(super) fn unpack(symbols: usize, count: usize, bits: u32, packed: &[u8]) -> Self {
+        let mut words = Self::zeros(symbols, count);
+        if symbols == 0 {
+            return words;
+        }
+        if bits == 8 {
+            packed
+                .chunks_exact(symbols)
+                .enumerate()
+                .for_each(|(k, word)| words.symbols_mut(k).copy_from_slice(word));
+            return words;
+        }
+        let mut all = Zeroizing::new(Vec::with_capacity((symbols * count).next_multiple_of(8)));
+        for eight in packed.chunks(bits as usize) {
+            let mut bytes = [0; 8];
+            bytes[..eight.len()].copy_from_slice(eight);
+            all.extend_from_slice(&unpack8(u64::from_le_bytes(bytes), bits).to_le_bytes());
+        }
+        all.chunks_exact(symbols)
+            .take(count)
+            .enumerate()
+            .for_each(|(k, word)| words.symbols_mut(k).copy_from_slice(word));
+        words
+    }
+}
+
+impl Zeroize for Words {
+    fn zeroize(&mut self) {
+        self.data.zeroize();
+    }
+}
+
+/// [`Words::select`] of words of N blocks.
+fn select<const N: usize>(
+    data: &[u128],
+    numbers: impl ExactSizeIterator<Item = usize>,
+) -> Zeroizing<Vec<u128>> {
+    let words = data.as_chunks::<N>().0;
+    let mut selected = Zeroizing::new(vec![0; N * numbers.len()]);
+    selected.as_chunks_mut::<N>().0.iter_mut().zip(numbers).for_each(|(to, k)| *to = words[k]);
+    selected
+}
+
+/// [`Words::pair_sums`] of words of N blocks.
+fn pair_sums<const N: usize>(
+    data: &[u128],
+    others: &[u128],
+    pairs: impl ExactSizeIterator<Item = (usize, usize)>,
+) -> Zeroizing<Vec<u128>> {
+    let (words, others) = (data.as_chunks::<N>().0, others.as_chunks::<N>().0);
+    let mut sums = Zeroizing::new(vec![0; N * pairs.len()]);
+    for (sum, (a, b)) in sums.as_chunks_mut::<N>().0.iter_mut().zip(pairs) {
+        let (a, b) = (&words[a], &others[b]);
+        *sum = std::array::from_fn(|block| a[block] ^ b[block]);
+    }
+    sums
+}
+
+/// [`Words::add_where`] of words of N blocks.
+fn add_where<const N: usize>(data: &mut [u128], word: &[u128; N], bits: &[u8]) {
+    for (sum, &bit) in data.as_chunks_mut::<N>().0.iter_mut().zip(bits) {
+        let mask = u128::from(bit & 1).wrapping_neg();
+        *sum = std::array::from_fn(|block| sum[block] ^ word[block] & mask);
+    }
+}
+
+/// Returns the bytes of packed words.
+pub(super) fn packed_bytes(symbols: usize, count: usize, bits: u32) -> usize {
+    (symbols * count * bits as usize).div_ceil(8)
+}
+
+/// The lowest `bits` bits of each field of so many bits.
+const fn low(bits: u32, field: u32) -> u64 {
+    let (mut mask, mut at) = (0, 0);
+    while at < 64 {
+        mask |= ((1 << bits) - 1) << at;
+        at += field;
+    }
+    mask
+}
+
+/// Moves eight symbols, a byte each, together. In constant time.
+fn pack8(symbols: u64, bits: u32) -> u64 {
+    let x = symbols & low(bits, 16) | (symbols & low(bits, 16) << 8) >> (8 - bits);
+    let x = x & low(2 * bits, 32) | (x & low(2 * bits, 32) << 16) >> (16 - 2 * bits);
+    x & low(4 * bits, 64) | (x >> 32) << (4 * bits)
+}
+
+/// The counterpart.
+fn unpack8(packed: u64, bits: u32) -> u64 {
+    let x = packed & low(4 * bits, 64) | (packed >> (4 * bits) & low(4 * bits, 64)) << 32;
+    let x = x & low(2 * bits, 32) | x << (16 - 2 * bits) & low(2 * bits, 32) << 16;
+    x & low(bits, 16) | x << (8 - bits) & low(bits, 16) << 8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brickwork_testing::Replayable as _;
+
+    #[test]
+    fn words_are_packed_there_and_back() {
+        let mut rng = Rng::replayable("test");
+        for bits in 2..=8 {
+            for (symbols, count) in [(0, 3), (1, 0), (3, 1), (3, 5), (18, 4), (22, 7), (26, 33), (16, 2)] {
+                let mut words = Words::random(symbols, count, &mut rng);
+                for k in 0..count {
+                    words
+                        .symbols_mut(k)
+                        .iter_mut()
+                        .for_each(|symbol| *symbol &= (1_u16 << bits).wrapping_sub(1) as u8);
+                }
+                let mut packed = vec![7];
+                words.pack(bits, &mut packed);
+                assert_eq!(packed.len(), 1 + packed_bytes(symbols, count, bits));
+                // Bit by bit.
+                let all: Vec<u8> = (0..count).flat_map(|k| words.symbols_of(k).to_vec()).collect();
+                for place in 0..symbols * count * bits as usize {
+                    let (symbol, bit) = (place / bits as usize, place % bits as usize);
+                    assert_eq!(packed[1 + place / 8] >> (place % 8) & 1, all[symbol] >> bit & 1);
+                }
+                let again = Words::unpack(symbols, count, bits, &packed[1..]);
+                assert!(again.data() == words.data());
+            }
+        }
+    }
+
+    #[test]
+    fn words_are_chosen_joined_and_added() {
+        for symbols in [9, 32, 37, 64, 70] {
+            of_so_many_symbols(symbols);
+        }
+    }
+
+    fn of_so_many_symbols(symbols: usize) {
+        let mut rng = Rng::replayable("test");
+        let words = Words::random(symbols, 6, &mut rng);
+        assert_eq!((words.symbols(), words.blocks(), words.count()), (symbols, symbols.div_ceil(16), 6));
+        let chosen = words.select([5, 0, 0].into_iter());
+        assert_eq!((chosen.symbols_of(1), chosen.symbols_of(0)), (words.symbols_of(0), words.symbols_of(5)));
+        let sums = words.pair_sums(&[4, 5, 1], &chosen, &[0, 0, 2]);
+        assert!(sums.symbols_of(1).iter().all(|&symbol| symbol == 0));
+        let expected: Vec<u8> =
+            words.symbols_of(4).iter().zip(words.symbols_of(5)).map(|(a, b)| a ^ b).collect();
+        assert_eq!((sums.count(), sums.symbols_of(0)), (3, &expected[..]));
+        let joined = Words::join(&[&chosen, &words.range(1..3)]);
+        assert_eq!((joined.count(), joined.symbols_of(4)), (5, words.symbols_of(2)));
+        let followed = words.follow(&[Step::Given(3), Step::Given(1), Step::Sum(0, 1), Step::Sum(2, 1)]);
+        assert_eq!(followed.symbols_of(3), words.symbols_of(3));
+        let mut sums = words.clone();
+        sums.add(&words);
+        assert!(sums.data().iter().all(|&block| block == 0));
+        sums.add_where(words.word(2), &[0, 1, 0, 0, 1, 0]);
+        assert!(bool::from(sums.is(4, words.word(2))) && !bool::from(sums.is(3, words.word(2))));
+        sums.add_pair(0, [1, 4]);
+        sums.add_pair(2, [1, 3]);
+        let zeros = Words::zeros(symbols, 6);
+        sums.add_each(&words, &[0, 0, 0, 0, 0, 1]);
+        assert_eq!(sums.symbols_of(5), words.symbols_of(5));
+        sums.add_each(&zeros, &[1; 6]);
+        assert!(
+            sums.symbols_of(0).iter().all(|&symbol| symbol == 0) && bool::from(sums.is(2, words.word(2)))
+        );
+        let mut last = sums.range(4..6);
+        last.add_range(&sums, 1..3);
+        assert!(last.symbols_of(0).iter().all(|&symbol| symbol == 0));
+        last.add_range(&words, 4..6);
+        assert!(bool::from(last.is(0, words.word(4))) && bool::from(last.is(1, words.word(2))));
+    }
+}

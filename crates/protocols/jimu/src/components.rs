@@ -1,0 +1,301 @@
+//! Garbled copies of components, each under an offset of its own (section 5.1, *Solder gates garbled with
+//! different Δs*).
+//!
+//! Only the wires at a component's border are hashed, so only these have labels that are longer than a block.
+//! DEVIATION: inside, labels are their compressions, under the compressed offset, and gates are the
+//! half-gates of the other protocols: 32 bytes an AND instead of two rows of ℓ. At an output two rows lead
+//! from the short labels s to the labels of the hashed word,
+//!
+//! ```text
+//!   R_c(s) = H(s, k) ⊕ W(s)           c(s) the colour of s, W(s) the label of the same bit, k the output
+//! ```
+//!
+//! for either s of the wire. The compressions of a copy's input labels and of its offset are independent and
+//! uniform, whatever is watched (`ihash::Code::evaluation`), but for the offset's colour: as labels that are
+//! drawn at random. So a copy is garbled as if it had never been hashed.
+//!
+//! Of a copy that is opened the evaluator has all hashed words. It garbles it again and compares the hash of
+//! its tables, so that a bad copy is noticed for certain.
+
+use brickwork_base::Error;
+use brickwork_base::label::{Delta, Label};
+use brickwork_circuit::Circuit;
+use brickwork_primitives::garbling::{Collect, GarblingKeys, HalfGates, Schedule, Scheme as _, table_hash};
+use brickwork_primitives::ihash::Words;
+use zeroize::Zeroizing;
+
+use crate::gates::colour;
+use crate::hash::LabelHash;
+
+/// Copies that are garbled side by side, and bytes of tables that these may have, unless one has more.
+const LANES: usize = 16;
+const MOST_TABLES: usize = 64 << 20;
+
+/// Bytes of tables of more copies that are sent at a time, and as many copies at most.
+const TABLES: usize = 1 << 20;
+const MOST_COPIES: usize = 1 << 12;
+
+/// Bytes of the hash of a copy's tables.
+pub const HASH: usize = 32;
+
+/// Returns the bytes of the tables of a copy, with labels of so many blocks.
+pub fn table_bytes(circuit: &Circuit, blocks: usize) -> usize {
+    HalfGates::TABLE_BYTES.and * circuit.and_gates() + 2 * 16 * blocks * circuit.outputs().len()
+}
+
+/// Returns how many copies are garbled and sent at a time, with tables of so many bytes.
+pub fn copies_at_once(table_bytes: usize) -> usize {
+    let of = |bytes: usize| bytes / table_bytes.max(1);
+    of(MOST_TABLES).min(LANES).max(of(TABLES)).clamp(1, MOST_COPIES)
+}
+
+/// How copies of a component are garbled.
+pub struct Plan {
+    schedule: Schedule,
+    keys: GarblingKeys,
+    rows: LabelHash,
+    blocks: usize,
+    table_bytes: usize,
+}
+
+/// What copies are garbled with, in the order of a list of them.
+pub struct Given {
+    /// Compressed offsets, and the offsets.
+    pub offsets: (Zeroizing<Vec<u128>>, Words),
+    /// Compressed false labels of the inputs, `[copy][input]`.
+    pub inputs: Zeroizing<Vec<u128>>,
+    /// False labels of the outputs, `[copy][output]`.
+    pub outputs: Words,
+}
+
+impl Given {
+    /// Takes hashed words: offsets with their compressions; compressed ones of inputs and labels of outputs,
+    /// each with the permutation bits, `[copy][wire]`.
+    ///
+    /// # Panics
+    /// If there are not as many bits as words, or not as many of each copy.
+    pub fn new(
+        offsets: (Zeroizing<Vec<u128>>, Words),
+        inputs: (Zeroizing<Vec<u128>>, &[u8]),
+        outputs: (Words, &[u8]),
+    ) -> Self {
+        let ((mut inputs, input_bits), (mut outputs, output_bits)) = (inputs, outputs);
+        assert_eq!((inputs.len(), outputs.count()), (input_bits.len(), output_bits.len()), "a bit for each");
+        let copies = offsets.0.len().max(1);
+        let [input, output] = [inputs.len() / copies, outputs.count() / copies];
+        for (k, (label, &bit)) in inputs.iter_mut().zip(input_bits).enumerate() {
+            *label ^= offsets.0[k / input] & u128::from(bit & 1).wrapping_neg();
+        }
+        output_bits.iter().enumerate().for_each(|(k, &bit)| {
+            outputs.add_to(k, offsets.1.word(k / output), bit);
+        });
+        Given { offsets, inputs, outputs }
+    }
+}
+
+impl Plan {
+    /// Makes what garbles or evaluates copies `0..copies` of a component, with labels of so many blocks.
+    /// `start` is the garbler's choice, sent with the hashes of their tables.
+    pub fn new(circuit: &Circuit, start: u128, copies: usize, blocks: usize) -> Self {
+        let schedule = HalfGates::schedule(circuit);
+        let keys = HalfGates::keys(start, copies, &schedule);
+        let outputs = circuit.outputs().len();
+        let context = "brickwork 2026-11 JIMU keys of the rows of outputs";
+        let rows = LabelHash::new(context, start, copies * outputs, blocks);
+        Plan { schedule, keys, rows, blocks, table_bytes: table_bytes(circuit, blocks) }
+    }
+
+    /// Returns the bytes of a copy's tables.
+    pub fn table_bytes(&self) -> usize {
+        self.table_bytes
+    }
+
+    /// Returns how many copies are garbled and sent at a time.
+    pub fn copies_at_once(&self) -> usize {
+        copies_at_once(self.table_bytes)
+    }
+
+    /// Garbles copies with these numbers. Returns the tables of each: of the AND gates, then two rows of each
+    /// output, that of colour 0 first.
+    ///
+    /// # Panics
+    /// If there is not as much given.
+    pub fn garble(&self, copies: &[u32], given: &Given) -> Result<Vec<Vec<u8>>, Error> {
+        let (short, wide) = (&given.offsets.0, &given.offsets.1);
+        let outputs = self.schedule.outputs();
+        let mut sink = Collect::new(copies.len(), self.table_bytes);
+        let offsets: Zeroizing<Vec<Delta>> =
+            Zeroizing::new(short.iter().map(|&bits| Delta::new(bits)).collect());
+        let mut labels = Zeroizing::new(vec![Label::ZERO; copies.len() * outputs]);
+        HalfGates::garble(
+            &self.schedule,
+            &self.keys,
+            copies,
+            &offsets,
+            bytemuck::cast_slice(&given.inputs),
+            &mut labels,
+            &mut sink,
+        )?;
+        let mut tables = sink.finish();
+        // Of each output the hashes of both labels.
+        let asked = (0..2 * labels.len()).map(|k| {
+            let (copy, output) = (k / 2 / outputs, k / 2 % outputs);
+            let label = labels[k / 2] ^ offsets[copy].times(k as u8 & 1);
+            (label.bits(), copies[copy] as usize * outputs + output)
+        });
+        let hashes = self.rows.hashes(asked);
+        let mut rows = Words::zeros(given.outputs.symbols(), 2);
+        for (k, hashes) in hashes.chunks_exact(2 * self.blocks).enumerate() {
+            let (copy, colour) = (k / outputs, colour(labels[k].bits()));
+            rows.data_mut().fill(0);
+            for (bit, hash) in hashes.chunks_exact(self.blocks).enumerate() {
+                for place in 0..2 {
+                    // Constant time: what is added elsewhere is nothing.
+                    let here = u8::from(place == bit) ^ colour;
+                    rows.add_to(place, hash, here);
+                    rows.add_to(place, given.outputs.word(k), here);
+                    rows.add_to(place, wide.word(copy), here & bit as u8);
+                }
+            }
+            tables[copy].extend_from_slice(rows.bytes());
+        }
+        Ok(tables)
+    }
+
+    /// Returns the hash by which a copy's tables are known before it is chosen.
+    pub fn hash(tables: &[u8]) -> [u8; HASH] {
+        table_hash(tables)
+    }
+
+    /// Evaluates copies with these numbers on the compressed active labels of their inputs, `[copy][input]`,
+    /// with the tables of each. Returns the labels that come out, `[copy][output]`, active ones of good
+    /// copies.
+    ///
+    /// # Panics
+    /// If there are not as many labels or tables, or these are too short.
+    pub fn evaluate(&self, copies: &[u32], inputs: &[u128], tables: &[&[u8]]) -> Result<Words, Error> {
+        let outputs = self.schedule.outputs();
+        let mut labels = Zeroizing::new(vec![Label::ZERO; copies.len() * outputs]);
+        let mut source = tables;
+        let inputs: &[Label] = bytemuck::cast_slice(inputs);
+        HalfGates::evaluate(&self.schedule, &self.keys, copies, inputs, &mut source, &mut labels)?;
+        let asked = (0..labels.len())
+            .map(|k| (labels[k].bits(), copies[k / outputs] as usize * outputs + k % outputs));
+        let hashes = self.rows.hashes(asked);
+        let mut active = Words::zeros(16 * self.blocks, labels.len());
+        let row = 16 * self.blocks;
+        for (k, hash) in hashes.chunks_exact((self.blocks).max(1)).enumerate() {
+            let rows =
+                &tables[k / outputs][self.table_bytes - 2 * row * outputs..][2 * row * (k % outputs)..];
+            let colour = colour(labels[k].bits());
+            active.add_to(k, hash, 1);
+            let label = active.word_mut(k);
+            for (place, row) in rows[..2 * row].chunks_exact(row).enumerate() {
+                let mask = u128::from(place as u8 ^ 1 ^ colour).wrapping_neg();
+                for (block, bytes) in label.iter_mut().zip(row.as_chunks().0) {
+                    *block ^= u128::from_le_bytes(*bytes) & mask;
+                }
+            }
+        }
+        Ok(active)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brickwork_base::random::Rng;
+    use brickwork_circuit::{Bit, Builder};
+    use brickwork_primitives::ihash::{Code, Unsent};
+    use brickwork_testing::Replayable as _;
+
+    use super::*;
+    use crate::gates::compressed;
+    use crate::parameters::Level;
+
+    struct Copies {
+        circuit: Circuit,
+        plan: Plan,
+        numbers: Vec<u32>,
+        given: Given,
+        inputs: Words,
+        code: Code,
+        compression: Unsent,
+    }
+
+    /// A product, a sum and a copy of an input; three copies of it of nine.
+    fn copies(security: u32, rng: &mut Rng) -> Copies {
+        let mut builder = Builder::new(3);
+        let wires: Vec<Bit> = builder.all_inputs();
+        let and = builder.and(wires[0], wires[1]);
+        let sum = builder.xor(and, wires[2]);
+        let circuit = builder.finish(&[and, !sum, wires[2]]).unwrap();
+        let level = Level::of(security).unwrap();
+        let code = Code::new(&level.labels);
+        let compression = code.seeded_evaluation(&rng.seed(), 16);
+        let plan = Plan::new(&circuit, rng.block(), 9, level.blocks());
+        let numbers = vec![1, 8, 5];
+        let symbols = level.labels.l();
+        let mut offsets = Words::random(symbols, 3, rng);
+        while compressed(&code, &compression, &offsets).iter().any(|&short| colour(short) == 0) {
+            offsets = Words::random(symbols, 3, rng);
+        }
+        let [inputs, outputs] = [(); 2].map(|()| Words::random(symbols, 9, rng));
+        let short = |words: &Words| compressed(&code, &compression, words);
+        let given = Given { offsets: (short(&offsets), offsets), inputs: short(&inputs), outputs };
+        Copies { circuit, plan, numbers, given, inputs, code, compression }
+    }
+
+    #[test]
+    fn copies_give_the_labels_that_are_hashed() {
+        let mut rng = Rng::replayable("test components");
+        for security in [40, 64] {
+            let Copies { circuit, plan, numbers, given, inputs, code, compression } =
+                copies(security, &mut rng);
+            let tables = plan.garble(&numbers, &given).unwrap();
+            assert!(tables.iter().all(|tables| tables.len() == plan.table_bytes()));
+            assert_eq!(plan.table_bytes(), 32 + 2 * 3 * code.parameters().l());
+            let tables: Vec<&[u8]> = tables.iter().map(|tables| &tables[..]).collect();
+            for bits in 0..8_u8 {
+                let bits = [bits & 1, bits >> 1 & 1, bits >> 2];
+                let mut active = inputs.clone();
+                (0..9).for_each(|k| active.add_to(k, given.offsets.1.word(k / 3), bits[k % 3]));
+                let active = compressed(&code, &compression, &active);
+                let labels = plan.evaluate(&numbers, &active, &tables).unwrap();
+                let expected = circuit.evaluate(&bits.map(|bit| bit == 1));
+                for k in 0..9 {
+                    let mut label = given.outputs.range(k..k + 1);
+                    label.add_to(0, given.offsets.1.word(k / 3), expected[k % 3].into());
+                    assert!(bool::from(labels.is(k, label.word(0))));
+                }
+            }
+        }
+    }
+
+    /// Whoever has what copies are garbled with garbles them alike, one by one or side by side; and whatever
+    /// is different shows in the hash.
+    #[test]
+    fn row_05_copies_are_garbled_again() {
+        let mut rng = Rng::replayable("test components");
+        let Copies { plan, numbers, mut given, .. } = copies(40, &mut rng);
+        let hashes = |numbers: &[u32], given: &Given| -> Vec<[u8; HASH]> {
+            plan.garble(numbers, given).unwrap().iter().map(|tables| Plan::hash(tables)).collect()
+        };
+        let all = hashes(&numbers, &given);
+        for (k, &number) in numbers.iter().enumerate() {
+            let one = Given {
+                offsets: (Zeroizing::new(vec![given.offsets.0[k]]), given.offsets.1.range(k..k + 1)),
+                inputs: Zeroizing::new(given.inputs[3 * k..3 * k + 3].to_vec()),
+                outputs: given.outputs.range(3 * k..3 * k + 3),
+            };
+            assert_eq!(hashes(&[number], &one), [all[k]]);
+        }
+        given.inputs[4] ^= 1 << 77;
+        given.outputs.symbols_mut(8)[47] ^= 1;
+        let others = hashes(&numbers, &given);
+        assert_eq!(
+            others.iter().zip(&all).map(|(one, other)| one == other).collect::<Vec<_>>(),
+            [true, false, false]
+        );
+        assert_ne!(hashes(&[2, 8, 5], &given)[0], all[0]);
+    }
+}

@@ -1,0 +1,298 @@
+//! What the evaluator chooses is opened and checked (section 5.1, step 4); the others go into buckets.
+
+use brickwork_base::Error;
+use brickwork_primitives::ihash::{self, Words};
+use zeroize::Zeroizing;
+
+use crate::authenticators;
+use crate::buckets::{Checks, lowest_bits, permutation_bits};
+use crate::cheat::Cheat;
+use crate::choice::{Chosen, numbers, wires_of};
+use crate::components::{Given, HASH, Plan};
+use crate::gates::{Garbling, colour, first_blocks};
+use crate::layout::Layout;
+use crate::msg;
+use crate::preprocess::{Copies, Garbled, HashedCopies, Made, Received, garble_copies, plan};
+use crate::setup::{Evaluator, Garbler};
+
+/// Of what the evaluator has received, all that was opened is right: who has this may use the rest.
+pub(super) struct Checked(Received);
+
+impl std::ops::Deref for Checked {
+    type Target = Received;
+
+    fn deref(&self) -> &Received {
+        &self.0
+    }
+}
+
+/// Opens what the evaluator chose, and sends the tables of components in buckets.
+pub(super) fn garbler(party: &mut Garbler, layout: &Layout, made: &Made) -> Result<(), Error> {
+    let delta = party.offset.wide.word(0);
+    let (mut labels, mut permutations) = (Vec::new(), Vec::new());
+    for ((kind, copies), chosen) in layout.kinds.iter().zip(&made.copies).zip(&made.choice.copies) {
+        let inputs = || wires_of(&chosen.opened, kind.inputs());
+        let outputs = || wires_of(&chosen.opened, kind.outputs());
+        permutations.push(copies.inputs.permutations.select(inputs()));
+        let mut active = copies.inputs.labels.select(inputs());
+        if kind.has_offsets() {
+            labels.push(active);
+            labels.push(copies.outputs.labels.select(outputs()));
+            labels.push(copies.offsets.select(numbers(&chosen.opened)));
+        } else {
+            let code = party.permutations.code();
+            let flips =
+                permutation_bits(code, &party.points.permutation, &permutations[permutations.len() - 1]);
+            let bits: Vec<u8> = chosen.bits.iter().zip(&*flips).map(|(bit, flip)| bit ^ flip).collect();
+            active.add_where(delta, &bits);
+            labels.push(active);
+        }
+        permutations.push(copies.outputs.permutations.select(outputs()));
+    }
+    labels.push(made.authenticators.labels.select(numbers(&made.choice.authenticators.opened)));
+    let Garbler { run, labels: hash, permutations: message_hash, points, .. } = party;
+    for words in &permutations {
+        message_hash.open(&mut run.channel, &points.permutation, words)?;
+    }
+    for words in &labels {
+        hash.open(&mut run.channel, &points.openings, words)?;
+    }
+    for (kind, (copies, chosen)) in made.copies.iter().zip(&made.choice.copies).enumerate() {
+        if layout.kinds[kind].has_offsets() {
+            send_tables(party, layout, kind, copies, &chosen.kept)?;
+        }
+    }
+    let seed = ihash::asked(&mut party.run.channel)?;
+    let mut openings = party.permutations.openings(&seed);
+    permutations.iter().for_each(|words| openings.add(words));
+    openings.send(&mut party.run.channel)?;
+    let mut openings = party.labels.openings(&seed);
+    labels.iter().for_each(|words| openings.add(words));
+    openings.send(&mut party.run.channel)?;
+    party.run.channel.flush()
+}
+
+/// Sends the tables of copies in buckets, which are garbled again for it.
+fn send_tables(
+    party: &mut Garbler,
+    layout: &Layout,
+    kind: usize,
+    made: &Copies,
+    kept: &[u32],
+) -> Result<(), Error> {
+    let plan = plan(layout, kind, made.start);
+    for copies in kept.chunks(plan.copies_at_once()) {
+        let tables = garble_copies(party, made, kind, &plan, copies)?;
+        let mut message = party.run.channel.message(msg::TABLES);
+        tables.iter().try_for_each(|tables| message.push(tables))?;
+        message.finish()?;
+    }
+    Ok(())
+}
+
+/// What opens some copies, as it was received.
+struct OpenedCopies {
+    inputs: Words,
+    outputs: Option<Words>,
+    offsets: Option<Words>,
+    permutations: [Words; 2],
+}
+
+/// Checks what is opened (section 5.1, step 4), and receives the tables of components in buckets.
+pub(super) fn evaluator(
+    party: &mut Evaluator,
+    layout: &Layout,
+    mut received: Received,
+) -> Result<Checked, Error> {
+    party.run.phase("preprocess");
+    let mut opened = receive_openings(party, layout, &received)?;
+    let others = received.choice.authenticators.opened.len();
+    let offsets = party.labels.opened(&mut party.run.channel, others)?;
+    for (copies, chosen) in received.copies.iter_mut().zip(&received.choice.copies) {
+        receive_tables(party, copies, &chosen.kept)?;
+    }
+    verify(party, layout, &received, &opened, &offsets)?;
+
+    let checks = Checks::new(&party.labels, &party.offset)?;
+    let (hashed, choices, labels) = &received.ots;
+    checks.active(hashed, choices, labels).map_err(|_| Cheat::OtOffset)?;
+    for (kind, opened) in opened.drain(..).enumerate() {
+        let (copies, chosen) = (&received.copies[kind], &received.choice.copies[kind]);
+        checks.offsets(&copies.offsets)?;
+        match &copies.garbled {
+            Garbled::Gates(garbling, rows) => check_gates(party, copies, chosen, opened, garbling, rows)?,
+            Garbled::Components { plan, hashes, .. } => {
+                check_components(party, copies, chosen, opened, plan, hashes)?;
+            }
+        }
+    }
+    let numbers_of: Vec<u64> = numbers(&received.choice.authenticators.opened).map(|k| k as u64).collect();
+    let checks = authenticators::Checks {
+        session: &party.session,
+        permutations: &party.permutations,
+        point: &party.points.permutation,
+    };
+    let hashed = received.authenticators.permutations.select(numbers(&received.choice.authenticators.opened));
+    checks.opened(&numbers_of, &hashed, &first_blocks(&offsets))?;
+    Ok(Checked(received))
+}
+
+/// Receives what opens the copies that were chosen for it.
+fn receive_openings(
+    party: &mut Evaluator,
+    layout: &Layout,
+    received: &Received,
+) -> Result<Vec<OpenedCopies>, Error> {
+    let Evaluator { run, labels, permutations, .. } = party;
+    let kinds = || layout.kinds.iter().zip(&received.choice.copies);
+    let mut messages = Vec::new();
+    for (kind, chosen) in kinds() {
+        let mut of = |wires: usize| permutations.opened(&mut run.channel, chosen.opened.len() * wires);
+        messages.push([of(kind.inputs())?, of(kind.outputs())?]);
+    }
+    let mut opened = Vec::new();
+    for ((kind, chosen), permutations) in kinds().zip(messages) {
+        let count = chosen.opened.len();
+        let mut of = |wires: usize| labels.opened(&mut run.channel, count * wires);
+        let inputs = of(kind.inputs())?;
+        let whole = kind.has_offsets();
+        let outputs = whole.then(|| of(kind.outputs())).transpose()?;
+        let offsets = whole.then(|| of(1)).transpose()?;
+        opened.push(OpenedCopies { inputs, outputs, offsets, permutations });
+    }
+    Ok(opened)
+}
+
+/// Receives the tables of copies of a component in buckets, if it is one, which must be those that were
+/// hashed.
+fn receive_tables(party: &mut Evaluator, copies: &mut HashedCopies, kept: &[u32]) -> Result<(), Error> {
+    let Garbled::Components { plan, hashes, tables } = &mut copies.garbled else { return Ok(()) };
+    let each = plan.table_bytes();
+    tables.reserve_exact(each * kept.len());
+    for copies in kept.chunks(plan.copies_at_once()) {
+        let first = tables.len();
+        tables.resize(first + each * copies.len(), 0);
+        party.run.channel.receive_into(msg::TABLES, &mut tables[first..])?;
+        let some = copies.iter().zip(tables[first..].chunks_exact(each));
+        if some.into_iter().any(|(&copy, tables)| Plan::hash(tables) != hashes[copy as usize]) {
+            return Err(Cheat::Tables.into());
+        }
+    }
+    Ok(())
+}
+
+/// Checks that what was opened are the hashed words.
+fn verify(
+    party: &mut Evaluator,
+    layout: &Layout,
+    received: &Received,
+    opened: &[OpenedCopies],
+    offsets: &Words,
+) -> Result<(), Error> {
+    let seed = ihash::ask(&mut party.run.channel)?;
+    let kinds = || layout.kinds.iter().zip(&received.copies).zip(&received.choice.copies).zip(opened);
+    let mut check = party.permutations.openings(&seed, &party.points.permutation);
+    for (((kind, copies), chosen), opened) in kinds() {
+        let inputs = copies.inputs.permutations.select(wires_of(&chosen.opened, kind.inputs()));
+        let outputs = copies.outputs.permutations.select(wires_of(&chosen.opened, kind.outputs()));
+        check.add(&inputs, &opened.permutations[0]);
+        check.add(&outputs, &opened.permutations[1]);
+    }
+    if !check.are_right(&mut party.run.channel)? {
+        return Err(Cheat::Permutation.into());
+    }
+    let mut check = party.labels.openings(&seed, &party.points.openings);
+    for (((kind, copies), chosen), opened) in kinds() {
+        let mut inputs = copies.inputs.labels.select(wires_of(&chosen.opened, kind.inputs()));
+        if let (Some(of_outputs), Some(of_offsets)) = (&opened.outputs, &opened.offsets) {
+            check.add(&inputs, &opened.inputs);
+            let outputs = wires_of(&chosen.opened, kind.outputs());
+            check.add(&copies.outputs.labels.select(outputs), of_outputs);
+            check.add(&copies.offsets.select(numbers(&chosen.opened)), of_offsets);
+        } else {
+            let flips = lowest_bits(&opened.permutations[0]);
+            let bits: Vec<u8> = chosen.bits.iter().zip(&*flips).map(|(bit, flip)| bit ^ flip).collect();
+            inputs.add_where(&party.offset, &bits);
+            check.add(&inputs, &opened.inputs);
+        }
+    }
+    let others = numbers(&received.choice.authenticators.opened);
+    check.add(&received.authenticators.labels.select(others), offsets);
+    match check.are_right(&mut party.run.channel)? {
+        true => Ok(()),
+        false => Err(Cheat::Label.into()),
+    }
+}
+
+/// Checks opened gates: on the labels of the bits that were asked for they must give the label of the
+/// product, which the evaluator compares with its hash by itself.
+fn check_gates(
+    party: &Evaluator,
+    copies: &HashedCopies,
+    chosen: &Chosen,
+    opened: OpenedCopies,
+    garbling: &Garbling,
+    rows: &Words,
+) -> Result<(), Error> {
+    let gates = &chosen.opened;
+    let side = |side: usize| (0..gates.len()).map(move |k| 2 * k + side);
+    let short = first_blocks(&opened.inputs);
+    let of_side = |k: usize| Zeroizing::new(side(k).map(|k| short[k]).collect::<Vec<u128>>());
+    let hashes = copies.inputs.labels.select(wires_of(gates, 2));
+    let flips = lowest_bits(&opened.permutations[0]);
+    let bits: Vec<u8> = chosen.bits.iter().zip(&*flips).map(|(bit, flip)| bit ^ flip).collect();
+    let mut active = hashes.select(side(0));
+    let left_bits: Vec<u8> = side(0).map(|k| bits[k]).collect();
+    active.add_where(&party.offset, &left_bits);
+    let left = party.completion.words(&active, &opened.inputs.select(side(0)));
+    let outputs = garbling.evaluate(gates, &left, [&of_side(0), &of_side(1)], rows);
+    let products = chosen.bits.as_chunks::<2>().0.iter().map(|[a, b]| a & b);
+    let flips = lowest_bits(&opened.permutations[1]);
+    let bits: Vec<u8> = products.zip(&*flips).map(|(bit, flip)| bit ^ flip).collect();
+    let checks = Checks::new(&party.labels, &party.offset)?;
+    let hashed = copies.outputs.labels.select(numbers(gates));
+    checks.active(&hashed, &bits, &outputs).map_err(|_| Cheat::OpenedGate)?;
+    Ok(())
+}
+
+/// Checks opened copies of a component: they are garbled again.
+fn check_components(
+    party: &Evaluator,
+    copies: &HashedCopies,
+    chosen: &Chosen,
+    opened: OpenedCopies,
+    plan: &Plan,
+    hashes: &[[u8; HASH]],
+) -> Result<(), Error> {
+    let OpenedCopies { inputs, outputs: Some(outputs), offsets: Some(offsets), permutations } = opened else {
+        return Err(Cheat::OpenedCopy.into());
+    };
+    let [input_bits, output_bits] = permutations.each_ref().map(lowest_bits);
+    let (all, short) = (&chosen.opened, first_blocks(&offsets));
+    if short.iter().any(|&short| colour(short) == 0) {
+        return Err(Cheat::OpenedCopy.into());
+    }
+    let inputs = first_blocks(&inputs);
+    let count = all.len().max(1);
+    let each = [inputs.len() / count, outputs.count() / count];
+    let at_once = plan.copies_at_once();
+    for first in (0..all.len()).step_by(at_once) {
+        let here = first..all.len().min(first + at_once);
+        let of = |each: usize| here.start * each..here.end * each;
+        let hashed = copies.outputs.labels.select(wires_of(&all[here.clone()], each[1]));
+        let wide = party.completion.words(&hashed, &outputs.range(of(each[1])));
+        let hashed = copies.offsets.select(numbers(&all[here.clone()]));
+        let own = party.completion.words(&hashed, &offsets.range(here.clone()));
+        let given = Given::new(
+            (Zeroizing::new(short[here.clone()].to_vec()), own),
+            (Zeroizing::new(inputs[of(each[0])].to_vec()), &input_bits[of(each[0])]),
+            (wide, &output_bits[of(each[1])]),
+        );
+        let tables = plan.garble(&all[here.clone()], &given)?;
+        let wrong = |(&copy, tables): (&u32, &Vec<u8>)| Plan::hash(tables) != hashes[copy as usize];
+        if all[here].iter().zip(&tables).any(wrong) {
+            return Err(Cheat::OpenedCopy.into());
+        }
+    }
+    Ok(())
+}

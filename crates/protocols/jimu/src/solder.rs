@@ -1,0 +1,169 @@
+//! Wires that are soldered to others, pair by pair: what opens them, a part at a time, as there may be many.
+
+use brickwork_base::Error;
+use brickwork_primitives::ihash::{Completion, Hashes, Opened, Openings, Words};
+use zeroize::Zeroizing;
+
+use crate::buckets::{HashedWires, Wires, lowest_bits};
+use crate::setup::{Evaluator, Garbler};
+
+/// Pairs that are opened at a time.
+pub(super) const AT_ONCE: usize = 1 << 10;
+
+/// Returns the parts of a list of so many pairs.
+pub(super) fn parts(count: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
+    (0..count).step_by(AT_ONCE).map(move |first| first..count.min(first + AT_ONCE))
+}
+
+/// Which wires are soldered to which, by their numbers.
+#[derive(Default)]
+pub(super) struct Pairs {
+    pub from: Vec<u32>,
+    pub to: Vec<u32>,
+}
+
+impl Pairs {
+    pub fn push(&mut self, from: usize, to: usize) {
+        self.from.push(from as u32);
+        self.to.push(to as u32);
+    }
+
+    pub fn count(&self) -> usize {
+        self.from.len()
+    }
+}
+
+/// The offset of the wires that others are soldered to.
+#[derive(Clone, Copy)]
+pub(super) enum Target<'a, T: ?Sized> {
+    /// Δ.
+    Session(&'a T),
+    /// That of each copy, which has so many wires.
+    Copies(&'a T, usize),
+}
+
+/// A list of wires that are soldered, at the garbler.
+pub(super) struct Solder<'a> {
+    pub pairs: &'a Pairs,
+    pub from: &'a Wires,
+    pub to: &'a Wires,
+    pub offset: Target<'a, Words>,
+}
+
+/// The same at the evaluator.
+pub(super) struct HashedSolder<'a> {
+    pub pairs: &'a Pairs,
+    pub from: &'a HashedWires,
+    pub to: &'a HashedWires,
+    pub offset: Target<'a, Hashes>,
+}
+
+/// What opened a part of a list, as it was received, and the hashes that it must fit.
+pub(super) struct Part {
+    /// Sums of permutation messages, where their bits are.
+    pub permutations: (Hashes, Words),
+    /// δ, by what opens it.
+    pub labels: (Hashes, Words),
+}
+
+impl Solder<'_> {
+    /// The sums of permutation messages.
+    fn permutations(&self, part: std::ops::Range<usize>) -> Words {
+        let Pairs { from, to } = self.pairs;
+        self.from.permutations.pair_sums(&from[part.clone()], &self.to.permutations, &to[part])
+    }
+
+    /// δ, where these are the sums of permutation bits.
+    fn labels(&self, part: std::ops::Range<usize>, bits: &[u8]) -> Words {
+        let Pairs { from, to } = self.pairs;
+        let mut sums = self.from.labels.pair_sums(&from[part.clone()], &self.to.labels, &to[part.clone()]);
+        match self.offset {
+            Target::Session(offset) => sums.add_where(offset.word(0), bits),
+            Target::Copies(offsets, wires) => {
+                let copies = to[part].iter().map(|&to| to as usize / wires);
+                copies
+                    .zip(bits)
+                    .enumerate()
+                    .for_each(|(k, (copy, &bit))| sums.add_to(k, offsets.word(copy), bit));
+            }
+        }
+        sums
+    }
+
+    /// Opens all. Returns the sums of permutation bits.
+    pub fn open(&self, party: &mut Garbler) -> Result<Zeroizing<Vec<u8>>, Error> {
+        let mut all = Zeroizing::new(Vec::with_capacity(self.pairs.count()));
+        let Garbler { run, labels, permutations, points, .. } = party;
+        for part in parts(self.pairs.count()) {
+            let sums = self.permutations(part.clone());
+            let bits = lowest_bits(&permutations.open(&mut run.channel, &points.permutation, &sums)?);
+            labels.open(&mut run.channel, &points.openings, &self.labels(part, &bits))?;
+            all.extend_from_slice(&bits);
+        }
+        Ok(all)
+    }
+
+    /// Adds what was opened to combinations; `bits` are the sums of permutation bits.
+    pub fn prove(&self, permutations: &mut Openings, labels: &mut Openings, bits: &[u8]) {
+        for part in parts(self.pairs.count()) {
+            permutations.add(&self.permutations(part.clone()));
+            labels.add(&self.labels(part.clone(), &bits[part]));
+        }
+    }
+}
+
+impl HashedSolder<'_> {
+    /// Receives what opens all.
+    pub fn opened(&self, party: &mut Evaluator) -> Result<Vec<Part>, Error> {
+        let Evaluator { run, labels, permutations, .. } = party;
+        let receive = |part: std::ops::Range<usize>| {
+            let messages = permutations.opened(&mut run.channel, part.len())?;
+            let values = labels.opened(&mut run.channel, part.len())?;
+            let bits = lowest_bits(&messages);
+            let Pairs { from, to } = self.pairs;
+            let of_messages = self.from.permutations.pair_sums(
+                &from[part.clone()],
+                &self.to.permutations,
+                &to[part.clone()],
+            );
+            Ok(Part { permutations: (of_messages, messages), labels: (self.labels(part, &bits), values) })
+        };
+        parts(self.pairs.count()).map(receive).collect()
+    }
+
+    /// The hashes of δ, where these are the sums of permutation bits.
+    fn labels(&self, part: std::ops::Range<usize>, bits: &[u8]) -> Hashes {
+        let Pairs { from, to } = self.pairs;
+        let mut sums = self.from.labels.pair_sums(&from[part.clone()], &self.to.labels, &to[part.clone()]);
+        match self.offset {
+            Target::Session(offset) => sums.add_where(offset, bits),
+            Target::Copies(offsets, wires) => {
+                let copies = to[part].iter().map(|&to| to as usize / wires);
+                sums.add_each(&offsets.select(copies), bits);
+            }
+        }
+        sums
+    }
+}
+
+impl Part {
+    /// Adds what was opened to combinations, with the hashes that it must fit.
+    pub fn check(&self, permutations: &mut Opened, labels: &mut Opened) {
+        permutations.add(&self.permutations.0, &self.permutations.1);
+        labels.add(&self.labels.0, &self.labels.1);
+    }
+}
+
+/// Returns the labels δ of every `step`th pair of a list whose openings have been checked.
+pub(super) fn complete(completion: &Completion, opened: &[Part], step: usize) -> Words {
+    let whole = opened.iter().map(|Part { labels: (hashes, values), .. }| match step {
+        1 => completion.words(hashes, values),
+        _ => {
+            let some = || (0..values.count() / step).map(|k| k * step);
+            completion.words(&hashes.select(some()), &values.select(some()))
+        }
+    });
+    let whole: Vec<Words> = whole.collect();
+    let none = Words::zeros(completion.symbols(), 0);
+    Words::join(&std::iter::once(&none).chain(&whole).collect::<Vec<_>>())
+}

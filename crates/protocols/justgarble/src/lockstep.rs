@@ -1,0 +1,492 @@
+//! Gb and Ev with the ciphers of π, on the vectorised kernels: a circuit is made ready once, then garbled and
+//! evaluated any number of times in the same memory, as many copies side by side as a register has blocks.
+//!
+//! Every copy has keys of its own, and is to the bit what it would be alone. Gates are taken in an order in
+//! which those with rows are independent of each other; tweaks are their numbers in the circuit all the same.
+
+use std::sync::Arc;
+
+use brickwork_base::Error;
+use brickwork_base::random::Rng;
+use brickwork_circuit as wires;
+use brickwork_kernels::{Aes128, CopyKeys, DualKey, GateList, Gates, Kernel, ONE, Style, Tokens};
+use brickwork_primitives::garbling::{Schedule, input_slot};
+use zeroize::Zeroizing;
+
+use crate::cipher::Cipher;
+use crate::circuit::{Circuit, Function, Terms};
+use crate::draws::Draws;
+use crate::plain::{evaluate_with, garble_with};
+use crate::scheme::{Checking, Decoding, Encoding, Garbled, Garbling, Method, Opening, Scheme, Shape};
+
+impl Method {
+    fn of_kernels(self) -> Style {
+        match self {
+            Method::Ga => Style::Ga,
+            Method::GaX => Style::GaX,
+            Method::GaXR => Style::GaXR,
+            Method::HalfGates => Style::HalfGates,
+            Method::PrivacyFree => Style::PrivacyFree,
+        }
+    }
+}
+
+/// What a gate is in a walk.
+enum Step {
+    /// It has rows, and this function, as far as it matters.
+    Rows(Function),
+    /// It is the sum of these.
+    Sum { first: bool, second: bool, one: bool },
+}
+
+/// Inputs that no gate reads and that are no outputs, at most.
+const MOST_UNREAD: usize = 1 << 20;
+
+/// A circuit made ready for the kernels: its gates with rows in the place of AND gates.
+struct Ready {
+    schedule: Schedule,
+    tweaks: Vec<u128>,
+    functions: Vec<u8>,
+    inputs: u32,
+}
+
+impl Ready {
+    fn new(
+        inputs: u32,
+        gates: impl ExactSizeIterator<Item = (u32, u32, Step)>,
+        outputs: &[u32],
+    ) -> Result<Self, Error> {
+        use wires::Gate::{And, Inv, Xor};
+        // An input takes memory whether or not a gate reads it, and costs a file of a garbling no byte.
+        let wires = u64::from(inputs) + 1 + 2 * gates.len() as u64;
+        let read = 2 * gates.len() + outputs.len();
+        if wires > u64::from(u32::MAX) || inputs as usize > read + MOST_UNREAD {
+            return Err(Error::Input(format!("there are {inputs} inputs, most of which no gate reads")));
+        }
+        let (mut tweaks, mut functions) = (Vec::new(), Vec::new());
+        // A wire behind the inputs that is always zero.
+        let zero = inputs;
+        let mut places: Vec<u32> = (0..inputs).collect();
+        places.reserve(gates.len());
+        let mut plain = Vec::with_capacity(gates.len());
+        let mut push = |gate| {
+            plain.push(gate);
+            inputs + plain.len() as u32
+        };
+        for (tweak, (first, second, step)) in (inputs + 1..).zip(gates) {
+            let (first, second) = (places[first as usize], places[second as usize]);
+            let place = match step {
+                Step::Rows(function) => {
+                    tweaks.push(tweak.into());
+                    functions.push(function.table());
+                    push(And(first, second))
+                }
+                Step::Sum { first: x, second: y, one } => {
+                    let sum = match (x, y) {
+                        (true, true) => push(Xor(first, second)),
+                        (true, false) if one => first,
+                        (false, true) if one => second,
+                        (true, false) => push(Xor(first, zero)),
+                        (false, true) => push(Xor(second, zero)),
+                        (false, false) if one => zero,
+                        (false, false) => push(Xor(zero, zero)),
+                    };
+                    if one { push(Inv(sum)) } else { sum }
+                }
+            };
+            places.push(place);
+        }
+        let outputs = outputs.iter().map(|&wire| places[wire as usize]).collect();
+        let circuit = wires::Circuit::new(inputs + 1, plain, outputs)?;
+        Ok(Ready { schedule: Schedule::new(&circuit), tweaks, functions, inputs })
+    }
+
+    fn gates(&self) -> Gates<'_> {
+        Gates { script: self.schedule.script(), tweaks: &self.tweaks, functions: &self.functions }
+    }
+}
+
+/// Room for the tokens of one copy and for those of many, which go on different kernels.
+struct Room {
+    one: Tokens,
+    many: Tokens,
+}
+
+impl Room {
+    /// `make` is [`Tokens::of_garbler`] or [`Tokens::of_evaluator`].
+    fn new(
+        make: fn(Kernel, Style, DualKey, &GateList) -> Tokens,
+        kernel: Kernel,
+        scheme: Scheme,
+        ready: &Ready,
+    ) -> Option<Self> {
+        let (style, cipher) = (scheme.method().of_kernels(), scheme.cipher().of_kernels()?);
+        let of = |kernel| make(kernel, style, cipher, ready.schedule.script());
+        Some(Room { one: of(kernel.for_few_blocks()), many: of(kernel) })
+    }
+
+    fn of(&mut self, copies: usize) -> &mut Tokens {
+        if copies == 1 { &mut self.one } else { &mut self.many }
+    }
+
+    /// How many of so many copies go next.
+    fn next(&self, copies: usize) -> usize {
+        copies.min(self.many.lanes())
+    }
+}
+
+/// How a scheme goes through a circuit.
+enum Way<C> {
+    Kernels(Box<(Ready, Room)>),
+    /// A cipher that is not made of π.
+    Plain(C),
+}
+
+/// Garbles a circuit again and again.
+pub struct Garbler {
+    scheme: Scheme,
+    shape: Arc<Shape>,
+    way: Way<Circuit>,
+    kernel: Kernel,
+    rng: Rng,
+    /// Room for the tokens of a copy's inputs.
+    drawn: Zeroizing<Vec<u128>>,
+}
+
+impl Garbler {
+    /// Makes a circuit ready.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if it has more wires than the kernels number, or more than 2^20 inputs that no gate
+    /// reads, [`Error::Resource`] without randomness.
+    pub fn new(scheme: Scheme, circuit: &Circuit) -> Result<Self, Error> {
+        Self::with_kernel(Kernel::best(), scheme, circuit)
+    }
+
+    /// Does what [`Garbler::new`] does, with a kernel of the caller's choice, which changes the time that
+    /// garbling takes, and not one bit of its result.
+    ///
+    /// # Errors
+    /// As for [`Garbler::new`].
+    pub fn with_kernel(kernel: Kernel, scheme: Scheme, circuit: &Circuit) -> Result<Self, Error> {
+        let rng = Rng::new("brickwork justgarble")?;
+        let shape = Arc::new(Shape::of(scheme.method(), circuit));
+        let step = |function: Function| match scheme.method().opening(function) {
+            Opening::Sum { .. } => sum_of(function),
+            Opening::Known(function) if !function.has_product() => sum_of(function),
+            Opening::Known(_) | Opening::Rows => Step::Rows(function),
+        };
+        let steps = circuit.gates().iter().map(|gate| (gate.first, gate.second, step(gate.function)));
+        let way = match scheme.cipher() {
+            Cipher::Aes256 | Cipher::Sha1 => Way::Plain(circuit.clone()),
+            _ => {
+                let ready = Ready::new(circuit.inputs(), steps, circuit.outputs())?;
+                match Room::new(Tokens::of_garbler, kernel, scheme, &ready) {
+                    Some(room) => Way::Kernels(Box::new((ready, room))),
+                    None => Way::Plain(circuit.clone()),
+                }
+            }
+        };
+        Ok(Garbler { scheme, shape, way, kernel, rng, drawn: Zeroizing::new(Vec::new()) })
+    }
+
+    /// Garbles so many times: Gb of the paper.
+    ///
+    /// # Errors
+    /// None.
+    pub fn garble(&mut self, copies: usize) -> Vec<Garbling> {
+        let mut garblings: Vec<Garbling> =
+            (0..copies).map(|_| Garbling::empty(self.scheme, &self.shape)).collect();
+        self.garble_again(&mut garblings);
+        garblings
+    }
+
+    /// Garbles into the memory of garblings that this garbler has made: nothing of what they were remains.
+    ///
+    /// # Panics
+    /// If one of them is of another garbler.
+    pub fn garble_again(&mut self, garblings: &mut [Garbling]) {
+        let same = |garbling: &Garbling| {
+            Arc::ptr_eq(&garbling.garbled.shape, &self.shape)
+                && garbling.garbled.cipher == self.scheme.cipher()
+        };
+        assert!(garblings.iter().all(same), "garblings of this garbler");
+        let keys: Vec<[Zeroizing<u128>; 2]> =
+            garblings.iter().map(|_| [0; 2].map(|_| Zeroizing::new(self.rng.block()))).collect();
+        self.with_keys(garblings, &keys);
+    }
+
+    /// Does what [`Garbler::garble_again`] does, with keys of π and of the tokens.
+    pub(crate) fn with_keys(&mut self, garblings: &mut [Garbling], keys: &[[Zeroizing<u128>; 2]]) {
+        let mut rest = (garblings, keys);
+        while !rest.0.is_empty() {
+            let count = match &self.way {
+                Way::Kernels(way) => way.1.next(rest.0.len()),
+                Way::Plain(_) => 1,
+            };
+            let (now, later) = rest.0.split_at_mut(count);
+            self.side_by_side(now, &rest.1[..count]);
+            rest = (later, &rest.1[count..]);
+        }
+    }
+
+    /// Garbles copies that go side by side, each with these keys of π and of its tokens.
+    fn side_by_side(&mut self, garblings: &mut [Garbling], keys: &[[Zeroizing<u128>; 2]]) {
+        let (method, length) = (self.scheme.method(), self.scheme.cipher().length());
+        let draws: Vec<Draws> =
+            keys.iter().map(|[_, tokens]| Draws::new(**tokens, length, self.kernel)).collect();
+        for ((garbling, [key, _]), draws) in garblings.iter_mut().zip(keys).zip(&draws) {
+            garbling.garbled.key = **key;
+            draws.inputs_into(method, self.shape.inputs(), &mut self.drawn, &mut garbling.encoding.0);
+        }
+        match &mut self.way {
+            Way::Kernels(way) => {
+                let (ready, room) = &mut **way;
+                on_kernels(self.kernel, self.scheme, ready, room.of(garblings.len()), garblings, &draws);
+            }
+            Way::Plain(circuit) => {
+                for (garbling, draws) in garblings.iter_mut().zip(&draws) {
+                    let cipher = self.scheme.cipher().keyed(garbling.garbled.key);
+                    let (rows, tokens) = garble_with(method, &cipher, circuit, draws);
+                    garbling.garbled.rows = rows;
+                    let of_outputs = circuit.outputs().iter().map(|&wire| tokens[wire as usize]);
+                    garbling.checking.0 = Zeroizing::new(of_outputs.collect());
+                }
+            }
+        }
+        for garbling in garblings {
+            let bits = garbling.checking.0.iter().map(|[zero, _]| length.type_of(*zero));
+            garbling.decoding.0.clear();
+            garbling.decoding.0.extend(bits);
+        }
+    }
+}
+
+/// A linear function as a step.
+fn sum_of(function: Function) -> Step {
+    let Terms { constant, first, second, .. } = function.terms();
+    Step::Sum { first: first == 1, second: second == 1, one: constant == 1 }
+}
+
+/// Garbles copies, of which keys and tokens of the inputs are there, with the kernels.
+fn on_kernels(
+    kernel: Kernel,
+    scheme: Scheme,
+    ready: &Ready,
+    tokens: &mut Tokens,
+    garblings: &mut [Garbling],
+    draws: &[Draws],
+) {
+    let (method, length) = (scheme.method(), scheme.cipher().length());
+    // Lanes without a copy do what the first one does.
+    let of = |lane: usize| if lane < garblings.len() { lane } else { 0 };
+    // A negation adds the offset, and without privacy leaves the last bit as the wire's.
+    let last = if method == Method::PrivacyFree { length.last() } else { 0 };
+    let offsets: Zeroizing<Vec<u128>> =
+        Zeroizing::new(draws.iter().map(|draws| draws.offset() ^ last).collect());
+    tokens.set(ONE, 1, |lane, _, _| offsets[of(lane)]);
+    let inputs = ready.inputs as usize;
+    tokens.set(input_slot(inputs), 1, |_, _, _| 0);
+    let pairs: [&[[u128; 2]]; 4] = std::array::from_fn(|lane| &garblings[of(lane)].encoding.0[..inputs]);
+    tokens.set(input_slot(0), inputs, |lane, wire, bit| pairs[lane][wire][bit]);
+    let keys: Vec<CopyKeys> = garblings
+        .iter()
+        .zip(draws)
+        .map(|(garbling, draws)| CopyKeys {
+            permutation: Aes128::with_kernel(kernel, garbling.garbled.key),
+            tokens: draws.key().clone(),
+        })
+        .collect();
+    let mut rows: Vec<&mut [u128]> =
+        garblings.iter_mut().map(|garbling| &mut garbling.garbled.rows[..]).collect();
+    tokens.garble(ready.gates(), &keys, &mut rows);
+    for (lane, (garbling, draws)) in garblings.iter_mut().zip(draws).enumerate() {
+        let offset = Zeroizing::new(draws.offset());
+        let pair = |&slot: &u32| {
+            let zero = tokens.get(slot, lane, 0);
+            [zero, if method == Method::Ga { tokens.get(slot, lane, 1) } else { zero ^ *offset }]
+        };
+        garbling.checking.0.clear();
+        garbling.checking.0.extend(ready.schedule.output_slots().iter().map(pair));
+    }
+}
+
+impl Garbling {
+    /// With room for its parts.
+    fn empty(scheme: Scheme, shape: &Arc<Shape>) -> Self {
+        let outputs = shape.outputs().len();
+        Garbling {
+            garbled: Garbled {
+                cipher: scheme.cipher(),
+                key: 0,
+                shape: shape.clone(),
+                rows: vec![0; shape.rows()],
+            },
+            encoding: Encoding(Zeroizing::new(Vec::with_capacity(shape.inputs() as usize))),
+            decoding: Decoding(Vec::with_capacity(outputs), scheme.cipher().length()),
+            checking: Checking(Zeroizing::new(Vec::with_capacity(outputs))),
+        }
+    }
+}
+
+/// Evaluates garblings of a circuit again and again.
+pub struct Evaluator {
+    scheme: Scheme,
+    shape: Arc<Shape>,
+    way: Way<()>,
+    kernel: Kernel,
+}
+
+impl Evaluator {
+    /// Makes a garbled circuit ready.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if it has more wires than the kernels number, or more than 2^20 inputs that no gate
+    /// reads.
+    pub fn new(garbled: &Garbled) -> Result<Self, Error> {
+        Self::with_kernel(Kernel::best(), garbled)
+    }
+
+    /// Does what [`Evaluator::new`] does, with a kernel of the caller's choice.
+    ///
+    /// # Errors
+    /// As for [`Evaluator::new`].
+    pub fn with_kernel(kernel: Kernel, garbled: &Garbled) -> Result<Self, Error> {
+        let (scheme, shape) = (garbled.scheme(), garbled.shape.clone());
+        let step = |opening| match opening {
+            // Which function it is nobody says, nor need it be known.
+            Opening::Rows => Step::Rows(Function::AND),
+            Opening::Sum { first, second } => Step::Sum { first, second, one: false },
+            Opening::Known(function) if function.has_product() => Step::Rows(function),
+            Opening::Known(function) => sum_of(function),
+        };
+        let steps = shape.gates().iter().map(|&(first, second, opening)| (first, second, step(opening)));
+        let way = match scheme.cipher() {
+            Cipher::Aes256 | Cipher::Sha1 => Way::Plain(()),
+            _ => {
+                let ready = Ready::new(shape.inputs(), steps, shape.outputs())?;
+                match Room::new(Tokens::of_evaluator, kernel, scheme, &ready) {
+                    Some(room) => Way::Kernels(Box::new((ready, room))),
+                    None => Way::Plain(()),
+                }
+            }
+        };
+        Ok(Evaluator { scheme, shape, way, kernel })
+    }
+
+    /// Evaluates each of these, Ev of the paper: returns the tokens of its outputs, for those of its inputs.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if there is not a token for each input, or not the inputs of each garbled circuit, or
+    /// one of these is of another circuit or scheme.
+    pub fn evaluate(
+        &mut self,
+        garbled: &[&Garbled],
+        inputs: &[&[u128]],
+    ) -> Result<Vec<Zeroizing<Vec<u128>>>, Error> {
+        if garbled.len() != inputs.len() {
+            return Err(Error::Input(format!(
+                "{} garbled circuits, and inputs of {}",
+                garbled.len(),
+                inputs.len()
+            )));
+        }
+        for (garbled, inputs) in garbled.iter().zip(inputs) {
+            let same = Arc::ptr_eq(&garbled.shape, &self.shape) || garbled.shape == self.shape;
+            if !same || garbled.scheme() != self.scheme {
+                return Err(Error::Input("the garbled circuit is another one than was made ready".into()));
+            }
+            has_inputs(&self.shape, inputs)?;
+        }
+        let mut outputs = Vec::with_capacity(garbled.len());
+        let mut rest = (garbled, inputs);
+        while !rest.0.is_empty() {
+            let count = match &mut self.way {
+                Way::Plain(()) => {
+                    let cipher = self.scheme.cipher().keyed(rest.0[0].key);
+                    outputs.push(evaluate_with(&self.shape, &cipher, &rest.0[0].rows, rest.1[0]));
+                    1
+                }
+                Way::Kernels(way) => {
+                    let (ready, room) = &mut **way;
+                    let count = room.next(rest.0.len());
+                    let now = (&rest.0[..count], &rest.1[..count]);
+                    outputs.extend(evaluate_on_kernels(self.kernel, self.scheme, ready, room.of(count), now));
+                    count
+                }
+            };
+            rest = (&rest.0[count..], &rest.1[count..]);
+        }
+        Ok(outputs)
+    }
+}
+
+/// Evaluates copies that go side by side with the kernels.
+fn evaluate_on_kernels(
+    kernel: Kernel,
+    scheme: Scheme,
+    ready: &Ready,
+    tokens: &mut Tokens,
+    (garbled, inputs): (&[&Garbled], &[&[u128]]),
+) -> Vec<Zeroizing<Vec<u128>>> {
+    let is_private = scheme.method().is_private();
+    let one = if is_private { 0 } else { scheme.cipher().length().last() };
+    let mask = scheme.cipher().length().mask();
+    let of = |lane: usize| if lane < garbled.len() { lane } else { 0 };
+    tokens.set(ONE, 1, |_, _, _| one);
+    tokens.set(input_slot(ready.inputs as usize), 1, |_, _, _| 0);
+    let lanes: [&[u128]; 4] = std::array::from_fn(|lane| &inputs[of(lane)][..ready.inputs as usize]);
+    tokens.set(input_slot(0), ready.inputs as usize, |lane, wire, _| lanes[lane][wire] & mask);
+    let permutations: Vec<Aes128> =
+        garbled.iter().map(|garbled| Aes128::with_kernel(kernel, garbled.key)).collect();
+    let rows: Vec<&[u128]> = garbled.iter().map(|garbled| &garbled.rows[..]).collect();
+    tokens.evaluate(ready.gates(), &permutations.iter().collect::<Vec<_>>(), &rows);
+    let of = |lane| {
+        let slots = ready.schedule.output_slots().iter();
+        Zeroizing::new(slots.map(|&slot| tokens.get(slot, lane, 0)).collect())
+    };
+    (0..garbled.len()).map(of).collect()
+}
+
+/// Garbles a circuit: Gb of the paper.
+///
+/// # Errors
+/// [`Error::Resource`] without randomness.
+pub fn garble(scheme: Scheme, circuit: &Circuit) -> Result<Garbling, Error> {
+    let mut rng = Rng::new("brickwork justgarble")?;
+    let (method, length) = (scheme.method(), scheme.cipher().length());
+    let key = rng.block();
+    let draws = Draws::new(*Zeroizing::new(rng.block()), length, Kernel::best());
+    let (rows, tokens) = garble_with(method, &scheme.cipher().keyed(key), circuit, &draws);
+    let of_outputs: Vec<[u128; 2]> = circuit.outputs().iter().map(|&wire| tokens[wire as usize]).collect();
+    let shape = Arc::new(Shape::of(method, circuit));
+    Ok(Garbling {
+        garbled: Garbled { cipher: scheme.cipher(), key, shape, rows },
+        encoding: Encoding(Zeroizing::new(tokens[..circuit.inputs() as usize].to_vec())),
+        decoding: Decoding(of_outputs.iter().map(|[zero, _]| length.type_of(*zero)).collect(), length),
+        checking: Checking(Zeroizing::new(of_outputs)),
+    })
+}
+
+/// Refuses tokens that are not those of each input.
+fn has_inputs(shape: &Shape, inputs: &[u128]) -> Result<(), Error> {
+    match inputs.len() == shape.inputs() as usize {
+        true => Ok(()),
+        false => Err(Error::Input(format!(
+            "the garbled circuit has {} inputs, and {} tokens are given",
+            shape.inputs(),
+            inputs.len()
+        ))),
+    }
+}
+
+impl Garbled {
+    /// Evaluates, Ev of the paper: returns the tokens of the outputs, for those of the inputs.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if there is not a token for each input.
+    pub fn evaluate(&self, inputs: &[u128]) -> Result<Zeroizing<Vec<u128>>, Error> {
+        has_inputs(&self.shape, inputs)?;
+        Ok(evaluate_with(&self.shape, &self.cipher.keyed(self.key), &self.rows, inputs))
+    }
+}

@@ -1,0 +1,174 @@
+//! Gb and Ev gate by gate, with any dual-key cipher: for those of figure 8, which are not made of π, and for
+//! a circuit that is garbled or evaluated once.
+
+use zeroize::Zeroizing;
+
+use crate::cipher::DualKeyCipher;
+use crate::circuit::{Circuit, Function, Terms};
+use crate::draws::Draws;
+use crate::scheme::{Method, Opening, Shape, select};
+
+/// Garbles with any cipher, secure or not. Returns the rows, and of each wire both tokens.
+pub(crate) fn garble_with(
+    method: Method,
+    cipher: &impl DualKeyCipher,
+    circuit: &Circuit,
+    draws: &Draws,
+) -> (Vec<u128>, Zeroizing<Vec<[u128; 2]>>) {
+    let length = cipher.length();
+    // Room for all, so that no copy stays behind.
+    let wires = circuit.inputs() as usize + circuit.gates().len();
+    let mut tokens: Zeroizing<Vec<[u128; 2]>> = Zeroizing::new(Vec::with_capacity(wires));
+    let mut rows = Vec::with_capacity(circuit.gates().len() * method.rows());
+    let offset = Zeroizing::new(draws.offset());
+    tokens.extend(draws.of_inputs(method, circuit.inputs()).iter());
+    for (number, gate) in (u64::from(circuit.inputs()) + 1..).zip(circuit.gates()) {
+        let (first, second) = (tokens[gate.first as usize], tokens[gate.second as usize]);
+        let zero = match (method.opening(gate.function), method) {
+            (Opening::Sum { .. }, _) => Some(sum_of(gate.function, first[0], second[0], *offset)),
+            (Opening::Known(function), _) => {
+                let (row, zero) = without_privacy(cipher, function, [first[0], second[0]], *offset, number);
+                rows.extend(row);
+                Some(zero)
+            }
+            (Opening::Rows, Method::HalfGates) => {
+                let (both, zero) = halves(cipher, gate.function, [first, second], *offset, number);
+                rows.extend(both);
+                Some(zero)
+            }
+            (Opening::Rows, _) => None,
+        };
+        if let Some(zero) = zero {
+            tokens.push([zero, zero ^ *offset]);
+            continue;
+        }
+        // By type: the row for tokens that end in a and b, and which bits these stand for.
+        let types = [(0, 0), (0, 1), (1, 0), (1, 1)];
+        let bits = types.map(|(a, b)| (a ^ length.type_of(first[0]), b ^ length.type_of(second[0])));
+        let keys = bits.map(|(i, j)| (select(first, i), select(second, j), number));
+        let masks = Zeroizing::new(cipher.masks(keys));
+        let values = bits.map(|(i, j)| gate.function.apply(i, j));
+        let driven = match method {
+            Method::Ga | Method::GaX => draws.of_wire(method, number),
+            // The token of the first row is its mask.
+            _ => {
+                let zero = select([masks[0], masks[0] ^ *offset], values[0]);
+                [zero, zero ^ *offset]
+            }
+        };
+        let all = masks.iter().zip(values).map(|(mask, value)| mask ^ select(driven, value));
+        rows.extend(all.skip(4 - method.rows()));
+        tokens.push(driven);
+    }
+    (rows, tokens)
+}
+
+/// The token for 0 of a linear function of two wires, of which these are the tokens for 0.
+fn sum_of(function: Function, first: u128, second: u128, offset: u128) -> u128 {
+    let Terms { constant, first: x, second: y, .. } = function.terms();
+    select([0, first], x) ^ select([0, second], y) ^ select([0, offset], constant)
+}
+
+/// The tweaks of a gate's two halves.
+fn tweaks(number: u64) -> [u64; 2] {
+    [2 * number, 2 * number + 1]
+}
+
+/// A gate in half-gates: its rows, and its token for 0. With t the type of the second token, f(a, b) is a
+/// function of a that the garbler knows, and t times a + y: one half each.
+fn halves(
+    cipher: &impl DualKeyCipher,
+    function: Function,
+    [first, second]: [[u128; 2]; 2],
+    offset: u128,
+    number: u64,
+) -> ([u128; 2], u128) {
+    // The bit whose token has the type 0.
+    let (i, j) = (cipher.length().type_of(first[0]), cipher.length().type_of(second[0]));
+    let times = |bit: u8| select([0, offset], bit);
+    let [of_garbler, of_evaluator] = tweaks(number);
+    let masks = Zeroizing::new(cipher.masks([
+        (select(first, i), 0, of_garbler),
+        (select(first, i ^ 1), 0, of_garbler),
+        (select(second, j), 0, of_evaluator),
+        (select(second, j ^ 1), 0, of_evaluator),
+    ]));
+    let value = |a: u8| function.apply(a, j);
+    let generated = masks[0] ^ masks[1] ^ times(value(0) ^ value(1));
+    let evaluated = masks[2] ^ masks[3] ^ first[0] ^ times(function.terms().second);
+    ([generated, evaluated], masks[0] ^ masks[2] ^ times(value(i)))
+}
+
+/// A gate without privacy: its row, if it has one, and its token for 0, which ends in 0, as those of its
+/// inputs do. A negation adds 1 to a token, so that its last bit stays the wire's.
+fn without_privacy(
+    cipher: &impl DualKeyCipher,
+    function: Function,
+    [first, second]: [u128; 2],
+    offset: u128,
+    number: u64,
+) -> (Option<u128>, u128) {
+    let last = cipher.length().last();
+    let negated = |zero: u128, not: u8| zero ^ select([0, offset ^ last], not);
+    let Terms { constant, first: x, second: y, product } = function.terms();
+    if product == 0 {
+        let zero = select([0, first], x) ^ select([0, second], y);
+        return (None, negated(zero, constant));
+    }
+    // f(a, b) = (a + y)(b + x) + xy + c
+    let (first, second) = (negated(first, y), negated(second, x));
+    let masks = Zeroizing::new(cipher.masks([(first, 0, number), (first ^ offset, 0, number)]));
+    let [zero, one] = masks.map(|mask| mask & !last);
+    (Some(zero ^ one ^ second), negated(zero, x & y ^ constant))
+}
+
+/// Evaluates with any cipher: returns the tokens of the outputs.
+pub(crate) fn evaluate_with(
+    shape: &Shape,
+    cipher: &impl DualKeyCipher,
+    rows: &[u128],
+    inputs: &[u128],
+) -> Zeroizing<Vec<u128>> {
+    let (method, length) = (shape.method(), cipher.length());
+    let last = |bit: u8| u128::from(bit) * length.last();
+    let mut tokens = Zeroizing::new(Vec::with_capacity(inputs.len() + shape.gates().len()));
+    tokens.extend_from_slice(inputs);
+    let mut rows = rows.chunks_exact(method.rows());
+    for (number, &(first, second, opening)) in (u64::from(shape.inputs()) + 1..).zip(shape.gates()) {
+        let (first, second) = (tokens[first as usize], tokens[second as usize]);
+        let given: &[u128] = if opening.has_rows() { rows.next().unwrap_or_default() } else { &[] };
+        let driven = match (opening, given) {
+            (Opening::Sum { first: x, second: y }, _) => {
+                select([0, first], x.into()) ^ select([0, second], y.into())
+            }
+            (Opening::Known(function), row) => {
+                let Terms { constant, first: x, second: y, .. } = function.terms();
+                match row {
+                    [row] => {
+                        let (first, second) = (first ^ last(y), second ^ last(x));
+                        let [mask] = cipher.masks([(first, 0, number)]);
+                        mask & !length.last()
+                            ^ select([0, row ^ second], length.type_of(first))
+                            ^ last(x & y ^ constant)
+                    }
+                    _ => select([0, first], x) ^ select([0, second], y) ^ last(constant),
+                }
+            }
+            (Opening::Rows, &[generated, evaluated]) => {
+                let [of_garbler, of_evaluator] = tweaks(number);
+                let masks = cipher.masks([(first, 0, of_garbler), (second, 0, of_evaluator)]);
+                let halves = select([0, generated], length.type_of(first))
+                    ^ select([0, evaluated ^ first], length.type_of(second));
+                masks[0] ^ masks[1] ^ halves
+            }
+            (Opening::Rows, rows) => {
+                let [mask] = cipher.masks([(first, second, number)]);
+                // The types are all that an evaluator sees of a wire, and say nothing to it.
+                let place = usize::from(2 * length.type_of(first) + length.type_of(second));
+                mask ^ (place + method.rows()).checked_sub(4).map_or(0, |row| rows[row])
+            }
+        };
+        tokens.push(driven);
+    }
+    Zeroizing::new(shape.outputs().iter().map(|&wire| tokens[wire as usize]).collect())
+}

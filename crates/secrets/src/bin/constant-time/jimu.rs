@@ -1,0 +1,98 @@
+//! What JIMU computes with labels, offsets and permutation bits.
+
+use std::hint::black_box;
+use std::rc::Rc;
+
+use brickwork::ihash::{Code, Hashes, Parameters, Receiver, Sender, Unsent, Words};
+use brickwork::jimu::buckets::{Checks, Recovery, lowest_bits};
+use brickwork::jimu::gates::{Garbling, Labels};
+use brickwork::jimu::parameters::{COMPRESSED, Level};
+use brickwork::random::{Rng, Seed};
+use brickwork::wire::memory_pair;
+
+use crate::subjects::{Call, Subject, bits, secret, subject};
+
+const GATES: usize = 64;
+const BUCKET: usize = 4;
+
+/// Words of blocks of either class.
+fn words(class: bool, symbols: usize, count: usize, rng: &mut Rng) -> Words {
+    let mut words = Words::zeros(symbols, count);
+    words.data_mut().iter_mut().for_each(|block| *block = secret(class, rng));
+    words
+}
+
+/// A party that holds hashes.
+fn receiver(parameters: &Parameters, rng: &mut Rng) -> Receiver {
+    let watch = Receiver::watch(parameters).expect("randomness");
+    let pairs: Vec<[Seed; 2]> = (0..parameters.n()).map(|_| [rng.seed(), rng.seed()]).collect();
+    let chosen = pairs.iter().zip(watch.choices()).map(|(pair, &bit)| pair[usize::from(bit)].clone());
+    let chosen: Vec<Seed> = chosen.collect();
+    let (mut left, mut right) = memory_pair();
+    std::thread::scope(|scope| {
+        let sender = scope.spawn(move || Sender::set_up(&mut left, parameters, pairs, 40).map(drop));
+        let receiver = Receiver::set_up(&mut right, parameters, watch, &chosen, 40);
+        sender.join().expect("no panic").expect("an honest sender");
+        receiver.expect("an honest sender")
+    })
+}
+
+/// Makes the subjects: gates, with labels of either class; labels with bits of either class; buckets with one
+/// label or with two.
+pub fn subjects() -> Vec<Subject> {
+    let mut rng = Rng::new("constant time of JIMU").expect("randomness");
+    let level = Level::of(40).expect("a level");
+    let (code, symbols, blocks) = (Rc::new(Code::new(&level.labels)), level.labels.l(), level.blocks());
+    let compression: Rc<Unsent> = Rc::new(code.seeded_evaluation(&rng.seed(), COMPRESSED));
+    let garbling = Rc::new(Garbling::new(rng.block(), GATES, blocks));
+
+    let (of_garbling, of_code, of_points) = (garbling.clone(), code.clone(), compression.clone());
+    let garble = move |class: bool, rng: &mut Rng| -> Call<'static> {
+        let (garbling, code, points) = (of_garbling.clone(), of_code.clone(), of_points.clone());
+        let (offset, operands) = (words(class, symbols, 1, rng), words(class, symbols, 2 * GATES, rng));
+        let offset = Labels::new(&code, &points, offset);
+        Box::new(move || {
+            let operands = Labels::new(&code, &points, operands);
+            black_box(garbling.garble(0, &offset, &operands));
+        })
+    };
+    let evaluate = move |class: bool, rng: &mut Rng| -> Call<'static> {
+        let (garbling, code, points) = (garbling.clone(), code.clone(), compression.clone());
+        let [left, right] = [(); 2].map(|()| words(class, symbols, GATES, rng));
+        let (gates, rows) = ((0..GATES as u32).collect::<Vec<_>>(), Words::random(symbols, 2 * GATES, rng));
+        Box::new(move || {
+            let [l, r] = [left, right].map(|labels| Labels::new(&code, &points, labels));
+            black_box(garbling.evaluate(&gates, &l.wide, [&l.short, &r.short], &rows));
+        })
+    };
+    let choose = move |class: bool, rng: &mut Rng| -> Call<'static> {
+        let (mut labels, offset) = (Words::random(symbols, GATES, rng), Words::random(symbols, 1, rng));
+        let bits = bits(class, GATES, rng);
+        Box::new(move || {
+            labels.add_where(offset.word(0), &bits);
+            black_box(lowest_bits(&labels));
+        })
+    };
+    let receiver = Rc::new(receiver(&level.labels, &mut rng));
+    let judge = move |class: bool, rng: &mut Rng| -> Call<'static> {
+        let receiver = receiver.clone();
+        let offset = Words::random(symbols, 1, rng);
+        let labels = Words::random(symbols, GATES, rng);
+        let [hashed_offset, outputs]: [Hashes; 2] = [&offset, &labels].map(|words| receiver.hashes(words));
+        let mut results = labels.select((0..BUCKET * GATES).map(|k| k / BUCKET));
+        // One of each bucket's is the other label, or is not.
+        (0..GATES).for_each(|k| results.add_to(BUCKET * k + 1, offset.word(0), u8::from(class)));
+        Box::new(move || {
+            let checks = Checks::new(&receiver, &hashed_offset).expect("an offset");
+            let mut recovery = Recovery::new(symbols);
+            drop(black_box(checks.judge(&outputs, BUCKET, &results, &mut recovery)));
+            black_box(recovery.offset());
+        })
+    };
+    vec![
+        subject("JIMU: garble gates", garble),
+        subject("JIMU: evaluate gates", evaluate),
+        subject("JIMU: choose labels", choose),
+        subject("JIMU: buckets with one label or two", judge),
+    ]
+}

@@ -1,0 +1,49 @@
+//! DUPLO: one copy of a bucket gives the opposite output, with a valid label.
+
+use std::sync::Arc;
+
+use brickwork::circuit::Program;
+use brickwork::duplo::Parameters;
+use brickwork::duplo::adversary::harness::{SEED, chosen, small};
+use brickwork::duplo::adversary::{Hooks, Point, StateHook, evaluator, garbler};
+use brickwork::random::Rng;
+
+use crate::session::{self, Session};
+
+/// Returns sessions of AES-128 in buckets of three, honest ones and some in which a copy lies.
+pub fn session(program: &Arc<Program>) -> Session {
+    let parameters = small(program, [3, 2], [3, 2], [3, 2]);
+    let outputs = program.components()[0].circuit.outputs().len();
+    let lie = 16 * outputs * chosen(parameters.components[0])[1];
+    let program = program.clone();
+    Session {
+        about: "AES-128 by DUPLO, buckets of 3".into(),
+        cheats: vec!["one copy lies"],
+        play: Box::new(move |cheat, rng| one(&program, &parameters, cheat.map(|_| lie), rng)),
+    }
+}
+
+fn one(program: &Arc<Program>, parameters: &Parameters, lie: Option<usize>, rng: &mut Rng) -> (f64, bool) {
+    let hooks = |alter: StateHook| Hooks {
+        alter: Some(alter),
+        parameters: Some(parameters.clone()),
+        dealer: Some([7; 32]),
+        ..Hooks::default()
+    };
+    let lies = hooks(Box::new(move |point, bytes| {
+        if let (Some(lie), Point::CommittedOutputs(0)) = (lie, point) {
+            bytes[lie] ^= 1;
+        }
+    }));
+    let known = hooks(Box::new(|point, bytes| {
+        if point == Point::Challenge {
+            bytes.fill(SEED);
+        }
+    }));
+    session::timed(
+        program,
+        rng,
+        move |channel, job, input| garbler(channel, job, input, lies).map(drop),
+        move |channel, job, input| Ok(evaluator(channel, job, input, known)?.aside.recovered),
+    )
+}

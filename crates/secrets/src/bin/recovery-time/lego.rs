@@ -1,0 +1,56 @@
+//! LEGO: gates compute NAND, one in each of one or of many buckets.
+
+use std::sync::Arc;
+
+use brickwork::circuit::Program;
+use brickwork::lego::adversary::{Cuts, Hooks, Point, SEED, StateHook, chosen, evaluator, garbler};
+use brickwork::random::Rng;
+
+use crate::session::{self, Session};
+
+/// What LEGO takes for the 6 400 gates of AES-128 and s = 40, or nearly so.
+const CUTS: Cuts = Cuts { gates: [5, 8256], authenticators: [4, 8256], inputs: [5, 64] };
+
+/// Buckets with a bad gate where there are many: about as many bad gates as ever get past a challenge.
+const MANY: usize = 300;
+
+/// Returns sessions of AES-128, honest ones and some in which gates lie.
+pub fn session(program: &Arc<Program>) -> Session {
+    let [beta, opened] = CUTS.gates;
+    let gates = chosen(program.and_gates() as u32, [beta, opened]);
+    // The second gate of each bucket.
+    let bad: Vec<usize> = gates.chunks(beta as usize).take(MANY).map(|bucket| bucket[1]).collect();
+    let program = program.clone();
+    Session {
+        about: "AES-128 by LEGO, buckets of 5 gates and 4 wire authenticators".into(),
+        cheats: vec!["one gate lies", "gates of 300 buckets lie"],
+        play: Box::new(move |cheat, rng| {
+            let lies = cheat.map_or(0, |cheat| [1, MANY][cheat]);
+            one(&program, bad[..lies].to_vec(), rng)
+        }),
+    }
+}
+
+fn one(program: &Arc<Program>, bad: Vec<usize>, rng: &mut Rng) -> (f64, bool) {
+    let hooks = |alter: StateHook| Hooks { alter: Some(alter), cuts: Some(CUTS), dealer: Some([7; 32]) };
+    let mut first = 0;
+    let lies = hooks(Box::new(move |point, bytes| {
+        // The outputs of all gates come in parts.
+        if point == Point::GateOutputs {
+            let here = first..first + bytes.len() / 16;
+            bad.iter().filter(|gate| here.contains(gate)).for_each(|gate| bytes[16 * (gate - first)] ^= 1);
+            first = here.end;
+        }
+    }));
+    let known = hooks(Box::new(|point, bytes| {
+        if point == Point::Challenge {
+            bytes.fill(SEED);
+        }
+    }));
+    session::timed(
+        program,
+        rng,
+        move |channel, job, input| garbler(channel, job, input, lies).map(drop),
+        move |channel, job, input| Ok(evaluator(channel, job, input, known)?.aside.recovered),
+    )
+}

@@ -1,0 +1,57 @@
+//! Sessions whose end is timed.
+
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use brickwork::Error;
+use brickwork::circuit::{Party, Program};
+use brickwork::random::Rng;
+use brickwork::session::{Job, TABLE_MEMORY};
+use brickwork::wire::{Channel, memory_pair};
+
+/// Plays a session: an honest one, or the cheat of this number. Returns what the garbler measures, in
+/// nanoseconds, and whether the evaluator recovered.
+pub type Play = dyn Fn(Option<usize>, &mut Rng) -> (f64, bool);
+
+/// Sessions of one protocol.
+pub struct Session {
+    pub about: String,
+    /// What makes the evaluator recover.
+    pub cheats: Vec<&'static str>,
+    pub play: Box<Play>,
+}
+
+/// Runs both parties on random inputs. Returns the time from the garbler's last message to its end, in
+/// nanoseconds, and what the evaluator says.
+pub fn timed(
+    program: &Arc<Program>,
+    rng: &mut Rng,
+    garbler: impl FnOnce(Channel, &Job, &[bool]) -> Result<(), Error> + Send,
+    evaluator: impl FnOnce(Channel, &Job, &[bool]) -> Result<bool, Error>,
+) -> (f64, bool) {
+    let job = Job {
+        program: program.clone(),
+        security: 40,
+        threads: 1,
+        table_memory: TABLE_MEMORY,
+        identities: [[1; 32], [2; 32]],
+        post_quantum: false,
+    };
+    let [x, y] = [Party::Garbler, Party::Evaluator]
+        .map(|party| (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect::<Vec<bool>>());
+    let (mut left, right) = memory_pair();
+    let last = Arc::new(Mutex::new(Instant::now()));
+    let sent = last.clone();
+    left.set_tamper(Box::new(move |_, _| *sent.lock().expect("no panic") = Instant::now()));
+    let (taken, recovered) = std::thread::scope(|scope| {
+        let job = &job;
+        let garbled = scope.spawn(move || {
+            let end = garbler(left, job, &x);
+            let taken = last.lock().expect("no panic").elapsed();
+            end.map(|()| taken)
+        });
+        let recovered = evaluator(right, job, &y);
+        (garbled.join().expect("no panic").expect("a run"), recovered.expect("a run"))
+    });
+    (taken.as_nanos() as f64, recovered)
+}

@@ -1,0 +1,99 @@
+"""Measures what a call from Python costs over the same call from Rust: `python python/measure/calls.py`.
+
+Both run both parties on two threads, in turn; medians are of as many rounds as its argument says. Those from
+Rust are
+`cargo build --release -p brickwork-cli --example calls`.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import brickwork as bw
+import numpy as np
+from brickwork.inputs import input_word
+
+ROOT = Path(__file__).parents[2]
+
+
+class Rust:
+    """A process that does the same call for each line."""
+
+    def __init__(self, program: bw.Program, inputs: list[Any], executions: int | None) -> None:
+        words, self._files = [], []
+        for role, given in zip(("garbler", "evaluator"), inputs):
+            word = input_word(given, program.inputs_of(role), executions, {}, role)
+            # In a file: a command line has no room for rows of a table.
+            file = tempfile.NamedTemporaryFile("w", suffix=".json")
+            file.write(str(word))
+            file.flush()
+            self._files.append(file)
+            words.append(f"@{file.name}")
+        command: list[Any] = [ROOT / "target/release/examples/calls", *words, "run"]
+        command += [] if executions is None else ["--executions", str(executions)]
+        self._process = subprocess.Popen(
+            [*command, "--", program.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def seconds(self) -> float:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+        return float(self._process.stdout.readline())
+
+    def close(self) -> None:
+        self._process.communicate()
+
+
+def compared(
+    name: str, program: bw.Program, inputs: list[Any], executions: int | None, rounds: int
+) -> dict[str, Any]:
+    """Calls in turn, and returns the medians."""
+    rust = Rust(program, inputs, executions)
+    options: Any = {} if executions is None else {"executions": executions}
+    times: list[list[float]] = [[], []]
+    for number in range(rounds + 1):
+        of_rust = rust.seconds()
+        begin = time.perf_counter()
+        bw.run(program, *inputs, **options)
+        of_python = time.perf_counter() - begin
+        if number:  # The first one of each warms up.
+            times[0].append(of_rust)
+            times[1].append(of_python)
+    rust.close()
+    medians = [statistics.median(one) for one in times]
+    return {
+        "call": name,
+        "rounds": rounds,
+        "rust_ms": round(1e3 * medians[0], 2),
+        "python_ms": round(1e3 * medians[1], 2),
+        "more_ms": round(1e3 * (medians[1] - medians[0]), 2),
+        "more_percent": round(100 * (medians[1] / medians[0] - 1), 1),
+    }
+
+
+def main() -> None:
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 15
+    draw = np.random.default_rng(1)
+    millionaires, aes = bw.example("millionaires"), bw.load(ROOT / "examples/aes-128-rounds.bwp")
+    rows = 10_000
+    many = [draw.integers(0, 2**32, rows, dtype=np.uint32) for _ in range(2)]
+    blocks = ["bits:" + "01" * 64] * 16
+    calls: list[tuple[str, bw.Program, list[Any], int | None, int]] = [
+        ("millionaires", millionaires, [5, 7], None, rounds),
+        ("16 x AES-128", aes, [blocks, blocks], 16, rounds),
+        (f"{rows} x millionaires", millionaires, many, rows, max(rounds // 5, 1)),
+    ]
+    for call in calls:
+        print(json.dumps(compared(*call)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
