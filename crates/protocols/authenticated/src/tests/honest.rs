@@ -109,8 +109,8 @@ fn an_and_gate_takes_so_many_bytes() {
     let ands = program.and_gates();
     assert!(ands > 1_000_000);
     for (cot, most) in [
-        (Cot::Extension, 390.0),
-        (Cot::SoftSpoken2, 230.0),
+        (Cot::Extension, 400.0),
+        (Cot::SoftSpoken2, 232.0),
         (Cot::SoftSpoken4, 150.0),
         (Cot::SoftSpoken8, 110.0),
     ] {
