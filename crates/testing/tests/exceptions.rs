@@ -4,10 +4,11 @@
 use std::path::{Path, PathBuf};
 
 /// The generators that are made by `Rng::new`: the file's path ends with, the purpose begins with.
-const GENERATORS: [(&str, &str, &str); 4] = [
+const GENERATORS: [(&str, &str, &str); 5] = [
     ("", "brickwork ", "what a party, the command or its measurements draw, also where a test runs them"),
     ("crates/secrets/src/bin/constant-time/main.rs", "constant time", "a measurement"),
-    ("crates/secrets/src/bin/recovery-time.rs", "recovery time", "a measurement"),
+    ("crates/secrets/src/bin/constant-time/jimu.rs", "constant time", "a measurement"),
+    ("crates/secrets/src/bin/recovery-time/main.rs", "recovery time", "a measurement"),
     ("crates/base/src/random.rs", "test", "the tests that two generators differ"),
 ];
 

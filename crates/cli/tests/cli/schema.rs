@@ -141,6 +141,8 @@ fn every_command_prints_what_the_schema_says() {
     one(&["bench", "cuts", &example("aes-128.bwp"), "--rounds", "1"]);
     one(&["bench", "scale"]);
     one(&["bench", "cluster", &file, "--lanes", "1,2", "--partitions", "1", "--rows", "2"]);
+    one(&["bench", "jimu", "--rounds", "1", "--largest", "1"]);
+    one(&["bench", "jimu", "--rounds", "1", "--largest", "3000"]);
     let results = keys.file("rows.jsonl");
     one(&["bench", "papers", "figure2", "table4", "--largest", "6400", "--results", &results]);
 

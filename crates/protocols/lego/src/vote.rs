@@ -4,8 +4,8 @@
 //! Each of the β gates gives a label, carried to the output of the head. A label has the votes of the gates
 //! that gave it and of the authenticators that accept it, and is valid if these are more than half of all.
 //!
-//! The label of each gate is judged by itself, whichever are the same: what is done does not depend on whether
-//! the gates of a bucket agree, which may depend on the evaluator's input where one of them is bad.
+//! The label of each gate is judged by itself, whichever are the same: what is done does not depend on
+//! whether the gates of a bucket agree, which may depend on the evaluator's input where one of them is bad.
 
 use std::ops::Range;
 
