@@ -85,7 +85,10 @@ impl Batch {
 }
 
 /// Puts components, with how many copies of each, into batches of about the same size.
-pub(super) fn batches<'c>(components: impl Iterator<Item = (&'c Circuit, usize)> + Clone, sizes: Sizes) -> Vec<Batch> {
+pub(super) fn batches<'c>(
+    components: impl Iterator<Item = (&'c Circuit, usize)> + Clone,
+    sizes: Sizes,
+) -> Vec<Batch> {
     let all: usize = components.clone().map(|(circuit, copies)| circuit.and_gates() * copies).sum();
     // As many as come nearest: one more, a little smaller each, would need larger buckets.
     let target = all.div_ceil(((all + sizes.batch / 2) / sizes.batch).max(1));
@@ -185,7 +188,8 @@ impl<'p> Layout<'p> {
         components.iter().try_for_each(can_be_masked)?;
         let digests: Vec<[u8; 32]> = components.iter().map(Component::digest).collect();
         let first = |digest: &[u8; 32]| digests.iter().position(|other| other == digest);
-        let kinds: Vec<usize> = digests.iter().map(|digest| first(digest).expect("it is one of them")).collect();
+        let kinds: Vec<usize> =
+            digests.iter().map(|digest| first(digest).expect("it is one of them")).collect();
         let mut layout = Layout { program, copies: vec![0; components.len()], kinds, ports: 0, ands: 0 };
         for (k, slots) in program.slots_by_component().into_iter().enumerate() {
             let circuit = &components[k].circuit;
@@ -351,7 +355,8 @@ mod tests {
     #[test]
     fn batches_hold_all_components() {
         let aes = aes::aes_128().unwrap();
-        for (executions, expected) in [(1, 1), (2, 1), (80, 1), (122, 1), (123, 2), (164, 2), (200, 2), (700, 9)]
+        for (executions, expected) in
+            [(1, 1), (2, 1), (80, 1), (122, 1), (123, 2), (164, 2), (200, 2), (700, 9)]
         {
             let program = aes.repeat(executions).unwrap();
             let layout = Layout::new(&program).unwrap();

@@ -207,7 +207,15 @@ fn send_tables(
     let mut results = std::mem::take(&mut mu.keys);
     let keys = GarblingKeys::new(start, count, schedule.and_gates());
     let copies = Numbered { keys: &keys, first: 0, count };
-    masked::garble(schedule, copies, member.own.delta, &port_labels, &mut results, &mut rows, &mut output_labels);
+    masked::garble(
+        schedule,
+        copies,
+        member.own.delta,
+        &port_labels,
+        &mut results,
+        &mut rows,
+        &mut output_labels,
+    );
     add_crosswise(&mut rows, &operands.keys);
     let mut bits: Vec<u8> = colours(&results).collect();
     results.iter_mut().for_each(|label| *label = label.with_colour(0));

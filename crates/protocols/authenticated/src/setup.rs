@@ -109,8 +109,14 @@ fn base_ots(
         return Ok((keys, greeting.answered(&mut run.channel)?.session));
     }
     let digest = greeting.digest();
-    let begun =
-        base::Begun::send(&mut run.channel, sends(role), &digest, choices, terms.post_quantum, terms.threads)?;
+    let begun = base::Begun::send(
+        &mut run.channel,
+        sends(role),
+        &digest,
+        choices,
+        terms.post_quantum,
+        terms.threads,
+    )?;
     let answer = greeting.answered(&mut run.channel)?;
     let keys = begun.receive(&mut run.channel, &answer.digest, &answer.session, BASE_OTS)?;
     Ok((keys, answer.session))

@@ -54,8 +54,8 @@ fn any_component(rng: &mut Rng, name: &str, inputs: u32, outputs: u32) -> Compon
     }
 }
 
-/// A few slots of two components, fed by any wires before them, with inputs and outputs of both parties, some
-/// of them of nobody or of both.
+/// Makes a few slots of two components, fed by any wires before them, with inputs and outputs of both
+/// parties, some of them of nobody or of both.
 pub(super) fn random_program(rng: &mut Rng) -> Program {
     let widths = [rng.below(5) as u32, rng.below(5) as u32 + 1];
     let ports = |name: &str, width: u32| match width {

@@ -1,6 +1,6 @@
 //! Components and masks made beforehand: a connection between two parties with stores. Meeting, filling and
-//! taking are the same for all protocols ([`brickwork_session::stock`]); here is what is kept of copies and of
-//! input masks, and what a program takes.
+//! taking are the same for all protocols ([`brickwork_session::stock`]); here is what is kept of copies and
+//! of input masks, and what a program takes.
 //!
 //! A session's offsets are those of all that is made in its epoch, and of all programs that take from it. A
 //! check that fails has told the peer something about an offset, or about masks: so the epoch is burned

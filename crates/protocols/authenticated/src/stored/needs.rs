@@ -63,8 +63,8 @@ impl Request {
         Self::of_layout(&layout)
     }
 
-    /// As [`Request::of`]. What has neither a slot nor an input takes a mask all the same, which hides
-    /// nothing: an entry that takes nothing would burn nothing.
+    /// Returns what a program takes, as [`Request::of`]. What has neither a slot nor an input takes a mask all
+    /// the same, which hides nothing: an entry that takes nothing would burn nothing.
     pub(crate) fn of_layout(layout: &Layout) -> Result<Self, Error> {
         let components = layout.program.components().iter().zip(&layout.copies);
         let components = components.filter(|(_, copies)| **copies > 0);
@@ -192,8 +192,8 @@ pub(super) fn keeps_promise(there: &Batches, level: Level) -> Result<(), Error> 
         return Ok(());
     }
     Err(Error::Stock(format!(
-        "so much was begun in vain in this part of the stock that a cheater would succeed with probability up \
-         to {}, more than 2^-{security}; burn it, or leave what is in it",
+        "so much was begun in vain in this part of the stock that a cheater would succeed with probability \
+         up to {}, more than 2^-{security}; burn it, or leave what is in it",
         at_most(spent)
     )))
 }

@@ -84,7 +84,7 @@ impl Header {
 pub(super) struct Shape(pub Vec<usize>);
 
 impl Shape {
-    /// Of words: so many in each list.
+    /// Makes that of words: so many in each list.
     pub fn of_words(words: impl IntoIterator<Item = usize>) -> Self {
         Shape(words.into_iter().map(|count| count * LABEL_BYTES).collect())
     }
@@ -113,7 +113,7 @@ impl List {
     }
 }
 
-/// Shares as two lists.
+/// Takes shares apart into two lists.
 pub(super) fn of_shares(shares: Shares) -> [List; 2] {
     let Shares { keys, macs } = shares;
     [List::Words(keys), List::Words(macs)]
@@ -132,7 +132,7 @@ pub(super) struct Items {
 }
 
 impl Items {
-    /// None yet.
+    /// Makes a batch of none yet.
     pub fn new(shape: Shape) -> Self {
         Items { shape, chunks: Vec::new() }
     }
@@ -143,7 +143,8 @@ impl Items {
     /// If a list is too short.
     pub fn push(&mut self, count: usize, lists: Vec<List>) {
         assert_eq!(lists.len(), self.shape.0.len(), "as many lists");
-        let long_enough = lists.iter().zip(&self.shape.0).all(|(list, each)| list.bytes().len() >= count * each);
+        let long_enough =
+            lists.iter().zip(&self.shape.0).all(|(list, each)| list.bytes().len() >= count * each);
         assert!(long_enough, "a list is too short");
         self.chunks.push(Chunk { count, lists });
     }
@@ -235,7 +236,8 @@ mod tests {
 
     fn is(items: &Items, expected: Range<u8>) {
         let all = 0..items.count();
-        let words: Vec<u128> = items.list::<Label>(0, all.clone(), 0).iter().map(|word| word.bits()).collect();
+        let words: Vec<u128> =
+            items.list::<Label>(0, all.clone(), 0).iter().map(|word| word.bits()).collect();
         assert_eq!(words, expected.clone().map(u128::from).collect::<Vec<_>>());
         let tags: Vec<u8> = expected.flat_map(|k| [k, k + 50, k + 100]).collect();
         assert_eq!(items.list::<u8>(1, all.clone(), 0)[..], tags);
@@ -298,10 +300,7 @@ mod tests {
         let header = Header::new(0, Origin { pool: Pool::NONE, calls: 0, openings: 3 }, parts);
         assert_eq!(header.cut(0..4), [(0..4, keys(5, 4), 0)]);
         assert_eq!(header.cut(1..2), [(1..2, keys(5, 4), 1)]);
-        assert_eq!(
-            header.cut(3..9),
-            [(3..4, keys(5, 4), 3), (4..5, keys(6, 1), 0), (5..9, keys(7, 4), 0)]
-        );
+        assert_eq!(header.cut(3..9), [(3..4, keys(5, 4), 3), (4..5, keys(6, 1), 0), (5..9, keys(7, 4), 0)]);
         assert_eq!(header.cut(7..8), [(7..8, keys(7, 4), 2)]);
     }
 }

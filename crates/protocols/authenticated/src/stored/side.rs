@@ -31,22 +31,26 @@ use crate::{build, decode, evaluate, layout, preprocess};
 pub(super) trait Role: Copies + Sized {
     const ROLE: Party;
 
-    /// What is kept of a copy, for tags of `c` bytes.
+    /// Returns what is kept of a copy, for tags of `c` bytes.
     fn shape(circuit: &Circuit, c: usize) -> Shape;
-    /// What is kept of an input's mask.
+    /// Returns what is kept of an input's mask.
     fn shape_of_masks() -> Shape;
-    /// Bytes of an AND gate that wait for a program, for tags of `c` bytes.
+    /// Returns the bytes of an AND gate that wait for a program, for tags of `c` bytes.
     fn an_and(c: usize) -> usize;
     fn lists(self) -> Result<Vec<List>, Error>;
-    /// What belongs to a program's inputs beside their masks.
+    /// Takes masks of inputs, and what belongs to them, for a store.
     fn lists_of_masks(made: &mut Made<Self>) -> Vec<List>;
     fn take_masks(items: &Items, which: Range<usize>, made: &mut Made<Self>);
-    /// The start of the hash keys of these copies.
+    /// Returns the start of the hash keys of these copies.
     fn start(&self) -> u128;
     fn take(items: &Items, which: Range<usize>, numbered: Numbered, shelf: &Shelf) -> Result<Self, Error>;
 
-    fn make(member: &mut Member, batch: &layout::Batch, sizes: Sizes, made: &mut Made<Self>)
-    -> Result<(), Error>;
+    fn make(
+        member: &mut Member,
+        batch: &layout::Batch,
+        sizes: Sizes,
+        made: &mut Made<Self>,
+    ) -> Result<(), Error>;
     fn execute(
         member: &mut Member,
         layout: &Layout,
@@ -258,7 +262,8 @@ fn read<C: Role>(
     let shelf = Shelf::new((C::an_and(c) * layout.ands) as u64, memory, &mut member.rng)?;
     let mut made = Made::new(layout.circuits(), layout.all_inputs());
     let mut places: HashMap<[u8; 32], usize> = HashMap::new();
-    for (k, component) in layout.program.components().iter().enumerate().filter(|(k, _)| layout.kinds[*k] == *k)
+    for (k, component) in
+        layout.program.components().iter().enumerate().filter(|(k, _)| layout.kinds[*k] == *k)
     {
         let _ = places.insert(component.digest(), k);
     }
@@ -285,8 +290,8 @@ fn read<C: Role>(
         headers.push(header);
         Ok(())
     })?;
-    let enough = (0..circuits.len())
-        .all(|k| made.copies[k].iter().map(C::count).sum::<usize>() == layout.copies[k]);
+    let enough =
+        (0..circuits.len()).all(|k| made.copies[k].iter().map(C::count).sum::<usize>() == layout.copies[k]);
     if !enough || made.inputs.len() < layout.all_inputs() {
         return Err(Error::Stock("an item is missing".into()));
     }

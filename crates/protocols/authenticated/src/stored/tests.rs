@@ -307,15 +307,12 @@ fn dying(
 fn an_interrupted_filling_goes_on() {
     let small = library::millionaires().unwrap();
     let asked = Request { inputs: (1 << 20) + 3, ..times(&small, 2) };
-    let tags = [msg::CIPHERTEXTS, msg::BITS, msg::OPENED];
-    let garblers = [msg::COMPARED, msg::TABLES, msg::COLOURS].map(|tag| (Party::Garbler, tag, 1, 0));
-    let evaluators = [msg::COMPARE, msg::COIN].map(|tag| (Party::Evaluator, tag, 1, 0));
-    let of_both = BOTH.into_iter().flat_map(|party| {
-        let within = tags.map(|tag| (party, tag, 1, 0));
-        // Two stands when the stores meet, three of the first step, and the second step's first one.
-        within.into_iter().chain([(party, STAND, 4, 0), (party, STAND, 6, 1)])
-    });
-    for (party, tag, count, made) in of_both.chain(garblers).chain(evaluators) {
+    // Two stands when the stores meet, three of the first step, and the second step's first one.
+    let garblers = [(msg::BITS, 1, 0), (msg::COMPARED, 1, 0), (msg::TABLES, 1, 0), (STAND, 6, 1)];
+    let evaluators = [(msg::CIPHERTEXTS, 1, 0), (msg::COIN, 1, 0), (msg::OPENED, 1, 0), (STAND, 4, 0)];
+    let garblers = garblers.map(|(tag, count, made)| (Party::Garbler, tag, count, made));
+    let evaluators = evaluators.map(|(tag, count, made)| (Party::Evaluator, tag, count, made));
+    for (party, tag, count, made) in garblers.into_iter().chain(evaluators) {
         let (folders, asked) = (Folders::new(), if made == 0 { times(&small, 2) } else { asked.clone() });
         let broken = folders.over(dying(party, tag, count, &[], &Arc::default()), What::Fill(&asked));
         assert!(broken.iter().all(Result::is_err), "{party:?} {tag:?}");
@@ -340,9 +337,8 @@ fn what_is_given_up_counts_until_an_epoch_takes_no_more() {
     let small = library::millionaires().unwrap();
     let _ = folders.good(What::Fill(&times(&small, 2)));
     let level = Level::of(40).unwrap();
-    let risk_of = |asked: &Request| {
-        asked.steps(level, &Forced::default()).unwrap()[0].origin().bound(level).log2()
-    };
+    let risk_of =
+        |asked: &Request| asked.steps(level, &Forced::default()).unwrap()[0].origin().bound(level).log2();
     // The one whose pool leaks most: what is asked for is hardly more than the smallest pool of its bucket.
     let all = (2..60).map(|count| times(&small, count));
     let asked = all.max_by(|one, other| risk_of(one).total_cmp(&risk_of(other))).unwrap();
@@ -393,13 +389,10 @@ fn nothing_is_used_twice_whoever_dies() {
         (STAND, 2, Party::Garbler),
         (STAND, 2, Party::Evaluator),
         (msg::SOLDERINGS, 1, Party::Garbler),
-        (msg::INPUT_MASKS, 1, Party::Evaluator),
         (msg::MASKED_INPUTS, 1, Party::Evaluator),
         (msg::INPUT_LABELS, 1, Party::Garbler),
         (msg::REPORT, 1, Party::Evaluator),
-        (msg::GATES, 1, Party::Garbler),
         (msg::OUTPUT_MASKS, 1, Party::Garbler),
-        (msg::OUTPUT_MASKS, 1, Party::Evaluator),
     ] {
         let (folders, seen) = (Folders::new(), Arc::default());
         let _ = folders.good(What::Fill(&times(&program, 4)));
@@ -436,8 +429,7 @@ fn a_failed_check_burns_the_epoch_whichever_it_was() {
     let program = library::millionaires().unwrap();
     let zeros = BOTH.map(|party| vec![false; program.input_width(party)]);
     let asked = times(&program, 2);
-    let (fill, run) =
-        (What::Fill(&asked), What::Run(&program, [&zeros[0], &zeros[1]], Lacking::Refuse));
+    let (fill, run) = (What::Fill(&asked), What::Run(&program, [&zeros[0], &zeros[1]], Lacking::Refuse));
     // A pool so small that it does not take long; what a cheater could do with it is not the question.
     let pool = Some(Pool { size: 80, bucket: 3 });
     let cases = [
@@ -483,7 +475,7 @@ fn a_malformed_message_burns_the_epoch() {
     let program = library::millionaires().unwrap();
     let zeros = BOTH.map(|party| vec![false; program.input_width(party)]);
     let run = What::Run(&program, [&zeros[0], &zeros[1]], Lacking::Refuse);
-    for (tag, cheater) in [(msg::SOLDERINGS, 0), (msg::MASKED_INPUTS, 1), (msg::REPORT, 1), (msg::GATES, 0)] {
+    for (tag, cheater) in [(msg::SOLDERINGS, 0), (msg::REPORT, 1)] {
         for longer in [true, false] {
             let folders = Folders::new();
             let _ = folders.good(What::Fill(&times(&program, 2)));
@@ -522,7 +514,10 @@ fn a_request_is_made_in_batches_with_room_for_attempts() {
             assert!(security > 40 || step.batch.pool.bucket == 3);
         }
         // Sizes change what both must mean, too.
-        let other = Forced { sizes: Some(Sizes { batch: 1 << 21, part: 1 << 14, piece: 1 << 16 }), ..Forced::default() };
+        let other = Forced {
+            sizes: Some(Sizes { batch: 1 << 21, part: 1 << 14, piece: 1 << 16 }),
+            ..Forced::default()
+        };
         let others = asked.steps(level, &other).unwrap();
         use brickwork_session::stock::Asked as _;
         assert_ne!(steps[0].parameters(), others[0].parameters());
