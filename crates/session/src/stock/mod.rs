@@ -27,6 +27,7 @@ pub mod inventory;
 pub mod meeting;
 pub mod msg;
 pub mod ots;
+pub mod plain;
 pub mod records;
 #[cfg(test)]
 mod tests;
@@ -34,7 +35,8 @@ mod tests;
 use zeroize::Zeroizing;
 
 use crate::{
-    Metered, OTHER_PROGRAM, PROTOCOL_VERSION, PhaseReport, SessionId, Terms, agree, announce, confirm,
+    Digests, Greeting, Metered, OTHER_PROGRAM, PROTOCOL_VERSION, PhaseReport, Protocol, SessionId, Terms,
+    agree, announce, confirm,
 };
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
@@ -399,7 +401,29 @@ fn burn_if_cheated<T>(store: &Store, epoch: &EpochId, result: Result<T, Error>) 
     result
 }
 
+/// What a program gave, the epoch that it took from, what had to be made first, and the connection.
+pub type Gave<S, M> = (<S as Side>::Outcome, EpochId, Option<M>, Stocked<S>);
+
 impl<S: Side> Stocked<S> {
+    /// Greets a peer that comes with a store as well and proposes nothing, and compares both. `context` names
+    /// what they come for.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if the peer wants something else, or as [`Stocked::open`].
+    pub fn greet<P: Protocol>(
+        mut run: Metered,
+        carried: S::Carried,
+        store: &Store,
+        terms: &Terms,
+        context: &'static str,
+    ) -> Result<Self, Error> {
+        run.phase("setup");
+        let digests = Digests { stock: true, program: blake3::derive_key(context, &[]), parameters: [0; 32] };
+        let greeting = Greeting::send::<P>(&mut run.channel, run.role, terms, &digests)?;
+        let answer = greeting.answered(&mut run.channel)?;
+        Self::open(run, carried, store, terms, &answer.session)
+    }
+
     /// Compares both stores, behind the greeting that gave `session`.
     ///
     /// # Errors
@@ -551,6 +575,30 @@ impl<S: Side> Stocked<S> {
             return Ok(None);
         }
         Ok(Some(plan.epoch))
+    }
+
+    /// Runs a program. If it lacks something and both parties want to make it, `make` does, and says what it
+    /// has made.
+    ///
+    /// # Errors
+    /// As [`Stocked::run`], and `make`'s; [`Error::Stock`] if it lacks something all the same.
+    pub fn run_or_make<M>(
+        self,
+        job: &S::Execution<'_>,
+        lacking: Lacking,
+        make: impl FnOnce(Self, &Error) -> Result<(M, Self), Error>,
+    ) -> Result<Gave<S, M>, Error> {
+        let (ran, made) = match self.run(job, lacking)? {
+            Ran::Lacks { why, next } => {
+                let (made, next) = make(next, &why)?;
+                (next.run(job, Lacking::Refuse)?, Some(made))
+            }
+            done => (done, None),
+        };
+        match ran {
+            Ran::Done { outcome, epoch, next } => Ok((outcome, epoch, made, next)),
+            Ran::Lacks { why, .. } => Err(why),
+        }
     }
 
     /// Makes stock in an epoch, or in a new one, a step after the other; those that an interrupted run of the
