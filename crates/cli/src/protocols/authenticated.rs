@@ -8,7 +8,7 @@ use brickwork::ot::Cot;
 use brickwork::session::Protocol;
 use serde_json::Value;
 
-use super::seam::{Model, Only, Played, Ready, WithinTheRun, promise, says_nothing};
+use super::seam::{Member, Model, Only, Played, Ready, promise, says_nothing};
 use crate::arguments::{Buckets, Parameters};
 use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
@@ -74,12 +74,14 @@ impl Played for Authenticated {
         let (job, proposal) = (&work.job, work.flags.parameters.cot());
         let (cost, _) = authenticated::cost::predict(&job.program, job.security, proposal, &machine, &link)?;
         fits_memory(cost.memory_bytes(work.party), work.flags.resources.max_ram)?;
-        Ok(Box::new(WithinTheRun::<Authenticated, _> {
+        Ok(Box::new(Member::<Authenticated, _> {
             work,
             proposal,
             limits: proposal,
             cut: Cut::Given,
+            executions: 1,
             predicted: cost_json(&cost),
+            stock: None,
             recovered: |()| false,
         }))
     }
