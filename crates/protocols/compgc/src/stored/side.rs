@@ -92,7 +92,7 @@ impl Role for extension::Sender {
         circuit: &Circuit,
         count: usize,
     ) -> Result<(u128, GarblerCopies), Error> {
-        let (plan, shape, delta) = (Schedule::new(circuit), Shape::of(circuit), session.delta());
+        let (schedule, shape, delta) = (Schedule::new(circuit), Shape::of(circuit), session.delta());
         let start = session.rng.block();
         session.run.channel.send(msg::KEYS, bytemuck::bytes_of(&start))?;
         let inputs: Labels = Zeroizing::new((0..count * shape.inputs).map(|_| session.rng.label()).collect());
@@ -103,7 +103,7 @@ impl Role for extension::Sender {
             let numbers: Vec<u32> = copies.clone().map(|copy| copy as u32).collect();
             let given = &inputs[copies.start * shape.inputs..copies.end * shape.inputs];
             let made = &mut outputs[copies.start * shape.outputs..copies.end * shape.outputs];
-            let made = side_by_side(&plan, start, &numbers, &delta, given, made)?;
+            let made = side_by_side(&schedule, start, &numbers, &delta, given, made)?;
             made.iter().try_for_each(|bytes| tables.push(bytes))?;
         }
         tables.finish()?;
@@ -182,7 +182,7 @@ impl Role for extension::Receiver {
         taken: Vec<Taken<EvaluatorCopies>>,
     ) -> Result<Vec<bool>, Error> {
         let layout = job.layout;
-        session.plans = setup::plans(layout);
+        session.schedules = setup::schedules(layout);
         let mut tables = vec![0; layout.table_bytes()];
         for (slot, Taken { held, .. }) in taken.iter().enumerate() {
             tables[layout.tables[slot].clone()].copy_from_slice(&held.tables);
@@ -259,7 +259,7 @@ impl<C: Role> Member for Session<C> {
     fn restored(run: Metered, id: SessionId, ots: &C::State) -> Result<Self, Error> {
         let cot = C::restored(&Series::new(&id, Direction::GarblerSends), ots)?;
         let rng = Rng::new("brickwork compgc session from stock")?;
-        Ok(Session { run, id, rng, cot, plans: Vec::new() })
+        Ok(Session { run, id, rng, cot, schedules: Vec::new() })
     }
 
     fn ots(&self) -> C::State {

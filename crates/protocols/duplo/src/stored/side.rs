@@ -228,7 +228,7 @@ fn fetch<R: Role>(session: &mut R, taken: TakenBatch, job: &Execution) -> Result
         component: component.map(|(component, digest)| Known {
             component,
             digest,
-            plan: job.schedules.get(digest),
+            schedule: job.schedules.get(digest),
         }),
         committer: session.committer(),
     };
