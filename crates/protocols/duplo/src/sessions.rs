@@ -39,12 +39,12 @@ impl Garbler {
 }
 
 impl<C: commit::Scheme> Garbler<C> {
-    /// Returns what the stock lacks for a step, or for a program that is one.
+    /// Returns the items that the stock lacks for a step, or for a program that is one.
     pub fn missing(&self, step: impl Into<Step>) -> Request {
         self.stock.missing(&step.into())
     }
 
-    /// Returns what the last step kept, in the order of its outputs.
+    /// Returns the secrets that the last step kept, in the order of its outputs.
     pub fn kept(&self) -> &[Secret] {
         self.stock.kept.last()
     }
@@ -157,7 +157,7 @@ pub struct GarblerBuilt<C: commit::Scheme = Commitments> {
 }
 
 impl<C: commit::Scheme> GarblerBuilt<C> {
-    /// Returns what is promised.
+    /// Returns the security of this program, over the batches that it took.
     pub fn security(&self) -> &SecurityReport {
         &self.security
     }
@@ -219,12 +219,12 @@ impl Evaluator {
 }
 
 impl<C: commit::Scheme> Evaluator<C> {
-    /// Returns what the stock lacks for a step, or for a program that is one.
+    /// Returns the items that the stock lacks for a step, or for a program that is one.
     pub fn missing(&self, step: impl Into<Step>) -> Request {
         self.stock.missing(&step.into())
     }
 
-    /// Returns what the last step kept, in the order of its outputs.
+    /// Returns the secrets that the last step kept, in the order of its outputs.
     pub fn kept(&self) -> &[Secret] {
         self.stock.kept.last()
     }
@@ -335,7 +335,7 @@ pub struct EvaluatorBuilt<C: commit::Scheme = Commitments> {
 }
 
 impl<C: commit::Scheme> EvaluatorBuilt<C> {
-    /// Returns what is promised.
+    /// Returns the security of this program, over the batches that it took.
     pub fn security(&self) -> &SecurityReport {
         &self.security
     }

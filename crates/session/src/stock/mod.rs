@@ -106,7 +106,7 @@ pub trait Side: Sized {
     /// If the peer cheats or goes away.
     fn setup(run: Metered, terms: &Terms, carried: Self::Carried) -> Result<Self, Error>;
 
-    /// Returns what [`Side::restore`] needs to go on in another process.
+    /// Returns the secrets from which [`Side::restore`] goes on in another process.
     fn secrets(&self) -> Zeroizing<Vec<u8>>;
 
     /// Makes the session again that [`Side::secrets`] are of. It draws from no counter before
@@ -481,7 +481,7 @@ impl<S: Side> Stocked<S> {
         &self.held.store
     }
 
-    /// Returns what both parties agree on.
+    /// Returns the terms on which both parties agree.
     pub fn terms(&self) -> &Terms {
         &self.held.terms
     }

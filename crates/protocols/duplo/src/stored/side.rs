@@ -83,7 +83,7 @@ pub(super) trait Role: Sized + Pooled {
     fn release(self: Box<Self>) -> (Metered, Hooks);
     /// Returns whether a step has kept something.
     fn keeps(&self) -> bool;
-    /// Returns what was made, or fetched for a program.
+    /// Returns the stock: the items that were made, or fetched for a program.
     fn stock(&mut self) -> &mut Stock<Self::Component, Self::Authenticators, Self::Ots>;
     fn counters(&mut self) -> &mut Counters;
     /// Goes on with the ranges of its streams.
