@@ -1,19 +1,25 @@
 //! Components with authenticated masks at the command line: they hold against a cheater, and each is garbled
 //! once.
 
-use brickwork::authenticated::{self, Authenticated};
-use brickwork::circuit::Program;
+use brickwork::Error;
+use brickwork::authenticated::{self, Authenticated, Stocked};
+use brickwork::circuit::{Party, Program};
 use brickwork::cut_and_choose::at_most;
 use brickwork::ot::Cot;
-use brickwork::session::Protocol;
+use brickwork::session::stock::inventory::Inventory;
+use brickwork::session::{Protocol, Terms};
+use brickwork::stock::Store;
+use brickwork::wire::Channel;
 use serde_json::Value;
 
-use super::seam::{Member, Model, Only, Played, Ready, promise, says_nothing};
+use super::seam::{Member, Model, Only, Played, Ready, Take, Taken, promise, says_nothing};
 use crate::arguments::{Buckets, Parameters};
 use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
 use crate::outcome::cost_json;
 use crate::programs;
+use crate::progress::Bar;
+use crate::stocks::Stocks;
 use crate::work::{Choices, Estimate, Work, fits_memory};
 
 impl Played for Authenticated {
@@ -44,7 +50,6 @@ impl Played for Authenticated {
                 (parameters.linking.is_some(), "--linking", "it solders wires by their masks"),
                 (buckets, "--buckets", "its buckets are the cheapest that the security allows"),
                 (cut, "--cut", "a component is garbled once, whatever its size"),
-                (choices.stored, "--store", "it makes its components within the run, and has no stock yet"),
                 (choices.lanes > 1, "--lanes", "it sends over one connection"),
                 (choices.drawn, "--svg", "there is nothing to choose"),
             ],
@@ -65,6 +70,25 @@ impl Played for Authenticated {
         Ok(Some(Only { cost, security: promise(&security)? }))
     }
 
+    fn only_way_from_stock(
+        &self,
+        program: &Program,
+        executions: u32,
+        choices: &Choices,
+        estimate: &Estimate,
+    ) -> Result<Option<Only>, Failure> {
+        let (program, parameters) = (program.repeat(executions as usize)?, choices.parameters);
+        let (security, Estimate { machine, link }) = (parameters.security(), estimate);
+        // One that both stores share: what another run left over is used up first.
+        let cost = authenticated::cost::predict_from_stock(&program, security, 1, machine, link)?;
+        let promised = authenticated::stock_promise(&program, security, parameters.cot())?;
+        Ok(Some(Only { cost, security: promise(&promised)? }))
+    }
+
+    fn stocks(&self) -> Option<&dyn Stocks> {
+        Some(self)
+    }
+
     fn program(&self, given: &Program, executions: Option<u32>) -> Result<Program, Failure> {
         programs::repeated(given, executions)
     }
@@ -74,15 +98,19 @@ impl Played for Authenticated {
         let (job, proposal) = (&work.job, work.flags.parameters.cot());
         let (cost, _) = authenticated::cost::predict(&job.program, job.security, proposal, &machine, &link)?;
         fits_memory(cost.memory_bytes(work.party), work.flags.resources.max_ram)?;
-        Ok(Box::new(Member::<Authenticated, _> {
+        let stock = work.flags.stock;
+        let store = stock.store.as_ref().map(|directory| stock.open(directory)).transpose()?;
+        // What a run from stock sends depends on what is in stock.
+        let predicted = if store.is_some() { Value::Null } else { cost_json(&cost) };
+        Ok(Box::new(Member::<Authenticated, Cot> {
             work,
             proposal,
             limits: proposal,
             cut: Cut::Given,
             executions: 1,
-            predicted: cost_json(&cost),
-            stock: None,
+            predicted,
             recovered: |()| false,
+            stock: store.map(|store| (store, take as Take)),
         }))
     }
 
@@ -100,4 +128,54 @@ impl Played for Authenticated {
             security["cot"].as_str().unwrap_or_default(),
         )
     }
+}
+
+/// The program is that of all executions.
+impl Stocks for Authenticated {
+    fn has(
+        &self,
+        store: &Store,
+        party: Party,
+        terms: &Terms,
+        program: &Program,
+        _: u32,
+    ) -> Result<bool, Error> {
+        authenticated::in_stock(store, party, terms, program)
+    }
+
+    fn compare(
+        &self,
+        channel: &mut Channel,
+        store: Option<&Store>,
+        role: Party,
+        terms: &Terms,
+    ) -> Result<usize, Error> {
+        authenticated::compare_stores(channel, store, role, terms)
+    }
+
+    fn inventory(&self, store: &Store) -> Result<Vec<Inventory>, Error> {
+        authenticated::inventory(store)
+    }
+
+    fn executions(&self, part: &Inventory, store: &Store, program: &Program) -> Result<u64, Error> {
+        authenticated::executions(part, store, program)
+    }
+
+    fn has_levels(&self) -> bool {
+        true
+    }
+}
+
+/// Runs a program on what is in the store.
+fn take(work: &Work, store: &Store, channel: Channel, input: &[bool], bar: Bar) -> Result<Taken, Error> {
+    let (terms, cot) = (work.job.terms(), work.flags.parameters.cot());
+    let line = Stocked::open(work.party, channel, store, &terms, cot, bar)?;
+    let (done, line) = line.run(&work.job.program, input, work.flags.stock.lacking())?;
+    Ok(Taken {
+        outputs: done.outputs,
+        phases: line.close()?,
+        security: promise(&done.security)?,
+        recovered: false,
+        made: done.made.map(|made| made.to_string()),
+    })
 }
