@@ -190,7 +190,6 @@ impl Ordered {
             let here = plan.ands.iter().filter(|and| (first..end).contains(and));
             here.map(|and| and - first).collect()
         };
-        // One after the other, as each is there twice meanwhile.
         let gates: Vec<Buckets> =
             gates.into_iter().enumerate().map(|(k, batch)| batch.ordered(&order(k))).collect();
         let material = Material { plan, gates, buckets, solderings };
