@@ -311,8 +311,9 @@ impl Writer<'_> {
         // Tables and hashes lie in a file from the challenge to the evaluation, if they are many.
         let [[corrections, _], [tables, _]] = self.kept();
         let proven = 2 * corrections + tables;
-        let evaluator =
-            told + proven.max(36 * (gates.kept() + authenticators.kept()) + solderings) + LABEL * wires;
+        let joined = 36 * (gates.kept() + authenticators.kept()) + solderings;
+        // What is freed is not all given back.
+        let evaluator = (told + proven.max(joined)) * 17 / 16 + LABEL * wires;
         [common + garbler + drawn + solderings, common + evaluator + drawn + solderings]
     }
 
