@@ -190,7 +190,6 @@ impl Ordered {
             let here = order.ands.iter().filter(|and| (first..end).contains(and));
             here.map(|and| and - first).collect()
         };
-        // One after the other, as each is there twice meanwhile.
         let gates: Vec<Buckets> =
             gates.into_iter().enumerate().map(|(k, batch)| batch.ordered(&places(k))).collect();
         let material = Material { order, gates, buckets, solderings };
