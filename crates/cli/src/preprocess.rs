@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::arguments::{Address, Map, Protocol, Resources, SECURITY, security};
+use crate::arguments::{Address, HalfGates, Map, Protocol, Resources, SECURITY, garbling, security};
 use crate::failure::Failure;
 use crate::outcome::phases_text;
 use crate::party::connect;
@@ -60,6 +60,9 @@ pub struct Arguments {
     /// components and OTs for --linking standard; of lego the components' AND gates
     #[arg(long, value_name = "NAME", default_value = "duplo")]
     protocol: Protocol,
+    /// The garbling scheme, which in every protocol is half-gates; others are for `brickwork garble`
+    #[arg(long = "scheme", value_name = "half-gates", value_parser = garbling)]
+    _scheme: Option<HalfGates>,
     /// Statistical security of duplo and lego in bits; 40, if it is not given
     #[arg(long, value_name = "40|64|80", value_parser = security)]
     security: Option<u32>,
