@@ -20,8 +20,8 @@ use brickwork_base::digest::Digest;
 const EVALUATED: u32 = 1 << 12;
 
 /// Reads what the first byte says: 0 to 5 one of the files F, e, d, c, X, Y, whose head and digest are made
-/// here, as nobody would guess the latter; 6 a circuit in SCD; otherwise a function of CompGC. Returns whether
-/// it was understood.
+/// here, as nobody would guess the latter; 6 a circuit in SCD; otherwise a function of CompGC. Returns
+/// whether it was understood.
 pub fn garbling(data: &[u8]) -> bool {
     let Some((&kind, body)) = data.split_first() else { return false };
     match kind & 7 {

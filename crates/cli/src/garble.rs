@@ -21,8 +21,8 @@ use crate::simulate::Values;
 use crate::values::Erased;
 use crate::{programs, values};
 
-/// What only protocols take: it is refused with what to do instead, where clap would say that it does not know
-/// the flag.
+/// What only protocols take: it is refused with what to do instead, where clap would say that it does not
+/// know the flag.
 #[derive(Args)]
 struct OfProtocols {
     #[arg(long = "security", hide = true, value_name = "S", value_parser = no_security)]

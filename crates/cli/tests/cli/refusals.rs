@@ -1,5 +1,6 @@
-//! What protocols do not take, whichever command asks for it: schemes other than half-gates, levels of security
-//! where nothing holds against a cheater, and stores of other protocols. Each is an error that says what to do.
+//! What protocols do not take, whichever command asks for it: schemes other than half-gates, levels of
+//! security where nothing holds against a cheater, and stores of other protocols. Each is an error that says
+//! what to do.
 
 use brickwork::stock::{Entry, Epoch, FillStep, Store, StoreKey};
 use brickwork::{Security, circuit::Party};
