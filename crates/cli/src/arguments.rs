@@ -206,7 +206,7 @@ pub const SECURITY: u32 = 40;
 #[derive(Clone, Copy)]
 pub struct HalfGates;
 
-/// The scheme of this name, for clap.
+/// Returns the scheme of this name, for clap.
 pub fn garbling(name: &str) -> Result<HalfGates, String> {
     match name {
         "half-gates" => Ok(HalfGates),
