@@ -59,7 +59,7 @@ impl Parties {
         own.chain(more.iter().map(|s| s.to_string())).collect()
     }
 
-    /// What [`Parties::run`] gives, without a store.
+    /// Returns what [`Parties::run`] gives, without a store.
     pub fn without_store(&self, role: &str, input: &str) -> Vec<String> {
         let mut arguments = self.run(role, input, &[]);
         for flag in ["--store", "--store-key"] {
