@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::arguments::{Address, Map, Protocol, Resources, SECURITY, cot, security};
+use crate::arguments::{Address, HalfGates, Map, Protocol, Resources, SECURITY, cot, garbling, security};
 use crate::failure::Failure;
 use crate::outcome::phases_text;
 use crate::party::connect;
@@ -66,6 +66,9 @@ pub struct Arguments {
     /// softspoken-2, softspoken-4 or softspoken-8; softspoken-4, if it is not given
     #[arg(long, value_name = "NAME", value_parser = cot)]
     cot: Option<Cot>,
+    /// The garbling scheme, which in every protocol is half-gates; others are for `brickwork garble`
+    #[arg(long = "scheme", value_name = "half-gates", value_parser = garbling)]
+    _scheme: Option<HalfGates>,
     /// Statistical security of duplo, lego and authenticated in bits; 40, if it is not given
     #[arg(long, value_name = "40|64|80", value_parser = security)]
     security: Option<u32>,
