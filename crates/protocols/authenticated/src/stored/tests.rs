@@ -60,8 +60,9 @@ fn one(folder: &Path, party: Party, channel: Channel, hooks: Hooks, what: What) 
             Ok(Did { filled: Some(done), phases: line.close()?, ..Did::default() })
         }
         What::Run(program, inputs, lacking) => {
-            let (done, line) = line.run(program, inputs[party as usize], lacking)?;
-            let FromStock { outputs, security, made } = done;
+            let step = Step::from(&Arc::new(program.clone()));
+            let (done, line) = line.run(step, inputs[party as usize], lacking)?;
+            let FromStock { outputs, security, made, .. } = done;
             Ok(Did { outputs, security: Some(security), made, filled: None, phases: line.close()? })
         }
     }
