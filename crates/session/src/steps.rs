@@ -178,7 +178,7 @@ impl Step {
         if self.secrets().next().is_none() && self.purpose.is_none() {
             return self.program.digest();
         }
-        let mut digest = Digest::of("brickwork 2026-11 duplo step");
+        let mut digest = Digest::of("brickwork 2026-11 step of a session");
         digest.digest(&self.program.digest());
         digest.number(self.purpose.is_some()).digest(&self.purpose.unwrap_or_default());
         for carried in &self.carried {

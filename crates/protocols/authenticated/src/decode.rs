@@ -3,9 +3,9 @@
 
 use brickwork_base::{Error, Party};
 
-use crate::evaluate::Masked;
 use crate::layout::Layout;
 use crate::openings::Opening;
+use crate::secrets::Masked;
 use crate::setup::Member;
 use crate::share::Shares;
 

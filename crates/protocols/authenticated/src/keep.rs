@@ -8,9 +8,8 @@ use brickwork_base::label::Label;
 use brickwork_session::SessionId;
 use brickwork_session::steps::{self, Secret, Step};
 
-use crate::evaluate::Masked;
 use crate::layout::Layout;
-use crate::secrets::Secrets;
+use crate::secrets::{Masked, Secrets};
 use crate::share::Shares;
 
 /// Wires at one party.

@@ -20,8 +20,8 @@ fn terms() -> Terms {
     }
 }
 
-/// Two ports of three bits for each party, two slots, and outputs of three bits: `k` and `o` for both, `g` for
-/// the garbler, `e` for the evaluator.
+/// Makes two ports of three bits for each party, two slots, and outputs of three bits: `k` and `o` for both,
+/// `g` for the garbler, `e` for the evaluator.
 fn some_program(rng: &mut Rng) -> Arc<Program> {
     let ports = |names: [&str; 2]| names.map(|name| Port::new(name, Type::Uint(3))).to_vec();
     let mut program = ProgramBuilder::new("step", ports(["x", "s"]), ports(["y", "t"])).unwrap();
@@ -256,13 +256,14 @@ fn lies_about_what_was_kept_are_seen() {
         let pool = Some(Pool { size: 2, bucket: 3 });
         let ends = both(|party, channel| {
             let mut steps = 0;
-            let alter: Box<dyn FnMut(Point, &mut [u8]) + Send> = Box::new(move |at, bytes| {
+            let alter = move |at: Point, bytes: &mut [u8]| {
                 if at == point && party == cheater {
                     steps += 1;
                     bytes[0] ^= u8::from(steps == 2);
                 }
-            });
-            let hooks = Hooks { alter: Some(alter), pool, looks_away: party == cheater, ..Hooks::none() };
+            };
+            let hooks =
+                Hooks { alter: Some(Box::new(alter)), pool, looks_away: party == cheater, ..Hooks::none() };
             play(party, channel, &script, hooks).map(drop)
         });
         let honest = &ends[1 - cheater as usize];

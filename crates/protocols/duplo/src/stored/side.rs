@@ -188,7 +188,7 @@ impl<R: Role> Side for OnDisk<R> {
     }
 
     fn choose(job: &Execution, batches: &Batches, terms: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
-        batches::choose(batches, (job.step.program(), authenticators(&job.step)), terms.security)
+        batches::choose(batches, (job.step.program(), authenticators(job.step)), terms.security)
     }
 
     fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<StepReport, Error> {
