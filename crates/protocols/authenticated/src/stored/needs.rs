@@ -64,8 +64,8 @@ impl Request {
         Self::of_layout(&layout)
     }
 
-    /// Returns what a program takes, as [`Request::of`]. What has neither slots nor inputs takes a mask all
-    /// the same, which hides nothing: an entry that takes nothing would burn nothing.
+    /// Returns what a program takes, as [`Request::of`]. What has neither a slot nor an input takes a mask
+    /// all the same, which hides nothing: an entry that takes nothing would burn nothing.
     pub(crate) fn of_layout(layout: &Layout) -> Result<Self, Error> {
         let components = layout.program.components().iter().zip(&layout.copies);
         let components = components.filter(|(_, copies)| **copies > 0);
