@@ -5,6 +5,7 @@
 //! [`Level`] has sizes for all of a session.
 
 use brickwork_base::Error;
+use brickwork_base::stop::look;
 use brickwork_primitives::cut_and_choose::{Bucketing, Detection, Rule, Upper, fewest_copies};
 use brickwork_primitives::ihash::Parameters;
 use brickwork_primitives::ot::extension;
@@ -197,9 +198,8 @@ impl Level {
             Upper::integer(lists) * hash.opening(hash.openings(self.hashes()))
         };
         let ots = Upper::exp2(-(checking_ots(self.security) as f64));
-        // The extension checks each series three times: OTs of keys, of those that check the offset, of
-        // inputs.
-        let calls = 3 * self.blocks() as u64;
+        // The extension checks each series twice: OTs of keys and those that check the offset, and of inputs.
+        let calls = 2 * self.blocks() as u64;
         vec![
             ("binding of the hashes", both(&Parameters::binding)),
             ("symbols that are no codewords", Upper::integer(DRAWS) * draw),
@@ -232,6 +232,7 @@ impl Level {
         // What comparing takes depends, a little, on the share that is opened.
         (1..=32)
             .filter_map(|part| {
+                look();
                 let rest = Upper::limit(log2 + (1.0 - f64::from(part) / 33.0).log2());
                 let bucketing = fewest_copies(rule, slots, rest)?;
                 // More opened copies never help the garbler.
