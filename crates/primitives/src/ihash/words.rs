@@ -1,5 +1,6 @@
 //! Words side by side, and how they travel.
 
+use brickwork_base::Error;
 use brickwork_base::random::Rng;
 use brickwork_base::stop::looking;
 use subtle::{Choice, ConstantTimeEq};
@@ -38,6 +39,22 @@ impl Words {
         let mut words = Self::zeros(symbols, bytes.len());
         bytes.enumerate().for_each(|(k, byte)| words.symbols_mut(k).fill(byte));
         words
+    }
+
+    /// Returns the words that [`Words::data`] are of, which a stock has kept.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if they are no whole number of words, or have something behind their last symbols.
+    pub fn stored(symbols: usize, data: Vec<u128>) -> Result<Self, Error> {
+        let data = Zeroizing::new(data);
+        let blocks = symbols.div_ceil(BLOCK).max(1);
+        let words = Words { symbols, count: data.len() / blocks, data };
+        let behind = symbols % BLOCK;
+        let rest = |k: usize| if behind == 0 { 0 } else { words.word(k)[blocks - 1] >> (8 * behind) };
+        match words.data.len() == words.count * blocks && (0..words.count).all(|k| rest(k) == 0) {
+            true => Ok(words),
+            false => Err(Error::Stock("words of a store are malformed".into())),
+        }
     }
 
     /// Returns words of whole blocks, whose bytes follow each other.

@@ -6,7 +6,7 @@ use brickwork_base::{Error, Party};
 use brickwork_circuit::{Circuit, Component, Gate, Program, Recipient};
 use brickwork_primitives::ihash::Step;
 
-use crate::parameters::{Level, Sizes, Unit, checking_ots};
+use crate::parameters::{Level, Sizes, Unit};
 
 /// What copies are of.
 pub(super) enum Kind<'p> {
@@ -68,12 +68,41 @@ pub(super) struct Layer {
     pub slots: Vec<u32>,
 }
 
+/// How much is made and hashed, before it is known which of it is opened.
+pub(super) struct Supply<'p> {
+    pub sizes: Sizes,
+    pub kinds: Vec<Kind<'p>>,
+    /// Wires of the garbler's inputs.
+    pub inputs: usize,
+    /// Outputs of slots that have words of their own: those of components. A gate's are the first gate's of
+    /// its bucket.
+    pub slot_wires: usize,
+    /// OTs for the evaluator's inputs.
+    pub ots: usize,
+}
+
+impl Supply<'_> {
+    /// Returns the hashes.
+    pub fn level(&self) -> &Level {
+        &self.sizes.level
+    }
+
+    /// Returns what copies are of.
+    pub fn unit(&self) -> Unit {
+        self.sizes.unit
+    }
+
+    /// Combinations of choices that are checked, for each of which there is an OT more.
+    pub fn combinations(&self) -> usize {
+        self.level().checking_ots()
+    }
+}
+
 /// A program and what a session makes for it. Wires of the circuit are numbered: the constant 1 of negations,
 /// the garbler's inputs, the evaluator's, then outputs of slots and sums in the order of the program.
 pub(super) struct Layout<'p> {
     pub program: &'p Program,
-    pub sizes: Sizes,
-    pub kinds: Vec<Kind<'p>>,
+    supply: Supply<'p>,
     pub slots: Vec<Slot>,
     operands: Vec<u32>,
     /// Of each wire how it comes from given words: the constant, the inputs, outputs of slots.
@@ -81,6 +110,14 @@ pub(super) struct Layout<'p> {
     /// What is evaluated one after the other.
     pub layers: Vec<Layer>,
     outputs: Vec<(u32, Recipient)>,
+}
+
+impl<'p> std::ops::Deref for Layout<'p> {
+    type Target = Supply<'p>;
+
+    fn deref(&self) -> &Supply<'p> {
+        &self.supply
+    }
 }
 
 /// A layout in the making.
@@ -223,17 +260,13 @@ impl<'p> Layout<'p> {
                 Sizes::choose(security, unit, &places, count(wires)?)?
             }
         };
-        Ok(Layout { program, sizes, kinds, slots, operands, steps, layers, outputs })
-    }
-
-    /// Returns the hashes.
-    pub fn level(&self) -> &Level {
-        &self.sizes.level
-    }
-
-    /// Returns what copies are of.
-    pub fn unit(&self) -> Unit {
-        self.sizes.unit
+        let slot_wires = match unit {
+            Unit::Gates => 0,
+            Unit::Components => slots.iter().map(|slot| kinds[slot.kind].outputs()).sum(),
+        };
+        let [inputs, ots] = [Party::Garbler, Party::Evaluator].map(|party| program.input_width(party));
+        let supply = Supply { sizes, kinds, inputs, slot_wires, ots };
+        Ok(Layout { program, supply, slots, operands, steps, layers, outputs })
     }
 
     /// Returns the number of inputs of a party.
@@ -258,25 +291,6 @@ impl<'p> Layout<'p> {
     /// Returns the slots of a kind, in the order of their places.
     pub fn slots_of(&self, kind: usize) -> impl Iterator<Item = &Slot> {
         self.slots.iter().filter(move |slot| slot.kind == kind)
-    }
-
-    /// Returns the number of OTs for the evaluator's inputs.
-    pub fn ots(&self) -> usize {
-        self.inputs(Party::Evaluator)
-    }
-
-    /// Combinations of choices that are checked, for each of which there is an OT more.
-    pub fn combinations(&self) -> usize {
-        checking_ots(self.level().security)
-    }
-
-    /// Returns the number of outputs of slots that have words of their own: those of components. A gate's are
-    /// the first gate's of its bucket.
-    pub fn slot_wires(&self) -> usize {
-        match self.unit() {
-            Unit::Gates => 0,
-            Unit::Components => self.slots.iter().map(|slot| self.kinds[slot.kind].outputs()).sum(),
-        }
     }
 
     /// Returns the wires of the outputs that a party learns, port after port.

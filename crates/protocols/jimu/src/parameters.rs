@@ -27,6 +27,10 @@ const PERMUTATION_MARGIN: u32 = 4;
 /// Likewise for each check of codewords and of openings.
 const CHECK_MARGIN: u32 = 8;
 
+/// A session with stock draws, opens and makes OTs once in its setup and for each entry of its log, of which
+/// there are fewer than 2^19: no more lists in each than in a run.
+const STOCK_USES: u32 = 19;
+
 /// What a block of a word costs the parties, who keep it, move it and multiply it, as if so many bits were
 /// sent.
 const BLOCK_BITS: usize = 96;
@@ -83,6 +87,8 @@ pub const COMPONENTS: Rule = Rule::COMPONENT;
 pub struct Level {
     /// s.
     pub security: u32,
+    /// Base-2 logarithm of how many times a session draws words, opens some, and makes OTs: 0 for one run.
+    pub uses: u32,
     /// Of labels.
     pub labels: Parameters,
     /// Of permutation messages.
@@ -91,8 +97,8 @@ pub struct Level {
 
 /// The paper's figure 7: k = 88 and k = 127. For comparison: together the hashes are weaker than 2^-40.
 pub const FIGURE_7: [Level; 2] = [
-    Level { security: 40, labels: Parameters::LABELS_88, permutations: Parameters::PERMUTATIONS },
-    Level { security: 40, labels: Parameters::LABELS_127, permutations: Parameters::PERMUTATIONS },
+    Level { security: 40, uses: 0, labels: Parameters::LABELS_88, permutations: Parameters::PERMUTATIONS },
+    Level { security: 40, uses: 0, labels: Parameters::LABELS_127, permutations: Parameters::PERMUTATIONS },
 ];
 
 impl Level {
@@ -113,12 +119,27 @@ impl Level {
         };
         let [labels, permutations] =
             sizes.map(|(n, l, bits, w)| Parameters::new(n, l, bits, w).expect("sizes that make sense"));
-        Ok(Level { security, labels, permutations })
+        Ok(Level { security, uses: 0, labels, permutations })
     }
 
-    /// Returns the security that the hashes' checks are to have.
+    /// Returns the level of a session with stock, whose log has 2^19 entries at most.
+    ///
+    /// # Errors
+    /// As [`Level::of`].
+    pub fn of_stock(security: u32) -> Result<Self, Error> {
+        Ok(Level { uses: STOCK_USES, ..Self::of(security)? })
+    }
+
+    /// Returns the security that the hashes' checks are to have, and those of OTs: with any number of uses
+    /// they take the same part of the budget.
     pub fn hashes(&self) -> u32 {
-        self.security + CHECK_MARGIN
+        self.security + CHECK_MARGIN + self.uses
+    }
+
+    /// Returns the number of OTs by which the offset of all of them is checked, and of combinations by which
+    /// the choices are.
+    pub fn checking_ots(&self) -> usize {
+        self.hashes() as usize
     }
 
     /// Returns the number of blocks of a label: parts of the offset, and series of OTs.
@@ -140,7 +161,7 @@ impl Level {
         let permutations = Parameters::cheapest(limit(PERMUTATION_MARGIN), 1, 1, permutation_bits);
         match labels.zip(permutations) {
             Some((labels, permutations)) if label_bits(&labels) < usize::MAX => {
-                Ok(Level { security, labels, permutations })
+                Ok(Level { security, uses: 0, labels, permutations })
             }
             _ => Err(Error::Usage(format!("no hashes bind to {security} bits"))),
         }
@@ -197,17 +218,18 @@ impl Level {
         let of = |hash: &Parameters, lists: u64| {
             Upper::integer(lists) * hash.opening(hash.openings(self.hashes()))
         };
-        let ots = Upper::exp2(-(checking_ots(self.security) as f64));
+        let ots = Upper::exp2(-(self.checking_ots() as f64));
+        let uses = Upper::exp2(f64::from(self.uses));
         // The extension checks each series three times: OTs of keys, of those that check the offset, of
         // inputs.
         let calls = 3 * self.blocks() as u64;
         vec![
             ("binding of the hashes", both(&Parameters::binding)),
-            ("symbols that are no codewords", Upper::integer(DRAWS) * draw),
-            ("openings of hashed words", of(labels, OPENINGS[0]) + of(permutations, OPENINGS[1])),
+            ("symbols that are no codewords", Upper::integer(DRAWS) * uses * draw),
+            ("openings of hashed words", uses * (of(labels, OPENINGS[0]) + of(permutations, OPENINGS[1]))),
             ("the offset of the OTs", ots),
-            ("choices of OTs that differ", Upper::integer(DRAWS) * ots),
-            ("OT extension", Upper::integer(calls) * Upper::exp2(extension::CHECK_LOG2)),
+            ("choices of OTs that differ", Upper::integer(DRAWS) * uses * ots),
+            ("OT extension", Upper::integer(calls) * uses * Upper::exp2(extension::CHECK_LOG2)),
             ("more watched symbols", Upper::exp2(-127.0)),
         ]
     }
@@ -253,12 +275,6 @@ fn compared(rule: Rule, bucketing: &Bucketing) -> Upper {
         Detection::Full => share.halved(),
         Detection::Half => share,
     }
-}
-
-/// Returns the number of OTs by which the offset of all of them is checked, and of combinations by which the
-/// choices are.
-pub fn checking_ots(security: u32) -> usize {
-    (security + CHECK_MARGIN) as usize
 }
 
 /// What a session makes.
@@ -416,7 +432,7 @@ mod tests {
             assert!(labels.binding().log2() < -40.0 && permutations.binding().log2() < -40.0);
             let both = labels.binding() + permutations.binding();
             assert!(both.log2() > -39.4, "{}", both.log2());
-            let level = Level { security: 40, labels, permutations };
+            let level = Level { security: 40, uses: 0, labels, permutations };
             let checks: Upper = level.checks().into_iter().map(|(_, bound)| bound).sum();
             assert!(checks.log2() > -40.0);
         }

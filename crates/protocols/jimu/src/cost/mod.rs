@@ -182,9 +182,9 @@ fn preprocess(script: &mut Script, layout: &Layout) {
     for hash in hashes {
         script.message(Garbler, answer_bytes(hash, security) as u64);
     }
-    if layout.ots() > 0 {
-        script.message(Garbler, chosen_bytes(&level.labels, layout.ots()) as u64);
-        script.work(Evaluator, &COMPARE, layout.ots() as u64, 1);
+    if layout.ots > 0 {
+        script.message(Garbler, chosen_bytes(&level.labels, layout.ots) as u64);
+        script.work(Evaluator, &COMPARE, layout.ots as u64, 1);
     }
     script.message(Evaluator, SEED_BYTES as u64);
     opened(script, layout);
