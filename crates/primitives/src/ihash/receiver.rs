@@ -113,6 +113,14 @@ impl Hashes {
         Hashes(Words::join(&all))
     }
 
+    /// Puts other hashes behind these, as [`Words::append`].
+    ///
+    /// # Panics
+    /// As there.
+    pub fn append(&mut self, others: &Hashes) {
+        self.0.append(&others.0);
+    }
+
     /// Returns the hashes of what steps make of the words, as [`Words::follow`].
     ///
     /// # Panics

@@ -221,6 +221,22 @@ impl Words {
         Words { symbols: self.symbols, count: steps.len(), data }
     }
 
+    /// Puts other words behind these. What grows leaves no copy behind: it is made anew.
+    ///
+    /// # Panics
+    /// If they have another length.
+    pub fn append(&mut self, others: &Words) {
+        assert_eq!(self.symbols, others.symbols, "words of one length");
+        let needed = self.data.len() + others.data.len();
+        if self.data.capacity() < needed {
+            let mut larger = Zeroizing::new(Vec::with_capacity(2 * needed));
+            larger.extend_from_slice(&self.data);
+            self.data = larger;
+        }
+        self.data.extend_from_slice(&others.data);
+        self.count += others.count;
+    }
+
     /// Adds other words, one to each.
     ///
     /// # Panics

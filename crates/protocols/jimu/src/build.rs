@@ -190,6 +190,23 @@ pub(super) fn garbler(
     Ok(circuit)
 }
 
+/// Returns the labels of the garbler's input bits on these wires, and of each which of both it is.
+pub(super) fn active_inputs(party: &Garbler, wires: &Wires, input: &[bool]) -> (Words, Zeroizing<Vec<u8>>) {
+    let point = &party.points.permutation;
+    let flips = permutation_bits(party.permutations.code(), point, &wires.permutations);
+    let kinds: Zeroizing<Vec<u8>> =
+        Zeroizing::new(input.iter().zip(&*flips).map(|(&bit, flip)| u8::from(bit) ^ flip).collect());
+    let mut labels = wires.labels.clone();
+    labels.add_where(party.offset.wide.word(0), &kinds);
+    (labels, kinds)
+}
+
+/// Returns words with Δ added to each.
+pub(super) fn plus_delta(mut words: Words, delta: &[u128]) -> Words {
+    (0..words.count()).for_each(|k| words.add_to(k, delta, 1));
+    words
+}
+
 /// What is opened besides solderings, at the garbler.
 struct Rest {
     /// Of each kind of components `S = Δ ⊕ Δ_c` of the copies in buckets.
@@ -206,25 +223,16 @@ struct Rest {
 impl Rest {
     fn of(party: &Garbler, layout: &Layout, made: &Made, circuit: &Wires, input: &[bool]) -> Self {
         let delta = party.offset.wide.word(0);
-        let plus_delta = |mut words: Words| {
-            (0..words.count()).for_each(|k| words.add_to(k, delta, 1));
-            words
-        };
         let kinds = layout.kinds.iter().zip(&made.copies).zip(&made.choice.copies);
         let offsets = kinds
             .filter(|((kind, _), _)| kind.has_offsets())
-            .map(|((_, copies), chosen)| plus_delta(copies.offsets.select(numbers(&chosen.kept))))
+            .map(|((_, copies), chosen)| plus_delta(copies.offsets.select(numbers(&chosen.kept)), delta))
             .collect();
         let kept = &made.choice.authenticators.kept;
         let mut permutations = circuit.permutations.select(joined(layout).into_iter());
         permutations.add(&made.authenticators.permutations.select(numbers(kept)));
-        let labels = plus_delta(made.authenticators.labels.select(numbers(kept)));
-        let flips =
-            permutation_bits(party.permutations.code(), &party.points.permutation, &made.inputs.permutations);
-        let kinds: Zeroizing<Vec<u8>> =
-            Zeroizing::new(input.iter().zip(&*flips).map(|(&bit, flip)| u8::from(bit) ^ flip).collect());
-        let mut inputs = made.inputs.labels.clone();
-        inputs.add_where(delta, &kinds);
+        let labels = plus_delta(made.authenticators.labels.select(numbers(kept)), delta);
+        let (inputs, kinds) = active_inputs(party, &made.inputs, input);
         let decoded: Vec<usize> = layout.outputs(Party::Evaluator).collect();
         Rest {
             offsets,

@@ -74,7 +74,7 @@ pub fn colour(short: u128) -> u8 {
 
 /// Where the keys of the hash of gates come from.
 pub struct Garbling {
-    gates: usize,
+    start: u128,
     hash: LabelHash,
     blocks: usize,
 }
@@ -84,12 +84,12 @@ impl Garbling {
     /// garbler's choice, sent with the gates.
     pub fn new(start: u128, gates: usize, blocks: usize) -> Self {
         let hash = LabelHash::new("brickwork 2026-11 JIMU garbling hash keys", start, 2 * gates, blocks);
-        Garbling { gates, hash, blocks }
+        Garbling { start, hash, blocks }
     }
 
-    /// Returns how many gates it is for.
-    pub fn gates(&self) -> usize {
-        self.gates
+    /// Returns where its keys start.
+    pub fn start(&self) -> u128 {
+        self.start
     }
 
     /// Garbles gates from number `first` on, with these false labels of their operands, `[gate][operand]`;

@@ -4,6 +4,7 @@
 use brickwork_base::stop::looking;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::{Circuit, Component, Gate, Program, Recipient};
+use brickwork_primitives::cut_and_choose::Bucketing;
 use brickwork_primitives::ihash::Step;
 
 use crate::parameters::{Level, Sizes, Unit};
@@ -194,6 +195,44 @@ impl<'p> Layout<'p> {
     /// # Errors
     /// [`Error::Limit`] if it has more wires than can be numbered, else as [`Sizes::choose`].
     pub fn new(program: &'p Program, unit: Unit, security: u32, sizes: Option<Sizes>) -> Result<Self, Error> {
+        Self::of(program, unit, |slots, wires| match sizes {
+            Some(sizes) => Ok(sizes),
+            None => Sizes::choose(security, unit, slots, wires),
+        })
+    }
+
+    /// Lays out a program that takes gates from stock, of which it is not known yet how they were cut.
+    ///
+    /// # Errors
+    /// As [`Layout::new`].
+    pub fn from_stock(program: &'p Program, level: Level) -> Result<Self, Error> {
+        let nothing = Bucketing { slots: 0, bucket: 1, opened: 0 };
+        Self::of(program, Unit::Gates, |_, _| {
+            Ok(Sizes { level, unit: Unit::Gates, copies: vec![nothing], authenticators: nothing })
+        })
+    }
+
+    /// Takes the gates from batches with these numbers of buckets: the first slots from the first one. Each
+    /// batch is a kind of its own.
+    ///
+    /// # Panics
+    /// If they are not as many buckets as there are slots, or gates are not what is garbled.
+    pub fn take_gates(&mut self, batches: &[usize]) {
+        assert_eq!((self.unit(), batches.iter().sum()), (Unit::Gates, self.slots.len()), "a bucket a slot");
+        let places = batches.iter().enumerate().flat_map(|(kind, &count)| (0..count).map(move |k| (kind, k)));
+        for (slot, (kind, place)) in self.slots.iter_mut().zip(places) {
+            (slot.kind, slot.place) = (kind, place);
+        }
+        let slots = &self.slots;
+        self.layers.iter_mut().for_each(|layer| layer.slots.sort_by_key(|&slot| slots[slot as usize].kind));
+        self.supply.kinds = batches.iter().map(|_| Kind::Gate).collect();
+    }
+
+    fn of(
+        program: &'p Program,
+        unit: Unit,
+        sizes: impl FnOnce(&[u32], u32) -> Result<Sizes, Error>,
+    ) -> Result<Self, Error> {
         let is_garbled =
             |component: &Component| unit == Unit::Components && component.circuit.and_gates() > 0;
         // Of each component its kind, if it has one.
@@ -253,13 +292,8 @@ impl<'p> Layout<'p> {
         let count = |count: usize| {
             u32::try_from(count).map_err(|_| Error::Limit("the program has too many wires".into()))
         };
-        let sizes = match sizes {
-            Some(sizes) => sizes,
-            None => {
-                let places = places.iter().map(|&slots| count(slots)).collect::<Result<Vec<_>, _>>()?;
-                Sizes::choose(security, unit, &places, count(wires)?)?
-            }
-        };
+        let places = places.iter().map(|&slots| count(slots)).collect::<Result<Vec<_>, _>>()?;
+        let sizes = sizes(&places, count(wires)?)?;
         let slot_wires = match unit {
             Unit::Gates => 0,
             Unit::Components => slots.iter().map(|slot| kinds[slot.kind].outputs()).sum(),

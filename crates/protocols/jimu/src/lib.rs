@@ -52,6 +52,7 @@ mod preprocess;
 mod report;
 mod setup;
 mod solder;
+mod stored;
 #[cfg(test)]
 mod tests;
 
@@ -67,6 +68,10 @@ pub use parameters::Unit;
 use report::report;
 pub use report::{Amount, Aside, Jimu, Report, SecurityReport, computational_bits};
 use setup::Purpose;
+pub use stored::{
+    FromStock, Lacking, Preprocessed, Request, Stocked, compare_stores, executions, in_stock, inventory,
+    stock_promise,
+};
 
 impl Protocol for Jimu {
     const NAME: &'static str = "jimu";
@@ -164,7 +169,7 @@ fn evaluator_with(
     let mut party = setup::evaluator(run, &job.terms(), Purpose::run(&layout), hooks)?; // 1, 2, 3, 4
     let received = preprocess::evaluator(&mut party, &layout)?; // 5, 6, 7, 8
     let checked = open::evaluator(&mut party, &layout, received)?; // 8, 9
-    let own = prepare::evaluator(&mut party, &checked, input)?; // 10
+    let own = prepare::evaluator(&mut party, checked.choices(), input)?; // 10
     let circuit = build::evaluator(&mut party, &layout, &checked, &own)?; // 11, 12
     let (active, recovery) = evaluate::evaluator(&mut party, &layout, &circuit)?;
     let aside = Aside::of(&recovery);

@@ -18,6 +18,22 @@ use crate::setup::{Evaluator, Garbler};
 /// Of what the evaluator has received, all that was opened is right: who has this may use the rest.
 pub(super) struct Checked(Received);
 
+/// Choices in OTs whose labels were compared with their hashes: the evaluator may say where its input
+/// differs.
+pub(super) struct CheckedChoices<'a>(pub &'a [u8]);
+
+impl Checked {
+    /// Returns the choices in its OTs.
+    pub fn choices(&self) -> CheckedChoices<'_> {
+        CheckedChoices(&self.0.ots.1)
+    }
+
+    /// Returns what may be used.
+    pub fn into_received(self) -> Received {
+        self.0
+    }
+}
+
 impl std::ops::Deref for Checked {
     type Target = Received;
 

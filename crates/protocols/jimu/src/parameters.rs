@@ -203,11 +203,13 @@ impl Level {
         match (bucketing.slots, bucketing.opened) {
             (0, _) => Upper::ZERO,
             (_, 0) => Upper::ONE,
-            _ => {
-                let read = self.permutations.binding() * compared(COMPONENTS, bucketing);
-                (bucketing.bound(COMPONENTS) + read).min(Upper::ONE)
-            }
+            _ => (bucketing.bound(COMPONENTS) + self.read(bucketing)).min(Upper::ONE),
         }
+    }
+
+    /// What follows from the offset of a bad authenticator passes for what was hashed.
+    fn read(&self, bucketing: &Bucketing) -> Upper {
+        self.permutations.binding() * compared(COMPONENTS, bucketing)
     }
 
     /// Returns an upper bound of each thing that may fail in a session besides what is cut and chosen.
@@ -243,6 +245,55 @@ impl Level {
             // log2(4/3) is more than 0.4: five gates for two bits.
             Detection::Half => (5 * (self.security + CHECK_MARGIN)).div_ceil(2),
         })
+    }
+
+    /// Returns the bucketing of authenticators for so many wires with which bad ones achieve 2^`log2` at
+    /// most, and a quarter of which is opened, so that few bad ones are compared.
+    fn authenticators(&self, wires: u32, log2: f64) -> Result<Bucketing, Error> {
+        if wires == 0 {
+            return Ok(NONE);
+        }
+        let found = fewest_copies(COMPONENTS, wires, Upper::limit(log2))
+            .ok_or_else(|| Error::Limit(format!("{wires} inputs and outputs of the garbler are too many")))?;
+        let least = u32::try_from(found.kept().div_ceil(3)).unwrap_or(u32::MAX);
+        Ok(Bucketing { opened: found.opened.max(least), ..found })
+    }
+
+    /// Returns the bucketing of fewest items for so many slots with which bad ones achieve 2^`log2` at most,
+    /// also where that is so little that more must be opened for the sake of what is `compared`.
+    fn within(
+        &self,
+        rule: Rule,
+        slots: u32,
+        log2: f64,
+        compared: impl Fn(&Bucketing) -> Upper,
+    ) -> Result<Bucketing, Error> {
+        const PARTS: u32 = 8;
+        let limit = Upper::limit(log2);
+        let of_part = |part: u32| {
+            look();
+            let rest = log2 + (f64::from(part) / f64::from(PARTS)).log2();
+            let found = fewest_copies(rule, slots, Upper::limit(rest))?;
+            let least = self.least_opened(rule, found.kept()).max(found.opened);
+            let buckets = Bucketing { opened: least, ..found }.bound(rule) + one_row(rule, least);
+            // Up to three times as many are opened as are kept. More of them never help the garbler.
+            let opened = (0..=3 * PARTS).map(|eighths| {
+                let share = found.kept() * u64::from(eighths) / u64::from(PARTS);
+                least.max(u32::try_from(share).unwrap_or(u32::MAX))
+            });
+            let mut cuts = opened.map(|opened| Bucketing { opened, ..found });
+            cuts.find(|cut| buckets + compared(cut) <= limit)
+        };
+        let found = (1..PARTS).filter_map(of_part).min_by_key(Bucketing::copies);
+        found
+            .ok_or_else(|| Error::Limit(format!("{slots} buckets cannot be had within 2^-{}", self.security)))
+    }
+
+    /// Returns the base-2 logarithm of a share of what the checks leave of 2^-s.
+    pub(super) fn share(&self, share: f64) -> f64 {
+        let s = f64::from(self.security);
+        let spent: Upper = self.checks().into_iter().map(|(_, part)| part).sum();
+        ((1.0 - (spent.log2() + s).exp2()) * share).log2() - s
     }
 
     /// Returns the bucketing of fewest copies for so many slots with which bad copies achieve 2^`log2` at
@@ -291,12 +342,35 @@ pub struct Sizes {
 }
 
 /// Nothing is made.
-const NONE: Bucketing = Bucketing { slots: 0, bucket: 1, opened: 0 };
+pub(super) const NONE: Bucketing = Bucketing { slots: 0, bucket: 1, opened: 0 };
 
 /// More items of a kind are not made in one session.
 const MOST: u64 = (u32::MAX / 8) as u64;
 
 impl Sizes {
+    /// Returns those of a step that fills a stock with buckets of so many gates and authenticators of so many
+    /// wires, which may let through these shares of what the checks leave of 2^-s.
+    ///
+    /// # Errors
+    /// As [`Sizes::choose`].
+    pub(super) fn of_step(
+        level: Level,
+        (gates, of_gates): (u32, f64),
+        (wires, of_wires): (u32, f64),
+    ) -> Result<Self, Error> {
+        let copies = match gates {
+            0 => Vec::new(),
+            gates => {
+                vec![level.within(GATES, gates, level.share(of_gates), |cut| level.compared(GATES, cut))?]
+            }
+        };
+        let authenticators = match wires {
+            0 => NONE,
+            wires => level.within(COMPONENTS, wires, level.share(of_wires), |cut| level.read(cut))?,
+        };
+        Ok(Sizes { level, unit: Unit::Gates, copies, authenticators })
+    }
+
     /// Returns the sizes for so many slots of each kind and so many wires with authenticators, which are the
     /// inputs and the outputs of the garbler.
     ///
@@ -305,17 +379,7 @@ impl Sizes {
     pub fn choose(security: u32, unit: Unit, slots: &[u32], wires: u32) -> Result<Self, Error> {
         let level = Level::of(security)?;
         let s = f64::from(security);
-        let authenticators = match wires {
-            0 => NONE,
-            wires => {
-                let found = fewest_copies(COMPONENTS, wires, Upper::limit(-s - 4.0)).ok_or_else(|| {
-                    Error::Limit(format!("{wires} inputs and outputs of the garbler are too many"))
-                })?;
-                // A quarter is opened, so that few bad ones are compared.
-                let least = u32::try_from(found.kept().div_ceil(3)).unwrap_or(u32::MAX);
-                Bucketing { opened: found.opened.max(least), ..found }
-            }
-        };
+        let authenticators = level.authenticators(wires, -s - 4.0)?;
         // What all else leaves is for the copies, each kind alike.
         let others = level.of_authenticators(&authenticators)
             + level.checks().into_iter().map(|(_, part)| part).sum::<Upper>();
@@ -466,6 +530,22 @@ mod tests {
             let found = alternatives(rule, slots, Upper::limit(-40.0));
             let found = found.into_iter().find(|found| found.bucket == bucket).map(|found| found.copies());
             assert_eq!(found, Some(fewest));
+        }
+    }
+
+    /// A step of stock keeps to its share, with all that is compared, at any level.
+    #[test]
+    fn steps_of_stock_stay_within_their_shares() {
+        for (security, most) in [(40, 65_536), (64, 300), (80, 300)] {
+            let level = Level::of_stock(security).unwrap();
+            let checks: Upper = level.checks().into_iter().map(|(_, part)| part).sum();
+            assert!(checks <= Upper::exp2(-f64::from(security) - 2.0), "{}", checks.log2());
+            for (gates, wires) in [(1, 1), (300, 20), (most, most)] {
+                let sizes = Sizes::of_step(level, (gates, 0.125), (wires, 0.125)).unwrap();
+                let share = Upper::exp2(level.share(0.125));
+                assert!(level.of_copies(GATES, &sizes.copies[0]) <= share, "{sizes:?}");
+                assert!(level.of_authenticators(&sizes.authenticators) <= share, "{sizes:?}");
+            }
         }
     }
 
