@@ -57,10 +57,10 @@ pub struct Arguments {
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "1")]
     build: Option<std::num::NonZeroU32>,
     /// The protocol whose stock is made: of semi-honest its OTs, as many as the executions need; of compgc
-    /// components and OTs for --linking standard; of lego the components' AND gates
+    /// components and OTs for --linking standard; of lego and jimu the components' AND gates
     #[arg(long, value_name = "NAME", default_value = "duplo")]
     protocol: Protocol,
-    /// Statistical security of duplo and lego in bits; 40, if it is not given
+    /// Statistical security of duplo, lego and jimu in bits; 40, if it is not given
     #[arg(long, value_name = "40|64|80", value_parser = security)]
     security: Option<u32>,
     #[command(flatten)]

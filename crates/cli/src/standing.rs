@@ -276,11 +276,13 @@ impl Arguments {
                     "give --program FILE=TIMES; or --store, and what is lacking is made on the way",
                 )),
                 Protocol::Duplo => Ok(None),
-                Protocol::SemiHonest | Protocol::CompGc | Protocol::Lego => Err(Failure::usage(
-                    format!("a session of --protocol {} runs from stock", self.protocol.name()),
-                    "give --store",
-                )),
-                Protocol::Jimu | Protocol::Authenticated => Err(Failure::usage(
+                Protocol::SemiHonest | Protocol::CompGc | Protocol::Lego | Protocol::Jimu => {
+                    Err(Failure::usage(
+                        format!("a session of --protocol {} runs from stock", self.protocol.name()),
+                        "give --store",
+                    ))
+                }
+                Protocol::Authenticated => Err(Failure::usage(
                     format!(
                         "--protocol {} has no sessions: a run makes all that it takes",
                         self.protocol.name()

@@ -10,6 +10,7 @@ use brickwork::circuit::formats::InputMap;
 use brickwork::circuit::{Component, Party, Program};
 use brickwork::compgc::{self, CompGc};
 use brickwork::duplo::{self, Duplo, Request, Secret, Step};
+use brickwork::jimu::{self, Jimu};
 use brickwork::lego::{self, Lego};
 use brickwork::semi_honest::{self, SemiHonest};
 use brickwork::session::stock::{Lacking, Preprocessed};
@@ -94,7 +95,8 @@ impl Wishes<'_> {
                 (self.no_ots, "--no-ots", "OTs are all that is made"),
                 build,
             ],
-            Protocol::Jimu | Protocol::Authenticated => {
+            Protocol::Jimu => &[build],
+            Protocol::Authenticated => {
                 return Err(Failure::usage(
                     format!("--protocol {name} makes its gates within the run: it has no stock yet"),
                     "run it without preprocessing, or take --protocol duplo",
@@ -112,6 +114,7 @@ pub enum Asked {
     Copies(compgc::Request),
     /// Gates, and programs that are built of them, each so often.
     Gates(lego::Request, Vec<(Program, u32)>),
+    Hashed(jimu::Request),
 }
 
 impl Asked {
@@ -133,6 +136,7 @@ impl Asked {
             Protocol::SemiHonest => Asked::Ots(ots(wanted, wishes)?),
             Protocol::CompGc => Asked::Copies(copies(wanted, wishes)?),
             Protocol::Lego => Asked::Gates(gates(wanted, wishes)?, built(wanted, wishes)?),
+            Protocol::Jimu => Asked::Hashed(hashed(wanted, wishes)?),
             _ => Asked::Steps(steps(wanted, wishes)?),
         })
     }
@@ -143,7 +147,7 @@ impl Asked {
     /// If the promise has no JSON form.
     pub fn promise(&self) -> Result<Option<Value>, Failure> {
         Ok(match self {
-            Asked::Steps(_) | Asked::Gates(..) => None,
+            Asked::Steps(_) | Asked::Gates(..) | Asked::Hashed(_) => None,
             Asked::Ots(_) => Some(promise(&semi_honest::SecurityReport::of_every_run())?),
             Asked::Copies(_) => Some(promise(&compgc::SecurityReport::of(compgc::Linking::Standard))?),
         })
@@ -159,6 +163,7 @@ impl Asked {
                 let built = programs.iter().map(|(program, n)| format!("{n} x {}, built", program.name()));
                 std::iter::once(format!("{request} for lego runs")).chain(built).collect()
             }
+            Asked::Hashed(request) => vec![format!("{request} for jimu runs")],
         }
     }
 }
@@ -192,6 +197,29 @@ fn gates(wanted: &[Wanted], wishes: &Wishes) -> Result<lego::Request, Failure> {
             "give components with AND gates, or leave --no-inputs out",
         )),
     }
+}
+
+/// Gates, wires of the garbler and OTs that are asked for of jimu.
+fn hashed(wanted: &[Wanted], wishes: &Wishes) -> Result<jimu::Request, Failure> {
+    let lego::Request { gates, ots, .. } = gates(wanted, wishes)?;
+    let mut all = jimu::Request { gates, inputs: 0, ots };
+    for Wanted { file, name, count } in wanted.iter().filter(|_| !wishes.no_inputs) {
+        let program = programs::load(file, wishes.map)?;
+        let executions = match name {
+            None => *count as usize,
+            Some(_) => executions_of(&program, name.as_deref(), *count),
+        };
+        let jimu::Request { inputs, .. } = jimu::Request::of(&program)?;
+        all = all.and(&jimu::Request { inputs, ..jimu::Request::default() }.times(executions as u64)?)?;
+    }
+    Ok(all)
+}
+
+/// The executions of a program that so many uses of one of its components are for, at most.
+fn executions_of(program: &Program, name: Option<&str>, count: u32) -> usize {
+    let slots = program.components().iter().zip(program.slots_by_component());
+    let named = slots.filter(|(component, _)| name.is_none_or(|name| component.name == name));
+    named.map(|(_, slots)| (count as usize).div_ceil(slots.max(1))).max().unwrap_or(0)
 }
 
 /// Programs that are to be built of gates, each so often.
@@ -322,6 +350,7 @@ pub enum Stocked {
     SemiHonest(Box<semi_honest::Stocked>),
     CompGc(Box<compgc::Stocked>),
     Lego(Box<lego::Stocked>),
+    Jimu(Box<jimu::Stocked>),
 }
 
 /// What a program from stock gave.
@@ -372,6 +401,10 @@ impl Stocked {
                 let bar = Bar::of::<Lego>(quiet);
                 Stocked::Lego(Box::new(lego::Stocked::open(party, channel, store, terms, bar)?))
             }
+            Protocol::Jimu => {
+                let bar = Bar::of::<Jimu>(quiet);
+                Stocked::Jimu(Box::new(jimu::Stocked::open(party, channel, store, terms, bar)?))
+            }
             _ => {
                 let bar = Bar::of::<Duplo>(quiet);
                 Stocked::Duplo(Box::new(duplo::Stocked::open(party, channel, store, terms, bar)?))
@@ -402,6 +435,9 @@ impl Stocked {
                     }
                 }
                 (done, Stocked::Lego(Box::new(line)))
+            }
+            (Stocked::Jimu(line), Asked::Hashed(request)) => {
+                line.preprocess(request).map(|(done, line)| (done, Stocked::Jimu(Box::new(line))))?
             }
             _ => return Err(Failure::fault("stock of another protocol is asked for")),
         })
@@ -449,6 +485,15 @@ impl Stocked {
                 let given = FromStock { outputs, kept: Vec::new(), security, made };
                 Ok((given, Stocked::Lego(Box::new(line))))
             }
+            Stocked::Jimu(line) => {
+                let (program, times) = job.plain(Jimu::NAME)?;
+                let program = programs::repeated(program, times)?;
+                let (done, line) = line.run(&program, input, lacking)?;
+                let made = done.made.map(|made| made.to_string());
+                let (outputs, security) = (done.outputs, promise(&done.security)?);
+                let given = FromStock { outputs, kept: Vec::new(), security, made };
+                Ok((given, Stocked::Jimu(Box::new(line))))
+            }
         }
     }
 
@@ -462,6 +507,7 @@ impl Stocked {
             Stocked::SemiHonest(line) => line.close()?,
             Stocked::CompGc(line) => line.close()?,
             Stocked::Lego(line) => line.close()?,
+            Stocked::Jimu(line) => line.close()?,
         })
     }
 }

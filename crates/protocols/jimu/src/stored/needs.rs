@@ -73,7 +73,7 @@ impl Request {
         Request { ots: request.ots + ticket, ..request }.times(1)
     }
 
-    pub(super) fn of_layout(layout: &Layout) -> Self {
+    pub(crate) fn of_layout(layout: &Layout) -> Self {
         let [gates, inputs] = [layout.slots.len(), layout.authenticated().count()];
         let ots = match gates + inputs + layout.ots {
             0 => 1,
@@ -129,7 +129,7 @@ impl Request {
     ///
     /// # Errors
     /// [`Error::Usage`] if that security is not offered, [`Error::Limit`] if there is too much of it.
-    pub(super) fn steps(&self, security: u32) -> Result<Vec<Filling>, Error> {
+    pub(crate) fn steps(&self, security: u32) -> Result<Vec<Filling>, Error> {
         let level = Level::of_stock(security)?;
         let cut = |all: u64, most: u64| {
             (0..all.div_ceil(most)).map(move |step| most.min(all - step * most)).collect::<Vec<u64>>()
@@ -196,7 +196,7 @@ impl Request {
 }
 
 /// A step of preprocessing: what is made, and how it is cut.
-pub(super) struct Filling {
+pub(crate) struct Filling {
     pub request: Request,
     pub sizes: Sizes,
 }
