@@ -53,6 +53,7 @@ mod report;
 mod setup;
 mod solder;
 mod stored;
+pub mod tasks;
 #[cfg(test)]
 mod tests;
 

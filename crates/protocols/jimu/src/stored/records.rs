@@ -354,3 +354,51 @@ impl Records for EvaluatorOts {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brickwork_base::random::Rng;
+    use brickwork_primitives::cut_and_choose::Bucketing;
+    use brickwork_testing::Replayable as _;
+
+    use crate::buckets::tests::Hash;
+    use crate::stored::origins::Cut;
+
+    /// Records that name what is not there are refused: a choice that is no bit, a gate that was not made,
+    /// something behind the last symbol of a word, the other role's.
+    #[test]
+    fn row_25_malformed_records_are_refused() {
+        let (mut rng, level) = (Rng::replayable("test records"), Level::of_stock(40).unwrap());
+        let hashes = [&level.labels, &level.permutations].map(|hash| Hash::new(hash, &mut rng));
+        let cut = Bucketing { slots: 1, bucket: 2, opened: 3 };
+        let header = Header::new(40, Some(Cut::Gates(cut)), 7);
+        let receivers = [&hashes[0].receiver.0, &hashes[1].receiver.0];
+        let context = |hashes| Context { header: &header, level: &level, shape: Shape::OTS, hashes };
+        let decoded = |bytes: &[u8]| {
+            EvaluatorOts::decode(&context(Some(receivers)), 1, &mut In::new(bytes)).map(|_| ())
+        };
+        let ots = |choice: u8, behind: u8| {
+            let mut bytes = vec![0; 32 + 1 + 48];
+            (bytes[31], bytes[32]) = (behind, choice);
+            bytes
+        };
+        decoded(&ots(1, 0)).unwrap();
+        assert!(decoded(&ots(2, 0)).is_err_and(|error| error.to_string().contains("no bit")));
+        // A hash has 31 symbols.
+        assert!(decoded(&ots(1, 1)).is_err_and(|error| error.to_string().contains("malformed")));
+        let other = EvaluatorOts::decode(&context(None), 1, &mut In::new(&ots(1, 0)));
+        assert!(other.is_err_and(|error| error.to_string().contains("other role")));
+        let gates = |number: u32| {
+            let mut out = Out::default();
+            out.pods(&[0_u128; 12]);
+            out.pods(&[4, number]);
+            out.pods(&[0_u128; 4 * 3 + 3 + 2 + 3]);
+            let (bytes, context) = (out.finish(), context(Some(receivers)));
+            let mut record = In::new(&bytes);
+            EvaluatorGates::decode(&context, 1, &mut record).and_then(|_| record.end())
+        };
+        gates(3).unwrap();
+        assert!(gates(5).is_err_and(|error| error.to_string().contains("not made")));
+    }
+}

@@ -505,3 +505,82 @@ fn fetch<R: Role>(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brickwork_session::Unobserved;
+    use brickwork_wire::memory_pair;
+
+    fn restored<R: Role>(secrets: &impl Serialize) -> Result<R, Error> {
+        let run = Metered::new::<Jimu>(memory_pair().0, R::ROLE, Box::new(Unobserved));
+        let level = Level::of_stock(40).unwrap();
+        R::restored(run, level, &postcard::to_stdvec(secrets).unwrap(), Hooks::none())
+    }
+
+    /// What lies on disk of the garbler's secrets, field after field; then of the evaluator's.
+    type Garblers = (u32, SessionId, [Vec<SeedBytes>; 2], [SeedBytes; 2], Vec<(Vec<SeedBytes>, u128)>);
+    type Evaluators = (
+        u32,
+        SessionId,
+        [Vec<u8>; 2],
+        [Vec<SeedBytes>; 2],
+        [SeedBytes; 2],
+        Vec<u128>,
+        Vec<Vec<[SeedBytes; 2]>>,
+    );
+
+    #[test]
+    fn row_25_secrets_of_another_version_or_length_are_refused() {
+        let level = Level::of_stock(40).unwrap();
+        let seed = [1; SEED_BYTES];
+        let hashes = [&level.labels, &level.permutations];
+        let garbler = || -> Garblers {
+            let seeds = hashes.map(|hash| vec![seed; hash.n()]);
+            (VERSION, [3; 32], seeds, [[2; SEED_BYTES], [4; SEED_BYTES]], vec![(vec![seed; 128], 5); 3])
+        };
+        let evaluator = || -> Evaluators {
+            let watched = hashes.map(|hash| (0..hash.n()).map(|i| u8::from(i < hash.w())).collect());
+            let seeds = hashes.map(|hash| vec![seed; hash.w()]);
+            let points = [[2; SEED_BYTES], [4; SEED_BYTES]];
+            (VERSION, [3; 32], watched, seeds, points, vec![7, 8], vec![vec![[seed; 2]; 128]; 3])
+        };
+        // They are written again as they were read.
+        let again = |secrets: Zeroizing<Vec<u8>>, expected: Vec<u8>| assert_eq!(*secrets, expected);
+        let party: Garbler = restored(&garbler()).unwrap();
+        again(party.secrets(), postcard::to_stdvec(&garbler()).unwrap());
+        let party: Evaluator = restored(&evaluator()).unwrap();
+        again(party.secrets(), postcard::to_stdvec(&evaluator()).unwrap());
+        let refused = |k: usize, result: Result<(), Error>| {
+            assert!(matches!(&result, Err(Error::Stock(why)) if why.contains("malformed")), "{k} {result:?}");
+        };
+        let garblers: [fn(&mut Garblers); 5] = [
+            |s| s.0 += 1,
+            |s| s.2[0].truncate(3),
+            |s| s.2[1].push([1; SEED_BYTES]),
+            |s| s.4.truncate(2),
+            |s| s.4[1].0.truncate(127),
+        ];
+        for (k, change) in garblers.into_iter().enumerate() {
+            let mut secrets = garbler();
+            change(&mut secrets);
+            refused(k, restored::<Garbler>(&secrets).map(drop));
+        }
+        let evaluators: [fn(&mut Evaluators); 9] = [
+            |s| s.0 += 1,
+            |s| s.2[0][0] = 0,
+            |s| s.2[1][0] = 2,
+            |s| s.2[0].push(0),
+            |s| s.3[0].truncate(3),
+            |s| s.5.truncate(1),
+            |s| s.5.extend([7, 8]),
+            |s| s.5[1] = u128::MAX,
+            |s| s.6[2].truncate(127),
+        ];
+        for (k, change) in evaluators.into_iter().enumerate() {
+            let mut secrets = evaluator();
+            change(&mut secrets);
+            refused(k, restored::<Evaluator>(&secrets).map(drop));
+        }
+    }
+}
