@@ -215,11 +215,10 @@ def test_a_session_may_rest_on_lattices() -> None:
     [
         ({"protocol": "lego"}, "runs from stock"),
         ({"protocol": "jimu"}, "runs from stock"),
-        ({"protocol": "authenticated"}, "has no sessions"),
+        ({"protocol": "authenticated"}, "runs from stock"),
         ({"protocol": "semi-honest"}, "runs from stock"),
         ({"protocol": "compgc"}, "runs from stock"),
         ({"store": "stock", "post_quantum": True}, "post-quantum does not go with a store"),
-        ({"store": "stock", "protocol": "authenticated"}, "no stock"),
         ({"store": "stock", "protocol": "semi-honest", "security": 40}, "--security says nothing"),
         ({}, "needs its programs"),
     ],

@@ -60,15 +60,8 @@ enum Figure {
 }
 
 /// The paper's figure 8 for k = 127: microseconds and bytes of each task.
-const FIGURE_8: [[f64; 2]; 7] = [
-    [2.37, 333.0],
-    [1.40, 159.0],
-    [0.48, 207.0],
-    [0.79, 138.0],
-    [0.34, 88.0],
-    [4.18, 6400.0],
-    [0.031, 48.0],
-];
+const FIGURE_8: [[f64; 2]; 7] =
+    [[2.37, 333.0], [1.40, 159.0], [0.48, 207.0], [0.79, 138.0], [0.34, 88.0], [4.18, 6400.0], [0.031, 48.0]];
 
 /// Gates by which tasks are measured, at most; and a quarter as many inputs and outputs.
 const GATES: u64 = 1 << 16;

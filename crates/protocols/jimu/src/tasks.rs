@@ -159,7 +159,8 @@ fn of_gates(security: u32, half: usize, clock: Clock) -> Result<Vec<Task>, Error
     let level = Level::of(security)?;
     let sizes = Sizes { level, unit: Unit::Gates, copies: vec![bucketing], authenticators: NONE };
     let supply = Supply { sizes, kinds: vec![Kind::Gate], inputs: 0, slot_wires: 0, ots: 0 };
-    let nothing = ProgramBuilder::new("nothing", vec![Port::new("a", Type::Uint(1))], Vec::new())?.finish()?;
+    let nothing =
+        ProgramBuilder::new("nothing", vec![Port::new("a", Type::Uint(1))], Vec::new())?.finish()?;
     let terms = job(&Arc::new(nothing), security).terms();
     let (left, right) = memory_pair();
     let (labels, active) = channel();
@@ -272,8 +273,7 @@ fn evaluators(
     let operands = active.recv().map_err(|_| gone())?;
     marks[3] = mark(&party.run, clock);
     let side = |side: usize| operands.select((0..kept.len()).map(|k| 2 * k + side));
-    let [left, right] = [0, 1]
-        .map(|k| Labels::new(party.labels.code(), &party.points.compression, side(k)));
+    let [left, right] = [0, 1].map(|k| Labels::new(party.labels.code(), &party.points.compression, side(k)));
     let Garbled::Gates(garbling, rows) = &gates.garbled else { return Err(gone()) };
     let results = garbling.evaluate(&kept, &left.wide, [&left.short, &right.short], rows, |k| k);
     let checks = Checks::new(&party.labels, &party.offset)?;
