@@ -35,7 +35,7 @@ pub(super) struct Points {
 }
 
 impl Points {
-    /// Those of two seeds: of labels, and of permutation messages.
+    /// Draws those of two seeds: of labels, and of permutation messages.
     pub fn new(labels: &Code, permutations: &Code, seeds: [&Seed; 2]) -> Self {
         let hidden = |code: &Code| code.parameters().l() - code.parameters().w();
         let compression = labels.seeded_evaluation(seeds[0], COMPRESSED);

@@ -8,7 +8,7 @@ use brickwork_base::{Error, Party};
 use brickwork_circuit::{Port, Program, ProgramBuilder, Recipient, Type};
 use brickwork_primitives::cut_and_choose::Bucketing;
 use brickwork_primitives::ihash::{self, Words};
-use brickwork_session::{Job, Metered, Observer, TABLE_MEMORY, Unobserved};
+use brickwork_session::{Job, Metered, Observer, TABLE_MEMORY, Terms, Unobserved};
 use brickwork_wire::memory_pair;
 
 use crate::buckets::{Checks, Recovery, lowest_bits};
@@ -39,6 +39,9 @@ pub struct Task {
 /// Seconds of the processor that the calling thread has had.
 pub type Clock = fn() -> f64;
 
+/// Runs with so many wires, and what either party took for it.
+type Runs<'a> = &'a dyn Fn(usize) -> Result<[Mark; 2], Error>;
+
 /// What a party had done when a task was over.
 #[derive(Clone, Copy, Default)]
 struct Mark {
@@ -62,7 +65,7 @@ pub fn measure(security: u32, gates: usize, wires: usize, clock: Clock) -> Resul
     assert!(gates >= 4 && wires > 1, "something to measure");
     let mut tasks = of_gates(security, gates / 2, clock)?;
     let inputs = |party: Party, count: usize| ports(security, clock, (party, count), 1);
-    let cases: [(&str, &dyn Fn(usize) -> Result<[Mark; 2], Error>); 3] = [
+    let cases: [(&str, Runs); 3] = [
         ("input of the garbler", &|count| inputs(Party::Garbler, count)),
         ("input of the evaluator", &|count| inputs(Party::Evaluator, count)),
         ("output", &|count| ports(security, clock, (Party::Garbler, 1), count)),
@@ -159,9 +162,13 @@ fn of_gates(security: u32, half: usize, clock: Clock) -> Result<Vec<Task>, Error
     let level = Level::of(security)?;
     let sizes = Sizes { level, unit: Unit::Gates, copies: vec![bucketing], authenticators: NONE };
     let supply = Supply { sizes, kinds: vec![Kind::Gate], inputs: 0, slot_wires: 0, ots: 0 };
-    let nothing =
-        ProgramBuilder::new("nothing", vec![Port::new("a", Type::Uint(1))], Vec::new())?.finish()?;
-    let terms = job(&Arc::new(nothing), security).terms();
+    let terms = Terms {
+        security: security.into(),
+        threads: 1,
+        table_memory: TABLE_MEMORY,
+        identities: [[1; 32], [2; 32]],
+        post_quantum: false,
+    };
     let (left, right) = memory_pair();
     let (labels, active) = channel();
     let purpose = Purpose::stock(level);

@@ -65,7 +65,7 @@ impl Request {
         let to_garbler = program.outputs().iter().filter(|port| port.to.includes(Party::Garbler));
         let outputs: usize = to_garbler.map(|port| port.wires.len()).sum();
         let request = Request {
-            gates: program.and_gates() as u64,
+            gates: program.and_gates(),
             inputs: (program.input_width(Party::Garbler) + outputs) as u64,
             ots: program.input_width(Party::Evaluator) as u64,
         };

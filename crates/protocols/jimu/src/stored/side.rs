@@ -43,6 +43,9 @@ pub(super) struct Material<R: Role> {
     ots: Vec<R::Ots>,
 }
 
+/// What a step has made, of a role.
+type MadeBy<R> = Made<<R as Role>::Gates, <R as Role>::Inputs, <R as Role>::Ots>;
+
 /// A party of a session, and what it does with stock.
 pub(super) trait Role: Sized {
     const ROLE: Party;
@@ -64,7 +67,7 @@ pub(super) trait Role: Sized {
     /// Returns the evaluator's hashes.
     fn hashes(&self) -> Option<[&Receiver; 2]>;
     /// Makes what a step is for.
-    fn make(&mut self, step: &Filling) -> Result<Made<Self::Gates, Self::Inputs, Self::Ots>, Error>;
+    fn make(&mut self, step: &Filling) -> Result<MadeBy<Self>, Error>;
     /// Runs a program on what it took, whose gates come from batches of these numbers of buckets. Returns its
     /// outputs, and whether they had to be recovered.
     fn evaluate(
@@ -349,9 +352,6 @@ impl Role for Evaluator {
         online::evaluator(self, job.layout, &material, stand, job.input)
     }
 }
-
-/// What a step has made, of a role.
-type MadeBy<R> = Made<<R as Role>::Gates, <R as Role>::Inputs, <R as Role>::Ots>;
 
 /// A role's session, as the stock sees it.
 pub(super) struct OnDisk<R: Role> {
