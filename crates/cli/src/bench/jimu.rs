@@ -1,5 +1,5 @@
-//! `brickwork bench jimu`: what figures 8, 10 and 11 of JIMU (Zhu and Huang, ASIACRYPT 2017) measure, measured
-//! here.
+//! `brickwork bench jimu`: what figures 8, 10 and 11 of JIMU (Zhu and Huang, ASIACRYPT 2017) measure,
+//! measured here.
 
 use std::fs;
 use std::io::Write;
