@@ -222,9 +222,8 @@ impl Level {
         };
         let ots = Upper::exp2(-(self.checking_ots() as f64));
         let uses = Upper::exp2(f64::from(self.uses));
-        // The extension checks each series three times: OTs of keys, of those that check the offset, of
-        // inputs.
-        let calls = 3 * self.blocks() as u64;
+        // The extension checks each series twice: OTs of keys and those that check the offset, and of inputs.
+        let calls = 2 * self.blocks() as u64;
         vec![
             ("binding of the hashes", both(&Parameters::binding)),
             ("symbols that are no codewords", Upper::integer(DRAWS) * uses * draw),

@@ -325,7 +325,7 @@ pub(super) fn evaluator(party: &mut Evaluator, supply: &Supply) -> Result<Receiv
     party.run.phase("preprocess");
     let Evaluator { run, rng, series, hooks, .. } = party;
     let own = input_ots(supply)
-        .map(|counts| ots::evaluator(&mut run.channel, series, counts, rng, hooks))
+        .map(|counts| ots::evaluator(&mut run.channel, series, counts, &[], rng, hooks))
         .transpose()?
         .map(|made| made.prove(&mut run.channel, &party.session))
         .transpose()?;
