@@ -144,7 +144,7 @@ def stores(tmp_path: Path) -> tuple[dict[str, Path], dict[str, Path]]:
     return found[0], found[1]
 
 
-@pytest.mark.parametrize("protocol", ["duplo", "lego", "semi-honest", "compgc"])
+@pytest.mark.parametrize("protocol", ["duplo", "lego", "jimu", "semi-honest", "compgc"])
 def test_sessions_run_from_stock_whatever_comes(
     protocol: str, stores: tuple[dict[str, Path], dict[str, Path]]
 ) -> None:
@@ -158,7 +158,7 @@ def test_sessions_run_from_stock_whatever_comes(
         other = await session.run_async(over, inputs[0])
         if protocol == "duplo":
             assert other.made
-        if protocol in ("duplo", "lego"):
+        if protocol in ("duplo", "lego", "jimu"):
             assert other.security.bound_log2 <= -40
         return [first.output, many.output.tolist(), other.output]
 
@@ -177,7 +177,7 @@ def test_sessions_run_from_stock_whatever_comes(
         assert repr(inventory).startswith("pair ") and inventory._repr_html_().startswith("<table>")
         # Of six executions four ran. What `over` took is that of another one, where OTs are of no component,
         # and nearly that of two of 15 gates, where gates are of none.
-        assert inventory.programs[0].executions == {"duplo": 2, "lego": 0}.get(protocol, 1)
+        assert inventory.programs[0].executions == {"duplo": 2, "lego": 0, "jimu": 0}.get(protocol, 1)
         store.verify()
 
 
@@ -214,11 +214,10 @@ def test_a_session_may_rest_on_lattices() -> None:
     "options, why",
     [
         ({"protocol": "lego"}, "runs from stock"),
-        ({"protocol": "jimu"}, "has no sessions"),
+        ({"protocol": "jimu"}, "runs from stock"),
         ({"protocol": "semi-honest"}, "runs from stock"),
         ({"protocol": "compgc"}, "runs from stock"),
         ({"store": "stock", "post_quantum": True}, "post-quantum does not go with a store"),
-        ({"store": "stock", "protocol": "jimu"}, "no stock"),
         ({"store": "stock", "protocol": "semi-honest", "security": 40}, "--security says nothing"),
         ({}, "needs its programs"),
     ],

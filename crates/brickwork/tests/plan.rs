@@ -713,6 +713,48 @@ fn lego_runs_from_stock_are_what_was_said() {
     }
 }
 
+/// JIMU on gates from stock, of one epoch and of two, at two levels.
+#[test]
+fn jimu_runs_from_stock_are_what_was_said() {
+    let mut rng = draws();
+    let programs = [
+        (random_program(&mut rng), 40),
+        (random_program(&mut rng), 64),
+        (wires(Party::Garbler, 5, Recipient::Both), 40),
+        (wires(Party::Evaluator, 700, Recipient::Garbler), 40),
+    ];
+    for (program, security) in programs {
+        let folder = tempfile::tempdir().unwrap();
+        let program = Arc::new(program);
+        let terms = job(&program, security, 1).terms();
+        let request = jimu::Request::of(&program).unwrap();
+        let one = |party: Party, channel, watch, run: bool| {
+            let path = folder.path().join(format!("{party:?}"));
+            let store = Store::open(&path, &StoreKey::from_bytes([7; 32])).unwrap();
+            let line = jimu::Stocked::open(party, channel, &store, &terms, watch).unwrap();
+            let input = vec![false; program.input_width(party)];
+            match run {
+                true => line.run(&program, &input, Lacking::Refuse).unwrap().1.close().unwrap(),
+                false => line.preprocess(&request).unwrap().1.close().unwrap(),
+            }
+        };
+        let both = |run: bool| {
+            clocked(
+                1,
+                |channel, watch| drop(one(Party::Garbler, channel, watch, run)),
+                |channel, watch| one(Party::Evaluator, channel, watch, run),
+            )
+        };
+        // What is used up is burned when the stores meet, which name it once more.
+        for epochs in [1, 2] {
+            let _ = both(false);
+            let (machine, link) = (Machine::free(), Link::LOOPBACK);
+            let predicted = jimu::cost::predict_from_stock(&program, 1, security, &machine, &link);
+            is_exact(&predicted.unwrap(), both(true), &format!("{} {epochs}", program.name()));
+        }
+    }
+}
+
 #[test]
 fn runs_with_authenticated_masks_are_what_was_said() {
     for cot in Cot::ALL {

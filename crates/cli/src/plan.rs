@@ -184,7 +184,7 @@ fn planned(
                     "--stocked says nothing with --protocol {name}: what a run takes depends on what is in \
                      stock"
                 ),
-                "leave --stocked out, or take --protocol semi-honest, compgc, lego or \
+                "leave --stocked out, or take --protocol semi-honest, compgc, lego, jimu or \
                  authenticated",
             )
         })?;

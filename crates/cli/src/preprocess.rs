@@ -58,8 +58,8 @@ pub struct Arguments {
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "1")]
     build: Option<std::num::NonZeroU32>,
     /// The protocol whose stock is made: of semi-honest its OTs, as many as the executions need; of compgc
-    /// components and OTs for --linking standard; of lego the components' AND gates; of authenticated
-    /// components and masks of inputs
+    /// components and OTs for --linking standard; of lego and jimu the components' AND gates; of
+    /// authenticated components and masks of inputs
     #[arg(long, value_name = "NAME", default_value = "duplo")]
     protocol: Protocol,
     /// What the masks of authenticated are made of, where stock is begun that has other secrets: extension,
@@ -69,7 +69,7 @@ pub struct Arguments {
     /// The garbling scheme, which in every protocol is half-gates; others are for `brickwork garble`
     #[arg(long = "scheme", value_name = "half-gates", value_parser = garbling)]
     _scheme: Option<HalfGates>,
-    /// Statistical security of duplo, lego and authenticated in bits; 40, if it is not given
+    /// Statistical security of duplo, lego, jimu and authenticated in bits; 40, if it is not given
     #[arg(long, value_name = "40|64|80", value_parser = security)]
     security: Option<u32>,
     #[command(flatten)]

@@ -7,6 +7,19 @@ pub fn cpu_seconds() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
+/// Returns the CPU time of the calling thread.
+#[cfg(unix)]
+pub fn thread_cpu_seconds() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+}
+
+/// Returns, as the system does not say, the time since the first call.
+#[cfg(not(unix))]
+pub fn thread_cpu_seconds() -> f64 {
+    cpu_seconds()
+}
+
 /// Returns, as the system does not say, the time since the first call.
 #[cfg(not(unix))]
 pub fn cpu_seconds() -> f64 {

@@ -330,13 +330,9 @@ pub fn has_sessions(protocol: Protocol) -> Result<(), Failure> {
     let name = protocol.name();
     match protocol {
         Protocol::Duplo | Protocol::Authenticated => Ok(()),
-        Protocol::SemiHonest | Protocol::CompGc | Protocol::Lego => Err(Failure::usage(
+        Protocol::SemiHonest | Protocol::CompGc | Protocol::Lego | Protocol::Jimu => Err(Failure::usage(
             format!("a session of --protocol {name} runs from stock, and in Python"),
             "take --protocol duplo or authenticated, or give --store there",
-        )),
-        Protocol::Jimu => Err(Failure::usage(
-            format!("--protocol {name} has no sessions: a run makes all that it takes"),
-            "run each program by itself, or take --protocol duplo",
         )),
     }
 }

@@ -11,6 +11,7 @@ use brickwork::circuit::formats::InputMap;
 use brickwork::circuit::{Component, Party, Program};
 use brickwork::compgc::{self, CompGc};
 use brickwork::duplo::{self, Duplo, Request};
+use brickwork::jimu::{self, Jimu};
 use brickwork::lego::{self, Lego};
 use brickwork::ot::Cot;
 use brickwork::semi_honest::{self, SemiHonest};
@@ -79,7 +80,7 @@ pub struct Wishes<'a> {
 }
 
 impl Wishes<'_> {
-    /// Refuses a protocol that keeps no stock, and flags that say nothing in it.
+    /// Refuses flags that say nothing in the protocol.
     ///
     /// # Errors
     /// A mistake of usage that names the flag.
@@ -105,12 +106,7 @@ impl Wishes<'_> {
                 (self.no_ots, "--no-ots", "OTs are all that is made"),
                 build,
             ],
-            Protocol::Jimu => {
-                return Err(Failure::usage(
-                    format!("--protocol {name} makes its gates within the run: it has no stock yet"),
-                    "run it without preprocessing, or take --protocol duplo",
-                ));
-            }
+            Protocol::Jimu => &[build],
         };
         says_nothing(name, nothing)
     }
@@ -125,6 +121,7 @@ pub enum Asked {
     Masked(authenticated::Request),
     /// Gates, and programs that are built of them, each so often.
     Gates(lego::Request, Vec<(Program, u32)>),
+    Hashed(jimu::Request),
 }
 
 impl Asked {
@@ -147,6 +144,7 @@ impl Asked {
             Protocol::CompGc => Asked::Copies(copies(requested, wishes)?),
             Protocol::Authenticated => Asked::Masked(masked(requested, wishes)?),
             Protocol::Lego => Asked::Gates(gates(requested, wishes)?, built(requested, wishes)?),
+            Protocol::Jimu => Asked::Hashed(hashed(requested, wishes)?),
             _ => Asked::Steps(steps(requested, wishes)?),
         })
     }
@@ -157,7 +155,7 @@ impl Asked {
     /// If the promise has no JSON form.
     pub fn promise(&self) -> Result<Option<Value>, Failure> {
         Ok(match self {
-            Asked::Steps(_) | Asked::Masked(_) | Asked::Gates(..) => None,
+            Asked::Steps(_) | Asked::Masked(_) | Asked::Gates(..) | Asked::Hashed(_) => None,
             Asked::Ots(_) => Some(promise(&semi_honest::SecurityReport::of_every_run())?),
             Asked::Copies(_) => Some(promise(&compgc::SecurityReport::of(compgc::Linking::Standard))?),
         })
@@ -174,6 +172,7 @@ impl Asked {
                 let built = programs.iter().map(|(program, n)| format!("{n} x {}, built", program.name()));
                 std::iter::once(format!("{request} for lego runs")).chain(built).collect()
             }
+            Asked::Hashed(request) => vec![format!("{request} for jimu runs")],
         }
     }
 }
@@ -222,6 +221,29 @@ fn gates(requested: &[Requested], wishes: &Wishes) -> Result<lego::Request, Fail
             "give components with AND gates, or leave --no-inputs out",
         )),
     }
+}
+
+/// Gates, wires of the garbler and OTs that are asked for of jimu.
+fn hashed(requested: &[Requested], wishes: &Wishes) -> Result<jimu::Request, Failure> {
+    let lego::Request { gates, ots, .. } = gates(requested, wishes)?;
+    let mut all = jimu::Request { gates, inputs: 0, ots };
+    for Requested { file, name, count } in requested.iter().filter(|_| !wishes.no_inputs) {
+        let program = programs::load(file, wishes.map)?;
+        let executions = match name {
+            None => *count as usize,
+            Some(_) => executions_of(&program, name.as_deref(), *count),
+        };
+        let jimu::Request { inputs, .. } = jimu::Request::of(&program)?;
+        all = all.and(&jimu::Request { inputs, ..jimu::Request::default() }.times(executions as u64)?)?;
+    }
+    Ok(all)
+}
+
+/// The executions of a program that so many uses of one of its components are for, at most.
+fn executions_of(program: &Program, name: Option<&str>, count: u32) -> usize {
+    let slots = program.components().iter().zip(program.slots_by_component());
+    let named = slots.filter(|(component, _)| name.is_none_or(|name| component.name == name));
+    named.map(|(_, slots)| (count as usize).div_ceil(slots.max(1))).max().unwrap_or(0)
 }
 
 /// Programs that are to be built of gates, each so often.
@@ -359,6 +381,7 @@ pub enum Stocked {
     SemiHonest(Box<semi_honest::Stocked>),
     CompGc(Box<compgc::Stocked>),
     Lego(Box<lego::Stocked>),
+    Jimu(Box<jimu::Stocked>),
     Authenticated(Box<authenticated::Stocked>),
 }
 
@@ -411,6 +434,10 @@ impl Stocked {
                 let bar = Bar::of::<Lego>(quiet);
                 Stocked::Lego(Box::new(lego::Stocked::open(party, channel, store, terms, bar)?))
             }
+            Protocol::Jimu => {
+                let bar = Bar::of::<Jimu>(quiet);
+                Stocked::Jimu(Box::new(jimu::Stocked::open(party, channel, store, terms, bar)?))
+            }
             Protocol::Authenticated => {
                 let bar = Bar::of::<Authenticated>(quiet);
                 let line = authenticated::Stocked::open(party, channel, store, terms, cot, bar)?;
@@ -449,6 +476,9 @@ impl Stocked {
                     }
                 }
                 (done, Stocked::Lego(Box::new(line)))
+            }
+            (Stocked::Jimu(line), Asked::Hashed(request)) => {
+                line.preprocess(request).map(|(done, line)| (done, Stocked::Jimu(Box::new(line))))?
             }
             _ => return Err(Failure::fault("stock of another protocol is asked for")),
         })
@@ -492,6 +522,15 @@ impl Stocked {
                 let given = FromStock { outputs, kept: Vec::new(), security, made };
                 Ok((given, Stocked::Lego(Box::new(line))))
             }
+            Stocked::Jimu(line) => {
+                let (program, times) = job.plain(Jimu::NAME)?;
+                let program = programs::repeated(program, times)?;
+                let (done, line) = line.run(&program, input, lacking)?;
+                let made = done.made.map(|made| made.to_string());
+                let (outputs, security) = (done.outputs, promise(&done.security)?);
+                let given = FromStock { outputs, kept: Vec::new(), security, made };
+                Ok((given, Stocked::Jimu(Box::new(line))))
+            }
             Stocked::Authenticated(line) => {
                 let (done, line) = line.run(job.step()?, input, lacking)?;
                 let (security, made) = (promise(&done.security)?, done.made.map(|made| made.to_string()));
@@ -511,6 +550,7 @@ impl Stocked {
             Stocked::SemiHonest(line) => line.close()?,
             Stocked::CompGc(line) => line.close()?,
             Stocked::Lego(line) => line.close()?,
+            Stocked::Jimu(line) => line.close()?,
             Stocked::Authenticated(line) => line.close()?,
         })
     }

@@ -11,6 +11,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use brickwork::duplo::{Lacking, Stocked};
+use brickwork::jimu;
 use brickwork::lego;
 use brickwork::stock::{Change, Entry, EpochId, Faults, PairId, Relation, Store};
 use brickwork::wire::{Channel, Tag};
@@ -62,6 +63,18 @@ impl Line for lego::Stocked {
 
     fn close(self) -> Result<(), Error> {
         lego::Stocked::close(self).map(drop)
+    }
+}
+
+impl Line for jimu::Stocked {
+    const MATERIAL: &'static [u8] = &[24, 82, 85, 86, 228];
+
+    fn open(party: Party, channel: Channel, store: &Store) -> Result<Self, Error> {
+        jimu::Stocked::open(party, channel, store, &terms(), Unobserved)
+    }
+
+    fn close(self) -> Result<(), Error> {
+        jimu::Stocked::close(self).map(drop)
     }
 }
 
@@ -352,6 +365,52 @@ fn row_21_a_crash_of_lego() {
         let ends = story.tell();
         println!("counted: {ends} ends of a world while {what}");
         assert!(ends >= 2 * SOME, "{what}: {ends}");
+    }
+}
+
+/// The same of JIMU: a request for so many runs of the small program.
+fn hashed(times: u64) -> jimu::Request {
+    jimu::Request::of(&small()).unwrap().times(times).unwrap()
+}
+
+fn run_jimu(party: Party, session: jimu::Stocked) -> Result<jimu::Stocked, Error> {
+    let program = small();
+    let (x, y) = ([true, false, true, true, false, false, true, false], [true; 8]);
+    let input = if party == Party::Garbler { &x } else { &y };
+    let (done, session) = session.run(&program, input, Lacking::Refuse)?;
+    assert_eq!(done.outputs, program.output_bits(party, &program.simulate(&x, &y)));
+    Ok(session)
+}
+
+/// JIMU's gates are made, in two steps, and programs run on them.
+#[test]
+fn row_21_a_crash_of_jimu() {
+    let filled = Folders::new();
+    let fill = |times| move |_, session: jimu::Stocked| Ok(session.preprocess(&hashed(times))?.1);
+    let results = connect(&filled, &Counts::default(), None, &fill(2));
+    assert!(results.iter().all(Result::is_ok), "{results:?}");
+    let stories: [(&str, Story<jimu::Stocked>); 2] = [
+        (
+            "JIMU's stock is added to",
+            Story {
+                begin: &filled,
+                work: &fill(1),
+                after: &|party, session| run_jimu(party, session.preprocess(&hashed(1))?.1),
+            },
+        ),
+        (
+            "programs run on JIMU's gates",
+            Story {
+                begin: &filled,
+                work: &|party, session| run_jimu(party, session),
+                after: &|party, session| run_jimu(party, session),
+            },
+        ),
+    ];
+    for (what, story) in stories {
+        let ends = story.tell();
+        println!("counted: {ends} ends of a world while {what}");
+        assert!(ends >= SOME, "{what}: {ends}");
     }
 }
 

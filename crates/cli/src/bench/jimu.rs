@@ -1,17 +1,19 @@
-//! `brickwork bench jimu`: what figures 10 and 11 of JIMU (Zhu and Huang, ASIACRYPT 2017) measure, measured
-//! here.
+//! `brickwork bench jimu`: what figures 8, 10 and 11 of JIMU (Zhu and Huang, ASIACRYPT 2017) measure,
+//! measured here.
 
 use std::fs;
 use std::io::Write;
 
 use brickwork::circuit::Program;
 use brickwork::circuit::library::{aes, papers};
-use brickwork::jimu::Jimu;
+use brickwork::jimu::{self, Jimu};
 use brickwork::session::Protocol as _;
+use brickwork_kernels::Kernel;
 use brickwork_lang::std_library;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
+use super::median::median;
 use super::protocol::measure;
 use crate::arguments::{
     Buckets, Choice, Executions, LinkArguments, Map, Parameters, ProgramArguments, Protocol, Resources,
@@ -21,12 +23,13 @@ use crate::failure::Failure;
 use crate::files::Folder;
 use crate::programs;
 use crate::report::{Report, thousands};
+use crate::resources::thread_cpu_seconds;
 use crate::run::Both;
 
-/// Reproduce figures 10 and 11 of the JIMU paper on this machine
+/// Reproduce figures 8, 10 and 11 of the JIMU paper on this machine
 #[derive(Args)]
 pub struct Arguments {
-    /// What to reproduce; both by default
+    /// What to reproduce; all by default
     figures: Vec<Figure>,
     /// Rounds of each row; the median counts
     #[arg(
@@ -36,7 +39,7 @@ pub struct Arguments {
         value_parser = clap::value_parser!(u32).range(1..=100)
     )]
     rounds: u32,
-    /// Skip rows with more AND gates than this, all executions together
+    /// Skip rows with more AND gates than this, all executions together, and measure tasks with as many
     #[arg(long, value_name = "N", default_value_t = 200_000)]
     largest: u64,
     #[command(flatten)]
@@ -48,10 +51,54 @@ pub struct Arguments {
 /// A figure of the paper.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Figure {
+    /// The tasks that the protocol consists of, one by one
+    Figure8,
     /// AES, DES, a comparison and a Hamming distance, cut by AND gates
     Figure10,
     /// AES, cut by AND gates and by SubBytes
     Figure11,
+}
+
+/// The paper's figure 8 for k = 127: microseconds and bytes of each task.
+const FIGURE_8: [[f64; 2]; 7] =
+    [[2.37, 333.0], [1.40, 159.0], [0.48, 207.0], [0.79, 138.0], [0.34, 88.0], [4.18, 6400.0], [0.031, 48.0]];
+
+/// Gates by which tasks are measured, at most; and a quarter as many inputs and outputs.
+const GATES: u64 = 1 << 16;
+
+/// Measures the tasks, beside the paper's figures.
+fn tasks(arguments: &Arguments) -> Result<Vec<Value>, Failure> {
+    let gates = arguments.largest.clamp(8, GATES) as usize;
+    let round = |_| jimu::tasks::measure(40, gates, gates / 4, thread_cpu_seconds);
+    let rounds = (0..arguments.rounds).map(round).collect::<Result<Vec<_>, _>>()?;
+    let of = |(k, [micros, bytes]): (usize, [f64; 2])| {
+        let seconds = [0, 1].map(|party| median(rounds.iter().map(|of| of[k].seconds[party]).collect()));
+        let task = rounds[0][k];
+        json!({
+            "task": task.name,
+            "items": task.items,
+            "garbler_cpu_seconds": seconds[0],
+            "evaluator_cpu_seconds": seconds[1],
+            "bytes": task.bytes,
+            "kernel": Kernel::best().name(),
+            "paper": { "cpu_seconds": micros / 1e6, "bytes": bytes },
+        })
+    };
+    Ok(FIGURE_8.into_iter().enumerate().map(of).collect())
+}
+
+/// A task for people.
+fn task_line(task: &Value) -> String {
+    let number = |of: &Value, field: &str| of[field].as_f64().unwrap_or_default();
+    format!(
+        "  {:24} {:>8.3} {:>8.3} {:>9.1} | {:>8.3} {:>9.1}",
+        task["task"].as_str().unwrap_or_default(),
+        1e6 * number(task, "garbler_cpu_seconds"),
+        1e6 * number(task, "evaluator_cpu_seconds"),
+        number(task, "bytes"),
+        1e6 * number(&task["paper"], "cpu_seconds"),
+        number(&task["paper"], "bytes"),
+    )
 }
 
 /// A program of the paper's.
@@ -158,13 +205,21 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         }
         done.push(measured);
     }
-    let mut human = HEAD.to_owned();
+    let tasks = if wanted(Figure::Figure8) { tasks(arguments)? } else { Vec::new() };
+    let mut human = String::new();
+    if !tasks.is_empty() {
+        human += TASKS;
+        tasks.iter().for_each(|task| human += &format!("{}\n", task_line(task)));
+    }
+    if !done.is_empty() || !skipped.is_empty() {
+        human += HEAD;
+    }
     done.iter().for_each(|row| human += &format!("{}\n", line(row)));
     for row in &skipped {
         let text = |field: &str| row[field].as_str().unwrap_or_default();
         human += &format!("skipped {}: {}\n", text("row"), text("why"));
     }
-    Ok(Report::new(json!({ "rows": done, "skipped": skipped }), human))
+    Ok(Report::new(json!({ "tasks": tasks, "rows": done, "skipped": skipped }), human))
 }
 
 impl Row {
@@ -233,6 +288,11 @@ fn measured(
         },
     }))
 }
+
+const TASKS: &str = concat!(
+    "Microseconds of CPU and bytes of each task, for one gate, input or output\n",
+    "  task                      garbler evaluator    bytes | the paper's, k = 127\n"
+);
 
 const HEAD: &str = concat!(
     "Milliseconds and megabytes of all executions without setup, CPU of both parties with it\n",

@@ -1,24 +1,31 @@
 //! JIMU at the command line: it holds against a cheater, with gates in buckets under one offset, or
 //! components in buckets under offsets of their own.
 
-use brickwork::circuit::Program;
+use brickwork::Error;
+use brickwork::circuit::{Party, Program};
 use brickwork::cut_and_choose::at_most;
-use brickwork::jimu::{self, Jimu, Unit};
-use brickwork::session::Protocol;
+use brickwork::jimu::{self, Jimu, Stocked, Unit};
+use brickwork::session::stock::inventory::Inventory;
+use brickwork::session::{Protocol, Terms};
+use brickwork::stock::Store;
+use brickwork::wire::Channel;
 use serde_json::Value;
 
-use super::seam::{Member, Model, Only, Played, Ready, promise, says_nothing};
+use super::seam::{Member, Model, Only, Played, Ready, Take, Taken, promise, says_nothing};
 use crate::arguments::Buckets;
 use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
 use crate::outcome::cost_json;
 use crate::programs;
+use crate::progress::Bar;
 use crate::report::plural;
+use crate::stocks::Stocks;
 use crate::work::{Choices, Estimate, Work, fits_memory};
 
-/// What is cut and chosen: both parties say it, or take what sends fewer bytes.
-fn unit(wish: &Wish, program: &Program, security: u32) -> Result<Unit, Failure> {
+/// What is cut and chosen: both parties say it, or take what sends fewer bytes; from stock these are gates.
+fn unit(wish: &Wish, stored: bool, program: &Program, security: u32) -> Result<Unit, Failure> {
     match wish {
+        _ if stored => Ok(Unit::Gates),
         Wish::Fixed(Cut::Gates) => Ok(Unit::Gates),
         Wish::Fixed(_) => Ok(Unit::Components),
         Wish::Fastest => Ok(jimu::cost::choose(program, security)?),
@@ -49,7 +56,11 @@ impl Played for Jimu {
                 "--cut",
                 "it cuts by the components of the file (given) or by AND gates (gates)",
             ),
-            (choices.stored, "--store", "it has no stock: it makes its gates within the run"),
+            (
+                choices.stored && matches!(choices.cut, Wish::Fixed(Cut::Given)),
+                "--cut given",
+                "a store holds AND gates, and components are made within the run",
+            ),
             (choices.lanes > 1, "--lanes", "it sends over one connection"),
             (choices.drawn, "--svg", "there is nothing to choose"),
         ];
@@ -65,10 +76,28 @@ impl Played for Jimu {
     ) -> Result<Option<Only>, Failure> {
         let program = program.repeat(executions as usize)?;
         let security = choices.parameters.security();
-        let unit = unit(choices.cut, &program, security)?;
+        let unit = unit(choices.cut, false, &program, security)?;
         let (cost, security) =
             jimu::cost::predict(&program, unit, security, &estimate.machine, &estimate.link)?;
         Ok(Some(Only { cost, security: promise(&security)? }))
+    }
+
+    fn only_way_from_stock(
+        &self,
+        program: &Program,
+        executions: u32,
+        choices: &Choices,
+        estimate: &Estimate,
+    ) -> Result<Option<Only>, Failure> {
+        let program = program.repeat(executions as usize)?;
+        let security = choices.parameters.security();
+        let Estimate { machine, link } = estimate;
+        let cost = jimu::cost::predict_from_stock(&program, 1, security, machine, link)?;
+        Ok(Some(Only { cost, security: promise(&jimu::stock_promise(&program, security)?)? }))
+    }
+
+    fn stocks(&self) -> Option<&dyn Stocks> {
+        Some(self)
     }
 
     fn program(&self, given: &Program, executions: Option<u32>) -> Result<Program, Failure> {
@@ -78,18 +107,22 @@ impl Played for Jimu {
     fn ready<'w>(&self, work: &'w Work<'w>) -> Result<Box<dyn Ready + 'w>, Failure> {
         let Estimate { machine, link } = Estimate::of(&work.flags)?;
         let (program, security) = (&work.job.program, work.job.security);
-        let unit = unit(work.flags.cut, program, security)?;
+        let stock = work.flags.stock;
+        let store = stock.store.as_ref().map(|directory| stock.open(directory)).transpose()?;
+        let unit = unit(work.flags.cut, store.is_some(), program, security)?;
         let (cost, _) = jimu::cost::predict(program, unit, security, &machine, &link)?;
         fits_memory(cost.memory_bytes(work.party), work.flags.resources.max_ram)?;
+        // What a run from stock sends depends on what is in stock.
+        let predicted = if store.is_some() { Value::Null } else { cost_json(&cost) };
         Ok(Box::new(Member::<Jimu, Unit> {
             work,
             proposal: unit,
             limits: unit,
             cut: if unit == Unit::Gates { Cut::Gates } else { Cut::Given },
             executions: 1,
-            predicted: cost_json(&cost),
-            stock: None,
+            predicted,
             recovered: |aside| aside.recovered,
+            stock: store.map(|store| (store, take as Take)),
         }))
     }
 
@@ -105,13 +138,67 @@ impl Played for Jimu {
             .flatten()
             .map(|kind| format!("  {}: {}\n", kind["name"].as_str().unwrap_or_default(), amount(kind)))
             .collect();
+        let authenticators: String = security["authenticators"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|batch| format!("  input authenticators: {}\n", amount(batch)))
+            .collect();
         format!(
             "Security: a cheater succeeds with probability at most 2^-{}; everything together at most {}; \
-             {:.0}-bit computational security\n{copies}  input authenticators: {}\n",
+             {:.0}-bit computational security\n{copies}{authenticators}",
             security["statistical_bits"],
             at_most(security["bound_log2"].as_f64().unwrap_or_default()),
             security["computational_bits"].as_f64().unwrap_or_default(),
-            amount(&security["authenticators"]),
         )
     }
+}
+
+/// The program is that of all executions.
+impl Stocks for Jimu {
+    fn has(
+        &self,
+        store: &Store,
+        party: Party,
+        terms: &Terms,
+        program: &Program,
+        _: u32,
+    ) -> Result<bool, Error> {
+        jimu::in_stock(store, party, terms, program)
+    }
+
+    fn compare(
+        &self,
+        channel: &mut Channel,
+        store: Option<&Store>,
+        role: Party,
+        terms: &Terms,
+    ) -> Result<usize, Error> {
+        jimu::compare_stores(channel, store, role, terms)
+    }
+
+    fn inventory(&self, store: &Store) -> Result<Vec<Inventory>, Error> {
+        jimu::inventory(store)
+    }
+
+    fn executions(&self, part: &Inventory, store: &Store, program: &Program) -> Result<u64, Error> {
+        jimu::executions(part, store, program)
+    }
+
+    fn has_levels(&self) -> bool {
+        true
+    }
+}
+
+/// Runs a program on what is in the store.
+fn take(work: &Work, store: &Store, channel: Channel, input: &[bool], bar: Bar) -> Result<Taken, Error> {
+    let line = Stocked::open(work.party, channel, store, &work.job.terms(), bar)?;
+    let (done, line) = line.run(&work.job.program, input, work.flags.stock.lacking())?;
+    Ok(Taken {
+        outputs: done.outputs,
+        phases: line.close()?,
+        security: promise(&done.security)?,
+        recovered: done.recovered,
+        made: done.made.map(|made| made.to_string()),
+    })
 }

@@ -284,7 +284,16 @@ fn semi_honest_runs_from_stock_are_planned() {
     });
     assert_eq!(sent, script.sent_bytes(1));
     bad(&["plan", &file, "--stocked", "--cut", "whole"], 2, "--stocked says nothing with --cut");
-    bad(&["plan", &file, "--stocked", "--protocol", "jimu"], 2, "--store says nothing with --protocol jimu");
+    let jimu = ["--protocol", "jimu"];
+    let (said, planned) = good(&[&["plan", &file, "--stocked"], &jimu[..]].concat());
+    assert!(said.contains("input authenticators"), "{said}");
+    let script = jimu::cost::script_from_stock(&program, 1, 40).unwrap();
+    let sent = ["garbler_sent_bytes", "evaluator_sent_bytes"].map(|field| -> u64 {
+        planned["phases"].as_array().unwrap().iter().map(|phase| phase[field].as_u64().unwrap()).sum()
+    });
+    assert_eq!(sent, script.sent_bytes(1));
+    let given = ["plan", &file, "--stocked", "--cut", "given"];
+    bad(&[&given[..], &jimu].concat(), 2, "--cut given says nothing with --protocol jimu");
     let fill = [
         "preprocess",
         "--role",
@@ -694,13 +703,14 @@ fn jimu_is_planned_and_refuses_what_it_is_not() {
         ["--linking", "scmc"],
         ["--buckets", "standard"],
         ["--cut", "whole"],
-        ["--store", "nowhere"],
         ["--lanes", "2"],
     ] {
         let run = ["run", &file, "--garbler", "1", "--evaluator", "2"];
         bad(&[&run[..], &flags, &flag].concat(), 2, "says nothing with --protocol jimu");
-        assert!(!Path::new("nowhere").exists());
     }
+    let run = ["run", &file, "--garbler", "1", "--evaluator", "2", "--store", "nowhere", "--cut", "given"];
+    bad(&[&run[..], &flags].concat(), 2, "--cut given says nothing with --protocol jimu");
+    assert!(!Path::new("nowhere").exists());
 
     let keys = Keys::new();
     let (listening, address) =
@@ -737,6 +747,9 @@ fn jimu_figures_are_measured_beside_the_paper() {
         assert!(row["bound_log2"].as_f64().unwrap() <= -40.0 && row["paper"]["made"].is_u64(), "{row}");
     }
     assert!(said.contains("AES-128 in SubBytes") && said.contains("skipped comparison"), "{said}");
+    let tasks = figures["tasks"].as_array().unwrap();
+    assert_eq!((tasks.len(), tasks[0]["items"].as_u64()), (7, Some(5200)));
+    assert!(said.contains("input of the evaluator") && tasks[1]["bytes"].as_f64().unwrap() > 30.0, "{said}");
 }
 
 /// Two processes with authenticated masks at each level: what each sends is known before, and what is

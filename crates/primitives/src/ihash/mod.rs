@@ -66,7 +66,7 @@ pub use field::Field;
 pub use parameters::Parameters;
 pub use receiver::{Completion, Hashes, Opened, Pending, Receiver};
 pub use seeds::setup_bytes;
-pub use sender::{Masks, Openings, Sender, WORDS};
+pub use sender::{MORE_WORDS, Masks, Openings, Sender, WORDS};
 pub use watch::Watch;
 pub use words::{Step, Words};
 

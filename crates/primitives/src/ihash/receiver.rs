@@ -4,7 +4,7 @@ use brickwork_base::Error;
 use brickwork_base::random::{Rng, Seed};
 use brickwork_base::stop::looking;
 use brickwork_kernels::{Matrix, Picks, add_picked, words_of_rows};
-use brickwork_stock::{Counter, Ranges};
+use brickwork_stock::{Counter, Range, Ranges};
 use brickwork_wire::Channel;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
@@ -24,6 +24,7 @@ pub struct Receiver {
     /// The watched symbols of a word's codeword, and what of its parity symbols is watched.
     watched: Matrix,
     watched_parity: Picks,
+    seeds: Vec<Seed>,
     stream: Stream,
     security: u32,
 }
@@ -80,6 +81,11 @@ impl Hashes {
         self.0.count()
     }
 
+    /// Returns what a stock keeps of them: [`Receiver::stored`] takes it.
+    pub fn data(&self) -> &[u128] {
+        self.0.data()
+    }
+
     /// Returns those with these numbers, in this order.
     pub fn select(&self, numbers: impl ExactSizeIterator<Item = usize>) -> Self {
         Hashes(self.0.select(numbers))
@@ -105,6 +111,14 @@ impl Hashes {
     pub fn join(all: &[&Hashes]) -> Self {
         let all: Vec<&Words> = all.iter().map(|hashes| &hashes.0).collect();
         Hashes(Words::join(&all))
+    }
+
+    /// Puts other hashes behind these, as [`Words::append`].
+    ///
+    /// # Panics
+    /// As there.
+    pub fn append(&mut self, others: &Hashes) {
+        self.0.append(&others.0);
     }
 
     /// Returns the hashes of what steps make of the words, as [`Words::follow`].
@@ -214,11 +228,47 @@ impl Receiver {
         assert_eq!(keys.len(), parameters.n(), "an OT for each symbol");
         let seeds = seeds::take(channel, parameters, &watch, keys)?;
         channel.flush()?;
+        Ok(Self::of(parameters, watch, seeds, Ranges::of_setup().take(&WORDS)?, security))
+    }
+
+    fn of(parameters: &Parameters, watch: Watch, seeds: Vec<Seed>, next: Range, security: u32) -> Self {
         let code = Code::new(parameters);
-        let next = Ranges::of_setup().take(&WORDS)?;
         let (watched, watched_parity) = code.watched(&watch);
         let stream = Stream::new(&code, &seeds, next);
-        Ok(Receiver { code, watch, watched, watched_parity, stream, security })
+        Receiver { code, watch, watched, watched_parity, seeds, stream, security }
+    }
+
+    /// Makes the receiver again that these choices and seeds are of. It draws nothing before
+    /// [`Receiver::enter`].
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if they are not w of n choices, with as many seeds.
+    pub fn restored(
+        parameters: &Parameters,
+        choices: &[u8],
+        seeds: Vec<Seed>,
+        security: u32,
+    ) -> Result<Self, Error> {
+        match Watch::restored(parameters, choices) {
+            Some(watch) if seeds.len() == parameters.w() => {
+                Ok(Self::of(parameters, watch, seeds, WORDS.none(), security))
+            }
+            _ => Err(Error::Stock("what an interactive hash watches is malformed".into())),
+        }
+    }
+
+    /// Returns what a stock keeps of it: 1 for each symbol that is watched, 0 for the others, and the seeds
+    /// of those that are.
+    pub fn state(&self) -> (&[u8], &[Seed]) {
+        (self.watch.choices(), &self.seeds)
+    }
+
+    /// Returns the hashes that [`Hashes::data`] are of.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if they are no whole number of hashes, or have something behind their last symbols.
+    pub fn stored(&self, data: Vec<u128>) -> Result<Hashes, Error> {
+        Words::stored(self.code.parameters().w(), data).map(Hashes)
     }
 
     /// Returns the code.

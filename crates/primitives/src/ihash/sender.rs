@@ -17,12 +17,16 @@ use super::{MESSAGE, msg, seeds};
 /// Blocks of a stream that an entry of a stock has: sixteen words each.
 pub const WORDS: Counter = Counter::new("words of an interactive hash", 40);
 
+/// The same of the second hash of a session that has two.
+pub const MORE_WORDS: Counter = WORDS.named("words of the second interactive hash");
+
 /// Words that are made at a time, by rows that stay in the cache.
 const ROWS: usize = 512;
 
 /// The party that hashes its words.
 pub struct Sender {
     code: Code,
+    seeds: Vec<Seed>,
     stream: Stream,
     security: u32,
 }
@@ -117,7 +121,24 @@ impl Sender {
             seeds::give(channel, parameters, keys, &mut Rng::new("brickwork interactive hash: watch")?)?;
         let code = Code::new(parameters);
         let next = Ranges::of_setup().take(&WORDS)?;
-        Ok(Sender { stream: Stream::new(&code, &seeds, next), code, security })
+        Ok(Sender { stream: Stream::new(&code, &seeds, next), code, seeds, security })
+    }
+
+    /// Makes the sender again that [`Sender::seeds`] are of. It draws nothing before [`Sender::enter`].
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if there are not n seeds.
+    pub fn restored(parameters: &Parameters, seeds: Vec<Seed>, security: u32) -> Result<Self, Error> {
+        if seeds.len() != parameters.n() {
+            return Err(Error::Stock("the seeds of an interactive hash are malformed".into()));
+        }
+        let code = Code::new(parameters);
+        Ok(Sender { stream: Stream::new(&code, &seeds, WORDS.none()), code, seeds, security })
+    }
+
+    /// Returns what a stock keeps of it: the seeds of all symbols.
+    pub fn seeds(&self) -> &[Seed] {
+        &self.seeds
     }
 
     /// Returns the code.

@@ -29,6 +29,14 @@ impl Watch {
         Self::of((0..parameters.n()).map(watched).collect())
     }
 
+    /// Returns those of a session that is restored, if they are w of n choices. In constant time.
+    pub(super) fn restored(parameters: &Parameters, choices: &[u8]) -> Option<Self> {
+        let bits = choices.iter().fold(0, |all, choice| all | choice) <= 1;
+        let watched = choices.iter().map(|&choice| usize::from(choice)).sum::<usize>();
+        let fits = bits && (choices.len(), watched) == (parameters.n(), parameters.w());
+        fits.then(|| Self::of(choices.to_vec()))
+    }
+
     /// Returns those with these choices, 1 or 0 for each symbol.
     pub(super) fn of(choices: Vec<u8>) -> Self {
         let number = |before: &mut u8, choice: &u8| {

@@ -1,5 +1,6 @@
 //! Words side by side, and how they travel.
 
+use brickwork_base::Error;
 use brickwork_base::random::Rng;
 use brickwork_base::stop::looking;
 use subtle::{Choice, ConstantTimeEq};
@@ -38,6 +39,22 @@ impl Words {
         let mut words = Self::zeros(symbols, bytes.len());
         bytes.enumerate().for_each(|(k, byte)| words.symbols_mut(k).fill(byte));
         words
+    }
+
+    /// Returns the words that [`Words::data`] are of, which a stock has kept.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if they are no whole number of words, or have something behind their last symbols.
+    pub fn stored(symbols: usize, data: Vec<u128>) -> Result<Self, Error> {
+        let data = Zeroizing::new(data);
+        let blocks = symbols.div_ceil(BLOCK).max(1);
+        let words = Words { symbols, count: data.len() / blocks, data };
+        let behind = symbols % BLOCK;
+        let rest = |k: usize| if behind == 0 { 0 } else { words.word(k)[blocks - 1] >> (8 * behind) };
+        match words.data.len() == words.count * blocks && (0..words.count).all(|k| rest(k) == 0) {
+            true => Ok(words),
+            false => Err(Error::Stock("words of a store are malformed".into())),
+        }
     }
 
     /// Returns words of whole blocks, whose bytes follow each other.
@@ -202,6 +219,22 @@ impl Words {
             }
         }
         Words { symbols: self.symbols, count: steps.len(), data }
+    }
+
+    /// Puts other words behind these. What grows leaves no copy behind: it is made anew.
+    ///
+    /// # Panics
+    /// If they have another length.
+    pub fn append(&mut self, others: &Words) {
+        assert_eq!(self.symbols, others.symbols, "words of one length");
+        let needed = self.data.len() + others.data.len();
+        if self.data.capacity() < needed {
+            let mut larger = Zeroizing::new(Vec::with_capacity(2 * needed));
+            larger.extend_from_slice(&self.data);
+            self.data = larger;
+        }
+        self.data.extend_from_slice(&others.data);
+        self.count += others.count;
     }
 
     /// Adds other words, one to each.

@@ -30,7 +30,11 @@ use brickwork_wire::Channel;
 pub struct Series {
     hashed: [u8; 32],
     sender: Direction,
+    number: usize,
 }
+
+/// Series that a session has in one direction, at most.
+pub const MOST_SERIES: usize = 4;
 
 impl Series {
     /// Makes the series of this session in which the offset is that of the party who sends.
@@ -41,7 +45,22 @@ impl Series {
                 blake3::derive_key("brickwork 2026-11 correlated OTs that the evaluator sends", session)
             }
         };
-        Series { hashed, sender }
+        Series { hashed, sender, number: 0 }
+    }
+
+    /// Makes it one of several that a session has in this direction, each with a session of its own to be
+    /// hashed and an offset of its own. Their numbers are drawn from counters of their own.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub fn numbered(self, number: usize) -> Self {
+        assert!(number < MOST_SERIES, "a series of a session");
+        Series { number, ..self }
+    }
+
+    /// Returns which one of a session's it is.
+    pub fn number(&self) -> usize {
+        self.number
     }
 
     /// Returns which party sends.

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
-use super::cot::Series;
+use super::cot::{MOST_SERIES, Series};
 use super::{BASE_OTS, Cheat, Direction};
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
@@ -52,14 +52,23 @@ const BLOCKS: Counter = Counter::new("blocks of OTs", 40);
 /// The counter of hash keys: of OTs that are made independent, each has a number of its own.
 const KEYS: Counter = Counter::new("hash keys of OTs", 45);
 
-/// The counters of blocks and of hash keys of a series: a session may have one in each direction.
+/// The names of both counters of a series whose number is not 0.
+const NUMBERED: [[&str; 2]; MOST_SERIES - 1] = [
+    ["blocks of OTs, series 1", "hash keys of OTs, series 1"],
+    ["blocks of OTs, series 2", "hash keys of OTs, series 2"],
+    ["blocks of OTs, series 3", "hash keys of OTs, series 3"],
+];
+
+/// The counters of blocks and of hash keys of a series: a session may have several in a direction.
 fn counters(series: &Series) -> [Counter; 2] {
-    match series.sender() {
-        Direction::GarblerSends => [BLOCKS, KEYS],
-        Direction::EvaluatorSends => [
-            BLOCKS.named("blocks of OTs that the evaluator sends"),
-            KEYS.named("hash keys of OTs that the evaluator sends"),
-        ],
+    let named = |[blocks, keys]: [&'static str; 2]| [BLOCKS.named(blocks), KEYS.named(keys)];
+    match (series.sender(), series.number()) {
+        (Direction::GarblerSends, 0) => [BLOCKS, KEYS],
+        (Direction::GarblerSends, number) => named(NUMBERED[number - 1]),
+        (Direction::EvaluatorSends, number) => {
+            assert_eq!(number, 0, "one series that the evaluator sends");
+            named(["blocks of OTs that the evaluator sends", "hash keys of OTs that the evaluator sends"])
+        }
     }
 }
 

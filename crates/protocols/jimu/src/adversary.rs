@@ -136,7 +136,7 @@ pub enum Ending {
 /// # Panics
 /// If there are none.
 pub fn sizes(program: &Program, unit: Unit) -> Sizes {
-    Layout::new(program, unit, 40, None).expect("a program that can be run").sizes
+    Layout::new(program, unit, 40, None).expect("a program that can be run").sizes.clone()
 }
 
 /// Sizes that are far from safe: of a bucket and how many are opened, of all kinds of copies and of

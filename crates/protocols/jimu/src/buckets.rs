@@ -46,6 +46,17 @@ pub struct HashedWires {
 }
 
 impl HashedWires {
+    /// Returns those of a range.
+    pub fn range(&self, range: std::ops::Range<usize>) -> Self {
+        HashedWires { labels: self.labels.range(range.clone()), permutations: self.permutations.range(range) }
+    }
+
+    /// Puts others behind these.
+    pub fn append(&mut self, others: &HashedWires) {
+        self.labels.append(&others.labels);
+        self.permutations.append(&others.permutations);
+    }
+
     /// Returns those with these numbers, in this order.
     pub fn select(&self, numbers: impl ExactSizeIterator<Item = usize> + Clone) -> Self {
         HashedWires {

@@ -3,6 +3,8 @@
 //!
 //! What it receives it believes when the combinations are right, whose seed it says when all has come.
 
+use std::borrow::Cow;
+
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::stop::looking;
 use brickwork_base::{Error, Party};
@@ -13,7 +15,7 @@ use crate::authenticators::Joined;
 use crate::buckets::{HashedWires, Wires, lowest_bits, permutation_bits};
 use crate::cheat::Cheat;
 use crate::choice::{Choice, numbers};
-use crate::gates::first_blocks;
+use crate::gates::{Garbling, first_blocks};
 use crate::hooks::Point;
 use crate::layout::{Kind, Layout};
 use crate::msg;
@@ -188,6 +190,23 @@ pub(super) fn garbler(
     Ok(circuit)
 }
 
+/// Returns the labels of the garbler's input bits on these wires, and of each which of both it is.
+pub(super) fn active_inputs(party: &Garbler, wires: &Wires, input: &[bool]) -> (Words, Zeroizing<Vec<u8>>) {
+    let point = &party.points.permutation;
+    let flips = permutation_bits(party.permutations.code(), point, &wires.permutations);
+    let kinds: Zeroizing<Vec<u8>> =
+        Zeroizing::new(input.iter().zip(&*flips).map(|(&bit, flip)| u8::from(bit) ^ flip).collect());
+    let mut labels = wires.labels.clone();
+    labels.add_where(party.offset.wide.word(0), &kinds);
+    (labels, kinds)
+}
+
+/// Returns words with Δ added to each.
+pub(super) fn plus_delta(mut words: Words, delta: &[u128]) -> Words {
+    (0..words.count()).for_each(|k| words.add_to(k, delta, 1));
+    words
+}
+
 /// What is opened besides solderings, at the garbler.
 struct Rest {
     /// Of each kind of components `S = Δ ⊕ Δ_c` of the copies in buckets.
@@ -204,25 +223,16 @@ struct Rest {
 impl Rest {
     fn of(party: &Garbler, layout: &Layout, made: &Made, circuit: &Wires, input: &[bool]) -> Self {
         let delta = party.offset.wide.word(0);
-        let plus_delta = |mut words: Words| {
-            (0..words.count()).for_each(|k| words.add_to(k, delta, 1));
-            words
-        };
         let kinds = layout.kinds.iter().zip(&made.copies).zip(&made.choice.copies);
         let offsets = kinds
             .filter(|((kind, _), _)| kind.has_offsets())
-            .map(|((_, copies), chosen)| plus_delta(copies.offsets.select(numbers(&chosen.kept))))
+            .map(|((_, copies), chosen)| plus_delta(copies.offsets.select(numbers(&chosen.kept)), delta))
             .collect();
         let kept = &made.choice.authenticators.kept;
         let mut permutations = circuit.permutations.select(joined(layout).into_iter());
         permutations.add(&made.authenticators.permutations.select(numbers(kept)));
-        let labels = plus_delta(made.authenticators.labels.select(numbers(kept)));
-        let flips =
-            permutation_bits(party.permutations.code(), &party.points.permutation, &made.inputs.permutations);
-        let kinds: Zeroizing<Vec<u8>> =
-            Zeroizing::new(input.iter().zip(&*flips).map(|(&bit, flip)| u8::from(bit) ^ flip).collect());
-        let mut inputs = made.inputs.labels.clone();
-        inputs.add_where(delta, &kinds);
+        let labels = plus_delta(made.authenticators.labels.select(numbers(kept)), delta);
+        let (inputs, kinds) = active_inputs(party, &made.inputs, input);
         let decoded: Vec<usize> = layout.outputs(Party::Evaluator).collect();
         Rest {
             offsets,
@@ -248,18 +258,31 @@ impl Rest {
     }
 }
 
+/// Gates in buckets, and what they are evaluated by.
+pub(super) struct GateBuckets<'a> {
+    pub bucket: usize,
+    pub garbling: &'a Garbling,
+    /// The number of each gate among those that were garbled together, `[slot][gate]`, and its rows.
+    pub numbers: &'a [u32],
+    pub rows: &'a Words,
+    /// δ of left operands, `[slot][gate]`, and its compression; of right ones the compression.
+    pub left: Words,
+    pub short: [Zeroizing<Vec<u128>>; 2],
+    /// δ of outputs, `[slot][gate behind the first]`.
+    pub outputs: Cow<'a, Words>,
+    /// Hashes of the labels of the slots' outputs.
+    pub heads: Hashes,
+}
+
 /// What labels of wires become labels of a kind of copies by, and back.
-pub(super) enum Soldered {
+pub(super) enum Soldered<'a> {
     /// Gates.
-    Gates {
-        /// δ of left operands, `[slot][gate]`, and its compression; of right ones the compression.
-        left: Words,
-        short: [Zeroizing<Vec<u128>>; 2],
-        /// δ of outputs, `[slot][gate behind the first]`.
-        outputs: Words,
-    },
+    Gates(GateBuckets<'a>),
     /// Components.
     Components {
+        /// The copies, and the numbers of those in buckets.
+        copies: &'a HashedCopies,
+        numbers: &'a [u32],
         /// δ of inputs, compressed, `[slot][copy][input]`.
         inputs: Zeroizing<Vec<u128>>,
         /// S, compressed, `[slot][copy]`.
@@ -270,26 +293,32 @@ pub(super) enum Soldered {
     },
 }
 
-/// The circuit at the evaluator.
-pub(super) struct HashedCircuit {
-    pub soldered: Vec<Soldered>,
-    /// Hashes of the labels of slots' outputs, of gates.
-    pub heads: Hashes,
+/// Authenticators in buckets of one size, wire after wire, and what joins them to the wires.
+pub(super) struct Authenticated {
+    pub bucket: usize,
+    /// Their numbers in the session.
+    pub numbers: Vec<u64>,
+    /// Hashes of their permutation messages.
+    pub hashed: Hashes,
     pub joined: Joined,
+}
+
+/// The circuit at the evaluator.
+pub(super) struct HashedCircuit<'a> {
+    /// Of each kind of copies.
+    pub soldered: Vec<Soldered<'a>>,
+    /// Those of all wires that have some, some wires after others.
+    pub authenticated: Vec<Authenticated>,
     /// Labels of the garbler's inputs, and which of both they are.
     pub inputs: (Words, Zeroizing<Vec<u8>>),
+    /// The choices of the evaluator's OTs, which say the same of its own, and the labels.
+    pub own: (&'a [u8], &'a Words),
     /// The permutation bits of the evaluator's outputs.
     pub decoding: Zeroizing<Vec<u8>>,
 }
 
-/// The hashes of all wires of the circuit, and of the labels of slots' outputs. `own` are the permutation
-/// bits of the evaluator's inputs.
-fn hashed_circuit(
-    party: &Evaluator,
-    layout: &Layout,
-    checked: &Checked,
-    own: &[u8],
-) -> (HashedWires, Hashes) {
+/// The hashes of all wires of the circuit. `own` are the permutation bits of the evaluator's inputs.
+fn hashed_circuit(party: &Evaluator, layout: &Layout, checked: &Checked, own: &[u8]) -> HashedWires {
     let level = &party.level;
     let known = |bits: &[u8]| {
         party.permutations.hashes(&Words::repeated(level.permutations.l(), bits.iter().copied()))
@@ -304,11 +333,10 @@ fn hashed_circuit(
     let zero = party.labels.hashes(&Words::zeros(level.labels.l(), 1));
     let labels = Hashes::join(&[&zero, &checked.inputs.labels, &checked.ots.0, &outputs.labels]);
     let rho = [&known(&[1]), &checked.inputs.permutations, &known(own), &outputs.permutations];
-    let wires = HashedWires {
+    HashedWires {
         labels: labels.follow(&layout.steps),
         permutations: Hashes::join(&rho).follow(&layout.steps),
-    };
-    (wires, outputs.labels)
+    }
 }
 
 /// What opens the rest, as it was received.
@@ -321,14 +349,14 @@ struct OpenedRest {
 }
 
 /// Returns what the evaluator needs of the circuit. `own` are the permutation bits of its inputs.
-pub(super) fn evaluator(
+pub(super) fn evaluator<'a>(
     party: &mut Evaluator,
     layout: &Layout,
-    checked: &Checked,
+    checked: &'a Checked,
     own: &[u8],
-) -> Result<HashedCircuit, Error> {
+) -> Result<HashedCircuit<'a>, Error> {
     party.run.phase("build");
-    let (wires, heads) = hashed_circuit(party, layout, checked, own);
+    let wires = hashed_circuit(party, layout, checked, own);
     let pairs: Vec<KindPairs> =
         (0..layout.kinds.len()).map(|kind| KindPairs::of(layout, kind, &checked.choice)).collect();
     let delta = party.offset.clone();
@@ -347,17 +375,24 @@ pub(super) fn evaluator(
     let mut offsets = rest.offsets.iter();
     let soldered = (0..layout.kinds.len()).map(|kind| {
         let offsets = layout.kinds[kind].has_offsets().then(|| offsets.next()).flatten();
-        soldered_of(party, &checked.copies[kind].garbled, &opened[kind], offsets)
+        soldered_of(party, layout, (kind, checked), &opened[kind], offsets)
     });
     let soldered = soldered.collect();
     let OpenedRest { joined: [messages, offsets], inputs: (kinds, values), decoding, .. } = rest;
     let mut hashed = checked.inputs.labels.clone();
     hashed.add_where(&party.offset, &kinds);
+    let kept = &checked.choice.authenticators.kept;
+    let authenticated = Authenticated {
+        bucket: layout.sizes.authenticators.bucket as usize,
+        numbers: checked.authenticators_of(kept),
+        hashed: checked.authenticators.permutations.select(numbers(kept)),
+        joined: Joined { permutations: messages, offsets: first_blocks(&offsets) },
+    };
     Ok(HashedCircuit {
         soldered,
-        heads,
-        joined: Joined { permutations: messages, offsets: first_blocks(&offsets) },
+        authenticated: vec![authenticated],
         inputs: (party.completion.words(&hashed, &values), Zeroizing::new(kinds)),
+        own: (&checked.ots.1, &checked.ots.2),
         decoding: lowest_bits(&decoding),
     })
 }
@@ -426,35 +461,45 @@ fn verify(
     Ok(())
 }
 
-/// What the evaluator keeps of solderings that are right; `offsets` opened S.
-fn soldered_of(
+/// What the evaluator keeps of solderings of a kind that are right; `offsets` opened S.
+fn soldered_of<'a>(
     party: &Evaluator,
-    garbled: &Garbled,
+    layout: &Layout,
+    (kind, checked): (usize, &'a Checked),
     [inputs, outputs]: &[Vec<Part>; 2],
     offsets: Option<&Words>,
-) -> Soldered {
+) -> Soldered<'a> {
+    let (copies, kept) = (&checked.copies[kind], &checked.choice.copies[kind].kept);
     let short = |parts: &[Part]| {
         let all = parts.iter().flat_map(|part| first_blocks(&part.labels.1).to_vec());
         Zeroizing::new(all.collect::<Vec<u128>>())
     };
-    match (garbled, offsets) {
-        (Garbled::Components { .. }, Some(offsets)) => {
+    match &copies.garbled {
+        Garbled::Components { .. } => {
             let bits = outputs.iter().flat_map(|part| lowest_bits(&part.permutations.1).to_vec());
             Soldered::Components {
+                copies,
+                numbers: kept,
                 inputs: short(inputs),
-                offsets: first_blocks(offsets),
+                offsets: offsets.map(first_blocks).unwrap_or_default(),
                 bits: Zeroizing::new(bits.collect()),
                 outputs: short(outputs),
             }
         }
-        _ => {
+        Garbled::Gates(garbling, rows) => {
             let all = short(inputs);
             let side = |k: usize| Zeroizing::new(all.iter().skip(k).step_by(2).copied().collect::<Vec<_>>());
-            Soldered::Gates {
+            let bucket = layout.sizes.copies[kind].bucket as usize;
+            Soldered::Gates(GateBuckets {
+                bucket,
+                garbling,
+                numbers: kept,
+                rows,
                 left: complete(&party.completion, inputs, 2),
                 short: [side(0), side(1)],
-                outputs: complete(&party.completion, outputs, 1),
-            }
+                outputs: Cow::Owned(complete(&party.completion, outputs, 1)),
+                heads: copies.outputs.labels.select(numbers(kept).step_by(bucket)),
+            })
         }
     }
 }

@@ -3,7 +3,7 @@
 use brickwork_base::random::{Rng, Seed};
 use brickwork_primitives::cut_and_choose::Challenge;
 
-use crate::layout::Layout;
+use crate::layout::Supply;
 
 /// What the evaluator wants to see of items of a kind, and where the rest goes.
 pub(super) struct Chosen {
@@ -22,7 +22,7 @@ pub(super) struct Choice {
 }
 
 impl Choice {
-    pub fn expand(seed: &Seed, layout: &Layout) -> Self {
+    pub fn expand(seed: &Seed, supply: &Supply) -> Self {
         let mut rng = Rng::expand(seed, "brickwork JIMU challenge");
         let mut draw = |bucketing: &_, looks: bool| {
             let (opened, kept) = Challenge::draw(&mut rng, bucketing).into_parts();
@@ -30,9 +30,9 @@ impl Choice {
                 if looks { (0..2 * opened.len()).map(|_| rng.below(2) as u8).collect() } else { Vec::new() };
             Chosen { opened, kept, bits }
         };
-        let copies = layout.sizes.copies.iter().zip(&layout.kinds);
+        let copies = supply.sizes.copies.iter().zip(&supply.kinds);
         let copies = copies.map(|(bucketing, kind)| draw(bucketing, !kind.has_offsets())).collect();
-        Choice { copies, authenticators: draw(&layout.sizes.authenticators, false) }
+        Choice { copies, authenticators: draw(&supply.sizes.authenticators, false) }
     }
 }
 

@@ -12,14 +12,13 @@ use zeroize::Zeroizing;
 
 use crate::authenticators;
 use crate::buckets::{Recovery, Wires, permutation_bits};
-use crate::build::HashedCircuit;
+use crate::build::{Authenticated, HashedCircuit};
 use crate::cheat::Cheat;
 use crate::evaluate::Active;
 use crate::gates::compressed;
 use crate::hooks::Point;
 use crate::layout::Layout;
 use crate::msg;
-use crate::open::Checked;
 use crate::setup::{Evaluator, Garbler};
 
 /// Bytes of a compressed label.
@@ -53,7 +52,6 @@ pub(super) fn garbler(party: &mut Garbler, layout: &Layout, circuit: &Wires) -> 
 pub(super) fn evaluator(
     party: &mut Evaluator,
     layout: &Layout,
-    checked: &Checked,
     circuit: &HashedCircuit,
     (active, recovery): (&Active, &Recovery),
     input: &[bool],
@@ -61,16 +59,16 @@ pub(super) fn evaluator(
     party.run.phase("decode");
     let known = recovery.is_known().unwrap_u8();
     let offset = recovery.offset().word(0)[0];
-    let kept = &checked.choice.authenticators.kept;
-    let numbers: Vec<u64> = kept.iter().map(|&k| u64::from(k)).collect();
-    let bucket = layout.sizes.authenticators.bucket as usize;
-    let hashed = checked.authenticators.permutations.select(kept.iter().map(|&k| k as usize));
     let checks = authenticators::Checks {
         session: &party.session,
         permutations: &party.permutations,
         point: &party.points.permutation,
     };
-    let flips = checks.read(&numbers, bucket, &hashed, &circuit.joined, offset);
+    let count = layout.authenticated().count();
+    let mut flips = Zeroizing::new(Vec::with_capacity(count));
+    for Authenticated { bucket, numbers, hashed, joined } in &circuit.authenticated {
+        flips.extend_from_slice(&checks.read(numbers, *bucket, hashed, joined, offset));
+    }
     let (of_inputs, of_outputs) = flips.split_at(layout.inputs(Party::Garbler));
     // Which of both labels each is, and with the permutation bit its bit.
     let theirs = of_inputs.iter().zip(&*circuit.inputs.1).map(|(flip, kind)| flip ^ kind == 1);

@@ -8,12 +8,11 @@ use subtle::{Choice, ConstantTimeEq};
 use zeroize::Zeroizing;
 
 use crate::buckets::{Checks, Kinds, Recovery};
-use crate::build::{HashedCircuit, Soldered};
+use crate::build::{GateBuckets, HashedCircuit, Soldered};
 use crate::cheat::Cheat;
 use crate::components::Plan;
-use crate::gates::{Garbling, compressed};
+use crate::gates::compressed;
 use crate::layout::{Layout, Slot};
-use crate::open::Checked;
 use crate::preprocess::{Garbled, HashedCopies};
 use crate::setup::Evaluator;
 
@@ -29,7 +28,7 @@ pub(super) struct Active {
 
 impl Active {
     /// The inputs.
-    fn new(party: &Evaluator, layout: &Layout, checked: &Checked, circuit: &HashedCircuit) -> Self {
+    fn new(party: &Evaluator, layout: &Layout, circuit: &HashedCircuit) -> Self {
         let wires = layout.steps.len();
         let wide = layout.kinds.first().is_none_or(|kind| !kind.has_offsets());
         let symbols = party.level.labels.l();
@@ -39,8 +38,8 @@ impl Active {
             wide: wide.then(|| Words::zeros(symbols, wires)),
         };
         let (theirs, kinds) = &circuit.inputs;
-        let (_, choices, own) = &checked.ots;
-        for (of, labels, kinds) in [(Party::Garbler, theirs, kinds), (Party::Evaluator, own, choices)] {
+        let (choices, own) = circuit.own;
+        for (of, labels, kinds) in [(Party::Garbler, theirs, &kinds[..]), (Party::Evaluator, own, choices)] {
             let short = compressed(party.labels.code(), &party.points.compression, labels);
             for (k, wire) in layout.input_wires(of).enumerate() {
                 (active.short[wire], active.kinds[wire]) = (short[k], kinds[k]);
@@ -65,12 +64,11 @@ impl Active {
 pub(super) fn evaluator(
     party: &mut Evaluator,
     layout: &Layout,
-    checked: &Checked,
     circuit: &HashedCircuit,
 ) -> Result<(Active, Recovery), Error> {
     party.run.phase("evaluate");
     let party = &*party;
-    let mut active = Active::new(party, layout, checked, circuit);
+    let mut active = Active::new(party, layout, circuit);
     let checks = Checks::new(&party.labels, &party.offset)?;
     let wide = active.wide.is_some();
     let mut recovery = Recovery::new(if wide { party.level.labels.l() } else { 16 });
@@ -82,14 +80,16 @@ pub(super) fn evaluator(
         for slots in layer.slots.chunk_by(|&a, &b| kind_of(a) == kind_of(b)) {
             let kind = kind_of(slots[0]);
             let slots: Vec<&Slot> = slots.iter().map(|&slot| &layout.slots[slot as usize]).collect();
-            let layer = Group { party, layout, checked, circuit, kind, slots };
-            match &checked.copies[kind].garbled {
-                Garbled::Gates(garbling, rows) => {
-                    layer.gates(garbling, rows, &checks, &mut active, &mut recovery)?;
-                }
-                Garbled::Components { plan, tables, .. } => {
-                    layer.components(plan, tables, &checks, &mut active, &mut recovery)?;
-                }
+            let layer = Group { party, layout, kind, slots };
+            let soldered = &circuit.soldered[kind];
+            match soldered {
+                Soldered::Gates(gates) => layer.gates(gates, &checks, &mut active, &mut recovery)?,
+                Soldered::Components { copies: HashedCopies { garbled, .. }, .. } => match garbled {
+                    Garbled::Components { plan, tables, .. } => {
+                        layer.components((plan, tables), soldered, &checks, &mut active, &mut recovery)?;
+                    }
+                    Garbled::Gates(..) => return Err(Error::Usage("components are no gates".into())),
+                },
             }
         }
     }
@@ -101,8 +101,6 @@ pub(super) fn evaluator(
 struct Group<'a> {
     party: &'a Evaluator,
     layout: &'a Layout<'a>,
-    checked: &'a Checked,
-    circuit: &'a HashedCircuit,
     kind: usize,
     slots: Vec<&'a Slot>,
 }
@@ -112,31 +110,24 @@ impl Group<'_> {
         self.layout.sizes.copies[self.kind].bucket as usize
     }
 
-    /// The places of their copies among those of all buckets.
-    fn places(&self) -> Vec<usize> {
-        let bucket = self.bucket();
+    /// The places of their copies among those of all buckets, so many in each.
+    fn places(&self, bucket: usize) -> Vec<usize> {
         self.slots.iter().flat_map(|slot| slot.place * bucket..(slot.place + 1) * bucket).collect()
-    }
-
-    fn copies(&self, places: &[usize]) -> Vec<u32> {
-        let kept = &self.checked.choice.copies[self.kind].kept;
-        places.iter().map(|&place| kept[place]).collect()
     }
 
     /// Evaluates gates.
     fn gates(
         &self,
-        garbling: &Garbling,
-        rows: &Words,
+        gates: &GateBuckets,
         checks: &Checks,
         active: &mut Active,
         recovery: &mut Recovery,
     ) -> Result<(), Error> {
-        let (bucket, places) = (self.bucket(), self.places());
-        let (Soldered::Gates { left, short, outputs }, Some(wide)) =
-            (&self.circuit.soldered[self.kind], &mut active.wide)
-        else {
-            return Err(Error::Usage("gates are soldered as gates".into()));
+        let &GateBuckets { bucket, garbling, numbers, rows, ref left, ref short, ref outputs, ref heads } =
+            gates;
+        let places = self.places(bucket);
+        let Some(wide) = &mut active.wide else {
+            return Err(Error::Usage("gates have labels of several blocks".into()));
         };
         let operand = |k: usize, side: usize| self.layout.operands(self.slots[k / bucket])[side] as usize;
         let mut lefts = left.select(places.iter().copied());
@@ -145,14 +136,16 @@ impl Group<'_> {
             let of = |(k, &place): (usize, &usize)| short[side][place] ^ active.short[operand(k, side)];
             Zeroizing::new(places.iter().enumerate().map(of).collect::<Vec<u128>>())
         });
-        let mut results = garbling.evaluate(&self.copies(&places), &lefts, [&shorts[0], &shorts[1]], rows);
+        let of: Vec<u32> = places.iter().map(|&place| numbers[place]).collect();
+        let shorts = [&shorts[0][..], &shorts[1]];
+        let mut results = garbling.evaluate(&of, &lefts, shorts, rows, |k| places[k]);
         for (k, &place) in places.iter().enumerate() {
             // The first gate of a bucket has the bucket's output.
             if place % bucket > 0 {
                 results.add_to(k, outputs.word(place / bucket * (bucket - 1) + place % bucket - 1), 1);
             }
         }
-        let hashed = self.circuit.heads.select(self.slots.iter().map(|slot| slot.place));
+        let hashed = heads.select(self.slots.iter().map(|slot| slot.place));
         let (labels, kinds) = checks.judge(&hashed, bucket, &results, recovery)?;
         let short = compressed(self.party.labels.code(), &self.party.points.compression, &labels);
         for (k, slot) in self.slots.iter().enumerate() {
@@ -165,15 +158,16 @@ impl Group<'_> {
     /// Evaluates copies of a component.
     fn components(
         &self,
-        plan: &Plan,
-        tables: &[u8],
+        (plan, tables): (&Plan, &[u8]),
+        soldered: &Soldered,
         checks: &Checks,
         active: &mut Active,
         recovery: &mut Recovery,
     ) -> Result<(), Error> {
-        let (bucket, places) = (self.bucket(), self.places());
+        let bucket = self.bucket();
+        let places = self.places(bucket);
         let kind = &self.layout.kinds[self.kind];
-        let Soldered::Components { inputs, offsets, outputs, bits } = &self.circuit.soldered[self.kind]
+        let Soldered::Components { copies: hashed, numbers, inputs, offsets, outputs, bits } = soldered
         else {
             return Err(Error::Usage("components are soldered as components".into()));
         };
@@ -187,9 +181,9 @@ impl Group<'_> {
         }
         let each = plan.table_bytes();
         let of: Vec<&[u8]> = places.iter().map(|&place| &tables[place * each..][..each]).collect();
-        let copies = self.copies(&places);
+        let copies: Vec<u32> = places.iter().map(|&place| numbers[place]).collect();
         let results = plan.evaluate(&copies, &labels, &of)?;
-        let HashedCopies { outputs: hashed, offsets: own, .. } = &self.checked.copies[self.kind];
+        let HashedCopies { outputs: hashed, offsets: own, .. } = hashed;
         let wires = kind.outputs();
         let all = (0..results.count()).map(|k| copies[k / wires] as usize * wires + k % wires);
         let each = (0..results.count()).map(|k| copies[k / wires] as usize);

@@ -74,6 +74,7 @@ pub fn colour(short: u128) -> u8 {
 
 /// Where the keys of the hash of gates come from.
 pub struct Garbling {
+    start: u128,
     hash: LabelHash,
     blocks: usize,
 }
@@ -83,7 +84,12 @@ impl Garbling {
     /// garbler's choice, sent with the gates.
     pub fn new(start: u128, gates: usize, blocks: usize) -> Self {
         let hash = LabelHash::new("brickwork 2026-11 JIMU garbling hash keys", start, 2 * gates, blocks);
-        Garbling { hash, blocks }
+        Garbling { start, hash, blocks }
+    }
+
+    /// Returns where its keys start.
+    pub fn start(&self) -> u128 {
+        self.start
     }
 
     /// Garbles gates from number `first` on, with these false labels of their operands, `[gate][operand]`;
@@ -124,12 +130,19 @@ impl Garbling {
     }
 
     /// Evaluates gates with these numbers on the active labels of their operands: `left` are the left ones,
-    /// `short` the compressions of left and right ones. `tables` are the rows of all gates. Returns the
-    /// labels that come out, active ones of good gates.
+    /// `short` the compressions of left and right ones. `tables` has the rows of gates, and `at` says which
+    /// two each one's are. Returns the labels that come out, active ones of good gates.
     ///
     /// # Panics
-    /// If a gate has a greater number than said, or there are not as many labels.
-    pub fn evaluate(&self, gates: &[u32], left: &Words, short: [&[u128]; 2], tables: &Words) -> Words {
+    /// If a gate has a greater number than said, or there are not as many labels or rows.
+    pub fn evaluate(
+        &self,
+        gates: &[u32],
+        left: &Words,
+        short: [&[u128]; 2],
+        tables: &Words,
+        at: impl Fn(usize) -> usize,
+    ) -> Words {
         let n = self.blocks;
         assert_eq!(
             (left.count(), short.map(<[u128]>::len)),
@@ -143,11 +156,11 @@ impl Garbling {
                 .map(|k| (short[k % 2][k / 2], 2 * gates[k / 2] as usize + k % 2));
             let hashes = self.hash.hashes(asked);
             for (k, hashes) in here.zip(hashes.chunks_exact(2 * n)) {
-                let gate = gates[k] as usize;
+                let rows = 2 * at(k);
                 let [l, r] = short.map(|short| colour(short[k]));
                 hashes.chunks_exact(n).for_each(|hash| outputs.add_to(k, hash, 1));
-                outputs.add_to(k, tables.word(2 * gate), l);
-                outputs.add_to(k, tables.word(2 * gate + 1), r);
+                outputs.add_to(k, tables.word(rows), l);
+                outputs.add_to(k, tables.word(rows + 1), r);
                 outputs.add_to(k, left.word(k), r);
             }
         }
@@ -217,7 +230,9 @@ mod tests {
                 let [l, r] = [(0, a), (1, b)].map(|(side, bit)| self.operand(side, bit));
                 let short = |labels: &Labels| numbers().map(|k| labels.short[k]).collect::<Vec<_>>();
                 let left = l.wide.select(numbers());
-                let results = self.garbling.evaluate(&gates, &left, [&short(&l), &short(&r)], tables);
+                let results = self
+                    .garbling
+                    .evaluate(&gates, &left, [&short(&l), &short(&r)], tables, |k| gates[k] as usize);
                 let expected = self.active(outputs, a & b);
                 for (k, gate) in numbers().enumerate() {
                     wrong[gate] += u32::from(!bool::from(results.is(k, expected.word(gate))));

@@ -4,9 +4,10 @@
 use brickwork_base::stop::looking;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::{Circuit, Component, Gate, Program, Recipient};
+use brickwork_primitives::cut_and_choose::Bucketing;
 use brickwork_primitives::ihash::Step;
 
-use crate::parameters::{Level, Sizes, Unit, checking_ots};
+use crate::parameters::{Level, Sizes, Unit};
 
 /// What copies are of.
 pub(super) enum Kind<'p> {
@@ -68,12 +69,41 @@ pub(super) struct Layer {
     pub slots: Vec<u32>,
 }
 
+/// How much is made and hashed, before it is known which of it is opened.
+pub(super) struct Supply<'p> {
+    pub sizes: Sizes,
+    pub kinds: Vec<Kind<'p>>,
+    /// Wires of the garbler's inputs.
+    pub inputs: usize,
+    /// Outputs of slots that have words of their own: those of components. A gate's are the first gate's of
+    /// its bucket.
+    pub slot_wires: usize,
+    /// OTs for the evaluator's inputs.
+    pub ots: usize,
+}
+
+impl Supply<'_> {
+    /// Returns the hashes.
+    pub fn level(&self) -> &Level {
+        &self.sizes.level
+    }
+
+    /// Returns what copies are of.
+    pub fn unit(&self) -> Unit {
+        self.sizes.unit
+    }
+
+    /// Combinations of choices that are checked, for each of which there is an OT more.
+    pub fn combinations(&self) -> usize {
+        self.level().checking_ots()
+    }
+}
+
 /// A program and what a session makes for it. Wires of the circuit are numbered: the constant 1 of negations,
 /// the garbler's inputs, the evaluator's, then outputs of slots and sums in the order of the program.
 pub(super) struct Layout<'p> {
     pub program: &'p Program,
-    pub sizes: Sizes,
-    pub kinds: Vec<Kind<'p>>,
+    supply: Supply<'p>,
     pub slots: Vec<Slot>,
     operands: Vec<u32>,
     /// Of each wire how it comes from given words: the constant, the inputs, outputs of slots.
@@ -81,6 +111,14 @@ pub(super) struct Layout<'p> {
     /// What is evaluated one after the other.
     pub layers: Vec<Layer>,
     outputs: Vec<(u32, Recipient)>,
+}
+
+impl<'p> std::ops::Deref for Layout<'p> {
+    type Target = Supply<'p>;
+
+    fn deref(&self) -> &Supply<'p> {
+        &self.supply
+    }
 }
 
 /// A layout in the making.
@@ -157,6 +195,44 @@ impl<'p> Layout<'p> {
     /// # Errors
     /// [`Error::Limit`] if it has more wires than can be numbered, else as [`Sizes::choose`].
     pub fn new(program: &'p Program, unit: Unit, security: u32, sizes: Option<Sizes>) -> Result<Self, Error> {
+        Self::of(program, unit, |slots, wires| match sizes {
+            Some(sizes) => Ok(sizes),
+            None => Sizes::choose(security, unit, slots, wires),
+        })
+    }
+
+    /// Lays out a program that takes gates from stock, of which it is not known yet how they were cut.
+    ///
+    /// # Errors
+    /// As [`Layout::new`].
+    pub fn from_stock(program: &'p Program, level: Level) -> Result<Self, Error> {
+        let nothing = Bucketing { slots: 0, bucket: 1, opened: 0 };
+        Self::of(program, Unit::Gates, |_, _| {
+            Ok(Sizes { level, unit: Unit::Gates, copies: vec![nothing], authenticators: nothing })
+        })
+    }
+
+    /// Takes the gates from batches with these numbers of buckets: the first slots from the first one. Each
+    /// batch is a kind of its own.
+    ///
+    /// # Panics
+    /// If they are not as many buckets as there are slots, or gates are not what is garbled.
+    pub fn take_gates(&mut self, batches: &[usize]) {
+        assert_eq!((self.unit(), batches.iter().sum()), (Unit::Gates, self.slots.len()), "a bucket a slot");
+        let places = batches.iter().enumerate().flat_map(|(kind, &count)| (0..count).map(move |k| (kind, k)));
+        for (slot, (kind, place)) in self.slots.iter_mut().zip(places) {
+            (slot.kind, slot.place) = (kind, place);
+        }
+        let slots = &self.slots;
+        self.layers.iter_mut().for_each(|layer| layer.slots.sort_by_key(|&slot| slots[slot as usize].kind));
+        self.supply.kinds = batches.iter().map(|_| Kind::Gate).collect();
+    }
+
+    fn of(
+        program: &'p Program,
+        unit: Unit,
+        sizes: impl FnOnce(&[u32], u32) -> Result<Sizes, Error>,
+    ) -> Result<Self, Error> {
         let is_garbled =
             |component: &Component| unit == Unit::Components && component.circuit.and_gates() > 0;
         // Of each component its kind, if it has one.
@@ -216,24 +292,15 @@ impl<'p> Layout<'p> {
         let count = |count: usize| {
             u32::try_from(count).map_err(|_| Error::Limit("the program has too many wires".into()))
         };
-        let sizes = match sizes {
-            Some(sizes) => sizes,
-            None => {
-                let places = places.iter().map(|&slots| count(slots)).collect::<Result<Vec<_>, _>>()?;
-                Sizes::choose(security, unit, &places, count(wires)?)?
-            }
+        let places = places.iter().map(|&slots| count(slots)).collect::<Result<Vec<_>, _>>()?;
+        let sizes = sizes(&places, count(wires)?)?;
+        let slot_wires = match unit {
+            Unit::Gates => 0,
+            Unit::Components => slots.iter().map(|slot| kinds[slot.kind].outputs()).sum(),
         };
-        Ok(Layout { program, sizes, kinds, slots, operands, steps, layers, outputs })
-    }
-
-    /// Returns the hashes.
-    pub fn level(&self) -> &Level {
-        &self.sizes.level
-    }
-
-    /// Returns what copies are of.
-    pub fn unit(&self) -> Unit {
-        self.sizes.unit
+        let [inputs, ots] = [Party::Garbler, Party::Evaluator].map(|party| program.input_width(party));
+        let supply = Supply { sizes, kinds, inputs, slot_wires, ots };
+        Ok(Layout { program, supply, slots, operands, steps, layers, outputs })
     }
 
     /// Returns the number of inputs of a party.
@@ -258,25 +325,6 @@ impl<'p> Layout<'p> {
     /// Returns the slots of a kind, in the order of their places.
     pub fn slots_of(&self, kind: usize) -> impl Iterator<Item = &Slot> {
         self.slots.iter().filter(move |slot| slot.kind == kind)
-    }
-
-    /// Returns the number of OTs for the evaluator's inputs.
-    pub fn ots(&self) -> usize {
-        self.inputs(Party::Evaluator)
-    }
-
-    /// Combinations of choices that are checked, for each of which there is an OT more.
-    pub fn combinations(&self) -> usize {
-        checking_ots(self.level().security)
-    }
-
-    /// Returns the number of outputs of slots that have words of their own: those of components. A gate's are
-    /// the first gate's of its bucket.
-    pub fn slot_wires(&self) -> usize {
-        match self.unit() {
-            Unit::Gates => 0,
-            Unit::Components => self.slots.iter().map(|slot| self.kinds[slot.kind].outputs()).sum(),
-        }
     }
 
     /// Returns the wires of the outputs that a party learns, port after port.

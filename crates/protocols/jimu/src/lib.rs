@@ -52,6 +52,8 @@ mod preprocess;
 mod report;
 mod setup;
 mod solder;
+mod stored;
+pub mod tasks;
 #[cfg(test)]
 mod tests;
 
@@ -66,6 +68,11 @@ use layout::Layout;
 pub use parameters::Unit;
 use report::report;
 pub use report::{Amount, Aside, Jimu, Report, SecurityReport, computational_bits};
+use setup::Purpose;
+pub use stored::{
+    FromStock, Lacking, Preprocessed, Request, Stocked, compare_stores, executions, in_stock, inventory,
+    stock_promise,
+};
 
 impl Protocol for Jimu {
     const NAME: &'static str = "jimu";
@@ -126,7 +133,7 @@ fn garbler_with(
     let layout = Layout::new(&job.program, unit, job.security, hooks.sizes())?;
     layout.takes(Party::Garbler, input)?;
     let run = Metered::new::<Jimu>(channel, Party::Garbler, observer);
-    let mut party = setup::garbler(run, job, &layout, hooks)?; // 1, 2, 3, 4
+    let mut party = setup::garbler(run, &job.terms(), Purpose::run(&layout), hooks)?; // 1, 2, 3, 4
     let made = preprocess::garbler(&mut party, &layout)?; // 5, 6, 7, 8
     open::garbler(&mut party, &layout, &made)?; // 8, 9
     let theirs = prepare::garbler(&mut party, &layout)?; // 10
@@ -160,14 +167,14 @@ fn evaluator_with(
     let layout = Layout::new(&job.program, unit, job.security, hooks.sizes())?;
     layout.takes(Party::Evaluator, input)?;
     let run = Metered::new::<Jimu>(channel, Party::Evaluator, observer);
-    let mut party = setup::evaluator(run, job, &layout, hooks)?; // 1, 2, 3, 4
+    let mut party = setup::evaluator(run, &job.terms(), Purpose::run(&layout), hooks)?; // 1, 2, 3, 4
     let received = preprocess::evaluator(&mut party, &layout)?; // 5, 6, 7, 8
     let checked = open::evaluator(&mut party, &layout, received)?; // 8, 9
-    let own = prepare::evaluator(&mut party, &checked, input)?; // 10
+    let own = prepare::evaluator(&mut party, checked.choices(), input)?; // 10
     let circuit = build::evaluator(&mut party, &layout, &checked, &own)?; // 11, 12
-    let (active, recovery) = evaluate::evaluator(&mut party, &layout, &checked, &circuit)?;
+    let (active, recovery) = evaluate::evaluator(&mut party, &layout, &circuit)?;
     let aside = Aside::of(&recovery);
     let found = (&active, &recovery);
-    let outputs = decode::evaluator(&mut party, &layout, &checked, &circuit, found, input)?; // 13
+    let outputs = decode::evaluator(&mut party, &layout, &circuit, found, input)?; // 13
     Ok(report(outputs, party.close()?, &layout, aside))
 }

@@ -10,13 +10,29 @@ use crate::cheat::Cheat;
 use crate::choice::{Chosen, numbers, wires_of};
 use crate::components::{Given, HASH, Plan};
 use crate::gates::{Garbling, colour, first_blocks};
-use crate::layout::Layout;
+use crate::layout::Supply;
 use crate::msg;
 use crate::preprocess::{Copies, Garbled, HashedCopies, Made, Received, garble_copies, plan};
 use crate::setup::{Evaluator, Garbler};
 
 /// Of what the evaluator has received, all that was opened is right: who has this may use the rest.
 pub(super) struct Checked(Received);
+
+/// Choices in OTs whose labels were compared with their hashes: the evaluator may say where its input
+/// differs.
+pub(super) struct CheckedChoices<'a>(pub &'a [u8]);
+
+impl Checked {
+    /// Returns the choices in its OTs.
+    pub fn choices(&self) -> CheckedChoices<'_> {
+        CheckedChoices(&self.0.ots.1)
+    }
+
+    /// Returns what may be used.
+    pub fn into_received(self) -> Received {
+        self.0
+    }
+}
 
 impl std::ops::Deref for Checked {
     type Target = Received;
@@ -27,10 +43,10 @@ impl std::ops::Deref for Checked {
 }
 
 /// Opens what the evaluator chose, and sends the tables of components in buckets.
-pub(super) fn garbler(party: &mut Garbler, layout: &Layout, made: &Made) -> Result<(), Error> {
+pub(super) fn garbler(party: &mut Garbler, supply: &Supply, made: &Made) -> Result<(), Error> {
     let delta = party.offset.wide.word(0);
     let (mut labels, mut permutations) = (Vec::new(), Vec::new());
-    for ((kind, copies), chosen) in layout.kinds.iter().zip(&made.copies).zip(&made.choice.copies) {
+    for ((kind, copies), chosen) in supply.kinds.iter().zip(&made.copies).zip(&made.choice.copies) {
         let inputs = || wires_of(&chosen.opened, kind.inputs());
         let outputs = || wires_of(&chosen.opened, kind.outputs());
         permutations.push(copies.inputs.permutations.select(inputs()));
@@ -58,8 +74,8 @@ pub(super) fn garbler(party: &mut Garbler, layout: &Layout, made: &Made) -> Resu
         hash.open(&mut run.channel, &points.openings, words)?;
     }
     for (kind, (copies, chosen)) in made.copies.iter().zip(&made.choice.copies).enumerate() {
-        if layout.kinds[kind].has_offsets() {
-            send_tables(party, layout, kind, copies, &chosen.kept)?;
+        if supply.kinds[kind].has_offsets() {
+            send_tables(party, supply, kind, copies, &chosen.kept)?;
         }
     }
     let seed = ihash::asked(&mut party.run.channel)?;
@@ -75,12 +91,12 @@ pub(super) fn garbler(party: &mut Garbler, layout: &Layout, made: &Made) -> Resu
 /// Sends the tables of copies in buckets, which are garbled again for it.
 fn send_tables(
     party: &mut Garbler,
-    layout: &Layout,
+    supply: &Supply,
     kind: usize,
     made: &Copies,
     kept: &[u32],
 ) -> Result<(), Error> {
-    let plan = plan(layout, kind, made.start);
+    let plan = plan(supply, kind, made.start);
     for copies in kept.chunks(plan.copies_at_once()) {
         let tables = garble_copies(party, made, kind, &plan, copies)?;
         let mut message = party.run.channel.message(msg::TABLES);
@@ -101,17 +117,17 @@ struct OpenedCopies {
 /// Checks what is opened (section 5.1, step 4), and receives the tables of components in buckets.
 pub(super) fn evaluator(
     party: &mut Evaluator,
-    layout: &Layout,
+    supply: &Supply,
     mut received: Received,
 ) -> Result<Checked, Error> {
     party.run.phase("preprocess");
-    let mut opened = receive_openings(party, layout, &received)?;
+    let mut opened = receive_openings(party, supply, &received)?;
     let others = received.choice.authenticators.opened.len();
     let offsets = party.labels.opened(&mut party.run.channel, others)?;
     for (copies, chosen) in received.copies.iter_mut().zip(&received.choice.copies) {
         receive_tables(party, copies, &chosen.kept)?;
     }
-    verify(party, layout, &received, &opened, &offsets)?;
+    verify(party, supply, &received, &opened, &offsets)?;
 
     let checks = Checks::new(&party.labels, &party.offset)?;
     let (hashed, choices, labels) = &received.ots;
@@ -126,7 +142,7 @@ pub(super) fn evaluator(
             }
         }
     }
-    let numbers_of: Vec<u64> = numbers(&received.choice.authenticators.opened).map(|k| k as u64).collect();
+    let numbers_of = received.authenticators_of(&received.choice.authenticators.opened);
     let checks = authenticators::Checks {
         session: &party.session,
         permutations: &party.permutations,
@@ -134,17 +150,23 @@ pub(super) fn evaluator(
     };
     let hashed = received.authenticators.permutations.select(numbers(&received.choice.authenticators.opened));
     checks.opened(&numbers_of, &hashed, &first_blocks(&offsets))?;
+    // Of opened gates nothing is needed any more.
+    for (copies, chosen) in received.copies.iter_mut().zip(&received.choice.copies) {
+        if let Garbled::Gates(_, rows) = &mut copies.garbled {
+            *rows = rows.select(wires_of(&chosen.kept, 2));
+        }
+    }
     Ok(Checked(received))
 }
 
 /// Receives what opens the copies that were chosen for it.
 fn receive_openings(
     party: &mut Evaluator,
-    layout: &Layout,
+    supply: &Supply,
     received: &Received,
 ) -> Result<Vec<OpenedCopies>, Error> {
     let Evaluator { run, labels, permutations, .. } = party;
-    let kinds = || layout.kinds.iter().zip(&received.choice.copies);
+    let kinds = || supply.kinds.iter().zip(&received.choice.copies);
     let mut messages = Vec::new();
     for (kind, chosen) in kinds() {
         let mut of = |wires: usize| permutations.opened(&mut run.channel, chosen.opened.len() * wires);
@@ -184,13 +206,13 @@ fn receive_tables(party: &mut Evaluator, copies: &mut HashedCopies, kept: &[u32]
 /// Checks that what was opened are the hashed words.
 fn verify(
     party: &mut Evaluator,
-    layout: &Layout,
+    supply: &Supply,
     received: &Received,
     opened: &[OpenedCopies],
     offsets: &Words,
 ) -> Result<(), Error> {
     let seed = ihash::ask(&mut party.run.channel)?;
-    let kinds = || layout.kinds.iter().zip(&received.copies).zip(&received.choice.copies).zip(opened);
+    let kinds = || supply.kinds.iter().zip(&received.copies).zip(&received.choice.copies).zip(opened);
     let mut check = party.permutations.openings(&seed, &party.points.permutation);
     for (((kind, copies), chosen), opened) in kinds() {
         let inputs = copies.inputs.permutations.select(wires_of(&chosen.opened, kind.inputs()));
@@ -245,7 +267,7 @@ fn check_gates(
     let left_bits: Vec<u8> = side(0).map(|k| bits[k]).collect();
     active.add_where(&party.offset, &left_bits);
     let left = party.completion.words(&active, &opened.inputs.select(side(0)));
-    let outputs = garbling.evaluate(gates, &left, [&of_side(0), &of_side(1)], rows);
+    let outputs = garbling.evaluate(gates, &left, [&of_side(0), &of_side(1)], rows, |k| gates[k] as usize);
     let products = chosen.bits.as_chunks::<2>().0.iter().map(|[a, b]| a & b);
     let flips = lowest_bits(&opened.permutations[1]);
     let bits: Vec<u8> = products.zip(&*flips).map(|(bit, flip)| bit ^ flip).collect();

@@ -27,6 +27,10 @@ const PERMUTATION_MARGIN: u32 = 4;
 /// Likewise for each check of codewords and of openings.
 const CHECK_MARGIN: u32 = 8;
 
+/// A session with stock draws, opens and makes OTs once in its setup and for each entry of its log, of which
+/// there are fewer than 2^19: no more lists in each than in a run.
+const STOCK_USES: u32 = 19;
+
 /// What a block of a word costs the parties, who keep it, move it and multiply it, as if so many bits were
 /// sent.
 const BLOCK_BITS: usize = 96;
@@ -83,6 +87,8 @@ pub const COMPONENTS: Rule = Rule::COMPONENT;
 pub struct Level {
     /// s.
     pub security: u32,
+    /// Base-2 logarithm of how many times a session draws words, opens some, and makes OTs: 0 for one run.
+    pub uses: u32,
     /// Of labels.
     pub labels: Parameters,
     /// Of permutation messages.
@@ -91,8 +97,8 @@ pub struct Level {
 
 /// The paper's figure 7: k = 88 and k = 127. For comparison: together the hashes are weaker than 2^-40.
 pub const FIGURE_7: [Level; 2] = [
-    Level { security: 40, labels: Parameters::LABELS_88, permutations: Parameters::PERMUTATIONS },
-    Level { security: 40, labels: Parameters::LABELS_127, permutations: Parameters::PERMUTATIONS },
+    Level { security: 40, uses: 0, labels: Parameters::LABELS_88, permutations: Parameters::PERMUTATIONS },
+    Level { security: 40, uses: 0, labels: Parameters::LABELS_127, permutations: Parameters::PERMUTATIONS },
 ];
 
 impl Level {
@@ -113,12 +119,27 @@ impl Level {
         };
         let [labels, permutations] =
             sizes.map(|(n, l, bits, w)| Parameters::new(n, l, bits, w).expect("sizes that make sense"));
-        Ok(Level { security, labels, permutations })
+        Ok(Level { security, uses: 0, labels, permutations })
     }
 
-    /// Returns the security that the hashes' checks are to have.
+    /// Returns the level of a session with stock, whose log has 2^19 entries at most.
+    ///
+    /// # Errors
+    /// As [`Level::of`].
+    pub fn of_stock(security: u32) -> Result<Self, Error> {
+        Ok(Level { uses: STOCK_USES, ..Self::of(security)? })
+    }
+
+    /// Returns the security that the hashes' checks are to have, and those of OTs: with any number of uses
+    /// they take the same part of the budget.
     pub fn hashes(&self) -> u32 {
-        self.security + CHECK_MARGIN
+        self.security + CHECK_MARGIN + self.uses
+    }
+
+    /// Returns the number of OTs by which the offset of all of them is checked, and of combinations by which
+    /// the choices are.
+    pub fn checking_ots(&self) -> usize {
+        self.hashes() as usize
     }
 
     /// Returns the number of blocks of a label: parts of the offset, and series of OTs.
@@ -140,7 +161,7 @@ impl Level {
         let permutations = Parameters::cheapest(limit(PERMUTATION_MARGIN), 1, 1, permutation_bits);
         match labels.zip(permutations) {
             Some((labels, permutations)) if label_bits(&labels) < usize::MAX => {
-                Ok(Level { security, labels, permutations })
+                Ok(Level { security, uses: 0, labels, permutations })
             }
             _ => Err(Error::Usage(format!("no hashes bind to {security} bits"))),
         }
@@ -182,11 +203,13 @@ impl Level {
         match (bucketing.slots, bucketing.opened) {
             (0, _) => Upper::ZERO,
             (_, 0) => Upper::ONE,
-            _ => {
-                let read = self.permutations.binding() * compared(COMPONENTS, bucketing);
-                (bucketing.bound(COMPONENTS) + read).min(Upper::ONE)
-            }
+            _ => (bucketing.bound(COMPONENTS) + self.read(bucketing)).min(Upper::ONE),
         }
+    }
+
+    /// What follows from the offset of a bad authenticator passes for what was hashed.
+    fn read(&self, bucketing: &Bucketing) -> Upper {
+        self.permutations.binding() * compared(COMPONENTS, bucketing)
     }
 
     /// Returns an upper bound of each thing that may fail in a session besides what is cut and chosen.
@@ -197,16 +220,17 @@ impl Level {
         let of = |hash: &Parameters, lists: u64| {
             Upper::integer(lists) * hash.opening(hash.openings(self.hashes()))
         };
-        let ots = Upper::exp2(-(checking_ots(self.security) as f64));
+        let ots = Upper::exp2(-(self.checking_ots() as f64));
+        let uses = Upper::exp2(f64::from(self.uses));
         // The extension checks each series twice: OTs of keys and those that check the offset, and of inputs.
         let calls = 2 * self.blocks() as u64;
         vec![
             ("binding of the hashes", both(&Parameters::binding)),
-            ("symbols that are no codewords", Upper::integer(DRAWS) * draw),
-            ("openings of hashed words", of(labels, OPENINGS[0]) + of(permutations, OPENINGS[1])),
+            ("symbols that are no codewords", Upper::integer(DRAWS) * uses * draw),
+            ("openings of hashed words", uses * (of(labels, OPENINGS[0]) + of(permutations, OPENINGS[1]))),
             ("the offset of the OTs", ots),
-            ("choices of OTs that differ", Upper::integer(DRAWS) * ots),
-            ("OT extension", Upper::integer(calls) * Upper::exp2(extension::CHECK_LOG2)),
+            ("choices of OTs that differ", Upper::integer(DRAWS) * uses * ots),
+            ("OT extension", Upper::integer(calls) * uses * Upper::exp2(extension::CHECK_LOG2)),
             ("more watched symbols", Upper::exp2(-127.0)),
         ]
     }
@@ -220,6 +244,55 @@ impl Level {
             // log2(4/3) is more than 0.4: five gates for two bits.
             Detection::Half => (5 * (self.security + CHECK_MARGIN)).div_ceil(2),
         })
+    }
+
+    /// Returns the bucketing of authenticators for so many wires with which bad ones achieve 2^`log2` at
+    /// most, and a quarter of which is opened, so that few bad ones are compared.
+    fn authenticators(&self, wires: u32, log2: f64) -> Result<Bucketing, Error> {
+        if wires == 0 {
+            return Ok(NONE);
+        }
+        let found = fewest_copies(COMPONENTS, wires, Upper::limit(log2))
+            .ok_or_else(|| Error::Limit(format!("{wires} inputs and outputs of the garbler are too many")))?;
+        let least = u32::try_from(found.kept().div_ceil(3)).unwrap_or(u32::MAX);
+        Ok(Bucketing { opened: found.opened.max(least), ..found })
+    }
+
+    /// Returns the bucketing of fewest items for so many slots with which bad ones achieve 2^`log2` at most,
+    /// also where that is so little that more must be opened for the sake of what is `compared`.
+    fn within(
+        &self,
+        rule: Rule,
+        slots: u32,
+        log2: f64,
+        compared: impl Fn(&Bucketing) -> Upper,
+    ) -> Result<Bucketing, Error> {
+        const PARTS: u32 = 8;
+        let limit = Upper::limit(log2);
+        let of_part = |part: u32| {
+            look();
+            let rest = log2 + (f64::from(part) / f64::from(PARTS)).log2();
+            let found = fewest_copies(rule, slots, Upper::limit(rest))?;
+            let least = self.least_opened(rule, found.kept()).max(found.opened);
+            let buckets = Bucketing { opened: least, ..found }.bound(rule) + one_row(rule, least);
+            // Up to three times as many are opened as are kept. More of them never help the garbler.
+            let opened = (0..=3 * PARTS).map(|eighths| {
+                let share = found.kept() * u64::from(eighths) / u64::from(PARTS);
+                least.max(u32::try_from(share).unwrap_or(u32::MAX))
+            });
+            let mut cuts = opened.map(|opened| Bucketing { opened, ..found });
+            cuts.find(|cut| buckets + compared(cut) <= limit)
+        };
+        let found = (1..PARTS).filter_map(of_part).min_by_key(Bucketing::copies);
+        found
+            .ok_or_else(|| Error::Limit(format!("{slots} buckets cannot be had within 2^-{}", self.security)))
+    }
+
+    /// Returns the base-2 logarithm of a share of what the checks leave of 2^-s.
+    pub(super) fn share(&self, share: f64) -> f64 {
+        let s = f64::from(self.security);
+        let spent: Upper = self.checks().into_iter().map(|(_, part)| part).sum();
+        ((1.0 - (spent.log2() + s).exp2()) * share).log2() - s
     }
 
     /// Returns the bucketing of fewest copies for so many slots with which bad copies achieve 2^`log2` at
@@ -254,12 +327,6 @@ fn compared(rule: Rule, bucketing: &Bucketing) -> Upper {
     }
 }
 
-/// Returns the number of OTs by which the offset of all of them is checked, and of combinations by which the
-/// choices are.
-pub fn checking_ots(security: u32) -> usize {
-    (security + CHECK_MARGIN) as usize
-}
-
 /// What a session makes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sizes {
@@ -274,12 +341,35 @@ pub struct Sizes {
 }
 
 /// Nothing is made.
-const NONE: Bucketing = Bucketing { slots: 0, bucket: 1, opened: 0 };
+pub(super) const NONE: Bucketing = Bucketing { slots: 0, bucket: 1, opened: 0 };
 
 /// More items of a kind are not made in one session.
 const MOST: u64 = (u32::MAX / 8) as u64;
 
 impl Sizes {
+    /// Returns those of a step that fills a stock with buckets of so many gates and authenticators of so many
+    /// wires, which may let through these shares of what the checks leave of 2^-s.
+    ///
+    /// # Errors
+    /// As [`Sizes::choose`].
+    pub(super) fn of_step(
+        level: Level,
+        (gates, of_gates): (u32, f64),
+        (wires, of_wires): (u32, f64),
+    ) -> Result<Self, Error> {
+        let copies = match gates {
+            0 => Vec::new(),
+            gates => {
+                vec![level.within(GATES, gates, level.share(of_gates), |cut| level.compared(GATES, cut))?]
+            }
+        };
+        let authenticators = match wires {
+            0 => NONE,
+            wires => level.within(COMPONENTS, wires, level.share(of_wires), |cut| level.read(cut))?,
+        };
+        Ok(Sizes { level, unit: Unit::Gates, copies, authenticators })
+    }
+
     /// Returns the sizes for so many slots of each kind and so many wires with authenticators, which are the
     /// inputs and the outputs of the garbler.
     ///
@@ -288,17 +378,7 @@ impl Sizes {
     pub fn choose(security: u32, unit: Unit, slots: &[u32], wires: u32) -> Result<Self, Error> {
         let level = Level::of(security)?;
         let s = f64::from(security);
-        let authenticators = match wires {
-            0 => NONE,
-            wires => {
-                let found = fewest_copies(COMPONENTS, wires, Upper::limit(-s - 4.0)).ok_or_else(|| {
-                    Error::Limit(format!("{wires} inputs and outputs of the garbler are too many"))
-                })?;
-                // A quarter is opened, so that few bad ones are compared.
-                let least = u32::try_from(found.kept().div_ceil(3)).unwrap_or(u32::MAX);
-                Bucketing { opened: found.opened.max(least), ..found }
-            }
-        };
+        let authenticators = level.authenticators(wires, -s - 4.0)?;
         // What all else leaves is for the copies, each kind alike.
         let others = level.of_authenticators(&authenticators)
             + level.checks().into_iter().map(|(_, part)| part).sum::<Upper>();
@@ -415,7 +495,7 @@ mod tests {
             assert!(labels.binding().log2() < -40.0 && permutations.binding().log2() < -40.0);
             let both = labels.binding() + permutations.binding();
             assert!(both.log2() > -39.4, "{}", both.log2());
-            let level = Level { security: 40, labels, permutations };
+            let level = Level { security: 40, uses: 0, labels, permutations };
             let checks: Upper = level.checks().into_iter().map(|(_, bound)| bound).sum();
             assert!(checks.log2() > -40.0);
         }
@@ -449,6 +529,22 @@ mod tests {
             let found = alternatives(rule, slots, Upper::limit(-40.0));
             let found = found.into_iter().find(|found| found.bucket == bucket).map(|found| found.copies());
             assert_eq!(found, Some(fewest));
+        }
+    }
+
+    /// A step of stock keeps to its share, with all that is compared, at any level.
+    #[test]
+    fn steps_of_stock_stay_within_their_shares() {
+        for (security, most) in [(40, 65_536), (64, 300), (80, 300)] {
+            let level = Level::of_stock(security).unwrap();
+            let checks: Upper = level.checks().into_iter().map(|(_, part)| part).sum();
+            assert!(checks <= Upper::exp2(-f64::from(security) - 2.0), "{}", checks.log2());
+            for (gates, wires) in [(1, 1), (300, 20), (most, most)] {
+                let sizes = Sizes::of_step(level, (gates, 0.125), (wires, 0.125)).unwrap();
+                let share = Upper::exp2(level.share(0.125));
+                assert!(level.of_copies(GATES, &sizes.copies[0]) <= share, "{sizes:?}");
+                assert!(level.of_authenticators(&sizes.authenticators) <= share, "{sizes:?}");
+            }
         }
     }
 

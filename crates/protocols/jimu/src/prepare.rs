@@ -7,7 +7,7 @@ use brickwork_base::{Error, Party};
 
 use crate::layout::Layout;
 use crate::msg;
-use crate::open::Checked;
+use crate::open::CheckedChoices;
 use crate::setup::{Evaluator, Garbler};
 
 /// Returns the permutation bits of the evaluator's inputs.
@@ -20,10 +20,14 @@ pub(super) fn garbler(party: &mut Garbler, layout: &Layout) -> Result<Vec<u8>, E
 }
 
 /// Sends the same, of the evaluator's `input`, which is used for nothing before what was opened has been
-/// checked, and returns it.
-pub(super) fn evaluator(party: &mut Evaluator, checked: &Checked, input: &[bool]) -> Result<Vec<u8>, Error> {
+/// checked, and returns it. Of the OTs it uses the first ones.
+pub(super) fn evaluator(
+    party: &mut Evaluator,
+    choices: CheckedChoices,
+    input: &[bool],
+) -> Result<Vec<u8>, Error> {
     party.run.phase("prepare");
-    let bits: Vec<u8> = input.iter().zip(&*checked.ots.1).map(|(&bit, c)| u8::from(bit) ^ c).collect();
+    let bits: Vec<u8> = input.iter().zip(choices.0).map(|(&bit, c)| u8::from(bit) ^ c).collect();
     if !bits.is_empty() {
         party.run.channel.send(msg::CHOICES, &pack(bits.iter().copied()))?;
     }

@@ -3,9 +3,9 @@
 //! symbols that a garbler hopes are watched it names when it answers, and must not choose by what is opened.
 //! The labels of OTs are hashed when the evaluator has proven its choices.
 
+use brickwork_base::Error;
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
-use brickwork_base::{Error, Party};
 use brickwork_circuit::Circuit;
 use brickwork_primitives::ihash::{self, Hashes, Words};
 use zeroize::Zeroizing;
@@ -16,7 +16,7 @@ use crate::choice::{Choice, numbers, wires_of};
 use crate::components::{Given, HASH, Plan};
 use crate::gates::{Garbling, Labels, colour, compressed};
 use crate::hooks::Point;
-use crate::layout::{Kind, Layout};
+use crate::layout::{Kind, Supply};
 use crate::msg;
 use crate::ots::{self, Counts};
 use crate::setup::{Evaluator, Garbler};
@@ -31,26 +31,26 @@ pub(super) const GATES_AT_ONCE: usize = 1 << 10;
 /// those of inputs, of outputs, and offsets, which have no permutation messages; the garbler's inputs;
 /// outputs of slots that have words of their own; authenticators; OTs, which have no permutation messages
 /// either.
-pub(super) fn lists(layout: &Layout) -> [Vec<usize>; 2] {
+pub(super) fn lists(supply: &Supply) -> [Vec<usize>; 2] {
     let (mut labels, mut permutations) = (Vec::new(), Vec::new());
-    for (kind, bucketing) in layout.kinds.iter().zip(&layout.sizes.copies) {
+    for (kind, bucketing) in supply.kinds.iter().zip(&supply.sizes.copies) {
         let copies = bucketing.copies() as usize;
         let wires = [kind.inputs(), kind.outputs()].map(|wires| copies * wires);
         labels.extend(wires);
         permutations.extend(wires);
         labels.push(if kind.has_offsets() { copies } else { 0 });
     }
-    let authenticators = layout.sizes.authenticators.copies() as usize;
-    let rest = [layout.inputs(Party::Garbler), layout.slot_wires(), authenticators];
+    let authenticators = supply.sizes.authenticators.copies() as usize;
+    let rest = [supply.inputs, supply.slot_wires, authenticators];
     labels.extend(rest);
     permutations.extend(rest);
-    labels.push(layout.ots());
+    labels.push(supply.ots);
     [labels, permutations]
 }
 
 /// Returns the OTs of the evaluator's inputs.
-pub(super) fn input_ots(layout: &Layout) -> Option<Counts> {
-    (layout.ots() > 0).then(|| Counts { ots: layout.ots(), combinations: layout.combinations() })
+pub(super) fn input_ots(supply: &Supply) -> Option<Counts> {
+    (supply.ots > 0).then(|| Counts { ots: supply.ots, combinations: supply.combinations() })
 }
 
 /// What the garbler has of copies of a kind.
@@ -104,7 +104,8 @@ pub(super) struct HashedCopies {
 
 /// What copies are evaluated by.
 pub(super) enum Garbled {
-    /// Gates, and their rows, `[gate][row]`.
+    /// Gates, and the rows of all of them, `[gate][row]`; once they are checked, of those in buckets, one
+    /// after the other.
     Gates(Garbling, Words),
     /// Components.
     Components {
@@ -131,19 +132,28 @@ pub(super) struct Received {
     pub wires: HashedWires,
     /// Of permutation messages, and of offsets as labels.
     pub authenticators: HashedWires,
+    /// The number of the first authenticator in the session; the others follow.
+    pub first_authenticator: u64,
     /// Hashes of the labels of its inputs' OTs, its choices and labels.
     pub ots: (Hashes, Zeroizing<Vec<u8>>, Words),
     pub choice: Choice,
 }
 
+impl Received {
+    /// Returns the numbers in the session of authenticators.
+    pub fn authenticators_of(&self, some: &[u32]) -> Vec<u64> {
+        some.iter().map(|&k| self.first_authenticator + u64::from(k)).collect()
+    }
+}
+
 /// Makes and hashes all.
-pub(super) fn garbler(party: &mut Garbler, layout: &Layout) -> Result<Made, Error> {
+pub(super) fn garbler(party: &mut Garbler, supply: &Supply) -> Result<Made, Error> {
     party.run.phase("preprocess");
     let channel = &mut party.run.channel;
-    let unchecked = input_ots(layout)
+    let unchecked = input_ots(supply)
         .map(|counts| ots::garbler(channel, &mut party.series, counts, &mut party.rng))
         .transpose()?;
-    let [of_labels, of_permutations] = lists(layout);
+    let [of_labels, of_permutations] = lists(supply);
     let labels = of_labels.into_iter().map(|count| party.labels.random(channel, count));
     let mut labels = labels.collect::<Result<Vec<_>, Error>>()?.into_iter();
     let masks = party.labels.masks(channel)?;
@@ -154,13 +164,13 @@ pub(super) fn garbler(party: &mut Garbler, layout: &Layout) -> Result<Made, Erro
     let mut list = || labels.next().expect("as many lists as were made");
     let mut wires = |labels: Words| Wires { labels, permutations: rho.next().expect("likewise") };
     let (mut copies, mut replaced) = (Vec::new(), Vec::new());
-    for kind in 0..layout.kinds.len() {
+    for kind in 0..supply.kinds.len() {
         let (inputs, outputs, offsets) = (wires(list()), wires(list()), list());
         let mut made = Copies { inputs, outputs, offsets, start: party.rng.block() };
         party.run.channel.send(msg::START, &made.start.to_le_bytes())?;
-        replaced.push(match &layout.kinds[kind] {
+        replaced.push(match &supply.kinds[kind] {
             Kind::Gate => garble_gates(party, &mut made)?,
-            Kind::Component(_) => garble_components(party, layout, kind, &mut made)?,
+            Kind::Component(_) => garble_components(party, supply, kind, &mut made)?,
         });
         copies.push(made);
     }
@@ -187,7 +197,7 @@ pub(super) fn garbler(party: &mut Garbler, layout: &Layout) -> Result<Made, Erro
     party.run.channel.flush()?;
     let mut challenge = [0; SEED_BYTES];
     party.run.channel.receive_into(msg::CHALLENGE, &mut challenge)?;
-    let choice = Choice::expand(&Seed::from_bytes(challenge), layout);
+    let choice = Choice::expand(&Seed::from_bytes(challenge), supply);
     Ok(Made { copies, inputs, wires: slots, authenticators, ots, choice })
 }
 
@@ -227,7 +237,7 @@ fn garble_gates(party: &mut Garbler, made: &mut Copies) -> Result<Replaced, Erro
 /// place their offsets are.
 fn garble_components(
     party: &mut Garbler,
-    layout: &Layout,
+    supply: &Supply,
     kind: usize,
     made: &mut Copies,
 ) -> Result<Replaced, Error> {
@@ -237,7 +247,7 @@ fn garble_components(
     made.offsets.add_where(party.points.unit.word(0), &plain);
     party.run.channel.send(msg::COLOURS, &pack(plain.iter().copied()))?;
     let copies = made.offsets.count();
-    let plan = plan(layout, kind, made.start);
+    let plan = plan(supply, kind, made.start);
     let mut hashes = Vec::with_capacity(HASH * copies);
     for first in (0..copies as u32).step_by(plan.copies_at_once()) {
         let here: Vec<u32> = (first..(copies as u32).min(first + plan.copies_at_once() as u32)).collect();
@@ -250,9 +260,9 @@ fn garble_components(
 }
 
 /// Returns how copies of a kind that is a component are garbled.
-pub(super) fn plan(layout: &Layout, kind: usize, start: u128) -> Plan {
-    let circuit = layout.kinds[kind].circuit().expect("a component");
-    Plan::new(circuit, start, layout.sizes.copies[kind].copies() as usize, layout.level().blocks())
+pub(super) fn plan(supply: &Supply, kind: usize, start: u128) -> Plan {
+    let circuit = supply.kinds[kind].circuit().expect("a component");
+    Plan::new(circuit, start, supply.sizes.copies[kind].copies() as usize, supply.level().blocks())
 }
 
 /// Garbles copies with these numbers; again, if they were before. Returns the tables of each.
@@ -292,7 +302,8 @@ pub(super) fn garble_copies(
 fn follow(party: &mut Garbler, authenticators: &mut Wires) -> Result<Words, Error> {
     let mut from = compressed(party.labels.code(), &party.points.compression, &authenticators.labels);
     party.hooks.alter(Point::AuthenticatorOffsets, &mut from);
-    let all: Vec<u64> = (0..from.len() as u64).collect();
+    let first = party.counters.authenticators(from.len() as u64)?;
+    let all: Vec<u64> = (first..first + from.len() as u64).collect();
     let mut follow = authenticators::permutations(&party.session, party.permutations.code(), &all, &from);
     let random = std::mem::replace(&mut authenticators.permutations, follow.clone());
     follow.add(&random);
@@ -310,16 +321,16 @@ fn hash_ots(party: &mut Garbler, random: Words, mut ots: Words) -> Result<Words,
 }
 
 /// Receives all, and chooses what is opened.
-pub(super) fn evaluator(party: &mut Evaluator, layout: &Layout) -> Result<Received, Error> {
+pub(super) fn evaluator(party: &mut Evaluator, supply: &Supply) -> Result<Received, Error> {
     party.run.phase("preprocess");
     let Evaluator { run, rng, series, hooks, .. } = party;
-    let own = input_ots(layout)
+    let own = input_ots(supply)
         .map(|counts| ots::evaluator(&mut run.channel, series, counts, &[], rng, hooks))
         .transpose()?
         .map(|made| made.prove(&mut run.channel, &party.session))
         .transpose()?;
     let channel = &mut party.run.channel;
-    let [of_labels, of_permutations] = lists(layout);
+    let [of_labels, of_permutations] = lists(supply);
     let labels = of_labels.into_iter().map(|count| party.labels.random(channel, count));
     let labels = labels.collect::<Result<Vec<_>, Error>>()?;
     let masks = party.labels.masks(channel)?;
@@ -329,7 +340,7 @@ pub(super) fn evaluator(party: &mut Evaluator, layout: &Layout) -> Result<Receiv
     // All words that combinations are of are fixed. The garbler reads this when it has sent what it garbles.
     let seed = ihash::ask(channel)?;
     let mut garbled = Vec::new();
-    for (kind, bucketing) in layout.kinds.iter().zip(&layout.sizes.copies) {
+    for (kind, bucketing) in supply.kinds.iter().zip(&supply.sizes.copies) {
         let start = party.run.channel.receive(msg::START, START)?;
         let start = u128::from_le_bytes(*start.first_chunk().expect("as many as asked for"));
         let copies = bucketing.copies() as usize;
@@ -338,7 +349,8 @@ pub(super) fn evaluator(party: &mut Evaluator, layout: &Layout) -> Result<Receiv
             Kind::Component(component) => receive_components(party, &component.circuit, start, copies)?,
         });
     }
-    let authenticators = layout.sizes.authenticators.copies() as usize;
+    let authenticators = supply.sizes.authenticators.copies() as usize;
+    let first_authenticator = party.counters.authenticators(authenticators as u64)?;
     let follow = party.permutations.chosen(&mut party.run.channel, authenticators)?;
 
     let channel = &mut party.run.channel;
@@ -371,8 +383,8 @@ pub(super) fn evaluator(party: &mut Evaluator, layout: &Layout) -> Result<Receiv
     let mut challenge = *Rng::new("brickwork JIMU challenge")?.seed().as_bytes();
     party.hooks.alter(Point::Challenge, &mut challenge);
     channel.send(msg::CHALLENGE, &challenge)?;
-    let choice = Choice::expand(&Seed::from_bytes(challenge), layout);
-    Ok(Received { copies, inputs, wires: slots, authenticators, ots, choice })
+    let choice = Choice::expand(&Seed::from_bytes(challenge), supply);
+    Ok(Received { copies, inputs, wires: slots, authenticators, first_authenticator, ots, choice })
 }
 
 /// Receives gates.

@@ -58,19 +58,43 @@ pub struct SecurityReport {
     pub statistical_bits: u32,
     /// Base-2 logarithm of what a cheater achieves at most, by everything together.
     pub bound_log2: f64,
+    /// Of a program from stock, the same of all programs together that take from the epoch: more than 2^-s,
+    /// if much was made in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub epoch_bound_log2: Option<f64>,
     /// kappa minus what its uses lose, in bits.
     pub computational_bits: f64,
     /// The bound, check by check.
     pub budget: Vec<Spent>,
     /// What the cut-and-choose is about.
     pub unit: Unit,
-    /// What is garbled.
+    /// What is garbled; of a program from stock each batch that it took from.
     pub copies: Vec<Copies>,
-    /// Input authenticators.
-    pub authenticators: Amount,
+    /// Input authenticators, likewise.
+    pub authenticators: Vec<Amount>,
 }
 
 impl SecurityReport {
+    /// Returns the promise of a program from stock that took from no batch yet.
+    pub(super) fn of_stock(level: &Level, bound_log2: f64, budget: Vec<Spent>) -> Self {
+        SecurityReport {
+            model: "malicious",
+            statistical_bits: level.security,
+            bound_log2,
+            epoch_bound_log2: None,
+            computational_bits: computational_bits(level, Unit::Gates),
+            budget,
+            unit: Unit::Gates,
+            copies: Vec::new(),
+            authenticators: Vec::new(),
+        }
+    }
+
+    /// Adds a batch of gates.
+    pub(super) fn add_gates(&mut self, bucketing: Bucketing) {
+        self.copies.push(Copies { name: "AND".into(), amount: bucketing.into() });
+    }
+
     /// Returns the promise of a run of a program.
     pub(super) fn of(layout: &Layout) -> Self {
         let sizes = &layout.sizes;
@@ -86,13 +110,14 @@ impl SecurityReport {
             model: "malicious",
             statistical_bits: sizes.level.security,
             bound_log2: sizes.bound().log2(),
+            epoch_bound_log2: None,
             computational_bits: computational_bits(&sizes.level, sizes.unit),
             budget: parts
                 .map(|(check, bound)| Spent { check: check.into(), bound_log2: bound.log2() })
                 .collect(),
             unit: sizes.unit,
             copies: copies.collect(),
-            authenticators: sizes.authenticators.into(),
+            authenticators: vec![sizes.authenticators.into()],
         }
     }
 }

@@ -3,10 +3,11 @@
 use brickwork_base::label::Delta;
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_base::{Error, Party};
+use brickwork_primitives::counters::Counters;
 use brickwork_primitives::ihash::{self, Code, Completion, Hashes, Receiver, Sender, Unsent, Words};
 use brickwork_primitives::ot::base::{self, Direction, Keys};
 use brickwork_primitives::ot::{BASE_OTS, CotReceiver as _, CotSender as _, Series, extension};
-use brickwork_session::{Digests, Greeting, Job, Metered, PhaseReport};
+use brickwork_session::{Digests, Greeting, Metered, PhaseReport, Terms};
 use zeroize::Zeroizing;
 
 use crate::buckets::Checks;
@@ -16,11 +17,13 @@ use crate::hooks::{Hooks, Point};
 use crate::layout::Layout;
 use crate::msg;
 use crate::ots::{self, Counts};
-use crate::parameters::{COMPRESSED, Level, checking_ots};
+use crate::parameters::{COMPRESSED, Level};
 use crate::report::Jimu;
 
 /// The points that both parties take from where no symbol is sent.
 pub(super) struct Points {
+    /// What they are drawn by: those of labels, and of permutation messages.
+    pub seeds: [Seed; 2],
     /// Those by which labels are compressed.
     pub compression: Unsent,
     /// Those at which labels are opened: as many as are not watched, the ones of the compression first.
@@ -32,8 +35,8 @@ pub(super) struct Points {
 }
 
 impl Points {
-    /// Those of two seeds: of labels, and of permutation messages.
-    fn new(labels: &Code, permutations: &Code, seeds: [&Seed; 2]) -> Self {
+    /// Draws those of two seeds: of labels, and of permutation messages.
+    pub fn new(labels: &Code, permutations: &Code, seeds: [&Seed; 2]) -> Self {
         let hidden = |code: &Code| code.parameters().l() - code.parameters().w();
         let compression = labels.seeded_evaluation(seeds[0], COMPRESSED);
         let openings = labels.seeded_evaluation(seeds[0], hidden(labels));
@@ -47,7 +50,7 @@ impl Points {
         let is_coloured = |word: &Words| colour(compressed(labels, &compression, word)[0]) == 1;
         let unit = (0..labels.parameters().l()).map(units).find(is_coloured);
         let unit = unit.unwrap_or_else(|| units(0));
-        Points { compression, openings, permutation, unit }
+        Points { seeds: seeds.map(Clone::clone), compression, openings, permutation, unit }
     }
 }
 
@@ -64,6 +67,7 @@ pub(super) struct Garbler {
     pub points: Points,
     /// OTs with the blocks of Δ as offsets.
     pub series: Vec<extension::Sender>,
+    pub counters: Counters,
     pub hooks: Hooks,
 }
 
@@ -81,6 +85,7 @@ pub(super) struct Evaluator {
     /// What makes opened labels.
     pub completion: Completion,
     pub series: Vec<extension::Receiver>,
+    pub counters: Counters,
     pub hooks: Hooks,
 }
 
@@ -98,7 +103,7 @@ impl Evaluator {
 
 /// Returns the OTs of a session's setup: those of what is watched, then those by which the offset is checked.
 pub(super) fn setup_ots(level: &Level) -> Counts {
-    let checking = checking_ots(level.security);
+    let checking = level.checking_ots();
     Counts { ots: watched_ots(level) + checking, combinations: checking }
 }
 
@@ -107,15 +112,35 @@ pub(super) fn watched_ots(level: &Level) -> usize {
     level.labels.n() + level.permutations.n()
 }
 
-fn digests(layout: &Layout) -> Digests {
-    Digests { stock: false, program: layout.digest(), parameters: [0; 32] }
+/// What a session is set up for: what both must agree on, and the hashes that it takes.
+#[derive(Clone, Copy)]
+pub(super) struct Purpose {
+    stock: bool,
+    program: [u8; 32],
+    level: Level,
 }
 
-/// The series for a block of labels.
-fn series(session: &[u8; 32], block: usize) -> Series {
+impl Purpose {
+    /// Runs a program.
+    pub fn run(layout: &Layout) -> Self {
+        Purpose { stock: false, program: layout.digest(), level: *layout.level() }
+    }
+
+    /// Fills a stock, for programs that nobody knows yet.
+    pub fn stock(level: Level) -> Self {
+        Purpose { stock: true, program: [0; 32], level }
+    }
+
+    fn digests(&self) -> Digests {
+        Digests { stock: self.stock, program: self.program, parameters: [0; 32] }
+    }
+}
+
+/// Returns the series for a block of labels.
+pub(super) fn series(session: &[u8; 32], block: usize) -> Series {
     let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 JIMU OTs of a block of labels");
     hasher.update(session).update(&(block as u64).to_le_bytes());
-    Series::new(hasher.finalize().as_bytes(), Direction::GarblerSends)
+    Series::new(hasher.finalize().as_bytes(), Direction::GarblerSends).numbered(block)
 }
 
 /// Greets the peer. Returns the keys of the base OTs, which the evaluator offers and in which the garbler has
@@ -123,15 +148,15 @@ fn series(session: &[u8; 32], block: usize) -> Series {
 fn base_ots(
     run: &mut Metered,
     hooks: &Hooks,
-    job: &Job,
-    layout: &Layout,
+    terms: &Terms,
+    purpose: &Purpose,
     choices: &[u8],
 ) -> Result<(Keys, [u8; 32]), Error> {
     let role = run.role;
-    let greeting = Greeting::send::<Jimu>(&mut run.channel, role, &job.terms(), &digests(layout))?;
+    let greeting = Greeting::send::<Jimu>(&mut run.channel, role, terms, &purpose.digests())?;
     let (side, offered) = match role {
         Party::Garbler => (Direction::GarblerSends, 0),
-        Party::Evaluator => (Direction::EvaluatorSends, BASE_OTS * layout.level().blocks()),
+        Party::Evaluator => (Direction::EvaluatorSends, BASE_OTS * purpose.level.blocks()),
     };
     if let Some(keys) = hooks.dealt(role, offered, choices) {
         run.channel.flush()?;
@@ -142,22 +167,27 @@ fn base_ots(
         side,
         &greeting.digest(),
         choices,
-        job.post_quantum,
-        job.threads,
+        terms.post_quantum,
+        terms.threads,
     )?;
     let answer = greeting.answered(&mut run.channel)?;
     let keys = begun.receive(&mut run.channel, &answer.digest, &answer.session, offered)?;
     Ok((keys, answer.session))
 }
 
-/// Sets a session up for a program.
-pub(super) fn garbler(mut run: Metered, job: &Job, layout: &Layout, hooks: Hooks) -> Result<Garbler, Error> {
+/// Sets a session up.
+pub(super) fn garbler(
+    mut run: Metered,
+    terms: &Terms,
+    purpose: Purpose,
+    hooks: Hooks,
+) -> Result<Garbler, Error> {
     run.phase("setup");
-    let (mut rng, level) = (Rng::new("brickwork JIMU garbler")?, *layout.level());
+    let (mut rng, level) = (Rng::new("brickwork JIMU garbler")?, purpose.level);
     let offsets: Zeroizing<Vec<Delta>> = Zeroizing::new((0..level.blocks()).map(|_| rng.delta()).collect());
     let bits = offsets.iter().flat_map(|offset| (0..BASE_OTS).map(move |i| (offset.bits() >> i) as u8 & 1));
     let choices: Zeroizing<Vec<u8>> = Zeroizing::new(bits.collect());
-    let (keys, session) = base_ots(&mut run, &hooks, job, layout, &choices)?;
+    let (keys, session) = base_ots(&mut run, &hooks, terms, &purpose, &choices)?;
     let mut all = Vec::new();
     for (block, (seeds, &offset)) in keys.received.chunks_exact(BASE_OTS).zip(&*offsets).enumerate() {
         let series = series(&session, block);
@@ -212,24 +242,36 @@ fn garbler_of(
     labels.chosen(channel, &differences)?;
     channel.flush()?;
     let offset = Labels::new(labels.code(), &points.compression, delta);
-    Ok(Garbler { run, rng, session, level, offset, labels, permutations, points, series, hooks })
+    Ok(Garbler {
+        run,
+        rng,
+        session,
+        level,
+        offset,
+        labels,
+        permutations,
+        points,
+        series,
+        counters: Counters::of_setup()?,
+        hooks,
+    })
 }
 
-/// Sets a session up for a program.
+/// Sets a session up.
 pub(super) fn evaluator(
     mut run: Metered,
-    job: &Job,
-    layout: &Layout,
+    terms: &Terms,
+    purpose: Purpose,
     hooks: Hooks,
 ) -> Result<Evaluator, Error> {
     run.phase("setup");
     let rng = Rng::new("brickwork JIMU evaluator")?;
-    let (keys, session) = base_ots(&mut run, &hooks, job, layout, &[])?;
+    let (keys, session) = base_ots(&mut run, &hooks, terms, &purpose, &[])?;
     let mut all = Vec::new();
     for (block, seeds) in keys.sent.chunks_exact(BASE_OTS).enumerate() {
         all.push(extension::Receiver::set_up(&mut run.channel, &series(&session, block), seeds)?);
     }
-    evaluator_of(run, rng, session, *layout.level(), all, hooks)
+    evaluator_of(run, rng, session, purpose.level, all, hooks)
 }
 
 /// Goes on when the OTs are there.
@@ -280,6 +322,7 @@ fn evaluator_of(
         points,
         completion,
         series,
+        counters: Counters::of_setup()?,
         hooks,
     })
 }

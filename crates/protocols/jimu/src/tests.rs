@@ -21,14 +21,14 @@ fn job(program: &Arc<Program>, security: u32) -> Job {
     }
 }
 
-fn random_inputs(program: &Program, rng: &mut Rng) -> [Vec<bool>; 2] {
+pub(crate) fn random_inputs(program: &Program, rng: &mut Rng) -> [Vec<bool>; 2] {
     [Party::Garbler, Party::Evaluator]
         .map(|party| (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect())
 }
 
-/// Random components, in some slots each, with inputs and outputs of both parties, some of them of nobody or
-/// of both. Some have no AND gates, and some inputs nobody reads.
-fn random_program(rng: &mut Rng) -> Program {
+/// Makes random components, in some slots each, with inputs and outputs of both parties, some of them of
+/// nobody or of both. Some have no AND gates, and some inputs nobody reads.
+pub(crate) fn random_program(rng: &mut Rng) -> Program {
     let mut widths: [u32; 2] = [rng.below(9) as u32, rng.below(9) as u32];
     let ports = |name: &str, width: u32| match width {
         0 => vec![],

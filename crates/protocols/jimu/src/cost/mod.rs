@@ -10,7 +10,10 @@ use brickwork_base::random::SEED_BYTES;
 use brickwork_circuit::Program;
 use brickwork_plan::{self as plan, Cost, Link, Machine, PROCESS_BYTES, Script};
 use brickwork_primitives::cost::work::*;
-use brickwork_primitives::cost::{BLOCK, DIMENSION, GATE_BYTES, LABEL, base_ots, extend};
+use brickwork_primitives::cost::{
+    BLOCK, DIGEST, DIMENSION, GATE_BYTES, LABEL, agree_to_take, base_ots, extend, meet,
+};
+use brickwork_primitives::cut_and_choose::Bucketing;
 use brickwork_primitives::ihash::{
     Parameters, answer_bytes, chosen_bytes, correction_bytes, opened_bytes, openings_bytes, setup_bytes,
 };
@@ -20,11 +23,12 @@ use crate::build::soldered;
 use crate::components::{HASH as TABLE_HASH, copies_at_once, table_bytes};
 use crate::layout::{Kind, Layout};
 use crate::ots::{Counts, HASH as COMBINED_HASH};
-use crate::parameters::Unit;
+use crate::parameters::{Level, Unit};
 use crate::preprocess::{GATES_AT_ONCE, START, input_ots, lists};
 use crate::report::{Jimu, SecurityReport};
 use crate::setup::setup_ots;
 use crate::solder::parts;
+use crate::stored::Request;
 
 use work::{BEYOND, COMPARE, GARBLE, GROWS, HASH, HASHED, ROWS, SOLDERED};
 
@@ -72,6 +76,75 @@ pub fn sent_bytes(program: &Program, unit: Unit, security: u32) -> Result<[u64; 
 /// [`Error::Usage`] for a security that is not offered, [`Error::Limit`] if the program is too large.
 pub fn script(program: &Program, unit: Unit, security: u32) -> Result<Script, Error> {
     Ok(steps(&Layout::new(program, unit, security, None)?))
+}
+
+/// Returns what a run from stock costs on these machines, both alike, over this link. Both parties share so
+/// many epochs that are not used up, and nothing was broken off.
+///
+/// # Errors
+/// As [`script`].
+pub fn predict_from_stock(
+    program: &Program,
+    epochs: u64,
+    security: u32,
+    machine: &Machine,
+    link: &Link,
+) -> Result<Cost, Error> {
+    Ok(plan::predict(&script_from_stock(program, epochs, security)?, machine, link))
+}
+
+/// Returns the steps of a run from stock, made of batches that a preprocessing for it would make.
+///
+/// # Errors
+/// As [`script`].
+pub fn script_from_stock(program: &Program, epochs: u64, security: u32) -> Result<Script, Error> {
+    let level = Level::of_stock(security)?;
+    let layout = Layout::from_stock(program, level)?;
+    let steps = Request::of_layout(&layout).steps(security)?;
+    let kept: u64 = steps.iter().flat_map(|step| &step.sizes.copies).map(Bucketing::kept).sum();
+    let mut script = Script::new(Jimu::PHASES);
+    let hello = GREETING_BYTES as u64;
+    meet(&mut script, ([hello], hello), epochs);
+    agree_to_take(&mut script, "prepare");
+    // That it is burned; then nobody waits for the other one to say more.
+    script.exchange([DIGEST], [DIGEST]);
+    some(&mut script, Evaluator, layout.ots.div_ceil(8) as u64); // 10
+    script.phase("build");
+    let slots = layout.slots.len();
+    let both = |script: &mut Script, [messages, labels]: [usize; 2]| {
+        script.message(Garbler, opened_bytes(&level.permutations, messages) as u64);
+        script.message(Garbler, opened_bytes(&level.labels, labels) as u64);
+    };
+    script.work(Garbler, &SOLDERED, 2 * slots as u64, 1);
+    parts(2 * slots).for_each(|part| both(&mut script, [part.len(); 2])); // 11
+    script.work(Evaluator, &SOLDERED, 2 * slots as u64, 1);
+    script.message(Garbler, layout.inputs(Garbler).div_ceil(8) as u64);
+    script.message(Garbler, opened_bytes(&level.labels, layout.inputs(Garbler)) as u64);
+    for learner in [Garbler, Evaluator] {
+        let outputs = layout.outputs(learner).count();
+        script.message(Garbler, opened_bytes(&level.permutations, outputs) as u64);
+    }
+    script.message(Evaluator, SEED_BYTES as u64); // 12
+    let [of_permutations, of_labels] =
+        [&level.permutations, &level.labels].map(|hash| openings_bytes(hash, level.hashes()) as u64);
+    script.message(Garbler, of_permutations);
+    script.messages(Garbler, of_labels, 2);
+    script.phase("evaluate");
+    script.work(Evaluator, &COMPARE, kept, 1);
+    script.phase("decode");
+    some(&mut script, Evaluator, LABEL * layout.outputs(Garbler).count() as u64); // 13
+    for ((name, work), grows) in Jimu::PHASES.iter().zip(&BEYOND).zip(GROWS) {
+        if ["build", "evaluate", "decode"].contains(name) {
+            script.phase(name);
+            script.beyond(work, if grows { slots as u64 } else { 1 });
+        }
+    }
+    // Words of the circuit and of what is taken, rows, and solderings of all gates.
+    let (wires, label) = (layout.steps.len() as u64, level.labels.l() as u64);
+    let program = wires * (GATE_BYTES + 24 + 2 * label) + PROCESS_BYTES;
+    let taken = [6 * label * slots as u64, kept * 5 * label];
+    script.memory_bytes = taken.map(|taken| program + 2 * taken);
+    Ok(script)
 }
 
 fn steps(layout: &Layout) -> Script {
@@ -175,9 +248,9 @@ fn preprocess(script: &mut Script, layout: &Layout) {
     for hash in hashes {
         script.message(Garbler, answer_bytes(hash, security) as u64);
     }
-    if layout.ots() > 0 {
-        script.message(Garbler, chosen_bytes(&level.labels, layout.ots()) as u64);
-        script.work(Evaluator, &COMPARE, layout.ots() as u64, 1);
+    if layout.ots > 0 {
+        script.message(Garbler, chosen_bytes(&level.labels, layout.ots) as u64);
+        script.work(Evaluator, &COMPARE, layout.ots as u64, 1);
     }
     script.message(Evaluator, SEED_BYTES as u64);
     opened(script, layout);

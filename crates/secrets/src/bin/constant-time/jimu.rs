@@ -62,7 +62,7 @@ pub fn subjects() -> Vec<Subject> {
         let (gates, rows) = ((0..GATES as u32).collect::<Vec<_>>(), Words::random(symbols, 2 * GATES, rng));
         Box::new(move || {
             let [l, r] = [left, right].map(|labels| Labels::new(&code, &points, labels));
-            black_box(garbling.evaluate(&gates, &l.wide, [&l.short, &r.short], &rows));
+            black_box(garbling.evaluate(&gates, &l.wide, [&l.short, &r.short], &rows, |k| k));
         })
     };
     let choose = move |class: bool, rng: &mut Rng| -> Call<'static> {

@@ -1,0 +1,266 @@
+//! JIMU's gates, wires and OTs on disk, made before anybody knows a program; and runs of programs on them.
+//! Meeting, filling and taking are the same for all protocols ([`brickwork_session::stock`]); here is what is
+//! JIMU's, with AND gates under the session's offset. Components have no stock.
+//!
+//! A session's Δ is that of all gates of an epoch, and so is what is watched, of all words that are hashed in
+//! it. docs/jimu.md says why that may be.
+
+mod inventory;
+mod made;
+mod needs;
+mod online;
+mod origins;
+mod records;
+mod side;
+#[cfg(test)]
+mod tests;
+
+use brickwork_base::{Error, Party};
+use brickwork_circuit::Program;
+use brickwork_session::stock::meeting::{self, Owner};
+use brickwork_session::stock::records::Batches;
+use brickwork_session::stock::{self as stocked, Ran};
+pub use brickwork_session::stock::{Lacking, Preprocessed};
+use brickwork_session::{Digests, Greeting, Metered, Observer, PhaseReport, Protocol, Terms};
+use brickwork_stock::{EpochId, GivenUp, Store};
+use brickwork_wire::Channel;
+
+use crate::hooks::Hooks;
+use crate::layout::Layout;
+use crate::parameters::Level;
+use crate::report::{Jimu, SecurityReport};
+use crate::setup::{Evaluator, Garbler};
+pub use inventory::{executions, inventory};
+use needs::Execution;
+pub use needs::Request;
+use origins::Origin;
+use side::{OnDisk, Role};
+
+fn owner(role: Party, terms: &Terms) -> Owner<'_> {
+    Owner { protocol: Jimu::NAME, role, terms }
+}
+
+/// Returns whether this party's store has all that a program takes, of what both parties may still use.
+///
+/// # Errors
+/// [`Error::Stock`] if the store cannot be read or was altered, or as [`Request::of`].
+pub fn in_stock(store: &Store, party: Party, terms: &Terms, program: &Program) -> Result<bool, Error> {
+    let (needs, security) = (Request::of(program)?, terms.security.whole()?);
+    stocked::in_stock(store, &owner(party, terms), |held| needs.choose(held, security))
+}
+
+/// Says which pair this party's store is of and where its logs stand, and hears the same of the peer's, and
+/// changes nothing at either side: for those who only look. Returns how many epochs both may use.
+///
+/// # Errors
+/// [`Error::Strangers`] if the stores do not belong together: a run would be refused. [`Error::Stock`] if
+/// they do not tell the same story: a run would burn what differs.
+pub fn compare_stores(
+    channel: &mut Channel,
+    store: Option<&Store>,
+    role: Party,
+    terms: &Terms,
+) -> Result<usize, Error> {
+    meeting::compare_stores(channel, store, &owner(role, terms))
+}
+
+/// Returns what a program is promised that takes all from what one preprocessing made for it.
+///
+/// # Errors
+/// [`Error::Usage`] if that security is not offered, [`Error::Limit`] if there is too much of it.
+pub fn stock_promise(program: &Program, security: u32) -> Result<SecurityReport, Error> {
+    let steps = Request::of(program)?.steps(security)?;
+    let cuts = steps.iter().flat_map(|step| step.cuts()).flatten();
+    let origins: Vec<Origin> = (0..).zip(cuts).map(|(serial, cut)| Origin { serial, cut }).collect();
+    origins::report(&origins, GivenUp::default(), security)
+}
+
+/// What a program from stock gave.
+pub struct FromStock {
+    /// As in a [`Report`](crate::Report).
+    pub outputs: Vec<bool>,
+    /// As [`Aside::recovered`](crate::Aside::recovered), of which everything said there holds.
+    pub recovered: bool,
+    /// What was promised, over the batches that were used.
+    pub security: SecurityReport,
+    /// What had to be made on the spot.
+    pub made: Option<Request>,
+}
+
+/// The outputs are left out, which are the party's own, and whether they were recovered, which depends on
+/// them.
+impl std::fmt::Debug for FromStock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let FromStock { outputs, recovered: _, security, made } = self;
+        f.debug_struct("FromStock")
+            .field("outputs", &format_args!("{} bits", outputs.len()))
+            .field("security", security)
+            .field("made", made)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A connection between two parties with stock on disk. An error destroys it.
+pub struct Stocked(Of);
+
+enum Of {
+    Garbler(Box<Line<Garbler>>),
+    Evaluator(Box<Line<Evaluator>>),
+}
+
+type Line<R> = stocked::Stocked<OnDisk<R>>;
+
+impl From<Line<Garbler>> for Stocked {
+    fn from(line: Line<Garbler>) -> Self {
+        Stocked(Of::Garbler(Box::new(line)))
+    }
+}
+
+impl From<Line<Evaluator>> for Stocked {
+    fn from(line: Line<Evaluator>) -> Self {
+        Stocked(Of::Evaluator(Box::new(line)))
+    }
+}
+
+impl Stocked {
+    /// Greets the peer and compares both stores.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if the peer wants something else, [`Error::Strangers`] if its store and this one
+    /// do not belong together, [`Error::Stock`] if one of them is an old copy, and what does not fit is
+    /// burned; or if another protocol's stock is in it, and nothing is. [`Error::Io`] if the peer goes away.
+    pub fn open(
+        party: Party,
+        channel: Channel,
+        store: &Store,
+        terms: &Terms,
+        observer: impl Observer + 'static,
+    ) -> Result<Self, Error> {
+        Self::open_with(party, channel, store, terms, observer, Hooks::none())
+    }
+
+    pub(super) fn open_with(
+        party: Party,
+        channel: Channel,
+        store: &Store,
+        terms: &Terms,
+        observer: impl Observer + 'static,
+        hooks: Hooks,
+    ) -> Result<Self, Error> {
+        let run = Metered::new::<Jimu>(channel, party, Box::new(observer));
+        match party {
+            Party::Garbler => open::<Garbler>(run, store, terms, hooks).map(Stocked::from),
+            Party::Evaluator => open::<Evaluator>(run, store, terms, hooks).map(Stocked::from),
+        }
+    }
+
+    /// Makes what is asked for, a step after the other; what an interrupted run for the same has made is not
+    /// made again. It joins an epoch from which nothing was taken yet, or begins one.
+    ///
+    /// # Errors
+    /// As [`Stocked::open`]; [`Error::Usage`] if nothing is asked for; [`Error::Peer`] if the peer cheats,
+    /// and then the epoch is burned.
+    pub fn preprocess(self, asked: &Request) -> Result<(Preprocessed, Self), Error> {
+        match self.0 {
+            Of::Garbler(line) => fill(*line, asked),
+            Of::Evaluator(line) => fill(*line, asked),
+        }
+    }
+
+    /// Runs a program on what is in the store. `input` are the bits of this party's input ports.
+    ///
+    /// # Errors
+    /// As [`Stocked::preprocess`]; [`Error::Stock`] if something is lacking and is not to be made,
+    /// [`Error::Input`] if `input` has the wrong length, [`Error::Limit`] as [`Request::of`].
+    pub fn run(
+        self,
+        program: &Program,
+        input: &[bool],
+        lacking: Lacking,
+    ) -> Result<(FromStock, Self), Error> {
+        match self.0 {
+            Of::Garbler(line) => run(*line, program, input, lacking),
+            Of::Evaluator(line) => run(*line, program, input, lacking),
+        }
+    }
+
+    /// Ends it. Returns what each phase took.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the peer went away.
+    pub fn close(self) -> Result<Vec<PhaseReport>, Error> {
+        match self.0 {
+            Of::Garbler(line) => line.close(),
+            Of::Evaluator(line) => line.close(),
+        }
+    }
+}
+
+fn open<R: Role>(mut run: Metered, store: &Store, terms: &Terms, hooks: Hooks) -> Result<Line<R>, Error> {
+    run.phase("setup");
+    let program = blake3::derive_key("brickwork 2026-11 jimu stock", &[]);
+    let digests = Digests { stock: true, program, parameters: [0; 32] };
+    let greeting = Greeting::send::<Jimu>(&mut run.channel, run.role, terms, &digests)?;
+    let answer = greeting.answered(&mut run.channel)?;
+    stocked::Stocked::open(run, hooks, store, terms, &answer.session)
+}
+
+/// Fills the newest epoch that may be filled, or a new one.
+fn fill<R: Role>(mut line: Line<R>, asked: &Request) -> Result<(Preprocessed, Stocked), Error>
+where
+    Stocked: From<Line<R>>,
+{
+    if asked.is_empty() {
+        return Err(Error::Usage("neither gates nor inputs nor OTs are asked for".into()));
+    }
+    let epoch = line.open_epoch()?;
+    let steps = asked.steps(line.terms().security.whole()?)?;
+    line.fill(epoch, &steps).map(|(done, line)| (done, line.into()))
+}
+
+/// Runs a program, and makes what it lacks. What a program uses exists before its session's first input: what
+/// is lacking is added to an epoch from which nothing was taken, if there is one; otherwise a new one is
+/// filled with all that the program needs.
+fn run<R: Role>(
+    line: Line<R>,
+    program: &Program,
+    input: &[bool],
+    lacking: Lacking,
+) -> Result<(FromStock, Stocked), Error>
+where
+    Stocked: From<Line<R>>,
+{
+    let security = line.terms().security.whole()?;
+    let layout = Layout::from_stock(program, Level::of_stock(security)?)?;
+    layout.takes(R::ROLE, input)?;
+    let job = Execution { layout: &layout, input };
+    let (ran, made) = match line.run(&job, lacking)? {
+        Ran::Lacks { why, mut next } => {
+            let everything = Request::of_layout(&layout);
+            let mut epoch = next.open_epoch()?;
+            let there = epoch.map(|id| Batches::of(next.store(), &id)).transpose()?;
+            let mut missing = there.map_or(everything, |there| everything.missing(&there));
+            if missing.is_empty() {
+                // It is there, but out of too many batches.
+                (epoch, missing) = (None, everything);
+            }
+            tracing::warn!("{why}; {missing} are made on the spot");
+            let (_, next) = next.fill(epoch, &missing.steps(security)?)?;
+            (next.run(&job, Lacking::Refuse)?, Some(missing))
+        }
+        done => (done, None),
+    };
+    match ran {
+        Ran::Done { outcome, epoch, next } => {
+            let side::Ran { outputs, recovered, mut security } = outcome;
+            security.epoch_bound_log2 = Some(bound_of_epoch(&next, &epoch)?);
+            Ok((FromStock { outputs, recovered, security, made }, next.into()))
+        }
+        Ran::Lacks { why, .. } => Err(why),
+    }
+}
+
+/// Returns the base-2 logarithm of the bound of all programs from an epoch together.
+fn bound_of_epoch<R: Role>(line: &Line<R>, epoch: &EpochId) -> Result<f64, Error> {
+    Ok(origins::bound_of_epoch(line.store(), epoch, line.terms().security.whole()?)?.log2())
+}

@@ -1,0 +1,199 @@
+//! Which cut-and-choose the items of a batch came out of, and how unlikely a program from stock fails.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use brickwork_base::Error;
+use brickwork_primitives::cut_and_choose::{BatchKind, Bucketing, Upper, at_most};
+use brickwork_session::Spent;
+use brickwork_stock::{EpochId, GivenUp, Serial, Store};
+use serde::{Deserialize, Serialize};
+
+use crate::parameters::{GATES, Level};
+use crate::report::SecurityReport;
+
+/// Version of headers and records.
+const VERSION: u32 = 1;
+
+/// The share of the budget that steps may have spent that were given up, for another one to be begun in the
+/// same epoch: beyond it, what is made would soon be of use to no program.
+const GIVEN_UP_SHARE: f64 = 0.5;
+
+/// The cut-and-choose of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) enum Cut {
+    /// Of gates.
+    Gates(Bucketing),
+    /// Of input authenticators.
+    Inputs(Bucketing),
+}
+
+impl Cut {
+    /// Whether somebody would choose it.
+    fn is_sensible(&self) -> bool {
+        let (Cut::Gates(cut) | Cut::Inputs(cut)) = self;
+        cut.slots > 0 && cut.bucket > 0 && cut.opened > 0 && BatchKind::Component.may_have(cut)
+    }
+
+    /// Returns the bound of what a garbler achieves with it. It takes a while and the same one serves many
+    /// programs, so it is remembered.
+    pub fn bound(&self, level: &Level) -> Upper {
+        static KNOWN: LazyLock<Mutex<HashMap<(Cut, u32), Upper>>> = LazyLock::new(Mutex::default);
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        *known.entry((*self, level.security)).or_insert_with(|| match self {
+            Cut::Gates(cut) => level.of_copies(GATES, cut),
+            Cut::Inputs(cut) => level.of_authenticators(cut),
+        })
+    }
+
+    fn check(&self) -> &'static str {
+        match self {
+            Cut::Gates(_) => "bad gates",
+            Cut::Inputs(_) => "bad input authenticators",
+        }
+    }
+}
+
+/// A batch that something is taken of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Origin {
+    pub serial: Serial,
+    pub cut: Cut,
+}
+
+/// What the items of a batch have in common.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Header {
+    version: u32,
+    /// s.
+    security: u32,
+    /// None of OTs, of which none are opened.
+    pub cut: Option<Cut>,
+    /// Start of the gates' hash keys.
+    pub start: u128,
+}
+
+impl Header {
+    pub fn new(security: u32, cut: Option<Cut>, start: u128) -> Self {
+        Header { version: VERSION, security, cut, start }
+    }
+
+    /// Returns the base-2 logarithm of the bound on its cut; none where nothing is cut and chosen.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if that security is not offered.
+    pub fn bound_log2(&self) -> Result<Option<f64>, Error> {
+        let level = Level::of_stock(self.security)?;
+        Ok(self.cut.map(|cut| cut.bound(&level).log2()))
+    }
+
+    pub fn encode(&self) -> Vec<u8> {
+        postcard::to_stdvec(self).expect("a header can be encoded")
+    }
+
+    pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
+        let malformed = || Error::Stock("the header of a batch is malformed".into());
+        let header: Header = postcard::from_bytes(bytes).map_err(|_| malformed())?;
+        if header.version != VERSION {
+            return Err(Error::Stock(format!(
+                "a batch has version {}, this is version {VERSION}",
+                header.version
+            )));
+        }
+        match header.cut.is_none_or(|cut| cut.is_sensible()) {
+            true => Ok(header),
+            false => Err(malformed()),
+        }
+    }
+
+    /// Returns the cut of a batch of gates.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if it is another one.
+    pub fn gates(&self) -> Result<Bucketing, Error> {
+        match self.cut {
+            Some(Cut::Gates(cut)) => Ok(cut),
+            _ => Err(Error::Stock("the header of a batch is of another kind".into())),
+        }
+    }
+
+    /// Returns the cut of a batch of input authenticators.
+    ///
+    /// # Errors
+    /// As [`Header::gates`].
+    pub fn inputs(&self) -> Result<Bucketing, Error> {
+        match self.cut {
+            Some(Cut::Inputs(cut)) => Ok(cut),
+            _ => Err(Error::Stock("the header of a batch is of another kind".into())),
+        }
+    }
+}
+
+/// Each batch once.
+fn distinct(origins: &[Origin]) -> Vec<Origin> {
+    let mut seen = HashSet::new();
+    origins.iter().filter(|origin| seen.insert(origin.serial)).copied().collect()
+}
+
+/// The bound over batches: each counted whole, once, all that was given up in their session, and all else
+/// that may fail in it.
+fn bound(origins: &[Origin], given_up: GivenUp, level: &Level) -> Upper {
+    let checks: Upper = level.checks().into_iter().map(|(_, bound)| bound).sum();
+    let batches: Upper = distinct(origins).iter().map(|origin| origin.cut.bound(level)).sum();
+    checks + batches + Upper::fixed(given_up.risk)
+}
+
+/// Reports what a program from these batches is promised.
+///
+/// # Errors
+/// [`Error::Stock`] if together they exceed the budget, [`Error::Usage`] if that security is not offered.
+pub(super) fn report(origins: &[Origin], given_up: GivenUp, security: u32) -> Result<SecurityReport, Error> {
+    let level = Level::of_stock(security)?;
+    let spent = bound(origins, given_up, &level).log2();
+    if spent > -f64::from(security) {
+        return Err(Error::Stock(format!(
+            "the program would draw on so many batches, or so much was begun in vain, that only {} remains \
+             of 2^-{security}; preprocess what it needs in one go",
+            at_most(spent)
+        )));
+    }
+    let part = |check: &str, bound: Upper| Spent { check: check.into(), bound_log2: bound.log2() };
+    let mut budget: Vec<Spent> =
+        level.checks().into_iter().map(|(check, bound)| part(check, bound)).collect();
+    let origins = distinct(origins);
+    budget.extend(origins.iter().map(|origin| part(origin.cut.check(), origin.cut.bound(&level))));
+    if given_up.risk > 0 {
+        budget.push(part("steps that were given up", Upper::fixed(given_up.risk)));
+    }
+    let mut report = SecurityReport::of_stock(&level, spent, budget);
+    for origin in &origins {
+        match origin.cut {
+            Cut::Gates(cut) => report.add_gates(cut),
+            Cut::Inputs(cut) => report.authenticators.push(cut.into()),
+        }
+    }
+    Ok(report)
+}
+
+/// Returns the bound on a cheating garbler's success in all programs together that take from an epoch: over
+/// all that was made in it, also where nothing is left.
+///
+/// # Errors
+/// [`Error::Stock`] if the store cannot be read or was altered.
+pub(super) fn bound_of_epoch(store: &Store, epoch: &EpochId, security: u32) -> Result<Upper, Error> {
+    let state = store.state(epoch)?;
+    let mut origins = Vec::new();
+    for left in store.batches(epoch)?.iter().filter(|left| state.is_made(left.serial)) {
+        let cut = Header::decode(&left.batch.header)?.cut;
+        origins.extend(cut.map(|cut| Origin { serial: left.serial, cut }));
+    }
+    Ok(bound(&origins, state.given_up(), &Level::of_stock(security)?))
+}
+
+/// Returns whether an epoch in which so much was given up has room for another step.
+///
+/// # Errors
+/// [`Error::Usage`] if that security is not offered.
+pub(super) fn may_begin(given_up: GivenUp, security: u32) -> Result<bool, Error> {
+    Ok(Upper::fixed(given_up.risk) <= Upper::exp2(Level::of_stock(security)?.share(GIVEN_UP_SHARE)))
+}

@@ -1,0 +1,586 @@
+//! The two roles where what they make lies on disk. What each does by itself is a [`Role`]; the rest is said
+//! once for both.
+
+use brickwork_base::random::{Rng, SEED_BYTES, Seed};
+use brickwork_base::{Error, Party};
+use brickwork_primitives::counters::Counters;
+use brickwork_primitives::ihash::{MORE_WORDS, Receiver, Sender, WORDS, Words};
+use brickwork_primitives::ot::{CotReceiver as _, CotSender as _, extension};
+use brickwork_session::stock::records::{Batches, Keeper, Records, TakenBatch, TakenItems};
+use brickwork_session::stock::{Side, Stand};
+use brickwork_session::{Metered, Protocol, SessionId, Terms};
+use brickwork_stock::{Batch, Ranges, Serial, State, Writers, encoded_secret};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+
+use super::made::{self, EvaluatorMade, GarblerMade, Made};
+use super::needs::{Execution, Filling, Request, kind};
+use super::online::{self, EvaluatorMaterial, GarblerMaterial};
+use super::origins::{self, Cut, Header, Origin};
+use super::records::{Context, EvaluatorGates, EvaluatorInputs, EvaluatorOts, GarblerItems, Shape};
+use crate::gates::Labels;
+use crate::hooks::Hooks;
+use crate::layout::Layout;
+use crate::parameters::Level;
+use crate::report::{Jimu, SecurityReport};
+use crate::setup::{self, Evaluator, Garbler, Points, Purpose, series};
+
+/// Version of the secrets.
+const VERSION: u32 = 1;
+
+type SeedBytes = [u8; SEED_BYTES];
+
+/// Items that a role keeps.
+pub(super) trait Stored: for<'c> Records<Context<'c> = Context<'c>> {}
+
+impl<T: for<'c> Records<Context<'c> = Context<'c>>> Stored for T {}
+
+/// What a program takes: of each kind the items of each batch, in order.
+pub(super) struct Material<R: Role> {
+    gates: Vec<R::Gates>,
+    inputs: Vec<R::Inputs>,
+    ots: Vec<R::Ots>,
+}
+
+/// What a step has made, of a role.
+type MadeBy<R> = Made<<R as Role>::Gates, <R as Role>::Inputs, <R as Role>::Ots>;
+
+/// A party of a session, and what it does with stock.
+pub(super) trait Role: Sized {
+    const ROLE: Party;
+    type Gates: Stored;
+    type Inputs: Stored;
+    type Ots: Stored;
+
+    fn set_up(run: Metered, terms: &Terms, level: Level, hooks: Hooks) -> Result<Self, Error>;
+    fn restored(run: Metered, level: Level, secrets: &[u8], hooks: Hooks) -> Result<Self, Error>;
+    fn secrets(&self) -> Zeroizing<Vec<u8>>;
+    fn id(&self) -> &SessionId;
+    fn run(&mut self) -> &mut Metered;
+    fn line(&self) -> &Metered;
+    fn level(&self) -> Level;
+    fn release(self) -> (Metered, Hooks);
+    fn counters(&mut self) -> &mut Counters;
+    /// Goes on with the ranges of its streams.
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
+    /// Returns the evaluator's hashes.
+    fn hashes(&self) -> Option<[&Receiver; 2]>;
+    /// Makes what a step is for.
+    fn make(&mut self, step: &Filling) -> Result<MadeBy<Self>, Error>;
+    /// Runs a program on what it took, whose gates come from batches of these numbers of buckets. Returns its
+    /// outputs, and whether they had to be recovered.
+    fn evaluate(
+        &mut self,
+        job: &Execution,
+        taken: Material<Self>,
+        stand: Stand,
+    ) -> Result<(Vec<bool>, bool), Error>;
+}
+
+/// A garbler's secrets.
+#[derive(Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
+struct OfGarbler<O: Zeroize> {
+    version: u32,
+    session: SessionId,
+    /// Seeds of the symbols of labels, and of permutation messages.
+    seeds: [Vec<SeedBytes>; 2],
+    /// What the points that are never sent are drawn by.
+    points: [SeedBytes; 2],
+    /// States of the series of OTs, whose offsets are the blocks of Δ.
+    ots: Vec<O>,
+}
+
+/// An evaluator's secrets.
+#[derive(Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
+struct OfEvaluator<O: Zeroize> {
+    version: u32,
+    session: SessionId,
+    /// Which symbols are watched, of labels and of permutation messages, and their seeds.
+    watched: [Vec<u8>; 2],
+    seeds: [Vec<SeedBytes>; 2],
+    points: [SeedBytes; 2],
+    /// The hash of Δ.
+    offset: Vec<u128>,
+    ots: Vec<O>,
+}
+
+fn malformed() -> Error {
+    Error::Stock("the secrets of a session are malformed or of another version".into())
+}
+
+fn decoded<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
+    postcard::from_bytes(bytes).map_err(|_| malformed())
+}
+
+fn stored(seeds: &[Seed]) -> Vec<SeedBytes> {
+    seeds.iter().map(|seed| *seed.as_bytes()).collect()
+}
+
+fn restored(seeds: &[SeedBytes]) -> Vec<Seed> {
+    seeds.iter().map(|seed| Seed::from_bytes(*seed)).collect()
+}
+
+impl Role for Garbler {
+    const ROLE: Party = Party::Garbler;
+    type Gates = GarblerItems;
+    type Inputs = GarblerItems;
+    type Ots = GarblerItems;
+
+    fn set_up(run: Metered, terms: &Terms, level: Level, hooks: Hooks) -> Result<Self, Error> {
+        setup::garbler(run, terms, Purpose::stock(level), hooks)
+    }
+
+    fn restored(run: Metered, level: Level, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
+        let secrets: OfGarbler<<extension::Sender as brickwork_primitives::ot::CotSender>::State> =
+            decoded(secrets)?;
+        if secrets.version != VERSION || secrets.ots.len() != level.blocks() {
+            return Err(malformed());
+        }
+        let session = secrets.session;
+        let mut delta = Words::zeros(level.labels.l(), 1);
+        let mut all = Vec::new();
+        for (block, state) in secrets.ots.iter().enumerate() {
+            let one = extension::Sender::restored(&series(&session, block), state)?;
+            delta.word_mut(0)[block] = one.offset().bits();
+            all.push(one);
+        }
+        let [labels, permutations] = [(0, &level.labels), (1, &level.permutations)]
+            .map(|(k, hash)| Sender::restored(hash, restored(&secrets.seeds[k]), level.hashes()));
+        let (labels, permutations) = (labels?, permutations?);
+        let points = points_of(&labels, &permutations, &secrets.points);
+        Ok(Garbler {
+            run,
+            rng: Rng::new("brickwork JIMU garbler")?,
+            session,
+            level,
+            offset: Labels::new(labels.code(), &points.compression, delta),
+            labels,
+            permutations,
+            points,
+            series: all,
+            counters: Counters::none(),
+            hooks,
+        })
+    }
+
+    fn secrets(&self) -> Zeroizing<Vec<u8>> {
+        encoded_secret(&OfGarbler {
+            version: VERSION,
+            session: self.session,
+            seeds: [stored(self.labels.seeds()), stored(self.permutations.seeds())],
+            points: self.points.seeds.each_ref().map(|seed| *seed.as_bytes()),
+            ots: self.series.iter().map(|series| series.state()).collect(),
+        })
+    }
+
+    fn id(&self) -> &SessionId {
+        &self.session
+    }
+
+    fn run(&mut self) -> &mut Metered {
+        &mut self.run
+    }
+
+    fn line(&self) -> &Metered {
+        &self.run
+    }
+
+    fn level(&self) -> Level {
+        self.level
+    }
+
+    fn release(self) -> (Metered, Hooks) {
+        (self.run, self.hooks)
+    }
+
+    fn counters(&mut self) -> &mut Counters {
+        &mut self.counters
+    }
+
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
+        self.labels.enter(ranges, &WORDS)?;
+        self.permutations.enter(ranges, &MORE_WORDS)?;
+        self.series.iter_mut().try_for_each(|series| series.enter(ranges))
+    }
+
+    fn hashes(&self) -> Option<[&Receiver; 2]> {
+        None
+    }
+
+    fn make(&mut self, step: &Filling) -> Result<GarblerMade, Error> {
+        made::garbler(self, &step.supply())
+    }
+
+    fn evaluate(
+        &mut self,
+        job: &Execution,
+        taken: Material<Self>,
+        stand: Stand,
+    ) -> Result<(Vec<bool>, bool), Error> {
+        let level = self.level;
+        let joined = |shape: Shape, some: &[GarblerItems]| {
+            let mut all = GarblerItems::none(shape, &level);
+            some.iter().for_each(|some| all.add(some));
+            all
+        };
+        let material = GarblerMaterial {
+            gates: joined(Shape::GATES, &taken.gates),
+            inputs: joined(Shape::INPUTS, &taken.inputs),
+            ots: joined(Shape::OTS, &taken.ots),
+        };
+        Ok((online::garbler(self, job.layout, &material, stand, job.input)?, false))
+    }
+}
+
+/// The points that seeds draw.
+fn points_of(labels: &Sender, permutations: &Sender, seeds: &[SeedBytes; 2]) -> Points {
+    let seeds = seeds.map(Seed::from_bytes);
+    Points::new(labels.code(), permutations.code(), [&seeds[0], &seeds[1]])
+}
+
+impl Role for Evaluator {
+    const ROLE: Party = Party::Evaluator;
+    type Gates = EvaluatorGates;
+    type Inputs = EvaluatorInputs;
+    type Ots = EvaluatorOts;
+
+    fn set_up(run: Metered, terms: &Terms, level: Level, hooks: Hooks) -> Result<Self, Error> {
+        setup::evaluator(run, terms, Purpose::stock(level), hooks)
+    }
+
+    fn restored(run: Metered, level: Level, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
+        let secrets: OfEvaluator<<extension::Receiver as brickwork_primitives::ot::CotReceiver>::State> =
+            decoded(secrets)?;
+        if secrets.version != VERSION || secrets.ots.len() != level.blocks() {
+            return Err(malformed());
+        }
+        let session = secrets.session;
+        let mut all = Vec::new();
+        for (block, state) in secrets.ots.iter().enumerate() {
+            all.push(extension::Receiver::restored(&series(&session, block), state)?);
+        }
+        let [labels, permutations] = [(0, &level.labels), (1, &level.permutations)].map(|(k, hash)| {
+            Receiver::restored(hash, &secrets.watched[k], restored(&secrets.seeds[k]), level.hashes())
+        });
+        let (labels, permutations) = (labels?, permutations?);
+        let offset = labels.stored(secrets.offset.clone())?;
+        if offset.count() != 1 {
+            return Err(malformed());
+        }
+        let seeds = secrets.points.map(Seed::from_bytes);
+        let points = Points::new(labels.code(), permutations.code(), [&seeds[0], &seeds[1]]);
+        Ok(Evaluator {
+            run,
+            rng: Rng::new("brickwork JIMU evaluator")?,
+            session,
+            level,
+            offset,
+            completion: labels.completion(&points.openings),
+            labels,
+            permutations,
+            points,
+            series: all,
+            counters: Counters::none(),
+            hooks,
+        })
+    }
+
+    fn secrets(&self) -> Zeroizing<Vec<u8>> {
+        let [labels, permutations] = [self.labels.state(), self.permutations.state()];
+        encoded_secret(&OfEvaluator {
+            version: VERSION,
+            session: self.session,
+            watched: [labels.0.to_vec(), permutations.0.to_vec()],
+            seeds: [stored(labels.1), stored(permutations.1)],
+            points: self.points.seeds.each_ref().map(|seed| *seed.as_bytes()),
+            offset: self.offset.data().to_vec(),
+            ots: self.series.iter().map(|series| series.state()).collect(),
+        })
+    }
+
+    fn id(&self) -> &SessionId {
+        &self.session
+    }
+
+    fn run(&mut self) -> &mut Metered {
+        &mut self.run
+    }
+
+    fn line(&self) -> &Metered {
+        &self.run
+    }
+
+    fn level(&self) -> Level {
+        self.level
+    }
+
+    fn release(self) -> (Metered, Hooks) {
+        (self.run, self.hooks)
+    }
+
+    fn counters(&mut self) -> &mut Counters {
+        &mut self.counters
+    }
+
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
+        self.labels.enter(ranges, &WORDS)?;
+        self.permutations.enter(ranges, &MORE_WORDS)?;
+        self.series.iter_mut().try_for_each(|series| series.enter(ranges))
+    }
+
+    fn hashes(&self) -> Option<[&Receiver; 2]> {
+        Some([&self.labels, &self.permutations])
+    }
+
+    fn make(&mut self, step: &Filling) -> Result<EvaluatorMade, Error> {
+        made::evaluator(self, &step.supply())
+    }
+
+    fn evaluate(
+        &mut self,
+        job: &Execution,
+        taken: Material<Self>,
+        stand: Stand,
+    ) -> Result<(Vec<bool>, bool), Error> {
+        let symbols = self.level.labels.l();
+        let none = Words::zeros(symbols, 0);
+        let mut ots =
+            EvaluatorOts { hashes: self.labels.hashes(&none), choices: Zeroizing::default(), labels: none };
+        taken.ots.iter().for_each(|some| ots.add(some));
+        let material = EvaluatorMaterial { gates: taken.gates, inputs: taken.inputs, ots };
+        online::evaluator(self, job.layout, &material, stand, job.input)
+    }
+}
+
+/// A role's session, as the stock sees it.
+pub(super) struct OnDisk<R: Role> {
+    party: Box<R>,
+    /// What the step at hand has made.
+    made: Option<MadeBy<R>>,
+}
+
+/// What a program gave that ran.
+pub(super) struct Ran {
+    pub outputs: Vec<bool>,
+    pub recovered: bool,
+    pub security: SecurityReport,
+}
+
+impl<R: Role> Side for OnDisk<R> {
+    const PROTOCOL: &'static str = Jimu::NAME;
+    const ROLE: Party = R::ROLE;
+    const AGREEMENT: &'static str = "prepare";
+    type Carried = Hooks;
+    type FillStep<'s> = Filling;
+    type Execution<'j> = Execution<'j>;
+    type Outcome = Ran;
+
+    fn setup(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
+        let level = Level::of_stock(terms.security.whole()?)?;
+        Ok(OnDisk { party: Box::new(R::set_up(run, terms, level, hooks)?), made: None })
+    }
+
+    fn secrets(&self) -> Zeroizing<Vec<u8>> {
+        self.party.secrets()
+    }
+
+    fn restore(run: Metered, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
+        let level = Level::of_stock(terms.security.whole()?)?;
+        Ok(OnDisk { party: Box::new(R::restored(run, level, secrets, hooks)?), made: None })
+    }
+
+    fn id(&self) -> &SessionId {
+        self.party.id()
+    }
+
+    fn run(&mut self) -> &mut Metered {
+        self.party.run()
+    }
+
+    fn line(&self) -> &Metered {
+        self.party.line()
+    }
+
+    fn release(self: Box<Self>) -> (Metered, Hooks) {
+        self.party.release()
+    }
+
+    /// What a session uses exists before its first input, and too much that was given up closes one.
+    fn may_begin(state: &State, terms: &Terms) -> Result<bool, Error> {
+        Ok(!state.is_used() && origins::may_begin(state.given_up(), terms.security.whole()?)?)
+    }
+
+    fn level(terms: &Terms) -> String {
+        format!(" for {}", terms.security.flag())
+    }
+
+    fn enter(&mut self, mut ranges: Ranges) -> Result<(), Error> {
+        *self.party.counters() = Counters::of_entry(&mut ranges)?;
+        self.party.enter(&mut ranges)
+    }
+
+    fn fill(&mut self, step: &Filling, _: Writers) -> Result<(), Error> {
+        self.made = Some(self.party.make(step)?);
+        Ok(())
+    }
+
+    fn keep(&mut self, step: &Filling, keeper: &mut Keeper) -> Result<(), Error> {
+        let nothing = || Error::Usage("nothing was made".into());
+        let Made { gates, inputs, ots } = self.made.take().ok_or_else(nothing)?;
+        let (security, counters) = (step.sizes.level.security, self.party.counters());
+        let [of_gates, of_inputs] = step.cuts();
+        let mut keep = |kind: u8, name: &str, cut: Option<Cut>, start: u128| {
+            let header = Header::new(security, cut, start).encode();
+            let batch = Batch { kind, name: name.into(), component: [0; 32], header };
+            counters.serial().map(|serial| (serial, batch))
+        };
+        if let Some((start, gates)) = gates {
+            let (serial, batch) = keep(kind::GATES, "AND gates", of_gates, start)?;
+            keeper.put(serial, &batch, gates)?;
+        }
+        if let Some(inputs) = inputs {
+            let (serial, batch) = keep(kind::INPUTS, "inputs", of_inputs, 0)?;
+            keeper.put(serial, &batch, inputs)?;
+        }
+        if let Some(ots) = ots {
+            let (serial, batch) = keep(kind::OTS, "OTs", None, 0)?;
+            keeper.put(serial, &batch, ots)?;
+        }
+        Ok(())
+    }
+
+    fn program(job: &Execution) -> [u8; 32] {
+        job.layout.program.digest()
+    }
+
+    fn needs(job: &Execution) -> String {
+        Request::of_layout(job.layout).to_string()
+    }
+
+    fn choose(job: &Execution, batches: &Batches, terms: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
+        Request::of_layout(job.layout).choose(batches, terms.security.whole()?)
+    }
+
+    /// What does not depend on the peer is read first: nothing waits for a disk once both have burned.
+    fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<Ran, Error> {
+        let party = &mut *self.party;
+        let level = party.level();
+        let mut taken = Material { gates: Vec::new(), inputs: Vec::new(), ots: Vec::new() };
+        let (mut all, mut given_up, mut buckets) = (Vec::new(), Default::default(), Vec::new());
+        items.each(|batch| {
+            given_up = batch.given_up;
+            let header = Header::decode(&batch.batch.header)?;
+            if batch.batch.kind == kind::GATES {
+                buckets.push(batch.items().len());
+            }
+            // Any number that names the batch once: it is counted whole.
+            let serial = all.len() as Serial;
+            all.extend(header.cut.map(|cut| Origin { serial, cut }));
+            fetch(&*party, &level, batch, &header, &mut taken)
+        })?;
+        let mut layout = Layout::from_stock(job.layout.program, level)?;
+        layout.take_gates(&buckets);
+        let security = origins::report(&all, given_up, level.security)?;
+        let job = Execution { layout: &layout, input: job.input };
+        let (outputs, recovered) = party.evaluate(&job, taken, stand)?;
+        Ok(Ran { outputs, recovered, security })
+    }
+}
+
+/// Fetches what was taken of a batch.
+fn fetch<R: Role>(
+    party: &R,
+    level: &Level,
+    batch: TakenBatch,
+    header: &Header,
+    taken: &mut Material<R>,
+) -> Result<(), Error> {
+    let context = |shape: Shape| Context { header, level, shape, hashes: party.hashes() };
+    match batch.batch.kind {
+        kind::GATES => taken.gates.push(batch.assemble(&context(Shape::GATES))?),
+        kind::INPUTS => taken.inputs.push(batch.assemble(&context(Shape::INPUTS))?),
+        kind::OTS => taken.ots.push(batch.assemble(&context(Shape::OTS))?),
+        other => return Err(Error::Stock(format!("a batch of unknown kind {other}"))),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brickwork_session::Unobserved;
+    use brickwork_wire::memory_pair;
+
+    fn restored<R: Role>(secrets: &impl Serialize) -> Result<R, Error> {
+        let run = Metered::new::<Jimu>(memory_pair().0, R::ROLE, Box::new(Unobserved));
+        let level = Level::of_stock(40).unwrap();
+        R::restored(run, level, &postcard::to_stdvec(secrets).unwrap(), Hooks::none())
+    }
+
+    /// What lies on disk of the garbler's secrets, field after field; then of the evaluator's.
+    type Garblers = (u32, SessionId, [Vec<SeedBytes>; 2], [SeedBytes; 2], Vec<(Vec<SeedBytes>, u128)>);
+    type Evaluators = (
+        u32,
+        SessionId,
+        [Vec<u8>; 2],
+        [Vec<SeedBytes>; 2],
+        [SeedBytes; 2],
+        Vec<u128>,
+        Vec<Vec<[SeedBytes; 2]>>,
+    );
+
+    #[test]
+    fn row_25_secrets_of_another_version_or_length_are_refused() {
+        let level = Level::of_stock(40).unwrap();
+        let seed = [1; SEED_BYTES];
+        let hashes = [&level.labels, &level.permutations];
+        let garbler = || -> Garblers {
+            let seeds = hashes.map(|hash| vec![seed; hash.n()]);
+            (VERSION, [3; 32], seeds, [[2; SEED_BYTES], [4; SEED_BYTES]], vec![(vec![seed; 128], 5); 3])
+        };
+        let evaluator = || -> Evaluators {
+            let watched = hashes.map(|hash| (0..hash.n()).map(|i| u8::from(i < hash.w())).collect());
+            let seeds = hashes.map(|hash| vec![seed; hash.w()]);
+            let points = [[2; SEED_BYTES], [4; SEED_BYTES]];
+            (VERSION, [3; 32], watched, seeds, points, vec![7, 8], vec![vec![[seed; 2]; 128]; 3])
+        };
+        // They are written again as they were read.
+        let again = |secrets: Zeroizing<Vec<u8>>, expected: Vec<u8>| assert_eq!(*secrets, expected);
+        let party: Garbler = restored(&garbler()).unwrap();
+        again(party.secrets(), postcard::to_stdvec(&garbler()).unwrap());
+        let party: Evaluator = restored(&evaluator()).unwrap();
+        again(party.secrets(), postcard::to_stdvec(&evaluator()).unwrap());
+        let refused = |k: usize, result: Result<(), Error>| {
+            assert!(matches!(&result, Err(Error::Stock(why)) if why.contains("malformed")), "{k} {result:?}");
+        };
+        let garblers: [fn(&mut Garblers); 5] = [
+            |s| s.0 += 1,
+            |s| s.2[0].truncate(3),
+            |s| s.2[1].push([1; SEED_BYTES]),
+            |s| s.4.truncate(2),
+            |s| s.4[1].0.truncate(127),
+        ];
+        for (k, change) in garblers.into_iter().enumerate() {
+            let mut secrets = garbler();
+            change(&mut secrets);
+            refused(k, restored::<Garbler>(&secrets).map(drop));
+        }
+        let evaluators: [fn(&mut Evaluators); 9] = [
+            |s| s.0 += 1,
+            |s| s.2[0][0] = 0,
+            |s| s.2[1][0] = 2,
+            |s| s.2[0].push(0),
+            |s| s.3[0].truncate(3),
+            |s| s.5.truncate(1),
+            |s| s.5.extend([7, 8]),
+            |s| s.5[1] = u128::MAX,
+            |s| s.6[2].truncate(127),
+        ];
+        for (k, change) in evaluators.into_iter().enumerate() {
+            let mut secrets = evaluator();
+            change(&mut secrets);
+            refused(k, restored::<Evaluator>(&secrets).map(drop));
+        }
+    }
+}

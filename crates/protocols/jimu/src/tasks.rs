@@ -1,0 +1,325 @@
+//! What the protocol's single tasks take: figure 8 of the paper. The parties are real ones, over memory, and
+//! do each task for many gates or wires at once; a clock says how much of the processor each of them has had.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use brickwork_base::{Error, Party};
+use brickwork_circuit::{Port, Program, ProgramBuilder, Recipient, Type};
+use brickwork_primitives::cut_and_choose::Bucketing;
+use brickwork_primitives::ihash::{self, Words};
+use brickwork_session::{Job, Metered, Observer, TABLE_MEMORY, Terms, Unobserved};
+use brickwork_wire::memory_pair;
+
+use crate::buckets::{Checks, Recovery, lowest_bits};
+use crate::choice::{numbers, wires_of};
+use crate::gates::Labels;
+use crate::hooks::Hooks;
+use crate::layout::{Kind, Supply};
+use crate::parameters::{Level, NONE, Sizes, Unit};
+use crate::preprocess::{self, Garbled};
+use crate::report::Jimu;
+use crate::setup::{self, Evaluator, Garbler, Purpose};
+use crate::solder::{HashedSolder, Pairs, Solder, Target};
+use crate::{evaluator, garbler, open};
+
+/// What a task takes of each of its items.
+#[derive(Clone, Copy, Debug)]
+pub struct Task {
+    /// In the paper's words.
+    pub name: &'static str,
+    /// How many were done.
+    pub items: usize,
+    /// Seconds of the processor, of the garbler and of the evaluator.
+    pub seconds: [f64; 2],
+    /// Bytes, both ways.
+    pub bytes: f64,
+}
+
+/// Seconds of the processor that the calling thread has had.
+pub type Clock = fn() -> f64;
+
+/// Runs with so many wires, and what either party took for it.
+type Runs<'a> = &'a dyn Fn(usize) -> Result<[Mark; 2], Error>;
+
+/// What a party had done when a task was over.
+#[derive(Clone, Copy, Default)]
+struct Mark {
+    seconds: f64,
+    bytes: u64,
+}
+
+/// Marks the end of a task.
+fn mark(run: &Metered, clock: Clock) -> Mark {
+    Mark { seconds: clock(), bytes: run.channel.sent_bytes() }
+}
+
+/// Measures all tasks, with so many gates, half of which are opened, and so many inputs and outputs.
+///
+/// # Errors
+/// [`Error::Usage`] if that security is not offered, [`Error::Resource`] without randomness.
+///
+/// # Panics
+/// If there are fewer than four gates, or no wires.
+pub fn measure(security: u32, gates: usize, wires: usize, clock: Clock) -> Result<Vec<Task>, Error> {
+    assert!(gates >= 4 && wires > 1, "something to measure");
+    let mut tasks = of_gates(security, gates / 2, clock)?;
+    let inputs = |party: Party, count: usize| ports(security, clock, (party, count), 1);
+    let cases: [(&str, Runs); 3] = [
+        ("input of the garbler", &|count| inputs(Party::Garbler, count)),
+        ("input of the evaluator", &|count| inputs(Party::Evaluator, count)),
+        ("output", &|count| ports(security, clock, (Party::Garbler, 1), count)),
+    ];
+    for (name, of) in cases {
+        // What one of them takes is that of a run.
+        let (one, many) = (of(1)?, of(wires)?);
+        let each = |all: f64| all.max(0.0) / (wires - 1) as f64;
+        tasks.push(Task {
+            name,
+            items: wires - 1,
+            seconds: [0, 1].map(|k| each(many[k].seconds - one[k].seconds)),
+            bytes: each([0, 1].map(|k| many[k].bytes as f64 - one[k].bytes as f64).iter().sum()),
+        });
+    }
+    Ok(tasks)
+}
+
+fn job(program: &Arc<Program>, security: u32) -> Job {
+    let identities = [[1; 32], [2; 32]];
+    Job {
+        program: program.clone(),
+        security,
+        threads: 1,
+        table_memory: TABLE_MEMORY,
+        identities,
+        post_quantum: false,
+    }
+}
+
+/// Notes what a party had done when its setup was over.
+struct SetUp(Clock, Sender<f64>);
+
+impl Observer for SetUp {
+    fn phase(&mut self, name: &'static str) {
+        if name == "preprocess" {
+            // Who waits for it has it from the first one.
+            let _ = self.1.send(self.0());
+        }
+    }
+
+    fn progress(&mut self, _: u64, _: u64) {}
+}
+
+/// A run without gates, of so many inputs of a party and so many outputs of the evaluator: what either party
+/// takes behind its setup.
+fn ports(
+    security: u32,
+    clock: Clock,
+    (party, count): (Party, usize),
+    outputs: usize,
+) -> Result<[Mark; 2], Error> {
+    let port = |count: usize| Port::new("a", Type::Array(Box::new(Type::Uint(1)), count as u32));
+    let own = vec![port(count)];
+    let (a, b) = if party == Party::Garbler { (own, Vec::new()) } else { (Vec::new(), own) };
+    let mut program = ProgramBuilder::new("wires", a, b)?;
+    program.output(port(outputs), Recipient::Evaluator, vec![0; outputs])?;
+    let job = job(&Arc::new(program.finish()?), security);
+    let (left, right) = memory_pair();
+    let zeros = |role: Party| vec![false; job.program.input_width(role)];
+    std::thread::scope(|scope| {
+        let one = |role: Party, line| {
+            let (job, zeros) = (&job, &zeros);
+            scope.spawn(move || {
+                let (noted, begun) = channel();
+                let observer = SetUp(clock, noted);
+                let report = match role {
+                    Party::Garbler => garbler(line, job, Unit::Gates, &zeros(role), observer)?,
+                    Party::Evaluator => evaluator(line, job, Unit::Gates, &zeros(role), observer)?,
+                };
+                let phases = report.phases.iter().filter(|phase| phase.name != "setup");
+                let bytes = phases.map(|phase| match role {
+                    Party::Garbler => phase.garbler_sent_bytes,
+                    Party::Evaluator => phase.evaluator_sent_bytes,
+                });
+                let begun = begun.try_iter().next().unwrap_or_default();
+                Ok(Mark { seconds: clock() - begun, bytes: bytes.sum() })
+            })
+        };
+        let parties = [one(Party::Garbler, left), one(Party::Evaluator, right)];
+        let [garbler, evaluator] = parties.map(|party| party.join().unwrap_or_else(|_| Err(gone())));
+        Ok([garbler?, evaluator?])
+    })
+}
+
+fn gone() -> Error {
+    Error::Resource("a party that was measured has ended".into())
+}
+
+/// Twice so many gates: they are garbled, half of them is opened, and the others are soldered to one another
+/// and evaluated.
+fn of_gates(security: u32, half: usize, clock: Clock) -> Result<Vec<Task>, Error> {
+    let bucketing = Bucketing { slots: half as u32, bucket: 1, opened: half as u32 };
+    let level = Level::of(security)?;
+    let sizes = Sizes { level, unit: Unit::Gates, copies: vec![bucketing], authenticators: NONE };
+    let supply = Supply { sizes, kinds: vec![Kind::Gate], inputs: 0, slot_wires: 0, ots: 0 };
+    let terms = Terms {
+        security: security.into(),
+        threads: 1,
+        table_memory: TABLE_MEMORY,
+        identities: [[1; 32], [2; 32]],
+        post_quantum: false,
+    };
+    let (left, right) = memory_pair();
+    let (labels, active) = channel();
+    let purpose = Purpose::stock(level);
+    let marks: [Result<[Mark; 5], Error>; 2] = std::thread::scope(|scope| {
+        let (terms, supply) = (&terms, &supply);
+        let garbler = scope.spawn(move || {
+            let run = Metered::new::<Jimu>(left, Party::Garbler, Box::new(Unobserved));
+            garblers(setup::garbler(run, terms, purpose, Hooks::none())?, supply, labels, clock)
+        });
+        let evaluator = scope.spawn(move || {
+            let run = Metered::new::<Jimu>(right, Party::Evaluator, Box::new(Unobserved));
+            evaluators(setup::evaluator(run, terms, purpose, Hooks::none())?, supply, active, clock)
+        });
+        [garbler, evaluator].map(|party| party.join().unwrap_or_else(|_| Err(gone())))
+    });
+    let [garbler, evaluator] = marks;
+    let marks = [garbler?, evaluator?];
+    let tasks = [("garble", 2 * half), ("check", half), ("solder", half), ("evaluate", half)];
+    let task = |(k, (name, items)): (usize, (&'static str, usize))| {
+        let of = |party: &[Mark; 5]| party[k + 1].seconds - party[k].seconds;
+        let sent = |party: &[Mark; 5]| (party[k + 1].bytes - party[k].bytes) as f64;
+        Task {
+            name,
+            items,
+            seconds: marks.each_ref().map(|party| of(party) / items as f64),
+            bytes: marks.iter().map(sent).sum::<f64>() / items as f64,
+        }
+    };
+    Ok(tasks.into_iter().enumerate().map(task).collect())
+}
+
+/// Which wires are soldered: those of each gate in a bucket to those of the next one.
+fn pairs(kept: &[u32], each: usize) -> Pairs {
+    let mut pairs = Pairs::default();
+    for (k, &gate) in kept.iter().enumerate() {
+        let next = kept[(k + 1) % kept.len()] as usize;
+        (0..each).for_each(|wire| pairs.push(gate as usize * each + wire, next * each + wire));
+    }
+    pairs
+}
+
+fn garblers(
+    mut party: Garbler,
+    supply: &Supply,
+    labels: Sender<Words>,
+    clock: Clock,
+) -> Result<[Mark; 5], Error> {
+    let mut marks = [mark(&party.run, clock); 5];
+    let made = preprocess::garbler(&mut party, supply)?;
+    marks[1] = mark(&party.run, clock);
+    open::garbler(&mut party, supply, &made)?;
+    marks[2] = mark(&party.run, clock);
+    let (gates, kept) = (&made.copies[0], &made.choice.copies[0].kept);
+    let (inputs, outputs) = (pairs(kept, 2), pairs(kept, 1));
+    let delta = party.offset.wide.clone();
+    let offset = || Target::Session(&delta);
+    let solders = [
+        Solder { pairs: &inputs, from: &gates.inputs, to: &gates.inputs, offset: offset() },
+        Solder { pairs: &outputs, from: &gates.outputs, to: &gates.outputs, offset: offset() },
+    ];
+    let bits = [solders[0].open(&mut party)?, solders[1].open(&mut party)?];
+    party.run.channel.flush()?;
+    let seed = ihash::asked(&mut party.run.channel)?;
+    let (mut of_permutations, mut of_labels) =
+        (party.permutations.openings(&seed), party.labels.openings(&seed));
+    solders.iter().zip(&bits).for_each(|(solder, bits)| {
+        solder.prove(&mut of_permutations, &mut of_labels, bits);
+    });
+    of_permutations.send(&mut party.run.channel)?;
+    of_labels.send(&mut party.run.channel)?;
+    party.run.channel.flush()?;
+    marks[3] = mark(&party.run, clock);
+    // The hashed labels are those of some bits.
+    labels.send(gates.inputs.labels.select(wires_of(kept, 2))).map_err(|_| gone())?;
+    marks[4] = marks[3];
+    Ok(marks)
+}
+
+fn evaluators(
+    mut party: Evaluator,
+    supply: &Supply,
+    active: Receiver<Words>,
+    clock: Clock,
+) -> Result<[Mark; 5], Error> {
+    let mut marks = [mark(&party.run, clock); 5];
+    let received = preprocess::evaluator(&mut party, supply)?;
+    marks[1] = mark(&party.run, clock);
+    let mut received = open::evaluator(&mut party, supply, received)?.into_received();
+    marks[2] = mark(&party.run, clock);
+    let (gates, kept) = (received.copies.remove(0), received.choice.copies.remove(0).kept);
+    let (inputs, outputs) = (pairs(&kept, 2), pairs(&kept, 1));
+    let delta = party.offset.clone();
+    let offset = || Target::Session(&delta);
+    let solders = [
+        HashedSolder { pairs: &inputs, from: &gates.inputs, to: &gates.inputs, offset: offset() },
+        HashedSolder { pairs: &outputs, from: &gates.outputs, to: &gates.outputs, offset: offset() },
+    ];
+    let opened = [solders[0].opened(&mut party)?, solders[1].opened(&mut party)?];
+    let seed = ihash::ask(&mut party.run.channel)?;
+    let mut of_permutations = party.permutations.openings(&seed, &party.points.permutation);
+    let mut of_labels = party.labels.openings(&seed, &party.points.openings);
+    opened.iter().flatten().for_each(|part| part.check(&mut of_permutations, &mut of_labels));
+    let right = of_permutations.are_right(&mut party.run.channel)?;
+    if !(right & of_labels.are_right(&mut party.run.channel)?) {
+        return Err(gone());
+    }
+    let bits: usize = opened.iter().flatten().map(|part| lowest_bits(&part.permutations.1).len()).sum();
+    assert_eq!(bits, 3 * kept.len(), "all wires are soldered");
+    let operands = active.recv().map_err(|_| gone())?;
+    marks[3] = mark(&party.run, clock);
+    let side = |side: usize| operands.select((0..kept.len()).map(|k| 2 * k + side));
+    let [left, right] = [0, 1].map(|k| Labels::new(party.labels.code(), &party.points.compression, side(k)));
+    let Garbled::Gates(garbling, rows) = &gates.garbled else { return Err(gone()) };
+    let results = garbling.evaluate(&kept, &left.wide, [&left.short, &right.short], rows, |k| k);
+    let checks = Checks::new(&party.labels, &party.offset)?;
+    let mut recovery = Recovery::new(results.symbols());
+    let heads = gates.outputs.labels.select(numbers(&kept));
+    let _ = checks.judge(&heads, 1, &results, &mut recovery)?;
+    marks[4] = mark(&party.run, clock);
+    Ok(marks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every task takes time of the party that does it, and the bytes that its messages have.
+    #[test]
+    fn all_tasks_are_measured() {
+        let clock: Clock = || {
+            static BORN: std::sync::LazyLock<std::time::Instant> =
+                std::sync::LazyLock::new(std::time::Instant::now);
+            BORN.elapsed().as_secs_f64()
+        };
+        let tasks = measure(40, 600, 40, clock).unwrap();
+        let names: Vec<&str> = tasks.iter().map(|task| task.name).collect();
+        let inputs = ["input of the garbler", "input of the evaluator", "output"];
+        assert_eq!(names, [&["garble", "check", "solder", "evaluate"], &inputs[..]].concat());
+        for task in &tasks[..4] {
+            assert!(task.items >= 300 && task.seconds[1] > 0.0, "{task:?}");
+        }
+        let level = Level::of(40).unwrap();
+        let opened = |hash: &ihash::Parameters, count: usize| ihash::opened_bytes(hash, count) as f64;
+        let [labels, messages] = [opened(&level.labels, 300), opened(&level.permutations, 300)];
+        // Labels of two operands, three messages; three of each. What combinations take is shared by all.
+        let expected = [2.0 * labels + 3.0 * messages, 3.0 * (labels + messages)].map(|all| all / 300.0);
+        for (task, expected) in tasks[1..3].iter().zip(expected) {
+            assert!(task.bytes > expected && task.bytes < expected + 10.0, "{task:?} {expected}");
+        }
+        assert_eq!(tasks[3].bytes, 0.0);
+        // A bit of three is a byte of what decodes: 6 bits.
+        assert!(tasks[6].bytes > 0.6 && tasks[6].bytes < 1.0, "{:?}", tasks[6]);
+    }
+}
