@@ -12,6 +12,7 @@
 use brickwork_base::Error;
 use brickwork_base::Party;
 use brickwork_base::label::{LABEL_BYTES, Label};
+use brickwork_base::stop::look;
 use brickwork_circuit::Program;
 use subtle::ConstantTimeEq;
 
@@ -22,9 +23,9 @@ use crate::hooks::Point;
 use crate::layout::Layout;
 use crate::msg;
 use crate::openings::Opening;
-use crate::secrets::Secrets;
 use crate::setup::Member;
 use crate::share::Shares;
+use brickwork_kernels::Secrets;
 
 /// A program and the components that it is run on, connected.
 pub(super) struct Connected<C> {
@@ -72,6 +73,7 @@ pub(super) fn garbler(
     let mut solderings = Vec::with_capacity(layout.ports());
     let mut macs = Secrets::<Label>::with_capacity(layout.ports());
     for wave in waves {
+        look();
         let (copies, schedule) = (made.of(wave), made.schedule(wave));
         for (source, port) in sources(layout.program, wave).zip(wave.each(schedule.inputs())) {
             let mask = masks.at(source) ^ copies.ports.at(port);
@@ -109,6 +111,7 @@ pub(super) fn evaluator(
     let mut words = words.as_chunks::<LABEL_BYTES>().0.iter();
     let (mut solderings, mut macs) = (Secrets::with_capacity(ports), Secrets::<Label>::with_capacity(ports));
     for wave in waves {
+        look();
         let (copies, inputs) = (made.of(wave), made.schedule(wave).inputs());
         for ((source, port), word) in sources(layout.program, wave).zip(wave.each(inputs)).zip(words.by_ref())
         {

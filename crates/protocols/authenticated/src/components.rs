@@ -3,13 +3,14 @@
 use std::ops::Range;
 
 use brickwork_base::label::Label;
+use brickwork_base::stop::{look, looking};
 use brickwork_circuit::Program;
 use brickwork_primitives::garbling::{GarblingKeys, Schedule};
 
 use crate::kept::Kept;
 use crate::layout::Layout;
-use crate::secrets::Secrets;
 use crate::share::Shares;
+use brickwork_kernels::Secrets;
 
 /// Copies of one component, of either party. Lists are `[copy][wire]` and `[copy][gate]`.
 pub(super) trait Copies {
@@ -107,6 +108,7 @@ impl<C: Copies> Made<C> {
         let mut masks = Shares::with_capacity(layout.program.wires());
         masks.extend(self.inputs.all());
         for wave in waves {
+            look();
             masks.extend(self.of(wave).outputs().some(wave.each(self.schedule(wave).outputs())));
         }
         masks
@@ -141,7 +143,7 @@ pub(super) fn waves(program: &Program, counts: &[Vec<usize>]) -> Vec<Wave> {
     // Of each component the list that is being used, and how many of it are.
     let mut used = vec![(0, 0); counts.len()];
     let mut first_of_wave = 0;
-    for (k, slot) in program.slots().enumerate() {
+    for (k, slot) in looking(program.slots().enumerate()) {
         let component = slot.component.0 as usize;
         let (made, copy) = &mut used[component];
         while *copy == counts[component][*made] {

@@ -45,7 +45,6 @@ mod pads;
 pub mod parameters;
 mod preprocess;
 mod report;
-mod secrets;
 mod setup;
 mod share;
 #[cfg(test)]

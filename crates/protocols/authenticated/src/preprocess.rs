@@ -4,7 +4,7 @@
 use brickwork_base::Error;
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::label::{LABEL_BYTES, Label};
-use brickwork_base::stop::look;
+use brickwork_base::stop::{look, looking};
 use brickwork_primitives::garbling::masked::{Numbered, carry, garble};
 use brickwork_primitives::garbling::{GarblingKeys, Schedule};
 
@@ -15,13 +15,13 @@ use crate::kept::Shelf;
 use crate::layout::{Batch, Layout, Part};
 use crate::msg;
 use crate::openings::Opening;
-use crate::secrets::Secrets;
 use crate::setup::Member;
 use crate::share::{Owner, Shares, View};
 use crate::words::{
     SPARE, add_chosen, add_crosswise, add_in_turn, add_where, add_where_coloured, colours, pack_words,
     put_word,
 };
+use brickwork_kernels::Secrets;
 
 /// Fresh masks of a batch, which are used one after the other.
 pub(super) struct Fresh<'a> {
@@ -43,13 +43,20 @@ impl<'a> Fresh<'a> {
     /// Takes the next ones.
     fn take(&mut self, count: usize) -> Shares {
         let mut taken = Shares::with_capacity(count);
-        while taken.len() < count {
+        self.take_to(&mut taken, count);
+        taken
+    }
+
+    /// Takes the next ones, and puts them behind others.
+    fn take_to(&mut self, taken: &mut Shares, mut count: usize) {
+        while count > 0 {
+            look();
             let (view, used) = (self.views[self.at.0], self.at.1);
-            let here = (count - taken.len()).min(view.len() - used);
+            let here = count.min(view.len() - used);
             taken.extend(view.some(used..used + here));
             self.at = if used + here == view.len() { (self.at.0 + 1, 0) } else { (self.at.0, used + here) };
+            count -= here;
         }
-        taken
     }
 }
 
@@ -148,11 +155,11 @@ pub(super) fn garbler(member: &mut Member, layout: &Layout, memory: u64) -> Resu
     member.run.phase("preprocess");
     let shelf = Shelf::new((4 * member.level.tag * layout.ands()) as u64, memory, &mut member.rng)?;
     let mut made = Made::new(layout);
-    made.input_labels = (0..layout.all_inputs()).map(|_| member.rng.label().with_colour(0)).collect();
+    made.input_labels = looking(0..layout.all_inputs()).map(|_| member.rng.label().with_colour(0)).collect();
     for batch in &layout.batches {
         let triples = material(member, layout, batch)?;
         let mut fresh = Fresh::of(&triples);
-        made.inputs.extend(fresh.take(batch.inputs).all());
+        fresh.take_to(&mut made.inputs, batch.inputs);
         for part in &batch.parts {
             look();
             let schedule = &made.schedules[part.component];
@@ -215,7 +222,7 @@ pub(super) fn evaluator(member: &mut Member, layout: &Layout, memory: u64) -> Re
     for batch in &layout.batches {
         let triples = material(member, layout, batch)?;
         let mut fresh = Fresh::of(&triples);
-        made.inputs.extend(fresh.take(batch.inputs).all());
+        fresh.take_to(&mut made.inputs, batch.inputs);
         let mut before = None;
         for part in batch.parts.iter().map(Some).chain([None]) {
             look();

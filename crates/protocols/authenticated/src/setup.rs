@@ -16,8 +16,8 @@ use crate::hooks::{Hooks, Point};
 use crate::layout::Layout;
 use crate::parameters::Level;
 use crate::report::Authenticated;
-use crate::secrets::Secrets;
 use crate::share::Owner;
+use brickwork_kernels::Secrets;
 
 /// Either party of a session: what lasts as long as its offset.
 pub(super) struct Member {

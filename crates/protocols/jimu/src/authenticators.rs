@@ -16,6 +16,7 @@
 //! one (`parameters::COMPONENTS`), and no majority. It needs no label either: a label that followed from Δ_a
 //! would leave p_a to the garbler's word.
 
+use brickwork_base::stop::looking;
 use brickwork_primitives::ihash::{Code, Hashes, Receiver, Unsent, Words};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::{Zeroize, Zeroizing};
@@ -40,7 +41,7 @@ pub fn permutations(session: &[u8; 32], code: &Code, numbers: &[u64], offsets: &
     assert_eq!(numbers.len(), offsets.len(), "an offset for each");
     let mask = code.field().mask();
     let mut words = Words::zeros(code.parameters().l(), numbers.len());
-    for (k, (number, offset)) in numbers.iter().zip(offsets).enumerate() {
+    for (k, (number, offset)) in looking(numbers.iter().zip(offsets).enumerate()) {
         let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 JIMU input authenticator");
         hasher.update(session).update(&number.to_le_bytes()).update(&offset.to_le_bytes());
         let word = words.symbols_mut(k);
