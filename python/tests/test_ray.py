@@ -63,9 +63,8 @@ class Party:
 
     def __init__(self, plan: dict[str, Any]) -> None:
         command = [sys.executable, "-W", "ignore", "-c", PARTY, json.dumps(plan)]
-        # A raylet that has died is missed after some seconds, and not after 15.
-        health = {"period_ms": 500, "timeout_ms": 2000, "failure_threshold": 3, "initial_delay_ms": 0}
-        health = {f"RAY_health_check_{name}": str(value) for name, value in health.items()}
+        # A raylet that has died is missed after five seconds, and not after 15.
+        health = {} if plan["raylets"] == 1 else {"RAY_health_check_period_ms": "1000"}
         environment = {**os.environ, "RAY_DEDUP_LOGS": "0", **health}
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment)
