@@ -254,7 +254,7 @@ def test_a_job_runs_on_two_clusters(pair: Pair) -> None:
     parties = pair.start()
     killed = 0
     for party in parties:
-        end = time.monotonic() + 30
+        end = time.monotonic() + 120
         while not (actors := party.actors()) and time.monotonic() < end:
             time.sleep(0.02)
         if actors:
@@ -293,7 +293,7 @@ def test_coordinators_and_raylets_die(pair: Pair) -> None:
     parties[0].process.wait(60)
     assert parties[0].leave() != 0, "it went on alone"
     parties = pair.start(raylets=2)
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120
     while not (actors := parties[0].actors()) and time.monotonic() < end:
         time.sleep(0.02)
     os.kill(parties[0].raylet_of(actors[0]), 9)

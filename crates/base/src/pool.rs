@@ -11,7 +11,6 @@
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 
-use rayon::prelude::*;
 use rayon::{Scope, ThreadPool, ThreadPoolBuilder};
 
 use crate::{Error, stop};
@@ -74,10 +73,16 @@ fn entered() -> Option<Pool> {
 /// wait for anything but them. On a thread of a pool, and where no pool was entered, it is called at once.
 pub fn compute<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     stop::look();
-    match entered() {
-        Some(pool) => pool.0.install(stop::carried(work)),
-        None => work(),
-    }
+    let Some(pool) = entered() else { return work() };
+    let (mut work, mut made) = (Some(stop::carried(work)), None);
+    install(&pool, &mut || made = work.take().map(|work| work()));
+    made.expect("it was called")
+}
+
+/// Calls `work` on these threads, and waits for it. What rayon makes of a closure it makes of this one only,
+/// and not of each that is computed: that would be a fifth of what there is to compile of a protocol.
+fn install(pool: &Pool, work: &mut (dyn FnMut() + Send)) {
+    pool.0.install(work);
 }
 
 /// Calls `work` for each of the tasks, with a room that tasks share which run one after another, and the
@@ -90,38 +95,33 @@ pub fn map<T: Send, R, U: Send>(
     work: impl Fn(&mut R, usize, T) -> U + Send + Sync,
 ) -> Vec<U> {
     let helpers = threads().min(tasks.len()).saturating_sub(1);
-    let carried = stop::carry();
-    let work = |room: &mut R, i: usize, task: T| {
-        carried.enter(|| {
-            stop::look();
-            work(room, i, task)
-        })
-    };
-    if helpers == 0 {
-        let mut room = room_of();
-        return tasks.into_iter().enumerate().map(|(i, task)| work(&mut room, i, task)).collect();
-    }
-    let Some(pool) = entered() else {
-        let tasks = tasks.into_par_iter().enumerate();
-        return tasks.map_init(room_of, |room, (i, task)| work(room, i, task)).collect();
-    };
-    let left = Mutex::new(tasks.into_iter().enumerate());
+    let mut made: Vec<Option<U>> = tasks.iter().map(|_| None).collect();
+    let left = Mutex::new(tasks.into_iter().zip(&mut made).enumerate());
     let next = || left.lock().expect("a task is taken").next();
-    let done = Mutex::new(Vec::new());
-    let take = || {
-        let (mut room, mut made) = (None, Vec::new());
-        while let Some((i, task)) = next() {
-            made.push((i, work(room.get_or_insert_with(&room_of), i, task)));
+    with_helpers(helpers, &|| {
+        let mut room = None;
+        while let Some((i, (task, made))) = next() {
+            stop::look();
+            *made = Some(work(room.get_or_insert_with(&room_of), i, task));
         }
-        done.lock().expect("what is made is kept").append(&mut made);
-    };
-    pool.0.in_place_scope(|scope| {
-        (0..helpers).for_each(|_| scope.spawn(|_| take()));
-        take();
     });
-    let mut done = done.into_inner().expect("all is made");
-    done.sort_unstable_by_key(|(i, _)| *i);
-    done.into_iter().map(|(_, made)| made).collect()
+    made.into_iter().map(|made| made.expect("each task is taken")).collect()
+}
+
+/// Calls `work` on this thread and on so many others, and waits for all. On a thread of a pool the others are
+/// of that pool, and it does other work of the pool's while it waits.
+fn with_helpers(helpers: usize, work: &(dyn Fn() + Sync)) {
+    fn all<'scope>(scope: &Scope<'scope>, helpers: usize, work: &'scope (dyn Fn() + Sync)) {
+        (0..helpers).for_each(|_| scope.spawn(|_| work()));
+        work();
+    }
+    let carried = stop::carry();
+    let work = || carried.enter(work);
+    match entered() {
+        _ if helpers == 0 => work(),
+        Some(pool) => pool.0.in_place_scope(|scope| all(scope, helpers, &work)),
+        None => rayon::scope(|scope| all(scope, helpers, &work)),
+    }
 }
 
 /// Adds up what `count` tasks give: `work` adds the task of a number to a sum, which begins as `zero`, and
@@ -161,13 +161,19 @@ pub fn scope<'scope, T>(work: impl FnOnce(&Scope<'scope>) -> T) -> T {
 /// # Panics
 /// If one of them does.
 pub fn beside<H, W: Send>(here: impl FnOnce() -> H, work: impl FnOnce() -> W + Send) -> (H, W) {
-    let mut made = None;
-    let work = stop::carried(work);
-    let here = scope(|scope| {
-        scope.spawn(|_| made = Some(work()));
-        here()
+    let (mut here, mut said) = (Some(here), None);
+    let (mut work, mut made) = (Some(stop::carried(work)), None);
+    both(&mut || said = here.take().map(|here| here()), &mut || made = work.take().map(|work| work()));
+    // A scope ends when all that it spawned is done.
+    (said.expect("it was called"), made.expect("it was called"))
+}
+
+/// Calls `here` on this thread while `work` is computed, as [`beside`] does.
+fn both(here: &mut dyn FnMut(), work: &mut (dyn FnMut() + Send)) {
+    scope(|scope| {
+        scope.spawn(|_| work());
+        here();
     });
-    (here, made.expect("a scope ends when all that it spawned is done"))
 }
 
 #[cfg(test)]

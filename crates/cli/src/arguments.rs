@@ -194,7 +194,7 @@ pub fn security(text: &str) -> Result<u32, String> {
     }
 }
 
-fn cot(name: &str) -> Result<Cot, String> {
+pub fn cot(name: &str) -> Result<Cot, String> {
     let named = Cot::ALL.into_iter().find(|cot| cot.name() == name);
     named.ok_or_else(|| format!("correlated OTs are {}", Cot::ALL.map(Cot::name).join(", ")))
 }

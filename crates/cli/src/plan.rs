@@ -184,7 +184,8 @@ fn planned(
                     "--stocked says nothing with --protocol {name}: what a run takes depends on what is in \
                      stock"
                 ),
-                "leave --stocked out, or take --protocol semi-honest, compgc or lego",
+                "leave --stocked out, or take --protocol semi-honest, compgc, lego or \
+                 authenticated",
             )
         })?;
         return Ok(of_the_only_way(program, repetitions, &only, protocol, &estimate));

@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use brickwork::circuit::Party;
+use brickwork::ot::Cot;
 use brickwork::session::{TABLE_MEMORY, Terms};
 use brickwork::wire::tls::PublicKey;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::arguments::{Address, Map, Protocol, Resources, SECURITY, security};
+use crate::arguments::{Address, Map, Protocol, Resources, SECURITY, cot, security};
 use crate::failure::Failure;
 use crate::outcome::phases_text;
 use crate::party::connect;
@@ -57,10 +58,15 @@ pub struct Arguments {
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "1")]
     build: Option<std::num::NonZeroU32>,
     /// The protocol whose stock is made: of semi-honest its OTs, as many as the executions need; of compgc
-    /// components and OTs for --linking standard; of lego the components' AND gates
+    /// components and OTs for --linking standard; of lego the components' AND gates; of authenticated
+    /// components and masks of inputs
     #[arg(long, value_name = "NAME", default_value = "duplo")]
     protocol: Protocol,
-    /// Statistical security of duplo and lego in bits; 40, if it is not given
+    /// What the masks of authenticated are made of, where stock is begun that has other secrets: extension,
+    /// softspoken-2, softspoken-4 or softspoken-8; softspoken-4, if it is not given
+    #[arg(long, value_name = "NAME", value_parser = cot)]
+    cot: Option<Cot>,
+    /// Statistical security of duplo, lego and authenticated in bits; 40, if it is not given
     #[arg(long, value_name = "40|64|80", value_parser = security)]
     security: Option<u32>,
     #[command(flatten)]
@@ -101,6 +107,10 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         level: arguments.security.is_some(),
     };
     wishes.check()?;
+    if arguments.cot.is_some() && protocol != Protocol::Authenticated {
+        let why = "it has one kind of correlated OTs";
+        protocols::says_nothing(protocol.name(), &[(true, "--cot", why)])?;
+    }
     let asked = Asked::of(&wanted(arguments)?, &wishes)?;
     let peer = files::public_key(&arguments.peer)?;
     let identity = files::identity(&arguments.identity)?;
@@ -118,7 +128,8 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let store = arguments.key.open(&arguments.store)?;
     let options = arguments.resources.options(party);
     let channel = connect(&arguments.address, &identity, peer, &options, quiet)?;
-    let line = Stocked::open(protocol, party, channel, &store, &terms, quiet)?;
+    let cot = arguments.cot.unwrap_or_default();
+    let line = Stocked::open(protocol, cot, party, channel, &store, &terms, quiet)?;
     let (done, line) = line.make(&asked)?;
     let (phases, made) = (line.close()?, asked.words());
     let mut human = made.iter().map(|step| format!("in stock: {step}\n")).collect::<String>();

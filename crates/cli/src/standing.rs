@@ -6,6 +6,7 @@ use std::sync::Arc;
 use brickwork::circuit::formats::InputMap;
 use brickwork::circuit::{Party, Program, Recipient};
 use brickwork::duplo::{Request, Secret, Step};
+use brickwork::ot::Cot;
 use brickwork::session::{TABLE_MEMORY, Terms};
 use brickwork::stock::Store;
 use brickwork::wire::tls::{Identity, PublicKey};
@@ -121,7 +122,7 @@ impl Standing {
         let protocol = arguments.protocol;
         let line = match store {
             Some(store) => {
-                let line = Stocked::open(protocol, party, channel, &store, &terms, true)?;
+                let line = Stocked::open(protocol, Cot::default(), party, channel, &store, &terms, true)?;
                 Line::Stocked(line, arguments.stock)
             }
             None => Line::Made(Playing::begin(party, channel, &terms, &needs(&programs), true)?),
@@ -276,11 +277,13 @@ impl Arguments {
                     "give --program FILE=TIMES; or --store, and what is lacking is made on the way",
                 )),
                 Protocol::Duplo => Ok(None),
-                Protocol::SemiHonest | Protocol::CompGc | Protocol::Lego => Err(Failure::usage(
-                    format!("a session of --protocol {} runs from stock", self.protocol.name()),
-                    "give --store",
-                )),
-                Protocol::Jimu | Protocol::Authenticated => Err(Failure::usage(
+                Protocol::SemiHonest | Protocol::CompGc | Protocol::Lego | Protocol::Authenticated => {
+                    Err(Failure::usage(
+                        format!("a session of --protocol {} runs from stock", self.protocol.name()),
+                        "give --store",
+                    ))
+                }
+                Protocol::Jimu => Err(Failure::usage(
                     format!(
                         "--protocol {} has no sessions: a run makes all that it takes",
                         self.protocol.name()

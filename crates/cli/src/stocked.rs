@@ -6,11 +6,13 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use brickwork::authenticated::{self, Authenticated};
 use brickwork::circuit::formats::InputMap;
 use brickwork::circuit::{Component, Party, Program};
 use brickwork::compgc::{self, CompGc};
 use brickwork::duplo::{self, Duplo, Request, Secret, Step};
 use brickwork::lego::{self, Lego};
+use brickwork::ot::Cot;
 use brickwork::semi_honest::{self, SemiHonest};
 use brickwork::session::stock::{Lacking, Preprocessed};
 use brickwork::session::{PhaseReport, Protocol as _, Terms};
@@ -87,6 +89,14 @@ impl Wishes<'_> {
         let nothing: &[(bool, &str, &str)] = match self.protocol {
             Protocol::Duplo => &[build],
             Protocol::Lego => &[],
+            Protocol::Authenticated => &[
+                build,
+                (
+                    self.no_ots && !self.no_inputs,
+                    "--no-ots",
+                    "masks of inputs come of the same OTs as all others",
+                ),
+            ],
             Protocol::CompGc => &[level, build],
             Protocol::SemiHonest => &[
                 level,
@@ -94,7 +104,7 @@ impl Wishes<'_> {
                 (self.no_ots, "--no-ots", "OTs are all that is made"),
                 build,
             ],
-            Protocol::Jimu | Protocol::Authenticated => {
+            Protocol::Jimu => {
                 return Err(Failure::usage(
                     format!("--protocol {name} makes its gates within the run: it has no stock yet"),
                     "run it without preprocessing, or take --protocol duplo",
@@ -110,6 +120,8 @@ pub enum Asked {
     Steps(Vec<Request>),
     Ots(usize),
     Copies(compgc::Request),
+    /// Components and input masks.
+    Masked(authenticated::Request),
     /// Gates, and programs that are built of them, each so often.
     Gates(lego::Request, Vec<(Program, u32)>),
 }
@@ -132,6 +144,7 @@ impl Asked {
         Ok(match wishes.protocol {
             Protocol::SemiHonest => Asked::Ots(ots(wanted, wishes)?),
             Protocol::CompGc => Asked::Copies(copies(wanted, wishes)?),
+            Protocol::Authenticated => Asked::Masked(masked(wanted, wishes)?),
             Protocol::Lego => Asked::Gates(gates(wanted, wishes)?, built(wanted, wishes)?),
             _ => Asked::Steps(steps(wanted, wishes)?),
         })
@@ -143,7 +156,7 @@ impl Asked {
     /// If the promise has no JSON form.
     pub fn promise(&self) -> Result<Option<Value>, Failure> {
         Ok(match self {
-            Asked::Steps(_) | Asked::Gates(..) => None,
+            Asked::Steps(_) | Asked::Masked(_) | Asked::Gates(..) => None,
             Asked::Ots(_) => Some(promise(&semi_honest::SecurityReport::of_every_run())?),
             Asked::Copies(_) => Some(promise(&compgc::SecurityReport::of(compgc::Linking::Standard))?),
         })
@@ -155,6 +168,7 @@ impl Asked {
             Asked::Steps(steps) => steps.iter().map(Request::to_string).collect(),
             Asked::Ots(count) => vec![format!("{} for semi-honest runs", plural(*count as u64, "OT"))],
             Asked::Copies(request) => vec![format!("{request} for compgc runs")],
+            Asked::Masked(request) => vec![format!("{request} for authenticated runs")],
             Asked::Gates(request, programs) => {
                 let built = programs.iter().map(|(program, n)| format!("{n} x {}, built", program.name()));
                 std::iter::once(format!("{request} for lego runs")).chain(built).collect()
@@ -171,6 +185,21 @@ fn copies(wanted: &[Wanted], wishes: &Wishes) -> Result<compgc::Request, Failure
         all.ots += ots.unwrap_or(0);
     }
     match all.ots <= MAX_OTS {
+        true => Ok(all),
+        false => Err(too_many_ots()),
+    }
+}
+
+/// Components that are asked for, and masks for the inputs of both parties.
+fn masked(wanted: &[Wanted], wishes: &Wishes) -> Result<authenticated::Request, Failure> {
+    let (mut all, mut components) = (authenticated::Request::default(), Vec::new());
+    for (file, (program, wanted)) in &by_file(wanted, wishes)? {
+        let executions = add(&mut components, file, program, wanted)?;
+        let inputs = program.input_width(Party::Garbler) + program.input_width(Party::Evaluator);
+        all.inputs += if wishes.no_inputs { 0 } else { executions * inputs };
+    }
+    components.iter().for_each(|(component, count)| all.add(component, *count));
+    match all.inputs <= MAX_OTS {
         true => Ok(all),
         false => Err(too_many_ots()),
     }
@@ -249,8 +278,10 @@ fn too_many_ots() -> Failure {
     )
 }
 
-/// A step for each component, and one for what inputs and private outputs need.
-fn steps(wanted: &[Wanted], wishes: &Wishes) -> Result<Vec<Request>, Failure> {
+/// Programs by their file, with what is wanted of them.
+type ByFile<'w> = BTreeMap<&'w Path, (Program, Vec<&'w Wanted>)>;
+
+fn by_file<'w>(wanted: &'w [Wanted], wishes: &Wishes) -> Result<ByFile<'w>, Failure> {
     let mut by_file: BTreeMap<&Path, (Program, Vec<&Wanted>)> = BTreeMap::new();
     for w in wanted {
         if !by_file.contains_key(w.file.as_path()) {
@@ -260,10 +291,15 @@ fn steps(wanted: &[Wanted], wishes: &Wishes) -> Result<Vec<Request>, Failure> {
             all.push(w);
         }
     }
+    Ok(by_file)
+}
+
+/// A step for each component, and one for what inputs and private outputs need.
+fn steps(wanted: &[Wanted], wishes: &Wishes) -> Result<Vec<Request>, Failure> {
     let mut components: Vec<(Component, usize)> = Vec::new();
     let mut evaluator_inputs = 0;
     let mut prepared = Request { components: Vec::new(), garbler_wires: 0, ots: None };
-    for (file, (program, wanted)) in &by_file {
+    for (file, (program, wanted)) in &by_file(wanted, wishes)? {
         let executions = add(&mut components, file, program, wanted)?;
         evaluator_inputs += executions * program.input_width(Party::Evaluator);
         prepared.garbler_wires += executions * Request::of(program).garbler_wires;
@@ -322,6 +358,7 @@ pub enum Stocked {
     SemiHonest(Box<semi_honest::Stocked>),
     CompGc(Box<compgc::Stocked>),
     Lego(Box<lego::Stocked>),
+    Authenticated(Box<authenticated::Stocked>),
 }
 
 /// What a program from stock gave.
@@ -344,12 +381,13 @@ pub enum Job<'a> {
 }
 
 impl Stocked {
-    /// Greets the peer and compares both stores.
+    /// Greets the peer and compares both stores; `cot` is of what masks are made that have a choice.
     ///
     /// # Errors
     /// Those of the protocol; a mistake of usage if it keeps no stock.
     pub fn open(
         protocol: Protocol,
+        cot: Cot,
         party: Party,
         channel: Channel,
         store: &Store,
@@ -372,6 +410,11 @@ impl Stocked {
                 let bar = Bar::of::<Lego>(quiet);
                 Stocked::Lego(Box::new(lego::Stocked::open(party, channel, store, terms, bar)?))
             }
+            Protocol::Authenticated => {
+                let bar = Bar::of::<Authenticated>(quiet);
+                let line = authenticated::Stocked::open(party, channel, store, terms, cot, bar)?;
+                Stocked::Authenticated(Box::new(line))
+            }
             _ => {
                 let bar = Bar::of::<Duplo>(quiet);
                 Stocked::Duplo(Box::new(duplo::Stocked::open(party, channel, store, terms, bar)?))
@@ -393,6 +436,9 @@ impl Stocked {
             }
             (Stocked::CompGc(line), Asked::Copies(request)) => {
                 line.preprocess(request).map(|(done, line)| (done, Stocked::CompGc(Box::new(line))))?
+            }
+            (Stocked::Authenticated(line), Asked::Masked(request)) => {
+                line.preprocess(request).map(|(done, line)| (done, Stocked::Authenticated(Box::new(line))))?
             }
             (Stocked::Lego(line), Asked::Gates(request, programs)) => {
                 let (done, mut line) = line.preprocess(request)?;
@@ -449,6 +495,15 @@ impl Stocked {
                 let given = FromStock { outputs, kept: Vec::new(), security, made };
                 Ok((given, Stocked::Lego(Box::new(line))))
             }
+            Stocked::Authenticated(line) => {
+                let (program, times) = job.plain(Authenticated::NAME)?;
+                let program = programs::repeated(program, times)?;
+                let (done, line) = line.run(&program, input, lacking)?;
+                let made = done.made.map(|made| made.to_string());
+                let (outputs, security) = (done.outputs, promise(&done.security)?);
+                let given = FromStock { outputs, kept: Vec::new(), security, made };
+                Ok((given, Stocked::Authenticated(Box::new(line))))
+            }
         }
     }
 
@@ -462,6 +517,7 @@ impl Stocked {
             Stocked::SemiHonest(line) => line.close()?,
             Stocked::CompGc(line) => line.close()?,
             Stocked::Lego(line) => line.close()?,
+            Stocked::Authenticated(line) => line.close()?,
         })
     }
 }

@@ -1,19 +1,27 @@
 //! Components with authenticated masks at the command line: they hold against a cheater, and each is garbled
 //! once.
 
-use brickwork::authenticated::{self, Authenticated};
-use brickwork::circuit::Program;
+use brickwork::Error;
+use brickwork::authenticated::{self, Authenticated, Stocked};
+use brickwork::circuit::{Party, Program};
 use brickwork::cut_and_choose::at_most;
 use brickwork::ot::Cot;
-use brickwork::session::Protocol;
+use brickwork::session::stock::inventory::Inventory;
+use brickwork::session::{Protocol, Terms};
+use brickwork::stock::Store;
+use brickwork::wire::Channel;
+use brickwork::wire::tls::Met;
 use serde_json::Value;
 
-use super::seam::{Model, Only, Played, Ready, WithinTheRun, promise, says_nothing};
+use super::seam::{Done, Model, Only, Played, Ready, promise, says_nothing};
 use crate::arguments::{Buckets, Parameters};
 use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
+use crate::meeting::{Offer, Sheet};
 use crate::outcome::cost_json;
 use crate::programs;
+use crate::progress::Bar;
+use crate::stocks::Stocks;
 use crate::work::{Choices, Estimate, Work, fits_memory};
 
 impl Played for Authenticated {
@@ -44,7 +52,6 @@ impl Played for Authenticated {
                 (parameters.linking.is_some(), "--linking", "it solders wires by their masks"),
                 (buckets, "--buckets", "its buckets are the cheapest that the security allows"),
                 (cut, "--cut", "a component is garbled once, whatever its size"),
-                (choices.stored, "--store", "it makes its components within the run, and has no stock yet"),
                 (choices.lanes > 1, "--lanes", "it sends over one connection"),
                 (choices.drawn, "--svg", "there is nothing to choose"),
             ],
@@ -65,6 +72,25 @@ impl Played for Authenticated {
         Ok(Some(Only { cost, security: promise(&security)? }))
     }
 
+    fn only_way_from_stock(
+        &self,
+        program: &Program,
+        executions: u32,
+        choices: &Choices,
+        estimate: &Estimate,
+    ) -> Result<Option<Only>, Failure> {
+        let (program, parameters) = (program.repeat(executions as usize)?, choices.parameters);
+        let (security, Estimate { machine, link }) = (parameters.security(), estimate);
+        // One that both stores share: what another run left over is used up first.
+        let cost = authenticated::cost::predict_from_stock(&program, security, 1, machine, link)?;
+        let promised = authenticated::stock_promise(&program, security, parameters.cot())?;
+        Ok(Some(Only { cost, security: promise(&promised)? }))
+    }
+
+    fn stocks(&self) -> Option<&dyn Stocks> {
+        Some(self)
+    }
+
     fn program(&self, given: &Program, executions: Option<u32>) -> Result<Program, Failure> {
         programs::repeated(given, executions)
     }
@@ -74,14 +100,11 @@ impl Played for Authenticated {
         let (job, proposal) = (&work.job, work.flags.parameters.cot());
         let (cost, _) = authenticated::cost::predict(&job.program, job.security, proposal, &machine, &link)?;
         fits_memory(cost.memory_bytes(work.party), work.flags.resources.max_ram)?;
-        Ok(Box::new(WithinTheRun::<Authenticated, _> {
-            work,
-            proposal,
-            limits: proposal,
-            cut: Cut::Given,
-            predicted: cost_json(&cost),
-            recovered: |()| false,
-        }))
+        let stock = work.flags.stock;
+        let store = stock.store.as_ref().map(|directory| stock.open(directory)).transpose()?;
+        // What a run from stock sends depends on what is in stock.
+        let predicted = if store.is_some() { Value::Null } else { cost_json(&cost) };
+        Ok(Box::new(Member { work, cot: proposal, predicted, store }))
     }
 
     fn promise_text(&self, security: &Value) -> String {
@@ -97,5 +120,95 @@ impl Played for Authenticated {
             security["bucket"],
             security["cot"].as_str().unwrap_or_default(),
         )
+    }
+}
+
+/// The program is that of all executions.
+impl Stocks for Authenticated {
+    fn has(
+        &self,
+        store: &Store,
+        party: Party,
+        terms: &Terms,
+        program: &Program,
+        _: u32,
+    ) -> Result<bool, Error> {
+        authenticated::in_stock(store, party, terms, program)
+    }
+
+    fn compare(
+        &self,
+        channel: &mut Channel,
+        store: Option<&Store>,
+        role: Party,
+        terms: &Terms,
+    ) -> Result<usize, Error> {
+        authenticated::compare_stores(channel, store, role, terms)
+    }
+
+    fn inventory(&self, store: &Store) -> Result<Vec<Inventory>, Error> {
+        authenticated::inventory(store)
+    }
+
+    fn executions(&self, part: &Inventory, store: &Store, program: &Program) -> Result<u64, Error> {
+        authenticated::executions(part, store, program)
+    }
+
+    fn has_levels(&self) -> bool {
+        true
+    }
+}
+
+/// A party.
+struct Member<'w> {
+    work: &'w Work<'w>,
+    /// Of what masks are made within the run, and what stock is begun of.
+    cot: Cot,
+    /// What the run is expected to take.
+    predicted: Value,
+    store: Option<Store>,
+}
+
+impl Ready for Member<'_> {
+    fn offer(&self) -> Option<Offer> {
+        None
+    }
+
+    fn compare(&self, own: &Sheet, met: &mut Met) -> Result<String, Error> {
+        self.work.compare(own, met, Some(&self.work.job.program), self.store.as_ref())
+    }
+
+    fn run(&mut self, channel: Channel, input: &[bool], quiet: bool) -> Result<Done, Error> {
+        let bar = Bar::of::<Authenticated>(quiet);
+        let Work { party, job, flags, .. } = self.work;
+        let (cut, and_gates, predicted) = (Cut::Given, job.program.and_gates(), self.predicted.clone());
+        if let Some(store) = &self.store {
+            let line = Stocked::open(*party, channel, store, &job.terms(), self.cot, bar)?;
+            let (done, line) = line.run(&job.program, input, flags.stock.lacking())?;
+            return Ok(Done {
+                cut,
+                and_gates,
+                predicted,
+                security: promise(&done.security)?,
+                outputs: done.outputs,
+                phases: line.close()?,
+                recovered: false,
+                made: Some(done.made.map(|made| made.to_string())),
+            });
+        }
+        let report = match party {
+            Party::Garbler => Authenticated::garbler(channel, job, &self.cot, input, Box::new(bar))?,
+            Party::Evaluator => Authenticated::evaluator(channel, job, &self.cot, input, Box::new(bar))?,
+        };
+        Ok(Done {
+            cut,
+            and_gates,
+            predicted,
+            security: promise(&report.security)?,
+            outputs: report.outputs,
+            phases: report.phases,
+            recovered: false,
+            made: None,
+        })
     }
 }

@@ -787,13 +787,17 @@ fn parties_with_authenticated_masks_compute_and_say_what_they_promise() {
         ["--linking", "scmc"],
         ["--buckets", "standard"],
         ["--cut", "whole"],
-        ["--store", "nowhere"],
         ["--lanes", "2"],
     ] {
         let run = ["run", &file, "--garbler", "1", "--evaluator", "2"];
         bad(&[&run[..], &flags, &flag].concat(), 2, "says nothing with --protocol authenticated");
-        assert!(!Path::new("nowhere").exists());
     }
+    let (said, json) = good(&[&["plan", &file, "--stocked"], &flags[..]].concat());
+    assert!(said.contains("at most 2^-40"), "{said}");
+    let phases = json["phases"].as_array().unwrap();
+    let sent = ["garbler_sent_bytes", "evaluator_sent_bytes"]
+        .map(|field| phases.iter().map(|phase| phase[field].as_u64().unwrap()).sum::<u64>());
+    assert_eq!(sent, authenticated::cost::script_from_stock(&program, 40, 1).unwrap().sent_bytes(1));
     let run = ["run", &file, "--garbler", "1", "--evaluator", "2"];
     bad(&[&run[..], &["--cot", "softspoken-4"]].concat(), 2, "--cot says nothing with --protocol duplo");
     bad(&[&run[..], &flags, &["--cot", "softspoken-3"]].concat(), 2, "softspoken-2, softspoken-4");
@@ -960,6 +964,82 @@ fn compgc_parties_run_from_stock() {
         ["preprocess", "--role", "garbler", "--identity", "x", "--peer", "y", "--store", "z", "--listen"];
     let flags = ["127.0.0.1:0", "--component", &three, "--security", "64"];
     bad(&[&fill[..], &flags, &COMPGC].concat(), 2, "--security says nothing with --protocol compgc");
+}
+
+/// Two processes make components with authenticated masks into their stores, run programs from them that
+/// nobody named then, make what is lacking, also in an epoch from which something ran, and say what they
+/// promise.
+#[test]
+fn parties_with_authenticated_masks_run_from_stock() {
+    const AUTHENTICATED: [&str; 2] = ["--protocol", "authenticated"];
+    let parties = Parties::new("millionaires.bwp");
+    let program = Program::from_bytes(&std::fs::read(&parties.file).unwrap()).unwrap();
+    let bits = program.input_width(Party::Garbler) + program.input_width(Party::Evaluator);
+    let name = &program.components()[0].name;
+    let fill = |flags: &[&str], what: &str| {
+        let flags = [&AUTHENTICATED, flags, &["--component", what]].concat();
+        ROLES.map(|role| parties.preprocess(role, &flags))
+    };
+    let run = |inputs: [&str; 2], more: &[&str]| {
+        let flags = [&AUTHENTICATED, more].concat();
+        [0, 1].map(|k| parties.run(ROLES[k], inputs[k], &flags))
+    };
+    for output in parties.both(fill(&["--cot", "softspoken-8"], &format!("{}=3", parties.file))) {
+        let json = object(&output);
+        assert_eq!(output.status.code(), Some(0), "{json}");
+        schema::holds(&["preprocess"], &json);
+        assert_eq!(
+            json["steps"],
+            json!([format!("3 {name}, {} input masks for authenticated runs", 3 * bits)])
+        );
+    }
+    let _ = parties.good(fill(&["--no-inputs"], &format!("{}:{name}=2", parties.file)));
+    for role in ROLES {
+        let arguments = parties.stock(role, "ls", &["--program", &parties.file]);
+        let (said, json) = good(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(said.contains("It makes 3 executions"), "{said}");
+        let epoch = &json["epochs"][0];
+        assert_eq!((&epoch["protocol"], &epoch["security"]), (&json!("authenticated"), &json!(40)));
+        assert!(epoch["bound_log2"].as_f64().unwrap() <= -40.0, "{epoch}");
+        let kinds: Vec<_> = epoch["batches"].as_array().unwrap().iter().map(|batch| &batch["kind"]).collect();
+        assert_eq!(kinds, ["component", "input masks", "component"]);
+    }
+    let learned = json!([{ "alice": 0, "bob": 1 }, { "alice": 1, "bob": 0 }]);
+    for made in [json!(null), json!(format!("{bits} input masks"))] {
+        let outputs = parties.both(run(["[7, 9]", "[9, 7]"], &["--executions", "2"]));
+        for (output, role) in outputs.iter().zip(ROLES) {
+            let json = object(output);
+            assert_eq!(output.status.code(), Some(0), "{json} {}", text(&output.stderr));
+            schema::holds(&[role], &json);
+            assert_eq!((&json["outputs"][role], &json["made_on_the_spot"]), (&learned, &made));
+            assert_eq!(json["security"]["cot"], "softspoken-8", "the epoch has its own");
+            assert!(json["security"]["bound_log2"].as_f64().unwrap() <= -40.0);
+        }
+    }
+    for output in parties.both(run(["[7, 9]", "[9, 7]"], &["--executions", "2", "--no-top-up"])) {
+        is_error(&output, 6, &format!("the program needs 2 {name}, and there are 1"));
+    }
+    for output in parties.both(run(["1", "2"], &["--security", "64", "--no-top-up"])) {
+        is_error(&output, 6, "there is nothing for --security 64");
+    }
+    let flags =
+        ["--role", "garbler", "--identity", "x", "--peer", "y", "--store", "z", "--listen", "127.0.0.1:0"];
+    let three = format!("{}=3", parties.file);
+    let fill = [&["preprocess"][..], &flags, &["--component", &three]].concat();
+    bad(&[&fill[..], &["--cot", "extension"]].concat(), 2, "--cot says nothing with --protocol duplo");
+    bad(&[&fill[..], &AUTHENTICATED, &["--build"]].concat(), 2, "--build says nothing");
+    bad(&[&fill[..], &AUTHENTICATED, &["--no-ots"]].concat(), 2, "--no-ots says nothing");
+
+    // One command for both.
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (key, stores) = (at("key"), at("stores"));
+    assert_eq!(self::run(&["keygen", "--store-key", "-o", &key]).status.code(), Some(0));
+    let run = ["run", &parties.file, "--garbler", "3", "--evaluator", "4"];
+    let (_, without) = good(&[&run[..], &AUTHENTICATED].concat());
+    let (said, with) = good(&[&run[..], &AUTHENTICATED, &["--store", &stores, "--store-key", &key]].concat());
+    assert!(said.contains("leaky ANDs, in buckets of"), "{said}");
+    assert_eq!(with["outputs"], without["outputs"]);
 }
 
 /// A program as a function of CompGC and back: its component is the circuit of that name beside it. What

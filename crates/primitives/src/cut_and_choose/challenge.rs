@@ -2,6 +2,7 @@
 
 use super::Bucketing;
 use brickwork_base::random::Rng;
+use brickwork_base::stop::looking;
 
 /// Which copies of a batch are opened, and in which bucket each of the others sits.
 ///
@@ -25,7 +26,7 @@ impl Challenge {
         let mut order: Vec<u32> = (0..copies).collect();
         // Fisher–Yates: every order equally likely, hence every set of opened copies and every assignment of
         // the others.
-        for i in (1..order.len()).rev() {
+        for i in looking((1..order.len()).rev()) {
             order.swap(i, rng.below(i as u64 + 1) as usize);
         }
         let kept = order.split_off(bucketing.opened as usize);

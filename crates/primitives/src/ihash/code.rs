@@ -3,13 +3,32 @@
 //! values too, which are never sent: [`Code::unsent`].
 
 use brickwork_base::random::{Rng, Seed};
+use brickwork_base::stop::look;
 use brickwork_kernels::{Matrix, Picks, add_products};
 use zeroize::Zeroizing;
 
 use super::field::Field;
 use super::parameters::Parameters;
 use super::watch::Watch;
-use super::words::{Words, packed_bytes};
+use super::words::{BLOCK, Words, packed_bytes};
+
+/// Words that are multiplied between two looks whether this thread is to stop.
+const AT_ONCE: usize = 1 << 13;
+
+/// Adds to each of `sums` the product of a word with a matrix, as [`add_products`], some at a time.
+///
+/// # Panics
+/// As there.
+pub(super) fn multiply(matrix: &Matrix, words: &[u128], sums: &mut [u128]) {
+    let blocks = |symbols: usize| symbols.div_ceil(BLOCK).max(1);
+    let [from, to] = [matrix.inputs(), matrix.outputs()].map(blocks);
+    for first in (0..words.len() / from).step_by(AT_ONCE) {
+        look();
+        let end = (words.len() / from).min(first + AT_ONCE);
+        let here = if matrix.outputs() == 0 { 0..0 } else { first * to..end * to };
+        add_products(matrix, &words[first * from..end * from], &mut sums[here]);
+    }
+}
 
 /// A code with its field and points: point `i` is the element `i` of the field.
 #[derive(Clone, Debug)]
@@ -80,7 +99,7 @@ impl Code {
 
     /// Adds the parity symbols of words, what their codewords have besides themselves, to others.
     pub(super) fn add_parity(&self, words: &[u128], sums: &mut Words) {
-        add_products(&self.parity, words, sums.data_mut());
+        multiply(&self.parity, words, sums.data_mut());
     }
 
     /// Returns the codewords of words: `[word][symbol]`, n symbols each.
@@ -108,7 +127,7 @@ impl Code {
     pub fn at(&self, unsent: &Unsent, words: &Words) -> Words {
         assert_eq!(words.symbols(), self.parameters.l(), "words of this code");
         let mut values = Words::zeros(unsent.points.len(), words.count());
-        add_products(&unsent.values, words.data(), values.data_mut());
+        multiply(&unsent.values, words.data(), values.data_mut());
         values
     }
 

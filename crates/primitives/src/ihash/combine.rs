@@ -13,6 +13,9 @@ use super::words::Words;
 /// most.
 const FOLDED: usize = 64;
 
+/// Of these sums' terms those that are added up between two looks whether this thread is to stop.
+const TERMS_AT_ONCE: usize = 1 << 9;
+
 /// Blocks in the widest register.
 const REGISTER: usize = 4;
 
@@ -35,9 +38,16 @@ impl Coefficients {
     /// coefficients. Whatever is added with the same `at` has the same ones.
     fn add(&self, at: &[[Vec<u8>; 2]], words: &Words, sums: &mut Words) {
         let blocks = words.blocks();
-        let [chunks, lanes] = [0, 1].map(|k| at.iter().map(|lists| lists[k].clone()).collect::<Vec<_>>());
+        let lanes: Vec<Vec<u8>> = at.iter().map(|lists| lists[1].clone()).collect();
         let mut folded = Zeroizing::new(vec![0; self.number * FOLDED * blocks]);
-        add_scaled(&self.scale, &chunks, words.data(), FOLDED * blocks, &mut folded);
+        let some = (TERMS_AT_ONCE * FOLDED * blocks).max(1);
+        for (k, words) in words.data().chunks(some).enumerate() {
+            look();
+            let terms = words.len().div_ceil(FOLDED * blocks);
+            let here = k * TERMS_AT_ONCE..k * TERMS_AT_ONCE + terms;
+            let chunks: Vec<Vec<u8>> = at.iter().map(|lists| lists[0][here.clone()].to_vec()).collect();
+            add_scaled(&self.scale, &chunks, words, FOLDED * blocks, &mut folded);
+        }
         let wide = blocks.next_multiple_of(REGISTER);
         let mut padded = Zeroizing::new(vec![0; FOLDED * wide]);
         let mut sum = Zeroizing::new(vec![0; wide]);

@@ -2,13 +2,14 @@
 
 use brickwork_base::Error;
 use brickwork_base::random::{Rng, Seed};
-use brickwork_kernels::{Matrix, Picks, add_picked, add_products, words_of_rows};
+use brickwork_base::stop::looking;
+use brickwork_kernels::{Matrix, Picks, add_picked, words_of_rows};
 use brickwork_stock::{Counter, Ranges};
 use brickwork_wire::Channel;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-use super::code::{Code, Unsent};
+use super::code::{Code, Unsent, multiply};
 use super::combine::Coefficients;
 use super::parameters::Parameters;
 use super::sender::{Stream, WORDS};
@@ -124,7 +125,7 @@ impl Hashes {
         let zero = Words::zeros(self.0.symbols(), 1);
         let one = one.map_or(zero.word(0), |one| one.0.word(0));
         let differs = |k: usize| (!self.0.word(k).ct_eq(one)).unwrap_u8();
-        Zeroizing::new((0..self.count()).map(differs).collect())
+        Zeroizing::new(looking(0..self.count()).map(differs).collect())
     }
 
     /// Adds other hashes, one to each: these are those of the sums of the words.
@@ -180,8 +181,8 @@ impl Completion {
     pub fn words(&self, hashes: &Hashes, values: &Words) -> Words {
         let [of_hashes, of_values] = &self.0;
         let mut words = Words::zeros(of_hashes.outputs(), hashes.count());
-        add_products(of_hashes, hashes.0.data(), words.data_mut());
-        add_products(of_values, values.data(), words.data_mut());
+        multiply(of_hashes, hashes.0.data(), words.data_mut());
+        multiply(of_values, values.data(), words.data_mut());
         words
     }
 }
@@ -325,7 +326,7 @@ impl Receiver {
     pub fn hashes(&self, words: &Words) -> Hashes {
         assert_eq!(words.symbols(), self.code.parameters().l(), "words of this code");
         let mut hashes = Words::zeros(self.code.parameters().w(), words.count());
-        add_products(&self.watched, words.data(), hashes.data_mut());
+        multiply(&self.watched, words.data(), hashes.data_mut());
         Hashes(hashes)
     }
 

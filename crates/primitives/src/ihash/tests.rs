@@ -711,3 +711,36 @@ fn the_cheapest_parameters_are_those_of_an_exhaustive_search() {
     }
     assert_eq!(Parameters::cheapest(Upper::limit(-4000.0), 1, 1, |p| p.n()), None);
 }
+
+/// Whoever is asked to stop does not go through all words first.
+#[test]
+fn what_computes_with_words_looks_whether_to_stop() {
+    let parameters = Parameters::new(40, 20, 6, 19).unwrap();
+    let mut rng = Rng::replayable("test stop");
+    let (code, words) = (Code::new(&parameters), Words::zeros(20, 3));
+    let point = code.seeded_evaluation(&rng.seed(), 1);
+    let Ends { receiver: (receiver, _), .. } = ends(&parameters, some_watch(&parameters), SECURITY);
+    let hashes = receiver.hashes(&words);
+    let completion = receiver.completion(&point);
+    let values = code.at(&point, &words);
+    let stop = brickwork_base::stop::Stop::new();
+    stop.ask();
+    let ends: [(&str, &dyn Fn()); 10] = [
+        ("values", &|| drop(code.at(&point, &words))),
+        ("codewords", &|| drop(code.encode(&words))),
+        ("hashes", &|| drop(receiver.hashes(&words))),
+        ("opened words", &|| drop(completion.words(&hashes, &values))),
+        ("comparisons", &|| drop(hashes.is(None))),
+        ("combinations", &|| {
+            let mut coefficients = Coefficients::expand(&Seed::from_bytes([1; 16]), code.field(), 0);
+            coefficients.combine(&words, &mut Words::zeros(20, 0), None);
+        }),
+        ("some words", &|| drop(words.select([1, 2].into_iter()))),
+        ("sums of pairs", &|| drop(words.pair_sums(&[1], &words, &[0]))),
+        ("sums", &|| drop(words.follow(&[Step::Given(0), Step::Sum(0, 0)]))),
+        ("packed words", &|| drop(code.pack(&words))),
+    ];
+    for (name, work) in ends {
+        assert!(stop.run(work).is_err(), "{name}");
+    }
+}

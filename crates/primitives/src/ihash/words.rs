@@ -55,7 +55,7 @@ impl Words {
     /// Returns random words of bytes.
     pub fn random(symbols: usize, count: usize, rng: &mut Rng) -> Self {
         let mut words = Self::zeros(symbols, count);
-        (0..count).for_each(|k| rng.fill(words.symbols_mut(k)));
+        looking(0..count).for_each(|k| rng.fill(words.symbols_mut(k)));
         words
     }
 
@@ -133,7 +133,7 @@ impl Words {
             4 => select::<4>(&self.data, numbers),
             blocks => {
                 let mut data = Secrets::with_capacity(count * blocks);
-                numbers.for_each(|k| data.extend_from_slice(self.word(k)));
+                looking(numbers).for_each(|k| data.extend_from_slice(self.word(k)));
                 data
             }
         };
@@ -153,7 +153,7 @@ impl Words {
             4 => pair_sums::<4>(&self.data, &others.data, pairs),
             blocks => {
                 let mut data = Secrets::with_capacity(numbers.len() * blocks);
-                for (a, b) in pairs {
+                for (a, b) in looking(pairs) {
                     data.extend(self.word(a).iter().zip(others.word(b)).map(|(a, b)| a ^ b));
                 }
                 data
@@ -191,7 +191,7 @@ impl Words {
     pub fn follow(&self, steps: &[Step]) -> Self {
         let blocks = self.blocks();
         let mut data = Secrets::with_capacity(steps.len() * blocks);
-        for step in steps {
+        for step in looking(steps) {
             match *step {
                 Step::Given(word) => data.extend_from_slice(self.word(word as usize)),
                 Step::Sum(a, b) => {
@@ -280,7 +280,7 @@ impl Words {
     /// If there are not as many words, of as many symbols, or bits.
     pub fn add_each(&mut self, others: &Words, bits: &[u8]) {
         assert_eq!((self.symbols, self.count), (others.symbols, bits.len()), "a bit for each");
-        bits.iter().enumerate().for_each(|(k, &bit)| self.add_to(k, others.word(k), bit));
+        looking(bits.iter().enumerate()).for_each(|(k, &bit)| self.add_to(k, others.word(k), bit));
     }
 
     /// Adds two of these words to word `k`.
@@ -310,7 +310,7 @@ impl Words {
         let end = message.len() + packed_bytes(self.symbols, self.count, bits);
         let padded = symbols.len().next_multiple_of(8);
         symbols.resize(padded, 0);
-        for eight in symbols.as_chunks::<8>().0 {
+        for eight in looking(symbols.as_chunks::<8>().0) {
             let packed = pack8(u64::from_le_bytes(*eight), bits).to_le_bytes();
             message.extend_from_slice(&packed[..bits as usize]);
         }
@@ -332,7 +332,7 @@ impl Words {
             return words;
         }
         let mut all = Zeroizing::new(Vec::with_capacity((symbols * count).next_multiple_of(8)));
-        for eight in packed.chunks(bits as usize) {
+        for eight in looking(packed.chunks(bits as usize)) {
             let mut bytes = [0; 8];
             bytes[..eight.len()].copy_from_slice(eight);
             all.extend_from_slice(&unpack8(u64::from_le_bytes(bytes), bits).to_le_bytes());
@@ -355,7 +355,8 @@ impl Zeroize for Words {
 fn select<const N: usize>(data: &[u128], numbers: impl ExactSizeIterator<Item = usize>) -> Secrets<u128> {
     let words = data.as_chunks::<N>().0;
     let mut selected = Secrets::zeros(N * numbers.len());
-    selected.as_chunks_mut::<N>().0.iter_mut().zip(numbers).for_each(|(to, k)| *to = words[k]);
+    let places = selected.as_chunks_mut::<N>().0;
+    looking(places.iter_mut().zip(numbers)).for_each(|(to, k)| *to = words[k]);
     selected
 }
 
@@ -367,7 +368,7 @@ fn pair_sums<const N: usize>(
 ) -> Secrets<u128> {
     let (words, others) = (data.as_chunks::<N>().0, others.as_chunks::<N>().0);
     let mut sums = Secrets::zeros(N * pairs.len());
-    for (sum, (a, b)) in sums.as_chunks_mut::<N>().0.iter_mut().zip(pairs) {
+    for (sum, (a, b)) in looking(sums.as_chunks_mut::<N>().0.iter_mut().zip(pairs)) {
         let (a, b) = (&words[a], &others[b]);
         *sum = std::array::from_fn(|block| a[block] ^ b[block]);
     }
@@ -376,7 +377,7 @@ fn pair_sums<const N: usize>(
 
 /// [`Words::add_where`] of words of N blocks.
 fn add_where<const N: usize>(data: &mut [u128], word: &[u128; N], bits: &[u8]) {
-    for (sum, &bit) in data.as_chunks_mut::<N>().0.iter_mut().zip(bits) {
+    for (sum, &bit) in looking(data.as_chunks_mut::<N>().0.iter_mut().zip(bits)) {
         let mask = u128::from(bit & 1).wrapping_neg();
         *sum = std::array::from_fn(|block| sum[block] ^ word[block] & mask);
     }

@@ -3,13 +3,18 @@
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::{Rng, Seed};
+use brickwork_stock::Ranges;
 use brickwork_wire::Channel;
+use serde::{Deserialize, Serialize};
+use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use super::{CotReceiver, CotSender, Series, extension, softspoken};
 
+pub use super::rows::ReceiverState;
+
 /// What correlated OTs are made by. The more bits of the offset share a row, the fewer bytes an OT takes, and
 /// the more streams have to be computed for it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cot {
     /// [`extension`]: a row for each bit of the offset.
     Extension,
@@ -85,6 +90,62 @@ impl Sender {
         })
     }
 
+    /// Goes on with a series whose state was kept, as [`CotSender::restored`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn restored(series: &Series, state: &SenderState) -> Result<Self, Error> {
+        Ok(match state {
+            SenderState::Extension(state) => Sender::Extension(CotSender::restored(series, state)?),
+            SenderState::SoftSpoken2(state) => Sender::SoftSpoken2(CotSender::restored(series, state)?),
+            SenderState::SoftSpoken4(state) => Sender::SoftSpoken4(CotSender::restored(series, state)?),
+            SenderState::SoftSpoken8(state) => Sender::SoftSpoken8(CotSender::restored(series, state)?),
+        })
+    }
+
+    /// Returns what a stock keeps.
+    pub fn state(&self) -> SenderState {
+        match self {
+            Sender::Extension(sender) => SenderState::Extension(sender.state()),
+            Sender::SoftSpoken2(sender) => SenderState::SoftSpoken2(sender.state()),
+            Sender::SoftSpoken4(sender) => SenderState::SoftSpoken4(sender.state()),
+            Sender::SoftSpoken8(sender) => SenderState::SoftSpoken8(sender.state()),
+        }
+    }
+
+    /// Returns what it is made by.
+    pub fn cot(&self) -> Cot {
+        match self {
+            Sender::Extension(_) => Cot::Extension,
+            Sender::SoftSpoken2(_) => Cot::SoftSpoken2,
+            Sender::SoftSpoken4(_) => Cot::SoftSpoken4,
+            Sender::SoftSpoken8(_) => Cot::SoftSpoken8,
+        }
+    }
+
+    /// Returns Δ, as [`CotSender::offset`].
+    pub fn offset(&self) -> Label {
+        match self {
+            Sender::Extension(sender) => sender.offset(),
+            Sender::SoftSpoken2(sender) => sender.offset(),
+            Sender::SoftSpoken4(sender) => sender.offset(),
+            Sender::SoftSpoken8(sender) => sender.offset(),
+        }
+    }
+
+    /// Goes on with the ranges of an entry, as [`CotSender::enter`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
+        match self {
+            Sender::Extension(sender) => sender.enter(ranges),
+            Sender::SoftSpoken2(sender) => sender.enter(ranges),
+            Sender::SoftSpoken4(sender) => sender.enter(ranges),
+            Sender::SoftSpoken8(sender) => sender.enter(ranges),
+        }
+    }
+
     /// Makes OTs of random choices in place, as [`CotSender::random_bits`].
     ///
     /// # Errors
@@ -97,6 +158,19 @@ impl Sender {
             Sender::SoftSpoken8(sender) => sender.random_bits(channel, keys),
         }
     }
+}
+
+/// What a stock keeps of a [`Sender`], which says of which kind it is.
+#[derive(Clone, Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
+pub enum SenderState {
+    /// Of [`Cot::Extension`].
+    Extension(<extension::Sender as CotSender>::State),
+    /// Of [`Cot::SoftSpoken2`].
+    SoftSpoken2(<softspoken::Sender<2> as CotSender>::State),
+    /// Of [`Cot::SoftSpoken4`].
+    SoftSpoken4(<softspoken::Sender<4> as CotSender>::State),
+    /// Of [`Cot::SoftSpoken8`].
+    SoftSpoken8(<softspoken::Sender<8> as CotSender>::State),
 }
 
 /// The end of a series that has the choices.
@@ -129,6 +203,42 @@ impl Receiver {
             Cot::SoftSpoken4 => Receiver::SoftSpoken4(CotReceiver::set_up(channel, series, seeds)?),
             Cot::SoftSpoken8 => Receiver::SoftSpoken8(CotReceiver::set_up(channel, series, seeds)?),
         })
+    }
+
+    /// Goes on with a series whose state was kept, as [`CotReceiver::restored`]: it is of this kind.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn restored(cot: Cot, series: &Series, state: &ReceiverState) -> Result<Self, Error> {
+        Ok(match cot {
+            Cot::Extension => Receiver::Extension(CotReceiver::restored(series, state)?),
+            Cot::SoftSpoken2 => Receiver::SoftSpoken2(CotReceiver::restored(series, state)?),
+            Cot::SoftSpoken4 => Receiver::SoftSpoken4(CotReceiver::restored(series, state)?),
+            Cot::SoftSpoken8 => Receiver::SoftSpoken8(CotReceiver::restored(series, state)?),
+        })
+    }
+
+    /// Returns what a stock keeps: the seeds of its base OTs, whatever the kind.
+    pub fn state(&self) -> ReceiverState {
+        match self {
+            Receiver::Extension(receiver) => receiver.state(),
+            Receiver::SoftSpoken2(receiver) => receiver.state(),
+            Receiver::SoftSpoken4(receiver) => receiver.state(),
+            Receiver::SoftSpoken8(receiver) => receiver.state(),
+        }
+    }
+
+    /// Goes on with the ranges of an entry, as [`CotReceiver::enter`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
+        match self {
+            Receiver::Extension(receiver) => receiver.enter(ranges),
+            Receiver::SoftSpoken2(receiver) => receiver.enter(ranges),
+            Receiver::SoftSpoken4(receiver) => receiver.enter(ranges),
+            Receiver::SoftSpoken8(receiver) => receiver.enter(ranges),
+        }
     }
 
     /// Makes OTs of random choices in place, as [`CotReceiver::random_bits`].

@@ -39,7 +39,7 @@ impl<C: Copies> Connected<C> {
     fn new(layout: &Layout, made: Made<C>) -> Self {
         let counts: Vec<Vec<usize>> =
             made.copies.iter().map(|lists| lists.iter().map(Copies::count).collect()).collect();
-        let waves = waves(layout.program, &counts);
+        let waves = waves(layout, &counts);
         let masks = made.masks(layout, &waves);
         Connected { made, waves, masks }
     }
@@ -70,8 +70,8 @@ pub(super) fn garbler(
     let Connected { made, waves, masks } = &connected;
     let mut labels = Secrets::with_capacity(layout.program.wires());
     labels.extend_from_slice(&made.input_labels);
-    let mut solderings = Vec::with_capacity(layout.ports());
-    let mut macs = Secrets::<Label>::with_capacity(layout.ports());
+    let mut solderings = Vec::with_capacity(layout.ports);
+    let mut macs = Secrets::<Label>::with_capacity(layout.ports);
     for wave in waves {
         look();
         let (copies, schedule) = (made.of(wave), made.schedule(wave));
@@ -105,7 +105,7 @@ pub(super) fn evaluator(
     member.run.phase("build");
     let connected = Connected::new(layout, made);
     let Connected { made, waves, masks } = &connected;
-    let ports = layout.ports();
+    let ports = layout.ports;
     let message = member.run.channel.receive(msg::SOLDERINGS, LABEL_BYTES * ports + HASH)?;
     let (words, told) = message.split_at(LABEL_BYTES * ports);
     let mut words = words.as_chunks::<LABEL_BYTES>().0.iter();

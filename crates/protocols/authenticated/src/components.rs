@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use brickwork_base::label::Label;
 use brickwork_base::stop::{look, looking};
-use brickwork_circuit::Program;
+use brickwork_circuit::Circuit;
 use brickwork_primitives::garbling::{GarblingKeys, Schedule};
 
 use crate::kept::Kept;
@@ -37,8 +37,9 @@ pub(super) struct Garbled {
 /// Copies that the evaluator has received, and checked as far as it can be before they are evaluated.
 pub(super) struct Received {
     pub count: usize,
-    /// The keys of the hash.
+    /// The keys of the hash, and the number under them of the first copy.
     pub keys: GarblingKeys,
+    pub first: u32,
     pub ports: Shares,
     pub outputs: Shares,
     /// Of each AND gate W0 and W1.
@@ -75,21 +76,21 @@ pub(super) struct Made<C> {
     pub inputs: Shares,
     /// Labels of the masked value 0 of the program's inputs, at the garbler.
     pub input_labels: Secrets<Label>,
-    /// Of each component its copies, in the order in which slots take them.
+    /// Of each component its copies, in the order in which slots take them; of those that compute the same,
+    /// of the first one.
     pub copies: Vec<Vec<C>>,
     /// Of each component how it is walked through.
     pub schedules: Vec<Schedule>,
 }
 
 impl<C: Copies> Made<C> {
-    /// Makes a list of nothing yet.
-    pub fn new(layout: &Layout) -> Self {
-        let components = layout.program.components();
+    /// Makes lists of nothing yet, with room for so many inputs.
+    pub fn new<'c>(components: impl Iterator<Item = &'c Circuit> + Clone, inputs: usize) -> Self {
         Made {
-            inputs: Shares::with_capacity(layout.all_inputs()),
-            input_labels: Secrets::default(),
-            copies: components.iter().map(|_| Vec::new()).collect(),
-            schedules: components.iter().map(|component| Schedule::new(&component.circuit)).collect(),
+            inputs: Shares::with_capacity(inputs),
+            input_labels: Secrets::with_capacity(inputs),
+            copies: components.clone().map(|_| Vec::new()).collect(),
+            schedules: components.map(Schedule::new).collect(),
         }
     }
 
@@ -138,13 +139,13 @@ const SIDE_BY_SIDE: usize = brickwork_primitives::garbling::masked::SIDE_BY_SIDE
 
 /// Returns the slots of a program in waves. `counts` says of each component how many copies there are in each
 /// of its lists.
-pub(super) fn waves(program: &Program, counts: &[Vec<usize>]) -> Vec<Wave> {
+pub(super) fn waves(layout: &Layout, counts: &[Vec<usize>]) -> Vec<Wave> {
     let mut waves: Vec<Wave> = Vec::new();
     // Of each component the list that is being used, and how many of it are.
     let mut used = vec![(0, 0); counts.len()];
     let mut first_of_wave = 0;
-    for (k, slot) in looking(program.slots().enumerate()) {
-        let component = slot.component.0 as usize;
+    for (k, slot) in looking(layout.program.slots().enumerate()) {
+        let component = layout.kinds[slot.component.0 as usize];
         let (made, copy) = &mut used[component];
         while *copy == counts[component][*made] {
             (*made, *copy) = (*made + 1, 0);

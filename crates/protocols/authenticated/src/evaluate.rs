@@ -105,7 +105,7 @@ pub(super) fn garbler(
     crate::words::add_where(&mut active, member.own.delta.label(), &masked);
     member.hooks.alter(Point::InputLabels, &mut active);
     member.run.channel.send(msg::INPUT_LABELS, bytemuck::cast_slice(&active))?;
-    let reported = layout.ports() + layout.ands();
+    let reported = layout.ports + layout.ands;
     let message = Secrets::new(member.run.channel.receive(msg::REPORT, reported.div_ceil(8) + HASH)?);
     let (packed, told) = message.split_at(reported.div_ceil(8));
     let reported = Masked::new(unpack(packed, reported)?);
@@ -236,7 +236,7 @@ fn evaluate_slots(
 ) -> Result<Evaluated, Error> {
     let [of_labels, of_gates] = [member.place()?, member.place()?];
     let mut done = Evaluated {
-        reported: Masked::with_capacity(layout.ports() + layout.ands()),
+        reported: Masked::with_capacity(layout.ports + layout.ands),
         labels: Hasher::new(&member.key, Purpose::Labels, of_labels, Party::Evaluator),
         answers: Hasher::new(&member.key, Purpose::Gates, of_gates, Party::Garbler),
         active: Secrets::with_capacity(layout.program.wires()),
@@ -269,7 +269,7 @@ fn evaluate_wave(
     let mut results = Secrets::with_capacity(count * ands);
     results.extend_from_slice(&copies.words.read(wave.each(ands))?);
     let mut outputs = Secrets::zeros(count * schedule.outputs());
-    let numbered = Numbered { keys: &copies.keys, first: wave.copies.start as u32, count };
+    let numbered = Numbered { keys: &copies.keys, first: copies.first + wave.copies.start as u32, count };
     masked::evaluate(schedule, numbered, &ports, &tables, &mut results, &mut outputs);
     done.active.extend_from_slice(&outputs);
     let first = done.reported.len();

@@ -76,6 +76,11 @@ impl Shelf {
         Ok(Shelf(Some(Arc::new(encrypted))))
     }
 
+    /// Makes one in memory, however much comes.
+    pub fn memory() -> Self {
+        Shelf(None)
+    }
+
     /// Keeps a list.
     ///
     /// # Errors
@@ -118,6 +123,20 @@ impl<T: Pod + Default> Deref for Slice<'_, T> {
 }
 
 impl<T: Pod + Default> Kept<T> {
+    /// Returns all of it.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if it cannot be read.
+    pub fn whole(self) -> Result<Secrets<T>, Error> {
+        match self {
+            Kept::Memory(list) => Ok(list),
+            Kept::File { len, .. } => match self.read(0..len)? {
+                Slice::Read(all) => Ok(all),
+                Slice::Here(all) => Ok(Secrets::new(all.to_vec())),
+            },
+        }
+    }
+
     /// Reads the values at these places.
     ///
     /// # Errors

@@ -8,10 +8,10 @@ use std::ops::Range;
 
 use brickwork_base::digest::Digest;
 use brickwork_base::{Error, Party};
-use brickwork_circuit::{Circuit, Program, Wire};
+use brickwork_circuit::{Circuit, Component, Program, Wire};
 use brickwork_primitives::ot::Cot;
 
-use crate::parameters::{Draws, Level, Pool, SIZES, Sizes, repeated_log2};
+use crate::parameters::{Budget, Draws, Level, Origin, Pool, SIZES, Sizes};
 use crate::walk::constant_operand;
 
 /// Copies of one component that are made together: their masks are opened and their tables sent together.
@@ -61,6 +61,22 @@ impl Batch {
         }
     }
 
+    /// Adds to a digest all that it is made of.
+    pub fn add_to(&self, digest: &mut Digest) {
+        let Batch { parts, inputs, ports, ands, pool } = self;
+        digest.length(*inputs).length(*ports).length(*ands).length(pool.size).length(pool.bucket);
+        digest.length(parts.len());
+        for Part { component, copies, ands } in parts {
+            digest.length(*component).length(*copies).length(ands.len());
+        }
+    }
+
+    /// Returns what it counts in a bound.
+    pub fn origin(&self, sizes: Sizes) -> Origin {
+        let (calls, openings) = (2 * self.draws(sizes).count() as u64, self.parts.len() as u64);
+        Origin { pool: self.pool, calls, openings }
+    }
+
     /// Returns in which pieces its masks are drawn.
     pub fn draws(&self, sizes: Sizes) -> Draws {
         let masks = self.inputs + self.ports + self.ands;
@@ -69,9 +85,13 @@ impl Batch {
 }
 
 /// Puts components, with how many copies of each, into batches of about the same size.
-fn batches<'c>(components: impl Iterator<Item = (&'c Circuit, usize)> + Clone, sizes: Sizes) -> Vec<Batch> {
+pub(super) fn batches<'c>(
+    components: impl Iterator<Item = (&'c Circuit, usize)> + Clone,
+    sizes: Sizes,
+) -> Vec<Batch> {
     let all: usize = components.clone().map(|(circuit, copies)| circuit.and_gates() * copies).sum();
-    let target = all.div_ceil(all.div_ceil(sizes.batch).max(1));
+    // As many as come nearest: one more, a little smaller each, would need larger buckets.
+    let target = all.div_ceil(((all + sizes.batch / 2) / sizes.batch).max(1));
     let mut batches = vec![Batch::default()];
     for (component, (circuit, mut copies)) in components.enumerate() {
         while copies > 0 {
@@ -90,9 +110,21 @@ fn batches<'c>(components: impl Iterator<Item = (&'c Circuit, usize)> + Clone, s
     batches
 }
 
-/// A program, and what is made for it.
+/// A program, as a run goes through it.
 pub(super) struct Layout<'p> {
     pub program: &'p Program,
+    /// Of each component the first one that computes the same: they have their copies in common.
+    pub kinds: Vec<usize>,
+    /// How many copies of each component the slots take, of those that come first.
+    pub copies: Vec<usize>,
+    /// Input wires of all slots.
+    pub ports: usize,
+    /// AND gates of all slots.
+    pub ands: usize,
+}
+
+/// How the components of a run are made.
+pub(super) struct Making {
     pub level: Level,
     /// What masks are made of.
     pub cot: Cot,
@@ -108,16 +140,40 @@ pub(super) struct Forced {
     pub sizes: Option<Sizes>,
 }
 
+impl Forced {
+    /// Returns the lengths for a security.
+    ///
+    /// # Errors
+    /// As [`Level::of`].
+    pub fn level_of(&self, security: u32) -> Result<Level, Error> {
+        self.level.map_or_else(|| Level::of(security), Ok)
+    }
+
+    /// Returns how much is made at a time.
+    pub fn sizes(&self) -> Sizes {
+        self.sizes.unwrap_or(SIZES)
+    }
+
+    /// Returns the pool for so many triples, of which any number leaks with probability at most 2^-`bits`.
+    pub fn pool(&self, triples: usize, bits: f64) -> Pool {
+        match self.pool {
+            Some(pool) if triples > 0 => Pool { size: pool.size.max(triples), ..pool },
+            _ => Pool::choose(triples, bits),
+        }
+    }
+}
+
 /// Refuses a component that has an operand which masks cannot hide.
 ///
 /// # Errors
 /// [`Error::Input`] if an AND gate has an operand that does not depend on anything.
-fn can_be_masked(name: &str, circuit: &Circuit) -> Result<(), Error> {
-    match constant_operand(circuit) {
+pub(super) fn can_be_masked(component: &Component) -> Result<(), Error> {
+    match constant_operand(&component.circuit) {
         None => Ok(()),
         Some(gate) => Err(Error::Input(format!(
-            "AND gate {gate} of component {name} has an operand that is the same whatever the inputs, which \
+            "AND gate {gate} of component {} has an operand that is the same whatever the inputs, which \
              authenticated masks cannot hide; fold constants, or take --protocol duplo",
+            component.name,
         ))),
     }
 }
@@ -126,77 +182,27 @@ impl<'p> Layout<'p> {
     /// Lays out a program.
     ///
     /// # Errors
-    /// [`Error::Input`] if an AND gate has an operand that does not depend on anything, [`Error::Usage`] for
-    /// a security that is not offered, [`Error::Limit`] if a cheater would achieve more than the security
-    /// allows.
-    pub fn new(program: &'p Program, security: u32, cot: Cot) -> Result<Self, Error> {
-        Layout::forced(program, security, cot, &Forced::default())
-    }
-
-    /// Does what [`Layout::new`] does, with what a cheater has instead.
-    ///
-    /// # Errors
-    /// As [`Layout::new`].
-    pub fn forced(program: &'p Program, security: u32, cot: Cot, forced: &Forced) -> Result<Self, Error> {
-        let Forced { level, pool, sizes } = *forced;
-        let sizes = sizes.unwrap_or(SIZES);
-        let level = level.map_or_else(|| Level::of(security), Ok)?;
-        for component in program.components() {
-            can_be_masked(&component.name, &component.circuit)?;
-        }
-        let copies = program.components().iter().map(|component| &*component.circuit);
-        let mut batches = batches(copies.zip(program.slots_by_component()), sizes);
-        batches[0].inputs = program.input_width(Party::Garbler) + program.input_width(Party::Evaluator);
-        for batch in &mut batches {
-            batch.pool = match pool {
-                Some(pool) if batch.ands > 0 => Pool { size: pool.size.max(batch.ands), ..pool },
-                _ => Pool::choose(batch.ands, f64::from(level.security)),
-            };
-        }
-        let layout = Layout { program, level, cot, sizes, batches };
-        if forced.level.is_none() && forced.pool.is_none() {
-            layout.keeps_promise()?;
+    /// [`Error::Input`] if an AND gate has an operand that does not depend on anything.
+    pub fn new(program: &'p Program) -> Result<Self, Error> {
+        let components = program.components();
+        components.iter().try_for_each(can_be_masked)?;
+        let digests: Vec<[u8; 32]> = components.iter().map(Component::digest).collect();
+        let first = |digest: &[u8; 32]| digests.iter().position(|other| other == digest);
+        let kinds: Vec<usize> =
+            digests.iter().map(|digest| first(digest).expect("it is one of them")).collect();
+        let mut layout = Layout { program, copies: vec![0; components.len()], kinds, ports: 0, ands: 0 };
+        for (k, slots) in program.slots_by_component().into_iter().enumerate() {
+            let circuit = &components[k].circuit;
+            layout.copies[layout.kinds[k]] += slots;
+            layout.ports += slots * circuit.inputs();
+            layout.ands += slots * circuit.and_gates();
         }
         Ok(layout)
     }
 
-    /// Refuses what would exceed the promise.
-    ///
-    /// # Errors
-    /// [`Error::Limit`] if a cheater achieves more than 2^-s, by everything together.
-    fn keeps_promise(&self) -> Result<(), Error> {
-        let (bound, security) = (self.bound_log2(), self.level.security);
-        if bound <= -f64::from(security) {
-            return Ok(());
-        }
-        Err(Error::Limit(format!(
-            "a cheater would succeed with probability up to 2^{bound:.1}, more than 2^-{security}; run the \
-             program in parts"
-        )))
-    }
-
-    /// Returns the base-2 logarithm of what a cheater achieves at most, by everything together: knows an
-    /// inner bit of a triple of some pool, guesses t - 1 bits of an offset once (who guesses wrong ends the
-    /// run), guesses the last bytes of a digest's tags on either side, contradicts itself in a call of the OT
-    /// extension, or guesses an offset, which a mac or a digest of 128 bits asks for.
-    pub fn bound_log2(&self) -> f64 {
-        self.spent().iter().map(|(_, log2)| log2.exp2()).sum::<f64>().log2()
-    }
-
-    /// Returns the parts of the bound, each with what it is for.
-    pub fn spent(&self) -> Vec<(&'static str, f64)> {
-        let pools = || self.batches.iter().map(|batch| batch.pool).filter(|pool| pool.size > 0);
-        let worst = pools().map(|pool| pool.leaks_log2()).fold(f64::NEG_INFINITY, f64::max);
-        let repeated = pools().map(|pool| repeated_log2(pool.bucket)).fold(0.0, f64::max);
-        let calls =
-            self.batches.iter().map(|batch| 2 * batch.draws(self.sizes).count()).sum::<usize>() as f64;
-        vec![
-            ("leaky ANDs that fill a bucket", worst + repeated),
-            ("leaky ANDs that are compared", -f64::from(self.level.compared - 1)),
-            ("tags of labels and of gates", 1.0 - (8.0 * self.level.tag as f64 - 1.0)),
-            ("calls of the OT extension", calls.log2() - 115.0),
-            ("macs of opened masks", (self.parts().count() as f64 + 3.0).log2() - 126.0),
-        ]
+    /// Returns the circuits of all components.
+    pub fn circuits(&self) -> impl Iterator<Item = &'p Circuit> + Clone {
+        self.program.components().iter().map(|component| &*component.circuit)
     }
 
     /// Returns the number of inputs of a party.
@@ -224,21 +230,6 @@ impl<'p> Layout<'p> {
         wires.map(|&wire: &Wire| wire as usize)
     }
 
-    /// Returns the number of input wires of all slots.
-    pub fn ports(&self) -> usize {
-        self.batches.iter().map(|batch| batch.ports).sum()
-    }
-
-    /// Returns all parts, batch after batch.
-    pub fn parts(&self) -> impl Iterator<Item = &Part> {
-        self.batches.iter().flat_map(|batch| &batch.parts)
-    }
-
-    /// Returns the number of AND gates of all slots.
-    pub fn ands(&self) -> usize {
-        self.batches.iter().map(|batch| batch.ands).sum()
-    }
-
     /// Checks the length of a party's input.
     ///
     /// # Errors
@@ -249,20 +240,66 @@ impl<'p> Layout<'p> {
             width => Err(Error::Input(format!("the program takes {width} input bits, not {}", input.len()))),
         }
     }
+}
 
-    /// Returns a digest of what both must agree on.
-    pub fn digest(&self) -> [u8; 32] {
+/// Masks are opened so often in a run: those of inputs, at both, and of outputs.
+const OPENINGS_OF_A_RUN: u64 = 3;
+
+impl Making {
+    /// Makes all that a program takes, for one run of it.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] for a security that is not offered, [`Error::Limit`] if a cheater would achieve more
+    /// than the security allows.
+    pub fn of(layout: &Layout, security: u32, cot: Cot) -> Result<Self, Error> {
+        Making::forced(layout, security, cot, &Forced::default())
+    }
+
+    /// Does what [`Making::of`] does, with what a cheater has instead.
+    ///
+    /// # Errors
+    /// As [`Making::of`].
+    pub fn forced(layout: &Layout, security: u32, cot: Cot, forced: &Forced) -> Result<Self, Error> {
+        let (level, sizes) = (forced.level_of(security)?, forced.sizes());
+        let mut batches = batches(layout.circuits().zip(layout.copies.iter().copied()), sizes);
+        batches[0].inputs = layout.all_inputs();
+        for batch in &mut batches {
+            batch.pool = forced.pool(batch.ands, f64::from(level.security));
+        }
+        let making = Making { level, cot, sizes, batches };
+        if forced.level.is_none() && forced.pool.is_none() {
+            making.keeps_promise()?;
+        }
+        Ok(making)
+    }
+
+    /// Refuses what would exceed the promise.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] if a cheater achieves more than 2^-s, by everything together.
+    fn keeps_promise(&self) -> Result<(), Error> {
+        let (bound, security) = (self.budget().log2(), self.level.security);
+        if bound <= -f64::from(security) {
+            return Ok(());
+        }
+        Err(Error::Limit(format!(
+            "a cheater would succeed with probability up to 2^{bound:.1}, more than 2^-{security}; run the \
+             program in parts"
+        )))
+    }
+
+    /// Returns what a cheater achieves at most.
+    pub fn budget(&self) -> Budget {
+        Budget::of(self.level, self.batches.iter().map(|batch| batch.origin(self.sizes)), OPENINGS_OF_A_RUN)
+    }
+
+    /// Returns a digest of what both must agree on, of this program.
+    pub fn digest(&self, program: &Program) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 program with authenticated masks");
-        digest.digest(&self.program.digest()).number(self.level.compared).length(self.level.tag);
+        digest.digest(&program.digest()).number(self.level.compared).length(self.level.tag);
         let Sizes { batch, part, piece } = self.sizes;
         digest.length(self.cot as usize).length(batch).length(part).length(piece).length(self.batches.len());
-        for Batch { parts, inputs, ports, ands, pool } in &self.batches {
-            digest.length(*inputs).length(*ports).length(*ands).length(pool.size).length(pool.bucket);
-            digest.length(parts.len());
-            for Part { component, copies, ands } in parts {
-                digest.length(*component).length(*copies).length(ands.len());
-            }
-        }
+        self.batches.iter().for_each(|batch| batch.add_to(&mut digest));
         digest.done()
     }
 }
@@ -272,27 +309,27 @@ mod tests {
     use super::*;
     use brickwork_circuit::library::aes;
 
+    fn making(program: &Program, security: u32, cot: Cot, forced: Forced) -> Making {
+        Making::forced(&Layout::new(program).unwrap(), security, cot, &forced).unwrap()
+    }
+
     /// The promise is a refusal, not a figure: buckets that leak more are not used, whoever chose them.
     #[test]
     fn what_exceeds_the_promise_is_refused() {
         let program = aes::aes_128().unwrap();
         for security in [40, 64, 80] {
-            let layout = Layout::new(&program, security, Cot::default()).unwrap();
-            let Pool { size, bucket } = layout.batches[0].pool;
-            assert!(layout.bound_log2() <= -f64::from(security));
+            let made = making(&program, security, Cot::default(), Forced::default());
+            let Pool { size, bucket } = made.batches[0].pool;
+            assert!(made.budget().log2() <= -f64::from(security));
             for (bucket, holds) in [(bucket, true), (bucket - 1, false)] {
                 let pool = Some(Pool { size, bucket });
-                let layout =
-                    Layout::forced(&program, security, Cot::default(), &Forced { pool, ..Forced::default() })
-                        .unwrap();
-                let kept = layout.keeps_promise();
+                let kept = making(&program, security, Cot::default(), Forced { pool, ..Forced::default() });
+                let kept = kept.keeps_promise();
                 assert!(if holds { kept.is_ok() } else { matches!(kept, Err(Error::Limit(_))) }, "{bucket}");
             }
         }
-        let level = Level { tag: 5, ..Level::of(40).unwrap() };
-        let short =
-            Layout::forced(&program, 40, Cot::default(), &Forced { level: Some(level), ..Forced::default() })
-                .unwrap();
+        let level = Some(Level { tag: 5, ..Level::of(40).unwrap() });
+        let short = making(&program, 40, Cot::default(), Forced { level, ..Forced::default() });
         assert!(matches!(short.keeps_promise(), Err(Error::Limit(_))));
     }
 
@@ -301,33 +338,38 @@ mod tests {
     fn both_agree_on_sizes_and_ots() {
         let program = aes::aes_128().unwrap();
         let with = |sizes| {
-            Layout::forced(&program, 40, Cot::default(), &Forced { sizes: Some(sizes), ..Forced::default() })
-                .unwrap()
-                .digest()
+            let forced = Forced { sizes: Some(sizes), ..Forced::default() };
+            making(&program, 40, Cot::default(), forced).digest(&program)
         };
-        assert_eq!(with(SIZES), Layout::new(&program, 40, Cot::default()).unwrap().digest());
-        let digests = Cot::ALL.map(|cot| Layout::new(&program, 40, cot).unwrap().digest());
+        let of = |cot| making(&program, 40, cot, Forced::default()).digest(&program);
+        assert_eq!(with(SIZES), of(Cot::default()));
+        let digests = Cot::ALL.map(of);
         assert!((0..4).all(|k| !digests[..k].contains(&digests[k])));
         assert_ne!(with(Sizes { part: SIZES.part / 2, ..SIZES }), with(SIZES));
         assert_ne!(with(Sizes { piece: SIZES.piece / 2, ..SIZES }), with(SIZES));
         assert_ne!(with(Sizes { batch: SIZES.batch / 2, ..SIZES }), with(SIZES));
     }
 
-    /// Batches are of about the same size, and have all copies of all components.
+    /// Batches are of about the same size, as near to the one that is aimed at as can be, and have all copies
+    /// of all components.
     #[test]
     fn batches_hold_all_components() {
         let aes = aes::aes_128().unwrap();
-        for executions in [1, 2, 80, 128, 200, 700] {
+        for (executions, expected) in
+            [(1, 1), (2, 1), (80, 1), (122, 1), (123, 2), (164, 2), (200, 2), (700, 9)]
+        {
             let program = aes.repeat(executions).unwrap();
-            let layout = Layout::new(&program, 40, Cot::default()).unwrap();
-            let ands = layout.ands();
-            assert_eq!(ands as u64, program.and_gates());
-            assert_eq!(layout.batches.len(), ands.div_ceil(SIZES.batch));
-            let copies: usize = layout.parts().map(|part| part.copies).sum();
+            let layout = Layout::new(&program).unwrap();
+            let making = making(&program, 40, Cot::default(), Forced::default());
+            assert_eq!(layout.ands as u64, program.and_gates());
+            assert_eq!(making.batches.len(), expected, "{executions}");
+            let copies: usize =
+                making.batches.iter().flat_map(|batch| &batch.parts).map(|part| part.copies).sum();
             assert_eq!(copies, program.slot_count());
-            for batch in &layout.batches {
-                assert!(batch.ands.abs_diff(ands / layout.batches.len()) <= 6400 * 2, "{}", batch.ands);
+            for batch in &making.batches {
+                assert!(batch.ands.abs_diff(layout.ands / making.batches.len()) <= 6400 * 2);
                 assert!(batch.pool.size >= batch.ands);
+                assert!(batch.pool.bucket == 3 || expected == 1);
             }
         }
     }

@@ -47,6 +47,7 @@ mod preprocess;
 mod report;
 mod setup;
 mod share;
+mod stored;
 #[cfg(test)]
 mod tests;
 mod walk;
@@ -54,15 +55,20 @@ mod words;
 
 use brickwork_base::{Error, Party};
 use brickwork_primitives::ot::Cot;
-use brickwork_session::{Job, Metered, Observer, Protocol};
+use brickwork_session::{Digests, Job, Metered, Observer, Protocol};
 use brickwork_wire::Channel;
 
 pub use cheat::Cheat;
 pub use cost::sent_bytes;
 use hooks::Hooks;
-use layout::Layout;
+use layout::{Layout, Making};
 use report::report;
 pub use report::{Authenticated, Report, SecurityReport};
+use setup::Member;
+pub use stored::{
+    FromStock, Lacking, Preprocessed, Request, Stocked, compare_stores, executions, in_stock, inventory,
+    stock_promise,
+};
 
 impl Protocol for Authenticated {
     const NAME: &'static str = "authenticated";
@@ -119,15 +125,16 @@ fn garbler_with(
     observer: Box<dyn Observer>,
     hooks: Hooks,
 ) -> Result<Report, Error> {
-    let layout = Layout::forced(&job.program, job.security, cot, &hooks.forced())?;
+    let layout = Layout::new(&job.program)?;
     layout.takes(Party::Garbler, input)?;
+    let making = Making::forced(&layout, job.security, cot, &hooks.forced())?;
     let run = Metered::new::<Authenticated>(channel, Party::Garbler, observer);
-    let mut member = setup::member(run, job, &layout, hooks)?;
-    let made = preprocess::garbler(&mut member, &layout, job.table_memory)?; // 1 to 7
+    let mut member = set_up(run, job, &making, hooks)?;
+    let made = preprocess::garbler(&mut member, &layout, &making, job.table_memory)?; // 1 to 7
     let (connected, labels) = build::garbler(&mut member, &layout, made)?; // 7
     let masked = evaluate::garbler(&mut member, &layout, &connected, &labels, input)?; // 8, 9, 10, 11
     let outputs = decode::open(&mut member, &layout, &connected.masks, &masked)?; // 11, 12
-    Ok(report(outputs, member.close()?, &layout))
+    Ok(report(outputs, member.close()?, &layout, &making))
 }
 
 /// Runs the protocol as the evaluator. Everything as for [`garbler`].
@@ -152,13 +159,20 @@ fn evaluator_with(
     observer: Box<dyn Observer>,
     hooks: Hooks,
 ) -> Result<Report, Error> {
-    let layout = Layout::forced(&job.program, job.security, cot, &hooks.forced())?;
+    let layout = Layout::new(&job.program)?;
     layout.takes(Party::Evaluator, input)?;
+    let making = Making::forced(&layout, job.security, cot, &hooks.forced())?;
     let run = Metered::new::<Authenticated>(channel, Party::Evaluator, observer);
-    let mut member = setup::member(run, job, &layout, hooks)?;
-    let made = preprocess::evaluator(&mut member, &layout, job.table_memory)?; // 1 to 7
+    let mut member = set_up(run, job, &making, hooks)?;
+    let made = preprocess::evaluator(&mut member, &layout, &making, job.table_memory)?; // 1 to 7
     let (connected, own) = build::evaluator(&mut member, &layout, made)?; // 7, 8
     let masked = evaluate::evaluator(&mut member, &layout, &connected, own, input)?; // 8 to 11
     let outputs = decode::open(&mut member, &layout, &connected.masks, &masked)?; // 11, 12
-    Ok(report(outputs, member.close()?, &layout))
+    Ok(report(outputs, member.close()?, &layout, &making))
+}
+
+/// Sets up a party of a run.
+fn set_up(run: Metered, job: &Job, making: &Making, hooks: Hooks) -> Result<Member, Error> {
+    let digests = Digests { stock: false, program: making.digest(&job.program), parameters: [0; 32] };
+    setup::member(run, &job.terms(), &digests, making.level, making.cot, hooks)
 }

@@ -11,6 +11,9 @@
 //! times the best of them.
 
 use brickwork_base::Error;
+use brickwork_primitives::cut_and_choose::Upper;
+use brickwork_session::Spent;
+use serde::{Deserialize, Serialize};
 
 /// How much is made, sent and kept at a time. It has nothing to do with the security: what a pool leaks
 /// follows from its size.
@@ -77,7 +80,7 @@ impl Level {
 }
 
 /// Buckets of leaky ANDs, each of which gives a triple.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pool {
     /// N: buckets.
     pub size: usize,
@@ -122,6 +125,96 @@ impl Pool {
 /// many leaky ANDs in a bucket: 1 / (1 - 2^-B).
 pub fn repeated_log2(bucket: usize) -> f64 {
     -(1.0 - (-(bucket as f64)).exp2()).log2()
+}
+
+/// How a batch was made: what it counts in a bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// What its triples were made of.
+    pub pool: Pool,
+    /// Calls of the OT extension, both ways together.
+    pub calls: u64,
+    /// Openings of masks.
+    pub openings: u64,
+}
+
+impl Origin {
+    /// Returns the bound on a cheater's success in making it, and in what is made of it, if it is given up
+    /// and another one takes its place.
+    pub fn bound(&self, level: Level) -> Upper {
+        let compared = if self.pool.size > 0 { compared_log2(level) } else { f64::NEG_INFINITY };
+        [self.pool.leaks_log2(), compared, calls_log2(self.calls), openings_log2(self.openings)]
+            .into_iter()
+            .filter(|log2| log2.is_finite())
+            .map(Upper::exp2)
+            .sum()
+    }
+}
+
+/// Guess t - 1 bits of an offset.
+fn compared_log2(level: Level) -> f64 {
+    -f64::from(level.compared - 1)
+}
+
+/// Contradict oneself in one of so many calls of the OT extension.
+fn calls_log2(calls: u64) -> f64 {
+    (calls as f64).log2() - 115.0
+}
+
+/// Guess an offset, which a mac or a digest of 128 bits asks for, in one of so many openings of both.
+fn openings_log2(openings: u64) -> f64 {
+    (openings as f64).log2() - 126.0
+}
+
+/// What a cheater achieves at most, part by part: knows an inner bit of a triple of some pool, guesses t - 1
+/// bits of an offset once (who guesses wrong ends the run), guesses the last bytes of a digest's tags on
+/// either side, contradicts itself in a call of the OT extension, or guesses an offset.
+#[derive(Clone, Debug)]
+pub struct Budget(Vec<(&'static str, f64)>);
+
+impl Budget {
+    /// Returns that of all that is made and used with the same offsets: batches of these origins, and so many
+    /// openings besides.
+    pub fn of(level: Level, origins: impl IntoIterator<Item = Origin>, openings: u64) -> Self {
+        let (mut worst, mut repeated, mut calls, mut opened) = (f64::NEG_INFINITY, 0.0, 0, openings);
+        for Origin { pool, calls: more, openings } in origins {
+            (calls, opened) = (calls + more, opened + openings);
+            if pool.size > 0 {
+                worst = pool.leaks_log2().max(worst);
+                repeated = repeated_log2(pool.bucket).max(repeated);
+            }
+        }
+        let mut parts = vec![
+            ("leaky ANDs that fill a bucket", worst + repeated),
+            ("leaky ANDs that are compared", compared_log2(level)),
+            ("tags of labels and of gates", 1.0 - (8.0 * level.tag as f64 - 1.0)),
+            ("calls of the OT extension", calls_log2(calls)),
+            ("macs of opened masks", openings_log2(opened)),
+        ];
+        // Of components without AND gates there is less to get away with.
+        parts.retain(|(_, log2)| log2.is_finite());
+        Budget(parts)
+    }
+
+    /// Adds batches that were begun and given up, of this risk in units of 2^-128.
+    #[must_use]
+    pub fn and_given_up(mut self, risk: u128) -> Self {
+        if risk > 0 {
+            self.0.push(("batches that were given up", Upper::fixed(risk).log2()));
+        }
+        self
+    }
+
+    /// Returns the base-2 logarithm of the sum.
+    pub fn log2(&self) -> f64 {
+        self.0.iter().map(|(_, log2)| log2.exp2()).sum::<f64>().log2()
+    }
+
+    /// Returns the parts for a report.
+    pub fn spent(&self) -> Vec<Spent> {
+        let parts = self.0.iter();
+        parts.map(|&(check, bound_log2)| Spent { check: check.into(), bound_log2 }).collect()
+    }
 }
 
 /// In which pieces the masks of a batch are drawn.

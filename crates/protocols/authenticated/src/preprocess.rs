@@ -4,17 +4,18 @@
 use brickwork_base::Error;
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::label::{LABEL_BYTES, Label};
-use brickwork_base::stop::{look, looking};
-use brickwork_primitives::garbling::masked::{Numbered, carry, garble};
+use brickwork_base::stop::look;
+use brickwork_primitives::garbling::masked::{self, Numbered, carry};
 use brickwork_primitives::garbling::{GarblingKeys, Schedule};
 
 use crate::buckets::Triples;
 use crate::components::{Garbled, Made, Received};
 use crate::hooks::Point;
 use crate::kept::Shelf;
-use crate::layout::{Batch, Layout, Part};
+use crate::layout::{Batch, Layout, Making, Part};
 use crate::msg;
 use crate::openings::Opening;
+use crate::parameters::Sizes;
 use crate::setup::Member;
 use crate::share::{Owner, Shares, View};
 use crate::words::{
@@ -145,33 +146,53 @@ pub(super) fn three_tags(c: usize, operands: &[Label], mu: &[Label]) -> Secrets<
     tags
 }
 
-/// Makes the triples of a batch and its fresh masks, of which the first are those of the program's inputs.
-fn material(member: &mut Member, layout: &Layout, batch: &Batch) -> Result<Triples, Error> {
-    Triples::make(member, batch.pool, batch.draws(layout.sizes))
-}
-
-/// Makes all components.
-pub(super) fn garbler(member: &mut Member, layout: &Layout, memory: u64) -> Result<Made<Garbled>, Error> {
+/// Makes the components of a run.
+///
+/// # Errors
+/// As [`garble`].
+pub(super) fn garbler(
+    member: &mut Member,
+    layout: &Layout,
+    making: &Making,
+    memory: u64,
+) -> Result<Made<Garbled>, Error> {
     member.run.phase("preprocess");
-    let shelf = Shelf::new((4 * member.level.tag * layout.ands()) as u64, memory, &mut member.rng)?;
-    let mut made = Made::new(layout);
-    made.input_labels = looking(0..layout.all_inputs()).map(|_| member.rng.label().with_colour(0)).collect();
-    for batch in &layout.batches {
-        let triples = material(member, layout, batch)?;
-        let mut fresh = Fresh::of(&triples);
-        fresh.take_to(&mut made.inputs, batch.inputs);
-        for part in &batch.parts {
-            look();
-            let schedule = &made.schedules[part.component];
-            let mut half = Half::new(&member.own, schedule, part, &mut fresh, &triples);
-            let place = member.place()?;
-            let values = member.hear(Opening::TRIPLES, place, half.opened.all())?;
-            member.say(Opening::TRIPLES, place, half.opened.all())?;
-            let masks = half.multiplied(&member.own, &triples, &values);
-            made.copies[part.component].push(send_tables(member, schedule, half, masks, &shelf)?);
-        }
+    let shelf = Shelf::new((4 * member.level.tag * layout.ands) as u64, memory, &mut member.rng)?;
+    let mut made = Made::new(layout.circuits(), layout.all_inputs());
+    for batch in &making.batches {
+        garble(member, batch, making.sizes, &shelf, &mut made)?;
     }
     Ok(made)
+}
+
+/// Makes a batch.
+///
+/// # Errors
+/// [`Error::Peer`] if the peer cheats, [`Error::Io`] if the connection fails, [`Error::Resource`] if there is
+/// no room.
+pub(super) fn garble(
+    member: &mut Member,
+    batch: &Batch,
+    sizes: Sizes,
+    shelf: &Shelf,
+    made: &mut Made<Garbled>,
+) -> Result<(), Error> {
+    let triples = Triples::make(member, batch.pool, batch.draws(sizes))?;
+    // The first fresh masks are those of inputs.
+    let mut fresh = Fresh::of(&triples);
+    fresh.take_to(&mut made.inputs, batch.inputs);
+    made.input_labels.extend((0..batch.inputs).map(|_| member.rng.label().with_colour(0)));
+    for part in &batch.parts {
+        look();
+        let schedule = &made.schedules[part.component];
+        let mut half = Half::new(&member.own, schedule, part, &mut fresh, &triples);
+        let place = member.place()?;
+        let values = member.hear(Opening::TRIPLES, place, half.opened.all())?;
+        member.say(Opening::TRIPLES, place, half.opened.all())?;
+        let masks = half.multiplied(&member.own, &triples, &values);
+        made.copies[part.component].push(send_tables(member, schedule, half, masks, shelf)?);
+    }
+    Ok(())
 }
 
 /// Garbles a part's copies, and sends two rows of each AND gate and a bit.
@@ -193,7 +214,15 @@ fn send_tables(
     let mut results = std::mem::take(&mut mu.keys);
     let keys = GarblingKeys::new(start, count, schedule.and_gates());
     let copies = Numbered { keys: &keys, first: 0, count };
-    garble(schedule, copies, member.own.delta, &port_labels, &mut results, &mut rows, &mut output_labels);
+    masked::garble(
+        schedule,
+        copies,
+        member.own.delta,
+        &port_labels,
+        &mut results,
+        &mut rows,
+        &mut output_labels,
+    );
     add_crosswise(&mut rows, &operands.keys);
     let mut bits: Vec<u8> = colours(&results).collect();
     results.iter_mut().for_each(|label| *label = label.with_colour(0));
@@ -204,6 +233,7 @@ fn send_tables(
     message.push(bytemuck::cast_slice(&rows))?;
     message.finish()?;
     member.run.channel.send(msg::COLOURS, &pack(bits))?;
+    member.run.progress((2 * LABEL_BYTES * ands.len()) as u64);
     let c = member.level.tag;
     let mut labels = Secrets::zeros(c * results.len() + SPARE);
     pack_words(&mut labels, c, results.iter());
@@ -212,38 +242,61 @@ fn send_tables(
     Ok(Garbled { count, ports, port_labels, outputs, output_labels, labels, macs })
 }
 
-/// Receives all components. It says its shares of a part before it hears those of the one before, so that
-/// nobody waits for a crossing.
-pub(super) fn evaluator(member: &mut Member, layout: &Layout, memory: u64) -> Result<Made<Received>, Error> {
+/// Receives the components of a run.
+///
+/// # Errors
+/// As [`garble`].
+pub(super) fn evaluator(
+    member: &mut Member,
+    layout: &Layout,
+    making: &Making,
+    memory: u64,
+) -> Result<Made<Received>, Error> {
     member.run.phase("preprocess");
     let an_and = 3 * (LABEL_BYTES + member.level.tag);
-    let shelf = Shelf::new((an_and * layout.ands()) as u64, memory, &mut member.rng)?;
-    let mut made = Made::new(layout);
-    for batch in &layout.batches {
-        let triples = material(member, layout, batch)?;
-        let mut fresh = Fresh::of(&triples);
-        fresh.take_to(&mut made.inputs, batch.inputs);
-        let mut before = None;
-        for part in batch.parts.iter().map(Some).chain([None]) {
-            look();
-            let next = part.map(|part| {
-                let schedule = &made.schedules[part.component];
-                let half = Half::new(&member.own, schedule, part, &mut fresh, &triples);
-                let place = member.place()?;
-                member.say(Opening::TRIPLES, place, half.opened.all())?;
-                Ok::<_, Error>((half, place))
-            });
-            let next = next.transpose()?;
-            if let Some((mut half, place)) = std::mem::replace(&mut before, next) {
-                let values = member.hear(Opening::TRIPLES, place, half.opened.all())?;
-                let masks = half.multiplied(&member.own, &triples, &values);
-                let component = half.part.component;
-                let received = receive_tables(member, &made.schedules[component], half, masks, &shelf)?;
-                made.copies[component].push(received);
-            }
-        }
+    let shelf = Shelf::new((an_and * layout.ands) as u64, memory, &mut member.rng)?;
+    let mut made = Made::new(layout.circuits(), layout.all_inputs());
+    for batch in &making.batches {
+        receive(member, batch, making.sizes, &shelf, &mut made)?;
     }
     Ok(made)
+}
+
+/// Receives a batch. It says its shares of a part before it hears those of the one before, so that nobody
+/// waits for a crossing.
+///
+/// # Errors
+/// As [`garble`].
+pub(super) fn receive(
+    member: &mut Member,
+    batch: &Batch,
+    sizes: Sizes,
+    shelf: &Shelf,
+    made: &mut Made<Received>,
+) -> Result<(), Error> {
+    let triples = Triples::make(member, batch.pool, batch.draws(sizes))?;
+    let mut fresh = Fresh::of(&triples);
+    fresh.take_to(&mut made.inputs, batch.inputs);
+    let mut before = None;
+    for part in batch.parts.iter().map(Some).chain([None]) {
+        look();
+        let next = part.map(|part| {
+            let schedule = &made.schedules[part.component];
+            let half = Half::new(&member.own, schedule, part, &mut fresh, &triples);
+            let place = member.place()?;
+            member.say(Opening::TRIPLES, place, half.opened.all())?;
+            Ok::<_, Error>((half, place))
+        });
+        let next = next.transpose()?;
+        if let Some((mut half, place)) = std::mem::replace(&mut before, next) {
+            let values = member.hear(Opening::TRIPLES, place, half.opened.all())?;
+            let masks = half.multiplied(&member.own, &triples, &values);
+            let component = half.part.component;
+            let received = receive_tables(member, &made.schedules[component], half, masks, shelf)?;
+            made.copies[component].push(received);
+        }
+    }
+    Ok(())
 }
 
 /// Receives the tables of a part, and adds this party's words.
@@ -267,5 +320,6 @@ fn receive_tables(
     let mut words = std::mem::take(&mut mu.macs);
     add_where(&mut words, Label::from_bits(1), &colours);
     let (tables, words) = (shelf.keep(tables)?, shelf.keep(words)?);
-    Ok(Received { count, keys, ports, outputs, tables, words, tags })
+    member.run.progress((2 * LABEL_BYTES * ands.len()) as u64);
+    Ok(Received { count, keys, first: 0, ports, outputs, tables, words, tags })
 }

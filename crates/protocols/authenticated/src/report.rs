@@ -1,10 +1,11 @@
 //! What a run promises and reports.
 
+use brickwork_primitives::ot::Cot;
 use brickwork_session::{PhaseReport, Spent};
 use serde::Serialize;
 
-use crate::layout::Layout;
-use crate::parameters::COMPUTATIONAL_BITS;
+use crate::layout::{Layout, Making};
+use crate::parameters::{Budget, COMPUTATIONAL_BITS, Level, Pool};
 
 /// What a run promises.
 #[derive(Clone, Debug, Serialize)]
@@ -30,20 +31,31 @@ pub struct SecurityReport {
 }
 
 impl SecurityReport {
-    /// Makes the promise of a run.
-    pub(crate) fn of(layout: &Layout) -> Self {
-        let pools = || layout.batches.iter().map(|batch| batch.pool);
-        let spent = layout.spent().into_iter();
+    /// Makes the promise of a run that makes all it takes.
+    pub(crate) fn of(layout: &Layout, making: &Making) -> Self {
+        let pools = making.batches.iter().map(|batch| batch.pool);
+        Self::with(layout, making.level, making.cot, &making.budget(), pools)
+    }
+
+    /// Makes the promise of a run that takes triples of these pools.
+    pub(crate) fn with(
+        layout: &Layout,
+        level: Level,
+        cot: Cot,
+        budget: &Budget,
+        pools: impl Iterator<Item = Pool> + Clone,
+    ) -> Self {
+        let buckets = pools.clone().map(|pool| pool.bucket as u32).filter(|&bucket| bucket > 0);
         SecurityReport {
             model: "malicious",
-            cot: layout.cot.name(),
-            statistical_bits: layout.level.security,
-            bound_log2: layout.bound_log2(),
+            cot: cot.name(),
+            statistical_bits: level.security,
+            bound_log2: budget.log2(),
             computational_bits: COMPUTATIONAL_BITS,
-            budget: spent.map(|(check, bound_log2)| Spent { check: check.into(), bound_log2 }).collect(),
-            leaky_ands: pools().map(|pool| pool.leaky_ands() as u64).sum(),
-            triples: layout.ands() as u64,
-            bucket: pools().map(|pool| pool.bucket as u32).filter(|&bucket| bucket > 0).min().unwrap_or(0),
+            budget: budget.spent(),
+            leaky_ands: pools.map(|pool| pool.leaky_ands() as u64).sum(),
+            triples: layout.ands as u64,
+            bucket: buckets.min().unwrap_or(0),
         }
     }
 }
@@ -56,6 +68,12 @@ pub type Report = brickwork_session::Report<Authenticated>;
 pub struct Authenticated;
 
 /// Reports a run.
-pub(super) fn report(outputs: Vec<bool>, phases: Vec<PhaseReport>, layout: &Layout) -> Report {
-    Report { outputs, phases, security: SecurityReport::of(layout), proposal: layout.cot, aside: () }
+pub(super) fn report(
+    outputs: Vec<bool>,
+    phases: Vec<PhaseReport>,
+    layout: &Layout,
+    making: &Making,
+) -> Report {
+    let security = SecurityReport::of(layout, making);
+    Report { outputs, phases, security, proposal: making.cot, aside: () }
 }

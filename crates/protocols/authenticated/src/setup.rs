@@ -4,16 +4,16 @@ use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party};
 use brickwork_primitives::ot::base::{self, Direction, Keys};
-use brickwork_primitives::ot::chosen::{Receiver, Sender};
-use brickwork_primitives::ot::{BASE_OTS, Series};
-use brickwork_session::{Digests, Greeting, Job, Metered, PhaseReport};
-use brickwork_stock::{Range, Ranges};
-use zeroize::Zeroizing;
+use brickwork_primitives::ot::chosen::{Receiver, ReceiverState, Sender, SenderState};
+use brickwork_primitives::ot::{BASE_OTS, Cot, Series};
+use brickwork_session::{Digests, Greeting, Metered, PhaseReport, SessionId, Terms};
+use brickwork_stock::{Range, Ranges, SERIALS};
+use serde::{Deserialize, Serialize};
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use crate::cheat::Cheat;
 use crate::hash::{PLACES, Place};
 use crate::hooks::{Hooks, Point};
-use crate::layout::Layout;
 use crate::parameters::Level;
 use crate::report::Authenticated;
 use crate::share::Owner;
@@ -26,8 +26,11 @@ pub(super) struct Member {
     pub own: Owner,
     pub level: Level,
     pub hooks: Hooks,
+    pub id: SessionId,
     /// Keys the hashes of this session.
     pub key: [u8; 32],
+    /// Names batches that go into a store.
+    pub serials: Range,
     places: Range,
     sender: Sender,
     receiver: Receiver,
@@ -69,6 +72,11 @@ impl Member {
         if holds.into() || self.hooks.look_away() { Ok(()) } else { Err(cheat.into()) }
     }
 
+    /// Returns what its masks are made of.
+    pub fn cot(&self) -> Cot {
+        self.sender.cot()
+    }
+
     /// Returns the other party.
     pub fn peer(&self) -> Party {
         match self.own.role {
@@ -86,37 +94,41 @@ fn sends(role: Party) -> Direction {
     }
 }
 
-fn digests(layout: &Layout) -> Digests {
-    Digests { stock: false, program: layout.digest(), parameters: [0; 32] }
-}
-
 /// Greets the peer. Returns the keys of the base OTs, as many each way, and the session.
 fn base_ots(
     run: &mut Metered,
     hooks: &Hooks,
-    job: &Job,
-    layout: &Layout,
+    terms: &Terms,
+    digests: &Digests,
     choices: &[u8],
-) -> Result<(Keys, [u8; 32]), Error> {
+) -> Result<(Keys, SessionId), Error> {
     let role = run.role;
-    let greeting = Greeting::send::<Authenticated>(&mut run.channel, role, &job.terms(), &digests(layout))?;
+    let greeting = Greeting::send::<Authenticated>(&mut run.channel, role, terms, digests)?;
     if let Some(keys) = hooks.dealt(role, choices) {
         run.channel.flush()?;
         return Ok((keys, greeting.answered(&mut run.channel)?.session));
     }
     let digest = greeting.digest();
-    let begun =
-        base::Begun::send(&mut run.channel, sends(role), &digest, choices, job.post_quantum, job.threads)?;
+    let begun = base::Begun::send(
+        &mut run.channel,
+        sends(role),
+        &digest,
+        choices,
+        terms.post_quantum,
+        terms.threads,
+    )?;
     let answer = greeting.answered(&mut run.channel)?;
     let keys = begun.receive(&mut run.channel, &answer.digest, &answer.session, BASE_OTS)?;
     Ok((keys, answer.session))
 }
 
-/// Sets up a party: both do the same.
+/// Sets up a party: both do the same, and agree on what `digests` are of.
 pub(super) fn member(
     mut run: Metered,
-    job: &Job,
-    layout: &Layout,
+    terms: &Terms,
+    digests: &Digests,
+    level: Level,
+    cot: Cot,
     mut hooks: Hooks,
 ) -> Result<Member, Error> {
     run.phase("setup");
@@ -124,14 +136,70 @@ pub(super) fn member(
     let offset = Zeroizing::new(hooks.offset(Point::Offset, rng.delta()));
     let choices: Zeroizing<Vec<u8>> =
         Zeroizing::new((0..BASE_OTS).map(|i| (offset.bits() >> i) as u8 & 1).collect());
-    let (keys, session) = base_ots(&mut run, &hooks, job, layout, &choices)?;
+    let (keys, id) = base_ots(&mut run, &hooks, terms, digests, &choices)?;
     let role = run.role;
-    let (own, other) = (Series::new(&session, sends(role)), Series::new(&session, sends(role).other()));
+    let (own, other) = (Series::new(&id, sends(role)), Series::new(&id, sends(role).other()));
     // The receiver's message comes first, or both would wait.
-    let receiver = Receiver::set_up(layout.cot, &mut run.channel, &other, &keys.sent)?;
-    let sender = Sender::set_up(layout.cot, &mut run.channel, &own, *offset, &keys.received)?;
-    let key = blake3::derive_key("brickwork 2026-11 hashes of authenticated masks", &session);
+    let receiver = Receiver::set_up(cot, &mut run.channel, &other, &keys.sent)?;
+    let sender = Sender::set_up(cot, &mut run.channel, &own, *offset, &keys.received)?;
     let own = Owner { role, delta: Delta::new(offset.bits()) };
     let places = Ranges::of_setup().take(&PLACES)?;
-    Ok(Member { run, rng, own, level: layout.level, hooks, key, places, sender, receiver })
+    let (key, serials) = (key_of(&id), SERIALS.none());
+    Ok(Member { run, rng, own, level, hooks, id, key, serials, places, sender, receiver })
+}
+
+/// The key of a session's hashes.
+fn key_of(id: &SessionId) -> [u8; 32] {
+    blake3::derive_key("brickwork 2026-11 hashes of authenticated masks", id)
+}
+
+/// Version of the secrets.
+const VERSION: u32 = 1;
+
+/// What a session needs to go on in another process: base OTs, among them the offset.
+#[derive(Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
+pub(super) struct Kept {
+    version: u32,
+    session: SessionId,
+    sender: SenderState,
+    receiver: ReceiverState,
+}
+
+impl Member {
+    /// Returns what [`Member::restored`] needs.
+    pub fn kept(&self) -> Kept {
+        let (sender, receiver) = (self.sender.state(), self.receiver.state());
+        Kept { version: VERSION, session: self.id, sender, receiver }
+    }
+
+    /// Makes a session again. It draws from no counter before [`Member::enter`].
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if what was kept is malformed.
+    pub fn restored(run: Metered, level: Level, kept: &Kept, hooks: Hooks) -> Result<Self, Error> {
+        let Kept { version, session: id, sender, receiver } = kept;
+        if *version != VERSION {
+            return Err(Error::Stock("the secrets of a session are of another version".into()));
+        }
+        let role = run.role;
+        let (own, other) = (Series::new(id, sends(role)), Series::new(id, sends(role).other()));
+        let sender = Sender::restored(&own, sender)?;
+        let receiver = Receiver::restored(sender.cot(), &other, receiver)?;
+        let rng = Rng::new("brickwork authenticated components from stock")?;
+        let own = Owner { role, delta: Delta::new(sender.offset().bits()) };
+        let (id, key, serials, places) = (*id, key_of(id), SERIALS.none(), PLACES.none());
+        Ok(Member { run, rng, own, level, hooks, id, key, serials, places, sender, receiver })
+    }
+
+    /// Goes on with the ranges of an entry: of OTs both ways, and of places of hashes. The peer does the
+    /// same.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if one is taken already.
+    pub fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
+        self.places = ranges.take(&PLACES)?;
+        self.serials = ranges.take(&SERIALS)?;
+        self.sender.enter(ranges)?;
+        self.receiver.enter(ranges)
+    }
 }

@@ -21,7 +21,7 @@ fn job(program: &Arc<Program>, security: u32) -> Job {
     }
 }
 
-fn random_inputs(program: &Program, rng: &mut Rng) -> [Vec<bool>; 2] {
+pub(super) fn random_inputs(program: &Program, rng: &mut Rng) -> [Vec<bool>; 2] {
     [Party::Garbler, Party::Evaluator]
         .map(|party| (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect())
 }
@@ -54,9 +54,9 @@ fn any_component(rng: &mut Rng, name: &str, inputs: u32, outputs: u32) -> Compon
     }
 }
 
-/// A few slots of two components, fed by any wires before them, with inputs and outputs of both parties, some
-/// of them of nobody or of both.
-fn random_program(rng: &mut Rng) -> Program {
+/// Makes a few slots of two components, fed by any wires before them, with inputs and outputs of both
+/// parties, some of them of nobody or of both.
+pub(super) fn random_program(rng: &mut Rng) -> Program {
     let widths = [rng.below(5) as u32, rng.below(5) as u32 + 1];
     let ports = |name: &str, width: u32| match width {
         0 => vec![],

@@ -22,6 +22,7 @@
 //! Whether Δ came out depends on the evaluator's input, so it steers nothing: [`Checks::judge`] takes the
 //! same steps with and without.
 
+use brickwork_base::stop::looking;
 use brickwork_primitives::ihash::{Code, Hashes, Receiver, Unsent, Words};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::Zeroizing;
@@ -62,7 +63,7 @@ pub fn permutation_bits(code: &Code, point: &Unsent, permutations: &Words) -> Ze
 /// Returns the lowest bit of the first symbol of each word: the permutation bits of what opens permutation
 /// messages.
 pub fn lowest_bits(values: &Words) -> Zeroizing<Vec<u8>> {
-    Zeroizing::new((0..values.count()).map(|k| values.symbols_of(k)[0] & 1).collect())
+    Zeroizing::new(looking(0..values.count()).map(|k| values.symbols_of(k)[0] & 1).collect())
 }
 
 /// Of labels whether each is one of the two hashed ones, 0 or 1.
@@ -162,7 +163,7 @@ impl<'a> Checks<'a> {
         let mut kinds = Zeroizing::new(vec![0; slots]);
         let mut two = Words::zeros(results.symbols(), 2);
         let mut empty = Choice::from(0);
-        for slot in 0..slots {
+        for slot in looking(0..slots) {
             // The first valid result of each kind: m, and m ⊕ Δ.
             two.data_mut().fill(0);
             let mut found = [Choice::from(0); 2];

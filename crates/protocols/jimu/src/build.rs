@@ -4,6 +4,7 @@
 //! What it receives it believes when the combinations are right, whose seed it says when all has come.
 
 use brickwork_base::bits::{pack, unpack};
+use brickwork_base::stop::looking;
 use brickwork_base::{Error, Party};
 use brickwork_primitives::ihash::{self, Hashes, Openings, Words};
 use zeroize::Zeroizing;
@@ -35,7 +36,7 @@ impl KindPairs {
         let bucket = layout.sizes.copies[kind].bucket as usize;
         let (of, kept) = (&layout.kinds[kind], &choice.copies[kind].kept);
         let (mut inputs, mut outputs) = (Pairs::default(), Pairs::default());
-        for (slot, copies) in layout.slots_of(kind).zip(kept.chunks_exact(bucket)) {
+        for (slot, copies) in looking(layout.slots_of(kind).zip(kept.chunks_exact(bucket))) {
             for (place, &copy) in copies.iter().enumerate() {
                 let copy = copy as usize;
                 for (input, &wire) in layout.operands(slot).iter().enumerate() {

@@ -1,6 +1,7 @@
 //! The evaluator goes through the buckets, layer after layer: all slots that do not depend on one another at
 //! a time.
 
+use brickwork_base::stop::looking;
 use brickwork_base::{Error, Party};
 use brickwork_primitives::ihash::Words;
 use subtle::{Choice, ConstantTimeEq};
@@ -73,8 +74,8 @@ pub(super) fn evaluator(
     let checks = Checks::new(&party.labels, &party.offset)?;
     let wide = active.wide.is_some();
     let mut recovery = Recovery::new(if wide { party.level.labels.l() } else { 16 });
-    for layer in &layout.layers {
-        for &wire in &layer.sums {
+    for layer in looking(&layout.layers) {
+        for &wire in looking(&layer.sums) {
             active.sum(wire as usize, layout.sum(wire));
         }
         let kind_of = |slot: u32| layout.slots[slot as usize].kind;
@@ -213,7 +214,7 @@ impl Group<'_> {
     ) -> Result<(), Error> {
         let bucket = self.bucket();
         let mut empty = Choice::from(0);
-        for (s, slot) in self.slots.iter().enumerate() {
+        for (s, slot) in looking(self.slots.iter().enumerate()) {
             for output in 0..wires {
                 let mut two = [0_u128; 2];
                 let mut found = [Choice::from(0); 2];

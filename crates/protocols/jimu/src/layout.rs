@@ -1,6 +1,7 @@
 //! A program in slots that are garbled and sums between them, and which words its wires are sums of. All of
 //! it follows from what is public.
 
+use brickwork_base::stop::looking;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::{Circuit, Component, Gate, Program, Recipient};
 use brickwork_primitives::ihash::Step;
@@ -137,7 +138,7 @@ impl Maker {
     fn inline(&mut self, circuit: &Circuit, inputs: Vec<u32>) -> Vec<u32> {
         let mut wires = inputs;
         wires.reserve(circuit.gate_count());
-        for gate in circuit.gates() {
+        for gate in looking(circuit.gates()) {
             let at = |wire: u32| wires[wire as usize];
             let wire = match gate {
                 Gate::Xor(a, b) => self.sum(at(a), at(b)),
@@ -186,7 +187,7 @@ impl<'p> Layout<'p> {
         let inputs = [Party::Garbler, Party::Evaluator].map(|party| program.input_width(party)).iter().sum();
         let mut wires: Vec<u32> = Vec::with_capacity(program.wires());
         (0..inputs).for_each(|_: usize| wires.push(maker.given(0)));
-        for slot in program.slots() {
+        for slot in looking(program.slots()) {
             let operands = slot.inputs.iter().map(|&wire| wires[wire as usize]);
             let circuit = &program.component(slot.component).circuit;
             match kind_of[slot.component.0 as usize] {

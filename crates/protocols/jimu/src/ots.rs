@@ -32,6 +32,7 @@ use brickwork_base::Error;
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::label::Label;
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
+use brickwork_base::stop::look;
 use brickwork_primitives::ihash::Words;
 use brickwork_primitives::ot::{CotReceiver, CotSender, extension};
 use brickwork_wire::Channel;
@@ -86,6 +87,7 @@ fn combine(seed: &Seed, counts: Counts, labels: &Words, choices: &[u8]) -> (Word
     let mut rng = Rng::expand(seed, "brickwork JIMU combinations of OTs");
     let mut random = vec![0; counts.ots];
     for v in 0..counts.combinations {
+        look();
         rng.fill(&mut random);
         for (j, random) in random.iter().enumerate() {
             sums.add_to(v, labels.word(j), *random);

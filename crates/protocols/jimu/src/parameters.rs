@@ -5,6 +5,7 @@
 //! [`Level`] has sizes for all of a session.
 
 use brickwork_base::Error;
+use brickwork_base::stop::look;
 use brickwork_primitives::cut_and_choose::{Bucketing, Detection, Rule, Upper, fewest_copies};
 use brickwork_primitives::ihash::Parameters;
 use brickwork_primitives::ot::extension;
@@ -232,6 +233,7 @@ impl Level {
         // What comparing takes depends, a little, on the share that is opened.
         (1..=32)
             .filter_map(|part| {
+                look();
                 let rest = Upper::limit(log2 + (1.0 - f64::from(part) / 33.0).log2());
                 let bucketing = fewest_copies(rule, slots, rest)?;
                 // More opened copies never help the garbler.

@@ -9,16 +9,19 @@ use brickwork_base::Party::{self, Evaluator, Garbler};
 use brickwork_circuit::Program;
 use brickwork_plan::{self as plan, Cost, Link, Machine, PROCESS_BYTES, Script};
 use brickwork_primitives::cost::work::*;
-use brickwork_primitives::cost::{DIMENSION, GATE_BYTES, LABEL, TREES, accept_random, base_ots, random};
+use brickwork_primitives::cost::{
+    DIGEST, DIMENSION, GATE_BYTES, LABEL, TREES, accept_random, agree_to_take, base_ots, meet, random,
+};
 use brickwork_primitives::ot::Cot;
 use brickwork_session::{GREETING_BYTES, Protocol};
 
 use crate::equality::COIN;
 use crate::hash::HASH;
-use crate::layout::{Batch, Layout, Part};
+use crate::layout::{Batch, Layout, Making, Part};
 use crate::leaky::PADS;
-use crate::parameters::Draw;
+use crate::parameters::{Draw, Level, SIZES, Sizes};
 use crate::report::{Authenticated, SecurityReport};
+use crate::stored::Request;
 
 use work::{BEYOND, EVALUATE, GARBLE, GROWS, LEAKY_AND, MULTIPLY};
 
@@ -33,8 +36,9 @@ pub fn predict(
     machine: &Machine,
     link: &Link,
 ) -> Result<(Cost, SecurityReport), Error> {
-    let layout = Layout::new(program, security, cot)?;
-    Ok((plan::predict(&steps(&layout), machine, link), SecurityReport::of(&layout)))
+    let layout = Layout::new(program)?;
+    let making = Making::of(&layout, security, cot)?;
+    Ok((plan::predict(&steps(&layout, &making), machine, link), SecurityReport::of(&layout, &making)))
 }
 
 /// Returns the bytes that the garbler and the evaluator send in a run: payload and framing. Exact.
@@ -51,31 +55,69 @@ pub fn sent_bytes(program: &Program, security: u32, cot: Cot) -> Result<[u64; 2]
 /// # Errors
 /// [`Error::Usage`] for a security that is not offered, [`Error::Input`] for a gate that cannot be masked.
 pub fn script(program: &Program, security: u32, cot: Cot) -> Result<Script, Error> {
-    Ok(steps(&Layout::new(program, security, cot)?))
+    let layout = Layout::new(program)?;
+    Ok(steps(&layout, &Making::of(&layout, security, cot)?))
 }
 
-fn steps(layout: &Layout) -> Script {
+fn steps(layout: &Layout, making: &Making) -> Script {
     let mut script = Script::new(Authenticated::PHASES);
-    set_up(&mut script, layout.cot);
+    set_up(&mut script, making.cot);
     script.phase("preprocess");
-    for number in 0..layout.batches.len() {
-        preprocess(&mut script, layout, number); // 1 to 7
+    for batch in &making.batches {
+        preprocess(&mut script, making, batch); // 1 to 7
     }
+    online(&mut script, layout); // 7 to 12
+    script.memory_bytes = memory(layout, making.level, &making.batches, making.sizes);
+    script
+}
+
+/// Returns what a run of a program costs that takes all from both parties' stores, which share so many epochs
+/// that are not used up.
+///
+/// # Errors
+/// As [`script_from_stock`].
+pub fn predict_from_stock(
+    program: &Program,
+    security: u32,
+    epochs: u64,
+    machine: &Machine,
+    link: &Link,
+) -> Result<Cost, Error> {
+    Ok(plan::predict(&script_from_stock(program, security, epochs)?, machine, link))
+}
+
+/// Returns the steps of a run that takes all from stock, where the last run was not broken off: otherwise
+/// the parties tell each other a little more of where they stand.
+///
+/// # Errors
+/// [`Error::Limit`] if no store gives so much to one program, or as [`script`].
+pub fn script_from_stock(program: &Program, security: u32, epochs: u64) -> Result<Script, Error> {
+    let (layout, level) = (Layout::new(program)?, Level::of(security)?);
+    let _ = Request::of_layout(&layout)?;
+    let mut script = Script::new(Authenticated::PHASES);
+    meet(&mut script, ([GREETING_BYTES as u64], GREETING_BYTES as u64), epochs);
+    agree_to_take(&mut script, "build");
+    script.exchange([DIGEST], [DIGEST]); // that it is burned
+    online(&mut script, &layout); // 7 to 12
+    script.memory_bytes = memory(&layout, level, &[], SIZES);
+    Ok(script)
+}
+
+/// What is left for the time when the inputs are there.
+fn online(script: &mut Script, layout: &Layout) {
     let inputs = [Garbler, Evaluator].map(|party| layout.inputs(party) as u64);
     script.phase("build");
-    script.message(Garbler, LABEL * layout.ports() as u64 + HASH as u64); // 7
-    opened(&mut script, Garbler, inputs[1]);
-    opened(&mut script, Evaluator, inputs[0]); // 8
-    evaluate(&mut script, layout, inputs); // 8 to 11
+    script.message(Garbler, LABEL * layout.ports as u64 + HASH as u64); // 7
+    opened(script, Garbler, inputs[1]);
+    opened(script, Evaluator, inputs[0]); // 8
+    evaluate(script, layout, inputs); // 8 to 11
     script.phase("decode");
-    opened(&mut script, Garbler, layout.outputs(Evaluator).count() as u64); // 11
-    opened(&mut script, Evaluator, layout.outputs(Garbler).count() as u64); // 12
+    opened(script, Garbler, layout.outputs(Evaluator).count() as u64); // 11
+    opened(script, Evaluator, layout.outputs(Garbler).count() as u64); // 12
     for ((name, work), grows) in Authenticated::PHASES.iter().zip(&BEYOND).zip(GROWS) {
         script.phase(name);
-        script.beyond(work, if grows { layout.ands() as u64 } else { 1 });
+        script.beyond(work, if grows { layout.ands as u64 } else { 1 });
     }
-    script.memory_bytes = memory(layout);
-    script
 }
 
 /// So many bits, and a hash of their macs.
@@ -98,9 +140,8 @@ fn set_up(script: &mut Script, cot: Cot) {
     }
 }
 
-fn preprocess(script: &mut Script, layout: &Layout, number: usize) {
-    let batch = &layout.batches[number];
-    let draws = batch.draws(layout.sizes);
+fn preprocess(script: &mut Script, making: &Making, batch: &Batch) {
+    let draws = batch.draws(making.sizes);
     let pieces: Vec<Draw> = draws.all().collect();
     let at = |k: usize| pieces.get(k).filter(|_| draws.leaky > 0).map(|draw| draw.leaky as u64);
     let both = [Garbler, Evaluator];
@@ -110,17 +151,17 @@ fn preprocess(script: &mut Script, layout: &Layout, number: usize) {
         for k in if step == 0 { 0..2 } else { step + 1..step + 2 } {
             if let Some(draw) = pieces.get(k) {
                 let count = draw.total() as u64;
-                choices.push(both.map(|by| script.post(|script| random(script, layout.cot, by, count)))[0]);
+                choices.push(both.map(|by| script.post(|script| random(script, making.cot, by, count)))[0]);
             }
         }
         for by in both {
             if let Some(draw) = pieces.get(step) {
                 script.read(by, choices[step]);
-                accept_random(script, layout.cot, by, draw.total() as u64);
+                accept_random(script, making.cot, by, draw.total() as u64);
             }
             if let Some(count) = at(step) {
                 script.work(by, &LEAKY_AND, count, 1);
-                let payload = PADS as u64 + layout.level.compared_bytes() as u64 * count;
+                let payload = PADS as u64 + making.level.compared_bytes() as u64 * count;
                 script.post(|script| script.message(by, payload));
             }
         }
@@ -168,21 +209,21 @@ fn evaluate(script: &mut Script, layout: &Layout, inputs: [u64; 2]) {
     script.phase("evaluate");
     script.message(Evaluator, inputs[1].div_ceil(8)); // 8
     script.message(Garbler, LABEL * (inputs[0] + inputs[1])); // 9
-    script.work(Evaluator, &EVALUATE, layout.ands() as u64, 1);
-    script.message(Evaluator, ((layout.ports() + layout.ands()) as u64).div_ceil(8) + HASH as u64); // 10
+    script.work(Evaluator, &EVALUATE, layout.ands as u64, 1);
+    script.message(Evaluator, ((layout.ports + layout.ands) as u64).div_ceil(8) + HASH as u64); // 10
     script.message(Garbler, HASH as u64); // 11
 }
 
 /// Peak memory of the garbler and of the evaluator in bytes, if nothing goes to files.
-fn memory(layout: &Layout) -> [u64; 2] {
+fn memory(layout: &Layout, level: Level, batches: &[Batch], sizes: Sizes) -> [u64; 2] {
     const SHARE: u64 = 2 * LABEL;
     let program = layout.program;
     let circuits = program.components().iter().map(|c| c.circuit.wires() as u64 * GATE_BYTES).sum::<u64>();
     let wires = program.wires() as u64;
-    let (ports, ands) = (layout.ports() as u64, layout.ands() as u64);
+    let (ports, ands) = (layout.ports as u64, layout.ands as u64);
     // All masks of a batch, what waits of the pieces under way, and a part between both openings.
-    let batch = layout.batches.iter().map(|batch| {
-        let draws = batch.draws(layout.sizes);
+    let batch = batches.iter().map(|batch| {
+        let draws = batch.draws(sizes);
         let piece = draws.all().map(|draw| draw.total()).max().unwrap_or(0) as u64;
         let part = batch.parts.iter().map(|part| part.ands.len()).max().unwrap_or(0) as u64;
         SHARE * (3 * draws.leaky + draws.masks) as u64
@@ -191,6 +232,6 @@ fn memory(layout: &Layout) -> [u64; 2] {
     });
     let of_all = PROCESS_BYTES + circuits + SHARE * (2 * wires + ports) + batch.max().unwrap_or(0);
     // Masked values are a byte each while they are said.
-    let (tag, labels) = (layout.level.tag as u64, LABEL * (wires + 2 * ports) + ports + ands);
+    let (tag, labels) = (level.tag as u64, LABEL * (wires + 2 * ports) + ports + ands);
     [of_all + labels + 4 * tag * ands, of_all + labels + 3 * (LABEL + tag) * ands]
 }

@@ -51,9 +51,9 @@ fn programs_of_many_batches_are_computed() {
         let program = Arc::new(random_program(&mut rng).repeat(3).unwrap());
         let sizes = Some(Sizes { batch: 50, part: 20, piece: 7 });
         let pool = Some(Pool { size: 5, bucket: 3 });
-        let layout =
-            Layout::forced(&program, 40, Cot::default(), &Forced { level: None, pool, sizes }).unwrap();
-        batches += layout.batches.iter().filter(|batch| batch.parts.len() > 1).count();
+        let (layout, forced) = (Layout::new(&program).unwrap(), Forced { level: None, pool, sizes });
+        let making = Making::forced(&layout, 40, Cot::default(), &forced).unwrap();
+        batches += making.batches.iter().filter(|batch| batch.parts.len() > 1).count();
         let inputs = random_inputs(&program, &mut rng);
         let hooks = [(); 2].map(|()| Hooks { pool, sizes, ..Hooks::none() });
         let results = over(memory_pair(), &program, 40, [&inputs[0], &inputs[1]], hooks);

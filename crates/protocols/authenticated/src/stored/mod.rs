@@ -1,0 +1,305 @@
+//! Components and masks made beforehand: a connection between two parties with stores. Meeting, filling and
+//! taking are the same for all protocols ([`brickwork_session::stock`]); here is what is kept of copies and
+//! of input masks, and what a program takes.
+//!
+//! A session's offsets are those of all that is made in its epoch, and of all programs that take from it. A
+//! check that fails has told the peer something about an offset, or about masks: so the epoch is burned
+//! before the connection closes, whichever check it was, and nobody is told which. What a peer breaks off is
+//! given up, and counts in the bound of every program from the epoch (docs/authenticated.md).
+
+mod needs;
+mod records;
+mod side;
+#[cfg(test)]
+mod tests;
+
+use brickwork_base::{Error, Party};
+use brickwork_circuit::Program;
+use brickwork_primitives::cut_and_choose::Upper;
+use brickwork_primitives::ot::Cot;
+use brickwork_session::stock::inventory::{Inventory, Kinds, inventory_of};
+use brickwork_session::stock::meeting::{self, Owner};
+use brickwork_session::stock::records::Batches;
+use brickwork_session::stock::{self as stocked, Ran};
+pub use brickwork_session::stock::{Lacking, Preprocessed};
+use brickwork_session::{Digests, Greeting, Metered, Observer, PhaseReport, Protocol, Terms};
+use brickwork_stock::{Batch, Epoch, EpochId, Store};
+use brickwork_wire::Channel;
+
+use crate::components::{Garbled, Received};
+use crate::hooks::Hooks;
+use crate::layout::{Forced, Layout};
+use crate::parameters::Level;
+use crate::report::{Authenticated, SecurityReport};
+pub use needs::Request;
+use needs::{Job, MASKS, budget, keeps_promise};
+use side::{Carried, OnDisk, Outcome, Role};
+
+fn owner(role: Party, terms: &Terms) -> Owner<'_> {
+    Owner { protocol: Authenticated::NAME, role, terms }
+}
+
+/// Returns whether this party's store has all that a program takes, of what both parties may still use.
+///
+/// # Errors
+/// [`Error::Stock`] if the store cannot be read or was altered, or as [`Request::of`].
+pub fn in_stock(store: &Store, party: Party, terms: &Terms, program: &Program) -> Result<bool, Error> {
+    let (needs, level) = (Request::of(program)?, Level::of(terms.security.whole()?)?);
+    stocked::in_stock(store, &owner(party, terms), |there| {
+        let taken = needs.choose(there)?;
+        keeps_promise(there, level).map(|()| taken)
+    })
+}
+
+/// Counts the executions of a program that a part of a store makes.
+///
+/// # Errors
+/// As [`in_stock`].
+pub fn executions(part: &Inventory, store: &Store, program: &Program) -> Result<u64, Error> {
+    let needs = Request::of(program)?;
+    Ok(if part.is_lost() { 0 } else { needs.suffices(&Batches::of(store, &part.id)?) })
+}
+
+/// Says which pair this party's store is of and where its logs stand, and hears the same of the peer's, and
+/// changes nothing at either side: for those who only look. Returns how many epochs both may use.
+///
+/// # Errors
+/// [`Error::Strangers`] if the stores do not belong together: a run would be refused. [`Error::Stock`] if
+/// they do not tell the same story: a run would burn what differs.
+pub fn compare_stores(
+    channel: &mut Channel,
+    store: Option<&Store>,
+    role: Party,
+    terms: &Terms,
+) -> Result<usize, Error> {
+    meeting::compare_stores(channel, store, &owner(role, terms))
+}
+
+/// Returns what a program is promised that takes all from what one preprocessing made for it.
+///
+/// # Errors
+/// [`Error::Usage`] if that security is not offered, or as [`Request::of`].
+pub fn stock_promise(program: &Program, security: u32, cot: Cot) -> Result<SecurityReport, Error> {
+    let (layout, level) = (Layout::new(program)?, Level::of(security)?);
+    needs::promise(&layout, &Request::of_layout(&layout)?, level, cot)
+}
+
+/// Returns what a store holds of this protocol, oldest first; burned epochs too.
+///
+/// # Errors
+/// [`Error::Stock`] if the store cannot be read or was altered.
+pub fn inventory(store: &Store) -> Result<Vec<Inventory>, Error> {
+    inventory_of::<Ours>(store)
+}
+
+/// This protocol's batches.
+struct Ours;
+
+impl Kinds for Ours {
+    const PROTOCOL: &'static str = Authenticated::NAME;
+
+    fn kind(batch: &Batch) -> &'static str {
+        if batch.kind == MASKS { "input masks" } else { "component" }
+    }
+
+    fn bound_log2(store: &Store, id: &EpochId, epoch: &Epoch) -> Result<Option<f64>, Error> {
+        let level = Level::of(epoch.security.whole()?)?;
+        Ok(Some(budget(&Batches::of(store, id)?, level)?.log2()))
+    }
+
+    fn risk_log2(risk: u128) -> Option<f64> {
+        Some(Upper::fixed(risk).log2())
+    }
+}
+
+/// What a program from stock gave.
+pub struct FromStock {
+    /// As in a [`Report`](crate::Report).
+    pub outputs: Vec<bool>,
+    /// What was promised, by all that was made in the same epoch.
+    pub security: SecurityReport,
+    /// What had to be made on the spot.
+    pub made: Option<Request>,
+}
+
+/// The outputs are left out, which are the party's own.
+impl std::fmt::Debug for FromStock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let FromStock { outputs, security, made } = self;
+        f.debug_struct("FromStock")
+            .field("outputs", &format_args!("{} bits", outputs.len()))
+            .field("security", security)
+            .field("made", made)
+            .finish()
+    }
+}
+
+/// A connection between two parties with stock on disk. An error destroys it.
+pub struct Stocked {
+    of: Of,
+    forced: Forced,
+}
+
+enum Of {
+    Garbler(Box<Line<Garbled>>),
+    Evaluator(Box<Line<Received>>),
+}
+
+type Line<C> = stocked::Stocked<OnDisk<C>>;
+
+impl From<Line<Garbled>> for Of {
+    fn from(line: Line<Garbled>) -> Self {
+        Of::Garbler(Box::new(line))
+    }
+}
+
+impl From<Line<Received>> for Of {
+    fn from(line: Line<Received>) -> Self {
+        Of::Evaluator(Box::new(line))
+    }
+}
+
+impl Stocked {
+    /// Greets the peer and compares both stores. What is made in a new epoch is made of these OTs; in one
+    /// that is there, of those that it was begun with.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if the peer wants something else, [`Error::Strangers`] if its store and this one
+    /// do not belong together, [`Error::Stock`] if one of them is an old copy, and what does not fit is
+    /// burned; or if another protocol's stock is in it, and nothing is. [`Error::Io`] if the peer goes away,
+    /// [`Error::Usage`] for a security that is not offered.
+    pub fn open(
+        party: Party,
+        channel: Channel,
+        store: &Store,
+        terms: &Terms,
+        cot: Cot,
+        observer: impl Observer + 'static,
+    ) -> Result<Self, Error> {
+        Self::open_with(party, channel, store, terms, cot, observer, Hooks::none())
+    }
+
+    pub(super) fn open_with(
+        party: Party,
+        channel: Channel,
+        store: &Store,
+        terms: &Terms,
+        cot: Cot,
+        observer: impl Observer + 'static,
+        hooks: Hooks,
+    ) -> Result<Self, Error> {
+        let forced = hooks.forced();
+        forced.level_of(terms.security.whole()?)?;
+        let run = Metered::new::<Authenticated>(channel, party, Box::new(observer));
+        let carried = Carried { cot, hooks };
+        let of = match party {
+            Party::Garbler => open::<Garbled>(run, store, terms, carried)?.into(),
+            Party::Evaluator => open::<Received>(run, store, terms, carried)?.into(),
+        };
+        Ok(Stocked { of, forced })
+    }
+
+    /// Makes what is asked for, a batch after the other; what an interrupted run for the same has made is not
+    /// made again.
+    ///
+    /// # Errors
+    /// As [`Stocked::open`]; [`Error::Usage`] if nothing is asked for, [`Error::Input`] if a gate cannot be
+    /// masked; [`Error::Peer`] if the peer cheats, and then the epoch is burned.
+    pub fn preprocess(self, asked: &Request) -> Result<(Preprocessed, Self), Error> {
+        let Stocked { of, forced } = self;
+        let (done, of) = match of {
+            Of::Garbler(line) => fill(*line, asked, &forced)?,
+            Of::Evaluator(line) => fill(*line, asked, &forced)?,
+        };
+        Ok((done, Stocked { of, forced }))
+    }
+
+    /// Runs a program on what is in the store. `input` are the bits of this party's input ports.
+    ///
+    /// # Errors
+    /// As [`Stocked::preprocess`]; [`Error::Stock`] if something is lacking and is not to be made,
+    /// [`Error::Input`] if `input` has the wrong length, [`Error::Limit`] as [`Request::of`].
+    pub fn run(
+        self,
+        program: &Program,
+        input: &[bool],
+        lacking: Lacking,
+    ) -> Result<(FromStock, Self), Error> {
+        let Stocked { of, forced } = self;
+        let layout = Layout::new(program)?;
+        let (done, of) = match of {
+            Of::Garbler(line) => run(*line, &layout, input, lacking, &forced)?,
+            Of::Evaluator(line) => run(*line, &layout, input, lacking, &forced)?,
+        };
+        Ok((done, Stocked { of, forced }))
+    }
+
+    /// Ends it. Returns what each phase took.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the peer went away.
+    pub fn close(self) -> Result<Vec<PhaseReport>, Error> {
+        match self.of {
+            Of::Garbler(line) => line.close(),
+            Of::Evaluator(line) => line.close(),
+        }
+    }
+}
+
+fn open<C: Role>(mut run: Metered, store: &Store, terms: &Terms, carried: Carried) -> Result<Line<C>, Error> {
+    run.phase("setup");
+    let program = blake3::derive_key("brickwork 2026-11 authenticated stores", &[]);
+    let digests = Digests { stock: true, program, parameters: [0; 32] };
+    let greeting = Greeting::send::<Authenticated>(&mut run.channel, run.role, terms, &digests)?;
+    let answer = greeting.answered(&mut run.channel)?;
+    stocked::Stocked::open(run, carried, store, terms, &answer.session)
+}
+
+/// Fills the newest epoch that may be filled, or a new one.
+fn fill<C: Role>(mut line: Line<C>, asked: &Request, forced: &Forced) -> Result<(Preprocessed, Of), Error>
+where
+    Of: From<Line<C>>,
+{
+    let steps = asked.steps(forced.level_of(line.terms().security.whole()?)?, forced)?;
+    if steps.is_empty() {
+        return Err(Error::Usage("neither components nor input masks are asked for".into()));
+    }
+    let epoch = line.open_epoch()?;
+    line.fill(epoch, &steps).map(|(done, line)| (done, line.into()))
+}
+
+/// Runs a program, and makes what it lacks.
+fn run<C: Role>(
+    line: Line<C>,
+    layout: &Layout,
+    input: &[bool],
+    lacking: Lacking,
+    forced: &Forced,
+) -> Result<(FromStock, Of), Error>
+where
+    Of: From<Line<C>>,
+{
+    layout.takes(C::ROLE, input)?;
+    let (needs, level) = (Request::of_layout(layout)?, forced.level_of(line.terms().security.whole()?)?);
+    let promise = (forced.level.is_none() && forced.pool.is_none()).then_some(level);
+    let job = Job { layout, needs: &needs, input, promise };
+    let (ran, made) = match line.run(&job, lacking)? {
+        Ran::Lacks { why, mut next } => {
+            let epoch = next.open_epoch()?;
+            let there = epoch.map(|epoch| Batches::of(next.store(), &epoch)).transpose()?;
+            let missing = needs.missing(there.as_ref());
+            tracing::warn!("{why}; {missing} are made on the spot");
+            let (_, next) = next.fill(epoch, &missing.steps(level, forced)?)?;
+            (next.run(&job, Lacking::Refuse)?, Some(missing))
+        }
+        done => (done, None),
+    };
+    match ran {
+        Ran::Done { outcome: Outcome { outputs, pools, cot }, epoch, next } => {
+            let budget = budget(&Batches::of(next.store(), &epoch)?, level)?;
+            let security = SecurityReport::with(layout, level, cot, &budget, pools.into_iter());
+            Ok((FromStock { outputs, security, made }, next.into()))
+        }
+        Ran::Lacks { why, .. } => Err(why),
+    }
+}

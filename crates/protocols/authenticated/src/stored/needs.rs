@@ -1,0 +1,271 @@
+//! What a program takes from stock, and what is made for it.
+
+use brickwork_base::Error;
+use brickwork_base::digest::Digest;
+use brickwork_circuit::{Component, Program};
+use brickwork_primitives::cut_and_choose::{Upper, at_most};
+use brickwork_primitives::ot::Cot;
+use brickwork_session::stock::Asked;
+use brickwork_session::stock::records::Batches;
+use brickwork_stock::{GivenUp, Serial};
+
+use super::records::Header;
+use crate::layout::{Batch, Forced, Layout, batches, can_be_masked};
+use crate::parameters::{Budget, Level, Origin, SIZES, Sizes};
+use crate::report::SecurityReport;
+
+/// What the items of a batch are.
+pub(super) const COPIES: u8 = 0;
+pub(super) const MASKS: u8 = 1;
+
+/// AND gates that share a pool in stock: from so many on three leaky ANDs make a triple.
+const BATCH: usize = 5 << 18;
+
+/// Input masks that are made at a time.
+const MASKS_OF_A_STEP: usize = 1 << 20;
+
+/// Each batch may leak all of 2^-s but this part, in bits: so often it may be begun, and given up, before
+/// nothing of 2^-s is left.
+const ATTEMPTS_LOG2: f64 = 3.0;
+
+/// The part of 2^-s, in bits, that batches may have spent which were given up, for another one to be begun
+/// in the same epoch: beyond it, what is made would soon be of use to no program.
+const GIVEN_UP_LOG2: f64 = 1.0;
+
+/// Openings of masks in all programs that an epoch has entries for.
+const OPENINGS_OF_PROGRAMS: u64 = 3 << 19;
+
+/// What is made ahead of time, for programs that may not be known yet.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Request {
+    /// Components, and how many copies of each.
+    pub components: Vec<(Component, usize)>,
+    /// Masks: one for each input bit of either party.
+    pub inputs: usize,
+}
+
+impl std::fmt::Display for Request {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let components = self.components.iter().map(|(component, count)| (*count, component.name.as_str()));
+        let parts = components.chain([(self.inputs, "input masks")]).filter(|(count, _)| *count > 0);
+        let parts: Vec<String> = parts.map(|(count, name)| format!("{count} {name}")).collect();
+        f.write_str(&if parts.is_empty() { "nothing".into() } else { parts.join(", ") })
+    }
+}
+
+impl Request {
+    /// Returns what a program takes.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if it has a gate that cannot be masked, [`Error::Limit`] if it is too large.
+    pub fn of(program: &Program) -> Result<Self, Error> {
+        let layout = Layout::new(program)?;
+        Self::of_layout(&layout)
+    }
+
+    /// Returns what a program takes, as [`Request::of`]. What has neither a slot nor an input takes a mask
+    /// all the same, which hides nothing: an entry that takes nothing would burn nothing.
+    pub(crate) fn of_layout(layout: &Layout) -> Result<Self, Error> {
+        let components = layout.program.components().iter().zip(&layout.copies);
+        let components = components.filter(|(_, copies)| **copies > 0);
+        let components: Vec<_> = components.map(|(component, copies)| (component.clone(), *copies)).collect();
+        let inputs = layout.all_inputs().max(components.is_empty().into());
+        let most = components.iter().map(|(_, copies)| *copies).chain([inputs]).max().unwrap_or(0);
+        match u32::try_from(most) {
+            Ok(_) => Ok(Request { components, inputs }),
+            Err(_) => Err(Error::Limit(
+                "a program from stock has at most 2^32 input bits, and as many copies of a component".into(),
+            )),
+        }
+    }
+
+    /// Adds copies of a component. Two that compute the same are one.
+    pub fn add(&mut self, component: &Component, count: usize) {
+        let digest = component.digest();
+        match self.components.iter_mut().find(|(known, _)| known.digest() == digest) {
+            _ if count == 0 => {}
+            Some((_, all)) => *all += count,
+            None => self.components.push((component.clone(), count)),
+        }
+    }
+
+    /// Returns whether nothing is asked for.
+    pub fn is_empty(&self) -> bool {
+        self.inputs == 0 && self.components.iter().all(|(_, count)| *count == 0)
+    }
+
+    /// Lists the steps in which it is made: batches, each with a pool of its own.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if a component has a gate that cannot be masked.
+    pub(super) fn steps(&self, level: Level, forced: &Forced) -> Result<Vec<Filling<'_>>, Error> {
+        self.components.iter().try_for_each(|(component, _)| can_be_masked(component))?;
+        let sizes = forced.sizes.unwrap_or(Sizes { batch: BATCH, ..SIZES });
+        let mut all = batches(self.components.iter().map(|(c, count)| (&*c.circuit, *count)), sizes);
+        let rests = (0..self.inputs).step_by(MASKS_OF_A_STEP).map(|first| self.inputs - first);
+        for (k, rest) in rests.enumerate() {
+            if k == all.len() {
+                all.push(Batch::default());
+            }
+            all[k].inputs = rest.min(MASKS_OF_A_STEP);
+        }
+        all.retain(|batch| batch.inputs > 0 || !batch.parts.is_empty());
+        for batch in &mut all {
+            batch.pool = forced.pool(batch.ands, f64::from(level.security) + ATTEMPTS_LOG2);
+        }
+        Ok(all.into_iter().map(|batch| Filling { request: self, batch, sizes, level }).collect())
+    }
+
+    /// Of what it names, what is there, and how much is wanted.
+    fn parts<'a>(&'a self, there: &'a Batches) -> impl Iterator<Item = (&'a str, usize, usize)> {
+        let components = self.components.iter().map(|(component, count)| {
+            let digest = component.digest();
+            let batches = there.of_kind(COPIES).filter(|left| left.batch.component == digest);
+            (component.name.as_str(), batches.map(|left| left.left as usize).sum(), *count)
+        });
+        components.chain([("input masks", there.left(MASKS), self.inputs)])
+    }
+
+    /// Chooses what a program that takes this is given, oldest first: how many of which batch.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if there is too little.
+    pub(super) fn choose(&self, there: &Batches) -> Result<Vec<(Serial, u32)>, Error> {
+        if let Some((name, there, wanted)) = self.parts(there).find(|(_, there, wanted)| there < wanted) {
+            return Err(Error::Stock(format!("the program needs {wanted} {name}, and there are {there}")));
+        }
+        let mut taken = Vec::new();
+        for (component, count) in &self.components {
+            there.take(COPIES, &component.digest(), *count, &mut taken)?;
+        }
+        there.take(MASKS, &[0; 32], self.inputs, &mut taken)?;
+        Ok(taken)
+    }
+
+    /// Returns what is lacking where this is there. If nothing is, it could not be taken all the same, and
+    /// others are made.
+    pub(super) fn missing(&self, there: Option<&Batches>) -> Self {
+        let Some(there) = there else { return self.clone() };
+        let lacking: Vec<usize> =
+            self.parts(there).map(|(_, there, wanted)| wanted.saturating_sub(there)).collect();
+        let components = self.components.iter().zip(&lacking).filter(|(_, lacking)| **lacking > 0);
+        let missing = Request {
+            components: components.map(|((component, _), lacking)| (component.clone(), *lacking)).collect(),
+            inputs: lacking[self.components.len()],
+        };
+        if missing.is_empty() { self.clone() } else { missing }
+    }
+
+    /// Returns how often what is there suffices for this.
+    pub(super) fn suffices(&self, there: &Batches) -> u64 {
+        let parts = self.parts(there).filter(|(.., wanted)| *wanted > 0);
+        parts.map(|(_, there, wanted)| (there / wanted) as u64).min().unwrap_or(0)
+    }
+}
+
+/// Origins of batches, each step once.
+pub(super) fn origins<'h>(headers: impl Iterator<Item = &'h Header>) -> Vec<Origin> {
+    let mut known = std::collections::BTreeMap::new();
+    headers.for_each(|header| _ = known.insert(header.step, header.origin));
+    known.into_values().collect()
+}
+
+/// Returns what a cheater achieves at most with all that was made in an epoch, and in all programs from it
+/// together: who cheats in one of them ends them all, unless it is not noticed.
+///
+/// # Errors
+/// [`Error::Stock`] if a header is malformed.
+pub(super) fn budget(there: &Batches, level: Level) -> Result<Budget, Error> {
+    let headers = there.made().map(|left| Header::decode(&left.batch.header));
+    let headers = headers.collect::<Result<Vec<_>, _>>()?;
+    let budget = Budget::of(level, origins(headers.iter()), OPENINGS_OF_PROGRAMS);
+    Ok(budget.and_given_up(there.given_up().risk))
+}
+
+/// Refuses an epoch that has no room for a program.
+///
+/// # Errors
+/// [`Error::Stock`] if a cheater would achieve more than 2^-s in it.
+pub(super) fn keeps_promise(there: &Batches, level: Level) -> Result<(), Error> {
+    let (spent, security) = (budget(there, level)?.log2(), level.security);
+    if spent <= -f64::from(security) {
+        return Ok(());
+    }
+    Err(Error::Stock(format!(
+        "so much was begun in vain in this part of the stock that a cheater would succeed with probability \
+         up to {}, more than 2^-{security}; burn it, or leave what is in it",
+        at_most(spent)
+    )))
+}
+
+/// Returns whether an epoch in which so much was given up has room for another batch.
+pub(super) fn may_begin(given_up: GivenUp, security: u32) -> bool {
+    Upper::fixed(given_up.risk) <= Upper::exp2(-f64::from(security) - GIVEN_UP_LOG2)
+}
+
+/// A step of preprocessing: a batch of components of a request.
+pub(super) struct Filling<'r> {
+    pub request: &'r Request,
+    pub batch: Batch,
+    pub sizes: Sizes,
+    pub level: Level,
+}
+
+impl Filling<'_> {
+    /// Returns what it counts in a bound.
+    pub fn origin(&self) -> Origin {
+        self.batch.origin(self.sizes)
+    }
+}
+
+impl Asked for Filling<'_> {
+    fn request(&self) -> [u8; 32] {
+        let mut digest = Digest::of("brickwork 2026-11 authenticated stock");
+        digest.length(self.request.components.len());
+        for (component, _) in &self.request.components {
+            digest.digest(&component.digest());
+        }
+        self.batch.add_to(&mut digest);
+        digest.done()
+    }
+
+    fn parameters(&self) -> [u8; 32] {
+        let mut digest = Digest::of("brickwork 2026-11 authenticated stock parameters");
+        let Sizes { batch, part, piece } = self.sizes;
+        digest.number(self.level.security).number(self.level.compared).length(self.level.tag);
+        digest.length(batch).length(part).length(piece);
+        digest.done()
+    }
+
+    fn risk(&self) -> u128 {
+        self.origin().bound(self.level).to_fixed()
+    }
+
+    fn bytes(&self) -> u64 {
+        32 * self.batch.ands as u64
+    }
+}
+
+/// A program, what it takes, and this party's input.
+pub(super) struct Job<'j> {
+    pub layout: &'j Layout<'j>,
+    pub needs: &'j Request,
+    pub input: &'j [bool],
+    /// What an epoch must promise; a cheater with other lengths does not look at it.
+    pub promise: Option<Level>,
+}
+
+/// Returns what a program is promised that takes all from what one preprocessing made for it.
+///
+/// # Errors
+/// As [`Request::steps`].
+pub(super) fn promise(
+    layout: &Layout,
+    needs: &Request,
+    level: Level,
+    cot: Cot,
+) -> Result<SecurityReport, Error> {
+    let origins: Vec<Origin> = needs.steps(level, &Forced::default())?.iter().map(Filling::origin).collect();
+    let budget = Budget::of(level, origins.iter().copied(), OPENINGS_OF_PROGRAMS);
+    Ok(SecurityReport::with(layout, level, cot, &budget, origins.iter().map(|origin| origin.pool)))
+}

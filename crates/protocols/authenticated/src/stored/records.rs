@@ -1,0 +1,306 @@
+//! What is kept of copies and of input masks: lists of plain values, of each item as many bytes as the
+//! circuit and the level say.
+
+use std::ops::Range;
+
+use brickwork_base::Error;
+use brickwork_base::label::{LABEL_BYTES, Label};
+use brickwork_circuit::Circuit;
+use brickwork_session::stock::records::{In, Out, Records};
+use bytemuck::{Pod, cast_slice, cast_slice_mut};
+use serde::{Deserialize, Serialize};
+
+use brickwork_stock::Serial;
+
+use crate::parameters::Origin;
+use crate::share::Shares;
+use brickwork_kernels::Secrets;
+
+/// Version of headers and records.
+const VERSION: u32 = 1;
+
+/// What the items of a batch have in common.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Header {
+    version: u32,
+    /// The first batch of the step: those that were made together have a pool in common.
+    pub step: Serial,
+    pub origin: Origin,
+    /// Of copies those whose hash keys begin together, in order.
+    pub parts: Vec<Keys>,
+}
+
+/// Where the hash keys of some copies begin, and of how many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Keys {
+    pub start: u128,
+    pub copies: u32,
+}
+
+impl Header {
+    pub fn new(step: Serial, origin: Origin, parts: Vec<Keys>) -> Self {
+        Header { version: VERSION, step, origin, parts }
+    }
+
+    pub fn encode(&self) -> Vec<u8> {
+        postcard::to_stdvec(self).expect("a header can be encoded")
+    }
+
+    /// Reads one.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if it is none, or of a batch that nobody would make.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
+        let malformed = |what: &str| Error::Stock(format!("the header of a batch {what}"));
+        let header: Header = postcard::from_bytes(bytes).map_err(|_| malformed("is malformed"))?;
+        if header.version != VERSION {
+            return Err(malformed("is of another version"));
+        }
+        let pool = header.origin.pool;
+        match (pool.size == 0) == (pool.bucket == 0) && header.parts.iter().all(|keys| keys.copies > 0) {
+            true => Ok(header),
+            false => Err(malformed("says what nobody would make")),
+        }
+    }
+
+    /// Cuts items of the batch into those whose hash keys begin together: of each where they are, the keys
+    /// and how many copies before them have these.
+    pub fn cut(&self, items: Range<usize>) -> Vec<(Range<usize>, Keys, u32)> {
+        let (mut first, mut cut) = (0, Vec::new());
+        for &keys in &self.parts {
+            let part = first..first + keys.copies as usize;
+            let here = items.start.max(part.start)..items.end.min(part.end);
+            if !here.is_empty() {
+                cut.push((here.clone(), keys, (here.start - first) as u32));
+            }
+            first = part.end;
+        }
+        cut
+    }
+}
+
+/// How many bytes each list has for an item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Shape(pub Vec<usize>);
+
+impl Shape {
+    /// Makes that of words: so many in each list.
+    pub fn of_words(words: impl IntoIterator<Item = usize>) -> Self {
+        Shape(words.into_iter().map(|count| count * LABEL_BYTES).collect())
+    }
+
+    /// Adds lists of so many tags of `c` bytes for an AND gate.
+    #[must_use]
+    pub fn and_tags(mut self, circuit: &Circuit, c: usize, tags: impl IntoIterator<Item = usize>) -> Self {
+        self.0.extend(tags.into_iter().map(|count| count * c * circuit.and_gates()));
+        self
+    }
+}
+
+/// One of the lists.
+pub(super) enum List {
+    Words(Secrets<Label>),
+    /// Bytes, and any number of spare ones behind them.
+    Bytes(Secrets<u8>),
+}
+
+impl List {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            List::Words(words) => cast_slice(words),
+            List::Bytes(bytes) => bytes,
+        }
+    }
+}
+
+/// Takes shares apart into two lists.
+pub(super) fn of_shares(shares: Shares) -> [List; 2] {
+    let Shares { keys, macs } = shares;
+    [List::Words(keys), List::Words(macs)]
+}
+
+/// Items that lie together.
+struct Chunk {
+    count: usize,
+    lists: Vec<List>,
+}
+
+/// Items of one batch.
+pub(super) struct Items {
+    shape: Shape,
+    chunks: Vec<Chunk>,
+}
+
+impl Items {
+    /// Makes a batch of none yet.
+    pub fn new(shape: Shape) -> Self {
+        Items { shape, chunks: Vec::new() }
+    }
+
+    /// Puts more behind them.
+    ///
+    /// # Panics
+    /// If a list is too short.
+    pub fn push(&mut self, count: usize, lists: Vec<List>) {
+        assert_eq!(lists.len(), self.shape.0.len(), "as many lists");
+        let long_enough =
+            lists.iter().zip(&self.shape.0).all(|(list, each)| list.bytes().len() >= count * each);
+        assert!(long_enough, "a list is too short");
+        self.chunks.push(Chunk { count, lists });
+    }
+
+    /// The chunks that have some of these items: of each which of its own.
+    fn within(&self, items: Range<usize>) -> impl Iterator<Item = (&Chunk, Range<usize>)> {
+        let firsts = self.chunks.iter().scan(0, |next, chunk| {
+            let first = *next;
+            *next += chunk.count;
+            Some((chunk, first))
+        });
+        firsts.filter_map(move |(chunk, first)| {
+            let here = items.start.max(first)..items.end.min(first + chunk.count);
+            (!here.is_empty()).then(|| (chunk, here.start - first..here.end - first))
+        })
+    }
+
+    /// Returns what a list has of these items, and room for `spare` values behind it.
+    pub fn list<T: Pod + Default>(&self, number: usize, items: Range<usize>, spare: usize) -> Secrets<T> {
+        let each = self.shape.0[number];
+        let mut all = Secrets::<T>::zeros(items.len() * each / size_of::<T>() + spare);
+        let (bytes, mut at) = (cast_slice_mut::<T, u8>(&mut all), 0);
+        for (chunk, here) in self.within(items) {
+            let some = &chunk.lists[number].bytes()[here.start * each..here.end * each];
+            bytes[at..at + some.len()].copy_from_slice(some);
+            at += some.len();
+        }
+        all
+    }
+
+    /// Returns shares of which a list has the keys, and the next one the macs.
+    pub fn shares(&self, number: usize, items: &Range<usize>) -> Shares {
+        Shares { keys: self.list(number, items.clone(), 0), macs: self.list(number + 1, items.clone(), 0) }
+    }
+}
+
+impl Records for Items {
+    type Context<'c> = Shape;
+
+    fn count(&self) -> usize {
+        self.chunks.iter().map(|chunk| chunk.count).sum()
+    }
+
+    fn encode(&self, items: Range<usize>, out: &mut Out) -> Result<(), Error> {
+        for (number, each) in self.shape.0.iter().enumerate() {
+            for (chunk, here) in self.within(items.clone()) {
+                out.pods(&chunk.lists[number].bytes()[here.start * each..here.end * each]);
+            }
+        }
+        Ok(())
+    }
+
+    fn decode(shape: &Shape, count: usize, record: &mut In) -> Result<Self, Error> {
+        let mut list = |each: &usize| {
+            let bytes = each.checked_mul(count).ok_or_else(|| Error::Stock("a record is too long".into()))?;
+            Ok::<_, Error>(List::Bytes(Secrets::new(record.pods(bytes)?)))
+        };
+        let lists = shape.0.iter().map(&mut list).collect::<Result<_, _>>()?;
+        Ok(Items { shape: shape.clone(), chunks: vec![Chunk { count, lists }] })
+    }
+
+    fn some(&self, items: Range<usize>) -> Self {
+        let lists = (0..self.shape.0.len()).map(|number| List::Bytes(self.list(number, items.clone(), 0)));
+        let chunk = Chunk { count: items.len(), lists: lists.collect() };
+        Items { shape: self.shape.clone(), chunks: vec![chunk] }
+    }
+
+    fn append(&mut self, others: Self) -> Result<(), Error> {
+        // Nothing grows where it lies, which would leave copies behind.
+        self.chunks.extend(others.chunks);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parameters::Pool;
+
+    fn items() -> Items {
+        let mut items = Items::new(Shape(vec![16, 3]));
+        for (first, count) in [(0u8, 3), (3, 1), (4, 4)] {
+            let words = (first..first + count).map(|k| Label::from_bits(k.into())).collect();
+            let tags = (first..first + count).flat_map(|k| [k, k + 50, k + 100]).chain([255; 5]).collect();
+            items.push(count.into(), vec![List::Words(words), List::Bytes(Secrets::new(tags))]);
+        }
+        items
+    }
+
+    fn is(items: &Items, expected: Range<u8>) {
+        let all = 0..items.count();
+        let words: Vec<u128> =
+            items.list::<Label>(0, all.clone(), 0).iter().map(|word| word.bits()).collect();
+        assert_eq!(words, expected.clone().map(u128::from).collect::<Vec<_>>());
+        let tags: Vec<u8> = expected.flat_map(|k| [k, k + 50, k + 100]).collect();
+        assert_eq!(items.list::<u8>(1, all.clone(), 0)[..], tags);
+        let spare = items.list::<u8>(1, all, 7);
+        assert_eq!(spare[..], [&tags[..], &[0; 7]].concat());
+    }
+
+    /// What is written is read, whatever chunks and records it lies in; a record of another length is none.
+    #[test]
+    fn records_are_read_as_they_were_written() {
+        let items = items();
+        is(&items, 0..8);
+        for (first, middle, end) in [(0, 3, 8), (1, 2, 5), (0, 4, 6), (2, 5, 7)] {
+            let mut read: Option<Items> = None;
+            for some in [first..middle, middle..end] {
+                let mut out = Out::default();
+                items.encode(some.clone(), &mut out).unwrap();
+                let bytes = out.finish();
+                assert_eq!(bytes.len(), 19 * some.len());
+                let mut record = In::new(&bytes);
+                let items = Items::decode(&Shape(vec![16, 3]), some.len(), &mut record).unwrap();
+                record.end().unwrap();
+                for length in [bytes.len() - 1, 0] {
+                    let cut = Items::decode(&Shape(vec![16, 3]), some.len(), &mut In::new(&bytes[..length]));
+                    assert!(matches!(cut, Err(Error::Stock(_))));
+                }
+                match &mut read {
+                    None => read = Some(items),
+                    Some(read) => read.append(items).unwrap(),
+                }
+            }
+            let read = read.unwrap();
+            is(&read, first as u8..end as u8);
+            is(&read.some(1..3), first as u8 + 1..first as u8 + 3);
+        }
+    }
+
+    /// Headers that nobody would write are refused.
+    #[test]
+    fn headers_that_are_none_are_refused() {
+        let origin = |size, bucket| Origin { pool: Pool { size, bucket }, calls: 2, openings: 1 };
+        let parts = |copies| vec![Keys { start: 3, copies }];
+        let good = Header::new(7, origin(10, 3), parts(4));
+        assert_eq!(Header::decode(&good.encode()).unwrap(), good);
+        let none = Header::new(7, origin(0, 0), Vec::new());
+        assert_eq!(Header::decode(&none.encode()).unwrap(), none);
+        let later = Header { version: 2, ..good.clone() };
+        let bad = [Header::new(7, origin(10, 0), parts(4)), Header::new(7, origin(10, 3), parts(0)), later];
+        for header in bad {
+            assert!(matches!(Header::decode(&header.encode()), Err(Error::Stock(_))));
+        }
+        assert!(matches!(Header::decode(&good.encode()[..5]), Err(Error::Stock(_))));
+    }
+
+    /// Copies keep the numbers that they were garbled under.
+    #[test]
+    fn items_are_cut_where_their_keys_begin() {
+        let keys = |start, copies| Keys { start, copies };
+        let parts = vec![keys(5, 4), keys(6, 1), keys(7, 4)];
+        let header = Header::new(0, Origin { pool: Pool::NONE, calls: 0, openings: 3 }, parts);
+        assert_eq!(header.cut(0..4), [(0..4, keys(5, 4), 0)]);
+        assert_eq!(header.cut(1..2), [(1..2, keys(5, 4), 1)]);
+        assert_eq!(header.cut(3..9), [(3..4, keys(5, 4), 3), (4..5, keys(6, 1), 0), (5..9, keys(7, 4), 0)]);
+        assert_eq!(header.cut(7..8), [(7..8, keys(7, 4), 2)]);
+    }
+}

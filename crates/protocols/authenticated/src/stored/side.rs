@@ -1,0 +1,422 @@
+//! The two roles where their copies and masks lie on disk. What a role has of them is its [`Role`]; the rest
+//! is said once for both.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use brickwork_base::label::{LABEL_BYTES, Label};
+use brickwork_base::{Error, Party};
+use brickwork_circuit::Circuit;
+use brickwork_primitives::garbling::GarblingKeys;
+use brickwork_primitives::ot::Cot;
+use brickwork_session::stock::records::{Batches, Keeper, Records as _, TakenItems};
+use brickwork_session::stock::{Side, Stand};
+use brickwork_session::{Digests, Metered, Protocol, SessionId, Terms};
+use brickwork_stock::{Batch, Ranges, Serial, State, Writers, encoded_secret};
+use zeroize::Zeroizing;
+
+use super::needs::{COPIES, Filling, Job, MASKS, keeps_promise, may_begin, origins};
+use super::records::{Header, Items, Keys, List, Shape, of_shares};
+use crate::components::{Copies, Garbled, Made, Received};
+use crate::hooks::Hooks;
+use crate::kept::Shelf;
+use crate::layout::Layout;
+use crate::parameters::{Level, Pool, Sizes};
+use crate::report::Authenticated;
+use crate::setup::{self, Member};
+use crate::words::SPARE;
+use crate::{build, decode, evaluate, layout, preprocess};
+
+/// What a party has of copies and of masks, and what it does with them.
+pub(super) trait Role: Copies + Sized {
+    const ROLE: Party;
+
+    /// Returns what is kept of a copy, for tags of `c` bytes.
+    fn shape(circuit: &Circuit, c: usize) -> Shape;
+    /// Returns what is kept of an input's mask.
+    fn shape_of_masks() -> Shape;
+    /// Returns the bytes of an AND gate that wait for a program, for tags of `c` bytes.
+    fn an_and(c: usize) -> usize;
+    fn lists(self) -> Result<Vec<List>, Error>;
+    /// Takes masks of inputs, and what belongs to them, for a store.
+    fn lists_of_masks(made: &mut Made<Self>) -> Vec<List>;
+    fn take_masks(items: &Items, which: Range<usize>, made: &mut Made<Self>);
+    /// Returns the start of the hash keys of these copies.
+    fn start(&self) -> u128;
+    fn take(items: &Items, which: Range<usize>, numbered: Numbered, shelf: &Shelf) -> Result<Self, Error>;
+
+    fn make(
+        member: &mut Member,
+        batch: &layout::Batch,
+        sizes: Sizes,
+        made: &mut Made<Self>,
+    ) -> Result<(), Error>;
+    fn execute(
+        member: &mut Member,
+        layout: &Layout,
+        made: Made<Self>,
+        input: &[bool],
+    ) -> Result<Vec<bool>, Error>;
+}
+
+/// Which copies some are: where their keys begin, their first number, and of how many gates each is.
+pub(super) struct Numbered {
+    keys: Keys,
+    first: u32,
+    ands: usize,
+}
+
+impl Role for Garbled {
+    const ROLE: Party = Party::Garbler;
+
+    fn shape(circuit: &Circuit, c: usize) -> Shape {
+        let (inputs, outputs) = (circuit.inputs(), circuit.outputs().len());
+        Shape::of_words([inputs, inputs, inputs, outputs, outputs, outputs]).and_tags(circuit, c, [1, 3])
+    }
+
+    fn shape_of_masks() -> Shape {
+        Shape::of_words([1; 3])
+    }
+
+    fn an_and(c: usize) -> usize {
+        4 * c
+    }
+
+    fn lists(self) -> Result<Vec<List>, Error> {
+        let Garbled { ports, port_labels, outputs, output_labels, labels, macs, .. } = self;
+        let mut lists: Vec<List> = of_shares(ports).into();
+        lists.push(List::Words(port_labels));
+        lists.extend(of_shares(outputs));
+        lists.push(List::Words(output_labels));
+        lists.extend([List::Bytes(labels.whole()?), List::Bytes(macs.whole()?)]);
+        Ok(lists)
+    }
+
+    fn lists_of_masks(made: &mut Made<Self>) -> Vec<List> {
+        let mut lists: Vec<List> = of_shares(std::mem::take(&mut made.inputs)).into();
+        lists.push(List::Words(std::mem::take(&mut made.input_labels)));
+        lists
+    }
+
+    fn take_masks(items: &Items, which: Range<usize>, made: &mut Made<Self>) {
+        made.inputs.extend(items.shares(0, &which).all());
+        made.input_labels.extend_from_slice(&items.list::<Label>(2, which, 0));
+    }
+
+    /// Only the evaluator computes these keys again.
+    fn start(&self) -> u128 {
+        0
+    }
+
+    fn take(items: &Items, which: Range<usize>, _: Numbered, shelf: &Shelf) -> Result<Self, Error> {
+        Ok(Garbled {
+            count: which.len(),
+            ports: items.shares(0, &which),
+            port_labels: items.list(2, which.clone(), 0),
+            outputs: items.shares(3, &which),
+            output_labels: items.list(5, which.clone(), 0),
+            labels: shelf.keep(items.list(6, which.clone(), SPARE))?,
+            macs: shelf.keep(items.list(7, which, SPARE))?,
+        })
+    }
+
+    fn make(
+        member: &mut Member,
+        batch: &layout::Batch,
+        sizes: Sizes,
+        made: &mut Made<Self>,
+    ) -> Result<(), Error> {
+        preprocess::garble(member, batch, sizes, &Shelf::memory(), made)
+    }
+
+    fn execute(
+        member: &mut Member,
+        layout: &Layout,
+        made: Made<Self>,
+        input: &[bool],
+    ) -> Result<Vec<bool>, Error> {
+        let (connected, labels) = build::garbler(member, layout, made)?;
+        let masked = evaluate::garbler(member, layout, &connected, &labels, input)?;
+        decode::open(member, layout, &connected.masks, &masked)
+    }
+}
+
+impl Role for Received {
+    const ROLE: Party = Party::Evaluator;
+
+    fn shape(circuit: &Circuit, c: usize) -> Shape {
+        let (inputs, outputs, ands) = (circuit.inputs(), circuit.outputs().len(), circuit.and_gates());
+        Shape::of_words([inputs, inputs, outputs, outputs, 2 * ands, ands]).and_tags(circuit, c, [3])
+    }
+
+    fn shape_of_masks() -> Shape {
+        Shape::of_words([1; 2])
+    }
+
+    fn an_and(c: usize) -> usize {
+        3 * (LABEL_BYTES + c)
+    }
+
+    fn lists(self) -> Result<Vec<List>, Error> {
+        let Received { ports, outputs, tables, words, tags, .. } = self;
+        let mut lists: Vec<List> = of_shares(ports).into();
+        lists.extend(of_shares(outputs));
+        lists.extend([List::Words(tables.whole()?), List::Words(words.whole()?), List::Bytes(tags.whole()?)]);
+        Ok(lists)
+    }
+
+    fn lists_of_masks(made: &mut Made<Self>) -> Vec<List> {
+        of_shares(std::mem::take(&mut made.inputs)).into()
+    }
+
+    fn take_masks(items: &Items, which: Range<usize>, made: &mut Made<Self>) {
+        made.inputs.extend(items.shares(0, &which).all());
+    }
+
+    fn start(&self) -> u128 {
+        self.keys.start()
+    }
+
+    fn take(
+        items: &Items,
+        which: Range<usize>,
+        Numbered { keys: Keys { start, copies }, first, ands }: Numbered,
+        shelf: &Shelf,
+    ) -> Result<Self, Error> {
+        Ok(Received {
+            count: which.len(),
+            keys: GarblingKeys::new(start, copies as usize, ands),
+            first,
+            ports: items.shares(0, &which),
+            outputs: items.shares(2, &which),
+            tables: shelf.keep(items.list(4, which.clone(), 0))?,
+            words: shelf.keep(items.list(5, which.clone(), 0))?,
+            tags: shelf.keep(items.list(6, which, SPARE))?,
+        })
+    }
+
+    fn make(
+        member: &mut Member,
+        batch: &layout::Batch,
+        sizes: Sizes,
+        made: &mut Made<Self>,
+    ) -> Result<(), Error> {
+        preprocess::receive(member, batch, sizes, &Shelf::memory(), made)
+    }
+
+    fn execute(
+        member: &mut Member,
+        layout: &Layout,
+        made: Made<Self>,
+        input: &[bool],
+    ) -> Result<Vec<bool>, Error> {
+        let (connected, own) = build::evaluator(member, layout, made)?;
+        let masked = evaluate::evaluator(member, layout, &connected, own, input)?;
+        decode::open(member, layout, &connected.masks, &masked)
+    }
+}
+
+/// What goes from one session of a connection to the next: of what masks are made in a new one, and what a
+/// cheater does.
+pub(super) struct Carried {
+    pub cot: Cot,
+    pub hooks: Hooks,
+}
+
+/// A role's session, as the stock sees it.
+pub(super) struct OnDisk<C: Role> {
+    member: Member,
+    /// Of what masks are made in a new session.
+    wanted: Cot,
+    /// Most bytes of what waits for evaluation that are held in memory.
+    memory: u64,
+    /// What the step at hand has made.
+    made: Option<Made<C>>,
+}
+
+/// What a program gave, and what it was made of.
+pub(super) struct Outcome {
+    pub outputs: Vec<bool>,
+    /// The pools that triples came from.
+    pub pools: Vec<Pool>,
+    pub cot: Cot,
+}
+
+fn malformed() -> Error {
+    Error::Stock("the secrets of a session are malformed".into())
+}
+
+fn level_of(terms: &Terms, hooks: &Hooks) -> Result<Level, Error> {
+    hooks.forced().level_of(terms.security.whole()?)
+}
+
+/// Reads what an entry took. The slots of a component take its copies in the order of the entry, at both
+/// parties. Returns the pools, too, that it comes of.
+fn read<C: Role>(
+    items: &TakenItems,
+    member: &mut Member,
+    layout: &Layout,
+    memory: u64,
+) -> Result<(Made<C>, Vec<Pool>), Error> {
+    let c = member.level.tag;
+    let shelf = Shelf::new((C::an_and(c) * layout.ands) as u64, memory, &mut member.rng)?;
+    let mut made = Made::new(layout.circuits(), layout.all_inputs());
+    let mut places: HashMap<[u8; 32], usize> = HashMap::new();
+    for (k, component) in
+        layout.program.components().iter().enumerate().filter(|(k, _)| layout.kinds[*k] == *k)
+    {
+        let _ = places.insert(component.digest(), k);
+    }
+    let (mut headers, mut circuits) = (Vec::new(), layout.circuits());
+    let circuits: Vec<&Circuit> = circuits.by_ref().collect();
+    items.each(|batch| {
+        let header = Header::decode(&batch.batch.header)?;
+        if batch.batch.kind == MASKS {
+            let masks = batch.assemble::<Items>(&C::shape_of_masks())?;
+            // A ticket is no input.
+            let here = masks.count().min(layout.all_inputs() - made.inputs.len());
+            C::take_masks(&masks, 0..here, &mut made);
+        } else {
+            let another = || Error::Stock("a batch is of a component that the program does not have".into());
+            let place = *places.get(&batch.batch.component).ok_or_else(another)?;
+            let (circuit, which) = (circuits[place], batch.items());
+            let taken = batch.assemble::<Items>(&C::shape(circuit, c))?;
+            for (here, keys, first) in header.cut(which.clone()) {
+                let here = here.start - which.start..here.end - which.start;
+                let numbered = Numbered { keys, first, ands: circuit.and_gates() };
+                made.copies[place].push(C::take(&taken, here, numbered, &shelf)?);
+            }
+        }
+        headers.push(header);
+        Ok(())
+    })?;
+    let enough =
+        (0..circuits.len()).all(|k| made.copies[k].iter().map(C::count).sum::<usize>() == layout.copies[k]);
+    if !enough || made.inputs.len() < layout.all_inputs() {
+        return Err(Error::Stock("an item is missing".into()));
+    }
+    Ok((made, origins(headers.iter()).iter().map(|origin| origin.pool).collect()))
+}
+
+impl<C: Role> Side for OnDisk<C> {
+    const PROTOCOL: &'static str = Authenticated::NAME;
+    const ROLE: Party = C::ROLE;
+    const AGREEMENT: &'static str = "build";
+    type Carried = Carried;
+    type FillStep<'s> = Filling<'s>;
+    type Execution<'j> = Job<'j>;
+    type Outcome = Outcome;
+
+    fn setup(run: Metered, terms: &Terms, Carried { cot, hooks }: Carried) -> Result<Self, Error> {
+        let level = level_of(terms, &hooks)?;
+        let program = blake3::derive_key("brickwork 2026-11 authenticated stock", cot.name().as_bytes());
+        let digests = Digests { stock: true, program, parameters: [0; 32] };
+        let member = setup::member(run, terms, &digests, level, cot, hooks)?;
+        Ok(OnDisk { member, wanted: cot, memory: terms.table_memory, made: None })
+    }
+
+    fn secrets(&self) -> Zeroizing<Vec<u8>> {
+        encoded_secret(&self.member.kept())
+    }
+
+    fn restore(
+        run: Metered,
+        terms: &Terms,
+        secrets: &[u8],
+        Carried { cot: wanted, hooks }: Carried,
+    ) -> Result<Self, Error> {
+        let kept = postcard::from_bytes(secrets).map_err(|_| malformed())?;
+        let member = Member::restored(run, level_of(terms, &hooks)?, &kept, hooks)?;
+        Ok(OnDisk { member, wanted, memory: terms.table_memory, made: None })
+    }
+
+    fn id(&self) -> &SessionId {
+        &self.member.id
+    }
+
+    fn run(&mut self) -> &mut Metered {
+        &mut self.member.run
+    }
+
+    fn line(&self) -> &Metered {
+        &self.member.run
+    }
+
+    fn release(self: Box<Self>) -> (Metered, Carried) {
+        let OnDisk { member: Member { run, hooks, .. }, wanted: cot, .. } = *self;
+        (run, Carried { cot, hooks })
+    }
+
+    /// Whatever ran from it: masks and triples that are made later have nothing to do with those before. But
+    /// not where much was given up.
+    fn may_begin(state: &State, terms: &Terms) -> Result<bool, Error> {
+        Ok(may_begin(state.given_up(), terms.security.whole()?))
+    }
+
+    fn level(terms: &Terms) -> String {
+        format!(" for {}", terms.security.flag())
+    }
+
+    fn enter(&mut self, mut ranges: Ranges) -> Result<(), Error> {
+        self.member.enter(&mut ranges)
+    }
+
+    fn fill(&mut self, step: &Filling, _: Writers) -> Result<(), Error> {
+        self.member.run.phase("preprocess");
+        let circuits = step.request.components.iter().map(|(component, _)| &*component.circuit);
+        let mut made = Made::new(circuits, step.batch.inputs);
+        C::make(&mut self.member, &step.batch, step.sizes, &mut made)?;
+        self.made = Some(made);
+        Ok(())
+    }
+
+    fn keep(&mut self, step: &Filling, keeper: &mut Keeper) -> Result<(), Error> {
+        let mut made = self.made.take().ok_or_else(|| Error::Usage("nothing was made".into()))?;
+        let (c, origin, mut first) = (step.level.tag, step.origin(), None);
+        let mut put = |name: &str, kind, component, parts, items: Items| {
+            let serial: Serial = self.member.serials.draw(1)?;
+            let header = Header::new(*first.get_or_insert(serial), origin, parts).encode();
+            keeper.put(serial, &Batch { kind, name: name.into(), component, header }, items)
+        };
+        for (k, (component, _)) in step.request.components.iter().enumerate() {
+            let (mut items, mut parts) = (Items::new(C::shape(&component.circuit, c)), Vec::new());
+            for copies in std::mem::take(&mut made.copies[k]) {
+                let count = copies.count();
+                parts.push(Keys { start: copies.start(), copies: count as u32 });
+                items.push(count, copies.lists()?);
+            }
+            if !parts.is_empty() {
+                put(&component.name, COPIES, component.digest(), parts, items)?;
+            }
+        }
+        if step.batch.inputs > 0 {
+            let mut items = Items::new(C::shape_of_masks());
+            items.push(step.batch.inputs, C::lists_of_masks(&mut made));
+            put("input masks", MASKS, [0; 32], Vec::new(), items)?;
+        }
+        Ok(())
+    }
+
+    fn program(job: &Job) -> [u8; 32] {
+        job.layout.program.digest()
+    }
+
+    fn needs(job: &Job) -> String {
+        job.needs.to_string()
+    }
+
+    fn choose(job: &Job, there: &Batches, _: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
+        let taken = job.needs.choose(there)?;
+        job.promise.map_or(Ok(()), |level| keeps_promise(there, level))?;
+        Ok(taken)
+    }
+
+    /// What does not depend on the peer is read first: nothing waits for a disk once both have burned.
+    fn take(&mut self, items: &TakenItems, job: &Job, stand: Stand) -> Result<Outcome, Error> {
+        let (made, pools) = read::<C>(items, &mut self.member, job.layout, self.memory)?;
+        // Solderings follow from what was taken, and so do shares: nothing leaves before both have burned.
+        stand.confirm(self.run())?;
+        let outputs = C::execute(&mut self.member, job.layout, made, job.input)?;
+        Ok(Outcome { outputs, pools, cot: self.member.cot() })
+    }
+}

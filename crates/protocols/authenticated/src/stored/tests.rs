@@ -1,0 +1,608 @@
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use super::*;
+use crate::hooks::Point;
+use crate::parameters::{Pool, Sizes};
+use crate::setup::Member;
+use crate::tests::{random_inputs, random_program};
+use crate::{Cheat, msg};
+use brickwork_base::random::Rng;
+use brickwork_circuit::{Builder, Component, Port, ProgramBuilder, Recipient, Type, library};
+use brickwork_session::stock::Side as _;
+use brickwork_session::stock::msg::STAND;
+use brickwork_session::{TABLE_MEMORY, Unobserved};
+use brickwork_stock::{Entry, StoreKey};
+use brickwork_testing::Replayable as _;
+use brickwork_wire::{Tag, memory_pair};
+
+const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
+const BOTH: [Party; 2] = [Party::Garbler, Party::Evaluator];
+
+fn terms() -> Terms {
+    Terms {
+        security: 40.into(),
+        threads: 1,
+        table_memory: TABLE_MEMORY,
+        identities: [[1; 32], [2; 32]],
+        post_quantum: false,
+    }
+}
+
+/// What one connection is for.
+#[derive(Clone, Copy)]
+enum What<'w> {
+    Fill(&'w Request),
+    Run(&'w Program, [&'w [bool]; 2], Lacking),
+}
+
+#[derive(Default)]
+struct Did {
+    outputs: Vec<bool>,
+    security: Option<SecurityReport>,
+    made: Option<Request>,
+    filled: Option<Preprocessed>,
+    phases: Vec<PhaseReport>,
+}
+
+/// A folder for each party.
+struct Folders(tempfile::TempDir);
+
+type Lines = (Channel, Channel);
+
+fn one(folder: &Path, party: Party, channel: Channel, hooks: Hooks, what: What) -> Result<Did, Error> {
+    let store = Store::open(&folder.join(format!("{party:?}")), &KEY)?;
+    let line = Stocked::open_with(party, channel, &store, &terms(), Cot::default(), Unobserved, hooks)?;
+    match what {
+        What::Fill(asked) => {
+            let (done, line) = line.preprocess(asked)?;
+            Ok(Did { filled: Some(done), phases: line.close()?, ..Did::default() })
+        }
+        What::Run(program, inputs, lacking) => {
+            let (done, line) = line.run(program, inputs[party as usize], lacking)?;
+            let FromStock { outputs, security, made } = done;
+            Ok(Did { outputs, security: Some(security), made, filled: None, phases: line.close()? })
+        }
+    }
+}
+
+impl Folders {
+    fn new() -> Self {
+        Folders(tempfile::tempdir().unwrap())
+    }
+
+    fn with(&self, (left, right): Lines, hooks: [Hooks; 2], what: What) -> [Result<Did, Error>; 2] {
+        let died = |_| Err(std::io::Error::other("it died").into());
+        let [garblers, evaluators] = hooks;
+        std::thread::scope(|scope| {
+            let garbler = scope.spawn(|| one(self.0.path(), Party::Garbler, left, garblers, what));
+            let evaluator = scope.spawn(|| one(self.0.path(), Party::Evaluator, right, evaluators, what));
+            [garbler, evaluator].map(|party| party.join().unwrap_or_else(died))
+        })
+    }
+
+    fn over(&self, lines: Lines, what: What) -> [Result<Did, Error>; 2] {
+        self.with(lines, [Hooks::none(), Hooks::none()], what)
+    }
+
+    #[track_caller]
+    fn good(&self, what: What) -> [Did; 2] {
+        self.over(memory_pair(), what).map(Result::unwrap)
+    }
+
+    fn store(&self, party: Party) -> Store {
+        Store::open(&self.0.path().join(format!("{party:?}")), &KEY).unwrap()
+    }
+
+    fn parts(&self, party: Party) -> Vec<Inventory> {
+        inventory(&self.store(party)).unwrap()
+    }
+
+    /// What is left in epochs that are not burned, by name; both parties' is the same.
+    #[track_caller]
+    fn left(&self) -> BTreeMap<String, u64> {
+        let [garbler, evaluator] = BOTH.map(|party| {
+            let mut left = BTreeMap::new();
+            for epoch in self.parts(party) {
+                assert_eq!(epoch.epoch.protocol, "authenticated");
+                assert_eq!(epoch.bound_log2.is_none(), epoch.state.burned().is_some());
+                assert!(epoch.bound_log2.is_none_or(|bound| bound <= -40.0));
+                for batch in epoch.batches.iter().filter(|_| epoch.state.burned().is_none()) {
+                    let masks = batch.name == "input masks";
+                    assert_eq!(batch.kind, if masks { "input masks" } else { "component" });
+                    *left.entry(batch.name.clone()).or_default() += batch.left;
+                }
+            }
+            left.retain(|_, left| *left > 0);
+            left
+        });
+        assert_eq!(garbler, evaluator);
+        evaluator
+    }
+
+    /// Runs on random inputs; outputs are those of the plaintext. Returns what the evaluator did.
+    #[track_caller]
+    fn runs(&self, program: &Program, lacking: Lacking, rng: &mut Rng) -> Did {
+        let inputs = random_inputs(program, rng);
+        let [garbler, evaluator] = self.good(What::Run(program, [&inputs[0], &inputs[1]], lacking));
+        let expected = program.simulate(&inputs[0], &inputs[1]);
+        for (party, did) in BOTH.into_iter().zip([&garbler, &evaluator]) {
+            assert_eq!(did.outputs, program.output_bits(party, &expected), "{party:?} of {}", program.name());
+            let security = did.security.as_ref().unwrap();
+            let parts = security.budget.iter().map(|spent| spent.bound_log2.exp2()).sum::<f64>();
+            assert!(security.bound_log2 <= -40.0 && (parts.log2() - security.bound_log2).abs() < 1e-6);
+        }
+        assert_eq!(garbler.made, evaluator.made);
+        evaluator
+    }
+}
+
+/// So many times as much.
+fn times(program: &Program, count: usize) -> Request {
+    let Request { components, inputs } = Request::of(program).unwrap();
+    let components = components.into_iter().map(|(c, n)| (c, count * n)).collect();
+    Request { components, inputs: count * inputs }
+}
+
+fn left<const N: usize>(expected: [(&str, u64); N]) -> BTreeMap<String, u64> {
+    expected.into_iter().filter(|(_, left)| *left > 0).map(|(name, left)| (name.to_owned(), left)).collect()
+}
+
+/// What the garbler has, which both learn: no slot.
+fn without_anything() -> Program {
+    let mut program = ProgramBuilder::new("alone", vec![Port::new("a", Type::Uint(8))], Vec::new()).unwrap();
+    program.output(Port::new("x", Type::Uint(8)), Recipient::Both, (0..8).collect()).unwrap();
+    program.finish().unwrap()
+}
+
+/// A component of XORs alone, twice, under two names: its copies have no tables.
+fn of_xors() -> Program {
+    let mut builder = Builder::new(8);
+    let inputs = builder.all_inputs();
+    let xor: Vec<_> = (0..4).map(|k| builder.xor(inputs[k], inputs[k + 4])).collect();
+    let circuit = Arc::new(builder.finish(&xor).unwrap());
+    let port = |name: &str, width| Port::new(name, Type::Uint(width));
+    let component = |name: &str| Component {
+        name: name.into(),
+        inputs: vec![port("a", 4), port("b", 4)],
+        outputs: vec![port("x", 4)],
+        circuit: circuit.clone(),
+    };
+    let mut program = ProgramBuilder::new("xors", vec![port("a", 4)], vec![port("b", 4)]).unwrap();
+    let names = ["xor", "again"].map(|name| program.component(component(name)).unwrap());
+    let first = program.slot(names[0], &(0..8).collect::<Vec<_>>()).unwrap();
+    let second = program.slot(names[1], &[0, 0, 1, 1, first, first + 1, first + 2, first + 3]).unwrap();
+    program.output(port("x", 4), Recipient::Both, (second..second + 4).collect()).unwrap();
+    program.finish().unwrap()
+}
+
+/// Stock is filled, used by programs that were not known then, filled again after that, used up, and made on
+/// the spot where it lacks.
+#[test]
+fn stock_is_filled_used_up_and_made_on_the_spot() {
+    let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
+    let small = library::millionaires().unwrap();
+    let inputs = Request::of(&small).unwrap().inputs as u64;
+    let done = folders.good(What::Fill(&times(&small, 4))).map(|did| did.filled);
+    assert_eq!(done, [Some(Preprocessed { steps: 1, resumed: 0 }); 2]);
+    let _ = folders.good(What::Fill(&Request { components: Vec::new(), inputs: 10 }));
+    assert_eq!(folders.left(), left([("compare", 4), ("input masks", 4 * inputs + 10)]));
+    for party in BOTH {
+        let store = folders.store(party);
+        let part = &inventory(&store).unwrap()[0];
+        assert_eq!(executions(part, &store, &small).unwrap(), 4);
+        assert_eq!(executions(part, &store, &small.repeat(3).unwrap()).unwrap(), 1);
+        assert!(in_stock(&store, party, &terms(), &small.repeat(4).unwrap()).unwrap());
+        assert!(!in_stock(&store, party, &terms(), &small.repeat(5).unwrap()).unwrap());
+    }
+    // Every byte is known beforehand; online goes what a run without stock sends online, as nothing of it
+    // depends on where components come from.
+    let did = folders.runs(&small, Lacking::Refuse, &mut rng);
+    let predicted = |script| {
+        let machine = brickwork_plan::Machine::known("portable", 1);
+        brickwork_plan::predict(&script, &machine, &brickwork_plan::Link::LOOPBACK).phases
+    };
+    let from_stock = predicted(crate::cost::script_from_stock(&small, 40, 1).unwrap());
+    let without = predicted(crate::cost::script(&small, 40, Cot::default()).unwrap());
+    for phase in &did.phases {
+        let is_same = |other: &&brickwork_plan::PhaseCost| other.name == phase.name;
+        let sent = |all: &[brickwork_plan::PhaseCost]| {
+            let phase = all.iter().find(is_same).expect("a phase of the protocol");
+            [phase.garbler_sent_bytes, phase.evaluator_sent_bytes]
+        };
+        let ran = [phase.garbler_sent_bytes, phase.evaluator_sent_bytes];
+        assert_eq!(ran, sent(&from_stock), "{}", phase.name);
+        if ["evaluate", "decode"].contains(&phase.name) {
+            assert_eq!(ran, sent(&without), "{}", phase.name);
+        }
+    }
+    assert!(did.phases.iter().all(|phase| phase.name != "preprocess"), "nothing is garbled in it");
+    assert_eq!(did.made, None);
+    // Another program of the same component, and more of it in the same epoch, from which something ran.
+    assert_eq!(folders.runs(&small.repeat(2).unwrap(), Lacking::Refuse, &mut rng).made, None);
+    assert_eq!(folders.left(), left([("compare", 1), ("input masks", inputs + 10)]));
+    let two = small.repeat(2).unwrap();
+    let bits = [Party::Garbler, Party::Evaluator].map(|party| vec![false; two.input_width(party)]);
+    let refused = folders.over(memory_pair(), What::Run(&two, [&bits[0], &bits[1]], Lacking::Refuse));
+    let why = "the program needs 2 compare, and there are 1";
+    assert!(refused.iter().all(|r| matches!(r, Err(Error::Stock(said)) if said == why)));
+    let made = folders.runs(&two, Lacking::Make, &mut rng).made.expect("something was made");
+    assert_eq!((made.components[0].1, made.inputs), (1, inputs as usize - 10));
+    assert_eq!(folders.parts(Party::Garbler).len(), 1);
+    // What is used up is burned, and the next has other offsets.
+    assert_eq!(folders.left(), left([]));
+    let made = folders.runs(&small, Lacking::Make, &mut rng).made.expect("something was made");
+    assert_eq!(made, Request::of(&small).unwrap());
+    let epochs = folders.parts(Party::Garbler);
+    assert_eq!(epochs.iter().map(|epoch| epoch.uses).sum::<u64>(), 4);
+    assert_eq!(epochs.len(), 2);
+    let nothing = Request::default();
+    let refused = Folders::new().over(memory_pair(), What::Fill(&nothing));
+    assert!(refused.iter().all(|r| matches!(r, Err(Error::Usage(_)))));
+}
+
+/// Random programs, components without tables, and a program without any.
+#[test]
+fn any_program_runs_from_stock() {
+    let (folders, mut rng) = (Folders::new(), Rng::replayable("test programs"));
+    for _ in 0..6 {
+        let program = random_program(&mut rng);
+        let _ = folders.good(What::Fill(&Request::of(&program).unwrap()));
+        assert_eq!(folders.runs(&program, Lacking::Refuse, &mut rng).made, None);
+        assert_eq!(folders.left(), left([]));
+    }
+    for program in [of_xors(), without_anything()] {
+        let _ = folders.runs(&program, Lacking::Make, &mut rng);
+        let _ = folders.good(What::Fill(&times(&program, 3)));
+        assert_eq!(folders.runs(&program, Lacking::Refuse, &mut rng).made, None);
+    }
+    assert_eq!(folders.left(), left([("input masks", 2 * 8 - 8 + 2 * 8), ("xor", 4)]));
+}
+
+/// More copies than go side by side, than a record has, and of several batches and parts, in one program.
+#[test]
+fn a_program_takes_from_many_batches_and_records() {
+    let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
+    let aes = library::aes::aes_from_rounds(library::aes::KeySize::Aes128).unwrap();
+    for count in [1, 2, 5] {
+        let _ = folders.good(What::Fill(&times(&aes, count)));
+    }
+    for executions in [1, 4, 3] {
+        let did = folders.runs(&aes.repeat(executions).unwrap(), Lacking::Refuse, &mut rng);
+        let security = did.security.unwrap();
+        assert_eq!((did.made, security.triples), (None, executions as u64 * 6400));
+    }
+    assert_eq!(folders.left(), left([]));
+}
+
+/// Channels of which one party's dies where it would send its message number `count` of this name, from 1;
+/// what passes of these names is noted.
+fn dying(
+    party: Party,
+    tag: Tag,
+    count: usize,
+    noted: &'static [Tag],
+    seen: &Arc<Mutex<Vec<Vec<u8>>>>,
+) -> Lines {
+    let (mut left, mut right) = memory_pair();
+    for (role, channel) in BOTH.into_iter().zip([&mut left, &mut right]) {
+        let (mut left, seen) = (count, seen.clone());
+        channel.set_tamper(Box::new(move |sent: Tag, bytes| {
+            if sent == tag && role == party {
+                left -= 1;
+                assert!(left > 0, "the test ends this party here");
+            }
+            if noted.contains(&sent) {
+                seen.lock().expect("nobody dies with it").push(bytes.clone());
+            }
+        }));
+    }
+    (left, right)
+}
+
+/// A filling that is interrupted, wherever, goes on; what one of its steps made is not made again, what
+/// another began is never used, and it counts.
+#[test]
+fn an_interrupted_filling_goes_on() {
+    let small = library::millionaires().unwrap();
+    let asked = Request { inputs: (1 << 20) + 3, ..times(&small, 2) };
+    // Two stands when the stores meet, three of the first step, and the second step's first one.
+    let garblers = [(msg::BITS, 1, 0), (msg::COMPARED, 1, 0), (msg::TABLES, 1, 0), (STAND, 6, 1)];
+    let evaluators = [(msg::CIPHERTEXTS, 1, 0), (msg::COIN, 1, 0), (msg::OPENED, 1, 0), (STAND, 4, 0)];
+    let garblers = garblers.map(|(tag, count, made)| (Party::Garbler, tag, count, made));
+    let evaluators = evaluators.map(|(tag, count, made)| (Party::Evaluator, tag, count, made));
+    for (party, tag, count, made) in garblers.into_iter().chain(evaluators) {
+        let (folders, asked) = (Folders::new(), if made == 0 { times(&small, 2) } else { asked.clone() });
+        let broken = folders.over(dying(party, tag, count, &[], &Arc::default()), What::Fill(&asked));
+        assert!(broken.iter().all(Result::is_err), "{party:?} {tag:?}");
+        let done = folders.good(What::Fill(&asked)).map(|did| did.filled);
+        assert_eq!(done, [Some(Preprocessed { steps: 1 + made, resumed: made }); 2], "{party:?} {tag:?}");
+        assert_eq!(folders.left(), left([("compare", 2), ("input masks", asked.inputs as u64)]));
+        for party in BOTH {
+            let given_up = folders.parts(party)[0].given_up;
+            assert_eq!(given_up.steps, 1);
+            // A batch of masks has no triples to bet on.
+            let bound = given_up.bound_log2.unwrap();
+            assert!(bound <= if made == 0 { -42.9 } else { -100.0 }, "{bound}");
+        }
+    }
+}
+
+/// What is given up counts: nothing more is begun in an epoch where half of 2^-s went so, and what is made
+/// in it stays of use.
+#[test]
+fn what_is_given_up_counts_until_an_epoch_takes_no_more() {
+    let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
+    let small = library::millionaires().unwrap();
+    let _ = folders.good(What::Fill(&times(&small, 2)));
+    let level = Level::of(40).unwrap();
+    let risk_of =
+        |asked: &Request| asked.steps(level, &Forced::default()).unwrap()[0].origin().bound(level).log2();
+    // The one whose pool leaks most: what is asked for is hardly more than the smallest pool of its bucket.
+    let all = (2..60).map(|count| times(&small, count));
+    let asked = all.max_by(|one, other| risk_of(one).total_cmp(&risk_of(other))).unwrap();
+    let risk = risk_of(&asked);
+    let most = (-41.0 - risk).exp2() as usize + 1;
+    assert!((5..=8).contains(&most), "{most} attempts of 2^{risk}");
+    for attempt in 1..=most + 1 {
+        let lines = dying(Party::Evaluator, msg::COIN, 1, &[], &Arc::default());
+        assert!(folders.over(lines, What::Fill(&asked)).iter().all(Result::is_err));
+        let parts = folders.parts(Party::Garbler);
+        assert_eq!(parts.len(), if attempt <= most { 1 } else { 2 }, "{attempt}");
+        assert!(parts[0].bound_log2.unwrap() <= -40.0);
+    }
+    for party in BOTH {
+        assert_eq!(folders.parts(party)[0].given_up.steps as usize, most);
+    }
+    assert_eq!(folders.runs(&small, Lacking::Refuse, &mut rng).made, None);
+    // An epoch in which more was given up gives nothing any more.
+    for security in [40, 64, 80] {
+        let level = Level::of(security).unwrap();
+        let size = (f64::from(security) / 2.0).exp2() as usize * 2;
+        let origin = crate::parameters::Origin { pool: Pool { size, bucket: 3 }, calls: 2, openings: 1 };
+        let risk = origin.bound(level);
+        let given_up = |times: u64| brickwork_stock::GivenUp {
+            steps: times as u32,
+            risk: (risk * Upper::integer(times)).to_fixed(),
+        };
+        let may = |times| needs::may_begin(given_up(times), security);
+        assert!(may(8) && !may(16), "{security}");
+        let log2 = |times| {
+            let budget = crate::parameters::Budget::of(level, [origin], 3 << 19);
+            budget.and_given_up(given_up(times).risk).log2()
+        };
+        assert!(log2(8) <= -f64::from(security) && log2(32) > -f64::from(security), "{security}");
+    }
+}
+
+/// Wherever a party dies, what the program took is gone at both, no two programs have a copy or a mask in
+/// common, and the next ones are right.
+#[test]
+fn nothing_is_used_twice_whoever_dies() {
+    let program = library::millionaires().unwrap();
+    let zeros = BOTH.map(|party| vec![false; program.input_width(party)]);
+    let inputs = Request::of(&program).unwrap().inputs;
+    // Inputs are 0, so that what is sent of them are masks.
+    const NOTED: &[Tag] = &[msg::SOLDERINGS, msg::MASKED_INPUTS, msg::INPUT_LABELS];
+    for (tag, count, party) in [
+        (STAND, 2, Party::Garbler),
+        (STAND, 2, Party::Evaluator),
+        (msg::SOLDERINGS, 1, Party::Garbler),
+        (msg::MASKED_INPUTS, 1, Party::Evaluator),
+        (msg::INPUT_LABELS, 1, Party::Garbler),
+        (msg::REPORT, 1, Party::Evaluator),
+        (msg::OUTPUT_MASKS, 1, Party::Garbler),
+    ] {
+        let (folders, seen) = (Folders::new(), Arc::default());
+        let _ = folders.good(What::Fill(&times(&program, 4)));
+        let what = What::Run(&program, [&zeros[0], &zeros[1]], Lacking::Refuse);
+        for _ in 0..2 {
+            let broken = folders.over(dying(party, tag, count, NOTED, &seen), what);
+            assert!(broken.iter().any(Result::is_err), "{tag:?}");
+        }
+        let done = folders.over(dying(party, Tag(0), 1, NOTED, &seen), what).map(Result::unwrap);
+        assert_eq!(done[1].outputs, vec![false; done[1].outputs.len()], "nobody has more than the other");
+        let mut seen = seen.lock().unwrap().clone();
+        assert!(seen.len() >= 3);
+        seen.sort();
+        assert!(seen.windows(2).all(|two| two[0] != two[1]), "{tag:?}");
+        assert_eq!(folders.left(), left([("compare", 1), ("input masks", inputs as u64)]), "{tag:?}");
+    }
+}
+
+type Alter = Box<dyn FnMut(Point, &mut [u8]) + Send>;
+
+/// Alters a bit of a party's state at a point.
+fn lie(at: Point, byte: usize) -> Alter {
+    Box::new(move |point, bytes| {
+        if point == at {
+            bytes[byte] ^= 1;
+        }
+    })
+}
+
+/// Every check that fails, whichever it is, burns the epoch at the honest party, durably and before the
+/// connection closes; nobody is told which it was, and what the other one has of the epoch is of no use.
+#[test]
+fn a_failed_check_burns_the_epoch_whichever_it_was() {
+    let program = library::millionaires().unwrap();
+    let zeros = BOTH.map(|party| vec![false; program.input_width(party)]);
+    let asked = times(&program, 2);
+    let (fill, run) = (What::Fill(&asked), What::Run(&program, [&zeros[0], &zeros[1]], Lacking::Refuse));
+    // A pool so small that it does not take long; what a cheater could do with it is not the question.
+    let pool = Some(Pool { size: 80, bucket: 3 });
+    let cases = [
+        (0, Point::Compared, Cheat::Equality, fill),
+        (1, Point::Compared, Cheat::Equality, fill),
+        (1, Point::Coin, Cheat::Coin, fill),
+        (0, Point::Opened, Cheat::Opening, fill),
+        (1, Point::Opened, Cheat::Opening, fill),
+        (0, Point::Solderings, Cheat::Soldering, run),
+        (0, Point::InputMasks, Cheat::Opening, run),
+        (1, Point::InputMasks, Cheat::Opening, run),
+        (0, Point::InputLabels, Cheat::InputLabel, run),
+        (1, Point::Report, Cheat::Labels, run),
+        (0, Point::Gates, Cheat::Gates, run),
+        (0, Point::OutputMasks, Cheat::Opening, run),
+    ];
+    for (cheater, point, check, what) in cases {
+        let case = (BOTH[cheater], point);
+        let folders = Folders::new();
+        let forced = || [(); 2].map(|()| Hooks { pool, ..Hooks::none() });
+        let _ = folders.with(memory_pair(), forced(), What::Fill(&asked)).map(Result::unwrap);
+        let mut hooks = forced();
+        // The last input is the evaluator's: its label is checked by its colour.
+        let byte = if point == Point::InputLabels { 16 * (asked.inputs / 2 - 1) } else { 0 };
+        (hooks[cheater].alter, hooks[cheater].looks_away) = (Some(lie(point, byte)), true);
+        let results = folders.with(memory_pair(), hooks, what);
+        assert!(results[1 - cheater].as_ref().is_err_and(|error| error.is_cheat(check)), "{case:?}");
+        // It is told nothing: what the honest party sends ends where it stood.
+        assert!(matches!(results[cheater], Err(Error::Io(_))), "{case:?}");
+        let parts = folders.parts(BOTH[1 - cheater]);
+        assert!(parts[0].state.burned().is_some_and(|why| why.contains("cheated")), "{case:?}");
+        let store = folders.store(BOTH[1 - cheater]);
+        assert!(store.secrets(&parts[0].id).is_err(), "{case:?}: both offsets are gone");
+        drop(store);
+        let again = folders.with(memory_pair(), forced(), run);
+        assert!(again.iter().all(|result| matches!(result, Err(Error::Stock(_)))), "{case:?}");
+    }
+}
+
+/// A message of another length burns, too.
+#[test]
+fn a_malformed_message_burns_the_epoch() {
+    let program = library::millionaires().unwrap();
+    let zeros = BOTH.map(|party| vec![false; program.input_width(party)]);
+    let run = What::Run(&program, [&zeros[0], &zeros[1]], Lacking::Refuse);
+    for (tag, cheater) in [(msg::SOLDERINGS, 0), (msg::REPORT, 1)] {
+        for longer in [true, false] {
+            let folders = Folders::new();
+            let _ = folders.good(What::Fill(&times(&program, 2)));
+            let (mut left, mut right) = memory_pair();
+            let channel = if cheater == 0 { &mut left } else { &mut right };
+            channel.set_tamper(Box::new(move |sent: Tag, bytes| {
+                if sent == tag && longer {
+                    bytes.push(0);
+                } else if sent == tag {
+                    let _ = bytes.pop();
+                }
+            }));
+            let results = folders.over((left, right), run);
+            let honest = &results[1 - cheater];
+            assert!(honest.as_ref().is_err_and(|error| error.is_cheat(Cheat::UnexpectedMessage)), "{tag:?}");
+            assert!(folders.parts(BOTH[1 - cheater])[0].state.burned().is_some());
+        }
+    }
+}
+
+/// A request of several batches: components are spread over them, and each has a pool of its own that leaves
+/// room for attempts.
+#[test]
+fn a_request_is_made_in_batches_with_room_for_attempts() {
+    let aes = library::aes::aes_128().unwrap();
+    for security in [40, 64, 80] {
+        let level = Level::of(security).unwrap();
+        let asked = times(&aes, 500);
+        let steps = asked.steps(level, &Forced::default()).unwrap();
+        assert_eq!(steps.len(), 2);
+        let ands: usize = steps.iter().map(|step| step.batch.ands).sum();
+        assert_eq!((ands, steps[0].batch.inputs), (500 * 6400, asked.inputs));
+        for step in &steps {
+            let bound = step.origin().bound(level).log2();
+            assert!(bound <= -f64::from(security) - 2.9, "{bound}");
+            assert!(security > 40 || step.batch.pool.bucket == 3);
+        }
+        // Sizes change what both must mean, too.
+        let other = Forced {
+            sizes: Some(Sizes { batch: 1 << 21, part: 1 << 14, piece: 1 << 16 }),
+            ..Forced::default()
+        };
+        let others = asked.steps(level, &other).unwrap();
+        use brickwork_session::stock::Asked as _;
+        assert_ne!(steps[0].parameters(), others[0].parameters());
+        assert_ne!(steps[0].request(), others[0].request());
+    }
+}
+
+/// A store that holds another protocol's stock is refused; nothing in it changes.
+#[test]
+fn a_store_of_another_protocol_is_refused() {
+    let (folders, program) = (Folders::new(), without_anything());
+    for party in BOTH {
+        let store = folders.store(party);
+        let epoch = Epoch {
+            protocol: "duplo".into(),
+            version: brickwork_session::PROTOCOL_VERSION,
+            role: party,
+            security: 40.into(),
+            identities: terms().identities,
+            created: 0,
+        };
+        store.begin(&[3; 32], &epoch, b"secrets").unwrap();
+        let step = brickwork_stock::FillStep { job: [1; 32], number: 0, of: 1, risk: 0 };
+        let _ = store.append(&[3; 32], &Entry::Fill(step)).unwrap();
+    }
+    let (input, asked) = (vec![false; 8], Request { components: Vec::new(), inputs: 10 });
+    for what in [What::Fill(&asked), What::Run(&program, [&input, &[]], Lacking::Make)] {
+        let refused = folders.over(memory_pair(), what);
+        for result in &refused {
+            assert!(matches!(result, Err(Error::Stock(why)) if why.contains("made by the protocol duplo")));
+        }
+    }
+    assert_eq!(BOTH.map(|party| folders.store(party).epochs().unwrap().len()), [1; 2]);
+}
+
+/// Parties that want masks of other OTs do not begin an epoch; in one that is there, its own are used.
+#[test]
+fn an_epoch_keeps_its_ots() {
+    let (folders, program) = (Folders::new(), library::millionaires().unwrap());
+    let connect = |cots: [Cot; 2], asked: &Request| {
+        let (left, right) = memory_pair();
+        let one = |party: Party, channel, cot| {
+            let store = folders.store(party);
+            let line = Stocked::open(party, channel, &store, &terms(), cot, Unobserved)?;
+            line.preprocess(asked)?.1.close()
+        };
+        std::thread::scope(|scope| {
+            let garbler = scope.spawn(|| one(Party::Garbler, left, cots[0]));
+            let evaluator = one(Party::Evaluator, right, cots[1]);
+            [garbler.join().unwrap(), evaluator]
+        })
+    };
+    let asked = times(&program, 2);
+    let refused = connect([Cot::SoftSpoken2, Cot::SoftSpoken8], &asked);
+    assert!(refused.iter().all(|result| matches!(result, Err(Error::Mismatch(_)))));
+    for cots in [[Cot::SoftSpoken8; 2], [Cot::Extension, Cot::SoftSpoken2]] {
+        let _ = connect(cots, &asked).map(Result::unwrap);
+    }
+    let did = folders.runs(&program.repeat(3).unwrap(), Lacking::Refuse, &mut Rng::replayable("test inputs"));
+    assert_eq!(did.security.unwrap().cot, "softspoken-8");
+}
+
+/// A session's secrets of another version or length are refused, and restored ones draw nothing before an
+/// entry's ranges are there.
+#[test]
+fn secrets_that_are_none_are_refused() {
+    let (folders, program) = (Folders::new(), library::millionaires().unwrap());
+    let _ = folders.good(What::Fill(&times(&program, 1)));
+    let store = folders.store(Party::Garbler);
+    let id = inventory(&store).unwrap()[0].id;
+    let secrets = store.secrets(&id).unwrap();
+    let restored = |secrets: &[u8]| {
+        let run = Metered::new::<Authenticated>(memory_pair().0, Party::Garbler, Box::new(Unobserved));
+        let carried = Carried { cot: Cot::default(), hooks: Hooks::none() };
+        OnDisk::<Garbled>::restore(run, &terms(), secrets, carried)
+    };
+    let mut other = secrets.to_vec();
+    other[0] += 1;
+    for bytes in [&other[..], &secrets[..secrets.len() - 1], &secrets[..90], &[]] {
+        assert!(matches!(restored(bytes), Err(Error::Stock(_))));
+    }
+    assert_eq!(*restored(&secrets).unwrap().id(), id);
+    let kept = postcard::from_bytes(&secrets).unwrap();
+    let run = Metered::new::<Authenticated>(memory_pair().0, Party::Garbler, Box::new(Unobserved));
+    let mut member = Member::restored(run, Level::of(40).unwrap(), &kept, Hooks::none()).unwrap();
+    assert!(matches!(member.choose(3).map(drop), Err(Error::Limit(_))));
+    assert!(matches!(member.place().map(drop), Err(Error::Limit(_))));
+}
