@@ -232,7 +232,6 @@ class Pair:
                 found = json.loads((self.folder / f"{role}-results" / f"part-{k:05}.json").read_text())
                 assert found == expected, (role, k)
 
-
     def stores_are_sound(self) -> None:
         for role in ("garbler", "evaluator"):
             for lane in (self.folder / f"{role}-job").glob("lane-*"):

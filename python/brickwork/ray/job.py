@@ -302,7 +302,8 @@ class _Machines:
 def _alive() -> set[str]:
     import ray
 
-    return {str(node["NodeID"]) for node in ray.nodes() if node["Alive"]}
+    nodes: Any = ray.nodes
+    return {node["NodeID"] for node in nodes() if node["Alive"]}
 
 
 class _Metrics:
