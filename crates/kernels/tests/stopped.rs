@@ -1,5 +1,5 @@
 //! What is stopped ends at once, however much it holds: with the allocator of the command, lists of secrets
-//! are erased when they are dropped, and while something is stopped their pages go back to the system instead.
+//! are erased when they are dropped, but while something is stopped their pages go back to the system.
 #![cfg(all(target_os = "linux", not(miri)))]
 
 use std::alloc::Layout;

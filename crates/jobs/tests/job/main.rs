@@ -91,8 +91,8 @@ struct Scene {
     doors: Arc<Mutex<BTreeMap<String, UnixStream>>>,
     /// Each is done once.
     kills: Arc<Mutex<Vec<Kill>>>,
-    /// The evaluator's workers die when they have the outputs of this partition, and it says that no stock was
-    /// taken for it.
+    /// The evaluator's workers die when they have the outputs of this partition, and it says that no stock
+    /// was taken for it.
     denies: Option<Partition>,
 }
 
