@@ -1,8 +1,8 @@
 """Measures what a call from Python costs over the same call from Rust: `python python/measure/calls.py`.
 
 Both run both parties on two threads, in turn; medians are of as many rounds as its argument says. Those from
-Rust are
-`cargo build --release -p brickwork-cli --example calls`.
+Rust are `cargo build --release -p brickwork-cli --example calls`. Beside them stands what Python does itself:
+the time of a call but that in which it waits for the native part, whose CPU differs from round to round.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ import tempfile
 import time
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import brickwork as bw
 import numpy as np
+from brickwork import _native, _tasks, runs
 from brickwork.inputs import input_word
 
 ROOT = Path(__file__).parents[2]
@@ -58,15 +60,25 @@ def compared(
     """Calls in turn, and returns the medians."""
     rust = Rust(program, inputs, executions)
     options: Any = {} if executions is None else {"executions": executions}
-    times: list[list[float]] = [[], []]
+    times: list[list[float]] = [[], [], []]
+    waited: list[float] = []
+
+    def wait(task: _native.Task, watch: _tasks.Watch | None = None) -> _tasks.Told:
+        begin = time.perf_counter()
+        told = _tasks.wait(task, watch)
+        waited.append(time.perf_counter() - begin)
+        return told
+
     for number in range(rounds + 1):
         of_rust = rust.seconds()
+        waited.clear()
         begin = time.perf_counter()
-        bw.run(program, *inputs, **options)
+        with mock.patch.object(runs, "wait", wait):
+            bw.run(program, *inputs, **options)
         of_python = time.perf_counter() - begin
         if number:  # The first one of each warms up.
-            times[0].append(of_rust)
-            times[1].append(of_python)
+            for of, seconds in zip(times, (of_rust, of_python, of_python - sum(waited))):
+                of.append(seconds)
     rust.close()
     medians = [statistics.median(one) for one in times]
     return {
@@ -74,6 +86,7 @@ def compared(
         "rounds": rounds,
         "rust_ms": round(1e3 * medians[0], 2),
         "python_ms": round(1e3 * medians[1], 2),
+        "python_itself_ms": round(1e3 * medians[2], 2),
         "more_ms": round(1e3 * (medians[1] - medians[0]), 2),
         "more_percent": round(100 * (medians[1] / medians[0] - 1), 1),
     }

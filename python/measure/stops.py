@@ -1,13 +1,15 @@
 """Measures how long what was asked to stop takes to end: `python python/measure/stops.py [WORD …]`.
 
-Each call is stopped after ever longer times. Printed is the longest that it took until its threads had ended,
-beside the CPU time of all of them meanwhile, which is what counts on a machine that does other things, too.
+Each call is stopped after ever longer times. Printed are the median and the longest of what it took until its
+threads had ended, beside the CPU time of all of them meanwhile, which is what counts on a machine that does
+other things, too.
 With words, only calls that have one of them in their names.
 """
 
 from __future__ import annotations
 
 import json
+import statistics
 import sys
 import tempfile
 import time
@@ -106,7 +108,7 @@ def main() -> None:
             if sys.argv[1:] and not any(word in name for word in sys.argv[1:]):
                 continue
             longest = (0.0, 0.0, 0.0, "")
-            stops = 0
+            walls = []
             for after in AFTER:
                 task = start()
                 if task.wait(after):
@@ -117,7 +119,7 @@ def main() -> None:
                 task.wait(60)
                 took, cpu = time.monotonic() - begin, time.process_time() - cpu
                 longest = max(longest, (min(took, cpu), took, after, phase))
-                stops += 1
+                walls.append(took)
             least, took, after, phase = longest
             told = {
                 "cpu_s": round(least, 3),
@@ -125,7 +127,9 @@ def main() -> None:
                 "after_s": round(after, 2),
                 "phase": phase,
             }
-            print(json.dumps({"call": name, "stops": stops, "longest": told}), flush=True)
+            median = round(statistics.median(walls), 3) if walls else None
+            found = {"call": name, "stops": len(walls), "median_s": median, "longest": told}
+            print(json.dumps(found), flush=True)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import re
@@ -25,7 +26,15 @@ import brickwork as bw
 import brickwork.ray as bwray
 
 plan = json.loads(sys.argv[1])
-ray.init(num_cpus=8, include_dashboard=False, log_to_driver=False)
+if (raylets := plan.pop("raylets")) == 1:
+    ray.init(num_cpus=8, include_dashboard=False, log_to_driver=False)
+else:
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 8, "include_dashboard": False})
+    for _ in range(1, raylets):
+        cluster.add_node(num_cpus=8)
+    ray.init(address=cluster.address, log_to_driver=False)
 source = bwray.Files(plan.pop("source"))
 sink = bwray.Folder(plan.pop("sink"), format=plan.pop("format"))
 program = bw.Program(plan.pop("program"))
@@ -54,7 +63,9 @@ class Party:
 
     def __init__(self, plan: dict[str, Any]) -> None:
         command = [sys.executable, "-W", "ignore", "-c", PARTY, json.dumps(plan)]
-        environment = {**os.environ, "RAY_DEDUP_LOGS": "0"}
+        # A raylet that has died is missed after five seconds, and not after 15.
+        health = {} if plan["raylets"] == 1 else {"RAY_health_check_period_ms": "1000"}
+        environment = {**os.environ, "RAY_DEDUP_LOGS": "0", **health}
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment)
         self.lines = iter(self.process.stdout or [])
@@ -77,6 +88,21 @@ class Party:
     def actors(self) -> list[int]:
         """Returns the processes of its lanes."""
         return self._processes(b"ray::Guarded")
+
+    def raylet_of(self, process: int) -> int:
+        """Returns the raylet that an actor is of."""
+        while b"raylet/raylet" not in Path(f"/proc/{process}/cmdline").read_bytes():
+            process = parent(process)
+        return process
+
+    def kill(self) -> None:
+        """Kills it and its cluster, of which nothing is to be left."""
+        processes = self._processes(b"")
+        self.process.kill()
+        for process in processes:
+            with contextlib.suppress(OSError):
+                os.kill(process, 9)
+        self.process.communicate()
 
     def holds(self, session: str, needles: list[bytes]) -> list[bytes]:
         """Returns which of these stand in the files of its Ray session, or in its control store's memory."""
@@ -112,9 +138,14 @@ class Party:
         while process > 1:
             if process == self.process.pid:
                 return True
-            stat = Path(f"/proc/{process}/stat").read_text()
-            process = int(stat.rsplit(")", 1)[1].split()[1])
+            process = parent(process)
         return False
+
+
+def parent(process: int) -> int:
+    """Returns the parent of a process."""
+    stat = Path(f"/proc/{process}/stat").read_text()
+    return int(stat.rsplit(")", 1)[1].split()[1])
 
 
 def written(smaps: str) -> Iterator[tuple[int, int]]:
@@ -183,6 +214,7 @@ class Pair:
             "lanes": 2,
             "retries": 4,
             "only_fill": False,
+            "raylets": 1,
             **place,
             **more,
         }
@@ -200,6 +232,11 @@ class Pair:
                 found = json.loads((self.folder / f"{role}-results" / f"part-{k:05}.json").read_text())
                 assert found == expected, (role, k)
 
+    def stores_are_sound(self) -> None:
+        for role in ("garbler", "evaluator"):
+            for lane in (self.folder / f"{role}-job").glob("lane-*"):
+                bw.Store(lane, key=self.folder / "store.key").verify()
+
 
 @pytest.fixture
 def pair(tmp_path: Path, millionaires: bw.Program) -> Pair:
@@ -216,7 +253,7 @@ def test_a_job_runs_on_two_clusters(pair: Pair) -> None:
     parties = pair.start()
     killed = 0
     for party in parties:
-        end = time.monotonic() + 30
+        end = time.monotonic() + 120
         while not (actors := party.actors()) and time.monotonic() < end:
             time.sleep(0.02)
         if actors:
@@ -234,12 +271,44 @@ def test_a_job_runs_on_two_clusters(pair: Pair) -> None:
     in_doubt = jobs[0]["in_doubt"]
     assert jobs[0]["done"] + len(in_doubt) == 6
     pair.check(k for k in range(6) if k not in in_doubt)
-    for role in ("garbler", "evaluator"):
-        for lane in (pair.folder / f"{role}-job").glob("lane-*"):
-            bw.Store(lane, key=pair.folder / "store.key").verify()
+    pair.stores_are_sound()
     if in_doubt:
         again = pair.start(rerun=in_doubt)
         jobs = [party.next("job") for party in again]
         assert [party.leave() for party in again] == [0, 0]
         assert all(job["done"] == 6 for job in jobs)
         pair.check(range(6))
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="it looks for processes")
+def test_coordinators_and_raylets_die(pair: Pair) -> None:
+    """Two clusters of two raylets each. The evaluator's coordinator is killed with its whole cluster, and the
+    job goes on when both begin anew; then one of the garbler's raylets is. Nothing runs twice.
+    """
+    parties = pair.start(raylets=2)
+    while parties[0].next("stands")["done"] == 0:
+        pass
+    parties[1].kill()
+    parties[0].process.wait(60)
+    assert parties[0].leave() != 0, "it went on alone"
+    parties = pair.start(raylets=2)
+    end = time.monotonic() + 120
+    while not (actors := parties[0].actors()) and time.monotonic() < end:
+        time.sleep(0.02)
+    os.kill(parties[0].raylet_of(actors[0]), 9)
+    jobs = [party.next("job") for party in parties]
+    assert [party.leave() for party in parties] == [0, 0]
+    assert jobs[0] == jobs[1], "both ledgers"
+    in_doubt = jobs[0]["in_doubt"]
+    assert jobs[0]["done"] + len(in_doubt) == 6 and jobs[0]["spent"] <= 6
+    pair.check(k for k in range(6) if k not in in_doubt)
+    pair.stores_are_sound()
+
+
+def test_lanes_are_sent_to_no_other_host() -> None:
+    from brickwork.ray import job
+
+    job._check_host("bob.example:7000", ["alice.example", "bob.example"])
+    for address in ["bob.example.evil:7000", "evil:7000", "127.0.0.1:7000", "[::1]:7000", "7000", ""]:
+        with pytest.raises(bw.UsageError, match="not in peer_hosts"):
+            job._check_host(address, ["alice.example", "bob.example"])

@@ -9,21 +9,79 @@ const OLDEST: &str = "import sys; sys.exit(sys.version_info < (3, 10))";
 /// How it is called.
 pub const USAGE: &str = "python [PYTHON …]";
 
-/// Builds and installs the package with all that its tests need, and runs them: with `python3`, or one after
-/// another with these, which all get the wheel that the first of them has built.
+/// Builds one wheel, and tries it with each of these interpreters: with the oldest and the newest one all
+/// tests run, with those between the [`QUICK`] ones. If none is named, one of each version is tried that is
+/// here as `python3.10`, `python3.11` and so on, or as `python3`. If there are several, each has a fresh
+/// environment, which is removed once its tests have passed.
 ///
 /// # Errors
 /// What failed, or why nothing was tested.
 pub fn run(root: &Path, pythons: &[&str]) -> Result<(), String> {
-    let pythons = if pythons.is_empty() { &[PYTHON] } else { pythons };
-    if let [python] = pythons {
-        return test(root, &install(root, python, None, &aloud)?, &aloud);
+    let mut found = match pythons {
+        [] => found(),
+        named => named.iter().map(|name| Interpreter::new(name)).collect::<Result<_, _>>()?,
+    };
+    found.sort_by_key(|interpreter| interpreter.minor);
+    let Some(first) = found.first() else { return Err(format!("{NOT_HERE}{PYTHON}; install it")) };
+    // What a single interpreter needs stays, and is not fetched anew the next time.
+    let clear = |name: &str| {
+        if found.len() > 1 {
+            let _ = std::fs::remove_dir_all(folder(root, name));
+        }
+    };
+    found.iter().for_each(|interpreter| clear(&interpreter.name));
+    let wheel = wheel(root, &first.name)?;
+    for (place, Interpreter { name, minor }) in found.iter().enumerate() {
+        let (tests, which) = match place > 0 && place + 1 < found.len() {
+            true => (QUICK, "quick tests"),
+            false => (&[][..], "all tests"),
+        };
+        eprintln!("xtask: {} with Python 3.{minor} ({name}), {which}", wheel.display());
+        let python = install(root, name, Some(&wheel), &aloud)?;
+        test(root, &python, tests, &aloud)?;
+        clear(name);
     }
-    let wheel = wheel(root, pythons[0])?;
-    pythons.iter().try_for_each(|python| {
-        eprintln!("xtask: {} with {python}", wheel.display());
-        test(root, &install(root, python, Some(&wheel), &aloud)?, &aloud)
-    })
+    Ok(())
+}
+
+/// Tests of what may differ between versions of Python: values, programs in Python, runs, errors.
+const QUICK: &[&str] = &[
+    "python/tests/test_errors.py",
+    "python/tests/test_runs.py",
+    "python/tests/test_tables.py",
+    "python/tests/test_traced.py",
+    "python/tests/test_values.py",
+];
+
+/// An interpreter of Python 3.
+struct Interpreter {
+    name: String,
+    minor: u32,
+}
+
+impl Interpreter {
+    /// Returns the interpreter of this name.
+    fn new(name: &str) -> Result<Self, String> {
+        let told = Command::new(name)
+            .args(["-c", "import sys; print(sys.version_info[1] if sys.version_info >= (3, 10) else '')"])
+            .stderr(Stdio::null())
+            .output();
+        let minor = told.ok().and_then(|told| String::from_utf8_lossy(&told.stdout).trim().parse().ok());
+        let minor = minor.ok_or_else(|| format!("{NOT_HERE}{name}, 3.10 or later; install it"))?;
+        Ok(Interpreter { name: name.to_owned(), minor })
+    }
+}
+
+/// Returns an interpreter of each version that is here, from the oldest one on that the package is for.
+fn found() -> Vec<Interpreter> {
+    let names = (10..30).map(|minor| format!("python3.{minor}")).chain([PYTHON.to_owned()]);
+    let mut found: Vec<Interpreter> = Vec::new();
+    for interpreter in names.filter_map(|name| Interpreter::new(&name).ok()) {
+        if found.iter().all(|known| known.minor != interpreter.minor) {
+            found.push(interpreter);
+        }
+    }
+    found
 }
 
 /// Builds a wheel. Returns its path.
@@ -60,13 +118,13 @@ pub fn run_if_possible(root: &Path, call: Call) -> Result<(), String> {
         }
         Err(why) => return Err(why),
     };
-    test(root, &python, call)
+    test(root, &python, &[], call)
 }
 
-/// Runs the tests, which build the programs that some of them call.
-fn test(root: &Path, python: &Path, call: Call) -> Result<(), String> {
+/// Runs the tests in these files, or all of them. They build the programs that some of them call.
+fn test(root: &Path, python: &Path, files: &[&str], call: Call) -> Result<(), String> {
     let mut pytest = Command::new(python);
-    pytest.args(["-m", "pytest"]).current_dir(root);
+    pytest.args(["-m", "pytest"]).args(files).current_dir(root);
     succeeds(call, &mut pytest, "pytest")
 }
 
@@ -93,7 +151,7 @@ fn environment(root: &Path, interpreter: &str) -> Result<PathBuf, String> {
     if !quiet(Command::new(interpreter).args(["-c", OLDEST])) {
         return Err(format!("{NOT_HERE}{interpreter}, 3.10 or later; install it"));
     }
-    let folder = root.join("target/python").join(interpreter.replace(['/', '\\'], "_"));
+    let folder = folder(root, interpreter);
     let python = folder.join("bin/python");
     if !quiet(Command::new(&python).args(["-c", OLDEST]))
         && !quiet(Command::new(interpreter).args(["-m", "venv", "--clear"]).arg(&folder))
@@ -105,6 +163,11 @@ fn environment(root: &Path, interpreter: &str) -> Result<PathBuf, String> {
         return Err(format!("{NOT_HERE}packages for pip; is there a network, or a mirror of them?"));
     }
     Ok(python)
+}
+
+/// Returns where the environment of an interpreter is.
+fn folder(root: &Path, interpreter: &str) -> PathBuf {
+    root.join("target/python").join(interpreter.replace(['/', '\\'], "_"))
 }
 
 /// Installs the package and what its tests need into an environment of this interpreter: built of the

@@ -6,7 +6,12 @@ use std::io::{BufRead, Write};
 use std::time::Instant;
 
 use brickwork_cli::embedded::{self, Line};
+use brickwork_kernels::LargePages;
 use zeroize::Zeroizing;
+
+/// As the command and the Python package have it.
+#[global_allocator]
+static ALLOCATOR: LargePages = LargePages::new();
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     embedded::begin(|_| ());

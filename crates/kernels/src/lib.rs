@@ -33,6 +33,7 @@ mod pages;
 mod parity;
 mod portable;
 mod script;
+mod secrets;
 mod swap;
 mod symbols;
 mod tile;
@@ -61,6 +62,7 @@ pub use leaky::{LeakyHash, MaskWords, leaky_ciphertexts, leaky_sums};
 pub use pages::{Erasing, LargePages};
 pub use parity::{parity_rows, parity_rows_with};
 pub use script::{And, GateList, GateListBuilder, LAYER, ONE, SECTION};
+pub use secrets::Secrets;
 pub use symbols::{
     Matrix, Picks, Scale, add_picked, add_picked_with, add_products, add_products_with, add_scaled,
     add_scaled_with, words_of_rows, words_of_rows_with,

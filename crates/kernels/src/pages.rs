@@ -28,6 +28,21 @@ impl Erasing {
     }
 }
 
+impl Erasing {
+    /// Returns one more, if there are any.
+    fn again() -> Option<Self> {
+        let more = |erasing: usize| (erasing > 0).then(|| erasing + 1);
+        ERASING.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).ok().map(|_| Erasing(()))
+    }
+}
+
+/// Returns that all is erased meanwhile, if a list is on pages that go back to the system when it is freed
+/// while what is returned lives.
+pub(crate) fn erases_pages_of<T>(list: &Vec<T>) -> Option<Erasing> {
+    let bytes = list.capacity() * size_of::<T>();
+    mapping::is_one(list.as_ptr().cast(), bytes).then(Erasing::again).flatten()
+}
+
 impl Drop for Erasing {
     fn drop(&mut self) {
         ERASING.fetch_sub(1, Ordering::Relaxed);
@@ -207,6 +222,15 @@ mod mapping {
         layout.size() >= LARGE && layout.align() <= PAGE
     }
 
+    /// Whether any mapping was made.
+    static ANY: AtomicBool = AtomicBool::new(false);
+
+    /// Returns whether a block of so many bytes is a mapping. The allocators of the system begin none with a
+    /// large page: what they keep of a block stands before it.
+    pub fn is_one(block: *const u8, bytes: usize) -> bool {
+        bytes >= LARGE && ANY.load(Ordering::Relaxed) && block.addr().is_multiple_of(PAGE)
+    }
+
     /// The length of a mapping for so many bytes: one of four between two powers of two, so that mappings are
     /// found again. What is not written to takes no memory, but for the rest of a large page.
     fn length(size: usize) -> Option<usize> {
@@ -240,6 +264,7 @@ mod mapping {
     /// A new mapping, zero, that begins with a large page; null if there is no memory.
     fn map_anew(length: usize) -> *mut u8 {
         let Some(reserved) = length.checked_add(PAGE) else { return std::ptr::null_mut() };
+        ANY.store(true, Ordering::Relaxed);
         // SAFETY: a new private mapping where the system wants it takes nothing from anybody. What is
         // unmapped are the parts of it before the first large page and behind the last page needed, both of
         // whole small pages. Advice changes no contents.
@@ -331,6 +356,10 @@ mod mapping {
     use std::alloc::Layout;
 
     pub fn serves(_: Layout) -> bool {
+        false
+    }
+
+    pub fn is_one(_: *const u8, _: usize) -> bool {
         false
     }
 

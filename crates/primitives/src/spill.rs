@@ -13,8 +13,11 @@ use brickwork_base::Error;
 use brickwork_base::place::{read_at, write_at};
 use brickwork_wire::MAX_FRAME_BYTES;
 
+/// Bytes of a file that is closed sooner than another thread would do it.
+const AT_ONCE: u64 = 16 << 20;
+
 /// A temporary file, in the folder that the system has for them.
-pub struct SpillFile(File);
+pub struct SpillFile(Option<File>);
 
 impl SpillFile {
     /// Makes a temporary file that nobody else finds.
@@ -22,7 +25,7 @@ impl SpillFile {
     /// # Errors
     /// [`Error::Resource`] if there can be none.
     pub fn new() -> Result<Self, Error> {
-        tempfile::tempfile().map(SpillFile).map_err(|e| no_room(&e))
+        tempfile::tempfile().map(|file| SpillFile(Some(file))).map_err(|e| no_room(&e))
     }
 
     /// Writes bytes from `offset` on.
@@ -30,7 +33,7 @@ impl SpillFile {
     /// # Errors
     /// [`Error::Resource`] if there is no room.
     pub fn write(&self, bytes: &[u8], offset: u64) -> Result<(), Error> {
-        write_at(&self.0, bytes, offset).map_err(|e| no_room(&e))
+        write_at(self.file(), bytes, offset).map_err(|e| no_room(&e))
     }
 
     /// Reads bytes from `offset` on.
@@ -38,9 +41,27 @@ impl SpillFile {
     /// # Errors
     /// [`Error::Resource`] if they cannot be read.
     pub fn read(&self, bytes: &mut [u8], offset: u64) -> Result<(), Error> {
-        read_at(&self.0, bytes, offset).map_err(|e| {
+        read_at(self.file(), bytes, offset).map_err(|e| {
             Error::Resource(format!("a temporary file cannot be read ({e}); check the disk that it is on"))
         })
+    }
+}
+
+impl SpillFile {
+    fn file(&self) -> &File {
+        self.0.as_ref().expect("it is there until it is dropped")
+    }
+}
+
+impl Drop for SpillFile {
+    /// Closes it. The system forgets what a file has held on the thread that closes it, and of gigabytes that
+    /// takes it seconds, for which nobody waits.
+    fn drop(&mut self) {
+        if self.file().metadata().is_ok_and(|file| file.len() > AT_ONCE) {
+            let file = self.0.take();
+            // Where there is no other thread it is closed here.
+            let _ = std::thread::Builder::new().name("brickwork-close".into()).spawn(|| drop(file));
+        }
     }
 }
 
@@ -48,7 +69,7 @@ impl SpillFile {
 impl SpillFile {
     /// Acts as if the disk had lost what was written.
     pub fn lose(&self) {
-        self.0.set_len(0).unwrap();
+        self.file().set_len(0).unwrap();
     }
 }
 

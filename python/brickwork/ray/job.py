@@ -95,7 +95,7 @@ class _Crew:
         self._plan, self._rows, self._stands = plan, rows, stands
         self._job = ""
         self._lanes: dict[int, _Actor] = {}
-        self._nodes: dict[int, str] = {}
+        self._machines = _Machines(os.path.join(plan["folder"], "machines.json"))
         self._futures: dict[Any, int] = {}
         self._news: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._metrics = _Metrics()
@@ -125,8 +125,10 @@ class _Crew:
         import ray
 
         self._lost(lane, "stopped")
-        node = self._nodes.get(lane)
-        actor = self._actor(lane, node)
+        if not self._machines.has(lane):
+            # Its stock is there, and nowhere else: what another machine has may be older.
+            return True
+        actor = self._actor(lane, self._machines.of(lane))
         try:
             # What another process has, or has not let go of, may have been taken.
             end = time.monotonic() + _PATIENCE
@@ -188,7 +190,12 @@ class _Crew:
         listen = self._plan["lanes_listen"] if address is None else None
         if address is not None:
             _check_host(address, self._plan["peer_hosts"])
-        handle = self._actor(lane, self._nodes.get(lane))
+        if self._machines.lost(lane):
+            # Its stock has gone with it: the next one is made elsewhere.
+            self._machines.forget(lane)
+            self._news.put({"gone": {"lane": lane, "attempt": attempt, "cause": "stock"}})
+            return
+        handle = self._actor(lane, self._machines.of(lane))
         self._lanes[lane] = _Actor(handle, attempt, [])
         for call in (("node", ()), ("start", (attempt, listen, address)), ("meet", ())):
             self._then(lane, call[0], *call[1])
@@ -222,7 +229,7 @@ class _Crew:
         actor.doing = None
         name = {"lane": lane, "attempt": actor.attempt}
         if method == "node":
-            self._nodes[lane] = given
+            self._machines.note(lane, given)
         elif method == "start" and given is not None:
             host, port = given.rsplit(":", 1)
             address = f"{self._plan['advertise'] or host}:{port}"
@@ -244,6 +251,59 @@ class _Crew:
             del self._futures[future]
         ray.kill(actor.handle, no_restart=True)
         self._news.put({"gone": {"lane": lane, "attempt": actor.attempt, "cause": cause}})
+
+
+class _Machines:
+    """Which machine each lane is on, and so the log of its stock: also when the driver has begun anew.
+
+    Args:
+        path: a file of the driver's.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._nodes: dict[int, str] = {}
+        self._told: set[int] = set()
+        if os.path.exists(path):
+            with open(path) as file:
+                self._nodes = {int(lane): node for lane, node in json.load(file).items()}
+
+    def note(self, lane: int, node: str) -> None:
+        """Keeps where a lane is, durably: nothing runs there before."""
+        self._told.add(lane)
+        if self._nodes.get(lane) == node:
+            return
+        self._nodes[lane] = node
+        with tempfile.NamedTemporaryFile("w", dir=os.path.dirname(self._path), delete=False) as file:
+            json.dump(self._nodes, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(file.name, self._path)
+
+    def of(self, lane: int) -> str | None:
+        """Returns where a lane is, or None if it may be anywhere."""
+        return self._nodes[lane] if self.has(lane) else None
+
+    def has(self, lane: int) -> bool:
+        """Returns whether a lane has a machine, and that is there."""
+        return self._nodes.get(lane) in _alive()
+
+    def lost(self, lane: int) -> bool:
+        """Returns whether a lane's machine has gone while this driver works. Of an earlier one it is not
+        known: a cluster that begins anew names its machines anew.
+        """
+        return lane in self._told and not self.has(lane)
+
+    def forget(self, lane: int) -> None:
+        """Lets a lane be anywhere."""
+        self._told.discard(lane)
+
+
+def _alive() -> set[str]:
+    import ray
+
+    nodes: Any = ray.nodes
+    return {node["NodeID"] for node in nodes() if node["Alive"]}
 
 
 class _Metrics:

@@ -1,5 +1,7 @@
 //! CPU time of a task, round by round, beside that of its AES calls alone.
 
+use brickwork::stop::look;
+
 use super::median::median;
 use crate::failure::Failure;
 use crate::resources;
@@ -49,6 +51,7 @@ pub fn time(cells: f64, mut work: impl FnMut() -> Result<(), brickwork::Error>) 
     work()?;
     let (start, mut calls) = (resources::cpu_seconds(), 0.0);
     loop {
+        look();
         work()?;
         calls += 1.0;
         let seconds = resources::cpu_seconds() - start;

@@ -13,6 +13,8 @@ struct Job {
     keys: Keys,
     /// By party, partition and row.
     wealth: [Vec<Vec<u64>>; 2],
+    /// Where the garbler says that its workers are, if not where they are.
+    advertise: &'static str,
 }
 
 impl Job {
@@ -34,7 +36,7 @@ impl Job {
                 std::fs::write(format!("{folder}/{k:03}.json"), json!(part).to_string()).unwrap();
             }
         }
-        Job { keys, wealth }
+        Job { keys, wealth, advertise: "" }
     }
 
     /// Writes a party's file. The garbler's coordinator listens where `address` is not known yet.
@@ -54,6 +56,10 @@ impl Job {
              = 20\n",
             example("millionaires.bwp")
         );
+        let text = match (role, self.advertise) {
+            ("garbler", host) if !host.is_empty() => text + &format!("advertise = \"{host}\"\n"),
+            _ => text,
+        };
         self.keys.write(&format!("{role}.toml"), text.as_bytes())
     }
 
@@ -168,6 +174,18 @@ fn jobs_that_differ_are_refused() {
     assert!(job.result(0, 0).is_none() && job.result(1, 0).is_none());
     let no_rows = job.keys.write("none.toml", b"role = \"garbler\"");
     bad(&["cluster", "--config", &no_rows], 3, "none.toml");
+}
+
+/// A coordinator that sends the peer's workers to other hosts gets nowhere.
+#[test]
+fn row_16_workers_are_sent_to_no_other_host() {
+    let job = Job { advertise: "127.0.0.2", ..Job::new(2, 3) };
+    let [garbler, evaluator] = job.run([""; 2], [&[]; 2]);
+    let said = format!("{}{}", text(&evaluator.stdout), text(&evaluator.stderr));
+    assert_eq!(evaluator.status.code(), Some(7), "{said}");
+    assert!(said.contains("none of the hosts in peer_hosts"), "{said}");
+    assert_eq!(garbler.status.code(), Some(4));
+    assert!(job.result(0, 0).is_none() && job.result(1, 0).is_none());
 }
 
 /// Workers of either party are killed while they fill and run; what is not in doubt is right, nothing ran

@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use zeroize::Zeroize;
+use brickwork_kernels::Secrets;
 
 use super::rows::{CHUNK, CHUNKS_IN_HAND, ValueRows};
 use super::shares::{Selection, Shares};
@@ -43,7 +43,7 @@ impl<'a> From<&'a Committed> for New<'a> {
 
 impl Drop for Committed {
     fn drop(&mut self) {
-        self.values.zeroize();
+        drop(Secrets::new(std::mem::take(&mut self.values)));
     }
 }
 

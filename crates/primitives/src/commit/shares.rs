@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use brickwork_kernels as kernels;
+use brickwork_kernels::{self as kernels, Secrets};
 use rayon::prelude::*;
 use zeroize::Zeroize;
 
@@ -105,7 +105,7 @@ impl Default for Form {
 impl Drop for Form {
     fn drop(&mut self) {
         if let Form::Columns { columns, .. } = self {
-            columns.zeroize();
+            drop(Secrets::new(std::mem::take(columns)));
         }
     }
 }

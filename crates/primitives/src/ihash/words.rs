@@ -3,6 +3,7 @@
 use brickwork_base::Error;
 use brickwork_base::random::Rng;
 use brickwork_base::stop::looking;
+use brickwork_kernels::Secrets;
 use subtle::{Choice, ConstantTimeEq};
 use zeroize::{Zeroize, Zeroizing};
 
@@ -24,13 +25,13 @@ pub enum Step {
 pub struct Words {
     symbols: usize,
     count: usize,
-    data: Zeroizing<Vec<u128>>,
+    data: Secrets<u128>,
 }
 
 impl Words {
     /// Returns `count` words of zeros.
     pub fn zeros(symbols: usize, count: usize) -> Self {
-        let data = Zeroizing::new(vec![0; symbols.div_ceil(BLOCK) * count]);
+        let data = Secrets::zeros(symbols.div_ceil(BLOCK) * count);
         Words { symbols, count, data }
     }
 
@@ -46,7 +47,7 @@ impl Words {
     /// # Errors
     /// [`Error::Stock`] if they are no whole number of words, or have something behind their last symbols.
     pub fn stored(symbols: usize, data: Vec<u128>) -> Result<Self, Error> {
-        let data = Zeroizing::new(data);
+        let data = Secrets::new(data);
         let blocks = symbols.div_ceil(BLOCK).max(1);
         let words = Words { symbols, count: data.len() / blocks, data };
         let behind = symbols % BLOCK;
@@ -148,7 +149,7 @@ impl Words {
             3 => select::<3>(&self.data, numbers),
             4 => select::<4>(&self.data, numbers),
             blocks => {
-                let mut data = Zeroizing::new(Vec::with_capacity(count * blocks));
+                let mut data = Secrets::with_capacity(count * blocks);
                 looking(numbers).for_each(|k| data.extend_from_slice(self.word(k)));
                 data
             }
@@ -168,7 +169,7 @@ impl Words {
             3 => pair_sums::<3>(&self.data, &others.data, pairs),
             4 => pair_sums::<4>(&self.data, &others.data, pairs),
             blocks => {
-                let mut data = Zeroizing::new(Vec::with_capacity(numbers.len() * blocks));
+                let mut data = Secrets::with_capacity(numbers.len() * blocks);
                 for (a, b) in looking(pairs) {
                     data.extend(self.word(a).iter().zip(others.word(b)).map(|(a, b)| a ^ b));
                 }
@@ -185,7 +186,7 @@ impl Words {
     pub fn range(&self, range: std::ops::Range<usize>) -> Self {
         let blocks = self.blocks();
         let data = self.data[range.start * blocks..range.end * blocks].to_vec();
-        Words { symbols: self.symbols, count: range.len(), data: Zeroizing::new(data) }
+        Words { symbols: self.symbols, count: range.len(), data: Secrets::new(data) }
     }
 
     /// Returns the words of all of these, one after the other.
@@ -197,7 +198,7 @@ impl Words {
         assert!(all.iter().all(|one| one.symbols == symbols), "words of one length");
         let mut data = Vec::with_capacity(all.iter().map(|one| one.data.len()).sum());
         all.iter().for_each(|one| data.extend_from_slice(&one.data));
-        Words { symbols, count: all.iter().map(|one| one.count).sum(), data: Zeroizing::new(data) }
+        Words { symbols, count: all.iter().map(|one| one.count).sum(), data: Secrets::new(data) }
     }
 
     /// Returns what steps make of these words, one after the other: a word for each step.
@@ -206,7 +207,7 @@ impl Words {
     /// If a step names a word that there is not, or is not yet.
     pub fn follow(&self, steps: &[Step]) -> Self {
         let blocks = self.blocks();
-        let mut data = Zeroizing::new(Vec::with_capacity(steps.len() * blocks));
+        let mut data = Secrets::with_capacity(steps.len() * blocks);
         for step in looking(steps) {
             match *step {
                 Step::Given(word) => data.extend_from_slice(self.word(word as usize)),
@@ -229,7 +230,7 @@ impl Words {
         assert_eq!(self.symbols, others.symbols, "words of one length");
         let needed = self.data.len() + others.data.len();
         if self.data.capacity() < needed {
-            let mut larger = Zeroizing::new(Vec::with_capacity(2 * needed));
+            let mut larger = Secrets::with_capacity(2 * needed);
             larger.extend_from_slice(&self.data);
             self.data = larger;
         }
@@ -334,11 +335,11 @@ impl Words {
     pub(super) fn pack(&self, bits: u32, message: &mut Vec<u8>) {
         message.reserve(packed_bytes(self.symbols, self.count, bits));
         if bits == 8 {
-            (0..self.count).for_each(|k| message.extend_from_slice(self.symbols_of(k)));
+            looking(0..self.count).for_each(|k| message.extend_from_slice(self.symbols_of(k)));
             return;
         }
         let mut symbols = Zeroizing::new(Vec::with_capacity((self.symbols * self.count).next_multiple_of(8)));
-        (0..self.count).for_each(|k| symbols.extend_from_slice(self.symbols_of(k)));
+        looking(0..self.count).for_each(|k| symbols.extend_from_slice(self.symbols_of(k)));
         let end = message.len() + packed_bytes(self.symbols, self.count, bits);
         let padded = symbols.len().next_multiple_of(8);
         symbols.resize(padded, 0);
@@ -384,12 +385,9 @@ impl Zeroize for Words {
 }
 
 /// [`Words::select`] of words of N blocks.
-fn select<const N: usize>(
-    data: &[u128],
-    numbers: impl ExactSizeIterator<Item = usize>,
-) -> Zeroizing<Vec<u128>> {
+fn select<const N: usize>(data: &[u128], numbers: impl ExactSizeIterator<Item = usize>) -> Secrets<u128> {
     let words = data.as_chunks::<N>().0;
-    let mut selected = Zeroizing::new(vec![0; N * numbers.len()]);
+    let mut selected = Secrets::zeros(N * numbers.len());
     let places = selected.as_chunks_mut::<N>().0;
     looking(places.iter_mut().zip(numbers)).for_each(|(to, k)| *to = words[k]);
     selected
@@ -400,9 +398,9 @@ fn pair_sums<const N: usize>(
     data: &[u128],
     others: &[u128],
     pairs: impl ExactSizeIterator<Item = (usize, usize)>,
-) -> Zeroizing<Vec<u128>> {
+) -> Secrets<u128> {
     let (words, others) = (data.as_chunks::<N>().0, others.as_chunks::<N>().0);
-    let mut sums = Zeroizing::new(vec![0; N * pairs.len()]);
+    let mut sums = Secrets::zeros(N * pairs.len());
     for (sum, (a, b)) in looking(sums.as_chunks_mut::<N>().0.iter_mut().zip(pairs)) {
         let (a, b) = (&words[a], &others[b]);
         *sum = std::array::from_fn(|block| a[block] ^ b[block]);

@@ -12,6 +12,7 @@
 use brickwork_base::Error;
 use brickwork_base::Party;
 use brickwork_base::label::{LABEL_BYTES, Label};
+use brickwork_base::stop::look;
 use brickwork_circuit::Program;
 use subtle::ConstantTimeEq;
 
@@ -23,9 +24,9 @@ use crate::keep::Keep;
 use crate::layout::{Layout, Source};
 use crate::msg;
 use crate::openings::Opening;
-use crate::secrets::Secrets;
 use crate::setup::Member;
 use crate::share::Shares;
+use brickwork_kernels::Secrets;
 
 /// A program and the components that it is run on, connected.
 pub(super) struct Connected<'m, C> {
@@ -92,6 +93,7 @@ pub(super) fn garbler<'m>(
     let mut solderings = Vec::with_capacity(layout.ports);
     let mut macs = Secrets::<Label>::with_capacity(layout.ports);
     for wave in waves {
+        look();
         let (copies, schedule) = (made.of(wave), made.schedule(wave));
         for (source, port) in sources(layout.program, wave).zip(wave.each(schedule.inputs())) {
             let mask = masks.at(source) ^ copies.ports.at(port);
@@ -129,6 +131,7 @@ pub(super) fn evaluator<'m>(
     let mut words = words.as_chunks::<LABEL_BYTES>().0.iter();
     let (mut solderings, mut macs) = (Secrets::with_capacity(ports), Secrets::<Label>::with_capacity(ports));
     for wave in waves {
+        look();
         let (copies, inputs) = (made.of(wave), made.schedule(wave).inputs());
         for ((source, port), word) in sources(layout.program, wave).zip(wave.each(inputs)).zip(words.by_ref())
         {

@@ -4,13 +4,14 @@ use std::ops::Range;
 
 use brickwork_base::Error;
 use brickwork_base::label::Label;
+use brickwork_base::stop::looking;
 use brickwork_circuit::Circuit;
 use brickwork_primitives::garbling::{GarblingKeys, Schedule};
 
 use crate::kept::Kept;
 use crate::layout::Layout;
-use crate::secrets::Secrets;
 use crate::share::Shares;
+use brickwork_kernels::Secrets;
 
 /// Copies of one component, of either party. Lists are `[copy][wire]` and `[copy][gate]`.
 pub(super) trait Copies {
@@ -159,7 +160,7 @@ impl<C: Copies> Made<C> {
         let mut waves: Vec<Wave> = Vec::new();
         let places: Vec<Option<usize>> = layout.digests.iter().map(|digest| self.place(digest)).collect();
         let mut first_of_wave = 0;
-        for (k, slot) in layout.program.slots().enumerate() {
+        for (k, slot) in looking(layout.program.slots().enumerate()) {
             let component = places[slot.component.0 as usize].expect("there is enough of each component");
             let (made, copy) = &mut self.used[component];
             while *copy == self.copies[component][*made].count() {

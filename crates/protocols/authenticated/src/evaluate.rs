@@ -13,6 +13,7 @@
 
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::label::Label;
+use brickwork_base::stop::look;
 use brickwork_base::{Error, Party};
 use brickwork_primitives::garbling::masked::{self, Numbered, walk_bits};
 use brickwork_primitives::receive;
@@ -26,9 +27,9 @@ use crate::hooks::Point;
 use crate::layout::{Layout, Source};
 use crate::msg;
 use crate::openings::Opening;
-use crate::secrets::{Masked, Secrets};
 use crate::setup::Member;
-use crate::words::{SPARE, colours, put_word, word};
+use crate::words::{Masked, SPARE, colours, put_word, word};
+use brickwork_kernels::Secrets;
 
 /// Bits of several copies in one word for each place of `each`, the first copy's lowest.
 fn side_by_side(bits: &[u8], stride: usize, each: std::ops::Range<usize>) -> Secrets<u16> {
@@ -130,6 +131,7 @@ fn labels_of(
     let place = member.place()?;
     let mut hash = Hasher::new(&member.key, Purpose::Labels, place, Party::Evaluator);
     for wave in &connected.waves {
+        look();
         let (copies, schedule) = (connected.made.of(wave), connected.made.schedule(wave));
         let (inputs, ands) = (schedule.inputs(), schedule.and_gates());
         let kept = copies.labels.read(c * wave.copies.start * ands..c * wave.copies.end * ands + SPARE)?;
@@ -161,6 +163,7 @@ fn answers(
     let place = member.place()?;
     let mut hash = Hasher::new(&member.key, Purpose::Gates, place, Party::Garbler);
     for wave in &connected.waves {
+        look();
         let (copies, schedule) = (connected.made.of(wave), connected.made.schedule(wave));
         let (count, ands) = (wave.copies.len(), schedule.and_gates());
         let (here, behind) = reported.split_at(count * (schedule.inputs() + ands));
@@ -250,6 +253,7 @@ fn evaluate_slots(
         });
     }
     for wave in &connected.waves {
+        look();
         let (here, behind) = solderings.split_at(wave.copies.len() * connected.made.schedule(wave).inputs());
         evaluate_wave(member, layout, connected, wave, here, &mut done)?;
         solderings = behind;

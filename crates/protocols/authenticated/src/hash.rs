@@ -1,11 +1,15 @@
 //! Hashes of a session: no two for the same purpose, place and sender.
 
+use brickwork_base::stop::look;
 use brickwork_base::{Error, Party};
 use brickwork_stock::{Counter, Range};
 use zeroize::Zeroize;
 
 /// Bytes of a hash.
 pub const HASH: usize = 32;
+
+/// Bytes that are hashed between two looks whether this party is to stop: some milliseconds.
+const BETWEEN_LOOKS: usize = 16 << 20;
 
 /// The counter of places: whatever is hashed has one, and both parties draw them in the same order.
 pub const PLACES: Counter = Counter::new("places of hashes", 40);
@@ -66,7 +70,10 @@ impl Hasher {
 
     /// Takes in these bytes.
     pub fn update(&mut self, bytes: &[u8]) {
-        self.0.update(bytes);
+        for some in bytes.chunks(BETWEEN_LOOKS) {
+            look();
+            self.0.update(some);
+        }
     }
 
     /// Returns the hash of all that was taken in.

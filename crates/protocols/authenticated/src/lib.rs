@@ -47,7 +47,6 @@ pub mod parameters;
 mod preprocess;
 mod report;
 mod role;
-mod secrets;
 mod sessions;
 mod setup;
 mod share;

@@ -16,13 +16,13 @@ use crate::layout::{Batch, Layout, Making, Part};
 use crate::msg;
 use crate::openings::Opening;
 use crate::parameters::Sizes;
-use crate::secrets::Secrets;
 use crate::setup::Member;
 use crate::share::{Owner, Shares, View};
 use crate::words::{
     SPARE, add_chosen, add_crosswise, add_in_turn, add_where, add_where_coloured, colours, pack_words,
     put_word,
 };
+use brickwork_kernels::Secrets;
 
 /// Fresh masks of a batch, which are used one after the other.
 pub(super) struct Fresh<'a> {
@@ -44,13 +44,20 @@ impl<'a> Fresh<'a> {
     /// Takes the next ones.
     fn take(&mut self, count: usize) -> Shares {
         let mut taken = Shares::with_capacity(count);
-        while taken.len() < count {
+        self.take_to(&mut taken, count);
+        taken
+    }
+
+    /// Takes the next ones, and puts them behind others.
+    fn take_to(&mut self, taken: &mut Shares, mut count: usize) {
+        while count > 0 {
+            look();
             let (view, used) = (self.views[self.at.0], self.at.1);
-            let here = (count - taken.len()).min(view.len() - used);
+            let here = count.min(view.len() - used);
             taken.extend(view.some(used..used + here));
             self.at = if used + here == view.len() { (self.at.0 + 1, 0) } else { (self.at.0, used + here) };
+            count -= here;
         }
-        taken
     }
 }
 
@@ -173,7 +180,7 @@ pub(super) fn garble(
     let triples = Triples::make(member, batch.pool, batch.draws(sizes))?;
     // The first fresh masks are those of inputs.
     let mut fresh = Fresh::of(&triples);
-    made.inputs.extend(fresh.take(batch.inputs).all());
+    fresh.take_to(&mut made.inputs, batch.inputs);
     made.input_labels.extend((0..batch.inputs).map(|_| member.rng.label().with_colour(0)));
     for part in &batch.parts {
         look();
@@ -269,7 +276,7 @@ pub(super) fn receive(
 ) -> Result<(), Error> {
     let triples = Triples::make(member, batch.pool, batch.draws(sizes))?;
     let mut fresh = Fresh::of(&triples);
-    made.inputs.extend(fresh.take(batch.inputs).all());
+    fresh.take_to(&mut made.inputs, batch.inputs);
     let mut before = None;
     for part in batch.parts.iter().map(Some).chain([None]) {
         look();

@@ -10,6 +10,7 @@ use crate::msg;
 use crate::setup::{Evaluator, Garbler};
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label, Labels};
+use brickwork_base::stop::{look, looking};
 use brickwork_circuit::Circuit;
 use brickwork_primitives::garbling::{Collect, GarblingKeys, HalfGates, Schedule, Scheme as _};
 use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
@@ -58,7 +59,7 @@ pub(super) fn garbler(party: &mut Garbler, layout: &Layout) -> Result<Garbled, E
     let mut inputs = Labels::default();
     if layout.linking != Linking::Naive {
         *inputs = vec![Label::ZERO; layout.slot_inputs()];
-        for link in &layout.links {
+        for link in looking(&layout.links) {
             // What the wires will be is known of those of the linked values and of the garbler's inputs.
             let shift = if link.free { Label::ZERO } else { party.rng.label() };
             for k in 0..link.wires {
@@ -82,7 +83,7 @@ impl Garbler {
         if layout.values.is_empty() {
             wires[..layout.garbler_inputs()].iter_mut().for_each(|label| *label = self.rng.label());
         }
-        for value in &layout.values {
+        for value in looking(&layout.values) {
             let (base, t) = (self.rng.label(), Zeroizing::new(self.rng.seed()));
             wires[value.clone()].copy_from_slice(&block(base, &t, value.len()));
         }
@@ -117,6 +118,7 @@ pub(super) fn garble(
     };
     let (mut given, mut made): (Labels, Labels) = (most(|c| c.inputs()), most(|c| c.outputs().len()));
     for slots in layout.side_by_side() {
+        look();
         let (id, component) = layout.component(slots[0]);
         let schedule = schedules[id].as_ref().expect("a component of a slot is used");
         given.clear();

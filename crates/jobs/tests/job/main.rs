@@ -1,6 +1,8 @@
 //! Jobs of real lanes: two coordinators, their ledgers on disk, workers with stores of their own as threads,
 //! and workers that die at any message.
 
+mod attacks;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::net::Shutdown;
@@ -8,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Once};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -89,6 +91,9 @@ struct Scene {
     doors: Arc<Mutex<BTreeMap<String, UnixStream>>>,
     /// Each is done once.
     kills: Arc<Mutex<Vec<Kill>>>,
+    /// The evaluator's workers die when they have the outputs of this partition, and it says that no stock
+    /// was taken for it.
+    denies: Option<Partition>,
 }
 
 impl Scene {
@@ -101,7 +106,7 @@ impl Scene {
             rows.map(|count| (0..*count).map(|_| rng.below(256) as u8).collect()).collect()
         });
         let (doors, kills) = (Arc::default(), Arc::default());
-        Scene { root: root.into(), terms, program, inputs, at_once: None, doors, kills }
+        Scene { root: root.into(), terms, program, inputs, at_once: None, doors, kills, denies: None }
     }
 
     fn folder(&self, party: Party) -> PathBuf {
@@ -216,6 +221,9 @@ fn work(
                     .chunks(8)
                     .map(|b| b.iter().rev().fold(0, |n, b| n << 1 | u8::from(*b)))
                     .collect();
+                if party == Party::Evaluator && scene.denies == Some(partition) {
+                    panic_any("killed");
+                }
                 std::fs::write(scene.result(party, partition), bytes)?;
                 let _ = sender.send(News::Done { lane: at, attempt: number, partition });
             }
@@ -271,6 +279,9 @@ impl Crew for Threads {
 
     fn look(&mut self, lane: u32, partition: Partition) -> Evidence {
         self.finish(lane);
+        if self.party == Party::Evaluator && self.scene.denies == Some(partition) {
+            return Evidence::NotTaken;
+        }
         let step = lane::step(&self.job.unwrap(), partition, &self.scene.rows(partition));
         match Store::open(&self.scene.store(self.party, lane), &KEY) {
             Ok(store) => lane::evidence(&store, &step),
@@ -408,14 +419,22 @@ fn lanes_work_one_after_the_other() {
     }
 }
 
+/// Says nothing of workers that are killed.
+fn workers_die_quietly() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| match panic.payload().downcast_ref::<&str>() {
+            Some(&"killed") => {}
+            _ => hook(panic),
+        }));
+    });
+}
+
 /// Workers die at any message, and lines break; the parties go on until the job is over.
 #[test]
 fn rows_16_and_20_no_partition_runs_twice_whoever_dies() {
-    let hook = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| match panic.payload().downcast_ref::<&str>() {
-        Some(&"killed") => {}
-        _ => hook(panic),
-    }));
+    workers_die_quietly();
     let rng = &mut Rng::expand(&Seed::from_bytes(brickwork_testing::seed()), "test");
     let (mut in_doubt, mut resumed) = (0, 0);
     let until = Instant::now() + Duration::from_secs(8);

@@ -1,16 +1,18 @@
-//! Lists of secrets that are erased when they are dropped, at the speed of memory: preprocessing erases more
-//! than it computes.
+//! Lists of secrets that are erased when they are dropped.
 
 use std::ops::{Deref, DerefMut};
 
-use brickwork_kernels::erase;
+use zeroize::Zeroize;
 
-/// A list of secrets. What is collected into it must be of known length: growing leaves copies behind.
-#[derive(Default)]
+use crate::erase;
+use crate::pages::erases_pages_of;
+
+/// A list of secrets, erased when dropped at the speed of memory: preprocessing erases more than it computes.
+/// Pages of what is [stopped](crate::Erasing) go back to the system as they are, which clears them before
+/// anybody has them again. What is collected into a list must be of known length: growing leaves copies
+/// behind.
+#[derive(Clone, Default)]
 pub struct Secrets<T: Copy + Default>(Vec<T>);
-
-/// Masked values of wires, a byte each.
-pub type Masked = Secrets<u8>;
 
 impl<T: Copy + Default> Secrets<T> {
     /// Takes these secrets, which are erased when they are dropped.
@@ -42,9 +44,21 @@ impl<T: Copy + Default> DerefMut for Secrets<T> {
     }
 }
 
+impl<T: Copy + Default> Zeroize for Secrets<T> {
+    /// Erases all of them; none are left.
+    fn zeroize(&mut self) {
+        *self = Secrets(Vec::new());
+    }
+}
+
 impl<T: Copy + Default> Drop for Secrets<T> {
     fn drop(&mut self) {
-        erase(&mut self.0);
+        // To erase gigabytes takes longer than somebody who stops them is ready to wait, and longer still
+        // where pages have not been touched, which writing makes.
+        match erases_pages_of(&self.0) {
+            Some(_erasing) => self.0 = Vec::new(),
+            None => erase(&mut self.0),
+        }
     }
 }
 

@@ -1,0 +1,166 @@
+//! Attacks of a party whose coordinator and workers do what they like.
+
+use super::*;
+
+fn rng() -> Rng {
+    Rng::expand(&Seed::from_bytes(brickwork_testing::seed()), "test")
+}
+
+/// **Retry with another input.** The evaluator has an output, lets its worker die, says that no stock was
+/// taken, and comes back with another input: the garbler's own log says otherwise, and its partition is in
+/// doubt. That only the evaluator's people want it to run again changes nothing
+/// (`cli::cluster::workers_may_die`).
+#[test]
+fn row_16_another_input_gets_no_other_output() {
+    workers_die_quietly();
+    let folder = tempfile::tempdir().unwrap();
+    let mut scene = Scene { denies: Some(1), ..Scene::new(folder.path(), &mut rng(), [1, 2], vec![2, 2, 2]) };
+    let [first, _] = coordinate_both(&scene, None).map(Result::unwrap);
+    scene.inputs[Party::Evaluator as usize][1].iter_mut().for_each(|y| *y ^= 0xff);
+    let [again, _] = coordinate_both(&scene, None).map(Result::unwrap);
+    assert_eq!(first.state, again.state);
+    assert_eq!(again.state.partitions()[1], PartitionState::InDoubt);
+    assert_eq!((again.state.tally().done, again.state.tally().in_doubt), (2, 1));
+    check(&scene, &again.job, &again.state);
+    assert_eq!(scene.uses(Party::Garbler, &again.job, 1), 1);
+}
+
+/// **Dying after each challenge.** Whoever does not like what is to be opened lets its worker die, again and
+/// again: each stock that was begun is charged, and when all are spent none is begun any more.
+#[test]
+fn row_16_who_dislikes_a_challenge_has_paid_for_it() {
+    workers_die_quietly();
+    for (party, message) in [(Party::Garbler, 9), (Party::Evaluator, 6)] {
+        let folder = tempfile::tempdir().unwrap();
+        let scene = Scene::new(folder.path(), &mut rng(), [1, 2], vec![1, 1]);
+        *scene.kills.lock().unwrap() = vec![(party, 0, message); 9];
+        for _ in 0..2 {
+            let [outcome, _] = coordinate_both(&scene, None).map(Result::unwrap);
+            assert_eq!((outcome.state.spent(), outcome.state.shares()), (3, 3));
+            assert_eq!((outcome.state.tally().open, outcome.state.bound_log2(40)), (2, -40.0));
+            check(&scene, &outcome.job, &outcome.state);
+        }
+        // Three died while they made stock, and no fourth one was begun.
+        assert_eq!(scene.kills.lock().unwrap().len(), 6, "at the {party:?}'s message {message}");
+    }
+}
+
+/// Two lanes with stock for two partitions each, without coordinators.
+struct Lanes {
+    scene: Scene,
+    job: JobId,
+    stores: [[Store; 2]; 2],
+}
+
+impl Lanes {
+    fn filled(root: &Path) -> Self {
+        let scene = Scene::new(root, &mut rng(), [2, 2], vec![1; 4]);
+        let stores = [Party::Garbler, Party::Evaluator].map(|party| {
+            [0, 1].map(|lane| {
+                std::fs::create_dir_all(scene.folder(party)).unwrap();
+                Store::open(&scene.store(party, lane), &KEY).unwrap()
+            })
+        });
+        let lanes = Lanes { scene, job: [9; 32], stores };
+        for at in 0..2 {
+            let made = lanes.meet([(at, 0); 2], |lane, _| lane.fill(&lanes.scene.program, 2)?.close());
+            _ = made.map(Result::unwrap);
+        }
+        lanes
+    }
+
+    /// Lets workers meet, each of this lane and attempt, and do something.
+    fn meet<T: Send>(
+        &self,
+        of: [(u32, u32); 2],
+        work: impl Fn(Lane, Party) -> Result<T, Error> + Sync,
+    ) -> [Result<T, Error>; 2] {
+        let terms = lane::session_terms(&self.scene.terms, Means::default()).unwrap();
+        let (left, right) = memory_pair();
+        let one = |party: Party, channel| {
+            let (lane, number) = of[party as usize];
+            let attempt = Attempt { job: self.job, lane, number };
+            let store = &self.stores[party as usize][lane as usize];
+            work(Lane::open(&attempt, party, channel, store, &terms, Unobserved)?, party)
+        };
+        std::thread::scope(|scope| {
+            let garbler = scope.spawn(|| one(Party::Garbler, left));
+            let evaluator = one(Party::Evaluator, right);
+            [garbler.join().unwrap(), evaluator]
+        })
+    }
+
+    /// Runs partitions, each party the one that it wants. Returns what the parties learned.
+    fn run(&self, of: [(u32, u32); 2], partitions: [Partition; 2]) -> [Result<Vec<bool>, Error>; 2] {
+        self.meet(of, |lane, party| {
+            let partition = partitions[party as usize];
+            let input = bits(&self.scene.inputs[party as usize][partition as usize]);
+            let (done, lane) = lane.run(&self.scene.rows(partition), partition, &input)?;
+            lane.close()?;
+            Ok(done.outputs)
+        })
+    }
+
+    /// What stands in all logs.
+    fn logs(&self) -> Vec<Vec<LogEntry>> {
+        let of = |store: &Store| {
+            let epochs = store.epochs().unwrap();
+            epochs.iter().map(|(id, _)| store.log(id).unwrap()).collect::<Vec<_>>()
+        };
+        self.stores.iter().flatten().flat_map(of).collect()
+    }
+}
+
+/// **Swapped lanes.** Workers of two lanes, or of two attempts, that a coordinator sends to each other do not
+/// even compare their stores: nothing is burned, and both lanes go on.
+#[test]
+fn row_16_swapped_lanes_meet_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let lanes = Lanes::filled(folder.path());
+    let before = lanes.logs();
+    for of in [[(0, 1), (1, 1)], [(1, 1), (0, 1)], [(0, 1), (0, 2)]] {
+        let refused = lanes.run(of, [0, 0]);
+        assert!(refused.iter().all(Result::is_err), "{refused:?}");
+        assert!(refused.iter().any(|r| matches!(r, Err(Error::Mismatch(_)))), "{refused:?}");
+        assert_eq!(lanes.logs(), before, "{of:?}");
+    }
+    let expected = bits(&lanes.scene.expected(0));
+    assert_eq!(lanes.run([(1, 2); 2], [0, 0]).map(Result::unwrap), [expected.clone(), expected]);
+}
+
+/// **A replayed partition.** A worker that runs an old partition where the other runs the next one is refused
+/// before any stock is taken; and a ledger has no entry by which a partition that is done runs again.
+#[test]
+fn row_16_a_replayed_partition_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let lanes = Lanes::filled(folder.path());
+    let uses = |logs: &[Vec<LogEntry>]| {
+        logs.iter().flatten().filter(|entry| matches!(entry, LogEntry::Use { .. })).count()
+    };
+    _ = lanes.run([(0, 1); 2], [0, 0]).map(Result::unwrap);
+    assert_eq!(uses(&lanes.logs()), 2);
+    let refused = lanes.run([(0, 2); 2], [1, 0]);
+    assert!(refused.iter().all(Result::is_err), "{refused:?}");
+    assert!(refused.iter().any(|r| matches!(r, Err(Error::Mismatch(_)))), "{refused:?}");
+    assert_eq!(uses(&lanes.logs()), 2);
+
+    let terms = Terms { lanes: 1, ..lanes.scene.terms.clone() };
+    let mut state = State::new(&lanes.job, &terms);
+    let done = [
+        Entry::Fill { lane: 0, attempt: 0, partitions: 4 },
+        Entry::Filled { lane: 0 },
+        Entry::Claim { partition: 0, lane: 0 },
+        Entry::Done { partition: 0 },
+    ];
+    done.iter().for_each(|entry| state.apply(entry).unwrap());
+    let partition = 0;
+    for again in [
+        Entry::Claim { partition, lane: 0 },
+        Entry::Done { partition },
+        Entry::Free { partition },
+        Entry::Doubt { partition },
+        Entry::Rerun { partition },
+    ] {
+        assert!(matches!(state.clone().apply(&again), Err(Error::Usage(_))), "{again:?}");
+    }
+}

@@ -1,0 +1,81 @@
+//! What is stopped ends at once, however much it holds: with the allocator of the command, lists of secrets
+//! are erased when they are dropped, but while something is stopped their pages go back to the system.
+#![cfg(all(target_os = "linux", not(miri)))]
+
+use std::alloc::Layout;
+use std::fs::{read_to_string, write};
+use std::sync::Mutex;
+
+use brickwork_kernels::{Erasing, LargePages, Secrets};
+
+#[global_allocator]
+static ALLOCATOR: LargePages = LargePages::new();
+
+/// One test at a time: all of them look at the memory of the process.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// Bytes of physical memory that the process had at most since [`forget`].
+fn most() -> usize {
+    let status = read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    1024 * line.trim_end_matches("kB").trim().parse::<usize>().unwrap()
+}
+
+fn forget() {
+    write("/proc/self/clear_refs", "5").unwrap();
+}
+
+/// Whether anything is mapped at this address.
+fn is_mapped(address: usize) -> bool {
+    read_to_string("/proc/self/maps").unwrap().lines().any(|line| {
+        let (begin, rest) = line.split_once('-').unwrap();
+        let (end, _) = rest.split_once(' ').unwrap();
+        let number = |digits| usize::from_str_radix(digits, 16).unwrap();
+        (number(begin)..number(end)).contains(&address)
+    })
+}
+
+/// How many bytes are not zero of a block of so many, a mapping of the allocator's.
+fn left_in_a_block(bytes: usize) -> usize {
+    let layout = Layout::from_size_align(bytes, 16).unwrap();
+    // SAFETY: the size is not 0. A fresh mapping is zero, and one that it uses again has been
+    // written to, so every byte may be read; it is freed once with its layout.
+    unsafe {
+        let block = std::alloc::alloc(layout);
+        assert!(!block.is_null());
+        let left = (0..bytes).filter(|i| block.add(*i).read_volatile() != 0).count();
+        std::alloc::dealloc(block, layout);
+        left
+    }
+}
+
+#[test]
+fn pages_that_nobody_touched_are_not_made_to_be_erased() {
+    let _alone = ALONE.lock().unwrap();
+    const BYTES: usize = 1 << 30;
+    let untouched = Secrets::<u128>::zeros(BYTES / 16);
+    forget();
+    let before = most();
+    let stopping = Erasing::begin();
+    drop(untouched);
+    drop(stopping);
+    assert!(most() - before < BYTES / 16, "{} bytes were made", most() - before);
+}
+
+#[test]
+fn nothing_is_left_of_secrets_whatever_ends_them() {
+    let _alone = ALONE.lock().unwrap();
+    // Blocks that the allocator keeps to use them again, and some that it does not.
+    for bytes in [1 << 20, 2 << 20, 16 << 20, 40 << 20] {
+        for stopped in [false, true] {
+            let mut secrets = Secrets::<u8>::zeros(bytes);
+            secrets.fill(0xa5);
+            let at = secrets.as_ptr().addr();
+            let stopping = stopped.then(Erasing::begin);
+            drop(secrets);
+            assert!(!stopped || !is_mapped(at), "{bytes} bytes have not gone back");
+            drop(stopping);
+            assert_eq!(left_in_a_block(bytes), 0, "{bytes} bytes, stopped: {stopped}");
+        }
+    }
+}
