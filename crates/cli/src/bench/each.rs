@@ -158,7 +158,7 @@ pub fn stock(program: &ProgramArguments, way: &Parameters, threads: usize) -> Re
     let parties = Parties::new(way.security.unwrap_or(SECURITY), threads)?;
     parties.connect(|party, channel| {
         let store = folders.open(party)?;
-        let line = Stocked::open(way.protocol, party, channel, &store, &parties.terms, true)?;
+        let line = Stocked::open(way.protocol, way.cot(), party, channel, &store, &parties.terms, true)?;
         line.make(&asked)?.1.close().map(drop)
     })?;
     let [garbler, evaluator] = folders.bytes()?;
