@@ -20,7 +20,7 @@ use crate::failure::Failure;
 use crate::party::{Host, parsed};
 use crate::report::{Report, bit_string, hex};
 use crate::session::{Given, Needs, Playing, has_sessions, meet};
-use crate::stocked::{Asked, FromStock, Job, Stocked, Wanted, Wishes};
+use crate::stocked::{Asked, FromStock, Job, Requested, Stocked, Wishes};
 use crate::store::StoreArguments;
 use crate::{files, programs, values};
 
@@ -145,7 +145,7 @@ impl Standing {
 
     /// Makes stock: words `FILE[:NAME]=COUNT`.
     pub fn fill(&mut self, words: &[String]) -> Result<Report, Failure> {
-        let wanted = words.iter().map(|word| Wanted::parse(word)).collect::<Result<Vec<_>, _>>()?;
+        let requested = words.iter().map(|word| Requested::parse(word)).collect::<Result<Vec<_>, _>>()?;
         let wishes = Wishes {
             protocol: self.protocol,
             map: &InputMap::new(),
@@ -154,7 +154,7 @@ impl Standing {
             build: None,
             level: false,
         };
-        let asked = Asked::of(&wanted, &wishes)?;
+        let asked = Asked::of(&requested, &wishes)?;
         let line = self.line.take().ok_or_else(ended)?;
         let Line::Stocked(line, stock) = line else {
             self.line = Some(line);

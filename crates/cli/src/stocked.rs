@@ -32,14 +32,14 @@ use crate::report::plural;
 /// A component that is asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Wanted {
+pub struct Requested {
     pub file: PathBuf,
     /// All components of the program if there is none.
     pub name: Option<String>,
     pub count: u32,
 }
 
-impl Wanted {
+impl Requested {
     /// Reads `FILE:NAME=COUNT` or `FILE=COUNT`.
     ///
     /// # Errors
@@ -57,10 +57,10 @@ impl Wanted {
         // A file's own name may hold a colon.
         match what.rsplit_once(':') {
             Some((file, name)) if !Path::new(what).is_file() && !file.is_empty() => {
-                Ok(Wanted { file: file.into(), name: Some(name.into()), count })
+                Ok(Requested { file: file.into(), name: Some(name.into()), count })
             }
             _ if what.is_empty() => Err(bad()),
-            _ => Ok(Wanted { file: what.into(), name: None, count }),
+            _ => Ok(Requested { file: what.into(), name: None, count }),
         }
     }
 }
@@ -132,22 +132,22 @@ impl Asked {
     ///
     /// # Errors
     /// As [`Wishes::check`]; if a file or a component is not there, or too much is asked for.
-    pub fn of(wanted: &[Wanted], wishes: &Wishes) -> Result<Self, Failure> {
+    pub fn of(requested: &[Requested], wishes: &Wishes) -> Result<Self, Failure> {
         wishes.check()?;
-        if wanted.is_empty() {
+        if requested.is_empty() {
             let hint = "give --component FILE:NAME=COUNT, or a --list of them";
             return Err(Failure::usage("nothing is asked for", hint));
         }
-        if wanted.iter().any(|wanted| wanted.count == 0) {
+        if requested.iter().any(|requested| requested.count == 0) {
             let hint = "give how often each component will be used";
             return Err(Failure::usage("a count of 0 asks for nothing", hint));
         }
         Ok(match wishes.protocol {
-            Protocol::SemiHonest => Asked::Ots(ots(wanted, wishes)?),
-            Protocol::CompGc => Asked::Copies(copies(wanted, wishes)?),
-            Protocol::Authenticated => Asked::Masked(masked(wanted, wishes)?),
-            Protocol::Lego => Asked::Gates(gates(wanted, wishes)?, built(wanted, wishes)?),
-            _ => Asked::Steps(steps(wanted, wishes)?),
+            Protocol::SemiHonest => Asked::Ots(ots(requested, wishes)?),
+            Protocol::CompGc => Asked::Copies(copies(requested, wishes)?),
+            Protocol::Authenticated => Asked::Masked(masked(requested, wishes)?),
+            Protocol::Lego => Asked::Gates(gates(requested, wishes)?, built(requested, wishes)?),
+            _ => Asked::Steps(steps(requested, wishes)?),
         })
     }
 
@@ -179,9 +179,9 @@ impl Asked {
 }
 
 /// Copies of components and OTs that are asked for.
-fn copies(wanted: &[Wanted], wishes: &Wishes) -> Result<compgc::Request, Failure> {
+fn copies(requested: &[Requested], wishes: &Wishes) -> Result<compgc::Request, Failure> {
     let mut all = compgc::Request::default();
-    for Request { components, ots, .. } in steps(wanted, wishes)? {
+    for Request { components, ots, .. } in steps(requested, wishes)? {
         components.iter().for_each(|(component, count)| all.add(component, *count));
         all.ots += ots.unwrap_or(0);
     }
@@ -192,10 +192,10 @@ fn copies(wanted: &[Wanted], wishes: &Wishes) -> Result<compgc::Request, Failure
 }
 
 /// Components that are asked for, and masks for the inputs of both parties.
-fn masked(wanted: &[Wanted], wishes: &Wishes) -> Result<authenticated::Request, Failure> {
+fn masked(requested: &[Requested], wishes: &Wishes) -> Result<authenticated::Request, Failure> {
     let (mut all, mut components) = (authenticated::Request::default(), Vec::new());
-    for (file, (program, wanted)) in &by_file(wanted, wishes)? {
-        let executions = add(&mut components, file, program, wanted)?;
+    for (file, (program, requested)) in &by_file(requested, wishes)? {
+        let executions = add(&mut components, file, program, requested)?;
         let inputs = program.input_width(Party::Garbler) + program.input_width(Party::Evaluator);
         all.inputs += if wishes.no_inputs { 0 } else { executions * inputs };
     }
@@ -207,9 +207,9 @@ fn masked(wanted: &[Wanted], wishes: &Wishes) -> Result<authenticated::Request, 
 }
 
 /// Gates, inputs and OTs that are asked for.
-fn gates(wanted: &[Wanted], wishes: &Wishes) -> Result<lego::Request, Failure> {
+fn gates(requested: &[Requested], wishes: &Wishes) -> Result<lego::Request, Failure> {
     let mut all = lego::Request::default();
-    for Request { components, garbler_wires, ots } in steps(wanted, wishes)? {
+    for Request { components, garbler_wires, ots } in steps(requested, wishes)? {
         let ands = |(component, count): &(Component, usize)| component.circuit.and_gates() * count;
         let gates = components.iter().map(ands).sum::<usize>() as u64;
         let (inputs, ots) = (garbler_wires as u64, ots.unwrap_or(0) as u64);
@@ -225,9 +225,9 @@ fn gates(wanted: &[Wanted], wishes: &Wishes) -> Result<lego::Request, Failure> {
 }
 
 /// Programs that are to be built of gates, each so often.
-fn built(wanted: &[Wanted], wishes: &Wishes) -> Result<Vec<(Program, u32)>, Failure> {
+fn built(requested: &[Requested], wishes: &Wishes) -> Result<Vec<(Program, u32)>, Failure> {
     let mut programs = Vec::new();
-    for Wanted { file, name, count } in wanted {
+    for Requested { file, name, count } in requested {
         let Some(executions) = wishes.build.map(NonZeroU32::get) else { break };
         let whole = name.is_none() && !wishes.no_inputs && !wishes.no_ots;
         if !whole || !count.is_multiple_of(executions) {
@@ -248,9 +248,9 @@ fn built(wanted: &[Wanted], wishes: &Wishes) -> Result<Vec<(Program, u32)>, Fail
 }
 
 /// OTs that the executions of programs take that are asked for.
-fn ots(wanted: &[Wanted], wishes: &Wishes) -> Result<usize, Failure> {
+fn ots(requested: &[Requested], wishes: &Wishes) -> Result<usize, Failure> {
     let mut all = 0usize;
-    for Wanted { file, name, count } in wanted {
+    for Requested { file, name, count } in requested {
         if let Some(name) = name {
             return Err(Failure::usage(
                 format!(
@@ -279,12 +279,12 @@ fn too_many_ots() -> Failure {
     )
 }
 
-/// Programs by their file, with what is wanted of them.
-type ByFile<'w> = BTreeMap<&'w Path, (Program, Vec<&'w Wanted>)>;
+/// Programs by their file, with what is requested of them.
+type ByFile<'w> = BTreeMap<&'w Path, (Program, Vec<&'w Requested>)>;
 
-fn by_file<'w>(wanted: &'w [Wanted], wishes: &Wishes) -> Result<ByFile<'w>, Failure> {
-    let mut by_file: BTreeMap<&Path, (Program, Vec<&Wanted>)> = BTreeMap::new();
-    for w in wanted {
+fn by_file<'w>(requested: &'w [Requested], wishes: &Wishes) -> Result<ByFile<'w>, Failure> {
+    let mut by_file: BTreeMap<&Path, (Program, Vec<&Requested>)> = BTreeMap::new();
+    for w in requested {
         if !by_file.contains_key(w.file.as_path()) {
             by_file.insert(&w.file, (programs::load(&w.file, wishes.map)?, Vec::new()));
         }
@@ -296,12 +296,12 @@ fn by_file<'w>(wanted: &'w [Wanted], wishes: &Wishes) -> Result<ByFile<'w>, Fail
 }
 
 /// A step for each component, and one for what inputs and private outputs need.
-fn steps(wanted: &[Wanted], wishes: &Wishes) -> Result<Vec<Request>, Failure> {
+fn steps(requested: &[Requested], wishes: &Wishes) -> Result<Vec<Request>, Failure> {
     let mut components: Vec<(Component, usize)> = Vec::new();
     let mut evaluator_inputs = 0;
     let mut prepared = Request { components: Vec::new(), garbler_wires: 0, ots: None };
-    for (file, (program, wanted)) in &by_file(wanted, wishes)? {
-        let executions = add(&mut components, file, program, wanted)?;
+    for (file, (program, requested)) in &by_file(requested, wishes)? {
+        let executions = add(&mut components, file, program, requested)?;
         evaluator_inputs += executions * program.input_width(Party::Evaluator);
         prepared.garbler_wires += executions * Request::of(program).garbler_wires;
     }
@@ -317,16 +317,16 @@ fn steps(wanted: &[Wanted], wishes: &Wishes) -> Result<Vec<Request>, Failure> {
     Ok(steps)
 }
 
-/// Adds what is wanted of a program's components. Returns the executions of the program that this is for.
+/// Adds what is requested of a program's components. Returns the executions of the program that this is for.
 fn add(
     components: &mut Vec<(Component, usize)>,
     file: &Path,
     program: &Program,
-    wanted: &[&Wanted],
+    requested: &[&Requested],
 ) -> Result<usize, Failure> {
     let slots = program.slots_by_component();
     let mut executions = 0;
-    for w in wanted {
+    for w in requested {
         let count = w.count as usize;
         let named = program
             .components()

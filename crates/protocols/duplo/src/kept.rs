@@ -71,7 +71,7 @@ impl<A: Items> Kept<A> {
         self.wires.is_empty()
     }
 
-    /// Returns what the last step kept, in the order of its outputs.
+    /// Returns the secrets that the last step kept, in the order of its outputs.
     pub fn last(&self) -> &[Secret] {
         &self.last
     }
