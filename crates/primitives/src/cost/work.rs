@@ -54,10 +54,10 @@ pub static EVALUATE_XOR_ALONE: Work =
     Work { name: "garbling.evaluate-other-alone", known: [6.73e-10, 6.61e-10, 6.44e-10, 7.12e-10] };
 /// A block of 128 OTs of the extension, on the side that chooses the offset.
 pub static EXTEND_SENDER: Work =
-    Work { name: "ot.extend-sender", known: [1.41e-6, 4.00e-6, 4.29e-6, 2.24e-5] };
+    Work { name: "ot.extend-sender", known: [8.82e-7, 1.14e-6, 1.54e-6, 2.20e-5] };
 /// A block of 128 OTs of the extension, on the side that chooses bits.
 pub static EXTEND_RECEIVER: Work =
-    Work { name: "ot.extend-receiver", known: [3.21e-6, 5.68e-6, 5.79e-6, 3.77e-5] };
+    Work { name: "ot.extend-receiver", known: [2.27e-6, 2.43e-6, 2.95e-6, 3.90e-5] };
 /// A block of 128 OTs with random choices of which two, four or eight bits of the offset share a row, on the
 /// side that chooses the offset.
 static SOFTSPOKEN_SENDER: [Work; 3] = [

@@ -13,7 +13,7 @@ use brickwork_primitives::cost::{
     DIGEST, DIMENSION, GATE_BYTES, LABEL, TREES, accept_random, agree_to_take, base_ots, meet, random,
 };
 use brickwork_primitives::ot::Cot;
-use brickwork_session::{GREETING_BYTES, Protocol};
+use brickwork_session::{GREETING_BYTES, Protocol, TABLE_MEMORY};
 
 use crate::equality::COIN;
 use crate::hash::HASH;
@@ -68,6 +68,7 @@ fn steps(layout: &Layout, making: &Making) -> Script {
     }
     online(&mut script, layout); // 7 to 12
     script.memory_bytes = memory(layout, making.level, &making.batches, making.sizes);
+    script.disk_bytes = waiting(layout, making.level).into_iter().filter(|&bytes| bytes > TABLE_MEMORY).sum();
     script
 }
 
@@ -214,7 +215,14 @@ fn evaluate(script: &mut Script, layout: &Layout, inputs: [u64; 2]) {
     script.message(Garbler, HASH as u64); // 11
 }
 
-/// Peak memory of the garbler and of the evaluator in bytes, if nothing goes to files.
+/// Bytes of AND gates that wait for their program, at the garbler and at the evaluator.
+fn waiting(layout: &Layout, level: Level) -> [u64; 2] {
+    let (tag, ands) = (level.tag as u64, layout.ands as u64);
+    [4 * tag * ands, 3 * (LABEL + tag) * ands]
+}
+
+/// Peak memory of the garbler and of the evaluator in bytes. What waits for its program goes to files where
+/// it is more than [`TABLE_MEMORY`].
 fn memory(layout: &Layout, level: Level, batches: &[Batch], sizes: Sizes) -> [u64; 2] {
     const SHARE: u64 = 2 * LABEL;
     let program = layout.program;
@@ -232,6 +240,6 @@ fn memory(layout: &Layout, level: Level, batches: &[Batch], sizes: Sizes) -> [u6
     });
     let of_all = PROCESS_BYTES + circuits + SHARE * (2 * wires + ports) + batch.max().unwrap_or(0);
     // Masked values are a byte each while they are said.
-    let (tag, labels) = (level.tag as u64, LABEL * (wires + 2 * ports) + ports + ands);
-    [of_all + labels + 4 * tag * ands, of_all + labels + 3 * (LABEL + tag) * ands]
+    let labels = LABEL * (wires + 2 * ports) + ports + ands;
+    waiting(layout, level).map(|bytes| of_all + labels + if bytes > TABLE_MEMORY { 0 } else { bytes })
 }

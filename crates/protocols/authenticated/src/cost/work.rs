@@ -5,14 +5,15 @@ use brickwork_primitives::cost::known;
 
 /// A leaky AND at one party, from its masks to the words that are compared.
 pub static LEAKY_AND: Work =
-    Work { name: "authenticated.leaky-and", known: [1.66e-8, 1.59e-8, 1.83e-8, 3.07e-7] };
+    Work { name: "authenticated.leaky-and", known: [5.87e-9, 6.10e-9, 9.58e-9, 2.93e-7] };
 /// An AND gate's masks at one party, from those of its wires and of a bucket to μ.
-pub static MULTIPLY: Work = Work { name: "authenticated.multiply", known: [1.0e-7; 4] };
+pub static MULTIPLY: Work =
+    Work { name: "authenticated.multiply", known: [1.11e-7, 1.16e-7, 7.74e-8, 1.18e-7] };
 /// An AND gate that is garbled.
-pub static GARBLE: Work = Work { name: "authenticated.garble", known: [3.54e-8, 3.63e-8, 3.64e-8, 3.08e-6] };
+pub static GARBLE: Work = Work { name: "authenticated.garble", known: [2.64e-8, 2.56e-8, 2.91e-8, 4.21e-7] };
 /// An AND gate that is evaluated.
 pub static EVALUATE: Work =
-    Work { name: "authenticated.evaluate", known: [3.28e-8, 3.37e-8, 3.44e-8, 1.56e-6] };
+    Work { name: "authenticated.evaluate", known: [5.38e-9, 4.76e-9, 5.57e-9, 1.94e-7] };
 /// What each phase takes beyond its work and its messages, in their order; those that grow (`GROWS`) for each
 /// AND gate of the program.
 pub static BEYOND: [Work; 5] = [
