@@ -10,10 +10,11 @@ use brickwork::authenticated::{self, Authenticated};
 use brickwork::circuit::formats::InputMap;
 use brickwork::circuit::{Component, Party, Program};
 use brickwork::compgc::{self, CompGc};
-use brickwork::duplo::{self, Duplo, Request, Secret, Step};
+use brickwork::duplo::{self, Duplo, Request};
 use brickwork::lego::{self, Lego};
 use brickwork::ot::Cot;
 use brickwork::semi_honest::{self, SemiHonest};
+use brickwork::session::steps::{Secret, Step};
 use brickwork::session::stock::{Lacking, Preprocessed};
 use brickwork::session::{PhaseReport, Protocol as _, Terms};
 use brickwork::stock::Store;
@@ -460,11 +461,7 @@ impl Stocked {
     pub fn run(self, job: &Job, input: &[bool], lacking: Lacking) -> Result<(FromStock, Self), Failure> {
         match self {
             Stocked::Duplo(line) => {
-                let step = match job {
-                    Job::Step(step) => (*step).clone(),
-                    Job::Program(program, times) => (&Arc::new(programs::repeated(program, *times)?)).into(),
-                };
-                let (done, line) = line.run(step, input, lacking)?;
+                let (done, line) = line.run(job.step()?, input, lacking)?;
                 let (security, made) = (promise(&done.security)?, done.made.map(|made| made.to_string()));
                 let given = FromStock { outputs: done.outputs, kept: done.kept, security, made };
                 Ok((given, Stocked::Duplo(Box::new(line))))
@@ -496,12 +493,9 @@ impl Stocked {
                 Ok((given, Stocked::Lego(Box::new(line))))
             }
             Stocked::Authenticated(line) => {
-                let (program, times) = job.plain(Authenticated::NAME)?;
-                let program = programs::repeated(program, times)?;
-                let (done, line) = line.run(&program, input, lacking)?;
-                let made = done.made.map(|made| made.to_string());
-                let (outputs, security) = (done.outputs, promise(&done.security)?);
-                let given = FromStock { outputs, kept: Vec::new(), security, made };
+                let (done, line) = line.run(job.step()?, input, lacking)?;
+                let (security, made) = (promise(&done.security)?, done.made.map(|made| made.to_string()));
+                let given = FromStock { outputs: done.outputs, kept: done.kept, security, made };
                 Ok((given, Stocked::Authenticated(Box::new(line))))
             }
         }
@@ -523,6 +517,14 @@ impl Stocked {
 }
 
 impl Job<'_> {
+    /// The step; a program, as often as it runs, is one.
+    fn step(&self) -> Result<Step, Failure> {
+        Ok(match self {
+            Job::Step(step) => (*step).clone(),
+            Job::Program(program, times) => (&Arc::new(programs::repeated(program, *times)?)).into(),
+        })
+    }
+
     /// The program and how often, of a job that carries nothing on and keeps nothing.
     fn plain(&self, protocol: &str) -> Result<(&Arc<Program>, Option<u32>), Failure> {
         match self {

@@ -4,6 +4,7 @@
 mod greeting;
 mod metered;
 mod protocol;
+pub mod steps;
 pub mod stock;
 #[cfg(test)]
 mod tests;

@@ -16,13 +16,13 @@ use crate::layout::{Batch, Layout, Making, Part};
 use crate::msg;
 use crate::openings::Opening;
 use crate::parameters::Sizes;
+use crate::secrets::Secrets;
 use crate::setup::Member;
 use crate::share::{Owner, Shares, View};
 use crate::words::{
     SPARE, add_chosen, add_crosswise, add_in_turn, add_where, add_where_coloured, colours, pack_words,
     put_word,
 };
-use brickwork_kernels::Secrets;
 
 /// Fresh masks of a batch, which are used one after the other.
 pub(super) struct Fresh<'a> {
@@ -158,7 +158,7 @@ pub(super) fn garbler(
 ) -> Result<Made<Garbled>, Error> {
     member.run.phase("preprocess");
     let shelf = Shelf::new((4 * member.level.tag * layout.ands) as u64, memory, &mut member.rng)?;
-    let mut made = Made::new(layout.circuits(), layout.all_inputs());
+    let mut made = Made::new(layout.components(), layout.all_inputs());
     for batch in &making.batches {
         garble(member, batch, making.sizes, &shelf, &mut made)?;
     }
@@ -255,7 +255,7 @@ pub(super) fn evaluator(
     member.run.phase("preprocess");
     let an_and = 3 * (LABEL_BYTES + member.level.tag);
     let shelf = Shelf::new((an_and * layout.ands) as u64, memory, &mut member.rng)?;
-    let mut made = Made::new(layout.circuits(), layout.all_inputs());
+    let mut made = Made::new(layout.components(), layout.all_inputs());
     for batch in &making.batches {
         receive(member, batch, making.sizes, &shelf, &mut made)?;
     }

@@ -17,8 +17,8 @@ use brickwork_base::Party;
 use brickwork_base::label::{Delta, Label};
 use zeroize::Zeroize;
 
+use crate::secrets::Secrets;
 use crate::words::{add, add_where};
-use brickwork_kernels::Secrets;
 
 /// A party's words of a mask.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -91,6 +91,13 @@ impl Shares {
     /// Returns the one at this place.
     pub fn at(&self, place: usize) -> Share {
         Share { key: self.keys[place], mac: self.macs[place] }
+    }
+
+    /// Returns those at these places, which are so many.
+    pub fn gathered(&self, count: usize, places: impl Iterator<Item = usize>) -> Shares {
+        let mut shares = Shares::with_capacity(count);
+        places.for_each(|place| shares.push(self.at(place)));
+        shares
     }
 
     /// Puts one behind them. There must be room: growing leaves copies behind.

@@ -63,7 +63,7 @@ impl<A: Items> Kept<A> {
     }
 
     fn known(&self, secret: &Secret) -> Result<&Wires<A>, Error> {
-        self.wires.get(&secret.number).ok_or_else(|| Error::Usage("the secret was forgotten".into()))
+        self.wires.get(&secret.number()).ok_or_else(|| Error::Usage("the secret was forgotten".into()))
     }
 
     /// Returns whether nothing is kept.
@@ -78,7 +78,7 @@ impl<A: Items> Kept<A> {
 
     /// Forgets a secret's wires.
     pub fn forget(&mut self, secret: &Secret) {
-        self.wires.remove(&secret.number);
+        self.wires.remove(&secret.number());
     }
 
     /// Keeps the outputs of a program that nobody learns. Their authenticators are the last ones of

@@ -15,7 +15,7 @@ use super::kept::Kept;
 use super::layout::{BatchSlots, Layout};
 use super::parameters::{INPUT_AUTHENTICATORS, KEY_AUTHENTICATORS, report_of_origins};
 use super::request::Request;
-use super::steps::{Step, sealed_wires};
+use super::steps::{Step, authenticators, sealed_wires};
 use brickwork_base::Security;
 use brickwork_base::label::Labels;
 use brickwork_circuit::{Component, ComponentDigest, ComponentId, Party, Program};
@@ -238,7 +238,7 @@ impl<B: ComponentItems, G: Items, O: Items> Stock<B, G, O> {
 
     /// Returns the items that a step lacks here.
     pub fn missing(&self, step: &Step) -> Request {
-        self.counts().missing(step.program(), step.garbler_wires())
+        self.counts().missing(step.program(), authenticators(step))
     }
 
     /// Takes what a step needs.

@@ -17,7 +17,7 @@ use crate::party::{EvaluatorCore, Pooled, entered};
 use crate::phases::{self, Agreement};
 use crate::report::Duplo;
 use crate::request::Request;
-use crate::steps::Step;
+use crate::steps::{Step, authenticators};
 use crate::stock::Stock;
 use crate::{Evaluator, Garbler, StepReport};
 use brickwork_base::{Error, Security};
@@ -188,7 +188,7 @@ impl<R: Role> Side for OnDisk<R> {
     }
 
     fn choose(job: &Execution, batches: &Batches, terms: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
-        batches::choose(batches, (job.step.program(), job.step.garbler_wires()), terms.security)
+        batches::choose(batches, (job.step.program(), authenticators(job.step)), terms.security)
     }
 
     fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<StepReport, Error> {
