@@ -14,9 +14,6 @@ use crate::pages::erases_pages_of;
 #[derive(Clone, Default)]
 pub struct Secrets<T: Copy + Default>(Vec<T>);
 
-/// Masked values of wires, a byte each.
-pub type Masked = Secrets<u8>;
-
 impl<T: Copy + Default> Secrets<T> {
     /// Takes these secrets, which are erased when they are dropped.
     pub fn new(secrets: Vec<T>) -> Self {
