@@ -184,7 +184,7 @@ fn row_16_workers_are_sent_to_no_other_host() {
     let said = format!("{}{}", text(&evaluator.stdout), text(&evaluator.stderr));
     assert_eq!(evaluator.status.code(), Some(7), "{said}");
     assert!(said.contains("none of the hosts in peer_hosts"), "{said}");
-    assert_eq!(garbler.status.code(), Some(4));
+    assert!(matches!(garbler.status.code(), Some(4 | 7)), "{}", text(&garbler.stderr));
     assert!(job.result(0, 0).is_none() && job.result(1, 0).is_none());
 }
 

@@ -64,7 +64,7 @@ impl Lanes {
         let lanes = Lanes { scene, job: [9; 32], stores };
         for at in 0..2 {
             let made = lanes.meet([(at, 0); 2], |lane, _| lane.fill(&lanes.scene.program, 2)?.close());
-            _ = made.map(Result::unwrap);
+            let [_, _] = made.map(Result::unwrap);
         }
         lanes
     }
@@ -137,7 +137,7 @@ fn row_16_a_replayed_partition_is_refused() {
     let uses = |logs: &[Vec<LogEntry>]| {
         logs.iter().flatten().filter(|entry| matches!(entry, LogEntry::Use { .. })).count()
     };
-    _ = lanes.run([(0, 1); 2], [0, 0]).map(Result::unwrap);
+    let [_, _] = lanes.run([(0, 1); 2], [0, 0]).map(Result::unwrap);
     assert_eq!(uses(&lanes.logs()), 2);
     let refused = lanes.run([(0, 2); 2], [1, 0]);
     assert!(refused.iter().all(Result::is_err), "{refused:?}");

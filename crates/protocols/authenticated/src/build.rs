@@ -24,9 +24,9 @@ use crate::keep::Keep;
 use crate::layout::{Layout, Source};
 use crate::msg;
 use crate::openings::Opening;
+use crate::secrets::Secrets;
 use crate::setup::Member;
 use crate::share::Shares;
-use brickwork_kernels::Secrets;
 
 /// A program and the components that it is run on, connected.
 pub(super) struct Connected<'m, C> {

@@ -10,8 +10,8 @@ use brickwork_primitives::garbling::{GarblingKeys, Schedule};
 
 use crate::kept::Kept;
 use crate::layout::Layout;
+use crate::secrets::Secrets;
 use crate::share::Shares;
-use brickwork_kernels::Secrets;
 
 /// Copies of one component, of either party. Lists are `[copy][wire]` and `[copy][gate]`.
 pub(super) trait Copies {

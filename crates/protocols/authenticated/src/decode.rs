@@ -5,9 +5,9 @@ use brickwork_base::{Error, Party};
 
 use crate::layout::Layout;
 use crate::openings::Opening;
+use crate::secrets::Masked;
 use crate::setup::Member;
 use crate::share::Shares;
-use crate::words::Masked;
 
 /// Opens the masks of outputs. Returns this party's outputs.
 pub(super) fn open(

@@ -27,9 +27,9 @@ use crate::hooks::Point;
 use crate::layout::{Layout, Source};
 use crate::msg;
 use crate::openings::Opening;
+use crate::secrets::{Masked, Secrets};
 use crate::setup::Member;
-use crate::words::{Masked, SPARE, colours, put_word, word};
-use brickwork_kernels::Secrets;
+use crate::words::{SPARE, colours, put_word, word};
 
 /// Bits of several copies in one word for each place of `each`, the first copy's lowest.
 fn side_by_side(bits: &[u8], stride: usize, each: std::ops::Range<usize>) -> Secrets<u16> {

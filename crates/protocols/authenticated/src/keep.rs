@@ -9,9 +9,8 @@ use brickwork_session::SessionId;
 use brickwork_session::steps::{self, Secret, Step};
 
 use crate::layout::Layout;
+use crate::secrets::{Masked, Secrets};
 use crate::share::Shares;
-use crate::words::Masked;
-use brickwork_kernels::Secrets;
 
 /// Wires at one party.
 #[derive(Default)]

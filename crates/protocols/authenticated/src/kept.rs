@@ -11,7 +11,7 @@ use brickwork_kernels::Aes128;
 use brickwork_primitives::spill::SpillFile;
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
 
-use brickwork_kernels::Secrets;
+use crate::secrets::Secrets;
 
 /// Bytes that are encrypted at a time.
 const IN_HAND: usize = 1 << 18;

@@ -44,10 +44,10 @@ use crate::hooks::Point;
 use crate::msg;
 use crate::pads::Pads;
 use crate::parameters::{Draw, Draws};
+use crate::secrets::Secrets;
 use crate::setup::Member;
 use crate::share::{Owner, Shares, View};
 use crate::words::{SPARE, add_where, colours, pack_words, short_word, word};
-use brickwork_kernels::Secrets;
 
 /// Bytes of the start of the hash keys and of the factor.
 pub(super) const PADS: usize = 32;

@@ -47,6 +47,7 @@ pub mod parameters;
 mod preprocess;
 mod report;
 mod role;
+mod secrets;
 mod sessions;
 mod setup;
 mod share;

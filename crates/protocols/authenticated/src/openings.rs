@@ -10,10 +10,10 @@ use crate::cheat::Cheat;
 use crate::hash::{HASH, Hasher, Place, Purpose};
 use crate::hooks::Point;
 use crate::msg;
+use crate::secrets::Secrets;
 use crate::setup::Member;
 use crate::share::View;
 use crate::words::{add_where, colours};
-use brickwork_kernels::Secrets;
 
 /// Macs that are hashed at a time.
 const IN_HAND: usize = 1 << 12;

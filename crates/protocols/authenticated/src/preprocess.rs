@@ -16,13 +16,13 @@ use crate::layout::{Batch, Layout, Making, Part};
 use crate::msg;
 use crate::openings::Opening;
 use crate::parameters::Sizes;
+use crate::secrets::Secrets;
 use crate::setup::Member;
 use crate::share::{Owner, Shares, View};
 use crate::words::{
     SPARE, add_chosen, add_crosswise, add_in_turn, add_where, add_where_coloured, colours, pack_words,
     put_word,
 };
-use brickwork_kernels::Secrets;
 
 /// Fresh masks of a batch, which are used one after the other.
 pub(super) struct Fresh<'a> {

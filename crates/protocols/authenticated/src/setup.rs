@@ -18,8 +18,8 @@ use crate::keep::{Keep, Wires};
 use crate::layout::Layout;
 use crate::parameters::Level;
 use crate::report::Authenticated;
+use crate::secrets::Secrets;
 use crate::share::Owner;
-use brickwork_kernels::Secrets;
 
 /// Either party of a session: what lasts as long as its offset.
 pub(super) struct Member {

@@ -17,8 +17,8 @@ use brickwork_base::Party;
 use brickwork_base::label::{Delta, Label};
 use zeroize::Zeroize;
 
+use crate::secrets::Secrets;
 use crate::words::{add, add_where};
-use brickwork_kernels::Secrets;
 
 /// A party's words of a mask.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]

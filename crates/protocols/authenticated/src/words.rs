@@ -2,11 +2,7 @@
 //! of whole ones it does not. Bits are bytes that are 0 or 1, secret or not: none of them steers anything.
 
 use brickwork_base::label::Label;
-use brickwork_kernels::Secrets;
 use bytemuck::{cast_slice, cast_slice_mut};
-
-/// Masked values of wires, a byte each.
-pub type Masked = Secrets<u8>;
 
 /// A word as the loops have it.
 type Halves = [u64; 2];

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use brickwork_stock::Serial;
 
 use crate::parameters::Origin;
+use crate::secrets::Secrets;
 use crate::share::Shares;
-use brickwork_kernels::Secrets;
 
 /// Version of headers and records.
 const VERSION: u32 = 1;
