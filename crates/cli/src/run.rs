@@ -136,6 +136,7 @@ fn run_as(
 }
 
 /// What both parties are to do.
+#[derive(Clone, Copy)]
 pub struct Both<'a> {
     pub program: &'a ProgramArguments,
     pub parameters: &'a Parameters,

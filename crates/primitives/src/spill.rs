@@ -241,6 +241,9 @@ impl Spill {
 const BIN: usize = 1 << 18;
 const BIN_IN_HAND: usize = 1 << 11;
 
+/// Values of a file that are shown at a time.
+const PART: usize = 1 << 16;
+
 /// Nowhere.
 const NOWHERE: u32 = u32::MAX;
 
@@ -378,6 +381,27 @@ impl<T: Pod> SpilledVec<T> {
         })
     }
 
+    /// Shows all values front to back, some at a time, each time with the place of the first one.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if they cannot be read.
+    pub fn in_parts(&self, mut show: impl FnMut(usize, &[T])) -> Result<(), Error> {
+        let (rows, start) = match &self.storage {
+            Storage::Memory(values) => {
+                show(0, values);
+                return Ok(());
+            }
+            Storage::File(rows, start) => (rows, *start),
+        };
+        let mut buffer = vec![T::zeroed(); PART.min(self.len)];
+        for first in (0..self.len).step_by(PART) {
+            let values = &mut buffer[..PART.min(self.len - first)];
+            rows.file.read(bytemuck::cast_slice_mut(values), start + (first * size_of::<T>()) as u64)?;
+            show(first, values);
+        }
+        Ok(())
+    }
+
     /// Returns some of the values: a copy where they are in memory, the same bytes of the file
     /// otherwise.
     pub fn slice(&self, places: Range<usize>) -> Self {
@@ -476,6 +500,13 @@ mod tests {
                         values
                     );
                 }
+                let mut shown = Vec::new();
+                let show = |first: usize, values: &[u64]| {
+                    assert_eq!(first, shown.len());
+                    shown.extend_from_slice(values);
+                };
+                filled.slice(len / 3..len).in_parts(show).unwrap();
+                assert_eq!(shown, values[len / 3..]);
                 let mut twice = filled.clone();
                 twice.append(&put).unwrap();
                 assert_eq!(*twice.read(0..2 * len).unwrap(), [&values[..], &values].concat());
@@ -505,6 +536,7 @@ mod tests {
         let row = spill.put(vec![1u32, 2, 3]).unwrap();
         assert!(row.lose());
         assert!(matches!(row.read(0..2), Err(Error::Resource(_))));
+        assert!(matches!(row.in_parts(|_, _| {}), Err(Error::Resource(_))));
         fault.check().unwrap();
         assert_eq!(row.read_or_note(0..2).len(), 2);
         assert!(matches!(fault.check(), Err(Error::Resource(_))));

@@ -4,6 +4,7 @@
 mod greeting;
 mod metered;
 mod protocol;
+pub mod steps;
 pub mod stock;
 #[cfg(test)]
 mod tests;
@@ -46,7 +47,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// Returns what the parties agree on apart from the program.
+    /// Returns the terms: all that the parties agree on apart from the program.
     pub fn terms(&self) -> Terms {
         Terms {
             security: self.security.into(),

@@ -9,6 +9,7 @@ use brickwork_report::chart;
 use clap::{Args, ValueEnum as _};
 use serde_json::{Value, json};
 
+use super::each::{Probes, stock};
 use super::median::median;
 use super::protocol::Trial;
 use crate::arguments::{
@@ -44,6 +45,10 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 3,
         value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
+    /// Also measure how many bytes one more AND gate, input and output takes, and what a protocol that has
+    /// stock keeps on disk
+    #[arg(long)]
+    each: bool,
     /// Also draw them, by bytes and by time, into this file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
@@ -86,7 +91,16 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         }
     }
     let rows = ways.iter().zip(&rounds).map(|(way, rounds)| row(way, rounds));
-    let rows = rows.collect::<Result<Vec<Value>, Failure>>()?;
+    let mut rows = rows.collect::<Result<Vec<Value>, Failure>>()?;
+    if arguments.each {
+        let probes = Probes::new(&program)?;
+        for ((row, way), rounds) in rows.iter_mut().zip(&ways).zip(&rounds) {
+            let within = |failure: Failure| failure.within(&way.way());
+            row["each"] = probes.run(&both(arguments, way), &rounds[0], quiet).map_err(within)?;
+            let threads = arguments.resources.threads();
+            row["stock"] = stock(&arguments.program, way, threads).map_err(within)?;
+        }
+    }
     let link = arguments.link.link();
     let json = json!({
         "program": program.name(),
@@ -180,6 +194,8 @@ fn row(way: &Parameters, rounds: &[[Value; 2]]) -> Result<Value, Failure> {
         "online": measured(way, rounds, protocol.online_from())?,
         "cpu_seconds": { "garbler": cpu(0), "evaluator": cpu(1) },
         "peak_rss_bytes": { "garbler": peak(0), "evaluator": peak(1) },
+        "each": null,
+        "stock": null,
         "security": security,
     }))
 }
@@ -232,19 +248,43 @@ fn cells(row: &Value) -> [String; 13] {
     ]
 }
 
-/// A table, which is one in Markdown, too.
-fn text(program: &Program, json: &Value) -> String {
-    let rows: Vec<_> = array(json, "rows").iter().map(cells).collect();
-    let width = |k: usize| rows.iter().map(|row| row[k].len()).chain([HEAD[k].len(), 4]).max().unwrap_or(4);
-    let line = |cells: [&str; 13]| -> String {
-        let cells = cells.iter().enumerate().map(|(k, cell)| match k < 2 {
+const HEAD_OF_EACH: [&str; 7] =
+    ["", "AND gate", "garbler's input", "evaluator's input", "output", "on disk, garbler", "evaluator"];
+
+/// The cells of a row under [`HEAD_OF_EACH`].
+fn cells_of_each(row: &Value) -> [String; 7] {
+    let each = |field: &str| row["each"][field].as_f64().map_or("".into(), |bytes| format!("{bytes:.1}"));
+    let disk = |party: &str| row["stock"][party].as_u64().map_or("".into(), thousands);
+    [
+        format!("`{}`", row["way"].as_str().unwrap_or_default()),
+        each("and_gate"),
+        each("garbler_input"),
+        each("evaluator_input"),
+        each("output"),
+        disk("garbler"),
+        disk("evaluator"),
+    ]
+}
+
+/// A table, which is one in Markdown, too: so many of its columns are words, the others numbers.
+fn table<const N: usize>(head: [&str; N], rows: &[[String; N]], words: usize) -> String {
+    let width = |k: usize| rows.iter().map(|row| row[k].len()).chain([head[k].len(), 4]).max().unwrap_or(4);
+    let line = |cells: [&str; N]| -> String {
+        let cells = cells.iter().enumerate().map(|(k, cell)| match k < words {
             true => format!(" {cell:0$} |", width(k)),
             false => format!(" {cell:>0$} |", width(k)),
         });
         format!("|{}\n", cells.collect::<String>())
     };
-    let rule = |k: usize| if k < 2 { "-".repeat(width(k)) } else { "-".repeat(width(k) - 1) + ":" };
-    let rules: Vec<String> = (0..HEAD.len()).map(rule).collect();
+    let rule = |k: usize| if k < words { "-".repeat(width(k)) } else { "-".repeat(width(k) - 1) + ":" };
+    let rules: [String; N] = std::array::from_fn(rule);
+    let lines = rows.iter().map(|row| line(row.each_ref().map(String::as_str)));
+    [line(head), line(rules.each_ref().map(String::as_str))].into_iter().chain(lines).collect()
+}
+
+/// The tables, and what they are of.
+fn text(program: &Program, json: &Value) -> String {
+    let rows = array(json, "rows");
     let mut text = format!(
         "{}: {} AND gates, {}; in turn on the same inputs, outputs checked against simulation; medians of \
          {}; kernel {}, {}\n\n",
@@ -255,12 +295,17 @@ fn text(program: &Program, json: &Value) -> String {
         json["kernel"].as_str().unwrap_or_default(),
         plural(json["threads"].as_u64().unwrap_or_default(), "thread"),
     );
-    text += &line(HEAD);
-    text += &line(std::array::from_fn(|k| rules[k].as_str()));
-    rows.iter().for_each(|row| text += &line(row.each_ref().map(String::as_str)));
+    text += &table(HEAD, &rows.iter().map(cells).collect::<Vec<_>>(), 2);
     text += "\nBytes are of the whole run, framing included. \"Online\" begins with the first phase that \
              needs an input. G is the garbler, E the evaluator.\n";
-    if array(json, "rows").iter().any(|row| row["model"] == Model::SemiHonest.name()) {
+    if rows.iter().any(|row| !row["each"].is_null()) {
+        text += "\nBytes that one more of each takes, both ways together, whenever they are sent: of a gate, \
+                 as the same program takes them that runs twice as often; of the others, as it takes them \
+                 with 1 024 more. duplo does all of these in the given cut. On disk are the bytes of a new \
+                 store with stock for all executions.\n\n";
+        text += &table(HEAD_OF_EACH, &rows.iter().map(cells_of_each).collect::<Vec<_>>(), 1);
+    }
+    if rows.iter().any(|row| row["model"] == Model::SemiHonest.name()) {
         text += "\"Its followers\": SEMI-HONEST ONLY. Nothing is promised if the peer departs from the \
                  protocol.\n";
     }

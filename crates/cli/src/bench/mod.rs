@@ -3,6 +3,7 @@
 mod cluster;
 mod compare;
 mod cuts;
+mod each;
 mod garbling;
 mod jimu;
 mod measured;

@@ -67,16 +67,16 @@ fn timed<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<(T, Time), Fail
 }
 
 /// Two parties with keys.
-struct Parties {
+pub(super) struct Parties {
     identities: [Identity; 2],
-    terms: Terms,
+    pub terms: Terms,
 }
 
 impl Parties {
-    fn new(arguments: &Arguments) -> Result<Self, Failure> {
+    /// Makes them, for this statistical security, with so many threads each.
+    pub fn new(security: u32, threads: usize) -> Result<Self, Failure> {
         let identities = [Identity::generate()?.0, Identity::generate()?.0];
         let keys = [0, 1].map(|i| PublicKey::to_bytes(identities[i].public_key()));
-        let (security, threads) = (arguments.security, arguments.threads.into());
         Ok(Parties {
             identities,
             terms: Terms {
@@ -90,9 +90,9 @@ impl Parties {
     }
 
     /// Connects both over TLS, and lets each work on its end.
-    fn connect<T: Send>(
+    pub fn connect<T: Send>(
         &self,
-        work: impl Fn(Party, Channel) -> Result<T, brickwork::Error> + Sync,
+        work: impl Fn(Party, Channel) -> Result<T, Failure> + Sync,
     ) -> Result<[T; 2], Failure> {
         let [garbler, evaluator] = &self.identities;
         let options = |party| Options { party, lanes: 1, timeout: std::time::Duration::from_secs(60) };
@@ -101,18 +101,47 @@ impl Parties {
         let address = listener.local_addr()?.to_string();
         let work = &work;
         let (first, second) = thread::scope(|scope| {
-            let first =
-                scope.spawn(move || listener.accept().and_then(|channel| work(Party::Garbler, channel)));
+            let first = scope.spawn(move || work(Party::Garbler, listener.accept()?));
             let channel = tls::connect(&address, evaluator, garbler.public_key(), &options(Party::Evaluator));
-            let second = channel.and_then(|channel| work(Party::Evaluator, channel));
+            let second = channel.map_err(Failure::from).and_then(|channel| work(Party::Evaluator, channel));
             (
                 first.join().unwrap_or_else(|_| {
-                    Err(brickwork::Error::Resource("the garbler's thread failed".into()))
+                    Err(brickwork::Error::Resource("the garbler's thread failed".into()).into())
                 }),
                 second,
             )
         });
         Ok([first?, second?])
+    }
+}
+
+/// Both parties' stores, in a folder that goes with this.
+pub(super) struct Folders {
+    folder: tempfile::TempDir,
+    key: StoreKey,
+}
+
+impl Folders {
+    /// Makes a folder for them.
+    pub fn new() -> Result<Self, Failure> {
+        let folder = tempfile::tempdir().map_err(|e| Failure::cannot_write(&std::env::temp_dir(), &e))?;
+        let mut key = [0; 32];
+        Rng::new("brickwork bench store key")?.fill(&mut key);
+        Ok(Folders { folder, key: StoreKey::from_bytes(key) })
+    }
+
+    fn place(&self, party: Party) -> std::path::PathBuf {
+        self.folder.path().join(files::role(party))
+    }
+
+    /// Opens a party's store.
+    pub fn open(&self, party: Party) -> Result<Store, brickwork::Error> {
+        Store::open(&self.place(party), &self.key)
+    }
+
+    /// Counts the bytes of both.
+    pub fn bytes(&self) -> Result<[u64; 2], Failure> {
+        Ok([folder_bytes(&self.place(BOTH[0]))?, folder_bytes(&self.place(BOTH[1]))?])
     }
 }
 
@@ -190,33 +219,30 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
         garbler_wires: one.garbler_wires * executions,
         ots: Some(program.input_width(Party::Evaluator) * executions),
     };
-    let parties = Parties::new(arguments)?;
-    let folder = tempfile::tempdir().map_err(|e| Failure::cannot_write(&std::env::temp_dir(), &e))?;
-    let mut key = [0; 32];
-    Rng::new("brickwork bench store key")?.fill(&mut key);
-    let key = StoreKey::from_bytes(key);
-    let place = |party| folder.path().join(files::role(party));
-    let open = |party| Store::open(&place(party), &key);
+    let parties = Parties::new(arguments.security, arguments.threads.into())?;
+    let folders = Folders::new()?;
 
     let inputs = Inputs::random(&program, executions)?;
     let (steps, in_memory) = in_memory(&parties, &request, &program, &inputs)?;
     let (_, on_disk) = timed(|| {
         parties.connect(|party, channel| {
-            let (store, observer) = (open(party)?, Unobserved);
+            let (store, observer) = (folders.open(party)?, Unobserved);
             let session = Stocked::open(party, channel, &store, &parties.terms, observer)?;
-            session.preprocess(std::slice::from_ref(&request))?.1.close().map(drop)
+            session.preprocess(std::slice::from_ref(&request))?.1.close()?;
+            Ok(())
         })
     })?;
-    let sizes = [folder_bytes(&place(BOTH[0]))?, folder_bytes(&place(BOTH[1]))?];
-    let [_, (runs, sent)] = programs(&parties, &program, &inputs, &open)?;
+    let sizes = folders.bytes()?;
+    let [_, (runs, sent)] = programs(&parties, &program, &inputs, &folders)?;
     // What is used up is gone: a store as full as before is verified.
-    let second = tempfile::tempdir().map_err(|e| Failure::cannot_write(&std::env::temp_dir(), &e))?;
+    let second = Folders::new()?;
     parties.connect(|party, channel| {
-        let (store, observer) = (Store::open(&second.path().join(files::role(party)), &key)?, Unobserved);
+        let (store, observer) = (second.open(party)?, Unobserved);
         let session = Stocked::open(party, channel, &store, &parties.terms, observer)?;
-        session.preprocess(std::slice::from_ref(&request))?.1.close().map(drop)
+        session.preprocess(std::slice::from_ref(&request))?.1.close()?;
+        Ok(())
     })?;
-    let store = Store::open(&second.path().join(files::role(Party::Evaluator)), &key)?;
+    let store = second.open(Party::Evaluator)?;
     let (verified, verify) = timed(|| Ok(store.verify()?))?;
 
     let (online, step) = (Online::of(&runs), Online::of(&steps));
@@ -288,10 +314,10 @@ fn programs(
     parties: &Parties,
     program: &Arc<Program>,
     inputs: &Inputs,
-    open: &(impl Fn(Party) -> Result<Store, brickwork::Error> + Sync),
+    folders: &Folders,
 ) -> Result<[(Vec<Time>, u64); 2], Failure> {
     parties.connect(|party, channel| {
-        let store = open(party)?;
+        let store = folders.open(party)?;
         let session = Stocked::open(party, channel, &store, &parties.terms, Unobserved)?.expect(program)?;
         let before = session.bytes();
         let (runs, session) = inputs.each(program, party, session, |session, input| {

@@ -9,14 +9,12 @@ use brickwork::session::stock::inventory::Inventory;
 use brickwork::session::{Protocol, Terms};
 use brickwork::stock::Store;
 use brickwork::wire::Channel;
-use brickwork::wire::tls::Met;
 use serde_json::Value;
 
-use super::seam::{Done, Model, Only, Played, Ready, WithinTheRun, promise, says_nothing};
+use super::seam::{Member, Model, Only, Played, Ready, Take, Taken, promise, says_nothing};
 use crate::arguments::Buckets;
 use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
-use crate::meeting::{Offer, Sheet};
 use crate::outcome::cost_json;
 use crate::programs;
 use crate::progress::Bar;
@@ -114,18 +112,18 @@ impl Played for Jimu {
         let unit = unit(work.flags.cut, store.is_some(), program, security)?;
         let (cost, _) = jimu::cost::predict(program, unit, security, &machine, &link)?;
         fits_memory(cost.memory_bytes(work.party), work.flags.resources.max_ram)?;
-        let run = WithinTheRun::<Jimu, Unit> {
+        // What a run from stock sends depends on what is in stock.
+        let predicted = if store.is_some() { Value::Null } else { cost_json(&cost) };
+        Ok(Box::new(Member::<Jimu, Unit> {
             work,
             proposal: unit,
             limits: unit,
             cut: if unit == Unit::Gates { Cut::Gates } else { Cut::Given },
-            predicted: cost_json(&cost),
+            executions: 1,
+            predicted,
             recovered: |aside| aside.recovered,
-        };
-        Ok(match store {
-            Some(store) => Box::new(FromStore { work, store }),
-            None => Box::new(run),
-        })
+            stock: store.map(|store| (store, take as Take)),
+        }))
     }
 
     fn promise_text(&self, security: &Value) -> String {
@@ -192,35 +190,15 @@ impl Stocks for Jimu {
     }
 }
 
-/// A party that takes gates from its store.
-struct FromStore<'w> {
-    work: &'w Work<'w>,
-    store: Store,
-}
-
-impl Ready for FromStore<'_> {
-    fn offer(&self) -> Option<Offer> {
-        None
-    }
-
-    fn compare(&self, own: &Sheet, met: &mut Met) -> Result<String, Error> {
-        self.work.compare(own, met, Some(&self.work.job.program), Some(&self.store))
-    }
-
-    fn run(&mut self, channel: Channel, input: &[bool], quiet: bool) -> Result<Done, Error> {
-        let Work { party, job, flags, .. } = self.work;
-        let line = Stocked::open(*party, channel, &self.store, &job.terms(), Bar::of::<Jimu>(quiet))?;
-        let (done, line) = line.run(&job.program, input, flags.stock.lacking())?;
-        Ok(Done {
-            cut: Cut::Gates,
-            and_gates: job.program.and_gates(),
-            // What a run from stock sends depends on what is in stock.
-            predicted: Value::Null,
-            security: promise(&done.security)?,
-            outputs: done.outputs,
-            phases: line.close()?,
-            recovered: done.recovered,
-            made: Some(done.made.map(|made| made.to_string())),
-        })
-    }
+/// Runs a program on what is in the store.
+fn take(work: &Work, store: &Store, channel: Channel, input: &[bool], bar: Bar) -> Result<Taken, Error> {
+    let line = Stocked::open(work.party, channel, store, &work.job.terms(), bar)?;
+    let (done, line) = line.run(&work.job.program, input, work.flags.stock.lacking())?;
+    Ok(Taken {
+        outputs: done.outputs,
+        phases: line.close()?,
+        security: promise(&done.security)?,
+        recovered: done.recovered,
+        made: done.made.map(|made| made.to_string()),
+    })
 }

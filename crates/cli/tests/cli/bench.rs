@@ -144,8 +144,23 @@ fn protocols_are_compared() {
         assert_eq!(trips("all"), planned["round_trips"].as_f64().expect("round trips"), "{way}");
         assert!(trips("online") >= 0.5 && trips("online") < trips("all"), "{row}");
     }
-    let (human, json) = good(&["bench", "compare", &file, "--protocols", "semi-honest", "--rounds", "1"]);
+    let (human, json) =
+        good(&["bench", "compare", &file, "--protocols", "semi-honest", "--rounds", "1", "--each"]);
     assert!(human.contains("SEMI-HONEST ONLY") && !human.contains("duplo"), "{human}");
+    let each = &json["rows"][0]["each"];
+    // A table of half-gates, a label, an OT and its two labels masked, a bit; what is framed comes to little.
+    for (field, least, most) in [
+        ("and_gate", 32.0, 33.0),
+        ("garbler_input", 16.0, 16.1),
+        ("evaluator_input", 16.0, 48.1),
+        ("output", 0.125, 0.25),
+    ] {
+        let bytes = each[field].as_f64().expect("bytes");
+        assert!((least..most).contains(&bytes), "{field}: {each}");
+    }
+    let stock = &json["rows"][0]["stock"];
+    assert!(["garbler", "evaluator"].iter().all(|party| stock[party].as_u64().is_some_and(|b| b > 4096)));
+    assert!(rows.iter().all(|row| row["each"].is_null() && row["stock"].is_null()));
     assert_eq!(json["rows"].as_array().map(Vec::len), Some(1));
     bad(&["bench", "compare", &file, "--protocols", "honest"], 2, "semi-honest");
     bad(&["bench", "compare", &file, "--lanes", "2"], 2, "--lanes says nothing with --protocol semi-honest");

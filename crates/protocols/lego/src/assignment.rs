@@ -1,7 +1,11 @@
 //! The evaluator's challenges: which items are opened, at which colours, and where the others go.
 
+use bytemuck::Pod;
+
+use brickwork_base::Error;
 use brickwork_base::random::{Rng, Seed};
 use brickwork_primitives::cut_and_choose::{Bucketing, Challenge};
+use brickwork_primitives::spill::SpilledVec;
 
 /// What became of the items of a batch. Both parties derive it from the evaluator's seed; the counts follow
 /// from the parameters and nothing that the peer says.
@@ -31,6 +35,35 @@ impl Assignment {
     pub fn place(&self, item: usize) -> Result<usize, usize> {
         let place = self.places[item] as usize;
         place.checked_sub(self.opened.len()).map_or(Ok(place), Err)
+    }
+
+    /// Returns the values of the opened items, of those of all.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if they cannot be read.
+    pub fn of_opened<T: Pod>(&self, values: &SpilledVec<T>) -> Result<Vec<T>, Error> {
+        let mut opened = Vec::with_capacity(self.opened.len());
+        values.in_parts(|first, part| {
+            let here = self.opened[opened.len()..].iter().map(|&item| item as usize - first);
+            opened.extend(here.take_while(|&place| place < part.len()).map(|place| part[place]));
+        })?;
+        Ok(opened)
+    }
+
+    /// Returns the values of the items in buckets, bucket after bucket, of those of all.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if they cannot be read.
+    pub fn of_chosen<T: Pod>(&self, values: &SpilledVec<T>) -> Result<Vec<T>, Error> {
+        let mut chosen = vec![T::zeroed(); self.chosen.len()];
+        values.in_parts(|first, part| {
+            for (value, item) in part.iter().zip(first..) {
+                if let Err(k) = self.place(item) {
+                    chosen[k] = *value;
+                }
+            }
+        })?;
+        Ok(chosen)
     }
 
     /// Counts all items.
@@ -68,4 +101,27 @@ pub(super) fn colours(seed: &Seed, count: usize) -> Vec<u8> {
     Rng::expand(seed, "brickwork colours of checked items").fill(&mut bytes);
     bytes.iter_mut().for_each(|b| *b &= 1);
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use brickwork_primitives::spill::Spill;
+
+    /// Whether they lie in memory or in a file, of which more than one part is read.
+    #[test]
+    fn values_of_opened_and_chosen_items_are_theirs() {
+        let cut = Bucketing { slots: 30_000, bucket: 2, opened: 9_000 };
+        let assigned = Assignment::expand(&Seed::from_bytes([3; 16]), &cut);
+        assert_eq!(assigned.items(), 69_000);
+        let all: Vec<u64> = (0..69_000).map(|k| k * k).collect();
+        let of = |items: &[u32]| items.iter().map(|&k| u64::from(k) * u64::from(k)).collect::<Vec<_>>();
+        for spill in [Spill::memory(), Spill::file(&Arc::default()).unwrap()] {
+            let values = spill.put(all.clone()).unwrap();
+            assert_eq!(assigned.of_opened(&values).unwrap(), of(&assigned.opened));
+            assert_eq!(assigned.of_chosen(&values).unwrap(), of(&assigned.chosen));
+        }
+    }
 }

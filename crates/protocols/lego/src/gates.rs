@@ -47,19 +47,13 @@ impl Gates {
         (outputs, tables)
     }
 
-    /// Evaluates gates of these numbers, each of which stands in a list of tables at a place of its own.
-    /// `inputs` are the active labels `[gate][side]`.
-    pub fn evaluate(
-        &self,
-        numbers: &[u32],
-        (tables, places): (&[Table], &[u32]),
-        inputs: &[Label],
-    ) -> Labels {
+    /// Evaluates gates of these numbers and tables. `inputs` are the active labels `[gate][side]`.
+    pub fn evaluate(&self, numbers: &[u32], tables: &[Table], inputs: &[Label]) -> Labels {
         let mut outputs = Labels::new(vec![Label::ZERO; numbers.len()]);
-        let tasks = numbers.chunks(GATES_A_TASK).zip(places.chunks(GATES_A_TASK));
+        let tasks = numbers.chunks(GATES_A_TASK).zip(tables.chunks(GATES_A_TASK));
         let tasks = tasks.zip(inputs.chunks(2 * GATES_A_TASK)).zip(outputs.chunks_mut(GATES_A_TASK));
-        pool::map(tasks.collect(), AndRoom::default, |room, _, (((numbers, places), inputs), outputs)| {
-            self.0.evaluate(numbers, |k| tables[places[k] as usize], inputs, outputs, room);
+        pool::map(tasks.collect(), AndRoom::default, |room, _, (((numbers, tables), inputs), outputs)| {
+            self.0.evaluate(numbers, |k| tables[k], inputs, outputs, room);
         });
         outputs
     }

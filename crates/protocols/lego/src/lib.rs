@@ -49,6 +49,8 @@ mod setup;
 mod stored;
 #[cfg(test)]
 mod tests;
+#[cfg(any(test, feature = "adversary"))]
+pub mod timed;
 mod vote;
 mod walk;
 
@@ -250,7 +252,7 @@ fn evaluator_with(
             receiver.verify(&mut run.channel, &[], &claims)? // 8, 9
         };
         let joined = Joined {
-            gates: vec![of_gates.proven(&party.session, &proof).1],
+            gates: vec![of_gates.proven(&party.session, &proof)?],
             inputs: vec![authenticators.proven(&party.session, of_inputs, &proof)],
             solderings: solderings.proven(&proof),
         };

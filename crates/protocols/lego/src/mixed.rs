@@ -99,14 +99,19 @@ impl Kind {
         let opened = u64::from(cut.opened);
         let survival = unseen(opened, kept, all, floor)?;
         let elsewhere = unseen(opened, kept - u64::from(size), all, floor)?;
-        let of = |x: u32, t: usize| {
-            let Some(others) = t.checked_sub(x as usize) else { return 0.0 };
+        let ratios: Vec<f64> =
+            (0..survival.len()).map(|k| k as f64 / (all as f64 - k as f64 + 1.0)).collect();
+        // Of each t the product of the last x ratios up to it, for one x after the other.
+        let mut here = vec![1.0; survival.len()];
+        let mut bad = Vec::with_capacity(size as usize + 1);
+        for x in 0..=size as usize {
+            let ways = binomial(size, x as u32);
             // What was not looked at is no more likely than the last that was.
-            let unseen = elsewhere[others.min(elsewhere.len() - 1)];
-            let here: f64 = (others + 1..=t).map(|k| k as f64 / (all as f64 - k as f64 + 1.0)).product();
-            binomial(size, x) * unseen * here
-        };
-        let bad = (0..=size).map(|x| (0..survival.len()).map(|t| of(x, t)).collect()).collect();
+            let unseen = |t: usize| elsewhere[(t - x).min(elsewhere.len() - 1)];
+            let of = |(t, here): (usize, &f64)| if t < x { 0.0 } else { ways * unseen(t) * here };
+            bad.push(here.iter().enumerate().map(of).collect());
+            here.iter_mut().skip(x).zip(&ratios).for_each(|(here, ratio)| *here *= ratio);
+        }
         Some(Kind { survival, bad })
     }
 }

@@ -38,6 +38,7 @@ use crate::{Cheat, msg};
 use brickwork_base::Error;
 use brickwork_base::bits::Bits;
 use brickwork_base::label::{Delta, LABEL_BYTES, Label, Labels};
+use brickwork_base::pool;
 use brickwork_base::random::Seed;
 use brickwork_primitives::authenticator::{Authenticator, AuthenticatorKind, Hasher};
 use brickwork_primitives::commit::{
@@ -46,6 +47,7 @@ use brickwork_primitives::commit::{
 };
 use brickwork_primitives::receive;
 use brickwork_primitives::solder::{GarblerWire, Soldering};
+use brickwork_primitives::spill::{Spill, SpilledVec};
 
 /// Items that are made, hashed or sent at a time.
 pub(super) const AT_ONCE: usize = 1 << 16;
@@ -281,8 +283,8 @@ fn note(gates: &Assignment, buckets: Range<usize>, solderings: &[[Soldering; 3]]
 pub(super) struct ReceivedGates {
     made: u64,
     gates: Gates,
-    tables: Vec<Table>,
-    hashes: Vec<Authenticator>,
+    tables: SpilledVec<Table>,
+    hashes: SpilledVec<Authenticator>,
     inputs: Pending,
     outputs: Pending,
     wires: Pending,
@@ -293,24 +295,25 @@ pub(super) fn evaluator_receives<C: commit::Scheme>(
     party: &mut Evaluator<C>,
     parameters: &Parameters,
 ) -> Result<ReceivedGates, Error> {
-    let Evaluator { run, receiver, counters, .. } = party;
+    let Evaluator { run, receiver, counters, table_memory, .. } = party;
     run.phase("preprocess");
     let count = parameters.gates.copies() as usize;
+    let guards = parameters.authenticators.copies() as usize;
+    // From their challenge to the evaluation nobody looks at them.
+    let held = count * TABLE_BYTES + guards * size_of::<Authenticator>();
+    let spill = if held as u64 > *table_memory { Spill::file(receiver.fault())? } else { Spill::memory() };
     let inputs = receiver.receive_random(&mut run.channel, 2 * count, Lsb::Random)?;
     let mut start = [0; LABEL_BYTES];
     run.channel.receive_into(msg::KEYS, &mut start)?;
     run.expect((count * TABLE_BYTES) as u64);
-    let mut tables = vec![Table::default(); count];
-    run.channel.receive_into(msg::TABLES, bytemuck::cast_slice_mut(&mut tables))?;
+    let tables = receive::values(&mut run.channel, &spill, msg::TABLES, count)?;
     run.progress((count * TABLE_BYTES) as u64);
     let outputs = receiver.receive(&mut run.channel, count)?;
-    let guards = parameters.authenticators.copies() as usize;
     // LOAD-BEARING: *random* commitments, of which the seeds give the values and no message has room for
     // others. So the labels of a good authenticator are none of G's choice, as its offset is fixed before the
     // seeds, and a third label that it accepts is a second preimage (docs/lego.md).
     let wires = receiver.receive_random(&mut run.channel, guards, Lsb::Random)?;
-    let mut hashes = vec![Authenticator::default(); guards];
-    run.channel.receive_into(msg::AUTHENTICATORS, bytemuck::cast_slice_mut(&mut hashes))?;
+    let hashes = receive::values(&mut run.channel, &spill, msg::AUTHENTICATORS, guards)?;
     let made = counters.authenticators(guards as u64)?;
     let gates = Gates::new(u128::from_le_bytes(start), count);
     Ok(ReceivedGates { made, gates, tables, hashes, inputs, outputs, wires })
@@ -382,8 +385,9 @@ pub(super) struct ClaimedGates {
     /// The commitments to the inputs and outputs of heads.
     pub heads: [Shares; 2],
     gates: Gates,
-    tables: Vec<Table>,
-    hashes: Vec<Authenticator>,
+    /// Of all of them.
+    tables: SpilledVec<Table>,
+    hashes: SpilledVec<Authenticator>,
 }
 
 /// Receives what the challenge asks for, and looks at it.
@@ -396,7 +400,7 @@ pub(super) fn evaluator_opens<C: commit::Scheme>(
 ) -> Result<ClaimedGates, Error> {
     let Evaluator { run, receiver, session, .. } = party;
     run.phase("preprocess");
-    let ReceivedGates { made, gates: circuit, mut tables, mut hashes, inputs, outputs, wires } = received;
+    let ReceivedGates { made, gates: circuit, tables, hashes, inputs, outputs, wires } = received;
     let gates = Assignment::expand(&seeds[0], &parameters.gates);
     let guards = Assignment::expand(&seeds[1], &parameters.authenticators);
     let shares = [inputs, outputs, wires].map(|pending| pending.accept(proof));
@@ -406,7 +410,7 @@ pub(super) fn evaluator_opens<C: commit::Scheme>(
     let opened_inputs = receive::labels(&mut run.channel, msg::OPENED_GATES, asked.len())?;
     let labels: Vec<Label> =
         opened_inputs.iter().zip(&asked).map(|(value, &colour)| value.with_colour(colour)).collect();
-    let mut opened_outputs = circuit.evaluate(&gates.opened, (&tables, &gates.opened), &labels).to_vec();
+    let mut opened_outputs = circuit.evaluate(&gates.opened, &gates.of_opened(&tables)?, &labels).to_vec();
     for (k, (&gate, colours)) in gates.opened.iter().zip(asked.chunks_exact(2)).enumerate() {
         let gate = gate as usize;
         flips[0].add(2 * gate, colours[0]);
@@ -420,18 +424,12 @@ pub(super) fn evaluator_opens<C: commit::Scheme>(
     let asked = colours(&seeds[1], guards.opened.len());
     let opened_wires = receive::labels(&mut run.channel, msg::OPENED_AUTHENTICATORS, asked.len())?;
     let hasher = Hasher::new(session, AuthenticatorKind::Plain).after(made);
-    let query = |k: usize| {
-        let guard = guards.opened[k];
-        (hashes[guard as usize], u64::from(guard), opened_wires[k].with_colour(asked[k]))
-    };
+    let checked = guards.of_opened(&hashes)?;
+    let query = |k: usize| (checked[k], u64::from(guards.opened[k]), opened_wires[k].with_colour(asked[k]));
     if hasher.accepts(asked.len(), query).contains(&false) {
         return Err(Cheat::WireAuthenticator.into());
     }
     guards.opened.iter().zip(&asked).for_each(|(&guard, &colour)| flips[2].add(guard as usize, colour));
-
-    // What is not in a bucket has served, and makes room.
-    tables = gates.chosen.iter().map(|&gate| tables[gate as usize]).collect();
-    hashes = guards.chosen.iter().map(|&guard| hashes[guard as usize]).collect();
 
     let pairs = gates.chosen.len() - gates.buckets();
     let mut gate_solderings = vec![[Soldering::default(); 3]; pairs];
@@ -462,22 +460,29 @@ impl ClaimedGates {
         });
     }
 
-    /// Returns the buckets, when all that was received is proven, and the commitments to their heads.
-    pub fn proven(self, session: &[u8; 32], proof: &Proof) -> ([Shares; 2], Buckets) {
+    /// Returns the buckets, when all that was received is proven. Whoever needs the commitments to the heads
+    /// takes them before.
+    ///
+    /// # Errors
+    /// [`Error::Resource`] if a temporary file cannot be read.
+    pub fn proven(self, session: &[u8; 32], proof: &Proof) -> Result<Buckets, Error> {
         let ClaimedGates { made, claims, opened, heads, gates: circuit, tables, hashes } = self;
-        let GateClaims { gates, wires, .. } = claims;
+        let GateClaims { gates, wires, flips, shares } = claims;
+        // They have served, and make room.
+        drop((heads, shares, flips));
+        let (of_gates, of_guards) =
+            pool::compute(|| rayon::join(|| gates.of_chosen(&tables), || wires.of_chosen(&hashes)));
         let OpenedItems { gate_solderings, wire_solderings, .. } = opened.proven(proof);
-        let buckets = Buckets {
+        Ok(Buckets {
             gates: circuit,
             sizes: [gates.size, wires.size],
             numbers: gates.chosen,
-            tables,
+            tables: of_gates?,
             guards: wires.chosen,
-            hashes,
+            hashes: of_guards?,
             hasher: Hasher::new(session, AuthenticatorKind::Plain).after(made),
             gate_solderings,
             guard_solderings: wire_solderings,
-        };
-        (heads, buckets)
+        })
     }
 }

@@ -63,6 +63,9 @@ pub(super) struct Evaluator<C: commit::Scheme = Commitments> {
     /// OTs of random choices that bind each batch of the others.
     pub binding: usize,
     pub counters: Counters,
+    /// Bytes of tables and hashes of a step that are kept in memory until they are evaluated with; more of
+    /// them lie in a file.
+    pub table_memory: u64,
 }
 
 /// What a session is set up for.
@@ -236,7 +239,8 @@ pub(super) fn evaluator<C: commit::Scheme>(
         None => stock_ot_binding(security),
     };
     let (session, counters) = (answer.session, Counters::of_setup()?);
-    let party = Evaluator { run, pool, session, receiver, cot, rng, hooks, binding, counters };
+    let party =
+        Evaluator { run, pool, session, receiver, cot, rng, hooks, binding, counters, table_memory: memory };
     Ok(Begun { party, offset, ots })
 }
 

@@ -13,7 +13,9 @@ use subtle::ConstantTimeEq;
 
 use crate::Cheat;
 use crate::preprocess::Buckets;
+use brickwork_base::bits::Bits;
 use brickwork_base::label::{Label, Labels};
+use brickwork_base::pool;
 use brickwork_primitives::authenticator::one_or_two;
 use brickwork_primitives::garbling::AndRoom;
 
@@ -100,22 +102,43 @@ impl Buckets {
         (u64::from(self.guards[guard]), self.guard_solderings[guard].carry(label, Label::ZERO))
     }
 
-    /// Puts the buckets into another order. Of each part that is copied the old one goes before the next.
-    pub fn ordered(self, order: &[u32]) -> Buckets {
+    /// Puts the buckets into another order, in place: they are most of what the evaluator holds.
+    pub fn ordered(mut self, order: &[u32]) -> Buckets {
         let [beta, alpha] = self.sizes;
-        fn moved<T: Copy>(values: Vec<T>, order: &[u32], each: usize) -> Vec<T> {
-            picked(&values, order, each)
-        }
-        Buckets {
-            gates: self.gates,
-            sizes: self.sizes,
-            numbers: moved(self.numbers, order, beta),
-            tables: moved(self.tables, order, beta),
-            guards: moved(self.guards, order, alpha),
-            hashes: moved(self.hashes, order, alpha),
-            hasher: self.hasher,
-            gate_solderings: moved(self.gate_solderings, order, beta - 1),
-            guard_solderings: moved(self.guard_solderings, order, alpha),
+        let Buckets { numbers, tables, guards, hashes, gate_solderings, guard_solderings, .. } = &mut self;
+        let of_gates = || {
+            permute(gate_solderings, order, beta - 1);
+            permute(numbers, order, beta);
+        };
+        let others = || {
+            permute(tables, order, beta);
+            permute(hashes, order, alpha);
+            permute(guard_solderings, order, alpha);
+            permute(guards, order, alpha);
+        };
+        pool::compute(|| rayon::join(of_gates, others));
+        self
+    }
+}
+
+/// Puts the values of some items, which have so many each, into another order, which names each item once.
+/// Each cycle of the order is followed once around.
+fn permute<T: Copy>(values: &mut [T], order: &[u32], each: usize) {
+    let mut done = Bits::zeros(order.len());
+    let mut held = Vec::with_capacity(each);
+    for first in 0..order.len() {
+        let mut place = first;
+        held.clear();
+        held.extend_from_slice(&values[first * each..][..each]);
+        while done.get(place) == 0 {
+            done.add(place, 1);
+            let from = order[place] as usize;
+            if from == first {
+                values[place * each..][..each].copy_from_slice(&held);
+            } else {
+                values.copy_within(from * each..(from + 1) * each, place * each);
+                place = from;
+            }
         }
     }
 }
@@ -140,4 +163,24 @@ pub(super) fn picked<T: Copy>(values: &[T], items: &[u32], each: usize) -> Vec<T
     let mut some = Vec::with_capacity(items.len() * each);
     items.iter().for_each(|&item| some.extend_from_slice(&values[item as usize * each..][..each]));
     some
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// In place as in another one, for any number of cycles, and of values each; also for one of none.
+    #[test]
+    fn items_are_permuted_in_place() {
+        for (count, step) in [(0_usize, 1), (1, 1), (7, 1), (30, 7), (64, 63), (101, 100), (1000, 333)] {
+            let order: Vec<u32> = (0..count).map(|k| ((k * step + 3) % count) as u32).collect();
+            for each in [1, 3] {
+                let values: Vec<usize> = (0..count * each).collect();
+                let mut moved = values.clone();
+                permute(&mut moved, &order, each);
+                assert_eq!(moved, picked(&values, &order, each), "{count} {step} {each}");
+            }
+            permute::<u8>(&mut [], &order, 0);
+        }
+    }
 }

@@ -9,6 +9,7 @@ use brickwork_base::Party::{Evaluator, Garbler};
 use brickwork_circuit::Program;
 use brickwork_plan::{self as plan, Cost, Link, MANY, Machine, PROCESS_BYTES, Script, TOUCH};
 use brickwork_primitives::binding::RevealedCombinations;
+use brickwork_primitives::commit;
 use brickwork_primitives::cost::work::*;
 use brickwork_primitives::cost::{
     CommitmentCost, DIGEST, DIMENSION, GATE_BYTES, LABEL, agree_to_take, base_ots, extend, meet,
@@ -143,9 +144,10 @@ pub fn script(program: &Program, parameters: &Parameters) -> Result<Script, Erro
     writer.evaluate();
     writer.decode(); // 12
     writer.beyond(Lego::PHASES);
-    let memory = writer.memory();
+    let (memory, files) = (writer.memory(), writer.kept().iter().map(|[_, in_file]| in_file).sum());
     let mut script = writer.script;
     script.memory_bytes = memory;
+    script.disk_bytes = files;
     Ok(script)
 }
 
@@ -302,12 +304,39 @@ impl Writer<'_> {
         let drawn = 8 * (made + wires_made);
         let heads = u64::from(gates.slots);
         let solderings = LABEL * self.layout.solderings() as u64;
-        // Values as they are kept and as they are opened, and what waits to be sent.
-        let garbler = 5 * LABEL / 2 * (3 * made + wires_made) + 3 * LABEL * heads;
+        // Values that are kept, all of them when some are opened, and what waits to be sent.
+        let values = LABEL * (3 * made + wires_made);
+        let garbler = values * 5 / 4 + values.min(commit::values_memory(TABLE_MEMORY)) + 3 * LABEL * heads;
         let told = 3 * LABEL * others(gates) + LABEL * (authenticators.kept() + 3 * u64::from(gates.opened));
-        // All tables and hashes give way to those in buckets before the solderings come.
-        let evaluator = 36 * (gates.kept() + authenticators.kept()) + told.max(32 * (made + wires_made));
-        let held = LABEL * wires + 2 * TABLE_MEMORY.min(100 * made);
-        [common + garbler + drawn + solderings, common + evaluator + drawn + solderings + held]
+        // Tables and hashes lie in a file from the challenge to the evaluation, if they are many.
+        let [[corrections, _], [tables, _]] = self.kept();
+        let proven = 2 * corrections + tables;
+        let joined = 36 * (gates.kept() + authenticators.kept()) + solderings;
+        // What is freed is not all given back.
+        let evaluator = (told + proven.max(joined)) * 17 / 16 + LABEL * wires;
+        [common + garbler + drawn + solderings, common + evaluator + drawn + solderings]
+    }
+
+    /// What the evaluator keeps of corrections, and of tables and hashes: bytes in memory, and in files.
+    fn kept(&self) -> [[u64; 2]; 2] {
+        let Parameters { gates, authenticators, inputs, .. } = self.parameters;
+        let (made, guards) = (gates.copies(), authenticators.copies());
+        let n = self.commitments.ots();
+        let (mut left, mut corrections) = (TABLE_MEMORY, [0, 0]);
+        // A row goes to a file if it does not fit into what is left.
+        let rows = [
+            (2 * made, n - DIMENSION),
+            (made, n),
+            (guards, n - DIMENSION),
+            (inputs.copies(), n - DIMENSION),
+            (inputs.copies(), n),
+        ];
+        for bytes in rows.map(|(count, corrected)| count.div_ceil(DIMENSION) * LABEL * corrected) {
+            let in_file = bytes > left;
+            corrections[usize::from(in_file)] += bytes;
+            left -= if in_file { 0 } else { bytes };
+        }
+        let tables = 2 * LABEL * (made + guards);
+        [corrections, if tables > TABLE_MEMORY { [0, tables] } else { [tables, 0] }]
     }
 }

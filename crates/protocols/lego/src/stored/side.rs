@@ -13,7 +13,7 @@ use crate::inputs::GarblerInputs;
 use crate::instance::{CommitmentSender, Commitments, CotReceiver, CotSender, level};
 use crate::ots::{EvaluatorOts, EvaluatorRandomOts, GarblerOts, GarblerRandomOts};
 use crate::parameters::{Parameters, stock_ot_binding};
-use crate::preprocess::GarblerHeads;
+use crate::preprocess::{ClaimedGates, GarblerHeads};
 use crate::report::{Lego, SecurityReport};
 use crate::setup::{self, Begun, Evaluator, For, Garbler};
 use crate::{draw_challenge, evaluate, inputs, online, preprocess, receive_challenge};
@@ -362,6 +362,7 @@ impl Role for EvaluatorSession {
             hooks,
             binding: stock_ot_binding(terms.security.whole()?),
             counters: Counters::none(),
+            table_memory: terms.table_memory,
         };
         Ok(EvaluatorSession { party, offset })
     }
@@ -454,11 +455,14 @@ impl Role for EvaluatorSession {
             receiver.verify(&mut run.channel, &[], &claims)?
         };
         let session = party.session;
+        let of_gates = |mut gates: ClaimedGates| -> Result<_, Error> {
+            let heads = std::mem::take(&mut gates.heads).map(Shares::gathered);
+            Ok((heads, gates.proven(&session, &proof)?))
+        };
+        let gates = gates.map(of_gates).transpose()?;
         Ok(Made {
-            gates: gates.map(|gates| {
-                let (heads, buckets) = gates.proven(&session, &proof);
+            gates: gates.map(|(heads, buckets)| {
                 let (start, made) = (buckets.gates.ands().start(), buckets.hasher.made());
-                let heads = heads.map(Shares::gathered);
                 (EvaluatorGates { heads, buckets }, Noted { start, made, ..Noted::default() })
             }),
             inputs: inputs.zip(of_inputs).map(|(inputs, of_inputs)| {

@@ -12,7 +12,7 @@ fn wrong_rows(gates: &Gates, table: Table, inputs: [[Label; 2]; 2], outputs: [La
     let rows = [(0, 0), (0, 1), (1, 0), (1, 1)];
     let wrong = rows.iter().filter(|&&(a, b)| {
         let labels = [inputs[0][a], inputs[1][b]];
-        gates.evaluate(&[0], (&[table], &[0]), &labels)[0] != outputs[a & b]
+        gates.evaluate(&[0], &[table], &labels)[0] != outputs[a & b]
     });
     wrong.count()
 }

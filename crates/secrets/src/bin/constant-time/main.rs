@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod jimu;
+mod lego;
 mod subjects;
 
 use std::process::ExitCode;
@@ -118,6 +119,7 @@ fn main() -> ExitCode {
     all.extend(subjects::protocols());
     all.extend(subjects::keys());
     all.extend(jimu::subjects());
+    all.extend(lego::subjects());
     let mut leaks = 0;
     for subject in &mut all {
         let (result, leak) = effort.look(subject, false);

@@ -1,0 +1,196 @@
+//! What one more of something takes: a program beside the same one with more inputs or outputs, and beside
+//! itself run twice as often; and what a protocol keeps on disk for it.
+
+use std::num::NonZeroU32;
+
+use brickwork::Error;
+use brickwork::circuit::{Party, Port, Program, ProgramBuilder, Recipient, Type};
+use brickwork::compgc;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::protocol::Trial;
+use super::stock::{Folders, Parties};
+use crate::arguments::{Executions, Map, Parameters, ProgramArguments, Protocol, SECURITY};
+use crate::cut::{Cut, Wish};
+use crate::failure::Failure;
+use crate::protocols;
+use crate::run::Both;
+use crate::stocked::{Asked, Requested, Stocked, Wishes};
+
+/// Bits that a program has more of: sixteen words of 64.
+const MORE: u32 = 1024;
+
+/// What a program has more of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum More {
+    Inputs(Party),
+    Outputs,
+}
+
+const ALL: [More; 3] = [More::Inputs(Party::Garbler), More::Inputs(Party::Evaluator), More::Outputs];
+
+/// Returns the same program with so many more input bits of a party, which nothing reads, or output bits of
+/// the evaluator's, which are outputs already.
+fn grown(program: &Program, more: More) -> Result<Program, Error> {
+    let port = || Port::new("more", Type::Array(Box::new(Type::Uint(64)), MORE / 64));
+    let mut inputs = [Party::Garbler, Party::Evaluator].map(|party| program.input_ports(party).to_vec());
+    let mut behind = u32::MAX;
+    if let More::Inputs(party) = more {
+        inputs[party as usize].push(port());
+        let widths = [Party::Garbler, Party::Evaluator].map(|party| program.input_width(party) as u32);
+        behind = widths[..=party as usize].iter().sum();
+    }
+    let moved = |wires: &[u32]| -> Vec<u32> {
+        wires.iter().map(|&wire| if wire < behind { wire } else { wire + MORE }).collect()
+    };
+    let [garbler, evaluator] = inputs;
+    let mut builder = ProgramBuilder::new(program.name(), garbler, evaluator)?;
+    for component in program.components() {
+        builder.component(component.clone())?;
+    }
+    for slot in program.slots() {
+        builder.slot(slot.component, &moved(slot.inputs))?;
+    }
+    for output in program.outputs() {
+        builder.output(output.port.clone(), output.to, moved(&output.wires))?;
+    }
+    if more == More::Outputs {
+        let wires = program.outputs().iter().flat_map(|output| &output.wires).copied().cycle();
+        builder.output(port(), Recipient::Evaluator, wires.take(MORE as usize).collect())?;
+    }
+    builder.finish()
+}
+
+/// A program, and with more of each.
+pub struct Probes<'p> {
+    program: &'p Program,
+    grown: Vec<(Program, ProgramArguments)>,
+    /// Where they lie.
+    _folder: TempDir,
+}
+
+fn failed(error: &std::io::Error) -> Failure {
+    Failure::cannot_write(&std::env::temp_dir(), error)
+}
+
+/// Bytes of a run, both ways together.
+fn bytes(reports: &[Value; 2]) -> f64 {
+    let phases = reports[1]["phases"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let of = |phase: &Value, field: &str| phase[field].as_f64().unwrap_or_default();
+    phases.iter().map(|phase| of(phase, "garbler_sent_bytes") + of(phase, "evaluator_sent_bytes")).sum()
+}
+
+impl<'p> Probes<'p> {
+    /// Makes them.
+    pub fn new(program: &'p Program) -> Result<Self, Failure> {
+        let folder = tempfile::tempdir().map_err(|e| failed(&e))?;
+        let make = |(k, &more): (usize, &More)| {
+            let (grown, file) = (grown(program, more)?, folder.path().join(format!("{k}.bwp")));
+            std::fs::write(&file, grown.to_bytes()).map_err(|e| Failure::cannot_write(&file, &e))?;
+            Ok((grown, ProgramArguments { file, map: Map { entries: Vec::new() } }))
+        };
+        let grown = ALL.iter().enumerate().map(make).collect::<Result<_, Failure>>()?;
+        Ok(Probes { program, grown, _folder: folder })
+    }
+
+    /// Runs them all in one way. Returns how many bytes one more of each takes, beside the run that these
+    /// reports are of, or with `duplo` beside one in the given cut.
+    pub fn run(&self, both: &Both, reports: &[Value; 2], quiet: bool) -> Result<Value, Failure> {
+        let executions = both.parameters.executions.executions;
+        // Another cut of the program would be another program: the one that the file gives is compared.
+        let (given, mut both, mut alone) = (Wish::Fixed(Cut::Given), *both, bytes(reports));
+        if both.parameters.protocol == Protocol::Duplo {
+            both.cut = &given;
+            alone = bytes(&Trial::draw(self.program, executions)?.run(&both, quiet)?);
+        }
+        let n = f64::from(executions.unwrap_or(1));
+        let mut each = Vec::new();
+        for (grown, file) in &self.grown {
+            let ran = Trial::draw(grown, executions)?.run(&Both { program: file, ..both }, quiet)?;
+            each.push((bytes(&ran) - alone) / (n * f64::from(MORE)));
+        }
+        let twice = Some(2 * executions.unwrap_or(1));
+        let parameters =
+            Parameters { executions: Executions { executions: twice }, ..both.parameters.clone() };
+        let trial = Trial::draw(self.program, twice)?;
+        let twice = bytes(&trial.run(&Both { parameters: &parameters, ..both }, quiet)?);
+        let outputs = self.program.outputs().iter().filter(|output| output.to != Recipient::Nobody);
+        let borders = [
+            self.program.input_width(Party::Garbler),
+            self.program.input_width(Party::Evaluator),
+            outputs.map(|output| output.wires.len()).sum(),
+        ];
+        let of_borders: f64 = borders.iter().zip(&each).map(|(&count, each)| count as f64 * each).sum();
+        let ands = self.program.and_gates();
+        let and = ((twice - alone) / n - of_borders) / ands as f64;
+        Ok(json!({
+            "and_gate": if ands == 0 { Value::Null } else { json!(and) },
+            "garbler_input": each[0],
+            "evaluator_input": each[1],
+            "output": each[2],
+        }))
+    }
+}
+
+/// Makes stock for all executions of a program, if a run of this way takes from one. Returns the bytes on
+/// disk of both parties.
+pub fn stock(program: &ProgramArguments, way: &Parameters, threads: usize) -> Result<Value, Failure> {
+    let keeps = match way.protocol {
+        Protocol::CompGc => way.linking() == compgc::Linking::Standard,
+        protocol => protocols::played(protocol).stocks().is_some(),
+    };
+    if !keeps {
+        return Ok(Value::Null);
+    }
+    let count = way.executions.executions.unwrap_or(1);
+    let requested = Requested { file: program.file.clone(), name: None, count };
+    let wishes = Wishes {
+        protocol: way.protocol,
+        map: &program.map.parties(),
+        no_inputs: false,
+        no_ots: false,
+        build: None::<NonZeroU32>,
+        level: way.security.is_some(),
+    };
+    let asked = Asked::of(&[requested], &wishes)?;
+    let folders = Folders::new()?;
+    let parties = Parties::new(way.security.unwrap_or(SECURITY), threads)?;
+    parties.connect(|party, channel| {
+        let store = folders.open(party)?;
+        let cot = way.cot();
+        let line = Stocked::open(way.protocol, cot, party, channel, &store, &parties.terms, true)?;
+        line.make(&asked)?.1.close().map(drop)
+    })?;
+    let [garbler, evaluator] = folders.bytes()?;
+    Ok(json!({ "garbler": garbler, "evaluator": evaluator }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brickwork::circuit::library;
+
+    /// A program with more computes what it did; new outputs repeat old ones.
+    #[test]
+    fn a_grown_program_computes_the_same() {
+        let program = library::aes::aes_128().unwrap();
+        let [x, y] = [Party::Garbler, Party::Evaluator]
+            .map(|party| (0..program.input_width(party)).map(|k| k % 3 == 1).collect::<Vec<bool>>());
+        let expected = program.output_bits(Party::Evaluator, &program.simulate(&x, &y));
+        for more in ALL {
+            let grown = grown(&program, more).unwrap();
+            let longer = |party: Party, bits: &[bool]| {
+                let mut bits = bits.to_vec();
+                bits.resize(grown.input_width(party), true);
+                bits
+            };
+            let inputs = [longer(Party::Garbler, &x), longer(Party::Evaluator, &y)];
+            let outputs = grown.output_bits(Party::Evaluator, &grown.simulate(&inputs[0], &inputs[1]));
+            assert_eq!(outputs[..expected.len()], expected);
+            let added = (outputs.len() - expected.len()) + inputs.concat().len() - x.len() - y.len();
+            assert_eq!(added, MORE as usize);
+            assert!(outputs.iter().zip(expected.iter().cycle()).all(|(new, old)| new == old));
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! What LEGO computes with labels: the vote in buckets, and the garbler's inputs from an offset.
+
+use std::hint::black_box;
+use std::rc::Rc;
+
+use brickwork::lego::timed::{Recovery, Vote};
+use brickwork::pool::Pool;
+use brickwork::random::Rng;
+
+use crate::subjects::{Call, Subject, subject};
+
+const BUCKETS: usize = 64;
+
+/// Gates and wire authenticators in a bucket, and input authenticators.
+const SIZES: [usize; 2] = [5, 4];
+const INPUTS: usize = 9;
+
+/// Makes the subjects: buckets whose gates agree, or with one that gives the other label; labels of inputs
+/// with Δ, or with another offset.
+pub fn subjects() -> Vec<Subject> {
+    let judge = |class: bool, rng: &mut Rng| -> Call<'static> {
+        let mut vote = Vote::new(BUCKETS, SIZES, class, rng);
+        Box::new(move || _ = black_box(vote.judge()))
+    };
+    let pool = Rc::new(Pool::new(1).expect("a thread"));
+    let recover = move |class: bool, rng: &mut Rng| -> Call<'static> {
+        let (pool, bits) = (pool.clone(), crate::subjects::bits(true, BUCKETS, rng));
+        let recovery = Recovery::new(&bits, INPUTS, class, rng);
+        Box::new(move || _ = black_box(pool.enter(|| recovery.recover())))
+    };
+    vec![
+        subject("LEGO: buckets with one label or two", judge),
+        subject("LEGO: inputs from Δ or another offset", recover),
+    ]
+}
