@@ -45,8 +45,8 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 3,
         value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
-    /// Also measure how many bytes one more AND gate, input and output takes, and what a protocol that has stock
-    /// keeps on disk
+    /// Also measure how many bytes one more AND gate, input and output takes, and how many a protocol that
+    /// has stock keeps on disk
     #[arg(long)]
     each: bool,
     /// Also draw them, by bytes and by time, into this file
@@ -299,9 +299,9 @@ fn text(program: &Program, json: &Value) -> String {
     text += "\nBytes are of the whole run, framing included. \"Online\" begins with the first phase that \
              needs an input. G is the garbler, E the evaluator.\n";
     if rows.iter().any(|row| !row["each"].is_null()) {
-        text += "\nBytes that one more of each takes, both ways together, whenever they are sent: of a gate, as \
-                 the same program takes them that runs twice as often; of the others, as it takes them with \
-                 1 024 more. duplo does all of these in the given cut. On disk are the bytes of a new \
+        text += "\nBytes that one more of each takes, both ways together, whenever they are sent: of a gate, \
+                 as the same program takes them that runs twice as often; of the others, as it takes them \
+                 with 1 024 more. duplo does all of these in the given cut. On disk are the bytes of a new \
                  store with stock for all executions.\n\n";
         text += &table(HEAD_OF_EACH, &rows.iter().map(cells_of_each).collect::<Vec<_>>(), 1);
     }

@@ -1,5 +1,5 @@
-//! What the evaluator does with labels in a bucket, by itself, for who times it. Only in builds with the feature
-//! `adversary`.
+//! What the evaluator does with labels in a bucket, by itself, for who times it. Only in builds with the
+//! feature `adversary`.
 
 use zeroize::Zeroizing;
 
