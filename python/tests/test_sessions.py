@@ -215,7 +215,6 @@ def test_a_session_may_rest_on_lattices() -> None:
     [
         ({"protocol": "lego"}, "runs from stock"),
         ({"protocol": "jimu"}, "has no sessions"),
-        ({"protocol": "authenticated"}, "runs from stock"),
         ({"protocol": "semi-honest"}, "runs from stock"),
         ({"protocol": "compgc"}, "runs from stock"),
         ({"store": "stock", "post_quantum": True}, "post-quantum does not go with a store"),

@@ -20,16 +20,16 @@ const MAX_RUNS: usize = 1_000_000;
 
 /// What the command line asks for.
 #[derive(Debug, PartialEq, Eq)]
-struct Wanted {
+struct Arguments {
     /// The attack, as the list names it; without one they are listed.
     attack: Option<String>,
     /// How often it is played.
     runs: usize,
 }
 
-impl Default for Wanted {
+impl Default for Arguments {
     fn default() -> Self {
-        Wanted { attack: None, runs: 100 }
+        Arguments { attack: None, runs: 100 }
     }
 }
 
@@ -42,7 +42,7 @@ type Report = (Value, String);
 fn main() -> ExitCode {
     let (flags, words): (Vec<_>, Vec<_>) = std::env::args().skip(1).partition(|word| word == "--json");
     let json = !flags.is_empty();
-    let (code, text) = match wanted(&words).and_then(|wanted| answer(&wanted)) {
+    let (code, text) = match arguments(&words).and_then(|arguments| answer(&arguments)) {
         Ok((value, _)) if json => (0, format!("{value}\n")),
         Ok((_, text)) => (0, text),
         Err((code, message, hint)) if json => {
@@ -65,35 +65,35 @@ fn usage(message: String) -> Failure {
     (2, message, format!("usage: {USAGE}"))
 }
 
-fn wanted(words: &[String]) -> Result<Wanted, Failure> {
-    let mut wanted = Wanted::default();
+fn arguments(words: &[String]) -> Result<Arguments, Failure> {
+    let mut arguments = Arguments::default();
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let runs = match word.strip_prefix("--runs") {
             Some("") => words.next().map(String::as_str),
             Some(rest) => rest.strip_prefix('='),
-            None if word.starts_with('-') || wanted.attack.is_some() => {
+            None if word.starts_with('-') || arguments.attack.is_some() => {
                 return Err(usage(format!("{word} is not understood")));
             }
             None => {
-                wanted.attack = Some(word.clone());
+                arguments.attack = Some(word.clone());
                 continue;
             }
         };
-        wanted.runs = runs
+        arguments.runs = runs
             .and_then(|runs| runs.parse().ok())
             .filter(|runs| (1..=MAX_RUNS).contains(runs))
             .ok_or_else(|| usage(format!("--runs takes a number from 1 to {MAX_RUNS}")))?;
     }
-    Ok(wanted)
+    Ok(arguments)
 }
 
-fn answer(wanted: &Wanted) -> Result<Report, Failure> {
+fn answer(arguments: &Arguments) -> Result<Report, Failure> {
     let attacks = catalogue();
-    match &wanted.attack {
+    match &arguments.attack {
         None => Ok(list(&attacks)),
         Some(id) => match attacks.iter().find(|attack| attack.id() == *id) {
-            Some(attack) => watch(attack, wanted.runs),
+            Some(attack) => watch(attack, arguments.runs),
             None => {
                 let message = format!("there is no attack called {id}");
                 Err((2, message, "`brickwork demo-cheat` lists them".into()))
@@ -165,14 +165,14 @@ fn watch(attack: &Attack, runs: usize) -> Result<Report, Failure> {
 mod tests {
     use super::*;
 
-    fn read(line: &str) -> Result<Wanted, Failure> {
-        wanted(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    fn read(line: &str) -> Result<Arguments, Failure> {
+        arguments(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
     }
 
     #[test]
     fn command_lines_are_read() {
-        let some = |attack: &str, runs| Wanted { attack: Some(attack.to_owned()), runs };
-        assert_eq!(read("").unwrap(), Wanted::default());
+        let some = |attack: &str, runs| Arguments { attack: Some(attack.to_owned()), runs };
+        assert_eq!(read("").unwrap(), Arguments::default());
         assert_eq!(read("row_05").unwrap(), some("row_05", 100));
         assert_eq!(read("row_05 --runs 3").unwrap(), some("row_05", 3));
         assert_eq!(read("--runs=1000000 row_05").unwrap(), some("row_05", 1_000_000));

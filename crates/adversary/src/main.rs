@@ -18,7 +18,7 @@ fn main() -> ExitCode {
     }
     let given = |name: &str| arguments.iter().any(|a| a == name);
     let runs = |trials: usize| if given("--quick") { trials.min(60) } else { trials };
-    let told = |result: Result| {
+    let printed = |result: Result| {
         if !given("--json") {
             tell(&result);
         }
@@ -28,13 +28,13 @@ fn main() -> ExitCode {
     let wanted = |protocol: &str| given(protocol) || !any;
     let (mut of_duplo, mut of_jimu, mut of_lego) = (Vec::new(), Vec::new(), Vec::new());
     if wanted("duplo") {
-        of_duplo.extend(catalogue().iter().map(|attack| told(play(attack, runs(attack.trials)))));
+        of_duplo.extend(catalogue().iter().map(|attack| printed(play(attack, runs(attack.trials)))));
     }
     if wanted("jimu") {
-        of_jimu.extend(jimu::catalogue().iter().map(|attack| told(attack.played(runs(attack.trials)))));
+        of_jimu.extend(jimu::catalogue().iter().map(|attack| printed(attack.played(runs(attack.trials)))));
     }
     if wanted("lego") {
-        of_lego.extend(lego::catalogue().iter().map(|attack| told(attack.played(runs(attack.trials)))));
+        of_lego.extend(lego::catalogue().iter().map(|attack| printed(attack.played(runs(attack.trials)))));
     }
     let results = || of_duplo.iter().chain(&of_jimu).chain(&of_lego);
     if given("--json") {

@@ -2,6 +2,8 @@
 
 #[path = "../../../fuzz/targets/circuit.rs"]
 mod circuit;
+#[path = "../../../fuzz/targets/garbling.rs"]
+mod garbling;
 #[path = "../../../fuzz/targets/messages.rs"]
 mod messages;
 #[path = "../../../fuzz/targets/replay.rs"]
@@ -90,5 +92,16 @@ fn stores() {
     });
     corpus("store", |input| {
         store::store(input);
+    });
+}
+
+#[test]
+fn garblings() {
+    // What a garbling's files hold is understood; of those that nobody writes the name says what is wrong.
+    replay("garbling", 0, 30, |name, seed| {
+        assert_eq!(garbling::garbling(seed), !name.starts_with("bad_"), "{name}");
+    });
+    replay("garbling", 60, 30, |_, seed| {
+        garbling::garbling(seed);
     });
 }

@@ -206,7 +206,8 @@ pub const SECURITY: u32 = 40;
 #[derive(Clone, Copy)]
 pub struct HalfGates;
 
-fn garbling(name: &str) -> Result<HalfGates, String> {
+/// Returns the scheme of this name, for clap.
+pub fn garbling(name: &str) -> Result<HalfGates, String> {
     match name {
         "half-gates" => Ok(HalfGates),
         "ga" | "gax" | "gaxr" => Err(format!(

@@ -1,5 +1,6 @@
 //! `brickwork garble`, `garbled-inputs`, `evaluate-garbled` and `decode-garbled`: JustGarble on files.
 
+use std::convert::Infallible;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -19,6 +20,37 @@ use crate::report::{Report, bit_string, bytes, hex, plural};
 use crate::simulate::Values;
 use crate::values::Erased;
 use crate::{programs, values};
+
+/// What only protocols take: it is refused with what to do instead, where clap would say that it does not
+/// know the flag.
+#[derive(Args)]
+struct OfProtocols {
+    #[arg(long = "security", hide = true, value_name = "S", value_parser = no_security)]
+    _security: Option<Infallible>,
+    #[arg(long = "protocol", hide = true, value_name = "NAME", value_parser = no_protocol)]
+    _protocol: Option<Infallible>,
+    #[arg(long = "store", hide = true, value_name = "DIR", value_parser = no_store)]
+    _store: Option<Infallible>,
+}
+
+fn no_security(_: &str) -> Result<Infallible, String> {
+    Err("a garbling on files is checked by nobody, so that there is no 2^-S; against a peer that may cheat \
+         take `brickwork run`, or `garbler` and `evaluator`, with --protocol duplo"
+        .into())
+}
+
+fn no_protocol(name: &str) -> Result<Infallible, String> {
+    Err(format!(
+        "a garbling on files is no protocol of two parties; take `brickwork run --protocol {name}`, or \
+         `garbler` and `evaluator`"
+    ))
+}
+
+fn no_store(_: &str) -> Result<Infallible, String> {
+    Err("a garbling lies in files of its own, and a store has the stock of a protocol; take `brickwork \
+         preprocess`, and `garbler` and `evaluator` with --store"
+        .into())
+}
 
 /// Garble a program into files, after JustGarble: for research, without a second party and without a defence
 /// against a garbler or evaluator that cheats
@@ -49,6 +81,8 @@ pub struct Garble {
     /// How a2 and a4 double a token; d1, if it is not given
     #[arg(long, value_name = "NAME")]
     doubling: Option<DoublingName>,
+    #[command(flatten)]
+    _of_protocols: OfProtocols,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -190,6 +224,8 @@ pub struct Inputs {
     output: PathBuf,
     #[command(flatten)]
     values: Values,
+    #[command(flatten)]
+    _of_protocols: OfProtocols,
 }
 
 impl Inputs {
@@ -223,6 +259,8 @@ pub struct Evaluate {
     /// Where to write the garbled outputs, Y; no file is ever overwritten
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
+    #[command(flatten)]
+    _of_protocols: OfProtocols,
 }
 
 impl Evaluate {
@@ -257,6 +295,8 @@ pub struct Decode {
     program: Option<PathBuf>,
     #[command(flatten)]
     map: Map,
+    #[command(flatten)]
+    _of_protocols: OfProtocols,
 }
 
 impl Decode {

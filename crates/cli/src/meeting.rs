@@ -70,12 +70,12 @@ pub struct Offer {
 /// Why a party does not begin: as it tells its own user, and as it tells the peer.
 struct Refusal {
     here: String,
-    told: String,
+    there: String,
 }
 
 impl From<String> for Refusal {
     fn from(both: String) -> Self {
-        Refusal { here: both.clone(), told: both }
+        Refusal { here: both.clone(), there: both }
     }
 }
 
@@ -251,7 +251,7 @@ impl Work<'_> {
         let made = made.and_then(|program| programs::repeated(&program, self.executions()));
         let program = made.map_err(|failure| Refusal {
             here: format!("the garbler proposes the cut {cut}: {}; {}", failure.message(), failure.hint()),
-            told: format!("the evaluator cannot cut its file by {cut}"),
+            there: format!("the evaluator cannot cut its file by {cut}"),
         })?;
         if hex(&program.digest()) != offer.program {
             return Err(format!(
@@ -341,8 +341,8 @@ impl Work<'_> {
 }
 
 /// Says that this party does not begin, and why.
-fn refuse<T>(channel: &mut Channel, Refusal { here, told }: Refusal) -> Result<T, Error> {
-    tell(channel, &told);
+fn refuse<T>(channel: &mut Channel, Refusal { here, there }: Refusal) -> Result<T, Error> {
+    tell(channel, &there);
     Err(Error::Mismatch(here))
 }
 

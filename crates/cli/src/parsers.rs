@@ -4,7 +4,7 @@ use brickwork::circuit::Type;
 use serde_json::Value;
 
 use crate::preprocess;
-use crate::stocked::Wanted;
+use crate::stocked::Requested;
 use crate::table;
 
 /// Returns a table with at most so many rows of this type: a value, and the number of rows. `None` if it is
@@ -20,9 +20,9 @@ pub fn list(text: &str) -> Option<Vec<(String, Option<String>, u32)>> {
 
 /// Returns the same of an argument.
 pub fn argument(text: &str) -> Option<(String, Option<String>, u32)> {
-    Wanted::parse(text).ok().map(parts)
+    Requested::parse(text).ok().map(parts)
 }
 
-fn parts(wanted: Wanted) -> (String, Option<String>, u32) {
-    (wanted.file.to_string_lossy().into_owned(), wanted.name, wanted.count)
+fn parts(requested: Requested) -> (String, Option<String>, u32) {
+    (requested.file.to_string_lossy().into_owned(), requested.name, requested.count)
 }

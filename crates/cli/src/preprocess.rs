@@ -10,12 +10,12 @@ use clap::{Args, ValueEnum};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::arguments::{Address, Map, Protocol, Resources, SECURITY, cot, security};
+use crate::arguments::{Address, HalfGates, Map, Protocol, Resources, SECURITY, cot, garbling, security};
 use crate::failure::Failure;
 use crate::outcome::phases_text;
 use crate::party::connect;
 use crate::report::{Report, plural};
-use crate::stocked::{Asked, Stocked, Wanted, Wishes};
+use crate::stocked::{Asked, Requested, Stocked, Wishes};
 use crate::store::KeyArguments;
 use crate::{files, protocols};
 
@@ -66,6 +66,9 @@ pub struct Arguments {
     /// softspoken-2, softspoken-4 or softspoken-8; softspoken-4, if it is not given
     #[arg(long, value_name = "NAME", value_parser = cot)]
     cot: Option<Cot>,
+    /// The garbling scheme, which in every protocol is half-gates; others are for `brickwork garble`
+    #[arg(long = "scheme", value_name = "half-gates", value_parser = garbling)]
+    _scheme: Option<HalfGates>,
     /// Statistical security of duplo, lego and authenticated in bits; 40, if it is not given
     #[arg(long, value_name = "40|64|80", value_parser = security)]
     security: Option<u32>,
@@ -92,7 +95,7 @@ impl From<Role> for Party {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct List {
-    component: Vec<Wanted>,
+    component: Vec<Requested>,
 }
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
@@ -111,7 +114,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         let why = "it has one kind of correlated OTs";
         protocols::says_nothing(protocol.name(), &[(true, "--cot", why)])?;
     }
-    let asked = Asked::of(&wanted(arguments)?, &wishes)?;
+    let asked = Asked::of(&requested(arguments)?, &wishes)?;
     let peer = files::public_key(&arguments.peer)?;
     let identity = files::identity(&arguments.identity)?;
     let keys = match party {
@@ -152,9 +155,9 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     Ok(Report::new(json, human))
 }
 
-fn wanted(arguments: &Arguments) -> Result<Vec<Wanted>, Failure> {
-    let mut wanted =
-        arguments.components.iter().map(|text| Wanted::parse(text)).collect::<Result<Vec<_>, _>>()?;
+fn requested(arguments: &Arguments) -> Result<Vec<Requested>, Failure> {
+    let mut requested =
+        arguments.components.iter().map(|text| Requested::parse(text)).collect::<Result<Vec<_>, _>>()?;
     if let Some(path) = &arguments.list {
         let list = list(&files::text(path)?).map_err(|why| {
             Failure::input(
@@ -164,12 +167,12 @@ fn wanted(arguments: &Arguments) -> Result<Vec<Wanted>, Failure> {
         })?;
         // Paths in a list are relative to it.
         let folder = path.parent().unwrap_or(Path::new(""));
-        wanted.extend(list.into_iter().map(|w| Wanted { file: folder.join(&w.file), ..w }));
+        requested.extend(list.into_iter().map(|w| Requested { file: folder.join(&w.file), ..w }));
     }
-    Ok(wanted)
+    Ok(requested)
 }
 
 /// Reads a list, or says what is wrong with it.
-pub fn list(text: &str) -> Result<Vec<Wanted>, String> {
+pub fn list(text: &str) -> Result<Vec<Requested>, String> {
     toml::from_str(text).map(|list: List| list.component).map_err(|e| e.message().to_owned())
 }

@@ -7,8 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use brickwork::Error;
-use brickwork::circuit::{Party, Program, Recipient, Type, value};
-use brickwork::duplo::{Duplo, Evaluator, Garbler, Request, Secret, Step, StepReport};
+use brickwork::authenticated::{self, Authenticated};
+use brickwork::circuit::{Component, Party, Program, Recipient, Type, value};
+use brickwork::duplo::{self, Duplo, Evaluator, Garbler};
+use brickwork::ot::Cot;
+use brickwork::session::steps::{Secret, Step};
 use brickwork::session::{PhaseReport, TABLE_MEMORY, Terms};
 use brickwork::wire::Channel;
 use brickwork::wire::tls::{self, Identity, PublicKey};
@@ -18,12 +21,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use crate::arguments::{Address, Reading, Resources, security};
+use crate::arguments::{Address, Protocol, Reading, Resources, security};
 use crate::failure::Failure;
 use crate::outcome::{outputs_text, phases_text};
 use crate::party::{Host, listen_at};
 use crate::preprocess::Role;
 use crate::progress::Bar;
+use crate::protocols::promise;
 use crate::report::{Report, hex, plural};
 use crate::{files, programs, resources, values};
 
@@ -51,6 +55,9 @@ pub struct Arguments {
     /// gives
     #[arg(long)]
     interactive: bool,
+    /// The protocol: duplo or authenticated
+    #[arg(long, value_name = "NAME", default_value = "duplo")]
+    protocol: Protocol,
     /// Statistical security in bits
     #[arg(long, value_name = "40|64|80", default_value = "40", hide_default_value = true,
         value_parser = security)]
@@ -247,7 +254,7 @@ impl Planned {
     }
 
     /// What it takes from the stock, as often as it may run.
-    fn needs(&self) -> Request {
+    fn needs(&self) -> Needs {
         let width = |party: Party| -> usize {
             let ports = self.program.input_ports(party).iter();
             let own = ports
@@ -260,44 +267,85 @@ impl Planned {
         let sealed: usize =
             self.program.outputs().iter().filter(sealed).map(|output| output.wires.len()).sum();
         let times = self.entry.at_most as usize;
-        let slots = self.program.slots_by_component();
-        Request {
-            components: self
-                .program
-                .components()
-                .iter()
-                .cloned()
-                .zip(slots)
-                .map(|(c, n)| (c, n * times))
-                .collect(),
-            garbler_wires: (width(Party::Garbler) + sealed) * times,
-            ots: Some(width(Party::Evaluator) * times),
-        }
+        let mut needs = Needs::default();
+        needs.add(&self.program, times);
+        needs.inputs = [width(Party::Garbler) * times, width(Party::Evaluator) * times];
+        needs.sealed = sealed * times;
+        needs
     }
 }
 
-/// All that the session takes, however it goes.
-fn needs(steps: &[Planned]) -> Request {
-    let mut all = Request { components: Vec::new(), garbler_wires: 0, ots: None };
-    for Request { components, garbler_wires, ots } in steps.iter().map(Planned::needs) {
-        for (component, slots) in components {
-            let digest = component.digest();
-            match all.components.iter_mut().find(|(known, _)| known.digest() == digest) {
-                Some((_, sum)) => *sum += slots,
-                None => all.components.push((component, slots)),
-            }
+/// What steps take of what is made at the beginning.
+#[derive(Default)]
+pub struct Needs {
+    components: Vec<(Component, usize)>,
+    /// Input bits of the garbler and of the evaluator.
+    pub inputs: [usize; 2],
+    /// Output bits that the evaluator does not learn.
+    pub sealed: usize,
+}
+
+impl Needs {
+    /// Adds the components of a program that runs so often.
+    pub fn add(&mut self, program: &Program, times: usize) {
+        for (component, slots) in program.components().iter().zip(program.slots_by_component()) {
+            self.component(component, slots * times);
         }
-        all.garbler_wires += garbler_wires;
-        all.ots = Some(all.ots.unwrap_or(0) + ots.unwrap_or(0)).filter(|&ots| ots > 0);
     }
-    all.components.retain(|(_, slots)| *slots > 0);
-    all
+
+    fn component(&mut self, component: &Component, slots: usize) {
+        let digest = component.digest();
+        match self.components.iter_mut().find(|(known, _)| known.digest() == digest) {
+            _ if slots == 0 => {}
+            Some((_, sum)) => *sum += slots,
+            None => self.components.push((component.clone(), slots)),
+        }
+    }
+
+    /// Adds what other steps take.
+    fn and(mut self, other: Needs) -> Self {
+        other.components.iter().for_each(|(component, slots)| self.component(component, *slots));
+        self.inputs.iter_mut().zip(other.inputs).for_each(|(sum, more)| *sum += more);
+        self.sealed += other.sealed;
+        self
+    }
+
+    fn of_duplo(self) -> duplo::Request {
+        let Needs { components, inputs: [garblers, evaluators], sealed } = self;
+        let ots = Some(evaluators).filter(|&ots| ots > 0);
+        duplo::Request { components, garbler_wires: garblers + sealed, ots }
+    }
+
+    fn of_masks(self) -> authenticated::Request {
+        let Needs { components, inputs, .. } = self;
+        authenticated::Request { components, inputs: inputs.iter().sum() }
+    }
+}
+
+/// Refuses a protocol that has no sessions in memory.
+///
+/// # Errors
+/// A mistake of usage that says what to do.
+pub fn has_sessions(protocol: Protocol) -> Result<(), Failure> {
+    let name = protocol.name();
+    match protocol {
+        Protocol::Duplo | Protocol::Authenticated => Ok(()),
+        Protocol::SemiHonest | Protocol::CompGc | Protocol::Lego => Err(Failure::usage(
+            format!("a session of --protocol {name} runs from stock, and in Python"),
+            "take --protocol duplo or authenticated, or give --store there",
+        )),
+        Protocol::Jimu => Err(Failure::usage(
+            format!("--protocol {name} has no sessions: a run makes all that it takes"),
+            "run each program by itself, or take --protocol duplo",
+        )),
+    }
 }
 
 /// Names a session; both parties must have the same.
-fn digest(steps: &[Planned], security: u32) -> String {
+fn digest(steps: &[Planned], protocol: Protocol, security: u32) -> String {
     let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 session file");
     let mut add = |bytes: &[u8]| _ = hasher.update(&(bytes.len() as u64).to_le_bytes()).update(bytes);
+    add(protocol.name().as_bytes());
     add(&security.to_le_bytes());
     for Planned { entry, program, carried, next } in steps {
         add(entry.name.as_bytes());
@@ -396,35 +444,66 @@ fn ask(step: &str, ports: &[brickwork::circuit::Port]) -> Result<Zeroizing<Strin
 pub enum Playing {
     Garbler(Box<Garbler>),
     Evaluator(Box<Evaluator>),
+    Masked(Box<authenticated::Session>),
+}
+
+/// What a step gave.
+pub struct Given {
+    pub outputs: Vec<bool>,
+    /// What nobody decoded, in the order of its outputs.
+    pub kept: Vec<Secret>,
+    /// What is promised, in its JSON form.
+    pub security: Value,
+}
+
+impl Given {
+    /// Leaves out what the evaluator learns beside its outputs: it depends on its inputs and shows nowhere.
+    fn of_duplo(duplo::StepReport { outputs, kept, security, .. }: duplo::StepReport) -> Result<Self, Error> {
+        Ok(Given { outputs, kept, security: promise(&security)? })
+    }
 }
 
 impl Playing {
     pub fn begin(
+        protocol: Protocol,
         party: Party,
         channel: Channel,
         terms: &Terms,
-        request: &Request,
+        needs: Needs,
         quiet: bool,
     ) -> Result<Self, Error> {
-        let bar = Bar::of::<Duplo>(quiet);
+        if protocol == Protocol::Authenticated {
+            let (bar, request) = (Bar::of::<Authenticated>(quiet), needs.of_masks());
+            let session =
+                authenticated::Session::begin(party, channel, terms, Cot::default(), &request, bar)?;
+            return Ok(Playing::Masked(Box::new(session)));
+        }
+        let (bar, request) = (Bar::of::<Duplo>(quiet), needs.of_duplo());
         Ok(match party {
-            Party::Garbler => Playing::Garbler(Box::new(Garbler::setup(channel, terms, bar)?.fill(request)?)),
+            Party::Garbler => {
+                Playing::Garbler(Box::new(Garbler::setup(channel, terms, bar)?.fill(&request)?))
+            }
             Party::Evaluator => {
-                Playing::Evaluator(Box::new(Evaluator::setup(channel, terms, bar)?.fill(request)?))
+                Playing::Evaluator(Box::new(Evaluator::setup(channel, terms, bar)?.fill(&request)?))
             }
         })
     }
 
-    /// Leaves out what the evaluator learns beside its outputs: it depends on its inputs and shows nowhere.
-    pub fn step(self, step: &Step, input: &[bool]) -> Result<(StepReport, Self), Error> {
+    pub fn step(self, step: &Step, input: &[bool]) -> Result<(Given, Self), Error> {
         Ok(match self {
             Playing::Garbler(session) => {
                 let (given, session) = session.run(step, input)?;
-                (given, Playing::Garbler(Box::new(session)))
+                (Given::of_duplo(given)?, Playing::Garbler(Box::new(session)))
             }
             Playing::Evaluator(session) => {
                 let (given, session) = session.run(step, input)?;
-                (given, Playing::Evaluator(Box::new(session)))
+                (Given::of_duplo(given)?, Playing::Evaluator(Box::new(session)))
+            }
+            Playing::Masked(session) => {
+                let (given, session) = session.run(step, input)?;
+                let authenticated::StepReport { outputs, kept, security } = given;
+                let given = Given { outputs, kept, security: promise(&security)? };
+                (given, Playing::Masked(Box::new(session)))
             }
         })
     }
@@ -433,15 +512,19 @@ impl Playing {
         match self {
             Playing::Garbler(session) => session.close(),
             Playing::Evaluator(session) => session.close(),
+            Playing::Masked(session) => session.close(),
         }
     }
 }
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let party = Party::from(arguments.role);
+    let protocol = arguments.protocol;
+    has_sessions(protocol)?;
     let steps = read(&arguments.file)?;
     let inputs = Inputs::of(arguments, &steps)?;
-    let request = needs(&steps);
+    // All that the session takes, however it goes.
+    let needs = steps.iter().map(Planned::needs).fold(Needs::default(), Needs::and);
     let peer = files::public_key(&arguments.peer)?;
     let identity = {
         let _erasing = Erasing::begin();
@@ -459,9 +542,9 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         post_quantum: false,
     };
     let options = arguments.resources.options(party);
-    let digest = digest(&steps, arguments.security);
+    let digest = digest(&steps, protocol, arguments.security);
     let channel = meet(&arguments.address, &options, &identity, peer, &digest, quiet, &mut Host::Command)?;
-    let mut playing = Playing::begin(party, channel, &terms, &request, quiet)?;
+    let mut playing = Playing::begin(protocol, party, channel, &terms, needs, quiet)?;
 
     let (mut kept, mut times) = (BTreeMap::new(), vec![0; steps.len()]);
     let (mut log, mut human, mut security) = (Vec::new(), String::new(), None);
@@ -497,7 +580,7 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
             Some(Way { to, .. }) => *to,
             None => place.map(|place| place + 1),
         };
-        let of_step = serde_json::to_value(&given.security).unwrap_or_default();
+        let of_step = given.security;
         log.push(json!({ "step": name, "outputs": { files::role(party): value }, "security": of_step }));
         // The weakest promise is the one that stands below all.
         let bound = |security: &Value| security["bound_log2"].as_f64().unwrap_or(0.0);
@@ -509,13 +592,13 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         "role": files::role(party),
         "steps": log,
         "phases": playing.close()?,
-        "protocol": "duplo",
+        "protocol": protocol.name(),
         "cpu_seconds": resources::cpu_seconds(),
         "peak_rss_bytes": resources::peak_rss_bytes(),
     });
     human += &phases_text(&json, quiet);
     if let Some(security) = security {
-        human += &crate::protocols::played(crate::arguments::Protocol::Duplo).promise_text(&security);
+        human += &crate::protocols::played(protocol).promise_text(&security);
     }
     Ok(Report::new(json, human))
 }
@@ -556,7 +639,8 @@ pub fn meet(
     if !met.visits && met.sheet == digest.as_bytes() {
         return Ok(met.channel);
     }
-    let why = "the two parties have different sessions; compare the files, their programs and --security";
+    let why = "the two parties have different sessions; compare the files, their programs, \
+               --protocol and --security";
     // A peer that went away needs no reason.
     if let Err(e) = met.channel.refuse(why) {
         tracing::debug!("the peer was not told: {e}");

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use brickwork::circuit::formats::InputMap;
 use brickwork::circuit::{Party, Program, Recipient};
-use brickwork::duplo::{Request, Secret, Step};
 use brickwork::ot::Cot;
+use brickwork::session::steps::{Secret, Step};
 use brickwork::session::{TABLE_MEMORY, Terms};
 use brickwork::stock::Store;
 use brickwork::wire::tls::{Identity, PublicKey};
@@ -19,10 +19,10 @@ use crate::arguments::{Address, Protocol, Reading, Resources, SECURITY, security
 use crate::failure::Failure;
 use crate::party::{Host, parsed};
 use crate::report::{Report, bit_string, hex};
-use crate::session::{Playing, meet};
-use crate::stocked::{Asked, FromStock, Job, Stocked, Wanted, Wishes};
+use crate::session::{Given, Needs, Playing, has_sessions, meet};
+use crate::stocked::{Asked, FromStock, Job, Requested, Stocked, Wishes};
 use crate::store::StoreArguments;
-use crate::{files, programs, protocols, values};
+use crate::{files, programs, values};
 
 /// What a party says of a session.
 #[derive(Args)]
@@ -125,7 +125,7 @@ impl Standing {
                 let line = Stocked::open(protocol, Cot::default(), party, channel, &store, &terms, true)?;
                 Line::Stocked(line, arguments.stock)
             }
-            None => Line::Made(Playing::begin(party, channel, &terms, &needs(&programs), true)?),
+            None => Line::Made(Playing::begin(protocol, party, channel, &terms, needs(&programs), true)?),
         };
         Ok(Standing { party, protocol, line: Some(line), programs, kept: Vec::new() })
     }
@@ -145,7 +145,7 @@ impl Standing {
 
     /// Makes stock: words `FILE[:NAME]=COUNT`.
     pub fn fill(&mut self, words: &[String]) -> Result<Report, Failure> {
-        let wanted = words.iter().map(|word| Wanted::parse(word)).collect::<Result<Vec<_>, _>>()?;
+        let requested = words.iter().map(|word| Requested::parse(word)).collect::<Result<Vec<_>, _>>()?;
         let wishes = Wishes {
             protocol: self.protocol,
             map: &InputMap::new(),
@@ -154,7 +154,7 @@ impl Standing {
             build: None,
             level: false,
         };
-        let asked = Asked::of(&wanted, &wishes)?;
+        let asked = Asked::of(&requested, &wishes)?;
         let line = self.line.take().ok_or_else(ended)?;
         let Line::Stocked(line, stock) = line else {
             self.line = Some(line);
@@ -205,8 +205,8 @@ impl Standing {
                 };
                 let (given, playing) = playing.step(&step, &input)?;
                 self.line = Some(Line::Made(playing));
-                let security = protocols::promise(&given.security)?;
-                FromStock { outputs: given.outputs, kept: given.kept, security, made: None }
+                let Given { outputs, kept, security } = given;
+                FromStock { outputs, kept, security, made: None }
             }
             Line::Stocked(line, stock) => {
                 let job = match plain {
@@ -272,24 +272,11 @@ impl Arguments {
     fn checked(&self) -> Result<Option<Store>, Failure> {
         let Some(folder) = &self.stock.store else {
             return match self.protocol {
-                Protocol::Duplo if self.programs.is_empty() => Err(Failure::usage(
+                Protocol::Duplo | Protocol::Authenticated if self.programs.is_empty() => Err(Failure::usage(
                     "a session needs its programs, and how often each may run",
                     "give --program FILE=TIMES; or --store, and what is lacking is made on the way",
                 )),
-                Protocol::Duplo => Ok(None),
-                Protocol::SemiHonest | Protocol::CompGc | Protocol::Lego | Protocol::Authenticated => {
-                    Err(Failure::usage(
-                        format!("a session of --protocol {} runs from stock", self.protocol.name()),
-                        "give --store",
-                    ))
-                }
-                Protocol::Jimu => Err(Failure::usage(
-                    format!(
-                        "--protocol {} has no sessions: a run makes all that it takes",
-                        self.protocol.name()
-                    ),
-                    "run each program by itself, or take --protocol duplo",
-                )),
+                protocol => has_sessions(protocol).map(|()| None),
             };
         };
         if self.post_quantum {
@@ -338,22 +325,16 @@ fn named(text: &str) -> Result<Known, Failure> {
 }
 
 /// All that the programs can take, whatever is carried on or kept.
-fn needs(programs: &[Known]) -> Request {
-    let mut all = Request { components: Vec::new(), garbler_wires: 0, ots: None };
+fn needs(programs: &[Known]) -> Needs {
+    let mut all = Needs::default();
     for Known { program, left } in programs {
         let times = left.unwrap_or_default() as usize;
         let outputs: usize = program.outputs().iter().map(|output| output.wires.len()).sum();
-        for (component, slots) in program.components().iter().zip(program.slots_by_component()) {
-            let digest = component.digest();
-            match all.components.iter_mut().find(|(known, _)| known.digest() == digest) {
-                Some((_, sum)) => *sum += slots * times,
-                None => all.components.push((component.clone(), slots * times)),
-            }
+        all.add(program, times);
+        for (sum, party) in all.inputs.iter_mut().zip([Party::Garbler, Party::Evaluator]) {
+            *sum += program.input_width(party) * times;
         }
-        all.garbler_wires += (program.input_width(Party::Garbler) + outputs) * times;
-        all.ots =
-            Some(all.ots.unwrap_or(0) + program.input_width(Party::Evaluator) * times).filter(|&n| n > 0);
+        all.sealed += outputs * times;
     }
-    all.components.retain(|(_, slots)| *slots > 0);
     all
 }

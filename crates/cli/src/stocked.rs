@@ -10,10 +10,11 @@ use brickwork::authenticated::{self, Authenticated};
 use brickwork::circuit::formats::InputMap;
 use brickwork::circuit::{Component, Party, Program};
 use brickwork::compgc::{self, CompGc};
-use brickwork::duplo::{self, Duplo, Request, Secret, Step};
+use brickwork::duplo::{self, Duplo, Request};
 use brickwork::lego::{self, Lego};
 use brickwork::ot::Cot;
 use brickwork::semi_honest::{self, SemiHonest};
+use brickwork::session::steps::{Secret, Step};
 use brickwork::session::stock::{Lacking, Preprocessed};
 use brickwork::session::{PhaseReport, Protocol as _, Terms};
 use brickwork::stock::Store;
@@ -31,14 +32,14 @@ use crate::report::plural;
 /// A component that is asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Wanted {
+pub struct Requested {
     pub file: PathBuf,
     /// All components of the program if there is none.
     pub name: Option<String>,
     pub count: u32,
 }
 
-impl Wanted {
+impl Requested {
     /// Reads `FILE:NAME=COUNT` or `FILE=COUNT`.
     ///
     /// # Errors
@@ -56,10 +57,10 @@ impl Wanted {
         // A file's own name may hold a colon.
         match what.rsplit_once(':') {
             Some((file, name)) if !Path::new(what).is_file() && !file.is_empty() => {
-                Ok(Wanted { file: file.into(), name: Some(name.into()), count })
+                Ok(Requested { file: file.into(), name: Some(name.into()), count })
             }
             _ if what.is_empty() => Err(bad()),
-            _ => Ok(Wanted { file: what.into(), name: None, count }),
+            _ => Ok(Requested { file: what.into(), name: None, count }),
         }
     }
 }
@@ -131,22 +132,22 @@ impl Asked {
     ///
     /// # Errors
     /// As [`Wishes::check`]; if a file or a component is not there, or too much is asked for.
-    pub fn of(wanted: &[Wanted], wishes: &Wishes) -> Result<Self, Failure> {
+    pub fn of(requested: &[Requested], wishes: &Wishes) -> Result<Self, Failure> {
         wishes.check()?;
-        if wanted.is_empty() {
+        if requested.is_empty() {
             let hint = "give --component FILE:NAME=COUNT, or a --list of them";
             return Err(Failure::usage("nothing is asked for", hint));
         }
-        if wanted.iter().any(|wanted| wanted.count == 0) {
+        if requested.iter().any(|requested| requested.count == 0) {
             let hint = "give how often each component will be used";
             return Err(Failure::usage("a count of 0 asks for nothing", hint));
         }
         Ok(match wishes.protocol {
-            Protocol::SemiHonest => Asked::Ots(ots(wanted, wishes)?),
-            Protocol::CompGc => Asked::Copies(copies(wanted, wishes)?),
-            Protocol::Authenticated => Asked::Masked(masked(wanted, wishes)?),
-            Protocol::Lego => Asked::Gates(gates(wanted, wishes)?, built(wanted, wishes)?),
-            _ => Asked::Steps(steps(wanted, wishes)?),
+            Protocol::SemiHonest => Asked::Ots(ots(requested, wishes)?),
+            Protocol::CompGc => Asked::Copies(copies(requested, wishes)?),
+            Protocol::Authenticated => Asked::Masked(masked(requested, wishes)?),
+            Protocol::Lego => Asked::Gates(gates(requested, wishes)?, built(requested, wishes)?),
+            _ => Asked::Steps(steps(requested, wishes)?),
         })
     }
 
@@ -178,9 +179,9 @@ impl Asked {
 }
 
 /// Copies of components and OTs that are asked for.
-fn copies(wanted: &[Wanted], wishes: &Wishes) -> Result<compgc::Request, Failure> {
+fn copies(requested: &[Requested], wishes: &Wishes) -> Result<compgc::Request, Failure> {
     let mut all = compgc::Request::default();
-    for Request { components, ots, .. } in steps(wanted, wishes)? {
+    for Request { components, ots, .. } in steps(requested, wishes)? {
         components.iter().for_each(|(component, count)| all.add(component, *count));
         all.ots += ots.unwrap_or(0);
     }
@@ -191,10 +192,10 @@ fn copies(wanted: &[Wanted], wishes: &Wishes) -> Result<compgc::Request, Failure
 }
 
 /// Components that are asked for, and masks for the inputs of both parties.
-fn masked(wanted: &[Wanted], wishes: &Wishes) -> Result<authenticated::Request, Failure> {
+fn masked(requested: &[Requested], wishes: &Wishes) -> Result<authenticated::Request, Failure> {
     let (mut all, mut components) = (authenticated::Request::default(), Vec::new());
-    for (file, (program, wanted)) in &by_file(wanted, wishes)? {
-        let executions = add(&mut components, file, program, wanted)?;
+    for (file, (program, requested)) in &by_file(requested, wishes)? {
+        let executions = add(&mut components, file, program, requested)?;
         let inputs = program.input_width(Party::Garbler) + program.input_width(Party::Evaluator);
         all.inputs += if wishes.no_inputs { 0 } else { executions * inputs };
     }
@@ -206,9 +207,9 @@ fn masked(wanted: &[Wanted], wishes: &Wishes) -> Result<authenticated::Request, 
 }
 
 /// Gates, inputs and OTs that are asked for.
-fn gates(wanted: &[Wanted], wishes: &Wishes) -> Result<lego::Request, Failure> {
+fn gates(requested: &[Requested], wishes: &Wishes) -> Result<lego::Request, Failure> {
     let mut all = lego::Request::default();
-    for Request { components, garbler_wires, ots } in steps(wanted, wishes)? {
+    for Request { components, garbler_wires, ots } in steps(requested, wishes)? {
         let ands = |(component, count): &(Component, usize)| component.circuit.and_gates() * count;
         let gates = components.iter().map(ands).sum::<usize>() as u64;
         let (inputs, ots) = (garbler_wires as u64, ots.unwrap_or(0) as u64);
@@ -224,9 +225,9 @@ fn gates(wanted: &[Wanted], wishes: &Wishes) -> Result<lego::Request, Failure> {
 }
 
 /// Programs that are to be built of gates, each so often.
-fn built(wanted: &[Wanted], wishes: &Wishes) -> Result<Vec<(Program, u32)>, Failure> {
+fn built(requested: &[Requested], wishes: &Wishes) -> Result<Vec<(Program, u32)>, Failure> {
     let mut programs = Vec::new();
-    for Wanted { file, name, count } in wanted {
+    for Requested { file, name, count } in requested {
         let Some(executions) = wishes.build.map(NonZeroU32::get) else { break };
         let whole = name.is_none() && !wishes.no_inputs && !wishes.no_ots;
         if !whole || !count.is_multiple_of(executions) {
@@ -247,9 +248,9 @@ fn built(wanted: &[Wanted], wishes: &Wishes) -> Result<Vec<(Program, u32)>, Fail
 }
 
 /// OTs that the executions of programs take that are asked for.
-fn ots(wanted: &[Wanted], wishes: &Wishes) -> Result<usize, Failure> {
+fn ots(requested: &[Requested], wishes: &Wishes) -> Result<usize, Failure> {
     let mut all = 0usize;
-    for Wanted { file, name, count } in wanted {
+    for Requested { file, name, count } in requested {
         if let Some(name) = name {
             return Err(Failure::usage(
                 format!(
@@ -278,12 +279,12 @@ fn too_many_ots() -> Failure {
     )
 }
 
-/// Programs by their file, with what is wanted of them.
-type ByFile<'w> = BTreeMap<&'w Path, (Program, Vec<&'w Wanted>)>;
+/// Programs by their file, with what is requested of them.
+type ByFile<'w> = BTreeMap<&'w Path, (Program, Vec<&'w Requested>)>;
 
-fn by_file<'w>(wanted: &'w [Wanted], wishes: &Wishes) -> Result<ByFile<'w>, Failure> {
-    let mut by_file: BTreeMap<&Path, (Program, Vec<&Wanted>)> = BTreeMap::new();
-    for w in wanted {
+fn by_file<'w>(requested: &'w [Requested], wishes: &Wishes) -> Result<ByFile<'w>, Failure> {
+    let mut by_file: BTreeMap<&Path, (Program, Vec<&Requested>)> = BTreeMap::new();
+    for w in requested {
         if !by_file.contains_key(w.file.as_path()) {
             by_file.insert(&w.file, (programs::load(&w.file, wishes.map)?, Vec::new()));
         }
@@ -295,12 +296,12 @@ fn by_file<'w>(wanted: &'w [Wanted], wishes: &Wishes) -> Result<ByFile<'w>, Fail
 }
 
 /// A step for each component, and one for what inputs and private outputs need.
-fn steps(wanted: &[Wanted], wishes: &Wishes) -> Result<Vec<Request>, Failure> {
+fn steps(requested: &[Requested], wishes: &Wishes) -> Result<Vec<Request>, Failure> {
     let mut components: Vec<(Component, usize)> = Vec::new();
     let mut evaluator_inputs = 0;
     let mut prepared = Request { components: Vec::new(), garbler_wires: 0, ots: None };
-    for (file, (program, wanted)) in &by_file(wanted, wishes)? {
-        let executions = add(&mut components, file, program, wanted)?;
+    for (file, (program, requested)) in &by_file(requested, wishes)? {
+        let executions = add(&mut components, file, program, requested)?;
         evaluator_inputs += executions * program.input_width(Party::Evaluator);
         prepared.garbler_wires += executions * Request::of(program).garbler_wires;
     }
@@ -316,16 +317,16 @@ fn steps(wanted: &[Wanted], wishes: &Wishes) -> Result<Vec<Request>, Failure> {
     Ok(steps)
 }
 
-/// Adds what is wanted of a program's components. Returns the executions of the program that this is for.
+/// Adds what is requested of a program's components. Returns the executions of the program that this is for.
 fn add(
     components: &mut Vec<(Component, usize)>,
     file: &Path,
     program: &Program,
-    wanted: &[&Wanted],
+    requested: &[&Requested],
 ) -> Result<usize, Failure> {
     let slots = program.slots_by_component();
     let mut executions = 0;
-    for w in wanted {
+    for w in requested {
         let count = w.count as usize;
         let named = program
             .components()
@@ -460,11 +461,7 @@ impl Stocked {
     pub fn run(self, job: &Job, input: &[bool], lacking: Lacking) -> Result<(FromStock, Self), Failure> {
         match self {
             Stocked::Duplo(line) => {
-                let step = match job {
-                    Job::Step(step) => (*step).clone(),
-                    Job::Program(program, times) => (&Arc::new(programs::repeated(program, *times)?)).into(),
-                };
-                let (done, line) = line.run(step, input, lacking)?;
+                let (done, line) = line.run(job.step()?, input, lacking)?;
                 let (security, made) = (promise(&done.security)?, done.made.map(|made| made.to_string()));
                 let given = FromStock { outputs: done.outputs, kept: done.kept, security, made };
                 Ok((given, Stocked::Duplo(Box::new(line))))
@@ -496,12 +493,9 @@ impl Stocked {
                 Ok((given, Stocked::Lego(Box::new(line))))
             }
             Stocked::Authenticated(line) => {
-                let (program, times) = job.plain(Authenticated::NAME)?;
-                let program = programs::repeated(program, times)?;
-                let (done, line) = line.run(&program, input, lacking)?;
-                let made = done.made.map(|made| made.to_string());
-                let (outputs, security) = (done.outputs, promise(&done.security)?);
-                let given = FromStock { outputs, kept: Vec::new(), security, made };
+                let (done, line) = line.run(job.step()?, input, lacking)?;
+                let (security, made) = (promise(&done.security)?, done.made.map(|made| made.to_string()));
+                let given = FromStock { outputs: done.outputs, kept: done.kept, security, made };
                 Ok((given, Stocked::Authenticated(Box::new(line))))
             }
         }
@@ -523,6 +517,14 @@ impl Stocked {
 }
 
 impl Job<'_> {
+    /// The step; a program, as often as it runs, is one.
+    fn step(&self) -> Result<Step, Failure> {
+        Ok(match self {
+            Job::Step(step) => (*step).clone(),
+            Job::Program(program, times) => (&Arc::new(programs::repeated(program, *times)?)).into(),
+        })
+    }
+
     /// The program and how often, of a job that carries nothing on and keeps nothing.
     fn plain(&self, protocol: &str) -> Result<(&Arc<Program>, Option<u32>), Failure> {
         match self {

@@ -59,11 +59,11 @@ impl Task {
         let of_thread = shared.clone();
         let body = move || {
             // Written down here, and not by the thread that waits with Python's lock in its hands.
-            let told = || match work(&of_thread) {
+            let answered = || match work(&of_thread) {
                 Ok((json, human)) => Ok((json.to_string(), human)),
                 Err(error) => Err(error.to_string()),
             };
-            let answer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(told));
+            let answer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(answered));
             let mut state = of_thread.state();
             state.answer = answer.ok();
             state.done = true;
@@ -190,7 +190,7 @@ impl Task {
     /// Takes the result of what has ended: the JSON of its `--json`, and its text for people.
     fn result(&self) -> PyResult<(String, String)> {
         match self.0.state().answer.take() {
-            Some(Ok(told)) => Ok(told),
+            Some(Ok(answer)) => Ok(answer),
             Some(Err(error)) => Err(Failed::new_err(error)),
             None => Err(PyRuntimeError::new_err("a fault of brickwork: a thread has ended without a result")),
         }
@@ -410,9 +410,9 @@ impl embedded::Hands for Hands {
     }
 
     fn news(&mut self, wait: Duration) -> Result<Vec<serde_json::Value>, String> {
-        let told: Vec<String> =
+        let lines: Vec<String> =
             self.call("news", |py| (wait.as_secs_f64(),).into_pyobject(py), |found| found.extract())?;
-        told.iter().map(|text| serde_json::from_str(text).map_err(|e| e.to_string())).collect()
+        lines.iter().map(|text| serde_json::from_str(text).map_err(|e| e.to_string())).collect()
     }
 
     fn kept(&mut self) -> Result<Vec<u32>, String> {

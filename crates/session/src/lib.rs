@@ -4,6 +4,7 @@
 mod greeting;
 mod metered;
 mod protocol;
+pub mod steps;
 pub mod stock;
 #[cfg(test)]
 mod tests;
@@ -20,7 +21,7 @@ pub use metered::Metered;
 pub use protocol::{Flight, PhaseReport, Protocol, Report, Span, Spent};
 
 /// Version of everything that two parties must have in common to understand each other.
-pub const PROTOCOL_VERSION: u32 = 8;
+pub const PROTOCOL_VERSION: u32 = 9;
 
 /// Bytes of tables that an evaluator keeps in memory if the user says nothing else ([`Terms::table_memory`]).
 pub const TABLE_MEMORY: u64 = 64 << 20;
@@ -46,7 +47,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// Returns what the parties agree on apart from the program.
+    /// Returns the terms: all that the parties agree on apart from the program.
     pub fn terms(&self) -> Terms {
         Terms {
             security: self.security.into(),

@@ -174,21 +174,33 @@ fn ots(all: &mut Catalogue) {
             case.sends(Evaluator, extension::msg::CHECK, nth, |answer| answer[16] ^= 1)
         });
     }
-    for (variant, block, story) in [
+    // The first OTs are those of what is watched, the last ones those that mask combinations.
+    for (variant, block, last, story) in [
         (
             "other_choice_in_the_first_block",
             0,
-            "The evaluator chooses otherwise for one block of a label, to have a mixture of both labels.",
+            false,
+            "The evaluator chooses otherwise in one series of OTs for a symbol that it watches: a key would \
+             be one block of the offset away, which could be found by trying.",
         ),
         (
             "other_choice_in_the_last_block",
             2,
-            "The evaluator chooses otherwise for the last block of a label: no block is left out of the \
-             check.",
+            false,
+            "The evaluator chooses otherwise in the last series: no block is left out of the check.",
+        ),
+        (
+            "other_choice_of_a_mask",
+            1,
+            true,
+            "The evaluator chooses otherwise for one block of an OT that masks a combination.",
         ),
     ] {
         all.always((2, variant), caught(Cheat::Choices), Evaluator, story, move |case, _| {
-            case.lie(Evaluator, Point::Choices(block), |_, choices| choices[0] ^= 1)
+            case.lie(Evaluator, Point::Choices(block), move |_, choices| {
+                let place = if last { choices.len() - 1 } else { 0 };
+                choices[place] ^= 1;
+            })
         });
     }
     let story = "The evaluator names a secret that it does not have: it watches more symbols than allowed.";

@@ -103,7 +103,7 @@ pub fn recovers(and_none: bool) -> Played {
 /// Plays row 16: a party names other items of the stock than those that come next.
 pub fn names_other_items(cheater: Party) -> Played {
     let stores = Stores::filled();
-    let met = stores.connect(What::Run, only(cheater, Side::rewrites(msg::PLAN, 0, |plan| plan[7] ^= 1)));
+    let met = stores.connect(What::Run, only(cheater, Side::rewrites(msg::INTENT, 0, |plan| plan[7] ^= 1)));
     only_talk(&met, other(cheater))?;
     stores.works()?;
     stores.agree(1)?;

@@ -45,8 +45,8 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 3,
         value_parser = clap::value_parser!(u32).range(1..=1000))]
     rounds: u32,
-    /// Also measure how many bytes one more AND gate, input and output takes, and how many a protocol that
-    /// has stock keeps on disk
+    /// Also measure how many bytes one more AND gate, input and output takes, and what a protocol that has
+    /// stock keeps on disk
     #[arg(long)]
     each: bool,
     /// Also draw them, by bytes and by time, into this file

@@ -16,7 +16,7 @@ use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
 use crate::protocols;
 use crate::run::Both;
-use crate::stocked::{Asked, Stocked, Wanted, Wishes};
+use crate::stocked::{Asked, Requested, Stocked, Wishes};
 
 /// Bits that a program has more of: sixteen words of 64.
 const MORE: u32 = 1024;
@@ -144,7 +144,7 @@ pub fn stock(program: &ProgramArguments, way: &Parameters, threads: usize) -> Re
         return Ok(Value::Null);
     }
     let count = way.executions.executions.unwrap_or(1);
-    let wanted = Wanted { file: program.file.clone(), name: None, count };
+    let requested = Requested { file: program.file.clone(), name: None, count };
     let wishes = Wishes {
         protocol: way.protocol,
         map: &program.map.parties(),
@@ -153,12 +153,13 @@ pub fn stock(program: &ProgramArguments, way: &Parameters, threads: usize) -> Re
         build: None::<NonZeroU32>,
         level: way.security.is_some(),
     };
-    let asked = Asked::of(&[wanted], &wishes)?;
+    let asked = Asked::of(&[requested], &wishes)?;
     let folders = Folders::new()?;
     let parties = Parties::new(way.security.unwrap_or(SECURITY), threads)?;
     parties.connect(|party, channel| {
         let store = folders.open(party)?;
-        let line = Stocked::open(way.protocol, way.cot(), party, channel, &store, &parties.terms, true)?;
+        let cot = way.cot();
+        let line = Stocked::open(way.protocol, cot, party, channel, &store, &parties.terms, true)?;
         line.make(&asked)?.1.close().map(drop)
     })?;
     let [garbler, evaluator] = folders.bytes()?;

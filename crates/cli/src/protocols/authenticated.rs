@@ -10,14 +10,12 @@ use brickwork::session::stock::inventory::Inventory;
 use brickwork::session::{Protocol, Terms};
 use brickwork::stock::Store;
 use brickwork::wire::Channel;
-use brickwork::wire::tls::Met;
 use serde_json::Value;
 
-use super::seam::{Done, Model, Only, Played, Ready, promise, says_nothing};
+use super::seam::{Member, Model, Only, Played, Ready, Take, Taken, promise, says_nothing};
 use crate::arguments::{Buckets, Parameters};
 use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
-use crate::meeting::{Offer, Sheet};
 use crate::outcome::cost_json;
 use crate::programs;
 use crate::progress::Bar;
@@ -104,7 +102,16 @@ impl Played for Authenticated {
         let store = stock.store.as_ref().map(|directory| stock.open(directory)).transpose()?;
         // What a run from stock sends depends on what is in stock.
         let predicted = if store.is_some() { Value::Null } else { cost_json(&cost) };
-        Ok(Box::new(Member { work, cot: proposal, predicted, store }))
+        Ok(Box::new(Member::<Authenticated, Cot> {
+            work,
+            proposal,
+            limits: proposal,
+            cut: Cut::Given,
+            executions: 1,
+            predicted,
+            recovered: |()| false,
+            stock: store.map(|store| (store, take as Take)),
+        }))
     }
 
     fn promise_text(&self, security: &Value) -> String {
@@ -159,56 +166,16 @@ impl Stocks for Authenticated {
     }
 }
 
-/// A party.
-struct Member<'w> {
-    work: &'w Work<'w>,
-    /// Of what masks are made within the run, and what stock is begun of.
-    cot: Cot,
-    /// What the run is expected to take.
-    predicted: Value,
-    store: Option<Store>,
-}
-
-impl Ready for Member<'_> {
-    fn offer(&self) -> Option<Offer> {
-        None
-    }
-
-    fn compare(&self, own: &Sheet, met: &mut Met) -> Result<String, Error> {
-        self.work.compare(own, met, Some(&self.work.job.program), self.store.as_ref())
-    }
-
-    fn run(&mut self, channel: Channel, input: &[bool], quiet: bool) -> Result<Done, Error> {
-        let bar = Bar::of::<Authenticated>(quiet);
-        let Work { party, job, flags, .. } = self.work;
-        let (cut, and_gates, predicted) = (Cut::Given, job.program.and_gates(), self.predicted.clone());
-        if let Some(store) = &self.store {
-            let line = Stocked::open(*party, channel, store, &job.terms(), self.cot, bar)?;
-            let (done, line) = line.run(&job.program, input, flags.stock.lacking())?;
-            return Ok(Done {
-                cut,
-                and_gates,
-                predicted,
-                security: promise(&done.security)?,
-                outputs: done.outputs,
-                phases: line.close()?,
-                recovered: false,
-                made: Some(done.made.map(|made| made.to_string())),
-            });
-        }
-        let report = match party {
-            Party::Garbler => Authenticated::garbler(channel, job, &self.cot, input, Box::new(bar))?,
-            Party::Evaluator => Authenticated::evaluator(channel, job, &self.cot, input, Box::new(bar))?,
-        };
-        Ok(Done {
-            cut,
-            and_gates,
-            predicted,
-            security: promise(&report.security)?,
-            outputs: report.outputs,
-            phases: report.phases,
-            recovered: false,
-            made: None,
-        })
-    }
+/// Runs a program on what is in the store.
+fn take(work: &Work, store: &Store, channel: Channel, input: &[bool], bar: Bar) -> Result<Taken, Error> {
+    let (terms, cot) = (work.job.terms(), work.flags.parameters.cot());
+    let line = Stocked::open(work.party, channel, store, &terms, cot, bar)?;
+    let (done, line) = line.run(&work.job.program, input, work.flags.stock.lacking())?;
+    Ok(Taken {
+        outputs: done.outputs,
+        phases: line.close()?,
+        security: promise(&done.security)?,
+        recovered: false,
+        made: done.made.map(|made| made.to_string()),
+    })
 }

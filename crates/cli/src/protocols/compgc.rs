@@ -8,15 +8,13 @@ use brickwork::session::stock::inventory::Inventory;
 use brickwork::session::{Protocol, Terms};
 use brickwork::stock::Store;
 use brickwork::wire::Channel;
-use brickwork::wire::tls::Met;
 use clap::ValueEnum;
 use serde_json::Value;
 
-use super::seam::{Done, Model, Only, Played, Ready, promise};
+use super::seam::{Member, Model, Only, Played, Ready, Take, Taken, promise, says_nothing};
 use crate::arguments::{Buckets, Linking, Parameters};
 use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
-use crate::meeting::{Offer, Sheet};
 use crate::outcome::cost_json;
 use crate::programs;
 use crate::progress::Bar;
@@ -56,23 +54,20 @@ impl Played for CompGc {
             (choices.audited, "--audit", "no cheat of the garbler's would be seen"),
             (choices.drawn, "--svg", "there is nothing to choose"),
         ];
-        let standard = parameters.linking() == compgc::Linking::Standard;
-        match nothing.into_iter().find(|(given, ..)| *given) {
-            None if choices.stored && !standard => Err(Failure::usage(
+        says_nothing(CompGc::NAME, &nothing)?;
+        let linking = parameters.linking();
+        if choices.stored && linking != compgc::Linking::Standard {
+            return Err(Failure::usage(
                 format!(
                     "--store says nothing with --linking {}: {}, so there is nothing that a store could hold \
                      for any program",
-                    parameters.linking().name(),
-                    parameters.linking().garbled(),
+                    linking.name(),
+                    linking.garbled(),
                 ),
                 "take --linking standard, whose components are garbled for any program, or leave --store out",
-            )),
-            Some((_, flag, why)) => Err(Failure::usage(
-                format!("{flag} says nothing with --protocol compgc: {why}"),
-                format!("leave {flag} out, or take --protocol duplo"),
-            )),
-            None => Ok(()),
+            ));
         }
+        Ok(())
     }
 
     fn only_way(
@@ -119,7 +114,17 @@ impl Played for CompGc {
         let store = stock.store.as_ref().map(|directory| stock.open(directory)).transpose()?;
         // What a run from stock sends depends on what is in stock.
         let predicted = if store.is_some() { Value::Null } else { cost_json(&cost) };
-        Ok(Box::new(Member { work, predicted, store }))
+        let linking = work.flags.parameters.linking();
+        Ok(Box::new(Member::<CompGc, _> {
+            work,
+            proposal: linking,
+            limits: linking,
+            cut: Cut::Given,
+            executions: 1,
+            predicted,
+            recovered: |()| false,
+            stock: store.map(|store| (store, take as Take)),
+        }))
     }
 
     fn promise_text(&self, security: &Value) -> String {
@@ -170,54 +175,15 @@ impl Stocks for CompGc {
     }
 }
 
-/// A party.
-struct Member<'w> {
-    work: &'w Work<'w>,
-    /// What the run is expected to take.
-    predicted: Value,
-    store: Option<Store>,
-}
-
-impl Ready for Member<'_> {
-    fn offer(&self) -> Option<Offer> {
-        None
-    }
-
-    fn compare(&self, own: &Sheet, met: &mut Met) -> Result<String, Error> {
-        self.work.compare(own, met, Some(&self.work.job.program), self.store.as_ref())
-    }
-
-    fn run(&mut self, channel: Channel, input: &[bool], quiet: bool) -> Result<Done, Error> {
-        let bar = Bar::of::<CompGc>(quiet);
-        let Work { party, job, flags, .. } = self.work;
-        if let Some(store) = &self.store {
-            let line = Stocked::open(*party, channel, store, &job.terms(), bar)?;
-            let (done, line) = line.run(&job.program, input, flags.stock.lacking())?;
-            return Ok(Done {
-                cut: Cut::Given,
-                and_gates: job.program.and_gates(),
-                security: promise(&done.security)?,
-                predicted: self.predicted.clone(),
-                outputs: done.outputs,
-                phases: line.close()?,
-                recovered: false,
-                made: Some(done.made.map(|made| made.to_string())),
-            });
-        }
-        let linking = flags.parameters.linking();
-        let report = match party {
-            Party::Garbler => CompGc::garbler(channel, job, &linking, input, Box::new(bar))?,
-            Party::Evaluator => CompGc::evaluator(channel, job, &linking, input, Box::new(bar))?,
-        };
-        Ok(Done {
-            cut: Cut::Given,
-            and_gates: job.program.and_gates(),
-            security: promise(&report.security)?,
-            predicted: self.predicted.clone(),
-            outputs: report.outputs,
-            phases: report.phases,
-            recovered: false,
-            made: None,
-        })
-    }
+/// Runs a program on what is in the store.
+fn take(work: &Work, store: &Store, channel: Channel, input: &[bool], bar: Bar) -> Result<Taken, Error> {
+    let line = Stocked::open(work.party, channel, store, &work.job.terms(), bar)?;
+    let (done, line) = line.run(&work.job.program, input, work.flags.stock.lacking())?;
+    Ok(Taken {
+        outputs: done.outputs,
+        phases: line.close()?,
+        security: promise(&done.security)?,
+        recovered: false,
+        made: done.made.map(|made| made.to_string()),
+    })
 }

@@ -7,7 +7,7 @@ use brickwork::jimu::{self, Jimu, Unit};
 use brickwork::session::Protocol;
 use serde_json::Value;
 
-use super::seam::{Model, Only, Played, Ready, WithinTheRun, promise, says_nothing};
+use super::seam::{Member, Model, Only, Played, Ready, promise, says_nothing};
 use crate::arguments::Buckets;
 use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
@@ -81,12 +81,14 @@ impl Played for Jimu {
         let unit = unit(work.flags.cut, program, security)?;
         let (cost, _) = jimu::cost::predict(program, unit, security, &machine, &link)?;
         fits_memory(cost.memory_bytes(work.party), work.flags.resources.max_ram)?;
-        Ok(Box::new(WithinTheRun::<Jimu, Unit> {
+        Ok(Box::new(Member::<Jimu, Unit> {
             work,
             proposal: unit,
             limits: unit,
             cut: if unit == Unit::Gates { Cut::Gates } else { Cut::Given },
+            executions: 1,
             predicted: cost_json(&cost),
+            stock: None,
             recovered: |aside| aside.recovered,
         }))
     }

@@ -5,6 +5,7 @@ use brickwork::circuit::{Party, Program};
 use brickwork::cut_and_choose::at_most;
 use brickwork::plan::Cost;
 use brickwork::session::{PhaseReport, Protocol};
+use brickwork::stock::Store;
 use brickwork::wire::Channel;
 use brickwork::wire::tls::Met;
 use clap::ValueEnum;
@@ -141,8 +142,24 @@ pub fn says_nothing(protocol: &str, flags: &[(bool, &str, &str)]) -> Result<(), 
     }
 }
 
-/// A party of a protocol that makes all it needs within the run, and takes what it is offered.
-pub struct WithinTheRun<'w, P: Protocol, L> {
+/// What a run on stock gave.
+pub struct Taken {
+    pub outputs: Vec<bool>,
+    pub phases: Vec<PhaseReport>,
+    /// What was promised, in its JSON form.
+    pub security: Value,
+    /// As [`Done::recovered`].
+    pub recovered: bool,
+    /// What it lacked, in words.
+    pub made: Option<String>,
+}
+
+/// Runs a protocol on a store.
+pub type Take = fn(&Work, &Store, Channel, &[bool], Bar) -> Result<Taken, Error>;
+
+/// A party of a protocol that takes what it is offered, and makes all it needs within the run unless it has
+/// stock.
+pub struct Member<'w, P: Protocol, L> {
     pub work: &'w Work<'w>,
     /// What a garbler proposes, and an evaluator takes.
     pub proposal: P::Proposal,
@@ -150,37 +167,56 @@ pub struct WithinTheRun<'w, P: Protocol, L> {
     pub limits: L,
     /// Into which components the program is cut.
     pub cut: Cut,
+    /// How often the program is executed; 1 if the program is that of all executions.
+    pub executions: u64,
     /// What the run is expected to take.
     pub predicted: Value,
     /// Whether an evaluator has its outputs of the garbler's input, which cheated.
     pub recovered: fn(&P::Aside) -> bool,
+    /// Where its stock is, if it takes from one.
+    pub stock: Option<(Store, Take)>,
 }
 
-impl<L, P: for<'a> Protocol<Limits<'a> = L>> Ready for WithinTheRun<'_, P, L> {
+impl<L, P: for<'a> Protocol<Limits<'a> = L>> Ready for Member<'_, P, L> {
     fn offer(&self) -> Option<Offer> {
         None
     }
 
     fn compare(&self, own: &Sheet, met: &mut Met) -> Result<String, Error> {
-        self.work.compare(own, met, None, None)
+        let store = self.stock.as_ref().map(|(store, _)| store);
+        self.work.compare(own, met, Some(&self.work.job.program), store)
     }
 
     fn run(&mut self, channel: Channel, input: &[bool], quiet: bool) -> Result<Done, Error> {
-        let bar = Box::new(Bar::of::<P>(quiet));
+        let bar = Bar::of::<P>(quiet);
         let Work { party, job, .. } = self.work;
-        let report = match party {
-            Party::Garbler => P::garbler(channel, job, &self.proposal, input, bar)?,
-            Party::Evaluator => P::evaluator(channel, job, &self.limits, input, bar)?,
+        let stocked = self.stock.is_some();
+        let Taken { outputs, phases, security, recovered, made } = match &self.stock {
+            Some((store, take)) => take(self.work, store, channel, input, bar)?,
+            None => {
+                let bar = Box::new(bar);
+                let report = match party {
+                    Party::Garbler => P::garbler(channel, job, &self.proposal, input, bar)?,
+                    Party::Evaluator => P::evaluator(channel, job, &self.limits, input, bar)?,
+                };
+                Taken {
+                    outputs: report.outputs,
+                    phases: report.phases,
+                    security: promise(&report.security)?,
+                    recovered: (self.recovered)(&report.aside),
+                    made: None,
+                }
+            }
         };
         Ok(Done {
-            cut: self.cut.clone(),
-            and_gates: job.program.and_gates(),
-            security: promise(&report.security)?,
+            outputs,
+            phases,
+            security,
             predicted: self.predicted.clone(),
-            outputs: report.outputs,
-            phases: report.phases,
-            recovered: (self.recovered)(&report.aside),
-            made: None,
+            cut: self.cut.clone(),
+            and_gates: job.program.and_gates() * self.executions,
+            recovered,
+            made: stocked.then_some(made),
         })
     }
 }

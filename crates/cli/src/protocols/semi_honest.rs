@@ -7,14 +7,12 @@ use brickwork::session::stock::inventory::Inventory;
 use brickwork::session::{Protocol, Terms};
 use brickwork::stock::Store;
 use brickwork::wire::Channel;
-use brickwork::wire::tls::Met;
 use serde_json::Value;
 
-use super::seam::{Done, Model, Only, Played, Ready, promise};
+use super::seam::{Member, Model, Only, Played, Ready, Take, Taken, promise, says_nothing};
 use crate::arguments::Buckets;
 use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
-use crate::meeting::{Offer, Sheet};
 use crate::outcome::cost_json;
 use crate::progress::Bar;
 use crate::report::plural;
@@ -64,13 +62,7 @@ impl Played for SemiHonest {
             (choices.audited, "--audit", "no cheat of the garbler's would be seen"),
             (choices.drawn, "--svg", "there is nothing to choose"),
         ];
-        match nothing.into_iter().find(|(given, ..)| *given) {
-            Some((_, flag, why)) => Err(Failure::usage(
-                format!("{flag} says nothing with --protocol semi-honest: {why}"),
-                format!("leave {flag} out, or take --protocol duplo"),
-            )),
-            None => Ok(()),
-        }
+        says_nothing(SemiHonest::NAME, &nothing)
     }
 
     fn only_way(
@@ -112,7 +104,16 @@ impl Played for SemiHonest {
         let Estimate { machine, link } = &estimate;
         let cost = semi_honest::cost::predict(&work.job.program, executions, ots, machine, link)?;
         fits_memory(cost.memory_bytes(work.party), work.flags.resources.max_ram)?;
-        Ok(Box::new(Member { work, predicted: cost_json(&cost), store }))
+        Ok(Box::new(Member::<SemiHonest, _> {
+            work,
+            proposal: Executions(executions),
+            limits: Executions(executions),
+            cut: Cut::Given,
+            executions: executions as u64,
+            predicted: cost_json(&cost),
+            recovered: |()| false,
+            stock: store.map(|store| (store, take as Take)),
+        }))
     }
 
     fn promise_text(&self, security: &Value) -> String {
@@ -161,55 +162,16 @@ impl Stocks for SemiHonest {
     }
 }
 
-/// A party.
-struct Member<'w> {
-    work: &'w Work<'w>,
-    /// What the run is expected to take.
-    predicted: Value,
-    store: Option<Store>,
-}
-
-impl Ready for Member<'_> {
-    fn offer(&self) -> Option<Offer> {
-        None
-    }
-
-    fn compare(&self, own: &Sheet, met: &mut Met) -> Result<String, Error> {
-        self.work.compare(own, met, Some(&self.work.job.program), self.store.as_ref())
-    }
-
-    fn run(&mut self, channel: Channel, input: &[bool], quiet: bool) -> Result<Done, Error> {
-        let bar = Bar::of::<SemiHonest>(quiet);
-        let Work { party, job, .. } = self.work;
-        let executions = Executions(self.work.executions().unwrap_or(1) as usize);
-        if let Some(store) = &mut self.store {
-            let line = Stocked::open(*party, channel, store, &job.terms(), bar)?;
-            let lacking = self.work.flags.stock.lacking();
-            let (done, line) = line.run(&job.program, executions.0, input, lacking)?;
-            return Ok(Done {
-                cut: Cut::Given,
-                and_gates: job.program.and_gates() * executions.0 as u64,
-                security: promise(&done.security)?,
-                predicted: self.predicted.clone(),
-                outputs: done.outputs,
-                phases: line.close()?,
-                recovered: false,
-                made: Some(done.made.map(|count| plural(count as u64, "OT"))),
-            });
-        }
-        let report = match party {
-            Party::Garbler => SemiHonest::garbler(channel, job, &executions, input, Box::new(bar))?,
-            Party::Evaluator => SemiHonest::evaluator(channel, job, &executions, input, Box::new(bar))?,
-        };
-        Ok(Done {
-            cut: Cut::Given,
-            and_gates: job.program.and_gates() * executions.0 as u64,
-            security: promise(&report.security)?,
-            predicted: self.predicted.clone(),
-            outputs: report.outputs,
-            phases: report.phases,
-            recovered: false,
-            made: None,
-        })
-    }
+/// Runs a program with OTs from the store.
+fn take(work: &Work, store: &Store, channel: Channel, input: &[bool], bar: Bar) -> Result<Taken, Error> {
+    let line = Stocked::open(work.party, channel, store, &work.job.terms(), bar)?;
+    let executions = work.executions().unwrap_or(1) as usize;
+    let (done, line) = line.run(&work.job.program, executions, input, work.flags.stock.lacking())?;
+    Ok(Taken {
+        outputs: done.outputs,
+        phases: line.close()?,
+        security: promise(&done.security)?,
+        recovered: false,
+        made: done.made.map(|count| plural(count as u64, "OT")),
+    })
 }

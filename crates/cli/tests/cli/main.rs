@@ -14,6 +14,7 @@ mod offline;
 mod page;
 mod parties;
 mod protocols;
+mod refusals;
 mod schema;
 mod seeds;
 mod serve;

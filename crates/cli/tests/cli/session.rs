@@ -68,7 +68,17 @@ fn an_auction_in_rounds() {
         stand(1, 0),
         ("close", json!({ "price": 900, "held": 0 })),
     ]);
-    assert_eq!(play(&file, &garbler, &evaluator).each_ref().map(outputs), [expected.clone(), expected]);
+    for protocol in ["duplo", "authenticated"] {
+        let flags = ["--protocol", protocol];
+        let played = play(&file, &[&garbler[..], &flags].concat(), &[&evaluator[..], &flags].concat());
+        assert_eq!(played.each_ref().map(outputs), [expected.clone(), expected.clone()]);
+        assert!(played.iter().all(|party| party["protocol"] == protocol));
+    }
+    let command =
+        ["session", &file, "--role", "garbler", "--identity", "x", "--peer", "y", "--listen", "z:1"];
+    for (protocol, why) in [("jimu", "has no sessions"), ("lego", "runs from stock")] {
+        bad(&[&command[..], &["--protocol", protocol]].concat(), 2, why);
+    }
 }
 
 /// The second test is made only where the first one has found something, on a score that nobody sees.
@@ -79,10 +89,17 @@ fn a_program_that_branches_on_a_decoded_bit() {
     let grades = "detail=[110, 150, 1000]";
     let garbler = ["--input", model, "--input", grades];
     // 3 + 2 + 6 + 20 = 31, and 60 + 20 + 20 + 5 = 105.
-    for (measured, more, risk, grade) in [([1, 2, 3, 4], 9, 0, None), ([20, 20, 10, 1], 40, 1, Some(1))] {
+    let cases = [
+        ("authenticated", [1, 2, 3, 4], 9, 0, None),
+        ("duplo", [20, 20, 10, 1], 40, 1, Some(1)),
+        ("authenticated", [20, 20, 10, 1], 40, 1, Some(1)),
+    ];
+    for (protocol, measured, more, risk, grade) in cases {
         let (screen, detail) = (format!("screen={measured:?}"), format!("detail={more}"));
-        let [theirs, own] =
-            play(&file, &garbler, &["--input", &screen, "--input", &detail]).each_ref().map(outputs);
+        let flags = ["--protocol", protocol];
+        let evaluator = ["--input", &screen, "--input", &detail];
+        let played = play(&file, &[&garbler[..], &flags].concat(), &[&evaluator[..], &flags].concat());
+        let [theirs, own] = played.each_ref().map(outputs);
         let first = ("screen", json!(risk));
         let nothing = Value::Null;
         let seen = |last: Option<Value>| {

@@ -59,6 +59,24 @@ impl Parties {
         own.chain(more.iter().map(|s| s.to_string())).collect()
     }
 
+    /// Returns what [`Parties::run`] gives, without a store.
+    pub fn without_store(&self, role: &str, input: &str) -> Vec<String> {
+        let mut arguments = self.run(role, input, &[]);
+        for flag in ["--store", "--store-key"] {
+            let at = arguments.iter().position(|argument| argument == flag).expect("a flag");
+            arguments.drain(at..at + 2);
+        }
+        arguments
+    }
+
+    /// Returns the garbler's and the evaluator's public key.
+    pub fn identities(&self) -> [[u8; 32]; 2] {
+        [&self.keys.garbler, &self.keys.evaluator].map(|key| {
+            let digits = key.strip_prefix("brickwork1:").expect("a public key");
+            std::array::from_fn(|k| u8::from_str_radix(&digits[2 * k..2 * k + 2], 16).expect("a byte"))
+        })
+    }
+
     /// Starts both; the garbler listens.
     fn start(&self, arguments: [Vec<String>; 2]) -> [Child; 2] {
         let [garbler, evaluator] = arguments;

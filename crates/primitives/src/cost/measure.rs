@@ -168,23 +168,23 @@ const COLD_BYTES: usize = 48 << 20;
 /// Seconds that so many copies of a circuit take side by side, each, to garble and to evaluate.
 fn garbled(circuit: &Circuit, copies: usize) -> Result<[f64; 2], Error> {
     let mut rng = rng()?;
-    let plan = Schedule::new(circuit);
+    let schedule = Schedule::new(circuit);
     let keys = match copies {
         1 => GarblingKeys::streamed(rng.block(), 1, circuit.and_gates()),
         copies => GarblingKeys::new(rng.block(), copies, circuit.and_gates()),
     };
     let numbers: Vec<u32> = (0..copies as u32).collect();
     let deltas: Vec<Delta> = numbers.iter().map(|_| rng.delta()).collect();
-    let inputs: Vec<Label> = (0..copies * plan.inputs()).map(|_| rng.label()).collect();
-    let mut outputs = vec![Label::ZERO; copies * plan.outputs()];
-    let groups = (COLD_BYTES / (copies * HalfGates::table_bytes(&plan)).max(1)).clamp(1, 16);
-    let mut tables = vec![vec![vec![0u8; HalfGates::table_bytes(&plan)]; copies]; groups];
+    let inputs: Vec<Label> = (0..copies * schedule.inputs()).map(|_| rng.label()).collect();
+    let mut outputs = vec![Label::ZERO; copies * schedule.outputs()];
+    let groups = (COLD_BYTES / (copies * HalfGates::table_bytes(&schedule)).max(1)).clamp(1, 16);
+    let mut tables = vec![vec![vec![0u8; HalfGates::table_bytes(&schedule)]; copies]; groups];
     let made = fastest(copies as f64, || {
-        HalfGates::garble(&plan, &keys, &numbers, &deltas, &inputs, &mut outputs, &mut Nowhere)
+        HalfGates::garble(&schedule, &keys, &numbers, &deltas, &inputs, &mut outputs, &mut Nowhere)
     })?;
     let evaluated = fastest((copies * groups) as f64, || {
         tables.iter_mut().try_for_each(|tables| {
-            HalfGates::evaluate(&plan, &keys, &numbers, &inputs, &mut &tables[..], &mut outputs)
+            HalfGates::evaluate(&schedule, &keys, &numbers, &inputs, &mut &tables[..], &mut outputs)
         })
     })?;
     Ok([made, evaluated])
@@ -260,17 +260,17 @@ pub fn probe() -> Result<f64, Error> {
     const GATES: u32 = 1024;
     const COPIES: usize = 16;
     let gate = |k: u32| if k.is_multiple_of(4) { Gate::And(k, k + 97) } else { Gate::Xor(k + 31, k + 128) };
-    let plan =
+    let schedule =
         Schedule::new(&Circuit::new(256, (0..GATES).map(gate).collect::<Vec<_>>(), vec![255 + GATES])?);
     let mut rng = rng()?;
     let copies: Vec<u32> = (0..COPIES as u32).collect();
-    let keys = GarblingKeys::new(rng.block(), COPIES, plan.and_gates());
+    let keys = GarblingKeys::new(rng.block(), COPIES, schedule.and_gates());
     let deltas: Vec<Delta> = copies.iter().map(|_| rng.delta()).collect();
-    let inputs: Vec<Label> = (0..COPIES * plan.inputs()).map(|_| rng.label()).collect();
-    let mut outputs = vec![Label::ZERO; COPIES * plan.outputs()];
+    let inputs: Vec<Label> = (0..COPIES * schedule.inputs()).map(|_| rng.label()).collect();
+    let mut outputs = vec![Label::ZERO; COPIES * schedule.outputs()];
     (0..PROBES).try_fold(f64::INFINITY, |best, _| {
         Ok(best.min(fastest(1.0, || {
-            HalfGates::garble(&plan, &keys, &copies, &deltas, &inputs, &mut outputs, &mut Nowhere)
+            HalfGates::garble(&schedule, &keys, &copies, &deltas, &inputs, &mut outputs, &mut Nowhere)
         })?))
     })
 }

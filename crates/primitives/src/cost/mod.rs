@@ -67,7 +67,7 @@ fn rows(script: &mut Script, receiver: Party, rows: u64, ots: u64) {
 pub const DIGEST: u64 = 32;
 
 /// Bytes of what a party says that it does next: what, in which epoch, and where its log stands.
-pub const PLAN: u64 = 1 + 2 * DIGEST;
+pub const INTENT: u64 = 1 + 2 * DIGEST;
 
 /// Writes the messages of two stores that meet, share so many epochs that are not used up, and in which
 /// nothing was broken off: otherwise the parties tell each other a little more of where they stand.
@@ -94,12 +94,12 @@ pub fn agree_to_take(script: &mut Script, agreement: &'static str) {
     script.phase(agreement);
     script.exchange([DIGEST], [DIGEST]); // the program
     // What it takes from where.
-    [Garbler, Evaluator].into_iter().for_each(|party| script.message(party, PLAN));
+    [Garbler, Evaluator].into_iter().for_each(|party| script.message(party, INTENT));
 }
 
 /// Writes the messages in which both parties choose an epoch to add to.
 pub fn agree_to_add(script: &mut Script) {
-    [Garbler, Evaluator].into_iter().for_each(|party| script.message(party, PLAN));
+    [Garbler, Evaluator].into_iter().for_each(|party| script.message(party, INTENT));
 }
 
 /// Commitments by the garbler, of the split scheme.

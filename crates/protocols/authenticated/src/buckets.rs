@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use brickwork_base::Error;
-use brickwork_base::random::Rng;
+use brickwork_base::random::{Rng, Seed};
 
 use crate::leaky::{self, Of, Piece};
 use crate::parameters::{Draws, Pool};
@@ -26,6 +26,12 @@ pub(super) struct Triples {
     shifts: Vec<usize>,
 }
 
+/// How far the layers are shifted, by this coin: the first one is not.
+fn shifts(coin: &Seed, pool: Pool) -> Vec<usize> {
+    let mut rng = Rng::expand(coin, "brickwork buckets of leaky ANDs");
+    (0..pool.bucket).map(|k| if k == 0 { 0 } else { rng.below(pool.size as u64) as usize }).collect()
+}
+
 impl Triples {
     /// Makes a batch's leaky ANDs and draws its other masks.
     ///
@@ -37,9 +43,7 @@ impl Triples {
             return Ok(Triples { pieces, pool, each: draws.piece, shifts: Vec::new() });
         }
         let (pieces, coin) = leaky::make(member, draws)?;
-        let mut rng = Rng::expand(&coin, "brickwork buckets of leaky ANDs");
-        let shifts = (0..pool.bucket).map(|k| if k == 0 { 0 } else { rng.below(pool.size as u64) as usize });
-        Ok(Triples { pieces, pool, each: draws.piece, shifts: shifts.collect() })
+        Ok(Triples { pieces, pool, each: draws.piece, shifts: shifts(&coin, pool) })
     }
 
     /// Takes these leaky ANDs, shifted so: for measuring.
@@ -120,5 +124,31 @@ impl Triples {
             });
         }
         z
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brickwork_testing::Replayable as _;
+
+    /// Bets that were all won, one in each layer, fill a bucket with probability N^-(B-1): all shifts are as
+    /// likely, so it does not matter which ones. (`parameters::tests` has what follows for all strategies.)
+    #[test]
+    fn row_04_every_shift_is_as_likely() {
+        const RUNS: usize = 12_000;
+        let mut rng = Rng::replayable("test coins");
+        for (size, bucket) in [(2, 3), (5, 2), (3, 3)] {
+            let all = usize::pow(size, bucket as u32 - 1);
+            let mut seen = vec![0; all];
+            for _ in 0..RUNS {
+                let shifts = shifts(&rng.seed(), Pool { size, bucket });
+                assert!(shifts.len() == bucket && shifts[0] == 0);
+                seen[shifts[1..].iter().fold(0, |number, shift| number * size + shift)] += 1;
+            }
+            let (mean, rate) = (RUNS / all, 1.0 / all as f64);
+            let deviation = (RUNS as f64 * rate * (1.0 - rate)).sqrt();
+            assert!(seen.iter().all(|&n: &usize| n.abs_diff(mean) as f64 <= 4.5 * deviation), "{seen:?}");
+        }
     }
 }

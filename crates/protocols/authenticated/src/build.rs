@@ -16,10 +16,11 @@ use brickwork_circuit::Program;
 use subtle::ConstantTimeEq;
 
 use crate::cheat::Cheat;
-use crate::components::{Copies, Garbled, Made, Received, Wave, waves};
+use crate::components::{Copies, Garbled, Made, Received, Wave};
 use crate::hash::{HASH, Hasher, Purpose};
 use crate::hooks::Point;
-use crate::layout::Layout;
+use crate::keep::Keep;
+use crate::layout::{Layout, Source};
 use crate::msg;
 use crate::openings::Opening;
 use crate::secrets::Secrets;
@@ -27,20 +28,34 @@ use crate::setup::Member;
 use crate::share::Shares;
 
 /// A program and the components that it is run on, connected.
-pub(super) struct Connected<C> {
-    pub made: Made<C>,
+pub(super) struct Connected<'m, C> {
+    pub made: &'m Made<C>,
     pub waves: Vec<Wave>,
     /// Masks of the program's wires.
     pub masks: Shares,
 }
 
-impl<C: Copies> Connected<C> {
-    fn new(layout: &Layout, made: Made<C>) -> Self {
-        let counts: Vec<Vec<usize>> =
-            made.copies.iter().map(|lists| lists.iter().map(Copies::count).collect()).collect();
-        let waves = waves(layout, &counts);
-        let masks = made.masks(layout, &waves);
-        Connected { made, waves, masks }
+impl<'m, C: Copies> Connected<'m, C> {
+    /// Takes what the program needs. Returns beside it the first of its fresh inputs.
+    fn new(layout: &Layout, made: &'m mut Made<C>, keep: &Keep) -> Result<(Self, usize), Error> {
+        let (waves, first) = made.take(layout)?;
+        let made: &'m Made<C> = made;
+        let mut masks = Shares::with_capacity(layout.program.wires());
+        for source in &layout.sources {
+            masks.push(match *source {
+                Source::Fresh(number) => made.inputs.at(first + number),
+                Source::Kept(number, k) => keep.wires(number)?.masks.at(k),
+            });
+        }
+        for wave in &waves {
+            masks.extend(made.of(wave).outputs().some(wave.each(made.schedule(wave).outputs())));
+        }
+        Ok((Connected { made, waves, masks }, first))
+    }
+
+    /// Returns the masks of the inputs that a party gives.
+    pub fn of_inputs(&self, layout: &Layout, party: Party) -> Shares {
+        self.masks.gathered(layout.inputs(party), layout.input_wires(party))
     }
 }
 
@@ -59,16 +74,21 @@ fn sources<'p>(program: &'p Program, wave: &Wave) -> impl Iterator<Item = usize>
 
 /// Solders all slots, and says its shares of the masks of the evaluator's inputs. Returns the labels of the
 /// program's wires, for the masked value 0, beside what is connected.
-pub(super) fn garbler(
+pub(super) fn garbler<'m>(
     member: &mut Member,
     layout: &Layout,
-    made: Made<Garbled>,
-) -> Result<(Connected<Garbled>, Secrets<Label>), Error> {
+    made: &'m mut Made<Garbled>,
+) -> Result<(Connected<'m, Garbled>, Secrets<Label>), Error> {
     member.run.phase("build");
-    let connected = Connected::new(layout, made);
+    let (connected, first) = Connected::new(layout, made, &member.keep)?;
     let Connected { made, waves, masks } = &connected;
     let mut labels = Secrets::with_capacity(layout.program.wires());
-    labels.extend_from_slice(&made.input_labels);
+    for source in &layout.sources {
+        labels.push(match *source {
+            Source::Fresh(number) => made.input_labels[first + number],
+            Source::Kept(number, k) => member.keep.wires(number)?.labels[k],
+        });
+    }
     let mut solderings = Vec::with_capacity(layout.ports);
     let mut macs = Secrets::<Label>::with_capacity(layout.ports);
     for wave in waves {
@@ -88,20 +108,20 @@ pub(super) fn garbler(
     message.push(&hash.of(bytemuck::cast_slice(&macs)))?;
     message.finish()?;
     let place = member.place()?;
-    member.say(Opening::INPUTS, place, masks.some(layout.input_wires(Party::Evaluator)))?;
+    member.say(Opening::INPUTS, place, connected.of_inputs(layout, Party::Evaluator).all())?;
     member.run.channel.flush()?;
     Ok((connected, labels))
 }
 
 /// Receives the solderings S, checks their last bits, and says its shares of the masks of the garbler's
 /// inputs. Returns the solderings and the masks of its own inputs, beside what is connected.
-pub(super) fn evaluator(
+pub(super) fn evaluator<'m>(
     member: &mut Member,
     layout: &Layout,
-    made: Made<Received>,
-) -> Result<(Connected<Received>, Soldered), Error> {
+    made: &'m mut Made<Received>,
+) -> Result<(Connected<'m, Received>, Soldered), Error> {
     member.run.phase("build");
-    let connected = Connected::new(layout, made);
+    let (connected, _) = Connected::new(layout, made, &member.keep)?;
     let Connected { made, waves, masks } = &connected;
     let ports = layout.ports;
     let message = member.run.channel.receive(msg::SOLDERINGS, LABEL_BYTES * ports + HASH)?;
@@ -123,8 +143,8 @@ pub(super) fn evaluator(
     let hash = Hasher::new(&member.key, Purpose::Soldered, place, Party::Garbler);
     member.require(hash.of(bytemuck::cast_slice(&macs))[..].ct_eq(told), Cheat::Soldering)?;
     let place = member.place()?;
-    let own = member.hear(Opening::INPUTS, place, masks.some(layout.input_wires(Party::Evaluator)))?;
+    let own = member.hear(Opening::INPUTS, place, connected.of_inputs(layout, Party::Evaluator).all())?;
     let place = member.place()?;
-    member.say(Opening::INPUTS, place, masks.some(layout.input_wires(Party::Garbler)))?;
+    member.say(Opening::INPUTS, place, connected.of_inputs(layout, Party::Garbler).all())?;
     Ok((connected, Soldered { solderings, masks: own }))
 }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use brickwork_base::Error;
 use brickwork_base::label::Label;
 use brickwork_circuit::Circuit;
 use brickwork_primitives::garbling::{GarblingKeys, Schedule};
@@ -80,17 +81,66 @@ pub(super) struct Made<C> {
     pub copies: Vec<Vec<C>>,
     /// Of each component how it is walked through.
     pub schedules: Vec<Schedule>,
+    /// What names each component.
+    digests: Vec<[u8; 32]>,
+    /// Of each component the list of copies that is being used, and how many of it are.
+    used: Vec<(usize, usize)>,
+    /// How many inputs are used.
+    inputs_used: usize,
 }
 
 impl<C: Copies> Made<C> {
     /// Makes lists of nothing yet, with room for so many inputs.
-    pub fn new<'c>(components: impl Iterator<Item = &'c Circuit> + Clone, inputs: usize) -> Self {
+    pub fn new<'c>(components: impl Iterator<Item = (&'c Circuit, [u8; 32])>, inputs: usize) -> Self {
+        let (circuits, digests): (Vec<&Circuit>, Vec<[u8; 32]>) = components.unzip();
         Made {
             inputs: Shares::with_capacity(inputs),
             input_labels: Secrets::with_capacity(inputs),
-            copies: components.clone().map(|_| Vec::new()).collect(),
-            schedules: components.map(Schedule::new).collect(),
+            copies: circuits.iter().map(|_| Vec::new()).collect(),
+            schedules: circuits.iter().map(|circuit| Schedule::new(circuit)).collect(),
+            used: vec![(0, 0); digests.len()],
+            digests,
+            inputs_used: 0,
         }
+    }
+
+    /// Returns the place among these components of one of this name.
+    fn place(&self, digest: &[u8; 32]) -> Option<usize> {
+        self.digests.iter().position(|other| other == digest)
+    }
+
+    /// Returns how many copies of a component are left.
+    fn left(&self, place: usize) -> usize {
+        let (list, copies) = self.used[place];
+        self.copies[place][list..].iter().map(C::count).sum::<usize>() - copies
+    }
+
+    /// Refuses a program for which there is not enough left.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] that names what is lacking.
+    pub fn suffices(&self, layout: &Layout) -> Result<(), Error> {
+        let lacks = |wanted: usize, name: &str, left: usize| match wanted > left {
+            true => Err(Error::Stock(format!("the program needs {wanted} {name}, and there are {left}"))),
+            false => Ok(()),
+        };
+        for (k, component) in layout.program.components().iter().enumerate() {
+            let left = self.place(&layout.digests[k]).map_or(0, |place| self.left(place));
+            lacks(layout.copies[k], &component.name, left)?;
+        }
+        lacks(layout.all_inputs(), "input masks", self.inputs.len() - self.inputs_used)
+    }
+
+    /// Takes what a program needs: which copies go to which slots, and the first of its inputs.
+    ///
+    /// # Errors
+    /// As [`Made::suffices`].
+    pub fn take(&mut self, layout: &Layout) -> Result<(Vec<Wave>, usize), Error> {
+        self.suffices(layout)?;
+        let waves = self.waves(layout);
+        let first = self.inputs_used;
+        self.inputs_used += layout.all_inputs();
+        Ok((waves, first))
     }
 
     /// Returns the copies that a wave is of.
@@ -103,14 +153,35 @@ impl<C: Copies> Made<C> {
         &self.schedules[wave.component]
     }
 
-    /// Returns the masks of the program's wires.
-    pub fn masks(&self, layout: &Layout, waves: &[Wave]) -> Shares {
-        let mut masks = Shares::with_capacity(layout.program.wires());
-        masks.extend(self.inputs.all());
-        for wave in waves {
-            masks.extend(self.of(wave).outputs().some(wave.each(self.schedule(wave).outputs())));
+    /// Puts slots behind those of waves, or begins others: slots take the copies of a component one after
+    /// the other.
+    fn waves(&mut self, layout: &Layout) -> Vec<Wave> {
+        let mut waves: Vec<Wave> = Vec::new();
+        let places: Vec<Option<usize>> = layout.digests.iter().map(|digest| self.place(digest)).collect();
+        let mut first_of_wave = 0;
+        for (k, slot) in layout.program.slots().enumerate() {
+            let component = places[slot.component.0 as usize].expect("there is enough of each component");
+            let (made, copy) = &mut self.used[component];
+            while *copy == self.copies[component][*made].count() {
+                (*made, *copy) = (*made + 1, 0);
+            }
+            let joins = waves.last().is_some_and(|wave| {
+                let alike = wave.component == component && wave.made == *made && wave.copies.end == *copy;
+                alike
+                    && wave.slots.len() < SIDE_BY_SIDE
+                    && slot.inputs.iter().all(|&wire| wire < first_of_wave)
+            });
+            match waves.last_mut().filter(|_| joins) {
+                Some(wave) => (wave.slots.end, wave.copies.end) = (k + 1, *copy + 1),
+                None => {
+                    first_of_wave = slot.first_output;
+                    let (slots, copies) = (k..k + 1, *copy..*copy + 1);
+                    waves.push(Wave { slots, component, made: *made, copies });
+                }
+            }
+            *copy += 1;
         }
-        masks
+        waves
     }
 }
 
@@ -134,33 +205,3 @@ impl Wave {
 
 /// Slots that go side by side, at most.
 const SIDE_BY_SIDE: usize = brickwork_primitives::garbling::masked::SIDE_BY_SIDE;
-
-/// Returns the slots of a program in waves. `counts` says of each component how many copies there are in each
-/// of its lists.
-pub(super) fn waves(layout: &Layout, counts: &[Vec<usize>]) -> Vec<Wave> {
-    let mut waves: Vec<Wave> = Vec::new();
-    // Of each component the list that is being used, and how many of it are.
-    let mut used = vec![(0, 0); counts.len()];
-    let mut first_of_wave = 0;
-    for (k, slot) in layout.program.slots().enumerate() {
-        let component = layout.kinds[slot.component.0 as usize];
-        let (made, copy) = &mut used[component];
-        while *copy == counts[component][*made] {
-            (*made, *copy) = (*made + 1, 0);
-        }
-        let joins = waves.last().is_some_and(|wave| {
-            let alike = wave.component == component && wave.made == *made && wave.copies.end == *copy;
-            alike && wave.slots.len() < SIDE_BY_SIDE && slot.inputs.iter().all(|&wire| wire < first_of_wave)
-        });
-        match waves.last_mut().filter(|_| joins) {
-            Some(wave) => (wave.slots.end, wave.copies.end) = (k + 1, *copy + 1),
-            None => {
-                first_of_wave = slot.first_output;
-                let (slots, copies) = (k..k + 1, *copy..*copy + 1);
-                waves.push(Wave { slots, component, made: *made, copies });
-            }
-        }
-        *copy += 1;
-    }
-    waves
-}

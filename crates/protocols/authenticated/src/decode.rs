@@ -3,18 +3,11 @@
 
 use brickwork_base::{Error, Party};
 
-use crate::evaluate::Masked;
 use crate::layout::Layout;
 use crate::openings::Opening;
+use crate::secrets::Masked;
 use crate::setup::Member;
 use crate::share::Shares;
-
-/// The shares of the masks of a party's outputs.
-fn shares(layout: &Layout, masks: &Shares, party: Party) -> Shares {
-    let mut shares = Shares::with_capacity(layout.outputs(party).count());
-    layout.outputs(party).for_each(|wire| shares.push(masks.at(wire)));
-    shares
-}
 
 /// Opens the masks of outputs. Returns this party's outputs.
 pub(super) fn open(
@@ -24,7 +17,8 @@ pub(super) fn open(
     masked: &Masked,
 ) -> Result<Vec<bool>, Error> {
     member.run.phase("decode");
-    let [garblers, evaluators] = [Party::Garbler, Party::Evaluator].map(|party| shares(layout, masks, party));
+    let [garblers, evaluators] = [Party::Garbler, Party::Evaluator]
+        .map(|party| masks.gathered(layout.outputs(party).count(), layout.outputs(party)));
     let [of_evaluators, of_garblers] = [member.place()?, member.place()?];
     let values = match member.own.role {
         Party::Garbler => {
@@ -34,6 +28,8 @@ pub(super) fn open(
         Party::Evaluator => {
             let values = member.hear(Opening::OUTPUTS, of_evaluators, evaluators.all())?;
             member.say(Opening::OUTPUTS, of_garblers, garblers.all())?;
+            // The garbler has its outputs whatever this party does next.
+            member.run.channel.flush()?;
             values
         }
     };

@@ -23,15 +23,12 @@ use crate::cheat::Cheat;
 use crate::components::{Garbled, Received, Wave};
 use crate::hash::{HASH, Hasher, Purpose};
 use crate::hooks::Point;
-use crate::layout::Layout;
+use crate::layout::{Layout, Source};
 use crate::msg;
 use crate::openings::Opening;
-use crate::secrets::Secrets;
+use crate::secrets::{Masked, Secrets};
 use crate::setup::Member;
 use crate::words::{SPARE, colours, put_word, word};
-
-/// Masked values, a byte each.
-pub(super) type Masked = Secrets<u8>;
 
 /// Bits of several copies in one word for each place of `each`, the first copy's lowest.
 fn side_by_side(bits: &[u8], stride: usize, each: std::ops::Range<usize>) -> Secrets<u16> {
@@ -55,7 +52,7 @@ impl Operands {
 
 /// Walks masked values through the copies of a wave, from what is reported of them: `[copy][port, then AND
 /// gate]`. Returns those of operands, and of outputs, `[copy][output]`.
-fn walk(connected: &Connected<Garbled>, wave: &Wave, reported: &[u8]) -> (Operands, Masked) {
+fn walk(connected: &Connected<'_, Garbled>, wave: &Wave, reported: &[u8]) -> (Operands, Masked) {
     let schedule = connected.made.schedule(wave);
     walked(schedule, wave.copies.len(), reported)
 }
@@ -87,21 +84,29 @@ fn walked(
 pub(super) fn garbler(
     member: &mut Member,
     layout: &Layout,
-    connected: &Connected<Garbled>,
+    connected: &Connected<'_, Garbled>,
     labels: &[Label],
     input: &[bool],
 ) -> Result<Masked, Error> {
     member.run.phase("evaluate");
     let place = member.place()?;
-    let masks = connected.masks.some(layout.input_wires(Party::Garbler));
-    let own = member.hear(Opening::INPUTS, place, masks)?;
+    let own = member.hear(Opening::INPUTS, place, connected.of_inputs(layout, Party::Garbler).all())?;
     let theirs = layout.inputs(Party::Evaluator);
     let packed = member.run.channel.receive(msg::MASKED_INPUTS, theirs.div_ceil(8))?;
+    let mut fresh = Masked::with_capacity(layout.all_inputs());
+    fresh.extend(own.iter().zip(input).map(|(mask, &bit)| mask ^ u8::from(bit)));
+    fresh.extend(unpack(&packed, theirs)?);
     let mut masked = Masked::with_capacity(layout.program.wires());
-    masked.extend(own.iter().zip(input).map(|(mask, &bit)| mask ^ u8::from(bit)));
-    masked.extend(unpack(&packed, theirs)?);
-    let mut active: Secrets<Label> = labels[..layout.all_inputs()].iter().copied().collect();
-    crate::words::add_where(&mut active, member.own.delta.label(), &masked);
+    for source in &layout.sources {
+        masked.push(match *source {
+            Source::Fresh(number) => fresh[number],
+            Source::Kept(number, k) => member.keep.wires(number)?.masked[k],
+        });
+    }
+    let mut active = Secrets::with_capacity(layout.all_inputs());
+    let given = [Party::Garbler, Party::Evaluator].map(|party| layout.input_wires(party));
+    active.extend(given.into_iter().flatten().map(|wire| labels[wire]));
+    crate::words::add_where(&mut active, member.own.delta.label(), &fresh);
     member.hooks.alter(Point::InputLabels, &mut active);
     member.run.channel.send(msg::INPUT_LABELS, bytemuck::cast_slice(&active))?;
     let reported = layout.ports + layout.ands;
@@ -118,7 +123,7 @@ pub(super) fn garbler(
 /// The hash of the labels that these masked values belong to: ports and AND gates, slot after slot.
 fn labels_of(
     member: &mut Member,
-    connected: &Connected<Garbled>,
+    connected: &Connected<'_, Garbled>,
     mut reported: &[u8],
 ) -> Result<[u8; HASH], Error> {
     let (c, delta) = (member.level.tag, member.own.delta);
@@ -148,7 +153,7 @@ fn labels_of(
 /// Walks masked values through all slots. Returns the digest of the answers of all gates.
 fn answers(
     member: &mut Member,
-    connected: &Connected<Garbled>,
+    connected: &Connected<'_, Garbled>,
     mut reported: &[u8],
     masked: &mut Masked,
 ) -> Result<[u8; HASH], Error> {
@@ -196,20 +201,20 @@ struct Evaluated {
 }
 
 /// Asks for its inputs' labels, evaluates, reports, and checks the garbler's answer. Returns the masked
-/// values of the program's wires.
+/// values of the program's wires, and their labels.
 pub(super) fn evaluator(
     member: &mut Member,
     layout: &Layout,
-    connected: &Connected<Received>,
+    connected: &Connected<'_, Received>,
     Soldered { solderings, masks }: Soldered,
     input: &[bool],
-) -> Result<Masked, Error> {
+) -> Result<(Masked, Secrets<Label>), Error> {
     member.run.phase("evaluate");
     let own: Masked = masks.iter().zip(input).map(|(mask, &bit)| mask ^ u8::from(bit)).collect();
     member.run.channel.send(msg::MASKED_INPUTS, &pack(own.iter().copied()))?;
     let inputs =
         Secrets::new(receive::labels(&mut member.run.channel, msg::INPUT_LABELS, layout.all_inputs())?);
-    let of_own = &inputs[layout.input_wires(Party::Evaluator)];
+    let of_own = &inputs[layout.inputs(Party::Garbler)..];
     let differ = colours(of_own).zip(own.iter()).fold(0, |bad, (colour, u)| bad | (colour ^ u));
     member.require(differ == 0, Cheat::InputLabel)?;
     let Evaluated { mut reported, labels, answers, active } =
@@ -220,14 +225,14 @@ pub(super) fn evaluator(
     member.run.channel.send(msg::REPORT, &message)?;
     let told = member.run.channel.receive(msg::GATES, HASH)?;
     member.require(answers.finish()[..].ct_eq(&told), Cheat::Gates)?;
-    Ok(colours(&active).collect())
+    Ok((colours(&active).collect(), active))
 }
 
 /// Evaluates all slots.
 fn evaluate_slots(
     member: &mut Member,
     layout: &Layout,
-    connected: &Connected<Received>,
+    connected: &Connected<'_, Received>,
     mut solderings: &[Label],
     inputs: &[Label],
 ) -> Result<Evaluated, Error> {
@@ -238,7 +243,12 @@ fn evaluate_slots(
         answers: Hasher::new(&member.key, Purpose::Gates, of_gates, Party::Garbler),
         active: Secrets::with_capacity(layout.program.wires()),
     };
-    done.active.extend_from_slice(inputs);
+    for source in &layout.sources {
+        done.active.push(match *source {
+            Source::Fresh(number) => inputs[number],
+            Source::Kept(number, k) => member.keep.wires(number)?.labels[k],
+        });
+    }
     for wave in &connected.waves {
         let (here, behind) = solderings.split_at(wave.copies.len() * connected.made.schedule(wave).inputs());
         evaluate_wave(member, layout, connected, wave, here, &mut done)?;
@@ -251,7 +261,7 @@ fn evaluate_slots(
 fn evaluate_wave(
     member: &mut Member,
     layout: &Layout,
-    connected: &Connected<Received>,
+    connected: &Connected<'_, Received>,
     wave: &Wave,
     solderings: &[Label],
     done: &mut Evaluated,

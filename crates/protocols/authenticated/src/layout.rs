@@ -10,6 +10,7 @@ use brickwork_base::digest::Digest;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::{Circuit, Component, Program, Wire};
 use brickwork_primitives::ot::Cot;
+use brickwork_session::steps::Step;
 
 use crate::parameters::{Budget, Draws, Level, Origin, Pool, SIZES, Sizes};
 use crate::walk::constant_operand;
@@ -113,6 +114,8 @@ pub(super) fn batches<'c>(
 /// A program, as a run goes through it.
 pub(super) struct Layout<'p> {
     pub program: &'p Program,
+    /// Of each component what names it.
+    pub digests: Vec<[u8; 32]>,
     /// Of each component the first one that computes the same: they have their copies in common.
     pub kinds: Vec<usize>,
     /// How many copies of each component the slots take, of those that come first.
@@ -121,6 +124,19 @@ pub(super) struct Layout<'p> {
     pub ports: usize,
     /// AND gates of all slots.
     pub ands: usize,
+    /// Of each input wire where its mask and its label come from.
+    pub sources: Vec<Source>,
+    /// The input wires for which the garbler and the evaluator give a bit.
+    given: [Vec<usize>; 2],
+}
+
+/// Where an input wire's mask and its label come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// A fresh one, of this number: those of the garbler come first.
+    Fresh(usize),
+    /// What an earlier step kept: its number, and which of its wires.
+    Kept(u64, usize),
 }
 
 /// How the components of a run are made.
@@ -190,7 +206,11 @@ impl<'p> Layout<'p> {
         let first = |digest: &[u8; 32]| digests.iter().position(|other| other == digest);
         let kinds: Vec<usize> =
             digests.iter().map(|digest| first(digest).expect("it is one of them")).collect();
-        let mut layout = Layout { program, copies: vec![0; components.len()], kinds, ports: 0, ands: 0 };
+        let widths = [Party::Garbler, Party::Evaluator].map(|party| program.input_width(party));
+        let sources: Vec<Source> = (0..widths[0] + widths[1]).map(Source::Fresh).collect();
+        let given = [(0..widths[0]).collect(), (widths[0]..sources.len()).collect()];
+        let copies = vec![0; components.len()];
+        let mut layout = Layout { program, digests, kinds, copies, ports: 0, ands: 0, sources, given };
         for (k, slots) in program.slots_by_component().into_iter().enumerate() {
             let circuit = &components[k].circuit;
             layout.copies[layout.kinds[k]] += slots;
@@ -200,28 +220,56 @@ impl<'p> Layout<'p> {
         Ok(layout)
     }
 
+    /// Lays out a step of a session: what it carries on takes no fresh masks.
+    ///
+    /// # Errors
+    /// As [`Layout::new`].
+    pub fn of_step(step: &'p Step) -> Result<Self, Error> {
+        let mut layout = Layout::new(step.program())?;
+        let (mut wire, mut fresh) = (0, 0);
+        layout.given[0].clear();
+        for (width, secret) in step.garbler_ports() {
+            for k in 0..width {
+                layout.sources[wire] = match secret {
+                    Some(secret) => Source::Kept(secret.number(), k),
+                    None => {
+                        layout.given[0].push(wire);
+                        fresh += 1;
+                        Source::Fresh(fresh - 1)
+                    }
+                };
+                wire += 1;
+            }
+        }
+        for (source, number) in layout.sources[wire..].iter_mut().zip(fresh..) {
+            *source = Source::Fresh(number);
+        }
+        Ok(layout)
+    }
+
+    /// Returns all components: their circuits, and what names them.
+    pub fn components(&self) -> impl Iterator<Item = (&'p Circuit, [u8; 32])> {
+        self.circuits().zip(self.digests.iter().copied())
+    }
+
     /// Returns the circuits of all components.
     pub fn circuits(&self) -> impl Iterator<Item = &'p Circuit> + Clone {
         self.program.components().iter().map(|component| &*component.circuit)
     }
 
-    /// Returns the number of inputs of a party.
+    /// Returns the number of input bits that a party gives.
     pub fn inputs(&self, party: Party) -> usize {
-        self.program.input_width(party)
+        self.given[party as usize].len()
     }
 
-    /// Returns the number of inputs of both.
+    /// Returns the number of input bits that both give.
     pub fn all_inputs(&self) -> usize {
         self.inputs(Party::Garbler) + self.inputs(Party::Evaluator)
     }
 
-    /// Returns the wires of a party's inputs.
-    pub fn input_wires(&self, party: Party) -> Range<usize> {
-        let garblers = self.inputs(Party::Garbler);
-        match party {
-            Party::Garbler => 0..garblers,
-            Party::Evaluator => garblers..self.all_inputs(),
-        }
+    /// Returns the wires of the input bits that a party gives.
+    pub fn input_wires(&self, party: Party) -> impl Iterator<Item = usize> + '_ {
+        self.given[party as usize].iter().copied()
     }
 
     /// Returns the wires of the outputs that a party learns, port after port.

@@ -36,6 +36,7 @@ mod equality;
 mod evaluate;
 mod hash;
 mod hooks;
+mod keep;
 mod kept;
 mod layout;
 mod leaky;
@@ -45,7 +46,9 @@ mod pads;
 pub mod parameters;
 mod preprocess;
 mod report;
+mod role;
 mod secrets;
+mod sessions;
 mod setup;
 mod share;
 mod stored;
@@ -65,6 +68,7 @@ use hooks::Hooks;
 use layout::{Layout, Making};
 use report::report;
 pub use report::{Authenticated, Report, SecurityReport};
+pub use sessions::{Session, StepReport};
 use setup::Member;
 pub use stored::{
     FromStock, Lacking, Preprocessed, Request, Stocked, compare_stores, executions, in_stock, inventory,
@@ -131,8 +135,8 @@ fn garbler_with(
     let making = Making::forced(&layout, job.security, cot, &hooks.forced())?;
     let run = Metered::new::<Authenticated>(channel, Party::Garbler, observer);
     let mut member = set_up(run, job, &making, hooks)?;
-    let made = preprocess::garbler(&mut member, &layout, &making, job.table_memory)?; // 1 to 7
-    let (connected, labels) = build::garbler(&mut member, &layout, made)?; // 7
+    let mut made = preprocess::garbler(&mut member, &layout, &making, job.table_memory)?; // 1 to 7
+    let (connected, labels) = build::garbler(&mut member, &layout, &mut made)?; // 7
     let masked = evaluate::garbler(&mut member, &layout, &connected, &labels, input)?; // 8, 9, 10, 11
     let outputs = decode::open(&mut member, &layout, &connected.masks, &masked)?; // 11, 12
     Ok(report(outputs, member.close()?, &layout, &making))
@@ -165,9 +169,9 @@ fn evaluator_with(
     let making = Making::forced(&layout, job.security, cot, &hooks.forced())?;
     let run = Metered::new::<Authenticated>(channel, Party::Evaluator, observer);
     let mut member = set_up(run, job, &making, hooks)?;
-    let made = preprocess::evaluator(&mut member, &layout, &making, job.table_memory)?; // 1 to 7
-    let (connected, own) = build::evaluator(&mut member, &layout, made)?; // 7, 8
-    let masked = evaluate::evaluator(&mut member, &layout, &connected, own, input)?; // 8 to 11
+    let mut made = preprocess::evaluator(&mut member, &layout, &making, job.table_memory)?; // 1 to 7
+    let (connected, own) = build::evaluator(&mut member, &layout, &mut made)?; // 7, 8
+    let (masked, _) = evaluate::evaluator(&mut member, &layout, &connected, own, input)?; // 8 to 11
     let outputs = decode::open(&mut member, &layout, &connected.masks, &masked)?; // 11, 12
     Ok(report(outputs, member.close()?, &layout, &making))
 }

@@ -151,7 +151,7 @@ pub(super) fn garbler(
 ) -> Result<Made<Garbled>, Error> {
     member.run.phase("preprocess");
     let shelf = Shelf::new((4 * member.level.tag * layout.ands) as u64, memory, &mut member.rng)?;
-    let mut made = Made::new(layout.circuits(), layout.all_inputs());
+    let mut made = Made::new(layout.components(), layout.all_inputs());
     for batch in &making.batches {
         garble(member, batch, making.sizes, &shelf, &mut made)?;
     }
@@ -248,7 +248,7 @@ pub(super) fn evaluator(
     member.run.phase("preprocess");
     let an_and = 3 * (LABEL_BYTES + member.level.tag);
     let shelf = Shelf::new((an_and * layout.ands) as u64, memory, &mut member.rng)?;
-    let mut made = Made::new(layout.circuits(), layout.all_inputs());
+    let mut made = Made::new(layout.components(), layout.all_inputs());
     for batch in &making.batches {
         receive(member, batch, making.sizes, &shelf, &mut made)?;
     }

@@ -9,6 +9,9 @@ use brickwork_kernels::erase;
 #[derive(Default)]
 pub struct Secrets<T: Copy + Default>(Vec<T>);
 
+/// Masked values of wires, a byte each.
+pub type Masked = Secrets<u8>;
+
 impl<T: Copy + Default> Secrets<T> {
     /// Takes these secrets, which are erased when they are dropped.
     pub fn new(secrets: Vec<T>) -> Self {

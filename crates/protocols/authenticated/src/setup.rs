@@ -14,6 +14,8 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 use crate::cheat::Cheat;
 use crate::hash::{PLACES, Place};
 use crate::hooks::{Hooks, Point};
+use crate::keep::{Keep, Wires};
+use crate::layout::Layout;
 use crate::parameters::Level;
 use crate::report::Authenticated;
 use crate::secrets::Secrets;
@@ -26,6 +28,8 @@ pub(super) struct Member {
     pub own: Owner,
     pub level: Level,
     pub hooks: Hooks,
+    /// What steps have kept.
+    pub keep: Keep,
     pub id: SessionId,
     /// Keys the hashes of this session.
     pub key: [u8; 32],
@@ -70,6 +74,11 @@ impl Member {
     /// [`Error::Peer`] with this cheat, unless it holds.
     pub fn require(&self, holds: impl Into<bool>, cheat: Cheat) -> Result<(), Error> {
         if holds.into() || self.hooks.look_away() { Ok(()) } else { Err(cheat.into()) }
+    }
+
+    /// Keeps what nobody learns of a step whose wires these are.
+    pub fn keep_of(&mut self, layout: &Layout, wires: &Wires) {
+        self.keep.keep(&self.id, layout, wires);
     }
 
     /// Returns what its masks are made of.
@@ -145,7 +154,8 @@ pub(super) fn member(
     let own = Owner { role, delta: Delta::new(offset.bits()) };
     let places = Ranges::of_setup().take(&PLACES)?;
     let (key, serials) = (key_of(&id), SERIALS.none());
-    Ok(Member { run, rng, own, level, hooks, id, key, serials, places, sender, receiver })
+    let keep = Keep::default();
+    Ok(Member { run, rng, own, level, hooks, keep, id, key, serials, places, sender, receiver })
 }
 
 /// The key of a session's hashes.
@@ -188,7 +198,8 @@ impl Member {
         let rng = Rng::new("brickwork authenticated components from stock")?;
         let own = Owner { role, delta: Delta::new(sender.offset().bits()) };
         let (id, key, serials, places) = (*id, key_of(id), SERIALS.none(), PLACES.none());
-        Ok(Member { run, rng, own, level, hooks, id, key, serials, places, sender, receiver })
+        let keep = Keep::default();
+        Ok(Member { run, rng, own, level, hooks, keep, id, key, serials, places, sender, receiver })
     }
 
     /// Goes on with the ranges of an entry: of OTs both ways, and of places of hashes. The peer does the

@@ -93,6 +93,13 @@ impl Shares {
         Share { key: self.keys[place], mac: self.macs[place] }
     }
 
+    /// Returns those at these places, which are so many.
+    pub fn gathered(&self, count: usize, places: impl Iterator<Item = usize>) -> Shares {
+        let mut shares = Shares::with_capacity(count);
+        places.for_each(|place| shares.push(self.at(place)));
+        shares
+    }
+
     /// Puts one behind them. There must be room: growing leaves copies behind.
     pub fn push(&mut self, share: Share) {
         self.keys.push(share.key);

@@ -1,5 +1,6 @@
 mod honest;
 mod lies;
+mod steps;
 
 use std::sync::Arc;
 

@@ -65,13 +65,13 @@ pub(super) fn evaluator(
             }
         }
         let component = slot.component.0 as usize;
-        let plan = party.plans[component].as_ref().expect("a component of a slot is used");
+        let schedule = party.schedules[component].as_ref().expect("a component of a slot is used");
         let Copy { start, number } = received.copies[k];
-        let keys = keys(start, plan.and_gates());
+        let keys = keys(start, schedule.and_gates());
         let (copies, tables) = ([number], [&received.tables[layout.tables[k].clone()]]);
         let outputs = layout.slot_outputs(k);
         let made = &mut wires[outputs.clone()];
-        HalfGates::evaluate(plan, &keys, &copies, &inputs, &mut &tables[..], made)?;
+        HalfGates::evaluate(schedule, &keys, &copies, &inputs, &mut &tables[..], made)?;
         if layout.linking == Linking::Scmc {
             let corrections = &received.corrections[outputs.start - first..outputs.end - first];
             made.iter_mut().zip(corrections).for_each(|(label, &correction)| *label ^= correction);

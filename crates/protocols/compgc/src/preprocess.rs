@@ -102,8 +102,8 @@ pub(super) fn garble(
         return Ok(Vec::new());
     }
     let delta = party.delta();
-    let Garbler { run, rng, plans, .. } = party;
-    let starts: Vec<u128> = plans.iter().map(|_| rng.block()).collect();
+    let Garbler { run, rng, schedules, .. } = party;
+    let starts: Vec<u128> = schedules.iter().map(|_| rng.block()).collect();
     run.channel.send(msg::KEYS, bytemuck::cast_slice(&starts))?;
     let first = layout.driven_wires().start;
     let mut corrections = match layout.linking {
@@ -118,7 +118,7 @@ pub(super) fn garble(
     let (mut given, mut made): (Labels, Labels) = (most(|c| c.inputs()), most(|c| c.outputs().len()));
     for slots in layout.side_by_side() {
         let (id, component) = layout.component(slots[0]);
-        let plan = plans[id].as_ref().expect("a component of a slot is used");
+        let schedule = schedules[id].as_ref().expect("a component of a slot is used");
         given.clear();
         for &slot in slots {
             match inputs.is_empty() {
@@ -129,7 +129,7 @@ pub(super) fn garble(
         let width = component.circuit.outputs().len();
         made.resize(width * slots.len(), Label::ZERO);
         let copies: Vec<u32> = slots.iter().map(|&slot| layout.copies[slot]).collect();
-        let made_tables = side_by_side(plan, starts[id], &copies, &delta, &given, &mut made)?;
+        let made_tables = side_by_side(schedule, starts[id], &copies, &delta, &given, &mut made)?;
         made_tables.iter().try_for_each(|bytes| tables.push(bytes))?;
         for (&slot, made) in slots.iter().zip(made.chunks_exact(width.max(1))) {
             for (wire, &label) in layout.slot_outputs(slot).zip(made) {
@@ -147,17 +147,17 @@ pub(super) fn garble(
 /// Garbles copies of a component side by side, at most [`LANES`] of them. `given` are the false labels of
 /// their inputs, `[copy][wire]`, `made` gets those of their outputs. Returns the tables, copy after copy.
 pub(super) fn side_by_side(
-    plan: &Schedule,
+    schedule: &Schedule,
     start: u128,
     copies: &[u32],
     delta: &Delta,
     given: &[Label],
     made: &mut [Label],
 ) -> Result<Vec<Vec<u8>>, Error> {
-    let keys = keys(start, plan.and_gates());
+    let keys = keys(start, schedule.and_gates());
     let deltas: Zeroizing<Vec<Delta>> = Zeroizing::new(vec![*delta; copies.len()]);
-    let mut sink = Collect::new(copies.len(), HalfGates::table_bytes(plan));
-    HalfGates::garble(plan, &keys, copies, &deltas, given, made, &mut sink)?;
+    let mut sink = Collect::new(copies.len(), HalfGates::table_bytes(schedule));
+    HalfGates::garble(schedule, &keys, copies, &deltas, given, made, &mut sink)?;
     Ok(sink.finish())
 }
 
@@ -196,7 +196,7 @@ impl Received {
         if layout.order.is_empty() {
             return Ok(());
         }
-        let mut starts = vec![0u128; party.plans.len()];
+        let mut starts = vec![0u128; party.schedules.len()];
         party.run.channel.receive_into(msg::KEYS, bytemuck::cast_slice_mut(&mut starts))?;
         let copies = layout.copies.iter().enumerate();
         let copies = copies.map(|(slot, &number)| Copy { start: starts[layout.component(slot).0], number });

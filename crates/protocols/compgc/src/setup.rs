@@ -19,7 +19,7 @@ pub(super) struct Session<C> {
     pub rng: Rng,
     pub cot: C,
     /// Of each component that is used; none in a session that makes stock.
-    pub plans: Vec<Option<Schedule>>,
+    pub schedules: Vec<Option<Schedule>>,
 }
 
 /// The garbler. Its offset of the OTs, R in the paper, is that of every wire of every component.
@@ -54,7 +54,7 @@ fn digests(layout: Option<&Layout>) -> Digests {
     Digests { stock: layout.is_none(), program: layout.map_or([0; 32], digest), parameters: [0; 32] }
 }
 
-pub(super) fn plans(layout: &Layout) -> Vec<Option<Schedule>> {
+pub(super) fn schedules(layout: &Layout) -> Vec<Option<Schedule>> {
     let used = layout.program.slots_by_component().into_iter().map(|slots| slots > 0);
     let components = layout.program.components().iter().zip(used);
     components.map(|(component, used)| used.then(|| Schedule::new(&component.circuit))).collect()
@@ -77,12 +77,12 @@ pub(super) fn garbler(mut run: Metered, terms: &Terms, layout: Option<&Layout>) 
         terms.post_quantum,
         terms.threads,
     )?;
-    let plans = layout.map(plans).unwrap_or_default();
+    let schedules = layout.map(schedules).unwrap_or_default();
     let answer = greeting.answered(&mut run.channel)?;
     let keys = begun.receive(&mut run.channel, &answer.digest, &answer.session, 0)?;
     let series = Series::new(&answer.session, side);
     let cot = extension::Sender::set_up(&mut run.channel, &series, *delta, &keys.received)?;
-    Ok(Garbler { run, id: answer.session, rng, cot, plans })
+    Ok(Garbler { run, id: answer.session, rng, cot, schedules })
 }
 
 /// Sets up the evaluator, as [`garbler`].
@@ -103,10 +103,10 @@ pub(super) fn evaluator(
         terms.post_quantum,
         terms.threads,
     )?;
-    let plans = layout.map(plans).unwrap_or_default();
+    let schedules = layout.map(schedules).unwrap_or_default();
     let answer = greeting.answered(&mut run.channel)?;
     let keys = begun.receive(&mut run.channel, &answer.digest, &answer.session, BASE_OTS)?;
     let series = Series::new(&answer.session, Direction::GarblerSends);
     let cot = extension::Receiver::set_up(&mut run.channel, &series, &keys.sent)?;
-    Ok(Evaluator { run, id: answer.session, rng, cot, plans })
+    Ok(Evaluator { run, id: answer.session, rng, cot, schedules })
 }

@@ -85,7 +85,7 @@ impl Challenge {
         buckets.map(move |bucket| self.chosen[bucket * size] as usize)
     }
 
-    /// Returns what became of each item, where there are `size` items in a bucket.
+    /// Returns the assignment of each item, where there are `size` items in a bucket.
     pub fn assignment(&self, size: usize) -> Assignment {
         let (opened, buckets) =
             (self.opened.len() as u32, self.chosen.len().checked_div(size).unwrap_or(0) as u32);

@@ -14,7 +14,7 @@ pub(super) const IN_HAND: usize = 1 << 16;
 /// Items that a task makes.
 pub(super) const ITEMS_A_TASK: usize = 1 << 12;
 
-/// Returns what `make` makes of each of some places.
+/// Returns `make` of each of these places, in their order.
 pub(super) fn each_of<T: Send>(places: Range<usize>, make: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
     let tasks: Vec<Range<usize>> = (places.start..places.end)
         .step_by(ITEMS_A_TASK)

@@ -28,7 +28,7 @@ pub(super) struct Solderings<'a> {
 }
 
 impl Solderings<'_> {
-    /// Returns how many there are.
+    /// Returns the number of solderings.
     pub fn len(&self) -> usize {
         self.flips.len()
     }

@@ -17,7 +17,7 @@ pub(super) type CotSender = extension::Sender;
 /// The correlated OTs of the party that chooses the bits: the evaluator.
 pub(super) type CotReceiver = extension::Receiver;
 
-/// Returns what the commitments take at a level of security.
+/// Returns the level of the commitments, its code and the words of a share, for this security.
 ///
 /// # Errors
 /// [`Error::Usage`] if there is no such level.

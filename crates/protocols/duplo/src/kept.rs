@@ -63,7 +63,7 @@ impl<A: Items> Kept<A> {
     }
 
     fn known(&self, secret: &Secret) -> Result<&Wires<A>, Error> {
-        self.wires.get(&secret.number).ok_or_else(|| Error::Usage("the secret was forgotten".into()))
+        self.wires.get(&secret.number()).ok_or_else(|| Error::Usage("the secret was forgotten".into()))
     }
 
     /// Returns whether nothing is kept.
@@ -71,14 +71,14 @@ impl<A: Items> Kept<A> {
         self.wires.is_empty()
     }
 
-    /// Returns what the last step kept, in the order of its outputs.
+    /// Returns the secrets that the last step kept, in the order of its outputs.
     pub fn last(&self) -> &[Secret] {
         &self.last
     }
 
     /// Forgets a secret's wires.
     pub fn forget(&mut self, secret: &Secret) {
-        self.wires.remove(&secret.number);
+        self.wires.remove(&secret.number());
     }
 
     /// Keeps the outputs of a program that nobody learns. Their authenticators are the last ones of

@@ -109,7 +109,7 @@ impl Layout {
         }
     }
 
-    /// Returns where the label of a global wire lives.
+    /// Returns the location of a global wire.
     pub fn location(&self, wire: Wire) -> WireLocation {
         self.locations[wire as usize]
     }

@@ -3,7 +3,8 @@
 //! from it and why.
 //!
 //! The two functions [`garbler`] and [`evaluator`] are the whole protocol; their calls are the paper's
-//! phases:
+//! phases. What each phase consists of, and in which order, stands in `phases`, for these two and for the
+//! sessions that go through them one by one or from stock:
 //!
 //! | phase | what happens | module |
 //! | --- | --- | --- |
@@ -35,10 +36,10 @@ mod kept;
 mod layout;
 pub mod memory;
 pub mod msg;
-mod online;
 mod ots;
 mod parameters;
 mod party;
+mod phases;
 mod prepare;
 mod preprocess;
 mod preprocessed;
@@ -60,7 +61,6 @@ use brickwork_primitives::commit;
 use brickwork_session::{Job, Metered, Observer, Protocol, Terms};
 use brickwork_wire::Channel;
 
-use build::Joined;
 pub use cheat::Cheat;
 use hooks::{Hooks, Point};
 pub use instance::Commitments;
@@ -69,7 +69,7 @@ use parameters::ot_binding;
 pub use parameters::{ItemCost, Parameters, Prices};
 pub use party::{Evaluator, Garbler};
 use party::{EvaluatorMaterial, GarblerMaterial};
-use preprocessed::{EvaluatorCommitted, GarblerCommitted};
+use phases::Flights;
 pub use proposal::{Decompose, Limits, MAX_DECOMPOSITION_BYTES, Proposal};
 pub use report::{Aside, BatchReport, Duplo, Report, SecurityReport, StepReport};
 pub use request::Request;
@@ -195,16 +195,13 @@ pub(crate) fn garbler_with<C: commit::Scheme>(
     let run = Metered::new::<Duplo>(channel, Party::Garbler, observer);
     let (mut party, ots) = setup::garbler::<C>(run, &request, hooks)?; // 1, 2, 3
     let outputs = party.pool.clone().enter(|| {
-        let party = &mut party;
-        let committed = GarblerCommitted::to_all(party, &Request::of(program), parameters, ots)?; // 3
-        committed.prove(party, true)?; // 4, 5
-        let (preprocessed, openings) = committed.open(party)?; // 6, 7
-        let material = ProgramMaterial::of(program, preprocessed);
-        let (ready, solderings) = build::garbler(party, program, material)?; // 7
-        let masked = evaluate::garbler_receives(party, &ready)?; // 8
-        build::garbler_proves(party, program, &ready, &solderings, &openings)?; // 8, 9
-        evaluate::garbler(party, &ready, None, input, &masked)?; // 9, 10, 11
-        decode::garbler(party, program, &ready) // 12
+        let (party, request) = (&mut party, Request::of(program));
+        let (preprocessed, openings) =
+            phases::garbler::preprocess(party, Some((&request, parameters)), ots, true)?; // 3 to 7
+        let material = (ProgramMaterial::of(program, preprocessed), openings);
+        let built = phases::garbler::Built::build(party, program, material, Flights::Whole)?; // 7
+        let evaluated = built.evaluate(party, program, input)?; // 8 to 11
+        evaluated.decode(party, program) // 12
     })?;
     Ok(Report {
         outputs,
@@ -239,19 +236,14 @@ pub(crate) fn evaluator_with<C: commit::Scheme>(
         setup::evaluator::<C, _>(run, &request, hooks, accept)?; // 1, 2, 3
     let Proposal { program, parameters } = &proposal;
     let (party, (outputs, recovered)) = core.pool.clone().enter(|| {
-        let committed = EvaluatorCommitted::to_all(&mut core, &Request::of(program), parameters, ots)?; // 3
-        let (mut party, committed) = committed.verify_first(core, offsets)?; // 4, 5
-        let (preprocessed, opened) = committed.open(&mut party.core)?; // 6, 7
-        let ready = build::evaluator(
-            &mut party,
-            preprocessed.map(|preprocessed| ProgramMaterial::of(program, preprocessed)),
-        )?; // 7
-        let masked =
-            evaluate::evaluator_sends(&mut party, std::slice::from_ref(&ready.received().ots), input)?; // 8
-        let ready = build::evaluator_verifies(&mut party, program, ready, opened)?; // 8, 9
-        let (ready, evaluated) =
-            evaluate::evaluator(&mut party, program, Joined::Proven(ready), input, masked)?; // 9, 10, 11
-        let outputs = decode::evaluator(&mut party, program, &ready, &evaluated, input)?; // 12
+        let request = Request::of(program);
+        let (offsets, preprocessed, opened) =
+            phases::evaluator::preprocess(&mut core, Some((&request, parameters)), ots, offsets)?; // 3 to 7
+        let mut party = offsets.of_session(core);
+        let material = (preprocessed.map(|items| ProgramMaterial::of(program, items)), opened);
+        let built = phases::evaluator::Built::build(&mut party, program, material, Flights::Whole)?; // 7
+        let evaluated = built.evaluate(&mut party, program, input)?; // 8 to 11
+        let outputs = evaluated.decode(&mut party, program)?; // 12
         Ok::<_, Error>((party, outputs))
     })?;
     Ok(Report {

@@ -443,7 +443,7 @@ impl Parameters {
         digest.done()
     }
 
-    /// Returns what a run with these parameters promises.
+    /// Returns the security of a run with these parameters.
     pub fn report(&self, program: &Program) -> SecurityReport {
         let components =
             || program.components().iter().map(|component| &*component.name).zip(&self.components);
@@ -559,7 +559,7 @@ impl Prices {
         16.0 * self.byte + self.claim
     }
 
-    /// Returns what a copy of this component costs.
+    /// Returns the price of a copy of this component.
     pub fn of_component(&self, circuit: &Circuit, level: &Level) -> ItemCost {
         let (ands, inputs, outputs) =
             (circuit.and_gates() as f64, circuit.inputs() as f64, circuit.outputs().len() as f64);
@@ -574,7 +574,7 @@ impl Prices {
         }
     }
 
-    /// Returns what a plain authenticator costs.
+    /// Returns the price of a plain authenticator.
     pub fn of_plain(&self, level: &Level) -> ItemCost {
         let made = self.random(level) + 32.0 * self.byte + 2.0 * self.hash_label;
         ItemCost {

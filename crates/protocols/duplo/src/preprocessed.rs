@@ -27,8 +27,8 @@ use super::party::EvaluatorCore;
 use super::prepare;
 use super::preprocess;
 use super::request::Request;
-use super::setup::{self, PendingOffsets};
-use super::{Error, Evaluator, Garbler, Parameters, challenge};
+use super::setup::{self, Alongside};
+use super::{Error, Garbler, Parameters, challenge};
 use brickwork_base::bits::Bits;
 use brickwork_primitives::commit::{self, Claimed, Claims, New, Pending, Proof, Receiver, Sender, Shares};
 use brickwork_primitives::spill::Spill;
@@ -50,25 +50,22 @@ pub(super) struct GarblerCommitted {
 }
 
 impl GarblerCommitted {
-    /// Makes and commits to everything that is asked for.
-    pub fn to_all<C: commit::Scheme>(
+    /// Makes and commits to what is asked for, and to these OTs.
+    pub fn to<C: commit::Scheme>(
         party: &mut Garbler<C>,
-        request: &Request,
-        parameters: &Parameters,
+        asked: Option<(&Request, &Parameters)>,
         ots: Option<GarblerRandomCots>,
     ) -> Result<Self, Error> {
-        party.run.phase("preprocess");
-        party.run.expect(parameters.table_bytes(request));
-        let components = preprocess::garbler_commits(party, request, parameters)?;
-        party.run.phase("prepare");
-        let authenticators = Some(prepare::garbler_commits(party, parameters)?);
-        let ots = ots.map(|cots| cots.commit(party)).transpose()?;
-        Ok(GarblerCommitted { components, authenticators, ots })
-    }
-
-    /// Commits to OTs alone.
-    pub fn to_ots<C: commit::Scheme>(party: &mut Garbler<C>, ots: GarblerRandomCots) -> Result<Self, Error> {
-        Ok(GarblerCommitted { ots: Some(ots.commit(party)?), ..Self::default() })
+        let mut committed = GarblerCommitted::default();
+        if let Some((request, parameters)) = asked {
+            party.run.phase("preprocess");
+            party.run.expect(parameters.table_bytes(request));
+            committed.components = preprocess::garbler_commits(party, request, parameters)?;
+            party.run.phase("prepare");
+            committed.authenticators = Some(prepare::garbler_commits(party, parameters)?);
+        }
+        committed.ots = ots.map(|cots| cots.commit(party)).transpose()?;
+        Ok(committed)
     }
 
     /// Proves that all of these are commitments; in a session's `first` proof the offsets, too.
@@ -187,38 +184,26 @@ pub(super) struct EvaluatorCommitted<C> {
 }
 
 impl EvaluatorCommitted<Pending> {
-    /// Commits to nothing, where the offsets alone are to be proven.
-    pub fn to_nothing() -> Self {
-        EvaluatorCommitted { components: Vec::new(), authenticators: None, ots: None, spill: Spill::memory() }
-    }
-
-    /// Receives commitments to everything that is asked for.
-    pub fn to_all<C: commit::Scheme>(
+    /// Receives commitments to what is asked for, and to these OTs.
+    pub fn to<C: commit::Scheme>(
         core: &mut EvaluatorCore<C>,
-        request: &Request,
-        parameters: &Parameters,
+        asked: Option<(&Request, &Parameters)>,
         ots: Option<EvaluatorRandomCots>,
     ) -> Result<Self, Error> {
-        core.run.phase("preprocess");
-        core.run.expect(parameters.table_bytes(request));
-        let circuits = request.components.iter().map(|(component, _)| &*component.circuit);
-        let spill = match parameters.openings_bytes(circuits) > core.openings_memory {
-            true => Spill::file(core.receiver.fault())?,
-            false => Spill::memory(),
-        };
-        let components = preprocess::evaluator_receives(core, request, parameters)?;
-        core.run.phase("prepare");
-        let authenticators = Some(prepare::evaluator_receives(core, parameters, &spill)?);
+        let (mut components, mut authenticators, mut spill) = (Vec::new(), None, Spill::memory());
+        if let Some((request, parameters)) = asked {
+            core.run.phase("preprocess");
+            core.run.expect(parameters.table_bytes(request));
+            let circuits = request.components.iter().map(|(component, _)| &*component.circuit);
+            if parameters.openings_bytes(circuits) > core.openings_memory {
+                spill = Spill::file(core.receiver.fault())?;
+            }
+            components = preprocess::evaluator_receives(core, request, parameters)?;
+            core.run.phase("prepare");
+            authenticators = Some(prepare::evaluator_receives(core, parameters, &spill)?);
+        }
         let ots = ots.map(|cots| cots.receive(core)).transpose()?;
         Ok(EvaluatorCommitted { components, authenticators, ots, spill })
-    }
-
-    /// Receives commitments to OTs alone.
-    pub fn to_ots<C: commit::Scheme>(
-        core: &mut EvaluatorCore<C>,
-        ots: EvaluatorRandomCots,
-    ) -> Result<Self, Error> {
-        Ok(EvaluatorCommitted { ots: Some(ots.receive(core)?), ..Self::to_nothing() })
     }
 
     fn pending(&self) -> Vec<&Pending> {
@@ -238,27 +223,18 @@ impl EvaluatorCommitted<Pending> {
         }
     }
 
-    /// Checks that all of these are commitments.
-    pub fn verify<C: commit::Scheme>(
+    /// Checks that all of these are commitments; in a session's first proof its offsets `alongside`, too.
+    pub fn verify<C: commit::Scheme, A: Alongside>(
         self,
         core: &mut EvaluatorCore<C>,
-    ) -> Result<EvaluatorCommitted<Shares>, Error> {
-        let proof = core.receiver.verify(&mut core.run.channel, &self.pending(), &Claims::new())?;
-        Ok(self.accept(&proof))
-    }
-
-    /// Checks that all of these and the session's offsets are commitments: its first proof.
-    pub fn verify_first<C: commit::Scheme>(
-        self,
-        mut core: EvaluatorCore<C>,
-        offsets: PendingOffsets,
-    ) -> Result<(Evaluator<C>, EvaluatorCommitted<Shares>), Error> {
+        alongside: A,
+    ) -> Result<(A::Proven, EvaluatorCommitted<Shares>), Error> {
         let mut claims = Claims::new();
-        offsets.claims(&mut claims);
-        let new = [&offsets.pending()[..], &self.pending()].concat();
+        alongside.claims(&mut claims);
+        let new = [alongside.pending(), self.pending()].concat();
         let proof = core.receiver.verify(&mut core.run.channel, &new, &claims)?;
         drop(claims);
-        Ok((offsets.accept(core, &proof), self.accept(&proof)))
+        Ok((alongside.accept(&proof), self.accept(&proof)))
     }
 }
 

@@ -81,7 +81,7 @@ impl Proposal {
         Ok(Proposal { program: self.program.clone(), parameters: parameters.of_decomposition(name) })
     }
 
-    /// Returns what the greeting says of a job, and of what is proposed for it.
+    /// Returns the digests that the greeting has of a job and of this proposal.
     pub(super) fn digests(&self, job: &Job) -> Digests {
         let parameters = digest(&self.program, &self.parameters);
         Digests { stock: false, program: job.program.digest(), parameters }

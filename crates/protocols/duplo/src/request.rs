@@ -16,7 +16,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Returns what one run of a program needs, if there is nothing yet. Its OTs are made when it is built.
+    /// Returns the items that one run of a program takes. Its OTs are made when it is built.
     pub fn of(program: &Program) -> Self {
         let counts = program.slots_by_component();
         Request {

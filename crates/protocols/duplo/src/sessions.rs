@@ -3,26 +3,21 @@
 //! it, so an error destroys the session and all that was derived from its secrets, and nothing that was used
 //! can be used again.
 
-use zeroize::Zeroizing;
-
-use super::build::{self, EvaluatorReady, GarblerReady, Joined};
 use super::hooks::Hooks;
 use super::instance::Commitments;
-use super::online::{self, Agreement, OTHER_STEP};
 use super::ots;
-use super::party::{Evaluator, EvaluatorCore, EvaluatorMaterial, Garbler, GarblerMaterial, Pooled, entered};
-use super::preprocessed::{EvaluatorCommitted, EvaluatorOpenings, GarblerCommitted, GarblerOpenings};
+use super::party::{Evaluator, EvaluatorCore, Garbler, Pooled, entered};
+use super::phases::{self, Agreement, Flights, OTHER_STEP};
 use super::report::Duplo;
 use super::request::Request;
 use super::setup::SetupRequest;
 use super::steps::{Secret, Step};
-use super::stock::ProgramMaterial;
-use super::{Error, Parameters, decode, evaluate, setup};
+use super::{Error, Parameters, setup};
 use crate::{SecurityReport, StepReport};
 use brickwork_base::digest::Digest;
 use brickwork_base::pool::Pool;
 use brickwork_circuit::Party;
-use brickwork_primitives::commit::{self, Claimed, Claims, Receiver, Sender};
+use brickwork_primitives::commit::{self, Claims, Receiver, Sender};
 use brickwork_session::{Metered, Observer, PhaseReport, Terms, agree};
 use brickwork_wire::Channel;
 
@@ -38,18 +33,18 @@ impl Garbler {
 
     pub(super) fn set_up(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
         let (mut party, _) = setup::garbler(run, &SetupRequest::stock(terms), hooks)?;
-        GarblerCommitted::default().prove(&mut party, true)?;
+        phases::garbler::preprocess(&mut party, None, None, true)?;
         Ok(party)
     }
 }
 
 impl<C: commit::Scheme> Garbler<C> {
-    /// Returns what the stock lacks for a step, or for a program that is one.
+    /// Returns the items that the stock lacks for a step, or for a program that is one.
     pub fn missing(&self, step: impl Into<Step>) -> Request {
         self.stock.missing(&step.into())
     }
 
-    /// Returns what the last step kept, in the order of its outputs.
+    /// Returns the secrets that the last step kept, in the order of its outputs.
     pub fn kept(&self) -> &[Secret] {
         self.stock.kept.last()
     }
@@ -87,9 +82,8 @@ impl<C: commit::Scheme> Garbler<C> {
                 .ots
                 .map(|count| ots::garbler_random_cots(&mut party.run, &mut party.cot, count, party.binding))
                 .transpose()?;
-            let committed = GarblerCommitted::to_all(party, request, parameters, ots)?;
-            committed.prove(party, false)?;
-            let (preprocessed, openings) = committed.open(party)?;
+            let (preprocessed, openings) =
+                phases::garbler::preprocess(party, Some((request, parameters)), ots, false)?;
             let Garbler { run, sender, ka, ot, .. } = &mut *party;
             let mut claims = Claims::new();
             openings.claims(
@@ -122,10 +116,9 @@ impl<C: commit::Scheme> Garbler<C> {
             .and_then(|material| Ok((material.report(program, self.security)?, material)));
         let (security, material) = report?;
         entered(self, |mut party| {
-            let (material, openings) = party.with_ots(material)?;
-            let (ready, solderings) = build::garbler(&mut party, program, material)?;
-            build::garbler_proves(&mut party, program, &ready, &solderings, &openings)?;
-            Ok(GarblerBuilt { party, step: step.clone(), ready, security })
+            let material = phases::garbler::make_lacking_ots(&mut party, material)?;
+            let built = phases::garbler::Built::build(&mut party, program, material, Flights::Apart)?;
+            Ok(GarblerBuilt { party, step: step.clone(), built, security })
         })
     }
 
@@ -141,30 +134,9 @@ impl<C: commit::Scheme> Garbler<C> {
         step.check_session(Some(&self.session))?;
         let material = self.stock.take(&step)?;
         entered(self, |mut party| {
-            let report = online::garbler(&mut party, &step, Agreement::Steps, material, input)?;
+            let report = phases::garbler::step(&mut party, &step, Agreement::Steps, material, input)?;
             Ok((report, party))
         })
-    }
-
-    /// Makes the OTs that the material lacks, and tells what is still to be proven of them.
-    pub(super) fn with_ots(
-        &mut self,
-        mut material: GarblerMaterial,
-    ) -> Result<(GarblerMaterial, GarblerOpenings), Error> {
-        if material.ots.is_some() {
-            return Ok((material, GarblerOpenings::default()));
-        }
-        let cots = ots::garbler_random_cots(
-            &mut self.run,
-            &mut self.cot,
-            material.layout.evaluator_inputs.len(),
-            self.binding,
-        )?;
-        let committed = GarblerCommitted::to_ots(self, cots)?;
-        committed.prove(self, false)?;
-        let (preprocessed, openings) = committed.open(self)?;
-        material.ots = Some(preprocessed.ots.into_iter().collect());
-        Ok((material, openings))
     }
 
     /// Ends the session. Returns what each phase took.
@@ -180,12 +152,12 @@ impl<C: commit::Scheme> Garbler<C> {
 pub struct GarblerBuilt<C: commit::Scheme = Commitments> {
     party: Garbler<C>,
     step: Step,
-    ready: GarblerReady,
+    built: phases::garbler::Built,
     security: SecurityReport,
 }
 
 impl<C: commit::Scheme> GarblerBuilt<C> {
-    /// Returns what is promised.
+    /// Returns the security of this program, over the batches that it took.
     pub fn security(&self) -> &SecurityReport {
         &self.security
     }
@@ -196,17 +168,19 @@ impl<C: commit::Scheme> GarblerBuilt<C> {
     /// As [`Garbler::setup`]; [`Error::Input`] if `input` has the wrong length.
     pub fn evaluate(self, input: &[bool]) -> Result<GarblerEvaluated<C>, Error> {
         self.step.check_input(Party::Garbler, input)?;
-        entered(self, |mut built| {
-            built.party.used = true;
-            let masked = evaluate::garbler_receives(&mut built.party, &built.ready)?;
-            evaluate::garbler(&mut built.party, &built.ready, None, input, &masked)?;
-            Ok(GarblerEvaluated(built))
+        entered(self, |GarblerBuilt { mut party, step, built, .. }| {
+            let evaluated = built.evaluate(&mut party, step.program(), input)?;
+            Ok(GarblerEvaluated { party, step, evaluated })
         })
     }
 }
 
 /// An evaluated program, whose outputs are not known yet.
-pub struct GarblerEvaluated<C: commit::Scheme = Commitments>(GarblerBuilt<C>);
+pub struct GarblerEvaluated<C: commit::Scheme = Commitments> {
+    party: Garbler<C>,
+    step: Step,
+    evaluated: phases::garbler::Evaluated,
+}
 
 impl<C: commit::Scheme> GarblerEvaluated<C> {
     /// Returns the bits of the garbler's outputs, and the session for the next program.
@@ -214,8 +188,8 @@ impl<C: commit::Scheme> GarblerEvaluated<C> {
     /// # Errors
     /// As [`Garbler::setup`].
     pub fn decode(self) -> Result<(Vec<bool>, Garbler<C>), Error> {
-        entered(self, |GarblerEvaluated(GarblerBuilt { mut party, step, ready, .. })| {
-            let outputs = decode::garbler(&mut party, step.program(), &ready)?;
+        entered(self, |GarblerEvaluated { mut party, step, evaluated }| {
+            let outputs = evaluated.decode(&mut party, step.program())?;
             Ok((outputs, party))
         })
     }
@@ -236,20 +210,21 @@ impl Evaluator {
     }
 
     pub(super) fn set_up(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
-        let begun = setup::evaluator(run, &SetupRequest::stock(terms), hooks, |_, _, answer| {
+        let mut begun = setup::evaluator(run, &SetupRequest::stock(terms), hooks, |_, _, answer| {
             setup::no_proposal(answer)
         })?;
-        Ok(EvaluatorCommitted::to_nothing().verify_first(begun.core, begun.offsets)?.0)
+        let (offsets, ..) = phases::evaluator::preprocess(&mut begun.core, None, None, begun.offsets)?;
+        Ok(offsets.of_session(begun.core))
     }
 }
 
 impl<C: commit::Scheme> Evaluator<C> {
-    /// Returns what the stock lacks for a step, or for a program that is one.
+    /// Returns the items that the stock lacks for a step, or for a program that is one.
     pub fn missing(&self, step: impl Into<Step>) -> Request {
         self.stock.missing(&step.into())
     }
 
-    /// Returns what the last step kept, in the order of its outputs.
+    /// Returns the secrets that the last step kept, in the order of its outputs.
     pub fn kept(&self) -> &[Secret] {
         self.stock.kept.last()
     }
@@ -288,9 +263,8 @@ impl<C: commit::Scheme> Evaluator<C> {
                 .ots
                 .map(|count| ots::evaluator_random_cots(run, cot, rng, count, *binding))
                 .transpose()?;
-            let committed = EvaluatorCommitted::to_all(&mut party.core, request, parameters, ots)?
-                .verify(&mut party.core)?;
-            let (preprocessed, opened) = committed.open(&mut party.core)?;
+            let ((), preprocessed, opened) =
+                phases::evaluator::preprocess(&mut party.core, Some((request, parameters)), ots, ())?;
             let Evaluator { core: EvaluatorCore { run, receiver, .. }, ka, ot, .. } = &mut *party;
             let mut claims = Claims::new();
             claims.about(&preprocessed, |preprocessed, claims| {
@@ -320,10 +294,9 @@ impl<C: commit::Scheme> Evaluator<C> {
             .and_then(|material| Ok((material.report(program, self.core.security)?, material)));
         let (security, material) = report?;
         entered(self, |mut party| {
-            let (material, opened) = party.with_ots(material)?;
-            let ready = build::evaluator(&mut party, material)?;
-            let ready = build::evaluator_verifies(&mut party, program, ready, opened)?;
-            Ok(EvaluatorBuilt { party, step: step.clone(), ready, security })
+            let material = phases::evaluator::make_lacking_ots(&mut party, material)?;
+            let built = phases::evaluator::Built::build(&mut party, program, material, Flights::Apart)?;
+            Ok(EvaluatorBuilt { party, step: step.clone(), built, security })
         })
     }
 
@@ -339,31 +312,9 @@ impl<C: commit::Scheme> Evaluator<C> {
         step.check_session(Some(&self.core.session))?;
         let material = self.stock.take(&step)?;
         entered(self, |mut party| {
-            let report = online::evaluator(&mut party, &step, Agreement::Steps, material, input)?;
+            let report = phases::evaluator::step(&mut party, &step, Agreement::Steps, material, input)?;
             Ok((report, party))
         })
-    }
-
-    /// Makes the OTs that the material lacks, and what was opened of them.
-    pub(super) fn with_ots(
-        &mut self,
-        material: EvaluatorMaterial,
-    ) -> Result<(Claimed<EvaluatorMaterial>, EvaluatorOpenings), Error> {
-        if material.ots.is_some() {
-            return Ok((self.core.receiver.claimed(material), EvaluatorOpenings::default()));
-        }
-        let EvaluatorCore { run, cot, rng, binding, .. } = &mut self.core;
-        let cots =
-            ots::evaluator_random_cots(run, cot, rng, material.layout.evaluator_inputs.len(), *binding)?;
-        let committed = EvaluatorCommitted::to_ots(&mut self.core, cots)?.verify(&mut self.core)?;
-        let (preprocessed, opened) = committed.open(&mut self.core)?;
-        Ok((
-            preprocessed.map(|preprocessed| ProgramMaterial {
-                ots: Some(preprocessed.ots.into_iter().collect()),
-                ..material
-            }),
-            opened,
-        ))
     }
 
     /// Ends the session. Returns what each phase took.
@@ -379,12 +330,12 @@ impl<C: commit::Scheme> Evaluator<C> {
 pub struct EvaluatorBuilt<C: commit::Scheme = Commitments> {
     party: Evaluator<C>,
     step: Step,
-    ready: EvaluatorReady,
+    built: phases::evaluator::Built,
     security: SecurityReport,
 }
 
 impl<C: commit::Scheme> EvaluatorBuilt<C> {
-    /// Returns what is promised.
+    /// Returns the security of this program, over the batches that it took.
     pub fn security(&self) -> &SecurityReport {
         &self.security
     }
@@ -395,24 +346,18 @@ impl<C: commit::Scheme> EvaluatorBuilt<C> {
     /// As [`Evaluator::setup`]; [`Error::Input`] if `input` has the wrong length.
     pub fn evaluate(self, input: &[bool]) -> Result<EvaluatorEvaluated<C>, Error> {
         self.step.check_input(Party::Evaluator, input)?;
-        entered(self, |mut built| {
-            built.party.used = true;
-            let masked =
-                evaluate::evaluator_sends(&mut built.party, std::slice::from_ref(&built.ready.ots), input)?;
-            let EvaluatorBuilt { mut party, step, ready, security } = built;
-            let (ready, evaluated) =
-                evaluate::evaluator(&mut party, step.program(), Joined::Proven(ready), input, masked)?;
-            let built = EvaluatorBuilt { party, step, ready, security };
-            Ok(EvaluatorEvaluated { built, evaluated, input: Zeroizing::new(input.to_vec()) })
+        entered(self, |EvaluatorBuilt { mut party, step, built, .. }| {
+            let evaluated = built.evaluate(&mut party, step.program(), input)?;
+            Ok(EvaluatorEvaluated { party, step, evaluated })
         })
     }
 }
 
 /// An evaluated program, whose outputs are not known yet.
 pub struct EvaluatorEvaluated<C: commit::Scheme = Commitments> {
-    built: EvaluatorBuilt<C>,
-    evaluated: evaluate::Evaluated,
-    input: Zeroizing<Vec<bool>>,
+    party: Evaluator<C>,
+    step: Step,
+    evaluated: phases::evaluator::Evaluated,
 }
 
 impl<C: commit::Scheme> EvaluatorEvaluated<C> {
@@ -423,18 +368,10 @@ impl<C: commit::Scheme> EvaluatorEvaluated<C> {
     /// # Errors
     /// As [`Evaluator::setup`].
     pub fn decode(self) -> Result<(Vec<bool>, bool, Evaluator<C>), Error> {
-        entered(
-            self,
-            |EvaluatorEvaluated {
-                 built: EvaluatorBuilt { mut party, step, ready, .. },
-                 evaluated,
-                 input,
-             }| {
-                let (outputs, recovered) =
-                    decode::evaluator(&mut party, step.program(), &ready, &evaluated, &input)?;
-                Ok((outputs, recovered, party))
-            },
-        )
+        entered(self, |EvaluatorEvaluated { mut party, step, evaluated }| {
+            let (outputs, recovered) = evaluated.decode(&mut party, step.program())?;
+            Ok((outputs, recovered, party))
+        })
     }
 }
 
@@ -454,7 +391,7 @@ impl<C: commit::Scheme> Pooled for GarblerBuilt<C> {
 
 impl<C: commit::Scheme> Pooled for GarblerEvaluated<C> {
     fn pool(&self) -> &Pool {
-        &self.0.party.pool
+        &self.party.pool
     }
 }
 
@@ -466,6 +403,6 @@ impl<C: commit::Scheme> Pooled for EvaluatorBuilt<C> {
 
 impl<C: commit::Scheme> Pooled for EvaluatorEvaluated<C> {
     fn pool(&self) -> &Pool {
-        &self.built.party.core.pool
+        &self.party.core.pool
     }
 }

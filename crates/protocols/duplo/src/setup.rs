@@ -232,22 +232,61 @@ pub(super) struct PendingOffsets {
     ot_delta_difference: Claimed<Label>,
 }
 
-impl PendingOffsets {
-    pub fn pending(&self) -> [&Pending; 2] {
-        [&self.ka, &self.ot]
+/// What a proof that all new items are commitments covers besides: in a session's first one
+/// [its offsets](PendingOffsets), in any other nothing.
+pub(super) trait Alongside {
+    type Proven;
+    fn pending(&self) -> Vec<&Pending>;
+    /// Lists what the proof says of them.
+    fn claims<'a>(&'a self, all: &mut Claims<'a>);
+    fn accept(self, proof: &Proof) -> Self::Proven;
+}
+
+impl Alongside for () {
+    type Proven = ();
+
+    fn pending(&self) -> Vec<&Pending> {
+        Vec::new()
     }
 
-    /// Lists what the session's first proof says of them.
-    pub fn claims<'a>(&'a self, all: &mut Claims<'a>) {
+    fn claims<'a>(&'a self, _: &mut Claims<'a>) {}
+
+    fn accept(self, _: &Proof) {}
+}
+
+impl Alongside for PendingOffsets {
+    type Proven = Offsets;
+
+    fn pending(&self) -> Vec<&Pending> {
+        vec![&self.ka, &self.ot]
+    }
+
+    fn claims<'a>(&'a self, all: &mut Claims<'a>) {
         all.about(&self.ot_delta_difference, |&delta_difference, all| {
             claims(all, self.ka.shares(), self.ot.shares(), delta_difference, || Label::from_bits(1));
         });
     }
 
-    /// Returns the evaluator's session, after its first proof.
-    pub fn accept<C: commit::Scheme>(self, core: EvaluatorCore<C>, proof: &Proof) -> Evaluator<C> {
-        let (ka, ot) = (self.ka.accept(proof), self.ot.accept(proof));
-        let ot_delta_difference = self.ot_delta_difference.proven(proof);
+    fn accept(self, proof: &Proof) -> Offsets {
+        Offsets {
+            ka: self.ka.accept(proof),
+            ot: self.ot.accept(proof),
+            ot_delta_difference: self.ot_delta_difference.proven(proof),
+        }
+    }
+}
+
+/// The evaluator's shares of the offsets, proven.
+pub(super) struct Offsets {
+    ka: Shares,
+    ot: Shares,
+    ot_delta_difference: Label,
+}
+
+impl Offsets {
+    /// Returns the session that has them.
+    pub fn of_session<C: commit::Scheme>(self, core: EvaluatorCore<C>) -> Evaluator<C> {
+        let Offsets { ka, ot, ot_delta_difference } = self;
         Evaluator {
             core,
             ka,

@@ -15,7 +15,7 @@ use super::kept::Kept;
 use super::layout::{BatchSlots, Layout};
 use super::parameters::{INPUT_AUTHENTICATORS, KEY_AUTHENTICATORS, report_of_origins};
 use super::request::Request;
-use super::steps::{Step, sealed_wires};
+use super::steps::{Step, authenticators, sealed_wires};
 use brickwork_base::Security;
 use brickwork_base::label::Labels;
 use brickwork_circuit::{Component, ComponentDigest, ComponentId, Party, Program};
@@ -106,7 +106,7 @@ impl<B: ComponentItems, G: Items, O: Items> ProgramMaterial<B, G, O> {
         (self.ots.take().expect("OTs are made before a program is joined"), self)
     }
 
-    /// Returns what a run with this material promises.
+    /// Returns the security of a run with this material, over the batches that it is from.
     pub fn report(&self, program: &Program, security: Security) -> Result<SecurityReport, Error> {
         let named = || program.components().iter().zip(program.component_digests());
         let name =
@@ -144,7 +144,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    /// Returns what a program lacks that takes so many input authenticators.
+    /// Returns the items that a program lacks which takes `garbler_wires` input authenticators.
     pub fn missing(mut self, program: &Program, garbler_wires: usize) -> Request {
         // Two components of one program may be the same circuit under two names: they share what is there.
         let mut lacking = |digest: &ComponentDigest, needed: usize| {
@@ -236,9 +236,9 @@ impl<B: ComponentItems, G: Items, O: Items> Stock<B, G, O> {
         }
     }
 
-    /// Returns what a step lacks here.
+    /// Returns the items that a step lacks here.
     pub fn missing(&self, step: &Step) -> Request {
-        self.counts().missing(step.program(), step.garbler_wires())
+        self.counts().missing(step.program(), authenticators(step))
     }
 
     /// Takes what a step needs.

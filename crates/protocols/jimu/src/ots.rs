@@ -7,7 +7,12 @@
 //! wants the key of the other choice must name all of Δ. It must not be the label of one series alone: the
 //! hash of Δ tells every symbol that is watched, and an evaluator that watches the 16 symbols of one block
 //! has that block of Δ, with it all keys of that series, with these all symbols of all words, and with these
-//! whatever the garbler hides. An evaluator that chooses differently in the series has neither key.
+//! whatever the garbler hides.
+//!
+//! And that it chooses the same is checked before a key is used. An evaluator that chose differently in one
+//! series would be one block of Δ away from a key: the share that its other symbols tell it shows which key
+//! is the right one, and of this block it knows all but a few symbols, which it would find by trying them.
+//! So these OTs are checked together with those by which the offset is checked, as is said below.
 //!
 //! # Labels of inputs
 //!
@@ -49,7 +54,7 @@ pub(super) const HASH: usize = 32;
 /// OTs that were made, and how their choices are checked.
 #[derive(Clone, Copy)]
 pub(super) struct Counts {
-    /// OTs of labels.
+    /// OTs, without those that mask combinations.
     pub ots: usize,
     /// Combinations of choices, for each of which there is an OT more.
     pub combinations: usize,
@@ -68,6 +73,11 @@ pub(super) struct Unchecked {
     counts: Counts,
     labels: Words,
     seed: Seed,
+}
+
+/// The labels of one series.
+fn of_block(labels: &Words, block: usize) -> Zeroizing<Vec<Label>> {
+    Zeroizing::new((0..labels.count()).map(|k| Label::from_bits(labels.word(k)[block])).collect())
 }
 
 /// Labels of several series, block by block.
@@ -123,16 +133,14 @@ fn joined(series: &[Vec<Seed>]) -> Vec<Seed> {
     (0..series[0].len()).map(key).collect()
 }
 
-/// Makes `count` OTs of keys. Returns both keys of each.
+/// Returns both keys of each of these OTs, whose choices have been checked. `labels` are those of choice 0.
 pub(super) fn keys_offered(
-    channel: &mut Channel,
     series: &mut [extension::Sender],
-    count: usize,
+    labels: &Words,
 ) -> Result<Vec<[Seed; 2]>, Error> {
     let mut sides = [Vec::new(), Vec::new()];
-    for series in series {
-        let labels = Zeroizing::new(series.extend(channel, count)?);
-        let pairs = series.keys(&labels)?;
+    for (block, series) in series.iter_mut().enumerate() {
+        let pairs = series.keys(&of_block(labels, block))?;
         for (choice, side) in sides.iter_mut().enumerate() {
             side.push(pairs.iter().map(|pair| pair[choice].clone()).collect::<Vec<_>>());
         }
@@ -141,16 +149,10 @@ pub(super) fn keys_offered(
     Ok(zero.iter().zip(&one).map(|(zero, one)| [zero.clone(), one.clone()]).collect())
 }
 
-/// Makes OTs of keys, as the party that chooses. Returns the keys of these choices.
-pub(super) fn keys_chosen(
-    channel: &mut Channel,
-    series: &mut [extension::Receiver],
-    choices: &[u8],
-) -> Result<Vec<Seed>, Error> {
-    let each = series.iter_mut().map(|series| {
-        let labels = Zeroizing::new(series.extend(channel, choices)?);
-        series.keys(&labels)
-    });
+/// Returns the chosen key of each of these OTs.
+pub(super) fn keys_chosen(series: &mut [extension::Receiver], labels: &Words) -> Result<Vec<Seed>, Error> {
+    let each = series.iter_mut().enumerate();
+    let each = each.map(|(block, series)| series.keys(&of_block(labels, block)));
     Ok(joined(&each.collect::<Result<Vec<_>, _>>()?))
 }
 
@@ -188,24 +190,27 @@ impl Unchecked {
     }
 }
 
-/// Random choices in OTs, and their labels, which are not compared with hashes yet.
+/// Choices in OTs, and their labels, which are not compared with hashes yet.
 pub(super) struct Chosen {
     counts: Counts,
     choices: Zeroizing<Vec<u8>>,
     labels: Words,
 }
 
-/// Makes OTs of labels, with random choices.
+/// Makes OTs of labels, the first with these choices, the others with random ones.
 pub(super) fn evaluator(
     channel: &mut Channel,
     series: &mut [extension::Receiver],
     counts: Counts,
+    first: &[u8],
     rng: &mut Rng,
     hooks: &mut Hooks,
 ) -> Result<Chosen, Error> {
     let mut choices = Zeroizing::new(vec![0; counts.all()]);
-    rng.fill(&mut choices);
-    choices.iter_mut().for_each(|choice| *choice &= 1);
+    let (given, random) = choices.split_at_mut(first.len());
+    given.copy_from_slice(first);
+    rng.fill(random);
+    random.iter_mut().for_each(|choice| *choice &= 1);
     let of_series = |(block, series): (usize, &mut extension::Receiver)| {
         let mut here = choices.clone();
         hooks.alter(Point::Choices(block), &mut here);
@@ -277,22 +282,22 @@ mod tests {
                 let (delta, mut senders, mut receivers) = dealt(blocks, &mut rng);
                 let (mut left, mut right) = memory_pair();
                 let choices: Vec<u8> = (0..COUNT).map(|_| rng.below(2) as u8).collect();
-                let offered = thread::scope(|scope| {
-                    let garbler = scope.spawn(|| keys_offered(&mut left, &mut senders, COUNT).unwrap());
-                    // As `keys_chosen`, with other labels.
+                let (labels, of_garbler) = thread::scope(|scope| {
+                    let garbler = scope.spawn(|| extended(&mut left, &mut senders, COUNT));
                     let mut each = Vec::new();
                     for (block, series) in receivers.iter_mut().enumerate() {
-                        let mut labels = series.extend(&mut right, &choices).unwrap();
+                        let mut labels = Zeroizing::new(series.extend(&mut right, &choices).unwrap());
                         if known >> block & 1 == 1 {
                             let offset = Label::from_bits(delta[block]);
                             labels.iter_mut().for_each(|label| *label ^= offset);
                         }
-                        each.push(series.keys(&labels).unwrap());
+                        each.push(labels);
                     }
                     right.flush().unwrap();
-                    (joined(&each), garbler.join().unwrap())
+                    (wide(&each), garbler.join().unwrap())
                 });
-                let (taken, offered) = offered;
+                let taken = keys_chosen(&mut receivers, &labels).unwrap();
+                let offered = keys_offered(&mut senders, &of_garbler).unwrap();
                 for ((taken, offered), &choice) in taken.iter().zip(&offered).zip(&choices) {
                     let [own, other] = [choice, 1 - choice].map(|choice| &offered[usize::from(choice)]);
                     assert_eq!(taken == own, known == 0);
@@ -300,6 +305,34 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// The labels of choice 0 of so many OTs.
+    fn extended(channel: &mut Channel, series: &mut [extension::Sender], count: usize) -> Words {
+        let labels = series.iter_mut().map(|series| Zeroizing::new(series.extend(channel, count).unwrap()));
+        wide(&labels.collect::<Vec<_>>())
+    }
+
+    /// Why choices are checked before keys are used: whoever chooses otherwise in one series needs no more
+    /// than that block of Δ for one of the two keys, and can try what it does not know of it.
+    #[test]
+    fn row_02_choices_that_differ_leave_a_key_one_block_away() {
+        let mut rng = Rng::replayable("test differing choices");
+        let (delta, mut senders, mut receivers) = dealt(3, &mut rng);
+        let (mut left, mut right) = memory_pair();
+        let (mut labels, of_garbler) = thread::scope(|scope| {
+            let garbler = scope.spawn(|| extended(&mut left, &mut senders, 1));
+            let each = receivers.iter_mut().enumerate().map(|(block, series)| {
+                let choice = u8::from(block == 1);
+                Zeroizing::new(series.extend(&mut right, &[choice]).unwrap())
+            });
+            let labels = wide(&each.collect::<Vec<_>>());
+            right.flush().unwrap();
+            (labels, garbler.join().unwrap())
+        });
+        let offered = keys_offered(&mut senders, &of_garbler).unwrap();
+        labels.word_mut(0)[1] ^= delta[1];
+        assert!(keys_chosen(&mut receivers, &labels).unwrap()[0] == offered[0][0]);
     }
 
     /// The garbler's end, if the evaluator's choice of the first OT differs in the series of `differs`.
@@ -316,7 +349,7 @@ mod tests {
         thread::scope(|scope| {
             let evaluator = scope.spawn(|| {
                 let mut rng = Rng::replayable("test evaluator");
-                let made = evaluator(&mut right, &mut receivers, COUNTS, &mut rng, &mut hooks)?;
+                let made = evaluator(&mut right, &mut receivers, COUNTS, &[1; 5], &mut rng, &mut hooks)?;
                 made.prove(&mut right, &session)?;
                 right.flush()
             });

@@ -198,9 +198,8 @@ impl Level {
             Upper::integer(lists) * hash.opening(hash.openings(self.hashes()))
         };
         let ots = Upper::exp2(-(checking_ots(self.security) as f64));
-        // The extension checks each series three times: OTs of keys, of those that check the offset, of
-        // inputs.
-        let calls = 3 * self.blocks() as u64;
+        // The extension checks each series twice: OTs of keys and those that check the offset, and of inputs.
+        let calls = 2 * self.blocks() as u64;
         vec![
             ("binding of the hashes", both(&Parameters::binding)),
             ("symbols that are no codewords", Upper::integer(DRAWS) * draw),

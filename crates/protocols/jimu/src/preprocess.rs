@@ -314,7 +314,7 @@ pub(super) fn evaluator(party: &mut Evaluator, layout: &Layout) -> Result<Receiv
     party.run.phase("preprocess");
     let Evaluator { run, rng, series, hooks, .. } = party;
     let own = input_ots(layout)
-        .map(|counts| ots::evaluator(&mut run.channel, series, counts, rng, hooks))
+        .map(|counts| ots::evaluator(&mut run.channel, series, counts, &[], rng, hooks))
         .transpose()?
         .map(|made| made.prove(&mut run.channel, &party.session))
         .transpose()?;

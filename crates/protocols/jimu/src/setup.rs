@@ -96,10 +96,10 @@ impl Evaluator {
     }
 }
 
-/// Returns the OTs by which their offset is checked.
-pub(super) fn checking(level: &Level) -> Counts {
-    let count = checking_ots(level.security);
-    Counts { ots: count, combinations: count }
+/// Returns the OTs of a session's setup: those of what is watched, then those by which the offset is checked.
+pub(super) fn setup_ots(level: &Level) -> Counts {
+    let checking = checking_ots(level.security);
+    Counts { ots: watched_ots(level) + checking, combinations: checking }
 }
 
 /// Symbols of both hashes, for each of which there is an OT.
@@ -179,9 +179,12 @@ fn garbler_of(
     mut hooks: Hooks,
 ) -> Result<Garbler, Error> {
     let channel = &mut run.channel;
-    let mut keys = ots::keys_offered(channel, &mut series, watched_ots(&level))?;
-    let unchecked = ots::garbler(channel, &mut series, checking(&level), &mut rng)?;
+    let (counts, watched) = (setup_ots(&level), watched_ots(&level));
+    let unchecked = ots::garbler(channel, &mut series, counts, &mut rng)?;
     let ots = unchecked.check(channel, &session, delta.word(0))?;
+    // No key is made of a label before this: an evaluator whose choices differ could find blocks of Δ.
+    let mut keys = ots::keys_offered(&mut series, &ots.range(0..watched))?;
+    let ots = ots.range(watched..counts.ots);
     let of_permutations = keys.split_off(level.labels.n());
     let mut labels = Sender::set_up(channel, &level.labels, keys, level.hashes())?;
     let permutations = Sender::set_up(channel, &level.permutations, of_permutations, level.hashes())?;
@@ -240,11 +243,13 @@ fn evaluator_of(
 ) -> Result<Evaluator, Error> {
     let channel = &mut run.channel;
     let watches = [Receiver::watch(&level.labels)?, Receiver::watch(&level.permutations)?];
-    let mut choices = Zeroizing::new([watches[0].choices(), watches[1].choices()].concat());
-    hooks.alter(Point::Watch, &mut choices);
-    let keys = ots::keys_chosen(channel, &mut series, &choices)?;
-    let made = ots::evaluator(channel, &mut series, checking(&level), &mut rng, &mut hooks)?;
+    let mut watching = Zeroizing::new([watches[0].choices(), watches[1].choices()].concat());
+    hooks.alter(Point::Watch, &mut watching);
+    let (counts, watched) = (setup_ots(&level), watching.len());
+    let made = ots::evaluator(channel, &mut series, counts, &watching, &mut rng, &mut hooks)?;
     let (choices, ots) = made.prove(channel, &session)?;
+    let keys = ots::keys_chosen(&mut series, &ots.range(0..watched))?;
+    let (choices, ots) = (&choices[watched..], ots.range(watched..counts.ots));
     let (of_labels, of_permutations) = keys.split_at(level.labels.n());
     let [watch, of_messages] = watches;
     let mut labels = Receiver::set_up(channel, &level.labels, watch, of_labels, level.hashes())?;
@@ -262,7 +267,7 @@ fn evaluator_of(
     hashes.add(&labels.hashes(&labels.chosen(channel, count)?));
     let offset = hashes.range(count - 1..count);
     let checks = Checks::new(&labels, &offset)?;
-    checks.active(&hashes.range(0..count - 1), &choices, &ots).map_err(|_| Cheat::OtOffset)?;
+    checks.active(&hashes.range(0..count - 1), choices, &ots).map_err(|_| Cheat::OtOffset)?;
     let completion = labels.completion(&points.openings);
     Ok(Evaluator {
         run,

@@ -49,8 +49,8 @@ pub(super) struct GarblerMaterial {
     pub ots: GarblerOts,
 }
 
-/// Solderings that are not proven yet.
-pub(super) struct Unproven<'a> {
+/// Claims about the solderings of a program, which are still to be proven.
+pub(super) struct SolderingClaims<'a> {
     wires: Wires<'a>,
     program: &'a ProgramClaims,
 }
@@ -61,13 +61,13 @@ pub(super) fn garbler<C: commit::Scheme>(
     party: &mut Garbler<C>,
     layout: &Layout,
     ready: &GarblerReady,
-    unproven: Option<&Unproven>,
+    solderings: Option<&SolderingClaims>,
     (input, masked): (&[bool], &[u8]),
 ) -> Result<Vec<bool>, Error> {
     let given = evaluate::garbler_gives(party, layout, ready, input, masked)?;
     let Garbler { run, sender, offset, .. } = &mut *party;
     let (mut claims, mut new) = (Claims::new(), Vec::new());
-    if let Some(Unproven { wires, program }) = unproven {
+    if let Some(SolderingClaims { wires, program }) = solderings {
         new.push(New::from(&ready.outputs));
         program.claim(layout, &offset.shares, *wires, None, &mut claims);
     }
@@ -97,8 +97,8 @@ pub(super) fn garbler_from_gates<C: commit::Scheme>(
         inputs: [&inputs.shares, &ready.ots.wires.shares],
         outputs: &ready.outputs.shares,
     };
-    let unproven = Unproven { wires, program: &program };
-    garbler(party, layout, &ready, Some(&unproven), (&input, &masked))
+    let solderings = SolderingClaims { wires, program: &program };
+    garbler(party, layout, &ready, Some(&solderings), (&input, &masked))
 }
 
 /// Runs a program that is built.

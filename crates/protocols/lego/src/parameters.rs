@@ -108,6 +108,17 @@ fn floor(security: u32) -> f64 {
     f64::from(security + 12).exp2().recip()
 }
 
+/// Bounds that are remembered: peers propose cuts, and may propose many.
+const REMEMBERED: usize = 1 << 10;
+
+/// Puts a bound behind those that are remembered, if there is room.
+fn remember<K: Eq + std::hash::Hash, V>(known: &Mutex<HashMap<K, V>>, cut: K, bound: V) {
+    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+    if known.len() < REMEMBERED {
+        known.insert(cut, bound);
+    }
+}
+
 /// Returns the bound of one attempt at a cut of gates and wire authenticators. It takes a while and the same
 /// one serves many programs, so it is remembered.
 pub(super) fn bound_of_gates(mixed: &Mixed, security: u32) -> Upper {
@@ -116,15 +127,19 @@ pub(super) fn bound_of_gates(mixed: &Mixed, security: u32) -> Upper {
         return Upper::exp2(bound.log2());
     }
     let bound = mixed.bound(floor(security));
-    KNOWN.lock().unwrap_or_else(PoisonError::into_inner).insert((*mixed, security), bound);
+    remember(&KNOWN, (*mixed, security), bound);
     Upper::exp2(bound.log2())
 }
 
 /// Returns the bound of one attempt at a cut of input authenticators.
 pub(super) fn bound_of_inputs(cut: &Bucketing) -> Upper {
     static KNOWN: LazyLock<Mutex<HashMap<Bucketing, Upper>>> = LazyLock::new(Mutex::default);
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    *known.entry(*cut).or_insert_with(|| cut.bound(Rule::INPUT_AUTHENTICATOR))
+    if let Some(&bound) = KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(cut) {
+        return bound;
+    }
+    let bound = cut.bound(Rule::INPUT_AUTHENTICATOR);
+    remember(&KNOWN, *cut, bound);
+    bound
 }
 
 /// No gates, or no inputs.

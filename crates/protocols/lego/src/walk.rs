@@ -89,7 +89,7 @@ struct Chunk {
 }
 
 /// In which order a program is evaluated.
-struct Plan {
+struct Order {
     /// Chunks that do not depend on each other, level after level.
     levels: Vec<Vec<Chunk>>,
     /// Of each component that is used.
@@ -98,8 +98,8 @@ struct Plan {
     ands: Vec<u32>,
 }
 
-impl Plan {
-    /// Plans the evaluation of a program.
+impl Order {
+    /// Puts a program into the order of its evaluation.
     fn of(layout: &Layout) -> Self {
         let program = layout.program;
         let mut levels = vec![0_usize; layout.own + layout.evaluator];
@@ -111,7 +111,7 @@ impl Plan {
             by_level.resize_with(by_level.len().max(level + 1), BTreeMap::new);
             by_level[level].entry(slot.component.0).or_default().push(index);
         }
-        let mut plan = Plan {
+        let mut order = Order {
             levels: Vec::new(),
             stages: program.components().iter().map(|_| None).collect(),
             ands: Vec::with_capacity(layout.ands),
@@ -121,22 +121,22 @@ impl Plan {
             for (component, slots) in level {
                 let component = component as usize;
                 let circuit = &program.components()[component].circuit;
-                let Stages(stages) = plan.stages[component].get_or_insert_with(|| Stages::of(circuit));
+                let Stages(stages) = order.stages[component].get_or_insert_with(|| Stages::of(circuit));
                 for slots in slots.chunks((LABELS_AT_ONCE / circuit.wires()).max(1)) {
-                    let begin = plan.ands.len();
+                    let begin = order.ands.len();
                     for stage in &*stages {
                         for &slot in slots {
                             let first = layout.first_and[slot] as u32;
-                            plan.ands.extend(stage.ands.iter().map(|[.., number]| first + number));
+                            order.ands.extend(stage.ands.iter().map(|[.., number]| first + number));
                         }
                     }
-                    let ands = begin..plan.ands.len();
+                    let ands = begin..order.ands.len();
                     chunks.push(Chunk { component, slots: slots.to_vec(), ands });
                 }
             }
-            plan.levels.push(chunks);
+            order.levels.push(chunks);
         }
-        plan
+        order
     }
 
     /// Returns the gates of a chunk's component.
@@ -157,7 +157,7 @@ pub(super) struct Ordered {
 
 /// The gates.
 struct Material {
-    plan: Plan,
+    order: Order,
     gates: Vec<Buckets>,
     /// Of each AND gate the batch that its bucket is of, and its number there; empty if all are of one.
     buckets: Vec<[u32; 2]>,
@@ -169,10 +169,10 @@ impl Ordered {
     /// Puts buckets and solderings, which are in the order of the program's AND gates, into that of
     /// evaluation.
     pub fn new(layout: &Layout, joined: Joined) -> Self {
-        let plan = Plan::of(layout);
+        let order = Order::of(layout);
         let Joined { gates, inputs, mut solderings } = joined;
         let to_outputs = solderings.split_off(2 * layout.ands);
-        let solderings = picked(solderings.as_chunks::<2>().0, &plan.ands, 1);
+        let solderings = picked(solderings.as_chunks::<2>().0, &order.ands, 1);
         let mut ends: Vec<u32> = Vec::with_capacity(gates.len());
         for batch in &gates {
             ends.push(ends.last().copied().unwrap_or(0) + batch.count() as u32);
@@ -184,15 +184,15 @@ impl Ordered {
             [batch as u32, counts[batch] - 1]
         };
         let several = gates.len() > 1;
-        let buckets: Vec<[u32; 2]> = plan.ands.iter().filter(|_| several).map(&mut next).collect();
-        let order = |batch: usize| -> Vec<u32> {
+        let buckets: Vec<[u32; 2]> = order.ands.iter().filter(|_| several).map(&mut next).collect();
+        let places = |batch: usize| -> Vec<u32> {
             let (first, end) = (if batch == 0 { 0 } else { ends[batch - 1] }, ends[batch]);
-            let here = plan.ands.iter().filter(|and| (first..end).contains(and));
+            let here = order.ands.iter().filter(|and| (first..end).contains(and));
             here.map(|and| and - first).collect()
         };
         let gates: Vec<Buckets> =
-            gates.into_iter().enumerate().map(|(k, batch)| batch.ordered(&order(k))).collect();
-        let material = Material { plan, gates, buckets, solderings };
+            gates.into_iter().enumerate().map(|(k, batch)| batch.ordered(&places(k))).collect();
+        let material = Material { order, gates, buckets, solderings };
         let desks = (0..pool::threads()).map(|_| Desk::for_all(layout, &material)).collect();
         let mut wires = Labels::default();
         resize(&mut wires, layout.program.wires());
@@ -212,7 +212,7 @@ impl Ordered {
         let Ordered { material, wires, desks, .. } = self;
         wires.iter_mut().zip(layout.of_program(inputs)).for_each(|(wire, label)| *wire = label);
         let mut delta = Zeroizing::new(Label::ZERO);
-        for level in &material.plan.levels {
+        for level in &material.order.levels {
             let work = |desk: &mut OnDesk, _: usize, chunk: &Chunk| {
                 material.evaluate(layout, chunk, wires, desk.desk())
             };
@@ -267,9 +267,9 @@ impl Desk {
     /// Returns one with room for each chunk.
     fn for_all(layout: &Layout, material: &Material) -> Self {
         let mut desk = Desk::default();
-        for chunk in material.plan.levels.iter().flatten() {
+        for chunk in material.order.levels.iter().flatten() {
             let width = layout.program.components()[chunk.component].circuit.wires();
-            let ands = material.plan.stages(chunk).iter().map(|stage| stage.ands.len()).max().unwrap_or(0);
+            let ands = material.order.stages(chunk).iter().map(|stage| stage.ands.len()).max().unwrap_or(0);
             let (local, ands) = (chunk.slots.len() * width, chunk.slots.len() * ands);
             desk.fit(local.max(desk.local.len()), ands.max(desk.verdicts.len()));
         }
@@ -343,7 +343,7 @@ impl Material {
             refused: 0,
         };
         let mut first = chunk.ands.start;
-        for stage in self.plan.stages(chunk) {
+        for stage in self.order.stages(chunk) {
             let ands = first..first + chunk.slots.len() * stage.ands.len();
             first = ands.end;
             self.stage(stage, ands, (desk, width), &mut done)?;

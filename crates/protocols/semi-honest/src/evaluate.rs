@@ -113,9 +113,9 @@ pub(super) fn garbler(
 ) -> Result<Colours, Error> {
     party.run.phase("evaluate");
     let delta = party.delta();
-    let Garbler { run, rng, components: Components { plans, starts, visits }, .. } = party;
+    let Garbler { run, rng, components: Components { schedules, starts, visits }, .. } = party;
     if starts.is_empty() {
-        *starts = plans.iter().map(|_| rng.block()).collect();
+        *starts = schedules.iter().map(|_| rng.block()).collect();
         run.channel.send(msg::KEYS, bytemuck::cast_slice(starts))?;
     }
     let own: Labels = Zeroizing::new(input.iter().map(|_| rng.label()).collect());
@@ -134,11 +134,11 @@ pub(super) fn garbler(
         for slot in layout.program.slots() {
             let [inputs, outputs] = wires.gather(&slot, count);
             let component = slot.component.0 as usize;
-            let plan = plans[component].as_ref().expect("a component of a slot is used");
-            let keys = GarblingKeys::streamed(starts[component], layout.lanes(), plan.and_gates());
+            let schedule = schedules[component].as_ref().expect("a component of a slot is used");
+            let keys = GarblingKeys::streamed(starts[component], layout.lanes(), schedule.and_gates());
             let copies = copies(&mut visits[component], layout.lanes(), count)?;
             HalfGates::garble(
-                plan,
+                schedule,
                 &keys,
                 &copies[..count],
                 &deltas[..count],
@@ -167,9 +167,9 @@ pub(super) fn evaluator(
     mine: Labels,
 ) -> Result<(Colours, Vec<u8>), Error> {
     party.run.phase("evaluate");
-    let Evaluator { run, components: Components { plans, starts, visits }, .. } = party;
+    let Evaluator { run, components: Components { schedules, starts, visits }, .. } = party;
     if starts.is_empty() {
-        *starts = vec![0; plans.len()];
+        *starts = vec![0; schedules.len()];
         run.channel.receive_into(msg::KEYS, bytemuck::cast_slice_mut(starts))?;
     }
     let layout = chunk.layout;
@@ -194,11 +194,11 @@ pub(super) fn evaluator(
         for slot in layout.program.slots() {
             let [inputs, outputs] = wires.gather(&slot, count);
             let component = slot.component.0 as usize;
-            let plan = plans[component].as_ref().expect("a component of a slot is used");
-            let keys = GarblingKeys::streamed(starts[component], layout.lanes(), plan.and_gates());
+            let schedule = schedules[component].as_ref().expect("a component of a slot is used");
+            let keys = GarblingKeys::streamed(starts[component], layout.lanes(), schedule.and_gates());
             let copies = copies(&mut visits[component], layout.lanes(), count)?;
             HalfGates::evaluate(
-                plan,
+                schedule,
                 &keys,
                 &copies[..count],
                 &wires.inputs[..inputs],

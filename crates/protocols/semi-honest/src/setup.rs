@@ -45,7 +45,7 @@ impl<C> Session<C> {
 #[derive(Default)]
 pub(super) struct Components {
     /// Of those that are used.
-    pub plans: Vec<Option<Schedule>>,
+    pub schedules: Vec<Option<Schedule>>,
     /// The start of each one's hash keys, once the garbler has drawn and sent them.
     pub starts: Vec<u128>,
     /// Slots gone through so far, of each component, each for several executions.
@@ -57,9 +57,9 @@ impl Components {
     pub fn of(program: &Program) -> Self {
         let used = program.slots_by_component().into_iter().map(|slots| slots > 0);
         let components = program.components().iter().zip(used);
-        let plans: Vec<_> =
+        let schedules: Vec<_> =
             components.map(|(component, used)| used.then(|| Schedule::new(&component.circuit))).collect();
-        Components { visits: vec![0; plans.len()], plans, starts: Vec::new() }
+        Components { visits: vec![0; schedules.len()], schedules, starts: Vec::new() }
     }
 }
 

@@ -27,6 +27,7 @@ pub mod inventory;
 pub mod meeting;
 pub mod msg;
 pub mod ots;
+pub mod plain;
 pub mod records;
 #[cfg(test)]
 mod tests;
@@ -34,7 +35,8 @@ mod tests;
 use zeroize::Zeroizing;
 
 use crate::{
-    Metered, OTHER_PROGRAM, PROTOCOL_VERSION, PhaseReport, SessionId, Terms, agree, announce, confirm,
+    Digests, Greeting, Metered, OTHER_PROGRAM, PROTOCOL_VERSION, PhaseReport, Protocol, SessionId, Terms,
+    agree, announce, confirm,
 };
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
@@ -104,7 +106,7 @@ pub trait Side: Sized {
     /// If the peer cheats or goes away.
     fn setup(run: Metered, terms: &Terms, carried: Self::Carried) -> Result<Self, Error>;
 
-    /// Returns what [`Side::restore`] needs to go on in another process.
+    /// Returns the secrets from which [`Side::restore`] goes on in another process.
     fn secrets(&self) -> Zeroizing<Vec<u8>>;
 
     /// Makes the session again that [`Side::secrets`] are of. It draws from no counter before
@@ -212,7 +214,7 @@ pub fn in_stock(
 /// What is done next, and in which epoch. The garbler says it, and the evaluator says it again if it does so,
 /// too: of several sessions between the same stores each is in another epoch, whoever is first.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Plan {
+struct Intent {
     what: u8,
     /// Zeros for none.
     epoch: EpochId,
@@ -220,7 +222,7 @@ struct Plan {
     next: [u8; 32],
 }
 
-impl Plan {
+impl Intent {
     /// Neither is anything taken nor made.
     const REFUSE: u8 = 0;
     /// A program takes from the epoch.
@@ -235,29 +237,29 @@ impl Plan {
     const BYTES: usize = 65;
 
     fn only(what: u8) -> Self {
-        Plan { what, epoch: [0; 32], next: [0; 32] }
+        Intent { what, epoch: [0; 32], next: [0; 32] }
     }
 
     /// Says it, behind what the peer said if it spoke first.
     fn send(&self, run: &mut Metered) -> Result<(), Error> {
-        run.channel.send(msg::PLAN, &[&[self.what][..], &self.epoch, &self.next].concat())?;
+        run.channel.send(msg::INTENT, &[&[self.what][..], &self.epoch, &self.next].concat())?;
         run.channel.flush()?;
         Ok(())
     }
 
     fn receive(run: &mut Metered) -> Result<Self, Error> {
-        let bytes = run.channel.receive(msg::PLAN, Self::BYTES)?;
-        let mut plan = Plan::only(bytes[0]);
-        plan.epoch.copy_from_slice(&bytes[1..33]);
-        plan.next.copy_from_slice(&bytes[33..]);
-        Ok(plan)
+        let bytes = run.channel.receive(msg::INTENT, Self::BYTES)?;
+        let mut intent = Intent::only(bytes[0]);
+        intent.epoch.copy_from_slice(&bytes[1..33]);
+        intent.next.copy_from_slice(&bytes[33..]);
+        Ok(intent)
     }
 }
 
 /// What this party finds for a program.
 enum Found {
-    /// The epoch that it takes from is this session's; what it takes, and the plan that says so.
-    Enough(Entry, Plan),
+    /// The epoch that it takes from is this session's; what it takes, and the intent that says so.
+    Enough(Entry, Intent),
     /// It is there, and another session has it.
     Busy,
     /// What is lacking.
@@ -399,7 +401,29 @@ fn burn_if_cheated<T>(store: &Store, epoch: &EpochId, result: Result<T, Error>) 
     result
 }
 
+/// What a program gave, the epoch that it took from, what had to be made first, and the connection.
+pub type Gave<S, M> = (<S as Side>::Outcome, EpochId, Option<M>, Stocked<S>);
+
 impl<S: Side> Stocked<S> {
+    /// Greets a peer that comes with a store as well and proposes nothing, and compares both. `context` names
+    /// what they come for.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if the peer wants something else, or as [`Stocked::open`].
+    pub fn greet<P: Protocol>(
+        mut run: Metered,
+        carried: S::Carried,
+        store: &Store,
+        terms: &Terms,
+        context: &'static str,
+    ) -> Result<Self, Error> {
+        run.phase("setup");
+        let digests = Digests { stock: true, program: blake3::derive_key(context, &[]), parameters: [0; 32] };
+        let greeting = Greeting::send::<P>(&mut run.channel, run.role, terms, &digests)?;
+        let answer = greeting.answered(&mut run.channel)?;
+        Self::open(run, carried, store, terms, &answer.session)
+    }
+
     /// Compares both stores, behind the greeting that gave `session`.
     ///
     /// # Errors
@@ -457,7 +481,7 @@ impl<S: Side> Stocked<S> {
         &self.held.store
     }
 
-    /// Returns what both parties agree on.
+    /// Returns the terms on which both parties agree.
     pub fn terms(&self) -> &Terms {
         &self.held.terms
     }
@@ -520,37 +544,63 @@ impl<S: Side> Stocked<S> {
     pub fn open_epoch(&mut self) -> Result<Option<EpochId>, Error> {
         let Stocked { line, held } = self;
         let run = line.run_mut();
-        let nothing = Plan::only(Plan::ADD);
-        let plan = match S::ROLE {
+        let nothing = Intent::only(Intent::ADD);
+        let intent = match S::ROLE {
             Party::Garbler => {
                 let found = held.claim_first::<S, _>(|held, id| held.may_be_filled::<S>(id))?;
-                let plan = match found {
-                    Some(epoch) => Plan { what: Plan::ADD, epoch, next: *held.store.state(&epoch)?.head() },
+                let intent = match found {
+                    Some(epoch) => {
+                        Intent { what: Intent::ADD, epoch, next: *held.store.state(&epoch)?.head() }
+                    }
                     None => nothing,
                 };
-                plan.send(run)?;
-                match Plan::receive(run)? {
-                    theirs if theirs == plan => plan,
+                intent.send(run)?;
+                match Intent::receive(run)? {
+                    theirs if theirs == intent => intent,
                     theirs if theirs == nothing => nothing,
                     _ => return Err(different()),
                 }
             }
             Party::Evaluator => {
-                let plan = Plan::receive(run)?;
-                let may = plan.what == Plan::ADD
-                    && held.claim_this::<S>(&plan.epoch)?
-                    && held.may_be_filled::<S>(&plan.epoch)?
-                    && *held.store.state(&plan.epoch)?.head() == plan.next;
-                let plan = if may { plan } else { nothing };
-                plan.send(run)?;
-                plan
+                let intent = Intent::receive(run)?;
+                let may = intent.what == Intent::ADD
+                    && held.claim_this::<S>(&intent.epoch)?
+                    && held.may_be_filled::<S>(&intent.epoch)?
+                    && *held.store.state(&intent.epoch)?.head() == intent.next;
+                let intent = if may { intent } else { nothing };
+                intent.send(run)?;
+                intent
             }
         };
-        if plan == nothing {
+        if intent == nothing {
             held.lease = None;
             return Ok(None);
         }
-        Ok(Some(plan.epoch))
+        Ok(Some(intent.epoch))
+    }
+
+    /// Runs a program. If it lacks something and both parties want to make it, `make` does, and says what it
+    /// has made.
+    ///
+    /// # Errors
+    /// As [`Stocked::run`], and `make`'s; [`Error::Stock`] if it lacks something all the same.
+    pub fn run_or_make<M>(
+        self,
+        job: &S::Execution<'_>,
+        lacking: Lacking,
+        make: impl FnOnce(Self, &Error) -> Result<(M, Self), Error>,
+    ) -> Result<Gave<S, M>, Error> {
+        let (ran, made) = match self.run(job, lacking)? {
+            Ran::Lacks { why, next } => {
+                let (made, next) = make(next, &why)?;
+                (next.run(job, Lacking::Refuse)?, Some(made))
+            }
+            done => (done, None),
+        };
+        match ran {
+            Ran::Done { outcome, epoch, next } => Ok((outcome, epoch, made, next)),
+            Ran::Lacks { why, .. } => Err(why),
+        }
     }
 
     /// Makes stock in an epoch, or in a new one, a step after the other; those that an interrupted run of the
@@ -590,63 +640,65 @@ impl<S: Side> Stocked<S> {
         run.phase(S::AGREEMENT);
         let program = S::program(job);
         announce(&mut run.channel, &program)?;
-        let (entry, plan) = match S::ROLE {
+        let (entry, intent) = match S::ROLE {
             Party::Garbler => {
                 // What it would take goes with the program's name: nothing is taken before both agree.
                 let found = self.held.find::<S>(job, only, None)?;
-                let (mine, done) = planned(found, lacking);
+                let (mine, done) = intended(found, lacking);
                 mine.send(run)?;
                 confirm(&mut run.channel, &program, OTHER_PROGRAM)?;
-                let theirs = Plan::receive(run)?;
+                let theirs = Intent::receive(run)?;
                 match (done, theirs.what) {
                     (Done::Refuses(why), _) => return Err(why),
-                    (_, Plan::REFUSE) => return Err(peer_refuses()),
-                    (_, Plan::BUSY) => return Err(busy()),
-                    (Done::Makes(why), Plan::MAKE) => return Ok(self.lacks(why)),
-                    (Done::Uses(entry), Plan::USE) if theirs == mine => (entry, mine),
+                    (_, Intent::REFUSE) => return Err(peer_refuses()),
+                    (_, Intent::BUSY) => return Err(busy()),
+                    (Done::Makes(why), Intent::MAKE) => return Ok(self.lacks(why)),
+                    (Done::Uses(entry), Intent::USE) if theirs == mine => (entry, mine),
                     _ => return Err(different()),
                 }
             }
             Party::Evaluator => {
                 confirm(&mut run.channel, &program, OTHER_PROGRAM)?;
-                let theirs = Plan::receive(run)?;
+                let theirs = Intent::receive(run)?;
                 // Of all that it may take from, it takes what the garbler names.
-                let named = (theirs.what == Plan::USE).then_some(theirs.epoch);
+                let named = (theirs.what == Intent::USE).then_some(theirs.epoch);
                 let found = self.held.find::<S>(job, only, named)?;
                 match (theirs.what, found) {
-                    (Plan::USE, Found::Busy) => {
-                        Plan::only(Plan::BUSY).send(run)?;
+                    (Intent::USE, Found::Busy) => {
+                        Intent::only(Intent::BUSY).send(run)?;
                         return Err(busy());
                     }
-                    (Plan::USE, Found::Enough(entry, mine)) => {
+                    (Intent::USE, Found::Enough(entry, mine)) => {
                         mine.send(run)?;
                         if mine != theirs {
                             return Err(different());
                         }
                         (entry, mine)
                     }
-                    (Plan::USE, Found::Lacks(_)) => {
-                        Plan::only(Plan::USE).send(run)?;
+                    (Intent::USE, Found::Lacks(_)) => {
+                        Intent::only(Intent::USE).send(run)?;
                         return Err(different());
                     }
                     (what, found) => {
-                        let (mine, done) = planned(found, lacking);
+                        let (mine, done) = intended(found, lacking);
                         // What it has and the garbler has not is with another session there.
-                        let mine = if mine.what == Plan::USE { make_or_refuse(lacking) } else { mine };
+                        let mine = if mine.what == Intent::USE { make_or_refuse(lacking) } else { mine };
                         mine.send(run)?;
                         return match (what, done) {
-                            (Plan::BUSY, _) => Err(busy()),
+                            (Intent::BUSY, _) => Err(busy()),
                             (_, Done::Refuses(why)) => Err(why),
-                            (Plan::REFUSE, _) => Err(peer_refuses()),
-                            (Plan::MAKE, Done::Makes(why)) => Ok(self.lacks(why)),
-                            (Plan::MAKE, Done::Uses(_)) if lacking == Lacking::Make => Ok(self.lacks(busy())),
+                            (Intent::REFUSE, _) => Err(peer_refuses()),
+                            (Intent::MAKE, Done::Makes(why)) => Ok(self.lacks(why)),
+                            (Intent::MAKE, Done::Uses(_)) if lacking == Lacking::Make => {
+                                Ok(self.lacks(busy()))
+                            }
                             _ => Err(different()),
                         };
                     }
                 }
             }
         };
-        let epoch = plan.epoch;
+        let epoch = intent.epoch;
         let (held, mut session) = self.session(Some(epoch))?;
         let done = take(&held.store, &mut *session, &epoch, &entry, job);
         let outcome = burn_if_cheated(&held.store, &epoch, done)?;
@@ -784,7 +836,7 @@ impl Epochs {
                 Ok(taken) if named.is_none() && S::ROLE == Party::Evaluator || self.lease(&lock, &id) => {
                     let entry = Entry::Use { program: S::program(job), taken };
                     let next = digest("brickwork 2026-11 stock use", &[&id, state.head(), &entry.digest()]);
-                    return Ok(Found::Enough(entry, Plan { what: Plan::USE, epoch: id, next }));
+                    return Ok(Found::Enough(entry, Intent { what: Intent::USE, epoch: id, next }));
                 }
                 Ok(_) => is_busy = true,
                 Err(Error::Stock(why)) => lacking = Error::Stock(why),
@@ -802,15 +854,15 @@ enum Done {
     Refuses(Error),
 }
 
-fn make_or_refuse(lacking: Lacking) -> Plan {
-    Plan::only(if lacking == Lacking::Make { Plan::MAKE } else { Plan::REFUSE })
+fn make_or_refuse(lacking: Lacking) -> Intent {
+    Intent::only(if lacking == Lacking::Make { Intent::MAKE } else { Intent::REFUSE })
 }
 
-fn planned(found: Found, lacking: Lacking) -> (Plan, Done) {
+fn intended(found: Found, lacking: Lacking) -> (Intent, Done) {
     match (found, lacking) {
-        (Found::Enough(entry, plan), _) => (plan, Done::Uses(entry)),
+        (Found::Enough(entry, intent), _) => (intent, Done::Uses(entry)),
         (Found::Busy, Lacking::Make) => (make_or_refuse(lacking), Done::Makes(busy())),
-        (Found::Busy, Lacking::Refuse) => (Plan::only(Plan::BUSY), Done::Refuses(busy())),
+        (Found::Busy, Lacking::Refuse) => (Intent::only(Intent::BUSY), Done::Refuses(busy())),
         (Found::Lacks(why), Lacking::Make) => (make_or_refuse(lacking), Done::Makes(why)),
         (Found::Lacks(why), Lacking::Refuse) => (make_or_refuse(lacking), Done::Refuses(why)),
     }

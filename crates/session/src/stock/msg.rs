@@ -10,4 +10,4 @@ pub const STANDINGS: Tag = Tag(40);
 pub const STAND: Tag = Tag(41);
 /// Both, at once: whether a program is run on stock, more is made, or it is refused; and what is taken from
 /// where.
-pub const PLAN: Tag = Tag(42);
+pub const INTENT: Tag = Tag(42);

@@ -19,7 +19,7 @@ pub trait Records: Sized {
     /// What the items are made of besides their records.
     type Context<'c>;
 
-    /// Returns how many there are.
+    /// Returns the number of items.
     fn count(&self) -> usize;
 
     /// Writes some of the items.
@@ -112,7 +112,7 @@ pub struct Batches {
 }
 
 impl Batches {
-    /// Returns what is left in an epoch.
+    /// Returns the batches of an epoch, each with the items that are left.
     ///
     /// # Errors
     /// [`Error::Stock`] if the index cannot be read or was altered.

@@ -2,7 +2,7 @@
 //! its seeds and from where they lie in the streams; so a store keeps only where.
 //!
 //! Those of a stock lie scattered, one in a block of 128: all bits of a coordinate's block cost one AES,
-//! whoever is wanted.
+//! however many of them are asked for.
 
 use brickwork_kernels as kernels;
 use zeroize::Zeroizing;
@@ -18,23 +18,23 @@ use brickwork_base::pool;
 const BLOCKS_IN_HAND: usize = 16;
 
 /// Some commitments of a row, in the order of their numbers.
-struct Wanted {
+struct Group {
     /// The blocks that they lie in.
     blocks: Vec<u64>,
     /// Of each its place among those that were asked for, and among the commitments of these blocks.
     places: Vec<(usize, usize)>,
 }
 
-impl Wanted {
+impl Group {
     /// Puts numbers into groups of a few blocks.
-    fn groups(numbers: &[u64]) -> Vec<Wanted> {
+    fn groups(numbers: &[u64]) -> Vec<Group> {
         let mut order: Vec<usize> = (0..numbers.len()).collect();
         order.sort_unstable_by_key(|&k| numbers[k]);
         let block = |k: usize| numbers[k] / BLOCK as u64;
-        let mut groups: Vec<Wanted> = Vec::new();
+        let mut groups: Vec<Group> = Vec::new();
         for of_block in order.chunk_by(|&a, &b| block(a) == block(b)) {
             if groups.last().is_none_or(|group| group.blocks.len() == BLOCKS_IN_HAND) {
-                groups.push(Wanted { blocks: Vec::new(), places: Vec::new() });
+                groups.push(Group { blocks: Vec::new(), places: Vec::new() });
             }
             if let Some(group) = groups.last_mut() {
                 let first = group.blocks.len() * BLOCK;
@@ -62,8 +62,8 @@ impl Streams<'_> {
     /// are random ones, and their shares.
     pub fn made_again(&self, row: u64, lsb: Lsb, numbers: &[u64], with_values: bool) -> (Labels, Shares) {
         let words = self.words();
-        let groups = Wanted::groups(numbers);
-        let pick = |room: &mut Room, _: usize, group: &Wanted| {
+        let groups = Group::groups(numbers);
+        let pick = |room: &mut Room, _: usize, group: &Group| {
             room.make(self, row, lsb, &group.blocks, with_values);
             let column = |&(_, from): &(usize, usize)| &room.columns[from * words..(from + 1) * words];
             let mut columns = Zeroizing::new(Vec::with_capacity(group.places.len() * words));

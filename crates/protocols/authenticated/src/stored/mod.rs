@@ -17,6 +17,7 @@ use brickwork_base::{Error, Party};
 use brickwork_circuit::Program;
 use brickwork_primitives::cut_and_choose::Upper;
 use brickwork_primitives::ot::Cot;
+use brickwork_session::steps::{Secret, Step};
 use brickwork_session::stock::inventory::{Inventory, Kinds, inventory_of};
 use brickwork_session::stock::meeting::{self, Owner};
 use brickwork_session::stock::records::Batches;
@@ -31,9 +32,10 @@ use crate::hooks::Hooks;
 use crate::layout::{Forced, Layout};
 use crate::parameters::Level;
 use crate::report::{Authenticated, SecurityReport};
+pub(crate) use needs::Filling;
 pub use needs::Request;
 use needs::{Job, MASKS, budget, keeps_promise};
-use side::{Carried, OnDisk, Outcome, Role};
+use side::{Carried, Kept, OnDisk, Outcome};
 
 fn owner(role: Party, terms: &Terms) -> Owner<'_> {
     Owner { protocol: Authenticated::NAME, role, terms }
@@ -116,6 +118,8 @@ impl Kinds for Ours {
 pub struct FromStock {
     /// As in a [`Report`](crate::Report).
     pub outputs: Vec<bool>,
+    /// What nobody decoded, in the order of its outputs: later steps of this connection carry it on.
+    pub kept: Vec<Secret>,
     /// What was promised, by all that was made in the same epoch.
     pub security: SecurityReport,
     /// What had to be made on the spot.
@@ -125,12 +129,12 @@ pub struct FromStock {
 /// The outputs are left out, which are the party's own.
 impl std::fmt::Debug for FromStock {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let FromStock { outputs, security, made } = self;
+        let FromStock { outputs, kept: _, security, made } = self;
         f.debug_struct("FromStock")
             .field("outputs", &format_args!("{} bits", outputs.len()))
             .field("security", security)
             .field("made", made)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
@@ -214,22 +218,23 @@ impl Stocked {
         Ok((done, Stocked { of, forced }))
     }
 
-    /// Runs a program on what is in the store. `input` are the bits of this party's input ports.
+    /// Runs a step, or a program that is one, on what is in the store. `input` are the bits that this party
+    /// gives. As long as something is kept, all steps of the connection take from the same epoch.
     ///
     /// # Errors
     /// As [`Stocked::preprocess`]; [`Error::Stock`] if something is lacking and is not to be made,
-    /// [`Error::Input`] if `input` has the wrong length, [`Error::Limit`] as [`Request::of`].
+    /// [`Error::Input`] if `input` has the wrong length, [`Error::Limit`] as [`Request::of`],
+    /// [`Error::Usage`] if a secret is of another session.
     pub fn run(
         self,
-        program: &Program,
+        step: impl Into<Step>,
         input: &[bool],
         lacking: Lacking,
     ) -> Result<(FromStock, Self), Error> {
-        let Stocked { of, forced } = self;
-        let layout = Layout::new(program)?;
+        let (Stocked { of, forced }, step) = (self, step.into());
         let (done, of) = match of {
-            Of::Garbler(line) => run(*line, &layout, input, lacking, &forced)?,
-            Of::Evaluator(line) => run(*line, &layout, input, lacking, &forced)?,
+            Of::Garbler(line) => run(*line, &step, input, lacking, &forced)?,
+            Of::Evaluator(line) => run(*line, &step, input, lacking, &forced)?,
         };
         Ok((done, Stocked { of, forced }))
     }
@@ -246,7 +251,7 @@ impl Stocked {
     }
 }
 
-fn open<C: Role>(mut run: Metered, store: &Store, terms: &Terms, carried: Carried) -> Result<Line<C>, Error> {
+fn open<C: Kept>(mut run: Metered, store: &Store, terms: &Terms, carried: Carried) -> Result<Line<C>, Error> {
     run.phase("setup");
     let program = blake3::derive_key("brickwork 2026-11 authenticated stores", &[]);
     let digests = Digests { stock: true, program, parameters: [0; 32] };
@@ -256,7 +261,7 @@ fn open<C: Role>(mut run: Metered, store: &Store, terms: &Terms, carried: Carrie
 }
 
 /// Fills the newest epoch that may be filled, or a new one.
-fn fill<C: Role>(mut line: Line<C>, asked: &Request, forced: &Forced) -> Result<(Preprocessed, Of), Error>
+fn fill<C: Kept>(mut line: Line<C>, asked: &Request, forced: &Forced) -> Result<(Preprocessed, Of), Error>
 where
     Of: From<Line<C>>,
 {
@@ -269,9 +274,9 @@ where
 }
 
 /// Runs a program, and makes what it lacks.
-fn run<C: Role>(
+fn run<C: Kept>(
     line: Line<C>,
-    layout: &Layout,
+    step: &Step,
     input: &[bool],
     lacking: Lacking,
     forced: &Forced,
@@ -279,10 +284,14 @@ fn run<C: Role>(
 where
     Of: From<Line<C>>,
 {
+    let layout = &Layout::of_step(step)?;
     layout.takes(C::ROLE, input)?;
+    step.check_session(line.session_id())?;
     let (needs, level) = (Request::of_layout(layout)?, forced.level_of(line.terms().security.whole()?)?);
     let promise = (forced.level.is_none() && forced.pool.is_none()).then_some(level);
-    let job = Job { layout, needs: &needs, input, promise };
+    let job = Job { step, layout, needs: &needs, input, promise };
+    // What is carried on does not flow into another epoch.
+    let lacking = if step.secrets().next().is_some() { Lacking::Refuse } else { lacking };
     let (ran, made) = match line.run(&job, lacking)? {
         Ran::Lacks { why, mut next } => {
             let epoch = next.open_epoch()?;
@@ -295,10 +304,10 @@ where
         done => (done, None),
     };
     match ran {
-        Ran::Done { outcome: Outcome { outputs, pools, cot }, epoch, next } => {
+        Ran::Done { outcome: Outcome { outputs, kept, pools, cot }, epoch, next } => {
             let budget = budget(&Batches::of(next.store(), &epoch)?, level)?;
             let security = SecurityReport::with(layout, level, cot, &budget, pools.into_iter());
-            Ok((FromStock { outputs, security, made }, next.into()))
+            Ok((FromStock { outputs, kept, security, made }, next.into()))
         }
         Ran::Lacks { why, .. } => Err(why),
     }

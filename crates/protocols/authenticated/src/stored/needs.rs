@@ -2,9 +2,10 @@
 
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
-use brickwork_circuit::{Component, Program};
+use brickwork_circuit::{Circuit, Component, Program};
 use brickwork_primitives::cut_and_choose::{Upper, at_most};
 use brickwork_primitives::ot::Cot;
+use brickwork_session::steps::Step;
 use brickwork_session::stock::Asked;
 use brickwork_session::stock::records::Batches;
 use brickwork_stock::{GivenUp, Serial};
@@ -79,6 +80,11 @@ impl Request {
         }
     }
 
+    /// Returns the circuits of the components, and what names them.
+    pub(crate) fn named(&self) -> impl Iterator<Item = (&Circuit, [u8; 32])> {
+        self.components.iter().map(|(component, _)| (&*component.circuit, component.digest()))
+    }
+
     /// Adds copies of a component. Two that compute the same are one.
     pub fn add(&mut self, component: &Component, count: usize) {
         let digest = component.digest();
@@ -98,7 +104,7 @@ impl Request {
     ///
     /// # Errors
     /// [`Error::Input`] if a component has a gate that cannot be masked.
-    pub(super) fn steps(&self, level: Level, forced: &Forced) -> Result<Vec<Filling<'_>>, Error> {
+    pub(crate) fn steps(&self, level: Level, forced: &Forced) -> Result<Vec<Filling<'_>>, Error> {
         self.components.iter().try_for_each(|(component, _)| can_be_masked(component))?;
         let sizes = forced.sizes.unwrap_or(Sizes { batch: BATCH, ..SIZES });
         let mut all = batches(self.components.iter().map(|(c, count)| (&*c.circuit, *count)), sizes);
@@ -204,7 +210,7 @@ pub(super) fn may_begin(given_up: GivenUp, security: u32) -> bool {
 }
 
 /// A step of preprocessing: a batch of components of a request.
-pub(super) struct Filling<'r> {
+pub(crate) struct Filling<'r> {
     pub request: &'r Request,
     pub batch: Batch,
     pub sizes: Sizes,
@@ -212,6 +218,16 @@ pub(super) struct Filling<'r> {
 }
 
 impl Filling<'_> {
+    /// Names these steps, made of such OTs.
+    pub fn digest_of(steps: &[Filling], cot: Cot) -> [u8; 32] {
+        let mut digest = Digest::of("brickwork 2026-11 session with authenticated masks");
+        digest.length(cot as usize).length(steps.len());
+        for step in steps {
+            digest.digest(&Asked::request(step)).digest(&step.parameters());
+        }
+        digest.done()
+    }
+
     /// Returns what it counts in a bound.
     pub fn origin(&self) -> Origin {
         self.batch.origin(self.sizes)
@@ -248,6 +264,7 @@ impl Asked for Filling<'_> {
 
 /// A program, what it takes, and this party's input.
 pub(super) struct Job<'j> {
+    pub step: &'j Step,
     pub layout: &'j Layout<'j>,
     pub needs: &'j Request,
     pub input: &'j [bool],

@@ -4,11 +4,12 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use brickwork_base::label::{LABEL_BYTES, Label};
+use brickwork_base::label::Label;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::Circuit;
 use brickwork_primitives::garbling::GarblingKeys;
 use brickwork_primitives::ot::Cot;
+use brickwork_session::steps::Secret;
 use brickwork_session::stock::records::{Batches, Keeper, Records as _, TakenItems};
 use brickwork_session::stock::{Side, Stand};
 use brickwork_session::{Digests, Metered, Protocol, SessionId, Terms};
@@ -17,26 +18,22 @@ use zeroize::Zeroizing;
 
 use super::needs::{COPIES, Filling, Job, MASKS, keeps_promise, may_begin, origins};
 use super::records::{Header, Items, Keys, List, Shape, of_shares};
-use crate::components::{Copies, Garbled, Made, Received};
+use crate::components::{Garbled, Made, Received};
 use crate::hooks::Hooks;
 use crate::kept::Shelf;
 use crate::layout::Layout;
-use crate::parameters::{Level, Pool, Sizes};
+use crate::parameters::{Level, Pool};
 use crate::report::Authenticated;
+use crate::role::Role;
 use crate::setup::{self, Member};
 use crate::words::SPARE;
-use crate::{build, decode, evaluate, layout, preprocess};
 
-/// What a party has of copies and of masks, and what it does with them.
-pub(super) trait Role: Copies + Sized {
-    const ROLE: Party;
-
+/// What a party keeps of copies and of masks.
+pub(super) trait Kept: Role {
     /// Returns what is kept of a copy, for tags of `c` bytes.
     fn shape(circuit: &Circuit, c: usize) -> Shape;
     /// Returns what is kept of an input's mask.
     fn shape_of_masks() -> Shape;
-    /// Returns the bytes of an AND gate that wait for a program, for tags of `c` bytes.
-    fn an_and(c: usize) -> usize;
     fn lists(self) -> Result<Vec<List>, Error>;
     /// Takes masks of inputs, and what belongs to them, for a store.
     fn lists_of_masks(made: &mut Made<Self>) -> Vec<List>;
@@ -44,19 +41,6 @@ pub(super) trait Role: Copies + Sized {
     /// Returns the start of the hash keys of these copies.
     fn start(&self) -> u128;
     fn take(items: &Items, which: Range<usize>, numbered: Numbered, shelf: &Shelf) -> Result<Self, Error>;
-
-    fn make(
-        member: &mut Member,
-        batch: &layout::Batch,
-        sizes: Sizes,
-        made: &mut Made<Self>,
-    ) -> Result<(), Error>;
-    fn execute(
-        member: &mut Member,
-        layout: &Layout,
-        made: Made<Self>,
-        input: &[bool],
-    ) -> Result<Vec<bool>, Error>;
 }
 
 /// Which copies some are: where their keys begin, their first number, and of how many gates each is.
@@ -66,9 +50,7 @@ pub(super) struct Numbered {
     ands: usize,
 }
 
-impl Role for Garbled {
-    const ROLE: Party = Party::Garbler;
-
+impl Kept for Garbled {
     fn shape(circuit: &Circuit, c: usize) -> Shape {
         let (inputs, outputs) = (circuit.inputs(), circuit.outputs().len());
         Shape::of_words([inputs, inputs, inputs, outputs, outputs, outputs]).and_tags(circuit, c, [1, 3])
@@ -76,10 +58,6 @@ impl Role for Garbled {
 
     fn shape_of_masks() -> Shape {
         Shape::of_words([1; 3])
-    }
-
-    fn an_and(c: usize) -> usize {
-        4 * c
     }
 
     fn lists(self) -> Result<Vec<List>, Error> {
@@ -119,31 +97,9 @@ impl Role for Garbled {
             macs: shelf.keep(items.list(7, which, SPARE))?,
         })
     }
-
-    fn make(
-        member: &mut Member,
-        batch: &layout::Batch,
-        sizes: Sizes,
-        made: &mut Made<Self>,
-    ) -> Result<(), Error> {
-        preprocess::garble(member, batch, sizes, &Shelf::memory(), made)
-    }
-
-    fn execute(
-        member: &mut Member,
-        layout: &Layout,
-        made: Made<Self>,
-        input: &[bool],
-    ) -> Result<Vec<bool>, Error> {
-        let (connected, labels) = build::garbler(member, layout, made)?;
-        let masked = evaluate::garbler(member, layout, &connected, &labels, input)?;
-        decode::open(member, layout, &connected.masks, &masked)
-    }
 }
 
-impl Role for Received {
-    const ROLE: Party = Party::Evaluator;
-
+impl Kept for Received {
     fn shape(circuit: &Circuit, c: usize) -> Shape {
         let (inputs, outputs, ands) = (circuit.inputs(), circuit.outputs().len(), circuit.and_gates());
         Shape::of_words([inputs, inputs, outputs, outputs, 2 * ands, ands]).and_tags(circuit, c, [3])
@@ -151,10 +107,6 @@ impl Role for Received {
 
     fn shape_of_masks() -> Shape {
         Shape::of_words([1; 2])
-    }
-
-    fn an_and(c: usize) -> usize {
-        3 * (LABEL_BYTES + c)
     }
 
     fn lists(self) -> Result<Vec<List>, Error> {
@@ -194,26 +146,6 @@ impl Role for Received {
             tags: shelf.keep(items.list(6, which, SPARE))?,
         })
     }
-
-    fn make(
-        member: &mut Member,
-        batch: &layout::Batch,
-        sizes: Sizes,
-        made: &mut Made<Self>,
-    ) -> Result<(), Error> {
-        preprocess::receive(member, batch, sizes, &Shelf::memory(), made)
-    }
-
-    fn execute(
-        member: &mut Member,
-        layout: &Layout,
-        made: Made<Self>,
-        input: &[bool],
-    ) -> Result<Vec<bool>, Error> {
-        let (connected, own) = build::evaluator(member, layout, made)?;
-        let masked = evaluate::evaluator(member, layout, &connected, own, input)?;
-        decode::open(member, layout, &connected.masks, &masked)
-    }
 }
 
 /// What goes from one session of a connection to the next: of what masks are made in a new one, and what a
@@ -224,7 +156,7 @@ pub(super) struct Carried {
 }
 
 /// A role's session, as the stock sees it.
-pub(super) struct OnDisk<C: Role> {
+pub(super) struct OnDisk<C: Kept> {
     member: Member,
     /// Of what masks are made in a new session.
     wanted: Cot,
@@ -237,6 +169,8 @@ pub(super) struct OnDisk<C: Role> {
 /// What a program gave, and what it was made of.
 pub(super) struct Outcome {
     pub outputs: Vec<bool>,
+    /// What nobody decoded, in the order of its outputs.
+    pub kept: Vec<Secret>,
     /// The pools that triples came from.
     pub pools: Vec<Pool>,
     pub cot: Cot,
@@ -252,7 +186,7 @@ fn level_of(terms: &Terms, hooks: &Hooks) -> Result<Level, Error> {
 
 /// Reads what an entry took. The slots of a component take its copies in the order of the entry, at both
 /// parties. Returns the pools, too, that it comes of.
-fn read<C: Role>(
+fn read<C: Kept>(
     items: &TakenItems,
     member: &mut Member,
     layout: &Layout,
@@ -260,7 +194,7 @@ fn read<C: Role>(
 ) -> Result<(Made<C>, Vec<Pool>), Error> {
     let c = member.level.tag;
     let shelf = Shelf::new((C::an_and(c) * layout.ands) as u64, memory, &mut member.rng)?;
-    let mut made = Made::new(layout.circuits(), layout.all_inputs());
+    let mut made = Made::new(layout.components(), layout.all_inputs());
     let mut places: HashMap<[u8; 32], usize> = HashMap::new();
     for (k, component) in
         layout.program.components().iter().enumerate().filter(|(k, _)| layout.kinds[*k] == *k)
@@ -290,15 +224,11 @@ fn read<C: Role>(
         headers.push(header);
         Ok(())
     })?;
-    let enough =
-        (0..circuits.len()).all(|k| made.copies[k].iter().map(C::count).sum::<usize>() == layout.copies[k]);
-    if !enough || made.inputs.len() < layout.all_inputs() {
-        return Err(Error::Stock("an item is missing".into()));
-    }
+    made.suffices(layout)?;
     Ok((made, origins(headers.iter()).iter().map(|origin| origin.pool).collect()))
 }
 
-impl<C: Role> Side for OnDisk<C> {
+impl<C: Kept> Side for OnDisk<C> {
     const PROTOCOL: &'static str = Authenticated::NAME;
     const ROLE: Party = C::ROLE;
     const AGREEMENT: &'static str = "build";
@@ -342,6 +272,10 @@ impl<C: Role> Side for OnDisk<C> {
         &self.member.run
     }
 
+    fn stays(&self) -> bool {
+        !self.member.keep.is_empty()
+    }
+
     fn release(self: Box<Self>) -> (Metered, Carried) {
         let OnDisk { member: Member { run, hooks, .. }, wanted: cot, .. } = *self;
         (run, Carried { cot, hooks })
@@ -363,9 +297,8 @@ impl<C: Role> Side for OnDisk<C> {
 
     fn fill(&mut self, step: &Filling, _: Writers) -> Result<(), Error> {
         self.member.run.phase("preprocess");
-        let circuits = step.request.components.iter().map(|(component, _)| &*component.circuit);
-        let mut made = Made::new(circuits, step.batch.inputs);
-        C::make(&mut self.member, &step.batch, step.sizes, &mut made)?;
+        let mut made = Made::new(step.request.named(), step.batch.inputs);
+        C::make(&mut self.member, &step.batch, step.sizes, &Shelf::memory(), &mut made)?;
         self.made = Some(made);
         Ok(())
     }
@@ -398,7 +331,7 @@ impl<C: Role> Side for OnDisk<C> {
     }
 
     fn program(job: &Job) -> [u8; 32] {
-        job.layout.program.digest()
+        job.step.digest()
     }
 
     fn needs(job: &Job) -> String {
@@ -413,10 +346,12 @@ impl<C: Role> Side for OnDisk<C> {
 
     /// What does not depend on the peer is read first: nothing waits for a disk once both have burned.
     fn take(&mut self, items: &TakenItems, job: &Job, stand: Stand) -> Result<Outcome, Error> {
-        let (made, pools) = read::<C>(items, &mut self.member, job.layout, self.memory)?;
+        let (mut made, pools) = read::<C>(items, &mut self.member, job.layout, self.memory)?;
         // Solderings follow from what was taken, and so do shares: nothing leaves before both have burned.
         stand.confirm(self.run())?;
-        let outputs = C::execute(&mut self.member, job.layout, made, job.input)?;
-        Ok(Outcome { outputs, pools, cot: self.member.cot() })
+        let (outputs, wires) = C::execute(&mut self.member, job.layout, &mut made, job.input)?;
+        self.member.keep_of(job.layout, &wires);
+        let kept = self.member.keep.last().to_vec();
+        Ok(Outcome { outputs, kept, pools, cot: self.member.cot() })
     }
 }

@@ -60,8 +60,9 @@ fn one(folder: &Path, party: Party, channel: Channel, hooks: Hooks, what: What) 
             Ok(Did { filled: Some(done), phases: line.close()?, ..Did::default() })
         }
         What::Run(program, inputs, lacking) => {
-            let (done, line) = line.run(program, inputs[party as usize], lacking)?;
-            let FromStock { outputs, security, made } = done;
+            let step = Step::from(&Arc::new(program.clone()));
+            let (done, line) = line.run(step, inputs[party as usize], lacking)?;
+            let FromStock { outputs, security, made, .. } = done;
             Ok(Did { outputs, security: Some(security), made, filled: None, phases: line.close()? })
         }
     }
@@ -332,7 +333,7 @@ fn an_interrupted_filling_goes_on() {
 /// What is given up counts: nothing more is begun in an epoch where half of 2^-s went so, and what is made
 /// in it stays of use.
 #[test]
-fn what_is_given_up_counts_until_an_epoch_takes_no_more() {
+fn row_06_what_is_given_up_counts_until_an_epoch_takes_no_more() {
     let (folders, mut rng) = (Folders::new(), Rng::replayable("test inputs"));
     let small = library::millionaires().unwrap();
     let _ = folders.good(What::Fill(&times(&small, 2)));
@@ -379,7 +380,7 @@ fn what_is_given_up_counts_until_an_epoch_takes_no_more() {
 /// Wherever a party dies, what the program took is gone at both, no two programs have a copy or a mask in
 /// common, and the next ones are right.
 #[test]
-fn nothing_is_used_twice_whoever_dies() {
+fn row_20_nothing_is_used_twice_whoever_dies() {
     let program = library::millionaires().unwrap();
     let zeros = BOTH.map(|party| vec![false; program.input_width(party)]);
     let inputs = Request::of(&program).unwrap().inputs;
@@ -408,6 +409,38 @@ fn nothing_is_used_twice_whoever_dies() {
         seen.sort();
         assert!(seen.windows(2).all(|two| two[0] != two[1]), "{tag:?}");
         assert_eq!(folders.left(), left([("compare", 1), ("input masks", inputs as u64)]), "{tag:?}");
+    }
+}
+
+/// A party's folder that comes back from a copy gives nothing a second time: both refuse, and burn it.
+#[test]
+fn row_20_an_old_copy_gives_nothing_twice() {
+    let program = library::millionaires().unwrap();
+    let zeros = BOTH.map(|party| vec![false; program.input_width(party)]);
+    let run = What::Run(&program, [&zeros[0], &zeros[1]], Lacking::Refuse);
+    for party in BOTH {
+        let (folders, copy) = (Folders::new(), tempfile::tempdir().unwrap());
+        let _ = folders.good(What::Fill(&times(&program, 3)));
+        let place = folders.0.path().join(format!("{party:?}"));
+        let copied = |from: &Path, to: &Path| {
+            for folder in ["", "segments"] {
+                std::fs::create_dir_all(to.join(folder)).unwrap();
+                for entry in std::fs::read_dir(from.join(folder)).unwrap().map(Result::unwrap) {
+                    if entry.file_type().unwrap().is_file() {
+                        std::fs::copy(entry.path(), to.join(folder).join(entry.file_name())).unwrap();
+                    }
+                }
+            }
+        };
+        copied(&place, copy.path());
+        let _ = folders.good(run);
+        std::fs::remove_dir_all(&place).unwrap();
+        copied(copy.path(), &place);
+        let refused = folders.over(memory_pair(), run);
+        assert!(refused.iter().all(|result| matches!(result, Err(Error::Stock(_)))), "{party:?}");
+        for party in BOTH {
+            assert!(folders.parts(party)[0].state.burned().is_some());
+        }
     }
 }
 

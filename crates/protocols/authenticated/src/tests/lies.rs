@@ -8,6 +8,7 @@ use super::*;
 use crate::hooks::Point;
 use crate::parameters::{Level, Pool};
 use brickwork_base::label::Delta;
+use brickwork_primitives::ot::softspoken::msg::{CHECK, ROWS};
 use brickwork_wire::Tag;
 
 /// The garbler's offset, in all of these runs.
@@ -219,6 +220,38 @@ fn bet(party: Party) -> impl Fn(Case) -> Case + Sync {
     }
 }
 
+/// A party's hashes of leaky ANDs begin where it draws when the other's OTs are checked: until then it says
+/// nothing of them. Who knew before could choose two macs whose pads cancel.
+#[test]
+fn row_22_hashes_begin_when_ots_are_checked() {
+    let mut rng = Rng::replayable("test order");
+    for (victim, stops, waits) in [
+        (Garbler, ROWS, msg::CIPHERTEXTS),
+        (Garbler, CHECK, msg::CIPHERTEXTS),
+        (Garbler, msg::OPENED, msg::TABLES),
+        (Evaluator, ROWS, msg::CIPHERTEXTS),
+        (Evaluator, CHECK, msg::CIPHERTEXTS),
+    ] {
+        let case = Case::new(&mut rng);
+        let hooks = [(); 2].map(|()| Hooks { pool: Some(case.pool), ..Hooks::none() });
+        let (mut left, mut right) = memory_pair();
+        let said = Arc::new(Mutex::new(Vec::new()));
+        let log = said.clone();
+        let (own, cheater) =
+            if victim == Garbler { (&mut left, &mut right) } else { (&mut right, &mut left) };
+        own.set_tamper(Box::new(move |tag, _| log.lock().unwrap().push(tag)));
+        // The other's message is another one than it should be: whoever looks at it, stops.
+        cheater.set_tamper(Box::new(move |tag, bytes| {
+            if tag == stops {
+                bytes.push(0);
+            }
+        }));
+        let results = over((left, right), &case.program, 40, [&case.inputs[0], &case.inputs[1]], hooks);
+        assert!(results.iter().all(Result::is_err));
+        assert!(!said.lock().unwrap().contains(&waits), "{victim:?} {stops:?}");
+    }
+}
+
 #[test]
 fn row_02_a_bet_on_a_mask_is_lost_half_of_the_time() {
     for party in [Garbler, Evaluator] {
@@ -269,8 +302,16 @@ fn row_06_a_coin_is_the_announced_one() {
     always(Evaluator, Cheat::Coin, |case| case.lie(Evaluator, Point::Coin, flip(1, 3, 2)));
 }
 
+/// Nobody says a share of an output's mask before the digest, whatever the evaluator's input: a garbler that
+/// garbled another function would read it there. (That none is said, [`Outcome::caught`] asserts.)
 #[test]
-fn row_08_another_function_is_noticed() {
+fn rows_08_and_19_another_function_is_noticed_before_outputs() {
+    for y in [false, true] {
+        always(Garbler, Cheat::Gates, |mut case| {
+            case.inputs[1] = vec![y; 2];
+            case.lie(Garbler, Point::Products, add_offset(0))
+        });
+    }
     for gate in [0, 1] {
         always(Garbler, Cheat::Gates, |case| case.lie(Garbler, Point::Products, add_offset(gate)));
     }

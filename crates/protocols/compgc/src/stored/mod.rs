@@ -16,26 +16,23 @@ mod tests;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::Program;
 use brickwork_primitives::ot::extension;
+use brickwork_session::stock as stocked;
 use brickwork_session::stock::inventory::{Inventory, Kinds, inventory_of};
 use brickwork_session::stock::meeting::{self, Owner};
+use brickwork_session::stock::plain::{self, OnDisk, without_level};
 use brickwork_session::stock::records::Batches;
-use brickwork_session::stock::{self as stocked, Ran};
 pub use brickwork_session::stock::{Lacking, Preprocessed};
-use brickwork_session::{Digests, Greeting, Metered, Observer, PhaseReport, Protocol, Terms};
+use brickwork_session::{Metered, Observer, PhaseReport, Protocol, Terms};
 use brickwork_stock::{Batch, Store};
 use brickwork_wire::Channel;
 
 use crate::layout::Layout;
 use crate::linking::Linking;
 use crate::report::{CompGc, SecurityReport};
+use crate::setup::Session;
 pub use needs::Request;
 use needs::{Job, OTS};
-use side::{OnDisk, Role};
-
-/// What is agreed on with a store: no statistical security, as nothing is opened and checked.
-fn without_level(terms: &Terms) -> Terms {
-    Terms { security: 0.into(), ..terms.clone() }
-}
+use side::Role;
 
 fn owner(role: Party, terms: &Terms) -> Owner<'_> {
     Owner { protocol: CompGc::NAME, role, terms }
@@ -91,26 +88,7 @@ pub fn inventory(store: &Store) -> Result<Vec<Inventory>, Error> {
 }
 
 /// What a program from stock gave.
-pub struct FromStock {
-    /// As in a [`Report`](crate::Report).
-    pub outputs: Vec<bool>,
-    /// What was promised.
-    pub security: SecurityReport,
-    /// What had to be made on the spot.
-    pub made: Option<Request>,
-}
-
-/// The outputs are left out, which are the party's own.
-impl std::fmt::Debug for FromStock {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let FromStock { outputs, security, made } = self;
-        f.debug_struct("FromStock")
-            .field("outputs", &format_args!("{} bits", outputs.len()))
-            .field("security", security)
-            .field("made", made)
-            .finish()
-    }
-}
+pub type FromStock = plain::FromStock<SecurityReport, Request>;
 
 /// A connection between two parties with stock on disk. An error destroys it.
 pub struct Stocked(Of);
@@ -120,7 +98,7 @@ enum Of {
     Evaluator(Box<Line<extension::Receiver>>),
 }
 
-type Line<C> = stocked::Stocked<OnDisk<C>>;
+type Line<C> = stocked::Stocked<OnDisk<Session<C>>>;
 
 impl From<Line<extension::Sender>> for Stocked {
     fn from(line: Line<extension::Sender>) -> Self {
@@ -200,13 +178,8 @@ impl Stocked {
     }
 }
 
-fn open<C: Role>(mut run: Metered, store: &Store, terms: &Terms) -> Result<Line<C>, Error> {
-    run.phase("setup");
-    let program = blake3::derive_key("brickwork 2026-11 compgc stock", &[]);
-    let digests = Digests { stock: true, program, parameters: [0; 32] };
-    let greeting = Greeting::send::<CompGc>(&mut run.channel, run.role, terms, &digests)?;
-    let answer = greeting.answered(&mut run.channel)?;
-    stocked::Stocked::open(run, (), store, terms, &answer.session)
+fn open<C: Role>(run: Metered, store: &Store, terms: &Terms) -> Result<Line<C>, Error> {
+    Line::greet::<CompGc>(run, (), store, terms, "brickwork 2026-11 compgc stock")
 }
 
 /// Fills the newest epoch, or a new one.
@@ -227,22 +200,13 @@ where
     Stocked: From<Line<C>>,
 {
     job.layout.takes(C::ROLE, job.input)?;
-    let (ran, made) = match line.run(job, lacking)? {
-        Ran::Lacks { why, mut next } => {
-            let epoch = next.open_epoch()?;
-            let there = epoch.map(|epoch| Batches::of(next.store(), &epoch)).transpose()?;
-            let missing = job.needs.missing(there.as_ref());
-            tracing::warn!("{why}; {missing} are made on the spot");
-            let (_, next) = next.fill(epoch, &missing.steps())?;
-            (next.run(job, Lacking::Refuse)?, Some(missing))
-        }
-        done => (done, None),
-    };
-    match ran {
-        Ran::Done { outcome, next, .. } => {
-            let security = SecurityReport::of(Linking::Standard);
-            Ok((FromStock { outputs: outcome, security, made }, next.into()))
-        }
-        Ran::Lacks { why, .. } => Err(why),
-    }
+    let (outputs, _, made, next) = line.run_or_make(job, lacking, |mut next, why| {
+        let epoch = next.open_epoch()?;
+        let there = epoch.map(|epoch| Batches::of(next.store(), &epoch)).transpose()?;
+        let missing = job.needs.missing(there.as_ref());
+        tracing::warn!("{why}; {missing} are made on the spot");
+        let (_, next) = next.fill(epoch, &missing.steps())?;
+        Ok((missing, next))
+    })?;
+    Ok((FromStock { outputs, security: SecurityReport::of(Linking::Standard), made }, next.into()))
 }

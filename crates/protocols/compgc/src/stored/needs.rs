@@ -141,7 +141,7 @@ impl Request {
 }
 
 /// A step of preprocessing.
-pub(super) enum Filling {
+pub(crate) enum Filling {
     Ots(usize),
     Copies { component: Component, count: usize },
 }
@@ -174,7 +174,7 @@ impl Asked for Filling {
 }
 
 /// What a program needs, and this party's input.
-pub(super) struct Job<'j> {
+pub(crate) struct Job<'j> {
     pub layout: &'j Layout<'j>,
     pub needs: &'j Request,
     pub input: &'j [bool],

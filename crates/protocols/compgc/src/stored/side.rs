@@ -3,9 +3,9 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use zeroize::{Zeroize, Zeroizing};
 
 use super::needs::{COPIES, Filling, Job, OTS};
 use super::records::{EvaluatorCopies, GarblerCopies, Shape};
@@ -20,23 +20,21 @@ use brickwork_base::{Error, Party};
 use brickwork_circuit::{Circuit, Component};
 use brickwork_primitives::garbling::Schedule;
 use brickwork_primitives::ot::{CotReceiver, CotSender, Direction, Series, extension};
+use brickwork_session::stock::Stand;
 use brickwork_session::stock::ots::{EvaluatorOts, GarblerOts};
+use brickwork_session::stock::plain::Member;
 use brickwork_session::stock::records::{Batches, Keeper, Records, TakenItems};
-use brickwork_session::stock::{Side, Stand};
 use brickwork_session::{Metered, Protocol, SessionId, Terms};
-use brickwork_stock::{Batch, Range, Ranges, SERIALS, Serial, State, Writers, encoded_secret};
-
-/// Version of the secrets.
-const VERSION: u32 = 1;
+use brickwork_stock::{Batch, Ranges, Serial};
 
 /// The copy that a slot takes, and what this party has of it.
-pub(super) struct Taken<P> {
+pub(crate) struct Taken<P> {
     copy: Copy,
     held: P,
 }
 
 /// A party's end of the OTs, and what it does with them and with copies.
-pub(super) trait Role: Sized {
+pub(crate) trait Role: Sized {
     const ROLE: Party;
     type State: Serialize + DeserializeOwned + Zeroize;
     type Ots: Records<Context<'static> = ()> + Default;
@@ -94,7 +92,7 @@ impl Role for extension::Sender {
         circuit: &Circuit,
         count: usize,
     ) -> Result<(u128, GarblerCopies), Error> {
-        let (plan, shape, delta) = (Schedule::new(circuit), Shape::of(circuit), session.delta());
+        let (schedule, shape, delta) = (Schedule::new(circuit), Shape::of(circuit), session.delta());
         let start = session.rng.block();
         session.run.channel.send(msg::KEYS, bytemuck::bytes_of(&start))?;
         let inputs: Labels = Zeroizing::new((0..count * shape.inputs).map(|_| session.rng.label()).collect());
@@ -105,7 +103,7 @@ impl Role for extension::Sender {
             let numbers: Vec<u32> = copies.clone().map(|copy| copy as u32).collect();
             let given = &inputs[copies.start * shape.inputs..copies.end * shape.inputs];
             let made = &mut outputs[copies.start * shape.outputs..copies.end * shape.outputs];
-            let made = side_by_side(&plan, start, &numbers, &delta, given, made)?;
+            let made = side_by_side(&schedule, start, &numbers, &delta, given, made)?;
             made.iter().try_for_each(|bytes| tables.push(bytes))?;
         }
         tables.finish()?;
@@ -184,7 +182,7 @@ impl Role for extension::Receiver {
         taken: Vec<Taken<EvaluatorCopies>>,
     ) -> Result<Vec<bool>, Error> {
         let layout = job.layout;
-        session.plans = setup::plans(layout);
+        session.schedules = setup::schedules(layout);
         let mut tables = vec![0; layout.table_bytes()];
         for (slot, Taken { held, .. }) in taken.iter().enumerate() {
             tables[layout.tables[slot].clone()].copy_from_slice(&held.tables);
@@ -198,26 +196,10 @@ impl Role for extension::Receiver {
     }
 }
 
-/// What a session needs to go on in another process.
-#[derive(Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
-struct Secrets<O: Zeroize> {
-    version: u32,
-    session: SessionId,
-    ots: O,
-}
-
 /// What a step has made.
-enum Made<C: Role> {
+pub(crate) enum Made<C: Role> {
     Ots(C::Ots),
     Copies(u128, C::Copies),
-}
-
-/// A role's session, as the stock sees it.
-pub(super) struct OnDisk<C: Role> {
-    session: Session<C>,
-    serials: Range,
-    /// What the step at hand has made.
-    made: Option<Made<C>>,
 }
 
 /// What a program runs on.
@@ -262,88 +244,66 @@ fn read<C: Role>(items: &TakenItems, layout: &Layout) -> Result<Material<C>, Err
     Ok(Material { ots: ots.unwrap_or_default(), copies: slots })
 }
 
-impl<C: Role> Side for OnDisk<C> {
+impl<C: Role> Member for Session<C> {
     const PROTOCOL: &'static str = CompGc::NAME;
     const ROLE: Party = C::ROLE;
-    const AGREEMENT: &'static str = "prepare";
-    type Carried = ();
-    type FillStep<'s> = Filling;
+    type Ots = C::State;
+    type FillStep = Filling;
+    type Made = Made<C>;
     type Execution<'j> = Job<'j>;
-    type Outcome = Vec<bool>;
 
-    fn setup(run: Metered, terms: &Terms, (): ()) -> Result<Self, Error> {
-        Ok(OnDisk { session: C::set_up(run, terms)?, serials: SERIALS.none(), made: None })
+    fn set_up(run: Metered, terms: &Terms) -> Result<Self, Error> {
+        C::set_up(run, terms)
     }
 
-    fn secrets(&self) -> Zeroizing<Vec<u8>> {
-        let Session { id, cot, .. } = &self.session;
-        encoded_secret(&Secrets { version: VERSION, session: *id, ots: cot.state() })
-    }
-
-    fn restore(run: Metered, _: &Terms, secrets: &[u8], (): ()) -> Result<Self, Error> {
-        let malformed =
-            || Error::Stock("the secrets of a session are malformed or of another version".into());
-        let secrets: Secrets<C::State> = postcard::from_bytes(secrets).map_err(|_| malformed())?;
-        if secrets.version != VERSION {
-            return Err(malformed());
-        }
-        let id = secrets.session;
-        let cot = C::restored(&Series::new(&id, Direction::GarblerSends), &secrets.ots)?;
+    fn restored(run: Metered, id: SessionId, ots: &C::State) -> Result<Self, Error> {
+        let cot = C::restored(&Series::new(&id, Direction::GarblerSends), ots)?;
         let rng = Rng::new("brickwork compgc session from stock")?;
-        let session = Session { run, id, rng, cot, plans: Vec::new() };
-        Ok(OnDisk { session, serials: SERIALS.none(), made: None })
+        Ok(Session { run, id, rng, cot, schedules: Vec::new() })
+    }
+
+    fn ots(&self) -> C::State {
+        self.cot.state()
     }
 
     fn id(&self) -> &SessionId {
-        &self.session.id
+        &self.id
     }
 
     fn run(&mut self) -> &mut Metered {
-        &mut self.session.run
+        &mut self.run
     }
 
     fn line(&self) -> &Metered {
-        &self.session.run
+        &self.run
     }
 
-    fn release(self: Box<Self>) -> (Metered, ()) {
-        (self.session.run, ())
+    fn release(self: Box<Self>) -> Metered {
+        self.run
     }
 
-    /// As long as there is stock of it: a program leaves of the others' what it was.
-    fn may_begin(_: &State, _: &Terms) -> Result<bool, Error> {
-        Ok(true)
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
+        self.cot.enter(ranges)
     }
 
-    fn level(_: &Terms) -> String {
-        String::new()
-    }
-
-    fn enter(&mut self, mut ranges: Ranges) -> Result<(), Error> {
-        self.serials = ranges.take(&SERIALS)?;
-        self.session.cot.enter(&mut ranges)
-    }
-
-    fn fill(&mut self, step: &Filling, _: Writers) -> Result<(), Error> {
-        self.session.run.phase("preprocess");
-        self.made = Some(match step {
-            Filling::Ots(count) => Made::Ots(C::draw(&mut self.session, *count)?),
+    fn make(&mut self, step: &Filling) -> Result<Made<C>, Error> {
+        self.run.phase("preprocess");
+        Ok(match step {
+            Filling::Ots(count) => Made::Ots(C::draw(self, *count)?),
             Filling::Copies { component, count } => {
-                let (start, copies) = C::garble(&mut self.session, &component.circuit, *count)?;
+                let (start, copies) = C::garble(self, &component.circuit, *count)?;
                 Made::Copies(start, copies)
             }
-        });
-        Ok(())
+        })
     }
 
-    fn keep(&mut self, step: &Filling, keeper: &mut Keeper) -> Result<(), Error> {
-        let serial = self.serials.draw(1)?;
-        match (step, self.made.take()) {
-            (Filling::Ots(_), Some(Made::Ots(ots))) => {
+    fn keep(step: &Filling, made: Made<C>, serial: Serial, keeper: &mut Keeper) -> Result<(), Error> {
+        match (step, made) {
+            (Filling::Ots(_), Made::Ots(ots)) => {
                 let batch = Batch { kind: OTS, name: "OTs".into(), component: [0; 32], header: Vec::new() };
                 keeper.put(serial, &batch, ots)
             }
-            (Filling::Copies { component, .. }, Some(Made::Copies(start, copies))) => {
+            (Filling::Copies { component, .. }, Made::Copies(start, copies)) => {
                 let batch = Batch {
                     kind: COPIES,
                     name: component.name.clone(),
@@ -352,7 +312,7 @@ impl<C: Role> Side for OnDisk<C> {
                 };
                 keeper.put(serial, &batch, copies)
             }
-            _ => Err(Error::Usage("nothing was made".into())),
+            _ => Err(Error::Usage("something else was made than the step asks for".into())),
         }
     }
 
@@ -364,14 +324,14 @@ impl<C: Role> Side for OnDisk<C> {
         job.needs.to_string()
     }
 
-    fn choose(job: &Job, batches: &Batches, _: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
+    fn choose(job: &Job, batches: &Batches) -> Result<Vec<(Serial, u32)>, Error> {
         job.needs.choose(batches)
     }
 
     /// What does not depend on the peer is read first: nothing waits for a disk once both have burned.
     fn take(&mut self, items: &TakenItems, job: &Job, stand: Stand) -> Result<Vec<bool>, Error> {
         let Material { ots, copies } = read::<C>(items, job.layout)?;
-        stand.confirm(self.run())?;
-        C::execute(&mut self.session, job, ots, copies)
+        stand.confirm(&mut self.run)?;
+        C::execute(self, job, ots, copies)
     }
 }

@@ -3,7 +3,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use super::side::OnDisk;
 use super::*;
 use crate::msg;
 use crate::tests::random_program;
@@ -419,7 +418,7 @@ fn a_store_of_another_protocol_is_refused() {
 fn row_25_secrets_that_are_none_are_refused() {
     let restored = |secrets: &[u8]| {
         let run = Metered::new::<CompGc>(memory_pair().0, Party::Garbler, Box::new(Unobserved));
-        OnDisk::<extension::Sender>::restore(run, &terms(), secrets, ())
+        OnDisk::<Session<extension::Sender>>::restore(run, &terms(), secrets, ())
     };
     let secrets = |version: u32, seeds: usize| {
         brickwork_stock::encoded_secret(&(version, [3u8; 32], vec![[1u8; 16]; seeds], 5u128))

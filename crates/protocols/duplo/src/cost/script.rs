@@ -33,7 +33,7 @@ pub(super) struct Writer {
     openings_in_files: bool,
 }
 
-/// Returns what a run of `program` with these parameters does.
+/// Returns the script of a run of `program` with these parameters.
 ///
 /// # Panics
 /// If the parameters are of a security that is not offered.

@@ -32,8 +32,8 @@ pub(crate) fn record(
     items: usize,
     bytes: &[u8],
 ) -> Result<Vec<u8>, Error> {
-    let (plan, digest) = (Arc::new(Schedule::new(&component.circuit)), component.digest());
-    let known = Known { component, digest: &digest, plan: Some(&plan) };
+    let (schedule, digest) = (Arc::new(Schedule::new(&component.circuit)), component.digest());
+    let known = Known { component, digest: &digest, schedule: Some(&schedule) };
     let component = (kind_of_batch == kind::COMPONENT).then_some(known);
     let header = Header::decode(header, GivenUp::default())?;
     let words = level(40)?.words;

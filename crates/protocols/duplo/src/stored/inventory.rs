@@ -11,7 +11,7 @@ use brickwork_session::stock::inventory::{CutInventory, Inventory, Kinds, invent
 use brickwork_session::stock::records::Batches;
 use brickwork_stock::{Batch, Epoch, EpochId, GivenUp, Store};
 
-/// Returns what a store holds, oldest first; burned epochs too.
+/// Lists the epochs of a store and their batches, oldest first; burned epochs too.
 ///
 /// # Errors
 /// [`Error::Stock`] if the store cannot be read or was altered.

@@ -24,10 +24,10 @@ use crate::{Evaluator, Garbler, SecurityReport, StepReport};
 use batches::Schedules;
 use brickwork_base::Error;
 use brickwork_circuit::{Party, Program};
+use brickwork_session::stock as stocked;
 pub use brickwork_session::stock::inventory::{BatchInventory, CutInventory, GivenUpInventory, Inventory};
 use brickwork_session::stock::meeting::{self, Owner};
 use brickwork_session::stock::records::Batches;
-use brickwork_session::stock::{self as stocked, Ran};
 pub use brickwork_session::stock::{Lacking, Preprocessed};
 use brickwork_session::{Digests, Greeting, Metered, Observer, PhaseReport, SessionId, Terms};
 use brickwork_stock::Store;
@@ -393,17 +393,8 @@ impl<R: Role> Inner<R> {
         }
         let Inner { line, schedules, cut, greeted } = self;
         let job = Execution { step, input, schedules: &schedules };
-        let (ran, made) = match line.run(&job, lacking)? {
-            Ran::Lacks { why, next } => {
-                let (made, next) = make(next, step.program(), &why)?;
-                (next.run(&job, Lacking::Refuse)?, Some(made))
-            }
-            done => (done, None),
-        };
-        let (outcome, epoch, line) = match ran {
-            Ran::Done { outcome, epoch, next } => (outcome, epoch, next),
-            Ran::Lacks { why, .. } => return Err(why),
-        };
+        let (outcome, epoch, made, line) =
+            line.run_or_make(&job, lacking, |next, why| make(next, step.program(), why))?;
         let StepReport { outputs, kept, mut security, aside } = outcome;
         let of_epoch = batches::bound_of_epoch(line.store(), &epoch, line.terms().security)?;
         security.epoch_bound_log2 = Some(of_epoch.log2());

@@ -96,7 +96,7 @@ pub(crate) struct Known<'a> {
     pub component: &'a Component,
     pub digest: &'a ComponentDigest,
     /// At the evaluator.
-    pub plan: Option<&'a Arc<Schedule>>,
+    pub schedule: Option<&'a Arc<Schedule>>,
 }
 
 /// What items are made of besides their records.
@@ -417,7 +417,7 @@ impl Records for EvaluatorComponent {
     }
 
     fn decode(context: &Context<'_>, count: usize, bytes: &mut In) -> Result<Self, Error> {
-        let Known { component, digest, plan } = context.known()?;
+        let Known { component, digest, schedule } = context.known()?;
         let header = context.header;
         let origin = header.origin(0)?;
         let whole = BatchSizes::from(origin.bucketing);
@@ -427,7 +427,7 @@ impl Records for EvaluatorComponent {
             origin,
             component: *digest,
             shape,
-            schedule: plan.ok_or_else(no_component)?.clone(),
+            schedule: schedule.ok_or_else(no_component)?.clone(),
             keys: GarblingKeys::new(header.start, whole.items(), component.circuit.and_gates()),
             inputs: context.shares(bytes, count * shape.inputs)?,
             offsets: context.shares(bytes, count)?,
@@ -547,8 +547,8 @@ mod tests {
     #[test]
     fn what_lies_in_two_records_is_joined() {
         let component = pair();
-        let (digest, plan) = (component.digest(), Arc::new(Schedule::new(&component.circuit)));
-        let known = Some(Known { component: &component, digest: &digest, plan: Some(&plan) });
+        let (digest, schedule) = (component.digest(), Arc::new(Schedule::new(&component.circuit)));
+        let known = Some(Known { component: &component, digest: &digest, schedule: Some(&schedule) });
         let words = level(40).unwrap().words;
         let header = |kinds: &[BatchKind]| {
             let cut = Bucketing { slots: 8, bucket: 3, opened: 20 };

@@ -12,12 +12,12 @@ use crate::hooks::Hooks;
 use crate::input_ots::{EvaluatorInputOts, GarblerInputOts};
 use crate::instance::{CommitmentSender, level};
 use crate::items::ComponentItems;
-use crate::online::{self, Agreement};
 use crate::parameters::{Parameters, may_begin};
 use crate::party::{EvaluatorCore, Pooled, entered};
+use crate::phases::{self, Agreement};
 use crate::report::Duplo;
 use crate::request::Request;
-use crate::steps::Step;
+use crate::steps::{Step, authenticators};
 use crate::stock::Stock;
 use crate::{Evaluator, Garbler, StepReport};
 use brickwork_base::{Error, Security};
@@ -83,7 +83,7 @@ pub(super) trait Role: Sized + Pooled {
     fn release(self: Box<Self>) -> (Metered, Hooks);
     /// Returns whether a step has kept something.
     fn keeps(&self) -> bool;
-    /// Returns what was made, or fetched for a program.
+    /// Returns the stock: the items that were made, or fetched for a program.
     fn stock(&mut self) -> &mut Stock<Self::Component, Self::Authenticators, Self::Ots>;
     fn counters(&mut self) -> &mut Counters;
     /// Goes on with the ranges of its streams.
@@ -188,7 +188,7 @@ impl<R: Role> Side for OnDisk<R> {
     }
 
     fn choose(job: &Execution, batches: &Batches, terms: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
-        batches::choose(batches, (job.step.program(), job.step.garbler_wires()), terms.security)
+        batches::choose(batches, (job.step.program(), authenticators(job.step)), terms.security)
     }
 
     fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<StepReport, Error> {
@@ -228,7 +228,7 @@ fn fetch<R: Role>(session: &mut R, taken: TakenBatch, job: &Execution) -> Result
         component: component.map(|(component, digest)| Known {
             component,
             digest,
-            plan: job.schedules.get(digest),
+            schedule: job.schedules.get(digest),
         }),
         committer: session.committer(),
     };
@@ -316,7 +316,7 @@ impl Role for Garbler {
 
     fn evaluate(&mut self, step: &Step, input: &[bool], agreement: Agreement) -> Result<StepReport, Error> {
         let material = self.stock.take(step)?;
-        entered(self, |party| online::garbler(party, step, agreement, material, input))
+        entered(self, |party| phases::garbler::step(party, step, agreement, material, input))
     }
 }
 
@@ -385,6 +385,6 @@ impl Role for Evaluator {
 
     fn evaluate(&mut self, step: &Step, input: &[bool], agreement: Agreement) -> Result<StepReport, Error> {
         let material = self.stock.take(step)?;
-        entered(self, |party| online::evaluator(party, step, agreement, material, input))
+        entered(self, |party| phases::evaluator::step(party, step, agreement, material, input))
     }
 }

@@ -411,7 +411,8 @@ fn row_24_who_takes_something_else_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path();
         connect(root, &program, What::Fill, honest()).into_iter().for_each(Result::unwrap);
-        let results = connect(root, &program, What::Run, by(cheater, Cheater::rewrites(msg::PLAN, rewrite)));
+        let results =
+            connect(root, &program, What::Run, by(cheater, Cheater::rewrites(msg::INTENT, rewrite)));
         let refused = &results[1 - cheater as usize];
         assert!(matches!(refused, Err(Error::Stock(said)) if said.contains(why)), "{refused:?}");
         let store = store(root, if cheater == Party::Garbler { Party::Evaluator } else { Party::Garbler });

@@ -23,7 +23,7 @@ use crate::ots::{Counts, HASH as COMBINED_HASH};
 use crate::parameters::Unit;
 use crate::preprocess::{GATES_AT_ONCE, START, input_ots, lists};
 use crate::report::{Jimu, SecurityReport};
-use crate::setup::{checking, watched_ots};
+use crate::setup::setup_ots;
 use crate::solder::parts;
 
 use work::{BEYOND, COMPARE, GARBLE, GROWS, HASH, HASHED, ROWS, SOLDERED};
@@ -136,22 +136,15 @@ fn setup(script: &mut Script, layout: &Layout) {
     script.exchange([hello, base_ots(bases)], [hello, base_ots(0)]);
     script.work(Evaluator, &OFFER, bases, bases);
     script.work(Garbler, &CHOSEN, bases, bases);
-    for _ in 0..level.blocks() {
-        let watched = watched_ots(level) as u64;
-        let blocks = watched.div_ceil(BLOCK) + 1;
-        script.work(Evaluator, &EXTEND_RECEIVER, blocks, 1);
-        extend(script, Evaluator, watched);
-        script.work(Garbler, &EXTEND_SENDER, blocks, 1);
-    }
-    ots(script, layout, checking(level));
-    combined(script, checking(level));
+    ots(script, layout, setup_ots(level));
+    combined(script, setup_ots(level));
     for hash in [&level.labels, &level.permutations] {
         let [shares, secret] = setup_bytes(hash);
         script.message(Garbler, shares as u64);
         script.message(Evaluator, secret as u64);
     }
     script.message(Garbler, 2 * SEED_BYTES as u64);
-    let count = 1 + checking(level).ots;
+    let count = 1 + setup_ots(level).combinations;
     random(script, &level.labels, &[count], level.hashes());
     script.message(Evaluator, SEED_BYTES as u64);
     script.message(Garbler, answer_bytes(&level.labels, level.hashes()) as u64);

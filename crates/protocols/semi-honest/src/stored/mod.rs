@@ -14,22 +14,19 @@ mod tests;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::Program;
 use brickwork_primitives::ot::extension;
+use brickwork_session::stock as stocked;
 use brickwork_session::stock::inventory::{Inventory, Kinds, inventory_of};
 use brickwork_session::stock::meeting::{self, Owner};
-use brickwork_session::stock::{self as stocked, Ran};
+use brickwork_session::stock::plain::{self, OnDisk, without_level};
 pub use brickwork_session::stock::{Lacking, Preprocessed};
-use brickwork_session::{Digests, Greeting, Metered, Observer, PhaseReport, Protocol, Terms};
+use brickwork_session::{Metered, Observer, PhaseReport, Protocol, Terms};
 use brickwork_stock::{Batch, Store};
 use brickwork_wire::Channel;
 
 use crate::layout::Layout;
 use crate::report::{SecurityReport, SemiHonest};
-use side::{Execution, Filling, OnDisk, Role};
-
-/// What is agreed on with a store: no statistical security, as nothing is opened and checked.
-fn without_level(terms: &Terms) -> Terms {
-    Terms { security: 0.into(), ..terms.clone() }
-}
+use crate::setup::Session;
+use side::{Execution, Filling, Role};
 
 fn owner(role: Party, terms: &Terms) -> Owner<'_> {
     Owner { protocol: SemiHonest::NAME, role, terms }
@@ -92,27 +89,8 @@ pub fn inventory(store: &Store) -> Result<Vec<Inventory>, Error> {
     inventory_of::<Ots>(store)
 }
 
-/// What a program from stock gave.
-pub struct FromStock {
-    /// As in a [`Report`](crate::Report).
-    pub outputs: Vec<bool>,
-    /// What was promised.
-    pub security: SecurityReport,
-    /// OTs that had to be made on the spot.
-    pub made: Option<usize>,
-}
-
-/// The outputs are left out, which are the party's own.
-impl std::fmt::Debug for FromStock {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let FromStock { outputs, security, made } = self;
-        f.debug_struct("FromStock")
-            .field("outputs", &format_args!("{} bits", outputs.len()))
-            .field("security", security)
-            .field("made", made)
-            .finish()
-    }
-}
+/// What a program from stock gave; the OTs that had to be made on the spot.
+pub type FromStock = plain::FromStock<SecurityReport, usize>;
 
 /// A connection between two parties with stock on disk. An error destroys it.
 pub struct Stocked(Of);
@@ -122,7 +100,7 @@ enum Of {
     Evaluator(Box<Line<extension::Receiver>>),
 }
 
-type Line<C> = stocked::Stocked<OnDisk<C>>;
+type Line<C> = stocked::Stocked<OnDisk<Session<C>>>;
 
 impl Stocked {
     /// Greets the peer and compares both stores.
@@ -201,13 +179,8 @@ impl Stocked {
     }
 }
 
-fn open<C: Role>(mut run: Metered, store: &Store, terms: &Terms) -> Result<Line<C>, Error> {
-    run.phase("setup");
-    let program = blake3::derive_key("brickwork 2026-11 semi-honest stock", &[]);
-    let digests = Digests { stock: true, program, parameters: [0; 32] };
-    let greeting = Greeting::send::<SemiHonest>(&mut run.channel, run.role, terms, &digests)?;
-    let answer = greeting.answered(&mut run.channel)?;
-    stocked::Stocked::open(run, (), store, terms, &answer.session)
+fn open<C: Role>(run: Metered, store: &Store, terms: &Terms) -> Result<Line<C>, Error> {
+    Line::greet::<SemiHonest>(run, (), store, terms, "brickwork 2026-11 semi-honest stock")
 }
 
 /// Fills the newest epoch, or a new one.
@@ -223,21 +196,13 @@ fn run<C: Role>(
     lacking: Lacking,
 ) -> Result<(FromStock, Line<C>), Error> {
     let _ = layout.inputs(C::ROLE, input)?;
-    let job = Execution { layout, input };
-    let (ran, made) = match line.run(&job, lacking)? {
-        Ran::Lacks { why, mut next } => {
+    let (outputs, _, made, next) =
+        line.run_or_make(&Execution { layout, input }, lacking, |mut next, why| {
             let epoch = next.open_epoch()?;
             let missing = side::missing(next.store(), epoch, layout)?;
             tracing::warn!("{why}; {missing} OTs are made on the spot");
             let (_, next) = next.fill(epoch, &Filling::steps(missing))?;
-            (next.run(&job, Lacking::Refuse)?, Some(missing))
-        }
-        done => (done, None),
-    };
-    match ran {
-        Ran::Done { outcome, next, .. } => {
-            Ok((FromStock { outputs: outcome, security: SecurityReport::of_every_run(), made }, next))
-        }
-        Ran::Lacks { why, .. } => Err(why),
-    }
+            Ok((missing, next))
+        })?;
+    Ok((FromStock { outputs, security: SecurityReport::of_every_run(), made }, next))
 }

@@ -1,9 +1,9 @@
 //! The two roles where their OTs lie on disk. What each does by itself is a [`Role`] of its end of the OTs;
 //! the rest is said once for both.
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
-use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
+use zeroize::Zeroize;
 
 use crate::executions;
 use crate::layout::Layout;
@@ -15,12 +15,11 @@ use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party};
 use brickwork_primitives::ot::{CotReceiver, CotSender, Direction, Series, extension};
 use brickwork_session::stock::ots::{EvaluatorOts, GarblerOts};
+use brickwork_session::stock::plain::Member;
 use brickwork_session::stock::records::{Batches, Keeper, Records, TakenItems, TakenStream};
-use brickwork_session::stock::{Asked, Side, Stand};
+use brickwork_session::stock::{Asked, Stand};
 use brickwork_session::{Metered, Protocol, SessionId, Terms};
-use brickwork_stock::{
-    Batch, EpochId, Range, Ranges, SERIALS, Serial, State, Store, Writers, encoded_secret,
-};
+use brickwork_stock::{Batch, EpochId, Ranges, Serial, Store};
 
 /// What the items of a batch are. There is but one kind.
 const OTS: u8 = 0;
@@ -34,11 +33,8 @@ const STEP: usize = 1 << 20;
 /// says.
 const MAX_AND_GATES: u128 = 1 << 40;
 
-/// Version of the secrets.
-const VERSION: u32 = 1;
-
 /// A step of preprocessing.
-pub(super) struct Filling {
+pub(crate) struct Filling {
     count: usize,
 }
 
@@ -70,7 +66,7 @@ impl Asked for Filling {
 }
 
 /// A program, how often it is executed, and this party's input bits.
-pub(super) struct Execution<'j> {
+pub(crate) struct Execution<'j> {
     pub layout: &'j Layout<'j>,
     pub input: &'j [bool],
 }
@@ -115,7 +111,7 @@ pub(super) fn missing(store: &Store, epoch: Option<EpochId>, layout: &Layout) ->
 }
 
 /// A party's end of the OTs, and what it does with them.
-pub(super) trait Role: Sized {
+pub(crate) trait Role: Sized {
     const ROLE: Party;
     type State: Serialize + DeserializeOwned + Zeroize;
     type Ots: Records<Context<'static> = ()>;
@@ -206,94 +202,56 @@ impl Role for extension::Receiver {
     }
 }
 
-/// What a session needs to go on in another process.
-#[derive(Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
-struct Secrets<O: Zeroize> {
-    version: u32,
-    session: SessionId,
-    ots: O,
-}
-
-/// A role's session, as the stock sees it.
-pub(super) struct OnDisk<C: Role> {
-    session: Session<C>,
-    serials: Range,
-    /// What the step at hand has made.
-    made: Option<C::Ots>,
-}
-
-impl<C: Role> Side for OnDisk<C> {
+impl<C: Role> Member for Session<C> {
     const PROTOCOL: &'static str = SemiHonest::NAME;
     const ROLE: Party = C::ROLE;
-    const AGREEMENT: &'static str = "prepare";
-    type Carried = ();
-    type FillStep<'s> = Filling;
+    type Ots = C::State;
+    type FillStep = Filling;
+    type Made = C::Ots;
     type Execution<'j> = Execution<'j>;
-    type Outcome = Vec<bool>;
 
-    fn setup(run: Metered, terms: &Terms, (): ()) -> Result<Self, Error> {
-        Ok(OnDisk { session: C::set_up(run, terms)?, serials: SERIALS.none(), made: None })
+    fn set_up(run: Metered, terms: &Terms) -> Result<Self, Error> {
+        C::set_up(run, terms)
     }
 
-    fn secrets(&self) -> Zeroizing<Vec<u8>> {
-        let Session { id, cot, .. } = &self.session;
-        encoded_secret(&Secrets { version: VERSION, session: *id, ots: cot.state() })
-    }
-
-    fn restore(run: Metered, _: &Terms, secrets: &[u8], (): ()) -> Result<Self, Error> {
-        let malformed =
-            || Error::Stock("the secrets of a session are malformed or of another version".into());
-        let secrets: Secrets<C::State> = postcard::from_bytes(secrets).map_err(|_| malformed())?;
-        if secrets.version != VERSION {
-            return Err(malformed());
-        }
-        let id = secrets.session;
-        let cot = C::restored(&Series::new(&id, Direction::GarblerSends), &secrets.ots)?;
+    fn restored(run: Metered, id: SessionId, ots: &C::State) -> Result<Self, Error> {
+        let cot = C::restored(&Series::new(&id, Direction::GarblerSends), ots)?;
         let rng = Rng::new("brickwork semi-honest session from stock")?;
-        let session = Session { run, id, rng, cot, components: Components::default() };
-        Ok(OnDisk { session, serials: SERIALS.none(), made: None })
+        Ok(Session { run, id, rng, cot, components: Components::default() })
+    }
+
+    fn ots(&self) -> C::State {
+        self.cot.state()
     }
 
     fn id(&self) -> &SessionId {
-        &self.session.id
+        &self.id
     }
 
     fn run(&mut self) -> &mut Metered {
-        &mut self.session.run
+        &mut self.run
     }
 
     fn line(&self) -> &Metered {
-        &self.session.run
+        &self.run
     }
 
-    fn release(self: Box<Self>) -> (Metered, ()) {
-        (self.session.run, ())
+    fn release(self: Box<Self>) -> Metered {
+        self.run
     }
 
-    /// As long as there is stock of it: a program leaves of the others' OTs what they were.
-    fn may_begin(_: &State, _: &Terms) -> Result<bool, Error> {
-        Ok(true)
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
+        self.cot.enter(ranges)
     }
 
-    fn level(_: &Terms) -> String {
-        String::new()
+    fn make(&mut self, step: &Filling) -> Result<C::Ots, Error> {
+        self.run.phase("prepare");
+        C::draw(self, step.count)
     }
 
-    fn enter(&mut self, mut ranges: Ranges) -> Result<(), Error> {
-        self.serials = ranges.take(&SERIALS)?;
-        self.session.cot.enter(&mut ranges)
-    }
-
-    fn fill(&mut self, step: &Filling, _: Writers) -> Result<(), Error> {
-        self.session.run.phase("prepare");
-        self.made = Some(C::draw(&mut self.session, step.count)?);
-        Ok(())
-    }
-
-    fn keep(&mut self, _: &Filling, keeper: &mut Keeper) -> Result<(), Error> {
-        let made = self.made.take().ok_or_else(|| Error::Usage("nothing was made".into()))?;
+    fn keep(_: &Filling, made: C::Ots, serial: Serial, keeper: &mut Keeper) -> Result<(), Error> {
         let batch = Batch { kind: OTS, name: "OTs".into(), component: [0; 32], header: Vec::new() };
-        keeper.put(self.serials.draw(1)?, &batch, made)
+        keeper.put(serial, &batch, made)
     }
 
     fn program(job: &Execution) -> [u8; 32] {
@@ -304,14 +262,14 @@ impl<C: Role> Side for OnDisk<C> {
         needed(job.layout).map_or_else(|_| "too many OTs".into(), |needed| format!("{needed} OTs"))
     }
 
-    fn choose(job: &Execution, batches: &Batches, _: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
+    fn choose(job: &Execution, batches: &Batches) -> Result<Vec<(Serial, u32)>, Error> {
         choose(job.layout, batches)
     }
 
     /// Each run has hash keys of its own, of starts that the garbler draws anew.
     fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<Vec<bool>, Error> {
-        stand.confirm(self.run())?;
-        self.session.components = Components::of(job.layout.program);
-        C::execute(&mut self.session, job, items.stream())
+        stand.confirm(&mut self.run)?;
+        self.components = Components::of(job.layout.program);
+        C::execute(self, job, items.stream())
     }
 }

@@ -328,11 +328,10 @@ fn a_run_that_would_garble_too_much_is_refused() {
 /// Row 25: a session's secrets of another version or length are refused.
 #[test]
 fn row_25_secrets_that_are_none_are_refused() {
-    use super::side::OnDisk;
     use brickwork_session::stock::Side;
     let restored = |secrets: &[u8]| {
         let run = Metered::new::<SemiHonest>(memory_pair().0, Party::Garbler, Box::new(Unobserved));
-        OnDisk::<extension::Sender>::restore(run, &terms(), secrets, ())
+        OnDisk::<Session<extension::Sender>>::restore(run, &terms(), secrets, ())
     };
     let secrets = |version: u32, seeds: usize| {
         brickwork_stock::encoded_secret(&(version, [3u8; 32], vec![[1u8; 16]; seeds], 5u128))

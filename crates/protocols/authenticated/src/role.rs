@@ -1,0 +1,104 @@
+//! What a role does with batches and programs, where it is not said role by role.
+
+use brickwork_base::{Error, Party};
+
+use crate::components::{Copies, Garbled, Made, Received};
+use crate::keep::Wires;
+use crate::kept::Shelf;
+use crate::layout::{Batch, Layout};
+use crate::parameters::Sizes;
+use crate::setup::Member;
+use crate::{build, decode, evaluate, preprocess};
+
+/// A role, by its copies.
+pub(super) trait Role: Copies + Sized {
+    /// The party.
+    const ROLE: Party;
+
+    /// Returns the bytes of an AND gate that wait for a program, for tags of `c` bytes.
+    fn an_and(c: usize) -> usize;
+
+    /// Makes a batch.
+    ///
+    /// # Errors
+    /// As [`preprocess::garble`].
+    fn make(
+        member: &mut Member,
+        batch: &Batch,
+        sizes: Sizes,
+        shelf: &Shelf,
+        made: &mut Made<Self>,
+    ) -> Result<(), Error>;
+
+    /// Runs a program on what is made. Returns this party's outputs, and all wires of the program.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if there is too little; [`Error::Peer`] if the peer cheats, [`Error::Io`] if it goes
+    /// away.
+    fn execute(
+        member: &mut Member,
+        layout: &Layout,
+        made: &mut Made<Self>,
+        input: &[bool],
+    ) -> Result<(Vec<bool>, Wires), Error>;
+}
+
+impl Role for Garbled {
+    const ROLE: Party = Party::Garbler;
+
+    fn an_and(c: usize) -> usize {
+        4 * c
+    }
+
+    fn make(
+        member: &mut Member,
+        batch: &Batch,
+        sizes: Sizes,
+        shelf: &Shelf,
+        made: &mut Made<Self>,
+    ) -> Result<(), Error> {
+        preprocess::garble(member, batch, sizes, shelf, made)
+    }
+
+    fn execute(
+        member: &mut Member,
+        layout: &Layout,
+        made: &mut Made<Self>,
+        input: &[bool],
+    ) -> Result<(Vec<bool>, Wires), Error> {
+        let (connected, labels) = build::garbler(member, layout, made)?;
+        let masked = evaluate::garbler(member, layout, &connected, &labels, input)?;
+        let outputs = decode::open(member, layout, &connected.masks, &masked)?;
+        Ok((outputs, Wires { masks: connected.masks, labels, masked }))
+    }
+}
+
+impl Role for Received {
+    const ROLE: Party = Party::Evaluator;
+
+    fn an_and(c: usize) -> usize {
+        3 * (brickwork_base::label::LABEL_BYTES + c)
+    }
+
+    fn make(
+        member: &mut Member,
+        batch: &Batch,
+        sizes: Sizes,
+        shelf: &Shelf,
+        made: &mut Made<Self>,
+    ) -> Result<(), Error> {
+        preprocess::receive(member, batch, sizes, shelf, made)
+    }
+
+    fn execute(
+        member: &mut Member,
+        layout: &Layout,
+        made: &mut Made<Self>,
+        input: &[bool],
+    ) -> Result<(Vec<bool>, Wires), Error> {
+        let (connected, own) = build::evaluator(member, layout, made)?;
+        let (masked, labels) = evaluate::evaluator(member, layout, &connected, own, input)?;
+        let outputs = decode::open(member, layout, &connected.masks, &masked)?;
+        Ok((outputs, Wires { masks: connected.masks, labels, masked }))
+    }
+}

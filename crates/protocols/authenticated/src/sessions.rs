@@ -1,0 +1,184 @@
+//! Sessions in memory: all that the steps may take is made at the beginning, and then step after step runs on
+//! what the ones before left. What a step keeps stays garbled, and later ones carry it on.
+//!
+//! A step is crossings 7 to 12, behind an agreement on what it is. None of its outputs' masks moves before
+//! its digest; what it keeps is opened in no step. Every call consumes the session, so an error destroys it,
+//! and all that was made with its offsets.
+
+use brickwork_base::{Error, Party};
+use brickwork_primitives::ot::Cot;
+use brickwork_session::steps::{Secret, Step};
+use brickwork_session::{Digests, Metered, Observer, PhaseReport, Terms, agree};
+use brickwork_wire::Channel;
+
+use crate::components::{Garbled, Made, Received};
+use crate::hooks::Hooks;
+use crate::kept::Shelf;
+use crate::layout::{Forced, Layout};
+use crate::parameters::{Budget, Level, Pool};
+use crate::report::{Authenticated, SecurityReport};
+use crate::role::Role;
+use crate::setup::{self, Member};
+use crate::stored::{Filling, Request};
+
+/// Openings of masks in all steps of a session: fewer than 2^40 steps.
+const OPENINGS_OF_STEPS: u64 = 3 << 40;
+
+/// What a step gave.
+#[derive(Debug)]
+pub struct StepReport {
+    /// The bits of the outputs that this party learns, port after port.
+    pub outputs: Vec<bool>,
+    /// What nobody decoded, in the order of its outputs.
+    pub kept: Vec<Secret>,
+    /// What is promised, by all steps of the session together.
+    pub security: SecurityReport,
+}
+
+/// A session between two steps, at either party.
+pub struct Session(Of);
+
+enum Of {
+    Garbler(Box<Standing<Garbled>>),
+    Evaluator(Box<Standing<Received>>),
+}
+
+/// A role's session.
+struct Standing<C> {
+    member: Member,
+    made: Made<C>,
+    cot: Cot,
+    pools: Vec<Pool>,
+    budget: Budget,
+}
+
+impl Session {
+    /// Sets a session up, and makes all that its steps may take, of these OTs.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if the peer wants something else, [`Error::Peer`] if it cheats, [`Error::Io`] if
+    /// it goes away; [`Error::Input`] if a gate cannot be masked, [`Error::Usage`] for a security that is not
+    /// offered.
+    pub fn begin(
+        party: Party,
+        channel: Channel,
+        terms: &Terms,
+        cot: Cot,
+        request: &Request,
+        observer: impl Observer + 'static,
+    ) -> Result<Self, Error> {
+        Self::begin_with(party, channel, terms, cot, request, observer, Hooks::none())
+    }
+
+    pub(super) fn begin_with(
+        party: Party,
+        channel: Channel,
+        terms: &Terms,
+        cot: Cot,
+        request: &Request,
+        observer: impl Observer + 'static,
+        hooks: Hooks,
+    ) -> Result<Self, Error> {
+        let run = Metered::new::<Authenticated>(channel, party, Box::new(observer));
+        Ok(Session(match party {
+            Party::Garbler => Of::Garbler(Box::new(begin(run, terms, cot, request, hooks)?)),
+            Party::Evaluator => Of::Evaluator(Box::new(begin(run, terms, cot, request, hooks)?)),
+        }))
+    }
+
+    /// Runs a step, or a program that is one. `input` are the bits that this party gives. Returns what it
+    /// gave, and the session for the next step.
+    ///
+    /// # Errors
+    /// As [`Session::begin`]; [`Error::Mismatch`] if the peer means another step, [`Error::Stock`] if too
+    /// little is left for it, [`Error::Input`] if `input` has the wrong length, [`Error::Usage`] if it
+    /// carries on what was forgotten or is of another session.
+    pub fn run(self, step: impl Into<Step>, input: &[bool]) -> Result<(StepReport, Self), Error> {
+        let step = step.into();
+        match self.0 {
+            Of::Garbler(mut standing) => Ok((standing.run(&step, input)?, Session(Of::Garbler(standing)))),
+            Of::Evaluator(mut standing) => {
+                Ok((standing.run(&step, input)?, Session(Of::Evaluator(standing))))
+            }
+        }
+    }
+
+    /// Returns what the last step kept, in the order of its outputs.
+    pub fn kept(&self) -> &[Secret] {
+        match &self.0 {
+            Of::Garbler(standing) => standing.member.keep.last(),
+            Of::Evaluator(standing) => standing.member.keep.last(),
+        }
+    }
+
+    /// Forgets what a step kept; no step can carry it on any more.
+    pub fn forget(&mut self, secret: &Secret) {
+        match &mut self.0 {
+            Of::Garbler(standing) => standing.member.keep.forget(secret),
+            Of::Evaluator(standing) => standing.member.keep.forget(secret),
+        }
+    }
+
+    /// Ends the session. Returns what each phase took.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the peer went away.
+    pub fn close(self) -> Result<Vec<PhaseReport>, Error> {
+        match self.0 {
+            Of::Garbler(standing) => standing.member.close(),
+            Of::Evaluator(standing) => standing.member.close(),
+        }
+    }
+}
+
+/// Sets a session up and makes what is asked for.
+fn begin<C: Role>(
+    run: Metered,
+    terms: &Terms,
+    cot: Cot,
+    request: &Request,
+    hooks: Hooks,
+) -> Result<Standing<C>, Error> {
+    let forced = hooks.forced();
+    let level = forced.level_of(terms.security.whole()?)?;
+    let steps = request.steps(level, &forced)?;
+    let digests = Digests { stock: true, program: Filling::digest_of(&steps, cot), parameters: [0; 32] };
+    let mut member = setup::member(run, terms, &digests, level, cot, hooks)?;
+    member.run.phase("preprocess");
+    let ands: usize = steps.iter().map(|step| step.batch.ands).sum();
+    let shelf = Shelf::new((C::an_and(level.tag) * ands) as u64, terms.table_memory, &mut member.rng)?;
+    let mut made = Made::new(request.named(), request.inputs);
+    for step in &steps {
+        C::make(&mut member, &step.batch, step.sizes, &shelf, &mut made)?;
+    }
+    let budget = promised(level, &steps, &forced)?;
+    let pools = steps.iter().map(|step| step.batch.pool).collect();
+    Ok(Standing { member, made, cot, pools, budget })
+}
+
+/// What a cheater achieves at most in all steps together, which is no more than the security allows.
+fn promised(level: Level, steps: &[Filling], forced: &Forced) -> Result<Budget, Error> {
+    let budget = Budget::of(level, steps.iter().map(Filling::origin), OPENINGS_OF_STEPS);
+    let small = forced.level.is_some() || forced.pool.is_some();
+    match small || budget.log2() <= -f64::from(level.security) {
+        true => Ok(budget),
+        false => Err(Error::Limit("more is asked for than the security of a session allows".into())),
+    }
+}
+
+impl<C: Role> Standing<C> {
+    fn run(&mut self, step: &Step, input: &[bool]) -> Result<StepReport, Error> {
+        let Standing { member, made, cot, pools, budget } = self;
+        let layout = Layout::of_step(step)?;
+        layout.takes(C::ROLE, input)?;
+        step.check_session(Some(&member.id))?;
+        member.keep.check(step)?;
+        made.suffices(&layout)?;
+        member.run.phase("build");
+        agree(&mut member.run.channel, &step.digest(), "the peer means another step of this session")?;
+        let (outputs, wires) = C::execute(member, &layout, made, input)?;
+        member.keep_of(&layout, &wires);
+        let security = SecurityReport::with(&layout, member.level, *cot, budget, pools.iter().copied());
+        Ok(StepReport { outputs, kept: member.keep.last().to_vec(), security })
+    }
+}

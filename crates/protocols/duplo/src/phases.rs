@@ -1,0 +1,396 @@
+//! The order of a run, once for each role. A whole run, a session whose caller stops between the phases, and
+//! a step on stock all go through the functions here, in this order: each takes the value that the one before
+//! it returned. The numbers are the crossings of a whole run (docs/protocol.md, "The flights").
+//!
+//! What differs is which messages share a flight ([`Flights`]). They are the same messages; only the proof of
+//! the solderings is part of the proof of the inputs where both are [merged](Flights::Merged):
+//!
+//! ```text
+//!   both at once             what each means to run;   E: f   G: the solderings               crossing 1
+//!   garbler -> evaluator     labels of both inputs, indicator bits                                  2
+//!   evaluator -> garbler     seed                                                                   3
+//!   garbler -> evaluator     proof of the solderings, the inputs, and what else was opened          4
+//!   evaluator -> garbler     the garbler's outputs                                                  5
+//! ```
+//!
+//! So the evaluator has its outputs after two round trips, the garbler half of one later. Where the step's
+//! OTs are not in stock, they are made between the first two.
+//!
+//! Neither message of the first crossing waits for the peer's, and neither tells anything if the peer means
+//! another step: f is the input masked with choice bits that nobody else knows, and solderings are sums of
+//! labels of which the other party has none. What was taken for it is not used again, as the session ends
+//! there. Everything else that is said stands before the one proof, so the gate before the first output is
+//! the only one (docs/reactive.md).
+
+use super::Error;
+use super::steps::Step;
+use brickwork_session::stock::Stand;
+use brickwork_session::{Metered, announce, confirm};
+
+/// What to say where the parties mean different steps.
+pub(super) const OTHER_STEP: &str = "the peer's program is another one";
+
+/// Which messages of build and evaluate share a flight.
+pub(super) enum Flights {
+    /// None: the caller may stop after each phase, so `build` ends with the proof of the solderings (8, 9).
+    Apart,
+    /// Those of a whole run: the seed for that proof travels with the evaluator's masked input (8).
+    Whole,
+    /// Those of a step of a standing session: the masked input (8) and the solderings (7) cross, and the
+    /// solderings are proven with the inputs (10, 11).
+    Merged(Option<Unconfirmed>),
+}
+
+/// How the parties make sure that they mean the same: each announces it at the beginning of the first flight,
+/// and confirms the peer's before the second.
+pub(super) enum Agreement {
+    /// They compare the step.
+    Steps,
+    /// They have agreed on the step and on what it takes, and have yet to confirm that the other's store has
+    /// burned it, too.
+    Stores(Stand),
+}
+
+/// What the peer has yet to confirm.
+pub(super) enum Unconfirmed {
+    Step([u8; 32]),
+    Stand(Stand),
+}
+
+impl Agreement {
+    /// Announces this party's side. What needs messages of its own first, like OTs that are `lacking`, has
+    /// the peer's confirmed at once.
+    fn announce(self, run: &mut Metered, step: &Step, lacking: bool) -> Result<Flights, Error> {
+        let unconfirmed = match self {
+            Agreement::Stores(stand) => Unconfirmed::Stand(stand),
+            Agreement::Steps => {
+                let digest = step.digest();
+                announce(&mut run.channel, &digest)?;
+                Unconfirmed::Step(digest)
+            }
+        };
+        if !lacking {
+            return Ok(Flights::Merged(Some(unconfirmed)));
+        }
+        unconfirmed.confirm(run)?;
+        Ok(Flights::Merged(None))
+    }
+}
+
+impl Unconfirmed {
+    fn confirm(self, run: &mut Metered) -> Result<(), Error> {
+        match self {
+            Unconfirmed::Stand(stand) => stand.confirm(run),
+            Unconfirmed::Step(digest) => confirm(&mut run.channel, &digest, OTHER_STEP),
+        }
+    }
+}
+
+/// The phases of the garbler.
+pub(super) mod garbler {
+    use super::super::build::{self, GarblerClaims, GarblerReady, ProgramSolderings};
+    use super::super::ots::{self, GarblerRandomCots};
+    use super::super::party::GarblerMaterial;
+    use super::super::preprocessed::{GarblerCommitted, GarblerOpenings, GarblerPreprocessed};
+    use super::super::{Aside, Garbler, Parameters, Request, StepReport, decode, evaluate};
+    use super::{Agreement, Error, Flights, Step};
+    use brickwork_base::Party;
+    use brickwork_base::bits::Bits;
+    use brickwork_circuit::Program;
+    use brickwork_primitives::commit;
+
+    /// Preprocesses what is asked for, and of OTs that were just made the rest; in a session's `first` proof
+    /// it proves the offsets, too. Returns the items and what was opened, which is still to be proven.
+    ///
+    /// # Errors
+    /// [`Error::Peer`] if the evaluator's OTs are not what it got, [`Error::Io`] if it goes away.
+    pub fn preprocess<C: commit::Scheme>(
+        party: &mut Garbler<C>,
+        asked: Option<(&Request, &Parameters)>,
+        ots: Option<GarblerRandomCots>,
+        first: bool,
+    ) -> Result<(GarblerPreprocessed, GarblerOpenings), Error> {
+        let committed = GarblerCommitted::to(party, asked, ots)?; // 3
+        committed.prove(party, first)?; // 4, 5
+        committed.open(party) // 6, 7
+    }
+
+    /// Makes the OTs that the material lacks. Returns it with what was opened for them.
+    pub fn make_lacking_ots<C: commit::Scheme>(
+        party: &mut Garbler<C>,
+        mut material: GarblerMaterial,
+    ) -> Result<(GarblerMaterial, GarblerOpenings), Error> {
+        if material.ots.is_some() {
+            return Ok((material, GarblerOpenings::default()));
+        }
+        let count = material.layout.evaluator_inputs.len();
+        let cots = ots::garbler_random_cots(&mut party.run, &mut party.cot, count, party.binding)?;
+        let (preprocessed, openings) = preprocess(party, None, Some(cots), false)?;
+        material.ots = Some(preprocessed.ots.into_iter().collect());
+        Ok((material, openings))
+    }
+
+    /// A program whose solderings are sent.
+    pub struct Built {
+        ready: GarblerReady,
+        /// The solderings, and what was opened of the material: none once all of it is proven.
+        claimed: Option<(ProgramSolderings<Bits>, GarblerOpenings)>,
+        /// Whether they are proven as soon as the evaluator's masked input is there.
+        whole: bool,
+    }
+
+    impl Built {
+        /// Joins the material to the program.
+        ///
+        /// # Errors
+        /// [`Error::Mismatch`] if the peer means another step, [`Error::Io`] if it goes away.
+        pub fn build<C: commit::Scheme>(
+            party: &mut Garbler<C>,
+            program: &Program,
+            (material, openings): (GarblerMaterial, GarblerOpenings),
+            flights: Flights,
+        ) -> Result<Self, Error> {
+            let (ready, solderings) = build::garbler(party, program, material)?; // 7
+            let whole = matches!(flights, Flights::Whole);
+            let mut built = Built { ready, claimed: Some((solderings, openings)), whole };
+            match flights {
+                Flights::Apart => built.prove(party, program)?, // 8, 9
+                Flights::Merged(Some(unconfirmed)) => unconfirmed.confirm(&mut party.run)?,
+                Flights::Merged(None) | Flights::Whole => {}
+            }
+            Ok(built)
+        }
+
+        /// Gives labels for both inputs.
+        ///
+        /// # Errors
+        /// [`Error::Peer`] if the evaluator's message is malformed, [`Error::Io`] if it goes away.
+        pub fn evaluate<C: commit::Scheme>(
+            mut self,
+            party: &mut Garbler<C>,
+            program: &Program,
+            input: &[bool],
+        ) -> Result<Evaluated, Error> {
+            party.used = true;
+            let masked = evaluate::garbler_receives(party, &self.ready)?; // 8
+            if self.whole {
+                self.prove(party, program)?; // 8, 9
+            }
+            // What is still claimed of the solderings is proven with the inputs: nothing that E sends before
+            // it has evaluated depends on them.
+            let claims = self.claimed.as_ref();
+            let claims = claims.map(|(solderings, openings)| GarblerClaims { program, solderings, openings });
+            evaluate::garbler(party, &self.ready, claims.as_ref(), input, &masked)?; // 9, 10, 11
+            Ok(Evaluated(self.ready))
+        }
+
+        fn prove<C: commit::Scheme>(
+            &mut self,
+            party: &mut Garbler<C>,
+            program: &Program,
+        ) -> Result<(), Error> {
+            self.claimed.take().map_or(Ok(()), |(solderings, openings)| {
+                build::garbler_proves(party, program, &self.ready, &solderings, &openings)
+            })
+        }
+    }
+
+    /// A program whose inputs are labels at the evaluator.
+    pub struct Evaluated(GarblerReady);
+
+    impl Evaluated {
+        /// Returns the bits of the garbler's outputs.
+        ///
+        /// # Errors
+        /// [`Error::Peer`] if the evaluator has not the labels that it says it has.
+        pub fn decode<C: commit::Scheme>(
+            self,
+            party: &mut Garbler<C>,
+            program: &Program,
+        ) -> Result<Vec<bool>, Error> {
+            decode::garbler(party, program, &self.0) // 12
+        }
+    }
+
+    /// Runs a step on this material, with its messages merged.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if the peer means another step, [`Error::Peer`] if it cheats, [`Error::Io`] if it
+    /// goes away, [`Error::Input`] if `input` has the wrong length.
+    pub fn step<C: commit::Scheme>(
+        party: &mut Garbler<C>,
+        step: &Step,
+        agreement: Agreement,
+        material: GarblerMaterial,
+        input: &[bool],
+    ) -> Result<StepReport, Error> {
+        step.check_input(Party::Garbler, input)?;
+        let program = step.program();
+        let security = material.report(program, party.security)?;
+        let flights = agreement.announce(&mut party.run, step, material.ots.is_none())?;
+        let material = make_lacking_ots(party, material)?;
+        let built = Built::build(party, program, material, flights)?;
+        let outputs = built.evaluate(party, program, input)?.decode(party, program)?;
+        Ok(StepReport { outputs, kept: party.kept().to_vec(), security, aside: Aside::default() })
+    }
+}
+
+/// The phases of the evaluator.
+pub(super) mod evaluator {
+    use super::super::build::{self, EvaluatorReady, Joined};
+    use super::super::ots::{self, EvaluatorRandomCots};
+    use super::super::party::{EvaluatorCore, EvaluatorMaterial};
+    use super::super::preprocessed::{EvaluatorCommitted, EvaluatorOpenings, EvaluatorPreprocessed};
+    use super::super::setup::Alongside;
+    use super::super::stock::ProgramMaterial;
+    use super::super::{Aside, Evaluator, Parameters, Request, StepReport, decode, evaluate};
+    use super::{Agreement, Error, Flights, Step, Unconfirmed};
+    use brickwork_base::Party;
+    use brickwork_circuit::Program;
+    use brickwork_primitives::commit::{self, Claimed, Receiver as _};
+    use zeroize::Zeroizing;
+
+    /// Checks what is asked for while it is preprocessed, and of OTs that were just made the rest; a
+    /// session's first proof covers its offsets `alongside`. Returns these proven, the items, and what was
+    /// opened: the next proof is about both.
+    ///
+    /// # Errors
+    /// [`Error::Peer`] if the garbler cheats, [`Error::Io`] if it goes away.
+    pub fn preprocess<C: commit::Scheme, A: Alongside>(
+        core: &mut EvaluatorCore<C>,
+        asked: Option<(&Request, &Parameters)>,
+        ots: Option<EvaluatorRandomCots>,
+        alongside: A,
+    ) -> Result<(A::Proven, Claimed<EvaluatorPreprocessed>, EvaluatorOpenings), Error> {
+        let committed = EvaluatorCommitted::to(core, asked, ots)?; // 3
+        let (proven, committed) = committed.verify(core, alongside)?; // 4, 5
+        let (preprocessed, opened) = committed.open(core)?; // 6, 7
+        Ok((proven, preprocessed, opened))
+    }
+
+    /// Makes the OTs that the material lacks. Returns it with what was opened for them.
+    pub fn make_lacking_ots<C: commit::Scheme>(
+        party: &mut Evaluator<C>,
+        material: EvaluatorMaterial,
+    ) -> Result<(Claimed<EvaluatorMaterial>, EvaluatorOpenings), Error> {
+        if material.ots.is_some() {
+            return Ok((party.core.receiver.claimed(material), EvaluatorOpenings::default()));
+        }
+        let EvaluatorCore { run, cot, rng, binding, .. } = &mut party.core;
+        let count = material.layout.evaluator_inputs.len();
+        let cots = ots::evaluator_random_cots(run, cot, rng, count, *binding)?;
+        let ((), preprocessed, opened) = preprocess(&mut party.core, None, Some(cots), ())?;
+        let material = preprocessed.map(|preprocessed| ProgramMaterial {
+            ots: Some(preprocessed.ots.into_iter().collect()),
+            ..material
+        });
+        Ok((material, opened))
+    }
+
+    /// A program on its way to its first input.
+    pub enum Built {
+        /// Its solderings come when this party's masked input is sent.
+        Begun(Claimed<EvaluatorMaterial>, EvaluatorOpenings, Option<Unconfirmed>),
+        /// They are there, and are proven when this party's masked input is sent.
+        Received(Claimed<EvaluatorReady>, EvaluatorOpenings),
+        Proven(EvaluatorReady),
+    }
+
+    impl Built {
+        /// Joins the material to the program.
+        ///
+        /// # Errors
+        /// [`Error::Peer`] if the garbler cheats, [`Error::Io`] if it goes away.
+        pub fn build<C: commit::Scheme>(
+            party: &mut Evaluator<C>,
+            program: &Program,
+            (material, opened): (Claimed<EvaluatorMaterial>, EvaluatorOpenings),
+            flights: Flights,
+        ) -> Result<Self, Error> {
+            if let Flights::Merged(unconfirmed) = flights {
+                return Ok(Built::Begun(material, opened, unconfirmed));
+            }
+            let ready = build::evaluator(party, material)?; // 7
+            if let Flights::Whole = flights {
+                return Ok(Built::Received(ready, opened));
+            }
+            Ok(Built::Proven(build::evaluator_verifies(party, program, ready, opened)?)) // 8, 9
+        }
+
+        /// Gives this party's input and evaluates every slot.
+        ///
+        /// # Errors
+        /// [`Error::Mismatch`] if the peer means another step, [`Error::Peer`] if the garbler cheats,
+        /// [`Error::Io`] if it goes away.
+        pub fn evaluate<C: commit::Scheme>(
+            self,
+            party: &mut Evaluator<C>,
+            program: &Program,
+            input: &[bool],
+        ) -> Result<Evaluated, Error> {
+            party.used = true;
+            let ots = match &self {
+                Built::Begun(material, ..) => material.received().ots.as_deref().unwrap_or_default(),
+                Built::Received(ready, _) => std::slice::from_ref(&ready.received().ots),
+                Built::Proven(ready) => std::slice::from_ref(&ready.ots),
+            };
+            let masked = evaluate::evaluator_sends(party, ots, input)?; // 8
+            let joined = match self {
+                Built::Begun(material, opened, unconfirmed) => {
+                    party.core.run.channel.flush()?;
+                    unconfirmed.map_or(Ok(()), |unconfirmed| unconfirmed.confirm(&mut party.core.run))?;
+                    Joined::Claimed(build::evaluator(party, material)?, opened) // 7
+                }
+                Built::Received(ready, opened) => {
+                    Joined::Proven(build::evaluator_verifies(party, program, ready, opened)?) // 8, 9
+                }
+                Built::Proven(ready) => Joined::Proven(ready),
+            };
+            let (ready, evaluated) = evaluate::evaluator(party, program, joined, input, masked)?; // 9, 10, 11
+            Ok(Evaluated { ready, evaluated, input: Zeroizing::new(input.to_vec()) })
+        }
+    }
+
+    /// A program whose wires have labels.
+    pub struct Evaluated {
+        ready: EvaluatorReady,
+        evaluated: evaluate::Evaluated,
+        input: Zeroizing<Vec<bool>>,
+    }
+
+    impl Evaluated {
+        /// Returns the bits of the evaluator's outputs, and whether they had to be recovered.
+        ///
+        /// # Errors
+        /// [`Error::Io`] if the garbler goes away.
+        pub fn decode<C: commit::Scheme>(
+            self,
+            party: &mut Evaluator<C>,
+            program: &Program,
+        ) -> Result<(Vec<bool>, bool), Error> {
+            decode::evaluator(party, program, &self.ready, &self.evaluated, &self.input) // 12
+        }
+    }
+
+    /// Runs a step on this material, with its messages merged.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if the peer means another step, [`Error::Peer`] if it cheats, [`Error::Io`] if it
+    /// goes away, [`Error::Input`] if `input` has the wrong length.
+    pub fn step<C: commit::Scheme>(
+        party: &mut Evaluator<C>,
+        step: &Step,
+        agreement: Agreement,
+        material: EvaluatorMaterial,
+        input: &[bool],
+    ) -> Result<StepReport, Error> {
+        step.check_input(Party::Evaluator, input)?;
+        let program = step.program();
+        let security = material.report(program, party.core.security)?;
+        let flights = agreement.announce(&mut party.core.run, step, material.ots.is_none())?;
+        let material = make_lacking_ots(party, material)?;
+        let built = Built::build(party, program, material, flights)?;
+        let (outputs, recovered) = built.evaluate(party, program, input)?.decode(party, program)?;
+        Ok(StepReport { outputs, kept: party.kept().to_vec(), security, aside: Aside { recovered } })
+    }
+}

@@ -1,0 +1,250 @@
+//! Steps of a session: later inputs, and what is computed next, may depend on what was decoded before, and
+//! what was not decoded stays garbled and flows on. What both parties call a step and a secret, whatever the
+//! protocol makes of it.
+
+use std::sync::Arc;
+
+use brickwork_base::Error;
+use brickwork_base::digest::Digest;
+use brickwork_circuit::{OutputPort, Party, Port, Program, Recipient, Type, Wire};
+
+use crate::SessionId;
+
+/// Wires that a step kept: they stay garbled, and later steps of the same session carry them on. Both parties
+/// have this name for them, and neither can read them. It is of no use in another session, nor after the end
+/// of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Secret {
+    session: SessionId,
+    number: u64,
+    ty: Type,
+}
+
+impl Secret {
+    /// Names what was kept as number `number` of a session.
+    pub fn new(session: &SessionId, number: u64, ty: &Type) -> Self {
+        Secret { session: *session, number, ty: ty.clone() }
+    }
+
+    /// Returns its number among those of its session.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Returns the type of the output that was kept.
+    pub fn ty(&self) -> &Type {
+        &self.ty
+    }
+}
+
+/// A program as a step of a session.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// Ports that carry a secret on are the garbler's, and kept outputs are nobody's.
+    program: Arc<Program>,
+    /// What each of the garbler's ports carries on.
+    carried: Vec<Option<Secret>>,
+    /// What it is for, if somebody keeps books of that.
+    purpose: Option<[u8; 32]>,
+}
+
+impl From<&Arc<Program>> for Step {
+    fn from(program: &Arc<Program>) -> Self {
+        let carried = vec![None; program.input_ports(Party::Garbler).len()];
+        Step { program: program.clone(), carried, purpose: None }
+    }
+}
+
+impl From<&Step> for Step {
+    fn from(step: &Step) -> Self {
+        step.clone()
+    }
+}
+
+impl Step {
+    /// Joins `program` to what earlier steps kept: the ports named in `carried`, of either party, take these
+    /// secrets instead of an input, and the outputs named in `kept` are decoded for nobody.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if there is no such port or more than one, it is named twice, or the secret is of
+    /// another type.
+    pub fn new(
+        program: &Arc<Program>,
+        carried: &[(Party, &str, &Secret)],
+        kept: &[&str],
+    ) -> Result<Self, Error> {
+        let mut of_garbler = vec![None; program.input_ports(Party::Garbler).len()];
+        let mut of_evaluator = std::collections::BTreeMap::new();
+        for &(party, name, secret) in carried {
+            let ports = program.input_ports(party);
+            let port = position(ports.iter().map(|port| port.name.as_str()), name, "input")?;
+            let Port { ty, .. } = &ports[port];
+            if *ty != secret.ty {
+                let found = &secret.ty;
+                return Err(Error::Input(format!(
+                    "input {name} is of type {ty}, the secret of type {found}"
+                )));
+            }
+            let before = match party {
+                Party::Garbler => of_garbler[port].replace(secret.clone()),
+                Party::Evaluator => of_evaluator.insert(port, secret.clone()),
+            };
+            if before.is_some() {
+                return Err(Error::Input(format!("input {name} takes two secrets")));
+            }
+        }
+        let mut keep = std::collections::BTreeSet::new();
+        for name in kept {
+            let names = program.outputs().iter().map(|output| output.port.name.as_str());
+            if !keep.insert(position(names, name, "output")?) {
+                return Err(Error::Input(format!("output {name} is kept twice")));
+            }
+        }
+        let program = program.step(&of_evaluator.keys().copied().collect(), &keep)?;
+        let carried = of_garbler.into_iter().chain(of_evaluator.into_values().map(Some)).collect();
+        Ok(Step { program: Arc::new(program), carried, purpose: None })
+    }
+
+    /// Joins independent steps into one, in which they run side by side: with the messages of one step, and
+    /// one proof before the first output of any. Inputs, outputs and what is kept are those of the steps one
+    /// after another ([`Step::input_width`], [`Step::output_width`]).
+    ///
+    /// # Errors
+    /// [`Error::Input`] if there is none; [`Error::Limit`] if they are too large together.
+    pub fn beside(steps: &[Step]) -> Result<Self, Error> {
+        let programs: Vec<&Program> = steps.iter().map(|step| &*step.program).collect();
+        let carried = steps.iter().flat_map(|step| step.carried.iter().cloned()).collect();
+        Ok(Step { program: Arc::new(Program::beside(&programs)?), carried, purpose: None })
+    }
+
+    /// Names what the step is for: both parties must mean the same, and the log of the stock that it takes
+    /// from has it ([`Step::entered_as`]).
+    #[must_use]
+    pub fn for_purpose(self, purpose: [u8; 32]) -> Self {
+        Step { purpose: Some(purpose), ..self }
+    }
+
+    /// Returns the name by which the log of a stock has the step: of its program, of what it carries on, and
+    /// of its purpose.
+    pub fn entered_as(&self) -> [u8; 32] {
+        self.digest()
+    }
+
+    /// Returns the program as it runs: ports that carry a secret on are behind the garbler's own, and kept
+    /// outputs are nobody's.
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    /// Returns the ports for which a party gives an input.
+    pub fn input_ports(&self, party: Party) -> Vec<Port> {
+        let ports = self.program.input_ports(party).to_vec();
+        match party {
+            Party::Garbler => {
+                let own = ports.into_iter().zip(&self.carried).filter(|(_, carried)| carried.is_none());
+                own.map(|(port, _)| port).collect()
+            }
+            Party::Evaluator => ports,
+        }
+    }
+
+    /// Returns the number of bits that a party gives.
+    pub fn input_width(&self, party: Party) -> usize {
+        match party {
+            Party::Garbler => self.given().count(),
+            Party::Evaluator => self.program.input_width(party),
+        }
+    }
+
+    /// Returns the number of bits that a party learns.
+    pub fn output_width(&self, party: Party) -> usize {
+        self.program.outputs_of(party).map(|output| output.wires.len()).sum()
+    }
+
+    /// Checks the length of a party's input.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if it is another one.
+    pub fn check_input(&self, party: Party, input: &[bool]) -> Result<(), Error> {
+        let width = self.input_width(party);
+        if input.len() == width {
+            return Ok(());
+        }
+        Err(Error::Input(format!("the {party:?} gives {width} input bits here, not {}", input.len())))
+    }
+
+    /// Names the step; both parties must mean the same.
+    pub fn digest(&self) -> [u8; 32] {
+        if self.secrets().next().is_none() && self.purpose.is_none() {
+            return self.program.digest();
+        }
+        let mut digest = Digest::of("brickwork 2026-11 step of a session");
+        digest.digest(&self.program.digest());
+        digest.number(self.purpose.is_some()).digest(&self.purpose.unwrap_or_default());
+        for carried in &self.carried {
+            digest.number(carried.is_some());
+            digest.number(carried.as_ref().map_or(0, |secret| secret.number));
+        }
+        digest.done()
+    }
+
+    /// Checks that all secrets are of this session.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if one is not.
+    pub fn check_session(&self, session: Option<&SessionId>) -> Result<(), Error> {
+        match self.secrets().all(|secret| Some(&secret.session) == session) {
+            true => Ok(()),
+            false => Err(Error::Usage(
+                "a secret of another session cannot be used: what is not decoded ends with its session"
+                    .into(),
+            )),
+        }
+    }
+
+    /// Returns all that is carried on.
+    pub fn secrets(&self) -> impl Iterator<Item = &Secret> {
+        self.carried.iter().flatten()
+    }
+
+    /// Returns the garbler's ports in order: their widths, and what they carry on.
+    pub fn garbler_ports(&self) -> impl Iterator<Item = (usize, Option<&Secret>)> {
+        let widths = self.program.input_ports(Party::Garbler).iter().map(|port| port.width() as usize);
+        widths.zip(self.carried.iter().map(Option::as_ref))
+    }
+
+    /// Returns the wires that the garbler gives labels for.
+    pub fn given(&self) -> impl Iterator<Item = Wire> {
+        self.wires(false)
+    }
+
+    /// Returns the wires that are carried on.
+    pub fn carried(&self) -> impl Iterator<Item = Wire> {
+        self.wires(true)
+    }
+
+    fn wires(&self, carried: bool) -> impl Iterator<Item = Wire> {
+        let ports = self.garbler_ports().scan(0, |next, (width, secret)| {
+            let first = *next;
+            *next += width as Wire;
+            Some((first..*next, secret))
+        });
+        ports.filter(move |(_, secret)| secret.is_some() == carried).flat_map(|(wires, _)| wires)
+    }
+}
+
+/// Finds the one place of a name.
+fn position<'a>(names: impl Iterator<Item = &'a str>, name: &str, what: &str) -> Result<usize, Error> {
+    let places: Vec<usize> =
+        names.enumerate().filter(|(_, other)| *other == name).map(|(place, _)| place).collect();
+    match places[..] {
+        [place] => Ok(place),
+        [] => Err(Error::Input(format!("the program has no {what} {name}"))),
+        _ => Err(Error::Input(format!("the program has several {what}s {name}"))),
+    }
+}
+
+/// Returns the outputs of a step that are kept: those that nobody learns.
+pub fn kept(program: &Program) -> impl Iterator<Item = &OutputPort> {
+    program.outputs().iter().filter(|output| output.to == Recipient::Nobody)
+}

@@ -1,0 +1,133 @@
+//! The files of a garbling (JustGarble) and the two formats of circuits that came with its family: whatever
+//! they hold is understood or refused, what is understood is written the same again, and can be used.
+//!
+//! Used by the fuzz target and, with the seeds, by the tests.
+#![allow(dead_code)]
+
+use std::sync::Arc;
+
+use brickwork::circuit::formats::{compgc, scd::Scd};
+use brickwork::circuit::{Circuit, Component, Gate, Party, Port, Type};
+use brickwork::justgarble::files::{
+    read_checking, read_decoding, read_encoding, read_garbled, read_inputs, read_outputs, write_checking,
+    write_decoding, write_encoding, write_garbled, write_inputs, write_outputs,
+};
+use brickwork::justgarble::{Circuit as GarbledCircuit, Evaluator};
+use brickwork_base::Error;
+use brickwork_base::digest::Digest;
+
+/// Larger circuits are not evaluated: fuzzing lives from many runs.
+const EVALUATED: u32 = 1 << 12;
+
+/// Reads what the first byte says: 0 to 5 one of the files F, e, d, c, X, Y, whose head and digest are made
+/// here, as nobody would guess the latter; 6 a circuit in SCD; otherwise a function of CompGC. Returns
+/// whether it was understood.
+pub fn garbling(data: &[u8]) -> bool {
+    let Some((&kind, body)) = data.split_first() else { return false };
+    match kind & 7 {
+        6 => circuit(body),
+        7 => function(body),
+        kind => part(kind, body),
+    }
+    .is_ok()
+}
+
+/// A file of this kind, counted from 0, as somebody writes it who knows the format.
+fn file(kind: u8, body: &[u8]) -> Vec<u8> {
+    let mut file = [b"brickwg", &[kind + 1, 2][..], body].concat();
+    let digest = Digest::of("brickwork garbling file 2").bytes(&file).done();
+    file.extend(digest);
+    file
+}
+
+fn part(kind: u8, body: &[u8]) -> Result<(), Error> {
+    let file = file(kind, body);
+    let again = match kind {
+        0 => {
+            let garbled = read_garbled(&file)?;
+            if garbled.shape().inputs() <= EVALUATED {
+                let token = u128::MAX << (128 - 8 * garbled.scheme().cipher().length().bytes());
+                let inputs = vec![token; garbled.shape().inputs() as usize];
+                let alone = garbled.evaluate(&inputs)?;
+                let mut evaluator = Evaluator::new(&garbled)?;
+                let together = evaluator.evaluate(&[&garbled; 3], &[&inputs[..]; 3])?;
+                assert!(together.iter().all(|outputs| *outputs == alone), "kernels give what is given alone");
+            }
+            write_garbled(&garbled)
+        }
+        1 => {
+            let (mark, program, encoding) = read_encoding(&file)?;
+            write_encoding(&mark, &program, &encoding).to_vec()
+        }
+        2 => {
+            let (mark, program, decoding) = read_decoding(&file)?;
+            let bits = decoding.decode(&vec![0; decoding.bits().len()])?;
+            assert!(bits.iter().map(|&bit| u8::from(bit)).eq(decoding.bits().iter().copied()));
+            write_decoding(&mark, &program, &decoding)
+        }
+        3 => {
+            let (mark, program, checking) = read_checking(&file)?;
+            write_checking(&mark, &program, &checking).to_vec()
+        }
+        4 => {
+            let (mark, tokens) = read_inputs(&file)?;
+            write_inputs(&mark, &tokens).to_vec()
+        }
+        _ => {
+            let (mark, tokens) = read_outputs(&file)?;
+            write_outputs(&mark, &tokens).to_vec()
+        }
+    };
+    assert_eq!(again, file);
+    Ok(())
+}
+
+/// What is read is what is written, topological or not; where it has functions, the circuit that protocols
+/// run computes what the one computes that is garbled.
+fn circuit(file: &[u8]) -> Result<(), Error> {
+    let scd = Scd::read(file)?;
+    let again = Scd::read(&scd.write()).expect("what was written is read");
+    assert!(again == scd && again.topology().functions().is_none());
+    if scd.inputs() <= EVALUATED && scd.gates().len() <= EVALUATED as usize {
+        let (plain, garbled) = (scd.circuit(), GarbledCircuit::of_scd(&scd));
+        assert_eq!(plain.is_err(), scd.functions().is_none());
+        if let (Ok(plain), Ok(garbled)) = (plain, garbled) {
+            let input: Vec<bool> = (0..scd.inputs()).map(|wire| wire % 3 == 0).collect();
+            assert_eq!(plain.evaluate(&input), garbled.evaluate(&input));
+        }
+    }
+    Ok(())
+}
+
+/// The components that functions may have here: of two words of two bits a sum of one bit and a product of
+/// another, and the same the other way round.
+fn component(name: &str) -> Result<Component, Error> {
+    let outputs = match name {
+        "a" => vec![4, 5],
+        "b" => vec![5, 4],
+        _ => return Err(Error::Input(format!("there is no component {name}"))),
+    };
+    let word = |name| Port::new(name, Type::Uint(2));
+    let circuit = Circuit::new(4, vec![Gate::Xor(0, 2), Gate::And(1, 3)], outputs)?;
+    Ok(Component {
+        name: name.into(),
+        inputs: vec![word("x"), word("y")],
+        outputs: vec![word("z")],
+        circuit: Arc::new(circuit),
+    })
+}
+
+/// What is read is written, read, and written the same again; the program computes the same.
+fn function(file: &[u8]) -> Result<(), Error> {
+    let program = compgc::read(file, component)?;
+    let written = compgc::write(&program).expect("what was read is written");
+    let again = compgc::read(&written, component).expect("what was written is read");
+    assert_eq!(compgc::write(&again).expect("once more"), written);
+    let [garbler, evaluator] = [Party::Garbler, Party::Evaluator]
+        .map(|party| (0..program.input_width(party)).map(|i| i % 3 != 1).collect::<Vec<bool>>());
+    assert_eq!(
+        again.simulate(&garbler, &evaluator).concat(),
+        program.simulate(&garbler, &evaluator).concat()
+    );
+    Ok(())
+}
