@@ -301,8 +301,11 @@ fn text(program: &Program, json: &Value) -> String {
     if rows.iter().any(|row| !row["each"].is_null()) {
         text += "\nBytes that one more of each takes, both ways together, whenever they are sent: of a gate, \
                  as the same program takes them that runs twice as often; of the others, as it takes them \
-                 with 1 024 more. duplo does all of these in the given cut. On disk are the bytes of a new \
-                 store with stock for all executions.\n\n";
+                 with 1 024 more. On disk are the bytes of a new store with stock for all executions.\n";
+        if rows.iter().any(|row| row["way"] == "duplo") {
+            text += "duplo does all of these in the given cut.\n";
+        }
+        text += "\n";
         text += &table(HEAD_OF_EACH, &rows.iter().map(cells_of_each).collect::<Vec<_>>(), 1);
     }
     if rows.iter().any(|row| row["model"] == Model::SemiHonest.name()) {
