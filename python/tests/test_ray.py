@@ -27,7 +27,7 @@ import brickwork.ray as bwray
 
 plan = json.loads(sys.argv[1])
 if (raylets := plan.pop("raylets")) == 1:
-    ray.init(num_cpus=8, include_dashboard=False, log_to_driver=False)
+    ray.init(address="local", num_cpus=8, include_dashboard=False, log_to_driver=False)
 else:
     from ray.cluster_utils import Cluster
 
@@ -278,6 +278,31 @@ def test_a_job_runs_on_two_clusters(pair: Pair) -> None:
         assert [party.leave() for party in again] == [0, 0]
         assert all(job["done"] == 6 for job in jobs)
         pair.check(range(6))
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="it looks for processes")
+def test_coordinators_and_raylets_die(pair: Pair) -> None:
+    """Two clusters of two raylets each. The evaluator's coordinator is killed with its whole cluster, and the
+    job goes on when both begin anew; then one of the garbler's raylets is. Nothing runs twice.
+    """
+    parties = pair.start(raylets=2)
+    while parties[0].next("stands")["done"] == 0:
+        pass
+    parties[1].kill()
+    parties[0].process.wait(60)
+    assert parties[0].leave() != 0, "it went on alone"
+    parties = pair.start(raylets=2)
+    end = time.monotonic() + 120
+    while not (actors := parties[0].actors()) and time.monotonic() < end:
+        time.sleep(0.02)
+    os.kill(parties[0].raylet_of(actors[0]), 9)
+    jobs = [party.next("job") for party in parties]
+    assert [party.leave() for party in parties] == [0, 0]
+    assert jobs[0] == jobs[1], "both ledgers"
+    in_doubt = jobs[0]["in_doubt"]
+    assert jobs[0]["done"] + len(in_doubt) == 6 and jobs[0]["spent"] <= 6
+    pair.check(k for k in range(6) if k not in in_doubt)
+    pair.stores_are_sound()
 
 
 def test_lanes_are_sent_to_no_other_host() -> None:
