@@ -26,9 +26,7 @@ impl Erasing {
         ERASING.fetch_add(1, Ordering::Relaxed);
         Erasing(())
     }
-}
 
-impl Erasing {
     /// Returns one more, if there are any.
     fn again() -> Option<Self> {
         let more = |erasing: usize| (erasing > 0).then(|| erasing + 1);

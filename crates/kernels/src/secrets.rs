@@ -57,7 +57,11 @@ impl<T: Copy + Default> Drop for Secrets<T> {
         // where pages have not been touched, which writing makes.
         match erases_pages_of(&self.0) {
             Some(_erasing) => self.0 = Vec::new(),
-            None => erase(&mut self.0),
+            None => {
+                // A list that was longer has left some behind its last one.
+                self.0.resize(self.0.capacity(), T::default());
+                erase(&mut self.0);
+            }
         }
     }
 }
