@@ -15,17 +15,14 @@ const SEMI_HONEST: [&str; 2] = ["semi-honest", "compgc"];
 const STOCKED: [(&str, u32); 6] =
     [("duplo", 40), ("semi-honest", 0), ("compgc", 0), ("lego", 40), ("jimu", 40), ("authenticated", 40)];
 
-/// The commands that take a protocol; those of a party with its store, if `stored`.
-fn commands(parties: &Parties, stored: bool) -> Vec<Vec<String>> {
+/// The commands that take a protocol.
+fn commands(parties: &Parties) -> Vec<Vec<String>> {
     let with = |arguments: Vec<String>, more: &[&str]| -> Vec<String> {
         arguments.into_iter().chain(more.iter().map(|s| s.to_string())).collect()
     };
     let [listen, connect] = [["--listen", "127.0.0.1:0"], ["--connect", "127.0.0.1:1"]];
     let file = &parties.file;
-    let party = |role: &str| match stored {
-        true => parties.run(role, "7", &[]),
-        false => parties.without_store(role, "7"),
-    };
+    let party = |role: &str| parties.without_store(role, "7");
     let three = format!("{file}=3");
     vec![
         with(party("garbler"), &listen),
@@ -62,7 +59,7 @@ fn no_protocol_takes_another_scheme() {
         ("privacy-free", "shows the evaluator every bit of the inputs"),
     ];
     for (p, protocol) in PROTOCOLS.iter().enumerate() {
-        for (c, command) in commands(&parties, false).iter().enumerate() {
+        for (c, command) in commands(&parties).iter().enumerate() {
             let (scheme, words) = schemes[(p + c) % schemes.len()];
             refused(command, &["--protocol", protocol, "--scheme", scheme], 2, words);
         }
@@ -75,7 +72,7 @@ fn what_does_not_hold_against_a_cheater_has_no_level() {
     let parties = Parties::new("millionaires.bwp");
     for protocol in SEMI_HONEST {
         let words = format!("--security says nothing with --protocol {protocol}");
-        for (c, command) in commands(&parties, false).iter().enumerate() {
+        for (c, command) in commands(&parties).iter().enumerate() {
             let level = ["40", "64", "80"][c % 3];
             refused(command, &["--protocol", protocol, "--security", level], 2, &words);
         }
