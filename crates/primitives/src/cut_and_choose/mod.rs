@@ -11,12 +11,14 @@ mod bucketing;
 mod budget;
 mod challenge;
 mod estimate;
+mod known;
 mod search;
 mod upper;
 
 pub use bucketing::{Bucketing, Detection, Rule};
 pub use budget::{Allocation, BatchKind, BatchSpec, Budget};
 pub use challenge::Challenge;
+pub use known::KnownBounds;
 pub use search::{alternatives, cheapest, fewest_copies};
 pub use upper::{Upper, at_most};
 

@@ -1,7 +1,7 @@
 //! The parameters of a session: everything that may fail, and how unlikely that is made.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::collections::HashSet;
+use std::sync::LazyLock;
 
 use super::instance::{Commitments, CotSender, level};
 use super::items::Origin;
@@ -14,7 +14,7 @@ use brickwork_circuit::{Circuit, Component, Program};
 use brickwork_primitives::authenticator;
 use brickwork_primitives::commit::{Level, Scheme as _};
 use brickwork_primitives::cut_and_choose::{
-    BatchKind, BatchSpec, Bucketing, Budget, Rule, Upper, alternatives, at_most,
+    BatchKind, BatchSpec, Bucketing, Budget, KnownBounds, Rule, Upper, alternatives, at_most,
 };
 use brickwork_primitives::ot::CotSender as _;
 use brickwork_session::Spent;
@@ -74,9 +74,8 @@ fn checks(security: Security, proofs: f64, extensions: f64) -> Result<Budget, Er
 /// Returns the bound of one attempt at a cut-and-choose. It takes a while and the same one serves many
 /// programs, so it is remembered.
 pub(super) fn known_bound(kind: BatchKind, bucketing: Bucketing) -> Upper {
-    static KNOWN: LazyLock<Mutex<HashMap<(BatchKind, Bucketing), Upper>>> = LazyLock::new(Mutex::default);
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    *known.entry((kind, bucketing)).or_insert_with(|| bucketing.bound(kind.rule()))
+    static KNOWN: LazyLock<KnownBounds<(BatchKind, Bucketing)>> = LazyLock::new(KnownBounds::default);
+    KNOWN.of((kind, bucketing), |(kind, bucketing)| bucketing.bound(kind.rule()))
 }
 
 /// Returns the bound over batches of a stock: each counted whole, once, all that was given up in the session

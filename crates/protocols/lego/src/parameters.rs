@@ -1,8 +1,7 @@
 //! The parameters of a run, or of a step that fills a stock: everything that may fail, and how unlikely that
 //! is made.
 
-use std::collections::HashMap;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::LazyLock;
 
 use crate::hooks::Cuts;
 use crate::instance::{Commitments, CotSender, level};
@@ -13,7 +12,8 @@ use brickwork_base::digest::Digest;
 use brickwork_base::label::LABEL_BYTES;
 use brickwork_primitives::commit::{Level, Scheme as _};
 use brickwork_primitives::cut_and_choose::{
-    Allocation, BatchKind, BatchSpec, Bucketing, Budget, Rule, Upper, cheapest as cheapest_bucketing,
+    Allocation, BatchKind, BatchSpec, Bucketing, Budget, KnownBounds, Rule, Upper,
+    cheapest as cheapest_bucketing,
 };
 use brickwork_primitives::ot::CotSender as _;
 use brickwork_session::Spent;
@@ -108,38 +108,17 @@ fn floor(security: u32) -> f64 {
     f64::from(security + 12).exp2().recip()
 }
 
-/// Bounds that are remembered: peers propose cuts, and may propose many.
-const REMEMBERED: usize = 1 << 10;
-
-/// Puts a bound behind those that are remembered, if there is room.
-fn remember<K: Eq + std::hash::Hash, V>(known: &Mutex<HashMap<K, V>>, cut: K, bound: V) {
-    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-    if known.len() < REMEMBERED {
-        known.insert(cut, bound);
-    }
-}
-
 /// Returns the bound of one attempt at a cut of gates and wire authenticators. It takes a while and the same
 /// one serves many programs, so it is remembered.
 pub(super) fn bound_of_gates(mixed: &Mixed, security: u32) -> Upper {
-    static KNOWN: LazyLock<Mutex<HashMap<(Mixed, u32), f64>>> = LazyLock::new(Mutex::default);
-    if let Some(&bound) = KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(&(*mixed, security)) {
-        return Upper::exp2(bound.log2());
-    }
-    let bound = mixed.bound(floor(security));
-    remember(&KNOWN, (*mixed, security), bound);
-    Upper::exp2(bound.log2())
+    static KNOWN: LazyLock<KnownBounds<(Mixed, u32)>> = LazyLock::new(KnownBounds::default);
+    KNOWN.of((*mixed, security), |(mixed, security)| Upper::exp2(mixed.bound(floor(*security)).log2()))
 }
 
 /// Returns the bound of one attempt at a cut of input authenticators.
 pub(super) fn bound_of_inputs(cut: &Bucketing) -> Upper {
-    static KNOWN: LazyLock<Mutex<HashMap<Bucketing, Upper>>> = LazyLock::new(Mutex::default);
-    if let Some(&bound) = KNOWN.lock().unwrap_or_else(PoisonError::into_inner).get(cut) {
-        return bound;
-    }
-    let bound = cut.bound(Rule::INPUT_AUTHENTICATOR);
-    remember(&KNOWN, *cut, bound);
-    bound
+    static KNOWN: LazyLock<KnownBounds<Bucketing>> = LazyLock::new(KnownBounds::default);
+    KNOWN.of(*cut, |cut| cut.bound(Rule::INPUT_AUTHENTICATOR))
 }
 
 /// No gates, or no inputs.

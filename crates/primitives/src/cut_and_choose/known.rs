@@ -1,0 +1,55 @@
+//! Bounds that are remembered.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Mutex, PoisonError};
+
+use super::Upper;
+
+/// How many are remembered: peers propose cuts, and may propose many.
+const MOST: usize = 1 << 10;
+
+/// Bounds by what they are of: each takes a while, and serves many programs.
+#[derive(Debug)]
+pub struct KnownBounds<K>(Mutex<HashMap<K, Upper>>);
+
+impl<K> Default for KnownBounds<K> {
+    fn default() -> Self {
+        KnownBounds(Mutex::default())
+    }
+}
+
+impl<K: Eq + Hash> KnownBounds<K> {
+    /// Returns the bound of this cut, which `bound` computes if nobody has. Others go on meanwhile.
+    pub fn of(&self, cut: K, bound: impl FnOnce(&K) -> Upper) -> Upper {
+        if let Some(&known) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&cut) {
+            return known;
+        }
+        let bound = bound(&cut);
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() < MOST {
+            known.insert(cut, bound);
+        }
+        bound
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One is computed once, as long as there is room, and what others ask for takes no more.
+    #[test]
+    fn bounds_are_remembered_and_not_without_limit() {
+        let known = KnownBounds::<usize>::default();
+        let mut computed = 0;
+        for cut in (0..2 * MOST).chain(0..2 * MOST) {
+            let bound = known.of(cut, |&cut| {
+                computed += 1;
+                Upper::integer(cut as u64 + 1)
+            });
+            assert_eq!(bound.log2(), Upper::integer(cut as u64 + 1).log2());
+        }
+        assert_eq!((computed, known.0.lock().unwrap().len()), (3 * MOST, MOST));
+    }
+}
