@@ -1,10 +1,10 @@
 //! Which cut-and-choose the items of a batch came out of, and how unlikely a program from stock fails.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::collections::HashSet;
+use std::sync::LazyLock;
 
 use brickwork_base::Error;
-use brickwork_primitives::cut_and_choose::{BatchKind, Bucketing, Upper, at_most};
+use brickwork_primitives::cut_and_choose::{BatchKind, Bucketing, KnownBounds, Upper, at_most};
 use brickwork_session::Spent;
 use brickwork_stock::{EpochId, GivenUp, Serial, Store};
 use serde::{Deserialize, Serialize};
@@ -38,9 +38,8 @@ impl Cut {
     /// Returns the bound of what a garbler achieves with it. It takes a while and the same one serves many
     /// programs, so it is remembered.
     pub fn bound(&self, level: &Level) -> Upper {
-        static KNOWN: LazyLock<Mutex<HashMap<(Cut, u32), Upper>>> = LazyLock::new(Mutex::default);
-        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        *known.entry((*self, level.security)).or_insert_with(|| match self {
+        static KNOWN: LazyLock<KnownBounds<(Cut, u32)>> = LazyLock::new(KnownBounds::default);
+        KNOWN.of((*self, level.security), |(cut, _)| match cut {
             Cut::Gates(cut) => level.of_copies(GATES, cut),
             Cut::Inputs(cut) => level.of_authenticators(cut),
         })
