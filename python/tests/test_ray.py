@@ -85,7 +85,9 @@ class Party:
         command = [sys.executable, "-W", "ignore", "-c", PARTY, json.dumps(plan)]
         # A raylet that has died is missed after five seconds, and not after 15.
         health = {} if plan["raylets"] == 1 else {"RAY_health_check_period_ms": "1000"}
-        environment = {**os.environ, "RAY_DEDUP_LOGS": "0", **health}
+        # No worker is started before a lane needs it.
+        spare = {"RAY_prestart_worker_first_driver": "0", "RAY_enable_worker_prestart": "0"}
+        environment = {**os.environ, "RAY_DEDUP_LOGS": "0", **spare, **health}
         pipe = subprocess.PIPE
         self._errors = errors
         with errors.open("w") as file:
