@@ -60,6 +60,7 @@ def stands(now):
         say(held=now)
         sys.stdin.readline()
 
+say(node=ray.get_runtime_context().get_node_id())
 plan["listening"] = lambda address: say(listens=address)
 plan["stands"] = stands
 try:
@@ -103,6 +104,7 @@ class Party:
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
+        self.node = ""
 
     def _read(self) -> None:
         assert self.process.stdout is not None
@@ -117,10 +119,10 @@ class Party:
             try:
                 line = self._lines.get(timeout=LIMIT)
             except queue.Empty:
-                raise AssertionError(f"the party does not say {field}: {self._said()}") from None
+                raise AssertionError(f"the party does not say {field}: {self.said()}") from None
             if line is None:
                 self._lines.put(None)
-                raise AssertionError(f"the party ended without {field}: {self._said()}")
+                raise AssertionError(f"the party ended without {field}: {self.said()}")
             if not line.startswith("{"):
                 continue  # Ray says something.
             said = json.loads(line)
@@ -145,15 +147,14 @@ class Party:
         """Returns the processes of its lanes, once there are some."""
         end = time.monotonic() + LIMIT
         while not (found := self._processes(b"ray::Guarded")):
-            assert time.monotonic() < end, f"there is no lane to kill: {self._said()}"
+            assert time.monotonic() < end, f"there is no lane to kill: {self.said()}"
             time.sleep(0.02)
         return found
 
-    def raylet_of(self, process: int) -> int:
-        """Returns the raylet that an actor is of."""
-        while b"raylet/raylet" not in Path(f"/proc/{process}/cmdline").read_bytes():
-            process = parent(process)
-        return process
+    def raylet(self, of_driver: bool) -> int:
+        """Returns one of its raylets: the driver's, or another one."""
+        (own,) = self._processes(f"--node_id={self.node}".encode())
+        return own if of_driver else next(one for one in self._processes(b"raylet/raylet") if one != own)
 
     def kill(self) -> None:
         """Kills it and its cluster, of which nothing is left."""
@@ -201,14 +202,9 @@ class Party:
                 pass
         return found
 
-    def _said(self) -> str:
+    def said(self) -> str:
+        """Returns the end of what it and Ray have written to stderr."""
         return self._errors.read_text()[-4000:]
-
-
-def parent(process: int) -> int:
-    """Returns the parent of a process."""
-    stat = Path(f"/proc/{process}/stat").read_text()
-    return int(stat.rsplit(")", 1)[1].split()[1])
 
 
 def written(smaps: str) -> Iterator[tuple[int, int]]:
@@ -296,6 +292,7 @@ class Pair:
     def _party(self, plan: dict[str, Any]) -> Party:
         party = Party(plan, self.folder / f"party-{len(self.parties)}.txt")
         self.parties.append(party)
+        party.node = party.next("node")
         return party
 
     def close(self) -> None:
@@ -320,7 +317,7 @@ class Pair:
 
 @pytest.fixture
 def pair(tmp_path: Path, millionaires: bw.Program) -> Iterator[Pair]:
-    with contextlib.closing(Pair(tmp_path, millionaires, [20] * 6)) as pair:
+    with contextlib.closing(Pair(tmp_path, millionaires, [20] * 12)) as pair:
         yield pair
 
 
@@ -345,21 +342,22 @@ def test_a_job_runs_on_two_clusters(pair: Pair) -> None:
     assert [party.leave() for party in parties] == [0, 0]
     assert jobs[0] == jobs[1] and jobs[0]["job"] == filled[0]["job"]
     in_doubt = jobs[0]["in_doubt"]
-    assert jobs[0]["done"] + len(in_doubt) == 6
-    pair.check(k for k in range(6) if k not in in_doubt)
+    assert jobs[0]["done"] + len(in_doubt) == 12
+    pair.check(k for k in range(12) if k not in in_doubt)
     pair.stores_are_sound()
     if in_doubt:
         again = pair.start(rerun=in_doubt)
         jobs = [party.next("job") for party in again]
         assert [party.leave() for party in again] == [0, 0]
-        assert all(job["done"] == 6 for job in jobs)
-        pair.check(range(6))
+        assert all(job["done"] == 12 for job in jobs)
+        pair.check(range(12))
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="it looks for processes")
 def test_coordinators_and_raylets_die(pair: Pair) -> None:
-    """Two clusters of two raylets each. The evaluator's coordinator is killed with its whole cluster, and the
-    job goes on when both begin anew; then one of the garbler's raylets is. Nothing runs twice.
+    """Two clusters of two raylets each. The evaluator's coordinator is killed with its whole cluster, then
+    the raylet of the garbler's coordinator and all lanes, each of which ends the job at both; it goes on when
+    both begin anew. Then the garbler's other raylet is killed, and it goes on without. Nothing runs twice.
     """
     parties = pair.start(raylets=2, hold=True)
     parties[0].next("held")
@@ -368,14 +366,21 @@ def test_coordinators_and_raylets_die(pair: Pair) -> None:
     assert parties[0].leave() != 0, "it went on alone"
     parties = pair.start(raylets=2, hold=True)
     parties[0].next("held")
-    os.kill(parties[0].raylet_of(parties[0].actors()[0]), signal.SIGKILL)
+    for process in (parties[0].raylet(of_driver=True), *parties[0].actors()):
+        os.kill(process, signal.SIGKILL)
+    parties[0].go_on()
+    assert [party.leave() for party in parties] == [1, 1]
+    assert "Ray has lost the machine of this driver\nhint: start both parties again" in parties[0].said()
+    parties = pair.start(raylets=2, hold=True)
+    parties[0].next("held")
+    os.kill(parties[0].raylet(of_driver=False), signal.SIGKILL)
     parties[0].go_on()
     jobs = [party.next("job") for party in parties]
     assert [party.leave() for party in parties] == [0, 0]
     assert jobs[0] == jobs[1], "both ledgers"
     in_doubt = jobs[0]["in_doubt"]
-    assert jobs[0]["done"] + len(in_doubt) == 6 and jobs[0]["spent"] <= 6
-    pair.check(k for k in range(6) if k not in in_doubt)
+    assert jobs[0]["done"] + len(in_doubt) == 12 and jobs[0]["spent"] <= 6
+    pair.check(k for k in range(12) if k not in in_doubt)
     pair.stores_are_sound()
 
 
