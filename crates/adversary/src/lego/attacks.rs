@@ -14,10 +14,10 @@ use brickwork::session::msg::HELLO;
 use brickwork::session::{Job, TABLE_MEMORY};
 use brickwork::wire::{Tag, memory_pair};
 
-use super::runs::{
-    Attack, CERTAIN, Catalogue, GATES, INPUTS, Played, TOY, caught, cuts, flip, flip_all, products,
-};
+use super::PROTOCOL;
+use super::runs::{CERTAIN, Catalogue, GATES, INPUTS, TOY, caught, cuts, flip, flip_all, products};
 use super::stock;
+use crate::family::{Attack, Played};
 use crate::sampler::unnoticed;
 
 /// Lists all attacks.
@@ -756,6 +756,7 @@ fn order(all: &mut Catalogue) {
         ),
     ] {
         all.0.push(Attack {
+            protocol: PROTOCOL,
             row: 26,
             variant,
             story,

@@ -9,25 +9,8 @@ use brickwork::lego::Cheat;
 use brickwork::lego::adversary::{Case, Cuts, Ending, Point, toy};
 use brickwork::random::Rng;
 
-use crate::family;
-
-/// One thing that a cheater tries.
-pub type Attack = family::Attack<Ending>;
-
-/// How an attack was played once.
-pub type Played = family::Played<Ending>;
-
-impl family::Ending for Ending {
-    const PROTOCOL: &'static str = "lego";
-
-    fn check(&self) -> Option<brickwork::Cheat> {
-        if let Ending::Caught(check) = self { Some(*check) } else { None }
-    }
-
-    fn called(&self) -> String {
-        format!("{self:?}").to_lowercase()
-    }
-}
+use super::PROTOCOL;
+use crate::family::Attack;
 
 /// Runs of an attack whose ending is certain.
 pub(super) const CERTAIN: usize = 20;
@@ -55,7 +38,16 @@ impl Catalogue {
         let endings: Vec<_> = endings.into_iter().filter(|(_, rate)| *rate > 1e-12).collect();
         let trials = if endings.len() == 1 { CERTAIN } else { MANY };
         let play = Box::new(move |rng: &mut Rng| case(rng).run().ending(cheater));
-        self.0.push(Attack { row, variant, story, cheater: Some(cheater), endings, trials, play });
+        self.0.push(Attack {
+            protocol: PROTOCOL,
+            row,
+            variant,
+            story,
+            cheater: Some(cheater),
+            endings,
+            trials,
+            play,
+        });
     }
 
     /// Adds an attack on the toy program that always ends like this.

@@ -136,7 +136,7 @@ impl Stocked {
         terms: &Terms,
         observer: impl Observer + 'static,
     ) -> Result<Self, Error> {
-        Self::open_with(party, channel, store, terms, observer, Hooks::none())
+        Self::open_with(party, channel, store, terms, Box::new(observer), Hooks::none())
     }
 
     pub(super) fn open_with(
@@ -144,10 +144,10 @@ impl Stocked {
         channel: Channel,
         store: &Store,
         terms: &Terms,
-        observer: impl Observer + 'static,
+        observer: Box<dyn Observer>,
         hooks: Hooks,
     ) -> Result<Self, Error> {
-        let run = Metered::new::<Jimu>(channel, party, Box::new(observer));
+        let run = Metered::new::<Jimu>(channel, party, observer);
         match party {
             Party::Garbler => open::<Garbler>(run, store, terms, hooks).map(Stocked::from),
             Party::Evaluator => open::<Evaluator>(run, store, terms, hooks).map(Stocked::from),

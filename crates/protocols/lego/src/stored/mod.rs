@@ -144,7 +144,7 @@ impl Stocked {
         terms: &Terms,
         observer: impl Observer + 'static,
     ) -> Result<Self, Error> {
-        Self::open_with(party, channel, store, terms, observer, Hooks::none())
+        Self::open_with(party, channel, store, terms, Box::new(observer), Hooks::none())
     }
 
     pub(super) fn open_with(
@@ -152,10 +152,10 @@ impl Stocked {
         channel: Channel,
         store: &Store,
         terms: &Terms,
-        observer: impl Observer + 'static,
+        observer: Box<dyn Observer>,
         hooks: Hooks,
     ) -> Result<Self, Error> {
-        let run = Metered::new::<Lego>(channel, party, Box::new(observer));
+        let run = Metered::new::<Lego>(channel, party, observer);
         match party {
             Party::Garbler => open::<Garbler>(run, store, terms, hooks).map(Stocked::from),
             Party::Evaluator => open::<EvaluatorSession>(run, store, terms, hooks).map(Stocked::from),
