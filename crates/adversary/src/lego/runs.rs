@@ -6,7 +6,7 @@ use brickwork::circuit::Party::{self, Garbler};
 use brickwork::circuit::{Program, Recipient};
 use brickwork::duplo::adversary::harness::ands;
 use brickwork::lego::Cheat;
-use brickwork::lego::adversary::{Case, Cuts, Ending, Point, toy};
+use brickwork::lego::adversary::{Bucketings, Case, Ending, Point, toy};
 use brickwork::random::Rng;
 
 use super::PROTOCOL;
@@ -95,8 +95,8 @@ pub(super) fn flip_all(byte: usize) -> impl Fn(&mut [u8]) + Clone + Send + Sync 
 }
 
 /// Returns sizes of buckets and opened items: of gates, wire authenticators, input authenticators.
-pub(super) fn cuts(gates: [u32; 2], authenticators: [u32; 2], inputs: [u32; 2]) -> Cuts {
-    Cuts { gates, authenticators, inputs }
+pub(super) fn cuts(gates: [u32; 2], authenticators: [u32; 2], inputs: [u32; 2]) -> Bucketings {
+    Bucketings { gates, authenticators, inputs }
 }
 
 /// Four gates between two bits of each party, with outputs to all: in buckets of two gates and three wire
@@ -118,6 +118,6 @@ pub(super) fn of_toy(rng: &mut Rng) -> Case {
 
 /// Makes a run of `slots` AND gates, each of a bit of either party, all results to both, with a challenge
 /// that nobody knows.
-pub(super) fn products(slots: u32, cuts: Cuts, rng: &mut Rng) -> Case {
+pub(super) fn products(slots: u32, cuts: Bucketings, rng: &mut Rng) -> Case {
     Case::new(&ands(slots, Recipient::Both), Some(cuts), rng).dealt(rng)
 }

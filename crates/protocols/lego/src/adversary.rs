@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::assignment::{Assignment, colours};
-pub use crate::hooks::{Cuts, Hooks, Point, StateHook};
+pub use crate::hooks::{Bucketings, Hooks, Point, StateHook};
 use crate::layout::Layout;
 use crate::report::{Aside, Lego};
 use crate::{Parameters, Report, Stocked, evaluator_with, garbler_with, msg};
@@ -55,7 +55,7 @@ fn proposal(job: &Job, hooks: &Hooks) -> Result<Parameters, Error> {
     let layout = Layout::new(&job.program)?;
     let (ands, wires) = (layout.ands as u64, layout.garbler as u64);
     match hooks.cuts() {
-        Some(cuts) => Parameters::of_cuts(ands, wires, job.security, cuts),
+        Some(cuts) => Parameters::of_bucketings(ands, wires, job.security, cuts),
         None => Parameters::choose(ands, wires, job.security),
     }
 }
@@ -176,7 +176,7 @@ struct Side {
 /// A run, and the lies in it.
 pub struct Case {
     jobs: [Job; 2],
-    cuts: [Option<Cuts>; 2],
+    cuts: [Option<Bucketings>; 2],
     sides: [Side; 2],
     dealer: Option<[u8; 32]>,
 }
@@ -200,7 +200,7 @@ pub fn random_inputs(program: &Program, rng: &mut Rng) -> [Vec<bool>; 2] {
 
 impl Case {
     /// Makes an honest run with random inputs; without `cuts`, with those of a real run.
-    pub fn new(program: &Arc<Program>, cuts: Option<Cuts>, rng: &mut Rng) -> Case {
+    pub fn new(program: &Arc<Program>, cuts: Option<Bucketings>, rng: &mut Rng) -> Case {
         let job = || Job {
             program: program.clone(),
             security: 40,
@@ -262,7 +262,7 @@ impl Case {
     }
 
     /// Changes what one party wants to run, and with which cuts.
-    pub fn wants(mut self, party: Party, change: impl FnOnce(&mut Job, &mut Option<Cuts>)) -> Case {
+    pub fn wants(mut self, party: Party, change: impl FnOnce(&mut Job, &mut Option<Bucketings>)) -> Case {
         change(&mut self.jobs[party as usize], &mut self.cuts[party as usize]);
         self
     }
@@ -311,7 +311,7 @@ impl Side {
         self,
         role: Party,
         job: &Job,
-        cuts: Option<Cuts>,
+        cuts: Option<Bucketings>,
         mut channel: Channel,
         dealer: Option<[u8; 32]>,
         events: Events,
@@ -335,8 +335,8 @@ impl Side {
 }
 
 /// What honest parties do in such a run.
-fn honest_events(job: &Job, cuts: Option<Cuts>, dealt: bool) -> [Vec<Event>; 2] {
-    static KNOWN: Known<([u8; 32], Option<Cuts>, [bool; 2])> = Known::new();
+fn honest_events(job: &Job, cuts: Option<Bucketings>, dealt: bool) -> [Vec<Event>; 2] {
+    static KNOWN: Known<([u8; 32], Option<Bucketings>, [bool; 2])> = Known::new();
     KNOWN.of((job.program.digest(), cuts, [dealt, job.post_quantum]), || {
         let mut rng = Rng::replayable("test honest run");
         let mut case = Case::new(&job.program, cuts, &mut rng);
