@@ -549,7 +549,7 @@ fn a_request_is_made_in_batches_with_room_for_attempts() {
         }
         // Sizes change what both must mean, too.
         let other = Forced {
-            sizes: Some(Sizes { batch: 1 << 21, part: 1 << 14, piece: 1 << 16 }),
+            sizes: Some(Sizes { batch: 1 << 21, part: 1 << 14, portion: 1 << 16 }),
             ..Forced::default()
         };
         let others = asked.steps(level, &other).unwrap();
