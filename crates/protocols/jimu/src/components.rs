@@ -50,7 +50,7 @@ pub fn copies_at_once(table_bytes: usize) -> usize {
 }
 
 /// How copies of a component are garbled.
-pub struct Garbling {
+pub struct ComponentGarbling {
     schedule: Schedule,
     keys: GarblingKeys,
     rows: LabelHash,
@@ -93,7 +93,7 @@ impl Given {
     }
 }
 
-impl Garbling {
+impl ComponentGarbling {
     /// Makes what garbles or evaluates copies `0..copies` of a component, with labels of so many blocks.
     /// `start` is the garbler's choice, sent with the hashes of their tables.
     pub fn new(circuit: &Circuit, start: u128, copies: usize, blocks: usize) -> Self {
@@ -102,7 +102,7 @@ impl Garbling {
         let outputs = circuit.outputs().len();
         let context = "brickwork 2026-11 JIMU keys of the rows of outputs";
         let rows = LabelHash::new(context, start, copies * outputs, blocks);
-        Garbling { schedule, keys, rows, blocks, table_bytes: table_bytes(circuit, blocks) }
+        ComponentGarbling { schedule, keys, rows, blocks, table_bytes: table_bytes(circuit, blocks) }
     }
 
     /// Returns the bytes of a copy's tables.
@@ -214,7 +214,7 @@ mod tests {
 
     struct Copies {
         circuit: Circuit,
-        garbling: Garbling,
+        garbling: ComponentGarbling,
         numbers: Vec<u32>,
         given: Given,
         inputs: Words,
@@ -232,7 +232,7 @@ mod tests {
         let level = Level::of(security).unwrap();
         let code = Code::new(&level.labels);
         let compression = code.seeded_evaluation(&rng.seed(), 16);
-        let garbling = Garbling::new(&circuit, rng.block(), 9, level.blocks());
+        let garbling = ComponentGarbling::new(&circuit, rng.block(), 9, level.blocks());
         let numbers = vec![1, 8, 5];
         let symbols = level.labels.l();
         let mut offsets = Words::random(symbols, 3, rng);
@@ -278,7 +278,12 @@ mod tests {
         let mut rng = Rng::replayable("test components");
         let Copies { garbling, numbers, mut given, .. } = copies(40, &mut rng);
         let hashes = |numbers: &[u32], given: &Given| -> Vec<[u8; HASH]> {
-            garbling.garble(numbers, given).unwrap().iter().map(|tables| Garbling::hash(tables)).collect()
+            garbling
+                .garble(numbers, given)
+                .unwrap()
+                .iter()
+                .map(|tables| ComponentGarbling::hash(tables))
+                .collect()
         };
         let all = hashes(&numbers, &given);
         for (k, &number) in numbers.iter().enumerate() {

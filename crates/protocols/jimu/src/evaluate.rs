@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 use crate::buckets::{Checks, Kinds, Recovery};
 use crate::build::{GateBuckets, HashedCircuit, Soldered};
 use crate::cheat::Cheat;
-use crate::components::Garbling;
+use crate::components::ComponentGarbling;
 use crate::gates::compressed;
 use crate::layout::{Layout, Slot};
 use crate::preprocess::{Garbled, HashedCopies};
@@ -164,7 +164,7 @@ impl Group<'_> {
     /// Evaluates copies of a component.
     fn components(
         &self,
-        (garbling, tables): (&Garbling, &[u8]),
+        (garbling, tables): (&ComponentGarbling, &[u8]),
         soldered: &Soldered,
         checks: &Checks,
         active: &mut Active,

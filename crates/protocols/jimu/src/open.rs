@@ -8,11 +8,11 @@ use crate::authenticators;
 use crate::buckets::{Checks, lowest_bits, permutation_bits};
 use crate::cheat::Cheat;
 use crate::choice::{Chosen, numbers, wires_of};
-use crate::components::{Garbling, Given, HASH};
+use crate::components::{ComponentGarbling, Given, HASH};
 use crate::gates::{Garbling, colour, first_blocks};
 use crate::layout::Supply;
 use crate::msg;
-use crate::preprocess::{Copies, Garbled, HashedCopies, Made, Received, garble_copies, garbling};
+use crate::preprocess::{Copies, Garbled, HashedCopies, Made, Received, component_garbling, garble_copies};
 use crate::setup::{Evaluator, Garbler};
 
 /// Of what the evaluator has received, all that was opened is right: who has this may use the rest.
@@ -96,7 +96,7 @@ fn send_tables(
     made: &Copies,
     kept: &[u32],
 ) -> Result<(), Error> {
-    let garbling = garbling(supply, kind, made.start);
+    let garbling = component_garbling(supply, kind, made.start);
     for copies in kept.chunks(garbling.copies_at_once()) {
         let tables = garble_copies(party, made, kind, &garbling, copies)?;
         let mut message = party.run.channel.message(msg::TABLES);
@@ -196,7 +196,7 @@ fn receive_tables(party: &mut Evaluator, copies: &mut HashedCopies, kept: &[u32]
         tables.resize(first + each * copies.len(), 0);
         party.run.channel.receive_into(msg::TABLES, &mut tables[first..])?;
         let some = copies.iter().zip(tables[first..].chunks_exact(each));
-        if some.into_iter().any(|(&copy, tables)| Garbling::hash(tables) != hashes[copy as usize]) {
+        if some.into_iter().any(|(&copy, tables)| ComponentGarbling::hash(tables) != hashes[copy as usize]) {
             return Err(Cheat::Tables.into());
         }
     }
@@ -283,7 +283,7 @@ fn check_components(
     copies: &HashedCopies,
     chosen: &Chosen,
     opened: OpenedCopies,
-    garbling: &Garbling,
+    garbling: &ComponentGarbling,
     hashes: &[[u8; HASH]],
 ) -> Result<(), Error> {
     let OpenedCopies { inputs, outputs: Some(outputs), offsets: Some(offsets), permutations } = opened else {
@@ -311,7 +311,8 @@ fn check_components(
             (wide, &output_bits[of(each[1])]),
         );
         let tables = garbling.garble(&all[here.clone()], &given)?;
-        let wrong = |(&copy, tables): (&u32, &Vec<u8>)| Garbling::hash(tables) != hashes[copy as usize];
+        let wrong =
+            |(&copy, tables): (&u32, &Vec<u8>)| ComponentGarbling::hash(tables) != hashes[copy as usize];
         if all[here].iter().zip(&tables).any(wrong) {
             return Err(Cheat::OpenedCopy.into());
         }
