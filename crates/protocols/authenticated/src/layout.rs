@@ -78,10 +78,10 @@ impl Batch {
         Origin { pool: self.pool, calls, openings }
     }
 
-    /// Returns in which pieces its masks are drawn.
+    /// Returns in which portions its masks are drawn.
     pub fn draws(&self, sizes: Sizes) -> Draws {
         let masks = self.inputs + self.ports + self.ands;
-        Draws { leaky: self.pool.leaky_ands(), masks, piece: sizes.piece }
+        Draws { leaky: self.pool.leaky_ands(), masks, portion: sizes.portion }
     }
 }
 
@@ -345,8 +345,13 @@ impl Making {
     pub fn digest(&self, program: &Program) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 program with authenticated masks");
         digest.digest(&program.digest()).number(self.level.compared).length(self.level.tag);
-        let Sizes { batch, part, piece } = self.sizes;
-        digest.length(self.cot as usize).length(batch).length(part).length(piece).length(self.batches.len());
+        let Sizes { batch, part, portion } = self.sizes;
+        digest
+            .length(self.cot as usize)
+            .length(batch)
+            .length(part)
+            .length(portion)
+            .length(self.batches.len());
         self.batches.iter().for_each(|batch| batch.add_to(&mut digest));
         digest.done()
     }
@@ -394,7 +399,7 @@ mod tests {
         let digests = Cot::ALL.map(of);
         assert!((0..4).all(|k| !digests[..k].contains(&digests[k])));
         assert_ne!(with(Sizes { part: SIZES.part / 2, ..SIZES }), with(SIZES));
-        assert_ne!(with(Sizes { piece: SIZES.piece / 2, ..SIZES }), with(SIZES));
+        assert_ne!(with(Sizes { portion: SIZES.portion / 2, ..SIZES }), with(SIZES));
         assert_ne!(with(Sizes { batch: SIZES.batch / 2, ..SIZES }), with(SIZES));
     }
 
