@@ -45,13 +45,13 @@
 //! independent OTs (the hash is BLAKE3, a random oracle here, under a key of the series and of all rows so
 //! far, and over the OT's number). Unhashed they must never be keys.
 
-use brickwork_kernels::{Kernel, Trees};
+use brickwork_kernels::{Kernel, Secrets, Trees};
 use zeroize::Zeroizing;
 
 use super::cot::{CotReceiver, CotSender, Series};
 use super::rows::{Corrections, Kind, ROWS, ReceiverSide, SenderSide};
 use brickwork_base::Error;
-use brickwork_base::label::{Delta, Label};
+use brickwork_base::label::{Delta, Label, Labels};
 use brickwork_base::random::{Rng, Seed};
 use brickwork_stock::Ranges;
 use brickwork_wire::Channel;
@@ -125,14 +125,14 @@ impl CotSender for Sender {
 
     /// Rounds: half of one. [`Cheat::OtExtension`](super::Cheat::OtExtension) if the receiver's rows are
     /// inconsistent.
-    fn extend(&mut self, channel: &mut Channel, count: usize) -> Result<Vec<Label>, Error> {
-        let mut labels = vec![Label::ZERO; count];
+    fn extend(&mut self, channel: &mut Channel, count: usize) -> Result<Labels, Error> {
+        let mut labels = Labels::zeros(count);
         self.side.call(channel, &mut labels, Kind { random: false, last_bits: false })?;
         Ok(labels)
     }
 
     fn random_bits(&mut self, channel: &mut Channel, keys: &mut [Label]) -> Result<(), Error> {
-        self.side.call(channel, keys, Kind { random: false, last_bits: true })
+        self.side.call_in(channel, keys, Kind { random: false, last_bits: true })
     }
 
     fn keys(&mut self, labels: &[Label]) -> Result<Vec<[Seed; 2]>, Error> {
@@ -159,8 +159,8 @@ impl Receiver {
         channel: &mut Channel,
         choices: &[u8],
         alter: impl FnMut(&mut Corrections),
-    ) -> Result<Vec<Label>, Error> {
-        let mut labels = vec![Label::ZERO; choices.len()];
+    ) -> Result<Labels, Error> {
+        let mut labels = Labels::zeros(choices.len());
         let mut x = self.side.row(choices);
         let kind = Kind { random: false, last_bits: false };
         self.side.call(channel, &mut x, &mut labels, kind, alter)?;
@@ -189,12 +189,12 @@ impl CotReceiver for Receiver {
         self.side.enter(ranges)
     }
 
-    fn extend(&mut self, channel: &mut Channel, choices: &[u8]) -> Result<Vec<Label>, Error> {
+    fn extend(&mut self, channel: &mut Channel, choices: &[u8]) -> Result<Labels, Error> {
         self.extend_altered(channel, choices, |_| {})
     }
 
     fn random_bits(&mut self, channel: &mut Channel, rng: &mut Rng, macs: &mut [Label]) -> Result<(), Error> {
-        let mut choices = Zeroizing::new(vec![0; macs.len()]);
+        let mut choices = Secrets::<u8>::zeros(macs.len());
         rng.fill(&mut choices);
         let mut x = self.side.row(&choices);
         self.side.call(channel, &mut x, macs, Kind { random: false, last_bits: true }, |_| {})
@@ -227,7 +227,7 @@ mod tests {
         (Sender::new(&series(3), delta, &chosen), Receiver::new(&series(3), &pairs).unwrap(), delta)
     }
 
-    type Labels = Result<Vec<Label>, Error>;
+    type Labels = Result<Labels, Error>;
 
     fn run(
         sender: &mut Sender,
