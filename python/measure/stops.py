@@ -23,7 +23,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import brickwork as bw
+import numpy as np
 from brickwork import _native, runs
+from numpy.typing import NDArray
 
 ROOT = Path(__file__).parents[2]
 
@@ -196,10 +198,12 @@ def of_parties() -> dict[str, Stop]:
             ready = runs._both(_native.Task.both, "run", program, *given, options)
             found[f"run {protocol} {name}"] = of_task(ready.start)
             if name != "aes-128-rounds":
-                sync = _called(bw.run, program, given, options)
+                # An array is read at once, so that what is stopped is the run.
+                numbers = np.arange(count, dtype=np.uint32)
+                sync = _called(bw.run, program, numbers, options)
                 found[f"Ctrl-C {protocol} {name}"] = by_key(sync)
                 found[f"deadline {protocol} {name}"] = by_deadline(sync)
-                later = _called(bw.run_async, program, given, options)
+                later = _called(bw.run_async, program, numbers, options)
                 found[f"cancel {protocol} {name}"] = by_cancelling(later)
     aes = programs["aes-128-rounds"]
     simulated: Any = _native.Task.simulate
@@ -209,8 +213,8 @@ def of_parties() -> dict[str, Stop]:
     return found
 
 
-def _called(call: Any, program: bw.Program, given: tuple[Any, Any], options: Any) -> Callable[..., Any]:
-    return lambda **more: call(program, *given, **options, **more)
+def _called(call: Any, program: bw.Program, both: NDArray[np.uint32], options: Any) -> Callable[..., Any]:
+    return lambda **more: call(program, both, both, **options, **more)
 
 
 def of_command(*words: str) -> Stop:

@@ -283,7 +283,7 @@ mod tests {
                         true => receiver.random(&mut right, &mut Rng::replayable("test"), count),
                         false => {
                             let labels = receiver.extend(&mut right, &given)?;
-                            Ok((Zeroizing::new(given.clone()), labels))
+                            Ok((Secrets::new(given.clone()), labels))
                         }
                     });
                     let sent = match random {
@@ -295,7 +295,7 @@ mod tests {
                 assert_eq!((sent.len(), got.len(), choices.len()), (count, count, count));
                 assert!(!random || choices.contains(&0) && choices.contains(&1));
                 assert!(choices.iter().all(|&choice| choice < 2));
-                for ((zero, got), &choice) in sent.iter().zip(&got).zip(choices.iter()) {
+                for ((zero, got), &choice) in sent.iter().zip(&*got).zip(choices.iter()) {
                     assert!(*got == *zero ^ offset.times(choice));
                     assert!(labels_seen.insert(zero.bits()), "a label came twice");
                 }

@@ -227,14 +227,14 @@ mod tests {
         (Sender::new(&series(3), delta, &chosen), Receiver::new(&series(3), &pairs).unwrap(), delta)
     }
 
-    type Labels = Result<Labels, Error>;
+    type Made = Result<Labels, Error>;
 
     fn run(
         sender: &mut Sender,
         receiver: &mut Receiver,
         choices: &[u8],
         tamper: Option<Tamper>,
-    ) -> (Labels, Labels) {
+    ) -> (Made, Made) {
         run_altered(sender, receiver, choices, |_| {}, tamper)
     }
 
@@ -246,7 +246,7 @@ mod tests {
         choices: &[u8],
         alter: impl FnMut(&mut Corrections) + Send,
         tamper: Option<Tamper>,
-    ) -> (Labels, Labels) {
+    ) -> (Made, Made) {
         let (mut left, mut right) = memory_pair();
         if let Some(tamper) = tamper {
             right.set_tamper(tamper);
@@ -259,7 +259,7 @@ mod tests {
         })
     }
 
-    fn refused(result: Labels) -> bool {
+    fn refused(result: Made) -> bool {
         match result {
             Err(Error::Peer(cheat)) => cheat == Cheat::OtExtension,
             Ok(_) => false,
@@ -267,11 +267,11 @@ mod tests {
         }
     }
 
-    fn honest(sender: &mut Sender, receiver: &mut Receiver, delta: Delta, choices: &[u8]) -> Vec<Label> {
+    fn honest(sender: &mut Sender, receiver: &mut Receiver, delta: Delta, choices: &[u8]) -> Labels {
         let (sent, got) = run(sender, receiver, choices, None);
         let (sent, got) = (sent.unwrap(), got.unwrap());
         assert_eq!((sent.len(), got.len()), (choices.len(), choices.len()));
-        assert!(sent.iter().zip(&got).zip(choices).all(|((r, t), b)| *t == *r ^ delta.times(*b)));
+        assert!(sent.iter().zip(&*got).zip(choices).all(|((r, t), b)| *t == *r ^ delta.times(*b)));
         sent
     }
 
@@ -453,7 +453,7 @@ mod tests {
                 }
             });
             let (labels, got) = run(&mut sender, &mut receiver, &[1; 128], Some(keep));
-            assert!(labels.unwrap().iter().zip(got.unwrap()).all(|(r, t)| t == *r ^ delta));
+            assert!(labels.unwrap().iter().zip(&*got.unwrap()).all(|(r, t)| *t == *r ^ delta));
         }
         assert_eq!(answers.lock().unwrap().len(), 3);
     }
@@ -473,7 +473,7 @@ mod tests {
             assert!([0, 1, 1].iter().zip(&pairs).zip(&chosen).all(|((&b, pair), key)| pair[b] == *key));
             (offered, pairs)
         });
-        assert!(got[0].0 == got[1].0, "the same labels");
+        assert!(got[0].0[..] == got[1].0[..], "the same labels");
         let keys = got.iter().flat_map(|(_, pairs)| pairs.iter().flatten()).map(|key| *key.as_bytes());
         assert_eq!(keys.collect::<std::collections::HashSet<_>>().len(), 12, "and no key twice");
     }

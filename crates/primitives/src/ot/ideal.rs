@@ -73,7 +73,7 @@ impl CotSender for Sender {
 
     fn extend(&mut self, channel: &mut Channel, count: usize) -> Result<Labels, Error> {
         let mut rng = Rng::replayable("ideal OTs");
-        let labels: Vec<Label> = (0..count).map(|_| rng.label()).collect();
+        let labels: Labels = (0..count).map(|_| rng.label()).collect();
         let pairs: Vec<[Label; 2]> = labels.iter().map(|&label| [label, label ^ self.offset]).collect();
         channel.send(PAIRS, bytemuck::cast_slice(pairs.as_flattened()))?;
         channel.flush()?;

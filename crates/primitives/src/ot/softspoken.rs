@@ -504,7 +504,7 @@ mod tests {
         call: Call,
         alter: impl FnMut(&mut Corrections),
         tamper: Option<Tamper>,
-    ) -> (Result<Labels, Error>, Vec<u8>, Vec<Label>) {
+    ) -> (Result<Labels, Error>, Vec<u8>, Labels) {
         let (mut left, mut right) = memory_pair();
         if let Some(tamper) = tamper {
             right.set_tamper(tamper);
@@ -518,11 +518,11 @@ mod tests {
         (sent, choices(&x, call.count()).to_vec(), got)
     }
 
-    fn works<const K: usize>(sender: &mut Sender<K>, receiver: &mut Receiver<K>, call: Call) -> Vec<Label> {
+    fn works<const K: usize>(sender: &mut Sender<K>, receiver: &mut Receiver<K>, call: Call) -> Labels {
         let (sent, choices, got) = run(sender, receiver, call, |_| {}, None);
         let (sent, offset) = (sent.unwrap(), sender.side.delta);
         assert_eq!((sent.len(), got.len()), (call.count(), call.count()));
-        assert!(sent.iter().zip(&got).zip(&choices).all(|((r, t), &b)| *t == *r ^ offset.times(b)));
+        assert!(sent.iter().zip(&*got).zip(&choices).all(|((r, t), &b)| *t == *r ^ offset.times(b)));
         if let Call::Extend(given) = call {
             assert_eq!(choices, given);
         }

@@ -320,7 +320,7 @@ mod tests {
             let garbler = scope.spawn(|| extended(&mut left, &mut senders, 1));
             let each = receivers.iter_mut().enumerate().map(|(block, series)| {
                 let choice = u8::from(block == 1);
-                Zeroizing::new(series.extend(&mut right, &[choice]).unwrap())
+                series.extend(&mut right, &[choice]).unwrap()
             });
             let labels = wide(&each.collect::<Vec<_>>());
             right.flush().unwrap();

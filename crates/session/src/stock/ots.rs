@@ -111,7 +111,7 @@ mod tests {
                     assert!(good && ots.choices[..] == choices[2..] && ots.labels[..] == labels[2..]);
                     let mut first = ots.some(0..3);
                     first.append(ots.some(3..7)).unwrap();
-                    assert!(first.choices == ots.choices && first.labels == ots.labels);
+                    assert!(first.choices[..] == ots.choices[..] && first.labels[..] == ots.labels[..]);
                 }
                 Err(refused) => assert!(!good && refused.to_string().contains("no bit")),
             }
