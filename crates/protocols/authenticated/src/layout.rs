@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use brickwork_base::digest::Digest;
+use brickwork_base::stop::looking;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::{Circuit, Component, Program, Wire};
 use brickwork_primitives::ot::Cot;
@@ -207,8 +208,8 @@ impl<'p> Layout<'p> {
         let kinds: Vec<usize> =
             digests.iter().map(|digest| first(digest).expect("it is one of them")).collect();
         let widths = [Party::Garbler, Party::Evaluator].map(|party| program.input_width(party));
-        let sources: Vec<Source> = (0..widths[0] + widths[1]).map(Source::Fresh).collect();
-        let given = [(0..widths[0]).collect(), (widths[0]..sources.len()).collect()];
+        let sources: Vec<Source> = looking(0..widths[0] + widths[1]).map(Source::Fresh).collect();
+        let given = [0..widths[0], widths[0]..sources.len()].map(|wires| looking(wires).collect());
         let copies = vec![0; components.len()];
         let mut layout = Layout { program, digests, kinds, copies, ports: 0, ands: 0, sources, given };
         for (k, slots) in program.slots_by_component().into_iter().enumerate() {
