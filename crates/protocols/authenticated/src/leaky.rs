@@ -206,6 +206,7 @@ impl Member {
 /// # Errors
 /// [`Error::Peer`] if the peer cheats, [`Error::Io`] if the connection fails.
 pub(super) fn make(member: &mut Member, draws: Draws) -> Result<(Vec<Piece>, Seed), Error> {
+    member.provide(draws.total())?;
     let place = member.place()?;
     let mut digest = Hasher::new(&member.key, Purpose::Compared, place, Party::Garbler);
     let count = draws.count();
@@ -235,6 +236,7 @@ pub(super) fn make(member: &mut Member, draws: Draws) -> Result<(Vec<Piece>, See
 /// # Errors
 /// As [`make`].
 pub(super) fn others(member: &mut Member, draws: Draws) -> Result<Vec<Piece>, Error> {
+    member.provide(draws.total())?;
     let (mut chosen, mut pieces) = (Choices::new(draws), Vec::with_capacity(draws.count()));
     while let Some(piece) = chosen.next(member)? {
         pieces.push(piece);

@@ -12,6 +12,7 @@
 
 use brickwork_base::Error;
 use brickwork_primitives::cut_and_choose::Upper;
+use brickwork_primitives::ot::{Cot, pcg};
 use brickwork_session::Spent;
 use serde::{Deserialize, Serialize};
 
@@ -158,7 +159,22 @@ fn compared_log2(level: Level) -> f64 {
 
 /// Contradict oneself in one of so many calls of the OT extension.
 fn calls_log2(calls: u64) -> f64 {
-    (calls as f64).log2() - 115.0
+    (calls as f64).log2() - CALL_BITS
+}
+
+/// A receiver contradicts itself in a call of the OT extension with probability 2 to the minus so many.
+const CALL_BITS: f64 = 115.0;
+
+/// Returns what a batch counts, in calls of the OT extension: of so many pieces of its masks, and of so many
+/// masks. An iteration of a PCG has a check that lets more pass than that of a call.
+pub(super) fn counted_calls(cot: Cot, pieces: usize, masks: usize) -> u64 {
+    match cot {
+        Cot::Pcg => {
+            let of_iteration = (pcg::check_log2() + CALL_BITS).exp2().ceil() as u64;
+            2 * (1 + pcg::iterations(masks as u64) * of_iteration)
+        }
+        _ => 2 * pieces as u64,
+    }
 }
 
 /// Guess an offset, which a mac or a digest of 128 bits asks for, in one of so many openings of both.
@@ -240,6 +256,11 @@ impl Draws {
     /// Returns how many pieces there are.
     pub fn count(&self) -> usize {
         self.leaky.max(self.masks).div_ceil(self.piece)
+    }
+
+    /// Returns how many masks are drawn in all.
+    pub fn total(&self) -> usize {
+        self.all().map(|draw| draw.total()).sum()
     }
 
     /// Returns piece number `k`. Leaky ANDs come first, and other masks a part in each piece.
