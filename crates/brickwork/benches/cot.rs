@@ -47,7 +47,7 @@ fn measure<S: CotSender, R: CotReceiver>(name: &str, count: usize) -> Result<(),
         let bytes = right.sent_bytes() + right.received_bytes() - before;
         Ok::<_, brickwork::Error>((grown, best, bytes as f64 / (CALLS * count) as f64))
     };
-    let sends = move || {
+    let mut sends = move || {
         let now = thread_seconds();
         let mut sender = S::set_up(&mut left, &series, delta, &seeds)?;
         let (completed, mut best) = (thread_seconds() - now, f64::MAX);

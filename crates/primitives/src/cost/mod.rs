@@ -58,8 +58,8 @@ pub fn accept_random(script: &mut Script, cot: Cot, sender: Party, ots: u64) {
     }
 }
 
-/// Most bytes that iterations hold beside OTs that are used at once, both ways: those under way, what they take
-/// and what is over.
+/// Most bytes that iterations hold beside OTs that are used at once, both ways: those under way, what they
+/// take and what is over.
 pub const PROVISION_BYTES: u64 = 4 * LABEL * PARAMETERS.samples() as u64;
 
 /// Correlated OTs both ways that are made beforehand ([`chosen::provide`](crate::ot::chosen::provide)), and

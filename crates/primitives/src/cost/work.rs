@@ -73,9 +73,9 @@ static SOFTSPOKEN_RECEIVER: [Work; 3] = [
 ];
 /// A block of 128 OTs of an iteration of a PCG, those that are kept included, on the side that chooses the
 /// offset.
-static PCG_SENDER: Work = Work { name: "ot.pcg-sender", known: [2.5e-6, 2.8e-6, 3.5e-6, 4.0e-5] };
+static PCG_SENDER: Work = Work { name: "ot.pcg-sender", known: [1.96e-6, 2.10e-6, 2.63e-6, 4.75e-5] };
 /// The same, on the side that has the choices.
-static PCG_RECEIVER: Work = Work { name: "ot.pcg-receiver", known: [2.8e-6, 3.1e-6, 4.0e-6, 4.0e-5] };
+static PCG_RECEIVER: Work = Work { name: "ot.pcg-receiver", known: [2.27e-6, 2.45e-6, 2.98e-6, 4.75e-5] };
 /// A block of 128 OTs with random choices of each kind ([`Cot`](crate::ot::Cot)), on the side that chooses
 /// the offset.
 pub static RANDOM_SENDER: [&Work; 5] =

@@ -284,8 +284,8 @@ impl Receiver {
     }
 }
 
-/// Makes OTs both ways beforehand, where they are made so, until this party has `count` choices left: the peer
-/// does the same with its ends, and neither has messages to read.
+/// Makes OTs both ways beforehand, where they are made so, until this party has `count` choices left: the
+/// peer does the same with its ends, and neither has messages to read.
 ///
 /// # Errors
 /// As [`pcg::provide`].

@@ -6,17 +6,17 @@
 //!
 //! * *guess*: k samples without errors, with linear algebra for nothing. No attack that begins with such a
 //!   guess is below it, however it shares work between guesses.
-//! * *pooled Gauss*, *statistical decoding* (and its second form), *Stern and Dumer* (information-set decoding
-//!   with collisions of p errors on l positions) and *BJMM* (with representations): Liu, Wang, Yang, Yu, *The
-//!   Hardness of LPN over Any Integer Ring and Field for PCG Applications*, EUROCRYPT 2024 (eprint 2022/712),
-//!   sections on the non-asymptotic costs. Regular noise has one parity a block known, so they are against
-//!   n - t samples of k - t unknown bits.
-//! * *algebraic*: Briaud and Øygarden, EUROCRYPT 2023 (eprint 2023/176): in f blocks μ places are guessed to be
-//!   without error, and a Macaulay matrix of the degree at which the system is expected to be solved is taken
-//!   for block Wiedemann's.
-//! * *hybrid*: Wang, Wang, Yang, Liu, Yu, Zhang, Wang, ASIACRYPT 2025 (eprint 2025/1284): u places a block are
-//!   guessed to be without error (in f blocks u + 1), q blocks are tried out whole, and what is left follows from
-//!   quadratic equations by linearization.
+//! * *pooled Gauss*, *statistical decoding* (and its second form), *Stern and Dumer* (information-set
+//!   decoding with collisions of p errors on l positions) and *BJMM* (with representations): Liu, Wang, Yang,
+//!   Yu, *The Hardness of LPN over Any Integer Ring and Field for PCG Applications*, EUROCRYPT 2024 (eprint
+//!   2022/712), sections on the non-asymptotic costs. Regular noise has one parity a block known, so they are
+//!   against n - t samples of k - t unknown bits.
+//! * *algebraic*: Briaud and Øygarden, EUROCRYPT 2023 (eprint 2023/176): in f blocks μ places are guessed to
+//!   be without error, and a Macaulay matrix of the degree at which the system is expected to be solved is
+//!   taken for block Wiedemann's.
+//! * *hybrid*: Wang, Wang, Yang, Liu, Yu, Zhang, Wang, ASIACRYPT 2025 (eprint 2025/1284): u places a block
+//!   are guessed to be without error (in f blocks u + 1), q blocks are tried out whole, and what is left
+//!   follows from quadratic equations by linearization.
 //!
 //! We had the formulas from the papers' public estimators and descriptions, not all of the papers; the tests
 //! compare with the figures that these publish.
@@ -115,7 +115,9 @@ impl Exact {
     fn stern(self) -> f64 {
         let with = |p: u64| {
             let side = choose((self.k / 2.0).floor() + 1.0, p as f64 / 2.0);
-            (0..=(2.0 * side) as u64 + 40).map(|l| self.stern_with(p as f64, l as f64)).fold(f64::MAX, f64::min)
+            (0..=(2.0 * side) as u64 + 40)
+                .map(|l| self.stern_with(p as f64, l as f64))
+                .fold(f64::MAX, f64::min)
         };
         (0..=12).step_by(2).map(with).fold(f64::MAX, f64::min)
     }
@@ -177,7 +179,10 @@ impl Lpn {
             ("guess", self.guess()),
             ("pooled Gauss", gauss),
             ("statistical decoding", exact.statistical_decoding(0.0)),
-            ("statistical decoding, second form", exact.statistical_decoding(gauss.floor().min(exact.k - 1.0))),
+            (
+                "statistical decoding, second form",
+                exact.statistical_decoding(gauss.floor().min(exact.k - 1.0)),
+            ),
             ("Stern and Dumer", exact.stern()),
             ("BJMM", exact.bjmm()),
             ("algebraic", self.algebraic()),
@@ -195,13 +200,14 @@ impl Lpn {
     /// k - t positions without errors, spread over the blocks as evenly as can be: of whole numbers, the real
     /// ones between do a little better.
     fn guess(&self) -> f64 {
-        let (t, each) = (self.blocks as f64, (self.dimension as f64 - self.blocks as f64) / self.blocks as f64);
+        let (t, each) =
+            (self.blocks as f64, (self.dimension as f64 - self.blocks as f64) / self.blocks as f64);
         -t * (1.0 - (each / self.block as f64).min(1.0)).log2()
     }
 
-    /// Columns of the Macaulay matrix of this degree, with f blocks of which μ places are known; and those that
-    /// would be left of it if all equations of the degree were independent: the sum of the coefficients of
-    /// (1 + (β-μ-1)·z)^f · (1 + (β-1)·z)^(t-f) / (1 + z)^(n-k), and of the first two factors alone.
+    /// Columns of the Macaulay matrix of this degree, with f blocks of which μ places are known; and those
+    /// that would be left of it if all equations of the degree were independent: the sum of the coefficients
+    /// of (1 + (β-μ-1)·z)^f · (1 + (β-1)·z)^(t-f) / (1 + z)^(n-k), and of the first two factors alone.
     fn macaulay(&self, f: f64, mu: f64, degree: usize) -> [f64; 2] {
         const MOST: usize = 7;
         let (t, beta) = (self.blocks as f64, self.block as f64);
@@ -302,8 +308,8 @@ mod tests {
         lpn.attacks().iter().find(|cost| cost.attack == attack).unwrap().bits
     }
 
-    /// What emp-ot chose in 2026 against the hybrid attack, the best one on each: the most blocks for which it
-    /// takes 2^128, 2^128.7 for the first.
+    /// What emp-ot chose in 2026 against the hybrid attack, the best one on each: the most blocks for which
+    /// it takes 2^128, 2^128.7 for the first.
     #[test]
     fn the_hybrid_attack_costs_what_others_say() {
         for (log_k, t, depth, bits) in

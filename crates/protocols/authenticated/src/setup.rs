@@ -53,8 +53,8 @@ impl Member {
         Place::next(&mut self.places)
     }
 
-    /// Makes OTs beforehand, where they are made so, that this many masks come of. The peer does the same, and
-    /// no message waits to be read.
+    /// Makes OTs beforehand, where they are made so, that this many masks come of. The peer does the same,
+    /// and no message waits to be read.
     pub fn provide(&mut self, count: usize) -> Result<(), Error> {
         chosen::provide(&mut self.run.channel, &mut self.sender, &mut self.receiver, count)
     }

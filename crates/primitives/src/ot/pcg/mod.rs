@@ -6,22 +6,23 @@
 //! from [`softspoken`](super::softspoken), K = 8) and makes n = t·2^d:
 //!
 //! ```text
-//!   sender -> receiver     a word for each level of each tree
+//!   sender -> receiver     a word for each level of each tree but the first
 //!   receiver -> sender     a challenge χ; x' = x ⊕ x*
 //!   sender -> receiver     a hash of V
 //! ```
 //!
-//! **Trees.** The sender grows t trees of d levels, each of which adds up to Δ on every level. For a level the
-//! receiver has an OT, key K and mac M = K ⊕ r·Δ: with `c = K ⊕ (sum of the left nodes)` it has `c ⊕ M`, the
-//! sum of the left nodes for r = 0, of the right ones for r = 1. So it learns all nodes of the level but the
-//! one whose path takes the other child each time; its last level has all leaves v but that of a path α, and
-//! there v_α ⊕ Δ, the sum of all others. These are OTs whose choice is 1 at α and 0 elsewhere: `w = v ⊕ e·Δ`,
-//! e with one 1 a tree. All last bits are written: 0 at the sender, e at the receiver.
+//! **Trees.** The sender grows t trees of d levels, each of which adds up to Δ on every level. For a level
+//! the receiver has an OT, key K and mac M = K ⊕ r·Δ. Of the first level K is the left node, so M is the left
+//! node for r = 0 and the right one for r = 1. Of the others the sender sends `c = K ⊕ (sum of the left
+//! nodes)`; `c ⊕ M` is the sum of the left nodes or of the right ones. So the receiver learns all nodes of a
+//! level but the one whose path takes the other child each time; of the last level all leaves v but that of a
+//! path α, and there v_α ⊕ Δ, the sum of all others. These are OTs whose choice is 1 at α and 0 elsewhere: `w
+//! = v ⊕ e·Δ`, e with one 1 a tree. All last bits are written: 0 at the sender, e at the receiver.
 //!
 //! Several iterations are made at once where enough OTs are left to begin them, so that crossings are few.
 //!
-//! **Code.** With the keys and macs of k OTs whose choices are u, and a public sparse matrix A, the sender has
-//! `A·K ⊕ v`, the receiver `A·M ⊕ w`: OTs whose choices are `A·u ⊕ e`. That these look random is LPN with
+//! **Code.** With the keys and macs of k OTs whose choices are u, and a public sparse matrix A, the sender
+//! has `A·K ⊕ v`, the receiver `A·M ⊕ w`: OTs whose choices are `A·u ⊕ e`. That these look random is LPN with
 //! regular noise; [`lpn`](super::lpn) estimates how hard it is. A is drawn anew for each iteration by a hash
 //! of all that was sent.
 //!
@@ -36,12 +37,13 @@
 //!   V = Σ a_i·b_j·v_ij ⊕ Σ X^l·K_l ⊕ x'·Δ
 //! ```
 //!
-//! are the same. The receiver draws χ when it has the words. It compares hashes: nothing that a wrong x' would
-//! bring a receiver is in the clear. What either learns by cheating is in docs/ot.md.
+//! are the same. The receiver draws χ when it has the words. It compares hashes: nothing that a wrong x'
+//! would bring a receiver is in the clear. What either learns by cheating is in docs/ot.md.
 //!
-//! The receiver's paths are secret: they steer no branch and no address ([`brickwork_kernels::complete_tree`]). Which bits of u a
-//! row of A adds is public.
+//! The receiver's paths are secret: they steer no branch and no address
+//! ([`brickwork_kernels::complete_tree`]). Which bits of u a row of A adds is public.
 
+mod both;
 mod parameters;
 mod receiver;
 mod sender;
@@ -50,13 +52,13 @@ mod tests;
 
 use std::collections::VecDeque;
 
+use brickwork_base::cheats;
 use brickwork_base::label::Label;
 use brickwork_base::random::{Rng, Seed};
-use brickwork_base::{Error, cheats};
 use brickwork_kernels::{Aes128, Kernel, Secrets, add_encoded, erase, gf128_reduce, hash_rows};
-use brickwork_wire::Channel;
 use zeroize::Zeroizing;
 
+pub use both::provide;
 use parameters::CHECK;
 pub use parameters::{LEAST_BITS, PARAMETERS, Parameters, check_log2, iterations, lpn_bits};
 pub use receiver::Receiver;
@@ -66,7 +68,7 @@ pub use sender::Sender;
 pub mod msg {
     use brickwork_wire::Tag;
 
-    /// Sender: a word for each level of each tree.
+    /// Sender: a word for each level of each tree but the first.
     pub const CORRECTIONS: Tag = Tag(27);
     /// Receiver: χ, x'.
     pub const CHALLENGE: Tag = Tag(28);
@@ -83,29 +85,6 @@ cheats! {
         /// sender's.
         PcgTrees = "PCG: inconsistent trees",
     }
-}
-
-/// Makes OTs both ways until this party has `count` choices left: the peer does the same. Both directions
-/// send at once. Then so many random bits are there without a message.
-///
-/// # Errors
-/// [`Error::Peer`] if the peer cheats, [`Error::Io`] if the connection fails; then no call succeeds any more.
-pub fn provide(
-    channel: &mut Channel,
-    sender: &mut Sender,
-    receiver: &mut Receiver,
-    count: usize,
-) -> Result<(), Error> {
-    while receiver.left() < count {
-        // The receivers' messages come first, or both would wait.
-        let macs = receiver.begin(channel, count)?;
-        let keys = sender.begin(channel, count)?;
-        let offered = sender.offer(channel, keys, |_| {})?;
-        let completed = receiver.complete(channel, macs, |_| {})?;
-        sender.answer(channel, offered, |_, v| v)?;
-        receiver.verify(channel, completed)?;
-    }
-    Ok(())
 }
 
 /// What an iteration is keyed by: a hash of all that was sent before.

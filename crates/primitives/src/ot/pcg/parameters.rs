@@ -38,7 +38,7 @@ impl Parameters {
 
     /// Returns how many OTs an iteration takes: so many of the iteration before are kept for it.
     pub const fn reserve(&self) -> usize {
-        self.dimension + self.corrections() + CHECK
+        self.dimension + self.levels() + CHECK
     }
 
     /// Returns how many OTs an iteration gives besides.
@@ -57,9 +57,14 @@ impl Parameters {
         if wanted < most { wanted } else { most }
     }
 
-    /// Returns how many words complete the trees: one for each level.
-    pub const fn corrections(&self) -> usize {
+    /// Returns how many OTs complete the trees: one for each level.
+    pub const fn levels(&self) -> usize {
         self.trees * self.depth
+    }
+
+    /// Returns how many words are sent for it: one for each level but the first, which the OT gives itself.
+    pub const fn corrections(&self) -> usize {
+        self.trees * (self.depth - 1)
     }
 
     /// Returns the LPN instance of an iteration.

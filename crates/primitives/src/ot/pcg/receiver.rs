@@ -41,7 +41,14 @@ impl Receiver {
     /// Begins with these OTs to be stretched.
     pub(super) fn over(base: Base, parameters: Parameters) -> Result<Self, Error> {
         let (reserve, pool) = (Secrets::default(), Pool::default());
-        Ok(Receiver { base, parameters, reserve, pool, rng: Rng::new("brickwork PCG receiver")?, sound: true })
+        Ok(Receiver {
+            base,
+            parameters,
+            reserve,
+            pool,
+            rng: Rng::new("brickwork PCG receiver")?,
+            sound: true,
+        })
     }
 
     /// Returns how many OTs are left.
@@ -86,7 +93,7 @@ impl Receiver {
             let mut corrections = vec![0u128; self.parameters.corrections()];
             channel.receive_into(msg::CORRECTIONS, bytemuck::cast_slice_mut(&mut corrections))?;
             let labels = self.trees(&keys, reserve, &corrections);
-            let check = &reserve[dimension + corrections.len()..];
+            let check = &reserve[dimension + self.parameters.levels()..];
             let mut challenge = [self.rng.block(), 0];
             let elements = Elements::new(challenge[0], &self.parameters);
             challenge[1] = errors(&elements, &labels) ^ hidden(check);
@@ -107,11 +114,11 @@ impl Receiver {
     fn trees(&self, keys: &Keys, reserve: &[Label], corrections: &[u128]) -> Secrets<Label> {
         let Parameters { depth, dimension, .. } = self.parameters;
         let mut labels = Secrets::<Label>::zeros(self.parameters.samples());
-        let of_trees = labels.chunks_exact_mut(1 << depth).zip(corrections.chunks_exact(depth));
+        let of_trees = labels.chunks_exact_mut(1 << depth).zip(corrections.chunks_exact(depth - 1));
         let of_trees = of_trees.zip(reserve[dimension..].chunks_exact(depth));
         for (key, ((leaves, corrections), macs)) in keys.trees.iter().zip(of_trees) {
             stop::look();
-            let sums = corrections.iter().zip(macs).map(|(word, mac)| word ^ mac.bits());
+            let sums = [0].iter().chain(corrections).zip(macs).map(|(word, mac)| word ^ mac.bits());
             let known = Zeroizing::new(sums.collect::<Vec<u128>>());
             let leaves = bytemuck::cast_slice_mut(leaves);
             complete_tree(Kernel::best(), key, path(macs), &known, leaves);
@@ -151,8 +158,8 @@ impl Receiver {
     }
 }
 
-/// The path of the leaf that is not known, by the macs of a tree's OTs: the child that is known is the left one
-/// where the choice is 0.
+/// The path of the leaf that is not known, by the macs of a tree's OTs: the child that is known is the left
+/// one where the choice is 0.
 pub(super) fn path(macs: &[Label]) -> usize {
     macs.iter().enumerate().fold(0, |path, (level, mac)| path | usize::from(mac.colour() ^ 1) << level)
 }

@@ -2,13 +2,15 @@
 
 use brickwork_base::bits::unpack;
 use brickwork_base::label::{Delta, Label};
-use brickwork_base::random::{Rng, Seed};
+use brickwork_base::random::Seed;
 use brickwork_base::{Error, stop};
-use brickwork_kernels::{Kernel, Secrets, grow_tree};
+use brickwork_kernels::{Kernel, Secrets, erase, grow_tree};
 use brickwork_stock::Ranges;
 use brickwork_wire::Channel;
 
-use super::{Cheat, Elements, Keys, PARAMETERS, Parameters, Pool, lpn_bits, msg, packed, product, transcript};
+use super::{
+    Cheat, Elements, Keys, PARAMETERS, Parameters, Pool, lpn_bits, msg, packed, product, transcript,
+};
 use crate::ot::cot::{CotSender, Series};
 use crate::ot::softspoken;
 
@@ -22,7 +24,6 @@ pub struct Sender {
     /// OTs of the next iteration; none before the first one.
     pub(super) reserve: Secrets<Label>,
     pool: Pool,
-    rng: Rng,
     /// False from the beginning of an iteration until it is done.
     sound: bool,
 }
@@ -37,9 +38,9 @@ pub(crate) struct Offered {
 
 impl Sender {
     /// Begins with these OTs to be stretched.
-    pub(super) fn over(base: Base, parameters: Parameters) -> Result<Self, Error> {
+    pub(super) fn over(base: Base, parameters: Parameters) -> Self {
         let (reserve, pool) = (Secrets::default(), Pool::default());
-        Ok(Sender { base, parameters, reserve, pool, rng: Rng::new("brickwork PCG sender")?, sound: true })
+        Sender { base, parameters, reserve, pool, sound: true }
     }
 
     /// Begins iterations towards `count` OTs: takes the OTs of each, which come from outside if nothing was
@@ -90,15 +91,19 @@ impl Sender {
         let delta = self.offset().bits();
         let mut leaves = Secrets::<Label>::zeros(self.parameters.samples());
         let mut corrections = vec![0; self.parameters.corrections()];
-        let of_trees = leaves.chunks_exact_mut(1 << depth).zip(corrections.chunks_exact_mut(depth));
+        let of_trees = leaves.chunks_exact_mut(1 << depth).zip(corrections.chunks_exact_mut(depth - 1));
         let of_trees = of_trees.zip(reserve[dimension..].chunks_exact(depth));
+        let mut lefts = vec![0; depth];
         for (key, ((leaves, corrections), levels)) in keys.trees.iter().zip(of_trees) {
             stop::look();
-            let root = self.rng.block();
+            // Of the first level the receiver has what it is to know.
+            let left = levels[0].bits();
             let leaves = bytemuck::cast_slice_mut(leaves);
-            grow_tree(Kernel::best(), key, [root, root ^ delta], leaves, corrections);
-            corrections.iter_mut().zip(levels).for_each(|(sum, key)| *sum ^= key.bits());
+            grow_tree(Kernel::best(), key, [left, left ^ delta], leaves, &mut lefts);
+            let sums = lefts[1..].iter().zip(&levels[1..]);
+            corrections.iter_mut().zip(sums).for_each(|(word, (sum, key))| *word = sum ^ key.bits());
         }
+        erase(&mut lefts);
         Offered { reserve, leaves, corrections, keys }
     }
 
@@ -117,7 +122,7 @@ impl Sender {
             let mut challenge = [0u128; 2];
             channel.receive_into(msg::CHALLENGE, bytemuck::cast_slice_mut(&mut challenge))?;
             let elements = Elements::new(challenge[0], &self.parameters);
-            let check = &reserve[dimension + corrections.len()..];
+            let check = &reserve[dimension + self.parameters.levels()..];
             let v = elements.combine(leaves) ^ packed(check) ^ product(&challenge[1..], &delta);
             channel.send(msg::PROOF, &keys.proof(alter(&elements, v)))?;
             sent.push(transcript(corrections, &challenge));
@@ -154,13 +159,13 @@ impl CotSender for Sender {
     /// Rounds: half of one.
     fn set_up(channel: &mut Channel, series: &Series, offset: Delta, seeds: &[Seed]) -> Result<Self, Error> {
         PARAMETERS.checked(lpn_bits())?;
-        Sender::over(Base::set_up(channel, series, offset, seeds)?, PARAMETERS)
+        Ok(Sender::over(Base::set_up(channel, series, offset, seeds)?, PARAMETERS))
     }
 
     /// Nothing of what was stretched is kept: each entry begins anew.
     fn restored(series: &Series, state: &Self::State) -> Result<Self, Error> {
         PARAMETERS.checked(lpn_bits())?;
-        Sender::over(Base::restored(series, state)?, PARAMETERS)
+        Ok(Sender::over(Base::restored(series, state)?, PARAMETERS))
     }
 
     fn state(&self) -> Self::State {
@@ -182,7 +187,7 @@ impl CotSender for Sender {
         let mut labels = self.random(channel, count)?;
         let delta = Delta::new(self.offset().bits());
         let differences = unpack(&channel.receive(msg::DIFFERENCES, count.div_ceil(8))?, count)?;
-        labels.iter_mut().zip(differences).for_each(|(label, bit)| *label = *label ^ delta.times(bit));
+        labels.iter_mut().zip(differences).for_each(|(label, bit)| *label ^= delta.times(bit));
         Ok(labels)
     }
 

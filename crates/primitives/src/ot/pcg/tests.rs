@@ -1,8 +1,9 @@
 //! Iterations with small trees: what honest parties get, and what cheaters do.
 
+use brickwork_base::Error;
 use brickwork_base::label::Delta;
 use brickwork_testing::Replayable as _;
-use brickwork_wire::{Tamper, memory_pair};
+use brickwork_wire::{Channel, Tamper, memory_pair};
 
 use super::*;
 use crate::ot::cot::{CotReceiver as _, CotSender as _, Series};
@@ -30,7 +31,7 @@ fn ends(rng: &mut Rng, parameters: Parameters) -> Ends {
     let receiver = softspoken::Receiver::set_up(&mut right, &series, &pairs).unwrap();
     let sender = softspoken::Sender::set_up(&mut left, &series, delta, &seeds).unwrap();
     let (sender, receiver) =
-        (Sender::over(sender, parameters).unwrap(), Receiver::over(receiver, parameters).unwrap());
+        (Sender::over(sender, parameters), Receiver::over(receiver, parameters).unwrap());
     Ends { sender, receiver, left, right, delta }
 }
 
@@ -144,14 +145,22 @@ fn both_directions_are_made_at_once() {
     }
 }
 
-/// What a receiver that takes this path sees of a tree, by what a sender that knows everything sent: its leaves
-/// without what the offset is for, which are the sender's if nothing was altered.
-fn view(ends: &Ends, keys: &Keys, levels: &[Label], corrections: &[u128], tree: usize, path: usize) -> Vec<u128> {
+/// What a receiver that takes this path sees of a tree, by what a sender that knows everything sent: its
+/// leaves without what the offset is for, which are the sender's if nothing was altered.
+fn view(
+    ends: &Ends,
+    keys: &Keys,
+    levels: &[Label],
+    corrections: &[u128],
+    tree: usize,
+    path: usize,
+) -> Vec<u128> {
     let Parameters { depth, .. } = ends.sender.parameters;
     let known: Vec<u128> = (0..depth)
         .map(|level| {
             let choice = (path >> level & 1) as u8 ^ 1;
-            corrections[tree * depth + level] ^ (levels[level] ^ ends.delta.times(choice)).bits()
+            let mac = levels[level] ^ ends.delta.times(choice);
+            mac.bits() ^ if level == 0 { 0 } else { corrections[tree * (depth - 1) + level - 1] }
         })
         .collect();
     let mut leaves = vec![0; 1 << depth];
@@ -166,7 +175,7 @@ fn view(ends: &Ends, keys: &Keys, levels: &[Label], corrections: &[u128], tree: 
 #[test]
 fn row_02_a_sender_is_found_out_unless_it_names_the_path() {
     let depth = SMALL.depth;
-    for level in 0..depth {
+    for level in 1..depth {
         let (mut passed, mut expected, trials) = (0, 0.0, 160);
         for trial in 0..trials {
             let mut rng = Rng::replayable("test");
@@ -186,7 +195,7 @@ fn row_02_a_sender_is_found_out_unless_it_names_the_path() {
                 .sender
                 .offer(&mut ends.left, reserve, |corrections| {
                     honest = corrections.to_vec();
-                    corrections[tree * depth + level] ^= lie;
+                    corrections[tree * (depth - 1) + level - 1] ^= lie;
                     altered = corrections.to_vec();
                 })
                 .unwrap();
@@ -216,16 +225,16 @@ fn row_02_a_sender_is_found_out_unless_it_names_the_path() {
     }
 }
 
-/// Whatever is altered without an answer that fits is found out: words of any level, the proof; nothing of what
-/// was made is left, and both refuse to go on with it.
+/// Whatever is altered without an answer that fits is found out: words of any level, the proof; nothing of
+/// what was made is left, and both refuse to go on with it.
 #[test]
 fn row_02_altered_messages_are_found_out_and_end_the_series() {
-    let depth = SMALL.depth;
-    for place in [0, 1, depth - 1, depth, 17 * depth + 2, 32 * depth - 1] {
+    let words = SMALL.depth - 1;
+    for place in [0, 1, words - 1, words, 17 * words + 1, SMALL.corrections() - 1] {
         for bit in [0, 1, 64, 127] {
             let mut ends = ends(&mut Rng::replayable("test"), SMALL);
             let altered = ends.round(1, &mut |words| words[place] ^= 1 << bit, &mut |_| {}, &mut |_, v| v);
-            if place % depth == depth - 1 && bit == 0 {
+            if place % words == words - 1 && bit == 0 {
                 // The receiver writes the last bits of leaves itself.
                 altered.unwrap();
                 let [keys, macs] = ends.draw(ends.receiver.left());
@@ -337,7 +346,7 @@ fn row_16_nothing_of_an_entry_is_left_in_the_next_one() {
     ends.honest_round(1);
     let series = Series::new(&[3; 32], Direction::GarblerSends);
     let (sent, got) = (ends.sender.state(), ends.receiver.state());
-    ends.sender = Sender::over(softspoken::Sender::restored(&series, &sent).unwrap(), SMALL).unwrap();
+    ends.sender = Sender::over(softspoken::Sender::restored(&series, &sent).unwrap(), SMALL);
     ends.receiver = Receiver::over(softspoken::Receiver::restored(&series, &got).unwrap(), SMALL).unwrap();
     ends.sender.enter(&mut brickwork_stock::Ranges::of_setup()).unwrap();
     ends.receiver.enter(&mut brickwork_stock::Ranges::of_setup()).unwrap();

@@ -10,7 +10,8 @@ use brickwork_circuit::Program;
 use brickwork_plan::{self as plan, Cost, Link, Machine, PROCESS_BYTES, Script};
 use brickwork_primitives::cost::work::*;
 use brickwork_primitives::cost::{
-    DIGEST, DIMENSION, GATE_BYTES, LABEL, PROVISION_BYTES, Provision, TREES, accept_random, agree_to_take, base_ots, meet, random,
+    DIGEST, DIMENSION, GATE_BYTES, LABEL, PROVISION_BYTES, Provision, TREES, accept_random, agree_to_take,
+    base_ots, meet, random,
 };
 use brickwork_primitives::ot::Cot;
 use brickwork_session::{GREETING_BYTES, Protocol, TABLE_MEMORY};

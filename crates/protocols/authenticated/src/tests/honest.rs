@@ -23,7 +23,7 @@ fn random_programs_are_computed() {
     let mut rng = Rng::replayable("test programs");
     for _ in 0..12 {
         let program = Arc::new(random_program(&mut rng));
-        let cot = Cot::ALL[rng.below(4) as usize];
+        let cot = Cot::ALL[rng.below(Cot::ALL.len() as u64) as usize];
         is_right(&program, [40, 64, 80][rng.below(3) as usize], cot, &mut rng);
     }
 }
@@ -56,7 +56,8 @@ fn programs_of_many_batches_are_computed() {
         batches += making.batches.iter().filter(|batch| batch.parts.len() > 1).count();
         let inputs = random_inputs(&program, &mut rng);
         let hooks = [(); 2].map(|()| Hooks { pool, sizes, ..Hooks::none() });
-        let results = over(memory_pair(), &program, 40, [&inputs[0], &inputs[1]], hooks);
+        let cot = if programs % 2 == 0 { Cot::default() } else { Cot::Pcg };
+        let results = over_these(cot, memory_pair(), &program, 40, [&inputs[0], &inputs[1]], hooks);
         let clear = program.simulate(&inputs[0], &inputs[1]);
         for (party, result) in [Party::Garbler, Party::Evaluator].into_iter().zip(results) {
             assert_eq!(result.unwrap().outputs, program.output_bits(party, &clear), "{party:?}");
@@ -113,6 +114,7 @@ fn an_and_gate_takes_so_many_bytes() {
         (Cot::SoftSpoken2, 232.0),
         (Cot::SoftSpoken4, 150.0),
         (Cot::SoftSpoken8, 110.0),
+        (Cot::Pcg, 75.0),
     ] {
         let sent: u64 = cost::sent_bytes(&program, 40, cot).unwrap().iter().sum();
         let bytes = sent as f64 / ands as f64;
