@@ -200,8 +200,8 @@ impl Member {
     }
 }
 
-/// Draws all masks of a batch, makes its leaky ANDs, and compares the parties' words. Returns the portions, and
-/// a coin.
+/// Draws all masks of a batch, makes its leaky ANDs, and compares the parties' words. Returns the portions,
+/// and a coin.
 ///
 /// # Errors
 /// [`Error::Peer`] if the peer cheats, [`Error::Io`] if the connection fails.

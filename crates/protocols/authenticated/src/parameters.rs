@@ -165,8 +165,8 @@ fn calls_log2(calls: u64) -> f64 {
 /// A receiver contradicts itself in a call of the OT extension with probability 2 to the minus so many.
 const CALL_BITS: f64 = 115.0;
 
-/// Returns what a batch counts, in calls of the OT extension: of so many portions of its masks, and of so many
-/// masks. An iteration of a PCG has a check that lets more pass than that of a call.
+/// Returns what a batch counts, in calls of the OT extension: of so many portions of its masks, and of so
+/// many masks. An iteration of a PCG has a check that lets more pass than that of a call.
 pub(super) fn counted_calls(cot: Cot, portions: usize, masks: usize) -> u64 {
     match cot {
         Cot::Pcg => {

@@ -158,8 +158,8 @@ impl Receiver {
     }
 }
 
-/// Returns the path of the leaf that is not known, by the macs of a tree's OTs: where the choice is 0 the left
-/// child is known.
+/// Returns the path of the leaf that is not known, by the macs of a tree's OTs: where the choice is 0 the
+/// left child is known.
 pub(super) fn path(macs: &[Label]) -> usize {
     macs.iter().enumerate().fold(0, |path, (level, mac)| path | usize::from(mac.colour() ^ 1) << level)
 }
