@@ -17,9 +17,8 @@ use brickwork::session::msg::HELLO;
 use brickwork::session::{Job, TABLE_MEMORY};
 use brickwork::wire::{Tag, memory_pair};
 
-use super::PROTOCOL;
 use super::rates::all_among;
-use super::runs::{Toy, products, weakly_hashed};
+use super::runs::{PROTOCOL, Toy, products, weakly_hashed};
 use crate::family::{Attack, Played};
 use crate::sampler::{bad_for, choose, exact, unnoticed};
 

@@ -9,9 +9,7 @@ use brickwork::{ihash, ot};
 
 use crate::family;
 pub use attacks::catalogue;
-
-/// As users name it.
-const PROTOCOL: &str = "jimu";
+use runs::PROTOCOL;
 
 /// Returns what stands on the page of JIMU.
 pub fn page() -> family::Page {

@@ -8,6 +8,9 @@ use brickwork::jimu::adversary::{Case, small};
 use brickwork::jimu::parameters::{Level, Sizes, Unit};
 use brickwork::random::Rng;
 
+/// The protocol, as users name it.
+pub(super) const PROTOCOL: &str = "jimu";
+
 /// Ten gates between three bits of each party, in two kinds of components, with outputs to both, in buckets
 /// of three.
 pub(super) struct Toy {

@@ -14,8 +14,7 @@ use brickwork::session::msg::HELLO;
 use brickwork::session::{Job, TABLE_MEMORY};
 use brickwork::wire::{Tag, memory_pair};
 
-use super::PROTOCOL;
-use super::runs::{CERTAIN, Catalogue, GATES, INPUTS, TOY, caught, cuts, flip, flip_all, products};
+use super::runs::{CERTAIN, Catalogue, GATES, INPUTS, PROTOCOL, TOY, caught, cuts, flip, flip_all, products};
 use super::stock;
 use crate::family::{Attack, Played};
 use crate::sampler::unnoticed;

@@ -16,9 +16,7 @@ use brickwork::lego::Cheat;
 
 use crate::family;
 pub use attacks::catalogue;
-
-/// As users name it.
-const PROTOCOL: &str = "lego";
+use runs::PROTOCOL;
 
 /// Returns what stands on the page of LEGO.
 pub fn page() -> family::Page {

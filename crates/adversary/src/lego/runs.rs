@@ -9,8 +9,10 @@ use brickwork::lego::Cheat;
 use brickwork::lego::adversary::{Bucketings, Case, Ending, Point, toy};
 use brickwork::random::Rng;
 
-use super::PROTOCOL;
 use crate::family::Attack;
+
+/// The protocol, as users name it.
+pub(super) const PROTOCOL: &str = "lego";
 
 /// Runs of an attack whose ending is certain.
 pub(super) const CERTAIN: usize = 20;

@@ -12,8 +12,7 @@ use brickwork::stock::{Store, StoreKey};
 use brickwork::wire::{Channel, memory_pair};
 use brickwork::{Error, Security};
 
-use super::PROTOCOL;
-use super::runs::{CERTAIN, Catalogue, Name, caught, flip_all};
+use super::runs::{CERTAIN, Catalogue, Name, PROTOCOL, caught, flip_all};
 use crate::family::{Attack, Played};
 
 const KEY: StoreKey = StoreKey::from_bytes([7; 32]);

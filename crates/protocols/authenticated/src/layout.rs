@@ -7,12 +7,13 @@
 use std::ops::Range;
 
 use brickwork_base::digest::Digest;
+use brickwork_base::stop::looking;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::{Circuit, Component, Program, Wire};
 use brickwork_primitives::ot::Cot;
 use brickwork_session::steps::Step;
 
-use crate::parameters::{Budget, Draws, Level, Origin, Pool, SIZES, Sizes};
+use crate::parameters::{Budget, Draws, Level, Origin, Pool, SIZES, Sizes, counted_calls};
 use crate::walk::constant_operand;
 
 /// Copies of one component that are made together: their masks are opened and their tables sent together.
@@ -72,10 +73,11 @@ impl Batch {
         }
     }
 
-    /// Returns what it counts in a bound.
-    pub fn origin(&self, sizes: Sizes) -> Origin {
-        let (calls, openings) = (2 * self.draws(sizes).count() as u64, self.parts.len() as u64);
-        Origin { pool: self.pool, calls, openings }
+    /// Returns what it counts in a bound, of masks that come of these OTs.
+    pub fn origin(&self, sizes: Sizes, cot: Cot) -> Origin {
+        let draws = self.draws(sizes);
+        let calls = counted_calls(cot, draws.count(), draws.total());
+        Origin { pool: self.pool, calls, openings: self.parts.len() as u64 }
     }
 
     /// Returns in which portions its masks are drawn.
@@ -207,8 +209,8 @@ impl<'p> Layout<'p> {
         let kinds: Vec<usize> =
             digests.iter().map(|digest| first(digest).expect("it is one of them")).collect();
         let widths = [Party::Garbler, Party::Evaluator].map(|party| program.input_width(party));
-        let sources: Vec<Source> = (0..widths[0] + widths[1]).map(Source::Fresh).collect();
-        let given = [(0..widths[0]).collect(), (widths[0]..sources.len()).collect()];
+        let sources: Vec<Source> = looking(0..widths[0] + widths[1]).map(Source::Fresh).collect();
+        let given = [0..widths[0], widths[0]..sources.len()].map(|wires| looking(wires).collect());
         let copies = vec![0; components.len()];
         let mut layout = Layout { program, digests, kinds, copies, ports: 0, ands: 0, sources, given };
         for (k, slots) in program.slots_by_component().into_iter().enumerate() {
@@ -338,7 +340,8 @@ impl Making {
 
     /// Returns what a cheater achieves at most.
     pub fn budget(&self) -> Budget {
-        Budget::of(self.level, self.batches.iter().map(|batch| batch.origin(self.sizes)), OPENINGS_OF_A_RUN)
+        let origins = self.batches.iter().map(|batch| batch.origin(self.sizes, self.cot));
+        Budget::of(self.level, origins, OPENINGS_OF_A_RUN)
     }
 
     /// Returns a digest of what both must agree on, of this program.
@@ -397,7 +400,7 @@ mod tests {
         let of = |cot| making(&program, 40, cot, Forced::default()).digest(&program);
         assert_eq!(with(SIZES), of(Cot::default()));
         let digests = Cot::ALL.map(of);
-        assert!((0..4).all(|k| !digests[..k].contains(&digests[k])));
+        assert!((0..digests.len()).all(|k| !digests[..k].contains(&digests[k])));
         assert_ne!(with(Sizes { part: SIZES.part / 2, ..SIZES }), with(SIZES));
         assert_ne!(with(Sizes { portion: SIZES.portion / 2, ..SIZES }), with(SIZES));
         assert_ne!(with(Sizes { batch: SIZES.batch / 2, ..SIZES }), with(SIZES));

@@ -200,12 +200,13 @@ impl Member {
     }
 }
 
-/// Draws all masks of a batch, makes its leaky ANDs, and compares the parties' words. Returns the portions, and
-/// a coin.
+/// Draws all masks of a batch, makes its leaky ANDs, and compares the parties' words. Returns the portions,
+/// and a coin.
 ///
 /// # Errors
 /// [`Error::Peer`] if the peer cheats, [`Error::Io`] if the connection fails.
 pub(super) fn make(member: &mut Member, draws: Draws) -> Result<(Vec<Portion>, Seed), Error> {
+    member.provide(draws.total())?;
     let place = member.place()?;
     let mut digest = Hasher::new(&member.key, Purpose::Compared, place, Party::Garbler);
     let count = draws.count();
@@ -235,6 +236,7 @@ pub(super) fn make(member: &mut Member, draws: Draws) -> Result<(Vec<Portion>, S
 /// # Errors
 /// As [`make`].
 pub(super) fn others(member: &mut Member, draws: Draws) -> Result<Vec<Portion>, Error> {
+    member.provide(draws.total())?;
     let (mut chosen, mut portions) = (Choices::new(draws), Vec::with_capacity(draws.count()));
     while let Some(portion) = chosen.next(member)? {
         portions.push(portion);

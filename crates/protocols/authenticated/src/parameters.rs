@@ -12,6 +12,7 @@
 
 use brickwork_base::Error;
 use brickwork_primitives::cut_and_choose::Upper;
+use brickwork_primitives::ot::{Cot, pcg};
 use brickwork_session::Spent;
 use serde::{Deserialize, Serialize};
 
@@ -158,7 +159,22 @@ fn compared_log2(level: Level) -> f64 {
 
 /// Contradict oneself in one of so many calls of the OT extension.
 fn calls_log2(calls: u64) -> f64 {
-    (calls as f64).log2() - 115.0
+    (calls as f64).log2() - CALL_BITS
+}
+
+/// A receiver contradicts itself in a call of the OT extension with probability 2 to the minus so many.
+const CALL_BITS: f64 = 115.0;
+
+/// Returns what a batch counts, in calls of the OT extension: of so many portions of its masks, and of so
+/// many masks. An iteration of a PCG has a check that lets more pass than that of a call.
+pub(super) fn counted_calls(cot: Cot, portions: usize, masks: usize) -> u64 {
+    match cot {
+        Cot::Pcg => {
+            let of_iteration = (pcg::check_log2() + CALL_BITS).exp2().ceil() as u64;
+            2 * (1 + pcg::iterations(masks as u64) * of_iteration)
+        }
+        _ => 2 * portions as u64,
+    }
 }
 
 /// Guess an offset, which a mac or a digest of 128 bits asks for, in one of so many openings of both.
@@ -240,6 +256,11 @@ impl Draws {
     /// Returns how many portions there are.
     pub fn count(&self) -> usize {
         self.leaky.max(self.masks).div_ceil(self.portion)
+    }
+
+    /// Returns how many masks are drawn in all.
+    pub fn total(&self) -> usize {
+        self.all().map(|draw| draw.total()).sum()
     }
 
     /// Returns portion number `k`. Leaky ANDs come first, and other masks a part in each portion.
@@ -324,7 +345,7 @@ mod tests {
     /// All masks are drawn, each once, in portions that are not too large; a comparison comes with the first
     /// leaky ANDs.
     #[test]
-    fn pieces_hold_all_masks() {
+    fn portions_hold_all_masks() {
         for (leaky, masks) in [(0, 0), (0, 5), (1, 0), (100, 0), (100, 3), (3, 100), (64, 64), (1000, 999)] {
             let draws = Draws { leaky, masks, portion: 64 };
             let all: Vec<Draw> = draws.all().collect();

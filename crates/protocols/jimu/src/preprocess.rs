@@ -3,9 +3,9 @@
 //! symbols that a garbler hopes are watched it names when it answers, and must not choose by what is opened.
 //! The labels of OTs are hashed when the evaluator has proven its choices.
 
-use brickwork_base::Error;
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
+use brickwork_base::{Error, Secrets};
 use brickwork_circuit::Circuit;
 use brickwork_primitives::ihash::{self, Hashes, Words};
 use zeroize::Zeroizing;
@@ -135,7 +135,7 @@ pub(super) struct Received {
     /// The number of the first authenticator in the session; the others follow.
     pub first_authenticator: u64,
     /// Hashes of the labels of its inputs' OTs, its choices and labels.
-    pub ots: (Hashes, Zeroizing<Vec<u8>>, Words),
+    pub ots: (Hashes, Secrets<u8>, Words),
     pub choice: Choice,
 }
 
@@ -378,7 +378,7 @@ pub(super) fn evaluator(party: &mut Evaluator, supply: &Supply) -> Result<Receiv
     authenticators.permutations.add(&party.permutations.hashes(&follow));
     let mut hashed = list();
     let ots = match own {
-        None => (hashed, Zeroizing::new(Vec::new()), Words::zeros(party.level.labels.l(), 0)),
+        None => (hashed, Default::default(), Words::zeros(party.level.labels.l(), 0)),
         Some((choices, labels)) => {
             hashed.add(&party.labels.hashes(&party.labels.chosen(channel, labels.count())?));
             (hashed, choices, labels)

@@ -10,7 +10,8 @@ use brickwork_circuit::Program;
 use brickwork_plan::{self as plan, Cost, Link, Machine, PROCESS_BYTES, Script};
 use brickwork_primitives::cost::work::*;
 use brickwork_primitives::cost::{
-    DIGEST, DIMENSION, GATE_BYTES, LABEL, TREES, accept_random, agree_to_take, base_ots, meet, random,
+    DIGEST, DIMENSION, GATE_BYTES, LABEL, PROVISION_BYTES, Provision, TREES, accept_random, agree_to_take,
+    base_ots, meet, random,
 };
 use brickwork_primitives::ot::Cot;
 use brickwork_session::{GREETING_BYTES, Protocol, TABLE_MEMORY};
@@ -63,11 +64,16 @@ fn steps(layout: &Layout, making: &Making) -> Script {
     let mut script = Script::new(Authenticated::PHASES);
     set_up(&mut script, making.cot);
     script.phase("preprocess");
+    let mut provision = Provision::new(making.cot);
     for batch in &making.batches {
+        provision.take(&mut script, batch.draws(making.sizes).total());
         preprocess(&mut script, making, batch); // 1 to 7
     }
     online(&mut script, layout); // 7 to 12
     script.memory_bytes = memory(layout, making.level, &making.batches, making.sizes);
+    if making.cot == Cot::Pcg {
+        script.memory_bytes = script.memory_bytes.map(|bytes| bytes + PROVISION_BYTES);
+    }
     script.disk_bytes = waiting(layout, making.level).into_iter().filter(|&bytes| bytes > TABLE_MEMORY).sum();
     script
 }
@@ -157,7 +163,9 @@ fn preprocess(script: &mut Script, making: &Making, batch: &Batch) {
         }
         for by in both {
             if let Some(draw) = portions.get(step) {
-                script.read(by, choices[step]);
+                if choices[step] > 0 {
+                    script.read(by, choices[step]);
+                }
                 accept_random(script, making.cot, by, draw.total() as u64);
             }
             if let Some(count) = at(step) {

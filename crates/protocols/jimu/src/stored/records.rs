@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use brickwork_base::Error;
+use brickwork_base::{Error, Secrets};
 use brickwork_primitives::ihash::{Hashes, Receiver, Words};
 use brickwork_session::stock::records::{In, Out, Records};
 use zeroize::Zeroizing;
@@ -299,7 +299,7 @@ impl Records for EvaluatorInputs {
 /// OTs as the evaluator keeps them: its choice, its label, and the hash of that of choice 0.
 pub(crate) struct EvaluatorOts {
     pub hashes: Hashes,
-    pub choices: Zeroizing<Vec<u8>>,
+    pub choices: Secrets<u8>,
     pub labels: Words,
 }
 
@@ -313,7 +313,7 @@ impl EvaluatorOts {
     pub fn add(&mut self, others: &EvaluatorOts) {
         self.hashes.append(&others.hashes);
         // What grows leaves copies behind; so it is made anew.
-        self.choices = Zeroizing::new([&self.choices[..], &others.choices].concat());
+        self.choices = Secrets::new([&self.choices[..], &others.choices].concat());
         self.labels.append(&others.labels);
     }
 }
@@ -334,7 +334,7 @@ impl Records for EvaluatorOts {
 
     fn decode(context: &Context<'_>, count: usize, record: &mut In) -> Result<Self, Error> {
         let hashes = context.read_hashes(0, record, count)?;
-        let choices = Zeroizing::new(record.pods::<u8>(count)?);
+        let choices = Secrets::new(record.pods::<u8>(count)?);
         if choices.iter().fold(0, |all, choice| all | choice) > 1 {
             return Err(Error::Stock("a record holds a choice that is no bit".into()));
         }
@@ -344,7 +344,7 @@ impl Records for EvaluatorOts {
     fn some(&self, items: Range<usize>) -> Self {
         EvaluatorOts {
             hashes: self.hashes.range(items.clone()),
-            choices: Zeroizing::new(self.choices[items.clone()].to_vec()),
+            choices: Secrets::new(self.choices[items.clone()].to_vec()),
             labels: self.labels.range(items),
         }
     }

@@ -346,7 +346,7 @@ impl Role for Evaluator {
         let symbols = self.level.labels.l();
         let none = Words::zeros(symbols, 0);
         let mut ots =
-            EvaluatorOts { hashes: self.labels.hashes(&none), choices: Zeroizing::default(), labels: none };
+            EvaluatorOts { hashes: self.labels.hashes(&none), choices: Default::default(), labels: none };
         taken.ots.iter().for_each(|some| ots.add(some));
         let material = EvaluatorMaterial { gates: taken.gates, inputs: taken.inputs, ots };
         online::evaluator(self, job.layout, &material, stand, job.input)

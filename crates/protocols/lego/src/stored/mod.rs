@@ -226,8 +226,8 @@ where
     line.fill(epoch, &steps).map(|(done, line)| (done, line.into()))
 }
 
-/// Makes what a program lacks. What a program uses exists before its session's first input: what is lacking is
-/// added to an epoch from which nothing was taken, if there is one; otherwise a new one is filled with all
+/// Makes what a program lacks. What a program uses exists before its session's first input: what is lacking
+/// is added to an epoch from which nothing was taken, if there is one; otherwise a new one is filled with all
 /// that the program needs.
 fn make<R: Role>(mut next: Line<R>, layout: &Layout, why: &Error) -> Result<(Request, Line<R>), Error> {
     let everything = Request::of_layout(layout);
