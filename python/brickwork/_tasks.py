@@ -20,7 +20,7 @@ T = TypeVar("T")
 _LOG = logging.getLogger("brickwork")
 _LEVELS = {"ERROR": logging.ERROR, "WARN": logging.WARNING, "INFO": logging.INFO, "DEBUG": logging.DEBUG}
 
-_SLICE = 0.05
+_SLICE = 0.01
 """Seconds between two looks at signals."""
 
 _PATIENCE = 10.0

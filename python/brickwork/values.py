@@ -44,8 +44,8 @@ class Value:
         refuse(
             "asks whether a secret is true",
             "nobody knows while the program is written down: write bw.where(condition, a, b) for "
-            "`if`, which computes"
-            " both; & | ~ for `and` `or` `not`; bw.min and bw.max for `min` and `max`",
+            "`if`, which computes both; & | ~ for `and` `or` `not`; bw.min and bw.max for `min` and "
+            "`max`; bw.any(x == item for item in items) for `in`",
         )
 
     def __index__(self) -> int:

@@ -152,7 +152,9 @@ def _of_objects(values: NDArray[Any], digits: int | None, place: Place) -> NDArr
     if Decimal in kinds:
         return _of_decimals(values, digits or 0, place)
     if kinds - {int}:
-        values = np.frompyfunc(int, 1, 1)(values)
+        # numpy's types say that it may be a single number.
+        each: Any = np.frompyfunc(int, 1, 1)
+        values = each(values)
     try:
         values = values.astype(np.int64)
     except OverflowError:

@@ -2,27 +2,44 @@
 
 Each call is stopped after ever longer times. Printed are the median and the longest of what it took until its
 threads had ended, beside the CPU time of all of them meanwhile, which is what counts on a machine that does
-other things, too.
+other things, too. Calls that begin with `Ctrl-C`, `cancel` and `deadline` are those of somebody who presses a
+key, cancels a task or sets a deadline: until Python has raised. The others stop the native part itself.
 With words, only calls that have one of them in their names.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
+import signal
 import statistics
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import brickwork as bw
+import numpy as np
 from brickwork import _native, runs
+from numpy.typing import NDArray
 
 ROOT = Path(__file__).parents[2]
 
-Start = Callable[[], _native.Task]
+
+class Stopped(NamedTuple):
+    """How a call ended: seconds and CPU seconds that it took, and in which phase it was."""
+
+    wall: float
+    cpu: float
+    phase: str
+
+
+Stop = Callable[[float], Stopped | None]
+"""Starts a call and stops it after so many seconds; None if it ended before."""
 
 AFTER = [0.05 * 1.35**step for step in range(18)]
 """Seconds, to eight."""
@@ -44,8 +61,16 @@ EXECUTIONS = {
         "semi-honest": 3_000,
         "compgc": 1_000,
     },
+    "larger": {
+        "duplo": 400_000,
+        "authenticated": 400_000,
+        "lego": 20_000,
+        "jimu": 20_000,
+        "semi-honest": 1_000_000,
+        "compgc": 400_000,
+    },
 }
-"""As many as some seconds have."""
+"""As many as some seconds have; the larger ones are of the millionaires."""
 
 SOURCES = {
     "a large product": "#input 1 uint_t 2048\n#input 2 uint_t 2048\n#output 1 uint_t 2048\n"
@@ -60,75 +85,180 @@ SOURCES = {
 """Programs that take long to compile."""
 
 
-def calls(folder: Path) -> dict[str, Start]:
-    """Returns what is measured."""
-    found: dict[str, Start] = {}
+def of_task(start: Callable[[], _native.Task]) -> Stop:
+    """Stops what the native part does."""
+
+    def stop(after: float) -> Stopped | None:
+        task = start()
+        if task.wait(after):
+            return None
+        phase, _, _ = task.progress()
+        begin, cpu = time.monotonic(), time.process_time()
+        task.stop()
+        task.wait(60)
+        return Stopped(time.monotonic() - begin, time.process_time() - cpu, phase)
+
+    return stop
+
+
+class Clock:
+    """Notes when somebody wants a call to end."""
+
+    def __init__(self) -> None:
+        self._wanted: tuple[float, float] | None = None
+
+    def wants(self) -> None:
+        self._wanted = time.monotonic(), time.process_time()
+
+    def ends(self) -> Stopped:
+        assert self._wanted is not None
+        wall, cpu = self._wanted
+        return Stopped(time.monotonic() - wall, time.process_time() - cpu, "")
+
+
+def by_key(call: Callable[..., Any]) -> Stop:
+    """Presses Ctrl-C."""
+
+    def stop(after: float) -> Stopped | None:
+        clock = Clock()
+
+        def press() -> None:
+            clock.wants()
+            os.kill(os.getpid(), signal.SIGINT)
+
+        timer = threading.Timer(after, press)
+        try:
+            timer.start()
+            call()
+            timer.cancel()
+            # It may be pressed already.
+            timer.join()
+        except KeyboardInterrupt:
+            return clock.ends()
+        return None
+
+    return stop
+
+
+def by_cancelling(call: Callable[..., Any]) -> Stop:
+    """Cancels a task of an event loop."""
+
+    async def play(after: float) -> Stopped | None:
+        clock, task = Clock(), asyncio.ensure_future(call())
+        await asyncio.wait([task], timeout=after)
+        if task.done():
+            return None
+        clock.wants()
+        task.cancel()
+        await asyncio.wait([task])
+        return clock.ends()
+
+    return lambda after: asyncio.run(play(after))
+
+
+def by_deadline(call: Callable[..., Any]) -> Stop:
+    """Sets a deadline."""
+
+    def stop(after: float) -> Stopped | None:
+        clock = Clock()
+        timer = threading.Timer(after, clock.wants)
+        try:
+            timer.start()
+            call(deadline=after)
+            timer.cancel()
+        except bw.Deadline:
+            timer.join()
+            return clock.ends()
+        return None
+
+    return stop
+
+
+def inputs(program: bw.Program, count: int) -> tuple[list[str], list[str]]:
+    """Returns as many inputs of both parties."""
+
+    def bits(role: str) -> list[str]:
+        return ["bits:" + "01" * (sum(port.type.width for port in program.inputs_of(role)) // 2)] * count
+
+    return bits("garbler"), bits("evaluator")
+
+
+def of_parties() -> dict[str, Stop]:
+    """Returns runs of every protocol, and each way to stop them."""
+    found: dict[str, Stop] = {}
     programs = {
         "millionaires": bw.example("millionaires"),
         "aes-128-rounds": bw.load(ROOT / "examples/aes-128-rounds.bwp"),
     }
-
-    def inputs(program: bw.Program, count: int) -> tuple[list[str], list[str]]:
-        def bits(role: str) -> list[str]:
-            return ["bits:" + "01" * (sum(port.type.width for port in program.inputs_of(role)) // 2)] * count
-
-        return bits("garbler"), bits("evaluator")
-
     for name, counts in EXECUTIONS.items():
+        program = programs.get(name, programs["millionaires"])
         for protocol, count in counts.items():
-            ready = runs._both(
-                _native.Task.both,
-                "run",
-                programs[name],
-                *inputs(programs[name], count),
-                {"executions": count, "protocol": protocol, "timeout": 60},
-            )
-            found[f"run {protocol} {name}"] = ready.start
+            options: Any = {"executions": count, "protocol": protocol, "timeout": 60}
+            given = inputs(program, count)
+            ready = runs._both(_native.Task.both, "run", program, *given, options)
+            found[f"run {protocol} {name}"] = of_task(ready.start)
+            if name != "aes-128-rounds":
+                # An array is read at once, so that what is stopped is the run.
+                numbers = np.arange(count, dtype=np.uint32)
+                sync = _called(bw.run, program, numbers, options)
+                found[f"Ctrl-C {protocol} {name}"] = by_key(sync)
+                found[f"deadline {protocol} {name}"] = by_deadline(sync)
+                later = _called(bw.run_async, program, numbers, options)
+                found[f"cancel {protocol} {name}"] = by_cancelling(later)
     aes = programs["aes-128-rounds"]
     simulated: Any = _native.Task.simulate
     many = runs._both(simulated, "simulate", aes, *inputs(aes, 20_000), {"executions": 20_000})
-    found["simulate"] = many.start
+    found["simulate"] = of_task(many.start)
+    found["plan --calibrate"] = of_command("plan", "--calibrate", str(aes.path))
+    return found
 
-    def command(*words: str) -> Start:
-        return lambda: _native.Task.call(list(words))
 
+def _called(call: Any, program: bw.Program, both: NDArray[np.uint32], options: Any) -> Callable[..., Any]:
+    return lambda **more: call(program, both, both, **options, **more)
+
+
+def of_command(*words: str) -> Stop:
+    """Returns a command."""
+    return of_task(lambda: _native.Task.call(list(words)))
+
+
+def of_compiler(folder: Path) -> dict[str, Stop]:
+    """Returns what compiles, plans and measures."""
+    found: dict[str, Stop] = {}
     for name, text in SOURCES.items():
         path = folder / f"{name}.wir"
         path.write_text(f"#parties 2\ntypedef uint_t 32 w\n{text}")
-        found[f"compile {name}"] = command("compile", str(path), "-o", str(folder / "out.bwp"))
-    found["plan many slots"] = command("plan", str(folder / "many slots.wir"))
-    found["plan --calibrate"] = command("plan", "--calibrate", str(aes.path))
-    found["bench garbling"] = command("bench", "garbling")
+        found[f"compile {name}"] = of_command("compile", str(path), "-o", str(folder / "out.bwp"))
+    found["plan many slots"] = of_command("plan", str(folder / "many slots.wir"))
+    found["bench garbling"] = of_command("bench", "garbling")
     return found
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        for name, start in calls(Path(folder)).items():
+        for name, stop in {**of_parties(), **of_compiler(Path(folder))}.items():
             if sys.argv[1:] and not any(word in name for word in sys.argv[1:]):
                 continue
-            longest = (0.0, 0.0, 0.0, "")
-            walls = []
+            stops: list[tuple[float, Stopped]] = []
             for after in AFTER:
-                task = start()
-                if task.wait(after):
+                if (stopped := stop(after)) is None:
                     break
-                phase, _, _ = task.progress()
-                begin, cpu = time.monotonic(), time.process_time()
-                task.stop()
-                task.wait(60)
-                took, cpu = time.monotonic() - begin, time.process_time() - cpu
-                longest = max(longest, (min(took, cpu), took, after, phase))
-                walls.append(took)
-            least, took, after, phase = longest
-            told = {
-                "cpu_s": round(least, 3),
-                "wall_s": round(took, 3),
-                "after_s": round(after, 2),
-                "phase": phase,
+                stops.append((after, stopped))
+            if not stops:
+                continue
+            after, longest = max(stops, key=lambda one: min(one[1].wall, one[1].cpu))
+            found = {
+                "call": name,
+                "stops": len(stops),
+                "median_s": round(statistics.median(one.wall for _, one in stops), 3),
+                "longest_s": round(max(one.wall for _, one in stops), 3),
+                "most_cpu": {
+                    "cpu_s": round(longest.cpu, 3),
+                    "wall_s": round(longest.wall, 3),
+                    "after_s": round(after, 2),
+                    "phase": longest.phase,
+                },
             }
-            median = round(statistics.median(walls), 3) if walls else None
-            found = {"call": name, "stops": len(walls), "median_s": median, "longest": told}
             print(json.dumps(found), flush=True)
 
 

@@ -6,9 +6,12 @@ import base64
 import contextlib
 import json
 import os
+import queue
 import re
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +22,9 @@ import pytest
 
 pytest.importorskip("ray")
 
+LIMIT = 240.0
+"""Seconds that a party may be silent, or take to begin and to end: many, as the machine may be busy."""
+
 PARTY = """
 import json, sys
 import ray
@@ -27,24 +33,36 @@ import brickwork.ray as bwray
 
 plan = json.loads(sys.argv[1])
 if (raylets := plan.pop("raylets")) == 1:
-    ray.init(address="local", num_cpus=8, include_dashboard=False, log_to_driver=False)
+    ray.init(address="local", num_cpus=4, include_dashboard=False, log_to_driver=False)
 else:
     from ray.cluster_utils import Cluster
 
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 8, "include_dashboard": False})
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 4, "include_dashboard": False})
     for _ in range(1, raylets):
-        cluster.add_node(num_cpus=8)
+        cluster.add_node(num_cpus=4)
     ray.init(address=cluster.address, log_to_driver=False)
 source = bwray.Files(plan.pop("source"))
 sink = bwray.Folder(plan.pop("sink"), format=plan.pop("format"))
 program = bw.Program(plan.pop("program"))
 only_fill = plan.pop("only_fill")
+begun = None
+held = not plan.pop("hold")
 
 def say(**what):
     print(json.dumps(what), flush=True)
 
+def stands(now):
+    # The coordinator waits here once, so that a test can kill what it likes before the job goes on.
+    global begun, held
+    begun = now["done"] if begun is None else begun
+    if not held and now["done"] > begun:
+        held = True
+        say(held=now)
+        sys.stdin.readline()
+
+say(node=ray.get_runtime_context().get_node_id())
 plan["listening"] = lambda address: say(listens=address)
-plan["stands"] = lambda stands: say(stands=stands)
+plan["stands"] = stands
 try:
     if only_fill:
         job = bwray.fill(program, source.rows(), **plan)
@@ -59,50 +77,100 @@ sys.stdin.readline()  # The cluster stays until somebody has looked at it.
 
 
 class Party:
-    """One party's driver, in a process of its own."""
+    """One party's driver, in a process of its own.
 
-    def __init__(self, plan: dict[str, Any]) -> None:
+    Its cluster's processes are of its session, by which they are found when their parents are gone.
+    """
+
+    def __init__(self, plan: dict[str, Any], errors: Path) -> None:
         command = [sys.executable, "-W", "ignore", "-c", PARTY, json.dumps(plan)]
         # A raylet that has died is missed after five seconds, and not after 15.
         health = {} if plan["raylets"] == 1 else {"RAY_health_check_period_ms": "1000"}
-        environment = {**os.environ, "RAY_DEDUP_LOGS": "0", **health}
+        # No worker is started before a lane needs it.
+        spare = {"RAY_prestart_worker_first_driver": "0", "RAY_enable_worker_prestart": "0"}
+        # They are as nice as whatever runs beside the tests: else they might wait for all of it.
+        nice = {"RAY_worker_niceness": "0"}
+        environment = {**os.environ, "RAY_DEDUP_LOGS": "0", **spare, **nice, **health}
         pipe = subprocess.PIPE
-        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=environment)
-        self.lines = iter(self.process.stdout or [])
+        self._errors = errors
+        with errors.open("w") as file:
+            self.process = subprocess.Popen(
+                command,
+                stdin=pipe,
+                stdout=pipe,
+                stderr=file,
+                text=True,
+                env=environment,
+                start_new_session=True,
+            )
+        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        self.node = ""
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        with self.process.stdout as lines:
+            for line in lines:
+                self._lines.put(line)
+        self._lines.put(None)
 
     def next(self, field: str) -> Any:
         """Returns the next thing that it says of this name."""
-        for line in self.lines:
+        while True:
+            try:
+                line = self._lines.get(timeout=LIMIT)
+            except queue.Empty:
+                raise AssertionError(f"the party does not say {field}: {self.said()}") from None
+            if line is None:
+                self._lines.put(None)
+                raise AssertionError(f"the party ended without {field}: {self.said()}")
             if not line.startswith("{"):
                 continue  # Ray says something.
             said = json.loads(line)
             if field in said:
                 return said if field == "job" else said[field]
-        raise AssertionError(f"the party ended without {field}")
+            assert "job" not in said, f"the job ended without {field}: {said}"
+
+    def go_on(self) -> None:
+        """Lets it go on, or end, where it waits."""
+        assert self.process.stdin is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
 
     def leave(self) -> int:
         """Lets it end. Returns its exit code."""
-        self.process.communicate("", timeout=60)
-        return self.process.returncode
+        assert self.process.stdin is not None
+        with contextlib.suppress(OSError):
+            self.process.stdin.close()
+        return self.process.wait(LIMIT)
 
     def actors(self) -> list[int]:
-        """Returns the processes of its lanes."""
-        return self._processes(b"ray::Guarded")
+        """Returns the processes of its lanes, once there are some."""
+        end = time.monotonic() + LIMIT
+        while not (found := self._processes(b"ray::Guarded")):
+            assert time.monotonic() < end, f"there is no lane to kill: {self.said()}"
+            time.sleep(0.02)
+        return found
 
-    def raylet_of(self, process: int) -> int:
-        """Returns the raylet that an actor is of."""
-        while b"raylet/raylet" not in Path(f"/proc/{process}/cmdline").read_bytes():
-            process = parent(process)
-        return process
+    def raylet(self, of_driver: bool) -> int:
+        """Returns one of its raylets: the driver's, or another one."""
+        (own,) = self._processes(f"--node_id={self.node}".encode())
+        return own if of_driver else next(one for one in self._processes(b"raylet/raylet") if one != own)
 
     def kill(self) -> None:
-        """Kills it and its cluster, of which nothing is to be left."""
-        processes = self._processes(b"")
+        """Kills it and its cluster, of which nothing is left."""
         self.process.kill()
-        for process in processes:
-            with contextlib.suppress(OSError):
-                os.kill(process, 9)
-        self.process.communicate()
+        end = time.monotonic() + LIMIT
+        # What is killed last may have begun something.
+        while processes := self._processes(b""):
+            assert time.monotonic() < end, f"they do not die: {processes}"
+            for process in processes:
+                with contextlib.suppress(OSError):
+                    os.kill(process, signal.SIGKILL)
+            time.sleep(0.05)
+        self.leave()
+        self._reader.join(LIMIT)
 
     def holds(self, session: str, needles: list[bytes]) -> list[bytes]:
         """Returns which of these stand in the files of its Ray session, or in its control store's memory."""
@@ -124,28 +192,21 @@ class Party:
         return sorted(found)
 
     def _processes(self, name: bytes) -> list[int]:
+        """Returns the living processes of its session whose command has this in it."""
         found = []
         for folder in Path("/proc").iterdir():
             try:
-                command = (folder / "cmdline").read_bytes()
-                if name in command and self._has(int(folder.name)):
+                fields = (folder / "stat").read_text().rsplit(")", 1)[1].split()
+                is_its_own = int(fields[3]) == self.process.pid and fields[0] != "Z"
+                if is_its_own and name in (folder / "cmdline").read_bytes():
                     found.append(int(folder.name))
-            except (OSError, ValueError):
+            except (OSError, ValueError, IndexError):
                 pass
         return found
 
-    def _has(self, process: int) -> bool:
-        while process > 1:
-            if process == self.process.pid:
-                return True
-            process = parent(process)
-        return False
-
-
-def parent(process: int) -> int:
-    """Returns the parent of a process."""
-    stat = Path(f"/proc/{process}/stat").read_text()
-    return int(stat.rsplit(")", 1)[1].split()[1])
+    def said(self) -> str:
+        """Returns the end of what it and Ray have written to stderr."""
+        return self._errors.read_text()[-4000:]
 
 
 def written(smaps: str) -> Iterator[tuple[int, int]]:
@@ -170,6 +231,7 @@ class Pair:
 
     def __init__(self, folder: Path, program: bw.Program, rows: list[int]) -> None:
         self.folder, self.program, self.rows = folder, program, rows
+        self.parties: list[Party] = []
         self.keys = {}
         for role in ("garbler", "evaluator"):
             self.keys[role] = bw.keygen(folder / f"{role}.key")
@@ -215,13 +277,30 @@ class Pair:
             "retries": 4,
             "only_fill": False,
             "raylets": 1,
+            "hold": False,
             **place,
             **more,
         }
 
-    def start(self, **more: Any) -> tuple[Party, Party]:
-        garbler = Party(self.plan("garbler", None, **more))
-        return garbler, Party(self.plan("evaluator", garbler.next("listens"), **more))
+    def start(self, hold: bool = False, **more: Any) -> tuple[Party, Party]:
+        """Starts both parties.
+
+        Args:
+            hold: whether the garbler's coordinator waits once a partition is done.
+        """
+        garbler = self._party(self.plan("garbler", None, hold=hold, **more))
+        return garbler, self._party(self.plan("evaluator", garbler.next("listens"), **more))
+
+    def _party(self, plan: dict[str, Any]) -> Party:
+        party = Party(plan, self.folder / f"party-{len(self.parties)}.txt")
+        self.parties.append(party)
+        party.node = party.next("node")
+        return party
+
+    def close(self) -> None:
+        """Kills what is left of all parties and their clusters."""
+        for party in self.parties:
+            party.kill()
 
     def check(self, done: Iterator[int] | range) -> None:
         for k in done:
@@ -239,8 +318,9 @@ class Pair:
 
 
 @pytest.fixture
-def pair(tmp_path: Path, millionaires: bw.Program) -> Pair:
-    return Pair(tmp_path, millionaires, [20] * 6)
+def pair(tmp_path: Path, millionaires: bw.Program) -> Iterator[Pair]:
+    with contextlib.closing(Pair(tmp_path, millionaires, [20] * 12)) as pair:
+        yield pair
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="it looks for processes")
@@ -250,16 +330,11 @@ def test_a_job_runs_on_two_clusters(pair: Pair) -> None:
     filled = [party.next("job") for party in fillers]
     assert [party.leave() for party in fillers] == [0, 0]
     assert all(job["done"] == 0 and job["spent"] == 2 for job in filled)
-    parties = pair.start()
-    killed = 0
+    parties = pair.start(hold=True)
+    parties[0].next("held")
     for party in parties:
-        end = time.monotonic() + 120
-        while not (actors := party.actors()) and time.monotonic() < end:
-            time.sleep(0.02)
-        if actors:
-            os.kill(actors[0], 9)
-            killed += 1
-    assert killed, "there was no lane to kill"
+        os.kill(party.actors()[0], signal.SIGKILL)
+    parties[0].go_on()
     jobs = [party.next("job") for party in parties]
     for party in parties:
         session = party.next("session")
@@ -269,39 +344,45 @@ def test_a_job_runs_on_two_clusters(pair: Pair) -> None:
     assert [party.leave() for party in parties] == [0, 0]
     assert jobs[0] == jobs[1] and jobs[0]["job"] == filled[0]["job"]
     in_doubt = jobs[0]["in_doubt"]
-    assert jobs[0]["done"] + len(in_doubt) == 6
-    pair.check(k for k in range(6) if k not in in_doubt)
+    assert jobs[0]["done"] + len(in_doubt) == 12
+    pair.check(k for k in range(12) if k not in in_doubt)
     pair.stores_are_sound()
     if in_doubt:
         again = pair.start(rerun=in_doubt)
         jobs = [party.next("job") for party in again]
         assert [party.leave() for party in again] == [0, 0]
-        assert all(job["done"] == 6 for job in jobs)
-        pair.check(range(6))
+        assert all(job["done"] == 12 for job in jobs)
+        pair.check(range(12))
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="it looks for processes")
 def test_coordinators_and_raylets_die(pair: Pair) -> None:
-    """Two clusters of two raylets each. The evaluator's coordinator is killed with its whole cluster, and the
-    job goes on when both begin anew; then one of the garbler's raylets is. Nothing runs twice.
+    """Two clusters of two raylets each. The evaluator's coordinator is killed with its whole cluster, then
+    the raylet of the garbler's coordinator and all lanes, each of which ends the job at both; it goes on when
+    both begin anew. Then the garbler's other raylet is killed, and it goes on without. Nothing runs twice.
     """
-    parties = pair.start(raylets=2)
-    while parties[0].next("stands")["done"] == 0:
-        pass
+    parties = pair.start(raylets=2, hold=True)
+    parties[0].next("held")
     parties[1].kill()
-    parties[0].process.wait(60)
+    parties[0].go_on()
     assert parties[0].leave() != 0, "it went on alone"
-    parties = pair.start(raylets=2)
-    end = time.monotonic() + 120
-    while not (actors := parties[0].actors()) and time.monotonic() < end:
-        time.sleep(0.02)
-    os.kill(parties[0].raylet_of(actors[0]), 9)
+    parties = pair.start(raylets=2, hold=True)
+    parties[0].next("held")
+    for process in (parties[0].raylet(of_driver=True), *parties[0].actors()):
+        os.kill(process, signal.SIGKILL)
+    parties[0].go_on()
+    assert [party.leave() for party in parties] == [1, 1]
+    assert "Ray has lost the machine of this driver\nhint: start both parties again" in parties[0].said()
+    parties = pair.start(raylets=2, hold=True)
+    parties[0].next("held")
+    os.kill(parties[0].raylet(of_driver=False), signal.SIGKILL)
+    parties[0].go_on()
     jobs = [party.next("job") for party in parties]
     assert [party.leave() for party in parties] == [0, 0]
     assert jobs[0] == jobs[1], "both ledgers"
     in_doubt = jobs[0]["in_doubt"]
-    assert jobs[0]["done"] + len(in_doubt) == 6 and jobs[0]["spent"] <= 6
-    pair.check(k for k in range(6) if k not in in_doubt)
+    assert jobs[0]["done"] + len(in_doubt) == 12 and jobs[0]["spent"] <= 6
+    pair.check(k for k in range(12) if k not in in_doubt)
     pair.stores_are_sound()
 
 

@@ -190,7 +190,10 @@ def python_assert(a: Any, b: Any) -> Any:
         (python_while, "bw.where"),
         (python_assert, "bw.where"),
         (lambda a, b: a and b, "& | ~"),
+        (lambda a, b: a or b, "& | ~"),
         (lambda a, b: not a, "& | ~"),
+        (lambda a, b: a if b else 1, "bw.where"),
+        (lambda a, b: bool(a), "bw.where"),
         (lambda a, b: min(a, b), "bw.min"),
         (lambda a, b: [1, 2, 3][a], "array.at"),
         (lambda a, b: sum(range(a)), "run to a number"),
@@ -198,6 +201,7 @@ def python_assert(a: Any, b: Any) -> Any:
         (lambda a, b: float(a), "decoded"),
         (lambda a, b: {a: b}, "bw.where"),
         (lambda a, b: 3 in a, "bw.any"),
+        (lambda a, b: a in [1, b], "bw.any"),
         (lambda a, b: a / b, "//"),
         (lambda a, b: round(a), "x.round()"),
         (lambda a, b: round(a, 2), "round_to"),
@@ -352,6 +356,9 @@ def test_inputs_and_outputs_need_owners() -> None:
 def test_a_program_is_saved_and_the_same_everywhere(tmp_path: Path) -> None:
     saved = auction.save(tmp_path / "auction.bwp")
     assert saved.digest == auction.as_program().digest == bw.load(tmp_path / "auction.bwp").digest
+    whole = saved.save(tmp_path / "whole.bwp", cut="whole")
+    assert whole.digest != saved.digest and whole.info()["slots"] == 1
+    assert (whole.inputs, whole.outputs) == (saved.inputs, saved.outputs)
 
 
 def command(*words: str, cwd: Path) -> dict[str, Any]:

@@ -385,6 +385,20 @@ def test_a_million_rows_go_in_and_out_without_a_loop(way: str) -> None:
         assert (found[0][name] == column).all()
 
 
+def test_a_whole_call_with_a_million_rows_has_no_loop(millionaires: bw.Program) -> None:
+    draw = np.random.default_rng(2)
+    ours, theirs = (draw.integers(0, 2**32, ROWS_OF_A_LARGE_TABLE, dtype=np.uint32) for _ in range(2))
+    found: list[Any] = []
+
+    def call() -> None:
+        found.append(bw.simulate(millionaires, ours, theirs, executions=len(ours)).garbler)
+
+    # A few lines each time that it looks whether somebody has pressed Ctrl-C.
+    assert lines_in_python(call) < 100_000
+    assert (found[0]["garbler_richer"] == (ours > theirs)).all()
+    assert (found[0]["equal"] == (ours == theirs)).all()
+
+
 @pytest.mark.parametrize("values", [range(100_000), [2**65 + 1] * 100_000], ids=["small", "large"])
 def test_lists_of_numbers_are_no_loop_either(values: Any) -> None:
     port = [bw.Port("x", "both", Integer(80, False))]

@@ -37,8 +37,8 @@ pub fn run(root: &Path, pythons: &[&str]) -> Result<(), String> {
             false => (&[][..], "all tests"),
         };
         eprintln!("xtask: {} with Python 3.{minor} ({name}), {which}", wheel.display());
-        let python = install(root, name, Some(&wheel), &aloud)?;
-        test(root, &python, tests, &aloud)?;
+        let python = install(root, name, Some(&wheel), &crate::test::succeeds_in_time)?;
+        test(root, &python, tests, &crate::test::succeeds_in_time)?;
         clear(name);
     }
     Ok(())
@@ -91,7 +91,7 @@ fn wheel(root: &Path, interpreter: &str) -> Result<PathBuf, String> {
     // What another commit has built is not taken for it.
     let _ = std::fs::remove_dir_all(&folder);
     let mut build = pip(root, &python, &["wheel", "--no-deps", "--wheel-dir"]);
-    succeeds(&aloud, build.arg(&folder).arg("."), "pip wheel")?;
+    succeeds(&crate::test::succeeds_in_time, build.arg(&folder).arg("."), "pip wheel")?;
     let built = std::fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
     let mut built = built.flatten().map(|entry| entry.path());
     built.next().ok_or_else(|| "pip wheel has built none".to_owned())
@@ -126,14 +126,6 @@ fn test(root: &Path, python: &Path, files: &[&str], call: Call) -> Result<(), St
     let mut pytest = Command::new(python);
     pytest.args(["-m", "pytest"]).args(files).current_dir(root);
     succeeds(call, &mut pytest, "pytest")
-}
-
-/// Runs a command that says what it says to whoever looks.
-fn aloud(command: &mut Command) -> Result<bool, String> {
-    let status = command.status();
-    status
-        .map(|status| status.success())
-        .map_err(|e| format!("{:?} does not start: {e}", command.get_program()))
 }
 
 /// How an error begins that is about this machine, and not about the package.

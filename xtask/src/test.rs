@@ -2,9 +2,9 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use brickwork_kernels::{KERNEL_VARIABLE, Kernel};
 
@@ -229,10 +229,7 @@ impl<'r> Lane<'r> {
         let opened = || File::options().append(true).open(&self.said).map(Stdio::from);
         let [out, err] =
             [opened(), opened()].map(|file| file.map_err(|e| format!("{}: {e}", self.said.display())));
-        let status = command.stdin(Stdio::null()).stdout(out?).stderr(err?).status();
-        status
-            .map(|status| status.success())
-            .map_err(|e| format!("{:?} does not start: {e}", command.get_program()))
+        succeeds_in_time(command.stdin(Stdio::null()).stdout(out?).stderr(err?))
     }
 
     /// Prints all that was said.
@@ -240,6 +237,47 @@ impl<'r> Lane<'r> {
         let mut said = File::open(&self.said).map_err(|e| format!("{}: {e}", self.said.display()))?;
         std::io::copy(&mut said, &mut std::io::stdout()).map_err(|e| format!("stdout: {e}"))?;
         std::fs::remove_file(&self.said).map_err(|e| format!("{}: {e}", self.said.display()))
+    }
+}
+
+/// How long a command may take: many times what each takes on two quiet cores.
+const LIMIT: Duration = Duration::from_secs(40 * 60);
+
+/// How long it may take to end once it is asked to.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Runs a command, and ends it if it hangs: Python's tests then say where, and what they began is ended.
+/// Returns whether it succeeded.
+///
+/// # Errors
+/// It does not start, or did not end in time.
+pub fn succeeds_in_time(command: &mut Command) -> Result<bool, String> {
+    succeeds_within(command, LIMIT)
+}
+
+fn succeeds_within(command: &mut Command, limit: Duration) -> Result<bool, String> {
+    let name = command.get_program().to_owned();
+    let mut child = command.spawn().map_err(|e| format!("{name:?} does not start: {e}"))?;
+    if let Some(succeeded) = ends_within(&mut child, limit)? {
+        return Ok(succeeded);
+    }
+    let late = format!("{name:?} did not end within {} s", limit.as_secs());
+    let asked = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    if !asked.is_ok_and(|asked| asked.success()) || ends_within(&mut child, PATIENCE)?.is_none() {
+        child.kill().and_then(|()| child.wait()).map_err(|e| format!("{late}, and is not killed: {e}"))?;
+    }
+    Err(late)
+}
+
+/// Returns whether a process has succeeded, if it ends in time.
+fn ends_within(child: &mut Child, limit: Duration) -> Result<Option<bool>, String> {
+    let begun = Instant::now();
+    loop {
+        match child.try_wait().map_err(|e| format!("a process cannot be waited for: {e}"))? {
+            Some(status) => return Ok(Some(status.success())),
+            None if begun.elapsed() > limit => return Ok(None),
+            None => std::thread::sleep(Duration::from_millis(20)),
+        }
     }
 }
 
@@ -351,6 +389,16 @@ mod tests {
         assert!(steps.iter().flat_map(|step| &step.environment).all(|(name, _)| *name == KERNEL_VARIABLE));
         let last = steps.last().expect("a step");
         assert!(last.arguments[0] == "test" && last.environment.is_empty());
+    }
+
+    #[test]
+    fn what_hangs_is_ended() {
+        assert_eq!(succeeds_in_time(&mut Command::new("true")), Ok(true));
+        assert_eq!(succeeds_in_time(&mut Command::new("false")), Ok(false));
+        let begun = Instant::now();
+        let refused = succeeds_within(Command::new("sleep").arg("1000"), Duration::from_millis(50));
+        assert_eq!(refused, Err("\"sleep\" did not end within 0 s".to_owned()));
+        assert!(begun.elapsed() < Duration::from_secs(900), "nobody waited for it");
     }
 
     /// Whether Rust stands between two fences in a source's documentation, which `cargo test --doc` would

@@ -6,9 +6,10 @@
 
 use std::ops::{BitXor, BitXorAssign};
 
+use brickwork_kernels::Secrets;
 use bytemuck::{Pod, TransparentWrapper, Zeroable};
 use subtle::{Choice, ConstantTimeEq};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroize;
 
 /// A wire label, or an XOR of labels (Kolesnikov et al. 2017, section 5.1).
 #[derive(Clone, Copy, Default, PartialEq, Eq, Zeroize, Pod, Zeroable, TransparentWrapper)]
@@ -22,7 +23,7 @@ pub struct Delta(u128);
 
 /// Labels that are erased when dropped. What is collected into them must be of known length: growing leaves
 /// copies behind.
-pub type Labels = Zeroizing<Vec<Label>>;
+pub type Labels = Secrets<Label>;
 
 /// Number of bytes of a label on the wire.
 pub const LABEL_BYTES: usize = 16;

@@ -8,7 +8,7 @@ use brickwork::Error;
 use brickwork::circuit::{Party, Program};
 use brickwork::wire::Channel;
 use brickwork::wire::tls::{self, Identity, Listener, PublicKey};
-use brickwork_kernels::Erasing;
+use brickwork_kernels::{Erasing, Secrets};
 use clap::Args;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
@@ -274,7 +274,7 @@ fn secrets(
     program: &Program,
     party: Party,
     host: &mut Host,
-) -> Result<(Identity, Zeroizing<Vec<bool>>), Failure> {
+) -> Result<(Identity, Secrets<bool>), Failure> {
     let _erasing = Erasing::begin();
     let read = |identity: Option<Identity>, input: Option<&str>| {
         let Parameters { executions, .. } = &arguments.parameters;

@@ -15,7 +15,7 @@ use brickwork::session::steps::{Secret, Step};
 use brickwork::session::{PhaseReport, TABLE_MEMORY, Terms};
 use brickwork::wire::Channel;
 use brickwork::wire::tls::{self, Identity, PublicKey};
-use brickwork_kernels::Erasing;
+use brickwork_kernels::{Erasing, Secrets};
 use clap::Args;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -394,13 +394,13 @@ impl<'a> Inputs<'a> {
         step: &Step,
         party: Party,
         time: usize,
-    ) -> Result<Zeroizing<Vec<bool>>, Failure> {
+    ) -> Result<Secrets<bool>, Failure> {
         let _erasing = Erasing::begin();
         let ports = step.input_ports(party);
         let name = planned.entry.name.as_str();
         let within = |failure: Failure| failure.within(&format!("step {name}"));
         if ports.is_empty() {
-            return Ok(Zeroizing::default());
+            return Ok(Secrets::default());
         }
         let line;
         let text = match self.given.get(name).and_then(|values| values.get(time).or(values.last())) {

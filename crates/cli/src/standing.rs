@@ -10,10 +10,9 @@ use brickwork::session::steps::{Secret, Step};
 use brickwork::session::{TABLE_MEMORY, Terms};
 use brickwork::stock::Store;
 use brickwork::wire::tls::{Identity, PublicKey};
-use brickwork_kernels::Erasing;
+use brickwork_kernels::{Erasing, Secrets};
 use clap::Args;
 use serde_json::json;
-use zeroize::Zeroizing;
 
 use crate::arguments::{Address, Protocol, Reading, Resources, SECURITY, security};
 use crate::failure::Failure;
@@ -248,17 +247,17 @@ pub fn ended() -> Failure {
 }
 
 /// The bits of this party's input to a step.
-fn given(wish: &Wish, step: &Step, program: &Program, party: Party) -> Result<Zeroizing<Vec<bool>>, Failure> {
+fn given(wish: &Wish, step: &Step, program: &Program, party: Party) -> Result<Secrets<bool>, Failure> {
     let ports = step.input_ports(party);
     let Some(text) = wish.input else {
         return match ports.is_empty() {
-            true => Ok(Zeroizing::default()),
+            true => Ok(Secrets::default()),
             false => Err(Failure::usage("the step needs an input", "`Program.inputs` shows what it takes")),
         };
     };
     let _erasing = Erasing::begin();
     match wish.executions {
-        None if ports.is_empty() => Ok(Zeroizing::default()),
+        None if ports.is_empty() => Ok(Secrets::default()),
         None => values::step_bits(text, &ports, party, &Reading::default()),
         Some(times) => {
             let value = values::value(Some(text), program, party, Some(times), &Reading::default())?;

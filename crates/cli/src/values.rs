@@ -3,9 +3,8 @@
 use std::path::Path;
 
 use brickwork::circuit::{Party, Port, Program, value};
-use brickwork_kernels::Erasing;
+use brickwork_kernels::{Erasing, Secrets};
 use serde_json::Value;
-use zeroize::Zeroizing;
 
 use crate::arguments::Reading;
 use crate::failure::Failure;
@@ -43,11 +42,11 @@ pub fn step_bits(
     ports: &[Port],
     party: Party,
     reading: &Reading,
-) -> Result<Zeroizing<Vec<bool>>, Failure> {
+) -> Result<Secrets<bool>, Failure> {
     let within = |failure: Failure| failure.within(&format!("input of the {}", role(party)));
     let (mut value, folder) = parse(text).map_err(within)?;
     table::fill(&mut value, ports, None, folder, reading).map_err(within)?;
-    value::encode(ports, &value).map(Zeroizing::new).map_err(|e| within(Failure::from(e)))
+    value::encode(ports, &value).map(Secrets::new).map_err(|e| within(Failure::from(e)))
 }
 
 /// Reads the [`value`] of both parties.
@@ -151,7 +150,7 @@ pub fn input_bits(
     party: Party,
     executions: Option<u32>,
     value: &Value,
-) -> Result<Zeroizing<Vec<bool>>, Failure> {
+) -> Result<Secrets<bool>, Failure> {
     let ports = program.input_ports(party);
     let role = role(party);
     if value.is_null() && !ports.is_empty() {
@@ -164,7 +163,7 @@ pub fn input_bits(
         Some(n) => value::encode_executions(ports, n as usize, value),
         None => value::encode(ports, value),
     };
-    bits.map(Zeroizing::new).map_err(|e| {
+    bits.map(Secrets::new).map_err(|e| {
         let failure = Failure::from(e).within(&format!("input of the {role}"));
         match names_a_file(value) {
             true => failure

@@ -2,6 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 
+use bytemuck::Zeroable;
 use zeroize::Zeroize;
 
 use crate::erase;
@@ -25,9 +26,18 @@ impl<T: Copy + Default> Secrets<T> {
         Secrets(Vec::with_capacity(capacity))
     }
 
-    /// Returns so many zeros.
-    pub fn zeros(count: usize) -> Self {
-        Secrets(vec![T::default(); count])
+    /// Returns so many zeros, whose pages are made when they are written to.
+    pub fn zeros(count: usize) -> Self
+    where
+        T: Zeroable,
+    {
+        Secrets(bytemuck::zeroed_vec(count))
+    }
+}
+
+impl<T: Copy + Default> From<Vec<T>> for Secrets<T> {
+    fn from(secrets: Vec<T>) -> Self {
+        Secrets(secrets)
     }
 }
 

@@ -14,7 +14,7 @@ use brickwork_wire::{Channel, Tag};
 /// # Errors
 /// As [`Channel::receive_into`].
 pub fn labels(channel: &mut Channel, tag: Tag, count: usize) -> Result<Vec<Label>, Error> {
-    let mut labels = vec![Label::ZERO; count];
+    let mut labels = bytemuck::zeroed_vec::<Label>(count);
     channel.receive_into(tag, bytemuck::cast_slice_mut(&mut labels))?;
     Ok(labels)
 }

@@ -389,11 +389,20 @@ impl Hands {
             called.and_then(read).map_err(|error| {
                 let kind =
                     error.get_type(py).name().map_or_else(|_| "an error".into(), |name| name.to_string());
-                error.print(py);
+                // Who waits for the task is told of an error of this package.
+                if !is_ours(&error, py) {
+                    error.print(py);
+                }
                 format!("the workers' keeper raised {kind} in {method}")
             })
         })
     }
+}
+
+fn is_ours(error: &PyErr, py: Python<'_>) -> bool {
+    py.import("brickwork.errors")
+        .and_then(|errors| errors.getattr("Error"))
+        .is_ok_and(|class| error.get_type(py).is_subclass(&class).unwrap_or(false))
 }
 
 impl embedded::Hands for Hands {

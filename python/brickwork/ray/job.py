@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from .. import _native, errors
 from .._flags import flags
 from .._tasks import Watch, wait
-from ..errors import UsageError
+from ..errors import ResourceError, UsageError
 from ..programs import as_program
 from ..runs import AnyProgram, Record
 from .files import Sink, Source
@@ -22,6 +23,9 @@ from .lane import Guarded
 
 _PATIENCE = 30.0
 """Seconds that looking into a stock's log may take."""
+
+_LOOK_EVERY = 2.0
+"""Seconds between two looks at whether this driver's own machine is part of the cluster."""
 
 
 class JobIncomplete(errors.Error):
@@ -99,6 +103,10 @@ class _Crew:
         self._futures: dict[Any, int] = {}
         self._news: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._metrics = _Metrics()
+        self._node = _own_node()
+        self._next_look = 0.0
+        self.refused: errors.Error | None = None
+        """Why it goes no further, if the coordinator is not to blame."""
 
     # What the coordinator asks.
 
@@ -113,7 +121,8 @@ class _Crew:
         ((what, fields),) = json.loads(order).items()
         lane: int = fields["lane"]
         if what == "start":
-            self._start(lane, fields["attempt"], fields["address"])
+            with self._refusing():
+                self._start(lane, fields["attempt"], fields["address"])
         elif what == "fill":
             self._then(lane, "fill", fields["partitions"])
         elif what == "run":
@@ -147,6 +156,8 @@ class _Crew:
     def news(self, patience: float) -> list[str]:
         import ray
 
+        with self._refusing():
+            self._check_node()
         if self._futures:
             ready, _ = ray.wait(list(self._futures), num_returns=1, timeout=patience)
             for future in ready:
@@ -167,6 +178,27 @@ class _Crew:
     def end(self) -> None:
         for lane in list(self._lanes):
             self._lost(lane, "stopped")
+
+    @contextlib.contextmanager
+    def _refusing(self) -> Iterator[None]:
+        """Remembers why it goes no further: the coordinator only hears that."""
+        try:
+            yield
+        except errors.Error as error:
+            self.refused = error
+            raise
+
+    def _check_node(self) -> None:
+        """Sees that Ray still starts what this driver asks for: without its own raylet it starts nothing, and
+        does not say so.
+        """
+        now = time.monotonic()
+        if now < self._next_look:
+            return
+        self._next_look = now + _LOOK_EVERY
+        if self._node not in _alive():
+            hint = "start both parties again with the same arguments: the job goes on from the ledger"
+            raise ResourceError("Ray has lost the machine of this driver", hint)
 
     # Actors.
 
@@ -306,6 +338,14 @@ def _alive() -> set[str]:
     return {node["NodeID"] for node in nodes() if node["Alive"]}
 
 
+def _own_node() -> str:
+    import ray
+
+    context: Any = ray.get_runtime_context()
+    node: str = context.get_node_id()
+    return node
+
+
 class _Metrics:
     """Counts and times of a job, through Ray's own metrics."""
 
@@ -410,6 +450,8 @@ def _coordinate(
     try:
         return _job(wait(task, Watch(listening=listening, deadline=deadline)).json)
     except errors.Error as error:
+        if crew.refused is not None:
+            raise crew.refused from None
         if (state := getattr(error, "stands", None)) is None:
             raise
         incomplete = JobIncomplete(str(error.args[0]), error.hint)

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use brickwork::circuit::{Party, Program};
 use brickwork::duplo;
-use brickwork_kernels::Erasing;
+use brickwork_kernels::{Erasing, Secrets};
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
@@ -115,7 +115,7 @@ pub struct Allowed {
     pub program: Arc<Program>,
     pub digest: [u8; 32],
     /// This party's input where the peer asks, and nobody here has given one.
-    pub input: Option<Zeroizing<Vec<bool>>>,
+    pub input: Option<Secrets<bool>>,
     /// Where outputs go that nobody here has asked for, a line of JSON each.
     pub outputs: Option<PathBuf>,
     /// Executions in stock below which more are made, and up to how many.

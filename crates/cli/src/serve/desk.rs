@@ -11,10 +11,10 @@ use brickwork::duplo;
 use brickwork::session::Terms;
 use brickwork::stock::Store;
 use brickwork::stop::Stop;
+use brickwork_kernels::Secrets;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
-use zeroize::Zeroizing;
 
 use super::budget::{Book, HOUR, Spent};
 use super::config::{Allowed, Config};
@@ -142,7 +142,7 @@ pub type Answer = Result<Value, Refusal>;
 /// A request that waits.
 struct Request {
     which: Which,
-    input: Zeroizing<Vec<bool>>,
+    input: Secrets<bool>,
     until: Instant,
     answer: oneshot::Sender<Answer>,
     /// Not to be tried before: something is lacking.
@@ -327,9 +327,9 @@ impl Desk {
         let allowed = config.named(program).ok_or(Why::NotAllowed)?;
         let ports = allowed.program.input_ports(self.party);
         let input = match (ports.is_empty(), input.is_null(), &allowed.input) {
-            (true, ..) => Zeroizing::default(),
+            (true, ..) => Secrets::default(),
             (false, true, Some(standing)) => standing.clone(),
-            _ => value::encode(ports, input).map(Zeroizing::new).map_err(|e| {
+            _ => value::encode(ports, input).map(Secrets::new).map_err(|e| {
                 Refusal::new(400, e.to_string(), "`brickwork info FILE` shows the type of each input")
             })?,
         };
@@ -416,11 +416,11 @@ impl Desk {
     }
 
     /// Returns this party's input to a run: of a request, or else the standing one. None if it has none.
-    pub fn input(&self, which: &Which, allowed: &Allowed) -> Option<Zeroizing<Vec<bool>>> {
+    pub fn input(&self, which: &Which, allowed: &Allowed) -> Option<Secrets<bool>> {
         let queue = lock(&self.queue);
         let given = queue.requests.iter().find(|request| request.which == *which);
         if allowed.program.input_ports(self.party).is_empty() {
-            return Some(Zeroizing::default());
+            return Some(Secrets::default());
         }
         given.map(|request| request.input.clone()).or_else(|| allowed.input.clone())
     }

@@ -825,6 +825,22 @@ fn parties_with_authenticated_masks_compute_and_say_what_they_promise() {
     is_error(&finish(listening), 7, words);
 }
 
+/// Both parties send megabytes before either reads them: more than sockets hold, so that each must read
+/// while it writes.
+#[test]
+fn parties_that_send_at_once_do_not_wait_for_each_other() {
+    let file = example("cbc-mac-16.bwp");
+    let input = |role: &str| format!("@{}", example(&format!("cbc-mac-16.{role}.json")));
+    let (garbler, evaluator) = (input("garbler"), input("evaluator"));
+    let run = ["run", &file, "--garbler", &garbler, "--evaluator", &evaluator, "--timeout", "60"];
+    let outputs = [Cot::Extension, Cot::SoftSpoken8].map(|cot| {
+        let flags = ["--protocol", "authenticated", "--cot", cot.name()];
+        good(&[&run[..], &flags].concat()).1["output_bits"].clone()
+    });
+    assert!(outputs[0]["evaluator"].as_str().is_some_and(|bits| bits.len() == 128), "{outputs:?}");
+    assert_eq!(outputs[0], outputs[1]);
+}
+
 /// Base OTs from lattices: the same outputs in every protocol, and exactly those messages more. Both parties
 /// must want them, a store has none of them, and nobody is told a prediction that is not one.
 #[test]

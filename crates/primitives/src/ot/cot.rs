@@ -16,12 +16,13 @@
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroize;
 
 use super::Direction;
 use brickwork_base::Error;
-use brickwork_base::label::{Delta, Label};
+use brickwork_base::label::{Delta, Label, Labels};
 use brickwork_base::random::{Rng, Seed};
+use brickwork_kernels::Secrets;
 use brickwork_stock::Ranges;
 use brickwork_wire::Channel;
 
@@ -121,13 +122,13 @@ pub trait CotSender: Sized + Send {
     /// [`Error::Peer`] if the receiver cheats, [`Error::Io`] if its messages do not arrive, [`Error::Limit`]
     /// if the range of OTs ends before them. After any other error every call fails, because what the
     /// receiver may have learnt of the offset concerns all OTs.
-    fn extend(&mut self, channel: &mut Channel, count: usize) -> Result<Vec<Label>, Error>;
+    fn extend(&mut self, channel: &mut Channel, count: usize) -> Result<Labels, Error>;
 
     /// Makes `count` more OTs, whose choices are random: the counterpart of [`CotReceiver::random`].
     ///
     /// # Errors
     /// As [`CotSender::extend`].
-    fn random(&mut self, channel: &mut Channel, count: usize) -> Result<Vec<Label>, Error> {
+    fn random(&mut self, channel: &mut Channel, count: usize) -> Result<Labels, Error> {
         self.extend(channel, count)
     }
 
@@ -137,7 +138,7 @@ pub trait CotSender: Sized + Send {
     /// # Errors
     /// As [`CotSender::extend`]; then `keys` holds nothing secret.
     fn random_bits(&mut self, channel: &mut Channel, keys: &mut [Label]) -> Result<(), Error> {
-        let labels = Zeroizing::new(self.random(channel, keys.len())?);
+        let labels = self.random(channel, keys.len())?;
         keys.iter_mut().zip(labels.iter()).for_each(|(key, label)| *key = label.with_colour(0));
         Ok(())
     }
@@ -183,7 +184,7 @@ pub trait CotReceiver: Sized + Send {
     ///
     /// # Errors
     /// [`Error::Io`] if the connection fails, [`Error::Peer`] if the sender cheats.
-    fn extend(&mut self, channel: &mut Channel, choices: &[u8]) -> Result<Vec<Label>, Error>;
+    fn extend(&mut self, channel: &mut Channel, choices: &[u8]) -> Result<Labels, Error>;
 
     /// Makes `count` more OTs with random choices. Returns the choices (0 or 1) and the label of each; `rng`
     /// is for what makes them of choices that are given.
@@ -195,8 +196,8 @@ pub trait CotReceiver: Sized + Send {
         channel: &mut Channel,
         rng: &mut Rng,
         count: usize,
-    ) -> Result<(Zeroizing<Vec<u8>>, Vec<Label>), Error> {
-        let mut choices = Zeroizing::new(vec![0; count]);
+    ) -> Result<(Secrets<u8>, Labels), Error> {
+        let mut choices = Secrets::<u8>::zeros(count);
         rng.fill(&mut choices);
         choices.iter_mut().for_each(|bit| *bit &= 1);
         let labels = self.extend(channel, &choices)?;
@@ -210,7 +211,6 @@ pub trait CotReceiver: Sized + Send {
     /// As [`CotReceiver::extend`].
     fn random_bits(&mut self, channel: &mut Channel, rng: &mut Rng, macs: &mut [Label]) -> Result<(), Error> {
         let (choices, labels) = self.random(channel, rng, macs.len())?;
-        let labels = Zeroizing::new(labels);
         for ((mac, label), &choice) in macs.iter_mut().zip(labels.iter()).zip(choices.iter()) {
             *mac = label.with_colour(choice);
         }
@@ -283,7 +283,7 @@ mod tests {
                         true => receiver.random(&mut right, &mut Rng::replayable("test"), count),
                         false => {
                             let labels = receiver.extend(&mut right, &given)?;
-                            Ok((Zeroizing::new(given.clone()), labels))
+                            Ok((Secrets::new(given.clone()), labels))
                         }
                     });
                     let sent = match random {
@@ -295,7 +295,7 @@ mod tests {
                 assert_eq!((sent.len(), got.len(), choices.len()), (count, count, count));
                 assert!(!random || choices.contains(&0) && choices.contains(&1));
                 assert!(choices.iter().all(|&choice| choice < 2));
-                for ((zero, got), &choice) in sent.iter().zip(&got).zip(choices.iter()) {
+                for ((zero, got), &choice) in sent.iter().zip(&*got).zip(choices.iter()) {
                     assert!(*got == *zero ^ offset.times(choice));
                     assert!(labels_seen.insert(zero.bits()), "a label came twice");
                 }

@@ -45,13 +45,13 @@
 //! independent OTs (the hash is BLAKE3, a random oracle here, under a key of the series and of all rows so
 //! far, and over the OT's number). Unhashed they must never be keys.
 
-use brickwork_kernels::{Kernel, Trees};
+use brickwork_kernels::{Kernel, Secrets, Trees};
 use zeroize::Zeroizing;
 
 use super::cot::{CotReceiver, CotSender, Series};
 use super::rows::{Corrections, Kind, ROWS, ReceiverSide, SenderSide};
 use brickwork_base::Error;
-use brickwork_base::label::{Delta, Label};
+use brickwork_base::label::{Delta, Label, Labels};
 use brickwork_base::random::{Rng, Seed};
 use brickwork_stock::Ranges;
 use brickwork_wire::Channel;
@@ -125,14 +125,14 @@ impl CotSender for Sender {
 
     /// Rounds: half of one. [`Cheat::OtExtension`](super::Cheat::OtExtension) if the receiver's rows are
     /// inconsistent.
-    fn extend(&mut self, channel: &mut Channel, count: usize) -> Result<Vec<Label>, Error> {
-        let mut labels = vec![Label::ZERO; count];
+    fn extend(&mut self, channel: &mut Channel, count: usize) -> Result<Labels, Error> {
+        let mut labels = Labels::zeros(count);
         self.side.call(channel, &mut labels, Kind { random: false, last_bits: false })?;
         Ok(labels)
     }
 
     fn random_bits(&mut self, channel: &mut Channel, keys: &mut [Label]) -> Result<(), Error> {
-        self.side.call(channel, keys, Kind { random: false, last_bits: true })
+        self.side.call_in(channel, keys, Kind { random: false, last_bits: true })
     }
 
     fn keys(&mut self, labels: &[Label]) -> Result<Vec<[Seed; 2]>, Error> {
@@ -159,8 +159,8 @@ impl Receiver {
         channel: &mut Channel,
         choices: &[u8],
         alter: impl FnMut(&mut Corrections),
-    ) -> Result<Vec<Label>, Error> {
-        let mut labels = vec![Label::ZERO; choices.len()];
+    ) -> Result<Labels, Error> {
+        let mut labels = Labels::zeros(choices.len());
         let mut x = self.side.row(choices);
         let kind = Kind { random: false, last_bits: false };
         self.side.call(channel, &mut x, &mut labels, kind, alter)?;
@@ -189,12 +189,12 @@ impl CotReceiver for Receiver {
         self.side.enter(ranges)
     }
 
-    fn extend(&mut self, channel: &mut Channel, choices: &[u8]) -> Result<Vec<Label>, Error> {
+    fn extend(&mut self, channel: &mut Channel, choices: &[u8]) -> Result<Labels, Error> {
         self.extend_altered(channel, choices, |_| {})
     }
 
     fn random_bits(&mut self, channel: &mut Channel, rng: &mut Rng, macs: &mut [Label]) -> Result<(), Error> {
-        let mut choices = Zeroizing::new(vec![0; macs.len()]);
+        let mut choices = Secrets::<u8>::zeros(macs.len());
         rng.fill(&mut choices);
         let mut x = self.side.row(&choices);
         self.side.call(channel, &mut x, macs, Kind { random: false, last_bits: true }, |_| {})
@@ -227,14 +227,14 @@ mod tests {
         (Sender::new(&series(3), delta, &chosen), Receiver::new(&series(3), &pairs).unwrap(), delta)
     }
 
-    type Labels = Result<Vec<Label>, Error>;
+    type Made = Result<Labels, Error>;
 
     fn run(
         sender: &mut Sender,
         receiver: &mut Receiver,
         choices: &[u8],
         tamper: Option<Tamper>,
-    ) -> (Labels, Labels) {
+    ) -> (Made, Made) {
         run_altered(sender, receiver, choices, |_| {}, tamper)
     }
 
@@ -246,7 +246,7 @@ mod tests {
         choices: &[u8],
         alter: impl FnMut(&mut Corrections) + Send,
         tamper: Option<Tamper>,
-    ) -> (Labels, Labels) {
+    ) -> (Made, Made) {
         let (mut left, mut right) = memory_pair();
         if let Some(tamper) = tamper {
             right.set_tamper(tamper);
@@ -259,7 +259,7 @@ mod tests {
         })
     }
 
-    fn refused(result: Labels) -> bool {
+    fn refused(result: Made) -> bool {
         match result {
             Err(Error::Peer(cheat)) => cheat == Cheat::OtExtension,
             Ok(_) => false,
@@ -267,11 +267,11 @@ mod tests {
         }
     }
 
-    fn honest(sender: &mut Sender, receiver: &mut Receiver, delta: Delta, choices: &[u8]) -> Vec<Label> {
+    fn honest(sender: &mut Sender, receiver: &mut Receiver, delta: Delta, choices: &[u8]) -> Labels {
         let (sent, got) = run(sender, receiver, choices, None);
         let (sent, got) = (sent.unwrap(), got.unwrap());
         assert_eq!((sent.len(), got.len()), (choices.len(), choices.len()));
-        assert!(sent.iter().zip(&got).zip(choices).all(|((r, t), b)| *t == *r ^ delta.times(*b)));
+        assert!(sent.iter().zip(&*got).zip(choices).all(|((r, t), b)| *t == *r ^ delta.times(*b)));
         sent
     }
 
@@ -453,7 +453,7 @@ mod tests {
                 }
             });
             let (labels, got) = run(&mut sender, &mut receiver, &[1; 128], Some(keep));
-            assert!(labels.unwrap().iter().zip(got.unwrap()).all(|(r, t)| t == *r ^ delta));
+            assert!(labels.unwrap().iter().zip(&*got.unwrap()).all(|(r, t)| *t == *r ^ delta));
         }
         assert_eq!(answers.lock().unwrap().len(), 3);
     }
@@ -473,7 +473,7 @@ mod tests {
             assert!([0, 1, 1].iter().zip(&pairs).zip(&chosen).all(|((&b, pair), key)| pair[b] == *key));
             (offered, pairs)
         });
-        assert!(got[0].0 == got[1].0, "the same labels");
+        assert!(got[0].0[..] == got[1].0[..], "the same labels");
         let keys = got.iter().flat_map(|(_, pairs)| pairs.iter().flatten()).map(|key| *key.as_bytes());
         assert_eq!(keys.collect::<std::collections::HashSet<_>>().len(), 12, "and no key twice");
     }

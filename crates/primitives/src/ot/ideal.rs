@@ -8,7 +8,7 @@ use zeroize::Zeroize;
 use super::BASE_OTS;
 use super::cot::{CotReceiver, CotSender, Series};
 use brickwork_base::Error;
-use brickwork_base::label::{Delta, Label};
+use brickwork_base::label::{Delta, Label, Labels};
 use brickwork_base::random::{Rng, Seed};
 use brickwork_stock::Ranges;
 use brickwork_wire::{Channel, Tag};
@@ -71,9 +71,9 @@ impl CotSender for Sender {
         Ok(())
     }
 
-    fn extend(&mut self, channel: &mut Channel, count: usize) -> Result<Vec<Label>, Error> {
+    fn extend(&mut self, channel: &mut Channel, count: usize) -> Result<Labels, Error> {
         let mut rng = Rng::replayable("ideal OTs");
-        let labels: Vec<Label> = (0..count).map(|_| rng.label()).collect();
+        let labels: Labels = (0..count).map(|_| rng.label()).collect();
         let pairs: Vec<[Label; 2]> = labels.iter().map(|&label| [label, label ^ self.offset]).collect();
         channel.send(PAIRS, bytemuck::cast_slice(pairs.as_flattened()))?;
         channel.flush()?;
@@ -106,7 +106,7 @@ impl CotReceiver for Receiver {
         Ok(())
     }
 
-    fn extend(&mut self, channel: &mut Channel, choices: &[u8]) -> Result<Vec<Label>, Error> {
+    fn extend(&mut self, channel: &mut Channel, choices: &[u8]) -> Result<Labels, Error> {
         let mut pairs = vec![[Label::ZERO; 2]; choices.len()];
         channel.receive_into(PAIRS, bytemuck::cast_slice_mut(pairs.as_flattened_mut()))?;
         Ok(pairs.iter().zip(choices).map(|(pair, &choice)| pair[usize::from(choice)]).collect())

@@ -11,7 +11,7 @@
 use std::ops::Range as Span;
 
 use brickwork_kernels::{
-    Kernel, TILE_BLOCKS, Tile, TileRow, Trees, erase, gf128_reduce, hash_rows, hash_to_columns,
+    Kernel, Secrets, TILE_BLOCKS, Tile, TileRow, Trees, erase, gf128_reduce, hash_rows, hash_to_columns,
 };
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
@@ -380,16 +380,22 @@ impl SenderSide {
         std::hint::black_box(Zeroizing::new(std::array::from_fn(mask)))
     }
 
-    /// Makes OTs of this kind in the place of `labels`: their labels for choice 0.
-    pub fn call(&mut self, channel: &mut Channel, labels: &mut [Label], kind: Kind) -> Result<(), Error> {
-        if !std::mem::replace(&mut self.sound, false) {
-            return Err(Cheat::OtExtension.into());
-        }
-        let made = self.make(channel, labels, kind);
+    /// Does what [`SenderSide::call`] does. Where it fails the place holds nothing secret.
+    pub fn call_in(&mut self, channel: &mut Channel, place: &mut [Label], kind: Kind) -> Result<(), Error> {
+        let made = self.call(channel, place, kind);
         if made.is_err() {
-            erase(labels);
+            erase(place);
         }
         made
+    }
+
+    /// Makes OTs of this kind in the place of `labels`, which are erased when they are dropped: their labels
+    /// for choice 0.
+    pub fn call(&mut self, channel: &mut Channel, labels: &mut [Label], kind: Kind) -> Result<(), Error> {
+        match std::mem::replace(&mut self.sound, false) {
+            true => self.make(channel, labels, kind),
+            false => Err(Cheat::OtExtension.into()),
+        }
     }
 
     fn make(&mut self, channel: &mut Channel, labels: &mut [Label], kind: Kind) -> Result<(), Error> {
@@ -508,7 +514,7 @@ impl ReceiverSide {
     }
 
     /// Returns the row x of these choices.
-    pub fn row(&mut self, choices: &[u8]) -> Zeroizing<Vec<TileRow>> {
+    pub fn row(&mut self, choices: &[u8]) -> Secrets<TileRow> {
         let mut x = empty_row(choices.len());
         let blocks = x.as_flattened_mut();
         for (block, choices) in blocks.iter_mut().zip(choices.chunks(BLOCK)) {
@@ -581,14 +587,14 @@ impl ReceiverSide {
 }
 
 /// Makes room for a row x of so many choices.
-pub(super) fn empty_row(count: usize) -> Zeroizing<Vec<TileRow>> {
-    Zeroizing::new(vec![[0; TILE_BLOCKS]; blocks_for(count).div_ceil(TILE_BLOCKS)])
+pub(super) fn empty_row(count: usize) -> Secrets<TileRow> {
+    Secrets::zeros(blocks_for(count).div_ceil(TILE_BLOCKS))
 }
 
 /// Reads the first choices of a row x, 0 or 1 each.
-pub(super) fn choices(x: &[TileRow], count: usize) -> Zeroizing<Vec<u8>> {
+pub(super) fn choices(x: &[TileRow], count: usize) -> Secrets<u8> {
     let blocks = x.as_flattened().iter().flat_map(|block| (0..BLOCK).map(move |j| (block >> j) as u8 & 1));
-    let mut choices = Zeroizing::new(vec![0; count]);
+    let mut choices = Secrets::zeros(count);
     choices.iter_mut().zip(blocks).for_each(|(to, choice)| *to = choice);
     choices
 }

@@ -36,7 +36,7 @@
 //! sender's is not among them: docs/ot.md says what it learns, and proves it.
 
 use brickwork_base::cheats;
-use brickwork_kernels::{Kernel, TileRow, Trees};
+use brickwork_kernels::{Kernel, Secrets, TileRow, Trees};
 use serde::{Deserialize, Serialize};
 use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
@@ -44,7 +44,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 use super::cot::{CotReceiver, CotSender, Series};
 use super::rows::{Corrections, Kind, ROWS, ReceiverSide, SenderSide, choices, empty_row, malformed};
 use brickwork_base::Error;
-use brickwork_base::label::{Delta, Label};
+use brickwork_base::label::{Delta, Label, Labels};
 use brickwork_base::random::{Rng, Seed};
 use brickwork_stock::Ranges;
 use brickwork_wire::Channel;
@@ -293,8 +293,8 @@ impl<const K: usize> Sender<K> {
     }
 
     /// Makes so many OTs of this kind.
-    fn call(&mut self, channel: &mut Channel, count: usize, kind: Kind) -> Result<Vec<Label>, Error> {
-        let mut labels = vec![Label::ZERO; count];
+    fn call(&mut self, channel: &mut Channel, count: usize, kind: Kind) -> Result<Labels, Error> {
+        let mut labels = Labels::zeros(count);
         self.side.call(channel, &mut labels, kind)?;
         Ok(labels)
     }
@@ -339,18 +339,18 @@ impl<const K: usize> CotSender for Sender<K> {
 
     /// Rounds: half of one. [`Cheat::OtExtension`](super::Cheat::OtExtension) if the receiver's rows are
     /// inconsistent.
-    fn extend(&mut self, channel: &mut Channel, count: usize) -> Result<Vec<Label>, Error> {
+    fn extend(&mut self, channel: &mut Channel, count: usize) -> Result<Labels, Error> {
         self.call(channel, count, EXTEND)
     }
 
     /// As [`CotSender::extend`], without the first tree's corrections.
-    fn random(&mut self, channel: &mut Channel, count: usize) -> Result<Vec<Label>, Error> {
+    fn random(&mut self, channel: &mut Channel, count: usize) -> Result<Labels, Error> {
         self.call(channel, count, RANDOM)
     }
 
     /// As [`CotSender::random`].
     fn random_bits(&mut self, channel: &mut Channel, keys: &mut [Label]) -> Result<(), Error> {
-        self.side.call(channel, keys, RANDOM_BITS)
+        self.side.call_in(channel, keys, RANDOM_BITS)
     }
 
     fn keys(&mut self, labels: &[Label]) -> Result<Vec<[Seed; 2]>, Error> {
@@ -378,8 +378,8 @@ impl<const K: usize> Receiver<K> {
         count: usize,
         kind: Kind,
         alter: impl FnMut(&mut Corrections),
-    ) -> Result<Vec<Label>, Error> {
-        let mut labels = vec![Label::ZERO; count];
+    ) -> Result<Labels, Error> {
+        let mut labels = Labels::zeros(count);
         self.side.call(channel, x, &mut labels, kind, alter)?;
         Ok(labels)
     }
@@ -410,7 +410,7 @@ impl<const K: usize> CotReceiver for Receiver<K> {
         self.side.enter(ranges)
     }
 
-    fn extend(&mut self, channel: &mut Channel, choices: &[u8]) -> Result<Vec<Label>, Error> {
+    fn extend(&mut self, channel: &mut Channel, choices: &[u8]) -> Result<Labels, Error> {
         let mut x = self.side.row(choices);
         self.call(channel, &mut x, choices.len(), EXTEND, |_| {})
     }
@@ -421,7 +421,7 @@ impl<const K: usize> CotReceiver for Receiver<K> {
         channel: &mut Channel,
         _: &mut Rng,
         count: usize,
-    ) -> Result<(Zeroizing<Vec<u8>>, Vec<Label>), Error> {
+    ) -> Result<(Secrets<u8>, Labels), Error> {
         let mut x = empty_row(count);
         let labels = self.call(channel, &mut x, count, RANDOM, |_| {})?;
         Ok((choices(&x, count), labels))
@@ -524,7 +524,7 @@ mod tests {
         call: Call,
         alter: impl FnMut(&mut Corrections),
         tamper: Option<Tamper>,
-    ) -> (Result<Vec<Label>, Error>, Vec<u8>, Vec<Label>) {
+    ) -> (Result<Labels, Error>, Vec<u8>, Labels) {
         let (mut left, mut right) = memory_pair();
         if let Some(tamper) = tamper {
             right.set_tamper(tamper);
@@ -538,11 +538,11 @@ mod tests {
         (sent, choices(&x, call.count()).to_vec(), got)
     }
 
-    fn works<const K: usize>(sender: &mut Sender<K>, receiver: &mut Receiver<K>, call: Call) -> Vec<Label> {
+    fn works<const K: usize>(sender: &mut Sender<K>, receiver: &mut Receiver<K>, call: Call) -> Labels {
         let (sent, choices, got) = run(sender, receiver, call, |_| {}, None);
         let (sent, offset) = (sent.unwrap(), sender.side.delta);
         assert_eq!((sent.len(), got.len()), (call.count(), call.count()));
-        assert!(sent.iter().zip(&got).zip(&choices).all(|((r, t), &b)| *t == *r ^ offset.times(b)));
+        assert!(sent.iter().zip(&*got).zip(&choices).all(|((r, t), &b)| *t == *r ^ offset.times(b)));
         if let Call::Extend(given) = call {
             assert_eq!(choices, given);
         }
@@ -560,7 +560,7 @@ mod tests {
         }
     }
 
-    fn rows_refused(result: Result<Vec<Label>, Error>) -> bool {
+    fn rows_refused(result: Result<Labels, Error>) -> bool {
         match result {
             Err(Error::Peer(cheat)) => {
                 assert!(cheat == ot::Cheat::OtExtension);

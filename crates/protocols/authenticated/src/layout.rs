@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use brickwork_base::digest::Digest;
+use brickwork_base::stop::looking;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::{Circuit, Component, Program, Wire};
 use brickwork_primitives::ot::Cot;
@@ -79,10 +80,10 @@ impl Batch {
         Origin { pool: self.pool, calls, openings: self.parts.len() as u64 }
     }
 
-    /// Returns in which pieces its masks are drawn.
+    /// Returns in which portions its masks are drawn.
     pub fn draws(&self, sizes: Sizes) -> Draws {
         let masks = self.inputs + self.ports + self.ands;
-        Draws { leaky: self.pool.leaky_ands(), masks, piece: sizes.piece }
+        Draws { leaky: self.pool.leaky_ands(), masks, portion: sizes.portion }
     }
 }
 
@@ -208,8 +209,8 @@ impl<'p> Layout<'p> {
         let kinds: Vec<usize> =
             digests.iter().map(|digest| first(digest).expect("it is one of them")).collect();
         let widths = [Party::Garbler, Party::Evaluator].map(|party| program.input_width(party));
-        let sources: Vec<Source> = (0..widths[0] + widths[1]).map(Source::Fresh).collect();
-        let given = [(0..widths[0]).collect(), (widths[0]..sources.len()).collect()];
+        let sources: Vec<Source> = looking(0..widths[0] + widths[1]).map(Source::Fresh).collect();
+        let given = [0..widths[0], widths[0]..sources.len()].map(|wires| looking(wires).collect());
         let copies = vec![0; components.len()];
         let mut layout = Layout { program, digests, kinds, copies, ports: 0, ands: 0, sources, given };
         for (k, slots) in program.slots_by_component().into_iter().enumerate() {
@@ -347,8 +348,13 @@ impl Making {
     pub fn digest(&self, program: &Program) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 program with authenticated masks");
         digest.digest(&program.digest()).number(self.level.compared).length(self.level.tag);
-        let Sizes { batch, part, piece } = self.sizes;
-        digest.length(self.cot as usize).length(batch).length(part).length(piece).length(self.batches.len());
+        let Sizes { batch, part, portion } = self.sizes;
+        digest
+            .length(self.cot as usize)
+            .length(batch)
+            .length(part)
+            .length(portion)
+            .length(self.batches.len());
         self.batches.iter().for_each(|batch| batch.add_to(&mut digest));
         digest.done()
     }
@@ -396,7 +402,7 @@ mod tests {
         let digests = Cot::ALL.map(of);
         assert!((0..digests.len()).all(|k| !digests[..k].contains(&digests[k])));
         assert_ne!(with(Sizes { part: SIZES.part / 2, ..SIZES }), with(SIZES));
-        assert_ne!(with(Sizes { piece: SIZES.piece / 2, ..SIZES }), with(SIZES));
+        assert_ne!(with(Sizes { portion: SIZES.portion / 2, ..SIZES }), with(SIZES));
         assert_ne!(with(Sizes { batch: SIZES.batch / 2, ..SIZES }), with(SIZES));
     }
 

@@ -1,8 +1,6 @@
 //! Crossing 4: the program is put together. The garbler sends the active labels of its inputs and one label
 //! for each link; with `naive` it garbles here.
 
-use zeroize::Zeroizing;
-
 use crate::layout::Layout;
 use crate::linking::Linking;
 use crate::msg;
@@ -62,7 +60,7 @@ pub(super) fn evaluator(
         0 => Ok(Vec::new()),
         count => receive::labels(channel, tag, count),
     };
-    let mut wires = Zeroizing::new(labels(msg::INPUT_LABELS, layout.garbler_inputs())?);
+    let mut wires = Labels::new(labels(msg::INPUT_LABELS, layout.garbler_inputs())?);
     wires.reserve_exact(layout.program.wires() - layout.garbler_inputs());
     wires.extend(received.ots.iter());
     if layout.linking == Linking::Scmc {

@@ -1,8 +1,6 @@
 //! Still crossing 4: the evaluator goes through the slots in the order of the program, and the garbler tells
 //! what decodes the evaluator's outputs.
 
-use zeroize::Zeroizing;
-
 use crate::decode::Decoding;
 use crate::layout::{Layout, Link};
 use crate::linking::Linking;
@@ -49,7 +47,7 @@ pub(super) fn evaluator(
     let first = layout.driven_wires().start;
     wires.resize(layout.program.wires(), Label::ZERO);
     let most = layout.program.components().iter().map(|component| component.circuit.inputs()).max();
-    let mut inputs: Labels = Zeroizing::new(Vec::with_capacity(most.unwrap_or(0)));
+    let mut inputs = Labels::with_capacity(most.unwrap_or(0));
     for (k, slot) in layout.program.slots().enumerate() {
         inputs.clear();
         match layout.linking {

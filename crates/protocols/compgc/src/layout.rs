@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::linking::Linking;
 use brickwork_base::stop::looking;
 use brickwork_base::{Error, Party};
-use brickwork_circuit::{Component, Port, Program, Recipient, Wire};
+use brickwork_circuit::{Component, Port, Program, Recipient, Slot, Wire};
 use brickwork_primitives::garbling::{HalfGates, Scheme as _};
 
 /// Copies of a component that go through it side by side, at most: the kernels' lanes.
@@ -53,7 +53,8 @@ impl<'p> Layout<'p> {
     /// [`Error::Limit`] if its tables cannot be addressed here.
     pub fn new(program: &'p Program, linking: Linking) -> Result<Self, Error> {
         let mut numbers = vec![0; program.components().len()];
-        let mut first_inputs = vec![0];
+        let mut first_inputs = Vec::with_capacity(program.slot_count() + 1);
+        first_inputs.push(0);
         let copies = looking(program.slots()).map(|slot| {
             first_inputs.push(first_inputs[first_inputs.len() - 1] + slot.inputs.len());
             let number = &mut numbers[slot.component.0 as usize];
@@ -61,13 +62,13 @@ impl<'p> Layout<'p> {
             *number - 1
         });
         let copies: Vec<u32> = copies.collect();
-        let mut order: Vec<usize> = (0..program.slot_count()).collect();
+        let mut order: Vec<usize> = looking(0..program.slot_count()).collect();
         if linking != Linking::Naive {
             // Copies are made without regard to where they will sit.
             order.sort_by_key(|&slot| program.slot(slot).component);
         }
         let (mut tables, mut bytes) = (vec![0..0; order.len()], 0_usize);
-        for &slot in &order {
+        for &slot in looking(&order) {
             let gates = program.component(program.slot(slot).component).circuit.and_gates();
             let own = gates.checked_mul(HalfGates::TABLE_BYTES.and);
             let end = own.and_then(|own| own.checked_add(bytes)).ok_or_else(|| {
@@ -98,30 +99,29 @@ impl<'p> Layout<'p> {
     /// Cuts the inputs of every slot into links.
     fn link(&mut self) {
         // Of each wire the first one of its value; a wire is a value of its own where nothing else is said.
-        let mut value: Vec<Wire> = (0..self.program.wires() as Wire).collect();
-        for wires in &self.values {
+        let mut value: Vec<Wire> = looking(0..self.program.wires() as Wire).collect();
+        for wires in looking(&self.values) {
             value[wires.clone()].fill(wires.start as Wire);
         }
         let [garblers, all] = [self.garbler_inputs(), self.garbler_inputs() + self.evaluator_inputs()];
         // Inputs whose labels are chosen before the online phase, and not taken over yet.
         let mut fresh = vec![false; self.program.wires()];
         fresh[..if self.linking == Linking::Scmc { all } else { garblers }].fill(true);
-        for (k, slot) in looking(self.program.slots().enumerate()) {
-            let ports = &self.program.component(slot.component).inputs;
-            for port in ranges(0, ports) {
-                for (input, &wire) in port.clone().zip(&slot.inputs[port.clone()]) {
-                    let place = self.first_inputs[k] + input;
-                    if input > port.start
-                        && let Some(last) = self.links.last_mut()
-                        && last.from + last.wires as Wire == wire
-                        && value[last.from as usize] == value[wire as usize]
-                    {
-                        last.wires += 1;
-                        continue;
-                    }
-                    let free = std::mem::take(&mut fresh[value[wire as usize] as usize]);
-                    self.links.push(Link { from: wire, to: place, wires: 1, free });
-                }
+        let (program, value) = (self.program, &value);
+        let runs = |slot: Slot<'p>| {
+            let of_port = move |port: Range<usize>| {
+                slot.inputs[port].chunk_by(|&a, &b| a + 1 == b && value[a as usize] == value[b as usize])
+            };
+            ranges(0, &program.component(slot.component).inputs).flat_map(of_port)
+        };
+        // They are many: a list that grows would be copied as a whole.
+        self.links = Vec::with_capacity(looking(program.slots()).map(|slot| runs(slot).count()).sum());
+        for (k, slot) in looking(program.slots().enumerate()) {
+            let mut to = self.first_inputs[k];
+            for run in runs(slot) {
+                let free = std::mem::take(&mut fresh[value[run[0] as usize] as usize]);
+                self.links.push(Link { from: run[0], to, wires: run.len(), free });
+                to += run.len();
             }
             self.first_links[k + 1] = self.links.len();
         }
@@ -219,5 +219,5 @@ fn values(program: &Program) -> Vec<Range<usize>> {
     let outputs = program
         .slots()
         .flat_map(|slot| ranges(slot.first_output as usize, &program.component(slot.component).outputs));
-    inputs.chain(outputs).collect()
+    looking(inputs.chain(outputs)).collect()
 }

@@ -1,7 +1,5 @@
 //! How components become a program: what is garbled when, and what a link costs.
 
-use zeroize::Zeroizing;
-
 use brickwork_base::label::{Label, Labels};
 use brickwork_base::random::{Rng, Seed};
 
@@ -46,5 +44,5 @@ impl Linking {
 /// alone, and never told: where two values share it, the labels of two wires of each give the offset away.
 pub(super) fn block(base: Label, t: &Seed, width: usize) -> Labels {
     let mut stream = Rng::expand(t, "brickwork compgc block");
-    Zeroizing::new((0..width).map(|_| base ^ stream.label()).collect())
+    (0..width).map(|_| base ^ stream.label()).collect()
 }

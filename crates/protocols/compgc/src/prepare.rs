@@ -2,8 +2,6 @@
 //! choices of its OTs (Beaver 1995). The garbler then knows the false labels of these wires, and nothing of
 //! their bits.
 
-use zeroize::Zeroizing;
-
 use crate::layout::Layout;
 use crate::msg;
 use crate::preprocess::{Garbled, Received};
@@ -21,7 +19,7 @@ pub(super) fn garbler(party: &mut Garbler, layout: &Layout, garbled: &Garbled) -
     }
     let differs = unpack(&party.run.channel.receive(msg::CHOICES, count.div_ceil(8))?, count)?;
     let (delta, labels) = (party.delta(), garbled.ots.iter().zip(differs));
-    Ok(Zeroizing::new(labels.map(|(&label, bit)| label ^ delta.times(bit)).collect()))
+    Ok(labels.map(|(&label, bit)| label ^ delta.times(bit)).collect())
 }
 
 pub(super) fn evaluator(party: &mut Evaluator, input: &[bool], received: &Received) -> Result<(), Error> {

@@ -8,9 +8,9 @@ use crate::layout::{LANES, Layout};
 use crate::linking::{Linking, block};
 use crate::msg;
 use crate::setup::{Evaluator, Garbler};
-use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label, Labels};
 use brickwork_base::stop::{look, looking};
+use brickwork_base::{Error, Secrets};
 use brickwork_circuit::Circuit;
 use brickwork_primitives::garbling::{Collect, GarblingKeys, HalfGates, Schedule, Scheme as _};
 use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
@@ -30,7 +30,7 @@ pub(super) struct Garbled {
 /// What the evaluator has.
 pub(super) struct Received {
     /// The choice of each OT, and its label.
-    pub choices: Zeroizing<Vec<u8>>,
+    pub choices: Secrets<u8>,
     pub ots: Labels,
     /// Of each slot which copy it is, and the tables of all slots.
     pub copies: Vec<Copy>,
@@ -52,13 +52,13 @@ pub(super) fn garbler(party: &mut Garbler, layout: &Layout) -> Result<Garbled, E
     party.run.phase("preprocess");
     let ots = match layout.evaluator_inputs() {
         0 => Labels::default(),
-        count => Zeroizing::new(party.cot.random(&mut party.run.channel, count)?),
+        count => party.cot.random(&mut party.run.channel, count)?,
     };
-    let mut wires: Labels = Zeroizing::new(vec![Label::ZERO; layout.program.wires()]);
+    let mut wires = Labels::zeros(layout.program.wires());
     party.draw_known(layout, &mut wires);
     let mut inputs = Labels::default();
     if layout.linking != Linking::Naive {
-        *inputs = vec![Label::ZERO; layout.slot_inputs()];
+        inputs = Labels::zeros(layout.slot_inputs());
         for link in looking(&layout.links) {
             // What the wires will be is known of those of the linked values and of the garbler's inputs.
             let shift = if link.free { Label::ZERO } else { party.rng.label() };
@@ -108,15 +108,15 @@ pub(super) fn garble(
     run.channel.send(msg::KEYS, bytemuck::cast_slice(&starts))?;
     let first = layout.driven_wires().start;
     let mut corrections = match layout.linking {
-        Linking::Scmc => vec![Label::ZERO; layout.driven_wires().len()],
+        Linking::Scmc => bytemuck::zeroed_vec(layout.driven_wires().len()),
         _ => Vec::new(),
     };
     let mut tables = run.channel.message(msg::TABLES);
     let most = |width: fn(&Circuit) -> usize| {
         let widths = layout.program.components().iter().map(|component| width(&component.circuit));
-        Zeroizing::new(Vec::with_capacity(LANES * widths.max().unwrap_or(0)))
+        Labels::with_capacity(LANES * widths.max().unwrap_or(0))
     };
-    let (mut given, mut made): (Labels, Labels) = (most(|c| c.inputs()), most(|c| c.outputs().len()));
+    let (mut given, mut made) = (most(|c| c.inputs()), most(|c| c.outputs().len()));
     for slots in layout.side_by_side() {
         look();
         let (id, component) = layout.component(slots[0]);
@@ -174,13 +174,8 @@ pub(super) fn evaluator(party: &mut Evaluator, layout: &Layout) -> Result<Receiv
         0 => Default::default(),
         count => party.cot.random(&mut party.run.channel, &mut party.rng, count)?,
     };
-    let mut received = Received {
-        choices,
-        ots: Zeroizing::new(ots),
-        copies: Vec::new(),
-        tables: Vec::new(),
-        corrections: Vec::new(),
-    };
+    let mut received =
+        Received { choices, ots, copies: Vec::new(), tables: Vec::new(), corrections: Vec::new() };
     if layout.linking != Linking::Naive {
         received.receive(party, layout)?;
     }

@@ -3,10 +3,9 @@
 
 use std::ops::Range;
 
-use zeroize::Zeroizing;
-
 use super::Error;
 use super::items::{Items, Origin};
+use brickwork_base::Secrets;
 use brickwork_base::label::Labels;
 use brickwork_primitives::commit::{Places, Row, Shares};
 
@@ -25,7 +24,7 @@ pub(super) struct EvaluatorInputOts {
     /// Behind those to R, where they were made for this program alone, are the commitments to what masked.
     pub committed: Shares,
     pub wires: Shares,
-    pub choices: Zeroizing<Vec<u8>>,
+    pub choices: Secrets<u8>,
     pub labels: Labels,
 }
 

@@ -18,12 +18,11 @@
 //!
 //! The claims are settled together with whatever else is claimed next.
 
-use zeroize::Zeroizing;
-
 use super::input_ots::{EvaluatorInputOts, GarblerInputOts};
 use super::party::EvaluatorCore;
 use super::{Cheat, Error, Garbler, Point, msg};
-use brickwork_base::label::{Delta, Label, Labels};
+use brickwork_base::Secrets;
+use brickwork_base::label::{Delta, Labels};
 use brickwork_base::random::Rng;
 pub use brickwork_primitives::binding::{Combinations, RevealedCombinations};
 use brickwork_primitives::commit::{
@@ -34,7 +33,7 @@ use brickwork_session::Metered;
 
 /// The garbler's labels of OTs that nothing has been done with. Those that mask follow the others.
 pub(super) struct GarblerRandomCots {
-    labels: Zeroizing<Vec<Label>>,
+    labels: Labels,
     binding: usize,
 }
 
@@ -54,7 +53,7 @@ pub(super) fn garbler_random_cots(
     binding: usize,
 ) -> Result<GarblerRandomCots, Error> {
     run.phase("prepare");
-    Ok(GarblerRandomCots { labels: Zeroizing::new(cot.random(&mut run.channel, count + binding)?), binding })
+    Ok(GarblerRandomCots { labels: cot.random(&mut run.channel, count + binding)?, binding })
 }
 
 impl GarblerRandomCots {
@@ -95,7 +94,7 @@ impl GarblerCommittedOts {
 /// The evaluator's choices and labels of OTs that nothing has been done with. Those that mask follow the
 /// others.
 pub(super) struct EvaluatorRandomCots {
-    choices: Zeroizing<Vec<u8>>,
+    choices: Secrets<u8>,
     labels: Labels,
     binding: usize,
 }
@@ -118,7 +117,7 @@ pub(super) fn evaluator_random_cots(
 ) -> Result<EvaluatorRandomCots, Error> {
     run.phase("prepare");
     let (choices, labels) = cot.random(&mut run.channel, rng, count + binding)?;
-    Ok(EvaluatorRandomCots { choices, labels: Labels::new(labels), binding })
+    Ok(EvaluatorRandomCots { choices, labels, binding })
 }
 
 impl EvaluatorRandomCots {

@@ -231,7 +231,7 @@ pub(super) mod garbler {
         let material = make_lacking_ots(party, material)?;
         let built = Built::build(party, program, material, flights)?;
         let outputs = built.evaluate(party, program, input)?.decode(party, program)?;
-        Ok(StepReport { outputs, kept: party.kept().to_vec(), security, aside: Aside::default() })
+        Ok(StepReport { outputs, kept: party.stock.kept.last().to_vec(), security, aside: Aside::default() })
     }
 }
 
@@ -245,10 +245,9 @@ pub(super) mod evaluator {
     use super::super::stock::ProgramMaterial;
     use super::super::{Aside, Evaluator, Parameters, Request, StepReport, decode, evaluate};
     use super::{Agreement, Error, Flights, Step, Unconfirmed};
-    use brickwork_base::Party;
+    use brickwork_base::{Party, Secrets};
     use brickwork_circuit::Program;
     use brickwork_primitives::commit::{self, Claimed, Receiver as _};
-    use zeroize::Zeroizing;
 
     /// Checks what is asked for while it is preprocessed, and of OTs that were just made the rest; a
     /// session's first proof covers its offsets `alongside`. Returns these proven, the items, and what was
@@ -347,7 +346,7 @@ pub(super) mod evaluator {
                 Built::Proven(ready) => Joined::Proven(ready),
             };
             let (ready, evaluated) = evaluate::evaluator(party, program, joined, input, masked)?; // 9, 10, 11
-            Ok(Evaluated { ready, evaluated, input: Zeroizing::new(input.to_vec()) })
+            Ok(Evaluated { ready, evaluated, input: Secrets::new(input.to_vec()) })
         }
     }
 
@@ -355,7 +354,7 @@ pub(super) mod evaluator {
     pub struct Evaluated {
         ready: EvaluatorReady,
         evaluated: evaluate::Evaluated,
-        input: Zeroizing<Vec<bool>>,
+        input: Secrets<bool>,
     }
 
     impl Evaluated {
@@ -391,6 +390,11 @@ pub(super) mod evaluator {
         let material = make_lacking_ots(party, material)?;
         let built = Built::build(party, program, material, flights)?;
         let (outputs, recovered) = built.evaluate(party, program, input)?.decode(party, program)?;
-        Ok(StepReport { outputs, kept: party.kept().to_vec(), security, aside: Aside { recovered } })
+        Ok(StepReport {
+            outputs,
+            kept: party.stock.kept.last().to_vec(),
+            security,
+            aside: Aside { recovered },
+        })
     }
 }

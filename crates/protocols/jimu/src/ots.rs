@@ -33,11 +33,11 @@
 //! one choice at most. If the offset is Δ, whether a label passes does not depend on the choice; that it is Δ
 //! is checked when a session is set up, with s + 8 OTs that are then thrown away.
 
-use brickwork_base::Error;
 use brickwork_base::bits::{pack, unpack};
-use brickwork_base::label::Label;
+use brickwork_base::label::{Label, Labels};
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_base::stop::look;
+use brickwork_base::{Error, Secrets};
 use brickwork_primitives::ihash::Words;
 use brickwork_primitives::ot::{CotReceiver, CotSender, extension};
 use brickwork_wire::Channel;
@@ -76,12 +76,12 @@ pub(super) struct Unchecked {
 }
 
 /// The labels of one series.
-fn of_block(labels: &Words, block: usize) -> Zeroizing<Vec<Label>> {
-    Zeroizing::new((0..labels.count()).map(|k| Label::from_bits(labels.word(k)[block])).collect())
+fn of_block(labels: &Words, block: usize) -> Labels {
+    (0..labels.count()).map(|k| Label::from_bits(labels.word(k)[block])).collect()
 }
 
 /// Labels of several series, block by block.
-fn wide(series: &[Zeroizing<Vec<Label>>]) -> Words {
+fn wide(series: &[Labels]) -> Words {
     let mut labels = Words::zeros(16 * series.len(), series[0].len());
     for (block, series) in series.iter().enumerate() {
         series.iter().enumerate().for_each(|(k, label)| labels.word_mut(k)[block] = label.bits());
@@ -165,7 +165,7 @@ pub(super) fn garbler(
 ) -> Result<Unchecked, Error> {
     let labels = series
         .iter_mut()
-        .map(|series| series.extend(channel, counts.all()).map(Zeroizing::new))
+        .map(|series| series.extend(channel, counts.all()))
         .collect::<Result<Vec<_>, _>>()?;
     let seed = rng.seed();
     channel.send(msg::COMBINE, seed.as_bytes())?;
@@ -193,7 +193,7 @@ impl Unchecked {
 /// Choices in OTs, and their labels, which are not compared with hashes yet.
 pub(super) struct Chosen {
     counts: Counts,
-    choices: Zeroizing<Vec<u8>>,
+    choices: Secrets<u8>,
     labels: Words,
 }
 
@@ -206,7 +206,7 @@ pub(super) fn evaluator(
     rng: &mut Rng,
     hooks: &mut Hooks,
 ) -> Result<Chosen, Error> {
-    let mut choices = Zeroizing::new(vec![0; counts.all()]);
+    let mut choices = Secrets::<u8>::zeros(counts.all());
     let (given, random) = choices.split_at_mut(first.len());
     given.copy_from_slice(first);
     rng.fill(random);
@@ -214,7 +214,7 @@ pub(super) fn evaluator(
     let of_series = |(block, series): (usize, &mut extension::Receiver)| {
         let mut here = choices.clone();
         hooks.alter(Point::Choices(block), &mut here);
-        series.extend(channel, &here).map(Zeroizing::new)
+        series.extend(channel, &here)
     };
     let labels = series.iter_mut().enumerate().map(of_series).collect::<Result<Vec<_>, _>>()?;
     Ok(Chosen { counts, choices, labels: wide(&labels) })
@@ -222,11 +222,7 @@ pub(super) fn evaluator(
 
 impl Chosen {
     /// Proves that the choices are the same in all series. Returns them, and the labels.
-    pub fn prove(
-        self,
-        channel: &mut Channel,
-        session: &[u8; 32],
-    ) -> Result<(Zeroizing<Vec<u8>>, Words), Error> {
+    pub fn prove(self, channel: &mut Channel, session: &[u8; 32]) -> Result<(Secrets<u8>, Words), Error> {
         let Chosen { counts, choices, labels } = self;
         let seed = channel.receive(msg::COMBINE, SEED_BYTES)?;
         let seed = Seed::from_bytes(*seed.first_chunk().expect("as many as asked for"));
@@ -234,7 +230,7 @@ impl Chosen {
         let mut message = pack(bits.iter().copied());
         message.extend_from_slice(&hash(session, &sums));
         channel.send(msg::COMBINED, &message)?;
-        Ok((Zeroizing::new(choices[..counts.ots].to_vec()), labels.range(0..counts.ots)))
+        Ok((Secrets::new(choices[..counts.ots].to_vec()), labels.range(0..counts.ots)))
     }
 }
 
@@ -286,7 +282,7 @@ mod tests {
                     let garbler = scope.spawn(|| extended(&mut left, &mut senders, COUNT));
                     let mut each = Vec::new();
                     for (block, series) in receivers.iter_mut().enumerate() {
-                        let mut labels = Zeroizing::new(series.extend(&mut right, &choices).unwrap());
+                        let mut labels = series.extend(&mut right, &choices).unwrap();
                         if known >> block & 1 == 1 {
                             let offset = Label::from_bits(delta[block]);
                             labels.iter_mut().for_each(|label| *label ^= offset);
@@ -309,7 +305,7 @@ mod tests {
 
     /// The labels of choice 0 of so many OTs.
     fn extended(channel: &mut Channel, series: &mut [extension::Sender], count: usize) -> Words {
-        let labels = series.iter_mut().map(|series| Zeroizing::new(series.extend(channel, count).unwrap()));
+        let labels = series.iter_mut().map(|series| series.extend(channel, count).unwrap());
         wide(&labels.collect::<Vec<_>>())
     }
 
@@ -324,7 +320,7 @@ mod tests {
             let garbler = scope.spawn(|| extended(&mut left, &mut senders, 1));
             let each = receivers.iter_mut().enumerate().map(|(block, series)| {
                 let choice = u8::from(block == 1);
-                Zeroizing::new(series.extend(&mut right, &[choice]).unwrap())
+                series.extend(&mut right, &[choice]).unwrap()
             });
             let labels = wide(&each.collect::<Vec<_>>());
             right.flush().unwrap();

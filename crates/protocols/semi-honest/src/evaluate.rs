@@ -35,7 +35,7 @@ impl<'b> Wires<'b> {
         let most = |count: fn(&brickwork_circuit::Circuit) -> usize| {
             components.iter().map(|component| count(&component.circuit)).max().unwrap_or(0)
         };
-        let room = |labels: usize| Zeroizing::new(vec![Label::ZERO; labels * lanes]);
+        let room = |labels: usize| Labels::zeros(labels * lanes);
         Wires {
             chunk,
             lanes,
@@ -118,7 +118,7 @@ pub(super) fn garbler(
         *starts = schedules.iter().map(|_| rng.block()).collect();
         run.channel.send(msg::KEYS, bytemuck::cast_slice(starts))?;
     }
-    let own: Labels = Zeroizing::new(input.iter().map(|_| rng.label()).collect());
+    let own: Labels = input.iter().map(|_| rng.label()).collect();
     if !own.is_empty() {
         let active: Vec<Label> =
             own.iter().zip(input).map(|(&label, &bit)| label ^ delta.times(u8::from(bit))).collect();
@@ -174,7 +174,7 @@ pub(super) fn evaluator(
     }
     let layout = chunk.layout;
     let count = chunk.count() * layout.garbler_inputs();
-    let theirs: Labels = Zeroizing::new(match count {
+    let theirs = Labels::new(match count {
         0 => Vec::new(),
         count => receive::labels(&mut run.channel, msg::INPUT_LABELS, count)?,
     });

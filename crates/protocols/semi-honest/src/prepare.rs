@@ -30,7 +30,7 @@ pub(super) fn garbler(
     let Some(stock) = stock.filter(|_| count > 0) else {
         return match count {
             0 => Ok(Labels::default()),
-            count => Ok(Zeroizing::new(party.cot.extend(&mut party.run.channel, count)?)),
+            count => party.cot.extend(&mut party.run.channel, count),
         };
     };
     let corrections = unpack(&party.run.channel.receive(msg::CORRECTIONS, count.div_ceil(8))?, count)?;
@@ -58,7 +58,7 @@ pub(super) fn evaluator(
     let Some(stock) = stock.filter(|_| count > 0) else {
         return match count {
             0 => Ok(Labels::default()),
-            _ => Ok(Zeroizing::new(party.cot.extend(&mut party.run.channel, &bits)?)),
+            _ => party.cot.extend(&mut party.run.channel, &bits),
         };
     };
     let mut labels = Labels::new(Vec::with_capacity(count));

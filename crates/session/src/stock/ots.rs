@@ -3,10 +3,8 @@
 
 use std::ops::Range;
 
-use zeroize::Zeroizing;
-
-use brickwork_base::Error;
 use brickwork_base::label::Labels;
+use brickwork_base::{Error, Secrets};
 
 use crate::stock::records::{In, Out, Records};
 
@@ -18,17 +16,14 @@ pub struct GarblerOts(pub Labels);
 #[derive(Default)]
 pub struct EvaluatorOts {
     /// c of each.
-    pub choices: Zeroizing<Vec<u8>>,
+    pub choices: Secrets<u8>,
     /// T of each.
     pub labels: Labels,
 }
 
 /// Two rows one after the other. What grows leaves copies behind; so it is made anew.
-fn joined<T: Copy>(one: &[T], other: &[T]) -> Zeroizing<Vec<T>>
-where
-    Vec<T>: zeroize::Zeroize,
-{
-    Zeroizing::new([one, other].concat())
+fn joined<T: Copy + Default>(one: &[T], other: &[T]) -> Secrets<T> {
+    Secrets::new([one, other].concat())
 }
 
 impl Records for GarblerOts {
@@ -71,7 +66,7 @@ impl Records for EvaluatorOts {
     }
 
     fn decode((): &(), count: usize, record: &mut In) -> Result<Self, Error> {
-        let choices = Zeroizing::new(record.pods::<u8>(count)?);
+        let choices = Secrets::new(record.pods::<u8>(count)?);
         let labels = Labels::new(record.pods(count)?);
         match choices.iter().fold(0, |all, choice| all | choice) {
             0 | 1 => Ok(EvaluatorOts { choices, labels }),
@@ -81,7 +76,7 @@ impl Records for EvaluatorOts {
 
     fn some(&self, items: Range<usize>) -> Self {
         EvaluatorOts {
-            choices: Zeroizing::new(self.choices[items.clone()].to_vec()),
+            choices: Secrets::new(self.choices[items.clone()].to_vec()),
             labels: Labels::new(self.labels[items].to_vec()),
         }
     }
@@ -105,7 +100,7 @@ mod tests {
         let mut rng = Rng::replayable("test OTs");
         let labels = Labels::new((0..9).map(|_| rng.label()).collect());
         for (choice, good) in [(0, true), (1, true), (2, false), (255, false)] {
-            let mut choices = Zeroizing::new(vec![1; 9]);
+            let mut choices = Secrets::new(vec![1; 9]);
             choices[4] = choice;
             let mut out = Out::default();
             EvaluatorOts { choices: choices.clone(), labels: labels.clone() }.encode(2..9, &mut out).unwrap();
@@ -116,7 +111,7 @@ mod tests {
                     assert!(good && ots.choices[..] == choices[2..] && ots.labels[..] == labels[2..]);
                     let mut first = ots.some(0..3);
                     first.append(ots.some(3..7)).unwrap();
-                    assert!(first.choices == ots.choices && first.labels == ots.labels);
+                    assert!(first.choices[..] == ots.choices[..] && first.labels[..] == ots.labels[..]);
                 }
                 Err(refused) => assert!(!good && refused.to_string().contains("no bit")),
             }

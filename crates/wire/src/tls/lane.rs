@@ -21,6 +21,10 @@ const SLICE: Duration = Duration::from_millis(100);
 /// Ciphertext read from the socket at once.
 const RAW_BYTES: usize = 256 << 10;
 
+/// Ciphertext that is read, at most, while the socket takes nothing: what parties may send each other before
+/// either reads. (The system's own buffers are smaller, and how large is its own business.)
+pub(super) const AHEAD_BYTES: usize = 16 << 20;
+
 /// Plaintext that rustls may hold encrypted before it goes to the socket: sixteen full records.
 const BUFFER_BYTES: usize = 256 << 10;
 
@@ -35,7 +39,7 @@ const LINGER: Duration = Duration::from_secs(1);
 pub(super) struct Lane {
     link: Arc<Link>,
     /// Ciphertext that was read and not processed yet: `raw[start..end]`.
-    raw: Box<[u8]>,
+    raw: Vec<u8>,
     start: usize,
     end: usize,
     timeout: Duration,
@@ -77,7 +81,7 @@ impl Lane {
         let tls = Mutex::new(Tls { connection, last_write: Instant::now(), closed: false });
         let mut lane = Lane {
             link: Arc::new(Link { socket, tls }),
-            raw: vec![0; RAW_BYTES].into_boxed_slice(),
+            raw: vec![0; RAW_BYTES],
             start: 0,
             end: 0,
             timeout,
@@ -124,6 +128,9 @@ impl Lane {
 
     /// Reads ciphertext from the socket; at least one byte, or an error.
     fn fill(&mut self) -> io::Result<()> {
+        if self.raw.len() > RAW_BYTES {
+            self.raw = vec![0; RAW_BYTES];
+        }
         loop {
             if Instant::now() >= self.deadline {
                 return Err(io::Error::new(ErrorKind::TimedOut, "the peer sends nothing, or too slowly"));
@@ -161,7 +168,8 @@ impl Lane {
     }
 
     /// Hands all ciphertext to the socket. While the socket takes nothing, the peer may be busy; its signs of
-    /// life show it, so they are read (into a bounded buffer) and give it more time.
+    /// life show it, so they are read and give it more time. Or it is writing, too, and waits for this party
+    /// to read: so whatever comes is read, up to [`AHEAD_BYTES`].
     fn drain(&mut self, tls: &mut Tls) -> io::Result<()> {
         let start = Instant::now();
         while tls.connection.wants_write() {
@@ -176,6 +184,9 @@ impl Lane {
                     stop::check()?;
                     if self.start == self.end {
                         (self.start, self.end) = (0, 0);
+                    }
+                    if self.end == self.raw.len() {
+                        self.raw.resize((2 * self.end).min(AHEAD_BYTES), 0);
                     }
                     match (&self.link.socket).read(&mut self.raw[self.end..]) {
                         // No room, or the peer has closed its side: neither is progress.

@@ -1,6 +1,7 @@
 use std::sync::RwLock;
 use std::thread;
 
+use super::lane::AHEAD_BYTES;
 use super::*;
 use crate::frame::SIGN_OF_LIFE;
 use crate::{MAX_FRAME_BYTES, Tag};
@@ -91,16 +92,18 @@ fn messages_and_bulk_cross_the_network() {
 
 #[test]
 fn both_directions_at_once_do_not_block_each_other_for_ever() {
-    // Each side reads only after it has written: what fits into the sockets and one pending flush must pass.
+    // Each side reads only after it has written, also more than any system's buffers hold.
     let parties = two();
     let (mut a, mut b) = parties.pair(options(Party::Garbler), options(Party::Evaluator));
-    let data = vec![5; 64 << 10];
-    thread::scope(|scope| {
-        let left = scope.spawn(|| a.send(TAG, &data).and_then(|()| a.receive(TAG, data.len())));
-        b.send(TAG, &data).unwrap();
-        assert!(b.receive(TAG, data.len()).unwrap() == data);
-        assert!(left.join().unwrap().unwrap() == data);
-    });
+    for count in [64 << 10, AHEAD_BYTES / 4 * 3] {
+        let data: Vec<u8> = (0..count).map(|i| (i % 251) as u8).collect();
+        thread::scope(|scope| {
+            let left = scope.spawn(|| a.send(TAG, &data).and_then(|()| a.receive(TAG, data.len())));
+            b.send(TAG, &data).and_then(|()| b.flush()).unwrap();
+            assert!(b.receive(TAG, data.len()).unwrap() == data);
+            assert!(left.join().unwrap().unwrap() == data);
+        });
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The party that has the choices, and completes trees.
 
 use brickwork_base::bits::pack;
-use brickwork_base::label::Label;
+use brickwork_base::label::{Label, Labels};
 use brickwork_base::random::{Rng, Seed};
 use brickwork_base::{Error, stop};
 use brickwork_kernels::{Kernel, Secrets, complete_tree, sum_where};
@@ -158,8 +158,8 @@ impl Receiver {
     }
 }
 
-/// Returns the path of the leaf that is not known, by the macs of a tree's OTs: where the choice is 0 the left
-/// child is known.
+/// Returns the path of the leaf that is not known, by the macs of a tree's OTs: where the choice is 0 the
+/// left child is known.
 pub(super) fn path(macs: &[Label]) -> usize {
     macs.iter().enumerate().fold(0, |path, (level, mac)| path | usize::from(mac.colour() ^ 1) << level)
 }
@@ -202,8 +202,8 @@ impl CotReceiver for Receiver {
     }
 
     /// Random OTs, and by what their choices differ from these.
-    fn extend(&mut self, channel: &mut Channel, choices: &[u8]) -> Result<Vec<Label>, Error> {
-        let mut labels = vec![Label::ZERO; choices.len()];
+    fn extend(&mut self, channel: &mut Channel, choices: &[u8]) -> Result<Labels, Error> {
+        let mut labels = Secrets::zeros(choices.len());
         self.provide(channel, labels.len())?;
         self.pool.draw(&mut labels);
         let differences = labels.iter().zip(choices).map(|(label, choice)| label.colour() ^ choice & 1);
@@ -218,10 +218,10 @@ impl CotReceiver for Receiver {
         channel: &mut Channel,
         rng: &mut Rng,
         count: usize,
-    ) -> Result<(Zeroizing<Vec<u8>>, Vec<Label>), Error> {
-        let mut labels = vec![Label::ZERO; count];
+    ) -> Result<(Secrets<u8>, Labels), Error> {
+        let mut labels = Secrets::zeros(count);
         self.random_bits(channel, rng, &mut labels)?;
-        Ok((Zeroizing::new(labels.iter().map(|label| label.colour()).collect()), labels))
+        Ok((labels.iter().map(|label| label.colour()).collect(), labels))
     }
 
     /// As [`CotReceiver::random`].

@@ -1,7 +1,7 @@
 //! The party that chooses the offset, and grows trees.
 
 use brickwork_base::bits::unpack;
-use brickwork_base::label::{Delta, Label};
+use brickwork_base::label::{Delta, Label, Labels};
 use brickwork_base::random::Seed;
 use brickwork_base::{Error, stop};
 use brickwork_kernels::{Kernel, Secrets, erase, grow_tree};
@@ -183,7 +183,7 @@ impl CotSender for Sender {
     }
 
     /// Rounds: half of one if enough OTs are left, and one and a half for each iteration.
-    fn extend(&mut self, channel: &mut Channel, count: usize) -> Result<Vec<Label>, Error> {
+    fn extend(&mut self, channel: &mut Channel, count: usize) -> Result<Labels, Error> {
         let mut labels = self.random(channel, count)?;
         let delta = Delta::new(self.offset().bits());
         let differences = unpack(&channel.receive(msg::DIFFERENCES, count.div_ceil(8))?, count)?;
@@ -191,8 +191,8 @@ impl CotSender for Sender {
         Ok(labels)
     }
 
-    fn random(&mut self, channel: &mut Channel, count: usize) -> Result<Vec<Label>, Error> {
-        let mut labels = vec![Label::ZERO; count];
+    fn random(&mut self, channel: &mut Channel, count: usize) -> Result<Labels, Error> {
+        let mut labels = Secrets::zeros(count);
         self.random_bits(channel, &mut labels)?;
         Ok(labels)
     }

@@ -248,9 +248,9 @@ impl Asked for Filling<'_> {
 
     fn parameters(&self) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 authenticated stock parameters");
-        let Sizes { batch, part, piece } = self.sizes;
+        let Sizes { batch, part, portion } = self.sizes;
         digest.number(self.level.security).number(self.level.compared).length(self.level.tag);
-        digest.length(batch).length(part).length(piece);
+        digest.length(batch).length(part).length(portion);
         digest.done()
     }
 

@@ -40,7 +40,7 @@ fn aes_is_computed() {
     }
 }
 
-/// Several batches, groups and pieces, the last of each not full: with small sizes, as a million gates take
+/// Several batches, groups and portions, the last of each not full: with small sizes, as a million gates take
 /// long.
 #[test]
 fn programs_of_many_batches_are_computed() {
@@ -49,7 +49,7 @@ fn programs_of_many_batches_are_computed() {
     while programs < 8 || batches <= 3 {
         programs += 1;
         let program = Arc::new(random_program(&mut rng).repeat(3).unwrap());
-        let sizes = Some(Sizes { batch: 50, part: 20, piece: 7 });
+        let sizes = Some(Sizes { batch: 50, part: 20, portion: 7 });
         let pool = Some(Pool { size: 5, bucket: 3 });
         let (layout, forced) = (Layout::new(&program).unwrap(), Forced { level: None, pool, sizes });
         let making = Making::forced(&layout, 40, Cot::default(), &forced).unwrap();

@@ -2,8 +2,6 @@
 
 use std::ops::Range;
 
-use zeroize::Zeroizing;
-
 use brickwork_base::Error;
 use brickwork_base::label::Labels;
 use brickwork_circuit::Circuit;
@@ -81,8 +79,8 @@ impl Records for GarblerCopies {
     fn append(&mut self, others: Self) -> Result<(), Error> {
         // What grows leaves copies behind; so it is made anew.
         self.count += others.count;
-        self.inputs = Zeroizing::new([&self.inputs[..], &others.inputs].concat());
-        self.outputs = Zeroizing::new([&self.outputs[..], &others.outputs].concat());
+        self.inputs = Labels::new([&self.inputs[..], &others.inputs].concat());
+        self.outputs = Labels::new([&self.outputs[..], &others.outputs].concat());
         Ok(())
     }
 }

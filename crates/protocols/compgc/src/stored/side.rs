@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroize;
 
 use super::needs::{COPIES, Filling, Job, OTS};
 use super::records::{EvaluatorCopies, GarblerCopies, Shape};
@@ -14,7 +14,7 @@ use crate::preprocess::{Copy, Garbled, Received, side_by_side};
 use crate::report::CompGc;
 use crate::setup::{self, Session};
 use crate::{msg, online};
-use brickwork_base::label::{Label, Labels};
+use brickwork_base::label::Labels;
 use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::{Circuit, Component};
@@ -84,7 +84,7 @@ impl Role for extension::Sender {
     }
 
     fn draw(session: &mut Session<Self>, count: usize) -> Result<GarblerOts, Error> {
-        Ok(GarblerOts(Labels::new(CotSender::random(&mut session.cot, &mut session.run.channel, count)?)))
+        Ok(GarblerOts(CotSender::random(&mut session.cot, &mut session.run.channel, count)?))
     }
 
     fn garble(
@@ -95,8 +95,8 @@ impl Role for extension::Sender {
         let (schedule, shape, delta) = (Schedule::new(circuit), Shape::of(circuit), session.delta());
         let start = session.rng.block();
         session.run.channel.send(msg::KEYS, bytemuck::bytes_of(&start))?;
-        let inputs: Labels = Zeroizing::new((0..count * shape.inputs).map(|_| session.rng.label()).collect());
-        let mut outputs: Labels = Zeroizing::new(vec![Label::ZERO; count * shape.outputs]);
+        let inputs: Labels = (0..count * shape.inputs).map(|_| session.rng.label()).collect();
+        let mut outputs = Labels::zeros(count * shape.outputs);
         let mut tables = session.run.channel.message(msg::TABLES);
         for first in (0..count).step_by(LANES) {
             let copies = first..count.min(first + LANES);
@@ -119,9 +119,9 @@ impl Role for extension::Sender {
     ) -> Result<Vec<bool>, Error> {
         let layout = job.layout;
         // Inputs that no slot reads have labels of their own.
-        let mut wires: Labels = Zeroizing::new(vec![Label::ZERO; layout.program.wires()]);
+        let mut wires = Labels::zeros(layout.program.wires());
         wires[..layout.garbler_inputs()].iter_mut().for_each(|label| *label = session.rng.label());
-        let mut inputs: Labels = Zeroizing::new(Vec::with_capacity(layout.slot_inputs()));
+        let mut inputs = Labels::with_capacity(layout.slot_inputs());
         for (slot, Taken { held, .. }) in copies.iter().enumerate() {
             inputs.extend_from_slice(&held.inputs);
             wires[layout.slot_outputs(slot)].copy_from_slice(&held.outputs);
@@ -159,7 +159,7 @@ impl Role for extension::Receiver {
     fn draw(session: &mut Session<Self>, count: usize) -> Result<EvaluatorOts, Error> {
         let Session { run, rng, cot, .. } = session;
         let (choices, labels) = CotReceiver::random(cot, &mut run.channel, rng, count)?;
-        Ok(EvaluatorOts { choices, labels: Labels::new(labels) })
+        Ok(EvaluatorOts { choices, labels })
     }
 
     fn garble(

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use brickwork_base::Error;
+use brickwork_base::{Error, Secrets};
 use brickwork_primitives::ihash::{Hashes, Receiver, Words};
 use brickwork_session::stock::records::{In, Out, Records};
 use zeroize::Zeroizing;
@@ -299,7 +299,7 @@ impl Records for EvaluatorInputs {
 /// OTs as the evaluator keeps them: its choice, its label, and the hash of that of choice 0.
 pub(crate) struct EvaluatorOts {
     pub hashes: Hashes,
-    pub choices: Zeroizing<Vec<u8>>,
+    pub choices: Secrets<u8>,
     pub labels: Words,
 }
 
@@ -313,7 +313,7 @@ impl EvaluatorOts {
     pub fn add(&mut self, others: &EvaluatorOts) {
         self.hashes.append(&others.hashes);
         // What grows leaves copies behind; so it is made anew.
-        self.choices = Zeroizing::new([&self.choices[..], &others.choices].concat());
+        self.choices = Secrets::new([&self.choices[..], &others.choices].concat());
         self.labels.append(&others.labels);
     }
 }
@@ -334,7 +334,7 @@ impl Records for EvaluatorOts {
 
     fn decode(context: &Context<'_>, count: usize, record: &mut In) -> Result<Self, Error> {
         let hashes = context.read_hashes(0, record, count)?;
-        let choices = Zeroizing::new(record.pods::<u8>(count)?);
+        let choices = Secrets::new(record.pods::<u8>(count)?);
         if choices.iter().fold(0, |all, choice| all | choice) > 1 {
             return Err(Error::Stock("a record holds a choice that is no bit".into()));
         }
@@ -344,7 +344,7 @@ impl Records for EvaluatorOts {
     fn some(&self, items: Range<usize>) -> Self {
         EvaluatorOts {
             hashes: self.hashes.range(items.clone()),
-            choices: Zeroizing::new(self.choices[items.clone()].to_vec()),
+            choices: Secrets::new(self.choices[items.clone()].to_vec()),
             labels: self.labels.range(items),
         }
     }
@@ -363,7 +363,7 @@ mod tests {
     use brickwork_testing::Replayable as _;
 
     use crate::buckets::tests::Hash;
-    use crate::stored::origins::Cut;
+    use crate::stored::origins::CutAndChoose;
 
     /// Records that name what is not there are refused: a choice that is no bit, a gate that was not made,
     /// something behind the last symbol of a word, the other role's.
@@ -372,7 +372,7 @@ mod tests {
         let (mut rng, level) = (Rng::replayable("test records"), Level::of_stock(40).unwrap());
         let hashes = [&level.labels, &level.permutations].map(|hash| Hash::new(hash, &mut rng));
         let cut = Bucketing { slots: 1, bucket: 2, opened: 3 };
-        let header = Header::new(40, Some(Cut::Gates(cut)), 7);
+        let header = Header::new(40, Some(CutAndChoose::Gates(cut)), 7);
         let receivers = [&hashes[0].receiver.0, &hashes[1].receiver.0];
         let context = |hashes| Context { header: &header, level: &level, shape: Shape::OTS, hashes };
         let decoded = |bytes: &[u8]| {

@@ -16,13 +16,11 @@ mod random;
 
 use std::ops::Range;
 
-use zeroize::Zeroizing;
-
 use crate::hooks::Point;
 use crate::setup::{Evaluator, Garbler};
 use crate::{Cheat, msg};
-use brickwork_base::Error;
 use brickwork_base::label::Labels;
+use brickwork_base::{Error, Secrets};
 use brickwork_primitives::binding::RevealedCombinations;
 use brickwork_primitives::commit::{
     self, Committed, Lsb, New, Pending, Places, Proof, Receiver as _, Sender as _, Shares,
@@ -102,7 +100,7 @@ pub(super) struct EvaluatorCommittedOts<C> {
 pub(super) struct EvaluatorOts {
     pub committed: Shares,
     pub wires: Shares,
-    pub choices: Zeroizing<Vec<u8>>,
+    pub choices: Secrets<u8>,
     pub labels: Labels,
 }
 
@@ -152,7 +150,7 @@ impl EvaluatorCommittedOts<Shares> {
         let ots = EvaluatorOts {
             committed: committed.slice(0..count),
             wires,
-            choices: Zeroizing::new(choices[..count].to_vec()),
+            choices: Secrets::new(choices[..count].to_vec()),
             labels: Labels::new(labels[..count].to_vec()),
         };
         Ok((ots, revealed))
@@ -165,7 +163,7 @@ impl EvaluatorOts {
         EvaluatorOts {
             committed: Shares::default(),
             wires: Shares::default(),
-            choices: Zeroizing::default(),
+            choices: Secrets::default(),
             labels: Labels::default(),
         }
     }
@@ -175,7 +173,7 @@ impl EvaluatorOts {
         EvaluatorOts {
             committed: self.committed.slice(items.clone()),
             wires: self.wires.slice(items.clone()),
-            choices: Zeroizing::new(self.choices[items.clone()].to_vec()),
+            choices: Secrets::new(self.choices[items.clone()].to_vec()),
             labels: Labels::new(self.labels[items].to_vec()),
         }
     }
@@ -184,7 +182,7 @@ impl EvaluatorOts {
     pub fn append(&mut self, others: &Self) {
         self.committed.append(&others.committed);
         self.wires.append(&others.wires);
-        self.choices = Zeroizing::new([&self.choices[..], &others.choices].concat());
+        self.choices = Secrets::new([&self.choices[..], &others.choices].concat());
         self.labels = Labels::new([&self.labels[..], &others.labels].concat());
     }
 }

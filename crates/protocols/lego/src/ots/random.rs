@@ -1,12 +1,10 @@
 //! OTs of random choices, that nothing has been done with yet: one for each of E's input wires, and those
 //! that mask, which follow the others.
 
-use zeroize::Zeroizing;
-
 use crate::instance::{CotReceiver, CotSender};
-use brickwork_base::Error;
 use brickwork_base::label::Labels;
 use brickwork_base::random::Rng;
+use brickwork_base::{Error, Secrets};
 use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
 use brickwork_session::Metered;
 
@@ -20,14 +18,14 @@ impl GarblerRandomOts {
     /// Receives and checks the rows for `count` OTs and `binding` that mask.
     pub fn draw(run: &mut Metered, cot: &mut CotSender, count: usize, binding: usize) -> Result<Self, Error> {
         run.phase("prepare");
-        Ok(GarblerRandomOts { labels: Labels::new(cot.random(&mut run.channel, count + binding)?), binding })
+        Ok(GarblerRandomOts { labels: cot.random(&mut run.channel, count + binding)?, binding })
     }
 }
 
 /// The evaluator's choices and labels of OTs that nothing has been done with. Those that mask follow the
 /// others.
 pub(crate) struct EvaluatorRandomOts {
-    pub(super) choices: Zeroizing<Vec<u8>>,
+    pub(super) choices: Secrets<u8>,
     pub(super) labels: Labels,
     pub(super) binding: usize,
 }
@@ -43,6 +41,6 @@ impl EvaluatorRandomOts {
     ) -> Result<Self, Error> {
         run.phase("prepare");
         let (choices, labels) = cot.random(&mut run.channel, rng, count + binding)?;
-        Ok(EvaluatorRandomOts { choices, labels: Labels::new(labels), binding })
+        Ok(EvaluatorRandomOts { choices, labels, binding })
     }
 }

@@ -19,8 +19,8 @@ use crate::online::{EvaluatorReady, values};
 use crate::ots::{EvaluatorOts, GarblerOts};
 use crate::preprocess::{Buckets, GarblerHeads};
 use crate::walk::Joined;
-use brickwork_base::Error;
 use brickwork_base::label::{Delta, Labels};
+use brickwork_base::{Error, Secrets};
 use brickwork_primitives::authenticator::{AuthenticatorKind, Hasher};
 use brickwork_primitives::commit::{Committed, Lsb, Places, Sender as _, Shares};
 use brickwork_primitives::solder::GarblerWire;
@@ -126,7 +126,7 @@ fn write_ots(ots: &EvaluatorOts, items: Range<usize>, out: &mut Out) {
 
 fn read_ots(context: &Context, count: usize, record: &mut In) -> Result<EvaluatorOts, Error> {
     let (committed, wires) = (context.shares(record, count)?, context.shares(record, count)?);
-    let choices = Zeroizing::new(record.pods::<u8>(count)?);
+    let choices = Secrets::new(record.pods::<u8>(count)?);
     match choices.iter().fold(0, |all, choice| all | choice) {
         0 | 1 => Ok(EvaluatorOts { committed, wires, choices, labels: Labels::new(record.pods(count)?) }),
         _ => Err(Error::Stock("a record holds a choice that is no bit".into())),

@@ -10,7 +10,6 @@ use crate::layout::Layout;
 use crate::report::SemiHonest;
 use crate::setup::{self, Components, Session};
 use brickwork_base::digest::Digest;
-use brickwork_base::label::Labels;
 use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party};
 use brickwork_primitives::ot::{CotReceiver, CotSender, Direction, Series, extension};
@@ -152,7 +151,7 @@ impl Role for extension::Sender {
     }
 
     fn draw(session: &mut Session<Self>, count: usize) -> Result<GarblerOts, Error> {
-        Ok(GarblerOts(Labels::new(CotSender::random(&mut session.cot, &mut session.run.channel, count)?)))
+        Ok(GarblerOts(CotSender::random(&mut session.cot, &mut session.run.channel, count)?))
     }
 
     fn execute(
@@ -189,7 +188,7 @@ impl Role for extension::Receiver {
     fn draw(session: &mut Session<Self>, count: usize) -> Result<EvaluatorOts, Error> {
         let Session { run, rng, cot, .. } = session;
         let (choices, labels) = CotReceiver::random(cot, &mut run.channel, rng, count)?;
-        Ok(EvaluatorOts { choices, labels: Labels::new(labels) })
+        Ok(EvaluatorOts { choices, labels })
     }
 
     fn execute(
