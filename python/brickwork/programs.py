@@ -71,9 +71,14 @@ class Program(Page):
     def record(self) -> Mapping[str, Any]:
         return self.info()
 
-    def save(self, path: str | os.PathLike[str]) -> Program:
-        """Writes it to a `.bwp` file, which the peer can be sent, and returns the program there."""
-        call = ["compile", *flags({"map": self.map, "output": path}), "--", os.fspath(self.path)]
+    def save(self, path: str | os.PathLike[str], cut: str | None = None) -> Program:
+        """Writes it to a `.bwp` file, which the peer can be sent, and returns the program there.
+
+        Args:
+            cut: `whole` for one piece, which stock is then made of, or what else the command's `--cut` takes.
+        """
+        options = {"map": self.map, "output": path, "cut": cut}
+        call = ["compile", *flags(options), "--", os.fspath(self.path)]
         wait(_native.Task.call(call))
         return Program(path)
 

@@ -88,7 +88,9 @@ class Party:
         health = {} if plan["raylets"] == 1 else {"RAY_health_check_period_ms": "1000"}
         # No worker is started before a lane needs it.
         spare = {"RAY_prestart_worker_first_driver": "0", "RAY_enable_worker_prestart": "0"}
-        environment = {**os.environ, "RAY_DEDUP_LOGS": "0", **spare, **health}
+        # They are as nice as whatever runs beside the tests: else they might wait for all of it.
+        nice = {"RAY_worker_niceness": "0"}
+        environment = {**os.environ, "RAY_DEDUP_LOGS": "0", **spare, **nice, **health}
         pipe = subprocess.PIPE
         self._errors = errors
         with errors.open("w") as file:

@@ -356,6 +356,9 @@ def test_inputs_and_outputs_need_owners() -> None:
 def test_a_program_is_saved_and_the_same_everywhere(tmp_path: Path) -> None:
     saved = auction.save(tmp_path / "auction.bwp")
     assert saved.digest == auction.as_program().digest == bw.load(tmp_path / "auction.bwp").digest
+    whole = saved.save(tmp_path / "whole.bwp", cut="whole")
+    assert whole.digest != saved.digest and whole.info()["slots"] == 1
+    assert (whole.inputs, whole.outputs) == (saved.inputs, saved.outputs)
 
 
 def command(*words: str, cwd: Path) -> dict[str, Any]:

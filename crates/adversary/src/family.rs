@@ -5,34 +5,28 @@ use std::path::PathBuf;
 
 use brickwork::circuit::Party;
 use brickwork::random::Rng;
+use brickwork_harness::Ending;
 
 use crate::trials::{Result, Title, repeat};
 
-/// How a run ended for the party that does not cheat.
-pub trait Ending: Copy + PartialEq {
-    /// The protocol.
-    const PROTOCOL: &'static str;
-
-    /// Returns the check that noticed the cheat, if one did.
-    fn check(&self) -> Option<brickwork::Cheat>;
-
-    /// Returns what it is called where no check noticed anything.
-    fn called(&self) -> String;
-
-    /// Returns an ending's name, for people and machines.
-    fn name(&self) -> String {
-        self.check().map_or_else(|| self.called(), |check| check.check().into())
+/// Returns an ending's name, for people and machines.
+pub fn name(ending: &Ending) -> String {
+    match ending {
+        Ending::Caught(check) => check.check().into(),
+        other => format!("{other:?}").to_lowercase(),
     }
 }
 
 /// How an attack was played once: how it ended for the party that does not cheat, or which rule did not hold.
-pub type Played<E> = std::result::Result<E, String>;
+pub type Played = std::result::Result<Ending, String>;
 
 /// Plays an attack once.
-pub type Play<E> = dyn Fn(&mut Rng) -> Played<E> + Send + Sync;
+pub type Play = dyn Fn(&mut Rng) -> Played + Send + Sync;
 
 /// One thing that a cheater tries.
-pub struct Attack<E> {
+pub struct Attack {
+    /// The protocol, as users name it.
+    pub protocol: &'static str,
     /// Row of the catalogue.
     pub row: u8,
     /// Its name within the row.
@@ -42,30 +36,32 @@ pub struct Attack<E> {
     /// Who cheats; nobody where it is only looked at.
     pub cheater: Option<Party>,
     /// Every way in which a run may end for the other party, with its exact probability.
-    pub endings: Vec<(E, f64)>,
+    pub endings: Vec<(Ending, f64)>,
     /// Runs that tell the rates from their neighbours; few where the ending is certain.
     pub trials: usize,
     /// Plays it once.
-    pub play: Box<Play<E>>,
+    pub play: Box<Play>,
 }
 
-impl<E: Ending> Attack<E> {
+impl Attack {
     /// Plays it so many times.
     ///
     /// # Panics
     /// If the operating system has no randomness, or a party panics or hangs.
     pub fn played(&self, trials: usize) -> Result {
-        let Attack { row, variant, cheater, .. } = *self;
-        let title = Title { protocol: E::PROTOCOL, row, variant, cheater };
-        repeat(&title, &self.endings, E::name, trials, &*self.play)
+        let Attack { protocol, row, variant, cheater, .. } = *self;
+        let title = Title { protocol, row, variant, cheater };
+        repeat(&title, &self.endings, name, trials, &*self.play)
     }
 }
 
 /// The tables on a protocol's page: every check, and how often it saw what; every row, and how its variants
 /// ended.
-pub struct Page<E> {
+pub struct Page {
+    /// The protocol, as users name it.
+    pub protocol: &'static str,
     /// All attacks, by row.
-    pub attacks: Vec<Attack<E>>,
+    pub attacks: Vec<Attack>,
     /// Every check that a peer can fail.
     pub checks: Vec<brickwork::Cheat>,
     /// Checks that no cheater can provoke, and why.
@@ -85,20 +81,21 @@ pub fn distinct(checks: impl IntoIterator<Item = brickwork::Cheat>) -> Vec<brick
     seen
 }
 
-impl<E: Ending> Page<E> {
-    fn begin() -> String {
-        format!("<!-- written by `cargo xtask attacks --write {}` -->", E::PROTOCOL)
+impl Page {
+    fn begin(&self) -> String {
+        format!("<!-- written by `cargo xtask attacks --write {}` -->", self.protocol)
     }
 
     /// Returns where the tables stand.
-    pub fn path() -> PathBuf {
-        PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs")).join(format!("{}.md", E::PROTOCOL))
+    pub fn path(&self) -> PathBuf {
+        PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs"))
+            .join(format!("{}.md", self.protocol))
     }
 
     /// The rows of the first table, without what was measured: a check and the rows whose attacks it sees.
     fn by_check(&self) -> Vec<String> {
         let of = |&check: &brickwork::Cheat| {
-            let sees = |attack: &&Attack<E>| attack.endings.iter().any(|(e, _)| e.check() == Some(check));
+            let sees = |attack: &&Attack| attack.endings.iter().any(|(e, _)| *e == Ending::Caught(check));
             let mut rows: Vec<u8> = self.attacks.iter().filter(sees).map(|attack| attack.row).collect();
             rows.dedup();
             let rows: Vec<String> = rows.iter().map(u8::to_string).collect();
@@ -138,7 +135,7 @@ impl<E: Ending> Page<E> {
     /// # Errors
     /// If the page cannot be read or written, or has no place for it.
     pub fn write(&self, results: &[Result]) -> std::result::Result<(), String> {
-        let (path, begin) = (Self::path(), Self::begin());
+        let (path, begin) = (self.path(), self.begin());
         let text = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
         let (before, rest) = text.split_once(&begin).ok_or(format!("{}: no {begin}", path.display()))?;
         let (_, after) = rest.split_once(END).ok_or(format!("{}: no {END}", path.display()))?;
@@ -165,7 +162,7 @@ impl<E: Ending> Page<E> {
 
     /// Tells whether a page has the tables that the code would write, the measurements aside.
     pub fn is_current(&self, text: &str) -> bool {
-        let Some((_, tables)) = text.split_once(&Self::begin()) else { return false };
+        let Some((_, tables)) = text.split_once(&self.begin()) else { return false };
         let Some((tables, _)) = tables.split_once(END) else { return false };
         let (checks, by_row): (Vec<&str>, Vec<&str>) =
             tables.lines().filter(|line| line.contains('`')).partition(|line| line.starts_with("| `"));

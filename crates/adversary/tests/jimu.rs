@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use brickwork::jimu::adversary::Ending;
-use brickwork_adversary::family::{Ending as _, Page};
+use brickwork_adversary::family::name;
 use brickwork_adversary::jimu::{catalogue, page};
 
 /// Runs of each attack here; `cargo xtask attacks` plays thousands.
@@ -46,7 +46,7 @@ fn what_does_not_end_as_predicted_is_told() {
     attack.endings.iter_mut().for_each(|(_, p)| *p = 1.0 - *p);
     assert!(!attack.played(200).holds);
     let mut attack = catalogue().into_iter().find(|a| a.variant == "whole_bucket").unwrap();
-    let told = attack.endings[0].0.name();
+    let told = name(&attack.endings[0].0);
     attack.endings = vec![(Ending::Survived, 1.0)];
     let result = attack.played(1);
     assert_eq!((result.holds, result.fault), (false, Some(format!("it ended as {told}"))));
@@ -54,6 +54,6 @@ fn what_does_not_end_as_predicted_is_told() {
 
 #[test]
 fn the_documentation_has_the_present_tables() {
-    let text = std::fs::read_to_string(Page::<Ending>::path()).unwrap();
+    let text = std::fs::read_to_string(page().path()).unwrap();
     assert!(page().is_current(&text), "docs/jimu.md is stale: cargo xtask attacks --write jimu");
 }

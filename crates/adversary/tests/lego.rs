@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use brickwork::lego::Cheat;
 use brickwork::lego::adversary::Ending;
-use brickwork_adversary::family::{Ending as _, Page};
+use brickwork_adversary::family::name;
 use brickwork_adversary::lego::{catalogue, page};
 
 /// Runs of each attack here; `cargo xtask attacks` plays a thousand.
@@ -54,7 +54,7 @@ fn rates_are_told_from_their_neighbours() {
             let (twice, deviation) = (f64::min(2.0 * p, 1.0 - (1.0 - p) / 2.0), (p * (1.0 - p) / n).sqrt());
             let far = (twice - p).min(p / 2.0) / deviation;
             // By 4.5 standard deviations, but for endings that are rare.
-            assert!(far > 4.5 || *p < 0.1 || *p > 0.9, "{} {}: {far}", attack.variant, ending.name());
+            assert!(far > 4.5 || *p < 0.1 || *p > 0.9, "{} {}: {far}", attack.variant, name(ending));
         }
     }
 }
@@ -89,7 +89,7 @@ fn what_does_not_end_as_predicted_is_told() {
     attack.endings.iter_mut().for_each(|(_, p)| *p = 1.0 - *p);
     assert!(!attack.played(200).holds);
     let mut attack = catalogue().into_iter().find(|a| a.variant == "whole_bucket").unwrap();
-    let told = attack.endings[0].0.name();
+    let told = name(&attack.endings[0].0);
     attack.endings = vec![(Ending::Survived, 1.0)];
     let result = attack.played(1);
     assert_eq!((result.holds, result.fault), (false, Some(format!("it ended as {told}"))));
@@ -97,6 +97,6 @@ fn what_does_not_end_as_predicted_is_told() {
 
 #[test]
 fn the_documentation_has_the_present_tables() {
-    let text = std::fs::read_to_string(Page::<Ending>::path()).unwrap();
+    let text = std::fs::read_to_string(page().path()).unwrap();
     assert!(page().is_current(&text), "docs/lego.md is stale: cargo xtask attacks --write lego");
 }

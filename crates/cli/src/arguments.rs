@@ -111,7 +111,8 @@ pub struct Parameters {
     #[arg(long, value_name = "NAME")]
     pub linking: Option<Linking>,
     /// The correlated OTs of authenticated: extension, or softspoken-2, -4 or -8, where more means fewer
-    /// bytes and more to compute; softspoken-4, if it is not given
+    /// bytes and more to compute, or pcg with the fewest bytes for many gates; softspoken-4, if it is not
+    /// given
     #[arg(long, value_name = "NAME", value_parser = cot)]
     pub cot: Option<Cot>,
     /// The garbling scheme, which in every protocol is half-gates; others are for `brickwork garble`

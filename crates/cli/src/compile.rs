@@ -8,10 +8,12 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use crate::arguments::ProgramArguments;
+use crate::cut::Cut;
 use crate::failure::Failure;
+use crate::origin::{Origin, gates_within};
 use crate::report::{Report, plural};
 use crate::source::{self, SourceFlags};
-use crate::{info, programs};
+use crate::{info, programs, resources};
 
 /// Compile a .wir source into a program, or convert between formats
 #[derive(Args)]
@@ -24,6 +26,11 @@ pub struct Arguments {
     /// The format to write
     #[arg(long, value_name = "FORMAT", default_value = "bwp")]
     emit: Format,
+    /// Into which components it is cut: as the file says, in one piece (whole), or of a source a list such as
+    /// inline:F,component:G; `brickwork plan` shows what each costs. Stock is made of the components that are
+    /// written
+    #[arg(long, value_name = "given|whole|LIST", default_value_t = Cut::Given, hide_default_value = true)]
+    cut: Cut,
     #[command(flatten)]
     source: SourceFlags,
 }
@@ -42,6 +49,8 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     let file = &arguments.program.file;
     let (program, warnings) = programs::load_with(file, &arguments.program.map.parties(), &arguments.source)?;
     warnings.iter().for_each(source::warn);
+    let origin = Origin { path: file, flags: &arguments.source, given: &program };
+    let program = origin.make(&arguments.cut, gates_within(resources::available_bytes()))?;
     let other_format =
         |e| Failure::from(e).advise("write another format; `--emit bwp` can hold every program");
     let (extension, bytes) = match arguments.emit {

@@ -46,7 +46,7 @@ impl Cut {
     pub fn flags(&self) -> String {
         match self {
             Cut::Given | Cut::Gates => String::new(),
-            Cut::Whole => "--emit bristol".into(),
+            Cut::Whole => "--cut whole".into(),
             Cut::Flags { inline, component } => {
                 let inline = inline.iter().map(|name| {
                     if name == "*" { "--inline '*'".to_owned() } else { format!("--inline {name}") }

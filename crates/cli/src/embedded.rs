@@ -418,6 +418,7 @@ pub fn checks() -> Vec<Cheat> {
     let mut checks: Vec<Cheat> = all(Malformed::ALL)
         .chain(all(ot::Cheat::ALL))
         .chain(all(ot::softspoken::Cheat::ALL))
+        .chain(all(ot::pcg::Cheat::ALL))
         .chain(all(commit::Cheat::ALL))
         .chain(all(ihash::Cheat::ALL))
         .chain(all(duplo::Cheat::ALL))

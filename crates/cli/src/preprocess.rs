@@ -63,7 +63,7 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME", default_value = "duplo")]
     protocol: Protocol,
     /// What the masks of authenticated are made of, where stock is begun that has other secrets: extension,
-    /// softspoken-2, softspoken-4 or softspoken-8; softspoken-4, if it is not given
+    /// softspoken-2, softspoken-4, softspoken-8 or pcg; softspoken-4, if it is not given
     #[arg(long, value_name = "NAME", value_parser = cot)]
     cot: Option<Cot>,
     /// The garbling scheme, which in every protocol is half-gates; others are for `brickwork garble`

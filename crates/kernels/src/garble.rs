@@ -361,7 +361,8 @@ unsafe fn xor_steps<V: Vector, const L: usize>(rows: *mut u128, steps: &[Xor]) {
     for step in steps {
         // SAFETY: as the caller vouches; `L` is a multiple of `V::BLOCKS`.
         unsafe {
-            let [a, b, out] = [step.a, step.b, step.out].map(|slot| rows.add(slot as usize * L));
+            let at = |slot: u32| rows.add(slot as usize * L);
+            let (a, b, out) = (at(step.a), at(step.b), at(step.out));
             for z in (0..L).step_by(V::BLOCKS) {
                 V::load(a.add(z)).xor(V::load(b.add(z))).store(out.add(z));
             }
@@ -444,41 +445,53 @@ impl<const L: usize, R: Results> Task for Garble<'_, L, R> {
             // of the section, for each of which the tables have 32 bytes.
             unsafe {
                 xor_steps::<V, L>(self.rows, xors);
-                for &And { a, b, out, gate } in ands {
-                    let gate = gate as usize;
-                    if gate / self.keys.gates_per_key != chunk {
-                        chunk = gate / self.keys.gates_per_key;
+                for and in ands {
+                    if and.gate as usize / self.keys.gates_per_key != chunk {
+                        chunk = and.gate as usize / self.keys.gates_per_key;
                         key = V::keys(self.keys.keys[chunk].round_keys());
                     }
-                    let [a, b, out] = [a, b, out].map(|slot| self.rows.add(slot as usize * L));
-                    let table = |lane: usize| self.tables[lane].add(32 * gate).cast::<u128>();
-                    let tweak = tweaks::<V>(&key, first + gate);
-                    let mut from = 0;
-                    while from + 2 * V::BLOCKS <= L {
-                        let at = |n: usize| from + n * V::BLOCKS;
-                        garble_gates::<V, 2, 8>(
-                            Sigma,
-                            &key,
-                            |_| tweak,
-                            |n| [V::load(a.add(at(n))), V::load(b.add(at(n)))],
-                            |n| [V::load(delta.add(at(n))), V::load(sigma_delta.add(at(n)))],
-                            |n, label| self.results.of(gate, at(n), label).store(out.add(at(n))),
-                            |n, lane| table(at(n) + lane),
-                        );
-                        from += 2 * V::BLOCKS;
-                    }
-                    if from < L {
-                        garble_gates::<V, 1, 4>(
-                            Sigma,
-                            &key,
-                            |_| tweak,
-                            |_| [V::load(a.add(from)), V::load(b.add(from))],
-                            |_| [V::load(delta.add(from)), V::load(sigma_delta.add(from))],
-                            |_, label| self.results.of(gate, from, label).store(out.add(from)),
-                            |_, lane| table(from + lane),
-                        );
+                    let tweak = tweaks::<V>(&key, first + and.gate as usize);
+                    // As many registers at a time as fill the unit, if a row has so many.
+                    if const { L.is_multiple_of(2 * V::BLOCKS) } {
+                        self.gate::<V, 2, 8>(&key, tweak, [delta, sigma_delta], and);
+                    } else {
+                        self.gate::<V, 1, 4>(&key, tweak, [delta, sigma_delta], and);
                     }
                 }
+            }
+        }
+    }
+}
+
+impl<const L: usize, R: Results> Garble<'_, L, R> {
+    /// A gate of all copies, `N` registers at a time.
+    ///
+    /// # Safety
+    /// As for [`garble_gates`]; the gate is one of the section, `offset` are rows, and `L` is a multiple of
+    /// the blocks in `N` registers.
+    #[inline(always)]
+    unsafe fn gate<V: Vector, const N: usize, const H: usize>(
+        &self,
+        key: &V::Keys,
+        tweak: [V; 2],
+        [delta, sigma_delta]: [*mut u128; 2],
+        and: &And,
+    ) {
+        // SAFETY: as in `run`.
+        unsafe {
+            let row = |slot: u32| self.rows.add(slot as usize * L);
+            let (a, b, out, gate) = (row(and.a), row(and.b), row(and.out), and.gate as usize);
+            for from in (0..L).step_by(N * V::BLOCKS) {
+                let at = |n: usize| from + n * V::BLOCKS;
+                garble_gates::<V, N, H>(
+                    Sigma,
+                    key,
+                    |_| tweak,
+                    |n| [V::load(a.add(at(n))), V::load(b.add(at(n)))],
+                    |n| [V::load(delta.add(at(n))), V::load(sigma_delta.add(at(n)))],
+                    |n, label| self.results.of(gate, at(n), label).store(out.add(at(n))),
+                    |n, lane| self.tables[at(n) + lane].add(32 * gate).cast(),
+                );
             }
         }
     }
@@ -571,52 +584,53 @@ impl<const L: usize, R: Results> Task for Evaluate<'_, L, R> {
             // SAFETY: as in `Garble`.
             unsafe {
                 xor_steps::<V, L>(self.rows, xors);
-                for &And { a, b, out, gate } in ands {
+                for and in ands {
                     later.next().map(fetch);
-                    let gate = gate as usize;
-                    if gate / self.keys.gates_per_key != chunk {
-                        chunk = gate / self.keys.gates_per_key;
+                    if and.gate as usize / self.keys.gates_per_key != chunk {
+                        chunk = and.gate as usize / self.keys.gates_per_key;
                         key = V::keys(self.keys.keys[chunk].round_keys());
                     }
-                    let [a, b, out] = [a, b, out].map(|slot| self.rows.add(slot as usize * L));
-                    let table = |lane: usize| self.tables[lane].add(32 * gate).cast::<u128>();
-                    let tweak = tweaks::<V>(&key, first + gate);
-                    let mut from = 0;
-                    while from + 4 * V::BLOCKS <= L {
-                        let at = |n: usize| from + n * V::BLOCKS;
-                        evaluate_gates::<V, 4, 8>(
-                            Sigma,
-                            &key,
-                            |_| tweak,
-                            |n| [V::load(a.add(at(n))), V::load(b.add(at(n)))],
-                            |n, label| self.results.of(gate, at(n), label).store(out.add(at(n))),
-                            |n, lane| table(at(n) + lane),
-                        );
-                        from += 4 * V::BLOCKS;
-                    }
-                    if from + 2 * V::BLOCKS <= L {
-                        let at = |n: usize| from + n * V::BLOCKS;
-                        evaluate_gates::<V, 2, 4>(
-                            Sigma,
-                            &key,
-                            |_| tweak,
-                            |n| [V::load(a.add(at(n))), V::load(b.add(at(n)))],
-                            |n, label| self.results.of(gate, at(n), label).store(out.add(at(n))),
-                            |n, lane| table(at(n) + lane),
-                        );
-                        from += 2 * V::BLOCKS;
-                    }
-                    if from < L {
-                        evaluate_gates::<V, 1, 2>(
-                            Sigma,
-                            &key,
-                            |_| tweak,
-                            |_| [V::load(a.add(from)), V::load(b.add(from))],
-                            |_, label| self.results.of(gate, from, label).store(out.add(from)),
-                            |_, lane| table(from + lane),
-                        );
+                    let tweak = tweaks::<V>(&key, first + and.gate as usize);
+                    if const { L.is_multiple_of(4 * V::BLOCKS) } {
+                        self.gate::<V, 4, 8>(&key, tweak, and);
+                    } else if const { L.is_multiple_of(2 * V::BLOCKS) } {
+                        self.gate::<V, 2, 4>(&key, tweak, and);
+                    } else {
+                        self.gate::<V, 1, 2>(&key, tweak, and);
                     }
                 }
+            }
+        }
+    }
+}
+
+impl<const L: usize, R: Results> Evaluate<'_, L, R> {
+    /// A gate of all copies, `N` registers at a time.
+    ///
+    /// # Safety
+    /// As for [`evaluate_gates`]; the gate is one of the section, and `L` is a multiple of the blocks in `N`
+    /// registers.
+    #[inline(always)]
+    unsafe fn gate<V: Vector, const N: usize, const H: usize>(
+        &self,
+        key: &V::Keys,
+        tweak: [V; 2],
+        and: &And,
+    ) {
+        // SAFETY: as in `run`.
+        unsafe {
+            let row = |slot: u32| self.rows.add(slot as usize * L);
+            let (a, b, out, gate) = (row(and.a), row(and.b), row(and.out), and.gate as usize);
+            for from in (0..L).step_by(N * V::BLOCKS) {
+                let at = |n: usize| from + n * V::BLOCKS;
+                evaluate_gates::<V, N, H>(
+                    Sigma,
+                    key,
+                    |_| tweak,
+                    |n| [V::load(a.add(at(n))), V::load(b.add(at(n)))],
+                    |n, label| self.results.of(gate, at(n), label).store(out.add(at(n))),
+                    |n, lane| self.tables[at(n) + lane].add(32 * gate).cast(),
+                );
             }
         }
     }
@@ -676,7 +690,8 @@ impl<const L: usize> Task for Carry<'_, L> {
             unsafe {
                 xor_steps::<V, L>(self.rows, xors);
                 for &And { a, b, out, gate } in ands {
-                    let [a, b, out] = [a, b, out].map(|slot| self.rows.add(slot as usize * L));
+                    let row = |slot: u32| self.rows.add(slot as usize * L);
+                    let (a, b, out) = (row(a), row(b), row(out));
                     for from in (0..L).step_by(V::BLOCKS) {
                         let operand = |lane: usize| self.operands[from + lane].add(2 * gate as usize);
                         V::store_pairs(V::load(a.add(from)), V::load(b.add(from)), operand);

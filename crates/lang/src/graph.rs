@@ -6,7 +6,7 @@
 
 use brickwork_base::stop::{look, looking};
 
-use crate::multiples::Planner;
+use crate::multiples::Chains;
 
 /// A bit: a constant, or the output of a node, possibly inverted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -96,7 +96,7 @@ pub struct Graph {
     limit: usize,
     full: bool,
     /// How to multiply by constants, remembered.
-    pub planner: Planner,
+    pub chains: Chains,
 }
 
 impl Graph {
@@ -108,7 +108,7 @@ impl Graph {
             table: vec![0; 1 << 5],
             limit: limit.min((1 << 31) - 2),
             full: false,
-            planner: Planner::default(),
+            chains: Chains::default(),
         }
     }
 

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 /// How to make a multiple of x.
 #[derive(Debug)]
-pub struct Plan {
+pub struct Chain {
     /// The multiple.
     pub factor: u128,
     /// ANDs, roughly, besides those that grow with the width of x: the sum of the steps' widths.
@@ -21,15 +21,15 @@ pub enum Make {
     /// x
     One,
     /// 2^k p
-    Shift(Rc<Plan>, u32),
+    Shift(Rc<Chain>, u32),
     /// p + x
-    PlusOne(Rc<Plan>),
+    PlusOne(Rc<Chain>),
     /// p - x
-    MinusOne(Rc<Plan>),
+    MinusOne(Rc<Chain>),
     /// 2^k p + p
-    TimesPlus(Rc<Plan>, u32),
+    TimesPlus(Rc<Chain>, u32),
     /// 2^k p - p
-    TimesMinus(Rc<Plan>, u32),
+    TimesMinus(Rc<Chain>, u32),
 }
 
 /// Returns the bits of a factor.
@@ -37,11 +37,11 @@ pub fn length(m: u128) -> u32 {
     128 - m.leading_zeros()
 }
 
-/// Finds and remembers plans.
+/// Finds and remembers chains.
 #[derive(Default)]
-pub struct Planner {
-    known: HashMap<u128, Rc<Plan>>,
-    /// Factors that may still be tried for the plan that is being made.
+pub struct Chains {
+    known: HashMap<u128, Rc<Chain>>,
+    /// Factors that may still be tried for the chain that is being made.
     budget: u32,
 }
 
@@ -49,9 +49,9 @@ pub struct Planner {
 /// at: without a limit the search would not end in time.
 const FACTORS: u32 = 200;
 
-impl Planner {
+impl Chains {
     /// Returns a short chain for the factor `m`, which is positive.
-    pub fn plan(&mut self, m: u128) -> Rc<Plan> {
+    pub fn chain(&mut self, m: u128) -> Rc<Chain> {
         if self.known.len() > 100_000 {
             self.known.clear();
         }
@@ -59,31 +59,35 @@ impl Planner {
         self.search(m)
     }
 
-    fn search(&mut self, m: u128) -> Rc<Plan> {
-        if let Some(plan) = self.known.get(&m) {
-            return Rc::clone(plan);
+    fn search(&mut self, m: u128) -> Rc<Chain> {
+        if let Some(chain) = self.known.get(&m) {
+            return Rc::clone(chain);
         }
-        let plan = Rc::new(self.best(m));
-        self.known.insert(m, Rc::clone(&plan));
-        plan
+        let chain = Rc::new(self.best(m));
+        self.known.insert(m, Rc::clone(&chain));
+        chain
     }
 
-    fn best(&mut self, m: u128) -> Plan {
+    fn best(&mut self, m: u128) -> Chain {
         if m <= 1 {
-            return Plan { factor: m, bits: 0, steps: 0, make: Make::One };
+            return Chain { factor: m, bits: 0, steps: 0, make: Make::One };
         }
         let zeros = m.trailing_zeros();
         if zeros > 0 {
             let p = self.search(m >> zeros);
-            return Plan { factor: m, bits: p.bits, steps: p.steps, make: Make::Shift(p, zeros) };
+            return Chain { factor: m, bits: p.bits, steps: p.steps, make: Make::Shift(p, zeros) };
         }
-        let mut best: Option<Plan> = None;
-        let mut offer = |p: Rc<Plan>, free: u32, shift: u32, make: fn(Rc<Plan>, u32) -> Make| {
+        let mut best: Option<Chain> = None;
+        let mut offer = |p: Rc<Chain>, free: u32, shift: u32, make: fn(Rc<Chain>, u32) -> Make| {
             // The lowest bits of an addition of a shifted value are free; those of a subtraction are not.
-            let plan =
-                Plan { factor: m, bits: p.bits + length(m) - free, steps: p.steps + 1, make: make(p, shift) };
-            if best.as_ref().is_none_or(|b| plan.cost(32) < b.cost(32)) {
-                best = Some(plan);
+            let chain = Chain {
+                factor: m,
+                bits: p.bits + length(m) - free,
+                steps: p.steps + 1,
+                make: make(p, shift),
+            };
+            if best.as_ref().is_none_or(|b| chain.cost(32) < b.cost(32)) {
+                best = Some(chain);
             }
         };
         // Exact factors 2^k + 1 and 2^k - 1, the long ones first: they halve the work.
@@ -104,11 +108,11 @@ impl Planner {
             offer(self.search(m + 1), 0, 0, |p, _| Make::MinusOne(p));
         }
         // `offer` was called at least once.
-        best.unwrap_or(Plan { factor: m, bits: 0, steps: 0, make: Make::One })
+        best.unwrap_or(Chain { factor: m, bits: 0, steps: 0, make: Make::One })
     }
 }
 
-impl Plan {
+impl Chain {
     /// Returns the number of ANDs, roughly, for an x of `width` bits.
     pub fn cost(&self, width: u32) -> u32 {
         self.bits + self.steps * width

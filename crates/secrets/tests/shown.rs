@@ -182,6 +182,8 @@ fn static_assertions_no_debug() {
     <brickwork::ot::softspoken::Sender<4> as Ambiguous<_>>::check();
     <brickwork::ot::softspoken::Receiver<4> as Ambiguous<_>>::check();
     <brickwork::ot::softspoken::SenderState as Ambiguous<_>>::check();
+    <brickwork::ot::pcg::Sender as Ambiguous<_>>::check();
+    <brickwork::ot::pcg::Receiver as Ambiguous<_>>::check();
     <brickwork::ot::base::curve::Sender as Ambiguous<_>>::check();
     <brickwork::ot::base::curve::Receiver as Ambiguous<_>>::check();
     <brickwork::ot::base::lattice::Receiver as Ambiguous<_>>::check();

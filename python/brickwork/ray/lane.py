@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -116,6 +117,15 @@ def _begun(words: list[str]) -> _native.Worker:
         raise errors.from_json(failed.args[0]) from None
 
 
+def _say(method: str, error: BaseException) -> None:
+    """Writes why a worker ends, for this party's people: into the worker's log, which Ray shows at the driver
+    if it is to. An error of this package holds no value; of another one, only the kind is said.
+    """
+    kind = type(error).__name__
+    why = f"{kind}: {error}" if isinstance(error, errors.Error) else kind
+    print(f"brickwork: the lane ends in {method}: {why}", file=sys.stderr, flush=True)
+
+
 class Guarded:
     """A `Lane` whose errors are events, so that no exception of a worker passes through Ray."""
 
@@ -127,4 +137,5 @@ class Guarded:
         try:
             return "done", getattr(self._lane, method)(*arguments)
         except BaseException as error:
+            _say(method, error)
             return "gone", cause(error)

@@ -18,7 +18,8 @@ use brickwork::session::{Job, TABLE_MEMORY};
 use brickwork::wire::{Tag, memory_pair};
 
 use super::rates::all_among;
-use super::runs::{Attack, Played, Toy, products, weakly_hashed};
+use super::runs::{PROTOCOL, Toy, products, weakly_hashed};
+use crate::family::{Attack, Played};
 use crate::sampler::{bad_for, choose, exact, unnoticed};
 
 /// Runs of an attack whose ending is certain.
@@ -44,7 +45,16 @@ impl Catalogue {
     ) {
         let trials = if endings.len() == 1 { CERTAIN } else { MANY };
         let play = Box::new(move |rng: &mut Rng| case(rng).run().ending(cheater));
-        self.0.push(Attack { row, variant, story, cheater: Some(cheater), endings, trials, play });
+        self.0.push(Attack {
+            protocol: PROTOCOL,
+            row,
+            variant,
+            story,
+            cheater: Some(cheater),
+            endings,
+            trials,
+            play,
+        });
     }
 
     /// An attack on the toy program that always ends like this.
@@ -787,6 +797,7 @@ fn order(all: &mut Catalogue) {
         ),
     ] {
         all.0.push(Attack {
+            protocol: PROTOCOL,
             row: 26,
             variant,
             story,

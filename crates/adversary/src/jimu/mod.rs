@@ -5,17 +5,21 @@ mod rates;
 mod runs;
 
 use brickwork::jimu::Cheat;
-use brickwork::jimu::adversary::Ending;
 use brickwork::{ihash, ot};
 
 use crate::family;
 pub use attacks::catalogue;
-pub use runs::{Attack, Played};
+use runs::PROTOCOL;
 
 /// Returns what stands on the page of JIMU.
-pub fn page() -> family::Page<Ending> {
+pub fn page() -> family::Page {
     let of_ots = ot::Cheat::ALL.iter().map(|&check| check.into());
     let of_hashes = ihash::Cheat::ALL.iter().map(|&check| check.into());
     let all = of_ots.chain(of_hashes).chain(Cheat::ALL.iter().map(|&check| check.into()));
-    family::Page { attacks: catalogue(), checks: family::distinct(all), unprovoked: Vec::new() }
+    family::Page {
+        protocol: PROTOCOL,
+        attacks: catalogue(),
+        checks: family::distinct(all),
+        unprovoked: Vec::new(),
+    }
 }

@@ -4,29 +4,12 @@ use std::sync::Arc;
 
 use brickwork::circuit::{Program, Recipient};
 use brickwork::duplo::adversary::harness::{ands, toy};
-use brickwork::jimu::adversary::{Case, Ending, small};
+use brickwork::jimu::adversary::{Case, small};
 use brickwork::jimu::parameters::{Level, Sizes, Unit};
 use brickwork::random::Rng;
 
-use crate::family;
-
-/// One thing that a cheater tries.
-pub type Attack = family::Attack<Ending>;
-
-/// How an attack was played once.
-pub type Played = family::Played<Ending>;
-
-impl family::Ending for Ending {
-    const PROTOCOL: &'static str = "jimu";
-
-    fn check(&self) -> Option<brickwork::Cheat> {
-        if let Ending::Caught(check) = self { Some(*check) } else { None }
-    }
-
-    fn called(&self) -> String {
-        format!("{self:?}").to_lowercase()
-    }
-}
+/// The protocol, as users name it.
+pub(super) const PROTOCOL: &str = "jimu";
 
 /// Ten gates between three bits of each party, in two kinds of components, with outputs to both, in buckets
 /// of three.

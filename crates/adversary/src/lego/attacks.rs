@@ -6,7 +6,7 @@ use std::time::Duration;
 use brickwork::circuit::Party::{self, Evaluator, Garbler};
 use brickwork::commit::split::msg::{ANSWER, CORRECTIONS};
 use brickwork::cut_and_choose::Bucketing;
-use brickwork::lego::adversary::{self, Case, Cuts, Ending, Hooks, Point, chosen, opened, toy};
+use brickwork::lego::adversary::{self, Bucketings, Case, Ending, Hooks, Point, chosen, opened, toy};
 use brickwork::lego::{Cheat, msg};
 use brickwork::ot::{BASE_OT, extension};
 use brickwork::random::Rng;
@@ -14,10 +14,9 @@ use brickwork::session::msg::HELLO;
 use brickwork::session::{Job, TABLE_MEMORY};
 use brickwork::wire::{Tag, memory_pair};
 
-use super::runs::{
-    Attack, CERTAIN, Catalogue, GATES, INPUTS, Played, TOY, caught, cuts, flip, flip_all, products,
-};
+use super::runs::{CERTAIN, Catalogue, GATES, INPUTS, PROTOCOL, TOY, caught, cuts, flip, flip_all, products};
 use super::stock;
+use crate::family::{Attack, Played};
 use crate::sampler::unnoticed;
 
 /// Lists all attacks.
@@ -200,7 +199,7 @@ fn wrong_for_one_colour(cut: Bucketing, bad: u32, opposite: bool) -> Vec<(Ending
 
 /// Buckets of gates with one more wire authenticator each than gates: all of which are good, so that a label
 /// has a majority with any gate.
-fn with_good_authenticators(cut: Bucketing) -> Cuts {
+fn with_good_authenticators(cut: Bucketing) -> Bucketings {
     cuts([cut.bucket, cut.opened], [cut.bucket + 1, 2], [3, 2])
 }
 
@@ -756,6 +755,7 @@ fn order(all: &mut Catalogue) {
         ),
     ] {
         all.0.push(Attack {
+            protocol: PROTOCOL,
             row: 26,
             variant,
             story,
@@ -819,7 +819,7 @@ fn agreement(all: &mut Catalogue) {
     all.always((19, "another_program"), Ending::Refused, Garbler, story, greets(16, |byte| *byte ^= 1));
     let story = "The garbler proposes to open fewer gates than a bound of 2^-s takes.";
     all.always((19, "fewer_opened"), Ending::Refused, Garbler, story, |case| {
-        case.wants(Evaluator, |_, cuts: &mut Option<Cuts>| *cuts = None)
+        case.wants(Evaluator, |_, cuts: &mut Option<Bucketings>| *cuts = None)
     });
     let story = "The garbler proposes one cut in its greeting and another one behind it.";
     all.always((19, "another_proposal"), Ending::Refused, Garbler, story, |case| {

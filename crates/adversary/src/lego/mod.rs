@@ -13,17 +13,21 @@ mod runs;
 mod stock;
 
 use brickwork::lego::Cheat;
-use brickwork::lego::adversary::Ending;
 
 use crate::family;
 pub use attacks::catalogue;
-pub use runs::{Attack, Played};
+use runs::PROTOCOL;
 
 /// Returns what stands on the page of LEGO.
-pub fn page() -> family::Page<Ending> {
+pub fn page() -> family::Page {
     let checks = family::distinct(Cheat::ALL.iter().map(|&check| check.into()));
     let third = "no cheater can: each gate and each authenticator has one vote for a colour, so two labels \
                  of one colour do not both have more than half, unless hashes collide; what answers it is \
                  tested by itself";
-    family::Page { attacks: catalogue(), checks, unprovoked: vec![(Cheat::ThirdLabel.into(), third)] }
+    family::Page {
+        protocol: PROTOCOL,
+        attacks: catalogue(),
+        checks,
+        unprovoked: vec![(Cheat::ThirdLabel.into(), third)],
+    }
 }

@@ -6,28 +6,13 @@ use brickwork::circuit::Party::{self, Garbler};
 use brickwork::circuit::{Program, Recipient};
 use brickwork::duplo::adversary::harness::ands;
 use brickwork::lego::Cheat;
-use brickwork::lego::adversary::{Case, Cuts, Ending, Point, toy};
+use brickwork::lego::adversary::{Bucketings, Case, Ending, Point, toy};
 use brickwork::random::Rng;
 
-use crate::family;
+use crate::family::Attack;
 
-/// One thing that a cheater tries.
-pub type Attack = family::Attack<Ending>;
-
-/// How an attack was played once.
-pub type Played = family::Played<Ending>;
-
-impl family::Ending for Ending {
-    const PROTOCOL: &'static str = "lego";
-
-    fn check(&self) -> Option<brickwork::Cheat> {
-        if let Ending::Caught(check) = self { Some(*check) } else { None }
-    }
-
-    fn called(&self) -> String {
-        format!("{self:?}").to_lowercase()
-    }
-}
+/// The protocol, as users name it.
+pub(super) const PROTOCOL: &str = "lego";
 
 /// Runs of an attack whose ending is certain.
 pub(super) const CERTAIN: usize = 20;
@@ -55,7 +40,16 @@ impl Catalogue {
         let endings: Vec<_> = endings.into_iter().filter(|(_, rate)| *rate > 1e-12).collect();
         let trials = if endings.len() == 1 { CERTAIN } else { MANY };
         let play = Box::new(move |rng: &mut Rng| case(rng).run().ending(cheater));
-        self.0.push(Attack { row, variant, story, cheater: Some(cheater), endings, trials, play });
+        self.0.push(Attack {
+            protocol: PROTOCOL,
+            row,
+            variant,
+            story,
+            cheater: Some(cheater),
+            endings,
+            trials,
+            play,
+        });
     }
 
     /// Adds an attack on the toy program that always ends like this.
@@ -103,8 +97,8 @@ pub(super) fn flip_all(byte: usize) -> impl Fn(&mut [u8]) + Clone + Send + Sync 
 }
 
 /// Returns sizes of buckets and opened items: of gates, wire authenticators, input authenticators.
-pub(super) fn cuts(gates: [u32; 2], authenticators: [u32; 2], inputs: [u32; 2]) -> Cuts {
-    Cuts { gates, authenticators, inputs }
+pub(super) fn cuts(gates: [u32; 2], authenticators: [u32; 2], inputs: [u32; 2]) -> Bucketings {
+    Bucketings { gates, authenticators, inputs }
 }
 
 /// Four gates between two bits of each party, with outputs to all: in buckets of two gates and three wire
@@ -126,6 +120,6 @@ pub(super) fn of_toy(rng: &mut Rng) -> Case {
 
 /// Makes a run of `slots` AND gates, each of a bit of either party, all results to both, with a challenge
 /// that nobody knows.
-pub(super) fn products(slots: u32, cuts: Cuts, rng: &mut Rng) -> Case {
+pub(super) fn products(slots: u32, cuts: Bucketings, rng: &mut Rng) -> Case {
     Case::new(&ands(slots, Recipient::Both), Some(cuts), rng).dealt(rng)
 }

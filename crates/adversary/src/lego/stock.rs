@@ -12,7 +12,8 @@ use brickwork::stock::{Store, StoreKey};
 use brickwork::wire::{Channel, memory_pair};
 use brickwork::{Error, Security};
 
-use super::runs::{Attack, CERTAIN, Catalogue, Name, Played, caught, flip_all};
+use super::runs::{CERTAIN, Catalogue, Name, PROTOCOL, caught, flip_all};
+use crate::family::{Attack, Played};
 
 const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
 const BOTH: [Party; 2] = [Garbler, Evaluator];
@@ -296,6 +297,7 @@ pub(super) fn add(all: &mut Catalogue) {
     let cheats = of_fillings().into_iter().chain(of_programs());
     for ((row, variant), check, cheater, what, built, story, alter) in cheats {
         all.0.push(Attack {
+            protocol: PROTOCOL,
             row,
             variant,
             story,
@@ -315,6 +317,7 @@ pub(super) fn add(all: &mut Catalogue) {
         (true, "opposite_label_of_built_programs", "The same where both programs were built before."),
     ] {
         all.0.push(Attack {
+            protocol: PROTOCOL,
             row: 14,
             variant,
             story,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use brickwork::Error;
 use brickwork::jobs::control::Crew;
@@ -24,7 +24,27 @@ use crate::report::hex;
 struct Process {
     child: Child,
     tasks: Option<ChildStdin>,
+    /// When it was asked to stop.
+    asked: Option<Instant>,
     reader: Option<std::thread::JoinHandle<()>>,
+}
+
+/// How long a worker that was asked to stop may take before it is killed.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+impl Process {
+    /// Asks it to stop: by the end of its stdin.
+    fn ask(&mut self) {
+        drop(self.tasks.take());
+        self.asked.get_or_insert_with(Instant::now);
+    }
+
+    /// Kills it if it was asked to stop long ago.
+    fn lose_patience(&mut self) {
+        if self.asked.is_some_and(|asked| asked.elapsed() > PATIENCE) {
+            let _ = self.child.kill();
+        }
+    }
 }
 
 /// The workers of this party.
@@ -157,7 +177,7 @@ impl<'c> Processes<'c> {
             // It closes stdout when it ends, and its store before that.
             let _ = sender.send(News::Gone { lane, attempt, cause });
         });
-        self.lanes.insert(lane, Process { child, tasks, reader: Some(reader) });
+        self.lanes.insert(lane, Process { child, tasks, asked: None, reader: Some(reader) });
         Ok(())
     }
 
@@ -171,12 +191,9 @@ impl<'c> Processes<'c> {
     /// Ends a worker, and waits for it.
     fn finish(&mut self, lane: Lane) {
         let Some(mut process) = self.lanes.remove(&lane) else { return };
-        // The end of stdin asks it to stop; one that does not is killed.
-        drop(process.tasks.take());
-        for _ in 0..200 {
-            if !matches!(process.child.try_wait(), Ok(None)) {
-                break;
-            }
+        process.ask();
+        while matches!(process.child.try_wait(), Ok(None)) {
+            process.lose_patience();
             std::thread::sleep(Duration::from_millis(10));
         }
         let _ = process.child.kill();
@@ -271,7 +288,8 @@ impl Crew for Processes<'_> {
                     &json!({ "run": { "partition": partition, "input": input, "output": output } }),
                 );
             }
-            Order::Stop { lane } => self.finish(lane),
+            // Others go on meanwhile: it says when it is gone, and is waited for before its lane begins anew.
+            Order::Stop { lane } => _ = self.lanes.get_mut(&lane).map(Process::ask),
             Order::Look { .. } => {}
         }
         Ok(())
@@ -286,6 +304,7 @@ impl Crew for Processes<'_> {
     }
 
     fn news(&mut self, wait: Duration) -> Result<Vec<News>, Error> {
+        self.lanes.values_mut().for_each(Process::lose_patience);
         match self.news.recv_timeout(wait) {
             Ok(first) => Ok(std::iter::once(first).chain(self.news.try_iter()).collect()),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Ok(Vec::new()),
@@ -303,7 +322,7 @@ impl Crew for Processes<'_> {
 
     fn end(&mut self) {
         // All are asked before one is waited for.
-        self.lanes.values_mut().for_each(|process| drop(process.tasks.take()));
+        self.lanes.values_mut().for_each(Process::ask);
         let lanes: Vec<Lane> = self.lanes.keys().copied().collect();
         lanes.into_iter().for_each(|lane| self.finish(lane));
     }

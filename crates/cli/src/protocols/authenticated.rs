@@ -118,7 +118,7 @@ impl Played for Authenticated {
         format!(
             "Security: a cheater succeeds with probability at most 2^-{}; everything together at most {}; \
              {:.0}-bit computational security\nTriples: {} of {} leaky ANDs, in buckets of {}; correlated \
-             OTs: {}\n",
+             OTs: {}{}\n",
             security["statistical_bits"],
             at_most(security["bound_log2"].as_f64().unwrap_or_default()),
             security["computational_bits"].as_f64().unwrap_or_default(),
@@ -126,6 +126,9 @@ impl Played for Authenticated {
             security["leaky_ands"],
             security["bucket"],
             security["cot"].as_str().unwrap_or_default(),
+            security["lpn_bits"]
+                .as_f64()
+                .map_or(String::new(), |bits| format!(", LPN with {bits:.0}-bit security by known attacks")),
         )
     }
 }

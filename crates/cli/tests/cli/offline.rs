@@ -135,6 +135,20 @@ fn sources_are_compiled_and_converted() {
     let inlined = good(&["compile", &source, "--inline", "larger", "-o", &keys.file("inlined.bwp")]).1;
     assert_ne!(inlined["digest"], json["digest"]);
     bad(&["compile", &keys.file("larger.bwp")], 2, "overwritten");
+    // A compiled program in one piece keeps its types and names; other cuts need the source.
+    let (compiled, whole) = (keys.file("larger.bwp"), keys.file("whole.bwp"));
+    let in_one = good(&["compile", &compiled, "--cut", "whole", "-o", &whole]).1;
+    assert_eq!((&in_one["slots"], &in_one["components"][0]["slots"]), (&1.into(), &1.into()));
+    for field in ["and_gates", "garbler_inputs", "evaluator_inputs", "outputs"] {
+        assert_eq!(in_one[field], json[field], "{field}");
+    }
+    let said = object(&run(&["simulate", &whole, "--garbler", "17", "--evaluator", "200", "--json"]));
+    assert_eq!(said["output_bits"]["garbler"], "00010011");
+    let listed = good(&["compile", &source, "--cut", "inline:larger", "-o", &whole]).1;
+    assert_eq!(listed["digest"], inlined["digest"]);
+    bad(&["compile", &compiled, "--cut", "inline:larger", "-o", &whole], 3, "compiled already");
+    bad(&["compile", &compiled, "--cut", "gates", "-o", &whole], 3, "only --protocol jimu");
+    bad(&["compile", &compiled, "--cut", "thin", "-o", &whole], 2, "a cut is fastest, given, whole");
     bad(&["compile", &source, "-o", &keys.file("no/such/folder")], 1, "cannot write");
     bad(&["simulate", &source, "--map", "in2=garbler", "--garbler", "1", "--evaluator", "1"], 3, "--map");
 }

@@ -759,10 +759,11 @@ fn jimu_figures_are_measured_beside_the_paper() {
 fn parties_with_authenticated_masks_compute_and_say_what_they_promise() {
     let (keys, file) = (Keys::new(), example("millionaires.bwp"));
     let program = Program::from_bytes(&std::fs::read(&file).unwrap()).unwrap();
-    for security in [40, 64, 80] {
+    // Each level with another kind of OTs, of which one is not named.
+    for (security, cot) in
+        [(40, Cot::SoftSpoken8), (64, Cot::Extension), (80, Cot::default()), (80, Cot::Pcg)]
+    {
         let level = security.to_string();
-        // Each level with another kind of OTs, of which one is not named.
-        let cot = [Cot::SoftSpoken8, Cot::Extension, Cot::default()][security as usize / 32 - 1];
         let named = ["--cot", cot.name()];
         let flags = ["--protocol", "authenticated", "--security", &level, "--json", "--timeout", "60"];
         let flags = [&flags[..], if cot == Cot::default() { &[] } else { &named }].concat();
@@ -780,6 +781,7 @@ fn parties_with_authenticated_masks_compute_and_say_what_they_promise() {
             assert!(promised["bound_log2"].as_f64().unwrap() <= -f64::from(security), "{promised}");
             assert_eq!(promised["triples"], program.and_gates());
             assert_eq!(promised["cot"], cot.name());
+            assert_eq!(promised["lpn_bits"].as_f64().is_some_and(|bits| bits >= 128.0), cot == Cot::Pcg);
             let sent = |field: &str| -> u64 {
                 json["phases"].as_array().unwrap().iter().map(|phase| phase[field].as_u64().unwrap()).sum()
             };

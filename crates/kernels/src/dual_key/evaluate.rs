@@ -76,12 +76,12 @@ impl<D: Double, S: EvaluateStyle> Task for Evaluate<'_, D, S> {
                         later.by_ref().take(ands.len()).for_each(|and| fetch(first + and.gate as usize));
                         evaluator.walk.xors(xors);
                         let mut rest = ands;
-                        if V::BLOCKS < 4
+                        if const { V::BLOCKS < 4 }
                             && let Some(eight) = take::<8>(&mut rest)
                         {
                             S::gates::<V, D, 8, 16>(&evaluator, eight, first);
                         }
-                        if V::BLOCKS == 4
+                        if const { V::BLOCKS == 4 }
                             && let Some(four) = take::<4>(&mut rest)
                         {
                             S::gates::<V, D, 4, 8>(&evaluator, four, first);

@@ -165,7 +165,7 @@ impl GarbleStyle<2> for Ga {
         // SAFETY: as the caller vouches.
         unsafe {
             let mut rest = ands;
-            if V::BLOCKS < 4
+            if const { V::BLOCKS < 4 }
                 && let Some(two) = take::<2>(&mut rest)
             {
                 Self::gates::<V, D, 2, 8>(garbler, two, first);
@@ -247,7 +247,7 @@ impl<const REDUCED: bool> GarbleStyle<1> for Free<REDUCED> {
         // SAFETY: as the caller vouches.
         unsafe {
             let mut rest = ands;
-            if V::BLOCKS < 4
+            if const { V::BLOCKS < 4 }
                 && let Some(two) = take::<2>(&mut rest)
             {
                 Self::gates::<V, D, 2, 8>(garbler, two, first);
@@ -334,7 +334,7 @@ impl GarbleStyle<1> for HalfGates {
         // SAFETY: as the caller vouches.
         unsafe {
             let mut rest = ands;
-            if V::BLOCKS < 4
+            if const { V::BLOCKS < 4 }
                 && let Some(two) = take::<2>(&mut rest)
             {
                 Self::gates::<V, D, 2, 8>(garbler, two, first);
@@ -395,12 +395,12 @@ impl GarbleStyle<1> for PrivacyFree {
         // SAFETY: as the caller vouches.
         unsafe {
             let mut rest = ands;
-            if V::BLOCKS < 4
+            if const { V::BLOCKS < 4 }
                 && let Some(four) = take::<4>(&mut rest)
             {
                 Self::gates::<V, D, 4, 8>(garbler, four, first);
             }
-            if V::BLOCKS == 4
+            if const { V::BLOCKS == 4 }
                 && let Some(two) = take::<2>(&mut rest)
             {
                 Self::gates::<V, D, 2, 4>(garbler, two, first);

@@ -7,6 +7,7 @@ mod clmul;
 mod columns;
 mod dual_key;
 mod erase;
+mod half_tree;
 mod leaky;
 /// With the tests in it, which look at what it hides; it stands on nothing of the crate.
 #[allow(dead_code, reason = "they look at parts of it")]

@@ -2,20 +2,20 @@
 
 use super::{add, sub};
 use crate::graph::{Bit, Graph};
-use crate::multiples::{Make, Plan, length};
+use crate::multiples::{Chain, Make, length};
 
-/// The plan's multiple of `x`, modulo `2^width`.
-fn build(plan: &Plan, g: &mut Graph, x: &[Bit], width: usize) -> Vec<Bit> {
+/// The chain's multiple of `x`, modulo `2^width`.
+fn build(chain: &Chain, g: &mut Graph, x: &[Bit], width: usize) -> Vec<Bit> {
     // All multiples on the way are positive and fit these bits: what is above is zero and needs no
     // carries.
-    let fits = (x.len() + length(plan.factor) as usize).min(width);
+    let fits = (x.len() + length(chain.factor) as usize).min(width);
     let shifted = |bits: &[Bit], k: u32| {
         let mut out = vec![Bit::ZERO; (k as usize).min(fits)];
         out.extend_from_slice(&bits[..bits.len().min(fits - out.len())]);
         out.resize(fits, Bit::ZERO);
         out
     };
-    let bits = match &plan.make {
+    let bits = match &chain.make {
         Make::One => super::extend(x, fits),
         Make::Shift(p, k) => {
             let inner = build(p, g, x, width - (*k as usize).min(width));
@@ -47,15 +47,15 @@ pub fn multiply(g: &mut Graph, x: &[Bit], m: u128, width: usize) -> Vec<Bit> {
     if m == 0 || x.is_empty() {
         return vec![Bit::ZERO; width];
     }
-    let plan = g.planner.plan(m);
+    let chain = g.chains.chain(m);
     let bits = x.len() as u32;
     // The negative of a constant may be shorter.
     if width < 126 && m > 1 {
-        let other = g.planner.plan((1 << width) - m);
-        if other.cost(bits) + (width as u32) < plan.cost(bits) {
+        let other = g.chains.chain((1 << width) - m);
+        if other.cost(bits) + (width as u32) < chain.cost(bits) {
             let product = build(&other, g, x, width);
             return super::negate(g, &product);
         }
     }
-    build(&plan, g, x, width)
+    build(&chain, g, x, width)
 }

@@ -177,10 +177,10 @@ fn reciprocal(g: &mut Graph, a: &[Bit], d: u128, want: Want) -> Option<Vec<Bit>>
         (m * d - power <= 1 << s).then_some((s, m))
     });
     let candidates: Vec<(u32, u128)> = candidates.collect();
-    let best = candidates.into_iter().map(|(s, m)| (g.planner.plan(m).cost(n), s, m)).min()?;
+    let best = candidates.into_iter().map(|(s, m)| (g.chains.chain(m).cost(n), s, m)).min()?;
     let (mut cost, s, m) = best;
     if want == Want::Remainder {
-        cost += g.planner.plan(d).cost(length) + length;
+        cost += g.chains.chain(d).cost(length) + length;
     }
     let long = (n - length + 1) * length + if want == Want::Remainder { 2 * length } else { 0 };
     if cost >= long {

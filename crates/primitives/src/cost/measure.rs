@@ -10,7 +10,7 @@ use crate::commit::split::{Receiver, Sender, msg};
 use crate::commit::{Claims, Lsb, New, Receiver as _, Sender as _};
 use crate::cut_and_choose::{Bucketing, Challenge};
 use crate::garbling::{GarblingKeys, HalfGates, Schedule, Scheme as _, TableSink, table_hash};
-use crate::ot::{Cot, CotReceiver as _, CotSender as _, Direction, Series, base, chosen, extension};
+use crate::ot::{Cot, CotReceiver as _, CotSender as _, Direction, Series, base, chosen, extension, pcg};
 use crate::solder::{GarblerWire, Soldering};
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
@@ -32,6 +32,7 @@ impl Measure for Primitives {
         base_ots(measured)?;
         extended_ots(measured)?;
         random_cots(measured)?;
+        iterations(measured)?;
         commitments(measured)?;
         garbling(measured)?;
         labels(measured)
@@ -110,7 +111,8 @@ fn random_cots(measured: &mut Measured) -> Result<(), Error> {
     let seeds: Vec<Seed> = pairs.iter().enumerate().map(|(i, pair)| pair[bit(i)].clone()).collect();
     let (mut left, mut right) = memory_pair();
     let mut labels = vec![Label::ZERO; COUNT];
-    for cot in Cot::ALL.into_iter().filter(|cot| cot.has_trees()) {
+    let in_blocks = |cot: &Cot| cot.has_trees() && *cot != Cot::Pcg;
+    for cot in Cot::ALL.into_iter().filter(in_blocks) {
         let mut receiver = chosen::Receiver::set_up(cot, &mut right, &series, &pairs)?;
         right.flush()?;
         let mut sender = chosen::Sender::set_up(cot, &mut left, &series, delta, &seeds)?;
@@ -127,6 +129,39 @@ fn random_cots(measured: &mut Measured) -> Result<(), Error> {
         measured.set(RANDOM_RECEIVER[cot as usize], receives);
         measured.set(RANDOM_SENDER[cot as usize], sends);
     }
+    Ok(())
+}
+
+/// Both ends in one thread, likewise.
+fn iterations(measured: &mut Measured) -> Result<(), Error> {
+    let (mut rng, series) = (rng()?, Series::new(&[0; 32], Direction::GarblerSends));
+    let delta = rng.delta();
+    let pairs: Vec<[Seed; 2]> = (0..128).map(|_| [rng.seed(), rng.seed()]).collect();
+    let bit = |i: usize| (delta.bits() >> i & 1) as usize;
+    let seeds: Vec<Seed> = pairs.iter().enumerate().map(|(i, pair)| pair[bit(i)].clone()).collect();
+    let (mut left, mut right) = memory_pair();
+    let mut receiver = pcg::Receiver::set_up(&mut right, &series, &pairs)?;
+    let mut sender = pcg::Sender::set_up(&mut left, &series, delta, &seeds)?;
+    let [mut sends, mut receives] = [f64::INFINITY; 2];
+    let mut macs = vec![Label::ZERO; pcg::PARAMETERS.yields()];
+    for _ in 0..3 {
+        let taken = (receiver.begin(&mut right, macs.len())?, sender.begin(&mut left, macs.len())?);
+        let start = thread_seconds();
+        let offered = sender.offer(&mut left, taken.1, |_| {})?;
+        let grown = thread_seconds();
+        let completed = receiver.complete(&mut right, taken.0, |_| {})?;
+        let checked = thread_seconds();
+        sender.answer(&mut left, offered, |_, v| v)?;
+        let answered = thread_seconds();
+        receiver.verify(&mut right, completed)?;
+        receives = receives.min(checked - grown + thread_seconds() - answered);
+        sends = sends.min(grown - start + answered - checked);
+        sender.random_bits(&mut left, &mut macs)?;
+        receiver.random_bits(&mut right, &mut rng, &mut macs)?;
+    }
+    let blocks = pcg::PARAMETERS.samples() as f64 / 128.0;
+    measured.set(RANDOM_RECEIVER[Cot::Pcg as usize], receives / blocks);
+    measured.set(RANDOM_SENDER[Cot::Pcg as usize], sends / blocks);
     Ok(())
 }
 

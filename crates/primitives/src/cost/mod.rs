@@ -9,6 +9,7 @@ use brickwork_plan::{SLICES, Script, TOUCH, share};
 
 use crate::commit::Level;
 use crate::ot::Cot;
+use crate::ot::pcg::PARAMETERS;
 use brickwork_stock::ACQUAINTANCE_BYTES;
 pub use measure::{Primitives, probe};
 use work::{COMBINE, COMMIT_CHOSEN, COMMIT_RANDOM, RANDOM_RECEIVER, RANDOM_SENDER, RECEIVE};
@@ -41,15 +42,86 @@ pub fn extend(script: &mut Script, receiver: Party, ots: u64) {
 pub const TREES: u64 = 32 * (DIMENSION + 1);
 
 /// Adds the messages of one call of correlated OTs of this kind, with so many, at least 1, of random choices,
-/// by the party that has them; and the work before they are sent.
+/// by the party that has them; and the work before they are sent. Those that are made beforehand
+/// ([`Provision`]) have none.
 pub fn random(script: &mut Script, cot: Cot, receiver: Party, ots: u64) {
-    script.work(receiver, RANDOM_RECEIVER[cot as usize], ots.div_ceil(BLOCK) + 1, 1);
-    rows(script, receiver, cot.rows() as u64, ots);
+    if cot != Cot::Pcg {
+        script.work(receiver, RANDOM_RECEIVER[cot as usize], ots.div_ceil(BLOCK) + 1, 1);
+        rows(script, receiver, cot.rows() as u64, ots);
+    }
 }
 
 /// Adds the work of the other party when it has received them.
 pub fn accept_random(script: &mut Script, cot: Cot, sender: Party, ots: u64) {
-    script.work(sender, RANDOM_SENDER[cot as usize], ots.div_ceil(BLOCK) + 1, 1);
+    if cot != Cot::Pcg {
+        script.work(sender, RANDOM_SENDER[cot as usize], ots.div_ceil(BLOCK) + 1, 1);
+    }
+}
+
+/// Most bytes that iterations hold beside OTs that are used at once, both ways: those under way, what they
+/// take and what is over.
+pub const PROVISION_BYTES: u64 = 4 * LABEL * PARAMETERS.samples() as u64;
+
+/// Correlated OTs both ways that are made beforehand ([`chosen::provide`](crate::ot::chosen::provide)), and
+/// how many are left.
+#[derive(Clone, Copy, Debug)]
+pub struct Provision {
+    cot: Cot,
+    begun: bool,
+    left: usize,
+}
+
+impl Provision {
+    /// Begins with none.
+    pub fn new(cot: Cot) -> Self {
+        Provision { cot, begun: false, left: 0 }
+    }
+
+    /// Adds what makes so many, if there are fewer; they are used then.
+    pub fn take(&mut self, script: &mut Script, count: usize) {
+        if self.cot != Cot::Pcg {
+            return;
+        }
+        while self.left < count {
+            if !self.begun {
+                first_of_pcg(script);
+            }
+            let iterations = PARAMETERS.at_once(self.left, count);
+            iterate(script, iterations as u64);
+            self.left += PARAMETERS.yields() * iterations;
+            self.begun = true;
+        }
+        self.left -= count;
+    }
+}
+
+/// The OTs that the first iterations of both directions take.
+fn first_of_pcg(script: &mut Script) {
+    let (both, ots) = ([Garbler, Evaluator], PARAMETERS.reserve() as u64);
+    let messages = both.map(|by| script.post(|script| random(script, Cot::SoftSpoken8, by, ots)));
+    for (by, messages) in both.into_iter().zip(messages) {
+        script.read(by, messages);
+        accept_random(script, Cot::SoftSpoken8, by, ots);
+    }
+}
+
+/// Iterations of a PCG both ways, that are made at once.
+fn iterate(script: &mut Script, iterations: u64) {
+    let both = [Garbler, Evaluator];
+    let blocks = iterations * PARAMETERS.samples() as u64 / BLOCK;
+    let corrections = LABEL * PARAMETERS.corrections() as u64;
+    for by in both {
+        script.work(by, RANDOM_SENDER[Cot::Pcg as usize], blocks, 1);
+    }
+    for (payload, completed) in [(corrections, true), (2 * LABEL, false), (DIGEST, false)] {
+        let messages = both.map(|by| script.post(|script| script.messages(by, payload, iterations)));
+        for (by, messages) in both.into_iter().zip(messages) {
+            script.read(by, messages);
+            if completed {
+                script.work(by, RANDOM_RECEIVER[Cot::Pcg as usize], blocks, 1);
+            }
+        }
+    }
 }
 
 /// The messages of so many rows, and of the check.

@@ -71,13 +71,23 @@ static SOFTSPOKEN_RECEIVER: [Work; 3] = [
     Work { name: "ot.softspoken-4-receiver", known: [1.04e-6, 1.27e-6, 1.94e-6, 6.57e-5] },
     Work { name: "ot.softspoken-8-receiver", known: [3.80e-6, 3.98e-6, 7.65e-6, 4.99e-4] },
 ];
+/// A block of 128 OTs of an iteration of a PCG, those that are kept included, on the side that chooses the
+/// offset.
+static PCG_SENDER: Work = Work { name: "ot.pcg-sender", known: [1.96e-6, 2.10e-6, 2.63e-6, 4.75e-5] };
+/// The same, on the side that has the choices.
+static PCG_RECEIVER: Work = Work { name: "ot.pcg-receiver", known: [2.27e-6, 2.45e-6, 2.98e-6, 4.75e-5] };
 /// A block of 128 OTs with random choices of each kind ([`Cot`](crate::ot::Cot)), on the side that chooses
 /// the offset.
-pub static RANDOM_SENDER: [&Work; 4] =
-    [&EXTEND_SENDER, &SOFTSPOKEN_SENDER[0], &SOFTSPOKEN_SENDER[1], &SOFTSPOKEN_SENDER[2]];
+pub static RANDOM_SENDER: [&Work; 5] =
+    [&EXTEND_SENDER, &SOFTSPOKEN_SENDER[0], &SOFTSPOKEN_SENDER[1], &SOFTSPOKEN_SENDER[2], &PCG_SENDER];
 /// The same, on the side that has the choices.
-pub static RANDOM_RECEIVER: [&Work; 4] =
-    [&EXTEND_RECEIVER, &SOFTSPOKEN_RECEIVER[0], &SOFTSPOKEN_RECEIVER[1], &SOFTSPOKEN_RECEIVER[2]];
+pub static RANDOM_RECEIVER: [&Work; 5] = [
+    &EXTEND_RECEIVER,
+    &SOFTSPOKEN_RECEIVER[0],
+    &SOFTSPOKEN_RECEIVER[1],
+    &SOFTSPOKEN_RECEIVER[2],
+    &PCG_RECEIVER,
+];
 
 /// All of them.
 pub(super) static ALL: &[&Work] = &[
@@ -92,6 +102,8 @@ pub(super) static ALL: &[&Work] = &[
     &SOFTSPOKEN_RECEIVER[0],
     &SOFTSPOKEN_RECEIVER[1],
     &SOFTSPOKEN_RECEIVER[2],
+    &PCG_SENDER,
+    &PCG_RECEIVER,
     &COMMIT_RANDOM,
     &COMMIT_CHOSEN,
     &RECEIVE,

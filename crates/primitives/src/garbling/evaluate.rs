@@ -48,7 +48,7 @@ pub(super) fn evaluate<S: Lockstep>(
             let tables: [&[u8]; 16] = std::array::from_fn(|lane| {
                 source.tables(*members.get(lane).unwrap_or(&members[0]), bytes.clone())
             });
-            S::evaluate_piece(
+            S::evaluate_section(
                 &mut wires,
                 schedule.kernel,
                 script,

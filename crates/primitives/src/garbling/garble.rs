@@ -51,7 +51,7 @@ pub(super) fn garble<S: Lockstep>(
             for (table, space) in tables.iter_mut().zip(buffer.chunks_exact_mut(bytes + SPACE)) {
                 *table = &mut space[..bytes];
             }
-            S::garble_piece(
+            S::garble_section(
                 &mut wires,
                 schedule.kernel,
                 script,

@@ -20,7 +20,7 @@ pub struct HalfGates;
 
 impl Lockstep for HalfGates {
     #[inline]
-    fn garble_piece(
+    fn garble_section(
         wires: &mut Wires,
         kernel: Kernel,
         script: &GateList,
@@ -32,7 +32,7 @@ impl Lockstep for HalfGates {
     }
 
     #[inline]
-    fn evaluate_piece(
+    fn evaluate_section(
         wires: &mut Wires,
         kernel: Kernel,
         script: &GateList,

@@ -54,7 +54,7 @@ impl GarblingKeys {
     }
 
     /// Returns whether all gates of a section have the same key, as a copy that goes alone needs it.
-    pub(super) fn one_for_a_piece(&self) -> bool {
+    pub(super) fn one_for_a_section(&self) -> bool {
         self.chunk >= SECTION.min(self.and_gates)
     }
 

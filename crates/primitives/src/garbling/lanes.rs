@@ -21,7 +21,7 @@ pub(super) trait Lockstep:
     };
 
     /// Walks through a section with the false labels of all lanes and writes their tables.
-    fn garble_piece(
+    fn garble_section(
         wires: &mut Wires,
         kernel: Kernel,
         script: &GateList,
@@ -31,7 +31,7 @@ pub(super) trait Lockstep:
     );
 
     /// Walks through a section with the active labels of all lanes; the counterpart.
-    fn evaluate_piece(
+    fn evaluate_section(
         wires: &mut Wires,
         kernel: Kernel,
         script: &GateList,
@@ -67,7 +67,7 @@ pub(super) fn lane_groups<'a>(order: &'a [usize], copies: &[u32], keys: &Garblin
                 13.. => 16,
                 5.. => 8,
                 2.. => 4,
-                _ if keys.one_for_a_piece() => 1,
+                _ if keys.one_for_a_section() => 1,
                 _ => 4,
             };
             let (members, later) = rest.split_at(rest.len().min(lanes));

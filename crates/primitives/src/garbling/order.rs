@@ -40,7 +40,7 @@ pub(super) struct AndGate {
     pub a: Wire,
     pub b: Wire,
     pub out: Wire,
-    pub number_in_piece: u32,
+    pub number_in_section: u32,
 }
 
 /// Passes all gates of the circuit to `emit`, layer by layer.
@@ -144,8 +144,8 @@ impl<'a> Window<'a> {
             }
             for k in present.iter().map(|&k: &u32| k as usize) {
                 let Gate::And(a, b) = self.gates[k] else { unreachable!("only AND gates become ready") };
-                let (out, number_in_piece) = (self.first + k as Wire, self.numbers[k]);
-                self.layer.ands.push(AndGate { a, b, out, number_in_piece });
+                let (out, number_in_section) = (self.first + k as Wire, self.numbers[k]);
+                self.layer.ands.push(AndGate { a, b, out, number_in_section });
             }
             self.emit_layer(emit);
             let mut available = Vec::new();

@@ -50,7 +50,7 @@ impl Schedule {
                 a: slots.of(and.a),
                 b: slots.of(and.b),
                 out: slots.of(and.out),
-                gate: and.number_in_piece,
+                gate: and.number_in_section,
             };
             script.layer(&layer.ands.iter().map(of).collect::<Vec<_>>());
             for and in &layer.ands {

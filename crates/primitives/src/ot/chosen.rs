@@ -8,7 +8,7 @@ use brickwork_wire::Channel;
 use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
-use super::{CotReceiver, CotSender, Series, extension, softspoken};
+use super::{CotReceiver, CotSender, Series, extension, pcg, softspoken};
 
 pub use super::rows::ReceiverState;
 
@@ -25,11 +25,14 @@ pub enum Cot {
     SoftSpoken4,
     /// K = 8.
     SoftSpoken8,
+    /// [`pcg`]: the fewest bytes.
+    Pcg,
 }
 
 impl Cot {
     /// All there are.
-    pub const ALL: [Cot; 4] = [Cot::Extension, Cot::SoftSpoken2, Cot::SoftSpoken4, Cot::SoftSpoken8];
+    pub const ALL: [Cot; 5] =
+        [Cot::Extension, Cot::SoftSpoken2, Cot::SoftSpoken4, Cot::SoftSpoken8, Cot::Pcg];
 
     /// Returns the name by which users choose it.
     pub fn name(self) -> &'static str {
@@ -38,16 +41,19 @@ impl Cot {
             Cot::SoftSpoken2 => "softspoken-2",
             Cot::SoftSpoken4 => "softspoken-4",
             Cot::SoftSpoken8 => "softspoken-8",
+            Cot::Pcg => "pcg",
         }
     }
 
-    /// Returns how many rows of corrections OTs of random choices have: an OT takes as many bits.
+    /// Returns how many rows of corrections OTs of random choices have: an OT takes as many bits. Those of
+    /// [`pcg`] are made beforehand ([`provide`]) and take none then.
     pub fn rows(self) -> usize {
         match self {
             Cot::Extension => super::BASE_OTS,
             Cot::SoftSpoken2 => super::BASE_OTS / 2 - 1,
             Cot::SoftSpoken4 => super::BASE_OTS / 4 - 1,
             Cot::SoftSpoken8 => super::BASE_OTS / 8 - 1,
+            Cot::Pcg => 0,
         }
     }
 
@@ -68,6 +74,8 @@ pub enum Sender {
     SoftSpoken4(softspoken::Sender<4>),
     /// Of [`Cot::SoftSpoken8`].
     SoftSpoken8(softspoken::Sender<8>),
+    /// Of [`Cot::Pcg`].
+    Pcg(pcg::Sender),
 }
 
 impl Sender {
@@ -87,6 +95,7 @@ impl Sender {
             Cot::SoftSpoken2 => Sender::SoftSpoken2(CotSender::set_up(channel, series, offset, seeds)?),
             Cot::SoftSpoken4 => Sender::SoftSpoken4(CotSender::set_up(channel, series, offset, seeds)?),
             Cot::SoftSpoken8 => Sender::SoftSpoken8(CotSender::set_up(channel, series, offset, seeds)?),
+            Cot::Pcg => Sender::Pcg(CotSender::set_up(channel, series, offset, seeds)?),
         })
     }
 
@@ -100,6 +109,7 @@ impl Sender {
             SenderState::SoftSpoken2(state) => Sender::SoftSpoken2(CotSender::restored(series, state)?),
             SenderState::SoftSpoken4(state) => Sender::SoftSpoken4(CotSender::restored(series, state)?),
             SenderState::SoftSpoken8(state) => Sender::SoftSpoken8(CotSender::restored(series, state)?),
+            SenderState::Pcg(state) => Sender::Pcg(CotSender::restored(series, state)?),
         })
     }
 
@@ -110,6 +120,7 @@ impl Sender {
             Sender::SoftSpoken2(sender) => SenderState::SoftSpoken2(sender.state()),
             Sender::SoftSpoken4(sender) => SenderState::SoftSpoken4(sender.state()),
             Sender::SoftSpoken8(sender) => SenderState::SoftSpoken8(sender.state()),
+            Sender::Pcg(sender) => SenderState::Pcg(sender.state()),
         }
     }
 
@@ -120,6 +131,7 @@ impl Sender {
             Sender::SoftSpoken2(_) => Cot::SoftSpoken2,
             Sender::SoftSpoken4(_) => Cot::SoftSpoken4,
             Sender::SoftSpoken8(_) => Cot::SoftSpoken8,
+            Sender::Pcg(_) => Cot::Pcg,
         }
     }
 
@@ -130,6 +142,7 @@ impl Sender {
             Sender::SoftSpoken2(sender) => sender.offset(),
             Sender::SoftSpoken4(sender) => sender.offset(),
             Sender::SoftSpoken8(sender) => sender.offset(),
+            Sender::Pcg(sender) => sender.offset(),
         }
     }
 
@@ -143,6 +156,7 @@ impl Sender {
             Sender::SoftSpoken2(sender) => sender.enter(ranges),
             Sender::SoftSpoken4(sender) => sender.enter(ranges),
             Sender::SoftSpoken8(sender) => sender.enter(ranges),
+            Sender::Pcg(sender) => sender.enter(ranges),
         }
     }
 
@@ -156,6 +170,7 @@ impl Sender {
             Sender::SoftSpoken2(sender) => sender.random_bits(channel, keys),
             Sender::SoftSpoken4(sender) => sender.random_bits(channel, keys),
             Sender::SoftSpoken8(sender) => sender.random_bits(channel, keys),
+            Sender::Pcg(sender) => sender.random_bits(channel, keys),
         }
     }
 }
@@ -171,6 +186,8 @@ pub enum SenderState {
     SoftSpoken4(<softspoken::Sender<4> as CotSender>::State),
     /// Of [`Cot::SoftSpoken8`].
     SoftSpoken8(<softspoken::Sender<8> as CotSender>::State),
+    /// Of [`Cot::Pcg`].
+    Pcg(<pcg::Sender as CotSender>::State),
 }
 
 /// The end of a series that has the choices.
@@ -184,6 +201,8 @@ pub enum Receiver {
     SoftSpoken4(softspoken::Receiver<4>),
     /// Of [`Cot::SoftSpoken8`].
     SoftSpoken8(softspoken::Receiver<8>),
+    /// Of [`Cot::Pcg`].
+    Pcg(pcg::Receiver),
 }
 
 impl Receiver {
@@ -202,6 +221,7 @@ impl Receiver {
             Cot::SoftSpoken2 => Receiver::SoftSpoken2(CotReceiver::set_up(channel, series, seeds)?),
             Cot::SoftSpoken4 => Receiver::SoftSpoken4(CotReceiver::set_up(channel, series, seeds)?),
             Cot::SoftSpoken8 => Receiver::SoftSpoken8(CotReceiver::set_up(channel, series, seeds)?),
+            Cot::Pcg => Receiver::Pcg(CotReceiver::set_up(channel, series, seeds)?),
         })
     }
 
@@ -215,6 +235,7 @@ impl Receiver {
             Cot::SoftSpoken2 => Receiver::SoftSpoken2(CotReceiver::restored(series, state)?),
             Cot::SoftSpoken4 => Receiver::SoftSpoken4(CotReceiver::restored(series, state)?),
             Cot::SoftSpoken8 => Receiver::SoftSpoken8(CotReceiver::restored(series, state)?),
+            Cot::Pcg => Receiver::Pcg(CotReceiver::restored(series, state)?),
         })
     }
 
@@ -225,6 +246,7 @@ impl Receiver {
             Receiver::SoftSpoken2(receiver) => receiver.state(),
             Receiver::SoftSpoken4(receiver) => receiver.state(),
             Receiver::SoftSpoken8(receiver) => receiver.state(),
+            Receiver::Pcg(receiver) => receiver.state(),
         }
     }
 
@@ -238,6 +260,7 @@ impl Receiver {
             Receiver::SoftSpoken2(receiver) => receiver.enter(ranges),
             Receiver::SoftSpoken4(receiver) => receiver.enter(ranges),
             Receiver::SoftSpoken8(receiver) => receiver.enter(ranges),
+            Receiver::Pcg(receiver) => receiver.enter(ranges),
         }
     }
 
@@ -256,6 +279,24 @@ impl Receiver {
             Receiver::SoftSpoken2(receiver) => receiver.random_bits(channel, rng, macs),
             Receiver::SoftSpoken4(receiver) => receiver.random_bits(channel, rng, macs),
             Receiver::SoftSpoken8(receiver) => receiver.random_bits(channel, rng, macs),
+            Receiver::Pcg(receiver) => receiver.random_bits(channel, rng, macs),
         }
+    }
+}
+
+/// Makes OTs both ways beforehand, where they are made so, until this party has `count` choices left: the
+/// peer does the same with its ends, and neither has messages to read.
+///
+/// # Errors
+/// As [`pcg::provide`].
+pub fn provide(
+    channel: &mut Channel,
+    sender: &mut Sender,
+    receiver: &mut Receiver,
+    count: usize,
+) -> Result<(), Error> {
+    match (sender, receiver) {
+        (Sender::Pcg(sender), Receiver::Pcg(receiver)) => pcg::provide(channel, sender, receiver, count),
+        _ => Ok(()),
     }
 }

@@ -230,7 +230,7 @@ mod tests {
     use std::collections::HashSet;
     use std::thread;
 
-    use super::super::{BASE_OTS, Direction, extension, ideal, softspoken};
+    use super::super::{BASE_OTS, Direction, extension, ideal, pcg, softspoken};
     use super::*;
     use brickwork_wire::{Channel, memory_pair};
 
@@ -343,6 +343,7 @@ mod tests {
         is_authenticated::<softspoken::Sender<2>, softspoken::Receiver<2>>(offset);
         is_authenticated::<softspoken::Sender<4>, softspoken::Receiver<4>>(offset);
         is_authenticated::<softspoken::Sender<8>, softspoken::Receiver<8>>(offset);
+        is_authenticated::<pcg::Sender, pcg::Receiver>(offset);
     }
 
     #[test]
@@ -355,6 +356,7 @@ mod tests {
                 is_correlated_ot::<softspoken::Sender<2>, softspoken::Receiver<2>>(direction, offset);
                 is_correlated_ot::<softspoken::Sender<4>, softspoken::Receiver<4>>(direction, offset);
                 is_correlated_ot::<softspoken::Sender<8>, softspoken::Receiver<8>>(direction, offset);
+                is_correlated_ot::<pcg::Sender, pcg::Receiver>(direction, offset);
             }
         }
     }

@@ -7,6 +7,8 @@ pub mod cot;
 pub mod extension;
 #[cfg(test)]
 pub(crate) mod ideal;
+pub mod lpn;
+pub mod pcg;
 mod rows;
 pub mod softspoken;
 

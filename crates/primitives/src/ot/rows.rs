@@ -444,6 +444,16 @@ impl SenderSide {
         Ok(())
     }
 
+    /// Returns a hash of all rows so far, which is another one after each call.
+    pub fn hashed(&self) -> [u8; 32] {
+        self.hash.key
+    }
+
+    /// Counts something that the receiver has sent besides among what keys depend on.
+    pub fn follow(&mut self, seed: &Seed) {
+        self.hash.follow(seed);
+    }
+
     pub fn keys(&mut self, labels: &[Label]) -> Result<Vec<[Seed; 2]>, Error> {
         let first = self.hash.numbers.draw(labels.len() as u64)?;
         let zero = self.hash.keys(first, labels.iter().copied());
@@ -552,6 +562,16 @@ impl ReceiverSide {
         channel.flush()?;
         self.hash.follow(&seed);
         Ok(())
+    }
+
+    /// Does what [`SenderSide::hashed`] does.
+    pub fn hashed(&self) -> [u8; 32] {
+        self.hash.key
+    }
+
+    /// Does what [`SenderSide::follow`] does.
+    pub fn follow(&mut self, seed: &Seed) {
+        self.hash.follow(seed);
     }
 
     pub fn keys(&mut self, labels: &[Label]) -> Result<Vec<Seed>, Error> {

@@ -282,6 +282,16 @@ pub struct SenderState {
 }
 
 impl<const K: usize> Sender<K> {
+    /// Returns a hash of all that the receiver has sent.
+    pub(super) fn hashed(&self) -> [u8; 32] {
+        self.side.hashed()
+    }
+
+    /// Counts something that it has sent besides among what keys depend on.
+    pub(super) fn follow(&mut self, seed: &Seed) {
+        self.side.follow(seed);
+    }
+
     /// Makes so many OTs of this kind.
     fn call(&mut self, channel: &mut Channel, count: usize, kind: Kind) -> Result<Labels, Error> {
         let mut labels = Labels::zeros(count);
@@ -349,6 +359,16 @@ impl<const K: usize> CotSender for Sender<K> {
 }
 
 impl<const K: usize> Receiver<K> {
+    /// Does what [`Sender::hashed`] does.
+    pub(super) fn hashed(&self) -> [u8; 32] {
+        self.side.hashed()
+    }
+
+    /// Does what [`Sender::follow`] does.
+    pub(super) fn follow(&mut self, seed: &Seed) {
+        self.side.follow(seed);
+    }
+
     /// Makes so many OTs of this kind, with these choices: if a tree chooses, they become its. Corrections
     /// are altered before they are sent and hashed: honest parties leave them alone.
     fn call(

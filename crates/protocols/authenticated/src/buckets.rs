@@ -10,7 +10,7 @@ use std::ops::Range;
 use brickwork_base::Error;
 use brickwork_base::random::{Rng, Seed};
 
-use crate::leaky::{self, Of, Piece};
+use crate::leaky::{self, Of, Portion};
 use crate::parameters::{Draws, Pool};
 use crate::setup::Member;
 use crate::share::{Shares, View};
@@ -18,9 +18,9 @@ use crate::words::add_chosen;
 
 /// A batch's triples, in buckets, and its other masks.
 pub(super) struct Triples {
-    pieces: Vec<Piece>,
+    portions: Vec<Portion>,
     pool: Pool,
-    /// Leaky ANDs of a piece.
+    /// Leaky ANDs of a portion.
     each: usize,
     /// Of each layer, how far it is shifted.
     shifts: Vec<usize>,
@@ -39,16 +39,16 @@ impl Triples {
     /// As [`leaky::make`].
     pub fn make(member: &mut Member, pool: Pool, draws: Draws) -> Result<Self, Error> {
         if pool.size == 0 {
-            let pieces = leaky::others(member, draws)?;
-            return Ok(Triples { pieces, pool, each: draws.piece, shifts: Vec::new() });
+            let portions = leaky::others(member, draws)?;
+            return Ok(Triples { portions, pool, each: draws.portion, shifts: Vec::new() });
         }
-        let (pieces, coin) = leaky::make(member, draws)?;
-        Ok(Triples { pieces, pool, each: draws.piece, shifts: shifts(&coin, pool) })
+        let (portions, coin) = leaky::make(member, draws)?;
+        Ok(Triples { portions, pool, each: draws.portion, shifts: shifts(&coin, pool) })
     }
 
     /// Takes these leaky ANDs, shifted so: for measuring.
-    pub fn of(pieces: Vec<Piece>, pool: Pool, shifts: Vec<usize>) -> Self {
-        Triples { each: pieces[0].draw.leaky, pieces, pool, shifts }
+    pub fn of(portions: Vec<Portion>, pool: Pool, shifts: Vec<usize>) -> Self {
+        Triples { each: portions[0].draw.leaky, portions, pool, shifts }
     }
 
     /// Layers of leaky ANDs.
@@ -58,7 +58,7 @@ impl Triples {
 
     /// Returns the masks that are not for triples, in their order.
     pub fn others(&self) -> impl Iterator<Item = View<'_>> {
-        self.pieces.iter().map(Piece::others)
+        self.portions.iter().map(Portion::others)
     }
 
     /// Goes through masks of a layer that sit in these buckets: `each` is given some that lie together, and
@@ -75,9 +75,9 @@ impl Triples {
             let shifted = buckets.start + done + self.shifts[layer];
             let place = if shifted < size { shifted } else { shifted - size };
             let number = layer * size + place;
-            let (piece, first) = (&self.pieces[number / self.each], number % self.each);
-            let here = (buckets.len() - done).min(size - place).min(piece.draw.leaky - first);
-            each(done..done + here, piece.some(of, first..first + here));
+            let (portion, first) = (&self.portions[number / self.each], number % self.each);
+            let here = (buckets.len() - done).min(size - place).min(portion.draw.leaky - first);
+            each(done..done + here, portion.some(of, first..first + here));
             done += here;
         }
     }

@@ -93,7 +93,7 @@ mod cheating {
     use crate::parameters::{Level, Pool, Sizes};
     use brickwork_base::Party;
     use brickwork_base::label::Delta;
-    use brickwork_base::random::{SEED_BYTES, Seed};
+    use brickwork_harness::dealt;
     use brickwork_primitives::ot::base::Keys;
     use bytemuck::TransparentWrapper;
 
@@ -110,7 +110,7 @@ mod cheating {
         pub level: Option<Level>,
         /// Buckets instead of the safe ones.
         pub pool: Option<Pool>,
-        /// Sizes of batches, groups and pieces instead of the large ones.
+        /// Sizes of batches, groups and portions instead of the large ones.
         pub sizes: Option<Sizes>,
         /// Whether it goes on where a check shows it what it did itself.
         pub looks_away: bool,
@@ -135,17 +135,7 @@ mod cheating {
         /// Returns the keys of both series at this party, if there is a dealer: it chooses by these bits, and
         /// the peer as often.
         pub(crate) fn dealt(&self, role: Party, choices: &[u8]) -> Option<Keys> {
-            let dealer = self.dealer.as_ref()?;
-            let key = |garbler_sends: bool, index: usize, bit: u8| {
-                let mut hasher = blake3::Hasher::new_keyed(dealer);
-                hasher.update(&[garbler_sends.into(), bit]).update(&(index as u64).to_le_bytes());
-                Seed::from_bytes(*hasher.finalize().as_bytes().first_chunk::<SEED_BYTES>().expect("32 bytes"))
-            };
-            let sends = role == Party::Garbler;
-            Some(Keys {
-                sent: (0..choices.len()).map(|i| [0, 1].map(|bit| key(sends, i, bit))).collect(),
-                received: choices.iter().enumerate().map(|(i, &bit)| key(!sends, i, bit)).collect(),
-            })
+            Some(dealt(self.dealer.as_ref()?, role, choices.len(), choices))
         }
 
         /// Returns the offset that a series is set up with, instead of the one that was drawn.

@@ -13,7 +13,7 @@ use brickwork_circuit::{Circuit, Component, Program, Wire};
 use brickwork_primitives::ot::Cot;
 use brickwork_session::steps::Step;
 
-use crate::parameters::{Budget, Draws, Level, Origin, Pool, SIZES, Sizes};
+use crate::parameters::{Budget, Draws, Level, Origin, Pool, SIZES, Sizes, counted_calls};
 use crate::walk::constant_operand;
 
 /// Copies of one component that are made together: their masks are opened and their tables sent together.
@@ -73,16 +73,17 @@ impl Batch {
         }
     }
 
-    /// Returns what it counts in a bound.
-    pub fn origin(&self, sizes: Sizes) -> Origin {
-        let (calls, openings) = (2 * self.draws(sizes).count() as u64, self.parts.len() as u64);
-        Origin { pool: self.pool, calls, openings }
+    /// Returns what it counts in a bound, of masks that come of these OTs.
+    pub fn origin(&self, sizes: Sizes, cot: Cot) -> Origin {
+        let draws = self.draws(sizes);
+        let calls = counted_calls(cot, draws.count(), draws.total());
+        Origin { pool: self.pool, calls, openings: self.parts.len() as u64 }
     }
 
-    /// Returns in which pieces its masks are drawn.
+    /// Returns in which portions its masks are drawn.
     pub fn draws(&self, sizes: Sizes) -> Draws {
         let masks = self.inputs + self.ports + self.ands;
-        Draws { leaky: self.pool.leaky_ands(), masks, piece: sizes.piece }
+        Draws { leaky: self.pool.leaky_ands(), masks, portion: sizes.portion }
     }
 }
 
@@ -339,15 +340,21 @@ impl Making {
 
     /// Returns what a cheater achieves at most.
     pub fn budget(&self) -> Budget {
-        Budget::of(self.level, self.batches.iter().map(|batch| batch.origin(self.sizes)), OPENINGS_OF_A_RUN)
+        let origins = self.batches.iter().map(|batch| batch.origin(self.sizes, self.cot));
+        Budget::of(self.level, origins, OPENINGS_OF_A_RUN)
     }
 
     /// Returns a digest of what both must agree on, of this program.
     pub fn digest(&self, program: &Program) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 program with authenticated masks");
         digest.digest(&program.digest()).number(self.level.compared).length(self.level.tag);
-        let Sizes { batch, part, piece } = self.sizes;
-        digest.length(self.cot as usize).length(batch).length(part).length(piece).length(self.batches.len());
+        let Sizes { batch, part, portion } = self.sizes;
+        digest
+            .length(self.cot as usize)
+            .length(batch)
+            .length(part)
+            .length(portion)
+            .length(self.batches.len());
         self.batches.iter().for_each(|batch| batch.add_to(&mut digest));
         digest.done()
     }
@@ -393,9 +400,9 @@ mod tests {
         let of = |cot| making(&program, 40, cot, Forced::default()).digest(&program);
         assert_eq!(with(SIZES), of(Cot::default()));
         let digests = Cot::ALL.map(of);
-        assert!((0..4).all(|k| !digests[..k].contains(&digests[k])));
+        assert!((0..digests.len()).all(|k| !digests[..k].contains(&digests[k])));
         assert_ne!(with(Sizes { part: SIZES.part / 2, ..SIZES }), with(SIZES));
-        assert_ne!(with(Sizes { piece: SIZES.piece / 2, ..SIZES }), with(SIZES));
+        assert_ne!(with(Sizes { portion: SIZES.portion / 2, ..SIZES }), with(SIZES));
         assert_ne!(with(Sizes { batch: SIZES.batch / 2, ..SIZES }), with(SIZES));
     }
 

@@ -16,15 +16,15 @@
 //! S_G + S_E = (xy + r)·(Θ_G + Θ_E), so the words L are equal just if z = xy. In a party's own words
 //! (`share`) k is its key of x, m its mac, Y is K_y + M_y + y·⌊Δ⌋ at either party, and Z alike.
 //!
-//! They are made in pieces, and both parties do the same at the same time: both directions of the line are
+//! They are made in portions, and both parties do the same at the same time: both directions of the line are
 //! busy. What a party sends in a step has nothing to do with what it hears in it:
 //!
 //! ```text
-//!   step k, both ways     choices of piece k + 1, ciphertexts of piece k, bits of piece k - 1
+//!   step k, both ways     choices of portion k + 1, ciphertexts of portion k, bits of portion k - 1
 //! ```
 //!
-//! So choices leave before the ciphertexts and bits of the pieces before are there, and nobody waits for a
-//! crossing but in the first steps. docs/authenticated.md says why they may. The hash of a piece is drawn
+//! So choices leave before the ciphertexts and bits of the portions before are there, and nobody waits for a
+//! crossing but in the first steps. docs/authenticated.md says why they may. The hash of a portion is drawn
 //! when the peer's choices for it are checked.
 
 use std::collections::VecDeque;
@@ -53,7 +53,7 @@ use crate::words::{SPARE, add_where, colours, pack_words, short_word, word};
 pub(super) const PADS: usize = 32;
 
 /// Masks that were drawn together: x, y and z of leaky ANDs, one after the other, then others.
-pub(super) struct Piece {
+pub(super) struct Portion {
     pub draw: Draw,
     shares: Shares,
 }
@@ -67,11 +67,11 @@ pub(super) enum Of {
     Z,
 }
 
-impl Piece {
+impl Portion {
     /// Makes random words, of no mask: for measuring.
     pub fn random(draw: Draw, rng: &mut Rng) -> Self {
         let mut words = || (0..draw.total()).map(|_| rng.label()).collect();
-        Piece { draw, shares: Shares { keys: words(), macs: words() } }
+        Portion { draw, shares: Shares { keys: words(), macs: words() } }
     }
 
     /// Returns where these begin.
@@ -79,7 +79,7 @@ impl Piece {
         of as usize * self.draw.leaky
     }
 
-    /// Returns those of some leaky ANDs of the piece.
+    /// Returns those of some leaky ANDs of the portion.
     pub fn some(&self, of: Of, places: std::ops::Range<usize>) -> View<'_> {
         let first = self.first(of);
         self.shares.some(first + places.start..first + places.end)
@@ -135,25 +135,25 @@ pub(super) fn sums(
     });
 }
 
-/// A piece whose masks are there, and what this party keeps of it.
+/// A portion whose masks are there, and what this party keeps of it.
 struct Halved {
-    piece: Piece,
+    portion: Portion,
     kept: Secrets<Label>,
 }
 
-/// A piece whose sums are made, and their last bits, which were sent.
+/// A portion whose sums are made, and their last bits, which were sent.
 struct Summed {
-    piece: Piece,
+    portion: Portion,
     sums: Secrets<Label>,
     bits: Secrets<u8>,
 }
 
 impl Member {
-    /// Sends where this party's hashes of a piece begin, and its ciphertexts.
-    fn send_half(&mut self, piece: Piece) -> Result<Halved, Error> {
+    /// Sends where this party's hashes of a portion begin, and its ciphertexts.
+    fn send_half(&mut self, portion: Portion) -> Result<Halved, Error> {
         // All OTs that these masks come of have been checked.
         let pads = Pads { start: self.rng.block(), factor: self.rng.block() };
-        let [ciphertexts, kept] = half(&self.own, &pads, [Of::X, Of::Y, Of::Z].map(|of| piece.all(of)));
+        let [ciphertexts, kept] = half(&self.own, &pads, [Of::X, Of::Y, Of::Z].map(|of| portion.all(of)));
         let bytes = self.level.compared_bytes();
         let mut message = vec![0; PADS + bytes * ciphertexts.len() + SPARE];
         message[..16].copy_from_slice(&pads.start.to_le_bytes());
@@ -162,33 +162,33 @@ impl Member {
         message.truncate(PADS + bytes * ciphertexts.len());
         self.hooks.alter(Point::Ciphertexts, &mut message[PADS..]);
         self.run.channel.send(msg::CIPHERTEXTS, &message)?;
-        Ok(Halved { piece, kept })
+        Ok(Halved { portion, kept })
     }
 
-    /// Receives the peer's ciphertexts of a piece, and sends a bit of each leaky AND.
-    fn send_bits(&mut self, Halved { piece, kept: mut sums }: Halved) -> Result<Summed, Error> {
+    /// Receives the peer's ciphertexts of a portion, and sends a bit of each leaky AND.
+    fn send_bits(&mut self, Halved { portion, kept: mut sums }: Halved) -> Result<Summed, Error> {
         let (bytes, count) = (self.level.compared_bytes(), sums.len());
         let mut message = self.run.channel.receive(msg::CIPHERTEXTS, PADS + bytes * count)?;
         let [start, factor] = [0, 16].map(|at| short_word(&message[at..at + 16]).bits());
         message.extend_from_slice(&[0; SPARE]);
         let theirs: Vec<Label> = (0..count).map(|k| word(&message[PADS..], bytes, k)).collect();
-        let of = [Of::X, Of::Y].map(|of| piece.all(of));
+        let of = [Of::X, Of::Y].map(|of| portion.all(of));
         self::sums(&self.own, &Pads { start, factor }, &theirs, of, &mut sums);
         let mut bits: Secrets<u8> = colours(&sums).collect();
         self.hooks.alter(Point::Bits, &mut bits);
         self.run.channel.send(msg::BITS, &pack(bits.iter().copied()))?;
-        Ok(Summed { piece, sums, bits })
+        Ok(Summed { portion, sums, bits })
     }
 
-    /// Receives the peer's bits of a piece: r becomes z, and the words that are to be equal go into the
+    /// Receives the peer's bits of a portion: r becomes z, and the words that are to be equal go into the
     /// digest.
-    fn multiply(&mut self, summed: Summed, digest: &mut Hasher) -> Result<Piece, Error> {
-        let Summed { mut piece, mut sums, mut bits } = summed;
+    fn multiply(&mut self, summed: Summed, digest: &mut Hasher) -> Result<Portion, Error> {
+        let Summed { mut portion, mut sums, mut bits } = summed;
         let theirs = self.run.channel.receive(msg::BITS, bits.len().div_ceil(8))?;
         let theirs = Secrets::new(unpack(&theirs, bits.len())?);
         bits.iter_mut().zip(theirs.iter()).for_each(|(bit, theirs)| *bit ^= theirs);
-        let z = piece.first(Of::Z)..piece.first(Of::Z) + bits.len();
-        self.own.add_public(&mut piece.shares, z, &bits);
+        let z = portion.first(Of::Z)..portion.first(Of::Z) + bits.len();
+        self.own.add_public(&mut portion.shares, z, &bits);
         add_where(&mut sums, self.own.difference(), &bits);
         let bytes = self.level.compared_bytes();
         let mut words = Secrets::<u8>::zeros(bytes * sums.len() + SPARE);
@@ -196,56 +196,58 @@ impl Member {
         let compared = bytes * sums.len();
         self.hooks.alter(Point::Compared, &mut words[..compared]);
         digest.update(&words[..compared]);
-        Ok(piece)
+        Ok(portion)
     }
 }
 
-/// Draws all masks of a batch, makes its leaky ANDs, and compares the parties' words. Returns the pieces, and
-/// a coin.
+/// Draws all masks of a batch, makes its leaky ANDs, and compares the parties' words. Returns the portions,
+/// and a coin.
 ///
 /// # Errors
 /// [`Error::Peer`] if the peer cheats, [`Error::Io`] if the connection fails.
-pub(super) fn make(member: &mut Member, draws: Draws) -> Result<(Vec<Piece>, Seed), Error> {
+pub(super) fn make(member: &mut Member, draws: Draws) -> Result<(Vec<Portion>, Seed), Error> {
+    member.provide(draws.total())?;
     let place = member.place()?;
     let mut digest = Hasher::new(&member.key, Purpose::Compared, place, Party::Garbler);
     let count = draws.count();
     let (mut halved, mut summed) = (VecDeque::new(), VecDeque::new());
-    let (mut chosen, mut pieces) = (Choices::new(draws), Vec::with_capacity(count));
+    let (mut chosen, mut portions) = (Choices::new(draws), Vec::with_capacity(count));
     for step in 0..count + 2 {
         look();
-        if let Some(piece) = chosen.next(member)? {
-            halved.push_back(member.send_half(piece)?);
+        if let Some(portion) = chosen.next(member)? {
+            halved.push_back(member.send_half(portion)?);
         }
         if (1..=count).contains(&step) {
-            let before = halved.pop_front().expect("the piece of the step before");
+            let before = halved.pop_front().expect("the portion of the step before");
             summed.push_back(member.send_bits(before)?);
         }
         if step >= 2 {
-            let before = summed.pop_front().expect("the piece of two steps before");
-            pieces.push(member.multiply(before, &mut digest)?);
+            let before = summed.pop_front().expect("the portion of two steps before");
+            portions.push(member.multiply(before, &mut digest)?);
         }
     }
     let digest = Zeroizing::new(digest.finish());
-    let coin = compare(member, short_word(&digest[..16]).bits(), pieces[0].compared(), place)?;
-    Ok((pieces, coin))
+    let coin = compare(member, short_word(&digest[..16]).bits(), portions[0].compared(), place)?;
+    Ok((portions, coin))
 }
 
 /// Draws masks that are not for leaky ANDs.
 ///
 /// # Errors
 /// As [`make`].
-pub(super) fn others(member: &mut Member, draws: Draws) -> Result<Vec<Piece>, Error> {
-    let (mut chosen, mut pieces) = (Choices::new(draws), Vec::with_capacity(draws.count()));
-    while let Some(piece) = chosen.next(member)? {
-        pieces.push(piece);
+pub(super) fn others(member: &mut Member, draws: Draws) -> Result<Vec<Portion>, Error> {
+    member.provide(draws.total())?;
+    let (mut chosen, mut portions) = (Choices::new(draws), Vec::with_capacity(draws.count()));
+    while let Some(portion) = chosen.next(member)? {
+        portions.push(portion);
     }
-    Ok(pieces)
+    Ok(portions)
 }
 
-/// The choices of a batch, a piece of which is sent before the one before it is accepted.
+/// The choices of a batch, a portion of which is sent before the one before it is accepted.
 struct Choices {
     draws: Draws,
-    /// How many pieces were chosen.
+    /// How many portions were chosen.
     done: usize,
     /// Macs of those that are not accepted yet.
     macs: VecDeque<Secrets<Label>>,
@@ -256,9 +258,9 @@ impl Choices {
         Choices { draws, done: 0, macs: VecDeque::new() }
     }
 
-    /// Sends the choices of the piece behind the next one, receives the peer's for the next one and checks
+    /// Sends the choices of the portion behind the next one, receives the peer's for the next one and checks
     /// them. Returns the next one, if there is one.
-    fn next(&mut self, member: &mut Member) -> Result<Option<Piece>, Error> {
+    fn next(&mut self, member: &mut Member) -> Result<Option<Portion>, Error> {
         let k = self.done - self.macs.len();
         while self.done < self.draws.count().min(k + 2) {
             self.macs.push_back(member.choose(self.draws.at(self.done).total())?);
@@ -267,6 +269,6 @@ impl Choices {
         let Some(macs) = self.macs.pop_front() else { return Ok(None) };
         let draw = self.draws.at(k);
         let keys = member.accept(draw.total())?;
-        Ok(Some(Piece { draw, shares: Shares { keys, macs } }))
+        Ok(Some(Portion { draw, shares: Shares { keys, macs } }))
     }
 }

@@ -12,6 +12,7 @@
 
 use brickwork_base::Error;
 use brickwork_primitives::cut_and_choose::Upper;
+use brickwork_primitives::ot::{Cot, pcg};
 use brickwork_session::Spent;
 use serde::{Deserialize, Serialize};
 
@@ -25,11 +26,11 @@ pub struct Sizes {
     /// more.
     pub part: usize,
     /// Leaky ANDs whose masks are drawn at a time, and most other masks that are drawn with them.
-    pub piece: usize,
+    pub portion: usize,
 }
 
 /// The sizes of every honest run.
-pub const SIZES: Sizes = Sizes { batch: 1 << 19, part: 1 << 15, piece: 1 << 16 };
+pub const SIZES: Sizes = Sizes { batch: 1 << 19, part: 1 << 15, portion: 1 << 16 };
 
 /// Pools may leak all of 2^-s but this share, in bits: so much is left to all other checks.
 const OF_OTHER_CHECKS: f64 = 0.1;
@@ -158,7 +159,22 @@ fn compared_log2(level: Level) -> f64 {
 
 /// Contradict oneself in one of so many calls of the OT extension.
 fn calls_log2(calls: u64) -> f64 {
-    (calls as f64).log2() - 115.0
+    (calls as f64).log2() - CALL_BITS
+}
+
+/// A receiver contradicts itself in a call of the OT extension with probability 2 to the minus so many.
+const CALL_BITS: f64 = 115.0;
+
+/// Returns what a batch counts, in calls of the OT extension: of so many portions of its masks, and of so
+/// many masks. An iteration of a PCG has a check that lets more pass than that of a call.
+pub(super) fn counted_calls(cot: Cot, portions: usize, masks: usize) -> u64 {
+    match cot {
+        Cot::Pcg => {
+            let of_iteration = (pcg::check_log2() + CALL_BITS).exp2().ceil() as u64;
+            2 * (1 + pcg::iterations(masks as u64) * of_iteration)
+        }
+        _ => 2 * portions as u64,
+    }
 }
 
 /// Guess an offset, which a mac or a digest of 128 bits asks for, in one of so many openings of both.
@@ -217,15 +233,15 @@ impl Budget {
     }
 }
 
-/// In which pieces the masks of a batch are drawn.
+/// In which portions the masks of a batch are drawn.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Draws {
     /// Leaky ANDs, of three masks each.
     pub leaky: usize,
     /// Masks for anything else.
     pub masks: usize,
-    /// Most of either in a piece.
-    pub piece: usize,
+    /// Most of either in a portion.
+    pub portion: usize,
 }
 
 /// Masks that are drawn together: of leaky ANDs, of a comparison and others.
@@ -237,20 +253,25 @@ pub(super) struct Draw {
 }
 
 impl Draws {
-    /// Returns how many pieces there are.
+    /// Returns how many portions there are.
     pub fn count(&self) -> usize {
-        self.leaky.max(self.masks).div_ceil(self.piece)
+        self.leaky.max(self.masks).div_ceil(self.portion)
     }
 
-    /// Returns piece number `k`. Leaky ANDs come first, and other masks a part in each piece.
+    /// Returns how many masks are drawn in all.
+    pub fn total(&self) -> usize {
+        self.all().map(|draw| draw.total()).sum()
+    }
+
+    /// Returns portion number `k`. Leaky ANDs come first, and other masks a part in each portion.
     pub fn at(&self, k: usize) -> Draw {
-        let leaky = self.leaky.saturating_sub(k * self.piece).min(self.piece);
+        let leaky = self.leaky.saturating_sub(k * self.portion).min(self.portion);
         let compared = if k == 0 && leaky > 0 { COMPARED } else { 0 };
         let upto = |k: usize| (self.masks as u128 * k as u128 / self.count() as u128) as usize;
         Draw { leaky, compared, masks: upto(k + 1) - upto(k) }
     }
 
-    /// Returns all pieces, in order.
+    /// Returns all portions, in order.
     pub fn all(self) -> impl Iterator<Item = Draw> {
         (0..self.count()).map(move |k| self.at(k))
     }
@@ -321,12 +342,12 @@ mod tests {
         }
     }
 
-    /// All masks are drawn, each once, in pieces that are not too large; a comparison comes with the first
+    /// All masks are drawn, each once, in portions that are not too large; a comparison comes with the first
     /// leaky ANDs.
     #[test]
-    fn pieces_hold_all_masks() {
+    fn portions_hold_all_masks() {
         for (leaky, masks) in [(0, 0), (0, 5), (1, 0), (100, 0), (100, 3), (3, 100), (64, 64), (1000, 999)] {
-            let draws = Draws { leaky, masks, piece: 64 };
+            let draws = Draws { leaky, masks, portion: 64 };
             let all: Vec<Draw> = draws.all().collect();
             assert_eq!(all.iter().map(|draw| draw.leaky).sum::<usize>(), leaky);
             assert_eq!(all.iter().map(|draw| draw.masks).sum::<usize>(), masks);

@@ -1,6 +1,6 @@
 //! What a run promises and reports.
 
-use brickwork_primitives::ot::Cot;
+use brickwork_primitives::ot::{Cot, pcg};
 use brickwork_session::{PhaseReport, Spent};
 use serde::Serialize;
 
@@ -20,6 +20,10 @@ pub struct SecurityReport {
     pub bound_log2: f64,
     /// kappa minus what its uses lose, in bits.
     pub computational_bits: f64,
+    /// Base-2 logarithm of what the best known attack on the LPN instance costs that masks come of, if they
+    /// come of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lpn_bits: Option<f64>,
     /// The bound, check by check.
     pub budget: Vec<Spent>,
     /// Leaky ANDs of all pools, of which triples are made.
@@ -45,13 +49,15 @@ impl SecurityReport {
         budget: &Budget,
         pools: impl Iterator<Item = Pool> + Clone,
     ) -> Self {
+        let lpn_bits = (cot == Cot::Pcg).then(pcg::lpn_bits);
         let buckets = pools.clone().map(|pool| pool.bucket as u32).filter(|&bucket| bucket > 0);
         SecurityReport {
             model: "malicious",
             cot: cot.name(),
             statistical_bits: level.security,
             bound_log2: budget.log2(),
-            computational_bits: COMPUTATIONAL_BITS,
+            computational_bits: lpn_bits.map_or(COMPUTATIONAL_BITS, |bits| bits.min(COMPUTATIONAL_BITS)),
+            lpn_bits,
             budget: budget.spent(),
             leaky_ands: pools.map(|pool| pool.leaky_ands() as u64).sum(),
             triples: layout.ands as u64,

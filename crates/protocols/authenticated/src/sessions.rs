@@ -67,7 +67,7 @@ impl Session {
         request: &Request,
         observer: impl Observer + 'static,
     ) -> Result<Self, Error> {
-        Self::begin_with(party, channel, terms, cot, request, observer, Hooks::none())
+        Self::begin_with(party, channel, terms, cot, request, Box::new(observer), Hooks::none())
     }
 
     pub(super) fn begin_with(
@@ -76,10 +76,10 @@ impl Session {
         terms: &Terms,
         cot: Cot,
         request: &Request,
-        observer: impl Observer + 'static,
+        observer: Box<dyn Observer>,
         hooks: Hooks,
     ) -> Result<Self, Error> {
-        let run = Metered::new::<Authenticated>(channel, party, Box::new(observer));
+        let run = Metered::new::<Authenticated>(channel, party, observer);
         Ok(Session(match party {
             Party::Garbler => Of::Garbler(Box::new(begin(run, terms, cot, request, hooks)?)),
             Party::Evaluator => Of::Evaluator(Box::new(begin(run, terms, cot, request, hooks)?)),
@@ -94,12 +94,13 @@ impl Session {
     /// little is left for it, [`Error::Input`] if `input` has the wrong length, [`Error::Usage`] if it
     /// carries on what was forgotten or is of another session.
     pub fn run(self, step: impl Into<Step>, input: &[bool]) -> Result<(StepReport, Self), Error> {
-        let step = step.into();
+        self.run_step(&step.into(), input)
+    }
+
+    fn run_step(self, step: &Step, input: &[bool]) -> Result<(StepReport, Self), Error> {
         match self.0 {
-            Of::Garbler(mut standing) => Ok((standing.run(&step, input)?, Session(Of::Garbler(standing)))),
-            Of::Evaluator(mut standing) => {
-                Ok((standing.run(&step, input)?, Session(Of::Evaluator(standing))))
-            }
+            Of::Garbler(mut standing) => Ok((standing.run(step, input)?, Session(Of::Garbler(standing)))),
+            Of::Evaluator(mut standing) => Ok((standing.run(step, input)?, Session(Of::Evaluator(standing)))),
         }
     }
 

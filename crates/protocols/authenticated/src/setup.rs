@@ -4,7 +4,7 @@ use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party};
 use brickwork_primitives::ot::base::{self, Direction, Keys};
-use brickwork_primitives::ot::chosen::{Receiver, ReceiverState, Sender, SenderState};
+use brickwork_primitives::ot::chosen::{self, Receiver, ReceiverState, Sender, SenderState};
 use brickwork_primitives::ot::{BASE_OTS, Cot, Series};
 use brickwork_session::{Digests, Greeting, Metered, PhaseReport, SessionId, Terms};
 use brickwork_stock::{Range, Ranges, SERIALS};
@@ -51,6 +51,12 @@ impl Member {
     /// [`Error::Limit`] if there is none left.
     pub fn place(&mut self) -> Result<Place, Error> {
         Place::next(&mut self.places)
+    }
+
+    /// Makes OTs beforehand, where they are made so, that this many masks come of. The peer does the same,
+    /// and no message waits to be read.
+    pub fn provide(&mut self, count: usize) -> Result<(), Error> {
+        chosen::provide(&mut self.run.channel, &mut self.sender, &mut self.receiver, count)
     }
 
     /// Chooses the bits of this many masks at random, and sends what the peer's keys follow from. Returns the

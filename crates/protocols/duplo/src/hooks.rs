@@ -139,8 +139,8 @@ mod cheating {
     use super::Point;
     use crate::Parameters;
     use brickwork_base::Error;
-    use brickwork_base::random::{SEED_BYTES, Seed};
     use brickwork_circuit::Party;
+    use brickwork_harness::dealt;
     use brickwork_primitives::garbling::TableSink;
     use brickwork_primitives::ot::base::Keys;
 
@@ -176,17 +176,7 @@ mod cheating {
 
         /// Returns the keys of the OTs that `role` sends and of those that it receives, if there is a dealer.
         pub(crate) fn dealt(&self, role: Party, send: usize, choices: &[u8]) -> Option<Keys> {
-            let dealer = self.dealer.as_ref()?;
-            let key = |sent_by_garbler: bool, index: usize, bit: u8| {
-                let mut hasher = blake3::Hasher::new_keyed(dealer);
-                hasher.update(&[u8::from(sent_by_garbler), bit]).update(&(index as u64).to_le_bytes());
-                Seed::from_bytes(*hasher.finalize().as_bytes().first_chunk::<SEED_BYTES>().expect("32 bytes"))
-            };
-            let garbler = role == Party::Garbler;
-            Some(Keys {
-                sent: (0..send).map(|i| [0, 1].map(|bit| key(garbler, i, bit))).collect(),
-                received: choices.iter().enumerate().map(|(i, &bit)| key(!garbler, i, bit)).collect(),
-            })
+            Some(dealt(self.dealer.as_ref()?, role, send, choices))
         }
 
         pub(crate) fn altered<'a, T: bytemuck::Pod + Zeroize>(

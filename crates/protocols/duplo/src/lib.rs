@@ -140,14 +140,7 @@ pub fn garbler_proposing(
     input: &[bool],
     observer: impl Observer + 'static,
 ) -> Result<Report, Error> {
-    garbler_with::<Commitments>(
-        channel,
-        job,
-        proposal.checked(job)?,
-        input,
-        Box::new(observer),
-        Hooks::none(),
-    )
+    Duplo::garbler(channel, job, proposal, input, Box::new(observer))
 }
 
 /// Runs the protocol as the evaluator, who accepts whatever parameters the garbler proposes for the program
@@ -161,7 +154,7 @@ pub fn evaluator(
     input: &[bool],
     observer: impl Observer + 'static,
 ) -> Result<Report, Error> {
-    evaluator_with::<Commitments>(channel, job, &Limits::default(), input, Box::new(observer), Hooks::none())
+    evaluator_within(channel, job, &Limits::default(), input, observer)
 }
 
 /// Does what [`evaluator`] does, who accepts other cuts of the program as well, and refuses what is beyond
@@ -176,7 +169,7 @@ pub fn evaluator_within(
     input: &[bool],
     observer: impl Observer + 'static,
 ) -> Result<Report, Error> {
-    evaluator_with::<Commitments>(channel, job, limits, input, Box::new(observer), Hooks::none())
+    Duplo::evaluator(channel, job, limits, input, Box::new(observer))
 }
 
 /// Does what [`garbler`] does, with its hands in the machine. Beside the calls stand the crossings of the
@@ -205,7 +198,7 @@ pub(crate) fn garbler_with<C: commit::Scheme>(
     })?;
     Ok(Report {
         outputs,
-        phases: party.close()?,
+        phases: party.run.finish()?,
         security: parameters.report(program),
         proposal,
         aside: Aside::default(),
@@ -248,7 +241,7 @@ pub(crate) fn evaluator_with<C: commit::Scheme>(
     })?;
     Ok(Report {
         outputs,
-        phases: party.close()?,
+        phases: party.core.run.finish()?,
         security: parameters.report(program),
         proposal,
         aside: Aside { recovered },

@@ -231,7 +231,7 @@ pub(super) mod garbler {
         let material = make_lacking_ots(party, material)?;
         let built = Built::build(party, program, material, flights)?;
         let outputs = built.evaluate(party, program, input)?.decode(party, program)?;
-        Ok(StepReport { outputs, kept: party.kept().to_vec(), security, aside: Aside::default() })
+        Ok(StepReport { outputs, kept: party.stock.kept.last().to_vec(), security, aside: Aside::default() })
     }
 }
 
@@ -390,6 +390,11 @@ pub(super) mod evaluator {
         let material = make_lacking_ots(party, material)?;
         let built = Built::build(party, program, material, flights)?;
         let (outputs, recovered) = built.evaluate(party, program, input)?.decode(party, program)?;
-        Ok(StepReport { outputs, kept: party.kept().to_vec(), security, aside: Aside { recovered } })
+        Ok(StepReport {
+            outputs,
+            kept: party.stock.kept.last().to_vec(),
+            security,
+            aside: Aside { recovered },
+        })
     }
 }

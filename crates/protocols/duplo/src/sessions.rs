@@ -4,7 +4,6 @@
 //! can be used again.
 
 use super::hooks::Hooks;
-use super::instance::Commitments;
 use super::ots;
 use super::party::{Evaluator, EvaluatorCore, Garbler, Pooled, entered};
 use super::phases::{self, Agreement, Flights, OTHER_STEP};
@@ -17,7 +16,7 @@ use crate::{SecurityReport, StepReport};
 use brickwork_base::digest::Digest;
 use brickwork_base::pool::Pool;
 use brickwork_circuit::Party;
-use brickwork_primitives::commit::{self, Claims, Receiver, Sender};
+use brickwork_primitives::commit::{Claims, Receiver, Sender};
 use brickwork_session::{Metered, Observer, PhaseReport, Terms, agree};
 use brickwork_wire::Channel;
 
@@ -38,7 +37,7 @@ impl Garbler {
     }
 }
 
-impl<C: commit::Scheme> Garbler<C> {
+impl Garbler {
     /// Returns the items that the stock lacks for a step, or for a program that is one.
     pub fn missing(&self, step: impl Into<Step>) -> Request {
         self.stock.missing(&step.into())
@@ -104,8 +103,11 @@ impl<C: commit::Scheme> Garbler<C> {
     /// # Errors
     /// As [`Garbler::setup`]; [`Error::Stock`] if there is not enough, which [`Garbler::missing`] tells
     /// beforehand.
-    pub fn build(mut self, step: impl Into<Step>) -> Result<GarblerBuilt<C>, Error> {
-        let step = step.into();
+    pub fn build(self, step: impl Into<Step>) -> Result<GarblerBuilt, Error> {
+        self.build_step(step.into())
+    }
+
+    fn build_step(mut self, step: Step) -> Result<GarblerBuilt, Error> {
         step.check_session(Some(&self.session))?;
         self.stock.kept.check(&step)?;
         let program = step.program();
@@ -128,8 +130,11 @@ impl<C: commit::Scheme> Garbler<C> {
     ///
     /// # Errors
     /// As [`Garbler::build`]; [`Error::Input`] if `input` has the wrong length.
-    pub fn run(mut self, step: impl Into<Step>, input: &[bool]) -> Result<(StepReport, Self), Error> {
-        let step = step.into();
+    pub fn run(self, step: impl Into<Step>, input: &[bool]) -> Result<(StepReport, Self), Error> {
+        self.run_step(step.into(), input)
+    }
+
+    fn run_step(mut self, step: Step, input: &[bool]) -> Result<(StepReport, Self), Error> {
         step.check_input(Party::Garbler, input)?;
         step.check_session(Some(&self.session))?;
         let material = self.stock.take(&step)?;
@@ -149,14 +154,14 @@ impl<C: commit::Scheme> Garbler<C> {
 }
 
 /// A program, joined and ready to be evaluated once.
-pub struct GarblerBuilt<C: commit::Scheme = Commitments> {
-    party: Garbler<C>,
+pub struct GarblerBuilt {
+    party: Garbler,
     step: Step,
     built: phases::garbler::Built,
     security: SecurityReport,
 }
 
-impl<C: commit::Scheme> GarblerBuilt<C> {
+impl GarblerBuilt {
     /// Returns the security of this program, over the batches that it took.
     pub fn security(&self) -> &SecurityReport {
         &self.security
@@ -166,7 +171,7 @@ impl<C: commit::Scheme> GarblerBuilt<C> {
     ///
     /// # Errors
     /// As [`Garbler::setup`]; [`Error::Input`] if `input` has the wrong length.
-    pub fn evaluate(self, input: &[bool]) -> Result<GarblerEvaluated<C>, Error> {
+    pub fn evaluate(self, input: &[bool]) -> Result<GarblerEvaluated, Error> {
         self.step.check_input(Party::Garbler, input)?;
         entered(self, |GarblerBuilt { mut party, step, built, .. }| {
             let evaluated = built.evaluate(&mut party, step.program(), input)?;
@@ -176,18 +181,18 @@ impl<C: commit::Scheme> GarblerBuilt<C> {
 }
 
 /// An evaluated program, whose outputs are not known yet.
-pub struct GarblerEvaluated<C: commit::Scheme = Commitments> {
-    party: Garbler<C>,
+pub struct GarblerEvaluated {
+    party: Garbler,
     step: Step,
     evaluated: phases::garbler::Evaluated,
 }
 
-impl<C: commit::Scheme> GarblerEvaluated<C> {
+impl GarblerEvaluated {
     /// Returns the bits of the garbler's outputs, and the session for the next program.
     ///
     /// # Errors
     /// As [`Garbler::setup`].
-    pub fn decode(self) -> Result<(Vec<bool>, Garbler<C>), Error> {
+    pub fn decode(self) -> Result<(Vec<bool>, Garbler), Error> {
         entered(self, |GarblerEvaluated { mut party, step, evaluated }| {
             let outputs = evaluated.decode(&mut party, step.program())?;
             Ok((outputs, party))
@@ -218,7 +223,7 @@ impl Evaluator {
     }
 }
 
-impl<C: commit::Scheme> Evaluator<C> {
+impl Evaluator {
     /// Returns the items that the stock lacks for a step, or for a program that is one.
     pub fn missing(&self, step: impl Into<Step>) -> Request {
         self.stock.missing(&step.into())
@@ -282,8 +287,11 @@ impl<C: commit::Scheme> Evaluator<C> {
     /// # Errors
     /// As [`Evaluator::setup`]; [`Error::Stock`] if there is not enough, which [`Evaluator::missing`] tells
     /// beforehand.
-    pub fn build(mut self, step: impl Into<Step>) -> Result<EvaluatorBuilt<C>, Error> {
-        let step = step.into();
+    pub fn build(self, step: impl Into<Step>) -> Result<EvaluatorBuilt, Error> {
+        self.build_step(step.into())
+    }
+
+    fn build_step(mut self, step: Step) -> Result<EvaluatorBuilt, Error> {
         step.check_session(Some(&self.core.session))?;
         self.stock.kept.check(&step)?;
         let program = step.program();
@@ -306,8 +314,11 @@ impl<C: commit::Scheme> Evaluator<C> {
     ///
     /// # Errors
     /// As [`Evaluator::build`]; [`Error::Input`] if `input` has the wrong length.
-    pub fn run(mut self, step: impl Into<Step>, input: &[bool]) -> Result<(StepReport, Self), Error> {
-        let step = step.into();
+    pub fn run(self, step: impl Into<Step>, input: &[bool]) -> Result<(StepReport, Self), Error> {
+        self.run_step(step.into(), input)
+    }
+
+    fn run_step(mut self, step: Step, input: &[bool]) -> Result<(StepReport, Self), Error> {
         step.check_input(Party::Evaluator, input)?;
         step.check_session(Some(&self.core.session))?;
         let material = self.stock.take(&step)?;
@@ -327,14 +338,14 @@ impl<C: commit::Scheme> Evaluator<C> {
 }
 
 /// A program, joined and ready to be evaluated once.
-pub struct EvaluatorBuilt<C: commit::Scheme = Commitments> {
-    party: Evaluator<C>,
+pub struct EvaluatorBuilt {
+    party: Evaluator,
     step: Step,
     built: phases::evaluator::Built,
     security: SecurityReport,
 }
 
-impl<C: commit::Scheme> EvaluatorBuilt<C> {
+impl EvaluatorBuilt {
     /// Returns the security of this program, over the batches that it took.
     pub fn security(&self) -> &SecurityReport {
         &self.security
@@ -344,7 +355,7 @@ impl<C: commit::Scheme> EvaluatorBuilt<C> {
     ///
     /// # Errors
     /// As [`Evaluator::setup`]; [`Error::Input`] if `input` has the wrong length.
-    pub fn evaluate(self, input: &[bool]) -> Result<EvaluatorEvaluated<C>, Error> {
+    pub fn evaluate(self, input: &[bool]) -> Result<EvaluatorEvaluated, Error> {
         self.step.check_input(Party::Evaluator, input)?;
         entered(self, |EvaluatorBuilt { mut party, step, built, .. }| {
             let evaluated = built.evaluate(&mut party, step.program(), input)?;
@@ -354,20 +365,20 @@ impl<C: commit::Scheme> EvaluatorBuilt<C> {
 }
 
 /// An evaluated program, whose outputs are not known yet.
-pub struct EvaluatorEvaluated<C: commit::Scheme = Commitments> {
-    party: Evaluator<C>,
+pub struct EvaluatorEvaluated {
+    party: Evaluator,
     step: Step,
     evaluated: phases::evaluator::Evaluated,
 }
 
-impl<C: commit::Scheme> EvaluatorEvaluated<C> {
+impl EvaluatorEvaluated {
     /// Returns the bits of the evaluator's outputs, whether they had to be recovered from a cheating garbler,
     /// and the session for the next program. The second depends on the evaluator's input, where the garbler
     /// cheats: do not behave differently ([`Aside::recovered`](crate::Aside::recovered)).
     ///
     /// # Errors
     /// As [`Evaluator::setup`].
-    pub fn decode(self) -> Result<(Vec<bool>, bool, Evaluator<C>), Error> {
+    pub fn decode(self) -> Result<(Vec<bool>, bool, Evaluator), Error> {
         entered(self, |EvaluatorEvaluated { mut party, step, evaluated }| {
             let (outputs, recovered) = evaluated.decode(&mut party, step.program())?;
             Ok((outputs, recovered, party))
@@ -383,25 +394,25 @@ fn filling(request: &Request, parameters: &Parameters) -> [u8; 32] {
         .done()
 }
 
-impl<C: commit::Scheme> Pooled for GarblerBuilt<C> {
+impl Pooled for GarblerBuilt {
     fn pool(&self) -> &Pool {
         &self.party.pool
     }
 }
 
-impl<C: commit::Scheme> Pooled for GarblerEvaluated<C> {
+impl Pooled for GarblerEvaluated {
     fn pool(&self) -> &Pool {
         &self.party.pool
     }
 }
 
-impl<C: commit::Scheme> Pooled for EvaluatorBuilt<C> {
+impl Pooled for EvaluatorBuilt {
     fn pool(&self) -> &Pool {
         &self.party.core.pool
     }
 }
 
-impl<C: commit::Scheme> Pooled for EvaluatorEvaluated<C> {
+impl Pooled for EvaluatorEvaluated {
     fn pool(&self) -> &Pool {
         &self.party.core.pool
     }

@@ -1,26 +1,23 @@
 //! For tests and the adversary: both parties with hooks into their state, and a harness that plays attacks.
 //! Only in builds with the feature `adversary`; nothing outside this module can make hooks that do anything.
-//!
-//! Whoever detects a cheat ends with a typed error, does not panic, does not hang, and sends not one message
-//! more: its transcript is the beginning of an honest one. What the other side sees is a closed connection,
-//! whatever the cause.
 
 use brickwork_testing::Replayable as _;
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use crate::choice::Choice;
 pub use crate::hooks::{Hooks, Point, StateHook};
 use crate::layout::Layout;
 use crate::parameters::{Level, Sizes, Unit};
+use crate::report::{Aside, Jimu};
 use crate::{Report, evaluator_with, garbler_with, msg};
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
-use brickwork_base::{Cheat, Error, Party};
+use brickwork_base::{Error, Party};
 use brickwork_circuit::Program;
+pub use brickwork_harness::{Ending, Event, SEED};
+use brickwork_harness::{Events, Known, Played, play};
 use brickwork_primitives::cut_and_choose::Bucketing;
-use brickwork_session::{Job, Observer, TABLE_MEMORY, Unobserved};
-use brickwork_wire::{Channel, Tag, memory_pair};
+use brickwork_session::{Job, TABLE_MEMORY, Unobserved};
+use brickwork_wire::{Channel, Tag};
 
 /// Does what [`super::garbler`] does, with its hands in the machine.
 ///
@@ -59,34 +56,8 @@ pub fn add(labels: &mut [u8], offset: &[u128], which: impl IntoIterator<Item = u
     }
 }
 
-/// A run takes a fraction of a second; a party that waits for another gives up after a minute.
-const PATIENCE: Duration = Duration::from_secs(50);
-
-/// Every byte of the seed of a challenge that tests know.
-pub const SEED: u8 = 0x5e;
-
-/// What a party did, in order. Of messages the tag and the length: all that an onlooker or the peer can tell
-/// apart before it looks at values.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// A phase began.
-    Phase(&'static str),
-    /// It sent a message of so many bytes.
-    Sent(Tag, usize),
-}
-
-type Events = Arc<Mutex<Vec<Event>>>;
 type Alter = Box<dyn FnMut(&[u128], &mut [u8]) + Send>;
 type Rewrite = Box<dyn FnMut(&mut Vec<u8>) + Send>;
-
-struct Log(Events);
-
-impl Observer for Log {
-    fn phase(&mut self, name: &'static str) {
-        self.0.lock().expect("no panic").push(Event::Phase(name));
-    }
-    fn progress(&mut self, _: u64, _: u64) {}
-}
 
 /// How one party cheats.
 #[derive(Default)]
@@ -105,30 +76,14 @@ pub struct Case {
 }
 
 /// How a run ended.
-pub struct Outcome {
-    /// What the garbler and the evaluator returned.
-    pub results: [Result<Report, Error>; 2],
-    /// What either did.
-    pub events: [Vec<Event>; 2],
-    honest: [Vec<Event>; 2],
-    expected: [Vec<bool>; 2],
-}
+pub type Outcome = brickwork_harness::Outcome<Jimu>;
 
-/// How a run ended for the party that does not cheat.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// It detected a cheat.
-    Caught(Cheat),
-    /// It did not agree to what the other wanted.
-    Refused,
-    /// It found the connection closed.
-    Gone,
-    /// It has the right outputs and noticed nothing.
-    Survived,
-    /// It has the right outputs, and the cheater's offset.
-    Recovered,
-    /// It has wrong outputs: the cheater won.
-    Fooled,
+impl Played for Jimu {
+    const OUTPUT_LABELS: Tag = msg::OUTPUT_LABELS;
+
+    fn recovered(aside: &Aside) -> bool {
+        aside.recovered
+    }
 }
 
 /// Returns the sizes of an honest run of a program.
@@ -285,28 +240,11 @@ impl Case {
         let program = jobs[1].program.clone();
         let clear = program.simulate(&sides[0].input, &sides[1].input);
         let expected = [Party::Garbler, Party::Evaluator].map(|party| program.output_bits(party, &clear));
-        let (left, right) = memory_pair();
-        let (done, results) = channel();
-        let seen = [Events::default(), Events::default()];
-        let parties = [Party::Garbler, Party::Evaluator].into_iter().zip(jobs).zip(sizes).zip(sides);
-        for ((((role, job), sizes), side), channel) in parties.zip([left, right]) {
-            let (events, done) = (seen[role as usize].clone(), done.clone());
-            std::thread::spawn(move || {
-                let result = side.run(role, &job, sizes, channel, dealer, events);
-                drop(done.send((role, result)));
-            });
-        }
-        drop(done);
-        let mut ends = [None, None];
-        for _ in 0..2 {
-            match results.recv_timeout(PATIENCE) {
-                Ok((role, result)) => ends[role as usize] = Some(result),
-                Err(RecvTimeoutError::Timeout) => panic!("a party hangs"),
-                Err(RecvTimeoutError::Disconnected) => panic!("a party panicked"),
-            }
-        }
-        let events = seen.map(|events| std::mem::take(&mut *events.lock().expect("no panic")));
-        let results = ends.map(|end| end.expect("both came"));
+        let ([left, right], [of_left, of_right], [x, y]) = (jobs, sizes, sides);
+        let (results, events) = play(
+            move |channel, events| x.run(Party::Garbler, &left, of_left, channel, dealer, events),
+            move |channel, events| y.run(Party::Evaluator, &right, of_right, channel, dealer, events),
+        );
         Outcome { results, events, honest: Default::default(), expected }
     }
 }
@@ -322,16 +260,14 @@ impl Side {
         events: Events,
     ) -> Result<Report, Error> {
         let Side { input, mut lies, mut rewrites } = self;
-        let log = events.clone();
-        channel.set_tamper(Box::new(move |tag, payload| {
+        events.watch(&mut channel, move |tag, payload| {
             for (_, left, rewrite) in rewrites.iter_mut().filter(|(t, ..)| *t == tag) {
                 if *left == 0 {
                     rewrite(payload);
                 }
                 *left = left.wrapping_sub(1);
             }
-            log.lock().expect("no panic").push(Event::Sent(tag, payload.len()));
-        }));
+        });
         let mut delta = Vec::new();
         let alter = move |point: Point, bytes: &mut [u8]| {
             if point == Point::Offset {
@@ -341,82 +277,20 @@ impl Side {
         };
         let unit = sizes.unit;
         let hooks = Hooks { alter: Some(Box::new(alter)), sizes: Some(sizes), dealer };
-        let log = Box::new(Log(events));
         match role {
-            Party::Garbler => garbler_with(channel, job, unit, &input, log, hooks),
-            Party::Evaluator => evaluator_with(channel, job, unit, &input, log, hooks),
+            Party::Garbler => garbler_with(channel, job, unit, &input, Box::new(events), hooks),
+            Party::Evaluator => evaluator_with(channel, job, unit, &input, Box::new(events), hooks),
         }
     }
 }
 
 /// What honest parties do in such a run.
 fn honest_events(job: &Job, sizes: &Sizes, dealt: bool) -> [Vec<Event>; 2] {
-    type Known = Vec<(([u8; 32], Sizes, bool), [Vec<Event>; 2])>;
-    static KNOWN: Mutex<Known> = Mutex::new(Vec::new());
-    let key = (job.program.digest(), sizes.clone(), dealt);
-    let known = || {
-        let known = KNOWN.lock().expect("no panic");
-        known.iter().find(|(other, _)| *other == key).map(|(_, events)| events.clone())
-    };
-    known().unwrap_or_else(|| {
+    static KNOWN: Known<([u8; 32], Sizes, bool)> = Known::new();
+    KNOWN.of((job.program.digest(), sizes.clone(), dealt), || {
         let mut rng = Rng::replayable("test honest run");
         let mut case = Case::new(&job.program, sizes.clone(), &mut rng);
         case.dealer = dealt.then_some([1; 32]);
-        let outcome = case.run_alone();
-        for (result, expected) in outcome.results.iter().zip(&outcome.expected) {
-            let report = result.as_ref().expect("an honest run");
-            assert_eq!((&report.outputs, report.aside.recovered), (expected, false));
-        }
-        KNOWN.lock().expect("no panic").push((key, outcome.events.clone()));
-        outcome.events
+        case.run_alone()
     })
-}
-
-impl Outcome {
-    /// Returns how it ended for the party that does not cheat, after a look at what must hold whatever the
-    /// cheat: it sent the beginning of an honest transcript, and nothing after it noticed, least of all what
-    /// depends on an output; the cheater sees a closed connection and no more; and if it noticed nothing, or
-    /// recovered, all of an honest transcript. (That nobody panics or hangs [`Case::run`] has seen.)
-    ///
-    /// # Errors
-    /// What did not hold.
-    pub fn ending(&self, cheater: Party) -> Result<Ending, String> {
-        let victim = if cheater == Party::Garbler { Party::Evaluator } else { Party::Garbler };
-        let (sent, honest) = (&self.events[victim as usize], &self.honest[victim as usize]);
-        let ending = match &self.results[victim as usize] {
-            Ok(report) if report.outputs != self.expected[victim as usize] => Ending::Fooled,
-            Ok(report) if report.aside.recovered => Ending::Recovered,
-            Ok(_) => Ending::Survived,
-            Err(Error::Peer(cheat)) => Ending::Caught(*cheat),
-            Err(Error::Mismatch(_)) => Ending::Refused,
-            Err(Error::Io(_)) => Ending::Gone,
-            Err(other) => return Err(format!("the {victim:?} ends with {other}")),
-        };
-        if !honest.starts_with(sent) {
-            return Err(format!("{ending:?}: the {victim:?} sent what an honest party does not: {sent:?}"));
-        }
-        let noticed = !matches!(ending, Ending::Fooled | Ending::Recovered | Ending::Survived);
-        if !noticed && sent != honest {
-            return Err(format!("{ending:?}: the {victim:?} did not finish"));
-        }
-        // The garbler has said all when the last message comes; before that, whoever noticed something has
-        // not, and no label of an output has left.
-        let told = |party: Party| {
-            let is_output = |event: &Event| matches!(event, Event::Sent(msg::OUTPUT_LABELS, _));
-            self.events[party as usize].iter().any(is_output)
-        };
-        let too_much = match victim {
-            Party::Evaluator => told(victim),
-            Party::Garbler => sent == honest && !told(cheater) && ending != Ending::Gone,
-        };
-        if noticed && too_much {
-            return Err(format!("{ending:?}: the {victim:?} had said too much"));
-        }
-        // Whoever sends last is done before the other one looks.
-        match &self.results[cheater as usize] {
-            Ok(_) | Err(Error::Io(_)) => Ok(ending),
-            Err(Error::Mismatch(_)) if ending == Ending::Refused => Ok(ending),
-            Err(other) => Err(format!("{ending:?}: the cheater was told {other}")),
-        }
-    }
 }

@@ -50,7 +50,7 @@ pub fn copies_at_once(table_bytes: usize) -> usize {
 }
 
 /// How copies of a component are garbled.
-pub struct Plan {
+pub struct ComponentGarbling {
     schedule: Schedule,
     keys: GarblingKeys,
     rows: LabelHash,
@@ -93,7 +93,7 @@ impl Given {
     }
 }
 
-impl Plan {
+impl ComponentGarbling {
     /// Makes what garbles or evaluates copies `0..copies` of a component, with labels of so many blocks.
     /// `start` is the garbler's choice, sent with the hashes of their tables.
     pub fn new(circuit: &Circuit, start: u128, copies: usize, blocks: usize) -> Self {
@@ -102,7 +102,7 @@ impl Plan {
         let outputs = circuit.outputs().len();
         let context = "brickwork 2026-11 JIMU keys of the rows of outputs";
         let rows = LabelHash::new(context, start, copies * outputs, blocks);
-        Plan { schedule, keys, rows, blocks, table_bytes: table_bytes(circuit, blocks) }
+        ComponentGarbling { schedule, keys, rows, blocks, table_bytes: table_bytes(circuit, blocks) }
     }
 
     /// Returns the bytes of a copy's tables.
@@ -214,7 +214,7 @@ mod tests {
 
     struct Copies {
         circuit: Circuit,
-        plan: Plan,
+        garbling: ComponentGarbling,
         numbers: Vec<u32>,
         given: Given,
         inputs: Words,
@@ -232,7 +232,7 @@ mod tests {
         let level = Level::of(security).unwrap();
         let code = Code::new(&level.labels);
         let compression = code.seeded_evaluation(&rng.seed(), 16);
-        let plan = Plan::new(&circuit, rng.block(), 9, level.blocks());
+        let garbling = ComponentGarbling::new(&circuit, rng.block(), 9, level.blocks());
         let numbers = vec![1, 8, 5];
         let symbols = level.labels.l();
         let mut offsets = Words::random(symbols, 3, rng);
@@ -242,25 +242,25 @@ mod tests {
         let [inputs, outputs] = [(); 2].map(|()| Words::random(symbols, 9, rng));
         let short = |words: &Words| compressed(&code, &compression, words);
         let given = Given { offsets: (short(&offsets), offsets), inputs: short(&inputs), outputs };
-        Copies { circuit, plan, numbers, given, inputs, code, compression }
+        Copies { circuit, garbling, numbers, given, inputs, code, compression }
     }
 
     #[test]
     fn copies_give_the_labels_that_are_hashed() {
         let mut rng = Rng::replayable("test components");
         for security in [40, 64] {
-            let Copies { circuit, plan, numbers, given, inputs, code, compression } =
+            let Copies { circuit, garbling, numbers, given, inputs, code, compression } =
                 copies(security, &mut rng);
-            let tables = plan.garble(&numbers, &given).unwrap();
-            assert!(tables.iter().all(|tables| tables.len() == plan.table_bytes()));
-            assert_eq!(plan.table_bytes(), 32 + 2 * 3 * code.parameters().l());
+            let tables = garbling.garble(&numbers, &given).unwrap();
+            assert!(tables.iter().all(|tables| tables.len() == garbling.table_bytes()));
+            assert_eq!(garbling.table_bytes(), 32 + 2 * 3 * code.parameters().l());
             let tables: Vec<&[u8]> = tables.iter().map(|tables| &tables[..]).collect();
             for bits in 0..8_u8 {
                 let bits = [bits & 1, bits >> 1 & 1, bits >> 2];
                 let mut active = inputs.clone();
                 (0..9).for_each(|k| active.add_to(k, given.offsets.1.word(k / 3), bits[k % 3]));
                 let active = compressed(&code, &compression, &active);
-                let labels = plan.evaluate(&numbers, &active, &tables).unwrap();
+                let labels = garbling.evaluate(&numbers, &active, &tables).unwrap();
                 let expected = circuit.evaluate(&bits.map(|bit| bit == 1));
                 for k in 0..9 {
                     let mut label = given.outputs.range(k..k + 1);
@@ -276,9 +276,14 @@ mod tests {
     #[test]
     fn row_05_copies_are_garbled_again() {
         let mut rng = Rng::replayable("test components");
-        let Copies { plan, numbers, mut given, .. } = copies(40, &mut rng);
+        let Copies { garbling, numbers, mut given, .. } = copies(40, &mut rng);
         let hashes = |numbers: &[u32], given: &Given| -> Vec<[u8; HASH]> {
-            plan.garble(numbers, given).unwrap().iter().map(|tables| Plan::hash(tables)).collect()
+            garbling
+                .garble(numbers, given)
+                .unwrap()
+                .iter()
+                .map(|tables| ComponentGarbling::hash(tables))
+                .collect()
         };
         let all = hashes(&numbers, &given);
         for (k, &number) in numbers.iter().enumerate() {

@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 use crate::buckets::{Checks, Kinds, Recovery};
 use crate::build::{GateBuckets, HashedCircuit, Soldered};
 use crate::cheat::Cheat;
-use crate::components::Plan;
+use crate::components::ComponentGarbling;
 use crate::gates::compressed;
 use crate::layout::{Layout, Slot};
 use crate::preprocess::{Garbled, HashedCopies};
@@ -85,8 +85,14 @@ pub(super) fn evaluator(
             match soldered {
                 Soldered::Gates(gates) => layer.gates(gates, &checks, &mut active, &mut recovery)?,
                 Soldered::Components { copies: HashedCopies { garbled, .. }, .. } => match garbled {
-                    Garbled::Components { plan, tables, .. } => {
-                        layer.components((plan, tables), soldered, &checks, &mut active, &mut recovery)?;
+                    Garbled::Components { garbling, tables, .. } => {
+                        layer.components(
+                            (garbling, tables),
+                            soldered,
+                            &checks,
+                            &mut active,
+                            &mut recovery,
+                        )?;
                     }
                     Garbled::Gates(..) => return Err(Error::Usage("components are no gates".into())),
                 },
@@ -158,7 +164,7 @@ impl Group<'_> {
     /// Evaluates copies of a component.
     fn components(
         &self,
-        (plan, tables): (&Plan, &[u8]),
+        (garbling, tables): (&ComponentGarbling, &[u8]),
         soldered: &Soldered,
         checks: &Checks,
         active: &mut Active,
@@ -179,10 +185,10 @@ impl Group<'_> {
                 labels.push(active.short[wire as usize] ^ soldering);
             }
         }
-        let each = plan.table_bytes();
+        let each = garbling.table_bytes();
         let of: Vec<&[u8]> = places.iter().map(|&place| &tables[place * each..][..each]).collect();
         let copies: Vec<u32> = places.iter().map(|&place| numbers[place]).collect();
-        let results = plan.evaluate(&copies, &labels, &of)?;
+        let results = garbling.evaluate(&copies, &labels, &of)?;
         let HashedCopies { outputs: hashed, offsets: own, .. } = hashed;
         let wires = kind.outputs();
         let all = (0..results.count()).map(|k| copies[k / wires] as usize * wires + k % wires);

@@ -86,7 +86,7 @@ mod cheating {
     use super::Point;
     use crate::parameters::Sizes;
     use brickwork_base::Party;
-    use brickwork_base::random::{SEED_BYTES, Seed};
+    use brickwork_harness::dealt;
     use brickwork_primitives::ot::base::Keys;
 
     /// Alters the bytes of a party's state at a point.
@@ -116,17 +116,7 @@ mod cheating {
 
         /// Returns the keys of the OTs that the evaluator offers, at either party, if there is a dealer.
         pub(crate) fn dealt(&self, role: Party, send: usize, choices: &[u8]) -> Option<Keys> {
-            let dealer = self.dealer.as_ref()?;
-            let key = |index: usize, bit: u8| {
-                let mut hasher = blake3::Hasher::new_keyed(dealer);
-                hasher.update(&[bit]).update(&(index as u64).to_le_bytes());
-                Seed::from_bytes(*hasher.finalize().as_bytes().first_chunk::<SEED_BYTES>().expect("32 bytes"))
-            };
-            let sent = if role == Party::Evaluator { send } else { 0 };
-            Some(Keys {
-                sent: (0..sent).map(|i| [0, 1].map(|bit| key(i, bit))).collect(),
-                received: choices.iter().enumerate().map(|(i, &bit)| key(i, bit)).collect(),
-            })
+            Some(dealt(self.dealer.as_ref()?, role, send, choices))
         }
 
         pub(crate) fn alter<T: bytemuck::Pod>(&mut self, point: Point, data: &mut [T]) {

@@ -8,11 +8,11 @@ use crate::authenticators;
 use crate::buckets::{Checks, lowest_bits, permutation_bits};
 use crate::cheat::Cheat;
 use crate::choice::{Chosen, numbers, wires_of};
-use crate::components::{Given, HASH, Plan};
+use crate::components::{ComponentGarbling, Given, HASH};
 use crate::gates::{Garbling, colour, first_blocks};
 use crate::layout::Supply;
 use crate::msg;
-use crate::preprocess::{Copies, Garbled, HashedCopies, Made, Received, garble_copies, plan};
+use crate::preprocess::{Copies, Garbled, HashedCopies, Made, Received, component_garbling, garble_copies};
 use crate::setup::{Evaluator, Garbler};
 
 /// Of what the evaluator has received, all that was opened is right: who has this may use the rest.
@@ -96,9 +96,9 @@ fn send_tables(
     made: &Copies,
     kept: &[u32],
 ) -> Result<(), Error> {
-    let plan = plan(supply, kind, made.start);
-    for copies in kept.chunks(plan.copies_at_once()) {
-        let tables = garble_copies(party, made, kind, &plan, copies)?;
+    let garbling = component_garbling(supply, kind, made.start);
+    for copies in kept.chunks(garbling.copies_at_once()) {
+        let tables = garble_copies(party, made, kind, &garbling, copies)?;
         let mut message = party.run.channel.message(msg::TABLES);
         tables.iter().try_for_each(|tables| message.push(tables))?;
         message.finish()?;
@@ -137,8 +137,8 @@ pub(super) fn evaluator(
         checks.offsets(&copies.offsets)?;
         match &copies.garbled {
             Garbled::Gates(garbling, rows) => check_gates(party, copies, chosen, opened, garbling, rows)?,
-            Garbled::Components { plan, hashes, .. } => {
-                check_components(party, copies, chosen, opened, plan, hashes)?;
+            Garbled::Components { garbling, hashes, .. } => {
+                check_components(party, copies, chosen, opened, garbling, hashes)?;
             }
         }
     }
@@ -188,15 +188,15 @@ fn receive_openings(
 /// Receives the tables of copies of a component in buckets, if it is one, which must be those that were
 /// hashed.
 fn receive_tables(party: &mut Evaluator, copies: &mut HashedCopies, kept: &[u32]) -> Result<(), Error> {
-    let Garbled::Components { plan, hashes, tables } = &mut copies.garbled else { return Ok(()) };
-    let each = plan.table_bytes();
+    let Garbled::Components { garbling, hashes, tables } = &mut copies.garbled else { return Ok(()) };
+    let each = garbling.table_bytes();
     tables.reserve_exact(each * kept.len());
-    for copies in kept.chunks(plan.copies_at_once()) {
+    for copies in kept.chunks(garbling.copies_at_once()) {
         let first = tables.len();
         tables.resize(first + each * copies.len(), 0);
         party.run.channel.receive_into(msg::TABLES, &mut tables[first..])?;
         let some = copies.iter().zip(tables[first..].chunks_exact(each));
-        if some.into_iter().any(|(&copy, tables)| Plan::hash(tables) != hashes[copy as usize]) {
+        if some.into_iter().any(|(&copy, tables)| ComponentGarbling::hash(tables) != hashes[copy as usize]) {
             return Err(Cheat::Tables.into());
         }
     }
@@ -283,7 +283,7 @@ fn check_components(
     copies: &HashedCopies,
     chosen: &Chosen,
     opened: OpenedCopies,
-    plan: &Plan,
+    garbling: &ComponentGarbling,
     hashes: &[[u8; HASH]],
 ) -> Result<(), Error> {
     let OpenedCopies { inputs, outputs: Some(outputs), offsets: Some(offsets), permutations } = opened else {
@@ -297,7 +297,7 @@ fn check_components(
     let inputs = first_blocks(&inputs);
     let count = all.len().max(1);
     let each = [inputs.len() / count, outputs.count() / count];
-    let at_once = plan.copies_at_once();
+    let at_once = garbling.copies_at_once();
     for first in (0..all.len()).step_by(at_once) {
         let here = first..all.len().min(first + at_once);
         let of = |each: usize| here.start * each..here.end * each;
@@ -310,8 +310,9 @@ fn check_components(
             (Zeroizing::new(inputs[of(each[0])].to_vec()), &input_bits[of(each[0])]),
             (wide, &output_bits[of(each[1])]),
         );
-        let tables = plan.garble(&all[here.clone()], &given)?;
-        let wrong = |(&copy, tables): (&u32, &Vec<u8>)| Plan::hash(tables) != hashes[copy as usize];
+        let tables = garbling.garble(&all[here.clone()], &given)?;
+        let wrong =
+            |(&copy, tables): (&u32, &Vec<u8>)| ComponentGarbling::hash(tables) != hashes[copy as usize];
         if all[here].iter().zip(&tables).any(wrong) {
             return Err(Cheat::OpenedCopy.into());
         }

@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 use crate::authenticators;
 use crate::buckets::{HashedWires, Wires, permutation_bits};
 use crate::choice::{Choice, numbers, wires_of};
-use crate::components::{Given, HASH, Plan};
+use crate::components::{ComponentGarbling, Given, HASH};
 use crate::gates::{Garbling, Labels, colour, compressed};
 use crate::hooks::Point;
 use crate::layout::{Kind, Supply};
@@ -109,7 +109,7 @@ pub(super) enum Garbled {
     Gates(Garbling, Words),
     /// Components.
     Components {
-        plan: Box<Plan>,
+        garbling: Box<ComponentGarbling>,
         /// Of the tables of each copy.
         hashes: Vec<[u8; HASH]>,
         /// Those of the copies in buckets, one after the other.
@@ -247,12 +247,12 @@ fn garble_components(
     made.offsets.add_where(party.points.unit.word(0), &plain);
     party.run.channel.send(msg::COLOURS, &pack(plain.iter().copied()))?;
     let copies = made.offsets.count();
-    let plan = plan(supply, kind, made.start);
+    let garbling = component_garbling(supply, kind, made.start);
     let mut hashes = Vec::with_capacity(HASH * copies);
-    for first in (0..copies as u32).step_by(plan.copies_at_once()) {
-        let here: Vec<u32> = (first..(copies as u32).min(first + plan.copies_at_once() as u32)).collect();
-        for tables in garble_copies(party, made, kind, &plan, &here)? {
-            hashes.extend_from_slice(&Plan::hash(&tables));
+    for first in (0..copies as u32).step_by(garbling.copies_at_once()) {
+        let here: Vec<u32> = (first..(copies as u32).min(first + garbling.copies_at_once() as u32)).collect();
+        for tables in garble_copies(party, made, kind, &garbling, &here)? {
+            hashes.extend_from_slice(&ComponentGarbling::hash(&tables));
         }
     }
     party.run.channel.send(msg::HASHES, &hashes)?;
@@ -260,9 +260,14 @@ fn garble_components(
 }
 
 /// Returns how copies of a kind that is a component are garbled.
-pub(super) fn plan(supply: &Supply, kind: usize, start: u128) -> Plan {
+pub(super) fn component_garbling(supply: &Supply, kind: usize, start: u128) -> ComponentGarbling {
     let circuit = supply.kinds[kind].circuit().expect("a component");
-    Plan::new(circuit, start, supply.sizes.copies[kind].copies() as usize, supply.level().blocks())
+    ComponentGarbling::new(
+        circuit,
+        start,
+        supply.sizes.copies[kind].copies() as usize,
+        supply.level().blocks(),
+    )
 }
 
 /// Garbles copies with these numbers; again, if they were before. Returns the tables of each.
@@ -270,7 +275,7 @@ pub(super) fn garble_copies(
     party: &mut Garbler,
     made: &Copies,
     kind: usize,
-    plan: &Plan,
+    garbling: &ComponentGarbling,
     copies: &[u32],
 ) -> Result<Vec<Vec<u8>>, Error> {
     let (code, points) = (party.labels.code(), &party.points);
@@ -290,7 +295,7 @@ pub(super) fn garble_copies(
     );
     party.hooks.alter(Point::CopyInputs(kind), &mut given.inputs);
     party.hooks.alter(Point::CopyOutputs(kind), given.outputs.data_mut());
-    let mut tables = plan.garble(copies, &given)?;
+    let mut tables = garbling.garble(copies, &given)?;
     for (&copy, tables) in copies.iter().zip(&mut tables) {
         party.hooks.alter(Point::CopyTables(kind, copy), tables);
     }
@@ -412,9 +417,9 @@ fn receive_components(
     let plain = party.run.channel.receive(msg::COLOURS, copies.div_ceil(8))?;
     let plain = unpack(&plain, copies)?;
     let hashes = party.run.channel.receive(msg::HASHES, HASH * copies)?;
-    let plan = Plan::new(circuit, start, copies, party.level.blocks());
+    let garbling = ComponentGarbling::new(circuit, start, copies, party.level.blocks());
     let garbled = Garbled::Components {
-        plan: Box::new(plan),
+        garbling: Box::new(garbling),
         hashes: hashes.as_chunks().0.to_vec(),
         tables: Vec::new(),
     };

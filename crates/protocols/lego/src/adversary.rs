@@ -1,26 +1,23 @@
 //! For tests and the adversary: both parties with hooks into their state, and a harness that plays attacks.
 //! Only in builds with the feature `adversary`; nothing outside this module can make hooks that do anything.
-//!
-//! Whoever detects a cheat ends with a typed error, does not panic, does not hang, and sends not one message
-//! more: its transcript is the beginning of an honest one. What the other side sees is a closed connection,
-//! whatever the cause.
 
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::Arc;
 
 use crate::assignment::{Assignment, colours};
-pub use crate::hooks::{Cuts, Hooks, Point, StateHook};
+pub use crate::hooks::{Bucketings, Hooks, Point, StateHook};
 use crate::layout::Layout;
+use crate::report::{Aside, Lego};
 use crate::{Parameters, Report, Stocked, evaluator_with, garbler_with, msg};
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
-use brickwork_base::{Cheat, Error, Party};
+use brickwork_base::{Error, Party};
 use brickwork_circuit::{Builder, Component, Port, Program, ProgramBuilder, Recipient, Type};
+pub use brickwork_harness::{Ending, Event, SEED};
+use brickwork_harness::{Events, Known, Played, play};
 use brickwork_primitives::cut_and_choose::Bucketing;
-use brickwork_session::{Job, Observer, TABLE_MEMORY, Terms, Unobserved};
+use brickwork_session::{Job, TABLE_MEMORY, Terms, Unobserved};
 use brickwork_stock::Store;
 use brickwork_testing::Replayable as _;
-use brickwork_wire::{Channel, Tag, memory_pair};
+use brickwork_wire::{Channel, Tag};
 
 /// Does what [`super::garbler`] does, with its hands in the machine. It proposes the cuts of its hooks, if
 /// there are some.
@@ -51,23 +48,17 @@ pub fn stocked(
     terms: &Terms,
     hooks: Hooks,
 ) -> Result<Stocked, Error> {
-    Stocked::open_with(party, channel, store, terms, Unobserved, hooks)
+    Stocked::open_with(party, channel, store, terms, Box::new(Unobserved), hooks)
 }
 
 fn proposal(job: &Job, hooks: &Hooks) -> Result<Parameters, Error> {
     let layout = Layout::new(&job.program)?;
     let (ands, wires) = (layout.ands as u64, layout.garbler as u64);
     match hooks.cuts() {
-        Some(cuts) => Parameters::of_cuts(ands, wires, job.security, cuts),
+        Some(cuts) => Parameters::of_bucketings(ands, wires, job.security, cuts),
         None => Parameters::choose(ands, wires, job.security),
     }
 }
-
-/// A run takes a fraction of a second; a party that waits for another gives up after a minute.
-const PATIENCE: Duration = Duration::from_secs(50);
-
-/// Every byte of the seeds of a challenge that tests know.
-pub const SEED: u8 = 0x5e;
 
 /// Returns the items that a challenge which tests know leaves in buckets, bucket after bucket, of so many
 /// buckets and of this size with so many opened.
@@ -171,28 +162,8 @@ pub fn opened(slots: u32, [bucket, opened]: [u32; 2], each: usize) -> Vec<(usize
     items.iter().zip(asked.chunks(each)).map(|(&item, asked)| (item as usize, asked.to_vec())).collect()
 }
 
-/// What a party did, in order. Of messages the tag and the length: all that an onlooker or the peer can tell
-/// apart before it looks at values.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// A phase began.
-    Phase(&'static str),
-    /// It sent a message of so many bytes.
-    Sent(Tag, usize),
-}
-
-type Events = Arc<Mutex<Vec<Event>>>;
 type Alter = Box<dyn FnMut(&mut [u8]) + Send>;
 type Rewrite = Box<dyn FnMut(Tag, &mut Vec<u8>) + Send>;
-
-struct Log(Events);
-
-impl Observer for Log {
-    fn phase(&mut self, name: &'static str) {
-        self.0.lock().expect("no panic").push(Event::Phase(name));
-    }
-    fn progress(&mut self, _: u64, _: u64) {}
-}
 
 /// How one party cheats.
 #[derive(Default)]
@@ -205,36 +176,20 @@ struct Side {
 /// A run, and the lies in it.
 pub struct Case {
     jobs: [Job; 2],
-    cuts: [Option<Cuts>; 2],
+    cuts: [Option<Bucketings>; 2],
     sides: [Side; 2],
     dealer: Option<[u8; 32]>,
 }
 
 /// How a run ended.
-pub struct Outcome {
-    /// What the garbler and the evaluator returned.
-    pub results: [Result<Report, Error>; 2],
-    /// What either did.
-    pub events: [Vec<Event>; 2],
-    honest: [Vec<Event>; 2],
-    expected: [Vec<bool>; 2],
-}
+pub type Outcome = brickwork_harness::Outcome<Lego>;
 
-/// How a run ended for the party that does not cheat.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// It detected a cheat.
-    Caught(Cheat),
-    /// It did not agree to what the other wanted.
-    Refused,
-    /// It found the connection closed.
-    Gone,
-    /// It has the right outputs and noticed nothing.
-    Survived,
-    /// It has the right outputs, and the cheater's offset.
-    Recovered,
-    /// It has wrong outputs: the cheater won.
-    Fooled,
+impl Played for Lego {
+    const OUTPUT_LABELS: Tag = msg::OUTPUT_LABELS;
+
+    fn recovered(aside: &Aside) -> bool {
+        aside.recovered
+    }
 }
 
 /// Draws random inputs of both parties.
@@ -245,7 +200,7 @@ pub fn random_inputs(program: &Program, rng: &mut Rng) -> [Vec<bool>; 2] {
 
 impl Case {
     /// Makes an honest run with random inputs; without `cuts`, with those of a real run.
-    pub fn new(program: &Arc<Program>, cuts: Option<Cuts>, rng: &mut Rng) -> Case {
+    pub fn new(program: &Arc<Program>, cuts: Option<Bucketings>, rng: &mut Rng) -> Case {
         let job = || Job {
             program: program.clone(),
             security: 40,
@@ -307,7 +262,7 @@ impl Case {
     }
 
     /// Changes what one party wants to run, and with which cuts.
-    pub fn wants(mut self, party: Party, change: impl FnOnce(&mut Job, &mut Option<Cuts>)) -> Case {
+    pub fn wants(mut self, party: Party, change: impl FnOnce(&mut Job, &mut Option<Bucketings>)) -> Case {
         change(&mut self.jobs[party as usize], &mut self.cuts[party as usize]);
         self
     }
@@ -342,28 +297,11 @@ impl Case {
         let program = jobs[1].program.clone();
         let clear = program.simulate(&sides[0].input, &sides[1].input);
         let expected = [Party::Garbler, Party::Evaluator].map(|party| program.output_bits(party, &clear));
-        let (left, right) = memory_pair();
-        let (done, results) = channel();
-        let seen = [Events::default(), Events::default()];
-        let parties = [Party::Garbler, Party::Evaluator].into_iter().zip(jobs).zip(cuts).zip(sides);
-        for ((((role, job), cuts), side), channel) in parties.zip([left, right]) {
-            let (events, done) = (seen[role as usize].clone(), done.clone());
-            std::thread::spawn(move || {
-                let result = side.run(role, &job, cuts, channel, dealer, events);
-                drop(done.send((role, result)));
-            });
-        }
-        drop(done);
-        let mut ends = [None, None];
-        for _ in 0..2 {
-            match results.recv_timeout(PATIENCE) {
-                Ok((role, result)) => ends[role as usize] = Some(result),
-                Err(RecvTimeoutError::Timeout) => panic!("a party hangs"),
-                Err(RecvTimeoutError::Disconnected) => panic!("a party panicked"),
-            }
-        }
-        let events = seen.map(|events| std::mem::take(&mut *events.lock().expect("no panic")));
-        let results = ends.map(|end| end.expect("both came"));
+        let ([left, right], [of_left, of_right], [x, y]) = (jobs, cuts, sides);
+        let (results, events) = play(
+            move |channel, events| x.run(Party::Garbler, &left, of_left, channel, dealer, events),
+            move |channel, events| y.run(Party::Evaluator, &right, of_right, channel, dealer, events),
+        );
         Outcome { results, events, honest: Default::default(), expected }
     }
 }
@@ -373,101 +311,37 @@ impl Side {
         self,
         role: Party,
         job: &Job,
-        cuts: Option<Cuts>,
+        cuts: Option<Bucketings>,
         mut channel: Channel,
         dealer: Option<[u8; 32]>,
         events: Events,
     ) -> Result<Report, Error> {
         let Side { input, mut lies, mut rewrites } = self;
-        let log = events.clone();
-        channel.set_tamper(Box::new(move |tag, payload| {
+        events.watch(&mut channel, move |tag, payload| {
             rewrites.iter_mut().for_each(|rewrite| rewrite(tag, payload));
-            log.lock().expect("no panic").push(Event::Sent(tag, payload.len()));
-        }));
+        });
         let alter = move |point: Point, bytes: &mut [u8]| {
             lies.iter_mut().filter(|(p, _)| *p == point).for_each(|(_, alter)| alter(bytes));
         };
         let hooks = Hooks { alter: Some(Box::new(alter)), cuts, dealer };
-        let log = Box::new(Log(events));
         match role {
             Party::Garbler => {
                 let parameters = proposal(job, &hooks)?;
-                garbler_with(channel, job, &parameters, &input, log, hooks)
+                garbler_with(channel, job, &parameters, &input, Box::new(events), hooks)
             }
-            Party::Evaluator => evaluator_with(channel, job, &input, log, hooks),
+            Party::Evaluator => evaluator_with(channel, job, &input, Box::new(events), hooks),
         }
     }
 }
 
 /// What honest parties do in such a run.
-fn honest_events(job: &Job, cuts: Option<Cuts>, dealt: bool) -> [Vec<Event>; 2] {
-    type Known = Vec<(([u8; 32], Option<Cuts>, [bool; 2]), [Vec<Event>; 2])>;
-    static KNOWN: Mutex<Known> = Mutex::new(Vec::new());
-    let key = (job.program.digest(), cuts, [dealt, job.post_quantum]);
-    let known = || {
-        let known = KNOWN.lock().expect("no panic");
-        known.iter().find(|(other, _)| *other == key).map(|(_, events)| events.clone())
-    };
-    known().unwrap_or_else(|| {
+fn honest_events(job: &Job, cuts: Option<Bucketings>, dealt: bool) -> [Vec<Event>; 2] {
+    static KNOWN: Known<([u8; 32], Option<Bucketings>, [bool; 2])> = Known::new();
+    KNOWN.of((job.program.digest(), cuts, [dealt, job.post_quantum]), || {
         let mut rng = Rng::replayable("test honest run");
         let mut case = Case::new(&job.program, cuts, &mut rng);
         case.jobs.iter_mut().for_each(|mine| mine.post_quantum = job.post_quantum);
         case.dealer = dealt.then_some([1; 32]);
-        let outcome = case.run_alone();
-        for (result, expected) in outcome.results.iter().zip(&outcome.expected) {
-            let report = result.as_ref().expect("an honest run");
-            assert_eq!((&report.outputs, report.aside.recovered), (expected, false));
-        }
-        KNOWN.lock().expect("no panic").push((key, outcome.events.clone()));
-        outcome.events
+        case.run_alone()
     })
-}
-
-impl Outcome {
-    /// Returns how it ended for the party that does not cheat, after a look at what must hold whatever the
-    /// cheat: it sent the beginning of an honest transcript, and nothing after it noticed, least of all what
-    /// depends on an output; the cheater sees a closed connection and no more; and if it noticed nothing, or
-    /// recovered, all of an honest transcript. (That nobody panics or hangs [`Case::run`] has seen.)
-    ///
-    /// # Errors
-    /// What did not hold.
-    pub fn ending(&self, cheater: Party) -> Result<Ending, String> {
-        let victim = if cheater == Party::Garbler { Party::Evaluator } else { Party::Garbler };
-        let (sent, honest) = (&self.events[victim as usize], &self.honest[victim as usize]);
-        let ending = match &self.results[victim as usize] {
-            Ok(report) if report.outputs != self.expected[victim as usize] => Ending::Fooled,
-            Ok(report) if report.aside.recovered => Ending::Recovered,
-            Ok(_) => Ending::Survived,
-            Err(Error::Peer(cheat)) => Ending::Caught(*cheat),
-            Err(Error::Mismatch(_)) => Ending::Refused,
-            Err(Error::Io(_)) => Ending::Gone,
-            Err(other) => return Err(format!("the {victim:?} ends with {other}")),
-        };
-        if !honest.starts_with(sent) {
-            return Err(format!("{ending:?}: the {victim:?} sent what an honest party does not: {sent:?}"));
-        }
-        let noticed = !matches!(ending, Ending::Fooled | Ending::Recovered | Ending::Survived);
-        if !noticed && sent != honest {
-            return Err(format!("{ending:?}: the {victim:?} did not finish"));
-        }
-        // The garbler has said all when the last message comes; before that, whoever noticed something has
-        // not, and no label of an output has left.
-        let revealed = |party: Party| {
-            let is_output = |event: &Event| matches!(event, Event::Sent(msg::OUTPUT_LABELS, _));
-            self.events[party as usize].iter().any(is_output)
-        };
-        let too_much = match victim {
-            Party::Evaluator => revealed(victim),
-            Party::Garbler => sent == honest && !revealed(cheater) && ending != Ending::Gone,
-        };
-        if noticed && too_much {
-            return Err(format!("{ending:?}: the {victim:?} had said too much"));
-        }
-        // Whoever sends last is done before the other one looks.
-        match &self.results[cheater as usize] {
-            Ok(_) | Err(Error::Io(_)) => Ok(ending),
-            Err(Error::Mismatch(_)) if ending == Ending::Refused => Ok(ending),
-            Err(other) => Err(format!("{ending:?}: the cheater was told {other}")),
-        }
-    }
 }

@@ -3,9 +3,9 @@
 //! this exists.
 
 #[cfg(any(test, feature = "adversary"))]
-pub use cheating::{Cuts, Hooks, StateHook};
+pub use cheating::{Bucketings, Hooks, StateHook};
 #[cfg(not(any(test, feature = "adversary")))]
-pub(super) use honest::{Cuts, Hooks};
+pub(super) use honest::{Bucketings, Hooks};
 
 /// A place where state can be altered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ mod honest {
     use brickwork_primitives::ot::base::Keys;
 
     /// No cuts but safe ones.
-    pub enum Cuts {}
+    pub enum Bucketings {}
 
     /// Nothing to hook.
     pub struct Hooks;
@@ -74,7 +74,7 @@ mod honest {
         }
 
         #[inline(always)]
-        pub fn cuts(&self) -> Option<&Cuts> {
+        pub fn cuts(&self) -> Option<&Bucketings> {
             None
         }
 
@@ -92,7 +92,7 @@ mod honest {
 mod cheating {
     use super::Point;
     use brickwork_base::Party;
-    use brickwork_base::random::{SEED_BYTES, Seed};
+    use brickwork_harness::dealt;
     use brickwork_primitives::ot::base::Keys;
 
     /// Alters the bytes of a party's state at a point.
@@ -100,7 +100,7 @@ mod cheating {
 
     /// Of each kind the items in a bucket, and the opened ones.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct Cuts {
+    pub struct Bucketings {
         /// AND gates.
         pub gates: [u32; 2],
         /// Wire authenticators.
@@ -114,9 +114,9 @@ mod cheating {
     pub struct Hooks {
         /// Alters the bytes of a party's state.
         pub alter: Option<StateHook>,
-        /// Cuts instead of safe ones, so that cheating succeeds often enough to be counted. Both parties must
-        /// have the same.
-        pub cuts: Option<Cuts>,
+        /// Sizes of buckets instead of safe ones, so that cheating succeeds often enough to be counted. Both
+        /// parties must have the same.
+        pub cuts: Option<Bucketings>,
         /// Deals the keys of the base OTs, to both parties alike, instead of running them: for thousands of
         /// runs.
         pub dealer: Option<[u8; 32]>,
@@ -128,23 +128,13 @@ mod cheating {
             Hooks::default()
         }
 
-        pub(crate) fn cuts(&self) -> Option<&Cuts> {
+        pub(crate) fn cuts(&self) -> Option<&Bucketings> {
             self.cuts.as_ref()
         }
 
         /// Returns the keys of the OTs that the evaluator offers, at either party, if there is a dealer.
         pub(crate) fn dealt(&self, role: Party, send: usize, choices: &[u8]) -> Option<Keys> {
-            let dealer = self.dealer.as_ref()?;
-            let key = |index: usize, bit: u8| {
-                let mut hasher = blake3::Hasher::new_keyed(dealer);
-                hasher.update(&[bit]).update(&(index as u64).to_le_bytes());
-                Seed::from_bytes(*hasher.finalize().as_bytes().first_chunk::<SEED_BYTES>().expect("32 bytes"))
-            };
-            let sent = if role == Party::Evaluator { send } else { 0 };
-            Some(Keys {
-                sent: (0..sent).map(|i| [0, 1].map(|bit| key(i, bit))).collect(),
-                received: choices.iter().enumerate().map(|(i, &bit)| key(i, bit)).collect(),
-            })
+            Some(dealt(self.dealer.as_ref()?, role, send, choices))
         }
 
         pub(crate) fn alter<T: bytemuck::Pod>(&mut self, point: Point, data: &mut [T]) {

@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use crate::hooks::Cuts;
+use crate::hooks::Bucketings;
 use crate::instance::{Commitments, CotSender, level};
 use crate::mixed::Mixed;
 use crate::report::{BatchReport, SecurityReport};
@@ -154,7 +154,12 @@ impl Parameters {
     /// # Errors
     /// [`Error::Limit`] if there is too much of it.
     #[cfg(any(test, feature = "adversary"))]
-    pub(super) fn of_cuts(ands: u64, wires: u64, security: u32, cuts: &Cuts) -> Result<Self, Error> {
+    pub(super) fn of_bucketings(
+        ands: u64,
+        wires: u64,
+        security: u32,
+        cuts: &Bucketings,
+    ) -> Result<Self, Error> {
         let of = |slots: u32, [bucket, opened]: [u32; 2]| match slots {
             0 => NOTHING,
             _ => Bucketing { slots, bucket, opened },
@@ -172,7 +177,7 @@ impl Parameters {
 
     /// Makes nothing: there are no such cuts.
     #[cfg(not(any(test, feature = "adversary")))]
-    pub(super) fn of_cuts(_: u64, _: u64, _: u32, cuts: &Cuts) -> Result<Self, Error> {
+    pub(super) fn of_bucketings(_: u64, _: u64, _: u32, cuts: &Bucketings) -> Result<Self, Error> {
         match *cuts {}
     }
 

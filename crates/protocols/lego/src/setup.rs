@@ -256,7 +256,7 @@ fn accept(
     run.channel.receive_into(msg::PROPOSAL, &mut proposal)?;
     let (ands, wires) = (layout.ands as u64, layout.garbler as u64);
     let parameters = match hooks.cuts() {
-        Some(cuts) => Parameters::of_cuts(ands, wires, terms.security.whole()?, cuts)?,
+        Some(cuts) => Parameters::of_bucketings(ands, wires, terms.security.whole()?, cuts)?,
         None => Parameters::proposed(ands, wires, terms.security.whole()?, &proposal)?,
     };
     // The greeting names it, and with it the session's identifier.

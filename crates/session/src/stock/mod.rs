@@ -29,6 +29,7 @@ pub mod msg;
 pub mod ots;
 pub mod plain;
 pub mod records;
+pub mod recovering;
 #[cfg(test)]
 mod tests;
 

@@ -7,7 +7,7 @@ use super::script;
 use super::work::{ALL, BEYOND, EVALUATE, GARBLE, LEAKY_AND, MULTIPLY};
 use crate::buckets::Triples;
 use crate::layout::Part;
-use crate::leaky::{Of, Piece, half, sums};
+use crate::leaky::{Of, Portion, half, sums};
 use crate::pads::Pads;
 use crate::parameters::{Draw, Pool};
 use crate::preprocess::{Fresh, Half, three_tags};
@@ -38,10 +38,10 @@ impl Measure for Authenticated {
         let own = Owner { role: Party::Garbler, delta: rng.delta() };
         let pool = Pool { size: COUNT, bucket: 3 };
         let draw = Draw { leaky: COUNT, compared: 0, masks: 0 };
-        let pieces: Vec<Piece> = (0..3).map(|_| Piece::random(draw, &mut rng)).collect();
+        let portions: Vec<Portion> = (0..3).map(|_| Portion::random(draw, &mut rng)).collect();
         let pads = Pads { start: rng.block(), factor: rng.block() };
         let theirs: Vec<Label> = (0..COUNT).map(|_| rng.label()).collect();
-        let [x, y, z] = [Of::X, Of::Y, Of::Z].map(|of| pieces[0].some(of, 0..COUNT));
+        let [x, y, z] = [Of::X, Of::Y, Of::Z].map(|of| portions[0].some(of, 0..COUNT));
         let leaky = fastest(COUNT as f64, || {
             let [ciphertexts, mut kept] = half(&own, &pads, [x, y, z]);
             sums(&own, &pads, &theirs, [x, y], &mut kept);
@@ -55,7 +55,7 @@ impl Measure for Authenticated {
         let schedule = Schedule::new(&circuit);
         let mut words = || (0..8 + COUNT).map(|_| rng.label()).collect();
         let fresh = Shares { keys: words(), macs: words() };
-        let triples = Triples::of(pieces, pool, vec![0, 5, 1000]);
+        let triples = Triples::of(portions, pool, vec![0, 5, 1000]);
         let part = Part { component: 0, copies: 4, ands: 0..COUNT };
         let opened: Vec<u8> = (0..4 * COUNT).map(|i| (i % 3 == 0).into()).collect();
         let multiplied = fastest(COUNT as f64, || {

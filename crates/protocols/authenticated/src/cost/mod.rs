@@ -10,7 +10,8 @@ use brickwork_circuit::Program;
 use brickwork_plan::{self as plan, Cost, Link, Machine, PROCESS_BYTES, Script};
 use brickwork_primitives::cost::work::*;
 use brickwork_primitives::cost::{
-    DIGEST, DIMENSION, GATE_BYTES, LABEL, TREES, accept_random, agree_to_take, base_ots, meet, random,
+    DIGEST, DIMENSION, GATE_BYTES, LABEL, PROVISION_BYTES, Provision, TREES, accept_random, agree_to_take,
+    base_ots, meet, random,
 };
 use brickwork_primitives::ot::Cot;
 use brickwork_session::{GREETING_BYTES, Protocol, TABLE_MEMORY};
@@ -63,11 +64,16 @@ fn steps(layout: &Layout, making: &Making) -> Script {
     let mut script = Script::new(Authenticated::PHASES);
     set_up(&mut script, making.cot);
     script.phase("preprocess");
+    let mut provision = Provision::new(making.cot);
     for batch in &making.batches {
+        provision.take(&mut script, batch.draws(making.sizes).total());
         preprocess(&mut script, making, batch); // 1 to 7
     }
     online(&mut script, layout); // 7 to 12
     script.memory_bytes = memory(layout, making.level, &making.batches, making.sizes);
+    if making.cot == Cot::Pcg {
+        script.memory_bytes = script.memory_bytes.map(|bytes| bytes + PROVISION_BYTES);
+    }
     script.disk_bytes = waiting(layout, making.level).into_iter().filter(|&bytes| bytes > TABLE_MEMORY).sum();
     script
 }
@@ -143,21 +149,23 @@ fn set_up(script: &mut Script, cot: Cot) {
 
 fn preprocess(script: &mut Script, making: &Making, batch: &Batch) {
     let draws = batch.draws(making.sizes);
-    let pieces: Vec<Draw> = draws.all().collect();
-    let at = |k: usize| pieces.get(k).filter(|_| draws.leaky > 0).map(|draw| draw.leaky as u64);
+    let portions: Vec<Draw> = draws.all().collect();
+    let at = |k: usize| portions.get(k).filter(|_| draws.leaky > 0).map(|draw| draw.leaky as u64);
     let both = [Garbler, Evaluator];
-    // Of each piece how many messages its choices are.
+    // Of each portion how many messages its choices are.
     let mut choices = Vec::new();
-    for step in 0..pieces.len() + 2 {
+    for step in 0..portions.len() + 2 {
         for k in if step == 0 { 0..2 } else { step + 1..step + 2 } {
-            if let Some(draw) = pieces.get(k) {
+            if let Some(draw) = portions.get(k) {
                 let count = draw.total() as u64;
                 choices.push(both.map(|by| script.post(|script| random(script, making.cot, by, count)))[0]);
             }
         }
         for by in both {
-            if let Some(draw) = pieces.get(step) {
-                script.read(by, choices[step]);
+            if let Some(draw) = portions.get(step) {
+                if choices[step] > 0 {
+                    script.read(by, choices[step]);
+                }
                 accept_random(script, making.cot, by, draw.total() as u64);
             }
             if let Some(count) = at(step) {
@@ -229,13 +237,13 @@ fn memory(layout: &Layout, level: Level, batches: &[Batch], sizes: Sizes) -> [u6
     let circuits = program.components().iter().map(|c| c.circuit.wires() as u64 * GATE_BYTES).sum::<u64>();
     let wires = program.wires() as u64;
     let (ports, ands) = (layout.ports as u64, layout.ands as u64);
-    // All masks of a batch, what waits of the pieces under way, and a part between both openings.
+    // All masks of a batch, what waits of the portions under way, and a part between both openings.
     let batch = batches.iter().map(|batch| {
         let draws = batch.draws(sizes);
-        let piece = draws.all().map(|draw| draw.total()).max().unwrap_or(0) as u64;
+        let portion = draws.all().map(|draw| draw.total()).max().unwrap_or(0) as u64;
         let part = batch.parts.iter().map(|part| part.ands.len()).max().unwrap_or(0) as u64;
         SHARE * (3 * draws.leaky + draws.masks) as u64
-            + 3 * SHARE * piece
+            + 3 * SHARE * portion
             + part * (14 + 2 * batch.pool.bucket as u64) * SHARE
     });
     let of_all = PROCESS_BYTES + circuits + SHARE * (2 * wires + ports) + batch.max().unwrap_or(0);

@@ -180,7 +180,7 @@ impl Stocked {
         cot: Cot,
         observer: impl Observer + 'static,
     ) -> Result<Self, Error> {
-        Self::open_with(party, channel, store, terms, cot, observer, Hooks::none())
+        Self::open_with(party, channel, store, terms, cot, Box::new(observer), Hooks::none())
     }
 
     pub(super) fn open_with(
@@ -189,12 +189,12 @@ impl Stocked {
         store: &Store,
         terms: &Terms,
         cot: Cot,
-        observer: impl Observer + 'static,
+        observer: Box<dyn Observer>,
         hooks: Hooks,
     ) -> Result<Self, Error> {
         let forced = hooks.forced();
         forced.level_of(terms.security.whole()?)?;
-        let run = Metered::new::<Authenticated>(channel, party, Box::new(observer));
+        let run = Metered::new::<Authenticated>(channel, party, observer);
         let carried = Carried { cot, hooks };
         let of = match party {
             Party::Garbler => open::<Garbled>(run, store, terms, carried)?.into(),
@@ -231,10 +231,14 @@ impl Stocked {
         input: &[bool],
         lacking: Lacking,
     ) -> Result<(FromStock, Self), Error> {
-        let (Stocked { of, forced }, step) = (self, step.into());
+        self.run_step(&step.into(), input, lacking)
+    }
+
+    fn run_step(self, step: &Step, input: &[bool], lacking: Lacking) -> Result<(FromStock, Self), Error> {
+        let Stocked { of, forced } = self;
         let (done, of) = match of {
-            Of::Garbler(line) => run(*line, &step, input, lacking, &forced)?,
-            Of::Evaluator(line) => run(*line, &step, input, lacking, &forced)?,
+            Of::Garbler(line) => run(*line, step, input, lacking, &forced)?,
+            Of::Evaluator(line) => run(*line, step, input, lacking, &forced)?,
         };
         Ok((done, Stocked { of, forced }))
     }

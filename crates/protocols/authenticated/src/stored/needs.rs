@@ -228,9 +228,10 @@ impl Filling<'_> {
         digest.done()
     }
 
-    /// Returns what it counts in a bound.
+    /// Returns what it counts in a bound: by whatever OTs, as an epoch has its own.
     pub fn origin(&self) -> Origin {
-        self.batch.origin(self.sizes)
+        let counts = Cot::ALL.map(|cot| self.batch.origin(self.sizes, cot));
+        counts.into_iter().max_by_key(|origin| origin.calls).expect("there are some")
     }
 }
 
@@ -247,9 +248,9 @@ impl Asked for Filling<'_> {
 
     fn parameters(&self) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 authenticated stock parameters");
-        let Sizes { batch, part, piece } = self.sizes;
+        let Sizes { batch, part, portion } = self.sizes;
         digest.number(self.level.security).number(self.level.compared).length(self.level.tag);
-        digest.length(batch).length(part).length(piece);
+        digest.length(batch).length(part).length(portion);
         digest.done()
     }
 

@@ -10,6 +10,7 @@ use crate::tests::{random_inputs, random_program};
 use crate::{Cheat, msg};
 use brickwork_base::random::Rng;
 use brickwork_circuit::{Builder, Component, Port, ProgramBuilder, Recipient, Type, library};
+use brickwork_primitives::ot::pcg::{self, msg::CORRECTIONS, msg::PROOF};
 use brickwork_session::stock::Side as _;
 use brickwork_session::stock::msg::STAND;
 use brickwork_session::{TABLE_MEMORY, Unobserved};
@@ -51,9 +52,16 @@ struct Folders(tempfile::TempDir);
 
 type Lines = (Channel, Channel);
 
-fn one(folder: &Path, party: Party, channel: Channel, hooks: Hooks, what: What) -> Result<Did, Error> {
+fn one(
+    folder: &Path,
+    party: Party,
+    cot: Cot,
+    channel: Channel,
+    hooks: Hooks,
+    what: What,
+) -> Result<Did, Error> {
     let store = Store::open(&folder.join(format!("{party:?}")), &KEY)?;
-    let line = Stocked::open_with(party, channel, &store, &terms(), Cot::default(), Unobserved, hooks)?;
+    let line = Stocked::open_with(party, channel, &store, &terms(), cot, Box::new(Unobserved), hooks)?;
     match what {
         What::Fill(asked) => {
             let (done, line) = line.preprocess(asked)?;
@@ -73,12 +81,24 @@ impl Folders {
         Folders(tempfile::tempdir().unwrap())
     }
 
-    fn with(&self, (left, right): Lines, hooks: [Hooks; 2], what: What) -> [Result<Did, Error>; 2] {
+    fn with(&self, lines: Lines, hooks: [Hooks; 2], what: What) -> [Result<Did, Error>; 2] {
+        self.with_these(Cot::default(), lines, hooks, what)
+    }
+
+    /// As [`Folders::with`], of these OTs where an epoch begins.
+    fn with_these(
+        &self,
+        cot: Cot,
+        (left, right): Lines,
+        hooks: [Hooks; 2],
+        what: What,
+    ) -> [Result<Did, Error>; 2] {
         let died = |_| Err(std::io::Error::other("it died").into());
         let [garblers, evaluators] = hooks;
         std::thread::scope(|scope| {
-            let garbler = scope.spawn(|| one(self.0.path(), Party::Garbler, left, garblers, what));
-            let evaluator = scope.spawn(|| one(self.0.path(), Party::Evaluator, right, evaluators, what));
+            let garbler = scope.spawn(|| one(self.0.path(), Party::Garbler, cot, left, garblers, what));
+            let evaluator =
+                scope.spawn(|| one(self.0.path(), Party::Evaluator, cot, right, evaluators, what));
             [garbler, evaluator].map(|party| party.join().unwrap_or_else(died))
         })
     }
@@ -323,9 +343,9 @@ fn an_interrupted_filling_goes_on() {
         for party in BOTH {
             let given_up = folders.parts(party)[0].given_up;
             assert_eq!(given_up.steps, 1);
-            // A batch of masks has no triples to bet on.
+            // A batch of masks has no triples to bet on; it counts as if they came of a PCG.
             let bound = given_up.bound_log2.unwrap();
-            assert!(bound <= if made == 0 { -42.9 } else { -100.0 }, "{bound}");
+            assert!(bound <= if made == 0 { -42.9 } else { -95.0 }, "{bound}");
         }
     }
 }
@@ -502,6 +522,36 @@ fn a_failed_check_burns_the_epoch_whichever_it_was() {
     }
 }
 
+/// Stock whose masks come of a PCG: each entry begins with first OTs of its own, and trees that are not what
+/// they should be burn the epoch as any other failed check does, with nothing that tells which it was.
+#[test]
+fn altered_trees_of_a_pcg_burn_the_epoch() {
+    let program = library::millionaires().unwrap();
+    let zeros = BOTH.map(|party| vec![false; program.input_width(party)]);
+    let asked = times(&program, 1);
+    let (fill, run) = (What::Fill(&asked), What::Run(&program, [&zeros[0], &zeros[1]], Lacking::Refuse));
+    let honest = || [(); 2].map(|()| Hooks::none());
+    for (tag, cheater) in [(CORRECTIONS, 0), (CORRECTIONS, 1), (PROOF, 0), (PROOF, 1)] {
+        let folders = Folders::new();
+        let _ = folders.with_these(Cot::Pcg, memory_pair(), honest(), fill).map(Result::unwrap);
+        let [did, _] = folders.with_these(Cot::Pcg, memory_pair(), honest(), run).map(Result::unwrap);
+        assert_eq!(did.security.unwrap().cot, "pcg");
+        let (mut left, mut right) = memory_pair();
+        let channel = if cheater == 0 { &mut left } else { &mut right };
+        channel.set_tamper(Box::new(move |sent: Tag, bytes| {
+            if sent == tag {
+                bytes[21] ^= 64;
+            }
+        }));
+        let results = folders.with_these(Cot::Pcg, (left, right), honest(), fill);
+        assert!(results[1 - cheater].as_ref().is_err_and(|error| error.is_cheat(pcg::Cheat::PcgTrees)));
+        assert!(matches!(results[cheater], Err(Error::Io(_))));
+        let parts = folders.parts(BOTH[1 - cheater]);
+        let burned = |part: &Inventory| part.state.burned().is_some_and(|why| why.contains("cheated"));
+        assert!(parts.iter().any(burned));
+    }
+}
+
 /// A message of another length burns, too.
 #[test]
 fn a_malformed_message_burns_the_epoch() {
@@ -548,7 +598,7 @@ fn a_request_is_made_in_batches_with_room_for_attempts() {
         }
         // Sizes change what both must mean, too.
         let other = Forced {
-            sizes: Some(Sizes { batch: 1 << 21, part: 1 << 14, piece: 1 << 16 }),
+            sizes: Some(Sizes { batch: 1 << 21, part: 1 << 14, portion: 1 << 16 }),
             ..Forced::default()
         };
         let others = asked.steps(level, &other).unwrap();

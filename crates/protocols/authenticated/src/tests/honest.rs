@@ -23,7 +23,7 @@ fn random_programs_are_computed() {
     let mut rng = Rng::replayable("test programs");
     for _ in 0..12 {
         let program = Arc::new(random_program(&mut rng));
-        let cot = Cot::ALL[rng.below(4) as usize];
+        let cot = Cot::ALL[rng.below(Cot::ALL.len() as u64) as usize];
         is_right(&program, [40, 64, 80][rng.below(3) as usize], cot, &mut rng);
     }
 }
@@ -40,7 +40,7 @@ fn aes_is_computed() {
     }
 }
 
-/// Several batches, groups and pieces, the last of each not full: with small sizes, as a million gates take
+/// Several batches, groups and portions, the last of each not full: with small sizes, as a million gates take
 /// long.
 #[test]
 fn programs_of_many_batches_are_computed() {
@@ -49,14 +49,15 @@ fn programs_of_many_batches_are_computed() {
     while programs < 8 || batches <= 3 {
         programs += 1;
         let program = Arc::new(random_program(&mut rng).repeat(3).unwrap());
-        let sizes = Some(Sizes { batch: 50, part: 20, piece: 7 });
+        let sizes = Some(Sizes { batch: 50, part: 20, portion: 7 });
         let pool = Some(Pool { size: 5, bucket: 3 });
         let (layout, forced) = (Layout::new(&program).unwrap(), Forced { level: None, pool, sizes });
         let making = Making::forced(&layout, 40, Cot::default(), &forced).unwrap();
         batches += making.batches.iter().filter(|batch| batch.parts.len() > 1).count();
         let inputs = random_inputs(&program, &mut rng);
         let hooks = [(); 2].map(|()| Hooks { pool, sizes, ..Hooks::none() });
-        let results = over(memory_pair(), &program, 40, [&inputs[0], &inputs[1]], hooks);
+        let cot = if programs % 2 == 0 { Cot::default() } else { Cot::Pcg };
+        let results = over_these(cot, memory_pair(), &program, 40, [&inputs[0], &inputs[1]], hooks);
         let clear = program.simulate(&inputs[0], &inputs[1]);
         for (party, result) in [Party::Garbler, Party::Evaluator].into_iter().zip(results) {
             assert_eq!(result.unwrap().outputs, program.output_bits(party, &clear), "{party:?}");
@@ -102,18 +103,21 @@ fn both_take_the_same_ots() {
     });
 }
 
-/// What the engine is for: bytes an AND gate, both ways together, in large batches.
+/// What the engine is for: bytes an AND gate, both ways together, in large batches; what a PCG takes first
+/// is half a byte of them in a run of two.
 #[test]
 fn an_and_gate_takes_so_many_bytes() {
-    let program = aes::aes_128().unwrap().repeat(163).unwrap();
-    let ands = program.and_gates();
-    assert!(ands > 1_000_000);
-    for (cot, most) in [
-        (Cot::Extension, 400.0),
-        (Cot::SoftSpoken2, 232.0),
-        (Cot::SoftSpoken4, 150.0),
-        (Cot::SoftSpoken8, 110.0),
+    for (cot, executions, most) in [
+        (Cot::Extension, 163, 400.0),
+        (Cot::SoftSpoken2, 163, 232.0),
+        (Cot::SoftSpoken4, 163, 150.0),
+        (Cot::SoftSpoken8, 163, 110.0),
+        (Cot::Pcg, 163, 75.5),
+        (Cot::Pcg, 652, 75.0),
     ] {
+        let program = aes::aes_128().unwrap().repeat(executions).unwrap();
+        let ands = program.and_gates();
+        assert!(ands > 1_000_000);
         let sent: u64 = cost::sent_bytes(&program, 40, cot).unwrap().iter().sum();
         let bytes = sent as f64 / ands as f64;
         assert!(bytes <= most && bytes > 0.9 * most, "{}: {bytes:.2}", cot.name());

@@ -128,7 +128,7 @@ fn play(
     let request = request(script);
     let small = hooks.pool.is_some();
     let mut session =
-        Session::begin_with(party, channel, &terms(), Cot::default(), &request, Unobserved, hooks)?;
+        Session::begin_with(party, channel, &terms(), Cot::default(), &request, Box::new(Unobserved), hooks)?;
     let mut kept = Vec::new();
     for planned in script {
         let (given, next) = session.run(planned.step(&kept), &planned.inputs[party as usize])?;

@@ -126,11 +126,13 @@ impl Stocked {
         terms: &Terms,
         observer: impl Observer + 'static,
     ) -> Result<Self, Error> {
-        let run = Metered::new::<CompGc>(channel, party, Box::new(observer));
-        let terms = without_level(terms);
-        match party {
-            Party::Garbler => open::<extension::Sender>(run, store, &terms).map(Stocked::from),
-            Party::Evaluator => open::<extension::Receiver>(run, store, &terms).map(Stocked::from),
+        Self::begin(Metered::new::<CompGc>(channel, party, Box::new(observer)), store, &without_level(terms))
+    }
+
+    fn begin(run: Metered, store: &Store, terms: &Terms) -> Result<Self, Error> {
+        match run.role {
+            Party::Garbler => open::<extension::Sender>(run, store, terms).map(Stocked::from),
+            Party::Evaluator => open::<extension::Receiver>(run, store, terms).map(Stocked::from),
         }
     }
 

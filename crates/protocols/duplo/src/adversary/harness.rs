@@ -6,9 +6,7 @@
 
 use brickwork_testing::Replayable as _;
 use std::collections::HashMap;
-use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use super::super::adversary::proposal;
 use super::super::challenge::{BatchSizes, Challenge};
@@ -19,35 +17,14 @@ use crate::{Cheat, Report};
 use brickwork_base::Error;
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_circuit::{Bit, Builder, Component, Party, Port, Program, ProgramBuilder, Recipient, Type};
+pub use brickwork_harness::{Event, SEED};
+use brickwork_harness::{Events, other, play};
 use brickwork_primitives::cut_and_choose::Bucketing;
-use brickwork_session::{Job, Observer};
-use brickwork_wire::{Channel, Tag, memory_pair};
+use brickwork_session::Job;
+use brickwork_wire::{Channel, Tag};
 
-/// A run takes a fraction of a second; a party that waits for another gives up after a minute.
-const PATIENCE: Duration = Duration::from_secs(50);
-
-/// What a party did, in order. Of messages the tag and the length: all that an onlooker or the peer can tell
-/// apart before it looks at values.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// A phase began.
-    Phase(&'static str),
-    /// It sent a message of so many bytes.
-    Sent(Tag, usize),
-}
-
-type Events = Arc<Mutex<Vec<Event>>>;
 type Alter = Box<dyn FnMut(&mut [u8]) + Send + Sync>;
 type Rewrite = Box<dyn FnMut(&mut Vec<u8>) + Send>;
-
-struct Log(Events);
-
-impl Observer for Log {
-    fn phase(&mut self, name: &'static str) {
-        self.0.lock().unwrap().push(Event::Phase(name));
-    }
-    fn progress(&mut self, _: u64, _: u64) {}
-}
 
 /// What one party is given, and how it cheats.
 struct Side {
@@ -237,36 +214,13 @@ impl Case {
     pub fn run_alone(self) -> Outcome {
         let program = self.evaluator.job.program.clone();
         let clear = program.simulate(&self.garbler.input, &self.evaluator.input);
-        let (left, right) = memory_pair();
-        let (done, results) = channel();
-        let dealer = self.dealer;
-        let mut events = Vec::new();
-        for (role, side, channel) in
-            [(Party::Garbler, self.garbler, left), (Party::Evaluator, self.evaluator, right)]
-        {
-            let (seen, done) = (Events::default(), done.clone());
-            events.push(seen.clone());
-            std::thread::spawn(move || drop(done.send((role, side.run(role, channel, dealer, seen)))));
-        }
-        drop(done);
-        let (mut garbler, mut evaluator) = (None, None);
-        for _ in 0..2 {
-            match results.recv_timeout(PATIENCE) {
-                Ok((Party::Garbler, result)) => garbler = Some(result),
-                Ok((Party::Evaluator, result)) => evaluator = Some(result),
-                Err(RecvTimeoutError::Timeout) => panic!("a party hangs"),
-                Err(RecvTimeoutError::Disconnected) => panic!("a party panicked"),
-            }
-        }
-        let events = [0, 1].map(|role: usize| std::mem::take(&mut *events[role].lock().unwrap()));
+        let Case { garbler, evaluator, dealer } = self;
+        let ([garbler, evaluator], events) = play(
+            move |channel, events| garbler.run(Party::Garbler, channel, dealer, events),
+            move |channel, events| evaluator.run(Party::Evaluator, channel, dealer, events),
+        );
         let expected = [Party::Garbler, Party::Evaluator].map(|party| program.output_bits(party, &clear));
-        Outcome {
-            garbler: garbler.expect("both came"),
-            evaluator: evaluator.expect("both came"),
-            events,
-            honest: None,
-            expected,
-        }
+        Outcome { garbler, evaluator, events, honest: None, expected }
     }
 }
 
@@ -279,16 +233,14 @@ impl Side {
         events: Events,
     ) -> Result<Report, Error> {
         let Side { job, input, parameters, mut lies, mut rewrites, tables } = self;
-        let log = events.clone();
-        channel.set_tamper(Box::new(move |tag, payload| {
+        events.watch(&mut channel, move |tag, payload| {
             for (_, left, rewrite) in rewrites.iter_mut().filter(|(t, ..)| *t == tag) {
                 if *left == 0 {
                     rewrite(payload);
                 }
                 *left = left.wrapping_sub(1);
             }
-            log.lock().unwrap().push(Event::Sent(tag, payload.len()));
-        }));
+        });
         let alter = move |point: Point, bytes: &mut [u8]| {
             lies.iter_mut().filter(|(p, _)| *p == point).for_each(|(_, alter)| alter(bytes))
         };
@@ -299,7 +251,7 @@ impl Side {
                 &job,
                 proposal(&job, &hooks)?,
                 &input,
-                Box::new(Log(events)),
+                Box::new(events),
                 hooks,
             ),
             Party::Evaluator => evaluator_with::<Commitments>(
@@ -307,7 +259,7 @@ impl Side {
                 &job,
                 &Limits::default(),
                 &input,
-                Box::new(Log(events)),
+                Box::new(events),
                 hooks,
             ),
         }
@@ -350,7 +302,7 @@ impl Outcome {
     /// # Errors
     /// What did not hold.
     pub fn ending(&self, cheater: Party) -> Result<Ending, String> {
-        let victim = if cheater == Party::Garbler { Party::Evaluator } else { Party::Garbler };
+        let victim = other(cheater);
         let (sent, honest) = (&self.events[victim as usize], &self.honest()[victim as usize]);
         let ending = match self.result(victim) {
             Ok(report) if report.outputs != self.expected[victim as usize] => Ending::Fooled,
@@ -430,8 +382,7 @@ impl Outcome {
             mine.iter().rev().find_map(|e| if let Event::Sent(tag, _) = e { Some(*tag) } else { None });
         assert_eq!((running, said), (Some(phase), Some(last)));
         // The peer is told nothing: it finds the connection closed, or had finished before.
-        let other = if party == Party::Garbler { Party::Evaluator } else { Party::Garbler };
-        match (party, self.result(other)) {
+        match (party, self.result(other(party))) {
             (_, Err(Error::Io(_))) => {}
             (Party::Garbler, Ok(_)) if phase == "decode" => {}
             (_, other) => panic!("the peer ends with {:?}", other.as_ref().map(|_| ())),
@@ -473,9 +424,6 @@ impl Outcome {
         matches!(&self.evaluator, Ok(report) if report.outputs != self.expected[1])
     }
 }
-
-/// Every byte of the seeds of challenges that tests know.
-pub const SEED: u8 = 0x5e;
 
 /// Returns the items that a challenge opens, and those in buckets, bucket after bucket.
 pub fn challenge(bucketing: Bucketing, seed: &Seed) -> (Vec<usize>, Vec<usize>) {

@@ -211,10 +211,13 @@ impl Stocked {
     /// # Errors
     /// [`Error::Stock`] if the store cannot be read or was altered.
     pub fn has(&mut self, step: impl Into<Step>) -> Result<bool, Error> {
-        let step = step.into();
+        self.has_step(&step.into())
+    }
+
+    fn has_step(&mut self, step: &Step) -> Result<bool, Error> {
         match &mut self.0 {
-            Of::Garbler(inner) => inner.has(&step),
-            Of::Evaluator(inner) => inner.has(&step),
+            Of::Garbler(inner) => inner.has(step),
+            Of::Evaluator(inner) => inner.has(step),
         }
     }
 
@@ -224,10 +227,13 @@ impl Stocked {
     /// # Errors
     /// [`Error::Stock`] if the store cannot be read or was altered.
     pub fn expect(self, step: impl Into<Step>) -> Result<Self, Error> {
-        let step = step.into();
+        self.expect_step(&step.into())
+    }
+
+    fn expect_step(self, step: &Step) -> Result<Self, Error> {
         Ok(Stocked(match self.0 {
-            Of::Garbler(inner) => Of::Garbler(Box::new(inner.expect(&step)?)),
-            Of::Evaluator(inner) => Of::Evaluator(Box::new(inner.expect(&step)?)),
+            Of::Garbler(inner) => Of::Garbler(Box::new(inner.expect(step)?)),
+            Of::Evaluator(inner) => Of::Evaluator(Box::new(inner.expect(step)?)),
         }))
     }
 
@@ -260,7 +266,10 @@ impl Stocked {
         input: &[bool],
         lacking: Lacking,
     ) -> Result<(FromStock, Self), Error> {
-        let step = &step.into();
+        self.run_step(&step.into(), input, lacking)
+    }
+
+    fn run_step(self, step: &Step, input: &[bool], lacking: Lacking) -> Result<(FromStock, Self), Error> {
         Ok(match self.0 {
             Of::Garbler(inner) => inner
                 .run(step, input, lacking)

@@ -9,7 +9,7 @@ use brickwork_session::stock::records::Batches;
 use brickwork_stock::{Batch, Epoch, EpochId, GivenUp, Store};
 
 use super::needs::{Request, kind};
-use super::origins::{Cut, Header, bound_of_epoch};
+use super::origins::{CutAndChoose, Header, bound_of_epoch};
 use crate::report::Jimu;
 
 /// Returns what a store holds of this protocol, oldest first; burned epochs too.
@@ -41,8 +41,8 @@ impl Kinds for Ours {
         };
         let header = Header::decode(&batch.header)?;
         let cuts = header.cut.map(|of| match of {
-            Cut::Gates(gates) => cut("gates", gates),
-            Cut::Inputs(inputs) => cut("input authenticators", inputs),
+            CutAndChoose::Gates(gates) => cut("gates", gates),
+            CutAndChoose::Inputs(inputs) => cut("input authenticators", inputs),
         });
         Ok((cuts.into_iter().collect(), header.bound_log2()?))
     }

@@ -17,11 +17,12 @@ mod tests;
 
 use brickwork_base::{Error, Party};
 use brickwork_circuit::Program;
+use brickwork_session::stock as stocked;
 use brickwork_session::stock::meeting::{self, Owner};
 use brickwork_session::stock::records::Batches;
-use brickwork_session::stock::{self as stocked, Ran};
+use brickwork_session::stock::recovering;
 pub use brickwork_session::stock::{Lacking, Preprocessed};
-use brickwork_session::{Digests, Greeting, Metered, Observer, PhaseReport, Protocol, Terms};
+use brickwork_session::{Metered, Observer, PhaseReport, Protocol, Terms};
 use brickwork_stock::{EpochId, GivenUp, Store};
 use brickwork_wire::Channel;
 
@@ -75,30 +76,8 @@ pub fn stock_promise(program: &Program, security: u32) -> Result<SecurityReport,
     origins::report(&origins, GivenUp::default(), security)
 }
 
-/// What a program from stock gave.
-pub struct FromStock {
-    /// As in a [`Report`](crate::Report).
-    pub outputs: Vec<bool>,
-    /// As [`Aside::recovered`](crate::Aside::recovered), of which everything said there holds.
-    pub recovered: bool,
-    /// What was promised, over the batches that were used.
-    pub security: SecurityReport,
-    /// What had to be made on the spot.
-    pub made: Option<Request>,
-}
-
-/// The outputs are left out, which are the party's own, and whether they were recovered, which depends on
-/// them.
-impl std::fmt::Debug for FromStock {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let FromStock { outputs, recovered: _, security, made } = self;
-        f.debug_struct("FromStock")
-            .field("outputs", &format_args!("{} bits", outputs.len()))
-            .field("security", security)
-            .field("made", made)
-            .finish_non_exhaustive()
-    }
-}
+/// What a program from stock gave: of `recovered` holds what is said at [`Aside`](crate::Aside).
+pub type FromStock = recovering::FromStock<SecurityReport, Request>;
 
 /// A connection between two parties with stock on disk. An error destroys it.
 pub struct Stocked(Of);
@@ -136,7 +115,7 @@ impl Stocked {
         terms: &Terms,
         observer: impl Observer + 'static,
     ) -> Result<Self, Error> {
-        Self::open_with(party, channel, store, terms, observer, Hooks::none())
+        Self::open_with(party, channel, store, terms, Box::new(observer), Hooks::none())
     }
 
     pub(super) fn open_with(
@@ -144,10 +123,10 @@ impl Stocked {
         channel: Channel,
         store: &Store,
         terms: &Terms,
-        observer: impl Observer + 'static,
+        observer: Box<dyn Observer>,
         hooks: Hooks,
     ) -> Result<Self, Error> {
-        let run = Metered::new::<Jimu>(channel, party, Box::new(observer));
+        let run = Metered::new::<Jimu>(channel, party, observer);
         match party {
             Party::Garbler => open::<Garbler>(run, store, terms, hooks).map(Stocked::from),
             Party::Evaluator => open::<Evaluator>(run, store, terms, hooks).map(Stocked::from),
@@ -196,13 +175,8 @@ impl Stocked {
     }
 }
 
-fn open<R: Role>(mut run: Metered, store: &Store, terms: &Terms, hooks: Hooks) -> Result<Line<R>, Error> {
-    run.phase("setup");
-    let program = blake3::derive_key("brickwork 2026-11 jimu stock", &[]);
-    let digests = Digests { stock: true, program, parameters: [0; 32] };
-    let greeting = Greeting::send::<Jimu>(&mut run.channel, run.role, terms, &digests)?;
-    let answer = greeting.answered(&mut run.channel)?;
-    stocked::Stocked::open(run, hooks, store, terms, &answer.session)
+fn open<R: Role>(run: Metered, store: &Store, terms: &Terms, hooks: Hooks) -> Result<Line<R>, Error> {
+    Line::greet::<Jimu>(run, hooks, store, terms, "brickwork 2026-11 jimu stock")
 }
 
 /// Fills the newest epoch that may be filled, or a new one.
@@ -234,30 +208,22 @@ where
     let layout = Layout::from_stock(program, Level::of_stock(security)?)?;
     layout.takes(R::ROLE, input)?;
     let job = Execution { layout: &layout, input };
-    let (ran, made) = match line.run(&job, lacking)? {
-        Ran::Lacks { why, mut next } => {
-            let everything = Request::of_layout(&layout);
-            let mut epoch = next.open_epoch()?;
-            let there = epoch.map(|id| Batches::of(next.store(), &id)).transpose()?;
-            let mut missing = there.map_or(everything, |there| everything.missing(&there));
-            if missing.is_empty() {
-                // It is there, but out of too many batches.
-                (epoch, missing) = (None, everything);
-            }
-            tracing::warn!("{why}; {missing} are made on the spot");
-            let (_, next) = next.fill(epoch, &missing.steps(security)?)?;
-            (next.run(&job, Lacking::Refuse)?, Some(missing))
+    let (outcome, epoch, made, next) = line.run_or_make(&job, lacking, |mut next, why| {
+        let everything = Request::of_layout(&layout);
+        let mut epoch = next.open_epoch()?;
+        let there = epoch.map(|id| Batches::of(next.store(), &id)).transpose()?;
+        let mut missing = there.map_or(everything, |there| everything.missing(&there));
+        if missing.is_empty() {
+            // It is there, but out of too many batches.
+            (epoch, missing) = (None, everything);
         }
-        done => (done, None),
-    };
-    match ran {
-        Ran::Done { outcome, epoch, next } => {
-            let side::Ran { outputs, recovered, mut security } = outcome;
-            security.epoch_bound_log2 = Some(bound_of_epoch(&next, &epoch)?);
-            Ok((FromStock { outputs, recovered, security, made }, next.into()))
-        }
-        Ran::Lacks { why, .. } => Err(why),
-    }
+        tracing::warn!("{why}; {missing} are made on the spot");
+        let (_, next) = next.fill(epoch, &missing.steps(security)?)?;
+        Ok((missing, next))
+    })?;
+    let side::Ran { outputs, recovered, mut security } = outcome;
+    security.epoch_bound_log2 = Some(bound_of_epoch(&next, &epoch)?);
+    Ok((FromStock { outputs, recovered, security, made }, next.into()))
 }
 
 /// Returns the base-2 logarithm of the bound of all programs from an epoch together.

@@ -7,7 +7,7 @@ use brickwork_session::stock::Asked;
 use brickwork_session::stock::records::Batches;
 use brickwork_stock::Serial;
 
-use super::origins::{Cut, Header, Origin, report};
+use super::origins::{CutAndChoose, Header, Origin, report};
 use crate::layout::{Kind, Layout, Supply};
 use crate::parameters::{Level, Sizes};
 
@@ -211,10 +211,10 @@ impl Filling {
     }
 
     /// Returns its cut-and-chooses: of gates, and of input authenticators.
-    pub fn cuts(&self) -> [Option<Cut>; 2] {
+    pub fn cuts(&self) -> [Option<CutAndChoose>; 2] {
         let Sizes { copies, authenticators, .. } = &self.sizes;
-        let inputs = (authenticators.slots > 0).then_some(Cut::Inputs(*authenticators));
-        [copies.first().copied().map(Cut::Gates), inputs]
+        let inputs = (authenticators.slots > 0).then_some(CutAndChoose::Inputs(*authenticators));
+        [copies.first().copied().map(CutAndChoose::Gates), inputs]
     }
 }
 

@@ -21,34 +21,34 @@ const GIVEN_UP_SHARE: f64 = 0.5;
 
 /// The cut-and-choose of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(crate) enum Cut {
+pub(crate) enum CutAndChoose {
     /// Of gates.
     Gates(Bucketing),
     /// Of input authenticators.
     Inputs(Bucketing),
 }
 
-impl Cut {
+impl CutAndChoose {
     /// Whether somebody would choose it.
     fn is_sensible(&self) -> bool {
-        let (Cut::Gates(cut) | Cut::Inputs(cut)) = self;
+        let (CutAndChoose::Gates(cut) | CutAndChoose::Inputs(cut)) = self;
         cut.slots > 0 && cut.bucket > 0 && cut.opened > 0 && BatchKind::Component.may_have(cut)
     }
 
     /// Returns the bound of what a garbler achieves with it. It takes a while and the same one serves many
     /// programs, so it is remembered.
     pub fn bound(&self, level: &Level) -> Upper {
-        static KNOWN: LazyLock<KnownBounds<(Cut, u32)>> = LazyLock::new(KnownBounds::default);
+        static KNOWN: LazyLock<KnownBounds<(CutAndChoose, u32)>> = LazyLock::new(KnownBounds::default);
         KNOWN.of((*self, level.security), |(cut, _)| match cut {
-            Cut::Gates(cut) => level.of_copies(GATES, cut),
-            Cut::Inputs(cut) => level.of_authenticators(cut),
+            CutAndChoose::Gates(cut) => level.of_copies(GATES, cut),
+            CutAndChoose::Inputs(cut) => level.of_authenticators(cut),
         })
     }
 
     fn check(&self) -> &'static str {
         match self {
-            Cut::Gates(_) => "bad gates",
-            Cut::Inputs(_) => "bad input authenticators",
+            CutAndChoose::Gates(_) => "bad gates",
+            CutAndChoose::Inputs(_) => "bad input authenticators",
         }
     }
 }
@@ -57,7 +57,7 @@ impl Cut {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
     pub serial: Serial,
-    pub cut: Cut,
+    pub cut: CutAndChoose,
 }
 
 /// What the items of a batch have in common.
@@ -67,13 +67,13 @@ pub(crate) struct Header {
     /// s.
     security: u32,
     /// None of OTs, of which none are opened.
-    pub cut: Option<Cut>,
+    pub cut: Option<CutAndChoose>,
     /// Start of the gates' hash keys.
     pub start: u128,
 }
 
 impl Header {
-    pub fn new(security: u32, cut: Option<Cut>, start: u128) -> Self {
+    pub fn new(security: u32, cut: Option<CutAndChoose>, start: u128) -> Self {
         Header { version: VERSION, security, cut, start }
     }
 
@@ -111,7 +111,7 @@ impl Header {
     /// [`Error::Stock`] if it is another one.
     pub fn gates(&self) -> Result<Bucketing, Error> {
         match self.cut {
-            Some(Cut::Gates(cut)) => Ok(cut),
+            Some(CutAndChoose::Gates(cut)) => Ok(cut),
             _ => Err(Error::Stock("the header of a batch is of another kind".into())),
         }
     }
@@ -122,7 +122,7 @@ impl Header {
     /// As [`Header::gates`].
     pub fn inputs(&self) -> Result<Bucketing, Error> {
         match self.cut {
-            Some(Cut::Inputs(cut)) => Ok(cut),
+            Some(CutAndChoose::Inputs(cut)) => Ok(cut),
             _ => Err(Error::Stock("the header of a batch is of another kind".into())),
         }
     }
@@ -167,8 +167,8 @@ pub(super) fn report(origins: &[Origin], given_up: GivenUp, security: u32) -> Re
     let mut report = SecurityReport::of_stock(&level, spent, budget);
     for origin in &origins {
         match origin.cut {
-            Cut::Gates(cut) => report.add_gates(cut),
-            Cut::Inputs(cut) => report.authenticators.push(cut.into()),
+            CutAndChoose::Gates(cut) => report.add_gates(cut),
+            CutAndChoose::Inputs(cut) => report.authenticators.push(cut.into()),
         }
     }
     Ok(report)

@@ -363,7 +363,7 @@ mod tests {
     use brickwork_testing::Replayable as _;
 
     use crate::buckets::tests::Hash;
-    use crate::stored::origins::Cut;
+    use crate::stored::origins::CutAndChoose;
 
     /// Records that name what is not there are refused: a choice that is no bit, a gate that was not made,
     /// something behind the last symbol of a word, the other role's.
@@ -372,7 +372,7 @@ mod tests {
         let (mut rng, level) = (Rng::replayable("test records"), Level::of_stock(40).unwrap());
         let hashes = [&level.labels, &level.permutations].map(|hash| Hash::new(hash, &mut rng));
         let cut = Bucketing { slots: 1, bucket: 2, opened: 3 };
-        let header = Header::new(40, Some(Cut::Gates(cut)), 7);
+        let header = Header::new(40, Some(CutAndChoose::Gates(cut)), 7);
         let receivers = [&hashes[0].receiver.0, &hashes[1].receiver.0];
         let context = |hashes| Context { header: &header, level: &level, shape: Shape::OTS, hashes };
         let decoded = |bytes: &[u8]| {

@@ -17,7 +17,7 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 use super::made::{self, EvaluatorMade, GarblerMade, Made};
 use super::needs::{Execution, Filling, Request, kind};
 use super::online::{self, EvaluatorMaterial, GarblerMaterial};
-use super::origins::{self, Cut, Header, Origin};
+use super::origins::{self, CutAndChoose, Header, Origin};
 use super::records::{Context, EvaluatorGates, EvaluatorInputs, EvaluatorOts, GarblerItems, Shape};
 use crate::gates::Labels;
 use crate::hooks::Hooks;
@@ -430,7 +430,7 @@ impl<R: Role> Side for OnDisk<R> {
         let Made { gates, inputs, ots } = self.made.take().ok_or_else(nothing)?;
         let (security, counters) = (step.sizes.level.security, self.party.counters());
         let [of_gates, of_inputs] = step.cuts();
-        let mut keep = |kind: u8, name: &str, cut: Option<Cut>, start: u128| {
+        let mut keep = |kind: u8, name: &str, cut: Option<CutAndChoose>, start: u128| {
             let header = Header::new(security, cut, start).encode();
             let batch = Batch { kind, name: name.into(), component: [0; 32], header };
             counters.serial().map(|serial| (serial, batch))

@@ -87,7 +87,7 @@ fn dealt(alter: Option<StateHook>) -> Hooks {
 
 fn one(folder: &Path, party: Party, channel: Channel, hooks: Hooks, what: What) -> Result<Did, Error> {
     let store = Store::open(&folder.join(format!("{party:?}")), &KEY)?;
-    let line = Stocked::open_with(party, channel, &store, &terms(), Unobserved, hooks)?;
+    let line = Stocked::open_with(party, channel, &store, &terms(), Box::new(Unobserved), hooks)?;
     match what {
         What::Fill(asked) => {
             let (done, line) = line.preprocess(asked)?;

@@ -1,7 +1,7 @@
 //! What a store holds of LEGO's, for people.
 
 use super::needs::{Request, kind};
-use super::origins::{Cut, Header, bound_of_epoch};
+use super::origins::{CutAndChoose, Header, bound_of_epoch};
 use crate::report::Lego;
 use brickwork_base::Error;
 use brickwork_circuit::Program;
@@ -50,9 +50,9 @@ impl Kinds for Ours {
         for origin in &header.origins {
             bound = bound + origin.cut.bound(header.security);
             match &origin.cut {
-                Cut::Gates(mixed) => cuts
+                CutAndChoose::Gates(mixed) => cuts
                     .extend([cut("gates", &mixed.gates), cut("wire authenticators", &mixed.authenticators)]),
-                Cut::Inputs(inputs) => cuts.push(cut("input authenticators", inputs)),
+                CutAndChoose::Inputs(inputs) => cuts.push(cut("input authenticators", inputs)),
             }
         }
         Ok((cuts, (!header.origins.is_empty()).then(|| bound.log2())))

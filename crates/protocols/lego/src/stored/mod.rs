@@ -16,9 +16,10 @@ mod tests;
 
 use brickwork_base::{Error, Party};
 use brickwork_circuit::Program;
+use brickwork_session::stock as stocked;
 use brickwork_session::stock::meeting::{self, Owner};
 use brickwork_session::stock::records::Batches;
-use brickwork_session::stock::{self as stocked, Ran};
+use brickwork_session::stock::recovering;
 pub use brickwork_session::stock::{Lacking, Preprocessed};
 use brickwork_session::{Digests, Greeting, Metered, Observer, PhaseReport, Protocol, Terms};
 use brickwork_stock::{EpochId, GivenUp, Store};
@@ -31,7 +32,7 @@ use crate::setup::{self, Garbler};
 pub use inventory::{executions, inventory};
 pub use needs::Request;
 use needs::{Execution, Filling, Purpose};
-use origins::{Cut, Origin};
+use origins::{CutAndChoose, Origin};
 use side::{EvaluatorSession, OnDisk, Role};
 
 /// AND gates of a program that is built to be kept, at most: it is one record of a store.
@@ -76,37 +77,15 @@ pub fn stock_promise(program: &Program, security: u32) -> Result<SecurityReport,
     let mut origins = Vec::new();
     for (step, serial) in Request::of(program)?.steps(security)?.iter().zip(0..) {
         let Filling::Items(_, parameters) = step else { continue };
-        let gates = parameters.mixed().map(Cut::Gates);
-        let inputs = (parameters.inputs.slots > 0).then_some(Cut::Inputs(parameters.inputs));
+        let gates = parameters.mixed().map(CutAndChoose::Gates);
+        let inputs = (parameters.inputs.slots > 0).then_some(CutAndChoose::Inputs(parameters.inputs));
         origins.extend(gates.into_iter().chain(inputs).map(|cut| Origin { serial, cut }));
     }
     origins::report(&origins, GivenUp::default(), security)
 }
 
-/// What a program from stock gave.
-pub struct FromStock {
-    /// As in a [`Report`](crate::Report).
-    pub outputs: Vec<bool>,
-    /// As [`Aside::recovered`](crate::Aside::recovered), of which everything said there holds.
-    pub recovered: bool,
-    /// What was promised, over the batches that were used.
-    pub security: SecurityReport,
-    /// What had to be made on the spot.
-    pub made: Option<Request>,
-}
-
-/// The outputs are left out, which are the party's own, and whether they were recovered, which depends on
-/// them.
-impl std::fmt::Debug for FromStock {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let FromStock { outputs, recovered: _, security, made } = self;
-        f.debug_struct("FromStock")
-            .field("outputs", &format_args!("{} bits", outputs.len()))
-            .field("security", security)
-            .field("made", made)
-            .finish_non_exhaustive()
-    }
-}
+/// What a program from stock gave: of `recovered` holds what is said at [`Aside`](crate::Aside).
+pub type FromStock = recovering::FromStock<SecurityReport, Request>;
 
 /// A connection between two parties with stock on disk. An error destroys it.
 pub struct Stocked(Of);
@@ -144,7 +123,7 @@ impl Stocked {
         terms: &Terms,
         observer: impl Observer + 'static,
     ) -> Result<Self, Error> {
-        Self::open_with(party, channel, store, terms, observer, Hooks::none())
+        Self::open_with(party, channel, store, terms, Box::new(observer), Hooks::none())
     }
 
     pub(super) fn open_with(
@@ -152,10 +131,10 @@ impl Stocked {
         channel: Channel,
         store: &Store,
         terms: &Terms,
-        observer: impl Observer + 'static,
+        observer: Box<dyn Observer>,
         hooks: Hooks,
     ) -> Result<Self, Error> {
-        let run = Metered::new::<Lego>(channel, party, Box::new(observer));
+        let run = Metered::new::<Lego>(channel, party, observer);
         match party {
             Party::Garbler => open::<Garbler>(run, store, terms, hooks).map(Stocked::from),
             Party::Evaluator => open::<EvaluatorSession>(run, store, terms, hooks).map(Stocked::from),
@@ -247,30 +226,22 @@ where
     line.fill(epoch, &steps).map(|(done, line)| (done, line.into()))
 }
 
-/// A program done, and what had to be made for it.
-type Done<R> = (Ran<OnDisk<R>>, Option<Request>);
-
-/// Runs or builds a program, and makes what it lacks. What a program uses exists before its session's first
-/// input: what is lacking is added to an epoch from which nothing was taken, if there is one; otherwise a new
-/// one is filled with all that the program needs.
-fn done<R: Role>(line: Line<R>, job: &Execution, lacking: Lacking) -> Result<Done<R>, Error> {
-    match line.run(job, lacking)? {
-        Ran::Lacks { why, mut next } => {
-            let everything = Request::of_layout(job.layout);
-            let mut epoch = next.open_epoch()?;
-            let there = epoch.map(|id| Batches::of(next.store(), &id)).transpose()?;
-            let mut missing = there.map_or(everything, |there| everything.missing(&there));
-            if missing.is_empty() {
-                // It is there, but out of too many batches.
-                (epoch, missing) = (None, everything);
-            }
-            tracing::warn!("{why}; {missing} are made on the spot");
-            let steps = missing.steps(next.terms().security.whole()?)?;
-            let (_, next) = next.fill(epoch, &steps)?;
-            Ok((next.run(job, Lacking::Refuse)?, Some(missing)))
-        }
-        done => Ok((done, None)),
+/// Makes what a program lacks. What a program uses exists before its session's first input: what is lacking
+/// is added to an epoch from which nothing was taken, if there is one; otherwise a new one is filled with all
+/// that the program needs.
+fn make<R: Role>(mut next: Line<R>, layout: &Layout, why: &Error) -> Result<(Request, Line<R>), Error> {
+    let everything = Request::of_layout(layout);
+    let mut epoch = next.open_epoch()?;
+    let there = epoch.map(|id| Batches::of(next.store(), &id)).transpose()?;
+    let mut missing = there.map_or(everything, |there| everything.missing(&there));
+    if missing.is_empty() {
+        // It is there, but out of too many batches.
+        (epoch, missing) = (None, everything);
     }
+    tracing::warn!("{why}; {missing} are made on the spot");
+    let steps = missing.steps(next.terms().security.whole()?)?;
+    let (_, next) = next.fill(epoch, &steps)?;
+    Ok((missing, next))
 }
 
 fn build<R: Role>(
@@ -282,14 +253,10 @@ where
     Stocked: From<Line<R>>,
 {
     let job = Execution { layout, purpose: Purpose::Build, input: &[] };
-    match done(line, &job, lacking)? {
-        (Ran::Done { epoch, next, .. }, made) => {
-            let kept = [Filling::Program(layout.program.digest(), layout.program.name())];
-            let (_, next) = next.fill(Some(epoch), &kept)?;
-            Ok((made, next.into()))
-        }
-        (Ran::Lacks { why, .. }, _) => Err(why),
-    }
+    let (_, epoch, made, next) = line.run_or_make(&job, lacking, |next, why| make(next, layout, why))?;
+    let kept = [Filling::Program(layout.program.digest(), layout.program.name())];
+    let (_, next) = next.fill(Some(epoch), &kept)?;
+    Ok((made, next.into()))
 }
 
 fn run<R: Role>(
@@ -303,15 +270,12 @@ where
 {
     layout.takes(R::ROLE, input)?;
     let job = Execution { layout, purpose: Purpose::Run, input };
-    match done(line, &job, lacking)? {
-        (Ran::Done { outcome: Some(ran), epoch, next }, made) => {
-            let side::Ran { outputs, recovered, mut security } = ran;
-            security.epoch_bound_log2 = Some(bound_of_epoch(&next, &epoch)?);
-            Ok((FromStock { outputs, recovered, security, made }, next.into()))
-        }
-        (Ran::Done { .. }, _) => Err(Error::Usage("a program that is only built has no outputs".into())),
-        (Ran::Lacks { why, .. }, _) => Err(why),
-    }
+    let (outcome, epoch, made, next) =
+        line.run_or_make(&job, lacking, |next, why| make(next, layout, why))?;
+    let side::Ran { outputs, recovered, mut security } =
+        outcome.ok_or_else(|| Error::Usage("a program that is only built has no outputs".into()))?;
+    security.epoch_bound_log2 = Some(bound_of_epoch(&next, &epoch)?);
+    Ok((FromStock { outputs, recovered, security, made }, next.into()))
 }
 
 /// Returns the base-2 logarithm of the bound of all programs from an epoch together.

@@ -28,35 +28,35 @@ const GIVEN_UP_SHARE: f64 = 0.5;
 pub(crate) struct Origin {
     /// That of the batch, unique in a session.
     pub serial: Serial,
-    pub cut: Cut,
+    pub cut: CutAndChoose,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Cut {
+pub(crate) enum CutAndChoose {
     Gates(Mixed),
     Inputs(Bucketing),
 }
 
-impl Cut {
+impl CutAndChoose {
     /// Whether somebody would choose it.
     fn is_sensible(&self) -> bool {
         match self {
-            Cut::Gates(mixed) => mixed.is_sensible(),
-            Cut::Inputs(cut) => *cut != NOTHING && BatchKind::InputAuthenticator.may_have(cut),
+            CutAndChoose::Gates(mixed) => mixed.is_sensible(),
+            CutAndChoose::Inputs(cut) => *cut != NOTHING && BatchKind::InputAuthenticator.may_have(cut),
         }
     }
 
     pub fn bound(&self, security: u32) -> Upper {
         match self {
-            Cut::Gates(mixed) => bound_of_gates(mixed, security),
-            Cut::Inputs(cut) => bound_of_inputs(cut),
+            CutAndChoose::Gates(mixed) => bound_of_gates(mixed, security),
+            CutAndChoose::Inputs(cut) => bound_of_inputs(cut),
         }
     }
 
     fn check(&self) -> &'static str {
         match self {
-            Cut::Gates(_) => GATES_CHECK,
-            Cut::Inputs(_) => INPUTS_CHECK,
+            CutAndChoose::Gates(_) => GATES_CHECK,
+            CutAndChoose::Inputs(_) => INPUTS_CHECK,
         }
     }
 }
@@ -130,7 +130,7 @@ impl Header {
     /// [`Error::Stock`] if it is another one.
     pub fn mixed(&self) -> Result<Mixed, Error> {
         match self.origins[..] {
-            [Origin { cut: Cut::Gates(mixed), .. }] => Ok(mixed),
+            [Origin { cut: CutAndChoose::Gates(mixed), .. }] => Ok(mixed),
             _ => Err(malformed()),
         }
     }
@@ -141,7 +141,7 @@ impl Header {
     /// As [`Header::mixed`].
     pub fn inputs(&self) -> Result<Bucketing, Error> {
         match self.origins[..] {
-            [Origin { cut: Cut::Inputs(cut), .. }] => Ok(cut),
+            [Origin { cut: CutAndChoose::Inputs(cut), .. }] => Ok(cut),
             _ => Err(malformed()),
         }
     }
@@ -187,8 +187,8 @@ pub(super) fn report(origins: &[Origin], given_up: GivenUp, security: u32) -> Re
     let mut report = empty_report(security, spent, budget);
     for origin in &origins {
         match &origin.cut {
-            Cut::Gates(mixed) => report.add_gates(mixed),
-            Cut::Inputs(cut) => report.add_inputs(cut),
+            CutAndChoose::Gates(mixed) => report.add_gates(mixed),
+            CutAndChoose::Inputs(cut) => report.add_inputs(cut),
         }
     }
     Ok(report)

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::needs::{Execution, Filling, Purpose, Request, choose_built, kind};
-use super::origins::{self, Cut, Header, Origin, Part};
+use super::origins::{self, CutAndChoose, Header, Origin, Part};
 use super::records::{Context, EvaluatorGates, EvaluatorInputs};
 use crate::hooks::Hooks;
 use crate::inputs::GarblerInputs;
@@ -630,13 +630,13 @@ impl<R: Role> Side for OnDisk<R> {
                 keeper,
                 counters,
                 (kind::GATES, "AND gates", security),
-                Some(Cut::Gates(mixed)),
+                Some(CutAndChoose::Gates(mixed)),
                 gates,
                 noted,
             )?;
         }
         if let Some((inputs, noted)) = inputs {
-            let cut = Some(Cut::Inputs(parameters.inputs));
+            let cut = Some(CutAndChoose::Inputs(parameters.inputs));
             keep(keeper, counters, (kind::INPUTS, "inputs", security), cut, inputs, noted)?;
         }
         match ots {
@@ -696,7 +696,7 @@ fn keep(
     keeper: &mut Keeper,
     counters: &mut Counters,
     (kind, name, security): (u8, &str, u32),
-    cut: Option<Cut>,
+    cut: Option<CutAndChoose>,
     items: impl Records,
     Noted { rows, start, made }: Noted,
 ) -> Result<(), Error> {

@@ -56,7 +56,7 @@ fn bytes_are_those_of_the_script() {
         let cuts = cuts([2, 5 + round], [3, 7], [3, 4]);
         let layout = Layout::new(&program).unwrap();
         let (ands, wires) = (layout.ands as u64, layout.garbler as u64);
-        let parameters = Parameters::of_cuts(ands, wires, 40, &cuts).unwrap();
+        let parameters = Parameters::of_bucketings(ands, wires, 40, &cuts).unwrap();
         let expected = crate::sent_bytes(&program, &parameters).unwrap();
         let outcome = Case::new(&Arc::new(program), Some(cuts), &mut rng).run();
         outcome.right(false);

@@ -206,7 +206,7 @@ fn parameters_that_exceed_the_level_are_refused() {
     let outcome = of_toy().wants(Party::Evaluator, |_, cuts| *cuts = None).run();
     assert!(matches!(outcome.results[1], Err(Error::Mismatch(_))));
     assert!(outcome.results[0].is_err());
-    let real = |_: &mut Job, cuts: &mut Option<Cuts>| *cuts = None;
+    let real = |_: &mut Job, cuts: &mut Option<Bucketings>| *cuts = None;
     of_toy().wants(Party::Garbler, real).wants(Party::Evaluator, real).run().right(false);
 }
 

@@ -10,8 +10,8 @@ use brickwork_circuit::Program;
 use brickwork_testing::Replayable as _;
 
 /// Buckets of β gates and α authenticators, of B input authenticators, with so many opened items each.
-pub fn cuts(gates: [u32; 2], authenticators: [u32; 2], inputs: [u32; 2]) -> Cuts {
-    Cuts { gates, authenticators, inputs }
+pub fn cuts(gates: [u32; 2], authenticators: [u32; 2], inputs: [u32; 2]) -> Bucketings {
+    Bucketings { gates, authenticators, inputs }
 }
 
 /// Makes a run of a program, whose base OTs are dealt.
@@ -33,7 +33,7 @@ pub fn with_base_ots() -> Case {
 /// What the tests do to runs.
 pub trait Lies: Sized {
     /// Proposes and accepts these cuts.
-    fn with(self, cuts: Cuts) -> Self;
+    fn with(self, cuts: Bucketings) -> Self;
 
     /// Lets the garbler alter its state.
     fn garbler(self, at: Point, lie: impl FnMut(&mut [u8]) + Send + 'static) -> Self;
@@ -43,8 +43,8 @@ pub trait Lies: Sized {
 }
 
 impl Lies for Case {
-    fn with(self, cuts: Cuts) -> Self {
-        let change = |_: &mut brickwork_session::Job, old: &mut Option<Cuts>| *old = Some(cuts);
+    fn with(self, cuts: Bucketings) -> Self {
+        let change = |_: &mut brickwork_session::Job, old: &mut Option<Bucketings>| *old = Some(cuts);
         self.wants(Party::Garbler, change).wants(Party::Evaluator, change)
     }
 

@@ -116,11 +116,17 @@ impl Stocked {
         terms: &Terms,
         observer: impl Observer + 'static,
     ) -> Result<Self, Error> {
-        let run = Metered::new::<SemiHonest>(channel, party, Box::new(observer));
-        let terms = without_level(terms);
-        Ok(Stocked(match party {
-            Party::Garbler => Of::Garbler(Box::new(open(run, store, &terms)?)),
-            Party::Evaluator => Of::Evaluator(Box::new(open(run, store, &terms)?)),
+        Self::begin(
+            Metered::new::<SemiHonest>(channel, party, Box::new(observer)),
+            store,
+            &without_level(terms),
+        )
+    }
+
+    fn begin(run: Metered, store: &Store, terms: &Terms) -> Result<Self, Error> {
+        Ok(Stocked(match run.role {
+            Party::Garbler => Of::Garbler(Box::new(open(run, store, terms)?)),
+            Party::Evaluator => Of::Evaluator(Box::new(open(run, store, terms)?)),
         }))
     }
 

@@ -16,7 +16,9 @@ use brickwork::solder::{GarblerWire, Soldering};
 use brickwork::stock::StoreKey;
 use brickwork::wire::tls::Identity;
 use brickwork::wire::{Channel, Stream, memory_pair};
-use brickwork_kernels::{Aes128, And, GateList, GateListBuilder, HashKeys, Kernel, ONE, Wires};
+use brickwork_kernels::{
+    Aes128, And, GateList, GateListBuilder, HashKeys, Kernel, ONE, Wires, complete_tree, sum_where,
+};
 
 /// One call, ready to be timed: everything that is not to be timed has been done.
 pub type Call<'a> = Box<dyn FnOnce() + 'a>;
@@ -317,6 +319,16 @@ pub fn protocols() -> Vec<Subject> {
             drop(black_box(receiver.extend(&mut channel, &choices).expect("nothing is received")))
         })
     };
+    // What a sender says of its trees is public; the path of each is not.
+    let path = |class: bool, rng: &mut Rng| -> Call<'static> {
+        let path = (secret(class, rng) >> 64) as usize % 1024;
+        let (key, known) = (Aes128::new(rng.block()), (0..10).map(|_| rng.block()).collect::<Vec<u128>>());
+        let (mut leaves, values) = (vec![0; 1024], (0..1024).map(|_| rng.block()).collect::<Vec<u128>>());
+        Box::new(move || {
+            complete_tree(Kernel::best(), &key, path, &known, &mut leaves);
+            let _ = black_box(sum_where(Kernel::best(), &leaves, &values));
+        })
+    };
     let base_receiver = |class: bool, rng: &mut Rng| -> Call<'static> {
         let instance = base::Instance::new(&[1; 32], base::Direction::EvaluatorSends);
         let choices = bits(class, 2, rng);
@@ -383,6 +395,7 @@ pub fn protocols() -> Vec<Subject> {
         subject("SoftSpokenOT, sender's offset: trees", trees),
         subject("SoftSpokenOT, sender's offset: rows", folds),
         subject("SoftSpokenOT, receiver's choices", chosen),
+        subject("PCG, receiver's paths: trees and errors", path),
         subject("base OT, receiver's choices", base_receiver),
         subject("base OT from lattices, receiver's choices", lattice_receiver),
         subject("commitments, values: corrections", commit),

@@ -1,0 +1,246 @@
+//! Two parties in two threads, either of which may cheat, and what must hold whatever the cheat. For tests
+//! and the adversary alone: a protocol has this in builds with its feature `adversary`, and adds its points,
+//! its cuts and its lies.
+//!
+//! Whoever detects a cheat ends with a typed error, does not panic, does not hang, and sends not one message
+//! more: its transcript is the beginning of an honest one. What the other side sees is a closed connection,
+//! whatever the cause.
+#![forbid(unsafe_code)]
+
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use brickwork_base::random::{SEED_BYTES, Seed};
+use brickwork_base::{Cheat, Error, Party};
+use brickwork_primitives::ot::base::Keys;
+use brickwork_session::{Observer, Protocol, Report};
+use brickwork_wire::{Channel, Tag, memory_pair};
+
+/// A run takes a fraction of a second; a party that waits for another gives up after a minute.
+const PATIENCE: Duration = Duration::from_secs(50);
+
+/// Every byte of the seeds of a challenge that tests know.
+pub const SEED: u8 = 0x5e;
+
+/// Returns the keys of the base OTs at a party, drawn from what a dealer gave both, instead of running them:
+/// for thousands of runs. The party sends `send` OTs and chooses in others.
+pub fn dealt(dealer: &[u8; 32], role: Party, send: usize, choices: &[u8]) -> Keys {
+    let key = |garbler_sends: bool, index: usize, bit: u8| {
+        let mut hasher = blake3::Hasher::new_keyed(dealer);
+        hasher.update(&[garbler_sends.into(), bit]).update(&(index as u64).to_le_bytes());
+        Seed::from_bytes(*hasher.finalize().as_bytes().first_chunk::<SEED_BYTES>().expect("32 bytes"))
+    };
+    let garbler = role == Party::Garbler;
+    Keys {
+        sent: (0..send).map(|i| [0, 1].map(|bit| key(garbler, i, bit))).collect(),
+        received: choices.iter().enumerate().map(|(i, &bit)| key(!garbler, i, bit)).collect(),
+    }
+}
+
+/// What a party did, in order. Of messages the tag and the length: all that an onlooker or the peer can tell
+/// apart before it looks at values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A phase began.
+    Phase(&'static str),
+    /// It sent a message of so many bytes.
+    Sent(Tag, usize),
+}
+
+/// What a party does is written down here while it runs.
+#[derive(Clone, Default)]
+pub struct Events(Arc<Mutex<Vec<Event>>>);
+
+impl Events {
+    fn push(&self, event: Event) {
+        self.0.lock().expect("no panic").push(event);
+    }
+
+    /// Writes down each message of a channel, after `rewrite` has had it in its hands.
+    pub fn watch(&self, channel: &mut Channel, mut rewrite: impl FnMut(Tag, &mut Vec<u8>) + Send + 'static) {
+        let log = self.clone();
+        channel.set_tamper(Box::new(move |tag, payload| {
+            rewrite(tag, payload);
+            log.push(Event::Sent(tag, payload.len()));
+        }));
+    }
+}
+
+impl Observer for Events {
+    fn phase(&mut self, name: &'static str) {
+        self.push(Event::Phase(name));
+    }
+    fn progress(&mut self, _: u64, _: u64) {}
+}
+
+/// Returns the other party.
+pub fn other(party: Party) -> Party {
+    if party == Party::Garbler { Party::Evaluator } else { Party::Garbler }
+}
+
+/// What both parties returned, and what either did, garbler first.
+pub type Ran<R> = ([Result<R, Error>; 2], [Vec<Event>; 2]);
+
+/// Runs the garbler and the evaluator in two threads.
+///
+/// # Panics
+/// If a party panics or hangs.
+pub fn play<R, G, E>(garbler: G, evaluator: E) -> Ran<R>
+where
+    R: Send + 'static,
+    G: FnOnce(Channel, Events) -> Result<R, Error> + Send + 'static,
+    E: FnOnce(Channel, Events) -> Result<R, Error> + Send + 'static,
+{
+    let (left, right) = memory_pair();
+    let (done, results) = channel();
+    let events = [Events::default(), Events::default()];
+    let (told, seen) = (done.clone(), events[0].clone());
+    std::thread::spawn(move || drop(told.send((Party::Garbler, garbler(left, seen)))));
+    let seen = events[1].clone();
+    std::thread::spawn(move || drop(done.send((Party::Evaluator, evaluator(right, seen)))));
+    let mut ends = [None, None];
+    for _ in 0..2 {
+        match results.recv_timeout(PATIENCE) {
+            Ok((role, result)) => ends[role as usize] = Some(result),
+            Err(RecvTimeoutError::Timeout) => panic!("a party hangs"),
+            Err(RecvTimeoutError::Disconnected) => panic!("a party panicked"),
+        }
+    }
+    let events = events.map(|events| std::mem::take(&mut *events.0.lock().expect("no panic")));
+    (ends.map(|end| end.expect("both came")), events)
+}
+
+/// A protocol that is played.
+pub trait Played: Protocol {
+    /// The tag of the message in which the evaluator sends the labels of the garbler's outputs.
+    const OUTPUT_LABELS: Tag;
+
+    /// Returns whether the evaluator had to recover the outputs.
+    fn recovered(aside: &Self::Aside) -> bool;
+}
+
+/// How a run ended for the party that does not cheat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It detected a cheat.
+    Caught(Cheat),
+    /// It did not agree to what the other wanted.
+    Refused,
+    /// It found the connection closed.
+    Gone,
+    /// It has the right outputs and noticed nothing.
+    Survived,
+    /// It has the right outputs, and the cheater's offset.
+    Recovered,
+    /// It has wrong outputs: the cheater won.
+    Fooled,
+}
+
+impl Ending {
+    /// Returns whether the party knows that something is wrong, and has no outputs.
+    pub fn is_noticed(self) -> bool {
+        !matches!(self, Ending::Fooled | Ending::Recovered | Ending::Survived)
+    }
+}
+
+/// How a run ended.
+pub struct Outcome<P: Protocol> {
+    /// What the garbler and the evaluator returned.
+    pub results: [Result<Report<P>, Error>; 2],
+    /// What either did.
+    pub events: [Vec<Event>; 2],
+    /// What either does in an honest run of the same.
+    pub honest: [Vec<Event>; 2],
+    /// The right outputs of either.
+    pub expected: [Vec<bool>; 2],
+}
+
+impl<P: Played> Outcome<P> {
+    /// Returns how it ended for the party that does not cheat, after a look at what must hold whatever the
+    /// cheat: it sent the beginning of an honest transcript, and nothing after it noticed, least of all what
+    /// depends on an output; the cheater sees a closed connection and no more; and if it noticed nothing, or
+    /// recovered, all of an honest transcript. (That nobody panics or hangs [`play`] has seen.)
+    ///
+    /// # Errors
+    /// What did not hold.
+    pub fn ending(&self, cheater: Party) -> Result<Ending, String> {
+        let victim = other(cheater);
+        let (sent, honest) = (&self.events[victim as usize], &self.honest[victim as usize]);
+        let ending = match &self.results[victim as usize] {
+            Ok(report) if report.outputs != self.expected[victim as usize] => Ending::Fooled,
+            Ok(report) if P::recovered(&report.aside) => Ending::Recovered,
+            Ok(_) => Ending::Survived,
+            Err(Error::Peer(cheat)) => Ending::Caught(*cheat),
+            Err(Error::Mismatch(_)) => Ending::Refused,
+            Err(Error::Io(_)) => Ending::Gone,
+            Err(other) => return Err(format!("the {victim:?} ends with {other}")),
+        };
+        if !honest.starts_with(sent) {
+            return Err(format!("{ending:?}: the {victim:?} sent what an honest party does not: {sent:?}"));
+        }
+        if !ending.is_noticed() && sent != honest {
+            return Err(format!("{ending:?}: the {victim:?} did not finish"));
+        }
+        if ending.is_noticed() && self.said_too_much(victim, ending) {
+            return Err(format!("{ending:?}: the {victim:?} had said too much"));
+        }
+        // Whoever sends last is done before the other one looks.
+        match &self.results[cheater as usize] {
+            Ok(_) | Err(Error::Io(_)) => Ok(ending),
+            Err(Error::Mismatch(_)) if ending == Ending::Refused => Ok(ending),
+            Err(other) => Err(format!("{ending:?}: the cheater was told {other}")),
+        }
+    }
+
+    /// Whoever noticed something has not said all, and an evaluator nothing of the garbler's outputs. But the
+    /// garbler's last message leaves before the evaluator's comes: what is wrong with that one, or that it
+    /// never comes, shows when all is said.
+    fn said_too_much(&self, victim: Party, ending: Ending) -> bool {
+        let is_output = |event: &Event| matches!(event, Event::Sent(tag, _) if *tag == P::OUTPUT_LABELS);
+        let outputs = self.events[Party::Evaluator as usize].iter().any(is_output);
+        let all = self.events[victim as usize] == self.honest[victim as usize];
+        match victim {
+            Party::Evaluator => outputs,
+            Party::Garbler => all && !outputs && ending != Ending::Gone,
+        }
+    }
+}
+
+/// What honest parties do in runs that are known by a key: each is run once.
+pub struct Known<K>(Mutex<Vec<(K, [Vec<Event>; 2])>>);
+
+impl<K> Known<K> {
+    /// Makes an empty list.
+    pub const fn new() -> Self {
+        Known(Mutex::new(Vec::new()))
+    }
+}
+
+impl<K> Default for Known<K> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<K: PartialEq> Known<K> {
+    /// Returns what either party does in the run of this key, which is run if it is not known yet.
+    ///
+    /// # Panics
+    /// If it fails, gives wrong outputs or recovers.
+    pub fn of<P: Played>(&self, key: K, run: impl FnOnce() -> Outcome<P>) -> [Vec<Event>; 2] {
+        let known = || {
+            let known = self.0.lock().expect("no panic");
+            known.iter().find(|(other, _)| *other == key).map(|(_, events)| events.clone())
+        };
+        known().unwrap_or_else(|| {
+            let outcome = run();
+            for (result, expected) in outcome.results.iter().zip(&outcome.expected) {
+                let report = result.as_ref().expect("an honest run");
+                assert_eq!((&report.outputs, P::recovered(&report.aside)), (expected, false));
+            }
+            self.0.lock().expect("no panic").push((key, outcome.events.clone()));
+            outcome.events
+        })
+    }
+}

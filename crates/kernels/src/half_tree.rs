@@ -1,0 +1,260 @@
+//! Correlated GGM trees (Guo, Yang, Wang, Zhang, Xie, Liu, Zhao, *Half-Tree*, EUROCRYPT 2023): trees whose
+//! every level adds up to the same offset.
+//!
+//! A node x has the children `H(x)`, on the left, and `x ⊕ H(x)`, with `H(x) = AES_k(σ(x)) ⊕ σ(x)`. So a
+//! level's sum is that of the level before, and a tree costs one call of AES for each leaf. Bit i of a leaf's
+//! number says which child its path takes on level i + 1: the left children of a level of m nodes stand where
+//! these did, the right ones m places behind them.
+
+use std::hint::black_box;
+
+use crate::vector::{Task, Vector};
+use crate::{Aes128, Kernel};
+
+/// Registers that are in flight together.
+const FLIGHT: usize = 8;
+/// The most nodes that these hold.
+const MOST: usize = 4 * FLIGHT;
+
+/// Grows a tree whose first level is `first`, under this key. Writes its leaves, whose last bits become 0,
+/// and the sum of the left nodes of each level.
+///
+/// # Panics
+/// If there are not 2^n leaves for n > 0 levels.
+pub fn grow_tree(kernel: Kernel, key: &Aes128, first: [u128; 2], leaves: &mut [u128], lefts: &mut [u128]) {
+    assert!(!lefts.is_empty() && leaves.len() == 1 << lefts.len(), "two nodes for each");
+    kernel.run(Grow { key, first, leaves, lefts });
+}
+
+/// Completes a tree of which one path is not known: `path` is the number of its leaf, and `known` the sum of
+/// those nodes of each level whose path does not take the same child as that path. Writes the leaves but that
+/// one as [`grow_tree`] does; in its place the sum of all others, whose last bit becomes 1. In constant time.
+///
+/// # Panics
+/// If there are not 2^n leaves for n > 0 levels.
+pub fn complete_tree(kernel: Kernel, key: &Aes128, path: usize, known: &[u128], leaves: &mut [u128]) {
+    assert!(!known.is_empty() && leaves.len() == 1 << known.len(), "two nodes for each");
+    kernel.run(Complete { key, path, known, leaves });
+}
+
+/// Returns the sum of those values whose word ends in 1. In constant time.
+///
+/// # Panics
+/// If there are not as many of both.
+pub fn sum_where(kernel: Kernel, words: &[u128], values: &[u128]) -> u128 {
+    assert_eq!(words.len(), values.len(), "a word for each value");
+    kernel.run(SumWhere { words, values })
+}
+
+/// All ones where two numbers are equal, else zero. The compiler must not know that it is nothing else.
+#[inline(always)]
+fn equal(a: usize, b: usize) -> u128 {
+    let difference = (a ^ b) as u64;
+    u128::from(black_box((difference | difference.wrapping_neg()) >> 63)).wrapping_sub(1)
+}
+
+/// The one of two where a bit is set, or not.
+#[inline(always)]
+fn either(bit: usize, zero: u128, one: u128) -> u128 {
+    zero ^ (zero ^ one) & equal(bit, 1)
+}
+
+/// What is added to the node at a secret place.
+#[derive(Clone, Copy)]
+struct Missing {
+    place: usize,
+    word: u128,
+}
+
+/// The same, spread over the places of a stretch of nodes: at the place within a stretch, else zero.
+struct Spread {
+    words: [u128; MOST],
+    stretch: usize,
+}
+
+impl Missing {
+    const NONE: Missing = Missing { place: 0, word: 0 };
+
+    /// For stretches of so many nodes, a power of two.
+    #[inline(always)]
+    fn spread(self, nodes: usize) -> Spread {
+        let within = self.place % nodes;
+        let mut words = [0; MOST];
+        for (place, word) in words.iter_mut().enumerate().take(nodes) {
+            *word = self.word & equal(place, within);
+        }
+        Spread { words, stretch: self.place / nodes }
+    }
+}
+
+impl Spread {
+    /// Adds it to a stretch of nodes, of this number.
+    ///
+    /// # Safety
+    /// The machine has the features of `V`.
+    #[inline(always)]
+    unsafe fn add<V: Vector>(&self, stretch: usize, nodes: &mut [V; FLIGHT]) {
+        // SAFETY: the caller vouches for the features of `V`, of which `MOST` words fill all registers.
+        unsafe {
+            let mask = V::splat(equal(stretch, self.stretch));
+            for (n, node) in nodes.iter_mut().enumerate() {
+                *node = node.xor(V::load(self.words.as_ptr().add(n * V::BLOCKS)).and(mask));
+            }
+        }
+    }
+}
+
+/// The sum of the blocks of a register.
+#[inline(always)]
+unsafe fn total<V: Vector>(register: V) -> u128 {
+    let mut blocks = [0; 4];
+    // SAFETY: the caller vouches for the features of `V`, whose registers have at most four blocks.
+    unsafe { register.store(blocks.as_mut_ptr()) };
+    blocks.iter().fold(0, |sum, block| sum ^ block)
+}
+
+/// Makes the children of `m` nodes, one of which lacks something. Returns the sums of the left and of the
+/// right ones.
+///
+/// # Safety
+/// The machine has the features of `V`, and `nodes` has room for twice as many.
+#[inline(always)]
+unsafe fn children<V: Vector>(key: &V::Keys, nodes: *mut u128, m: usize, missing: Missing) -> [u128; 2] {
+    let width = FLIGHT * V::BLOCKS;
+    let spread = missing.spread(width);
+    // SAFETY: as the caller vouches; where there are fewer nodes than registers hold they are copied to where
+    // there is room.
+    unsafe {
+        let mut few = [0u128; 2 * MOST];
+        let (from, room) = if m < width {
+            few[..m].copy_from_slice(std::slice::from_raw_parts(nodes, m));
+            (few.as_mut_ptr(), MOST)
+        } else {
+            (nodes, m)
+        };
+        let mut sums = [V::splat(0); 2];
+        for (stretch, at) in (0..m).step_by(width).enumerate() {
+            let mut x = [V::splat(0); FLIGHT];
+            for (n, x) in x.iter_mut().enumerate() {
+                *x = V::load(from.add(at + n * V::BLOCKS));
+            }
+            spread.add(stretch, &mut x);
+            let mut y = x;
+            for y in &mut y {
+                *y = y.sigma();
+            }
+            let encrypted = V::encrypt(key, y);
+            for n in 0..FLIGHT {
+                let left = encrypted[n].xor(y[n]);
+                let right = left.xor(x[n]);
+                left.store(from.add(at + n * V::BLOCKS));
+                right.store(from.add(room + at + n * V::BLOCKS));
+                sums = [sums[0].xor(left), sums[1].xor(right)];
+            }
+        }
+        if m < width {
+            let (left, right) = (&few[..m], &few[MOST..MOST + m]);
+            std::slice::from_raw_parts_mut(nodes, m).copy_from_slice(left);
+            std::slice::from_raw_parts_mut(nodes.add(m), m).copy_from_slice(right);
+            return [left, right].map(|some| some.iter().fold(0, |sum, node| sum ^ node));
+        }
+        [total(sums[0]), total(sums[1])]
+    }
+}
+
+struct Grow<'a> {
+    key: &'a Aes128,
+    first: [u128; 2],
+    leaves: &'a mut [u128],
+    lefts: &'a mut [u128],
+}
+
+impl Task for Grow<'_> {
+    type Output = ();
+    #[inline(always)]
+    unsafe fn run<V: Vector>(self) {
+        let Grow { key, first, leaves, lefts } = self;
+        leaves[..2].copy_from_slice(&first);
+        lefts[0] = first[0];
+        // SAFETY: the caller vouches for the features of `V`; a level has half of the nodes of the next one.
+        unsafe {
+            let key = V::keys(key.round_keys());
+            for (level, left) in lefts.iter_mut().enumerate().skip(1) {
+                [*left, _] = children::<V>(&key, leaves.as_mut_ptr(), 1 << level, Missing::NONE);
+            }
+        }
+        leaves.iter_mut().for_each(|leaf| *leaf &= !1);
+    }
+}
+
+struct Complete<'a> {
+    key: &'a Aes128,
+    path: usize,
+    known: &'a [u128],
+    leaves: &'a mut [u128],
+}
+
+impl Task for Complete<'_> {
+    type Output = ();
+    #[inline(always)]
+    unsafe fn run<V: Vector>(self) {
+        let Complete { key, path, known, leaves } = self;
+        let bit = |level: usize| path >> level & 1;
+        // What is on the path is rubbish everywhere, at first nothing.
+        (leaves[0], leaves[1]) = (either(bit(0), 0, known[0]), either(bit(0), known[0], 0));
+        let (mut missing, mut total) = (Missing::NONE, known[0]);
+        // SAFETY: as in `Grow::run`.
+        unsafe {
+            let key = V::keys(key.round_keys());
+            for (level, known) in known.iter().enumerate().skip(1) {
+                let m = 1 << level;
+                let [left, right] = children::<V>(&key, leaves.as_mut_ptr(), m, missing);
+                // The node beside the path's, which comes of the same rubbish.
+                let place = path % m + m * (bit(level) ^ 1);
+                missing = Missing { place, word: known ^ either(bit(level), right, left) };
+                total = left ^ right ^ missing.word;
+            }
+        }
+        // The path's own leaf is rubbish that is part of the sum.
+        let others = Missing { place: path, word: total | 1 };
+        let missing = Missing { word: missing.word & !1, ..missing };
+        finish(leaves, [missing, others]);
+    }
+}
+
+/// Clears the last bits, and adds what is missing at two places.
+#[inline(always)]
+fn finish(leaves: &mut [u128], missing: [Missing; 2]) {
+    let width = MOST.min(leaves.len());
+    let spread = missing.map(|missing| missing.spread(width));
+    for (stretch, leaves) in leaves.chunks_exact_mut(width).enumerate() {
+        let masks = [0, 1].map(|k| equal(stretch, spread[k].stretch));
+        for (place, leaf) in leaves.iter_mut().enumerate() {
+            *leaf = *leaf & !1 ^ spread[0].words[place] & masks[0] ^ spread[1].words[place] & masks[1];
+        }
+    }
+}
+
+struct SumWhere<'a> {
+    words: &'a [u128],
+    values: &'a [u128],
+}
+
+impl Task for SumWhere<'_> {
+    type Output = u128;
+    #[inline(always)]
+    unsafe fn run<V: Vector>(self) -> u128 {
+        let SumWhere { words, values } = self;
+        let whole = words.len() - words.len() % V::BLOCKS;
+        // SAFETY: the caller vouches for the features of `V`; there are whole registers before `whole`.
+        unsafe {
+            let mut sum = V::splat(0);
+            for at in (0..whole).step_by(V::BLOCKS) {
+                let word = V::load(words.as_ptr().add(at));
+                sum = sum.xor_if(word.colours(), V::load(values.as_ptr().add(at)));
+            }
+            let rest = words[whole..].iter().zip(&values[whole..]);
+            rest.fold(total(sum), |sum, (word, value)| sum ^ value & black_box(word & 1).wrapping_neg())
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! The party that has the choices, and completes trees.
+
+use brickwork_base::bits::pack;
+use brickwork_base::label::{Label, Labels};
+use brickwork_base::random::{Rng, Seed};
+use brickwork_base::{Error, stop};
+use brickwork_kernels::{Kernel, Secrets, complete_tree, sum_where};
+use brickwork_stock::Ranges;
+use brickwork_wire::Channel;
+use subtle::{Choice, ConstantTimeEq};
+use zeroize::Zeroizing;
+
+use super::{Cheat, Elements, Keys, PARAMETERS, Parameters, Pool, lpn_bits, msg, packed, transcript};
+use crate::ot::cot::{CotReceiver, Series};
+use crate::ot::softspoken;
+
+/// What the first iteration takes its OTs from.
+type Base = softspoken::Receiver<8>;
+
+/// The party that has the choices.
+pub struct Receiver {
+    base: Base,
+    pub(super) parameters: Parameters,
+    /// OTs of the next iteration; none before the first one.
+    pub(super) reserve: Secrets<Label>,
+    pool: Pool,
+    rng: Rng,
+    /// False from the beginning of an iteration until its check has passed.
+    sound: bool,
+}
+
+/// An iteration whose trees are completed, and not checked.
+pub(crate) struct Completed {
+    labels: Secrets<Label>,
+    /// What the sender's is compared with.
+    proof: [u8; 32],
+    sent: Seed,
+}
+
+impl Receiver {
+    /// Begins with these OTs to be stretched.
+    pub(super) fn over(base: Base, parameters: Parameters) -> Result<Self, Error> {
+        let (reserve, pool) = (Secrets::default(), Pool::default());
+        Ok(Receiver {
+            base,
+            parameters,
+            reserve,
+            pool,
+            rng: Rng::new("brickwork PCG receiver")?,
+            sound: true,
+        })
+    }
+
+    /// Returns how many OTs are left.
+    pub(crate) fn left(&self) -> usize {
+        self.pool.left()
+    }
+
+    /// Does what [`Sender::begin`](super::Sender::begin) does.
+    pub(crate) fn begin(
+        &mut self,
+        channel: &mut Channel,
+        count: usize,
+    ) -> Result<Vec<Secrets<Label>>, Error> {
+        if !std::mem::replace(&mut self.sound, false) {
+            return Err(Cheat::PcgTrees.into());
+        }
+        let each = self.parameters.reserve();
+        if self.reserve.is_empty() {
+            let mut reserve = Secrets::zeros(each);
+            self.base.random_bits(channel, &mut self.rng, &mut reserve)?;
+            channel.flush()?;
+            self.reserve = reserve;
+        }
+        let others = 1..self.parameters.at_once(self.pool.left(), count);
+        let mut taken = vec![std::mem::take(&mut self.reserve)];
+        taken.extend(others.map(|_| self.pool.take(each)));
+        Ok(taken)
+    }
+
+    /// Receives what completes the trees of all iterations, does so, and sends the challenges; these are
+    /// altered before: honest parties leave them alone.
+    pub(crate) fn complete(
+        &mut self,
+        channel: &mut Channel,
+        reserves: Vec<Secrets<Label>>,
+        mut alter: impl FnMut(&mut [u128; 2]),
+    ) -> Result<Vec<Completed>, Error> {
+        let (hashed, Parameters { dimension, .. }) = (self.base.hashed(), self.parameters);
+        let mut all = Vec::with_capacity(reserves.len());
+        for (k, reserve) in reserves.iter().enumerate() {
+            let keys = Keys::new(&hashed, k, &self.parameters);
+            let mut corrections = vec![0u128; self.parameters.corrections()];
+            channel.receive_into(msg::CORRECTIONS, bytemuck::cast_slice_mut(&mut corrections))?;
+            let labels = self.trees(&keys, reserve, &corrections);
+            let check = &reserve[dimension + self.parameters.levels()..];
+            let mut challenge = [self.rng.block(), 0];
+            let elements = Elements::new(challenge[0], &self.parameters);
+            challenge[1] = errors(&elements, &labels) ^ hidden(check);
+            alter(&mut challenge);
+            channel.send(msg::CHALLENGE, bytemuck::cast_slice(&challenge))?;
+            let proof = keys.proof(elements.combine(&labels) ^ packed(check));
+            all.push((Completed { labels, proof, sent: transcript(&corrections, &challenge) }, keys));
+        }
+        channel.flush()?;
+        let encoded = all.into_iter().zip(&reserves).map(|((mut completed, keys), reserve)| {
+            keys.encode(&reserve[..dimension], &mut completed.labels);
+            completed
+        });
+        Ok(encoded.collect())
+    }
+
+    /// Completes the trees of an iteration.
+    fn trees(&self, keys: &Keys, reserve: &[Label], corrections: &[u128]) -> Secrets<Label> {
+        let Parameters { depth, dimension, .. } = self.parameters;
+        let mut labels = Secrets::<Label>::zeros(self.parameters.samples());
+        let of_trees = labels.chunks_exact_mut(1 << depth).zip(corrections.chunks_exact(depth - 1));
+        let of_trees = of_trees.zip(reserve[dimension..].chunks_exact(depth));
+        for (key, ((leaves, corrections), macs)) in keys.trees.iter().zip(of_trees) {
+            stop::look();
+            let sums = [0].iter().chain(corrections).zip(macs).map(|(word, mac)| word ^ mac.bits());
+            let known = Zeroizing::new(sums.collect::<Vec<u128>>());
+            let leaves = bytemuck::cast_slice_mut(leaves);
+            complete_tree(Kernel::best(), key, path(macs), &known, leaves);
+        }
+        labels
+    }
+
+    /// Receives the sender's answers, and compares them, all in one go. If one is another, all that was made
+    /// is erased.
+    pub(crate) fn verify(&mut self, channel: &mut Channel, completed: Vec<Completed>) -> Result<(), Error> {
+        let mut same = Choice::from(1);
+        for Completed { proof, .. } in &completed {
+            let mut theirs = [0; 32];
+            channel.receive_into(msg::PROOF, &mut theirs)?;
+            same &= theirs.ct_eq(proof);
+        }
+        if !bool::from(same) {
+            return Err(Cheat::PcgTrees.into());
+        }
+        for Completed { labels, sent, .. } in completed {
+            self.base.follow(&sent);
+            self.pool.put(labels);
+        }
+        self.reserve = self.pool.take(self.parameters.reserve());
+        self.sound = true;
+        Ok(())
+    }
+
+    /// Makes iterations until there are so many OTs.
+    fn provide(&mut self, channel: &mut Channel, count: usize) -> Result<(), Error> {
+        while self.pool.left() < count {
+            let reserves = self.begin(channel, count)?;
+            let completed = self.complete(channel, reserves, |_| {})?;
+            self.verify(channel, completed)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the path of the leaf that is not known, by the macs of a tree's OTs: where the choice is 0 the
+/// left child is known.
+pub(super) fn path(macs: &[Label]) -> usize {
+    macs.iter().enumerate().fold(0, |path, (level, mac)| path | usize::from(mac.colour() ^ 1) << level)
+}
+
+/// x: the sum of a_i·b_j over all errors, which are the last bits.
+fn errors(elements: &Elements, labels: &[Label]) -> u128 {
+    let trees = labels.chunks_exact(elements.leaves.len());
+    let at = trees.map(|tree| sum_where(Kernel::best(), bytemuck::cast_slice(tree), &elements.leaves));
+    elements.combine_trees(&Zeroizing::new(at.collect::<Vec<u128>>()))
+}
+
+/// x*: the choices of the check's OTs.
+fn hidden(macs: &[Label]) -> u128 {
+    macs.iter().enumerate().fold(0, |bits, (l, mac)| bits | u128::from(mac.colour()) << l)
+}
+
+impl CotReceiver for Receiver {
+    type State = <Base as CotReceiver>::State;
+
+    /// Rounds: half of one.
+    fn set_up(channel: &mut Channel, series: &Series, seeds: &[[Seed; 2]]) -> Result<Self, Error> {
+        PARAMETERS.checked(lpn_bits())?;
+        Receiver::over(Base::set_up(channel, series, seeds)?, PARAMETERS)
+    }
+
+    /// Nothing of what was stretched is kept: each entry begins anew.
+    fn restored(series: &Series, state: &Self::State) -> Result<Self, Error> {
+        PARAMETERS.checked(lpn_bits())?;
+        Receiver::over(Base::restored(series, state)?, PARAMETERS)
+    }
+
+    fn state(&self) -> Self::State {
+        self.base.state()
+    }
+
+    /// What is left of an entry goes with it.
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
+        (self.reserve, self.pool) = (Secrets::default(), Pool::default());
+        self.base.enter(ranges)
+    }
+
+    /// Random OTs, and by what their choices differ from these.
+    fn extend(&mut self, channel: &mut Channel, choices: &[u8]) -> Result<Labels, Error> {
+        let mut labels = Secrets::zeros(choices.len());
+        self.provide(channel, labels.len())?;
+        self.pool.draw(&mut labels);
+        let differences = labels.iter().zip(choices).map(|(label, choice)| label.colour() ^ choice & 1);
+        channel.send(msg::DIFFERENCES, &pack(differences))?;
+        channel.flush()?;
+        Ok(labels)
+    }
+
+    /// The choices are what the iterations gave: `rng` is not asked.
+    fn random(
+        &mut self,
+        channel: &mut Channel,
+        rng: &mut Rng,
+        count: usize,
+    ) -> Result<(Secrets<u8>, Labels), Error> {
+        let mut labels = Secrets::zeros(count);
+        self.random_bits(channel, rng, &mut labels)?;
+        Ok((labels.iter().map(|label| label.colour()).collect(), labels))
+    }
+
+    /// As [`CotReceiver::random`].
+    fn random_bits(&mut self, channel: &mut Channel, _: &mut Rng, macs: &mut [Label]) -> Result<(), Error> {
+        self.provide(channel, macs.len())?;
+        self.pool.draw(macs);
+        Ok(())
+    }
+
+    fn keys(&mut self, labels: &[Label]) -> Result<Vec<Seed>, Error> {
+        self.base.keys(labels)
+    }
+}

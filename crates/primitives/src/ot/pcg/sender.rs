@@ -1,0 +1,209 @@
+//! The party that chooses the offset, and grows trees.
+
+use brickwork_base::bits::unpack;
+use brickwork_base::label::{Delta, Label, Labels};
+use brickwork_base::random::Seed;
+use brickwork_base::{Error, stop};
+use brickwork_kernels::{Kernel, Secrets, erase, grow_tree};
+use brickwork_stock::Ranges;
+use brickwork_wire::Channel;
+
+use super::{
+    Cheat, Elements, Keys, PARAMETERS, Parameters, Pool, lpn_bits, msg, packed, product, transcript,
+};
+use crate::ot::cot::{CotSender, Series};
+use crate::ot::softspoken;
+
+/// What the first iteration takes its OTs from.
+type Base = softspoken::Sender<8>;
+
+/// The party that chooses the offset.
+pub struct Sender {
+    base: Base,
+    pub(super) parameters: Parameters,
+    /// OTs of the next iteration; none before the first one.
+    pub(super) reserve: Secrets<Label>,
+    pool: Pool,
+    /// False from the beginning of an iteration until it is done.
+    sound: bool,
+}
+
+/// An iteration whose trees are grown.
+pub(crate) struct Offered {
+    reserve: Secrets<Label>,
+    leaves: Secrets<Label>,
+    corrections: Vec<u128>,
+    pub(super) keys: Keys,
+}
+
+impl Sender {
+    /// Begins with these OTs to be stretched.
+    pub(super) fn over(base: Base, parameters: Parameters) -> Self {
+        let (reserve, pool) = (Secrets::default(), Pool::default());
+        Sender { base, parameters, reserve, pool, sound: true }
+    }
+
+    /// Begins iterations towards `count` OTs: takes the OTs of each, which come from outside if nothing was
+    /// made before.
+    pub(crate) fn begin(
+        &mut self,
+        channel: &mut Channel,
+        count: usize,
+    ) -> Result<Vec<Secrets<Label>>, Error> {
+        if !std::mem::replace(&mut self.sound, false) {
+            return Err(Cheat::PcgTrees.into());
+        }
+        let each = self.parameters.reserve();
+        if self.reserve.is_empty() {
+            let mut reserve = Secrets::zeros(each);
+            self.base.random_bits(channel, &mut reserve)?;
+            self.reserve = reserve;
+        }
+        let others = 1..self.parameters.at_once(self.pool.left(), count);
+        let mut taken = vec![std::mem::take(&mut self.reserve)];
+        taken.extend(others.map(|_| self.pool.take(each)));
+        Ok(taken)
+    }
+
+    /// Grows the trees of all iterations, and sends what completes them; that is altered before: honest
+    /// parties leave it alone.
+    pub(crate) fn offer(
+        &mut self,
+        channel: &mut Channel,
+        reserves: Vec<Secrets<Label>>,
+        mut alter: impl FnMut(&mut [u128]),
+    ) -> Result<Vec<Offered>, Error> {
+        let hashed = self.base.hashed();
+        let mut all = Vec::with_capacity(reserves.len());
+        for (k, reserve) in reserves.into_iter().enumerate() {
+            let mut offered = self.grow(Keys::new(&hashed, k, &self.parameters), reserve);
+            alter(&mut offered.corrections);
+            channel.send(msg::CORRECTIONS, bytemuck::cast_slice(&offered.corrections))?;
+            all.push(offered);
+        }
+        channel.flush()?;
+        Ok(all)
+    }
+
+    /// Grows the trees of an iteration.
+    fn grow(&mut self, keys: Keys, reserve: Secrets<Label>) -> Offered {
+        let Parameters { depth, dimension, .. } = self.parameters;
+        let delta = self.offset().bits();
+        let mut leaves = Secrets::<Label>::zeros(self.parameters.samples());
+        let mut corrections = vec![0; self.parameters.corrections()];
+        let of_trees = leaves.chunks_exact_mut(1 << depth).zip(corrections.chunks_exact_mut(depth - 1));
+        let of_trees = of_trees.zip(reserve[dimension..].chunks_exact(depth));
+        let mut lefts = vec![0; depth];
+        for (key, ((leaves, corrections), levels)) in keys.trees.iter().zip(of_trees) {
+            stop::look();
+            // Of the first level the receiver has what it is to know.
+            let left = levels[0].bits();
+            let leaves = bytemuck::cast_slice_mut(leaves);
+            grow_tree(Kernel::best(), key, [left, left ^ delta], leaves, &mut lefts);
+            let sums = lefts[1..].iter().zip(&levels[1..]);
+            corrections.iter_mut().zip(sums).for_each(|(word, (sum, key))| *word = sum ^ key.bits());
+        }
+        erase(&mut lefts);
+        Offered { reserve, leaves, corrections, keys }
+    }
+
+    /// Receives the challenges, and answers them; V is altered before: honest parties leave it alone. Then
+    /// the iterations are done.
+    pub(crate) fn answer(
+        &mut self,
+        channel: &mut Channel,
+        offered: Vec<Offered>,
+        mut alter: impl FnMut(&Elements, u128) -> u128,
+    ) -> Result<(), Error> {
+        let Parameters { dimension, .. } = self.parameters;
+        let delta = [self.offset().bits()];
+        let mut sent = Vec::with_capacity(offered.len());
+        for Offered { reserve, leaves, corrections, keys } in &offered {
+            let mut challenge = [0u128; 2];
+            channel.receive_into(msg::CHALLENGE, bytemuck::cast_slice_mut(&mut challenge))?;
+            let elements = Elements::new(challenge[0], &self.parameters);
+            let check = &reserve[dimension + self.parameters.levels()..];
+            let v = elements.combine(leaves) ^ packed(check) ^ product(&challenge[1..], &delta);
+            channel.send(msg::PROOF, &keys.proof(alter(&elements, v)))?;
+            sent.push(transcript(corrections, &challenge));
+        }
+        channel.flush()?;
+        for (Offered { reserve, mut leaves, keys, .. }, sent) in offered.into_iter().zip(&sent) {
+            keys.encode(&reserve[..dimension], &mut leaves);
+            self.base.follow(sent);
+            self.pool.put(leaves);
+        }
+        self.reserve = self.pool.take(self.parameters.reserve());
+        self.sound = true;
+        Ok(())
+    }
+
+    /// Makes iterations until there are so many OTs.
+    fn provide(&mut self, channel: &mut Channel, count: usize) -> Result<(), Error> {
+        while self.pool.left() < count {
+            let reserves = self.begin(channel, count)?;
+            let offered = self.offer(channel, reserves, |_| {})?;
+            self.answer(channel, offered, |_, v| v)?;
+        }
+        Ok(())
+    }
+}
+
+impl CotSender for Sender {
+    type State = <Base as CotSender>::State;
+
+    /// That of the first OTs; what the check of an iteration leaves is
+    /// [`check_log2`](super::check_log2).
+    const CHECK_LOG2: f64 = Base::CHECK_LOG2;
+
+    /// Rounds: half of one.
+    fn set_up(channel: &mut Channel, series: &Series, offset: Delta, seeds: &[Seed]) -> Result<Self, Error> {
+        PARAMETERS.checked(lpn_bits())?;
+        Ok(Sender::over(Base::set_up(channel, series, offset, seeds)?, PARAMETERS))
+    }
+
+    /// Nothing of what was stretched is kept: each entry begins anew.
+    fn restored(series: &Series, state: &Self::State) -> Result<Self, Error> {
+        PARAMETERS.checked(lpn_bits())?;
+        Ok(Sender::over(Base::restored(series, state)?, PARAMETERS))
+    }
+
+    fn state(&self) -> Self::State {
+        self.base.state()
+    }
+
+    fn offset(&self) -> Label {
+        self.base.offset()
+    }
+
+    /// What is left of an entry goes with it.
+    fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
+        (self.reserve, self.pool) = (Secrets::default(), Pool::default());
+        self.base.enter(ranges)
+    }
+
+    /// Rounds: half of one if enough OTs are left, and one and a half for each iteration.
+    fn extend(&mut self, channel: &mut Channel, count: usize) -> Result<Labels, Error> {
+        let mut labels = self.random(channel, count)?;
+        let delta = Delta::new(self.offset().bits());
+        let differences = unpack(&channel.receive(msg::DIFFERENCES, count.div_ceil(8))?, count)?;
+        labels.iter_mut().zip(differences).for_each(|(label, bit)| *label ^= delta.times(bit));
+        Ok(labels)
+    }
+
+    fn random(&mut self, channel: &mut Channel, count: usize) -> Result<Labels, Error> {
+        let mut labels = Secrets::zeros(count);
+        self.random_bits(channel, &mut labels)?;
+        Ok(labels)
+    }
+
+    fn random_bits(&mut self, channel: &mut Channel, keys: &mut [Label]) -> Result<(), Error> {
+        self.provide(channel, keys.len())?;
+        self.pool.draw(keys);
+        Ok(())
+    }
+
+    fn keys(&mut self, labels: &[Label]) -> Result<Vec<[Seed; 2]>, Error> {
+        self.base.keys(labels)
+    }
+}
