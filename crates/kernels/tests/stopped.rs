@@ -68,15 +68,20 @@ fn nothing_is_left_of_secrets_whatever_ends_them() {
     // Blocks that the allocator keeps to use them again, and some that it does not.
     for bytes in [1 << 20, 2 << 20, 16 << 20, 40 << 20] {
         for (stopped, left) in [(false, bytes), (true, bytes), (false, bytes / 3), (true, 0), (false, 0)] {
-            let mut secrets = Secrets::<u8>::zeros(bytes);
-            secrets.fill(0xa5);
-            secrets.truncate(left);
-            let at = secrets.as_ptr().addr();
-            let stopping = stopped.then(Erasing::begin);
-            drop(secrets);
-            assert!(!stopped || !is_mapped(at), "{bytes} bytes have not gone back");
-            drop(stopping);
-            assert_eq!(left_in_a_block(bytes), 0, "{left} of {bytes} bytes, stopped: {stopped}");
+            let ends = || {
+                let mut secrets = Secrets::<u8>::zeros(bytes);
+                secrets.fill(0xa5);
+                secrets.truncate(left);
+                let at = secrets.as_ptr().addr();
+                let stopping = stopped.then(Erasing::begin);
+                drop(secrets);
+                let gone = !is_mapped(at);
+                drop(stopping);
+                assert_eq!(left_in_a_block(bytes), 0, "{left} of {bytes} bytes, stopped: {stopped}");
+                gone || !stopped
+            };
+            // A thread that begins meanwhile may get the place: what is kept is there every time.
+            assert!((0..9).any(|_| ends()), "{bytes} bytes have not gone back");
         }
     }
 }
