@@ -360,20 +360,21 @@ def test_coordinators_and_raylets_die(pair: Pair) -> None:
     """Two clusters of two raylets each. The evaluator's coordinator is killed with its whole cluster, then
     the raylet of the garbler's coordinator and all lanes, each of which ends the job at both; it goes on when
     both begin anew. Then the garbler's other raylet is killed, and it goes on without. Nothing runs twice.
+    Whatever is killed may have begun a stock, so many are paid for.
     """
-    parties = pair.start(raylets=2, hold=True)
+    parties = pair.start(raylets=2, hold=True, retries=16)
     parties[0].next("held")
     parties[1].kill()
     parties[0].go_on()
     assert parties[0].leave() != 0, "it went on alone"
-    parties = pair.start(raylets=2, hold=True)
+    parties = pair.start(raylets=2, hold=True, retries=16)
     parties[0].next("held")
     for process in (parties[0].raylet(of_driver=True), *parties[0].actors()):
         os.kill(process, signal.SIGKILL)
     parties[0].go_on()
     assert [party.leave() for party in parties] == [1, 1]
     assert "Ray has lost the machine of this driver\nhint: start both parties again" in parties[0].said()
-    parties = pair.start(raylets=2, hold=True)
+    parties = pair.start(raylets=2, hold=True, retries=16)
     parties[0].next("held")
     os.kill(parties[0].raylet(of_driver=False), signal.SIGKILL)
     parties[0].go_on()
@@ -381,7 +382,7 @@ def test_coordinators_and_raylets_die(pair: Pair) -> None:
     assert [party.leave() for party in parties] == [0, 0]
     assert jobs[0] == jobs[1], "both ledgers"
     in_doubt = jobs[0]["in_doubt"]
-    assert jobs[0]["done"] + len(in_doubt) == 12 and jobs[0]["spent"] <= 6
+    assert jobs[0]["done"] + len(in_doubt) == 12 and jobs[0]["spent"] <= 18
     pair.check(k for k in range(12) if k not in in_doubt)
     pair.stores_are_sound()
 
