@@ -1,5 +1,4 @@
 mod honest;
-mod lies;
 mod steps;
 
 use std::sync::Arc;
