@@ -1,7 +1,8 @@
 //! The party that has the choices, and completes trees.
 
+use crate::Labels;
 use brickwork_base::bits::pack;
-use brickwork_base::label::{Label, Labels};
+use brickwork_base::label::Label;
 use brickwork_base::random::{Rng, Seed};
 use brickwork_base::{Error, stop};
 use brickwork_kernels::{Kernel, Secrets, complete_tree, sum_where};

@@ -1,7 +1,8 @@
 //! The party that chooses the offset, and grows trees.
 
+use crate::Labels;
 use brickwork_base::bits::unpack;
-use brickwork_base::label::{Delta, Label, Labels};
+use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::Seed;
 use brickwork_base::{Error, stop};
 use brickwork_kernels::{Kernel, Secrets, erase, grow_tree};
