@@ -223,7 +223,7 @@ impl Task for Complete<'_> {
                 let m = 1 << level;
                 let [left, right] = children::<V>(&key, leaves.as_mut_ptr(), m, missing);
                 // The node beside the path's, which comes of the same rubbish.
-                let place = path & (m - 1) | m * (bit(level) ^ 1);
+                let place = (path & (m - 1)) + m * (bit(level) ^ 1);
                 missing = Missing { place, word: known ^ either(bit(level), right, left) };
                 total = left ^ right ^ missing.word;
             }
