@@ -1,5 +1,5 @@
-//! A linear code over F_2 whose every word's bit is the sum of twelve bits of the message: the matrix of LPN in
-//! primal form (Yang, Weng, Lan, Zhang, Wang, *Ferret*, CCS 2020).
+//! A linear code over F_2 whose every word's bit is the sum of twelve bits of the message: the matrix of LPN
+//! in primal form (Yang, Weng, Lan, Zhang, Wang, *Ferret*, CCS 2020).
 
 use crate::vector::{Task, Vector};
 use crate::{Aes128, Kernel};
@@ -14,8 +14,8 @@ const PLACE_BITS: u32 = 21;
 /// Rows whose places are made at a time: two blocks each.
 const ROWS: usize = 32;
 
-/// Adds to each of these words the sum of twelve of `message`. Which ones is public: row `r`, of which the first
-/// is number `first`, has its places in the encryptions of 2r and 2r + 1. The words are secret: nothing
+/// Adds to each of these words the sum of twelve of `message`. Which ones is public: row `r`, of which the
+/// first is number `first`, has its places in the encryptions of 2r and 2r + 1. The words are secret: nothing
 /// depends on them.
 ///
 /// # Panics

@@ -149,7 +149,8 @@ fn leaky_ands(all: &mut Catalogue) {
         all.add((3, guessed), told, cheater, endings, move |rng| {
             let guess = guess(rng);
             let case = Case::new(&toy(), rng).comparing(8).lie(cheater, Point::Bits, flip(1, 0, 0));
-            // Both go on with the lie: then their words differ by the sum of both offsets, but one's last bit.
+            // Both go on with the lie: then their words differ by the sum of both offsets, but one's last
+            // bit.
             case.lie(cheater, Point::Compared, move |_, words| words[0] ^= guess)
         });
     }
@@ -262,7 +263,7 @@ fn solderings(all: &mut Catalogue) {
             3,
             0.5,
             "one_gate_behind",
-            "The garbler solders wrongly, by what is no offset: noticed if the gate behind it uses the label.",
+            "The garbler solders wrongly, by what is no offset: noticed if the gate behind it uses it.",
         ),
         (0, 0.75, "two_gates_behind", "The same where two gates are behind it."),
     ] {
@@ -342,8 +343,8 @@ fn answers(all: &mut Catalogue) {
     }
     let right = 1.0 / 128.0;
     let endings = vec![(caught(Cheat::Gates), 1.0 - right), (Ending::Fooled, right)];
-    let story = "The garbler garbles NAND for the gate that is the output, and guesses the seven unknown bits \
-                 of a tag of one byte: then the output is wrong.";
+    let story = "The garbler garbles NAND for the gate that is the output, and guesses the seven unknown \
+                 bits of a tag of one byte: then the output is wrong.";
     all.add((14, "guessed_tag"), story, Garbler, endings, move |rng| {
         let guess = guess(rng);
         let case = Case::new(&toy(), rng).tagging(1).lie(Garbler, Point::Products, add_offset(1));
@@ -377,8 +378,8 @@ fn reports(all: &mut Catalogue) {
     }
     let right = 1.0 / 128.0;
     let endings = vec![(caught(Cheat::Labels), 1.0 - right), (Ending::Fooled, right)];
-    let story = "The evaluator reports another value of the output and guesses the seven unknown bits of a tag \
-                 of one byte: then the garbler's output is wrong.";
+    let story = "The evaluator reports another value of the output and guesses the seven unknown bits of a \
+                 tag of one byte: then the garbler's output is wrong.";
     all.add((17, "guessed_tag"), story, Evaluator, endings, move |rng| {
         let guess = guess(rng);
         let case = Case::new(&toy(), rng).tagging(1).lie(Evaluator, Point::Report, flip(1, 5, 0));

@@ -6,9 +6,10 @@
 //!
 //! * *guess*: k samples without errors, with linear algebra for nothing. No attack that begins with such a
 //!   guess is below it, however it shares work between guesses.
-//! * *guess within part of the columns*: rows have few ones, so of some sets of columns there are as many rows
-//!   that lie within the set as it has columns, and these samples alone need be without errors. How small such
-//!   a set can be follows from the expected number of such sets; finding one, and linear algebra, for nothing.
+//! * *guess within part of the columns*: rows have few ones, so of some sets of columns there are as many
+//!   rows that lie within the set as it has columns, and these samples alone need be without errors. How
+//!   small such a set can be follows from the expected number of such sets; finding one, and linear algebra,
+//!   for nothing.
 //! * *pooled Gauss*, *statistical decoding* (and its second form), *Stern and Dumer* (information-set
 //!   decoding with collisions of p errors on l positions) and *BJMM* (with representations): Liu, Wang, Yang,
 //!   Yu, *The Hardness of LPN over Any Integer Ring and Field for PCG Applications*, EUROCRYPT 2024 (eprint
@@ -211,9 +212,9 @@ impl Lpn {
         -t * (1.0 - (each / self.block as f64).min(1.0)).log2()
     }
 
-    /// The fewest columns of which there may be as many rows within, as a part σ of k: sets of σk columns have
-    /// fewer than one in expectation below it. By the binomial distribution of the rows within a set, of which
-    /// each is there with probability σ^ones.
+    /// The fewest columns of which there may be as many rows within, as a part σ of k: sets of σk columns
+    /// have fewer than one in expectation below it. By the binomial distribution of the rows within a set, of
+    /// which each is there with probability σ^ones.
     fn part(&self) -> f64 {
         let (Some(ones), k) = (self.ones, self.dimension as f64) else { return 1.0 };
         let rows = self.samples() as f64 / k;
@@ -434,8 +435,8 @@ mod tests {
         assert!((lpn.guess() - 4.0 * (4.0_f64 / 3.0).log2()).abs() < 1e-12);
     }
 
-    /// Rows of few ones lie within part of the columns: with ten of them, as others take them, samples of
-    /// two thirds of the columns would do, and our guess would be below 2^128. A set as small as the part says
+    /// Rows of few ones lie within part of the columns: with ten of them, as others take them, samples of two
+    /// thirds of the columns would do, and our guess would be below 2^128. A set as small as the part says
     /// has as many rows as columns if it may choose them, and a random one of the part where any has them.
     #[test]
     fn rows_of_few_ones_lie_within_part_of_the_columns() {
@@ -447,9 +448,9 @@ mod tests {
             assert!(lpn.guess_within() < lpn.guess() && lpn.bits() == lpn.guess_within());
         }
         assert_eq!(Lpn { ones: None, ..with(10) }.part(), 1.0);
-        // Columns that fewest rows need are taken out one by one, with all of their rows: as long as there are
-        // fewer rows than columns the set is too large, and what is left at the end is no smaller than the
-        // part.
+        // Columns that fewest rows need are taken out one by one, with all of their rows: as long as there
+        // are fewer rows than columns the set is too large, and what is left at the end is no smaller than
+        // the part.
         let (k, samples, mut rng) = (1 << 11, 1 << 14, Rng::replayable("test code"));
         let rows: Vec<[usize; 10]> =
             (0..samples).map(|_| std::array::from_fn(|_| rng.below(k) as usize)).collect();
