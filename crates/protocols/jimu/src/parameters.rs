@@ -122,12 +122,29 @@ impl Level {
         Ok(Level { security, uses: 0, labels, permutations })
     }
 
-    /// Returns the level of a session with stock, whose log has 2^19 entries at most.
+    /// Returns the level of a session with stock, whose log has 2^19 entries at most. Each step of a
+    /// preprocessing has a part of the budget, and what is compared takes as much of each as of a whole run.
+    /// So codewords are longer than those of a run, which is all that makes it less: a million gates and as
+    /// many inputs are 16 steps of each.
     ///
     /// # Errors
     /// As [`Level::of`].
     pub fn of_stock(security: u32) -> Result<Self, Error> {
-        Ok(Level { uses: STOCK_USES, ..Self::of(security)? })
+        let level = Self::of(security)?;
+        let [labels, permutations] = match security {
+            40 => [110, 52],
+            64 => [137, 78],
+            _ => [166, 92],
+        };
+        let longer = |hash: Parameters, n: usize| {
+            Parameters::new(n, hash.l(), hash.bits(), hash.w()).expect("sizes that make sense")
+        };
+        Ok(Level {
+            security,
+            uses: STOCK_USES,
+            labels: longer(level.labels, labels),
+            permutations: longer(level.permutations, permutations),
+        })
     }
 
     /// Returns the security that the hashes' checks are to have, and those of OTs: with any number of uses
@@ -476,8 +493,8 @@ mod tests {
 
     #[test]
     fn labels_hide_all_of_a_compressed_label_and_enough_points_are_never_sent() {
-        for security in [40, 64, 80] {
-            let Level { labels, permutations, .. } = Level::of(security).unwrap();
+        let levels = [40, 64, 80].map(|s| [Level::of(s).unwrap(), Level::of_stock(s).unwrap()]);
+        for Level { labels, permutations, .. } in levels.into_iter().flatten() {
             assert!(labels.hidden_bits() >= HIDDEN && labels.l() % BLOCK == 0);
             // Points by which words are opened, those of the compression among them.
             let unsent = |hash: Parameters| (1 << hash.bits()) - hash.n();
@@ -532,19 +549,45 @@ mod tests {
         }
     }
 
-    /// A step of stock keeps to its share, with all that is compared, at any level.
+    /// A step of stock keeps to its share, with all that is compared, at any level: one alone, and one of
+    /// sixteen, down to the smallest.
     #[test]
     fn steps_of_stock_stay_within_their_shares() {
-        for (security, most) in [(40, 65_536), (64, 300), (80, 300)] {
+        for security in [40, 64, 80] {
             let level = Level::of_stock(security).unwrap();
             let checks: Upper = level.checks().into_iter().map(|(_, part)| part).sum();
             assert!(checks <= Upper::exp2(-f64::from(security) - 2.0), "{}", checks.log2());
-            for (gates, wires) in [(1, 1), (300, 20), (most, most)] {
-                let sizes = Sizes::of_step(level, (gates, 0.125), (wires, 0.125)).unwrap();
-                let share = Upper::exp2(level.share(0.125));
+            for (gates, wires, steps) in [(1, 1, 1), (300, 20, 1), (1, 1, 16), (65_536, 65_536, 16)] {
+                let part = 0.125 / f64::from(steps);
+                let sizes = Sizes::of_step(level, (gates, part), (wires, part)).unwrap();
+                let share = Upper::exp2(level.share(part));
                 assert!(level.of_copies(GATES, &sizes.copies[0]) <= share, "{sizes:?}");
                 assert!(level.of_authenticators(&sizes.authenticators) <= share, "{sizes:?}");
             }
+        }
+    }
+
+    /// Codewords of a stock are the shortest with which, in one of sixteen steps with inputs, four fifths of
+    /// the step's part are enough for what is compared, where a quarter of the gates is opened, or half of
+    /// the authenticators; all else of the hashes is that of a run.
+    #[test]
+    fn codewords_of_a_stock_are_as_long_as_sixteen_steps_take() {
+        for security in [40, 64, 80] {
+            let (level, of_run) = (Level::of_stock(security).unwrap(), Level::of(security).unwrap());
+            let longer = |hash: &Parameters, n: usize| Parameters::new(n, hash.l(), hash.bits(), hash.w());
+            assert_eq!(longer(&of_run.labels, level.labels.n()), Some(level.labels));
+            assert_eq!(longer(&of_run.permutations, level.permutations.n()), Some(level.permutations));
+            let gates = Bucketing { slots: 65_536, bucket: 3, opened: 65_536 };
+            let inputs = Bucketing { slots: 65_536, bucket: 2, opened: 2 * 65_536 };
+            let suffices = |level: &Level| {
+                let most = Upper::exp2(level.share(0.8 * 0.125 / 16.0));
+                [level.compared(GATES, &gates) <= most, level.read(&inputs) <= most]
+            };
+            assert_eq!(suffices(&level), [true; 2], "{level:?}");
+            let one_less = |hash: &Parameters| longer(hash, hash.n() - 1).unwrap();
+            let (labels, permutations) = (one_less(&level.labels), one_less(&level.permutations));
+            assert!(!suffices(&Level { labels, ..level })[0], "{level:?}");
+            assert!(!suffices(&Level { permutations, ..level })[1], "{level:?}");
         }
     }
 

@@ -164,7 +164,6 @@ fn garbler_with(
     let run = Metered::new::<Lego>(channel, Party::Garbler, observer);
     let purpose = For::Run(&layout, Some(parameters));
     let (mut party, ots) = setup::garbler::<Commitments>(run, &job.terms(), purpose, hooks)?; // 1, 2, 3
-    let ots = ots.ok_or_else(|| Error::Usage("a run makes its OTs at once".into()))?;
     let outputs = party.pool.clone().enter(|| {
         let party = &mut party;
         let input = layout.masked(input, &mut party.rng);
@@ -214,9 +213,9 @@ fn evaluator_with(
     layout.takes(Party::Evaluator, input)?;
     let run = Metered::new::<Lego>(channel, Party::Evaluator, observer);
     let purpose = For::Run(&layout, None);
-    let Begun { mut party, offset, ots } =
+    let Begun { mut party, offset, ots, proposed } =
         setup::evaluator::<Commitments>(run, &job.terms(), purpose, hooks)?; // 1, 2, 3
-    let (ots, parameters) = ots.ok_or_else(|| Error::Usage("a run makes its OTs at once".into()))?;
+    let parameters = proposed.ok_or_else(|| Error::Usage("a run has parameters".into()))?;
     let (outputs, recovered) = party.pool.clone().enter(|| {
         let (party, parameters) = (&mut party, &parameters);
         let gates = preprocess::evaluator_receives(party, parameters)?; // 3

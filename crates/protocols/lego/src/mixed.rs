@@ -20,10 +20,16 @@
 
 use serde::{Deserialize, Serialize};
 
+use brickwork_base::stop::look;
 use brickwork_primitives::cut_and_choose::Bucketing;
 
 /// The most bad items of a kind that are looked at. A cut that needs more opens too few.
 const MOST_BAD: usize = 1 << 13;
+
+/// The most terms that a bound is made of: β + 1 for each pair of numbers of bad items. What is chosen for the
+/// fewest bytes has fewer; if buckets are larger than anybody needs, and just enough is opened, there are up
+/// to twelve times as many, and a peer may name such a cut.
+const MOST_TERMS: usize = 1 << 27;
 
 /// Batches up to this size are dealt out item by item.
 const SMALL: u64 = 4096;
@@ -138,6 +144,11 @@ impl Game {
         Some(Game { slots: f64::from(mixed.gates.slots), gates, authenticators, ruined })
     }
 
+    /// How many terms there are to add up, at most.
+    fn terms(&self) -> usize {
+        self.gates.survival.len() * self.authenticators.survival.len() * self.gates.bad.len()
+    }
+
     /// What `t` bad gates and `u` bad authenticators achieve at most.
     fn success(&self, t: usize, u: usize) -> f64 {
         let survival = self.gates.survival[t] * self.authenticators.survival[u];
@@ -174,14 +185,16 @@ impl Game {
 
 impl Mixed {
     /// Returns the probability with which a garbler succeeds at most, however many items it makes bad;
-    /// `floor`, if it is less than that; 1 for sizes that nobody would choose.
+    /// `floor`, if it is less than that; 1 for sizes that nobody would choose, and what takes too long.
     pub fn bound(&self, floor: f64) -> f64 {
         if !self.is_sensible() {
             return 1.0;
         }
-        let Some(game) = Game::new(self, floor) else { return 1.0 };
+        let game = Game::new(self, floor).filter(|game| game.terms() <= MOST_TERMS);
+        let Some(game) = game else { return 1.0 };
         let mut bound = floor;
         for (t, survival) in game.gates.survival.iter().enumerate() {
+            look();
             for (u, other) in game.authenticators.survival.iter().enumerate() {
                 if survival * other <= bound {
                     // Nor do more of these survive.
@@ -201,6 +214,13 @@ impl Mixed {
             .into_iter()
             .map(|(t, u)| game.uphill(t, u))
             .fold(floor, f64::max)
+    }
+
+    /// Returns how many terms the bound is made of, as a part of [`MOST_TERMS`].
+    #[cfg(test)]
+    pub(super) fn terms(&self, floor: f64) -> f64 {
+        let game = Game::new(self, floor).expect("few enough bad items of a kind");
+        game.terms() as f64 / MOST_TERMS as f64
     }
 
     /// Returns whether these are sizes of the same buckets, and of a batch that can be numbered and looked

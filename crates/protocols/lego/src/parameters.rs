@@ -44,6 +44,12 @@ pub(super) const STOCK_SHARE: f64 = 0.25;
 /// The greatest α and β that are tried.
 const MOST: u32 = 24;
 
+/// So many input authenticators cost the evaluator next to nothing, whatever the program.
+const FEW_INPUTS: u64 = 1 << 13;
+
+/// How many times as many input authenticators may be proposed as the evaluator would choose itself.
+const MORE_INPUTS: u64 = 4;
+
 /// Bytes of a proposal: B and c of gates, wire authenticators, input authenticators, 4 bytes each.
 pub(super) const PROPOSAL_BYTES: usize = 24;
 
@@ -90,6 +96,16 @@ pub(super) fn stock_checks(security: u32) -> Result<Budget, Error> {
     checks(security, STOCK_PROOFS, STOCK_PROOFS)
 }
 
+/// What the checks of a budget leave of 2^-s.
+fn rest(checks: &Budget, security: u32) -> Result<f64, Error> {
+    let spent: f64 = checks.checks().iter().map(|check| check.1.log2().exp2()).sum();
+    let rest = f64::from(security).exp2().recip() - spent;
+    match rest > 0.0 {
+        true => Ok(rest),
+        false => Err(Error::Usage(format!("2^-{security} cannot be reached by these commitments"))),
+    }
+}
+
 /// Returns what the checks of a budget leave to chance.
 pub(super) fn spent_on_checks(budget: &Budget) -> Vec<Spent> {
     let spent = |(check, bound): &(&str, Upper)| Spent { check: (*check).into(), bound_log2: bound.log2() };
@@ -104,7 +120,7 @@ pub(super) fn stock_share(security: u32, share: f64) -> Result<f64, Error> {
 }
 
 /// What is not worth telling from 0 at a level: a part of 2^-s that no sum shows.
-fn floor(security: u32) -> f64 {
+pub(super) fn floor(security: u32) -> f64 {
     f64::from(security + 12).exp2().recip()
 }
 
@@ -135,11 +151,7 @@ impl Parameters {
             checks(security, PROOFS, EXTENSIONS)?,
             BatchSpec { kind: BatchKind::InputAuthenticator, slots: slots(wires)? },
         );
-        let spent: f64 = checks.checks().iter().map(|check| check.1.log2().exp2()).sum();
-        let rest = f64::from(security).exp2().recip() - spent;
-        if rest <= 0.0 {
-            return Err(Error::Usage(format!("2^-{security} cannot be reached by these commitments")));
-        }
+        let rest = rest(&checks, security)?;
         let mixed = match ands {
             0 => None,
             _ => Some(cheapest(ands, rest * OF_GATES, security).ok_or_else(|| no_cut(ands, security))?),
@@ -265,15 +277,16 @@ impl Parameters {
             0 if gates == NOTHING && authenticators == NOTHING => None,
             _ => Some(Mixed { gates, authenticators }),
         };
-        if mixed.is_some_and(|mixed| !mixed.is_sensible() || !is_modest(&mixed)) {
+        let spec = BatchSpec { kind: BatchKind::InputAuthenticator, slots: wires };
+        let inputs = Bucketing { slots: wires, bucket: size, opened };
+        let checks = checks(security, PROOFS, EXTENSIONS)?;
+        let of_gates = mixed.is_none_or(|mixed| mixed.is_sensible() && is_modest(&mixed));
+        if !of_gates || !are_modest(&inputs, rest(&checks, security)?) {
             return Err(Error::Mismatch(
                 "the proposed cut-and-choose parameters are not for this program".into(),
             ));
         }
-        let spec = BatchSpec { kind: BatchKind::InputAuthenticator, slots: wires };
-        let inputs = Bucketing { slots: wires, bucket: size, opened };
-        let allocation =
-            with_gates(checks(security, PROOFS, EXTENSIONS)?, mixed, security)?.check(&[spec], &[inputs])?;
+        let allocation = with_gates(checks, mixed, security)?.check(&[spec], &[inputs])?;
         Ok(Self::of(security, mixed, allocation))
     }
 
@@ -435,6 +448,18 @@ fn is_modest(mixed: &Mixed) -> bool {
     gates.bucket.max(authenticators.bucket) <= MOST
         && gates.opened <= most
         && authenticators.opened <= most.saturating_mul(2)
+}
+
+/// Whether an honest garbler may propose this cut of input authenticators, where the checks leave so much:
+/// likewise. With the least part of it that gates leave ([`OF_GATES`]) the evaluator would choose a cut of its
+/// own, and an honest garbler's is no larger.
+fn are_modest(inputs: &Bucketing, rest: f64) -> bool {
+    let own = || {
+        let limit = Upper::limit((rest * (1.0 - OF_GATES)).log2());
+        cheapest_bucketing(Rule::INPUT_AUTHENTICATOR, inputs.slots, limit, |cut| cut.copies() as f64)
+    };
+    inputs.copies() <= FEW_INPUTS
+        || own().is_some_and(|own| inputs.copies() <= own.copies().saturating_mul(MORE_INPUTS))
 }
 
 /// Opened authenticators for each opened gate that are tried.

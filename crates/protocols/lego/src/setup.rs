@@ -4,14 +4,22 @@
 //!   both ways               greetings; the garbler's proposal;
 //!                           128 base OTs: the extension's seeds by the bits of Δ
 //!   evaluator -> garbler    OT extension: the commitments' seeds by E's watch bits
-//!                           (and the OTs that are made at once)
+//!                           OTs: those of a run, and those that bind
 //!   garbler -> evaluator    commitment to Δ
+//!
+//!   a session that fills a stock goes on:
+//!   garbler -> evaluator    commitments to the OTs that bind
+//!   both ways               proof: all of these are commitments, Δ ends in 1
+//!   evaluator -> garbler    sums of the OTs
+//!   both ways               proof: the committed ones are the same
 //! ```
 //!
 //! Δ is the offset of the OTs, too, which binds it: what the evaluator gets of them is what the commitments
 //! say ([`crate::ots`]). That it ends in 1 is claimed in the session's first proof; were it 0, both labels of
-//! a wire would have one colour. A run proves all its other commitments with it, a session that fills a stock
-//! proves it at once.
+//! a wire would have one colour. A run proves all its other commitments with it. A session that fills a stock
+//! proves and binds it at once, as nobody knows which of its steps will make OTs: that the labels of wire
+//! authenticators are none of the garbler's choice hangs on an offset that is fixed before the commitments'
+//! seeds (docs/lego.md).
 
 use zeroize::Zeroizing;
 
@@ -136,14 +144,14 @@ pub(super) fn no_proposal(answer: &Answer) -> Result<(), Error> {
     }
 }
 
-/// Sets up the garbler's session, and its OTs where they are made at once. The first proof is still to come:
-/// it must include [`offset_claim`].
+/// Sets up the garbler's session, and its OTs: those of a run, and those that bind. The first proof is still
+/// to come: it must include [`offset_claim`].
 pub(super) fn garbler<C: commit::Scheme>(
     mut run: Metered,
     terms: &Terms,
     purpose: For,
     mut hooks: Hooks,
-) -> Result<(Garbler<C>, Option<GarblerRandomOts>), Error> {
+) -> Result<(Garbler<C>, GarblerRandomOts), Error> {
     run.phase("setup");
     let pool = Pool::entered_or_new(terms.threads)?;
     let mut rng = Rng::new("brickwork lego garbler")?;
@@ -163,13 +171,11 @@ pub(super) fn garbler<C: commit::Scheme>(
     // All rows are checked before anything is committed to.
     let memory = commit::values_memory(terms.table_memory);
     let mut sender = C::Sender::set_up(&mut run.channel, &mut cot, terms.security.whole()?, memory)?;
-    let (ots, binding) = match purpose {
-        For::Run(layout, Some(parameters)) => {
-            let ots = GarblerRandomOts::draw(&mut run, &mut cot, layout.evaluator, parameters.ot_binding)?;
-            (Some(ots), parameters.ot_binding)
-        }
-        _ => (None, stock_ot_binding(terms.security.whole()?)),
+    let (count, binding) = match purpose {
+        For::Run(layout, Some(parameters)) => (layout.evaluator, parameters.ot_binding),
+        _ => (0, stock_ot_binding(terms.security.whole()?)),
     };
+    let ots = GarblerRandomOts::draw(&mut run, &mut cot, count, binding)?;
     run.phase("setup");
     let mut committed = [delta.label()];
     hooks.alter(Point::CommittedOffset, &mut committed);
@@ -194,8 +200,10 @@ pub(super) fn garbler<C: commit::Scheme>(
 pub(super) struct Begun<C: commit::Scheme> {
     pub party: Evaluator<C>,
     pub offset: Pending,
-    /// Of a run its OTs, and what the garbler proposed.
-    pub ots: Option<(EvaluatorRandomOts, Parameters)>,
+    /// OTs: those of a run, and those that bind.
+    pub ots: EvaluatorRandomOts,
+    /// Of a run what the garbler proposed.
+    pub proposed: Option<Parameters>,
 }
 
 /// Sets up the evaluator's session, as [`garbler`] that of the garbler.
@@ -211,37 +219,65 @@ pub(super) fn evaluator<C: commit::Scheme>(
     let greeting = Greeting::send::<Lego>(&mut run.channel, Party::Evaluator, terms, &purpose.digests())?;
     let base_ots = BaseOts::begin(&mut run, terms, &hooks, &greeting, (BASE_OTS, &[]))?;
     let answer = greeting.answered(&mut run.channel)?;
-    let proposed = match purpose {
-        For::Run(layout, _) => Some((layout, accept(&mut run, terms, layout, &answer, &hooks)?)),
+    let security = terms.security.whole()?;
+    let (count, binding, proposed) = match purpose {
+        For::Run(layout, _) => {
+            let proposed = accept(&mut run, terms, layout, &answer, &hooks)?;
+            (layout.evaluator, proposed.ot_binding, Some(proposed))
+        }
         For::Stock => {
             no_proposal(&answer)?;
-            None
+            (0, stock_ot_binding(security), None)
         }
     };
     let keys = base_ots.finish(&mut run, &answer, BASE_OTS)?;
     let series = Series::new(&answer.session, Direction::GarblerSends);
     let mut cot = CotReceiver::set_up(&mut run.channel, &series, &keys.sent)?;
-    let (security, memory) = (terms.security.whole()?, terms.table_memory);
+    let memory = terms.table_memory;
     let mut receiver = C::Receiver::set_up(&mut run.channel, &mut cot, &mut rng, security, memory)?;
-    let ots = match proposed {
-        Some((layout, parameters)) => {
-            let (count, binding) = (layout.evaluator, parameters.ot_binding);
-            let ots = EvaluatorRandomOts::draw(&mut run, &mut cot, &mut rng, count, binding)?;
-            Some((ots, parameters))
-        }
-        None => None,
-    };
+    let ots = EvaluatorRandomOts::draw(&mut run, &mut cot, &mut rng, count, binding)?;
     run.phase("setup");
     run.channel.flush()?;
     let offset = receiver.receive(&mut run.channel, 1)?;
-    let binding = match &ots {
-        Some((_, parameters)) => parameters.ot_binding,
-        None => stock_ot_binding(security),
-    };
     let (session, counters) = (answer.session, Counters::of_setup()?);
     let party =
         Evaluator { run, pool, session, receiver, cot, rng, hooks, binding, counters, table_memory: memory };
-    Ok(Begun { party, offset, ots })
+    Ok(Begun { party, offset, ots, proposed })
+}
+
+/// Sets up the garbler's session of a stock: Δ is proven, and bound to the OTs.
+pub(super) fn garbler_of_stock(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Garbler, Error> {
+    let (mut party, ots) = garbler::<Commitments>(run, terms, For::Stock, hooks)?;
+    let ots = ots.commit(&mut party)?;
+    party.proves_new(ots.new_commitments(), true)?;
+    let (_, revealed) = ots.checks_revealed(&mut party)?;
+    let Garbler { run, sender, offset, .. } = &mut party;
+    let mut claims = Claims::new();
+    revealed.claims(&offset.shares, &mut claims);
+    sender.prove(&mut run.channel, &[], &claims)?;
+    drop(claims);
+    run.phase("setup");
+    Ok(party)
+}
+
+/// Sets up the evaluator's likewise. Returns its share of the commitment to Δ, too.
+pub(super) fn evaluator_of_stock(
+    run: Metered,
+    terms: &Terms,
+    hooks: Hooks,
+) -> Result<(Evaluator, commit::Shares), Error> {
+    let Begun { mut party, offset, ots, .. } = evaluator::<Commitments>(run, terms, For::Stock, hooks)?;
+    let ots = ots.receive(&mut party)?;
+    let proof = party.verifies_new(ots.pending(), Some(&offset))?;
+    let (offset, ots) = (offset.accept(&proof).gathered(), ots.accept(&proof));
+    let (_, revealed) = ots.reveal(&mut party)?;
+    let Evaluator { run, receiver, .. } = &mut party;
+    let mut claims = Claims::new();
+    revealed.claims(&offset, &mut claims);
+    let _ = receiver.verify(&mut run.channel, &[], &claims)?;
+    drop(claims);
+    run.phase("setup");
+    Ok((party, offset))
 }
 
 /// Receives the garbler's proposal, and finds out what it is worth; tests accept what nobody should.

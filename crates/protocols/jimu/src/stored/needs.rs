@@ -1,5 +1,8 @@
 //! What a program takes from stock, and what is made for it.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 use brickwork_base::digest::Digest;
 use brickwork_base::{Error, Party};
 use brickwork_circuit::Program;
@@ -26,6 +29,10 @@ const GATES_OF_A_STEP: u64 = 1 << 16;
 
 /// Inputs of either party that are made in one step, at most.
 const INPUTS_OF_A_STEP: u64 = 1 << 16;
+
+/// AND gates, and inputs of the garbler, that one preprocessing has room for at any level, sixteen steps of
+/// each ([`Level::of_stock`]); for somewhat more at some.
+const ROOM: u64 = 16 << 16;
 
 /// The share of the budget that one preprocessing may spend: a program may draw on four of them.
 const STOCK_SHARE: f64 = 0.25;
@@ -128,7 +135,8 @@ impl Request {
     /// each step of a kind has as much of it.
     ///
     /// # Errors
-    /// [`Error::Usage`] if that security is not offered, [`Error::Limit`] if there is too much of it.
+    /// [`Error::Usage`] if that security is not offered, [`Error::Limit`] if there is too much of it for one
+    /// preprocessing.
     pub(crate) fn steps(&self, security: u32) -> Result<Vec<Filling>, Error> {
         let level = Level::of_stock(security)?;
         let cut = |all: u64, most: u64| {
@@ -142,19 +150,42 @@ impl Request {
             _ => 0.0,
         };
         let share = |part: f64, steps: usize| STOCK_SHARE * part / steps.max(1) as f64;
-        let (of_gates, of_inputs) = (share(of_gates, gates.len()), share(1.0 - of_gates, inputs.len()));
+        let (gate_share, input_share) = (share(of_gates, gates.len()), share(1.0 - of_gates, inputs.len()));
+        let of_gates = gates.iter().map(|&gates| Request { gates, ..Request::default() });
+        let at = |counts: &[u64], k: usize| counts.get(k).copied().unwrap_or(0);
+        let of_inputs = (0..inputs.len().max(ots.len())).map(|k| Request {
+            gates: 0,
+            inputs: at(&inputs, k),
+            ots: at(&ots, k),
+        });
+        // Most of them are alike.
+        let mut known: HashMap<[u64; 2], Sizes> = HashMap::new();
         let mut steps = Vec::new();
-        for gates in gates {
-            let sizes = Sizes::of_step(level, (gates as u32, of_gates), (0, 0.0))?;
-            steps.push(Filling { request: Request { gates, ..Request::default() }, sizes });
-        }
-        for k in 0..inputs.len().max(ots.len()) {
-            let at = |counts: &[u64]| counts.get(k).copied().unwrap_or(0);
-            let request = Request { gates: 0, inputs: at(&inputs), ots: at(&ots) };
-            let sizes = Sizes::of_step(level, (0, 0.0), (request.inputs as u32, of_inputs))?;
+        for request in of_gates.chain(of_inputs) {
+            let counts = [request.gates, request.inputs];
+            let sizes = match known.entry(counts) {
+                Entry::Occupied(known) => known.get().clone(),
+                Entry::Vacant(place) => {
+                    let [gates, wires] = [(counts[0] as u32, gate_share), (counts[1] as u32, input_share)];
+                    let sizes = Sizes::of_step(level, gates, wires);
+                    place.insert(sizes.map_err(|error| self.too_much(error, security))?).clone()
+                }
+            };
             steps.push(Filling { request, sizes });
         }
         Ok(steps)
+    }
+
+    /// Says what to do where a step finds no room in its part of the budget.
+    fn too_much(&self, error: Error, security: u32) -> Error {
+        match error {
+            Error::Limit(_) => Error::Limit(format!(
+                "{self} are more than one preprocessing has room for in its share of 2^-{security}; for \
+                 {ROOM} AND gates and as many inputs there is: make it in several goes, of which a program \
+                 may draw on four"
+            )),
+            other => other,
+        }
     }
 
     /// Chooses what a program that takes this is given, oldest first: how many of which batch.

@@ -10,7 +10,7 @@ use crate::msg;
 use crate::stored::needs::Filling;
 use crate::tests::{random_inputs, random_program};
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
-use brickwork_circuit::{Builder, Component, Port, ProgramBuilder, Recipient, Type};
+use brickwork_circuit::{Builder, Component, Port, ProgramBuilder, Recipient, Type, library};
 use brickwork_primitives::ihash;
 use brickwork_session::stock::Asked;
 use brickwork_session::stock::msg::STAND;
@@ -548,4 +548,23 @@ fn requests_are_cut_into_steps_that_share_their_part_of_the_budget() {
     let digests: BTreeSet<_> = steps.iter().map(|step| (step.request(), step.parameters())).collect();
     assert_eq!(digests.len(), 4, "two are alike");
     assert!(matches!(asked.times(1 << 40), Err(Error::Limit(_))));
+}
+
+/// A million gates with as many inputs are made in one preprocessing, at any level; a hundred AES are. What is
+/// too much is refused with what to do.
+#[test]
+fn a_preprocessing_has_room_for_a_million_gates() {
+    let many = Request { gates: 1 << 20, inputs: 1 << 20, ots: 1 << 20 };
+    let aes = Request::of(&library::aes::aes_128().unwrap()).unwrap().times(100).unwrap();
+    assert!(aes.gates > 196_608);
+    for (security, asked) in [40, 64, 80].into_iter().flat_map(|s| [(s, many), (s, aes)]) {
+        let steps = asked.steps(security).unwrap();
+        let all: u128 = steps.iter().map(Asked::risk).sum();
+        let quarter = 1 << (126 - security);
+        assert!(all <= quarter && all > quarter / 16, "{security} {asked}: {all}");
+        let made = steps.iter().fold(Request::default(), |all, step| all.and(&step.request).unwrap());
+        assert_eq!(made, asked);
+    }
+    let refused = many.times(64).unwrap().steps(40).err().unwrap().to_string();
+    assert!(refused.contains("for 1048576 AND gates") && refused.contains("in several goes"), "{refused}");
 }

@@ -148,8 +148,14 @@ impl Request {
     ///
     /// # Errors
     /// [`Error::Stock`] if there is too little, or it comes out of so many batches that the bound is
-    /// exceeded.
+    /// exceeded, or nothing is to be taken: no program that can be made takes nothing, as an entry of the log
+    /// must not.
     pub(super) fn choose(&self, there: &Batches, security: u32) -> Result<Vec<(Serial, u32)>, Error> {
+        if self.is_empty() {
+            return Err(Error::Stock(
+                "the program takes nothing from the stock; run it without --store".into(),
+            ));
+        }
         let missing = self.missing(there);
         if !missing.is_empty() {
             return Err(Error::Stock(format!("the program needs {missing} more than there is")));

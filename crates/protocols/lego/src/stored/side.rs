@@ -15,7 +15,7 @@ use crate::ots::{EvaluatorOts, EvaluatorRandomOts, GarblerOts, GarblerRandomOts}
 use crate::parameters::{Parameters, stock_ot_binding};
 use crate::preprocess::{ClaimedGates, GarblerHeads};
 use crate::report::{Lego, SecurityReport};
-use crate::setup::{self, Begun, Evaluator, For, Garbler};
+use crate::setup::{self, Evaluator, Garbler};
 use crate::{draw_challenge, evaluate, inputs, online, preprocess, receive_challenge};
 use brickwork_base::label::Delta;
 use brickwork_base::pool::Pool;
@@ -155,9 +155,7 @@ impl Role for Garbler {
     type Ready = evaluate::GarblerReady;
 
     fn set_up(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
-        let (mut party, _) = setup::garbler::<Commitments>(run, terms, For::Stock, hooks)?;
-        party.proves_new([], true)?;
-        Ok(party)
+        setup::garbler_of_stock(run, terms, hooks)
     }
 
     fn restored(run: Metered, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {
@@ -325,7 +323,7 @@ fn joined_garbler(taken: Material<Garbler>) -> online::GarblerMaterial {
     online::GarblerMaterial { gates, inputs, ots }
 }
 
-/// The evaluator of a session with stock: with its share of the commitment to Δ, which is proven.
+/// The evaluator of a session with stock: with its share of the commitment to Δ, which is proven and bound.
 pub(super) struct EvaluatorSession {
     party: Evaluator,
     offset: Shares,
@@ -339,9 +337,8 @@ impl Role for EvaluatorSession {
     type Ready = online::EvaluatorReady;
 
     fn set_up(run: Metered, terms: &Terms, hooks: Hooks) -> Result<Self, Error> {
-        let Begun { mut party, offset, .. } = setup::evaluator::<Commitments>(run, terms, For::Stock, hooks)?;
-        let proof = party.verifies_new([], Some(&offset))?;
-        Ok(EvaluatorSession { offset: offset.accept(&proof).gathered(), party })
+        let (party, offset) = setup::evaluator_of_stock(run, terms, hooks)?;
+        Ok(EvaluatorSession { party, offset })
     }
 
     fn restored(run: Metered, terms: &Terms, secrets: &[u8], hooks: Hooks) -> Result<Self, Error> {

@@ -659,3 +659,53 @@ fn a_program_without_gates_runs_from_stock() {
     assert_eq!(folders.runs(&program, Lacking::Refuse, &mut rng).made, None);
     assert_eq!(folders.runs(&program, Lacking::Refuse, &mut rng).made, None);
 }
+
+/// Nothing is taken of nothing; programs have an output and so an input.
+#[test]
+fn nothing_is_not_taken() {
+    let folders = Folders::new();
+    let _ = folders.good(What::Fill(&of(&toy())));
+    let store = folders.store(Party::Garbler);
+    let there = Batches::of(&store, &store.epochs().unwrap()[0].0).unwrap();
+    let taken = |asked: &Request| asked.choose(&there, 40);
+    assert_eq!(taken(&of(&toy())).unwrap().len(), 3);
+    let why = taken(&Request::default()).unwrap_err().to_string();
+    assert!(why.contains("takes nothing from the stock"), "{why}");
+    let empty = ProgramBuilder::new("nothing", vec![], vec![]).unwrap();
+    assert!(empty.finish().is_err());
+}
+
+/// That the committed offset is the one of the OTs is checked when an epoch is set up, whatever is made in
+/// it: what hangs on it are wire authenticators, too, also where there are no OTs.
+#[test]
+fn every_epoch_binds_the_offset_when_it_is_set_up() {
+    let alters = |point: Point, byte: usize, bits: u8| -> StateHook {
+        Box::new(move |here, bytes: &mut [u8]| {
+            if here == point {
+                let at = byte.min(bytes.len() - 1);
+                bytes[at] ^= bits;
+            }
+        })
+    };
+    for asked in [
+        Request { gates: 3, ..Request::default() },
+        Request { inputs: 3, ..Request::default() },
+        Request { ots: 3, ..Request::default() },
+    ] {
+        for (cheater, point, byte, bits, check) in [
+            (0, Point::CommittedOffset, 4, 1, Cheat::Opening),
+            (0, Point::CommittedOffset, 0, 1, Cheat::Indicator),
+            (0, Point::OtLabels, 16 + 9, 1, Cheat::Opening),
+            (1, Point::OtBinding, 16 + 3, 1, Cheat::OtBinding),
+            (1, Point::OtBinding, usize::MAX, 1, Cheat::OtBinding),
+        ] {
+            let (folders, mut hooks) = (Folders::new(), [Hooks::none(), Hooks::none()]);
+            hooks[cheater].alter = Some(alters(point, byte, bits));
+            let results = folders.with(memory_pair(), hooks, What::Fill(&asked));
+            let caught = results[1 - cheater].as_ref().is_err_and(|error| error.is_cheat(check));
+            assert!(caught, "{asked} {point:?}: {:?}", results[1 - cheater].as_ref().err());
+            let epochs = folders.store(BOTH[1 - cheater]).epochs().unwrap();
+            assert!(epochs.is_empty(), "{asked} {point:?}: it was set up");
+        }
+    }
+}

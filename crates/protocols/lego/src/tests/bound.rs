@@ -2,6 +2,7 @@
 
 use crate::Parameters;
 use crate::mixed::Mixed;
+use crate::parameters::floor;
 use brickwork_primitives::cut_and_choose::Bucketing;
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -186,4 +187,68 @@ fn parameters_that_waste_memory_are_refused() {
     refused(|p| p.gates.bucket = 60);
     refused(|p| p.authenticators.bucket = 60);
     refused(|p| p.inputs.opened = 1 << 30);
+    // So are input authenticators, of which small batches alone may be as large as anybody likes.
+    refused(|p| (p.inputs.bucket, p.inputs.opened) = (255, 8192));
+}
+
+/// Of many inputs as of few: what is proposed may be some times what the evaluator would choose itself.
+#[test]
+fn input_authenticators_that_waste_memory_are_refused() {
+    for (ands, wires, security) in [(100, 1 << 16, 40), (0, 20_000, 40), (6400, 4096, 80)] {
+        let honest = Parameters::choose(ands, wires, security).unwrap();
+        let proposed = |bucket: u32, opened: u32| {
+            let inputs = Bucketing { bucket, opened, ..honest.inputs };
+            let parameters = Parameters { inputs, ..honest.clone() };
+            let result = Parameters::proposed(ands, wires, security, &parameters.proposal());
+            (inputs.copies(), result)
+        };
+        let Bucketing { bucket, opened, .. } = honest.inputs;
+        let (own, accepted) = proposed(bucket, opened);
+        assert_eq!(accepted.unwrap(), honest);
+        // Twice as many are still a matter of taste.
+        assert!(proposed(2 * bucket + 1, opened).1.is_ok());
+        for (bucket, opened) in [(255, 32 * wires as u32 + 4096), (8 * bucket + 1, opened)] {
+            let (copies, result) = proposed(bucket, opened);
+            assert!(copies > 4 * own);
+            let why = result.unwrap_err().to_string();
+            assert!(why.contains("not for this program"), "{why}");
+        }
+    }
+}
+
+/// What an honest garbler proposes does not come near what is refused; only of some millions of gates a cut may
+/// open more for it, where little is opened at all. Of powers of two and of those between them, up to the most
+/// gates that there may be, whose proposals are all accepted.
+#[test]
+fn what_is_chosen_takes_few_steps_to_bound() {
+    let sizes = (10..=24).flat_map(|k| [1_u64 << k, 3 << k >> 1]).filter(|&ands| ands <= 1 << 24);
+    for (ands, security) in sizes.flat_map(|ands| [40, 64, 80].map(|security| (ands, security))) {
+        let parameters = Parameters::choose(ands, 1, security).unwrap();
+        let chosen = parameters.mixed().unwrap();
+        let terms = chosen.terms(floor(security));
+        let opened = f64::from(chosen.gates.opened) / chosen.gates.copies() as f64;
+        let most = if ands < 1 << 22 { 0.75 } else { 1.0 };
+        assert!(terms <= most && (terms <= 0.75 || opened < 0.025), "{chosen:?} {security}: {terms}");
+        let accepted = Parameters::proposed(ands, 1, security, &parameters.proposal());
+        assert_eq!(accepted.unwrap(), parameters);
+    }
+}
+
+/// A cut that is safe, but whose bound would take the evaluator seconds, is refused.
+#[test]
+fn parameters_that_take_long_to_bound_are_refused() {
+    for (ands, [beta, c], [alpha, d], security) in [
+        (6400, [24, 1344], [23, 1286], 40),
+        (6400, [24, 1400], [24, 1400], 40),
+        (1 << 20, [24, 420_000], [24, 420_000], 80),
+    ] {
+        let honest = Parameters::choose(ands, 1, security).unwrap();
+        let slow = mixed(ands as u32, [beta, c], [alpha, d]);
+        assert!(slow.is_sensible() && slow.terms(floor(security)) > 4.0, "{slow:?}");
+        assert_eq!(slow.bound(floor(security)), 1.0);
+        let Mixed { gates, authenticators } = slow;
+        let parameters = Parameters { gates, authenticators, ..honest };
+        let refused = Parameters::proposed(ands, 1, security, &parameters.proposal());
+        assert!(matches!(refused, Err(brickwork_base::Error::Mismatch(_))), "{slow:?}: {refused:?}");
+    }
 }
