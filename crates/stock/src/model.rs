@@ -93,7 +93,7 @@ fn last_made(state: &State) -> Option<u64> {
 /// The entry that a connection is for.
 fn entry(intent: Intent, state: &State) -> Option<Entry> {
     match intent {
-        Intent::Fill => Some(Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0 })),
+        Intent::Fill => Some(Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 })),
         Intent::Use => {
             let batch = serial(last_made(state)?, 0);
             (state.gone(batch) < ITEMS).then(|| Entry::Use { program: [4; 32], taken: vec![(batch, 1)] })
@@ -518,7 +518,7 @@ mod pairs {
     }
 
     fn fill() -> Entry {
-        Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0 })
+        Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 })
     }
 
     /// What becomes of a folder whose peer tells this; whether it goes on.
@@ -656,7 +656,7 @@ mod sessions {
     }
 
     fn fill() -> Entry {
-        Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0 })
+        Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 })
     }
 
     impl World {

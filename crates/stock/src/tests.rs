@@ -33,7 +33,7 @@ const ONE: Serial = 1 << 16;
 const TWO: Serial = ONE + 1;
 
 fn step(job: u8, number: u32, of: u32) -> FillStep {
-    FillStep { job: [job; 32], number, of, risk: 0 }
+    FillStep { job: [job; 32], number, of, risk: 0, workers: 1 }
 }
 
 /// A unit of the bulk, in which twenty units are in two records of sixteen and four.
