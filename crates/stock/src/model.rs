@@ -13,6 +13,8 @@
 //! (The store itself has one lock and one thread that writes; what interleaves are the two parties.
 //! `burn.rs` of the adversary's tests has both as threads under loom, in a smaller world.)
 
+mod workers;
+
 use std::collections::{BTreeSet, HashSet};
 
 use rayon::prelude::*;
@@ -29,6 +31,9 @@ const ITEMS: u64 = 3;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Intent {
     Fill,
+    /// By two workers: when both have the entry each enters ranges of its own, and all is stored when both
+    /// are done.
+    FillByTwo,
     Use,
 }
 
@@ -86,14 +91,18 @@ enum Next {
     Goes(Box<World>),
 }
 
+/// The number of the last worker of the last step that is made.
 fn last_made(state: &State) -> Option<u64> {
-    state.made().last().map(|(number, _)| number)
+    state.made().last().map(|(number, step)| number + u64::from(step.workers) - 1)
 }
 
 /// The entry that a connection is for.
 fn entry(intent: Intent, state: &State) -> Option<Entry> {
     match intent {
-        Intent::Fill => Some(Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 })),
+        Intent::Fill | Intent::FillByTwo => {
+            let workers = if intent == Intent::Fill { 1 } else { 2 };
+            Some(Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers }))
+        }
         Intent::Use => {
             let batch = serial(last_made(state)?, 0);
             (state.gone(batch) < ITEMS).then(|| Entry::Use { program: [4; 32], taken: vec![(batch, 1)] })
@@ -116,9 +125,11 @@ impl World {
 
     /// A party uses the range of counters of its next or last entry, and the item that a use takes.
     fn use_up(&mut self, me: usize, intent: Intent, state: &State) -> Result<(), Violation> {
-        let number = state.shared();
-        if !self.ranges[me].insert(number) {
-            return Err(format!("party {me} uses the range of entry {number} twice"));
+        let workers = if intent == Intent::FillByTwo { 2 } else { 1 };
+        for number in state.shared() + 1 - workers..=state.shared() {
+            if !self.ranges[me].insert(number) {
+                return Err(format!("party {me} uses the ranges of number {number} twice"));
+            }
         }
         let batch = last_made(state).map(|number| serial(number, 0)).filter(|_| intent == Intent::Use);
         match batch.map(|batch| (batch, state.gone(batch) - 1)) {
@@ -218,7 +229,7 @@ impl World {
         let mut next = Vec::new();
         match &self.connection {
             None => {
-                for intent in [Intent::Fill, Intent::Use] {
+                for intent in [Intent::Fill, Intent::FillByTwo, Intent::Use] {
                     if self.logs.iter().all(|log| log.shared() < ENTRIES) {
                         next.push(World { connection: Some((intent, Default::default())), ..self.clone() });
                     }
