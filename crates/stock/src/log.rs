@@ -431,7 +431,10 @@ mod tests {
         assert!(matches!(verdict([9; 32], &entry), Verdict::Apart));
         assert!(matches!(verdict(ahead.head, &Entry::Made), Verdict::Apart));
         assert!(matches!(
-            verdict(ahead.head, &Entry::Fill(FillStep { job: [1; 32], number: 0, of: 2, risk: 0 })),
+            verdict(
+                ahead.head,
+                &Entry::Fill(FillStep { job: [1; 32], number: 0, of: 2, risk: 0, workers: 1 })
+            ),
             Verdict::Apart
         ));
     }
@@ -472,8 +475,9 @@ mod tests {
     #[test]
     fn row_04_what_was_given_up_counts_whatever_it_was_about() {
         let mut state = State::new(&[3; 32]);
-        let fill =
-            |job: u8, number, of, risk| vec![Entry::Fill(FillStep { job: [job; 32], number, of, risk })];
+        let fill = |job: u8, number, of, risk| {
+            vec![Entry::Fill(FillStep { job: [job; 32], number, of, risk, workers: 1 })]
+        };
         let made = || vec![Entry::Stored, Entry::Made];
         let used = || vec![Entry::Use { program: [2; 32], taken: vec![(serial(2, 0), 1)] }];
         for (entries, steps, risk) in [

@@ -495,8 +495,8 @@ fn row_16_workers_have_ranges_of_their_own() {
     let store = Store::open(directory.path(), &KEY).unwrap();
     store.begin(&ID, &epoch(), b"secrets").unwrap();
     let by = |job, workers| Entry::Fill(FillStep { workers, ..step(job, 0, 1) });
-    for wrong in [0, MAX_WORKERS + 1, u32::MAX] {
-        refused(store.append(&ID, &by(1, wrong)).map(drop), "no worker, or of too many");
+    for (wrong, why) in [(0, "no worker"), (MAX_WORKERS + 1, "too many"), (u32::MAX, "worn out")] {
+        refused(store.append(&ID, &by(1, wrong)).map(drop), why);
     }
     // The first is given up: its three numbers are gone.
     let mut firsts = Vec::new();
@@ -525,22 +525,23 @@ fn row_16_workers_have_ranges_of_their_own() {
     assert_eq!(state.shared(), 7 + 2 * last);
     // Open are the last one's, of any of its workers, and no others.
     let open = |number| store.writer(&ID, serial(number, 0)).map(drop);
-    for (first, end) in [(8 + last, 8 + 2 * last)] {
-        [first, first + 1, end - 1].map(|number| open(number).unwrap());
-        [1, 7, first - 1, end].map(|number| refused(open(number), "cannot be added"));
-        [first, end - 1].map(|number| put(&store, serial(number, 0), "share").unwrap());
-        let left = || store.batches(&ID).unwrap().iter().map(|batch| batch.left).collect::<Vec<_>>();
-        let take = |number| store.append(&ID, &take(serial(number, 0), 1)).map(drop);
-        assert_eq!(left(), [0, 0]);
-        let _ = store.append(&ID, &Entry::Stored).unwrap();
-        refused(take(first), "never finished");
-        let _ = store.append(&ID, &Entry::Made).unwrap();
-        assert_eq!(left(), [10, 10]);
-        refused(take(first - 1), "never finished");
-        refused(take(end), "never finished");
-        take(first).unwrap();
-        take(end - 1).unwrap();
+    let (first, end) = (8 + last, 8 + 2 * last);
+    [first, first + 1, end - 1].into_iter().for_each(|number| open(number).unwrap());
+    [1, 7, first - 1, end].into_iter().for_each(|number| refused(open(number), "cannot be added"));
+    for number in [first, end - 1] {
+        put(&store, serial(number, 0), "share").unwrap();
     }
+    let left = || store.batches(&ID).unwrap().iter().map(|batch| batch.left).collect::<Vec<_>>();
+    let take = |number| store.append(&ID, &take(serial(number, 0), 1)).map(drop);
+    assert_eq!(left(), [0, 0]);
+    let _ = store.append(&ID, &Entry::Stored).unwrap();
+    refused(take(first), "never finished");
+    let _ = store.append(&ID, &Entry::Made).unwrap();
+    assert_eq!(left(), [10, 10]);
+    refused(take(first - 1), "never finished");
+    refused(take(end), "never finished");
+    take(first).unwrap();
+    take(end - 1).unwrap();
     // Inputs rest on the epoch's secrets now.
     refused(store.append(&ID, &by(4, 2)).map(drop), "a program was run already");
     let _ = store.append(&ID, &by(4, 1)).unwrap();
