@@ -3,7 +3,7 @@
 //! none of this exists.
 
 #[cfg(any(test, feature = "adversary"))]
-pub use cheating::{Hooks, RangesHook, StateHook, TableHook};
+pub use cheating::{Hooks, StateHook, TableHook};
 #[cfg(not(any(test, feature = "adversary")))]
 pub(super) use honest::Hooks;
 

@@ -40,13 +40,10 @@ impl Request {
         let most = counts.chain([self.garbler_wires, self.ots.unwrap_or(0)]).max().unwrap_or(0);
         let of = workers.min(most).max(1);
         let share = |count: usize, k: usize| count / of + usize::from(k < count % of);
-        let one = |k: usize| {
-            let components = self.components.iter().map(|(c, slots)| (c.clone(), share(*slots, k)));
-            Request {
-                components: components.filter(|(_, slots)| *slots > 0).collect(),
-                garbler_wires: share(self.garbler_wires, k),
-                ots: self.ots.map(|ots| share(ots, k)).filter(|ots| *ots > 0),
-            }
+        let one = |k: usize| Request {
+            components: self.components.iter().map(|(c, slots)| (c.clone(), share(*slots, k))).collect(),
+            garbler_wires: share(self.garbler_wires, k),
+            ots: self.ots.map(|ots| share(ots, k)).filter(|ots| *ots > 0),
         };
         (0..of).map(one).collect()
     }

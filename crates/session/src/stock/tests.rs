@@ -357,7 +357,7 @@ pub(super) struct Together {
 }
 
 impl Together {
-    /// With this many epochs of so many pads each.
+    /// Makes two parties with this many epochs of so many pads each.
     pub fn new(epochs: usize, pads: usize) -> Self {
         let world = World::new();
         let open = |role: Party| Store::open(&world.root.path().join(format!("{role:?}")), &KEY).unwrap();
@@ -384,7 +384,7 @@ impl Together {
         Stocked::<Toy<ROLE>>::open(run, carried, &self.stores[ROLE as usize], &TERMS, &[9; 32])
     }
 
-    /// Both parties' ends of a new connection, behind the meeting.
+    /// Opens a new connection, up to the meeting; returns both parties' ends.
     pub fn open(&self, fates: [Fate; 2]) -> (Stocked<Toy<0>>, Stocked<Toy<1>>) {
         self.try_open(fates).unwrap()
     }
@@ -398,7 +398,7 @@ impl Together {
         })
     }
 
-    /// Of each epoch, oldest first, why it is burned, and what is left.
+    /// Returns of each epoch, oldest first, why it is burned, and what is left.
     pub fn left(&self, role: usize) -> Vec<(Option<String>, u64)> {
         let store = &self.stores[role];
         let of = |(id, _): (EpochId, Epoch)| {
@@ -409,7 +409,8 @@ impl Together {
     }
 }
 
-/// What both parties end with who run a program on a connection that is open; the connections, if it is good.
+/// Runs a program on a connection that is open. Returns what both parties end with; the connections, if it is
+/// good.
 #[allow(clippy::type_complexity)]
 pub(super) fn runs(
     (garbler, evaluator): (Stocked<Toy<0>>, Stocked<Toy<1>>),

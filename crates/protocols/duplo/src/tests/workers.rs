@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::harness::pair;
 use crate::Cheat;
-use crate::hooks::{Hooks, Point, RangesHook, StateHook};
+use crate::hooks::{Hooks, Point, StateHook};
 use crate::stored::{Lacking, Stocked};
 use crate::{Request, SecurityReport};
 use brickwork_base::{Error, Security};
@@ -227,6 +227,9 @@ fn row_16_a_failed_check_of_one_worker_burns_for_all() {
         burns(Party::Evaluator, Cheat::OtBinding, true, all);
     }
 }
+
+/// Takes other ranges.
+type RangesHook = Box<dyn FnMut(Ranges) -> Ranges + Send + Sync>;
 
 /// A place where two workers of one party exchange what they have.
 fn exchange() -> [RangesHook; 2] {
