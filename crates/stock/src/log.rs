@@ -308,8 +308,8 @@ impl State {
         &self.head
     }
 
-    /// Returns the last number that a shared entry has taken. Each number names ranges of all counters, so that
-    /// no stream of the epoch is used twice.
+    /// Returns the last number that a shared entry has taken. Each number names ranges of all counters, so
+    /// that no stream of the epoch is used twice.
     pub fn shared(&self) -> u64 {
         self.shared
     }

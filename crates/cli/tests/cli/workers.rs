@@ -28,7 +28,10 @@ fn run_all(parties: &Parties) {
     let more = ["--executions", &executions, "--no-top-up"];
     let results =
         parties.good([parties.run("garbler", &mine.0, &more), parties.run("evaluator", &theirs.0, &more)]);
-    let wins = |(mine, theirs): (&u64, &u64)| json!({ "alice": u8::from(mine > theirs), "bob": u8::from(theirs > mine) });
+    let wins = |(mine, theirs): (&u64, &u64)| {
+        let [alice, bob] = [mine > theirs, theirs > mine].map(u8::from);
+        json!({ "alice": alice, "bob": bob })
+    };
     let expected: Vec<Value> = mine.1.iter().zip(&theirs.1).map(wins).collect();
     for (role, result) in ROLES.iter().zip(&results) {
         assert_eq!(result["outputs"][role], json!(expected), "{result}");

@@ -239,8 +239,8 @@ fn worse(first: Option<Error>, next: Error) -> Error {
 }
 
 impl<S: Side> Stocked<S> {
-    /// Does what [`Stocked::fill`] does, with steps of one share or several: these are made side by side, each
-    /// by a worker of its own. Which worker made what, a program does not see.
+    /// Does what [`Stocked::fill`] does, with steps of one share or several: these are made side by side,
+    /// each by a worker of its own. Which worker made what, a program does not see.
     ///
     /// # Errors
     /// As [`Stocked::fill`]; [`Error::Usage`] if a step has more shares than there are workers, or none.

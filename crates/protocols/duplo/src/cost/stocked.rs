@@ -77,8 +77,8 @@ fn make(writer: &mut Writer, program: &Program, parameters: &Parameters, (own, b
 /// program in one step.
 ///
 /// # Errors
-/// [`Error::Limit`] if it is too much for one step, [`Error::Usage`] if the security is not offered or a worker
-/// has no OTs to make.
+/// [`Error::Limit`] if it is too much for one step, [`Error::Usage`] if the security is not offered or a
+/// worker has no OTs to make.
 pub fn scripts_of_workers(
     program: &Program,
     executions: u64,

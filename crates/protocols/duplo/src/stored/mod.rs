@@ -265,9 +265,9 @@ impl Stocked {
         })
     }
 
-    /// Does what [`Stocked::preprocess`] does, with a worker for each of these connections, at least two: each
-    /// makes a [share](Request::shares) of every step, on its connection and in ranges of its own. All of a
-    /// step is made, or nothing of it. The peer has as many connections, in any order.
+    /// Does what [`Stocked::preprocess`] does, with a worker for each of these connections, at least two:
+    /// each makes a [share](Request::shares) of every step, on its connection and in ranges of its own. All
+    /// of a step is made, or nothing of it. The peer has as many connections, in any order.
     ///
     /// # Errors
     /// As [`Stocked::preprocess`]; [`Error::Usage`] if there are too few connections or too many;

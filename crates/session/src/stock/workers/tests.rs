@@ -218,7 +218,8 @@ fn row_24_workers_of_others_are_refused() {
         let evaluator = fills::<1>(evaluator, right, &crew, &steps, &both);
         [garbler.join().unwrap(), evaluator]
     });
-    let elsewhere = |result: &Result<_, Error>| matches!(result, Err(Error::Stock(why)) if why.contains("stands elsewhere"));
+    let says = "stands elsewhere";
+    let elsewhere = |ended: &Result<_, Error>| matches!(ended, Err(Error::Stock(why)) if why.contains(says));
     assert!(ended.iter().any(elsewhere), "{ended:?}");
     assert_eq!([both.left(0), both.left(1)], [(); 2].map(|()| vec![(None, 0)]));
 }
