@@ -218,7 +218,11 @@ fn standings(data: &[u8]) -> bool {
             let before = state.shared();
             let mut next = state.clone();
             next.apply(&entry).expect("what is to be caught up with can be");
-            assert_eq!(next.shared(), before + 1);
+            let numbers = match &entry {
+                Entry::Fill(step) => step.workers.into(),
+                _ => 1,
+            };
+            assert_eq!(next.shared(), before + numbers);
         }
     }
     true

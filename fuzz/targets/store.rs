@@ -72,7 +72,7 @@ static WRITTEN: LazyLock<Written> = LazyLock::new(|| {
     };
     store.begin(&EPOCH, &epoch, SECRETS).expect("an epoch");
     let append = |store: &Store, entry| store.append(&EPOCH, &entry).map(drop).expect("an entry");
-    append(&store, Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0 }));
+    append(&store, Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 }));
     for batch in 0..2 {
         let mut writer = store.writer(&EPOCH, serial(1, batch)).expect("a writer");
         for record in 0..2 {

@@ -55,7 +55,7 @@ struct Gone;
 impl World {
     fn new(order: Order) -> Self {
         let mut log = State::new(&ID);
-        let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 0 };
+        let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 };
         for entry in [Entry::Fill(step), Entry::Stored, Entry::Made, Entry::Confirmed] {
             log.apply(&entry).unwrap();
         }

@@ -16,9 +16,9 @@ use brickwork::ot::Cot;
 use brickwork::plan::{self, Link, Machine};
 use brickwork::random::{Rng, Seed};
 use brickwork::semi_honest::{self, Lacking, Ots};
-use brickwork::session::{Job, Observer, PhaseReport, Protocol, Terms};
+use brickwork::session::{Job, Observer, PhaseReport, Protocol, Terms, Unobserved};
 use brickwork::stock::{Store, StoreKey};
-use brickwork::wire::{Channel, Stream};
+use brickwork::wire::{Channel, Stream, memory_pair};
 
 /// What a test draws, again if it is replayed.
 fn draws() -> Rng {
@@ -648,6 +648,78 @@ fn duplo_stock_and_runs_from_it_are_what_was_said() {
         );
         let running = duplo::cost::script_from_stock(&program, Some(1), security).unwrap();
         is_exact(&plan::predict(&running, &machine, &link), both(false), &format!("{} runs", program.name()));
+    }
+}
+
+/// What each worker of a step sends is what was said, to the byte.
+#[test]
+fn workers_send_what_was_said() {
+    let mut rng = draws();
+    let programs = [
+        (random_program(&mut rng), 40, 5, 2),
+        (wires(Party::Evaluator, 300, Recipient::Both), 64, 4, 3),
+        (aes::aes_from_rounds(aes::KeySize::Aes128).unwrap(), 40, 3, 3),
+    ];
+    for (program, security, executions, workers) in programs {
+        let program = Arc::new(program);
+        if program.input_width(Party::Evaluator) == 0 {
+            continue;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let terms = job(&program, security, 1).terms();
+        let request = [duplo::cost::request(&program, executions).unwrap()];
+        let (main, lanes) = (memory_pair(), (0..workers).map(|_| memory_pair()));
+        let (left, right): (Vec<_>, Vec<_>) = lanes.unzip();
+        let one = |party: Party, channel, lanes: Vec<Channel>| {
+            let store = folder.path().join(format!("{party:?}"));
+            let store = Store::open(&store, &StoreKey::from_bytes([7; 32])).unwrap();
+            let line = duplo::Stocked::open(party, channel, &store, &terms, Unobserved).unwrap();
+            let (_, phases, line) = line.preprocess_by(&request, lanes).unwrap();
+            line.close().unwrap();
+            phases
+        };
+        let phases = std::thread::scope(|scope| {
+            let garbler = scope.spawn(|| one(Party::Garbler, main.0, left));
+            let phases = one(Party::Evaluator, main.1, right);
+            garbler.join().unwrap();
+            phases
+        });
+        let scripts =
+            duplo::cost::scripts_of_workers(&program, executions, workers, security.into()).unwrap();
+        let sent = |phases: &Vec<PhaseReport>| {
+            let bytes = phases.iter().map(|phase| [phase.garbler_sent_bytes, phase.evaluator_sent_bytes]);
+            bytes.fold([0; 2], |all: [u64; 2], some| [0, 1].map(|k| all[k] + some[k]))
+        };
+        let said: Vec<_> = scripts.iter().map(|script| script.sent_bytes(1)).collect();
+        assert_eq!(phases.iter().map(sent).collect::<Vec<_>>(), said, "{}", program.name());
+    }
+}
+
+/// What one cut over all workers would save against one for each, for 8.3*10^8 AND gates: what
+/// docs/clusters.md says of it. Bytes are exact, CPU is what a known machine would take.
+#[test]
+fn what_one_cut_over_all_workers_would_save() {
+    let program = aes::aes_from_rounds(aes::KeySize::Aes128).unwrap().whole().unwrap();
+    let (machine, link) = (Machine::known("vaes-avx512", 2), Link::LOOPBACK);
+    let made = |workers: usize| {
+        let scripts = duplo::cost::scripts_of_workers(&program, 130_000, workers, 40.into()).unwrap();
+        let sent: u64 = scripts.iter().flat_map(|script| script.sent_bytes(1)).sum();
+        let cpu = scripts.iter().map(|script| plan::predict(script, &machine, &link).cpu_seconds);
+        (sent as f64, cpu.sum::<f64>())
+    };
+    let (ands, one) = (130_000.0 * program.components()[0].circuit.and_gates() as f64, made(1));
+    for (workers, bytes, cpu) in [(1, 1.0, 1.0), (4, 1.1, 1.2), (16, 1.3, 1.4), (64, 1.4, 1.6)] {
+        let all = made(workers);
+        let more = [all.0 / one.0, all.1 / one.1];
+        println!(
+            "counted: {workers} workers send {:.2} bytes an AND gate, {:.3} of what one does, and take {:.0} \
+             s of CPU, {:.3} of it",
+            all.0 / ands,
+            more[0],
+            all.1,
+            more[1]
+        );
+        assert!((1.0..=bytes).contains(&more[0]) && (1.0..=cpu).contains(&more[1]), "{workers}: {more:?}");
     }
 }
 

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use brickwork::Error;
 use brickwork::circuit::{Party, Program};
@@ -341,19 +342,41 @@ pub fn listen_at(
     Ok(listener)
 }
 
-/// Connects to the peer.
-pub fn connect(
-    address: &Address,
-    identity: &Identity,
+/// Returns what connects to the peer, each time anew. Who listens waits as long as it takes, or, where the
+/// peer is there and is to come again, for the timeout.
+pub fn connections<'a>(
+    address: &'a Address,
+    identity: &'a Identity,
     peer: PublicKey,
-    options: &tls::Options,
+    options: &'a tls::Options,
     quiet: bool,
-) -> Result<Channel, Failure> {
-    match (&address.listen, &address.connect) {
-        (Some(address), _) => Ok(listen(address, identity, peer, options, quiet)?.accept()?),
-        (None, Some(address)) => Ok(tls::connect(address, identity, peer, options)?),
-        (None, None) => Err(no_address()),
-    }
+) -> Result<impl Fn(Coming) -> Result<Channel, Error> + use<'a>, Failure> {
+    let place = match (&address.listen, &address.connect) {
+        (Some(address), _) => Place::Listener(listen(address, identity, peer, options, quiet)?),
+        (None, Some(address)) => Place::Peer(address),
+        (None, None) => return Err(no_address()),
+    };
+    Ok(move |coming| match (&place, coming) {
+        (Place::Listener(listener), Coming::First) => listener.accept(),
+        (Place::Listener(listener), Coming::Again) => {
+            let until = Instant::now() + options.timeout;
+            loop {
+                let mut met = listener.meet(&[], Some(until))?;
+                if !met.visits {
+                    return Ok(met.channel);
+                }
+                met.channel.refuse("nobody compares anything here; stock is being made")?;
+            }
+        }
+        (Place::Peer(address), _) => tls::connect(address, identity, peer, options),
+    })
+}
+
+/// Whether the peer is there already.
+#[derive(Clone, Copy)]
+pub enum Coming {
+    First,
+    Again,
 }
 
 pub fn no_address() -> Failure {

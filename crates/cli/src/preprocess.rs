@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use brickwork::circuit::Party;
 use brickwork::ot::Cot;
-use brickwork::session::{TABLE_MEMORY, Terms};
+use brickwork::session::{PhaseReport, TABLE_MEMORY, Terms};
+use brickwork::stock::MAX_WORKERS;
 use brickwork::wire::tls::PublicKey;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
@@ -13,7 +14,7 @@ use serde_json::json;
 use crate::arguments::{Address, HalfGates, Map, Protocol, Resources, SECURITY, cot, garbling, security};
 use crate::failure::Failure;
 use crate::outcome::phases_text;
-use crate::party::connect;
+use crate::party::{Coming, connections};
 use crate::report::{Report, plural};
 use crate::stocked::{Asked, Requested, Stocked, Wishes};
 use crate::store::KeyArguments;
@@ -74,6 +75,10 @@ pub struct Arguments {
     security: Option<u32>,
     #[command(flatten)]
     resources: Resources,
+    /// With duplo: make each step by so many workers side by side, on as many connections besides the first;
+    /// the peer must say the same. Programs take what any of them made
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=i64::from(MAX_WORKERS)))]
+    workers: Option<u32>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -114,6 +119,10 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         let why = "it has one kind of correlated OTs";
         protocols::says_nothing(protocol.name(), &[(true, "--cot", why)])?;
     }
+    if arguments.workers.is_some() && protocol != Protocol::Duplo {
+        let why = "its stock is made over one connection";
+        protocols::says_nothing(protocol.name(), &[(true, "--workers", why)])?;
+    }
     let asked = Asked::of(&requested(arguments)?, &wishes)?;
     let peer = files::public_key(&arguments.peer)?;
     let identity = files::identity(&arguments.identity)?;
@@ -130,17 +139,28 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     };
     let store = arguments.key.open(&arguments.store)?;
     let options = arguments.resources.options(party);
-    let channel = connect(&arguments.address, &identity, peer, &options, quiet)?;
-    let cot = arguments.cot.unwrap_or_default();
-    let line = Stocked::open(protocol, cot, party, channel, &store, &terms, quiet)?;
-    let (done, line) = line.make(&asked)?;
-    let (phases, made) = (line.close()?, asked.words());
+    let connect = connections(&arguments.address, &identity, peer, &options, quiet)?;
+    let (done, phases) = match arguments.workers.map(|workers| workers as usize) {
+        None => {
+            let cot = arguments.cot.unwrap_or_default();
+            let line = Stocked::open(protocol, cot, party, connect(Coming::First)?, &store, &terms, quiet)?;
+            let (done, line) = line.make(&asked)?;
+            (done, line.close()?)
+        }
+        Some(workers) => {
+            let line = Stocked::open_for_workers(workers, party, connect(Coming::First)?, &store, &terms)?;
+            let lines = (0..workers).map(|_| connect(Coming::Again)).collect::<Result<Vec<_>, _>>()?;
+            let (done, phases, line) = line.make_by(&asked, lines)?;
+            (done, together(line.close()?, phases))
+        }
+    };
+    let made = asked.words();
     let mut human = made.iter().map(|step| format!("in stock: {step}\n")).collect::<String>();
     if done.resumed > 0 {
         human +=
             &format!("{} of them from a run that was interrupted\n", plural(done.resumed.into(), "step"));
     }
-    let json = json!({
+    let mut json = json!({
         "role": files::role(party),
         "protocol": protocol.name(),
         "steps": made,
@@ -148,11 +168,31 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
         "phases": phases,
         "store": arguments.store.display().to_string(),
     });
+    if let Some(workers) = arguments.workers {
+        json["workers"] = workers.into();
+    }
     human += &phases_text(&json, quiet);
     if let Some(security) = asked.promise()? {
         human += &protocols::played(protocol).promise_text(&security);
     }
     Ok(Report::new(json, human))
+}
+
+/// What each phase took on all connections together: the time of the slowest, and all bytes.
+fn together(line: Vec<PhaseReport>, workers: Vec<Vec<PhaseReport>>) -> Vec<PhaseReport> {
+    let mut all: Vec<PhaseReport> = Vec::new();
+    for phase in line.into_iter().chain(workers.into_iter().flatten()) {
+        match all.iter_mut().find(|known| known.name == phase.name) {
+            None => all.push(phase),
+            Some(known) => {
+                known.seconds = known.seconds.max(phase.seconds);
+                known.garbler_sent_bytes += phase.garbler_sent_bytes;
+                known.evaluator_sent_bytes += phase.evaluator_sent_bytes;
+                known.spans.clear();
+            }
+        }
+    }
+    all
 }
 
 fn requested(arguments: &Arguments) -> Result<Vec<Requested>, Failure> {

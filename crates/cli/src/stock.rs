@@ -352,6 +352,7 @@ fn entry(entry: &Entry) -> Value {
                 "step": step.number,
                 "of": step.of,
                 "risk": format!("{:#034x}", step.risk),
+                "workers": step.workers,
             })
         }
         Entry::Stored => json!({ "entry": "stored" }),

@@ -17,7 +17,7 @@ use brickwork::ot::Cot;
 use brickwork::semi_honest::{self, SemiHonest};
 use brickwork::session::steps::{Secret, Step};
 use brickwork::session::stock::{Lacking, Preprocessed};
-use brickwork::session::{PhaseReport, Protocol as _, Terms};
+use brickwork::session::{PhaseReport, Protocol as _, Terms, Unobserved};
 use brickwork::stock::Store;
 use brickwork::wire::Channel;
 use serde::Deserialize;
@@ -448,6 +448,41 @@ impl Stocked {
                 Stocked::Duplo(Box::new(duplo::Stocked::open(party, channel, store, terms, bar)?))
             }
         })
+    }
+
+    /// Greets a peer that will make stock of duplo by as many workers, and compares both stores.
+    ///
+    /// # Errors
+    /// Those of the protocol.
+    pub fn open_for_workers(
+        workers: usize,
+        party: Party,
+        channel: Channel,
+        store: &Store,
+        terms: &Terms,
+    ) -> Result<Self, Failure> {
+        let purpose = duplo::purpose_of_workers(workers);
+        let line = duplo::Stocked::open_for(purpose, party, channel, store, terms, Unobserved)?;
+        Ok(Stocked::Duplo(Box::new(line)))
+    }
+
+    /// Makes what is asked for with the peer by a worker for each of these connections. Returns what each
+    /// phase took, by worker, too.
+    ///
+    /// # Errors
+    /// Those of the protocol; a mistake of usage if it is not duplo.
+    pub fn make_by(
+        self,
+        asked: &Asked,
+        workers: Vec<Channel>,
+    ) -> Result<(Preprocessed, Vec<Vec<PhaseReport>>, Self), Failure> {
+        match (self, asked) {
+            (Stocked::Duplo(line), Asked::Steps(steps)) => {
+                let (done, phases, line) = line.preprocess_by(steps, workers)?;
+                Ok((done, phases, Stocked::Duplo(Box::new(line))))
+            }
+            _ => Err(Failure::fault("stock of another protocol is asked for")),
+        }
     }
 
     /// Makes what is asked for with the peer.

@@ -25,8 +25,8 @@ pub const OTHER_PROGRAM: &str = "the peer's program is another one; compare `bri
                                  (also --executions, --map and --cut)";
 
 /// What to say where the parties come with stock, and for different purposes: there is no program yet.
-const OTHER_PURPOSE: &str = "the peer comes for another lane or attempt of a job, or for none; compare what \
-                             both sides were started for";
+const OTHER_PURPOSE: &str = "the peer comes for another lane or attempt of a job, with another number of \
+                             workers, or for none; compare what both sides were started for";
 
 /// Compares a digest of what both parties do next. Rounds: half of one, both ways at once.
 ///

@@ -44,7 +44,9 @@ pub use disk::{Change, Faults, NoFaults};
 use disk::{Disk, IndexFile};
 use lease::Leases;
 pub use lease::{Lease, PeerLock};
-pub use log::{Entry, EpochId, FillStep, GivenUp, Head, SERIALS, Serial, Standing, State, Verdict, serial};
+pub use log::{
+    Entry, EpochId, FillStep, GivenUp, Head, MAX_WORKERS, SERIALS, Serial, Standing, State, Verdict, serial,
+};
 pub use pair::{ACQUAINTANCE_BYTES, Acquaintance, Meeting, PairId, Relation};
 use poison::Poison;
 pub use range::{Counter, Range, Ranges};
@@ -76,7 +78,7 @@ const LOG: Rows = TableDefinition::new("log");
 const PAIRS: Rows = TableDefinition::new("pairs");
 
 const FORMAT_KEY: &[u8] = b"brickwork stock";
-const FORMAT_VERSION: u32 = 6;
+const FORMAT_VERSION: u32 = 7;
 
 /// What an epoch is for. It never changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -148,8 +150,8 @@ struct PairRow {
 #[must_use]
 pub struct Taken {
     epoch: EpochId,
-    /// Of a shared entry.
-    ranges: Option<Ranges>,
+    /// Of a shared entry: one for each number that it takes.
+    ranges: Vec<Ranges>,
     /// Batch, first item, number of items.
     items: Vec<(Serial, u64, u32)>,
 }
@@ -158,9 +160,26 @@ impl Taken {
     /// Hands out the ranges of the entry, once.
     ///
     /// # Errors
-    /// [`Error::Usage`] if they are handed out, or the entry is a party's own note and has none.
+    /// [`Error::Usage`] if they are handed out, the entry is a party's own note and has none, or they are
+    /// those of several workers.
     pub fn ranges(&mut self) -> Result<Ranges, Error> {
-        self.ranges.take().ok_or_else(|| Error::Usage("the ranges of an entry are handed out once".into()))
+        let mut all = self.ranges_of_workers()?;
+        match all.len() {
+            1 => Ok(all.remove(0)),
+            _ => Err(Error::Usage("these ranges are of several workers".into())),
+        }
+    }
+
+    /// Hands out the ranges of all workers of the step that the entry begins, in order, once: no number of
+    /// any counter is in two of them.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if they are handed out, or the entry is a party's own note and has none.
+    pub fn ranges_of_workers(&mut self) -> Result<Vec<Ranges>, Error> {
+        match std::mem::take(&mut self.ranges) {
+            none if none.is_empty() => Err(Error::Usage("the ranges of an entry are handed out once".into())),
+            ranges => Ok(ranges),
+        }
     }
 
     /// Returns the items: batch, first item, number of items.
@@ -605,17 +624,24 @@ impl Store {
         }
         let mut rows = vec![self.sealed(LOG, with_number(id, number), entry)?];
         let mut segments = Vec::new();
-        if matches!(entry, Entry::Burned(_)) {
+        // What no program will take any more goes: all of an epoch that is burned, and with the next step what
+        // those before it had stored that are given up.
+        let is_burned = matches!(entry, Entry::Burned(_));
+        if is_burned {
             rows.push((SECRETS, id.to_vec(), None));
+        }
+        if is_burned || matches!(entry, Entry::Fill(_)) {
             for (key, row) in self.between(BATCHES, id, None)? {
                 let row: BatchRow = self.open_row(BATCHES, &key, &row)?;
-                segments.push(Segment::path(&self.segments(), &row.segment.id));
-                rows.push((BATCHES, key, None));
+                if is_burned || matches!(use_of(&after, serial_of(&key), &row.segment), Of::Nothing) {
+                    segments.push(Segment::path(&self.segments(), &row.segment.id));
+                    rows.push((BATCHES, key, None));
+                }
             }
         }
         self.known().remove(id);
         self.write(&rows)?;
-        let ranges = entry.is_shared().then(|| Ranges::of_entry(after.shared()));
+        let ranges = (before.shared()..after.shared()).map(|before| Ranges::of_entry(before + 1)).collect();
         self.known().insert(*id, (after, number + 1));
         // Other sessions may be about to write segments that the index does not know yet.
         segments.iter().try_for_each(|path| self.remove(path))?;
@@ -645,8 +671,10 @@ impl Store {
 
     fn key_for_new(&self, id: &EpochId, serial: Serial) -> Result<Vec<u8>, Error> {
         let (state, key) = (self.state(id)?, with_number(id, serial));
-        let in_step = state.open().is_some_and(|(number, _)| SERIALS.entry_of(serial) == number);
-        if state.burned().is_some() || !in_step || self.row::<BatchRow>(BATCHES, &key)?.is_some() {
+        if state.burned().is_some()
+            || !state.is_open(serial)
+            || self.row::<BatchRow>(BATCHES, &key)?.is_some()
+        {
             return Err(Error::Stock(format!("batch {serial} cannot be added to this epoch")));
         }
         Ok(key)

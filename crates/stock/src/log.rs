@@ -35,13 +35,20 @@ pub struct FillStep {
     /// for all of the epoch, also if the step is given up: a peer that does not like a challenge can break
     /// the connection off, and whatever the user asks for next, it is another attempt.
     pub risk: u128,
+    /// How many workers make it side by side, at least 1: each has ranges of all counters to itself, as if it
+    /// were an entry of its own.
+    pub workers: u32,
 }
+
+/// Most workers of a step.
+pub const MAX_WORKERS: u32 = 256;
 
 /// What happened in an epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Entry {
-    /// Shared: a step is begun. Its batches have serials of this entry's number. One that was begun before
-    /// and is not made is given up: its material is never used.
+    /// Shared: a step is begun. Its batches have serials of this entry's number, and where several workers
+    /// make it of as many numbers from there on. One that was begun before and is not made is given up: its
+    /// material is never used.
     Fill(FillStep),
     /// What the step that was begun last is about is durable at this party.
     Stored,
@@ -61,7 +68,17 @@ pub enum Entry {
 }
 
 impl Entry {
-    /// Returns whether both parties write it: then it has a number, and ranges of all counters.
+    /// Returns how many numbers it takes: none if it is a party's own note, more than one if several workers
+    /// make what it begins. With each number go ranges of all counters.
+    pub(crate) fn numbers(&self) -> u64 {
+        match self {
+            Entry::Fill(step) => u64::from(step.workers),
+            Entry::Made | Entry::Use { .. } => 1,
+            Entry::Stored | Entry::Confirmed | Entry::Burned(_) => 0,
+        }
+    }
+
+    /// Returns whether both parties write it.
     pub(crate) fn is_shared(&self) -> bool {
         matches!(self, Entry::Fill(_) | Entry::Made | Entry::Use { .. })
     }
@@ -70,9 +87,10 @@ impl Entry {
     pub fn digest(&self) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 stock entry");
         match self {
-            Entry::Fill(FillStep { job, number, of, risk }) => {
+            Entry::Fill(FillStep { job, number, of, risk, workers }) => {
                 let [low, high] = [*risk as u64, (*risk >> 64) as u64];
-                digest.number(0u8).digest(job).number(*number).number(*of).number(low).number(high)
+                digest.number(0u8).digest(job).number(*number).number(*of).number(low).number(high);
+                digest.number(*workers)
             }
             Entry::Stored => digest.number(1u8),
             Entry::Made => digest.number(2u8),
@@ -171,7 +189,7 @@ impl State {
         if let Some(why) = &self.burned {
             return Err(Error::Stock(format!("this part of it was burned: {why}")));
         }
-        if entry.is_shared() && self.shared + 1 == RANGES {
+        if self.shared + entry.numbers() >= RANGES && entry.is_shared() {
             return Err(Error::Stock(
                 "this part of it is worn out; burn it (`brickwork stock burn`) and make another".into(),
             ));
@@ -183,9 +201,17 @@ impl State {
                 if step.number >= step.of || step.number != self.progress(&step.job, step.of) {
                     return Err(Error::Stock("a step of preprocessing out of its order".into()));
                 }
-                self.extend(entry);
+                if !(1..=MAX_WORKERS).contains(&step.workers) {
+                    return Err(Error::Stock("a step of no worker, or of too many".into()));
+                }
+                // Each connection of a session that is open at once is another guess at its secrets before
+                // the first wrong one has burned it: never while inputs rest on them.
+                if step.workers > 1 && self.used {
+                    return Err(Error::Stock("several workers where a program was run already".into()));
+                }
                 self.given_up = self.given_up();
-                (self.open, self.stored) = (Some((self.shared, *step)), false);
+                (self.open, self.stored) = (Some((self.shared + 1, *step)), false);
+                self.extend(entry);
             }
             Entry::Stored if self.open.is_some() => self.stored = true,
             Entry::Made if self.stored && self.open.is_some() => {
@@ -227,7 +253,7 @@ impl State {
         let head =
             Digest::of("brickwork 2026-11 stock chain").digest(&self.head).digest(&entry.digest()).done();
         (self.before, self.head) = (self.head, head);
-        self.shared += 1;
+        self.shared += entry.numbers();
         self.last = Some(entry.clone());
         self.confirmed = false;
     }
@@ -253,7 +279,18 @@ impl State {
 
     /// Returns whether the step that a batch belongs to is made.
     pub fn is_made(&self, serial: Serial) -> bool {
-        self.made.contains_key(&SERIALS.entry_of(serial))
+        let number = SERIALS.entry_of(serial);
+        let begun = self.made.range(..=number).next_back();
+        begun.is_some_and(|(first, step)| number - first < u64::from(step.workers))
+    }
+
+    /// Returns whether a batch belongs to the step that is open: to one of its workers.
+    pub fn is_open(&self, serial: Serial) -> bool {
+        let number = SERIALS.entry_of(serial);
+        let of = |(first, step): (u64, FillStep)| {
+            number.checked_sub(first).is_some_and(|k| k < u64::from(step.workers))
+        };
+        self.open.is_some_and(of)
     }
 
     /// Returns the steps that were begun and are not made, the open one among them: it may yet be given up.
@@ -271,13 +308,13 @@ impl State {
         &self.head
     }
 
-    /// Returns the number of shared entries. Each names a range of counters of its own, so that no stream of
-    /// the epoch is used twice.
+    /// Returns the last number that a shared entry has taken. Each number names ranges of all counters, so
+    /// that no stream of the epoch is used twice.
     pub fn shared(&self) -> u64 {
         self.shared
     }
 
-    /// Returns how many more shared entries there can be.
+    /// Returns how many more numbers shared entries can take.
     pub fn entries_left(&self) -> u64 {
         RANGES - 1 - self.shared
     }
@@ -357,11 +394,14 @@ mod tests {
     #[test]
     fn the_chain_runs_over_bytes_that_are_written_out() {
         let numbers = |all: &[u64]| all.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>();
-        let step = FillStep { job: [1; 32], number: 4, of: 0x0203, risk: (1 << 72) + 7 };
+        let step = FillStep { job: [1; 32], number: 4, of: 0x0203, risk: (1 << 72) + 7, workers: 0x0405 };
         let taken = vec![(serial(1, 2), 3), (serial(1, 4), 0x0500)];
         let used = [2, 0x1_0002, 3, 0x1_0004, 0x0500];
         let entries = [
-            (Entry::Fill(step), [numbers(&[0]), vec![1; 32], numbers(&[4, 0x0203, 7, 1 << 8])].concat()),
+            (
+                Entry::Fill(step),
+                [numbers(&[0]), vec![1; 32], numbers(&[4, 0x0203, 7, 1 << 8, 0x0405])].concat(),
+            ),
             (Entry::Made, numbers(&[2])),
             (Entry::Use { program: [7; 32], taken }, [numbers(&[3]), vec![7; 32], numbers(&used)].concat()),
             (Entry::Burned("why".into()), [numbers(&[5, 3]), b"why".to_vec()].concat()),
@@ -371,7 +411,7 @@ mod tests {
         }
         let mut state = State::new(&[3; 32]);
         assert_eq!(state.head, expected("brickwork 2026-11 stock epoch", &[&[3; 32]]));
-        let (before, first) = (state.head, Entry::Fill(FillStep { number: 0, ..step }));
+        let (before, first) = (state.head, Entry::Fill(FillStep { number: 0, workers: 2, ..step }));
         state.apply(&first).unwrap();
         assert_eq!(state.head, expected("brickwork 2026-11 stock chain", &[&before, &first.digest()]));
     }
@@ -381,7 +421,7 @@ mod tests {
     fn row_24_a_last_entry_leads_to_the_peers_head() {
         let mut mine = State::new(&[3; 32]);
         mine.apply(&Entry::Confirmed).unwrap();
-        let entry = Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0 });
+        let entry = Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 });
         let mut ahead = mine.clone();
         ahead.apply(&entry).unwrap();
         let verdict =
@@ -391,7 +431,10 @@ mod tests {
         assert!(matches!(verdict([9; 32], &entry), Verdict::Apart));
         assert!(matches!(verdict(ahead.head, &Entry::Made), Verdict::Apart));
         assert!(matches!(
-            verdict(ahead.head, &Entry::Fill(FillStep { job: [1; 32], number: 0, of: 2, risk: 0 })),
+            verdict(
+                ahead.head,
+                &Entry::Fill(FillStep { job: [1; 32], number: 0, of: 2, risk: 0, workers: 1 })
+            ),
             Verdict::Apart
         ));
     }
@@ -400,9 +443,11 @@ mod tests {
     #[test]
     fn row_25_nothing_is_taken_of_no_batch() {
         let mut state = State::new(&[3; 32]);
-        for entry in
-            [Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0 }), Entry::Stored, Entry::Made]
-        {
+        for entry in [
+            Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 }),
+            Entry::Stored,
+            Entry::Made,
+        ] {
             state.apply(&entry).unwrap();
         }
         let batch = |number| serial(1, number);
@@ -430,8 +475,9 @@ mod tests {
     #[test]
     fn row_04_what_was_given_up_counts_whatever_it_was_about() {
         let mut state = State::new(&[3; 32]);
-        let fill =
-            |job: u8, number, of, risk| vec![Entry::Fill(FillStep { job: [job; 32], number, of, risk })];
+        let fill = |job: u8, number, of, risk| {
+            vec![Entry::Fill(FillStep { job: [job; 32], number, of, risk, workers: 1 })]
+        };
         let made = || vec![Entry::Stored, Entry::Made];
         let used = || vec![Entry::Use { program: [2; 32], taken: vec![(serial(2, 0), 1)] }];
         for (entries, steps, risk) in [
@@ -456,12 +502,12 @@ mod tests {
     #[test]
     fn row_21_a_worn_out_epoch_takes_nothing_more() {
         let mut state = State::new(&[3; 32]);
-        let step = Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0 });
+        let step = Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 });
         state.shared = RANGES - 2;
         state.apply(&step).unwrap();
         assert_eq!(
             state.open(),
-            Some((RANGES - 1, FillStep { job: [1; 32], number: 0, of: 1, risk: 0 })),
+            Some((RANGES - 1, FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 })),
             "the last range"
         );
         assert!(matches!(state.apply(&step), Err(Error::Stock(why)) if why.contains("worn out")));

@@ -13,13 +13,15 @@
 //! (The store itself has one lock and one thread that writes; what interleaves are the two parties.
 //! `burn.rs` of the adversary's tests has both as threads under loom, in a smaller world.)
 
+mod workers;
+
 use std::collections::{BTreeSet, HashSet};
 
 use rayon::prelude::*;
 
 use super::log::{Entry, FillStep, Head, Standing, State, Verdict, serial};
 
-/// Shared entries after which nothing new is begun.
+/// Shared entries after which nothing new is begun, where a step is of one worker.
 const ENTRIES: u64 = 5;
 /// How often an old copy is brought back.
 const RESTORATIONS: u32 = 1;
@@ -65,6 +67,8 @@ struct Running {
 /// The whole world.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct World {
+    /// Of every step. When both parties have its entry each of them enters ranges of its own.
+    workers: u32,
     logs: [State; 2],
     /// The copy that was kept of the careless party's folder.
     kept: Option<State>,
@@ -86,14 +90,15 @@ enum Next {
     Goes(Box<World>),
 }
 
+/// The number of the last worker of the last step that is made.
 fn last_made(state: &State) -> Option<u64> {
-    state.made().last().map(|(number, _)| number)
+    state.made().last().map(|(number, step)| number + u64::from(step.workers) - 1)
 }
 
-/// The entry that a connection is for.
-fn entry(intent: Intent, state: &State) -> Option<Entry> {
+/// The entry that a connection is for, where steps are of so many workers.
+fn entry(intent: Intent, state: &State, workers: u32) -> Option<Entry> {
     match intent {
-        Intent::Fill => Some(Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0 })),
+        Intent::Fill => Some(Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers })),
         Intent::Use => {
             let batch = serial(last_made(state)?, 0);
             (state.gone(batch) < ITEMS).then(|| Entry::Use { program: [4; 32], taken: vec![(batch, 1)] })
@@ -102,9 +107,10 @@ fn entry(intent: Intent, state: &State) -> Option<Entry> {
 }
 
 impl World {
-    fn new() -> Self {
+    fn new(workers: u32) -> Self {
         let log = State::new(&[3; 32]);
         World {
+            workers,
             logs: [log.clone(), log],
             kept: None,
             restored: 0,
@@ -116,9 +122,11 @@ impl World {
 
     /// A party uses the range of counters of its next or last entry, and the item that a use takes.
     fn use_up(&mut self, me: usize, intent: Intent, state: &State) -> Result<(), Violation> {
-        let number = state.shared();
-        if !self.ranges[me].insert(number) {
-            return Err(format!("party {me} uses the range of entry {number} twice"));
+        let numbers = if intent == Intent::Fill { u64::from(self.workers) } else { 1 };
+        for number in state.shared() + 1 - numbers..=state.shared() {
+            if !self.ranges[me].insert(number) {
+                return Err(format!("party {me} uses the ranges of number {number} twice"));
+            }
         }
         let batch = last_made(state).map(|number| serial(number, 0)).filter(|_| intent == Intent::Use);
         match batch.map(|batch| (batch, state.gone(batch) - 1)) {
@@ -158,7 +166,7 @@ impl World {
             },
             (2, _) => say = Some(Message::Head(*log.head())),
             (4, _) => {
-                let Some(entry) = entry(intent, log) else { return Ok(Next::Ends) };
+                let Some(entry) = entry(intent, log, self.workers) else { return Ok(Next::Ends) };
                 let mut after = log.clone();
                 if after.apply(&entry).is_err() {
                     return Ok(Next::Ends);
@@ -219,7 +227,7 @@ impl World {
         match &self.connection {
             None => {
                 for intent in [Intent::Fill, Intent::Use] {
-                    if self.logs.iter().all(|log| log.shared() < ENTRIES) {
+                    if self.logs.iter().all(|log| log.shared() + 1 < ENTRIES + u64::from(self.workers)) {
                         next.push(World { connection: Some((intent, Default::default())), ..self.clone() });
                     }
                 }
@@ -249,9 +257,9 @@ impl World {
 }
 
 /// Goes through everything that can happen, where this party's folder may come back from a copy.
-fn explore(careless: usize, order: Order) -> Result<usize, Violation> {
-    let mut seen = HashSet::from([World::new()]);
-    let mut open = vec![World::new()];
+fn explore(careless: usize, order: Order, workers: u32) -> Result<usize, Violation> {
+    let mut seen = HashSet::from([World::new(workers)]);
+    let mut open = vec![World::new(workers)];
     let (mut used, mut apart, mut made) = (0, 0, 0);
     while let Some(world) = open.pop() {
         // What one party has sent items of is burned at the other, too, unless its folder went back.
@@ -280,11 +288,12 @@ fn explore(careless: usize, order: Order) -> Result<usize, Violation> {
 /// tell.)
 #[test]
 fn nothing_is_used_twice_whatever_happens() {
-    (0..2).into_par_iter().for_each(|careless| {
-        let states = explore(careless, Order::BothBurned).unwrap_or_else(|violation| panic!("{violation}"));
+    [(0, 1), (1, 1), (0, 2), (1, 2)].into_par_iter().for_each(|(careless, workers)| {
+        let states =
+            explore(careless, Order::BothBurned, workers).unwrap_or_else(|violation| panic!("{violation}"));
         println!(
             "counted: {states} states of the model where the folder of party {careless} may come back from \
-             a copy"
+             a copy, with {workers} at a step"
         );
         assert!(states > 10_000, "{states} states");
     });
@@ -296,7 +305,7 @@ fn any_other_order_is_caught() {
     for (careless, order) in
         (0..2).flat_map(|careless| [(careless, Order::BurnedHere), (careless, Order::NotBurned)])
     {
-        let violation = explore(careless, order).expect_err("it goes wrong");
+        let violation = explore(careless, order, 1).expect_err("it goes wrong");
         println!("counted: {order:?} instead: {violation}");
     }
 }
@@ -518,7 +527,7 @@ mod pairs {
     }
 
     fn fill() -> Entry {
-        Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0 })
+        Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 })
     }
 
     /// What becomes of a folder whose peer tells this; whether it goes on.
@@ -656,7 +665,7 @@ mod sessions {
     }
 
     fn fill() -> Entry {
-        Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0 })
+        Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 })
     }
 
     impl World {

@@ -33,7 +33,7 @@ const ONE: Serial = 1 << 16;
 const TWO: Serial = ONE + 1;
 
 fn step(job: u8, number: u32, of: u32) -> FillStep {
-    FillStep { job: [job; 32], number, of, risk: 0 }
+    FillStep { job: [job; 32], number, of, risk: 0, workers: 1 }
 }
 
 /// A unit of the bulk, in which twenty units are in two records of sixteen and four.
@@ -115,6 +115,32 @@ fn a_bulk_is_written_once() {
         let writer = store.writers(&ID).begin(TWO, bulk).unwrap();
         assert!(matches!(writer.put(0, 0, &mut []), Err(Error::Usage(_))), "{bulk:?}");
     }
+}
+
+/// What a step had stored that is given up does not lie there until somebody opens the store anew: with the
+/// next step it goes, and nothing else.
+#[test]
+fn what_is_given_up_goes_with_the_next_step() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path(), &KEY).unwrap();
+    let files = || fs::read_dir(directory.path().join("segments")).unwrap().count();
+    store.begin(&ID, &epoch(), b"secrets").unwrap();
+    let begin = |job| drop(store.append(&ID, &Entry::Fill(step(job, 0, 1))).unwrap());
+    begin(1);
+    put(&store, ONE, "one").unwrap();
+    for entry in [Entry::Stored, Entry::Made] {
+        let _ = store.append(&ID, &entry).unwrap();
+    }
+    let open = || store.state(&ID).unwrap().open().unwrap().0;
+    for _ in 0..3 {
+        begin(2);
+        put(&store, serial(open(), 1), "again").unwrap();
+        let _ = store.append(&ID, &Entry::Stored).unwrap();
+        assert_eq!((files(), store.batches(&ID).unwrap().len()), (2, 2));
+    }
+    begin(3);
+    assert_eq!((files(), store.batches(&ID).unwrap().len()), (1, 1));
+    let _ = draw(&store, 1).unwrap();
 }
 
 /// A batch of one item whose bulk is written in these parts: first unit, first byte of it, bytes. The item is
@@ -485,6 +511,91 @@ fn row_16_the_ranges_of_an_entry_are_handed_out_once() {
         refused(store.writer(&ID, *wrong).map(drop), "cannot be added");
     }
     store.writer(&ID, serial(4, 0)).unwrap();
+}
+
+/// Row 16: several workers of a step have ranges that lie side by side, each once, and their batches are made
+/// together or not at all.
+#[test]
+fn row_16_workers_have_ranges_of_their_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path(), &KEY).unwrap();
+    store.begin(&ID, &epoch(), b"secrets").unwrap();
+    let by = |job, workers| Entry::Fill(FillStep { workers, ..step(job, 0, 1) });
+    for (wrong, why) in [(0, "no worker"), (MAX_WORKERS + 1, "too many"), (u32::MAX, "worn out")] {
+        refused(store.append(&ID, &by(1, wrong)).map(drop), why);
+    }
+    // The first is given up: its three numbers are gone.
+    let mut firsts = Vec::new();
+    for (job, workers) in [(1, 3), (2, 1), (3, MAX_WORKERS)] {
+        let mut taken = store.append(&ID, &by(job, workers)).unwrap();
+        if workers > 1 {
+            let mut other = store.append(&ID, &by(job, workers)).unwrap();
+            assert!(matches!(other.ranges(), Err(Error::Usage(why)) if why.contains("several workers")));
+            assert!(matches!(other.ranges_of_workers(), Err(Error::Usage(_))), "they are gone, too");
+        }
+        let all = taken.ranges_of_workers().unwrap();
+        assert_eq!(all.len(), workers as usize);
+        assert!(matches!(taken.ranges_of_workers(), Err(Error::Usage(_))));
+        let counter = Counter::new("test", 5);
+        for mut ranges in all {
+            let serials = ranges.take(&SERIALS).unwrap().next();
+            let mut numbers = ranges.take(&counter).unwrap();
+            assert_eq!(counter.entry_of(numbers.draw(32).unwrap()), SERIALS.entry_of(serials));
+            assert!(numbers.draw(1).is_err(), "the next worker's begin there");
+            firsts.push(SERIALS.entry_of(serials));
+        }
+    }
+    let last = u64::from(MAX_WORKERS);
+    assert_eq!(firsts, [&[1, 2, 3, 7][..], &(8..8 + last).collect::<Vec<_>>()].concat());
+    let state = store.state(&ID).unwrap();
+    assert_eq!(state.shared(), 7 + 2 * last);
+    // Open are the last one's, of any of its workers, and no others.
+    let open = |number| store.writer(&ID, serial(number, 0)).map(drop);
+    let (first, end) = (8 + last, 8 + 2 * last);
+    [first, first + 1, end - 1].into_iter().for_each(|number| open(number).unwrap());
+    [1, 7, first - 1, end].into_iter().for_each(|number| refused(open(number), "cannot be added"));
+    for number in [first, end - 1] {
+        put(&store, serial(number, 0), "share").unwrap();
+    }
+    let left = || store.batches(&ID).unwrap().iter().map(|batch| batch.left).collect::<Vec<_>>();
+    let take = |number| store.append(&ID, &take(serial(number, 0), 1)).map(drop);
+    assert_eq!(left(), [0, 0]);
+    let _ = store.append(&ID, &Entry::Stored).unwrap();
+    refused(take(first), "never finished");
+    let _ = store.append(&ID, &Entry::Made).unwrap();
+    assert_eq!(left(), [10, 10]);
+    refused(take(first - 1), "never finished");
+    refused(take(end), "never finished");
+    take(first).unwrap();
+    take(end - 1).unwrap();
+    // Inputs rest on the epoch's secrets now.
+    refused(store.append(&ID, &by(4, 2)).map(drop), "a program was run already");
+    let _ = store.append(&ID, &by(4, 1)).unwrap();
+    store.verify().unwrap();
+}
+
+/// Row 16: no worker has a range behind the last one of an epoch.
+#[test]
+fn row_16_workers_end_where_the_ranges_do() {
+    let mut state = State::new(&ID);
+    let by = |job: u64, workers| {
+        let mut name = [0; 32];
+        name[..8].copy_from_slice(&job.to_le_bytes());
+        Entry::Fill(FillStep { job: name, number: 0, of: 1, risk: 0, workers })
+    };
+    let mut job = 0;
+    while state.entries_left() >= u64::from(MAX_WORKERS) {
+        state.apply(&by(job, MAX_WORKERS)).unwrap();
+        job += 1;
+    }
+    let left = state.entries_left() as u32;
+    assert_eq!(left, MAX_WORKERS - 1);
+    refused(state.clone().apply(&by(job, MAX_WORKERS)), "worn out");
+    state.apply(&by(job, left)).unwrap();
+    assert_eq!(state.entries_left(), 0);
+    refused(state.clone().apply(&by(job, 1)), "worn out");
+    state.apply(&Entry::Stored).unwrap();
+    refused(state.apply(&Entry::Made), "worn out");
 }
 
 /// An epoch begins once, is forgotten only while nothing happened in it, and none is made up.

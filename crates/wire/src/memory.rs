@@ -4,12 +4,17 @@ use std::io::{self, Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use brickwork_base::stop;
 
 use super::{Channel, Stream};
 
 /// How long a read waits before it gives up: a protocol error in a test should fail it, not hang it.
 const DEADLINE: Duration = Duration::from_secs(60);
+
+/// How often a read that waits looks whether its thread is to stop.
+const SLICE: Duration = Duration::from_millis(50);
 
 /// Bytes, and how many crossings of the link they and what they waited for took.
 type Sent = (Vec<u8>, u64);
@@ -24,14 +29,18 @@ struct Pipe {
 
 impl Read for Pipe {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let until = Instant::now() + DEADLINE;
         while self.position == self.current.len() {
-            match self.from.recv_timeout(DEADLINE) {
+            match self.from.recv_timeout(SLICE) {
                 Ok((next, crossings)) => {
                     self.crossings.0.fetch_max(crossings, Ordering::Relaxed);
                     self.current = next;
                     self.position = 0;
                 }
-                Err(RecvTimeoutError::Timeout) => return Err(io::ErrorKind::TimedOut.into()),
+                Err(RecvTimeoutError::Timeout) if Instant::now() > until => {
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+                Err(RecvTimeoutError::Timeout) => stop::check()?,
                 Err(RecvTimeoutError::Disconnected) => return Ok(0),
             }
         }

@@ -22,6 +22,7 @@ mod session;
 mod stock;
 mod tutorial;
 mod values;
+mod workers;
 
 use std::io::Read;
 use std::path::Path;

@@ -105,7 +105,7 @@ fn stores_of(parties: &Parties, (protocol, bits): (&str, u32)) {
             created: 0,
         };
         store.begin(&[3; 32], &epoch, b"secrets").unwrap();
-        let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 0 };
+        let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 };
         let _ = store.append(&[3; 32], &Entry::Fill(step)).unwrap();
     }
 }

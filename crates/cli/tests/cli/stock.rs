@@ -1028,7 +1028,7 @@ fn row_21_kill_9_at_any_moment() {
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Waits for the end, and after this time kills; says whether it had to.
-fn finish_within(mut child: Child, patience: Duration) -> (Output, bool) {
+pub fn finish_within(mut child: Child, patience: Duration) -> (Output, bool) {
     let start = Instant::now();
     while child.try_wait().expect("a state").is_none() {
         if start.elapsed() > patience {

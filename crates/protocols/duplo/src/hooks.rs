@@ -90,6 +90,7 @@ mod honest {
     use crate::Parameters;
     use brickwork_circuit::Party;
     use brickwork_primitives::ot::base::Keys;
+    use brickwork_stock::Ranges;
 
     /// Nothing to hook.
     pub struct Hooks;
@@ -107,6 +108,11 @@ mod honest {
         #[inline(always)]
         pub fn dealt(&self, _: Party, _: usize, _: &[u8]) -> Option<Keys> {
             None
+        }
+
+        #[inline(always)]
+        pub fn ranges(&mut self, ranges: Ranges) -> Ranges {
+            ranges
         }
 
         /// Returns the items of a list of so many that are made at a time, where `step` would do.
@@ -143,6 +149,7 @@ mod cheating {
     use brickwork_harness::dealt;
     use brickwork_primitives::garbling::TableSink;
     use brickwork_primitives::ot::base::Keys;
+    use brickwork_stock::Ranges;
 
     /// Alters the bytes of a party's state at a point.
     pub type StateHook = Box<dyn FnMut(Point, &mut [u8]) + Send + Sync>;
@@ -150,6 +157,9 @@ mod cheating {
     /// Alters tables as they are garbled: component, number of the copy in its batch, offset of the bytes,
     /// the bytes.
     pub type TableHook = Box<dyn Fn(usize, usize, usize, &mut [u8]) + Send + Sync>;
+
+    /// Takes other ranges than those that an entry has for a session.
+    pub type RangesHook = Box<dyn FnMut(Ranges) -> Ranges + Send + Sync>;
 
     /// What a cheater does.
     #[derive(Default)]
@@ -163,11 +173,21 @@ mod cheating {
         /// Deals the keys of the base OTs, to both parties alike, instead of running them: for thousands of
         /// runs.
         pub dealer: Option<[u8; 32]>,
+        /// Takes other ranges.
+        pub ranges: Option<RangesHook>,
     }
 
     impl Hooks {
         pub(crate) fn none() -> Self {
             Hooks::default()
+        }
+
+        /// Returns the ranges that a session goes on in.
+        pub(crate) fn ranges(&mut self, ranges: Ranges) -> Ranges {
+            match &mut self.ranges {
+                Some(other) => other(ranges),
+                None => ranges,
+            }
         }
 
         pub(crate) fn parameters(&self) -> Option<&Parameters> {

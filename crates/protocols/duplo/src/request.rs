@@ -33,6 +33,21 @@ impl Request {
             && self.ots.unwrap_or(0) == 0
     }
 
+    /// Returns what each of so many workers makes of it: as much as any other, but for one item of a kind.
+    /// Nobody makes nothing; so there are fewer shares where there is less of everything, and one of nothing.
+    pub fn shares(&self, workers: usize) -> Vec<Self> {
+        let counts = self.components.iter().map(|(_, slots)| *slots);
+        let most = counts.chain([self.garbler_wires, self.ots.unwrap_or(0)]).max().unwrap_or(0);
+        let of = workers.min(most).max(1);
+        let share = |count: usize, k: usize| count / of + usize::from(k < count % of);
+        let one = |k: usize| Request {
+            components: self.components.iter().map(|(c, slots)| (c.clone(), share(*slots, k))).collect(),
+            garbler_wires: share(self.garbler_wires, k),
+            ots: self.ots.map(|ots| share(ots, k)).filter(|ots| *ots > 0),
+        };
+        (0..of).map(one).collect()
+    }
+
     /// Returns the wires that need a plain authenticator.
     pub(super) fn plain_wires(&self) -> usize {
         self.components.iter().map(|(c, slots)| c.circuit.outputs().len() * slots).sum()

@@ -598,7 +598,7 @@ mod tests {
 
     const SESSION: SessionId = [8; 32];
 
-    const BEGUN: [Entry; 1] = [Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0 })];
+    const BEGUN: [Entry; 1] = [Entry::Fill(FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 })];
 
     /// Makes a batch of one item of the step that is begun.
     fn make(store: &Store, id: &EpochId) {

@@ -8,6 +8,7 @@
 //!                             each appends `Fill`, durably;  both ways  the head of the log
 //!                             [`Side::fill`]; each writes what it made, durably
 //!                both ways    that it is written;  each appends `Made`;  both ways  the head of the log
+//!                (several [`workers`] make a step side by side, each on a connection of its own)
 //!   run:         both ways    the program, and what it takes from where
 //!                             each appends `Use`, durably;  both ways  the head of the log
 //!                             [`Side::take`]
@@ -32,6 +33,7 @@ pub mod records;
 pub mod recovering;
 #[cfg(test)]
 mod tests;
+pub mod workers;
 
 use zeroize::Zeroizing;
 
@@ -43,7 +45,7 @@ use brickwork_base::Error;
 use brickwork_base::digest::Digest;
 use brickwork_circuit::Party;
 use brickwork_stock::{
-    Entry, Epoch, EpochId, FillStep, Lease, PeerLock, Ranges, Serial, State, Store, Writers,
+    Entry, Epoch, EpochId, FillStep, Lease, PeerLock, Ranges, Serial, State, Store, Taken, Writers,
 };
 use brickwork_wire::Channel;
 use meeting::{Owner, Reconciled, living, meet, other_levels, reconcile, room_for_one_more, same_stand};
@@ -352,7 +354,8 @@ pub enum Ran<S: Side> {
     },
 }
 
-/// A hash over what both parties do next, to be compared: always of as many parts.
+/// A hash over what both parties do next, to be compared: of as many parts each time, or as many as one of
+/// the first says.
 fn digest(domain: &'static str, parts: &[&[u8; 32]]) -> [u8; 32] {
     let mut digest = Digest::of(domain);
     parts.iter().for_each(|part| _ = digest.digest(part));
@@ -380,19 +383,25 @@ impl Stand {
     }
 }
 
-/// The digest that names a list of steps.
-fn job_digest(steps: &[impl Asked]) -> [u8; 32] {
+/// The digest that names a list of steps, each of one share or of several.
+fn job_digest<A: Asked>(steps: &[&[A]]) -> [u8; 32] {
     let mut digest = Digest::of("brickwork 2026-11 stock job");
     digest.length(steps.len());
-    steps.iter().for_each(|step| _ = digest.digest(&step.request()));
+    for shares in steps {
+        digest.length(shares.len());
+        shares.iter().for_each(|share| _ = digest.digest(&share.request()));
+    }
     digest.done()
 }
 
-/// If the peer cheated, nothing that was made with this epoch's secrets may be used any more.
+/// If the peer cheated, nothing that was made with this epoch's secrets may be used any more. (Of several
+/// workers the first that sees it burns, and the others see it burned.)
 fn burn_if_cheated<T>(store: &Store, epoch: &EpochId, result: Result<T, Error>) -> Result<T, Error> {
+    let is_burned = || store.state(epoch).is_ok_and(|state| state.burned().is_some());
     if let Err(Error::Peer(cheat)) = &result
         && let Err(error) =
             store.append(epoch, &Entry::Burned(format!("the peer cheated: {cheat}"))).map(drop)
+        && !is_burned()
     {
         tracing::error!(
             "what this session's material was made of cannot be burned ({error}); burn it with `brickwork \
@@ -614,6 +623,20 @@ impl<S: Side> Stocked<S> {
         epoch: Option<EpochId>,
         steps: &[S::FillStep<'_>],
     ) -> Result<(Preprocessed, Self), Error> {
+        let shares: Vec<&[S::FillStep<'_>]> = steps.iter().map(std::slice::from_ref).collect();
+        self.fill_shares(epoch, &shares, |making, shares| {
+            shares.iter().try_for_each(|share| making.by_this_session(share))
+        })
+    }
+
+    /// Does what [`Stocked::fill`] does, with steps of one share or several. `make` is called when a step has
+    /// begun at both parties; when it returns, all of its shares are durable here.
+    fn fill_shares<'s>(
+        self,
+        epoch: Option<EpochId>,
+        steps: &[&[S::FillStep<'s>]],
+        mut make: impl FnMut(&mut Making<'_, S>, &[S::FillStep<'s>]) -> Result<(), Error>,
+    ) -> Result<(Preprocessed, Self), Error> {
         if epoch.is_some_and(|id| self.held.lease.as_ref().is_none_or(|lease| *lease.epoch() != id)) {
             return Err(Error::Usage("stock is added to the epoch that `open_epoch` has just leased".into()));
         }
@@ -621,10 +644,12 @@ impl<S: Side> Stocked<S> {
         let (job, of) = (job_digest(steps), steps.len() as u32);
         let epoch = *session.id();
         let resumed = held.store.state(&epoch)?.progress(&job, of);
-        session.run().expect(steps.iter().skip(resumed as usize).map(Asked::bytes).sum());
-        for (number, asked) in (0..of).zip(steps).skip(resumed as usize) {
-            let step = FillStep { job, number, of, risk: session.risk(asked) };
-            let made = fill_step(&held.store, &mut *session, &epoch, step, asked);
+        let left = || steps.iter().skip(resumed as usize);
+        session.run().expect(left().copied().flatten().map(Asked::bytes).sum());
+        for (number, shares) in (0..of).zip(steps).skip(resumed as usize) {
+            let risk = shares.iter().fold(0, |risk: u128, share| risk.saturating_add(session.risk(share)));
+            let step = FillStep { job, number, of, risk, workers: shares.len() as u32 };
+            let made = fill_step(&held.store, &mut *session, &epoch, step, shares, &mut make);
             burn_if_cheated(&held.store, &epoch, made)?;
         }
         let _ = held.store.append(&epoch, &Entry::Confirmed)?;
@@ -873,24 +898,52 @@ fn peer_refuses() -> Error {
     Error::Stock("the stock lacks something, and the peer makes nothing on the spot".into())
 }
 
-fn fill_step<S: Side>(
+/// A step that has begun at both parties.
+struct Making<'m, S> {
+    store: &'m Store,
+    /// That of the connection on which the parties agree on steps.
+    session: &'m mut S,
+    epoch: &'m EpochId,
+    /// The entry that began the step.
+    begun: Taken,
+}
+
+impl<S: Side> Making<'_, S> {
+    /// Makes all of it on this connection.
+    fn by_this_session(&mut self, asked: &S::FillStep<'_>) -> Result<(), Error> {
+        make_share(self.store, self.session, self.epoch, self.begun.ranges()?, asked)
+    }
+}
+
+/// Makes a share of a step, in ranges that are its own, and stores it.
+fn make_share<S: Side>(
+    store: &Store,
+    session: &mut S,
+    epoch: &EpochId,
+    ranges: Ranges,
+    asked: &S::FillStep<'_>,
+) -> Result<(), Error> {
+    session.enter(ranges)?;
+    session.fill(asked, store.writers(epoch))?;
+    session.keep(asked, &mut Keeper::new(store, epoch))
+}
+
+fn fill_step<'s, S: Side>(
     store: &Store,
     session: &mut S,
     epoch: &EpochId,
     step: FillStep,
-    asked: &S::FillStep<'_>,
+    shares: &[S::FillStep<'s>],
+    make: &mut impl FnMut(&mut Making<'_, S>, &[S::FillStep<'s>]) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let entry = Entry::Fill(step);
-    let next = digest(
-        "brickwork 2026-11 stock fill",
-        &[epoch, &entry.digest(), &asked.request(), &asked.parameters()],
-    );
+    let asked = shares.iter().flat_map(|share| [share.request(), share.parameters()]);
+    let asked: Vec<[u8; 32]> = [*epoch, entry.digest()].into_iter().chain(asked).collect();
+    let next = digest("brickwork 2026-11 stock fill", &asked.iter().collect::<Vec<_>>());
     agree(&mut session.run().channel, &next, "the peer is asked to preprocess something else")?;
-    let mut begun = store.append(epoch, &entry)?;
+    let begun = store.append(epoch, &entry)?;
     meet(session.run(), store.state(epoch)?.head())?;
-    session.enter(begun.ranges()?)?;
-    session.fill(asked, store.writers(epoch))?;
-    session.keep(asked, &mut Keeper::new(store, epoch))?;
+    make(&mut Making { store, session, epoch, begun }, shares)?;
     let _ = store.append(epoch, &Entry::Stored)?;
     meet(session.run(), &digest("brickwork 2026-11 stock stored", &[store.state(epoch)?.head()]))?;
     let _ = store.append(epoch, &Entry::Made)?;

@@ -11,3 +11,5 @@ pub const STAND: Tag = Tag(41);
 /// Both, at once: whether a program is run on stock, more is made, or it is refused; and what is taken from
 /// where.
 pub const INTENT: Tag = Tag(42);
+/// Garbler, behind its greeting on the connection of a worker: which worker it is, and of how many.
+pub const WORKER: Tag = Tag(44);

@@ -17,8 +17,8 @@ use brickwork_base::{Malformed, Security};
 use brickwork_stock::{Batch, Counter, Range as Numbers, SERIALS, StoreKey};
 use brickwork_wire::{Tag, memory_pair};
 
-const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
-const TERMS: Terms = Terms {
+pub(super) const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
+pub(super) const TERMS: Terms = Terms {
     security: Security::of(40),
     threads: 1,
     table_memory: 0,
@@ -34,14 +34,14 @@ const FIRST: Tag = Tag(101);
 const HIDDEN: Tag = Tag(102);
 
 /// The counter of pads: a number is used for one message.
-const PADS: Counter = Counter::new("pads", 20);
+pub(super) const PADS: Counter = Counter::new("pads", 20);
 
 /// What the items of a batch are.
 const KIND: u8 = 7;
 
 /// Where a party dies, or how it cheats.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Fate {
+pub(super) enum Fate {
     Lives,
     DiesInSetup,
     DiesBeforeFilling,
@@ -49,13 +49,15 @@ enum Fate {
     DiesBeforeSending,
     DiesAfterSending,
     SendsTooMuch,
+    /// It makes what is another worker's.
+    FillsAnother,
 }
 
 /// What goes with a connection: a fate, and by role the pads that were ever sent under.
 #[derive(Clone, Copy)]
-struct Carried {
-    fate: Fate,
-    sent: &'static Mutex<BTreeSet<[u8; 32]>>,
+pub(super) struct Carried {
+    pub fate: Fate,
+    pub sent: &'static Mutex<BTreeSet<[u8; 32]>>,
 }
 
 /// Pads, by their numbers.
@@ -87,7 +89,7 @@ impl Records for Pads {
     }
 }
 
-struct Asks(usize);
+pub(super) struct Asks(pub usize);
 
 impl Asked for Asks {
     fn request(&self) -> [u8; 32] {
@@ -104,7 +106,7 @@ impl Asked for Asks {
 }
 
 /// The garbler, 0, or the evaluator, 1.
-struct Toy<const ROLE: u8> {
+pub(super) struct Toy<const ROLE: u8> {
     run: Metered,
     id: SessionId,
     carried: Carried,
@@ -177,7 +179,7 @@ impl<const ROLE: u8> Side for Toy<ROLE> {
 
     /// It gives up at most so many steps in an epoch.
     fn may_begin(state: &State, _: &Terms) -> Result<bool, Error> {
-        Ok(!state.is_used() && state.given_up().risk < 2)
+        Ok(!state.is_used() && state.given_up().risk < 6)
     }
 
     fn level(terms: &Terms) -> String {
@@ -195,7 +197,10 @@ impl<const ROLE: u8> Side for Toy<ROLE> {
 
     fn fill(&mut self, step: &Asks, _: Writers) -> Result<(), Error> {
         self.dies(Fate::DiesBeforeFilling)?;
-        let first = self.pads.draw(step.0 as u64)?;
+        let mut first = self.pads.draw(step.0 as u64)?;
+        if self.carried.fate == Fate::FillsAnother {
+            first ^= 1 << 20;
+        }
         if self.swap(FIRST, &first.to_le_bytes())? != first.to_le_bytes() {
             return Err(Malformed::UnexpectedMessage.into());
         }
@@ -259,7 +264,7 @@ impl<const ROLE: u8> Side for Toy<ROLE> {
 
 /// What one connection is for.
 #[derive(Clone, Copy)]
-enum What<'w> {
+pub(super) enum What<'w> {
     Fill(&'w [usize]),
     Run(&'w [u8], Lacking),
 }
@@ -303,15 +308,15 @@ fn one<const ROLE: u8>(
 }
 
 /// Two folders, and what was ever sent.
-struct World {
-    root: tempfile::TempDir,
-    sent: &'static Mutex<BTreeSet<[u8; 32]>>,
+pub(super) struct World {
+    pub root: tempfile::TempDir,
+    pub sent: &'static Mutex<BTreeSet<[u8; 32]>>,
 }
 
 type Done = Result<(Vec<u8>, Option<Preprocessed>), Error>;
 
 impl World {
-    fn new() -> Self {
+    pub fn new() -> Self {
         World { root: tempfile::tempdir().unwrap(), sent: Box::leak(Box::default()) }
     }
 
@@ -346,14 +351,14 @@ impl World {
 }
 
 /// Two parties, each with one store that is open once, and connections between them at the same time.
-struct Together {
-    world: World,
-    stores: [Store; 2],
+pub(super) struct Together {
+    pub world: World,
+    pub stores: [Store; 2],
 }
 
 impl Together {
-    /// With this many epochs of so many pads each.
-    fn new(epochs: usize, pads: usize) -> Self {
+    /// Makes two parties with this many epochs of so many pads each.
+    pub fn new(epochs: usize, pads: usize) -> Self {
         let world = World::new();
         let open = |role: Party| Store::open(&world.root.path().join(format!("{role:?}")), &KEY).unwrap();
         let stores = [Party::Garbler, Party::Evaluator].map(open);
@@ -379,12 +384,12 @@ impl Together {
         Stocked::<Toy<ROLE>>::open(run, carried, &self.stores[ROLE as usize], &TERMS, &[9; 32])
     }
 
-    /// Both parties' ends of a new connection, behind the meeting.
-    fn open(&self, fates: [Fate; 2]) -> (Stocked<Toy<0>>, Stocked<Toy<1>>) {
+    /// Opens a new connection, up to the meeting; returns both parties' ends.
+    pub fn open(&self, fates: [Fate; 2]) -> (Stocked<Toy<0>>, Stocked<Toy<1>>) {
         self.try_open(fates).unwrap()
     }
 
-    fn try_open(&self, fates: [Fate; 2]) -> Result<(Stocked<Toy<0>>, Stocked<Toy<1>>), Error> {
+    pub fn try_open(&self, fates: [Fate; 2]) -> Result<(Stocked<Toy<0>>, Stocked<Toy<1>>), Error> {
         let (left, right) = memory_pair();
         std::thread::scope(|scope| {
             let garbler = scope.spawn(|| self.line::<0>(left, fates[0]));
@@ -393,8 +398,8 @@ impl Together {
         })
     }
 
-    /// Of each epoch, oldest first, why it is burned, and what is left.
-    fn left(&self, role: usize) -> Vec<(Option<String>, u64)> {
+    /// Returns of each epoch, oldest first, why it is burned, and what is left.
+    pub fn left(&self, role: usize) -> Vec<(Option<String>, u64)> {
         let store = &self.stores[role];
         let of = |(id, _): (EpochId, Epoch)| {
             let left = store.batches(&id).unwrap().iter().map(|batch| batch.left).sum();
@@ -404,9 +409,10 @@ impl Together {
     }
 }
 
-/// What both parties end with who run a program on a connection that is open; the connections, if it is good.
+/// Runs a program on a connection that is open. Returns what both parties end with; the connections, if it is
+/// good.
 #[allow(clippy::type_complexity)]
-fn runs(
+pub(super) fn runs(
     (garbler, evaluator): (Stocked<Toy<0>>, Stocked<Toy<1>>),
     message: &[u8],
     lacking: Lacking,
@@ -628,7 +634,7 @@ fn row_16_a_batch_that_is_named_twice_gives_other_items() {
         created: 0,
     };
     store.begin(&id, &epoch, b"secrets").unwrap();
-    let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 0 };
+    let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 };
     let serial = store
         .append(&id, &Entry::Fill(step))
         .unwrap()
@@ -721,10 +727,16 @@ fn row_16_more_than_a_range_is_refused() {
 fn lists_of_steps_have_names_of_their_own() {
     use brickwork_testing::digest as expected;
     let lists: [&[usize]; 5] = [&[], &[1], &[2], &[1, 2], &[2, 1]];
-    let name = |list: &[usize]| job_digest(&list.iter().map(|&count| Asks(count)).collect::<Vec<_>>());
+    let asks = |list: &[usize]| list.iter().map(|&count| Asks(count)).collect::<Vec<_>>();
+    let name = |list: &[usize]| job_digest(&asks(list).chunks(1).collect::<Vec<_>>());
     for (i, list) in lists.iter().enumerate() {
         assert!(lists[..i].iter().all(|other| name(other) != name(list)), "{i}");
+        // One step of as many shares is another job.
+        assert!(list.len() < 2 || job_digest(&[&asks(list)[..]]) != name(list));
     }
-    let two = [&2u64.to_le_bytes()[..], &Asks(1).request(), &Asks(2).request()];
-    assert_eq!(name(lists[3]), expected("brickwork 2026-11 stock job", &two));
+    let [one, two] = [1u64, 2].map(u64::to_le_bytes);
+    let steps = [&two[..], &one, &Asks(1).request(), &one, &Asks(2).request()];
+    assert_eq!(name(lists[3]), expected("brickwork 2026-11 stock job", &steps));
+    let shares = [&one[..], &two, &Asks(1).request(), &Asks(2).request()];
+    assert_eq!(job_digest(&[&asks(lists[3])[..]]), expected("brickwork 2026-11 stock job", &shares));
 }

@@ -244,7 +244,13 @@ impl Side {
         let alter = move |point: Point, bytes: &mut [u8]| {
             lies.iter_mut().filter(|(p, _)| *p == point).for_each(|(_, alter)| alter(bytes))
         };
-        let hooks = Hooks { alter: Some(Box::new(alter)), tables, parameters: Some(parameters), dealer };
+        let hooks = Hooks {
+            alter: Some(Box::new(alter)),
+            tables,
+            parameters: Some(parameters),
+            dealer,
+            ..Hooks::none()
+        };
         match role {
             Party::Garbler => garbler_with::<Commitments>(
                 channel,

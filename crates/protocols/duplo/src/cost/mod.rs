@@ -16,7 +16,7 @@ use crate::instance::level;
 use crate::parameters::{ItemCost, Parameters, Prices};
 pub use scale::{Rate, Scale, scale};
 pub use script::script;
-pub use stocked::{request, script_from_stock, script_of_filling, stock_parameters};
+pub use stocked::{request, script_from_stock, script_of_filling, scripts_of_workers, stock_parameters};
 
 /// Returns what a run of `program` with these parameters costs on these machines, both alike, over this link.
 pub fn predict(program: &Program, parameters: &Parameters, machine: &Machine, link: &Link) -> plan::Cost {

@@ -56,6 +56,57 @@ pub fn stock_parameters(program: &Program, executions: u64, security: Security) 
     Parameters::for_stock(&request(program, executions)?, security)
 }
 
+/// Makes what a step asks for: components, authenticators, and so many OTs with those that bind them.
+fn make(writer: &mut Writer, program: &Program, parameters: &Parameters, (own, binding): (u64, u64)) {
+    writer.extend(own + binding);
+    let copies = writer.commit_copies(program, parameters);
+    let authenticators = writer.commit_authenticators(parameters);
+    writer.commit(own + binding, true);
+    writer.commit(own, false);
+    let all = copies + authenticators + 2 * own + binding;
+    writer.again(all);
+    writer.prove(Some(all), None, None);
+    writer.challenge(program, parameters, own + binding, binding);
+    let of_copies = writer.open_copies(program, parameters);
+    let of_authenticators = writer.open_authenticators(program, parameters);
+    writer.again(all);
+    writer.prove(None, None, Some(all.max(of_copies + of_authenticators + binding)));
+}
+
+/// Returns what so many workers do, each on its connection, that make the stock of so many executions of a
+/// program in one step.
+///
+/// # Errors
+/// [`Error::Limit`] if it is too much for one step, [`Error::Usage`] if the security is not offered or a
+/// worker has no OTs to make.
+pub fn scripts_of_workers(
+    program: &Program,
+    executions: u64,
+    workers: usize,
+    security: Security,
+) -> Result<Vec<Script>, Error> {
+    let shares = request(program, executions)?.shares(workers);
+    let parameters = Parameters::for_steps(&shares, security)?;
+    let binding = stock_ot_binding(security) as u64;
+    let one = |(share, parameters): (&Request, &Parameters)| {
+        let own = share.ots.ok_or_else(|| Error::Usage("a worker that makes no OTs".into()))?;
+        let mut writer = Writer::new(&level(security.level())?, 0, true);
+        let hello = GREETING_BYTES as u64;
+        writer.script.phase("setup");
+        writer.script.exchange([hello, size_of::<u32>() as u64], [hello]);
+        both_say(&mut writer.script); // whose share of which step it is
+        make(&mut writer, program, parameters, (own as u64, binding));
+        both_say(&mut writer.script); // that it is stored
+        writer.beyond(parameters, &["preprocess", "prepare"]);
+        let openings = parameters.openings_bytes(program.components().iter().map(|one| &*one.circuit));
+        let mut script = writer.script;
+        script.memory_bytes = memory::peaks(program, parameters);
+        script.disk_bytes = parameters.table_bytes(share) + openings;
+        Ok(script)
+    };
+    shares.iter().zip(&parameters).map(one).collect()
+}
+
 /// Returns what two parties do that meet with empty stores, and make the stock of so many executions of a
 /// program in one step.
 ///
@@ -75,19 +126,7 @@ pub fn script_of_filling(program: &Program, executions: u64, security: Security)
     both_say(&mut writer.script); // that it is begun
     both_say(&mut writer.script); // what is made
     both_say(&mut writer.script); // that its ranges are taken
-    writer.extend(own + binding);
-    let copies = writer.commit_copies(program, &parameters);
-    let authenticators = writer.commit_authenticators(&parameters);
-    writer.commit(own + binding, true);
-    writer.commit(own, false);
-    let all = copies + authenticators + 2 * own + binding;
-    writer.again(all);
-    writer.prove(Some(all), None, None);
-    writer.challenge(program, &parameters, own + binding, binding);
-    let of_copies = writer.open_copies(program, &parameters);
-    let of_authenticators = writer.open_authenticators(program, &parameters);
-    writer.again(all);
-    writer.prove(None, None, Some(all.max(of_copies + of_authenticators + binding)));
+    make(&mut writer, program, &parameters, (own, binding));
     both_say(&mut writer.script); // that it is stored
     both_say(&mut writer.script); // that both have it
     writer.beyond(&parameters, &["setup", "preprocess", "prepare"]);

@@ -23,13 +23,16 @@ use crate::steps::{Secret, Step, garbler_wires};
 use crate::{Evaluator, Garbler, SecurityReport, StepReport};
 use batches::Schedules;
 use brickwork_base::Error;
+use brickwork_base::digest::Digest;
+use brickwork_base::pool::Pool;
 use brickwork_circuit::{Party, Program};
 use brickwork_session::stock as stocked;
 pub use brickwork_session::stock::inventory::{BatchInventory, CutInventory, GivenUpInventory, Inventory};
 use brickwork_session::stock::meeting::{self, Owner};
 use brickwork_session::stock::records::Batches;
+use brickwork_session::stock::workers::Workers;
 pub use brickwork_session::stock::{Lacking, Preprocessed};
-use brickwork_session::{Digests, Greeting, Metered, Observer, PhaseReport, SessionId, Terms};
+use brickwork_session::{Digests, Greeting, Metered, Observer, PhaseReport, SessionId, Terms, Unobserved};
 use brickwork_stock::Store;
 use brickwork_wire::Channel;
 pub use inventory::{executions, inventory};
@@ -65,6 +68,15 @@ pub fn compare_stores(
 ) -> Result<usize, Error> {
     meeting::compare_stores(channel, store, &owner(role, terms))
 }
+
+/// Returns the purpose of a connection on which two parties meet to make stock by so many workers, for
+/// [`Stocked::open_for`]: a peer that was told another number is refused before the stores are compared.
+pub fn purpose_of_workers(workers: usize) -> [u8; 32] {
+    Digest::of("brickwork 2026-11 duplo purpose of workers").length(workers).done()
+}
+
+/// What workers have made, what each phase took by worker, and the connection on which the parties met.
+pub type MadeBy<L> = (Preprocessed, Vec<Vec<PhaseReport>>, L);
 
 /// What a program from stock gave.
 pub struct FromStock {
@@ -253,6 +265,32 @@ impl Stocked {
         })
     }
 
+    /// Does what [`Stocked::preprocess`] does, with a worker for each of these connections, at least two:
+    /// each makes a [share](Request::shares) of every step, on its connection and in ranges of its own. All
+    /// of a step is made, or nothing of it. The peer has as many connections, in any order.
+    ///
+    /// # Errors
+    /// As [`Stocked::preprocess`]; [`Error::Usage`] if there are too few connections or too many;
+    /// [`Error::Io`] that names a worker whose connection ended.
+    pub fn preprocess_by(self, steps: &[Request], workers: Vec<Channel>) -> Result<MadeBy<Self>, Error> {
+        self.preprocess_by_with(steps, workers.into_iter().map(|channel| (channel, Hooks::none())).collect())
+    }
+
+    pub(super) fn preprocess_by_with(
+        self,
+        steps: &[Request],
+        workers: Vec<(Channel, Hooks)>,
+    ) -> Result<MadeBy<Self>, Error> {
+        Ok(match self.0 {
+            Of::Garbler(inner) => inner
+                .preprocess_by(steps, workers)
+                .map(|(done, phases, inner)| (done, phases, Stocked(Of::Garbler(Box::new(inner)))))?,
+            Of::Evaluator(inner) => inner
+                .preprocess_by(steps, workers)
+                .map(|(done, phases, inner)| (done, phases, Stocked(Of::Evaluator(Box::new(inner)))))?,
+        })
+    }
+
     /// Runs a step, or a program that is one, on what is in stock. `input` are the bits of this party's input
     /// ports, in order, without those that carry something on. What carries something on takes all from the
     /// epoch of what it carries: nothing is made for it.
@@ -391,6 +429,27 @@ impl<R: Role> Inner<R> {
             .collect();
         let (done, line) = line.fill(epoch, &steps)?;
         Ok((done, Inner { line, schedules, cut, greeted }))
+    }
+
+    fn preprocess_by(self, steps: &[Request], workers: Vec<(Channel, Hooks)>) -> Result<MadeBy<Self>, Error> {
+        let Inner { mut line, schedules, cut, greeted } = self;
+        // One pool for all sessions.
+        Pool::entered_or_new(line.terms().threads)?.enter(|| {
+            let lines = workers.into_iter().map(|(channel, hooks)| {
+                (Metered::new::<Duplo>(channel, R::ROLE, Box::new(Unobserved)), hooks)
+            });
+            let mut workers = Workers::<OnDisk<R>>::greet::<Duplo>(lines.collect(), line.terms(), &greeted)?;
+            let epoch = line.open_epoch()?;
+            let shares: Vec<Vec<Request>> = steps.iter().map(|step| step.shares(workers.len())).collect();
+            // What is begun together has a share of the budget together, whoever makes it.
+            let parameters = Parameters::for_steps(&shares.concat(), line.terms().security)?;
+            let all = shares.iter().flatten().zip(&parameters);
+            let mut filling = all.map(|(request, parameters)| Filling { request, parameters });
+            let steps: Vec<Vec<Filling>> =
+                shares.iter().map(|shares| filling.by_ref().take(shares.len()).collect()).collect();
+            let (done, line) = line.fill_by(&mut workers, epoch, &steps)?;
+            Ok((done, workers.close()?, Inner { line, schedules, cut, greeted }))
+        })
     }
 
     fn run(mut self, step: &Step, input: &[bool], mut lacking: Lacking) -> Result<(FromStock, Self), Error> {

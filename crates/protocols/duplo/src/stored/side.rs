@@ -61,7 +61,7 @@ pub(super) struct Execution<'j> {
 }
 
 /// A role's session: what the two have in common, and what each does by itself.
-pub(super) trait Role: Sized + Pooled {
+pub(super) trait Role: Sized + Send + Pooled {
     const ROLE: Party;
     type Component: Stored + ComponentItems;
     type Authenticators: Stored;
@@ -82,6 +82,7 @@ pub(super) trait Role: Sized + Pooled {
     /// Returns the stock: the items that were made, or fetched for a program.
     fn stock(&mut self) -> &mut Stock<Self::Component, Self::Authenticators, Self::Ots>;
     fn counters(&mut self) -> &mut Counters;
+    fn hooks(&mut self) -> &mut Hooks;
     /// Goes on with the ranges of its streams.
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error>;
     /// Returns the garbler's, which makes its commitments again.
@@ -151,7 +152,8 @@ impl<R: Role> Side for OnDisk<R> {
         format!(" for {}", terms.security.flag())
     }
 
-    fn enter(&mut self, mut ranges: Ranges) -> Result<(), Error> {
+    fn enter(&mut self, ranges: Ranges) -> Result<(), Error> {
+        let mut ranges = self.0.hooks().ranges(ranges);
         *self.0.counters() = Counters::of_entry(&mut ranges)?;
         self.0.enter(&mut ranges)
     }
@@ -301,6 +303,10 @@ impl Role for Garbler {
         &mut self.counters
     }
 
+    fn hooks(&mut self) -> &mut Hooks {
+        &mut self.hooks
+    }
+
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
         self.sender.enter(ranges)?;
         self.cot.enter(ranges)
@@ -369,6 +375,10 @@ impl Role for Evaluator {
 
     fn counters(&mut self) -> &mut Counters {
         &mut self.core.counters
+    }
+
+    fn hooks(&mut self) -> &mut Hooks {
+        &mut self.core.hooks
     }
 
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {

@@ -15,5 +15,6 @@ pub(super) mod sessions;
 mod solderings;
 mod steps;
 mod stored;
+mod workers;
 
 use super::adversary::harness;

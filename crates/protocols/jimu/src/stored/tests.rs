@@ -523,7 +523,7 @@ fn a_store_of_another_protocol_is_refused() {
             created: 0,
         };
         store.begin(&[3; 32], &epoch, b"secrets").unwrap();
-        let step = brickwork_stock::FillStep { job: [1; 32], number: 0, of: 1, risk: 0 };
+        let step = brickwork_stock::FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 };
         let _ = store.append(&[3; 32], &Entry::Fill(step)).unwrap();
     }
     for result in folders.over(memory_pair(), What::Fill(&of(&program))) {

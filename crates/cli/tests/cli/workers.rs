@@ -1,0 +1,165 @@
+//! `preprocess --workers`: two processes whose workers make steps side by side; `kill -9` of either at any
+//! moment, and peers that were told something else.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::stock::{Parties, ROLES, finish_within};
+use super::*;
+
+/// More executions than any worker makes stock for.
+const EXECUTIONS: u32 = 7;
+
+/// What both were told to make, by so many workers.
+fn making(parties: &Parties, workers: [&str; 2]) -> [Vec<String>; 2] {
+    let component = format!("{}={EXECUTIONS}", parties.file);
+    let more = |k: usize| ["--component", &component, "--workers", workers[k]];
+    [0, 1].map(|k| parties.preprocess(ROLES[k], &more(k)))
+}
+
+/// All executions in one run, whose result both know.
+fn run_all(parties: &Parties) {
+    let [mine, theirs] = [1_000_000u64, 1_250_000].map(|first| {
+        let values: Vec<u64> = (0..u64::from(EXECUTIONS)).map(|k| first + k * 50_000 * (first % 3)).collect();
+        (json!(values).to_string(), values)
+    });
+    let executions = EXECUTIONS.to_string();
+    let more = ["--executions", &executions, "--no-top-up"];
+    let results =
+        parties.good([parties.run("garbler", &mine.0, &more), parties.run("evaluator", &theirs.0, &more)]);
+    let wins = |(mine, theirs): (&u64, &u64)| {
+        let [alice, bob] = [mine > theirs, theirs > mine].map(u8::from);
+        json!({ "alice": alice, "bob": bob })
+    };
+    let expected: Vec<Value> = mine.1.iter().zip(&theirs.1).map(wins).collect();
+    for (role, result) in ROLES.iter().zip(&results) {
+        assert_eq!(result["outputs"][role], json!(expected), "{result}");
+        assert!(result["security"]["bound_log2"].as_f64().expect("a bound") <= -40.0);
+    }
+}
+
+/// Nothing of either party's stock is burned.
+fn unburned(parties: &Parties) {
+    for role in ROLES {
+        let ls = run(&parties.stock(role, "ls", &["--json"]).iter().map(String::as_str).collect::<Vec<_>>());
+        // One who was killed before it had a store has none.
+        let ls = object(&ls);
+        let epochs = ls["epochs"].as_array().cloned().unwrap_or_default();
+        assert!(epochs.iter().all(|epoch| epoch["condition"] != "burned"), "{ls}");
+    }
+}
+
+fn verified(parties: &Parties) {
+    unburned(parties);
+    for role in ROLES {
+        let verify = parties.stock(role, "verify", &[]);
+        good(&verify.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+}
+
+/// Rows 4, 16 and 21: a program takes buckets that three workers made, of which none made enough.
+#[test]
+fn row_16_workers_make_what_one_run_takes() {
+    let parties = Parties::new("millionaires.bwp");
+    for done in parties.good(making(&parties, ["3", "3"])) {
+        schema::holds_for("preprocess", &done);
+        assert_eq!((&done["workers"], done["steps"].as_array().expect("steps").len()), (&json!(3), 2));
+        let phases = done["phases"].as_array().expect("phases");
+        let bytes = |phase: &Value| phase["garbler_sent_bytes"].as_u64().expect("bytes");
+        assert!(phases.iter().map(bytes).sum::<u64>() > 100_000, "those of all connections: {phases:?}");
+    }
+    for role in ROLES {
+        let ls = parties.ls(role);
+        let batches = ls["epochs"][0]["batches"].as_array().expect("batches");
+        let components = batches.iter().filter(|batch| batch["kind"] == "component");
+        let mut left: Vec<u64> = components.map(|batch| batch["left"].as_u64().expect("items")).collect();
+        left.sort_unstable();
+        assert_eq!(left, [2, 2, 3]);
+        assert_eq!(parties.executions(role), u64::from(EXECUTIONS));
+    }
+    verified(&parties);
+    run_all(&parties);
+    // The log says how many they were.
+    let report = parties.stock("garbler", "export-report", &[]);
+    let report = good(&report.iter().map(String::as_str).collect::<Vec<_>>()).1;
+    let entries = report["epochs"][0]["log"].as_array().expect("a log");
+    let workers: Vec<_> = entries.iter().filter(|e| e["entry"] == "fill").map(|e| &e["workers"]).collect();
+    assert_eq!(workers, [3, 3]);
+}
+
+/// How often a process is killed.
+const KILLS: u32 = 4;
+
+/// Row 21: either process, with all its workers, is killed while they make stock: nothing is burned, what was
+/// broken off is given up, and the same command makes it.
+#[cfg(unix)]
+#[test]
+fn row_21_kill_9_while_workers_make_stock() {
+    let (mut in_time, mut tries) = (0, 0);
+    let parties = Parties::new("millionaires.bwp");
+    while in_time < KILLS && tries < 40 {
+        let victim = tries as usize % 2;
+        let [garbler, evaluator] = making(&parties, ["3", "3"]);
+        let flags = |all: Vec<String>, more: [&str; 2]| {
+            let more = [&more[..], &["--timeout", "2"]].concat();
+            start(&all.iter().map(String::as_str).chain(more).collect::<Vec<_>>())
+        };
+        let mut garbler = flags(garbler, ["--listen", "127.0.0.1:0"]);
+        let address = address(&mut garbler);
+        let mut children = [garbler, flags(evaluator, ["--connect", &address])];
+        std::thread::sleep(Duration::from_millis(20 + 23 * tries));
+        children[victim].kill().expect("a signal");
+        let [garbler, evaluator] = children.map(|child| finish_within(child, Duration::from_secs(10)));
+        let (killed, (other, waited)) = match victim {
+            0 => (garbler.0, evaluator),
+            _ => (evaluator.0, garbler),
+        };
+        // It sees the connection of a worker go, or the first one; or it was done; or nobody called.
+        let code = other.status.code();
+        assert!(waited || [Some(0), Some(4)].contains(&code), "{code:?} {}", text(&other.stdout));
+        in_time += u32::from(killed.status.code().is_none() && !waited);
+        tries += 1;
+        unburned(&parties);
+    }
+    assert!(in_time >= KILLS, "{in_time} of {tries} were killed in time");
+    println!("counted: {in_time} of {tries} kills in time");
+    let made = parties.good(making(&parties, ["3", "3"]));
+    assert_eq!(made[0]["steps"], made[1]["steps"]);
+    verified(&parties);
+    run_all(&parties);
+}
+
+/// Row 24: parties that were told different numbers, or of which one was told none, part before their stores
+/// are compared; and no other protocol takes the flag.
+#[test]
+fn row_24_both_say_how_many_workers_there_are() {
+    let parties = Parties::new("millionaires.bwp");
+    for workers in [["2", "3"], ["3", "2"]] {
+        for output in parties.both(making(&parties, workers)) {
+            is_error(&output, 7, "another number of workers");
+        }
+    }
+    let component = format!("{}={EXECUTIONS}", parties.file);
+    let without = |role| parties.preprocess(role, &["--component", &component]);
+    let [garbler, evaluator] = making(&parties, ["2", "2"]);
+    for arguments in [[garbler, without("evaluator")], [without("garbler"), evaluator]] {
+        for output in parties.both(arguments) {
+            is_error(&output, 7, "number of workers, or for none");
+        }
+    }
+    for role in ROLES {
+        assert!(parties.ls(role)["epochs"].as_array().expect("epochs").is_empty());
+    }
+    for (more, code, words) in [
+        (["--workers", "1"], 2, "--workers"),
+        (["--workers", "257"], 2, "--workers"),
+        (["--protocol", "lego"], 2, "--workers"),
+    ] {
+        let with = ["--component", &component, "--listen", "127.0.0.1:0", "--workers", "2"];
+        let flags =
+            if more[0] == "--workers" { [&with[..4], &more].concat() } else { [&with[..], &more].concat() };
+        let arguments = parties.preprocess("garbler", &flags);
+        is_error(&run(&arguments.iter().map(String::as_str).collect::<Vec<_>>()), code, words);
+    }
+}

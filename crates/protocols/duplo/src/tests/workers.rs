@@ -1,0 +1,407 @@
+//! A step that several workers make: programs solder what different ones made; who is lost, cheats, or draws
+//! from what is another's (rows 4, 16, 21 and 24).
+
+use std::collections::HashSet;
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::{Arc, Barrier, Condvar, Mutex};
+use std::time::Duration;
+
+use super::harness::pair;
+use crate::Cheat;
+use crate::hooks::{Hooks, Point, StateHook};
+use crate::stored::{Lacking, Stocked};
+use crate::{Request, SecurityReport, msg};
+use brickwork_base::{Error, Security};
+use brickwork_circuit::{Party, Port, Program, ProgramBuilder, Recipient, Type};
+use brickwork_session::{Terms, Unobserved};
+use brickwork_stock::{Entry, Ranges, Store, StoreKey};
+use brickwork_wire::{Channel, Stream, Tag, memory_pair};
+
+const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
+
+const TERMS: Terms = Terms {
+    security: Security::of(40),
+    threads: 2,
+    table_memory: brickwork_session::TABLE_MEMORY,
+    identities: [[1; 32], [2; 32]],
+    post_quantum: false,
+};
+
+const WORKERS: usize = 3;
+/// Slots of the program: each worker makes two or three.
+const SLOTS: usize = 7;
+
+/// A chain of slots, so that what different workers made is soldered to each other.
+fn chain() -> Arc<Program> {
+    let ports = |name: &str| vec![Port::new(name, Type::Uint(2))];
+    let mut program = ProgramBuilder::new("chain", ports("x"), ports("y")).unwrap();
+    let component = program.component(pair()).unwrap();
+    let mut last = program.slot(component, &[0, 2]).unwrap();
+    for k in 1..SLOTS {
+        last = program.slot(component, &[last + k as u32 % 2, 1 + 2 * (k as u32 % 2)]).unwrap();
+    }
+    program.output(Port::new("z", Type::Uint(2)), Recipient::Both, vec![last, last + 1]).unwrap();
+    Arc::new(program.finish().unwrap())
+}
+
+fn request(program: &Program) -> Request {
+    Request { ots: Some(program.input_width(Party::Evaluator)), ..Request::of(program) }
+}
+
+fn store(root: &Path, party: Party) -> Store {
+    Store::open(&root.join(format!("{party:?}")), &KEY).unwrap()
+}
+
+/// What a party's worker does: hooks, and its end of the connection.
+type Worker = (Channel, Hooks);
+
+/// Both parties' workers on connections in memory.
+fn workers() -> [Vec<Worker>; 2] {
+    let (left, right): (Vec<_>, Vec<_>) = (0..WORKERS).map(|_| memory_pair()).unzip();
+    [left, right].map(|channels| channels.into_iter().map(|channel| (channel, Hooks::none())).collect())
+}
+
+/// By party, the blocks of key material that its workers ever sent.
+type Sent = [Arc<Mutex<HashSet<[u8; 16]>>>; 2];
+
+/// Watches what all workers send: no block of a stream or of what is made of one comes twice, whoever sends
+/// it and in whichever attempt.
+fn watched(mut all: [Vec<Worker>; 2], sent: &Sent) -> [Vec<Worker>; 2] {
+    /// Rows of OTs, corrections of commitments, tables, authenticators, solderings.
+    const MATERIAL: [Tag; 6] =
+        [Tag(24), Tag(32), msg::TABLES, msg::AUTHENTICATORS, msg::BUCKET_SOLDERINGS, msg::OUTPUT_SOLDERINGS];
+    for (workers, sent) in all.iter_mut().zip(sent) {
+        for (channel, _) in workers {
+            let sent = sent.clone();
+            channel.set_tamper(Box::new(move |tag, bytes| {
+                let mut sent = sent.lock().unwrap();
+                for block in bytes.chunks_exact(16).filter(|_| MATERIAL.contains(&tag)) {
+                    let block: [u8; 16] = block.try_into().unwrap();
+                    assert!(block == [0; 16] || sent.insert(block), "a block of message {tag:?} came twice");
+                }
+            }));
+        }
+    }
+    all
+}
+
+/// Both parties make stock for a run by workers.
+fn fill(root: &Path, program: &Program, workers: [Vec<Worker>; 2]) -> [Result<(), Error>; 2] {
+    make(root, request(program), workers)
+}
+
+/// Both parties make what is asked for by workers.
+fn make(root: &Path, request: Request, workers: [Vec<Worker>; 2]) -> [Result<(), Error>; 2] {
+    let (left, right) = memory_pair();
+    let steps = [request];
+    let one = |party, channel, workers: Vec<Worker>| {
+        let line = Stocked::open(party, channel, &store(root, party), &TERMS, Unobserved)?;
+        let (done, phases, line) = line.preprocess_by_with(&steps, workers)?;
+        assert_eq!((done.steps, phases.len()), (1, WORKERS));
+        line.close().map(drop)
+    };
+    let ([garblers, evaluators], one) = (workers, &one);
+    std::thread::scope(|scope| {
+        let garbler = scope.spawn(move || one(Party::Garbler, left, garblers));
+        let evaluator = one(Party::Evaluator, right, evaluators);
+        [garbler.join().unwrap(), evaluator]
+    })
+}
+
+/// Runs the program from what is there, on all inputs one after the other as long as there is stock; what
+/// each run promises. All copies of all buckets must be good.
+fn run(root: &Path, program: &Arc<Program>, x: u8, y: u8) -> [Result<SecurityReport, Error>; 2] {
+    let (left, right) = memory_pair();
+    let bits = |n: u8| vec![n & 1 == 1, n & 2 == 2];
+    let expected = program.simulate(&bits(x), &bits(y));
+    let one = |party, channel, input: Vec<bool>| {
+        let line = Stocked::open(party, channel, &store(root, party), &TERMS, Unobserved)?;
+        let (done, line) = line.run(program, &input, Lacking::Refuse)?;
+        line.close()?;
+        assert_eq!(done.outputs, program.output_bits(party, &expected));
+        Ok(done.security)
+    };
+    std::thread::scope(|scope| {
+        let garbler = scope.spawn(|| one(Party::Garbler, left, bits(x)));
+        let evaluator = one(Party::Evaluator, right, bits(y));
+        [garbler.join().unwrap(), evaluator]
+    })
+}
+
+/// By party, whether an epoch is burned; and `verify` finds nothing wrong.
+fn burned(root: &Path) -> [bool; 2] {
+    [Party::Garbler, Party::Evaluator].map(|party| {
+        let store = store(root, party);
+        store.verify().unwrap();
+        store.epochs().unwrap().iter().any(|(id, _)| store.state(id).unwrap().burned().is_some())
+    })
+}
+
+/// Numbers of the entries in whose ranges a party's stock lies, of which something is left.
+fn entries(root: &Path, party: Party) -> Vec<u64> {
+    let store = store(root, party);
+    let of = |(id, _): ([u8; 32], _)| {
+        let left = store.batches(&id).unwrap().into_iter().filter(|batch| batch.left > 0);
+        left.map(|batch| batch.serial >> 16).collect::<Vec<_>>()
+    };
+    let mut entries: Vec<u64> = store.epochs().unwrap().into_iter().flat_map(of).collect();
+    entries.dedup();
+    entries
+}
+
+/// Rows 4 and 16: a program solders buckets of three workers, of which none made enough; the bound that is
+/// printed is over the cut-and-chooses of all of them.
+#[test]
+fn rows_04_and_16_a_program_solders_what_several_workers_made() {
+    let (folder, program) = (tempfile::tempdir().unwrap(), chain());
+    let root = folder.path();
+    let shares = request(&program).shares(WORKERS);
+    assert!(shares.len() == WORKERS && shares.iter().all(|share| share.components[0].1 < SLOTS));
+    fill(root, &program, workers()).into_iter().for_each(Result::unwrap);
+    for party in [Party::Garbler, Party::Evaluator] {
+        assert_eq!(entries(root, party), [1, 2, 3], "{party:?}");
+    }
+    let reports = run(root, &program, 3, 2).map(Result::unwrap);
+    for report in &reports {
+        let of = |what: &str| report.budget.iter().filter(|spent| spent.check.contains(what)).count();
+        assert_eq!((of("cut-and-choose of pair"), of("key authenticators")), (WORKERS, WORKERS));
+        // Two wires of the garbler's: the third worker made none.
+        assert_eq!(of("input authenticators"), 2);
+        let sum: f64 = report.budget.iter().map(|spent| spent.bound_log2.exp2()).sum();
+        assert!((sum.log2() - report.bound_log2).abs() < 1e-9 && report.bound_log2 <= -40.0);
+        // All that the epoch has was taken from.
+        assert!((report.epoch_bound_log2.unwrap() - report.bound_log2).abs() < 1e-9);
+        assert_eq!(report.components.iter().map(|batch| batch.slots).sum::<usize>(), SLOTS);
+    }
+    assert_eq!(reports[0].bound_log2, reports[1].bound_log2);
+    assert_eq!(burned(root), [false; 2]);
+    // Nothing is left; the next filling begins anew, and so on for every input.
+    assert!(run(root, &program, 3, 2).iter().all(|result| matches!(result, Err(Error::Stock(_)))));
+    for inputs in 0..16 {
+        fill(root, &program, workers()).into_iter().for_each(Result::unwrap);
+        run(root, &program, inputs & 3, inputs >> 2).into_iter().for_each(|ran| drop(ran.unwrap()));
+    }
+}
+
+/// Everybody makes a share that is as large as the others', and all together what is asked for.
+#[test]
+fn shares_add_up() {
+    let program = chain();
+    for (slots, wires, ots, workers) in
+        [(7, 2, Some(2), 3), (1, 9, None, 4), (2, 0, Some(5), 8), (64, 64, Some(64), 64), (0, 0, None, 3)]
+    {
+        let component = program.components()[0].clone();
+        let request = Request { components: vec![(component, slots)], garbler_wires: wires, ots };
+        let shares = request.shares(workers);
+        let slots_of = |share: &Request| share.components.iter().map(|(_, slots)| slots).sum::<usize>();
+        let sum = |count: &dyn Fn(&Request) -> usize| {
+            let counts: Vec<usize> = shares.iter().map(count).collect();
+            assert!(counts.iter().max().unwrap() - counts.iter().min().unwrap() <= 1, "{counts:?}");
+            counts.iter().sum::<usize>()
+        };
+        assert_eq!(sum(&slots_of), slots);
+        assert_eq!(sum(&|share| share.garbler_wires), wires);
+        assert_eq!(sum(&|share| share.ots.unwrap_or(0)), ots.unwrap_or(0));
+        assert!(shares.len() == 1 || shares.iter().all(|share| !share.is_empty()));
+        assert_eq!(shares.len(), workers.min(slots.max(wires).max(ots.unwrap_or(0))).max(1));
+    }
+}
+
+/// What the other party finds when one worker of three cheats, and that all is burned, durably.
+fn burns(cheater: Party, cheat: Cheat, with_ots: bool, workers: [Vec<Worker>; 2]) {
+    let (folder, program) = (tempfile::tempdir().unwrap(), chain());
+    let root = folder.path();
+    let request = request(&program);
+    let results = make(root, Request { ots: request.ots.filter(|_| with_ots), ..request }, workers);
+    let honest = 1 - cheater as usize;
+    assert!(
+        matches!(&results[honest], Err(Error::Peer(found)) if *found == cheat),
+        "{results:?} instead of {cheat:?}"
+    );
+    assert!(burned(root)[honest], "one worker's failed check burns it for all");
+    // A retry is refused, and burns the rest; then both begin anew.
+    let _ = run(root, &program, 1, 2);
+    assert_eq!(burned(root), [true; 2]);
+    fill(root, &program, self::workers()).into_iter().for_each(Result::unwrap);
+    assert!(run(root, &program, 1, 2).iter().all(Result::is_ok));
+}
+
+fn alters(point: Point, place: usize, bits: u8) -> Hooks {
+    let alter: StateHook = Box::new(move |at, bytes| {
+        if at == point {
+            bytes[place] ^= bits;
+        }
+    });
+    Hooks { alter: Some(alter), ..Hooks::none() }
+}
+
+/// Row 16: whichever worker's check fails, the epoch burns for all of them.
+#[test]
+fn row_16_a_failed_check_of_one_worker_burns_for_all() {
+    for worker in 0..WORKERS {
+        let mut all = workers();
+        all[0][worker].1 = alters(Point::DeltaDifferences(0), 3, 4);
+        burns(Party::Garbler, Cheat::Opening, true, all);
+    }
+    // The third makes no OTs.
+    for worker in 0..2 {
+        let mut all = workers();
+        all[1][worker].1 = alters(Point::OtBinding, 3, 4);
+        burns(Party::Evaluator, Cheat::OtBinding, true, all);
+    }
+}
+
+/// Takes other ranges.
+type RangesHook = Box<dyn FnMut(Ranges) -> Ranges + Send + Sync>;
+
+/// A place where two workers of one party exchange what they have.
+fn exchange() -> [RangesHook; 2] {
+    type Place = (Mutex<[Option<Ranges>; 2]>, Condvar);
+    let place: Arc<Place> = Arc::default();
+    [0, 1].map(|k| -> RangesHook {
+        let place = place.clone();
+        Box::new(move |mine| {
+            let mut both = place.0.lock().unwrap();
+            both[1 - k] = Some(mine);
+            place.1.notify_all();
+            let waits = |both: &mut [Option<Ranges>; 2]| both[k].is_none();
+            let (mut both, waited) =
+                place.1.wait_timeout_while(both, Duration::from_secs(30), waits).unwrap();
+            assert!(!waited.timed_out());
+            both[k].take().unwrap()
+        })
+    })
+}
+
+/// Row 16: workers of a cheater that draw from each other's ranges, though they have said on their
+/// connections that they do not: streams do not fit, and all is burned. (A garbler sees an evaluator's OTs
+/// first. So there are none where it is to cheat.)
+#[test]
+fn row_16_workers_that_exchange_their_ranges_are_refused() {
+    for (cheater, cheat) in [(Party::Garbler, Cheat::Commitment), (Party::Evaluator, Cheat::OtExtension)] {
+        let mut all = workers();
+        let [one, other] = exchange();
+        all[cheater as usize][0].1.ranges = Some(one);
+        all[cheater as usize][1].1.ranges = Some(other);
+        burns(cheater, cheat, cheater == Party::Evaluator, all);
+    }
+}
+
+/// A connection that ends after so many bytes that one end has read.
+struct Cut {
+    stream: UnixStream,
+    left: Option<usize>,
+}
+
+impl Read for Cut {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let most = self.left.map_or(buffer.len(), |left| left.min(buffer.len()));
+        if most == 0 && !buffer.is_empty() {
+            self.stream.shutdown(std::net::Shutdown::Both)?;
+            return Err(io::ErrorKind::ConnectionReset.into());
+        }
+        let read = self.stream.read(&mut buffer[..most])?;
+        self.left = self.left.map(|left| left - read);
+        Ok(read)
+    }
+}
+
+impl Write for Cut {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        self.stream.write(buffer)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+impl Stream for Cut {}
+
+/// Rows 4, 16, 20 and 21: the connection of one worker ends after any number of bytes that either party has
+/// read. Where the step is not made, what all of its workers made is dead and no range of it is used again,
+/// what was risked counts, nothing is burned, and the next one makes it.
+#[test]
+fn rows_04_16_20_and_21_a_worker_is_lost_anywhere() {
+    let (program, mut lost, mut survived) = (chain(), 0, 0);
+    for (role, times) in [(Party::Garbler, 20), (Party::Evaluator, 130)] {
+        // The last one is not cut.
+        let cuts = (0..15).map(|k| 7 + k * k * times).chain([1 << 30]);
+        for (cut, worker) in cuts.zip((0..WORKERS).cycle()) {
+            let folder = tempfile::tempdir().unwrap();
+            let root = folder.path();
+            let mut all = workers();
+            let (left, right) = UnixStream::pair().unwrap();
+            for (party, stream) in [left, right].into_iter().enumerate() {
+                stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+                let left = (party == role as usize).then_some(cut);
+                all[party][worker].0 = Channel::new(vec![Box::new(Cut { stream, left })]);
+            }
+            let sent = Sent::default();
+            let ended = fill(root, &program, watched(all, &sent));
+            assert!(!burned(root).contains(&true), "{ended:?}");
+            if ended.iter().all(Result::is_ok) {
+                survived += 1;
+                assert!(run(root, &program, 1, 3).iter().all(Result::is_ok));
+                continue;
+            }
+            lost += 1;
+            assert!(ended.iter().all(|ended| matches!(ended, Err(Error::Io(_)))), "{ended:?}");
+            let refused = run(root, &program, 1, 3);
+            assert!(refused.iter().all(|ran| matches!(ran, Err(Error::Stock(_)))), "{refused:?}");
+            fill(root, &program, watched(workers(), &sent)).into_iter().for_each(Result::unwrap);
+            assert!(sent.iter().all(|sent| sent.lock().unwrap().len() > 100));
+            for party in [Party::Garbler, Party::Evaluator] {
+                let store = store(root, party);
+                let (id, _) = store.epochs().unwrap()[0];
+                let begun = store.log(&id).unwrap().iter().filter(|e| matches!(e, Entry::Fill(_))).count();
+                let given_up = store.state(&id).unwrap().given_up();
+                drop(store);
+                // (In the greetings of workers nothing has begun.)
+                assert_eq!(given_up.steps as usize, begun - 1);
+                assert_eq!(given_up.risk > 0, begun > 1);
+                let first = 1 + 3 * (begun as u64 - 1);
+                assert_eq!(entries(root, party), [first, first + 1, first + 2]);
+            }
+            assert!(run(root, &program, 1, 3).iter().all(Result::is_ok));
+        }
+    }
+    println!("counted: {lost} connections of workers that were cut, {survived} that had ended");
+    assert!(lost > 16 && survived >= 2, "{lost} {survived}");
+}
+
+/// Row 24: workers of two meetings at once between the same parties: the connections of one are none of the
+/// other's.
+#[test]
+fn row_24_workers_belong_to_one_meeting() {
+    let (folder, program) = (tempfile::tempdir().unwrap(), chain());
+    let stores = [Party::Garbler, Party::Evaluator].map(|party| store(folder.path(), party));
+    let steps = [request(&program)];
+    let (mut garblers, evaluators): (Vec<_>, Vec<_>) = (0..2).map(|_| workers().into()).unzip();
+    // One worker of each meeting is connected to the other's.
+    let (first, second) = garblers.split_at_mut(1);
+    std::mem::swap(&mut first[0][1], &mut second[0][1]);
+    let met = Barrier::new(4);
+    let one = |party: Party, channel, workers: Vec<Worker>| {
+        let line = Stocked::open(party, channel, &stores[party as usize], &TERMS, Unobserved);
+        met.wait();
+        line?.preprocess_by_with(&steps, workers).map(drop)
+    };
+    let one = &one;
+    let ended: Vec<Result<(), Error>> = std::thread::scope(|scope| {
+        let mut parties = Vec::new();
+        for (garblers, evaluators) in garblers.into_iter().zip(evaluators) {
+            let (left, right) = memory_pair();
+            parties.push(scope.spawn(move || one(Party::Garbler, left, garblers)));
+            parties.push(scope.spawn(move || one(Party::Evaluator, right, evaluators)));
+        }
+        parties.into_iter().map(|party| party.join().unwrap()).collect()
+    });
+    assert!(ended.iter().all(Result::is_err), "{ended:?}");
+    assert!(ended.iter().any(|ended| matches!(ended, Err(Error::Mismatch(_)))), "{ended:?}");
+    for store in &stores {
+        assert!(store.epochs().unwrap().iter().all(|(id, _)| store.state(id).unwrap().is_new()));
+    }
+}

@@ -1,0 +1,240 @@
+//! Workers of the toy protocol: what one party's worker does, and what becomes of the step at both.
+
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::Unobserved;
+use crate::stock::tests::{Asks, Carried, Fate, TERMS, Together, Toy, runs};
+use crate::stock::{Lacking, Stocked};
+use crate::tests::Empty;
+use brickwork_stock::{Serial, serial};
+use brickwork_wire::{Channel, memory_pair};
+
+/// What the main line's greeting gave.
+const MET: SessionId = [9; 32];
+
+/// How the connections of workers go.
+#[derive(Clone)]
+struct Crew {
+    /// By party and worker.
+    fates: [Vec<Fate>; 2],
+    /// In which order the evaluator has the garbler's connections.
+    order: Vec<usize>,
+}
+
+impl Crew {
+    fn of(count: usize) -> Self {
+        Crew { fates: [vec![Fate::Lives; count], vec![Fate::Lives; count]], order: (0..count).collect() }
+    }
+
+    fn with(mut self, role: usize, worker: usize, fate: Fate) -> Self {
+        self.fates[role][worker] = fate;
+        self
+    }
+}
+
+fn greets<const ROLE: u8>(
+    channels: Vec<Channel>,
+    fates: &[Fate],
+    session: &SessionId,
+    both: &Together,
+) -> Result<Workers<Toy<ROLE>>, Error> {
+    let lines = channels.into_iter().zip(fates).map(|(channel, &fate)| {
+        let run = Metered::new::<Empty>(channel, <Toy<ROLE> as Side>::ROLE, Box::new(Unobserved));
+        (run, Carried { fate, sent: both.world.sent })
+    });
+    Workers::greet::<Empty>(lines.collect(), &TERMS, session)
+}
+
+fn fills<const ROLE: u8>(
+    mut line: Stocked<Toy<ROLE>>,
+    channels: Vec<Channel>,
+    crew: &Crew,
+    steps: &[Vec<usize>],
+    both: &Together,
+) -> Result<Preprocessed, Error> {
+    let mut workers = greets::<ROLE>(channels, &crew.fates[ROLE as usize], &MET, both)?;
+    let epoch = line.open_epoch()?;
+    let steps: Vec<Vec<Asks>> =
+        steps.iter().map(|shares| shares.iter().map(|&count| Asks(count)).collect()).collect();
+    let (done, line) = line.fill_by(&mut workers, epoch, &steps)?;
+    assert_eq!(workers.close()?.len(), crew.order.len());
+    line.close()?;
+    Ok(done)
+}
+
+/// Ends of the workers' connections.
+fn connections(crew: &Crew) -> [Vec<Channel>; 2] {
+    let (garblers, evaluators): (Vec<_>, Vec<_>) = crew.order.iter().map(|_| memory_pair()).unzip();
+    let mut evaluators: Vec<Option<Channel>> = evaluators.into_iter().map(Some).collect();
+    [garblers, crew.order.iter().filter_map(|&k| evaluators[k].take()).collect()]
+}
+
+/// Both parties fill by workers, over a connection of their own.
+fn fill(both: &Together, crew: &Crew, steps: &[Vec<usize>]) -> [Result<Preprocessed, Error>; 2] {
+    let (garbler, evaluator) = both.open([Fate::Lives; 2]);
+    let [left, right] = connections(crew);
+    std::thread::scope(|scope| {
+        let garbler = scope.spawn(|| fills::<0>(garbler, left, crew, steps, both));
+        let evaluator = fills::<1>(evaluator, right, crew, steps, both);
+        [garbler.join().unwrap(), evaluator]
+    })
+}
+
+/// The numbers in whose ranges a party's first epoch has batches of which something is left.
+fn entries(both: &Together, role: usize) -> BTreeSet<u64> {
+    let store = &both.stores[role];
+    let (id, _) = store.epochs().unwrap()[0];
+    let number = |of: Serial| (0..).find(|&entry| of < serial(entry + 1, 0)).unwrap();
+    store.batches(&id).unwrap().iter().filter(|b| b.left > 0).map(|b| number(b.serial)).collect()
+}
+
+/// Row 16: several workers make a step, in ranges that follow each other; then a program takes from what
+/// different ones made, more than any of them has.
+#[test]
+fn row_16_a_program_takes_what_several_workers_made() {
+    let both = Together::new(0, 0);
+    let mut crew = Crew::of(3);
+    // The evaluator has the connections in another order: each is the worker that the garbler says.
+    crew.order = vec![2, 0, 1];
+    let filled = fill(&both, &crew, &[vec![4, 5, 6], vec![3], vec![2, 2]]).map(Result::unwrap);
+    assert_eq!(filled, [Preprocessed { steps: 3, resumed: 0 }; 2]);
+    // Numbers 1 to 3 are the first step's, 4 says that it is made, 5 is the second's, 7 and 8 the third's.
+    for role in 0..2 {
+        assert_eq!(entries(&both, role), BTreeSet::from([1, 2, 3, 5, 7, 8]));
+        assert_eq!(both.left(role), [(None, 22)]);
+        let (id, _) = both.stores[role].epochs().unwrap()[0];
+        assert_eq!(both.stores[role].state(&id).unwrap().shared(), 9);
+        both.stores[role].verify().unwrap();
+    }
+    let message = b"more than any one of them";
+    for part in [&message[..13], &message[13..20]] {
+        let heard = runs(both.open([Fate::Lives; 2]), part, Lacking::Refuse).map(Result::unwrap);
+        assert_eq!(heard[1].0, part);
+    }
+    // Behind a program there is nothing more to fill: the next one begins an epoch.
+    let _ = fill(&both, &Crew::of(2), &[vec![1, 1]]).map(Result::unwrap);
+    assert_eq!(both.stores[0].epochs().unwrap().len(), 2);
+}
+
+/// Rows 16 and 21: whichever worker of either party is lost, and wherever: the step ends at both with a word
+/// that names a worker, nothing of it is used, no range a second time, and the next one makes it.
+#[test]
+fn rows_16_and_21_a_worker_that_is_lost_ends_the_step() {
+    for (role, worker) in [(0, 0), (0, 2), (1, 0), (1, 1)] {
+        for fate in [Fate::DiesBeforeFilling, Fate::DiesAfterFilling] {
+            let both = Together::new(0, 0);
+            let steps = [vec![4, 5, 6]];
+            let ended = fill(&both, &Crew::of(3).with(role, worker, fate), &steps);
+            let named = |result: &Result<_, Error>| {
+                matches!(result, Err(Error::Io(why))
+                if why.to_string().contains("of 3") && why.to_string().contains("given up"))
+            };
+            assert!(ended.iter().all(named), "{role} {worker} {fate:?}: {ended:?}");
+            for role in 0..2 {
+                assert_eq!(both.left(role), [(None, 0)], "what the others stored is not used");
+            }
+            let again = fill(&both, &Crew::of(3), &steps).map(Result::unwrap);
+            assert_eq!(again, [Preprocessed { steps: 1, resumed: 0 }; 2]);
+            for role in 0..2 {
+                assert_eq!(entries(&both, role), BTreeSet::from([4, 5, 6]), "ranges 1 to 3 are dead");
+                let (id, _) = both.stores[role].epochs().unwrap()[0];
+                let given_up = both.stores[role].state(&id).unwrap().given_up();
+                assert_eq!((given_up.steps, given_up.risk), (1, 3), "an attempt with all that it risked");
+                both.stores[role].verify().unwrap();
+            }
+            let heard = runs(both.open([Fate::Lives; 2]), b"eleven byte", Lacking::Refuse);
+            assert_eq!(heard.map(Result::unwrap)[1].0, b"eleven byte");
+        }
+    }
+}
+
+/// Row 16: a worker that makes what is another one's is refused, and the epoch burns at once, durably, for
+/// all of them.
+#[test]
+fn row_16_a_worker_in_the_range_of_another_burns_the_epoch() {
+    for (cheater, worker) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+        let both = Together::new(0, 0);
+        let ended = fill(&both, &Crew::of(2).with(cheater, worker, Fate::FillsAnother), &[vec![4, 4]]);
+        let honest = 1 - cheater;
+        assert!(matches!(ended[honest], Err(Error::Peer(_))), "{ended:?}");
+        let left = both.left(honest);
+        assert!(matches!(&left[..], [(Some(why), 0)] if why.contains("cheated")), "{left:?}");
+        let (id, _) = both.stores[honest].epochs().unwrap()[0];
+        assert!(both.stores[honest].secrets(&id).is_err(), "its secrets are gone");
+        // The other party's store hears of it at the next meeting, if it has not seen that this does not fit.
+        drop(both.try_open([Fate::Lives; 2]));
+        assert!(both.left(cheater).iter().all(|(burned, _)| burned.is_some()));
+    }
+}
+
+/// Row 24: connections that are crossed behind the garbler's back, of another meeting, or of two workers with
+/// one name, are refused before a range is used.
+#[test]
+fn row_24_workers_of_others_are_refused() {
+    // Another meeting at either party.
+    for other in 0..2 {
+        let both = Together::new(0, 0);
+        let [left, right] = connections(&Crew::of(2));
+        let session = |role: usize| if role == other { [8; 32] } else { MET };
+        let met = std::thread::scope(|scope| {
+            let garbler = scope.spawn(|| greets::<0>(left, &[Fate::Lives; 2], &session(0), &both).map(drop));
+            let evaluator = greets::<1>(right, &[Fate::Lives; 2], &session(1), &both).map(drop);
+            [garbler.join().unwrap(), evaluator]
+        });
+        assert!(met.iter().any(|met| matches!(met, Err(Error::Mismatch(_)))), "{met:?}");
+    }
+    // A garbler that names a worker twice, or one that there is not; and one that changes its mind.
+    for name in [0u32, 2, u32::MAX] {
+        let both = Together::new(0, 0);
+        let [mut left, right] = connections(&Crew::of(2));
+        left[1].set_tamper(Box::new(move |tag, bytes| {
+            if tag == msg::WORKER {
+                bytes.copy_from_slice(&name.to_le_bytes());
+            }
+        }));
+        let met = std::thread::scope(|scope| {
+            let garbler = scope.spawn(|| greets::<0>(left, &[Fate::Lives; 2], &MET, &both).map(drop));
+            let evaluator = greets::<1>(right, &[Fate::Lives; 2], &MET, &both).map(drop);
+            [garbler.join().unwrap(), evaluator]
+        });
+        assert!(matches!(met[1], Err(Error::Peer(_))), "{name}: {met:?}");
+    }
+    let both = Together::new(0, 0);
+    let crew = Crew::of(2);
+    let (garbler, evaluator) = both.open([Fate::Lives; 2]);
+    let [mut left, right] = connections(&crew);
+    // It says that the first is the second and the other way round, and works as it would have.
+    for (k, channel) in (0u32..).zip(&mut left) {
+        channel.set_tamper(Box::new(move |tag, bytes| {
+            if tag == msg::WORKER {
+                bytes.copy_from_slice(&(1 - k).to_le_bytes());
+            }
+        }));
+    }
+    let steps = [vec![4, 4]];
+    let ended = std::thread::scope(|scope| {
+        let garbler = scope.spawn(|| fills::<0>(garbler, left, &crew, &steps, &both));
+        let evaluator = fills::<1>(evaluator, right, &crew, &steps, &both);
+        [garbler.join().unwrap(), evaluator]
+    });
+    let says = "stands elsewhere";
+    let elsewhere = |ended: &Result<_, Error>| matches!(ended, Err(Error::Stock(why)) if why.contains(says));
+    assert!(ended.iter().any(elsewhere), "{ended:?}");
+    assert_eq!([both.left(0), both.left(1)], [(); 2].map(|()| vec![(None, 0)]));
+}
+
+/// Too few, too many, and steps that they cannot make.
+#[test]
+fn as_many_workers_as_there_are() {
+    let both = Together::new(0, 0);
+    for count in [0, 1, MAX_WORKERS as usize + 1] {
+        let [left, _right] = connections(&Crew::of(count));
+        let refused = greets::<0>(left, &vec![Fate::Lives; count], &MET, &both).map(drop);
+        assert!(matches!(refused, Err(Error::Usage(_))), "{count}");
+    }
+    for steps in [vec![vec![1, 1, 1]], vec![vec![1, 1], vec![]]] {
+        let ended = fill(&both, &Crew::of(2), &steps);
+        assert!(ended.iter().all(|ended| matches!(ended, Err(Error::Usage(_)))), "{ended:?}");
+    }
+}
