@@ -124,8 +124,9 @@ fn first_steps() -> Vec<Step> {
     ]
 }
 
-/// What is shipped is tested while the rest is compiled, as tests often wait. The long step comes first:
-/// cargo waits for another one that compiles, but not once its tests run.
+/// What is shipped is tested while the rest is compiled, as tests often wait, and the Python package beside
+/// the tests of both. The long step comes first: cargo waits for another one that compiles, but not once its
+/// tests run.
 fn steps_beside() -> Vec<Step> {
     let mut steps = vec![Step::tests(Crates::Shipped)];
     steps.extend(Step::with_other_kernels(Crates::Shipped));
@@ -133,10 +134,14 @@ fn steps_beside() -> Vec<Step> {
     steps
 }
 
+/// What is compiled last, beside [`steps_beside`].
+fn last_programs() -> Step {
+    Step::programs(Crates::Others)
+}
+
 /// The last one runs tests with the kernel that the machine gets, so that a summary ends the output.
 fn last_steps() -> Vec<Step> {
-    let mut steps = vec![Step::programs(Crates::Others)];
-    steps.extend(Step::with_other_kernels(Crates::Others));
+    let mut steps: Vec<Step> = Step::with_other_kernels(Crates::Others).collect();
     steps.push(Step::examples(Crates::Others));
     steps.push(Step::tests(Crates::Others));
     steps
@@ -149,18 +154,22 @@ pub fn run(root: &Path) -> Result<(), String> {
     for Step { name, arguments, environment } in first_steps() {
         step(root, &name, &arguments, &environment)?;
     }
-    let lanes = [Lane::new(root)?, Lane::new(root)?];
+    let lanes = [Lane::new(root)?, Lane::new(root)?, Lane::new(root)?];
     let stop = AtomicBool::new(false);
-    let [first, second] = &lanes;
+    let [package, shipped, others] = &lanes;
     let results = std::thread::scope(|scope| {
-        let beside = scope.spawn(|| {
-            let tested = steps_beside().iter().try_for_each(|step| first.cargo(step, &stop));
-            // What the package is made of is compiled by now.
-            let python = |lane: &Lane| crate::python::run_if_possible(root, &|command| lane.call(command));
-            tested.and_then(|()| first.step("the Python package", &stop, || python(first)))
+        let beside = scope.spawn(|| steps_beside().iter().try_for_each(|step| shipped.cargo(step, &stop)));
+        let compiled = others.cargo(&last_programs(), &stop);
+        // What the package is made of is compiled by now, and nothing else has cargo wait. Its tests wait
+        // for processes much of the time, as those beside them do.
+        let python = scope.spawn(|| {
+            let run = || crate::python::run_if_possible(root, &|command| package.call(command));
+            package.step("the Python package", &stop, run)
         });
-        let last = last_steps().iter().try_for_each(|step| second.cargo(step, &stop));
-        [beside.join().expect("no step panics"), last]
+        let last = || last_steps().iter().try_for_each(|step| others.cargo(step, &stop));
+        let last = compiled.and_then(|()| last());
+        let joined = [beside, python].map(|lane| lane.join().expect("no step panics"));
+        joined.into_iter().chain([last]).collect::<Vec<_>>()
     });
     lanes.iter().try_for_each(Lane::print)?;
     results.into_iter().collect()
@@ -364,7 +373,7 @@ mod tests {
     /// Each kernel gets the tests that depend on it, and the last step is one of tests.
     #[test]
     fn every_kernel_gets_the_tests_that_depend_on_it() {
-        let steps = [first_steps(), steps_beside(), last_steps()].concat();
+        let steps = [first_steps(), steps_beside(), vec![last_programs()], last_steps()].concat();
         let runs = |step: &&Step| {
             step.arguments[0] == "test" && !["--no-run", "--doc"].iter().any(|no| step.arguments.contains(no))
         };
