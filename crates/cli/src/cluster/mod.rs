@@ -43,12 +43,9 @@ pub struct Arguments {
 /// Coordinates a job to its end.
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let config = config::read(&arguments.config)?;
-    let unwritable = |path: &Path, e: std::io::Error| Failure::cannot_write(path, &e);
     for folder in [&config.folder, &config.sink] {
-        std::fs::create_dir_all(folder).map_err(|e| unwritable(folder, e))?;
+        std::fs::create_dir_all(folder).map_err(|e| Failure::cannot_write(folder, &e))?;
     }
-    let rows = config.folder.join("rows.json");
-    std::fs::write(&rows, json!(config.terms.rows).to_string()).map_err(|e| unwritable(&rows, e))?;
     let ledger = config.folder.join("ledger");
     let channel = {
         let options = tls::Options {
@@ -81,6 +78,19 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let mut crew = Processes::new(&config, &arguments.rerun, &mut stands);
     let outcome = coordinate(channel, config.party, &ledger, &config.terms, manner, &mut crew)?;
     summary(config.party, &config.terms, &outcome.job, &outcome.state, begun.elapsed(), Some(&config.sink))
+}
+
+/// Returns something in a job's folder that is of one that has begun, if there is anything: the folder of a
+/// lane, or what says where lanes are.
+fn left_behind(folder: &Path) -> std::io::Result<Option<PathBuf>> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if name.to_string_lossy().starts_with("lane-") || name == "machines.json" {
+            return Ok(Some(entry.path()));
+        }
+    }
+    Ok(None)
 }
 
 /// How far a job is, for whoever looks.
