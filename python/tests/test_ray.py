@@ -444,7 +444,7 @@ def test_what_a_lane_sees_is_heard_before_it_is_ended(
     monkeypatch.setattr(ray, "kill", lambda handle, no_restart: setattr(handle, "killed", True))
     crew = object.__new__(job._Crew)
     crew._futures, crew._news, crew._node, crew._next_look = {}, queue.SimpleQueue(), "here", 0.0
-    crew._ended, crew._rows, crew._parts = False, [20] * 4, None
+    crew._ended, crew._rows, crew._parts = False, [20] * 4, {}
     crew._metrics = type("Metrics", (), {"ran": lambda *_: None})()  # type: ignore[assignment]
     crew._lanes = {1: job._Actor(actor, 7, [])}
     crew.obey('{"run": {"lane": 1, "partition": 3}}')
@@ -461,7 +461,8 @@ def test_what_a_lane_sees_is_heard_before_it_is_ended(
         assert time.monotonic() < end
     told += [json.loads(news) for news in crew.news(0.0)]
     assert actor.asked == ["run", "stop"]
-    assert told == [{name: {"lane": 1, "attempt": 7, **body}} for news in heard for name, body in news.items()]
+    name = {"lane": 1, "attempt": 7}
+    assert told == [{kind: {**name, **body}} for news in heard for kind, body in news.items()]
 
 
 def test_partitions_stay_what_they_were(tmp_path: Path) -> None:
@@ -480,7 +481,9 @@ def test_partitions_stay_what_they_were(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["path", "uri", "other"])
-def test_a_result_is_there_when_it_is_whole(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_result_is_there_when_it_is_whole(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A file has its name when all of it is written, whatever kind of file system it is on."""
     from brickwork import ray as bwray
     from brickwork.ray import files

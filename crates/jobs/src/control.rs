@@ -242,8 +242,8 @@ fn is_tidy(begun: Option<&Book>, crew: &dyn Crew) -> Result<(), Error> {
     match crew.kept()?.difference(&ran).next() {
         None => Ok(()),
         Some(partition) => Err(Error::Usage(format!(
-            "there is a result of partition {partition} where this job's results belong, and this job has not \
-             run it: move away what is there, or give another sink"
+            "there is a result of partition {partition} where this job's results belong, and this job has \
+             not run it: move away what is there, or give another sink"
         ))),
     }
 }

@@ -502,7 +502,7 @@ mod tests {
             assert_eq!(leader.decide(&after, true).contains(&rerun), counts);
             let mut follower = Follower::new(state, Said::default(), false);
             follower.hear(&consent);
-            assert_eq!(follower.tell(state).contains(&consent), true);
+            assert!(follower.tell(state).contains(&consent));
             assert_eq!(follower.check(&rerun, &after).is_ok(), counts);
         }
     }

@@ -9,18 +9,8 @@ use brickwork_session::{Observer, PhaseReport, TABLE_MEMORY};
 use brickwork_wire::Channel;
 
 use crate::place::Place;
+pub use crate::terms::Attempt;
 use crate::terms::{self, JobId, Partition, Terms};
-
-/// Which attempt of which lane of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Attempt {
-    /// The job.
-    pub job: JobId,
-    /// The lane.
-    pub lane: terms::Lane,
-    /// Its number.
-    pub number: u32,
-}
 
 /// A worker that has met its peer.
 pub struct Lane {

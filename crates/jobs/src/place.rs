@@ -18,7 +18,7 @@ use brickwork_duplo::Step;
 use brickwork_stock::{Entry, Store};
 
 use crate::coordinator::Evidence;
-use crate::lane::Attempt;
+use crate::terms::Attempt;
 
 const MAGIC: &[u8; 8] = b"brickwa\x01";
 const NAME: &str = "attempt";

@@ -150,13 +150,13 @@ pub(crate) struct Workers {
 }
 
 impl Workers {
-    /// Those of a job that goes on, all of which are there.
+    /// Makes those of a job that goes on, all of which are there.
     pub(crate) fn of(state: &State, at: At) -> Self {
         let at = |book: &LaneBook| (book.attempts.saturating_sub(1), at);
         Workers { at: state.lanes().iter().map(at).collect(), ..Workers::default() }
     }
 
-    /// Where the worker of an attempt is.
+    /// Returns where the worker of an attempt is.
     pub(crate) fn of_attempt(&self, lane: Lane, attempts: u32) -> At {
         match self.at.get(lane as usize) {
             Some((attempt, at)) if attempt.checked_add(1) == Some(attempts) => *at,
@@ -164,14 +164,14 @@ impl Workers {
         }
     }
 
-    /// Whether there may be something to hear of an attempt: the lane's last one, or the one after it, of
-    /// which one party hears before the other.
+    /// Returns whether there may be something to hear of an attempt: the lane's last one, or the one after
+    /// it, of which one party hears before the other.
     pub(crate) fn expects(&self, lane: Lane, attempt: u32) -> bool {
         let next = |last: u32| attempt == last || last.checked_add(1) == Some(attempt);
         self.at.get(lane as usize).is_some_and(|(last, _)| next(*last))
     }
 
-    /// What was found of a partition.
+    /// Returns what was found of a partition.
     pub(crate) fn found(&self, lane: Lane, partition: Partition) -> Option<Evidence> {
         self.found.get(&lane).filter(|(of, _)| *of == partition).map(|(_, evidence)| *evidence)
     }
@@ -214,7 +214,7 @@ impl Workers {
         }
     }
 
-    /// What an entry makes of them.
+    /// Makes of them what an entry says.
     pub(crate) fn follow(&mut self, entry: &Entry) {
         match entry {
             Entry::Fill { lane, attempt, .. } | Entry::Resume { lane, attempt } => {
@@ -232,13 +232,14 @@ impl Workers {
         }
     }
 
-    /// How much is known of what was found, and of what people said.
+    /// Returns how much is known of what was found, and of what people said.
     #[cfg(test)]
     pub(crate) fn kept(&self) -> usize {
         self.found.len() + self.consents.len()
     }
 
-    /// What is known without a look of partitions whose lanes are lost: a worker that never was took nothing.
+    /// Returns what is known without a look of partitions whose lanes are lost: a worker that never was took
+    /// nothing.
     pub(crate) fn known(&self, state: &State) -> Vec<News> {
         let unsettled = state.unsettled().into_iter();
         let unknown = unsettled.filter(|(lane, partition)| {
@@ -248,7 +249,7 @@ impl Workers {
         unknown.map(found).collect()
     }
 
-    /// Why the worker of an attempt ended, if it did.
+    /// Returns why the worker of an attempt ended, if it did.
     pub(crate) fn gone(&self, lane: Lane, attempts: u32) -> Option<Cause> {
         match self.of_attempt(lane, attempts) {
             At::Gone(cause) => Some(cause),
@@ -287,7 +288,7 @@ impl Waiting {
         at_once
     }
 
-    /// Where the peer's workers are said to listen.
+    /// Returns where the peer's workers are said to listen.
     #[cfg(test)]
     pub(crate) fn addresses(&self) -> impl Iterator<Item = &str> {
         self.addresses.values().map(|(_, address)| &**address)
@@ -331,12 +332,12 @@ impl Said {
         }
     }
 
-    /// Whether an attempt of a lane has made its stock.
+    /// Returns whether an attempt of a lane has made its stock.
     pub(crate) fn filled(&self, lane: Lane, attempt: u32) -> bool {
         self.filled.contains(&(lane, attempt))
     }
 
-    /// Whether an attempt of a lane has run a partition.
+    /// Returns whether an attempt of a lane has run a partition.
     pub(crate) fn done(&self, lane: Lane, attempt: u32, partition: Partition) -> bool {
         self.done.contains(&(lane, attempt, partition))
     }

@@ -225,8 +225,8 @@ impl Store {
     /// Opens the store in a directory, or makes one.
     ///
     /// # Errors
-    /// [`Error::Busy`] if another process has it open, [`Error::Stock`] if the key is wrong, the disk fails or
-    /// something was altered.
+    /// [`Error::Busy`] if another process has it open, [`Error::Stock`] if the key is wrong, the disk fails
+    /// or something was altered.
     pub fn open(directory: &Path, key: &StoreKey) -> Result<Self, Error> {
         Self::open_with(directory, key, Arc::new(NoFaults))
     }

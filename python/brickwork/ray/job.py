@@ -105,7 +105,7 @@ class _Crew:
     ) -> None:
         self._plan, self._rows, self._stands = plan, rows, stands
         self._job = self._terms = ""
-        self._parts: Any = None
+        self._parts: dict[str, bytes] = {}
         self._ended = False
         self._lanes: dict[int, _Actor] = {}
         self._machines = _Machines(os.path.join(plan["folder"], "machines.json"))
@@ -120,12 +120,11 @@ class _Crew:
     # What the coordinator asks.
 
     def begins(self, job: str, terms: str) -> None:
-        import ray
-
         self._job, self._terms = job, terms
-        # Each machine that a lane lives on has them from here: none of its files need be the driver's.
-        parts = {f"{terms}.bwp": self._plan["program"], f"{terms}.json": json.dumps(self._rows).encode()}
-        self._parts = ray.put(parts)
+        # Each machine that a lane lives on has them from here: none of its files need be the driver's. They
+        # are an argument, and no object of Ray's store, with whose machine the driver would be lost.
+        rows = json.dumps(self._rows).encode()
+        self._parts = {f"{terms}.bwp": self._plan["program"], f"{terms}.json": rows}
 
     def kept(self) -> list[int]:
         sink: Sink = self._plan["sink"]
@@ -492,7 +491,7 @@ def _coordinate(
     }
     words = [*flags(job), "--store-key", os.fspath(store_key), "--threads", str(threads)]
     hosts = list(peer_hosts) + ([connect.rsplit(":", 1)[0]] if connect is not None else [])
-    plan = {
+    plan: dict[str, Any] = {
         "words": [*words, "--timeout", str(timeout)],
         "role": role,
         "source": source,

@@ -301,10 +301,24 @@ fn allowed(hosts: &[String], control: Option<&str>, address: &str) -> Result<Str
     });
     meant.ok_or_else(|| {
         Error::Mismatch(format!(
-            "the peer's coordinator sends a worker to {}, which is none of the hosts in peer_hosts and a port",
+            "the peer's coordinator sends a worker to {}, which is none of the hosts in peer_hosts and \
+             a port",
             address.escape_debug()
         ))
     })
+}
+
+/// Returns something in a job's folder that is of one that has begun, if there is anything: the folder of a
+/// lane, or what says where lanes are.
+pub fn left_behind(folder: &Path) -> std::io::Result<Option<PathBuf>> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if name.to_string_lossy().starts_with("lane-") || name == "machines.json" {
+            return Ok(Some(entry.path()));
+        }
+    }
+    Ok(None)
 }
 
 /// Writes a file that workers read, whole or not at all.
@@ -371,7 +385,7 @@ impl Crew for Processes<'_> {
     }
 
     fn left_behind(&self) -> Result<Option<PathBuf>, Error> {
-        Ok(super::left_behind(&self.config.folder)?)
+        Ok(left_behind(&self.config.folder)?)
     }
 
     fn stands(&mut self, state: &State) {

@@ -16,6 +16,7 @@ use brickwork::wire::tls::{self, PublicKey};
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::crew::left_behind;
 use super::{Progress, summary};
 use crate::arguments::{Address, SECURITY, security};
 use crate::failure::Failure;
@@ -155,7 +156,7 @@ impl Crew for Foreign<'_> {
     }
 
     fn left_behind(&self) -> Result<Option<PathBuf>, Error> {
-        Ok(super::left_behind(&self.folder)?)
+        Ok(left_behind(&self.folder)?)
     }
 
     fn stands(&mut self, state: &State) {

@@ -80,19 +80,6 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     summary(config.party, &config.terms, &outcome.job, &outcome.state, begun.elapsed(), Some(&config.sink))
 }
 
-/// Returns something in a job's folder that is of one that has begun, if there is anything: the folder of a
-/// lane, or what says where lanes are.
-fn left_behind(folder: &Path) -> std::io::Result<Option<PathBuf>> {
-    for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        if name.to_string_lossy().starts_with("lane-") || name == "machines.json" {
-            return Ok(Some(entry.path()));
-        }
-    }
-    Ok(None)
-}
-
 /// How far a job is, for whoever looks.
 #[derive(Default)]
 struct Progress(Option<Tally>);

@@ -50,8 +50,8 @@ pub fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// **A lost store.** A store that is not the one that the lane's last attempt had says nothing of a partition:
-/// neither an empty one in its place nor an older copy of it.
+/// **A lost store.** A store that is not the one that the lane's last attempt had says nothing of a
+/// partition: neither an empty one in its place nor an older copy of it.
 #[test]
 fn row_16_a_lost_store_says_nothing() {
     for loss in [Loss::Empty, Loss::Old] {

@@ -96,8 +96,8 @@ fn propose(channel: &mut Channel, entries: Vec<Entry>, news: Vec<News>) -> Resul
         .map_err(|_: Malformed| Malformed::UnexpectedMessage)?)
 }
 
-/// **A leader that says that all is done.** Whose worker has made no stock does not hear from the peer that it
-/// has; whose worker has run nothing has no results.
+/// **A leader that says that all is done.** Whose worker has made no stock does not hear from the peer that
+/// it has; whose worker has run nothing has no results.
 #[test]
 fn row_16_no_word_stands_for_that_of_the_own_worker() {
     let terms = terms(1, 1, 2);
