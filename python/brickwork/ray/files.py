@@ -33,7 +33,7 @@ class Sink(Protocol):
         ...
 
     def has(self, partition: int) -> bool:
-        """Returns whether a partition's outputs are there."""
+        """Returns whether something is there where a partition's outputs go."""
         ...
 
 
