@@ -390,7 +390,135 @@ def test_coordinators_and_raylets_die(pair: Pair) -> None:
 def test_lanes_are_sent_to_no_other_host() -> None:
     from brickwork.ray import job
 
-    job._check_host("bob.example:7000", ["alice.example", "bob.example"])
-    for address in ["bob.example.evil:7000", "evil:7000", "127.0.0.1:7000", "[::1]:7000", "7000", ""]:
+    hosts = ["alice.example", "bob.example", "[::1]"]
+    assert job._checked("bob.example:7000", hosts) == "bob.example:7000"
+    assert job._checked("[::1]:00443", hosts) == "[::1]:443"
+    for address in ["bob.example.evil:7000", "evil:7000", "127.0.0.1:7000", "7000", "bob.example", ""]:
         with pytest.raises(bw.UsageError, match="not in peer_hosts"):
-            job._check_host(address, ["alice.example", "bob.example"])
+            job._checked(address, hosts)
+    for port in ["", "0", "65536", "-1", "+1", " 1", "1_0", "\u0661", "7000;reboot", "$(reboot)", "1" * 200]:
+        with pytest.raises(bw.UsageError, match="a port that is none"):
+            job._checked(f"bob.example:{port}", hosts)
+
+
+class Actor:
+    """An actor whose answers a test gives, and what was asked of it."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.killed = False
+
+    @property
+    def call(self) -> Actor:
+        return self
+
+    def remote(self, method: str, *arguments: Any) -> str:
+        self.asked.append(method)
+        return method
+
+
+@pytest.mark.parametrize(
+    ("answer", "heard"),
+    [
+        (("gone", "check"), [{"gone": {"cause": "check"}}]),
+        (("gone", "line"), [{"gone": {"cause": "stopped"}}]),
+        (("done", 0.5), [{"done": {"partition": 3}}, {"gone": {"cause": "stopped"}}]),
+        (None, [{"gone": {"cause": "stock"}}]),
+    ],
+)
+@pytest.mark.parametrize("at_end", [False, True])
+def test_what_a_lane_sees_is_heard_before_it_is_ended(
+    answer: Any, heard: list[Any], at_end: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A peer that has our lane stopped does not keep it from saying that a check failed; and one that is
+    killed before it could say anything has spent its stock.
+    """
+    import ray
+    from brickwork.ray import job
+
+    actor = Actor()
+    monkeypatch.setattr(job, "_STOPPING", 0.2)
+    monkeypatch.setattr(job, "_alive", lambda: {"here"})
+    monkeypatch.setattr(ray, "wait", lambda futures, **_: (futures if answer else [], []))
+    monkeypatch.setattr(ray, "get", lambda future: answer)
+    monkeypatch.setattr(ray, "kill", lambda handle, no_restart: setattr(handle, "killed", True))
+    crew = object.__new__(job._Crew)
+    crew._futures, crew._news, crew._node, crew._next_look = {}, queue.SimpleQueue(), "here", 0.0
+    crew._ended, crew._rows, crew._parts = False, [20] * 4, {}
+    crew._metrics = type("Metrics", (), {"ran": lambda *_: None})()  # type: ignore[assignment]
+    crew._lanes = {1: job._Actor(actor, 7, [])}
+    crew.obey('{"run": {"lane": 1, "partition": 3}}')
+    crew.obey('{"fill": {"lane": 1, "partitions": 1}}')
+    if at_end:
+        crew.end()
+    else:
+        crew.obey('{"stop": {"lane": 1}}')
+        assert not actor.killed, "it is killed before it was heard"
+    told: list[Any] = []
+    end = time.monotonic() + LIMIT
+    while not actor.killed or not told:
+        told += [json.loads(news) for news in crew.news(0.01)]
+        assert time.monotonic() < end
+    told += [json.loads(news) for news in crew.news(0.0)]
+    assert actor.asked == ["run", "stop"]
+    name = {"lane": 1, "attempt": 7}
+    assert told == [{kind: {**name, **body}} for news in heard for kind, body in news.items()]
+
+
+def test_partitions_stay_what_they_were(tmp_path: Path) -> None:
+    """A file that arrives while a job runs shifts none."""
+    import pickle
+
+    from brickwork import ray as bwray
+
+    for name, rows in (("b.json", [1, 2]), ("d.json", [3])):
+        (tmp_path / name).write_text(json.dumps(rows))
+    source = bwray.Files(tmp_path)
+    assert source.rows() == [2, 1]
+    (tmp_path / "a.json").write_text("[9]")
+    source = pickle.loads(pickle.dumps(source))
+    assert [source.read(0), source.read(1)] == [[1, 2], [3]]
+
+
+@pytest.mark.parametrize("kind", ["path", "uri", "other"])
+def test_a_result_is_there_when_it_is_whole(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file has its name when all of it is written, whatever kind of file system it is on."""
+    from brickwork import ray as bwray
+    from brickwork.ray import files
+    from pyarrow import fs
+
+    place = {"path": str(tmp_path), "uri": tmp_path.as_uri(), "other": "other://folder"}[kind]
+    if kind == "other":
+        system = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
+        monkeypatch.setattr(files, "_filesystem", lambda path: (system, "folder"))
+    sink = bwray.Folder(place)
+    sink.write(2, [1, 2])
+    assert sink.has(2) and not sink.has(1)
+    (written,) = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert written.name == "part-00002.json" and json.loads(written.read_text()) == [1, 2]
+
+    def broken(*_: Any) -> None:
+        raise OSError("no space")
+
+    monkeypatch.setattr(os, "replace", broken)
+    if kind == "other":
+        monkeypatch.setattr(files, "_filesystem", lambda path: (Broken(system), "folder"))
+    with pytest.raises((bw.ResourceError, OSError)):
+        sink.write(1, [3])
+    assert not sink.has(1)
+
+
+class Broken:
+    """A file system on which nothing gets its last name."""
+
+    type_name = "subtree"
+
+    def __init__(self, system: Any) -> None:
+        self._system = system
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "move":
+            raise OSError("no space")
+        return getattr(self._system, name)

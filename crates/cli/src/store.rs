@@ -1,7 +1,9 @@
 //! The flags that name a store, and the key that opens it.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
+use brickwork::Error;
 use brickwork::duplo::Lacking;
 use brickwork::stock::{Store, StoreKey};
 use brickwork_kernels::Erasing;
@@ -46,6 +48,23 @@ impl KeyArguments {
     /// Opens a store that exists or is to be made.
     pub fn open(&self, directory: &Path) -> Result<Store, Failure> {
         Store::open(directory, &self.key()?).map_err(|e| Failure::from(e).advise(OPEN_HINT))
+    }
+
+    /// Opens a store that exists or is to be made, as soon as no other process has it: so long it is waited
+    /// for.
+    pub fn open_when_free(&self, directory: &Path, patience: Duration) -> Result<Store, Failure> {
+        let (key, end) = (self.key()?, Instant::now() + patience);
+        loop {
+            match Store::open(directory, &key) {
+                Err(Error::Busy(_)) if Instant::now() < end => {
+                    brickwork::stop::check().map_err(Error::from)?;
+                    std::thread::sleep(Duration::from_millis(50));
+                }
+                // It is there, and no worse for that: whoever comes again may find it free.
+                Err(Error::Busy(why)) => return Err(Failure::other(why, OPEN_HINT)),
+                opened => return opened.map_err(|e| Failure::from(e).advise(OPEN_HINT)),
+            }
+        }
     }
 
     /// Returns whether a store would open, or could be made.

@@ -20,11 +20,13 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 
 use brickwork::circuit::{Party, Program};
 use brickwork::duplo::SecurityReport;
 use brickwork::jobs::coordinator::{Cause, Evidence};
 use brickwork::jobs::lane::{self, Attempt, Lane, Means};
+use brickwork::jobs::place;
 use brickwork::jobs::terms::Terms;
 use brickwork::session::TABLE_MEMORY;
 use brickwork::stock::Store;
@@ -46,6 +48,9 @@ use crate::{files, print, programs, resources, values};
 /// Most bytes of a task.
 const MAX_LINE_BYTES: u64 = 1 << 20;
 
+/// How long a store may be in use by a worker that was here before.
+const IN_USE: Duration = Duration::from_secs(10);
+
 /// Run one lane of a job, as lines on stdin say: what `brickwork cluster` starts
 #[derive(Args)]
 pub struct Arguments {
@@ -65,10 +70,14 @@ pub struct Arguments {
     /// The job, 64 hexadecimal digits, as the two coordinators named it
     #[arg(long, value_name = "DIGITS", value_parser = job)]
     job: [u8; 32],
+    /// The digest of the job's terms, 64 hexadecimal digits: a worker whose program, rows or flags say
+    /// otherwise does nothing
+    #[arg(long, value_name = "DIGITS", value_parser = job)]
+    terms: [u8; 32],
     /// This worker's lane, from 0
     #[arg(long, value_name = "N")]
     lane: u32,
-    /// The attempt of the lane, from 0
+    /// The attempt of the lane, from 0; of one that only looks, the lane's last one
     #[arg(long, value_name = "N")]
     attempt: u32,
     /// Lanes of the job
@@ -98,7 +107,7 @@ fn job(text: &str) -> Result<[u8; 32], String> {
     let mut id = [0; 32];
     match base16ct::lower::decode(text, &mut id) {
         Ok(digits) if digits.len() == 32 => Ok(id),
-        _ => Err("a job is named by 64 hexadecimal digits".into()),
+        _ => Err("it is 64 hexadecimal digits".into()),
     }
 }
 
@@ -156,6 +165,12 @@ impl Worker {
             identities,
         };
         terms.check()?;
+        if terms.digest() != arguments.terms {
+            return Err(Failure::input(
+                "the program, the rows or the flags of this worker are not those of the job",
+                "leave them as they are while a job runs, and let all machines have the same",
+            ));
+        }
         let Arguments { job, lane, attempt, .. } = *arguments;
         if lane >= terms.lanes {
             return Err(Failure::usage(
@@ -185,7 +200,11 @@ impl Worker {
         options: &tls::Options,
         says: &mut dyn FnMut(Value) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let store = self.key.open(&self.directory)?;
+        if address.listen.is_none() && address.connect.is_none() {
+            return Ok(());
+        }
+        let store = self.key.open_when_free(&self.directory, IN_USE)?;
+        let place = place::enter(&self.directory, store, &self.attempt, &self.terms.digest())?;
         let channel = match (&address.listen, &address.connect) {
             (Some(address), _) => {
                 let listener = Listener::bind(address, identity, peer, options)?;
@@ -197,8 +216,8 @@ impl Worker {
         };
         let terms = lane::session_terms(&self.terms, self.means)?;
         let bar = Bar::of::<brickwork::duplo::Duplo>(true);
-        let lane = Lane::open(&self.attempt, self.party, channel, &store, &terms, bar)?;
-        self.met = Some((lane, store));
+        let lane = Lane::open(&self.attempt, self.party, channel, &place, &terms, bar)?;
+        self.met = Some((lane, place.store().clone()));
         Ok(())
     }
 
@@ -233,14 +252,14 @@ impl Worker {
     }
 
     /// What the logs of the lane's store say. A store that another process has, or that cannot be read, says
-    /// nothing; neither does one that is not there any more.
+    /// nothing; neither does one that is not there any more, or that another attempt had last.
     fn evidence(&self, step: &brickwork::duplo::Step) -> Evidence {
+        let found = |store: &Store| {
+            place::evidence(&self.directory, store, &self.attempt, &self.terms.digest(), step)
+        };
         match &self.met {
-            Some((_, store)) => lane::evidence(store, step),
-            None => match self.key.open_existing(&self.directory) {
-                Ok(store) => lane::evidence(&store, step),
-                Err(_) => Evidence::PerhapsTaken,
-            },
+            Some((_, store)) => found(store),
+            None => self.key.open_existing(&self.directory).map_or(Evidence::PerhapsTaken, |s| found(&s)),
         }
     }
 

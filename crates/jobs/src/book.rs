@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! DIR/lock     locked by the process that keeps the ledger
+//! DIR/said     what this party's workers said that they did ([`crate::said`])
 //! DIR/ledger   "brickwl\x01"  role u8  job [u8; 32]  terms [u8; 32]  entry*
 //!              entry = length u32  postcard  head [u8; 32]
 //! ```
@@ -17,7 +18,9 @@ use std::path::Path;
 use brickwork_base::{Error, Party};
 use rustix::fs::{FlockOperation, flock};
 
+use crate::coordinator::{News, Said};
 use crate::ledger::{Entry, Head, State};
+use crate::said::Words;
 use crate::terms::{JobId, Terms};
 
 const MAGIC: &[u8; 8] = b"brickwl\x01";
@@ -34,6 +37,7 @@ pub struct Book {
     entries: Vec<Entry>,
     state: State,
     poisoned: bool,
+    words: Words,
     _lock: File,
 }
 
@@ -108,7 +112,12 @@ impl Book {
             file.sync_all()?;
         }
         file.seek(SeekFrom::End(0))?;
-        Ok(Some(Book { file, job, entries, state, poisoned: false, _lock: lock }))
+        // Where nothing happened nothing was said, and another job may be about to begin.
+        let words = match entries.is_empty() {
+            true => Words::begin(directory, &job)?,
+            false => Words::open(directory, &job)?,
+        };
+        Ok(Some(Book { file, job, entries, state, poisoned: false, words, _lock: lock }))
     }
 
     /// Begins the ledger of a job. One that is there, and in which nothing happened, is replaced.
@@ -120,6 +129,8 @@ impl Book {
             return Err(Error::Usage(format!("{} holds a job that was begun", directory.display())));
         }
         let lock = lock(directory)?;
+        // Whatever ledger there is, its words are there first.
+        let words = Words::begin(directory, job)?;
         let (path, new) = (directory.join("ledger"), directory.join("ledger.new"));
         let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&new)?;
         file.write_all(&header(party, job, terms))?;
@@ -127,7 +138,7 @@ impl Book {
         std::fs::rename(&new, &path)?;
         sync_directory(directory)?;
         let state = State::new(job, terms);
-        Ok(Book { file, job: *job, entries: Vec::new(), state, poisoned: false, _lock: lock })
+        Ok(Book { file, job: *job, entries: Vec::new(), state, poisoned: false, words, _lock: lock })
     }
 
     /// Writes entries, durably, all or none of them as far as the ledger's rules go.
@@ -158,6 +169,21 @@ impl Book {
         self.state = state;
         self.entries.extend_from_slice(entries);
         Ok(())
+    }
+
+    /// Makes what a worker of this party said durable, before anybody acts on it.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the disk fails; then nothing more is written.
+    pub fn hear(&mut self, news: &News) -> Result<(), Error> {
+        let heard = self.words.hear(news);
+        self.poisoned |= heard.is_err();
+        heard
+    }
+
+    /// Returns what this party's workers have said that they did.
+    pub fn said(&self) -> &Said {
+        self.words.said()
     }
 
     /// Returns the job.

@@ -15,8 +15,8 @@
 //! other cause.
 
 use std::collections::BTreeSet;
-use std::path::Path;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use brickwork_base::digest::Digest;
 use brickwork_base::random::Rng;
@@ -26,7 +26,7 @@ use brickwork_wire::Channel;
 use serde::{Deserialize, Serialize};
 
 use crate::book::Book;
-use crate::coordinator::{Evidence, Follower, Leader, MAX_NEWS, MAX_PROPOSED, Manner, News, Order};
+use crate::coordinator::{Cause, Evidence, Follower, Leader, MAX_NEWS, MAX_PROPOSED, Manner, News, Order};
 use crate::ledger::{Entry, State};
 use crate::terms::{JobId, Lane, Partition, Terms};
 
@@ -63,8 +63,9 @@ pub trait Crew {
     /// If the crew cannot work at all any more.
     fn obey(&mut self, order: Order) -> Result<(), Error>;
 
-    /// Looks into the log of a lane's stock, of which no worker of this crew is left.
-    fn look(&mut self, lane: Lane, partition: Partition) -> Evidence;
+    /// Looks into the log of a lane's stock, of which no worker of this crew is left. `attempt` is the lane's
+    /// last one: what another one has had is another stock.
+    fn look(&mut self, lane: Lane, attempt: u32, partition: Partition) -> Evidence;
 
     /// Waits for news, so long at most.
     ///
@@ -72,11 +73,23 @@ pub trait Crew {
     /// If the crew cannot work at all any more.
     fn news(&mut self, wait: Duration) -> Result<Vec<News>, Error>;
 
-    /// Returns the partitions whose results lie, durable, where they belong.
-    fn kept(&self) -> BTreeSet<Partition>;
+    /// Returns the partitions of which results lie where they belong.
+    ///
+    /// # Errors
+    /// If that cannot be seen.
+    fn kept(&self) -> Result<BTreeSet<Partition>, Error>;
 
-    /// Hears which job it works for, before anything else.
-    fn begins(&mut self, job: &JobId);
+    /// Returns something that a worker of a job has left where this job's lanes live, if there is anything.
+    ///
+    /// # Errors
+    /// If that cannot be seen.
+    fn left_behind(&self) -> Result<Option<PathBuf>, Error>;
+
+    /// Hears which job it works for, whose ledger it has to itself, before it is ordered anything.
+    ///
+    /// # Errors
+    /// If it cannot work for it.
+    fn begins(&mut self, job: &JobId) -> Result<(), Error>;
 
     /// Hears where the job stands.
     fn stands(&mut self, _state: &State) {}
@@ -208,16 +221,51 @@ fn old_copy(whose: &str) -> Error {
     ))
 }
 
+/// Sees that nothing lies about that this ledger knows nothing of: stores of a job whose ledger is lost, or
+/// results of another one.
+fn is_tidy(begun: Option<&Book>, crew: &dyn Crew) -> Result<(), Error> {
+    if begun.is_none()
+        && let Some(path) = crew.left_behind()?
+    {
+        return Err(Error::Stock(format!(
+            "{} is of a job whose ledger is gone, or an old copy: what ran then could run again. Bring the \
+             ledger back, or begin another job in a new folder",
+            path.display()
+        )));
+    }
+    let entries = begun.map_or(&[][..], Book::entries);
+    let ran = |entry: &Entry| match entry {
+        Entry::Claim { partition, .. } => Some(*partition),
+        _ => None,
+    };
+    let ran: BTreeSet<Partition> = entries.iter().filter_map(ran).collect();
+    match crew.kept()?.difference(&ran).next() {
+        None => Ok(()),
+        Some(partition) => Err(Error::Usage(format!(
+            "there is a result of partition {partition} where this job's results belong, and this job has \
+             not run it: move away what is there, or give another sink"
+        ))),
+    }
+}
+
 /// Both parties' coordinators meet, and agree on which job it is and where it stands.
 ///
 /// # Errors
-/// [`Error::Mismatch`] if the peer means another job, [`Error::Stock`] if a ledger is an old copy.
-fn meet(channel: &mut Channel, party: Party, directory: &Path, terms: &Terms) -> Result<(Book, u64), Error> {
+/// [`Error::Mismatch`] if the peer means another job, [`Error::Stock`] if a ledger is an old copy or lost,
+/// [`Error::Usage`] if results of another job lie where this one's belong.
+fn meet(
+    channel: &mut Channel,
+    party: Party,
+    directory: &Path,
+    terms: &Terms,
+    crew: &dyn Crew,
+) -> Result<(Book, u64), Error> {
     terms.check()?;
     let book = Book::open(directory, party, terms)?;
     let mut nonce = [0; 32];
     Rng::new("brickwork job nonce")?.fill(&mut nonce);
     let begun = book.as_ref().filter(|book| !book.entries().is_empty());
+    is_tidy(begun, crew)?;
     let state = begun.map(|book| book.state());
     let mine = Hello {
         job: begun.map(|book| *book.job()),
@@ -316,19 +364,6 @@ fn compare(party: Party, book: &Book, theirs: &Hello, terms: &Terms) -> Result<(
 /// an old copy, [`Error::Io`] if the line breaks: what was begun then goes on where it stands when both start
 /// again.
 pub fn coordinate(
-    channel: Channel,
-    party: Party,
-    directory: &Path,
-    terms: &Terms,
-    manner: Manner,
-    crew: &mut dyn Crew,
-) -> Result<Outcome, Error> {
-    let result = run(channel, party, directory, terms, manner, crew);
-    crew.end();
-    result
-}
-
-fn run(
     mut channel: Channel,
     party: Party,
     directory: &Path,
@@ -336,32 +371,94 @@ fn run(
     manner: Manner,
     crew: &mut dyn Crew,
 ) -> Result<Outcome, Error> {
-    let (mut book, theirs) = meet(&mut channel, party, directory, terms)?;
+    let (mut book, theirs) = meet(&mut channel, party, directory, terms, crew)?;
     if book.state().has_failed() {
         return Err(Error::Usage(
             "a check failed in this job: it is over; begin another one, in a new folder".into(),
         ));
     }
-    crew.begins(book.job());
-    crew.stands(book.state());
-    match party {
-        Party::Garbler => lead(&mut channel, &mut book, theirs as usize, terms, manner, crew)?,
-        Party::Evaluator => follow(&mut channel, &mut book, manner.listens, crew)?,
+    let result = run(channel, party, &mut book, theirs as usize, terms, manner, crew);
+    crew.end();
+    // Whatever ended it, and whoever: what a worker saw before it was ended counts.
+    match is_caught(crew) {
+        true => failed(&mut book)?,
+        false => result?,
     }
     Ok(Outcome { job: *book.job(), state: book.state().clone() })
 }
 
-/// Writes down that a check failed: nothing follows.
+fn run(
+    mut channel: Channel,
+    party: Party,
+    book: &mut Book,
+    theirs: usize,
+    terms: &Terms,
+    manner: Manner,
+    crew: &mut dyn Crew,
+) -> Result<(), Error> {
+    crew.begins(book.job())?;
+    crew.stands(book.state());
+    match party {
+        Party::Garbler => lead(&mut channel, book, theirs, terms, manner, crew),
+        Party::Evaluator => follow(&mut channel, book, manner.listens, crew),
+    }
+}
+
+/// Reads all that is left of the news of a crew whose workers have ended. Returns whether a check failed.
+fn is_caught(crew: &mut dyn Crew) -> bool {
+    let mut is_caught = false;
+    while let Ok(news) = crew.news(Duration::ZERO)
+        && !news.is_empty()
+    {
+        is_caught |= news.iter().any(|news| matches!(news, News::Gone { cause: Cause::Check, .. }));
+    }
+    is_caught
+}
+
+/// Writes down that a check failed, if that does not stand there: nothing follows.
 fn failed(book: &mut Book) -> Result<(), Error> {
-    book.append(&[Entry::Failed])
+    match book.state().has_failed() {
+        true => Ok(()),
+        false => book.append(&[Entry::Failed]),
+    }
+}
+
+/// Lets lanes rest that are lost again and again before anything comes of them: the cause may go away by
+/// itself, and each stock that is begun is paid for.
+#[derive(Default)]
+struct Rest {
+    losses: u32,
+    until: Option<Instant>,
+}
+
+impl Rest {
+    /// What lanes rest for at first; each time it is twice as long.
+    const FIRST: Duration = Duration::from_millis(100);
+    /// What they rest for at most.
+    const LONGEST: Duration = Duration::from_secs(30);
+
+    /// Whether they rest still.
+    fn is_on(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() < until)
+    }
+
+    fn wrote(&mut self, entries: &[Entry]) {
+        if entries.iter().any(|entry| matches!(entry, Entry::Filled { .. } | Entry::Done { .. })) {
+            *self = Rest::default();
+        }
+        if entries.iter().any(|entry| matches!(entry, Entry::Lost { .. })) {
+            let time = Self::FIRST.saturating_mul(1 << self.losses.min(16)).min(Self::LONGEST);
+            (self.losses, self.until) = (self.losses + 1, Some(Instant::now() + time));
+        }
+    }
 }
 
 fn obey_all(crew: &mut dyn Crew, orders: Vec<Order>) -> Result<Vec<News>, Error> {
     let mut found = Vec::new();
     for order in orders {
         match order {
-            Order::Look { lane, partition } => {
-                let evidence = crew.look(lane, partition);
+            Order::Look { lane, attempt, partition } => {
+                let evidence = crew.look(lane, attempt, partition);
                 found.push(News::Found { lane, partition, evidence });
             }
             order => crew.obey(order)?,
@@ -381,7 +478,7 @@ fn lead(
 ) -> Result<(), Error> {
     let mut leader = Leader::new(terms, book.state(), manner);
     // Nothing is over before the follower has said what it knows, and what its people want.
-    let (mut answered, mut over) = (false, false);
+    let (mut answered, mut over, mut rest) = (false, false, Rest::default());
     loop {
         let is_behind = acknowledged < book.entries().len();
         for news in crew.news(if is_behind || over { Duration::ZERO } else { TICK })? {
@@ -391,13 +488,15 @@ fn lead(
             return failed(book);
         }
         if !is_behind && !over {
-            let entries = leader.decide(book.state());
+            let rests = rest.is_on();
+            let entries = leader.decide(book.state(), rests);
             book.append(&entries)?;
+            rest.wrote(&entries);
             for news in obey_all(crew, leader.wrote(&entries, book.state()))? {
                 leader.hear(&news);
             }
             crew.stands(book.state());
-            over = answered && entries.is_empty() && leader.is_over(book.state());
+            over = answered && !rests && entries.is_empty() && leader.is_over(book.state());
         }
         let entries = book.entries()[acknowledged..].to_vec();
         channel.send(msg::PROPOSE, &encoded(&Proposal { over, entries, news: leader.tell() })?)?;
@@ -405,7 +504,7 @@ fn lead(
         if answer.head != *book.state().head() {
             return Err(old_copy("the peer's"));
         }
-        (acknowledged, answered) = (book.entries().len(), true);
+        (acknowledged, answered) = (book.entries().len(), answer.news.len() < MAX_NEWS);
         if over {
             return Ok(());
         }
@@ -419,10 +518,11 @@ fn lead(
 
 /// The evaluator's coordinator.
 fn follow(channel: &mut Channel, book: &mut Book, listens: bool, crew: &mut dyn Crew) -> Result<(), Error> {
-    let mut follower = Follower::new(book.state(), crew.kept(), listens);
+    let mut follower = Follower::new(book.state(), book.said().clone(), listens);
     loop {
         let proposal = Proposal::read(&channel.receive_up_to(msg::PROPOSE, MAX_BYTES)?)?;
         for news in crew.news(Duration::ZERO)? {
+            book.hear(&news)?;
             follower.hear(&news);
         }
         if follower.caught() {
@@ -444,7 +544,7 @@ fn follow(channel: &mut Channel, book: &mut Book, listens: bool, crew: &mut dyn 
                 follower.hear(&news);
             }
         }
-        let news = if proposal.over { Vec::new() } else { follower.tell() };
+        let news = if proposal.over { Vec::new() } else { follower.tell(book.state()) };
         channel.send(msg::WROTE, &encoded(&Answer { head: *book.state().head(), news })?)?;
         channel.flush()?;
         if proposal.over {

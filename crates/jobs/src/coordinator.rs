@@ -7,220 +7,14 @@
 //! matters: that a partition may run again (`Free`), each has seen in its own stock's log; that one is done,
 //! from its own worker.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
 use brickwork_base::Error;
-use serde::{Deserialize, Serialize};
 
 use crate::ledger::{Entry, LaneBook, LaneState, PartitionState, State};
 use crate::terms::{Lane, Partition, Terms};
-
-/// Why a worker ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Cause {
-    /// Its line, its process or its machine.
-    Line,
-    /// A check that the peer failed: the job is over. The peer is not told: to it every end looks alike.
-    Check,
-    /// Its stock: there is none that it could go on with.
-    Stock,
-    /// It was told to.
-    Stopped,
-}
-
-/// What the log of a lane's stock says of a partition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Evidence {
-    /// Nothing was taken for it: no input has met any stock.
-    NotTaken,
-    /// Something was taken, or nobody can tell: the stock is gone, or another process has it.
-    PerhapsTaken,
-}
-
-/// What becomes known of a party's workers.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum News {
-    /// A worker waits there for its peer.
-    Listens {
-        /// Its lane.
-        lane: Lane,
-        /// Its attempt.
-        attempt: u32,
-        /// Where.
-        address: String,
-    },
-    /// A worker has made its stock, durably.
-    Filled {
-        /// Its lane.
-        lane: Lane,
-        /// Its attempt.
-        attempt: u32,
-    },
-    /// A worker has run a partition, and what it gives this party is durable.
-    Done {
-        /// Its lane.
-        lane: Lane,
-        /// Its attempt.
-        attempt: u32,
-        /// The partition.
-        partition: Partition,
-    },
-    /// A worker has ended: its process is gone, and its store is nobody's.
-    Gone {
-        /// Its lane.
-        lane: Lane,
-        /// Its attempt.
-        attempt: u32,
-        /// Why.
-        cause: Cause,
-    },
-    /// The log of a lane's stock was looked at.
-    Found {
-        /// The lane.
-        lane: Lane,
-        /// The partition.
-        partition: Partition,
-        /// What it says.
-        evidence: Evidence,
-    },
-    /// A partition that is in doubt is to run again, says somebody who may.
-    Consent {
-        /// The partition.
-        partition: Partition,
-    },
-}
-
-/// What a party's workers are to do.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Order {
-    /// Start a worker, which meets its peer at this address, or listens.
-    Start {
-        /// Its lane.
-        lane: Lane,
-        /// Its attempt.
-        attempt: u32,
-        /// Where the peer listens; `None` if this party does.
-        address: Option<String>,
-    },
-    /// Make stock for so many partitions.
-    Fill {
-        /// The lane.
-        lane: Lane,
-        /// Partitions.
-        partitions: u32,
-    },
-    /// Run a partition.
-    Run {
-        /// The lane.
-        lane: Lane,
-        /// The partition.
-        partition: Partition,
-    },
-    /// Look into the log of a lane's stock, whose worker is gone.
-    Look {
-        /// The lane.
-        lane: Lane,
-        /// The partition.
-        partition: Partition,
-    },
-    /// End a worker.
-    Stop {
-        /// The lane.
-        lane: Lane,
-    },
-}
-
-/// Where a worker is, as far as a coordinator knows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-enum At {
-    #[default]
-    Nowhere,
-    Working,
-    Filled,
-    Done(Partition),
-    Gone(Cause),
-}
-
-/// The workers of one party.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-struct Workers {
-    /// By lane: the attempt, and where it is.
-    at: Vec<(u32, At)>,
-    /// By lane and partition.
-    found: BTreeMap<(Lane, Partition), Evidence>,
-    consents: BTreeSet<Partition>,
-}
-
-impl Workers {
-    /// Those of a job that goes on, all of which are there.
-    fn of(state: &State, at: At) -> Self {
-        let at = |book: &LaneBook| (book.attempts.saturating_sub(1), at);
-        Workers { at: state.lanes().iter().map(at).collect(), ..Workers::default() }
-    }
-
-    /// Where the worker of an attempt is.
-    fn of_attempt(&self, lane: Lane, attempts: u32) -> At {
-        match self.at.get(lane as usize) {
-            Some((attempt, at)) if attempt.checked_add(1) == Some(attempts) => *at,
-            _ => At::Nowhere,
-        }
-    }
-
-    /// Takes note; what is about an attempt that is over, or of no lane, is left aside.
-    fn hear(&mut self, news: &News) {
-        let mut is_at = |lane: Lane, attempt: u32, to: At| {
-            if let Some(known) = self.at.get_mut(lane as usize)
-                && known.0 == attempt
-                && !matches!(known.1, At::Gone(_))
-            {
-                known.1 = to;
-            }
-        };
-        match news {
-            News::Filled { lane, attempt } => is_at(*lane, *attempt, At::Filled),
-            News::Done { lane, attempt, partition } => is_at(*lane, *attempt, At::Done(*partition)),
-            News::Gone { lane, attempt, cause } => is_at(*lane, *attempt, At::Gone(*cause)),
-            News::Found { lane, partition, evidence } => {
-                // Whoever once said that something may be taken does not take that back.
-                let known = self.found.entry((*lane, *partition)).or_insert(*evidence);
-                if *evidence == Evidence::PerhapsTaken {
-                    *known = *evidence;
-                }
-            }
-            News::Consent { partition } => drop(self.consents.insert(*partition)),
-            News::Listens { .. } => {}
-        }
-    }
-
-    /// What an entry makes of them.
-    fn follow(&mut self, entry: &Entry) {
-        match entry {
-            Entry::Fill { lane, attempt, .. } | Entry::Resume { lane, attempt } => {
-                self.at[*lane as usize] = (*attempt, At::Working);
-                self.found.retain(|(of, _), _| of != lane);
-            }
-            Entry::Claim { lane, .. } => match &mut self.at[*lane as usize].1 {
-                // It may be gone by now: then the lane is lost with the partition.
-                At::Gone(_) => {}
-                at => *at = At::Working,
-            },
-            Entry::Rerun { partition } => drop(self.consents.remove(partition)),
-            _ => {}
-        }
-    }
-
-    fn gone(&self, lane: Lane, attempts: u32) -> Option<Cause> {
-        match self.of_attempt(lane, attempts) {
-            At::Gone(cause) => Some(cause),
-            _ => None,
-        }
-    }
-
-    /// Whether a check failed at one of them.
-    fn caught(&self) -> bool {
-        self.at.iter().any(|(_, at)| *at == At::Gone(Cause::Check))
-    }
-}
+use crate::workers::{At, Waiting, Workers};
+pub use crate::workers::{Cause, Evidence, News, Order, Said};
 
 /// What a party does about an entry that is durable.
 fn orders_of(entry: &Entry) -> Vec<Order> {
@@ -231,55 +25,6 @@ fn orders_of(entry: &Entry) -> Vec<Order> {
         Entry::Resume { lane, attempt } => vec![Order::Start { lane, attempt, address: None }],
         Entry::Claim { partition, lane } => vec![Order::Run { lane, partition }],
         _ => Vec::new(),
-    }
-}
-
-/// Orders as a party carries them out that connects: a worker starts when its peer's address is known, and
-/// what it is to do waits until then.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-struct Waiting {
-    orders: BTreeMap<Lane, (u32, Vec<Order>)>,
-    /// By lane: the attempt of the peer's that listens, and where.
-    addresses: BTreeMap<Lane, (u32, String)>,
-}
-
-impl Waiting {
-    /// Keeps back what waits for an address, and returns the rest.
-    fn hold(&mut self, orders: Vec<Order>) -> Vec<Order> {
-        let mut at_once = Vec::new();
-        for order in orders {
-            match order {
-                Order::Start { lane, attempt, .. } => match self.addresses.get(&lane) {
-                    Some((known, address)) if *known == attempt => {
-                        at_once.push(Order::Start { lane, attempt, address: Some(address.clone()) });
-                    }
-                    _ => drop(self.orders.insert(lane, (attempt, Vec::new()))),
-                },
-                Order::Fill { lane, .. } | Order::Run { lane, .. } if self.orders.contains_key(&lane) => {
-                    self.orders.entry(lane).and_modify(|held| held.1.push(order));
-                }
-                _ => at_once.push(order),
-            }
-        }
-        at_once
-    }
-
-    /// Gives up what waits for the address of a worker that is gone. Returns whether something did.
-    fn cancel(&mut self, lane: Lane) -> bool {
-        self.orders.remove(&lane).is_some()
-    }
-
-    /// Lets go of what waited for this address.
-    fn heard(&mut self, lane: Lane, attempt: u32, address: &str) -> Vec<Order> {
-        self.addresses.insert(lane, (attempt, address.into()));
-        match self.orders.get(&lane) {
-            Some((waits, _)) if *waits == attempt => {
-                let (_, held) = self.orders.remove(&lane).unwrap_or_default();
-                let start = Order::Start { lane, attempt, address: Some(address.into()) };
-                std::iter::once(start).chain(held).collect()
-            }
-            _ => Vec::new(),
-        }
     }
 }
 
@@ -321,8 +66,7 @@ pub struct Follower {
     listens: bool,
     waiting: Waiting,
     outbox: VecDeque<News>,
-    /// Partitions whose results lie where they belong.
-    kept: BTreeSet<Partition>,
+    said: Said,
 }
 
 /// What is known of a party's workers when its coordinator begins anew: none is there.
@@ -366,19 +110,22 @@ impl Leader {
 
     /// Returns whether a check failed at one of this party's workers: the job is over.
     pub fn caught(&self) -> bool {
-        self.own.caught()
+        self.own.caught
     }
 
     /// Hears of the peer's workers, and returns what this party's are to do about it.
     pub fn hear_of_peer(&mut self, news: &News) -> Vec<Order> {
         self.peer.hear(news);
         match news {
-            News::Listens { lane, attempt, address } if !self.manner.listens => {
+            News::Listens { lane, attempt, address }
+                if !self.manner.listens && self.own.expects(*lane, *attempt) =>
+            {
                 self.waiting.heard(*lane, *attempt, address)
             }
             News::Gone { lane, attempt, .. } if *attempt < u32::MAX => {
                 let is_there = matches!(self.own.of_attempt(*lane, attempt + 1), At::Working);
                 if is_there && self.waiting.cancel(*lane) {
+                    self.own.unborn.insert(*lane);
                     self.hear(&News::Gone { lane: *lane, attempt: *attempt, cause: Cause::Stopped });
                 }
                 Vec::new()
@@ -387,22 +134,26 @@ impl Leader {
         }
     }
 
-    /// Decides what is written next.
-    pub fn decide(&mut self, state: &State) -> Vec<Entry> {
+    /// Decides what is written next. While lanes `rest` none begins that was lost.
+    pub fn decide(&mut self, state: &State, rest: bool) -> Vec<Entry> {
         let mut after = state.clone();
         let mut entries = Vec::new();
         if state.has_failed() {
             return entries;
         }
-        for &partition in &self.own.consents {
-            if self.peer.consents.contains(&partition) {
-                write(&mut after, &mut entries, Entry::Rerun { partition });
-            }
+        self.own.forget_consents(state);
+        self.peer.forget_consents(state);
+        let agreed = self.own.consents.intersection(&self.peer.consents).take(MAX_PROPOSED);
+        for &partition in agreed {
+            write(&mut after, &mut entries, Entry::Rerun { partition });
         }
         for lane in 0..self.terms.lanes {
             // Several entries of a lane may follow at once: a loss, and what became of what it ran.
-            while let Some(entry) = self.about(lane, &after) {
-                if entries.len() == MAX_PROPOSED || !write(&mut after, &mut entries, entry) {
+            while entries.len() < MAX_PROPOSED
+                && let Some(entry) = self.about(lane, &after)
+            {
+                let begins = matches!(entry, Entry::Fill { .. } | Entry::Resume { .. });
+                if begins && rest || !write(&mut after, &mut entries, entry) {
                     break;
                 }
             }
@@ -430,8 +181,7 @@ impl Leader {
                 Some(Entry::Lost { lane })
             }
             LaneState::Lost { ran: Some(partition), .. } => {
-                let found = [&self.own, &self.peer].map(|side| side.found.get(&(lane, partition)).copied());
-                match found {
+                match [&self.own, &self.peer].map(|side| side.found(lane, partition)) {
                     [Some(Evidence::NotTaken), Some(Evidence::NotTaken)] => Some(Entry::Free { partition }),
                     [Some(_), Some(_)] => Some(Entry::Doubt { partition }),
                     _ => None,
@@ -491,6 +241,7 @@ impl Leader {
         }
         let orders = entries.iter().flat_map(orders_of).collect();
         let mut orders = if self.manner.listens { orders } else { self.waiting.hold(orders) };
+        self.own.known(state).iter().for_each(|news| self.hear(news));
         orders.extend(asides(&self.own, Some(&self.peer), state));
         orders
     }
@@ -544,9 +295,9 @@ fn asides(own: &Workers, peer: Option<&Workers>, state: &State) -> Vec<Order> {
             orders.push(Order::Stop { lane });
         }
         if let LaneState::Lost { ran: Some(partition), .. } = book.state
-            && !own.found.contains_key(&(lane, partition))
+            && own.found(lane, partition).is_none()
         {
-            orders.push(Order::Look { lane, partition });
+            orders.push(Order::Look { lane, attempt: book.attempts - 1, partition });
         }
     }
     orders
@@ -558,32 +309,34 @@ fn lane_of(partition: Partition, state: &State) -> Option<Lane> {
 }
 
 impl Follower {
-    /// Begins, or goes on where the ledger stands. No worker is left of before; what partitions gave that are
-    /// `kept` lies where it belongs.
-    pub fn new(state: &State, kept: BTreeSet<Partition>, listens: bool) -> Self {
+    /// Begins, or goes on where the ledger stands. No worker is left of before; of what they have said is
+    /// `said`.
+    pub fn new(state: &State, said: Said, listens: bool) -> Self {
         let own = Workers::of(state, At::Gone(Cause::Line));
-        Follower { own, listens, waiting: Waiting::default(), outbox: none_left(state), kept }
+        Follower { own, listens, waiting: Waiting::default(), outbox: none_left(state), said }
     }
 
     /// Hears of this party's workers, or of its people.
     pub fn hear(&mut self, news: &News) {
         self.own.hear(news);
-        if let News::Done { partition, .. } = news {
-            // Its worker may be gone before the leader has written that.
-            self.kept.insert(*partition);
-        }
+        // Its worker may be gone before the leader has written that.
+        self.said.hear(news);
         self.outbox.push_back(news.clone());
     }
 
-    /// Returns what the leader is to hear next of this party's workers.
-    pub fn tell(&mut self) -> Vec<News> {
+    /// Returns what the leader is to hear next of this party's workers, and of its people, now that it has
+    /// proposed what it had to.
+    pub fn tell(&mut self, state: &State) -> Vec<News> {
+        self.own.forget_consents(state);
         taken(&mut self.outbox)
     }
 
     /// Hears of the peer's workers, and returns what this party's are to do about it.
     pub fn hear_of_peer(&mut self, news: &News, state: &State) -> Vec<Order> {
         match news {
-            News::Listens { lane, attempt, address } if !self.listens => {
+            News::Listens { lane, attempt, address }
+                if !self.listens && self.own.expects(*lane, *attempt) =>
+            {
                 self.waiting.heard(*lane, *attempt, address)
             }
             News::Gone { lane, attempt, .. } if *attempt < u32::MAX => {
@@ -591,6 +344,7 @@ impl Follower {
                 let is_there = is_this && self.own.gone(*lane, attempt + 1).is_none();
                 if is_there && self.waiting.cancel(*lane) {
                     // It was to meet a worker that is gone, and has not begun.
+                    self.own.unborn.insert(*lane);
                     self.hear(&News::Gone { lane: *lane, attempt: *attempt, cause: Cause::Stopped });
                     return Vec::new();
                 }
@@ -605,8 +359,8 @@ impl Follower {
     pub fn first(&self, entry: &Entry, state: &State) -> Option<Order> {
         let Entry::Free { partition } = *entry else { return None };
         let lane = lane_of(partition, state)?;
-        let is_known = self.own.found.contains_key(&(lane, partition));
-        (!is_known).then_some(Order::Look { lane, partition })
+        let attempt = state.lanes()[lane as usize].attempts - 1;
+        self.own.found(lane, partition).is_none().then_some(Order::Look { lane, attempt, partition })
     }
 
     /// Looks at an entry that the leader proposes: whether it agrees with what this party's workers say.
@@ -616,6 +370,7 @@ impl Follower {
     /// [`Error::Mismatch`] with what this party knows otherwise.
     pub fn check(&self, entry: &Entry, state: &State) -> Result<(), Error> {
         let attempts = |lane: Lane| state.lanes().get(lane as usize).map_or(0, |book| book.attempts);
+        let attempt = |lane: Lane| attempts(lane).checked_sub(1);
         let of = |lane: Lane| self.own.of_attempt(lane, attempts(lane));
         let knows = |is_so: bool, what: &str| match is_so {
             true => Ok(()),
@@ -624,9 +379,10 @@ impl Follower {
             ))),
         };
         match *entry {
-            // If it is gone, it will be lost, whatever it has.
+            // It may be gone by now; then it is lost with what it has.
             Entry::Filled { lane } => {
-                knows(matches!(of(lane), At::Filled | At::Gone(_)), "a lane has its stock")
+                let filled = |attempt| self.said.filled(lane, attempt);
+                knows(attempt(lane).is_some_and(filled), "a lane has its stock")
             }
             Entry::Lost { lane } => knows(matches!(of(lane), At::Gone(_)), "a lane is lost"),
             Entry::Done { partition } => {
@@ -634,15 +390,12 @@ impl Follower {
                     Some(PartitionState::Claimed(lane)) => *lane,
                     _ => return knows(false, "a partition that nobody has is done"),
                 };
-                knows(
-                    of(lane) == At::Done(partition) || self.kept.contains(&partition),
-                    "a partition is done",
-                )
+                let done = |attempt| self.said.done(lane, attempt, partition);
+                knows(attempt(lane).is_some_and(done), "a partition is done")
             }
             Entry::Free { partition } => {
-                let lane = lane_of(partition, state);
-                let found = lane.and_then(|lane| self.own.found.get(&(lane, partition)));
-                knows(found == Some(&Evidence::NotTaken), "a partition may run again")
+                let found = lane_of(partition, state).and_then(|lane| self.own.found(lane, partition));
+                knows(found == Some(Evidence::NotTaken), "a partition may run again")
             }
             Entry::Rerun { partition } => {
                 knows(self.own.consents.contains(&partition), "somebody agreed to run a partition again")
@@ -658,12 +411,10 @@ impl Follower {
     pub fn wrote(&mut self, entries: &[Entry], state: &State) -> Vec<Order> {
         for entry in entries {
             self.own.follow(entry);
-            if let Entry::Rerun { partition } = entry {
-                self.kept.remove(partition);
-            }
         }
         let orders = entries.iter().flat_map(orders_of).collect();
         let mut orders = if self.listens { orders } else { self.waiting.hold(orders) };
+        self.own.known(state).iter().for_each(|news| self.hear(news));
         orders.extend(asides(&self.own, None, state));
         orders
     }
@@ -671,6 +422,115 @@ impl Follower {
     /// Returns whether a check failed at one of this party's workers: the job is over, whatever the leader
     /// says.
     pub fn caught(&self) -> bool {
-        self.own.caught()
+        self.own.caught
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MANNER: Manner = Manner { listens: false, only_fills: false, at_once: None };
+
+    fn begun(entries: &[Entry]) -> (Terms, State) {
+        let identities = [[1; 32], [2; 32]];
+        let terms =
+            Terms { security: 40, lanes: 2, retries: 2, program: [0; 32], rows: vec![1; 4], identities };
+        let mut state = State::new(&[0; 32], &terms);
+        entries.iter().for_each(|entry| state.apply(entry).unwrap());
+        (terms, state)
+    }
+
+    fn in_doubt(partition: Partition) -> [Entry; 5] {
+        [
+            Entry::Fill { lane: 0, attempt: 0, partitions: 2 },
+            Entry::Filled { lane: 0 },
+            Entry::Claim { partition, lane: 0 },
+            Entry::Lost { lane: 0 },
+            Entry::Doubt { partition },
+        ]
+    }
+
+    /// A stock of a lane is for the lane's part of the job, however much of it the peer proposes.
+    #[test]
+    fn row_18_a_stock_is_for_a_part_of_the_job() {
+        let (_, state) = begun(&[]);
+        for (partitions, may) in [(0, false), (1, true), (2, true), (3, false), (u32::MAX, false)] {
+            let fill = Entry::Fill { lane: 1, attempt: 0, partitions };
+            assert_eq!(state.clone().apply(&fill).is_ok(), may, "{partitions}");
+        }
+    }
+
+    /// What a peer says of lanes, attempts and partitions that there are not is not kept.
+    #[test]
+    fn row_18_what_is_kept_of_the_peers_words_is_bounded() {
+        let (terms, state) = begun(&[]);
+        let mut leader = Leader::new(&terms, &state, MANNER);
+        let mut follower = Follower::new(&state, Said::default(), false);
+        for number in 0..1000u32 {
+            let address = format!("{number}");
+            let news = [
+                News::Listens { lane: number, attempt: 0, address: address.clone() },
+                News::Listens { lane: 1, attempt: number, address },
+                News::Found { lane: number, partition: 0, evidence: Evidence::PerhapsTaken },
+                News::Found { lane: 0, partition: number, evidence: Evidence::PerhapsTaken },
+                News::Consent { partition: number },
+            ];
+            for news in news {
+                leader.hear_of_peer(&news);
+                follower.hear_of_peer(&news, &state);
+            }
+            leader.decide(&state, true);
+        }
+        for waiting in [&leader.waiting, &follower.waiting] {
+            assert_eq!(waiting.addresses().collect::<Vec<_>>(), ["0", "1"]);
+        }
+        assert_eq!(leader.peer.kept(), 2);
+    }
+
+    /// That a partition may run again counts while it is in doubt, and not when it comes to be.
+    #[test]
+    fn row_16_a_consent_is_about_the_doubt_that_was_seen() {
+        let consent = News::Consent { partition: 1 };
+        let (rerun, (terms, before)) = (Entry::Rerun { partition: 1 }, begun(&[]));
+        let (_, after) = begun(&in_doubt(1));
+        for (state, counts) in [(&before, false), (&after, true)] {
+            let mut leader = Leader::new(&terms, state, MANNER);
+            leader.hear(&consent);
+            leader.hear_of_peer(&consent);
+            leader.decide(state, true);
+            assert_eq!(leader.decide(&after, true).contains(&rerun), counts);
+            let mut follower = Follower::new(state, Said::default(), false);
+            follower.hear(&consent);
+            assert!(follower.tell(state).contains(&consent));
+            assert_eq!(follower.check(&rerun, &after).is_ok(), counts);
+        }
+    }
+
+    /// While lanes rest no stock is begun, and none goes on.
+    #[test]
+    fn nothing_begins_while_lanes_rest() {
+        for entries in [&[][..], &in_doubt(1)] {
+            let (terms, state) = begun(entries);
+            let mut leader = Leader::new(&terms, &state, MANNER);
+            assert_eq!(leader.decide(&state, true), []);
+            assert!(!leader.decide(&state, false).is_empty());
+        }
+    }
+
+    /// A worker that never was has taken nothing, and nobody need look.
+    #[test]
+    fn what_a_worker_took_that_never_was_is_known() {
+        let (terms, mut state) = begun(&in_doubt(1));
+        let mut leader = Leader::new(&terms, &state, MANNER);
+        let begins = [Entry::Resume { lane: 0, attempt: 1 }, Entry::Claim { partition: 0, lane: 0 }];
+        begins.iter().for_each(|entry| state.apply(entry).unwrap());
+        assert_eq!(leader.wrote(&begins, &state), []);
+        leader.hear_of_peer(&News::Gone { lane: 0, attempt: 1, cause: Cause::Line });
+        let lost = leader.decide(&state, true);
+        assert_eq!(lost, [Entry::Lost { lane: 0 }]);
+        lost.iter().for_each(|entry| state.apply(entry).unwrap());
+        assert_eq!(leader.wrote(&lost, &state), []);
+        assert_eq!(leader.own.found(0, 0), Some(Evidence::NotTaken));
     }
 }

@@ -6,22 +6,11 @@ use brickwork_base::{Error, Party};
 use brickwork_circuit::Program;
 use brickwork_duplo::{FromStock, Lacking, Step, Stocked};
 use brickwork_session::{Observer, PhaseReport, TABLE_MEMORY};
-use brickwork_stock::{Entry, Store};
 use brickwork_wire::Channel;
 
-use crate::coordinator::Evidence;
+use crate::place::Place;
+pub use crate::terms::Attempt;
 use crate::terms::{self, JobId, Partition, Terms};
-
-/// Which attempt of which lane of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Attempt {
-    /// The job.
-    pub job: JobId,
-    /// The lane.
-    pub lane: terms::Lane,
-    /// Its number.
-    pub number: u32,
-}
 
 /// A worker that has met its peer.
 pub struct Lane {
@@ -63,21 +52,6 @@ pub fn step(job: &JobId, partition: Partition, rows: &Arc<Program>) -> Step {
     Step::from(rows).for_purpose(terms::partition_name(job, partition))
 }
 
-/// Says whether stock may have been taken for a step, by the logs of all that a store holds.
-pub fn evidence(store: &Store, step: &Step) -> Evidence {
-    let name = step.entered_as();
-    let is_it = |entry: &Entry| matches!(entry, Entry::Use { program, .. } if *program == name);
-    let taken = store.epochs().and_then(|epochs| {
-        let mut logs = epochs.iter().map(|(id, _)| store.log(id));
-        logs.try_fold(false, |taken, log| Ok(taken || log?.iter().any(is_it)))
-    });
-    match taken {
-        Ok(false) => Evidence::NotTaken,
-        // What cannot be read may hold anything.
-        Ok(true) | Err(_) => Evidence::PerhapsTaken,
-    }
-}
-
 impl Lane {
     /// Greets the peer's worker, which must be of the same attempt, and then compares both stores.
     ///
@@ -87,12 +61,12 @@ impl Lane {
         attempt: &Attempt,
         party: Party,
         channel: Channel,
-        store: &Store,
+        place: &Place,
         terms: &brickwork_session::Terms,
         observer: impl Observer + 'static,
     ) -> Result<Self, Error> {
         let purpose = terms::attempt_name(&attempt.job, attempt.lane, attempt.number);
-        let session = Stocked::open_for(purpose, party, channel, store, terms, observer)?;
+        let session = Stocked::open_for(purpose, party, channel, place.store(), terms, observer)?;
         Ok(Lane { session, job: attempt.job })
     }
 

@@ -261,8 +261,9 @@ impl State {
                 self.shares
             )));
         }
-        if partitions == 0 {
-            return Err(out_of_order("stock for nothing"));
+        // What the terms give each lane, no more: a peer that proposes more would have it made.
+        if partitions == 0 || partitions as usize > self.partitions.len().div_ceil(self.lanes.len()) {
+            return Err(out_of_order("stock for nothing, or for more than a lane's part of the job"));
         }
         let book = self.lane_mut(lane)?;
         let may = match book.state {

@@ -12,4 +12,7 @@ pub mod lane;
 pub mod ledger;
 #[cfg(test)]
 mod model;
+pub mod place;
+pub mod said;
 pub mod terms;
+mod workers;

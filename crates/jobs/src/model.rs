@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use crate::coordinator::{Cause, Evidence, Follower, Leader, Manner, News, Order};
+use crate::coordinator::{Cause, Evidence, Follower, Leader, Manner, News, Order, Said};
 use crate::ledger::{Entry, State};
 use crate::terms::{Lane, Partition, Terms};
 use brickwork_base::random::Rng;
@@ -60,7 +60,8 @@ struct World {
     uses: [Vec<u32>; 2],
     /// Stocks that were begun.
     begun: [u32; 2],
-    kept: [BTreeSet<Partition>; 2],
+    /// What the evaluator's workers said while their coordinator was there.
+    said: Said,
     /// What may break still.
     breaks: u32,
 }
@@ -95,14 +96,14 @@ impl World {
         let state = State::new(&[0; 32], terms);
         World {
             leader: Some(Leader::new(terms, &state, MANNER)),
-            follower: Some(Follower::new(&state, BTreeSet::new(), true)),
+            follower: Some(Follower::new(&state, Said::default(), true)),
             books: Default::default(),
             line: None,
             acknowledged: Some(0),
             places: [lanes.clone(), lanes],
             uses: [vec![0; terms.rows.len()], vec![0; terms.rows.len()]],
             begun: [0; 2],
-            kept: Default::default(),
+            said: Said::default(),
             breaks,
         }
     }
@@ -110,7 +111,12 @@ impl World {
     fn hear(&mut self, party: usize, news: &News) {
         match party {
             GARBLER => self.leader.iter_mut().for_each(|leader| leader.hear(news)),
-            _ => self.follower.iter_mut().for_each(|follower| follower.hear(news)),
+            _ => {
+                if let Some(follower) = &mut self.follower {
+                    self.said.hear(news);
+                    follower.hear(news);
+                }
+            }
         }
     }
 
@@ -144,7 +150,7 @@ impl World {
                     }
                 }
                 Order::Stop { lane } => self.end(party, lane, Cause::Stopped),
-                Order::Look { lane, partition } => {
+                Order::Look { lane, partition, .. } => {
                     let place = &self.places[party][lane as usize];
                     let is_locked = place.worker.is_some() && kind != Kind::NoLock;
                     let taken = is_locked || place.taken.contains(&partition) || !place.stock;
@@ -171,7 +177,7 @@ impl World {
         let state = state_of(terms, &self.books[GARBLER]);
         // One proposal at a time: what is not acknowledged is said once more.
         if acknowledged == self.books[GARBLER].len() {
-            let entries = leader.decide(&state);
+            let entries = leader.decide(&state, false);
             self.books[GARBLER].extend(entries.iter().cloned());
             let state = state_of(terms, &self.books[GARBLER]);
             let orders = leader.wrote(&entries, &state);
@@ -204,7 +210,7 @@ impl World {
                     let heard = self.follower.as_mut().map(|f| f.hear_of_peer(&news, &state));
                     self.obey(EVALUATOR, heard.unwrap_or_default(), kind);
                 }
-                let news = self.follower.as_mut().map(Follower::tell).unwrap_or_default();
+                let news = self.follower.as_mut().map(|follower| follower.tell(&state)).unwrap_or_default();
                 self.line = Some(Message::Wrote { count: self.books[EVALUATOR].len(), news });
             }
             Some(Message::Wrote { count, news }) => {
@@ -237,7 +243,7 @@ impl World {
         self.crash(EVALUATOR, kind);
         let states = [GARBLER, EVALUATOR].map(|party| state_of(terms, &self.books[party]));
         self.leader = Some(Leader::new(terms, &states[GARBLER], MANNER));
-        self.follower = Some(Follower::new(&states[EVALUATOR], self.kept[EVALUATOR].clone(), true));
+        self.follower = Some(Follower::new(&states[EVALUATOR], self.said.clone(), true));
         self.acknowledged = Some(self.books[EVALUATOR].len());
     }
 
@@ -303,7 +309,6 @@ impl World {
                 } else if !done && peer.is_some_and(|peer| peer.took) {
                     then(&|world| {
                         change(world, &|_, worker| worker.done = true);
-                        world.kept[party].insert(partition);
                         world.hear(party, &News::Done { lane, attempt, partition });
                     });
                 }
@@ -438,7 +443,7 @@ impl Honest {
                         news.push(News::Gone { lane, attempt, cause: Cause::Stopped });
                     }
                 }
-                Order::Look { lane, partition } => {
+                Order::Look { lane, partition, .. } => {
                     let is_there = self.workers[lane as usize].is_some();
                     let evidence = match is_there || self.taken[partition as usize] > 0 {
                         true => Evidence::PerhapsTaken,
@@ -499,7 +504,7 @@ fn row_16_a_leader_that_lies_makes_nothing_run_twice() {
     let mut reruns = 0;
     for _ in 0..3000 {
         let mut state = State::new(&[0; 32], &terms);
-        let (mut follower, mut honest) = (Follower::new(&state, BTreeSet::new(), true), Honest::new(&terms));
+        let (mut follower, mut honest) = (Follower::new(&state, Said::default(), true), Honest::new(&terms));
         for _ in 0..120 {
             if rng.below(3) == 0 {
                 honest.happens(rng).iter().for_each(|news| follower.hear(news));
@@ -562,7 +567,7 @@ fn row_16_a_follower_that_lies_makes_nothing_run_twice() {
             };
             let mut orders = leader.hear_of_peer(&lie);
             honest.happens(rng).iter().for_each(|news| leader.hear(news));
-            let entries = leader.decide(&state);
+            let entries = leader.decide(&state, false);
             entries.iter().for_each(|entry| state.apply(entry).expect("what it decides follows"));
             orders.extend(leader.wrote(&entries, &state));
             for news in honest.obey(orders) {

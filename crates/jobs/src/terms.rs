@@ -13,6 +13,17 @@ pub type Lane = u32;
 /// Names a part of a job's rows, from 0.
 pub type Partition = u32;
 
+/// Which attempt of which lane of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// The job.
+    pub job: JobId,
+    /// The lane.
+    pub lane: Lane,
+    /// Its number.
+    pub number: u32,
+}
+
 /// Most lanes of a job.
 pub const MAX_LANES: u32 = 1 << 12;
 

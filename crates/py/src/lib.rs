@@ -406,16 +406,16 @@ fn is_ours(error: &PyErr, py: Python<'_>) -> bool {
 }
 
 impl embedded::Hands for Hands {
-    fn begins(&mut self, job: &str) -> Result<(), String> {
-        self.call("begins", |py| (job,).into_pyobject(py), |_| Ok(()))
+    fn begins(&mut self, job: &str, terms: &str) -> Result<(), String> {
+        self.call("begins", |py| (job, terms).into_pyobject(py), |_| Ok(()))
     }
 
     fn obey(&mut self, order: serde_json::Value) -> Result<(), String> {
         self.call("obey", |py| (order.to_string(),).into_pyobject(py), |_| Ok(()))
     }
 
-    fn look(&mut self, lane: u32, partition: u32) -> Result<bool, String> {
-        self.call("look", |py| (lane, partition).into_pyobject(py), |found| found.extract())
+    fn look(&mut self, lane: u32, attempt: u32, partition: u32) -> Result<bool, String> {
+        self.call("look", |py| (lane, attempt, partition).into_pyobject(py), |found| found.extract())
     }
 
     fn news(&mut self, wait: Duration) -> Result<Vec<serde_json::Value>, String> {

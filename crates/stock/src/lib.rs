@@ -24,7 +24,7 @@ mod segment;
 mod tests;
 
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -244,8 +244,8 @@ impl Store {
     /// Opens the store in a directory, or makes one.
     ///
     /// # Errors
-    /// [`Error::Stock`] if another process has it open, the key is wrong, the disk fails or something was
-    /// altered.
+    /// [`Error::Busy`] if another process has it open, [`Error::Stock`] if the key is wrong, the disk fails
+    /// or something was altered.
     pub fn open(directory: &Path, key: &StoreKey) -> Result<Self, Error> {
         Self::open_with(directory, key, Arc::new(NoFaults))
     }
@@ -261,8 +261,12 @@ impl Store {
         std::fs::create_dir_all(&segments).map_err(io(segments.display().to_string()))?;
         let lock = File::options().create(true).truncate(false).write(true).open(directory.join("lock"));
         let lock = lock.map_err(io(directory.join("lock").display().to_string()))?;
-        lock.try_lock()
-            .map_err(|_| Error::Stock(format!("{} is in use by another process", directory.display())))?;
+        lock.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => {
+                Error::Busy(format!("{} is in use by another process", directory.display()))
+            }
+            TryLockError::Error(error) => io(directory.join("lock").display().to_string())(error),
+        })?;
 
         let path = directory.join("index.redb");
         // An error is no absence: a new index would make everything that is there unknown, and it would be

@@ -301,7 +301,11 @@ fn what_is_of_no_use_is_removed() {
 fn row_24_one_process_at_a_time() {
     let directory = tempfile::tempdir().unwrap();
     let store = filled(directory.path());
-    refused(Store::open(directory.path(), &KEY), "in use by another process");
+    let again = Store::open(directory.path(), &KEY);
+    assert!(
+        matches!(&again, Err(Error::Busy(why)) if why.contains("in use by another process")),
+        "{again:?}"
+    );
     drop(store);
     refused(Store::open(directory.path(), &StoreKey::from_bytes([8; 32])), "key");
     Store::open(directory.path(), &KEY).unwrap();

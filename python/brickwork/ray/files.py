@@ -33,8 +33,12 @@ class Sink(Protocol):
         ...
 
     def has(self, partition: int) -> bool:
-        """Returns whether a partition's outputs are there."""
+        """Returns whether something is there where a partition's outputs go."""
         ...
+
+
+_OBJECT_STORES = ("s3", "gcs", "abfs")
+"""What pyarrow calls them."""
 
 
 def _filesystem(path: str) -> tuple[Any, str]:
@@ -63,6 +67,7 @@ class Files:
     def __init__(self, pattern: str | os.PathLike[str], columns: Sequence[str] | None = None) -> None:
         self.pattern = os.fspath(pattern)
         self.columns = None if columns is None else list(columns)
+        self._paths: list[str] | None = None
 
     def paths(self) -> list[str]:
         """Returns the files, in order."""
@@ -85,7 +90,9 @@ class Files:
 
     def rows(self) -> list[int]:
         system, _ = _filesystem(self.pattern)
-        return [self._count(system, path) for path in self.paths()]
+        # These are the partitions from now on, whatever else arrives.
+        self._paths = self.paths()
+        return [self._count(system, path) for path in self._paths]
 
     def _count(self, system: Any, path: str) -> int:
         if path.endswith(".parquet"):
@@ -100,7 +107,7 @@ class Files:
 
     def read(self, partition: int) -> Any:
         system, _ = _filesystem(self.pattern)
-        path = self.paths()[partition]
+        path = (self._paths or self.paths())[partition]
         if path.endswith(".parquet"):
             import pyarrow.parquet
 
@@ -141,11 +148,14 @@ class Folder:
         data = _parquet(outputs) if self.format == "parquet" else _json(outputs)
         system, path = _filesystem(self.path)
         name = f"{path}/{self._name(partition)}"
-        if "://" in self.path:
-            # An object is there when it is whole.
+        if system.type_name != "local":
             system.create_dir(path, recursive=True)
-            with system.open_output_stream(name) as stream:
+            # In these stores an object is there when it is whole; elsewhere a file is when it has its name.
+            written = name if system.type_name in _OBJECT_STORES else f"{path}/.{self._name(partition)}"
+            with system.open_output_stream(written) as stream:
                 stream.write(data)
+            if written != name:
+                system.move(written, name)
             return
         os.makedirs(path, exist_ok=True)
         try:

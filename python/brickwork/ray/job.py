@@ -24,6 +24,11 @@ from .lane import Guarded
 _PATIENCE = 30.0
 """Seconds that looking into a stock's log may take."""
 
+_STOPPING = 2.0
+"""Seconds that a lane may take to stop before it is killed. Whatever it was about to see is not seen then: so
+the lane does not go on with its stock, and another one is paid for.
+"""
+
 _LOOK_EVERY = 2.0
 """Seconds between two looks at whether this driver's own machine is part of the cluster."""
 
@@ -83,6 +88,8 @@ class _Actor:
     attempt: int
     waiting: list[tuple[str, tuple[Any, ...]]]
     doing: tuple[str, tuple[Any, ...]] | None = None
+    killed_at: float | None = None
+    """When it is killed, as it was asked to stop."""
 
 
 class _Crew:
@@ -97,7 +104,9 @@ class _Crew:
         stands: Callable[[dict[str, int]], None] | None,
     ) -> None:
         self._plan, self._rows, self._stands = plan, rows, stands
-        self._job = ""
+        self._job = self._terms = ""
+        self._parts: dict[str, bytes] = {}
+        self._ended = False
         self._lanes: dict[int, _Actor] = {}
         self._machines = _Machines(os.path.join(plan["folder"], "machines.json"))
         self._futures: dict[Any, int] = {}
@@ -110,8 +119,12 @@ class _Crew:
 
     # What the coordinator asks.
 
-    def begins(self, job: str) -> None:
-        self._job = job
+    def begins(self, job: str, terms: str) -> None:
+        self._job, self._terms = job, terms
+        # Each machine that a lane lives on has them from here: none of its files need be the driver's. They
+        # are an argument, and no object of Ray's store, with whose machine the driver would be lost.
+        rows = json.dumps(self._rows).encode()
+        self._parts = {f"{terms}.bwp": self._plan["program"], f"{terms}.json": rows}
 
     def kept(self) -> list[int]:
         sink: Sink = self._plan["sink"]
@@ -128,12 +141,12 @@ class _Crew:
         elif what == "run":
             self._then(lane, "run", fields["partition"], self._rows[fields["partition"]])
         elif what == "stop":
-            self._lost(lane, "stopped")
+            self._stop(lane)
 
-    def look(self, lane: int, partition: int) -> bool:
+    def look(self, lane: int, attempt: int, partition: int) -> bool:
         import ray
 
-        self._lost(lane, "stopped")
+        self._finish([lane])
         if not self._machines.has(lane):
             # Its stock is there, and nowhere else: what another machine has may be older.
             return True
@@ -142,7 +155,7 @@ class _Crew:
             # What another process has, or has not let go of, may have been taken.
             end = time.monotonic() + _PATIENCE
             while True:
-                kind, found = ray.get(actor.call.remote("look", partition), timeout=_PATIENCE)
+                kind, found = ray.get(actor.call.remote("look", attempt, partition), timeout=_PATIENCE)
                 if kind == "done" and not found:
                     return False
                 if time.monotonic() > end or kind == "done":
@@ -156,8 +169,10 @@ class _Crew:
     def news(self, patience: float) -> list[str]:
         import ray
 
-        with self._refusing():
-            self._check_node()
+        if not self._ended:
+            with self._refusing():
+                self._check_node()
+        self._lose_patience()
         if self._futures:
             ready, _ = ray.wait(list(self._futures), num_returns=1, timeout=patience)
             for future in ready:
@@ -176,8 +191,8 @@ class _Crew:
             self._stands(stands)
 
     def end(self) -> None:
-        for lane in list(self._lanes):
-            self._lost(lane, "stopped")
+        self._ended = True
+        self._finish(list(self._lanes))
 
     @contextlib.contextmanager
     def _refusing(self) -> Iterator[None]:
@@ -212,16 +227,17 @@ class _Crew:
             options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(node, soft=False)
         folder = os.path.join(plan["folder"], f"lane-{lane}")
         words = [*plan["words"], "--job", self._job, "--lane", str(lane), "--store", folder]
-        arguments = (words, plan["program"], plan["role"], plan["source"], plan["sink"])
+        words += ["--terms", self._terms, "--rows", os.path.join(plan["folder"], f"{self._terms}.json")]
+        arguments = (words, self._parts, plan["folder"], plan["role"], plan["source"], plan["sink"])
         # A lane that is lost is the coordinator's to begin again, with what the ledger says; never Ray's.
         fixed = {"max_restarts": 0, "max_task_retries": 0, "max_concurrency": 2}
         return ray.remote(Guarded).options(**{**options, **fixed}).remote(*arguments)
 
     def _start(self, lane: int, attempt: int, address: str | None) -> None:
-        self._lost(lane, "stopped")
+        self._finish([lane])
         listen = self._plan["lanes_listen"] if address is None else None
         if address is not None:
-            _check_host(address, self._plan["peer_hosts"])
+            address = _checked(address, self._plan["peer_hosts"])
         if self._machines.lost(lane):
             # Its stock has gone with it: the next one is made elsewhere.
             self._machines.forget(lane)
@@ -255,8 +271,9 @@ class _Crew:
         except Exception:
             # The actor is gone, with its process or its machine.
             kind, given = "gone", "line"
+        is_stopped = actor.killed_at is not None
         if kind == "gone":
-            self._lost(lane, given)
+            self._lost(lane, "stopped" if is_stopped and given == "line" else given)
             return
         actor.doing = None
         name = {"lane": lane, "attempt": actor.attempt}
@@ -271,7 +288,52 @@ class _Crew:
         elif method == "run":
             self._metrics.ran(arguments[1], given)
             self._news.put({"done": {**name, "partition": arguments[0]}})
-        self._go_on(lane)
+        if is_stopped:
+            self._lost(lane, "stopped")
+        else:
+            self._go_on(lane)
+
+    def _stop(self, lane: int) -> None:
+        """Asks a lane's actor to stop. What it says of what it does is heard first: a check that fails is
+        never taken for a wish of the peer's.
+        """
+        if (actor := self._lanes.get(lane)) is None or actor.killed_at is not None:
+            return
+        if actor.doing is None:
+            self._lost(lane, "stopped")
+            return
+        actor.killed_at = time.monotonic() + _STOPPING
+        actor.waiting.clear()
+        actor.handle.call.remote("stop")
+
+    def _finish(self, lanes: Sequence[int]) -> None:
+        """Ends the actors of lanes, and waits for what they say."""
+        import ray
+
+        for lane in lanes:
+            self._stop(lane)
+        end = time.monotonic() + _STOPPING
+        while futures := [future for future, lane in self._futures.items() if lane in lanes]:
+            ready, _ = ray.wait(futures, num_returns=1, timeout=max(0.0, end - time.monotonic()))
+            if not ready:
+                break
+            for future in ready:
+                self._answered(self._futures.pop(future), future)
+        for lane in lanes:
+            self._kill(lane)
+
+    def _lose_patience(self) -> None:
+        """Kills what was asked to stop long ago."""
+        now = time.monotonic()
+        for lane, actor in list(self._lanes.items()):
+            if actor.killed_at is not None and now > actor.killed_at:
+                self._kill(lane)
+
+    def _kill(self, lane: int) -> None:
+        """Ends an actor that does not stop. One that is not there yet has nothing to see."""
+        if (actor := self._lanes.get(lane)) is not None:
+            is_there = actor.doing is None or actor.doing[0] != "node"
+            self._lost(lane, "stock" if is_there else "stopped")
 
     def _lost(self, lane: int, cause: str) -> None:
         """Ends a lane's actor, and says that it is gone."""
@@ -368,9 +430,16 @@ class _Metrics:
         self._seconds.observe(seconds)
 
 
-def _check_host(address: str, hosts: Sequence[str]) -> None:
-    if address.rsplit(":", 1)[0] not in hosts:
+def _checked(address: str, hosts: Sequence[str]) -> str:
+    """Returns where a lane is to meet one of the peer's, which the peer names: at a host that is known, and a
+    number.
+    """
+    host, _, port = address.rpartition(":")
+    if host not in hosts:
         raise UsageError("the peer names a host that is not in peer_hosts", "name the peer's hosts, or stop")
+    if not (port.isascii() and port.isdigit() and len(port) <= 5 and 0 < int(port) < 1 << 16):
+        raise UsageError("the peer names a port that is none", "find out why before you go on with this peer")
+    return f"{host}:{int(port)}"
 
 
 def _coordinate(
@@ -411,27 +480,19 @@ def _coordinate(
     found = as_program(program)
     place = os.path.abspath(os.fspath(folder))
     os.makedirs(place, exist_ok=True)
-    path = os.path.join(place, "program.bwp")
-    found.save(path)
-    rows_path = os.path.join(place, "rows.json")
-    with tempfile.NamedTemporaryFile("w", dir=place, delete=False) as file:
-        json.dump(list(rows), file)
-    os.replace(file.name, rows_path)
     paid = -(-lanes // 4) if retries is None else retries
     job = {
         "role": role,
         "identity": identity,
         "peer": peer,
-        "rows": rows_path,
         "of": lanes,
         "retries": paid,
         "security": security,
     }
     words = [*flags(job), "--store-key", os.fspath(store_key), "--threads", str(threads)]
     hosts = list(peer_hosts) + ([connect.rsplit(":", 1)[0]] if connect is not None else [])
-    plan = {
+    plan: dict[str, Any] = {
         "words": [*words, "--timeout", str(timeout)],
-        "program": path,
         "role": role,
         "source": source,
         "sink": sink,
@@ -445,10 +506,18 @@ def _coordinate(
     call = {**job, "listen": listen, "connect": connect, "folder": place, "timeout": timeout}
     again = ",".join(map(str, rerun)) or None
     call = {**call, "rerun": again, "only_fill": only_fill, "at_once": at_once}
-    crew = _Crew(plan, rows, stands)
-    task = _native.Task.coordinate([*flags(call), "--", path], crew)
     try:
-        return _job(wait(task, Watch(listening=listening, deadline=deadline)).json)
+        # In the job's folder nothing changes before its ledger is this driver's.
+        with tempfile.TemporaryDirectory() as own:
+            path, rows_path = os.path.join(own, "program.bwp"), os.path.join(own, "rows.json")
+            found.save(path)
+            with open(path, "rb") as program_file:
+                plan["program"] = program_file.read()
+            with open(rows_path, "w") as rows_file:
+                json.dump(list(rows), rows_file)
+            crew = _Crew(plan, rows, stands)
+            task = _native.Task.coordinate([*flags({**call, "rows": rows_path}), "--", path], crew)
+            return _job(wait(task, Watch(listening=listening, deadline=deadline)).json)
     except errors.Error as error:
         if crew.refused is not None:
             raise crew.refused from None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import _native, errors
@@ -32,21 +34,45 @@ class Lane:
 
     Args:
         words: the flags of `brickwork worker` for the lane.
-        program: the file of the program.
+        parts: what is written into `folder` on this machine for it, by name: the first is the program.
+        folder: where the lanes of the job live.
         source: where inputs come from, if this party has any.
         sink: where outputs go.
     """
 
     def __init__(
-        self, words: Sequence[str], program: str, role: str, source: Source | None, sink: Sink
+        self,
+        words: Sequence[str],
+        parts: Mapping[str, bytes],
+        folder: str,
+        role: str,
+        source: Source | None,
+        sink: Sink,
     ) -> None:
         harden()
-        self._words, self._path, self._role = list(words), program, role
+        for name, content in parts.items():
+            _write_whole(folder, name, content)
+        self._words, self._path, self._role = list(words), os.path.join(folder, next(iter(parts))), role
         self._program: Program | None = None
         self._source, self._sink = source, sink
         self._worker: _native.Worker | None = None
         self._meeting: _native.Task | None = None
+        self._task: _native.Task | None = None
+        self._stopped = False
         self._doing = "nothing"
+
+    def stop(self) -> None:
+        """Asks it to stop whatever it does; called while another method works."""
+        self._stopped = True
+        if self._task is not None:
+            self._task.stop()
+
+    def _begun(self, task: _native.Task) -> _native.Task:
+        """Remembers what it does. Whoever asked it to stop may have come before."""
+        self._task = task
+        if self._stopped:
+            task.stop()
+        return task
 
     def start(self, attempt: int, listen: str | None, connect: str | None) -> str | None:
         """Begins to meet the peer's worker; where this one waits, if it does."""
@@ -54,7 +80,7 @@ class Lane:
         words = [*self._words, "--attempt", str(attempt), *place, "--", self._path]
         self._doing = "meeting the peer"
         self._worker = _begun(words)
-        self._meeting = self._worker.meet()
+        self._meeting = self._begun(self._worker.meet())
         if listen is None:
             return None
         end = time.monotonic() + _PATIENCE
@@ -81,7 +107,7 @@ class Lane:
         """Makes stock."""
         assert self._worker is not None
         self._doing = "making stock"
-        wait(self._worker.fill(partitions))
+        wait(self._begun(self._worker.fill(partitions)))
         self._doing = "nothing"
 
     def run(self, partition: int, rows: int) -> float:
@@ -94,20 +120,33 @@ class Lane:
         word = None
         if self._source is not None and (own := program.inputs_of(self._role)):
             word = input_word(self._source.read(partition), own, rows, {}, self._role)
-        bits = from_text(wait(self._worker.run(partition, word)).json["output_bits"])
+        done = wait(self._begun(self._worker.run(partition, word)))
+        bits = from_text(done.json["output_bits"])
         outputs = output_value(bits, program.outputs_of(self._role), rows)
         self._sink.write(partition, outputs)
         self._doing = "nothing"
         return time.monotonic() - begun
 
-    def look(self, partition: int) -> bool:
-        """Returns whether stock may have been taken for a partition: without having met anybody."""
-        words = [*self._words, "--attempt", "0", "--", self._path]
+    def look(self, attempt: int, partition: int) -> bool:
+        """Returns whether stock may have been taken for a partition: without having met anybody.
+
+        Args:
+            attempt: the lane's last one, whose store it is if nothing is lost.
+        """
+        words = [*self._words, "--attempt", str(attempt), "--", self._path]
         return bool(wait(_begun(words).look(partition)).json["found"]["taken"])
 
     def status(self) -> str:
         """Returns what it does, in words."""
         return self._doing
+
+
+def _write_whole(folder: str, name: str, content: bytes) -> None:
+    """Writes a file that other lanes of this machine may write, too, and read."""
+    os.makedirs(folder, exist_ok=True)
+    with tempfile.NamedTemporaryFile("wb", dir=folder, delete=False) as file:
+        file.write(content)
+    os.replace(file.name, os.path.join(folder, name))
 
 
 def _begun(words: list[str]) -> _native.Worker:

@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
+use std::num::NonZeroU16;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -26,11 +28,17 @@ struct Process {
     tasks: Option<ChildStdin>,
     /// When it was asked to stop.
     asked: Option<Instant>,
+    /// Whether it was killed: what it had begun is not gone on with.
+    killed: Arc<AtomicBool>,
     reader: Option<std::thread::JoinHandle<()>>,
 }
 
-/// How long a worker that was asked to stop may take before it is killed.
+/// How long a worker that was asked to stop may take before it is killed. Whatever it was about to see is not
+/// seen then: so its lane does not go on with its stock, and another one is paid for.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long a look into the log of a stock may take.
+const LOOKING: Duration = Duration::from_secs(30);
 
 impl Process {
     /// Asks it to stop: by the end of its stdin.
@@ -42,6 +50,7 @@ impl Process {
     /// Kills it if it was asked to stop long ago.
     fn lose_patience(&mut self) {
         if self.asked.is_some_and(|asked| asked.elapsed() > PATIENCE) {
+            self.killed.store(true, Ordering::Relaxed);
             let _ = self.child.kill();
         }
     }
@@ -120,6 +129,7 @@ impl<'c> Processes<'c> {
         };
         command.arg("worker").arg(&config.program);
         command.args(["--role", files::role(config.party), "--job", &hex(&self.job)]);
+        command.args(["--terms", &hex(&config.terms.digest())]);
         command.arg("--identity").arg(&config.identity.1).arg("--store-key").arg(&config.store_key);
         command.arg("--peer").arg(config.peer.to_string()).arg("--store").arg(self.store(lane));
         command.arg("--rows").arg(config.folder.join("rows.json"));
@@ -145,8 +155,8 @@ impl<'c> Processes<'c> {
         let flags = match &address {
             None => vec!["--listen".into(), self.config.workers.listen.clone()],
             Some(address) => {
-                allowed(self.config, address)?;
-                let mut address = address.clone();
+                let Config { workers, control, .. } = self.config;
+                let mut address = allowed(&workers.peer_hosts, control.connect.as_deref(), address)?;
                 if let Some(link) = self.link {
                     let relay = Relay::start(link, &address)?;
                     address = relay.address().to_string();
@@ -159,25 +169,32 @@ impl<'c> Processes<'c> {
         let tasks = child.stdin.take();
         let lines = child.stdout.take().map(BufReader::new);
         let (sender, advertise) = (self.sender.clone(), self.config.workers.advertise.clone());
-        let reports = self.reports.clone();
+        let (reports, killed) = (self.reports.clone(), Arc::<AtomicBool>::default());
+        let was_killed = killed.clone();
         let reader = std::thread::spawn(move || {
-            let mut cause = Cause::Line;
+            let mut cause = None;
             for line in lines.into_iter().flat_map(BufRead::lines).map_while(Result::ok) {
                 match heard(&line, lane, attempt, advertise.as_deref()) {
-                    Some(News::Gone { cause: said, .. }) => cause = said,
+                    Some(News::Gone { cause: said, .. }) => cause = Some(said),
                     Some(news) => _ = sender.send(news),
                     None => {}
                 }
-                if let Ok(said) = serde_json::from_str::<Value>(&line)
-                    && (said["cpu_seconds"].is_number() || said["filled"].is_object())
-                {
+                let Ok(said) = serde_json::from_str::<Value>(&line) else { continue };
+                if let Some(why) = said["error"]["message"].as_str() {
+                    tracing::warn!("lane {lane}, attempt {attempt}, ends: {}", why.escape_debug());
+                }
+                if said["cpu_seconds"].is_number() || said["filled"].is_object() {
                     reports.lock().unwrap_or_else(PoisonError::into_inner).push(said);
                 }
             }
+            let cause = cause.unwrap_or(match was_killed.load(Ordering::Relaxed) {
+                true => Cause::Stock,
+                false => Cause::Line,
+            });
             // It closes stdout when it ends, and its store before that.
             let _ = sender.send(News::Gone { lane, attempt, cause });
         });
-        self.lanes.insert(lane, Process { child, tasks, asked: None, reader: Some(reader) });
+        self.lanes.insert(lane, Process { child, tasks, asked: None, killed, reader: Some(reader) });
         Ok(())
     }
 
@@ -204,24 +221,42 @@ impl<'c> Processes<'c> {
     }
 
     /// Asks a worker that meets nobody what the log of a lane's stock says.
-    fn looked(&self, lane: Lane, partition: Partition) -> Result<bool, Error> {
-        let mut child = self.command(lane, 0, &[])?.spawn()?;
-        let mut tasks = child.stdin.take();
-        if let Some(tasks) = &mut tasks {
-            tasks.write_all(format!("{}\n", json!({ "look": { "partition": partition } })).as_bytes())?;
-        }
-        let mut line = String::new();
-        if let Some(lines) = child.stdout.take() {
-            BufReader::new(lines).read_line(&mut line)?;
-        }
-        drop(tasks);
-        child.wait()?;
+    fn looked(&self, lane: Lane, attempt: u32, partition: Partition) -> Result<bool, Error> {
+        let mut child = self.command(lane, attempt, &[])?.spawn()?;
+        let (sender, said) = channel();
+        let lines = child.stdout.take().map(BufReader::new);
+        std::thread::spawn(move || {
+            // Whoever waited may have lost patience.
+            let line = lines.into_iter().flat_map(BufRead::lines).map_while(Result::ok).next();
+            let _ = sender.send(line.unwrap_or_default());
+        });
+        let asked = match &mut child.stdin {
+            Some(tasks) => {
+                tasks.write_all(format!("{}\n", json!({ "look": { "partition": partition } })).as_bytes())
+            }
+            None => Ok(()),
+        };
+        let line = said.recv_timeout(LOOKING).unwrap_or_default();
+        // It ends when there is nothing more to do, and lets go of the store.
+        drop(child.stdin.take());
+        ended(&mut child, PATIENCE);
+        asked?;
         let found: Value = serde_json::from_str(&line).map_err(std::io::Error::other)?;
         match found["found"]["partition"] == partition {
             true => Ok(found["found"]["taken"] != false),
             false => Err(Error::Resource("a worker said nothing of a stock's log".into())),
         }
     }
+}
+
+/// Waits for a process that was asked to end, and kills it if that takes too long.
+fn ended(child: &mut Child, patience: Duration) {
+    let end = Instant::now() + patience;
+    while Instant::now() < end && matches!(child.try_wait(), Ok(None)) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let _ = child.kill();
+    let _ = child.wait();
 }
 
 /// What a line of a worker says.
@@ -255,23 +290,51 @@ fn heard(line: &str, lane: Lane, attempt: u32, advertise: Option<&str>) -> Optio
     }
 }
 
-/// Whether the peer's workers may be at an address that the peer's coordinator names: nobody is sent to other
-/// hosts.
-fn allowed(config: &Config, address: &str) -> Result<(), Error> {
-    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
-    let of_control = config.control.connect.as_deref().and_then(|at| at.rsplit_once(':')).map(|at| at.0);
-    let hosts = config.workers.peer_hosts.iter().map(String::as_str).chain(of_control);
-    match { hosts }.any(|allowed| allowed == host) {
-        true => Ok(()),
-        false => Err(Error::Mismatch(format!(
-            "the peer's coordinator sends a worker to {address}, which is none of the hosts in peer_hosts"
-        ))),
+/// Returns where a worker is to meet one of the peer's, whose coordinator names that: nobody is sent to other
+/// hosts, and nothing of the peer's words goes further than a host that is known here and a number.
+fn allowed(hosts: &[String], control: Option<&str>, address: &str) -> Result<String, Error> {
+    let of_control = control.and_then(|at| at.rsplit_once(':')).map(|at| at.0);
+    let mut hosts = hosts.iter().map(String::as_str).chain(of_control);
+    let meant = address.rsplit_once(':').and_then(|(host, port)| {
+        let port = port.parse::<NonZeroU16>().ok()?;
+        hosts.find(|allowed| *allowed == host).map(|host| format!("{host}:{port}"))
+    });
+    meant.ok_or_else(|| {
+        Error::Mismatch(format!(
+            "the peer's coordinator sends a worker to {}, which is none of the hosts in peer_hosts and \
+             a port",
+            address.escape_debug()
+        ))
+    })
+}
+
+/// Returns something in a job's folder that is of one that has begun, if there is anything: the folder of a
+/// lane, or what says where lanes are.
+pub fn left_behind(folder: &Path) -> std::io::Result<Option<PathBuf>> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if name.to_string_lossy().starts_with("lane-") || name == "machines.json" {
+            return Ok(Some(entry.path()));
+        }
     }
+    Ok(None)
+}
+
+/// Writes a file that workers read, whole or not at all.
+fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(text.as_bytes())?;
+    file.persist(path)?;
+    Ok(())
 }
 
 impl Crew for Processes<'_> {
-    fn begins(&mut self, job: &JobId) {
+    fn begins(&mut self, job: &JobId) -> Result<(), Error> {
         self.job = *job;
+        let rows = self.config.folder.join("rows.json");
+        Ok(write_whole(&rows, &json!(self.config.terms.rows).to_string())?)
     }
 
     fn obey(&mut self, order: Order) -> Result<(), Error> {
@@ -295,9 +358,9 @@ impl Crew for Processes<'_> {
         Ok(())
     }
 
-    fn look(&mut self, lane: Lane, partition: Partition) -> Evidence {
+    fn look(&mut self, lane: Lane, attempt: u32, partition: Partition) -> Evidence {
         self.finish(lane);
-        match self.looked(lane, partition) {
+        match self.looked(lane, attempt, partition) {
             Ok(false) => Evidence::NotTaken,
             Ok(true) | Err(_) => Evidence::PerhapsTaken,
         }
@@ -311,9 +374,18 @@ impl Crew for Processes<'_> {
         }
     }
 
-    fn kept(&self) -> BTreeSet<Partition> {
-        let all = 0..self.config.terms.rows.len() as Partition;
-        all.filter(|partition| Self::result(self.config, *partition).is_file()).collect()
+    fn kept(&self) -> Result<BTreeSet<Partition>, Error> {
+        let mut kept = BTreeSet::new();
+        for partition in 0..self.config.terms.rows.len() as Partition {
+            if Self::result(self.config, partition).try_exists()? {
+                kept.insert(partition);
+            }
+        }
+        Ok(kept)
+    }
+
+    fn left_behind(&self) -> Result<Option<PathBuf>, Error> {
+        Ok(left_behind(&self.config.folder)?)
     }
 
     fn stands(&mut self, state: &State) {
@@ -333,5 +405,42 @@ fn input(path: &std::path::Path) -> String {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("csv") => format!("csv:{}", path.display()),
         _ => format!("@{}", path.display()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A worker is sent to a port of a host that is known, and nothing else of the peer's words goes on.
+    #[test]
+    fn row_16_nothing_of_an_address_goes_on_but_host_and_port() {
+        let hosts = ["bob.example".to_owned(), "[::1]".to_owned()];
+        let may = |address: &str| allowed(&hosts, Some("10.0.0.7:7000"), address);
+        for (address, goes) in [
+            ("bob.example:7001", "bob.example:7001"),
+            ("[::1]:1", "[::1]:1"),
+            ("10.0.0.7:65535", "10.0.0.7:65535"),
+            ("bob.example:+07001", "bob.example:7001"),
+        ] {
+            assert_eq!(may(address).unwrap(), goes);
+        }
+        for address in [
+            "bob.example:7001;touch /tmp/x",
+            "bob.example:$(reboot)",
+            "bob.example:0",
+            "bob.example:65536",
+            "bob.example:-1",
+            "bob.example: 7001",
+            "bob.example:",
+            "bob.example",
+            "bob.example:7001:7002",
+            "evil.example:7001",
+            "evil.example\u{1b}[2J:7001",
+            "",
+        ] {
+            let Err(Error::Mismatch(why)) = may(address) else { panic!("{address:?} is allowed") };
+            assert!(!why.contains('\u{1b}'), "{why:?}");
+        }
     }
 }

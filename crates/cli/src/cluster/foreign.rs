@@ -16,6 +16,7 @@ use brickwork::wire::tls::{self, PublicKey};
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::crew::left_behind;
 use super::{Progress, summary};
 use crate::arguments::{Address, SECURITY, security};
 use crate::failure::Failure;
@@ -61,13 +62,13 @@ struct Arguments {
 
 /// Somebody else's workers. An error is one of its own, in words.
 pub trait Hands {
-    /// Hears which job it is.
-    fn begins(&mut self, job: &str) -> Result<(), String>;
+    /// Hears which job it is, and the digest of its terms: digits, as a worker takes them.
+    fn begins(&mut self, job: &str, terms: &str) -> Result<(), String>;
     /// Does what is ordered, without waiting: `{"start": {"lane", "attempt", "address"}}`, `{"fill": {"lane",
     /// "partitions"}}`, `{"run": {"lane", "partition"}}` or `{"stop": {"lane"}}`.
     fn obey(&mut self, order: Value) -> Result<(), String>;
-    /// Says whether stock may have been taken; no worker of the lane is left.
-    fn look(&mut self, lane: u32, partition: u32) -> Result<bool, String>;
+    /// Says whether stock may have been taken; no worker of the lane is left, whose last attempt is named.
+    fn look(&mut self, lane: u32, attempt: u32, partition: u32) -> Result<bool, String>;
     /// Waits for news, so long at most: `{"listens": {"lane", "attempt", "address"}}`, `{"filled": {"lane",
     /// "attempt"}}`, `{"done": {"lane", "attempt", "partition"}}` or `{"gone": {"lane", "attempt",
     /// "cause"}}`.
@@ -85,6 +86,8 @@ struct Foreign<'h> {
     rerun: Vec<Partition>,
     progress: Progress,
     kept: BTreeSet<Partition>,
+    folder: PathBuf,
+    terms: String,
 }
 
 fn of_hands(why: String) -> Error {
@@ -115,8 +118,8 @@ fn news_of(event: &Value) -> Result<News, String> {
 }
 
 impl Crew for Foreign<'_> {
-    fn begins(&mut self, job: &JobId) {
-        let _ = self.hands.begins(&hex(job));
+    fn begins(&mut self, job: &JobId) -> Result<(), Error> {
+        self.hands.begins(&hex(job), &self.terms).map_err(of_hands)
     }
 
     fn obey(&mut self, order: Order) -> Result<(), Error> {
@@ -132,8 +135,8 @@ impl Crew for Foreign<'_> {
         self.hands.obey(order).map_err(of_hands)
     }
 
-    fn look(&mut self, lane: Lane, partition: Partition) -> Evidence {
-        match self.hands.look(lane, partition) {
+    fn look(&mut self, lane: Lane, attempt: u32, partition: Partition) -> Evidence {
+        match self.hands.look(lane, attempt, partition) {
             Ok(false) => Evidence::NotTaken,
             Ok(true) | Err(_) => Evidence::PerhapsTaken,
         }
@@ -148,8 +151,12 @@ impl Crew for Foreign<'_> {
         Ok(news)
     }
 
-    fn kept(&self) -> BTreeSet<Partition> {
-        self.kept.clone()
+    fn kept(&self) -> Result<BTreeSet<Partition>, Error> {
+        Ok(self.kept.clone())
+    }
+
+    fn left_behind(&self) -> Result<Option<PathBuf>, Error> {
+        Ok(left_behind(&self.folder)?)
     }
 
     fn stands(&mut self, state: &State) {
@@ -192,10 +199,17 @@ pub fn run(flags: Vec<OsString>, hands: &mut dyn Hands, host: &mut Host) -> Resu
     };
     let kept = hands.kept().map_err(Failure::fault)?.into_iter().collect();
     let begun = std::time::Instant::now();
-    let mut crew = Foreign { hands, rerun: arguments.rerun, progress: Progress::default(), kept };
+    let ledger = arguments.folder.join("ledger");
+    let mut crew = Foreign {
+        hands,
+        rerun: arguments.rerun,
+        progress: Progress::default(),
+        kept,
+        folder: arguments.folder,
+        terms: hex(&terms.digest()),
+    };
     let listens = arguments.address.listen.is_some();
     let manner = Manner { listens, only_fills: arguments.only_fill, at_once: arguments.at_once };
-    let ledger = arguments.folder.join("ledger");
     let outcome = coordinate(channel, party, &ledger, &terms, manner, &mut crew)?;
     summary(party, &terms, &outcome.job, &outcome.state, begun.elapsed(), None)
 }

@@ -43,12 +43,9 @@ pub struct Arguments {
 /// Coordinates a job to its end.
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
     let config = config::read(&arguments.config)?;
-    let unwritable = |path: &Path, e: std::io::Error| Failure::cannot_write(path, &e);
     for folder in [&config.folder, &config.sink] {
-        std::fs::create_dir_all(folder).map_err(|e| unwritable(folder, e))?;
+        std::fs::create_dir_all(folder).map_err(|e| Failure::cannot_write(folder, &e))?;
     }
-    let rows = config.folder.join("rows.json");
-    std::fs::write(&rows, json!(config.terms.rows).to_string()).map_err(|e| unwritable(&rows, e))?;
     let ledger = config.folder.join("ledger");
     let channel = {
         let options = tls::Options {

@@ -15,6 +15,8 @@ struct Job {
     wealth: [Vec<Vec<u64>>; 2],
     /// Where the garbler says that its workers are, if not where they are.
     advertise: &'static str,
+    /// By party, the file of the key of its stores.
+    store_keys: [&'static str; 2],
 }
 
 impl Job {
@@ -36,7 +38,7 @@ impl Job {
                 std::fs::write(format!("{folder}/{k:03}.json"), json!(part).to_string()).unwrap();
             }
         }
-        Job { keys, wealth, advertise: "" }
+        Job { keys, wealth, advertise: "", store_keys: ["store.key"; 2] }
     }
 
     /// Writes a party's file. The garbler's coordinator listens where `address` is not known yet.
@@ -51,10 +53,11 @@ impl Job {
         };
         let text = format!(
             "role = \"{role}\"\nidentity = \"{key}\"\npeer = \"{peer}\"\nprogram = \"{}\"\nlanes = \
-             2\nretries = 4\nfolder = \"job-{party}\"\nstore_key = \"store.key\"\nsource = \
+             2\nretries = 4\nfolder = \"job-{party}\"\nstore_key = \"{}\"\nsource = \
              \"parts-{party}\"\n{more}\n[control]\n{control}\ntimeout = 20\n[workers]\nthreads = 1\ntimeout \
              = 20\n",
-            example("millionaires.bwp")
+            example("millionaires.bwp"),
+            self.store_keys[party]
         );
         let text = match (role, self.advertise) {
             ("garbler", host) if !host.is_empty() => text + &format!("advertise = \"{host}\"\n"),
@@ -240,33 +243,108 @@ fn workers_may_die() {
     }
 }
 
-/// A worker that meets nobody only looks; what it is told that is no task ends it.
-#[test]
-fn a_worker_says_what_a_stock_was_taken_for() {
-    let job = Job::new(1, 2);
-    let [garbler, _] = job.run([""; 2], [&[]; 2]).map(|output| object_of(&output));
-    let rows = job.keys.file("job-0/rows.json");
-    let name = garbler["job"].as_str().unwrap();
-    let worker = |job_name: &str, task: &str| {
-        let fixed = ["worker", &example("millionaires.bwp"), "--role", "garbler", "--job", job_name];
-        let numbers = ["--lane", "0", "--attempt", "7", "--of", "2", "--retries", "4", "--rows", &rows];
-        let [identity, key, store] =
-            ["garbler.key", "store.key", "job-0/lane-0"].map(|file| job.keys.file(file));
+/// A worker that is told by hand what to do: its terms, attempt and rows are those of this job, if it is not
+/// told others.
+struct Told<'j> {
+    job: &'j Job,
+    name: String,
+    terms: String,
+    attempt: &'static str,
+    rows: String,
+}
+
+impl Told<'_> {
+    /// Returns what it says first, and its exit code.
+    fn says(&self, task: &str) -> (Value, Option<i32>) {
+        let keys = &self.job.keys;
+        let fixed = ["worker", &example("millionaires.bwp"), "--role", "garbler", "--job", &self.name];
+        let numbers = ["--lane", "0", "--attempt", self.attempt, "--of", "2", "--retries", "4"];
+        let [identity, key, store] = ["garbler.key", "store.key", "job-0/lane-0"].map(|file| keys.file(file));
         let files =
-            ["--identity", &identity, "--store-key", &key, "--store", &store, "--peer", &job.keys.evaluator];
-        let mut command = brickwork(&[&fixed[..], &numbers, &files].concat());
+            ["--identity", &identity, "--store-key", &key, "--store", &store, "--peer", &keys.evaluator];
+        let terms = ["--terms", &self.terms, "--rows", &self.rows];
+        let mut command = brickwork(&[&fixed[..], &numbers, &files, &terms].concat());
         let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
-        std::io::Write::write_all(&mut child.stdin.take().unwrap(), format!("{task}\n").as_bytes()).unwrap();
+        // One that does nothing reads nothing.
+        let _ = std::io::Write::write_all(&mut child.stdin.take().unwrap(), format!("{task}\n").as_bytes());
         let output = child.wait_with_output().unwrap();
         let first = text(&output.stdout).lines().next().map(|line| serde_json::from_str(line).expect("JSON"));
         (first.unwrap_or(Value::Null), output.status.code())
-    };
+    }
+
+    fn finds(&self, partition: u32, taken: bool) {
+        let found = json!({ "found": { "partition": partition, "taken": taken } });
+        assert_eq!(self.says(&json!({ "look": { "partition": partition } }).to_string()).0, found);
+    }
+}
+
+/// A worker that meets nobody only looks, and says that nothing was taken of no store but the one that the
+/// lane's last attempt had. What it is told that is no task ends it, and so does another job than it is of.
+#[test]
+fn row_16_a_worker_says_what_a_stock_was_taken_for() {
+    let job = Job::new(3, 2);
+    let fills: &[&str] = &["--only-fill"];
+    let filled = job.run([""; 2], [fills; 2]);
+    let name = serde_json::from_slice::<Value>(&filled[0].stdout).unwrap()["error"]["stands"]["job"].clone();
+    let ledger = std::fs::read(job.keys.file("job-0/ledger/ledger")).unwrap();
+    let terms: String = ledger[41..73].iter().map(|byte| format!("{byte:02x}")).collect();
+    let rows = job.keys.file("job-0/rows.json");
+    let name = name.as_str().unwrap().to_owned();
+    let told =
+        || Told { job: &job, name: name.clone(), terms: terms.clone(), attempt: "0", rows: rows.clone() };
+    told().finds(0, false);
+    Told { attempt: "1", ..told() }.finds(0, true);
+    Told { name: "0".repeat(64), ..told() }.finds(0, true);
+    for task in ["{\"dance\": {}}", r#"{"fill": {"partitions": 1}}"#] {
+        assert_eq!(told().says(task).1, Some(2));
+    }
     let look = r#"{"look": {"partition": 0}}"#;
-    assert_eq!(worker(name, look).0, json!({ "found": { "partition": 0, "taken": true } }));
-    // Of another job nothing was taken.
-    assert_eq!(worker(&"0".repeat(64), look).0, json!({ "found": { "partition": 0, "taken": false } }));
-    assert_eq!(worker(name, "{\"dance\": {}}").1, Some(2));
-    assert_eq!(worker(name, r#"{"fill": {"partitions": 1}}"#).1, Some(2));
+    let others = job.keys.write("rows.json", b"[2, 2, 1]");
+    for other in [Told { rows: others, ..told() }, Told { terms: "0".repeat(64), ..told() }] {
+        assert_eq!(other.says(look), (Value::Null, Some(3)));
+    }
+    let [_, _] = job.run([""; 2], [&[]; 2]).map(|output| object_of(&output));
+    job.check(0..3);
+    let ran = (0..3).map(|partition| json!({ "look": { "partition": partition } }).to_string());
+    assert!({ ran }.any(|look| Told { attempt: "1", ..told() }.says(&look).0["found"]["taken"] == true));
+    // A store that is gone says nothing, and looking makes none.
+    let store = job.keys.file("job-0/lane-0");
+    std::fs::remove_dir_all(&store).unwrap();
+    Told { attempt: "1", ..told() }.finds(0, true);
+    assert!(!Path::new(&store).exists());
+}
+
+/// A job begins where nothing lies of another one: neither results nor stores without their ledger.
+#[test]
+fn row_16_a_job_begins_where_nothing_lies() {
+    let job = Job::new(2, 2);
+    let folder = job.keys.file("job-1/results");
+    std::fs::create_dir_all(&folder).unwrap();
+    let old = job.keys.write("job-1/results/part-00001.json", b"[]");
+    let [garbler, evaluator] = job.run([""; 2], [&[]; 2]);
+    let said = format!("{}{}", text(&evaluator.stdout), text(&evaluator.stderr));
+    assert!(evaluator.status.code() == Some(2) && said.contains("a result of partition 1"), "{said}");
+    assert_ne!(garbler.status.code(), Some(0));
+    std::fs::remove_file(old).unwrap();
+    let [_, _] = job.run([""; 2], [&[]; 2]).map(|output| object_of(&output));
+    std::fs::remove_dir_all(job.keys.file("job-1/ledger")).unwrap();
+    let [_, evaluator] = job.run([""; 2], [&[]; 2]);
+    let said = format!("{}{}", text(&evaluator.stdout), text(&evaluator.stderr));
+    assert!(evaluator.status.code() == Some(6) && said.contains("whose ledger is gone"), "{said}");
+}
+
+/// Workers that end before they begin end the job when what was paid for is spent, and the coordinator says
+/// why.
+#[test]
+fn why_workers_end_is_said() {
+    let job = Job { store_keys: ["store.key", "none.key"], ..Job::new(2, 2) };
+    let outputs = job.run([""; 2], [&[]; 2]);
+    for output in &outputs {
+        let said = format!("{}{}", text(&output.stdout), text(&output.stderr));
+        assert!(output.status.code() == Some(1) && said.contains("are used up"), "{said}");
+    }
+    let said = text(&outputs[1].stderr);
+    assert!(said.contains("lane 0, attempt 0, ends: ") && said.contains("none.key"), "{said}");
 }
 
 /// What `plan` says of a job's bytes is what its lanes send; what does not go with it is refused.

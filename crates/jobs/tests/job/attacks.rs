@@ -25,6 +25,96 @@ fn row_16_another_input_gets_no_other_output() {
     assert_eq!(scene.uses(Party::Garbler, &again.job, 1), 1);
 }
 
+/// The garbler's only lane runs a partition, of which the evaluator has the output and says that no stock was
+/// taken; its store is lost before it is looked at.
+fn whose_store_is_lost(loss: Loss) -> Outcome {
+    workers_die_quietly();
+    let folder = tempfile::tempdir().unwrap();
+    let scene = Scene::new(folder.path(), &mut rng(), [1, 2], vec![2, 2]);
+    let [_, _] = coordinate_both_so(&scene, None, true).map(Result::unwrap);
+    copy(&scene.store(Party::Garbler, 0), &scene.old());
+    let mut scene = Scene { denies: Some(0), loses: Some(loss), ..scene };
+    scene.inputs[Party::Evaluator as usize][0].iter_mut().for_each(|y| *y ^= 0xff);
+    let [outcome, _] = coordinate_both(&scene, None).map(Result::unwrap);
+    assert!(entries(&scene, Party::Garbler).contains(&Entry::Claim { partition: 0, lane: 0 }));
+    outcome
+}
+
+pub fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        match entry.file_type().unwrap().is_dir() {
+            true => copy(&entry.path(), &to.join(entry.file_name())),
+            false => _ = std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap(),
+        }
+    }
+}
+
+/// **A lost store.** A store that is not the one that the lane's last attempt had says nothing of a
+/// partition: neither an empty one in its place nor an older copy of it.
+#[test]
+fn row_16_a_lost_store_says_nothing() {
+    for loss in [Loss::Empty, Loss::Old] {
+        let outcome = whose_store_is_lost(loss);
+        assert_eq!(outcome.state.partitions()[0], PartitionState::InDoubt);
+    }
+}
+
+/// A folder is entered by each attempt once, in order, and by one job alone.
+#[test]
+fn row_16_a_lane_is_entered_by_the_next_attempt_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let (directory, terms) = (folder.path().join("lane"), [3; 32]);
+    let enter = |job: u8, lane: u32, number: u32, terms: &[u8; 32]| {
+        let store = Store::open(&directory, &KEY).unwrap();
+        place::enter(&directory, store, &Attempt { job: [job; 32], lane, number }, terms).map(drop)
+    };
+    enter(1, 2, 3, &terms).unwrap();
+    enter(1, 2, 5, &terms).unwrap();
+    for (job, lane, number, terms) in
+        [(1, 2, 5, terms), (1, 2, 4, terms), (2, 2, 6, terms), (1, 1, 6, terms), (1, 2, 6, [4; 32])]
+    {
+        assert!(matches!(enter(job, lane, number, &terms), Err(Error::Stock(_))), "{job} {lane} {number}");
+    }
+    enter(1, 2, 6, &terms).unwrap();
+    std::fs::write(directory.join("attempt"), b"something").unwrap();
+    assert!(matches!(enter(1, 2, 7, &terms), Err(Error::Stock(_))));
+}
+
+/// **A lost ledger.** Where lanes have left something and no ledger says what they ran, no job begins.
+#[test]
+fn row_16_a_lost_ledger_is_no_new_job() {
+    for party in [Party::Garbler, Party::Evaluator] {
+        let folder = tempfile::tempdir().unwrap();
+        let scene = Scene::new(folder.path(), &mut rng(), [1, 1], vec![1]);
+        let [first, _] = coordinate_both(&scene, None).map(Result::unwrap);
+        std::fs::remove_dir_all(scene.folder(party).join("ledger")).unwrap();
+        let results = coordinate_both(&scene, None);
+        let mine = &results[party as usize];
+        assert!(matches!(mine, Err(Error::Stock(why)) if why.contains("whose ledger is gone")), "{mine:?}");
+        assert!(results.iter().all(Result::is_err));
+        assert_eq!(scene.uses(party, &first.job, 0), 1);
+    }
+}
+
+/// **Old results.** Files that lie where results belong pass for none of this job's: it does not begin.
+#[test]
+fn row_16_results_of_another_job_are_none_of_this_one() {
+    for party in [Party::Garbler, Party::Evaluator] {
+        let folder = tempfile::tempdir().unwrap();
+        let scene = Scene::new(folder.path(), &mut rng(), [1, 1], vec![1, 1]);
+        std::fs::create_dir_all(scene.folder(party)).unwrap();
+        std::fs::write(scene.result(party, 1), b"of last night").unwrap();
+        let results = coordinate_both(&scene, None);
+        let mine = &results[party as usize];
+        assert!(matches!(mine, Err(Error::Usage(why)) if why.contains("partition 1")), "{mine:?}");
+        assert!(results.iter().all(Result::is_err));
+        std::fs::remove_file(scene.result(party, 1)).unwrap();
+        let [done, _] = coordinate_both(&scene, None).map(Result::unwrap);
+        check(&scene, &done.job, &done.state);
+    }
+}
+
 /// **Dying after each challenge.** Whoever does not like what is to be opened lets its worker die, again and
 /// again: each stock that was begun is charged, and when all are spent none is begun any more.
 #[test]
@@ -80,8 +170,10 @@ impl Lanes {
         let one = |party: Party, channel| {
             let (lane, number) = of[party as usize];
             let attempt = Attempt { job: self.job, lane, number };
-            let store = &self.stores[party as usize][lane as usize];
-            work(Lane::open(&attempt, party, channel, store, &terms, Unobserved)?, party)
+            let store = self.stores[party as usize][lane as usize].clone();
+            let directory = self.scene.store(party, lane);
+            let place = place::enter(&directory, store, &attempt, &self.scene.terms.digest())?;
+            work(Lane::open(&attempt, party, channel, &place, &terms, Unobserved)?, party)
         };
         std::thread::scope(|scope| {
             let garbler = scope.spawn(|| one(Party::Garbler, left));
@@ -118,14 +210,14 @@ fn row_16_swapped_lanes_meet_nobody() {
     let folder = tempfile::tempdir().unwrap();
     let lanes = Lanes::filled(folder.path());
     let before = lanes.logs();
-    for of in [[(0, 1), (1, 1)], [(1, 1), (0, 1)], [(0, 1), (0, 2)]] {
+    for of in [[(0, 1), (1, 1)], [(1, 2), (0, 2)], [(0, 3), (0, 4)]] {
         let refused = lanes.run(of, [0, 0]);
         assert!(refused.iter().all(Result::is_err), "{refused:?}");
         assert!(refused.iter().any(|r| matches!(r, Err(Error::Mismatch(_)))), "{refused:?}");
         assert_eq!(lanes.logs(), before, "{of:?}");
     }
     let expected = bits(&lanes.scene.expected(0));
-    assert_eq!(lanes.run([(1, 2); 2], [0, 0]).map(Result::unwrap), [expected.clone(), expected]);
+    assert_eq!(lanes.run([(1, 3); 2], [0, 0]).map(Result::unwrap), [expected.clone(), expected]);
 }
 
 /// **A replayed partition.** A worker that runs an old partition where the other runs the next one is refused

@@ -2,6 +2,7 @@
 //! and workers that die at any message.
 
 mod attacks;
+mod lies;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
@@ -21,6 +22,7 @@ use brickwork_jobs::control::{Crew, Outcome, coordinate};
 use brickwork_jobs::coordinator::{Cause, Evidence, Manner, News, Order};
 use brickwork_jobs::lane::{self, Attempt, Lane, Means};
 use brickwork_jobs::ledger::{Entry, PartitionState, State};
+use brickwork_jobs::place;
 use brickwork_jobs::terms::{JobId, Partition, Terms};
 use brickwork_session::Unobserved;
 use brickwork_stock::{Entry as LogEntry, Store, StoreKey};
@@ -94,6 +96,17 @@ struct Scene {
     /// The evaluator's workers die when they have the outputs of this partition, and it says that no stock
     /// was taken for it.
     denies: Option<Partition>,
+    /// What has become of the garbler's stores when somebody looks into their logs.
+    loses: Option<Loss>,
+}
+
+/// How a store is lost.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Loss {
+    /// It is gone, and whoever looks makes an empty one.
+    Empty,
+    /// An older copy of it is there.
+    Old,
 }
 
 impl Scene {
@@ -106,7 +119,17 @@ impl Scene {
             rows.map(|count| (0..*count).map(|_| rng.below(256) as u8).collect()).collect()
         });
         let (doors, kills) = (Arc::default(), Arc::default());
-        Scene { root: root.into(), terms, program, inputs, at_once: None, doors, kills, denies: None }
+        Scene {
+            root: root.into(),
+            terms,
+            program,
+            inputs,
+            at_once: None,
+            doors,
+            kills,
+            denies: None,
+            loses: None,
+        }
     }
 
     fn folder(&self, party: Party) -> PathBuf {
@@ -115,6 +138,11 @@ impl Scene {
 
     fn store(&self, party: Party, lane: u32) -> PathBuf {
         self.folder(party).join(format!("lane-{lane}"))
+    }
+
+    /// A copy of the garbler's only lane.
+    fn old(&self) -> PathBuf {
+        self.root.join("old")
     }
 
     fn result(&self, party: Party, partition: Partition) -> PathBuf {
@@ -201,9 +229,11 @@ fn work(
             panic_any("killed");
         }
     }));
-    let store = Store::open(&scene.store(party, attempt.lane), &KEY)?;
+    let directory = scene.store(party, attempt.lane);
+    let store = Store::open(&directory, &KEY)?;
+    let place = place::enter(&directory, store, &attempt, &scene.terms.digest())?;
     let terms = lane::session_terms(&scene.terms, Means::default())?;
-    let mut lane = Lane::open(&attempt, party, channel, &store, &terms, Unobserved)?;
+    let mut lane = Lane::open(&attempt, party, channel, &place, &terms, Unobserved)?;
     let (number, at) = (attempt.number, attempt.lane);
     while let Ok(task) = tasks.recv() {
         match task {
@@ -277,14 +307,26 @@ impl Crew for Threads {
         Ok(())
     }
 
-    fn look(&mut self, lane: u32, partition: Partition) -> Evidence {
+    fn look(&mut self, lane: u32, attempt: u32, partition: Partition) -> Evidence {
         self.finish(lane);
         if self.party == Party::Evaluator && self.scene.denies == Some(partition) {
             return Evidence::NotTaken;
         }
-        let step = lane::step(&self.job.unwrap(), partition, &self.scene.rows(partition));
-        match Store::open(&self.scene.store(self.party, lane), &KEY) {
-            Ok(store) => lane::evidence(&store, &step),
+        let directory = self.scene.store(self.party, lane);
+        if let (Party::Garbler, Some(loss)) = (self.party, self.scene.loses) {
+            std::fs::remove_dir_all(&directory).unwrap();
+            if loss == Loss::Old {
+                attacks::copy(&self.scene.old(), &directory);
+            }
+        }
+        let job = self.job.unwrap();
+        let step = lane::step(&job, partition, &self.scene.rows(partition));
+        // One that was not there is made here, and holds nothing.
+        match Store::open(&directory, &KEY) {
+            Ok(store) => {
+                let attempt = Attempt { job, lane, number: attempt };
+                place::evidence(&directory, &store, &attempt, &self.scene.terms.digest(), &step)
+            }
             Err(_) => Evidence::PerhapsTaken,
         }
     }
@@ -294,14 +336,19 @@ impl Crew for Threads {
         Ok(first.chain(self.news.try_iter()).collect())
     }
 
-    fn kept(&self) -> BTreeSet<Partition> {
-        (0..self.scene.terms.rows.len() as u32)
-            .filter(|p| self.scene.result(self.party, *p).exists())
-            .collect()
+    fn kept(&self) -> Result<BTreeSet<Partition>, Error> {
+        let all = 0..self.scene.terms.rows.len() as u32;
+        Ok(all.filter(|p| self.scene.result(self.party, *p).exists()).collect())
     }
 
-    fn begins(&mut self, job: &JobId) {
+    fn left_behind(&self) -> Result<Option<PathBuf>, Error> {
+        let lanes = (0..self.scene.terms.lanes).map(|lane| self.scene.store(self.party, lane));
+        Ok({ lanes }.find(|store| store.exists()))
+    }
+
+    fn begins(&mut self, job: &JobId) -> Result<(), Error> {
         self.job = Some(*job);
+        Ok(())
     }
 
     fn end(&mut self) {

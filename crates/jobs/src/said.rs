@@ -1,0 +1,189 @@
+//! What this party's workers said that they did, on disk beside the ledger: durable before the peer hears of
+//! it. The peer's word never stands in its place.
+//!
+//! ```text
+//! DIR/said   "brickww\x01"  job [u8; 32]  word*
+//!            word = what u8  lane u32  attempt u32  partition u32  check [u8; 32]
+//! ```
+
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use brickwork_base::Error;
+use brickwork_base::digest::Digest;
+
+use crate::coordinator::{News, Said};
+use crate::terms::JobId;
+
+const MAGIC: &[u8; 8] = b"brickww\x01";
+const NAME: &str = "said";
+const HEADER_BYTES: usize = 8 + 32;
+const WORD_BYTES: usize = 1 + 3 * 4 + 32;
+
+/// The words of this party's workers in a job.
+#[derive(Debug)]
+pub struct Words {
+    file: File,
+    job: JobId,
+    said: Said,
+}
+
+fn word(job: &JobId, what: u8, [lane, attempt, partition]: [u32; 3]) -> [u8; WORD_BYTES] {
+    let mut digest = Digest::of("brickwork 2026-11 job word");
+    let check = digest.digest(job).number(what).number(lane).number(attempt).number(partition).done();
+    let parts = [&[what][..], &lane.to_le_bytes(), &attempt.to_le_bytes(), &partition.to_le_bytes(), &check];
+    parts.concat().try_into().expect("45 bytes")
+}
+
+/// Returns what the news are as a word, if they are one.
+fn word_of(job: &JobId, news: &News) -> Option<[u8; WORD_BYTES]> {
+    match *news {
+        News::Filled { lane, attempt } => Some(word(job, 0, [lane, attempt, 0])),
+        News::Done { lane, attempt, partition } => Some(word(job, 1, [lane, attempt, partition])),
+        _ => None,
+    }
+}
+
+/// Reads a word. `None` if it is none of this job.
+fn read(job: &JobId, bytes: &[u8; WORD_BYTES]) -> Option<News> {
+    let number = |at: usize| u32::from_le_bytes(*bytes[at..].first_chunk().expect("4 bytes"));
+    let [lane, attempt, partition] = [1, 5, 9].map(number);
+    let news = match bytes[0] {
+        0 => News::Filled { lane, attempt },
+        1 => News::Done { lane, attempt, partition },
+        _ => return None,
+    };
+    (word_of(job, &news)? == *bytes).then_some(news)
+}
+
+impl Words {
+    /// Begins a file in which nothing is said.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it cannot be written.
+    pub fn begin(directory: &Path, job: &JobId) -> Result<Self, Error> {
+        let new = directory.join("said.new");
+        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&new)?;
+        file.write_all(&[&MAGIC[..], job].concat())?;
+        file.sync_all()?;
+        std::fs::rename(&new, directory.join(NAME))?;
+        File::open(directory)?.sync_all()?;
+        Ok(Words { file, job: *job, said: Said::default() })
+    }
+
+    /// Reads what was said in a job. A last word that was cut off was never told to anybody.
+    ///
+    /// # Errors
+    /// [`Error::Input`] if it is of another job or damaged, or is not there; [`Error::Io`] if it cannot be
+    /// read.
+    pub fn open(directory: &Path, job: &JobId) -> Result<Self, Error> {
+        let path = directory.join(NAME);
+        let damaged =
+            |why: &str| Error::Input(format!("{}: {why}; this job cannot go on with it", path.display()));
+        let file = OpenOptions::new().read(true).write(true).open(&path);
+        let mut file = file.map_err(|e| match e.kind() {
+            ErrorKind::NotFound => damaged("it is missing"),
+            _ => e.into(),
+        })?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        let Some(words) = bytes.strip_prefix(&[&MAGIC[..], job].concat()[..]) else {
+            return Err(damaged("it is of another job, or cut off"));
+        };
+        let mut said = Said::default();
+        let (words, _) = words.as_chunks::<WORD_BYTES>();
+        let mut good = 0;
+        for bytes in words {
+            match read(job, bytes) {
+                Some(news) => _ = said.hear(&news),
+                // Each is durable before the next one begins.
+                None if good + 1 == words.len() => break,
+                None => return Err(damaged("a word in the middle cannot be read")),
+            }
+            good += 1;
+        }
+        let end = (HEADER_BYTES + good * WORD_BYTES) as u64;
+        file.set_len(end)?;
+        file.seek(SeekFrom::Start(end))?;
+        Ok(Words { file, job: *job, said })
+    }
+
+    /// Makes what a worker said durable, if it is of that kind.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the disk fails.
+    pub fn hear(&mut self, news: &News) -> Result<(), Error> {
+        if let Some(word) = word_of(&self.job, news)
+            && self.said.hear(news)
+        {
+            self.file.write_all(&word)?;
+            self.file.sync_data()?;
+        }
+        Ok(())
+    }
+
+    /// Returns all that was said.
+    pub fn said(&self) -> &Said {
+        &self.said
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Wherever the file ends, what was said whole is there; whatever is altered is refused or was never
+    /// said.
+    #[test]
+    fn rows_20_and_21_words_are_whole_or_were_not_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, job) = (folder.path().join(NAME), [7; 32]);
+        let words = [
+            News::Filled { lane: 1, attempt: 2 },
+            News::Done { lane: 1, attempt: 2, partition: 3 },
+            News::Done { lane: 0, attempt: 0, partition: 4 },
+        ];
+        let mut file = Words::begin(folder.path(), &job).unwrap();
+        words.iter().for_each(|news| file.hear(news).unwrap());
+        // What is known, and what is no word, is not written.
+        file.hear(&words[1]).unwrap();
+        file.hear(&News::Consent { partition: 1 }).unwrap();
+        let all = file.said().clone();
+        let whole = std::fs::read(&path).unwrap();
+        assert_eq!(whole.len(), HEADER_BYTES + 3 * WORD_BYTES);
+        for length in 0..=whole.len() {
+            std::fs::write(&path, &whole[..length]).unwrap();
+            let opened = Words::open(folder.path(), &job);
+            let Some(said) = length.checked_sub(HEADER_BYTES) else {
+                assert!(matches!(opened, Err(Error::Input(_))), "{length}");
+                continue;
+            };
+            let mut opened = opened.unwrap();
+            let mut expected = Said::default();
+            words[..said / WORD_BYTES].iter().for_each(|news| _ = expected.hear(news));
+            assert_eq!(*opened.said(), expected, "{length}");
+            // And it goes on from there.
+            words.iter().for_each(|news| opened.hear(news).unwrap());
+            drop(opened);
+            assert_eq!(*Words::open(folder.path(), &job).unwrap().said(), all);
+        }
+        for at in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 1;
+            std::fs::write(&path, &bytes).unwrap();
+            match Words::open(folder.path(), &job) {
+                Err(Error::Input(_)) => {}
+                Ok(opened) => {
+                    assert!(at >= HEADER_BYTES + 2 * WORD_BYTES, "byte {at}");
+                    assert_ne!(*opened.said(), all, "byte {at}");
+                }
+                Err(other) => panic!("byte {at}: {other:?}"),
+            }
+        }
+        std::fs::write(&path, &whole).unwrap();
+        assert!(matches!(Words::open(folder.path(), &[8; 32]), Err(Error::Input(_))));
+        std::fs::remove_file(&path).unwrap();
+        assert!(matches!(Words::open(folder.path(), &job), Err(Error::Input(_))));
+    }
+}

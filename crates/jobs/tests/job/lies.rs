@@ -1,0 +1,189 @@
+//! Coordinators of a peer that say what they like, over a real line, to one whose workers are a script.
+
+use std::collections::VecDeque;
+
+use brickwork_base::Malformed;
+use brickwork_base::digest::Digest;
+use brickwork_jobs::book::Book;
+use brickwork_jobs::control::{Answer, Proposal, msg};
+use brickwork_session::PROTOCOL_VERSION;
+
+use super::*;
+
+/// Workers of which this is heard: at the beginning, and when they are ended.
+#[derive(Default)]
+struct Script {
+    first: VecDeque<News>,
+    last: Vec<News>,
+    orders: Vec<Order>,
+}
+
+impl Crew for Script {
+    fn obey(&mut self, order: Order) -> Result<(), Error> {
+        self.orders.push(order);
+        Ok(())
+    }
+
+    fn look(&mut self, _: u32, _: u32, _: Partition) -> Evidence {
+        Evidence::PerhapsTaken
+    }
+
+    fn news(&mut self, _: Duration) -> Result<Vec<News>, Error> {
+        Ok(self.first.drain(..).collect())
+    }
+
+    fn kept(&self) -> Result<BTreeSet<Partition>, Error> {
+        Ok(BTreeSet::new())
+    }
+
+    fn left_behind(&self) -> Result<Option<PathBuf>, Error> {
+        Ok(None)
+    }
+
+    fn begins(&mut self, _: &JobId) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn end(&mut self) {
+        self.first.extend(self.last.drain(..));
+    }
+}
+
+fn terms(lanes: u32, retries: u32, partitions: usize) -> Terms {
+    let identities = [[1; 32], [2; 32]];
+    Terms { security: 40, lanes, retries, program: [3; 32], rows: vec![1; partitions], identities }
+}
+
+/// Says which job it means, as a coordinator that has none, and returns where that begins.
+fn meet(channel: &mut Channel, party: Party, terms: &Terms) -> State {
+    let mut hello = b"BRWJ".to_vec();
+    hello.extend(PROTOCOL_VERSION.to_le_bytes());
+    hello.extend([0; 33]);
+    hello.extend(terms.digest());
+    hello.extend([9; 32]);
+    hello.extend([0; 40]);
+    channel.send(msg::JOB, &hello).unwrap();
+    let mut theirs = [0; 145];
+    channel.receive_first_into(msg::JOB, &mut theirs).unwrap();
+    let nonce: [u8; 32] = *theirs[73..].first_chunk().unwrap();
+    let nonces = if party == Party::Garbler { [[9; 32], nonce] } else { [nonce, [9; 32]] };
+    let mut digest = Digest::of("brickwork 2026-11 job identifier");
+    let job = digest.digest(&nonces[0]).digest(&nonces[1]).digest(&terms.digest()).done();
+    State::new(&job, terms)
+}
+
+/// Lets a coordinator meet a peer that is played by hand. Returns what it came to, and its crew.
+fn against(
+    folder: &Path,
+    party: Party,
+    terms: &Terms,
+    mut crew: Script,
+    peer: impl FnOnce(Channel) + Send,
+) -> (Result<Outcome, Error>, Script) {
+    let (left, right) = memory_pair();
+    let manner = Manner { listens: true, only_fills: false, at_once: None };
+    std::thread::scope(|scope| {
+        scope.spawn(|| peer(right));
+        let result = coordinate(left, party, &folder.join("ledger"), terms, manner, &mut crew);
+        (result, crew)
+    })
+}
+
+fn propose(channel: &mut Channel, entries: Vec<Entry>, news: Vec<News>) -> Result<Answer, Error> {
+    let proposal = Proposal { over: false, entries, news };
+    channel.send(msg::PROPOSE, &postcard::to_stdvec(&proposal).unwrap())?;
+    Ok(Answer::read(&channel.receive_up_to(msg::WROTE, 1 << 20)?)
+        .map_err(|_: Malformed| Malformed::UnexpectedMessage)?)
+}
+
+/// **A leader that says that all is done.** Whose worker has made no stock does not hear from the peer that
+/// it has; whose worker has run nothing has no results.
+#[test]
+fn row_16_no_word_stands_for_that_of_the_own_worker() {
+    let terms = terms(1, 1, 2);
+    let fill = Entry::Fill { lane: 0, attempt: 0, partitions: 2 };
+    let gone = News::Gone { lane: 0, attempt: 0, cause: Cause::Line };
+    let (filled, claim) = (Entry::Filled { lane: 0 }, Entry::Claim { partition: 0, lane: 0 });
+    let said = News::Filled { lane: 0, attempt: 0 };
+    for (says, lie) in [(None, filled.clone()), (Some(said), Entry::Done { partition: 0 })] {
+        let folder = tempfile::tempdir().unwrap();
+        let crew = Script { first: [gone.clone()].into(), ..Script::default() };
+        let is_honest_so_far = says.is_some();
+        let crew = Script { first: says.into_iter().chain(crew.first).collect(), ..crew };
+        let (result, crew) = against(folder.path(), Party::Evaluator, &terms, crew, |mut channel| {
+            meet(&mut channel, Party::Garbler, &terms);
+            let mut entries = vec![fill.clone()];
+            if is_honest_so_far {
+                entries.extend([filled.clone(), claim.clone()]);
+            }
+            propose(&mut channel, entries, vec![gone.clone()]).unwrap();
+            assert!(propose(&mut channel, vec![lie], Vec::new()).is_err());
+        });
+        assert!(matches!(&result, Err(Error::Mismatch(_))), "{result:?}");
+        assert!(crew.orders.contains(&Order::Start { lane: 0, attempt: 0, address: None }));
+    }
+}
+
+/// **A line that breaks in time.** What a worker sees of a failed check while its coordinator ends it, as the
+/// peer has broken the line, is written down like any other: of whatever attempt, and at either party.
+#[test]
+fn row_16_a_failed_check_is_not_forgotten_with_the_line() {
+    let terms = terms(1, 1, 1);
+    for party in [Party::Garbler, Party::Evaluator] {
+        for cause in [Cause::Check, Cause::Line] {
+            let folder = tempfile::tempdir().unwrap();
+            let crew = Script { last: vec![News::Gone { lane: 0, attempt: 3, cause }], ..Script::default() };
+            let (result, _) = against(folder.path(), party, &terms, crew, |mut channel| {
+                meet(
+                    &mut channel,
+                    if party == Party::Garbler { Party::Evaluator } else { Party::Garbler },
+                    &terms,
+                );
+                if party == Party::Evaluator {
+                    propose(&mut channel, Vec::new(), Vec::new()).unwrap();
+                }
+            });
+            let ledger = Book::open(&folder.path().join("ledger"), party, &terms).unwrap().unwrap();
+            assert_eq!(ledger.entries().contains(&Entry::Failed), cause == Cause::Check);
+            match cause {
+                Cause::Check => assert!(result.unwrap().state.has_failed()),
+                _ => assert!(matches!(result, Err(Error::Io(_))), "{result:?}"),
+            }
+        }
+    }
+}
+
+/// Both parties' people let more partitions run again than one proposal holds: all of them do.
+#[test]
+fn seventy_partitions_run_again() {
+    let folder = tempfile::tempdir().unwrap();
+    // All stock that is paid for was begun: what is open stays so.
+    let terms = terms(1, 0, 70);
+    let mut entries = vec![Entry::Fill { lane: 0, attempt: 0, partitions: 70 }, Entry::Filled { lane: 0 }];
+    for partition in 0..70 {
+        entries.extend([
+            Entry::Claim { partition, lane: 0 },
+            Entry::Lost { lane: 0 },
+            Entry::Doubt { partition },
+            Entry::Resume { lane: 0, attempt: partition + 1 },
+        ]);
+    }
+    let (left, right) = memory_pair();
+    let one = |party: Party, channel| {
+        let ledger = folder.path().join(format!("{party:?}"));
+        let mut book = Book::begin(&ledger, party, &[5; 32], &terms).unwrap();
+        book.append(&entries).unwrap();
+        drop(book);
+        let consents = (0..70).map(|partition| News::Consent { partition }).collect();
+        let mut crew = Script { first: consents, ..Script::default() };
+        let manner = Manner { listens: true, only_fills: false, at_once: None };
+        coordinate(channel, party, &ledger, &terms, manner, &mut crew)
+    };
+    let [garbler, evaluator] = std::thread::scope(|scope| {
+        let garbler = scope.spawn(|| one(Party::Garbler, left));
+        let evaluator = one(Party::Evaluator, right);
+        [garbler.join().unwrap().unwrap(), evaluator.unwrap()]
+    });
+    assert_eq!(garbler.state, evaluator.state);
+    assert_eq!((garbler.state.tally().open, garbler.state.tally().in_doubt), (70, 0));
+}
