@@ -559,7 +559,7 @@ fn a_preprocessing_has_room_for_a_million_gates() {
     assert!(aes.gates > 196_608);
     for (security, asked) in [40, 64, 80].into_iter().flat_map(|s| [(s, many), (s, aes)]) {
         let steps = asked.steps(security).unwrap();
-        let all: u128 = steps.iter().map(Asked::risk).sum();
+        let all: u128 = steps.iter().map(Filling::risk).sum();
         let quarter = 1 << (126 - security);
         assert!(all <= quarter && all > quarter / 16, "{security} {asked}: {all}");
         let made = steps.iter().fold(Request::default(), |all, step| all.and(&step.request).unwrap());
