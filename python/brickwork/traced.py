@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from . import programs
+from .arrays import array_of, as_value, value
 from .errors import UsageError
 from .pages import Page
 from .tracing import Source, body, function, is_tracing, parameter, refuse, source, tracing
 from .types import Owned, StructType, Type, type_of_annotation
-from .values import Value, array_of, as_value, here, value
+from .values import Value, here
 
 P = ParamSpec("P")
 R = TypeVar("R")
