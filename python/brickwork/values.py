@@ -71,7 +71,15 @@ class Value:
         refuse("asks whether a secret is in something", "write bw.any(item == x for x in items)")
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
-        refuse("changes a value", "values do not change: make a new one")
+        refuse("changes a value", "values do not change: row.replace(field=x) is another one")
+
+    def __setitem__(self, place: object, value: object) -> NoReturn:
+        refuse("changes a value", "values do not change: array.with_at(place, x) is another one")
+
+    def __format__(self, form: str) -> str:
+        if form:
+            refuse("formats a secret", "only what the program returns is decoded; `{x!r}` shows its type")
+        return repr(self)
 
     def __eq__(self, other: object) -> Integer:  # type: ignore[override]
         return self._equals(other)
