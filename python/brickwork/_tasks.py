@@ -20,8 +20,8 @@ T = TypeVar("T")
 _LOG = logging.getLogger("brickwork")
 _LEVELS = {"ERROR": logging.ERROR, "WARN": logging.WARNING, "INFO": logging.INFO, "DEBUG": logging.DEBUG}
 
-_SLICE = 0.01
-"""Seconds between two looks at signals."""
+_SLICE = 0.05
+"""Seconds between two looks at signals. Each takes some 0.2 ms where other threads have the cores."""
 
 _PATIENCE = 10.0
 """Seconds for which a thread that was asked to stop is waited for, unless somebody presses Ctrl-C again: it
