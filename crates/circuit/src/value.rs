@@ -62,8 +62,8 @@ impl<'de> Deserialize<'de> for Distinct {
 
 struct Reader;
 
-/// The name under which `serde_json` gives the digits of a number that is long, or has a point, as if it were an
-/// object.
+/// The name under which `serde_json` gives the digits of a number that is long, or has a point, as if it were
+/// an object.
 const NUMBER: &str = "$serde_json::private::Number";
 
 impl<'de> Visitor<'de> for Reader {
@@ -134,8 +134,8 @@ pub fn encode(ports: &[Port], value: &Value) -> Result<Vec<bool>, Error> {
     Ok(bits)
 }
 
-/// Returns the bits of a party's input to `executions` evaluations, an array of as many values or the wire bits
-/// of them all, for the program that [`Program::repeat`] makes.
+/// Returns the bits of a party's input to `executions` evaluations, an array of as many values or the wire
+/// bits of them all, for the program that [`Program::repeat`] makes.
 ///
 /// # Errors
 /// [`Error::Input`] as [`encode`], and if the array has another length.

@@ -1,6 +1,6 @@
 //! Does what a Python call does, without Python: for each line of stdin it runs both parties and prints how
-//! many seconds that took, and how many of CPU time. The arguments are both inputs and those of `brickwork run`;
-//! `python/measure/calls.py` starts it and compares.
+//! many seconds that took, and how many of CPU time. The arguments are both inputs and those of
+//! `brickwork run`; `python/measure/calls.py` starts it and compares.
 
 use std::io::{BufRead, Write};
 use std::time::Instant;
