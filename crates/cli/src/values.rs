@@ -12,8 +12,8 @@ use crate::files::{one_from_stdin, role, utf8, value_bytes};
 use crate::table;
 
 /// Returns the bits of a party's value: JSON or a bare number inline, in a file (`@file`), or on stdin (`-`),
-/// or a table in a file (`@file.csv`, `csv:file`) or on stdin (`csv:-`), which JSON may also name where it has
-/// a place for one.
+/// or a table in a file (`@file.csv`, `csv:file`) or on stdin (`csv:-`), which JSON may also name where it
+/// has a place for one.
 pub fn bits(
     text: Option<&str>,
     program: &Program,
