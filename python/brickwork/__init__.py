@@ -15,6 +15,7 @@ from . import tables
 from ._native import Identity, __version__
 from ._tasks import Deadline
 from ._widths import *  # noqa: F403 (names of types, such as u32)
+from .arrays import array_of
 from .commands import (
     Inventory,
     Link,
@@ -42,6 +43,21 @@ from .errors import (
     StockError,
     UsageError,
 )
+from .functions import (
+    aes_sub_byte,
+    all,
+    any,
+    divide,
+    dot,
+    matmul,
+    max,
+    min,
+    popcount,
+    remainder,
+    sort,
+    sum,
+    where,
+)
 from .outputs import columns, to_arrow, to_pandas
 from .ports import Port
 from .programs import Program, compile, load
@@ -61,22 +77,6 @@ from .session import Kept, Session, Step, connect, connect_async
 from .traced import Component, Traced, component, program
 from .tracing import SecretUsed
 from .types import Array, Both, Evaluator, Garbler, Struct, fixed, short, sint, uint
-from .values import (
-    aes_sub_byte,
-    all,
-    any,
-    array_of,
-    divide,
-    dot,
-    matmul,
-    max,
-    min,
-    popcount,
-    remainder,
-    sort,
-    sum,
-    where,
-)
 
 __all__ = [
     "Array",

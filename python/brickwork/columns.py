@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .wires import Place
+from .wires import EMPTY, Place
 
 Column = NDArray[Any]
 
@@ -110,7 +110,7 @@ def _nulls(value: Any) -> NDArray[np.bool_]:
 def _refuse_null(nulls: NDArray[np.bool_], place: Place) -> None:
     if nulls.any():
         row = int(np.argmax(nulls))
-        raise place.wrong("is empty", "fill in what is missing, or leave the row out, before it is used", row)
+        raise place.wrong(*EMPTY, row)
 
 
 def _pyarrow(place: Place) -> Any:

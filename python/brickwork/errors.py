@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
@@ -132,11 +133,25 @@ _BY_CODE: dict[int, type[Error]] = {
 }
 
 
+_WORDS = [
+    (re.compile(r"--scale ([\w.]+)=(\d+)"), r'scale={"\1": \2}'),
+    (re.compile("`brickwork info FILE`"), "`Program.inputs`"),
+    (re.compile("write an @ before it, or csv: if it is a table"), "give pathlib.Path(…) or secret_file(…)"),
+]
+"""How the command speaks of what one writes in Python otherwise."""
+
+
+def _in_python(hint: str) -> str:
+    for of_the_command, ours in _WORDS:
+        hint = of_the_command.sub(ours, hint)
+    return hint
+
+
 def from_json(text: str) -> Error:
     """Returns the exception for the JSON of an error."""
     found = json.loads(text)
     kind = _BY_CODE.get(found["code"], Error)
-    message, hint = found["message"], found["hint"]
+    message, hint = found["message"], _in_python(found["hint"])
     if "diagnostics" in found:
         error = CompileError(message, hint)
         error.diagnostics = found["diagnostics"]

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ._tasks import look, looking
 from .columns import are_columns, columns, is_table, lengths
 from .errors import InvalidInput
 from .ports import Array, Integer, Port, Struct, Type, leaves, type_of
 from .secret import Secret, SecretFile, secret_file
-from .wires import Bits, Place, Scale, integer_bits, to_text
+from .wires import EMPTY, Bits, Place, Scale, integer_bits, to_text
 
 
 def input_word(
@@ -37,7 +39,7 @@ def input_word(
     if isinstance(value, Secret):
         return value.take()
     kind = type_of(ports)
-    place = Place(f"input of the {party}", "", scale, extra)
+    place = Place(f"input of the {party}", ports[0].name if len(ports) == 1 else "", scale, extra)
     if kind is None:
         raise InvalidInput(f"{place.who}: the program takes none", "leave it out")
     if executions is None:
@@ -55,13 +57,14 @@ def _executions(value: Any, kind: Type, executions: int, place: Place) -> Any:
     else:
         if executions == 1 and not isinstance(value, (list, tuple)):
             value = [value]
-        return [_plain(one, kind, place) for one in value]
+        return _each(value, kind, place)
     if len(rows) != executions:
         raise place.wrong(f"{len(rows)} rows for {executions} executions", "give a row for each")
     return _text(rows)
 
 
 def _json(value: Any, place: Place) -> str:
+    look()
     if isinstance(value, _Bits):
         # Nothing to escape, and it may be long.
         return f'"{value}"'
@@ -94,12 +97,43 @@ def _plain(value: Any, kind: Type, place: Place) -> Any:
     if isinstance(value, (list, tuple, range)) and isinstance(kind, Array):
         if len(value) == kind.length and (numbers := _numbers(value, kind.element)) is not None:
             return _filled(numbers, kind, place)
-        return [_plain(one, kind.element, place) for one in value]
+        return _each(value, kind.element, place)
     if _is_array(value, kind) or isinstance(value, Mapping) and isinstance(kind, Struct):
         return _filled(value, kind, place)
     if isinstance(value, (np.generic, np.ndarray)):
-        return value.item()
+        value = value.item()
+    if isinstance(kind, Integer) and (value is None or value != value):
+        raise place.wrong(*EMPTY)
+    if isinstance(kind, Integer) and isinstance(value, (float, Decimal)):
+        return _decimal(value, kind, place)
     return int(value) if isinstance(value, bool) else value
+
+
+def _each(values: Iterable[Any], kind: Type, place: Place) -> list[Any]:
+    """Returns values of one type as JSON can hold them."""
+    values = list(values)
+    try:
+        return [_plain(one, kind, place) for one in looking(values)]
+    except InvalidInput:
+        # Once more, to say which one it is.
+        for row, one in enumerate(values):
+            _plain(one, kind, place.at(row))
+        raise
+
+
+def _decimal(value: float | Decimal, kind: Integer, place: Place) -> _Bits:
+    """Returns a number that may have a point, which a scale moves."""
+    digits = place.digits()
+    if digits is None:
+        raise place.wrong(
+            "a number with a decimal point",
+            "say scale={NAME: DIGITS}, or give an integer; those of bw.fixed are made by its encode",
+        )
+    try:
+        return _text(integer_bits(np.array([value]), kind, place))
+    except InvalidInput as wrong:
+        # Without a row: it is one number.
+        raise place.wrong(f"is no {kind} of {digits} digits behind the point", wrong.hint) from None
 
 
 _MANY = 32
@@ -217,7 +251,7 @@ def _rows(value: Any, kind: Type, place: Place) -> Bits:
     # All room at once: wide tables are large.
     bits = np.empty((next(iter(long.values()), 0), sum(leaf.bits for leaf in wanted.values())), np.uint8)
     base = 0
-    for name, leaf in wanted.items():
+    for name, leaf in looking(wanted.items()):
         bits[:, base : base + leaf.bits] = integer_bits(found[name], leaf, place.field(name))
         base += leaf.bits
     return bits

@@ -236,6 +236,10 @@ def _flags(program: Program, options: Mapping[str, Any]) -> list[str]:
 
 
 def _word(value: Any, program: Program, role: str, options: Options) -> str | None:
+    if value is None and program.inputs_of(role):
+        raise UsageError(
+            f"the program needs an input of the {role}", "give it; `Program.inputs` shows what it takes"
+        )
     return input_word(
         value,
         program.inputs_of(role),

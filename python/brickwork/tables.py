@@ -16,10 +16,13 @@ from fractions import Fraction
 from types import FunctionType, ModuleType
 from typing import Any
 
+from .arrays import Array, Record, array_of, struct_of, value
+from .functions import where
+from .integers import Integer
 from .traced import Component, component
 from .tracing import body, refuse, source
 from .types import ArrayType, IntegerType, StructType, Type
-from .values import BIT, Array, Integer, Record, Value, array_of, here, struct_of, value, where
+from .values import BIT, Value, here
 
 
 def width(type: Type) -> int:

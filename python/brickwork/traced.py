@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, Generic, ParamSpec, TypeVar
 
 from . import programs
+from .arrays import array_of, as_value, value
 from .errors import UsageError
 from .pages import Page
-from .tracing import Source, body, function, is_tracing, parameter, refuse, source, tracing
+from .tracing import Source, body, definition, function, is_tracing, parameter, refuse, source, tracing
 from .types import Owned, StructType, Type, type_of_annotation
-from .values import Value, array_of, as_value, here, value
+from .values import Value, here
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -97,20 +98,25 @@ class Component(Generic[P, R]):
                 source().use(type)
             arguments = {name: value(type, parameter(name)) for name, type in types.items()}
             result: Any = self._body(**arguments, **plain)  # type: ignore[call-arg]
-            if isinstance(result, (list, tuple)) and any(isinstance(one, Value) for one in result):
-                result = array_of(result)
-            if self._returns is not None:
-                result = as_value(result, self._returns)
-            if not isinstance(result, Value):
-                refuse(
-                    f"returns {result!r} from a component",
-                    "return a secret value, a list of them, or a Struct",
-                )
-            of.say(f"return {here(result)};")
+            with definition(self._body):
+                result = self._result(result)
+                of.say(f"return {here(result)};")
             parameters = ", ".join(
                 f"{type.word} {parameter(name)}{type.dimensions}" for name, type in types.items()
             )
             return result.type, parameters, of.lines
+
+    def _result(self, result: Any) -> Value:
+        """Returns what the function returns, as one secret value."""
+        if isinstance(result, (list, tuple)) and any(isinstance(one, Value) for one in result):
+            result = array_of(result)
+        if self._returns is not None:
+            result = as_value(result, self._returns)
+        if not isinstance(result, Value):
+            refuse(
+                f"returns {result!r} from a component", "return a secret value, a list of them, or a Struct"
+            )
+        return result
 
 
 def _key(plain: dict[str, Any]) -> object:
@@ -205,13 +211,16 @@ class Traced(Page, Generic[P, R]):
                     if len(own) == 1
                     else StructType(f"{party}_input", tuple(own.items()))
                 )
-                of.use(whole)
+                with definition(self._body):
+                    of.use(whole)
                 head.append(f"#input {number} {whole.word}{whole.dimensions}")
                 for name, type in own.items():
                     path = f"input{number}" if len(own) == 1 else f"input{number}.{name}"
                     arguments[name] = value(type, path, main)
             result = self._body(**arguments)  # type: ignore[call-arg]
-            for number, type, path in _outputs(self._body, returns, result):
+            with definition(self._body):
+                outputs = _outputs(self._body, returns, result)
+            for number, type, path in outputs:
                 of.use(type)
                 head.append(f"#output {number} {type.word}{type.dimensions}")
                 main.say(f"output{number} = {path};")

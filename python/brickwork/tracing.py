@@ -7,14 +7,16 @@ both.
 
 from __future__ import annotations
 
+import inspect
 import linecache
 import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import NoReturn
+from types import CodeType
+from typing import Any, NoReturn
 
 from .errors import InvalidInput
 from .types import Type, parts
@@ -36,12 +38,40 @@ class SecretUsed(InvalidInput, TypeError):
         self.file, self.line, self.text = file, line, text
 
 
-def refuse(message: str, hint: str) -> NoReturn:
-    """Raises `SecretUsed` for the line of Python outside this package that is executed."""
-    frame = sys._getframe(1)
+_DEFINED: ContextVar[CodeType | None] = ContextVar("defined", default=None)
+"""A function whose own line says what is refused, and not one that is executed."""
+
+
+@contextmanager
+def definition(of: Callable[..., Any]) -> Iterator[None]:
+    """Lets what is refused meanwhile name the line where a function begins: it takes or returns what it
+    must not.
+    """
+    token = _DEFINED.set(getattr(inspect.unwrap(of), "__code__", None))
+    try:
+        yield
+    finally:
+        _DEFINED.reset(token)
+
+
+def _line() -> tuple[str, int]:
+    """Returns the file and line of Python outside this package that is executed, or that of a definition."""
+    if (code := _DEFINED.get()) is not None:
+        line = code.co_firstlineno
+        # Decorators stand before it.
+        for number in range(line, line + 20):
+            if linecache.getline(code.co_filename, number).lstrip().startswith(("def ", "async def ")):
+                return code.co_filename, number
+        return code.co_filename, line
+    frame = sys._getframe(2)
     while frame.f_back is not None and os.path.abspath(frame.f_code.co_filename).startswith(_HERE + os.sep):
         frame = frame.f_back
-    file, line = frame.f_code.co_filename, frame.f_lineno
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+def refuse(message: str, hint: str) -> NoReturn:
+    """Raises `SecretUsed` for the line of Python outside this package that is executed."""
+    file, line = _line()
     text = linecache.getline(file, line).strip()
     error = SecretUsed(message, hint, os.path.basename(file), line, text)
     if (found := _SOURCE.get()) is not None and found.failed is None:

@@ -58,8 +58,8 @@ class IntegerType(Type):
 
     def __call__(self, number: Any) -> Any:
         """Returns a plain number as one of this type, which must hold it."""
+        from .integers import constant
         from .tracing import is_tracing
-        from .values import constant
 
         if is_tracing():
             return constant(number, self)
@@ -197,7 +197,7 @@ class _StructMeta(type):
         return array(type_of_annotation(cls), shape)
 
     def __call__(cls, *args: Any, **fields: Any) -> Any:
-        from .values import struct_of
+        from .arrays import struct_of
 
         return struct_of(type_of_annotation(cls), args, fields)
 

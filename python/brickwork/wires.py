@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._tasks import look
 from .errors import InvalidInput
 from .ports import Integer
 
@@ -40,10 +41,17 @@ class Place:
     def field(self, name: str) -> Place:
         return Place(self.who, f"{self.path}.{name}" if self.path else name, self.scale, self.extra)
 
+    def at(self, row: int) -> Place:
+        return Place(self.who, f"{self.path}[{row}]", self.scale, self.extra)
+
     def digits(self) -> int | None:
-        """Returns the digits behind the point of what is here, if any were given for it."""
+        """Returns the digits behind the point of what is here, if any were given for it or for the array
+        that it is an element of.
+        """
+        here = [name.split("[", 1)[0] for name in self.path.split(".")]
         for name, digits in self.scale.items():
-            if self.path == name or self.path.endswith("." + name):
+            wanted = name.split(".")
+            if here[-len(wanted) :] == wanted:
                 return digits
         return None
 
@@ -57,6 +65,7 @@ class Place:
 
 def to_text(bits: Bits) -> str:
     """Returns wire bits as characters 0 and 1."""
+    look()
     return (bits.reshape(-1) + ord("0")).tobytes().decode("ascii")
 
 
@@ -79,7 +88,9 @@ def integer_bits(values: NDArray[Any], kind: Integer, place: Place) -> Bits:
         raise place.wrong(f"does not fit into {kind}", f"it takes {low} to {high}", row)
     words = np.empty((len(values), -(-kind.bits // _LIMB)), "<u8")
     for number in range(words.shape[1]):
+        look()
         words[:, number] = _limb(values, number)
+    look()
     bits: Bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")
     return bits[:, : kind.bits]
 
@@ -123,7 +134,8 @@ def _moved(values: NDArray[Any], digits: int) -> NDArray[Any]:
 
 def _of_floats(values: NDArray[Any], digits: int | None, place: Place) -> NDArray[Any]:
     if digits is None:
-        raise place.wrong("numbers with a decimal point", "say scale={NAME: DIGITS}, or give integers")
+        row = int(np.argmax(np.rint(values) != values))
+        raise place.wrong("numbers with a decimal point", "say scale={NAME: DIGITS}, or give integers", row)
     wrong = ~np.isfinite(values)
     if not wrong.any():
         # What has no more digits is the nearest number to itself, rounded to them.
@@ -147,7 +159,7 @@ def _of_objects(values: NDArray[Any], digits: int | None, place: Place) -> NDArr
     if not all(issubclass(kind, allowed) for kind in kinds):
         row = next(row for row, one in enumerate(values) if not isinstance(one, allowed))
         if values[row] is None:
-            raise place.wrong(*_EMPTY, row)
+            raise place.wrong(*EMPTY, row)
         raise place.wrong("is no integer", "give integers, or say scale={NAME: DIGITS}", row)
     if Decimal in kinds:
         return _of_decimals(values, digits or 0, place)
@@ -162,7 +174,7 @@ def _of_objects(values: NDArray[Any], digits: int | None, place: Place) -> NDArr
     return values if digits is None else _moved(values, digits)
 
 
-_EMPTY = ("is empty", "fill in what is missing, or leave the row out, before it is used")
+EMPTY = ("is empty", "fill in what is missing, or leave the row out, before it is used")
 
 
 def _of_decimals(values: NDArray[Any], digits: int, place: Place) -> NDArray[Any]:

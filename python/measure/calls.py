@@ -1,8 +1,9 @@
 """Measures what a call from Python costs over the same call from Rust: `python python/measure/calls.py`.
 
 Both run both parties on two threads, in turn; medians are of as many rounds as its argument says. Those from
-Rust are `cargo build --release -p brickwork-cli --example calls`. Beside them stands what Python does itself:
-the time of a call but that in which it waits for the native part, whose CPU differs from round to round.
+Rust are `cargo build --release -p brickwork-cli --example calls`. Of each there are the time, and the CPU
+time of all threads, which says more on a machine that does other things, too. Beside them stands what Python
+does itself: the time of a call but that in which it waits for the native part.
 """
 
 from __future__ import annotations
@@ -44,11 +45,13 @@ class Rust:
             [*command, "--", program.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
-    def seconds(self) -> float:
+    def call(self) -> tuple[float, float]:
+        """Calls once. Returns the seconds and the CPU seconds that it took."""
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write("\n")
         self._process.stdin.flush()
-        return float(self._process.stdout.readline())
+        seconds, cpu = map(float, self._process.stdout.readline().split())
+        return seconds, cpu
 
     def close(self) -> None:
         self._process.communicate()
@@ -60,7 +63,7 @@ def compared(
     """Calls in turn, and returns the medians."""
     rust = Rust(program, inputs, executions)
     options: Any = {} if executions is None else {"executions": executions}
-    times: list[list[float]] = [[], [], []]
+    times: list[list[float]] = [[], [], [], [], []]
     waited: list[float] = []
 
     def wait(task: _native.Task, watch: _tasks.Watch | None = None) -> _tasks.Told:
@@ -70,25 +73,32 @@ def compared(
         return told
 
     for number in range(rounds + 1):
-        of_rust = rust.seconds()
+        of_rust = rust.call()
         waited.clear()
-        begin = time.perf_counter()
+        begin, cpu = time.perf_counter(), time.process_time()
         with mock.patch.object(runs, "wait", wait):
             bw.run(program, *inputs, **options)
-        of_python = time.perf_counter() - begin
+        of_python, of_cpu = time.perf_counter() - begin, time.process_time() - cpu
         if number:  # The first one of each warms up.
-            for of, seconds in zip(times, (of_rust, of_python, of_python - sum(waited))):
+            for of, seconds in zip(times, (*of_rust, of_python, of_cpu, of_python - sum(waited))):
                 of.append(seconds)
     rust.close()
-    medians = [statistics.median(one) for one in times]
+    rust_s, rust_cpu, python_s, python_cpu, itself = (statistics.median(one) for one in times)
     return {
         "call": name,
         "rounds": rounds,
-        "rust_ms": round(1e3 * medians[0], 2),
-        "python_ms": round(1e3 * medians[1], 2),
-        "python_itself_ms": round(1e3 * medians[2], 2),
-        "more_ms": round(1e3 * (medians[1] - medians[0]), 2),
-        "more_percent": round(100 * (medians[1] / medians[0] - 1), 1),
+        "python_itself_ms": round(1e3 * itself, 2),
+        "clock": _both(rust_s, python_s),
+        "cpu": _both(rust_cpu, python_cpu),
+    }
+
+
+def _both(rust: float, python: float) -> dict[str, float]:
+    return {
+        "rust_ms": round(1e3 * rust, 2),
+        "python_ms": round(1e3 * python, 2),
+        "more_ms": round(1e3 * (python - rust), 2),
+        "more_percent": round(100 * (python / rust - 1), 1),
     }
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import brickwork as bw
 import pytest
+from brickwork.arrays import struct_of
 from brickwork.types import IntegerType, StructType
-from brickwork.values import struct_of
 
 TYPES = [bw.u8, bw.u16, bw.i8, bw.i16, bw.u3, bw.i5]
 STEPS = 18

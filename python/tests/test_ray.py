@@ -32,14 +32,25 @@ import brickwork as bw
 import brickwork.ray as bwray
 
 plan = json.loads(sys.argv[1])
+
+def started(start, **how):
+    # Ray gives a node 30 s to come up, no more, and that is little where other things are done, too.
+    for left in (2, 1, 0):
+        try:
+            return start(**how)
+        except Exception as e:
+            if left == 0 or "timed out during startup" not in str(e):
+                raise
+
 if (raylets := plan.pop("raylets")) == 1:
-    ray.init(address="local", num_cpus=4, include_dashboard=False, log_to_driver=False)
+    started(ray.init, address="local", num_cpus=4, include_dashboard=False, log_to_driver=False)
 else:
     from ray.cluster_utils import Cluster
 
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 4, "include_dashboard": False})
+    head = {"num_cpus": 4, "include_dashboard": False}
+    cluster = started(Cluster, initialize_head=True, head_node_args=head)
     for _ in range(1, raylets):
-        cluster.add_node(num_cpus=4)
+        started(cluster.add_node, num_cpus=4)
     ray.init(address=cluster.address, log_to_driver=False)
 source = bwray.Files(plan.pop("source"))
 sink = bwray.Folder(plan.pop("sink"), format=plan.pop("format"))

@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import brickwork as bw
+import numpy as np
 import pytest
 from brickwork import _native, _tasks
 from brickwork._flags import Options
+from brickwork.inputs import input_word
 
 RICHER = {"garbler_richer": 1, "equal": 0}
 LONG: Options = {"executions": 100_000, "timeout": 60}
@@ -177,6 +179,52 @@ def test_a_deadline_stops_whatever_is_done(
     with pytest.raises(bw.Deadline) as error:
         call(millionaires)
     assert isinstance(error.value, TimeoutError) and error.value.code == 4
+
+
+@pytest.mark.parametrize(
+    "value, executions",
+    [
+        (np.arange(40, dtype=np.uint32), 40),
+        ({"input1": np.arange(40, dtype=np.uint32)}, 40),
+        ([{"input1": 1}, {"input1": 2}], 2),
+        (["0x1", "0x2"], 2),
+        (3, None),
+    ],
+    ids=["array", "columns", "dicts", "texts", "number"],
+)
+def test_what_makes_inputs_looks_whether_it_is_to_end(
+    millionaires: bw.Program, value: Any, executions: int | None
+) -> None:
+    ports = millionaires.inputs_of("garbler")
+    value = {ports[0].name: value["input1"]} if isinstance(value, dict) else value
+
+    def make() -> str | None:
+        return input_word(value, ports, executions, {}, "garbler")
+
+    with pytest.raises(bw.Deadline):
+        _tasks.Watch(deadline=-1.0).prepare(make)
+    cancelled = threading.Event()
+    token = _tasks._CANCELLED.set(cancelled)
+    try:
+        cancelled.set()
+        with pytest.raises(asyncio.CancelledError):
+            make()
+    finally:
+        _tasks._CANCELLED.reset(token)
+
+
+def test_looks_come_every_thousand_elements() -> None:
+    cancelled = threading.Event()
+    token = _tasks._CANCELLED.set(cancelled)
+    passed = 0
+    try:
+        with pytest.raises(asyncio.CancelledError):
+            for number in _tasks.looking(range(10**9)):
+                cancelled.set()
+                passed = number
+    finally:
+        _tasks._CANCELLED.reset(token)
+    assert passed == 1023
 
 
 @pytest.mark.parametrize(

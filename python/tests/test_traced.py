@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 import os
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -218,7 +220,9 @@ def python_assert(a: Any, b: Any) -> Any:
         (lambda a, b: a[b], "shift"),
         (lambda a, b: bw.where(a, a, b), "one bit"),
         (lambda a, b: a.astype(bw.u4), "truncate"),
-        (lambda a, b: setattr(a, "type", 1), "make a new one"),
+        (lambda a, b: setattr(a, "type", 1), "row.replace"),
+        (lambda a, b: operator.setitem(a, 0, b), "with_at"),
+        (lambda a, b: f"{a:d}", "decoded"),
     ],
 )
 def test_what_a_secret_cannot_do_is_said(body: Callable[..., Any], hint: str) -> None:
@@ -498,3 +502,44 @@ class Way(bw.Struct):
 def test_a_component_has_parameters_with_names() -> None:
     with pytest.raises(bw.UsageError, match="any number of arguments"):
         bw.component(lambda *values: values[0])
+
+
+def test_what_is_returned_wrongly_names_the_function() -> None:
+    @bw.component
+    def narrow(a: bw.u8) -> bw.u8:
+        return a.astype(bw.u16)
+
+    @bw.program
+    def nothing(a: bw.Garbler[bw.u8]) -> bw.Both[bw.u8]:
+        pass
+
+    @bw.program
+    def wide(a: bw.Garbler[bw.u8]) -> bw.Both[bw.u8]:
+        return narrow(a)
+
+    class Struct(bw.Struct):
+        min: bw.u8
+
+    @bw.program
+    def named(a: bw.Garbler[Struct]) -> bw.Both[bw.u8]:
+        return a.min
+
+    for traced, begin, words in [
+        (nothing, "def nothing(", "has None where bw.u8 is needed"),
+        (wide, "def narrow(", "has bw.u16 where bw.u8 is needed"),
+        (named, "def named(", "calls a field min"),
+    ]:
+        with pytest.raises(bw.SecretUsed, match=re.escape(words)) as error:
+            traced.source
+        found = error.value
+        assert found.file == "test_traced.py" and found.text.startswith(begin) and found.line > 1
+    with pytest.raises(bw.SecretUsed) as error:
+        refused_return()
+    assert error.value.file == "test_traced.py"
+
+
+def refused_return() -> str:
+    """A function of one line, which has no `def`."""
+    body: Any = lambda a: None  # noqa: E731
+    body.__annotations__ = {"a": bw.Garbler[bw.u8], "return": bw.Both[bw.u8]}
+    return bw.program(body).source

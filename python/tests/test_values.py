@@ -129,7 +129,7 @@ def test_what_does_not_fit_is_named_and_not_shown(echo: bw.Program) -> None:
     changed.loc[2, "price.net"] = 31337
     assert "price.net, row 2: does not fit into int12" in refused(changed)
     changed = frame(COLUMNS).astype({"id": float})
-    assert "id: numbers with a decimal point" in refused(changed)
+    assert "id, row 0: numbers with a decimal point" in refused(changed)
     changed.loc[1, "id"] = float("nan")
     assert "id, row 1: is empty" in refused(changed)
     assert "id, row 1: is empty" in refused(
@@ -409,3 +409,95 @@ def test_lists_of_numbers_are_no_loop_either(values: Any) -> None:
 
     assert lines_in_python(there) < 5_000
     assert output_value(from_text(found[0][6:-1]), port, len(values)).tolist() == list(values)
+
+
+@pytest.fixture(scope="module")
+def weighed(compiled: Callable[[str], bw.Program]) -> bw.Program:
+    """Gives back a struct of an array."""
+    return compiled("""#parties 2
+typedef uint_t 32 w
+typedef struct_t row { w key; w weights[2]; }
+#input 1 row[2]
+#output 1 row[2]
+function void main() { output1 = input1; }
+""")
+
+
+@pytest.mark.parametrize("name", ["weights", "input1.weights"])
+@pytest.mark.parametrize("kind", [int, float])
+def test_a_scale_is_for_all_elements_in_whatever_form(
+    weighed: bw.Program, kind: type[int] | type[float], name: str
+) -> None:
+    weights = [[kind(1), kind(2)], [kind(3), kind(4)]]
+    for given in (
+        [{"key": 7, "weights": row} for row in weights],
+        {"key": [7, 7], "weights": weights},
+        {"key": [7, 7], "weights[0]": [kind(1), kind(3)], "weights[1]": [kind(2), kind(4)]},
+        {"key": np.array([7, 7]), "weights": np.array(weights)},
+        pd.DataFrame({"key": [7, 7], "weights[0]": [kind(1), kind(3)], "weights[1]": [kind(2), kind(4)]}),
+        pa.table({"key": [7, 7], "weights": weights}),
+    ):
+        learned = bw.simulate(weighed, given, scale={name: 1}).garbler
+        assert learned["weights"].tolist() == [[10, 20], [30, 40]] and learned["key"].tolist() == [7, 7]
+
+
+def test_a_scale_is_for_the_input_itself(compiled: Callable[[str], bw.Program]) -> None:
+    numbers = compiled("""#parties 2
+typedef uint_t 32 w
+#input 1 w[40]
+#output 1 w[40]
+function void main() { output1 = input1; }
+""")
+    for given in (
+        list(range(40)),
+        [float(number) for number in range(40)],
+        [Decimal(number) for number in range(40)],
+        np.arange(40),
+        np.arange(40.0),
+        pd.Series(range(40)),
+        pd.Series(np.arange(40.0)),
+    ):
+        assert bw.simulate(numbers, given, scale={"input1": 2}).garbler.tolist() == list(range(0, 4000, 100))
+    many = [list(range(40))] * 40
+    for value in (many, np.array(many)):
+        learned = bw.simulate(numbers, value, executions=40, scale={"input1": 2}).garbler
+        assert learned.tolist() == [list(range(0, 4000, 100))] * 40
+
+
+@pytest.mark.parametrize(
+    "value, words",
+    [
+        (None, "is empty"),
+        (float("nan"), "is empty"),
+        (77.5, "a number with a decimal point"),
+        (Decimal("77.5"), "a number with a decimal point"),
+        (np.float32(77.5), "a number with a decimal point"),
+    ],
+)
+def test_rows_are_named_in_lists_too(weighed: bw.Program, value: Any, words: str) -> None:
+    rows = [{"key": 1, "weights": [1, 2]}, {"key": 2, "weights": [3, value]}]
+    with pytest.raises(bw.InvalidInput) as error:
+        bw.simulate(weighed, rows)
+    assert f"input1[1].weights[1]: {words}" in str(error.value) and "77" not in str(error.value)
+    assert error.value.hint
+
+
+def test_a_float_in_a_column_is_named(weighed: bw.Program) -> None:
+    with pytest.raises(bw.InvalidInput, match=r"weights\[0\], row 1: numbers with a decimal point"):
+        bw.simulate(weighed, {"key": [1, 2], "weights": [[1.0, 2.0], [3.5, 4.0]]})
+
+
+def test_hints_speak_of_python(millionaires: bw.Program, tmp_path: Path) -> None:
+    with pytest.raises(bw.UsageError, match="an input of the garbler") as missing:
+        bw.simulate(millionaires, None, 5)
+    (tmp_path / "alice.json").write_text("5")
+    with pytest.raises(bw.InvalidInput) as named:
+        bw.simulate(millionaires, str(tmp_path / "alice.json"), 5)
+    with pytest.raises(bw.InvalidInput) as wide:
+        bw.simulate(millionaires, 2**32, 5)
+    with pytest.raises(bw.InvalidInput) as decimal:
+        bw.simulate(millionaires, "7.5", 5)
+    hints = [error.value.hint for error in (missing, named, wide, decimal)]
+    assert "Program.inputs" in hints[0] and "secret_file" in hints[1] and "Program.inputs" in hints[2]
+    assert 'scale={"input1": 2}' in hints[3], hints
+    assert not any("--" in hint or "info FILE" in hint or "@" in hint for hint in hints), hints

@@ -13,10 +13,13 @@ use serde_json::{Map, Number, Value};
 
 use super::{Party, Port, Program, Recipient, Type};
 use brickwork_base::Error;
-use brickwork_base::stop::looking;
+use brickwork_base::stop::{look, looking};
 
 /// Integers of at most this many bits are written as JSON numbers, which readers of JSON keep exactly.
 const NUMBER_BITS: usize = 53;
+
+/// What stands before wire bits.
+const BITS: &str = "bits:";
 
 /// Understands a value as given on a command line or in a file: JSON, or a bare `0x…` or `bits:…`.
 ///
@@ -25,10 +28,10 @@ const NUMBER_BITS: usize = 53;
 pub fn parse(text: &str) -> Result<Value, Error> {
     let text = text.trim();
     let unsigned = text.strip_prefix('-').unwrap_or(text);
-    if unsigned.starts_with("0x") || unsigned.starts_with("0X") || text.starts_with("bits:") {
+    if unsigned.starts_with("0x") || unsigned.starts_with("0X") || text.starts_with(BITS) {
         return Ok(Value::String(text.to_owned()));
     }
-    serde_json::from_str::<DistinctNames>(text).and_then(|_| serde_json::from_str(text)).map_err(|e| {
+    serde_json::from_str(text).map(|Distinct(value)| value).map_err(|e| {
         if e.to_string().starts_with(SAME_NAME) {
             return Error::Input(format!(
                 "the value is ambiguous: {SAME_NAME} (line {}, column {})",
@@ -47,61 +50,76 @@ pub fn parse(text: &str) -> Result<Value, Error> {
 
 const SAME_NAME: &str = "an object gives one name twice";
 
-/// Any JSON in which no object has a name twice. `Value` would silently keep the last of them.
-struct DistinctNames;
+/// Any JSON in which no object has a name twice: [`Value`] by itself would silently keep the last of them.
+/// What reads it may be stopped.
+struct Distinct(Value);
 
-impl<'de> Deserialize<'de> for DistinctNames {
+impl<'de> Deserialize<'de> for Distinct {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(DistinctNames)
+        deserializer.deserialize_any(Reader).map(Distinct)
     }
 }
 
-impl<'de> Visitor<'de> for DistinctNames {
-    type Value = Self;
+struct Reader;
+
+/// The name under which `serde_json` gives the digits of a number that is long, or has a point, as if it were
+/// an object.
+const NUMBER: &str = "$serde_json::private::Number";
+
+impl<'de> Visitor<'de> for Reader {
+    type Value = Value;
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("JSON")
     }
 
-    fn visit_unit<E>(self) -> Result<Self, E> {
-        Ok(self)
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Self, E> {
-        Ok(self)
+    fn visit_bool<E>(self, given: bool) -> Result<Value, E> {
+        Ok(given.into())
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<Self, E> {
-        Ok(self)
+    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
+        Ok(number.into())
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<Self, E> {
-        Ok(self)
+    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
+        Ok(number.into())
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<Self, E> {
-        Ok(self)
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        Ok(text.into())
     }
 
-    fn visit_str<E>(self, _: &str) -> Result<Self, E> {
-        Ok(self)
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Value, A::Error> {
+        let mut read = Vec::new();
+        for _ in looking(0..usize::MAX) {
+            match elements.next_element()? {
+                Some(Distinct(element)) => read.push(element),
+                None => break,
+            }
+        }
+        Ok(Value::Array(read))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Self, A::Error> {
-        while elements.next_element::<DistinctNames>()?.is_some() {}
-        Ok(self)
-    }
-
-    /// Long numbers come here too: to keep all their digits they are passed on as an object of one name.
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self, A::Error> {
-        let mut names = std::collections::HashSet::new();
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
+        look();
+        let mut read = Map::new();
         while let Some(name) = fields.next_key::<String>()? {
-            if !names.insert(name) {
+            if name == NUMBER {
+                let digits: String = fields.next_value()?;
+                // The error's own text is not shown.
+                return digits.parse().map(Value::Number).map_err(serde::de::Error::custom);
+            }
+            if read.contains_key(&name) {
                 return Err(serde::de::Error::custom(SAME_NAME));
             }
-            fields.next_value::<DistinctNames>()?;
+            let Distinct(value) = fields.next_value()?;
+            read.insert(name, value);
         }
-        Ok(self)
+        Ok(Value::Object(read))
     }
 }
 
@@ -116,8 +134,8 @@ pub fn encode(ports: &[Port], value: &Value) -> Result<Vec<bool>, Error> {
     Ok(bits)
 }
 
-/// Returns the bits of a party's input to `executions` evaluations, an array of as many values, for the
-/// program that [`Program::repeat`] makes.
+/// Returns the bits of a party's input to `executions` evaluations, an array of as many values or the wire
+/// bits of them all, for the program that [`Program::repeat`] makes.
 ///
 /// # Errors
 /// [`Error::Input`] as [`encode`], and if the array has another length.
@@ -125,8 +143,14 @@ pub fn encode_executions(ports: &[Port], executions: usize, value: &Value) -> Re
     if ports.is_empty() && value.is_null() {
         return Ok(Vec::new());
     }
+    let mut bits = Vec::new();
     let values = match value {
         Value::Array(values) if values.len() == executions => values,
+        Value::String(text) if text.starts_with(BITS) && !ports.is_empty() => {
+            let width = super::port::total_width(ports) * executions as u64;
+            raw_bits(text, width, None, &Place::Top(None), &mut bits)?;
+            return Ok(bits);
+        }
         Value::Array(values) => {
             return Err(Error::Input(format!(
                 "expected an array of {executions} values, one for each execution; it has {}",
@@ -140,7 +164,6 @@ pub fn encode_executions(ports: &[Port], executions: usize, value: &Value) -> Re
             )));
         }
     };
-    let mut bits = Vec::new();
     for (index, value) in looking(values.iter().enumerate()) {
         encode_ports(ports, value, Some(index), &mut bits)?;
     }
@@ -267,7 +290,7 @@ fn encode_ports(
         ([], Value::Object(fields)) if fields.is_empty() => Ok(()),
         ([], _) => top.fail(None, "this party has no input, so it must not give one"),
         ([port], _) => encode_type(&port.ty, value, &Place::Name(&top, &port.name), bits),
-        (_, Value::String(text)) if text.starts_with("bits:") => {
+        (_, Value::String(text)) if text.starts_with(BITS) => {
             raw_bits(text, super::port::total_width(ports), None, &top, bits)
         }
         (_, Value::Object(fields)) => {
@@ -307,7 +330,7 @@ fn encode_fields<'a>(
 
 fn encode_type(ty: &Type, value: &Value, place: &Place<'_>, bits: &mut Vec<bool>) -> Result<(), Error> {
     if let Value::String(text) = value
-        && text.starts_with("bits:")
+        && text.starts_with(BITS)
     {
         return raw_bits(text, ty.width(), Some(ty), place, bits);
     }
@@ -322,9 +345,7 @@ fn encode_type(ty: &Type, value: &Value, place: &Place<'_>, bits: &mut Vec<bool>
             if values.len() as u64 != u64::from(*n) {
                 return place.fail(Some(ty), format!("expected {n} elements, not {}", values.len()));
             }
-            values
-                .iter()
-                .enumerate()
+            looking(values.iter().enumerate())
                 .try_for_each(|(i, value)| encode_type(element, value, &Place::Index(place, i), bits))
         }
         (Type::Struct(fields), Value::Object(given)) => {
@@ -351,17 +372,20 @@ fn raw_bits(
     place: &Place<'_>,
     bits: &mut Vec<bool>,
 ) -> Result<(), Error> {
-    let digits = text.strip_prefix("bits:").unwrap_or(text).as_bytes();
+    let digits = text.strip_prefix(BITS).unwrap_or(text).as_bytes();
     if digits.len() as u64 != width {
         return place.fail(
             ty,
             format!("expected {width} wire bits after \"bits:\", wire 0 first, not {}", digits.len()),
         );
     }
-    if digits.iter().any(|d| !matches!(d, b'0' | b'1')) {
-        return place.fail(ty, "wire bits are 0 and 1 only");
+    bits.reserve(digits.len());
+    for digits in looking(digits.chunks(1 << 12)) {
+        if digits.iter().any(|d| !matches!(d, b'0' | b'1')) {
+            return place.fail(ty, "wire bits are 0 and 1 only");
+        }
+        bits.extend(digits.iter().map(|d| *d == b'1'));
     }
-    bits.extend(digits.iter().map(|d| *d == b'1'));
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! Does what a Python call does, without Python: for each line of stdin it runs both parties and prints how
-//! many seconds that took. The arguments are both inputs and those of `brickwork run`;
-//! `python/measure/calls.py` starts it and compares.
+//! many seconds that took, and how many of CPU time. The arguments are both inputs and those of
+//! `brickwork run`; `python/measure/calls.py` starts it and compares.
 
 use std::io::{BufRead, Write};
 use std::time::Instant;
@@ -13,6 +13,12 @@ use zeroize::Zeroizing;
 #[global_allocator]
 static ALLOCATOR: LargePages = LargePages::new();
 
+/// Returns the CPU time of all threads of this process.
+fn cpu_seconds() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     embedded::begin(|_| ());
     let mut arguments = std::env::args().skip(1);
@@ -21,12 +27,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for line in std::io::stdin().lock().lines() {
         line?;
         let inputs = [garbler.clone(), evaluator.clone()];
-        let begin = Instant::now();
+        let (begin, cpu) = (Instant::now(), cpu_seconds());
         let (json, _) = embedded::run_both(&words, inputs, &Line::default())
             .map_err(|error| error["message"].to_string())?;
-        let seconds = begin.elapsed().as_secs_f64();
+        let (seconds, cpu) = (begin.elapsed().as_secs_f64(), cpu_seconds() - cpu);
         assert!(json["output_bits"].is_object(), "it was executed");
-        println!("{seconds}");
+        println!("{seconds} {cpu}");
         std::io::stdout().flush()?;
     }
     Ok(())

@@ -9,7 +9,7 @@ use brickwork::cut_and_choose::at_most;
 use brickwork::duplo::{self, Inventory, Lacking};
 use brickwork::stock::Store;
 use brickwork::wire::tls::{self, Identity, Listener, PublicKey};
-use brickwork_kernels::{Erasing, KERNEL_VARIABLE, Kernel};
+use brickwork_kernels::{KERNEL_VARIABLE, Kernel};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
@@ -316,9 +316,7 @@ fn check_input(
     let (Some((program, role)), None) = (known, lacking(&needs)) else {
         return findings.skip("input", lacking(&needs).unwrap_or_default());
     };
-    let _erasing = Erasing::begin();
-    let bits = values::value(arguments.input.as_deref(), program, role, executions, &arguments.reading)
-        .and_then(|value| values::input_bits(program, role, executions, &value));
+    let bits = values::bits(arguments.input.as_deref(), program, role, executions, &arguments.reading);
     findings.note(
         "input",
         bits.map(|bits| ((), format!("{} of the {}", plural(bits.len() as u64, "bit"), files::role(role)))),

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use brickwork::circuit::Party;
 use brickwork::random::Rng;
 use brickwork::stock::StoreKey;
+use brickwork::stop::look;
 use brickwork::wire::tls::{Identity, PublicKey};
 use brickwork_kernels::Erasing;
 use zeroize::Zeroizing;
@@ -23,6 +24,9 @@ pub const MAX_VALUE_BYTES: u64 = 1 << 30;
 /// Largest key file.
 pub const MAX_KEY_BYTES: u64 = 64 << 10;
 
+/// Bytes that are read between two looks whether to stop.
+const PIECE: u64 = 16 << 20;
+
 /// Reads all of `source`, unless it is longer than `limit`: a device or a pipe may never end.
 pub fn read_all(
     source: io::Result<impl Read>,
@@ -30,9 +34,15 @@ pub fn read_all(
     name: &str,
 ) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let mut bytes = Zeroizing::new(Vec::new());
-    source
-        .and_then(|source| source.take(limit + 1).read_to_end(&mut bytes))
-        .map_err(|e| Failure::cannot_read(name, &e))?;
+    let read = source.and_then(|source| {
+        let mut source = source.take(limit + 1);
+        // In pieces, so that somebody may stop it.
+        while source.by_ref().take(PIECE).read_to_end(&mut bytes)? > 0 {
+            look();
+        }
+        Ok(())
+    });
+    read.map_err(|e| Failure::cannot_read(name, &e))?;
     if bytes.len() as u64 > limit {
         return Err(Failure::input(format!("{name} is longer than {limit} bytes"), "is it the right file?"));
     }

@@ -18,7 +18,6 @@ use crate::files::{MAX_PROGRAM_BYTES, MAX_VALUE_BYTES, check_private, read_all};
 use crate::outcome::outputs_text;
 use crate::report::{Report, bit_string, bytes, hex, plural};
 use crate::simulate::Values;
-use crate::values::Erased;
 use crate::{programs, values};
 
 /// What only protocols take: it is refused with what to do instead, where clap would say that it does not
@@ -234,12 +233,10 @@ impl Inputs {
         let program = programs::program(&self.program)?;
         let (mark, digest, encoding) = private(&self.tokens, formats::read_encoding)?;
         is_of(&program, &digest, &self.program.file)?;
-        let Erased(both) = &self.values.read(&program, None)?;
-        let mut bits = values::input_bits(&program, Party::Garbler, None, &both[0])?;
-        let evaluator = values::input_bits(&program, Party::Evaluator, None, &both[1])?;
+        let [garbler, evaluator] = self.values.bits(&program, None)?;
         // All room at once, so that no copy stays behind.
-        let mut all = zeroize::Zeroizing::new(Vec::with_capacity(bits.len() + evaluator.len()));
-        all.append(&mut bits);
+        let mut all = zeroize::Zeroizing::new(Vec::with_capacity(garbler.len() + evaluator.len()));
+        all.extend_from_slice(&garbler);
         all.extend_from_slice(&evaluator);
         let tokens = encoding.encode(&all).map_err(|e| Failure::from(e).advise(HINT))?;
         let mut written = Written::default();

@@ -3,23 +3,24 @@
 use std::io::{self, BufRead, Read, Write};
 
 use brickwork::wire::tls::Identity;
-use brickwork_kernels::Erasing;
+use brickwork_kernels::{Erasing, Secrets};
 use serde_json::{Value, json};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroizing;
 
 use crate::failure::{Failure, code};
+use crate::report::bit_string;
 
 /// Longest line that a parent sends: a key and an input.
 const MAX_LINE_BYTES: u64 = 1 << 30;
 
-/// Reads what the parent sends as the one line of stdin.
-pub fn to_child(pem: &str, input: &Value) -> Zeroizing<String> {
+/// Returns what the parent sends as the one line of stdin: the key, and the bits of the input.
+pub fn to_child(pem: &str, input: &[bool]) -> Zeroizing<String> {
     let _erasing = Erasing::begin();
-    Zeroizing::new(format!("{}\n", json!({ "identity": pem, "input": input })))
+    Zeroizing::new(format!("{}\n", json!({ "identity": pem, "input": bit_string(input) })))
 }
 
 /// Reads what [`to_child`] wrote. From now on the end of stdin is the end of the parent, and of this process.
-pub fn from_parent() -> Result<(Identity, Value), Failure> {
+pub fn from_parent() -> Result<(Identity, Secrets<bool>), Failure> {
     let broken = || {
         Failure::usage(
             "--leash is for `brickwork run` alone",
@@ -33,11 +34,12 @@ pub fn from_parent() -> Result<(Identity, Value), Failure> {
         while matches!(io::stdin().lock().read(&mut rest), Ok(1..)) {}
         std::process::exit(code::NETWORK.into());
     });
-    let mut value: Value = serde_json::from_str(&line).map_err(|_| broken())?;
-    let Some(Value::String(pem)) = value.get_mut("identity") else { return Err(broken()) };
-    let identity = Identity::from_pem(pem)?;
-    pem.zeroize();
-    Ok((identity, value["input"].take()))
+    let _erasing = Erasing::begin();
+    let value: Value = serde_json::from_str(&line).map_err(|_| broken())?;
+    let (Some(pem), Some(input)) = (value["identity"].as_str(), value["input"].as_str()) else {
+        return Err(broken());
+    };
+    Ok((Identity::from_pem(pem)?, input.bytes().map(|bit| bit == b'1').collect()))
 }
 
 /// Writes a line; a stream that is gone is no reason to panic.

@@ -9,7 +9,7 @@ use brickwork::Error;
 use brickwork::circuit::{Party, Program};
 use brickwork::wire::Channel;
 use brickwork::wire::tls::{self, Identity, Listener, PublicKey};
-use brickwork_kernels::{Erasing, Secrets};
+use brickwork_kernels::Secrets;
 use clap::Args;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
@@ -29,7 +29,6 @@ use crate::report::{Report, bit_string};
 use crate::source::SourceFlags;
 use crate::store::StoreArguments;
 use crate::terminal::announce;
-use crate::values::Erased;
 use crate::work::{Flags, Work};
 use crate::{files, leash, programs, resources, values};
 
@@ -100,8 +99,8 @@ pub enum Host<'h> {
 
 /// What somebody else than flags says of a party's secrets.
 pub enum Given {
-    /// Key and input, as it was read.
-    All(Identity, Erased<Value>),
+    /// Key, and the bits of the input.
+    All(Identity, Secrets<bool>),
     /// A key, if not a file; and an input as a flag would have it, if one is given.
     Some(Option<Identity>, Option<Zeroizing<String>>),
 }
@@ -276,34 +275,31 @@ fn secrets(
     party: Party,
     host: &mut Host,
 ) -> Result<(Identity, Secrets<bool>), Failure> {
-    let _erasing = Erasing::begin();
+    let executions = arguments.parameters.executions.executions;
     let read = |identity: Option<Identity>, input: Option<&str>| {
-        let Parameters { executions, .. } = &arguments.parameters;
-        let input = values::value(input, program, party, executions.executions, &arguments.reading)?;
-        let identity = match (identity, &arguments.identity) {
-            (Some(identity), _) => identity,
-            (None, Some(path)) => files::identity(path)?,
-            (None, None) => {
-                return Err(Failure::usage("--identity is missing", "`brickwork keygen` makes a key"));
-            }
-        };
-        Ok((identity, Erased(input)))
+        let input = values::bits(input, program, party, executions, &arguments.reading)?;
+        match (identity, &arguments.identity) {
+            (Some(identity), _) => Ok((identity, input)),
+            (None, Some(path)) => Ok((files::identity(path)?, input)),
+            (None, None) => Err(Failure::usage("--identity is missing", "`brickwork keygen` makes a key")),
+        }
     };
     let (identity, input) = match host {
-        Host::Command => read(None, arguments.input.as_deref())?,
-        Host::Leash => {
-            let (identity, input) = leash::from_parent()?;
-            (identity, Erased(input))
-        }
+        Host::Command => return read(None, arguments.input.as_deref()),
+        Host::Leash => leash::from_parent()?,
         Host::Embedded { secrets, .. } => match std::mem::replace(secrets, Given::Some(None, None)) {
             Given::All(identity, input) => (identity, input),
             Given::Some(identity, input) => {
                 let input = input.as_ref().map(|input| input.as_str());
-                read(identity, input.or(arguments.input.as_deref()))?
+                return read(identity, input.or(arguments.input.as_deref()));
             }
         },
     };
-    Ok((identity, values::input_bits(program, party, arguments.parameters.executions.executions, &input.0)?))
+    // Whoever read it read the same program.
+    match program.input_width(party).checked_mul(executions.unwrap_or(1) as usize) == Some(input.len()) {
+        true => Ok((identity, input)),
+        false => Err(Failure::fault(format!("{} input bits of another program", input.len()))),
+    }
 }
 
 /// Listens for the peer.

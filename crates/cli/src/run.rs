@@ -15,7 +15,7 @@ use std::time::Duration;
 use brickwork::circuit::Party;
 use brickwork::stop::Stop;
 use brickwork::wire::tls::{Identity, PublicKey};
-use brickwork_kernels::Erasing;
+use brickwork_kernels::Secrets;
 use clap::Args;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
@@ -36,9 +36,8 @@ use crate::report::Report;
 use crate::simulate::Values;
 use crate::source::SourceFlags;
 use crate::store::StoreArguments;
-use crate::values::Erased;
 use crate::work::Flags;
-use crate::{files, keygen, leash, party, programs, protocols, values, words};
+use crate::{files, keygen, leash, party, programs, protocols, words};
 
 /// Run both parties on this machine, as two processes
 #[derive(Args)]
@@ -79,18 +78,18 @@ impl Arguments {
 }
 
 pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
-    run_as(arguments, quiet, |both, values| both.run(values, quiet))
+    run_as(arguments, quiet, |both, inputs| both.run(&inputs, quiet))
 }
 
 /// Does what [`run`] does, with both parties as threads of this process, until it is asked to stop.
 pub fn run_here(arguments: &Arguments, stop: &Stop, progress: &Arc<Progress>) -> Result<Report, Failure> {
-    run_as(arguments, true, |both, values| both.run_here(values, stop, progress))
+    run_as(arguments, true, |both, inputs| both.run_here(inputs, stop, progress))
 }
 
 fn run_as(
     arguments: &Arguments,
     quiet: bool,
-    run: impl FnOnce(&Both, &[Value; 2]) -> Result<[Value; 2], Failure>,
+    run: impl FnOnce(&Both, [Secrets<bool>; 2]) -> Result<[Value; 2], Failure>,
 ) -> Result<Report, Failure> {
     let page = arguments.page.open()?;
     // What is wrong with the flags, the program or the inputs shows here, before anything is started.
@@ -108,13 +107,7 @@ fn run_as(
     let program = programs::program(&arguments.program)?;
     let executions = arguments.parameters.executions.executions;
     // This process knows both inputs.
-    let Erased(values) = &arguments.values.read(&program, executions)?;
-    {
-        let _erasing = Erasing::begin();
-        for (party, value) in [Party::Garbler, Party::Evaluator].into_iter().zip(values) {
-            values::input_bits(&program, party, executions, value)?;
-        }
-    }
+    let inputs = arguments.values.bits(&program, executions)?;
     drop(program);
     let both = Both {
         program: &arguments.program,
@@ -126,7 +119,7 @@ fn run_as(
         stock: arguments.stock.store.as_deref().map(|directory| (directory, &arguments.stock)),
         audit: arguments.audit.audit.as_deref(),
     };
-    let [garbler, evaluator] = run(&both, values)?;
+    let [garbler, evaluator] = run(&both, inputs)?;
     let report = merge(arguments.parameters.protocol, &garbler, &evaluator, quiet);
     if let Some(page) = page {
         let program = in_cut(&arguments.program, &SourceFlags::default(), &report.json["cut"]);
@@ -153,13 +146,13 @@ pub struct Both<'a> {
 
 impl Both<'_> {
     /// Runs both parties, each in its process, on these inputs; the objects that they print.
-    pub fn run(&self, values: &[Value; 2], quiet: bool) -> Result<[Value; 2], Failure> {
+    pub fn run(&self, inputs: &[Secrets<bool>; 2], quiet: bool) -> Result<[Value; 2], Failure> {
         let [(garbler, garbler_pem), (evaluator, evaluator_pem)] =
             [self.key(Party::Garbler)?, self.key(Party::Evaluator)?];
         let (said, heard) = channel();
-        let start = |party, peer, place: [&str; 2], quiet, pem: &str, value: &Value| {
+        let start = |party, peer, place: [&str; 2], quiet, pem: &str, input: &[bool]| {
             let command = self.command(party, peer, place, quiet)?;
-            Process::start(party, command, &leash::to_child(pem, value), said.clone())
+            Process::start(party, command, &leash::to_child(pem, input), said.clone())
         };
         let mut first = start(
             Party::Garbler,
@@ -167,7 +160,7 @@ impl Both<'_> {
             ["--listen", "127.0.0.1:0"],
             true,
             &garbler_pem,
-            &values[0],
+            &inputs[0],
         )?;
         let address = match first.line()? {
             Some(line) if line["listening"].is_string() => {
@@ -190,7 +183,7 @@ impl Both<'_> {
             ["--connect", &address],
             quiet,
             &evaluator_pem,
-            &values[1],
+            &inputs[1],
         )?;
         second.listen_on();
         drop(said);
@@ -201,15 +194,15 @@ impl Both<'_> {
     /// both end. The evaluator, who gets most, shows how far they are.
     fn run_here(
         &self,
-        values: &[Value; 2],
+        [first_input, second_input]: [Secrets<bool>; 2],
         stop: &Stop,
         progress: &Arc<Progress>,
     ) -> Result<[Value; 2], Failure> {
         let [(garbler, garbler_pem), (evaluator, evaluator_pem)] =
             [self.key(Party::Garbler)?, self.key(Party::Evaluator)?];
         let (said, heard) = channel();
-        let play = |party, peer, place: [&str; 2], pem: &str, value: &Value, tell: &mut dyn FnMut(String)| {
-            let secrets = Given::All(Identity::from_pem(pem)?, Erased(value.clone()));
+        let play = |party, peer, place: [&str; 2], pem: &str, input, tell: &mut dyn FnMut(String)| {
+            let secrets = Given::All(Identity::from_pem(pem)?, input);
             let mut listens = |address: std::net::SocketAddr| tell(address.to_string());
             let host = Host::Embedded { secrets, listens: &mut listens };
             let flags = self.flags(party, peer, place);
@@ -224,7 +217,7 @@ impl Both<'_> {
                 move || {
                     let mut tell = |address| _ = tell.send(address);
                     let place = ["--listen", "127.0.0.1:0"];
-                    let done = play(Party::Garbler, peer, place, &garbler_pem, &values[0], &mut tell);
+                    let done = play(Party::Garbler, peer, place, &garbler_pem, first_input, &mut tell);
                     let _ = said.send((Party::Garbler, done));
                 }
             };
@@ -242,7 +235,7 @@ impl Both<'_> {
                     move || {
                         let place = ["--connect", address.as_str()];
                         let play =
-                            || play(Party::Evaluator, peer, place, &evaluator_pem, &values[1], &mut |_| {});
+                            || play(Party::Evaluator, peer, place, &evaluator_pem, second_input, &mut |_| {});
                         let _ = said.send((Party::Evaluator, progress.enter(play)));
                         drop(relay);
                     }

@@ -1,7 +1,7 @@
 //! `brickwork simulate`: the program in the clear, for both parties at once.
 
 use brickwork::circuit::{Party, Program};
-use brickwork_kernels::Erasing;
+use brickwork_kernels::Secrets;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::outcome::outputs_text;
 use crate::programs;
 use crate::report::{Report, bit_string};
-use crate::values::{self, Erased};
+use crate::values;
 
 /// Evaluate a program in the clear, without any protocol.
 #[derive(clap::Args)]
@@ -49,11 +49,10 @@ impl Values {
         (self.garbler, self.evaluator) = (garbler, evaluator);
     }
 
-    /// Returns both values, with everything that they name.
-    pub fn read(&self, program: &Program, executions: Option<u32>) -> Result<Erased<[Value; 2]>, Failure> {
-        let _erasing = Erasing::begin();
+    /// Returns the bits of both values, with everything that they name.
+    pub fn bits(&self, program: &Program, executions: Option<u32>) -> Result<[Secrets<bool>; 2], Failure> {
         let texts = [&self.garbler, &self.evaluator].map(|text| text.as_ref().map(|text| text.as_str()));
-        values::values(texts, program, executions, &self.reading).map(Erased)
+        values::bits_of_both(texts, program, executions, &self.reading)
     }
 }
 
@@ -91,12 +90,7 @@ struct Simulated {
 fn simulated(arguments: &Arguments) -> Result<Simulated, Failure> {
     let program = programs::program(&arguments.program)?;
     let executions = arguments.executions.executions;
-    let [garbler, evaluator] = {
-        let _erasing = Erasing::begin();
-        let Erased([garbler, evaluator]) = &arguments.values.read(&program, executions)?;
-        let of = |party, value| values::input_bits(&program, party, executions, value);
-        [of(Party::Garbler, garbler)?, of(Party::Evaluator, evaluator)?]
-    };
+    let [garbler, evaluator] = arguments.values.bits(&program, executions)?;
     let repeated = programs::repeated(&program, executions)?;
     let outputs = repeated.simulate(&garbler, &evaluator);
     let bits = [Party::Garbler, Party::Evaluator].map(|party| repeated.output_bits(party, &outputs));

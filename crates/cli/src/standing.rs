@@ -255,14 +255,10 @@ fn given(wish: &Wish, step: &Step, program: &Program, party: Party) -> Result<Se
             false => Err(Failure::usage("the step needs an input", "`Program.inputs` shows what it takes")),
         };
     };
-    let _erasing = Erasing::begin();
     match wish.executions {
         None if ports.is_empty() => Ok(Secrets::default()),
         None => values::step_bits(text, &ports, party, &Reading::default()),
-        Some(times) => {
-            let value = values::value(Some(text), program, party, Some(times), &Reading::default())?;
-            values::input_bits(program, party, Some(times), &value)
-        }
+        Some(times) => values::bits(Some(text), program, party, Some(times), &Reading::default()),
     }
 }
 

@@ -8,6 +8,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use brickwork::circuit::{Party, Port, Program, Type, value};
+use brickwork::stop::looking;
 use csv::StringRecord;
 use serde_json::{Map, Value};
 use zeroize::Zeroizing;
@@ -64,7 +65,7 @@ fn has_form(value: &Value, ty: &Type) -> bool {
         (Value::String(_), _) | (Value::Number(_), Type::Uint(_) | Type::Int(_)) => true,
         (Value::Object(_), Type::Struct(_)) => true,
         (Value::Array(values), Type::Array(element, _)) => {
-            values.iter().all(|value| has_form(value, element))
+            looking(values).all(|value| has_form(value, element))
         }
         _ => false,
     }
@@ -187,7 +188,7 @@ impl Filler<'_> {
                 }
             }
             (Value::Array(values), Type::Array(element, _)) => {
-                for (index, value) in values.iter_mut().enumerate() {
+                for (index, value) in looking(values.iter_mut().enumerate()) {
                     self.fill(value, element, Place::Index(&place, index))?;
                 }
             }
@@ -411,7 +412,7 @@ impl Filler<'_> {
 
         let mut bits = Zeroizing::new(String::from("bits:"));
         let mut count = 0;
-        for record in reader.into_records() {
+        for record in looking(reader.into_records()) {
             let record = record.map_err(|e| broken(&e))?;
             let line = line(&record, text);
             if count == rows {

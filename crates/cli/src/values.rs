@@ -11,32 +11,21 @@ use crate::failure::Failure;
 use crate::files::{one_from_stdin, role, utf8, value_bytes};
 use crate::table;
 
-/// Something with a secret in it, of libraries that erase nothing: it is erased when it is dropped. What is
-/// taken out of it is not.
-pub struct Erased<T: Default>(pub T);
-
-impl<T: Default> Drop for Erased<T> {
-    fn drop(&mut self) {
-        let _erasing = Erasing::begin();
-        drop(std::mem::take(&mut self.0));
-    }
-}
-
-/// Reads a party's value: JSON or a bare number inline, in a file (`@file`), or on stdin (`-`), or a table in
-/// a file (`@file.csv`, `csv:file`) or on stdin (`csv:-`), which JSON may also name where it has a place for
-/// one. No value is [`Value::Null`].
-pub fn value(
+/// Returns the bits of a party's value: JSON or a bare number inline, in a file (`@file`), or on stdin (`-`),
+/// or a table in a file (`@file.csv`, `csv:file`) or on stdin (`csv:-`), which JSON may also name where it
+/// has a place for one.
+pub fn bits(
     text: Option<&str>,
     program: &Program,
     party: Party,
     executions: Option<u32>,
     reading: &Reading,
-) -> Result<Value, Failure> {
+) -> Result<Secrets<bool>, Failure> {
     table::check_scales(reading, program, &[party])?;
-    read_value(text, program, party, executions, reading)
+    read_bits(text, program, party, executions, reading)
 }
 
-/// Returns the bits of a party's value for these ports, of one execution.
+/// Returns the [`bits`] of a party's value for these ports, of one execution.
 pub fn step_bits(
     text: &str,
     ports: &[Port],
@@ -44,29 +33,44 @@ pub fn step_bits(
     reading: &Reading,
 ) -> Result<Secrets<bool>, Failure> {
     let within = |failure: Failure| failure.within(&format!("input of the {}", role(party)));
+    let _erasing = Erasing::begin();
     let (mut value, folder) = parse(text).map_err(within)?;
     table::fill(&mut value, ports, None, folder, reading).map_err(within)?;
     value::encode(ports, &value).map(Secrets::new).map_err(|e| within(Failure::from(e)))
 }
 
-/// Reads the [`value`] of both parties.
-pub fn values(
+/// Returns the [`bits`] of both parties.
+pub fn bits_of_both(
     texts: [Option<&str>; 2],
     program: &Program,
     executions: Option<u32>,
     reading: &Reading,
-) -> Result<[Value; 2], Failure> {
+) -> Result<[Secrets<bool>; 2], Failure> {
     if texts.iter().all(|text| matches!(text, Some("-" | "csv:-"))) {
         return Err(one_from_stdin());
     }
     let [garbler, evaluator] = [Party::Garbler, Party::Evaluator];
     table::check_scales(reading, program, &[garbler, evaluator])?;
     Ok([
-        read_value(texts[0], program, garbler, executions, reading)?,
-        read_value(texts[1], program, evaluator, executions, reading)?,
+        read_bits(texts[0], program, garbler, executions, reading)?,
+        read_bits(texts[1], program, evaluator, executions, reading)?,
     ])
 }
 
+fn read_bits(
+    text: Option<&str>,
+    program: &Program,
+    party: Party,
+    executions: Option<u32>,
+    reading: &Reading,
+) -> Result<Secrets<bool>, Failure> {
+    // Libraries erase nothing: not what they read, nor what they work with.
+    let _erasing = Erasing::begin();
+    let value = read_value(text, program, party, executions, reading)?;
+    input_bits(program, party, executions, &value)
+}
+
+/// No value is [`Value::Null`].
 fn read_value(
     text: Option<&str>,
     program: &Program,
@@ -86,23 +90,7 @@ fn read_value(
         value = Value::Array(vec![value]);
     }
     table::fill(&mut value, ports, executions, folder, reading).map_err(within)?;
-    if let (Value::String(rows), Some(_)) = (&value, executions) {
-        // A table of all executions is an array of values, like any other input to several.
-        value = rows_of(rows, table::type_of(ports).width());
-    }
     Ok(value)
-}
-
-/// The wire bits of several values, each of this width, as an array; other strings stay what they are.
-fn rows_of(text: &str, width: u64) -> Value {
-    match text.strip_prefix("bits:") {
-        Some(bits) => bits
-            .as_bytes()
-            .chunks((width as usize).max(1))
-            .map(|row| format!("bits:{}", String::from_utf8_lossy(row)))
-            .collect(),
-        None => text.into(),
-    }
 }
 
 /// What is written in a value, tables aside, and where the paths in it start.
@@ -144,8 +132,7 @@ fn inline(text: &str) -> Result<Value, Failure> {
     })
 }
 
-/// Returns the bits of a party's input.
-pub fn input_bits(
+fn input_bits(
     program: &Program,
     party: Party,
     executions: Option<u32>,
@@ -188,5 +175,51 @@ pub fn output_value(program: &Program, party: Party, executions: Option<u32>, bi
     match executions {
         Some(n) => value::decode_executions(program, n as usize, party, bits),
         None => value::decode(&program.output_ports(party), bits),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use brickwork::circuit::library;
+    use brickwork::stop::{Stop, Stopped};
+
+    use super::*;
+
+    /// Two numbers, in whatever form they are given, are the same bits.
+    #[test]
+    fn whatever_reads_an_input_may_be_stopped() {
+        let program = library::millionaires().expect("a program");
+        let folder = tempfile::tempdir().expect("a folder");
+        let [json, table] = [("two.json", "[5, \"0x7\"]"), ("two.csv", "v\n5\n7\n")].map(|(name, text)| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).expect("a file");
+            format!("@{}", path.display())
+        });
+        let wire = |number: u32| (0..32).map(move |bit| char::from(b'0' + (number >> bit & 1) as u8));
+        let wires: String = "bits:".chars().chain(wire(5)).chain(wire(7)).collect();
+        let read = |text: &str| {
+            bits(Some(text), &program, Party::Garbler, Some(2), &Reading::default())
+                .unwrap_or_else(|e| panic!("{}", e.human()))
+        };
+        let expected: Vec<bool> = wire(5).chain(wire(7)).map(|bit| bit == '1').collect();
+        for text in ["[5, 7]", &wires, &json, &table] {
+            assert_eq!(read(text)[..], expected, "{text}");
+            let stop = Stop::new();
+            stop.ask();
+            assert_eq!(stop.run(|| read(text).len()), Err(Stopped), "{text}");
+        }
+    }
+
+    #[test]
+    fn wires_of_all_executions_are_as_many() {
+        let program = library::millionaires().expect("a program");
+        for (text, words) in [
+            (format!("bits:{}", "0".repeat(63)), "expected 64 wire bits"),
+            (format!("bits:{}2", "0".repeat(63)), "wire bits are 0 and 1 only"),
+        ] {
+            let read = bits(Some(&text), &program, Party::Garbler, Some(2), &Reading::default());
+            let failure = read.err().expect("they are refused");
+            assert!(failure.message().contains(words), "{}", failure.human());
+        }
     }
 }

@@ -292,11 +292,7 @@ impl Worker {
     ) -> Result<(Vec<bool>, SecurityReport), Failure> {
         let rows = self.rows(partition)?;
         let executions = Some(self.terms.rows[partition as usize]);
-        let bits = {
-            let _erasing = brickwork_kernels::Erasing::begin();
-            let value = values::value(input, &self.program, self.party, executions, &self.reading)?;
-            values::input_bits(&self.program, self.party, executions, &value)?
-        };
+        let bits = values::bits(input, &self.program, self.party, executions, &self.reading)?;
         let (lane, store) = self.met()?;
         let (done, lane) = lane.run(&rows, partition, &bits)?;
         self.met = Some((lane, store));

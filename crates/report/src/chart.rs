@@ -278,9 +278,9 @@ impl Chart {
     }
 }
 
-/// Size of the letters of a label, and about how wide one is.
+/// Size of the letters of a label, and how wide one is on the average in wide fonts.
 const LABEL: f64 = 11.0;
-const LETTER: f64 = 6.2;
+const LETTER: f64 = 7.0;
 
 /// In how many steps a line between two points is followed.
 const STEPS: u32 = 40;
@@ -327,10 +327,13 @@ impl Labels {
             along(0) * along(1)
         };
         // To the right and to the left of the point, at its height and then ever further above and below it.
-        let heights = (0..12).flat_map(|k| [f64::from(k), f64::from(-k)]).map(|k| 0.75 * LABEL * k);
+        let rows = ((bottom - top) / (0.75 * LABEL)) as i32;
+        let heights = (0..rows).flat_map(|k| [f64::from(k), f64::from(-k)]).map(|k| 0.75 * LABEL * k);
         let boxes = heights.flat_map(|up| {
             let base = y - up + 0.35 * LABEL;
-            [(x + 11.0, "start"), (x - 11.0, "end"), (x, "middle")].map(|(at, anchor)| {
+            // Where none of the three has room, so that it ends within the frame.
+            let within = (x - width / 2.0).min(right - width).max(left);
+            [(x + 11.0, "start"), (x - 11.0, "end"), (x, "middle"), (within, "start")].map(|(at, anchor)| {
                 let from = match anchor {
                     "start" => at,
                     "end" => at - width,
@@ -388,6 +391,43 @@ mod tests {
                     let apart =
                         one[2] <= other[0] || other[2] <= one[0] || one[3] <= other[1] || other[3] <= one[1];
                     assert!(apart, "{near}: {one:?} {other:?}");
+                }
+            }
+        }
+    }
+
+    /// Of all ways of a comparison, one of which takes so much longer that the others are all at the bottom.
+    #[test]
+    fn long_labels_have_room_on_a_phone() {
+        const WAYS: [&str; 9] = [
+            "duplo",
+            "duplo --post-quantum",
+            "authenticated",
+            "authenticated --cot softspoken-4",
+            "authenticated --cot pcg",
+            "lego",
+            "jimu",
+            "compgc",
+            "semi-honest",
+        ];
+        let Frame { width, height, left, right, top, bottom, .. } = PAGE;
+        let frame = [left, top, width - right, height - bottom];
+        for (near, all) in [(0.0, 0.0), (0.002, 0.3), (0.02, 1.0), (0.04, 0.7)] {
+            let at = |k: usize| [left + 40.0 + all * 30.0 * k as f64, frame[3] - near * 200.0 * k as f64];
+            let points = (0..WAYS.len()).map(|k| point(at(k)[0], at(k)[1]));
+            let series: Vec<_> =
+                points.map(|point| Series { name: String::new(), points: vec![point] }).collect();
+            let mut labels = Labels::new(&series, frame, &|v| v, &|v| v);
+            for (k, way) in WAYS.iter().enumerate() {
+                assert!(labels.place(at(k), way).is_some());
+            }
+            let of_labels = &labels.taken[WAYS.len()..];
+            for (k, one) in of_labels.iter().enumerate() {
+                assert!(one[0] >= frame[0] && one[1] >= frame[1] && one[2] <= frame[2] && one[3] <= frame[3]);
+                for other in &of_labels[..k] {
+                    let apart =
+                        one[2] <= other[0] || other[2] <= one[0] || one[3] <= other[1] || other[3] <= one[1];
+                    assert!(apart, "{near}, {all}: {one:?} {other:?}");
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use brickwork::circuit::{Party, Program, value};
 use brickwork::random::Rng;
-use brickwork_kernels::Kernel;
+use brickwork_kernels::{Kernel, Secrets};
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -67,6 +67,8 @@ pub fn measure(both: &Both, program: &Program, count: u32, quiet: bool) -> Resul
 
 /// Random inputs of a program, and what it gives for them in the clear.
 pub struct Trial {
+    inputs: [Secrets<bool>; 2],
+    /// What they mean.
     values: [Value; 2],
     /// The bits of each party's outputs, and what they mean.
     expected: [String; 2],
@@ -89,6 +91,7 @@ impl Trial {
             outputs: PARTIES.map(|party| {
                 values::output_value(program, party, executions, &repeated.output_bits(party, &outputs))
             }),
+            inputs: [Secrets::new(x), Secrets::new(y)],
         })
     }
 
@@ -104,7 +107,7 @@ impl Trial {
 
     /// Runs both parties on them. Every output must be what the program gives in the clear.
     pub fn run(&self, both: &Both, quiet: bool) -> Result<[Value; 2], Failure> {
-        let results = both.run(&self.values, quiet)?;
+        let results = both.run(&self.inputs, quiet)?;
         for ((party, expected), result) in PARTIES.into_iter().zip(&self.expected).zip(&results) {
             let role = files::role(party);
             if result["output_bits"][role] != **expected {

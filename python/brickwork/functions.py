@@ -1,0 +1,166 @@
+"""Functions of secret values: choices, sums, the least and the largest, products of matrices."""
+
+from __future__ import annotations
+
+import builtins
+import itertools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from .arrays import Array, array_of, as_value, value
+from .integers import Integer
+from .tracing import body, refuse, source
+from .types import IntegerType
+from .values import BIT, Value, fold, here, is_secret, library, own_component
+
+
+def where(condition: Any, yes: Any, no: Any) -> Any:
+    """Returns `yes` where the condition, of one bit, is 1, and `no` where it is 0. Both are computed."""
+    if not isinstance(condition, Value):
+        return yes if condition else no
+    if not (isinstance(condition, Integer) and condition.type == BIT):
+        refuse(f"chooses by {condition!r}", "a condition has one bit: compare, as in x != 0")
+    if not is_secret((yes, no)):
+        refuse("chooses between plain values", "give one of them a type: bw.u8(1)")
+    type = yes.type if isinstance(yes, Value) else no.type
+    first, second = as_value(yes, type), as_value(no, type)
+    name = body().let(type, here(second))
+    body().say(f"if ({here(condition)}) {name} = {here(first)};")
+    return value(type, name)
+
+
+def all(conditions: Iterable[Any]) -> Any:
+    """Returns whether all of these bits are 1."""
+    return fold(conditions, lambda a, b: a & b, 1)
+
+
+def any(conditions: Iterable[Any]) -> Any:
+    """Returns whether one of these bits is 1."""
+    return fold(conditions, lambda a, b: a | b, 0)
+
+
+def sum(values: Iterable[Any]) -> Any:
+    """Returns the sum, in the type of the values: it wraps, so widen them first where that is too narrow."""
+    return fold(values, lambda a, b: a + b, 0)
+
+
+def _pair(function: str, plain: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    if not is_secret((a, b)):
+        return plain(a, b)
+    type = a.type if isinstance(a, Value) else b.type
+    if not isinstance(type, IntegerType):
+        refuse(f"compares {type!r}", "compare integers")
+    return value(type, library("integers.wir", function, type, as_value(a, type), as_value(b, type)))
+
+
+def _items(values: tuple[Any, ...]) -> Iterable[Any]:
+    return values[0] if len(values) == 1 else values
+
+
+def min(*values: Any) -> Any:
+    """Returns the smallest of these, or of the elements of one array."""
+    return fold(_items(values), lambda a, b: _pair("min", builtins.min, a, b), None)
+
+
+def max(*values: Any) -> Any:
+    """Returns the largest of these, or of the elements of one array."""
+    return fold(_items(values), lambda a, b: _pair("max", builtins.max, a, b), None)
+
+
+def sort(values: Any) -> Any:
+    """Returns the elements in ascending order."""
+    row = list(values)
+    if not is_secret(row):
+        return sorted(row)
+    array = values if isinstance(values, Array) else array_of(row)
+    if not isinstance(array.type.element, IntegerType):
+        refuse(f"sorts {array.type!r}", "sort integers; pack what belongs to them into the low bits")
+    return value(array.type, library("integers.wir", "sort", array.type, array))
+
+
+def popcount(of: Any) -> Any:
+    """Returns how many bits are set, in the type of the value, which must be unsigned."""
+    if not isinstance(of, Value):
+        return bin(of).count("1")
+    if not isinstance(of, Integer) or of.type.signed:
+        refuse(f"counts bits of {of!r}", "count those of an unsigned integer")
+    return Integer(of.type, library("integers.wir", "popcount", of.type, of))
+
+
+def aes_sub_byte(of: Any) -> Any:
+    """Returns what the S-box of AES (FIPS 197, section 5.1.1) makes of a secret byte, for 32 AND gates."""
+    octet = IntegerType(8)
+    if not isinstance(of, Integer) or of.type != octet:
+        refuse(f"looks up {of!r} in the S-box of AES", "give a secret bw.u8")
+    if aes_sub_byte not in source().functions:
+        source().use(octet)
+        name = source().new_name("aes_sub_byte")
+        source().texts.append(f"/*@ builtin aes_sbox */\nfunction u8 {name}(u8 x) {{ return x; }}\n")
+        source().functions[aes_sub_byte] = name, octet
+    name, _ = source().functions[aes_sub_byte]
+    return Integer(octet, body().let(octet, f"{name}({here(of)})"))
+
+
+def divide(a: Any, b: Any) -> Any:
+    """Returns the quotient, rounded towards zero. A dividend may be twice as wide as the divisor, whose type
+    the quotient has then, and must fit.
+    """
+    if not is_secret((a, b)):
+        return int(abs(a) // abs(b)) * (1 if (a < 0) == (b < 0) else -1)
+    return _quotient("/", a, b)
+
+
+def remainder(a: Any, b: Any) -> Any:
+    """Returns what `divide` leaves, with the sign of `a`."""
+    if not is_secret((a, b)):
+        return a - divide(a, b) * b
+    return _quotient("%", a, b)
+
+
+def _quotient(symbol: str, a: Any, b: Any) -> Integer:
+    if isinstance(a, Integer) and isinstance(b, Integer) and a.type != b.type:
+        if a.type != IntegerType(2 * b.type.width, b.type.signed) or b.type.point:
+            refuse(f"divides {a.type!r} by {b.type!r}", "give both one type, or a dividend twice as wide")
+        return Integer(b.type, body().let(b.type, f"{here(a)} {symbol * 2} {here(b)}"))
+    type = a.type if isinstance(a, Value) else b.type
+    first, second = as_value(a, type), as_value(b, type)
+    if not isinstance(first, Integer) or first.type.point:
+        refuse(f"divides {type!r}", "divide integers")
+    return first._operate(symbol, second)
+
+
+def dot(a: Any, b: Any) -> Any:
+    """Returns the sum of the products of elements, in their type."""
+    if len(a) != len(b):
+        refuse(f"multiplies {len(a)} elements by {len(b)}", "give as many on both sides")
+    if builtins.all(isinstance(one, Integer) for one in (*a, *b)) and {one.type for one in (*a, *b)} == {
+        a[0].type
+    }:
+        return own_component("dot", _dot, array_of(a), array_of(b))
+    return _dot(a, b)
+
+
+def _dot(a: Any, b: Any) -> Any:
+    return sum(x * y for x, y in zip(a, b))
+
+
+def _is_matrix(of: Any) -> bool:
+    return not isinstance(of[0], Integer) and hasattr(of[0], "__len__")
+
+
+def matmul(a: Any, b: Any) -> Any:
+    """Returns the product of matrices, or of a matrix and a vector, as `@` does."""
+    if not _is_matrix(a):
+        return dot(a, b) if not _is_matrix(b) else _row([dot(a, column) for column in _columns(b)])
+    if not _is_matrix(b):
+        return _row([dot(row, b) for row in a])
+    columns = _columns(b)
+    return _row([_row([dot(row, column) for column in columns]) for row in a])
+
+
+def _row(values: list[Any]) -> Any:
+    return array_of(values) if is_secret(values) else values
+
+
+def _columns(of: Any) -> list[list[Any]]:
+    return [list(column) for column in itertools.zip_longest(*of)]

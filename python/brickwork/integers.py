@@ -1,0 +1,371 @@
+"""Secret integers and fixed-point numbers, with Python's operators."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator
+from decimal import Decimal
+from fractions import Fraction
+from typing import NoReturn
+
+from .tracing import body, refuse, source
+from .types import IntegerType
+from .values import BIT, Value, here, library, own_component, plain, variable
+
+
+class Integer(Value):
+    """A secret integer of fixed width; of one bit it is the answer to a question."""
+
+    __slots__ = ()
+    type: IntegerType
+
+    def _equals(self, other: object) -> Integer:
+        return self._operate("==", other, BIT)
+
+    def _with(self, other: object, what: str) -> Integer:
+        """Returns the other operand, of the same type."""
+        if isinstance(other, Value):
+            if other.type != self.type:
+                refuse(
+                    f"has {self.type!r} {what} {other.type!r}",
+                    f"both sides must have the same type: write .astype({self.type!r}) behind the "
+                    "other one, or widen both",
+                )
+            assert isinstance(other, Integer)
+            return other
+        return constant(other, self.type)
+
+    def _operate(
+        self, symbol: str, other: object, type: IntegerType | None = None, swap: bool = False
+    ) -> Integer:
+        right = self._with(other, symbol)
+        first, second = (right, self) if swap else (self, right)
+        type = type or self.type
+        return Integer(type, body().let(type, f"{here(first)} {symbol} {here(second)}"))
+
+    def __add__(self, other: object) -> Integer:
+        return self if _is_plain(other, 0) else self._operate("+", other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: object) -> Integer:
+        return self if _is_plain(other, 0) else self._operate("-", other)
+
+    def __rsub__(self, other: object) -> Integer:
+        return self._operate("-", other, swap=True)
+
+    def __mul__(self, other: object) -> Integer:
+        if self.type.point:
+            return own_component("multiply", _fixed_multiply, self, self._with(other, "*"))
+        return self if _is_plain(other, 1) else self._operate("*", other)
+
+    __rmul__ = __mul__
+
+    def wide_mul(self, other: object) -> Integer:
+        """Returns the full product, of twice the width."""
+        return self._operate(
+            "**", other, IntegerType(2 * self.type.width, self.type.signed, 2 * self.type.point)
+        )
+
+    def _quotient(self, symbol: str, other: object, swap: bool = False) -> Integer:
+        if self.type.point:
+            refuse(
+                f"divides fixed-point numbers by `{symbol}`",
+                "write a / b; (a / b).floor() is a whole number",
+            )
+        if self.type.signed:
+            refuse(
+                f"divides signed numbers by `{symbol}`, which Python rounds down",
+                "write bw.divide(a, b) or bw.remainder(a, b), which round towards zero; or use "
+                "unsigned numbers",
+            )
+        return self._operate("/" if symbol == "//" else "%", other, swap=swap)
+
+    def __floordiv__(self, other: object) -> Integer:
+        return self._quotient("//", other)
+
+    def __rfloordiv__(self, other: object) -> Integer:
+        return self._quotient("//", other, swap=True)
+
+    def __mod__(self, other: object) -> Integer:
+        return self._quotient("%", other)
+
+    def __rmod__(self, other: object) -> Integer:
+        return self._quotient("%", other, swap=True)
+
+    def __truediv__(self, other: object) -> Integer:
+        if not self.type.point:
+            refuse("divides integers by `/`", "write // for integers; bw.fixed(32) has numbers with a point")
+        return own_component("divide", _fixed_divide, self, self._with(other, "/"))
+
+    def __rtruediv__(self, other: object) -> Integer:
+        return constant(other, self.type) / self
+
+    def __and__(self, other: object) -> Integer:
+        return self._operate("&", other)
+
+    __rand__ = __and__
+
+    def __or__(self, other: object) -> Integer:
+        return self._operate("|", other)
+
+    __ror__ = __or__
+
+    def __xor__(self, other: object) -> Integer:
+        return self._operate("^", other)
+
+    __rxor__ = __xor__
+
+    def __invert__(self) -> Integer:
+        return Integer(self.type, body().let(self.type, f"~{here(self)}"))
+
+    def __neg__(self) -> Integer:
+        return Integer(self.type, body().let(self.type, f"-{here(self)}"))
+
+    def __pos__(self) -> Integer:
+        return self
+
+    def __abs__(self) -> Integer:
+        if not self.type.signed:
+            return self
+        same = IntegerType(self.type.width)
+        return Integer(same, library("integers.wir", "abs", same, self))._as(self.type)
+
+    def __lt__(self, other: object) -> Integer:
+        return self._operate("<", other, BIT)
+
+    def __le__(self, other: object) -> Integer:
+        return self._operate("<=", other, BIT)
+
+    def __gt__(self, other: object) -> Integer:
+        return self._operate(">", other, BIT)
+
+    def __ge__(self, other: object) -> Integer:
+        return self._operate(">=", other, BIT)
+
+    def __lshift__(self, amount: object) -> Integer:
+        return self._shift("<<", amount)
+
+    def __rshift__(self, amount: object) -> Integer:
+        if self.type.signed:
+            if not isinstance(amount, int):
+                refuse("shifts a signed number by a secret", "shift an unsigned one: .astype(bw.u…)")
+            if amount < 0:
+                refuse("shifts by a negative number", "shift the other way")
+            kept = builtins.max(self.type.width - amount, 1)
+            return self.bits(self.type.width - kept, kept)._as(IntegerType(kept, True)).astype(self.type)
+        return self._shift(">>", amount)
+
+    def _shift(self, symbol: str, amount: object) -> Integer:
+        if isinstance(amount, int):
+            if amount < 0:
+                refuse("shifts by a negative number", "shift the other way")
+            return Integer(self.type, body().let(self.type, f"{variable(self)} {symbol} {amount}"))
+        if not isinstance(amount, Integer) or amount.type.signed:
+            refuse(f"shifts by {amount!r}", "shift by a plain number or an unsigned secret of few bits")
+        return Integer(self.type, body().let(self.type, f"{variable(self)} {symbol} {here(amount)}"))
+
+    def __rlshift__(self, other: object) -> NoReturn:
+        refuse("shifts a plain number by a secret", "give the number a type first: bw.u8(1) << amount")
+
+    __rrshift__ = __rlshift__
+
+    def bits(self, base: int, length: int) -> Integer:
+        """Returns `length` bits from bit `base` on, unsigned; bit 0 is the least significant one."""
+        if not (isinstance(base, int) and isinstance(length, int)):
+            refuse("selects bits at a secret place", "shift first: (x >> place).bits(0, n)")
+        if not (0 <= base and 1 <= length and base + length <= self.type.width):
+            refuse(f"selects bits {base} to {base + length - 1} of {self.type!r}", "stay within its width")
+        return Integer(IntegerType(length), _slice(self, f"{base}:{length}"), self._home)
+
+    def __getitem__(self, place: int | slice) -> Integer:
+        if isinstance(place, slice):
+            start, stop, step = place.indices(self.type.width)
+            if step != 1 or stop <= start:
+                refuse(
+                    "selects bits with a step, or none",
+                    "write x[low:high]; bit 0 is the least significant one",
+                )
+            return self.bits(start, stop - start)
+        if (number := plain(place)) is None:
+            refuse("selects a bit at a secret place", "shift first: (x >> place)[0]")
+        return self.bits(number + self.type.width if number < 0 else number, 1)
+
+    def __iter__(self) -> Iterator[Integer]:
+        return (self.bits(i, 1) for i in range(self.type.width))
+
+    def _as(self, type: IntegerType) -> Integer:
+        """Returns the same bits as a number of another type of this width."""
+        name = body().let(type)
+        body().say(f"{name}{{0:{type.width}}} = {_slice(self, f'0:{type.width}')};")
+        return Integer(type, name)
+
+    def astype(self, type: IntegerType) -> Integer:
+        """Returns the same number in a type that holds it, which is at least as wide."""
+        if not isinstance(type, IntegerType):
+            refuse(f"makes {type!r} of {self.type!r}", "name a type of integers, such as bw.u32")
+        if type.point < self.type.point:
+            refuse(
+                f"makes {type!r} of {self.type!r}, which has more bits behind the point",
+                f"write .round_to({type!r}) for the nearest; .floor() and .round() make whole numbers",
+            )
+        source().use(type)
+        if type == self.type:
+            return self
+        if type.point > self.type.point:
+            more = type.point - self.type.point
+            fits = type.width - more
+            same = IntegerType(builtins.max(fits, 1), type.signed, self.type.point) if fits > 0 else None
+            if same is None or self.type.width > fits:
+                refuse(
+                    f"makes {type!r} of {self.type!r}, which may not fit",
+                    f"take a type of at least {self.type.width + more} bits",
+                )
+            return _shifted(self.astype(same), type, more)
+        fits = (
+            type.width > self.type.width or type.width == self.type.width and type.signed == self.type.signed
+        )
+        if not fits:
+            refuse(
+                f"makes {type!r} of {self.type!r}, which may not fit",
+                f"write .truncate({type!r}) to keep the low bits alone",
+            )
+        if self.type.signed and not type.signed:
+            refuse(
+                "makes a number without a sign of one with", "write abs(x), or .truncate(…) to keep the bits"
+            )
+        name, width = body().let(type), self.type.width
+        body().say(f"{name}{{0:{width}}} = {_slice(self, f'0:{width}')};")
+        if self.type.signed:
+            rest = f"uint_t 32 i = {width}; i < {type.width}; i++"
+            body().say(f"for ({rest}) {name}{{i}} = {_slice(self, str(width - 1))};")
+        return Integer(type, name)
+
+    def truncate(self, type: IntegerType) -> Integer:
+        """Returns the low bits, as many as the type has, as a number of it."""
+        source().use(type)
+        if type.point != self.type.point:
+            refuse(
+                f"cuts {self.type!r} down to {type!r}, whose point is elsewhere",
+                f"write .round_to({type!r}), or truncate to as many bits behind the point",
+            )
+        if type.width > self.type.width:
+            refuse(f"cuts {self.type!r} down to {type!r}", "that is wider: write .astype(…)")
+        return self.bits(0, type.width)._as(type)
+
+    def __round__(self, digits: int | None = None) -> Integer:
+        refuse("rounds by `round(…)`", "write x.round(), or x.round_to(bw.fixed(…)) for some bits")
+
+    def __floor__(self) -> Integer:
+        refuse("rounds by math.floor", "write x.floor()")
+
+    __ceil__ = __trunc__ = __floor__
+
+    def __divmod__(self, other: object) -> NoReturn:
+        refuse("divides by `divmod`", "write a // b and a % b, or bw.divide(a, b) and bw.remainder(a, b)")
+
+    __rdivmod__ = __divmod__
+
+    def __pow__(self, exponent: object) -> Integer:
+        refuse("raises to a power by `**`", "multiply as often: x * x; x.wide_mul(y) has twice the bits")
+
+    __rpow__ = __pow__
+
+    def __matmul__(self, other: object) -> NoReturn:
+        refuse("multiplies a number by `@`", "write * for numbers; @ is for arrays")
+
+    def floor(self) -> Integer:
+        """Returns the largest whole number that is not larger, in a type without bits behind the point."""
+        if self.type.point == self.type.width:
+            wider = IntegerType(self.type.width + 1, self.type.signed, self.type.point)
+            return self.astype(wider).floor()
+        whole = self.type.width - self.type.point
+        return self.bits(self.type.point, whole)._as(IntegerType(whole, self.type.signed))
+
+    def round(self) -> Integer:
+        """Returns the nearest whole number, of two that are as near the larger; one bit wider, so that it
+        fits.
+        """
+        whole = IntegerType(self.type.width - self.type.point + 1, self.type.signed)
+        return self.round_to(whole)
+
+    def round_to(self, type: IntegerType) -> Integer:
+        """Returns the nearest number of a type with fewer bits behind the point, of two that are as near the
+        larger; what does not fit wraps.
+        """
+        less = self.type.point - type.point if isinstance(type, IntegerType) else -1
+        if less < 0 or type.signed != self.type.signed:
+            refuse(
+                f"rounds {self.type!r} to {type!r}",
+                "name a type of the same sign with fewer bits behind the point",
+            )
+        if less == 0:
+            return self.astype(type) if type.width >= self.type.width else self.truncate(type)
+        return _rounded(self, less, type)
+
+
+def _is_plain(other: object, number: int) -> bool:
+    return isinstance(other, int) and not isinstance(other, bool) and other == number
+
+
+def _slice(of: Integer, bits: str) -> str:
+    """Returns these bits of a value, as the source writes them."""
+    path = here(of)
+    return f"({path}){{{bits}}}" if path.endswith("}") else f"{path}{{{bits}}}"
+
+
+def _shifted(of: Integer, type: IntegerType, places: int) -> Integer:
+    """Returns a number of that many bits less as one of this type, moved up by so many places."""
+    name = body().let(type)
+    width = of.type.width
+    body().say(f"{name}{{{places}:{width}}} = {_slice(of, f'0:{width}')};")
+    return Integer(type, name)
+
+
+def _rounded(of: Integer, places: int, type: IntegerType) -> Integer:
+    """Returns a number moved down by so many places, rounded to the nearest, as one of this type."""
+    if of.type.width <= places:
+        of = of.astype(IntegerType(places + 1, of.type.signed, of.type.point))
+    kept = builtins.min(of.type.width - places, type.width)
+    low = of.bits(places, kept)._as(IntegerType(kept, of.type.signed, type.point))
+    half = of.bits(places - 1, 1)._as(BIT)
+    name = body().let(type)
+    body().say(f"{name}{{0}} = {here(half)};")
+    return low.astype(type) + Integer(type, name)
+
+
+def _fixed_multiply(a: Integer, b: Integer) -> Integer:
+    return _rounded(a.wide_mul(b), a.type.point, a.type)
+
+
+def _fixed_divide(a: Integer, b: Integer) -> Integer:
+    """Rounded towards zero; a dividend of twice the width has room for all places."""
+    wide = IntegerType(2 * a.type.width, a.type.signed, a.type.point)
+    moved = Integer(wide, body().let(wide, f"{variable(a.astype(wide))} << {a.type.point}"))
+    return Integer(a.type, body().let(a.type, f"{here(moved)} // {here(b)}"))
+
+
+def constant(number: object, type: IntegerType) -> Integer:
+    """Returns a plain number as a value of this type, which must hold it."""
+    if (whole := plain(number)) is not None:
+        number = whole
+    if isinstance(number, (int, float, Decimal, Fraction)) and type.point:
+        scaled = Fraction(number) * (1 << type.point)
+        if scaled.denominator != 1:
+            refuse(
+                f"has {number}, which {type!r} does not hold exactly",
+                "write a multiple of its last bit, or have more bits behind the point",
+            )
+        number = int(scaled)
+    if not isinstance(number, int):
+        refuse(f"has {number!r} where {type!r} is needed", "use secrets of that type and whole plain numbers")
+    if not type.low <= number <= type.high:
+        refuse(f"has {number}, which {type!r} does not hold", f"it takes {type.low} to {type.high}")
+    source().use(type)
+    mark = "#" if type.signed else "##"
+    # The lowest number of a signed type has no positive counterpart: its bits are written down.
+    if type.signed and number < 0:
+        bits = IntegerType(type.width)
+        source().use(bits)
+        return Integer(bits, body().let(bits, f"{number & (1 << type.width) - 1}##{type.width}"))._as(type)
+    return Integer(type, body().let(type, f"{number}{mark}{type.width}"))
