@@ -9,10 +9,10 @@ use crate::layout::{Kind, Layout};
 use crate::parameters::{Level, Unit};
 
 /// Returns kappa minus what is lost, in bits: 2^15 calls of the hash under one key, two labels each, the
-/// offset's colour. Of the offset of all wires the lowest bit of each of its blocks is known, too. A copy of a
-/// component has an offset of its own, but the sum of both is opened, so these bits are known of it as well:
-/// what garbles is its compression, of 136 bits that are hidden 128, and all of them together tell one bit of
-/// that, where they tell any. Of the offset of all gates each counts.
+/// offset's colour. Of the offset of all wires the lowest bit of each of its blocks is known, too. A copy of
+/// a component has an offset of its own, but the sum of both is opened, so these bits are known of it as
+/// well: what garbles is its compression, of 136 bits that are hidden 128, and all of them together tell one
+/// bit of that, where they tell any. Of the offset of all gates each counts.
 pub fn computational_bits(level: &Level, unit: Unit) -> f64 {
     let known = match unit {
         Unit::Gates => level.blocks(),

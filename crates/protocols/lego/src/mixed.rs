@@ -26,9 +26,9 @@ use brickwork_primitives::cut_and_choose::Bucketing;
 /// The most bad items of a kind that are looked at. A cut that needs more opens too few.
 const MOST_BAD: usize = 1 << 13;
 
-/// The most terms that a bound is made of: β + 1 for each pair of numbers of bad items. What is chosen for the
-/// fewest bytes has fewer; if buckets are larger than anybody needs, and just enough is opened, there are up
-/// to twelve times as many, and a peer may name such a cut.
+/// The most terms that a bound is made of: β + 1 for each pair of numbers of bad items. What is chosen for
+/// the fewest bytes has fewer; if buckets are larger than anybody needs, and just enough is opened, there are
+/// up to twelve times as many, and a peer may name such a cut.
 const MOST_TERMS: usize = 1 << 27;
 
 /// Batches up to this size are dealt out item by item.

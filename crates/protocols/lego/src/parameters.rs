@@ -119,7 +119,7 @@ pub(super) fn stock_share(security: u32, share: f64) -> Result<f64, Error> {
     Ok((rest * share).log2() - f64::from(security))
 }
 
-/// What is not worth telling from 0 at a level: a part of 2^-s that no sum shows.
+/// Returns what is not worth telling from 0 at a level: a part of 2^-s that no sum shows.
 pub(super) fn floor(security: u32) -> f64 {
     f64::from(security + 12).exp2().recip()
 }
@@ -451,8 +451,8 @@ fn is_modest(mixed: &Mixed) -> bool {
 }
 
 /// Whether an honest garbler may propose this cut of input authenticators, where the checks leave so much:
-/// likewise. With the least part of it that gates leave ([`OF_GATES`]) the evaluator would choose a cut of its
-/// own, and an honest garbler's is no larger.
+/// likewise. With the least part of it that gates leave ([`OF_GATES`]) the evaluator would choose a cut of
+/// its own, and an honest garbler's is no larger.
 fn are_modest(inputs: &Bucketing, rest: f64) -> bool {
     let own = || {
         let limit = Upper::limit((rest * (1.0 - OF_GATES)).log2());

@@ -550,8 +550,8 @@ fn requests_are_cut_into_steps_that_share_their_part_of_the_budget() {
     assert!(matches!(asked.times(1 << 40), Err(Error::Limit(_))));
 }
 
-/// A million gates with as many inputs are made in one preprocessing, at any level; a hundred AES are. What is
-/// too much is refused with what to do.
+/// A million gates with as many inputs are made in one preprocessing, at any level; a hundred AES are. What
+/// is too much is refused with what to do.
 #[test]
 fn a_preprocessing_has_room_for_a_million_gates() {
     let many = Request { gates: 1 << 20, inputs: 1 << 20, ots: 1 << 20 };

@@ -216,9 +216,9 @@ fn input_authenticators_that_waste_memory_are_refused() {
     }
 }
 
-/// What an honest garbler proposes does not come near what is refused; only of some millions of gates a cut may
-/// open more for it, where little is opened at all. Of powers of two and of those between them, up to the most
-/// gates that there may be, whose proposals are all accepted.
+/// What an honest garbler proposes does not come near what is refused; only of some millions of gates a cut
+/// may open more for it, where little is opened at all. Of powers of two and of those between them, up to the
+/// most gates that there may be, whose proposals are all accepted.
 #[test]
 fn what_is_chosen_takes_few_steps_to_bound() {
     let sizes = (10..=24).flat_map(|k| [1_u64 << k, 3 << k >> 1]).filter(|&ands| ands <= 1 << 24);
