@@ -158,8 +158,8 @@ impl StoreArguments {
 mod tests {
     use super::*;
 
-    /// A store that somebody has is waited for; if it stays in use it is this machine's trouble, and the stock
-    /// is none the worse.
+    /// A store that somebody has is waited for; if it stays in use it is this machine's trouble, and the
+    /// stock is none the worse.
     #[cfg(unix)]
     #[test]
     fn a_store_in_use_is_waited_for() {
