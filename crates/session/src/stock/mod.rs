@@ -75,10 +75,6 @@ pub trait Asked {
     /// Names how it is made: both parties must mean the same.
     fn parameters(&self) -> [u8; 32];
 
-    /// Returns the bound on a cheating peer's success in it, in units of 2^-128: where it is given up, this
-    /// counts in all that its epoch gives.
-    fn risk(&self) -> u128;
-
     /// Returns about how many bytes will pass, for who watches.
     fn bytes(&self) -> u64;
 }
@@ -151,6 +147,10 @@ pub trait Side: Sized {
     /// # Errors
     /// [`Error::Usage`] if one is taken twice.
     fn enter(&mut self, ranges: Ranges) -> Result<(), Error>;
+
+    /// Returns the bound on a cheating peer's success in a step of this session, in units of 2^-128: where it
+    /// is given up, this counts in all that its epoch gives.
+    fn risk(&self, step: &Self::FillStep<'_>) -> u128;
 
     /// Makes what a step asks for; what need not wait goes into segments as it comes.
     ///
@@ -623,7 +623,7 @@ impl<S: Side> Stocked<S> {
         let resumed = held.store.state(&epoch)?.progress(&job, of);
         session.run().expect(steps.iter().skip(resumed as usize).map(Asked::bytes).sum());
         for (number, asked) in (0..of).zip(steps).skip(resumed as usize) {
-            let step = FillStep { job, number, of, risk: asked.risk() };
+            let step = FillStep { job, number, of, risk: session.risk(asked) };
             let made = fill_step(&held.store, &mut *session, &epoch, step, asked);
             burn_if_cheated(&held.store, &epoch, made)?;
         }
