@@ -153,3 +153,32 @@ impl StoreArguments {
         flags
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A store that somebody has is waited for; if it stays in use it is this machine's trouble, and the
+    /// stock is none the worse.
+    #[cfg(unix)]
+    #[test]
+    fn a_store_in_use_is_waited_for() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let folder = tempfile::tempdir().unwrap();
+        let (file, directory) = (folder.path().join("store.key"), folder.path().join("store"));
+        std::fs::write(&file, "01".repeat(32)).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+        let key = KeyArguments { store_key: Some(file) };
+        let held = key.open(&directory).unwrap();
+        let in_use = key.open_when_free(&directory, Duration::from_millis(60)).unwrap_err();
+        assert!(in_use.is(code::OTHER) && in_use.message().contains("in use"), "{in_use:?}");
+        assert!(key.open(&directory).unwrap_err().is(code::STOCK));
+        let ends = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(150));
+            drop(held);
+        });
+        key.open_when_free(&directory, Duration::from_secs(60)).unwrap();
+        ends.join().unwrap();
+    }
+}

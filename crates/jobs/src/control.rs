@@ -552,3 +552,27 @@ fn follow(channel: &mut Channel, book: &mut Book, listens: bool, crew: &mut dyn 
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lanes that are lost rest, longer each time, until something comes of one.
+    #[test]
+    fn lanes_that_are_lost_rest() {
+        let mut rest = Rest::default();
+        assert!(!rest.is_on());
+        let mut last = Instant::now();
+        for losses in 1..40 {
+            rest.wrote(&[Entry::Lost { lane: 0 }, Entry::Lost { lane: 1 }]);
+            let until = rest.until.unwrap();
+            assert!(rest.losses == losses && until > last, "{losses}");
+            assert!(until <= Instant::now() + Rest::LONGEST);
+            last = until;
+        }
+        rest.wrote(&[Entry::Claim { partition: 0, lane: 0 }]);
+        assert!(rest.is_on());
+        rest.wrote(&[Entry::Done { partition: 0 }]);
+        assert!(!rest.is_on());
+    }
+}

@@ -412,6 +412,20 @@ fn input(path: &std::path::Path) -> String {
 mod tests {
     use super::*;
 
+    /// Whoever is asked something and neither answers nor ends is not waited for.
+    #[cfg(unix)]
+    #[test]
+    fn what_hangs_is_ended() {
+        use std::os::unix::process::ExitStatusExt as _;
+
+        let mut hangs = Command::new("sleep").arg("3600").spawn().unwrap();
+        ended(&mut hangs, Duration::from_millis(50));
+        assert_eq!(hangs.try_wait().unwrap().and_then(|status| status.signal()), Some(9));
+        let mut quick = Command::new("true").spawn().unwrap();
+        ended(&mut quick, Duration::from_secs(60));
+        assert!(quick.try_wait().unwrap().unwrap().success());
+    }
+
     /// A worker is sent to a port of a host that is known, and nothing else of the peer's words goes on.
     #[test]
     fn row_16_nothing_of_an_address_goes_on_but_host_and_port() {

@@ -54,7 +54,7 @@ pub fn copy(from: &Path, to: &Path) {
 /// partition: neither an empty one in its place nor an older copy of it.
 #[test]
 fn row_16_a_lost_store_says_nothing() {
-    for loss in [Loss::Empty, Loss::Old] {
+    for loss in [Loss::Empty, Loss::Old, Loss::Bare] {
         let outcome = whose_store_is_lost(loss);
         assert_eq!(outcome.state.partitions()[0], PartitionState::InDoubt);
     }

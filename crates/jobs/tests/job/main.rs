@@ -107,6 +107,8 @@ enum Loss {
     Empty,
     /// An older copy of it is there.
     Old,
+    /// An empty one is there, and beside it still says which attempt had it last.
+    Bare,
 }
 
 impl Scene {
@@ -314,9 +316,15 @@ impl Crew for Threads {
         }
         let directory = self.scene.store(self.party, lane);
         if let (Party::Garbler, Some(loss)) = (self.party, self.scene.loses) {
+            let note = std::fs::read(directory.join("attempt")).unwrap();
             std::fs::remove_dir_all(&directory).unwrap();
-            if loss == Loss::Old {
-                attacks::copy(&self.scene.old(), &directory);
+            match loss {
+                Loss::Empty => {}
+                Loss::Old => attacks::copy(&self.scene.old(), &directory),
+                Loss::Bare => {
+                    std::fs::create_dir(&directory).unwrap();
+                    std::fs::write(directory.join("attempt"), note).unwrap();
+                }
             }
         }
         let job = self.job.unwrap();
