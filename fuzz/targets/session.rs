@@ -8,10 +8,12 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, LazyLock, Mutex};
 
+use brickwork::authenticated::adversary as authenticated;
 use brickwork::circuit::{Party, Program, Recipient};
 use brickwork::duplo::adversary::harness::{ands, small};
 use brickwork::duplo::adversary::{Hooks, evaluator, garbler, stocked};
 use brickwork::duplo::{Lacking, Parameters, Request};
+use brickwork::ot::Cot;
 use brickwork::session::{Job, TABLE_MEMORY, Terms, Unobserved};
 use brickwork::stock::{Entry, Store, StoreKey};
 use brickwork::wire::{Channel, Stream};
@@ -175,14 +177,21 @@ static RUN: LazyLock<(Arc<Program>, Parameters)> = LazyLock::new(|| {
 
 /// Lets the peer of one party answer as the fuzzer likes: bit 0 of the first byte says which party gets
 /// altered bytes, bits 1 and 2 are the inputs, bit 3 says whether what is needed was made before and lies in
-/// stores. Whatever comes, that party ends with the right output or a typed error. Returns which.
+/// stores, bit 4 without it that masks are authenticated, and bits 5 and 6 with that, that they come of a
+/// PCG, which takes long. Whatever comes, that party ends with the right output or a typed error. Returns
+/// which.
 pub fn session(data: &[u8]) -> bool {
     let Some((&first, edits)) = data.split_first() else { return false };
     let edits = Edits::parse(edits);
     let victim = if first & 1 == 0 { Party::Garbler } else { Party::Evaluator };
     let (x, y) = (first & 2 != 0, first & 4 != 0);
-    let of_victim = if first & 8 == 0 { on_the_spot } else { from_stock };
-    match of_victim(victim, [x, y], &edits) {
+    let ended = match first & 0x78 {
+        stocked if stocked & 8 != 0 => from_stock(victim, [x, y], &edits),
+        0x70 => with_masks(Cot::Pcg, victim, [x, y], &edits),
+        masks if masks & 0x10 != 0 => with_masks(Cot::default(), victim, [x, y], &edits),
+        _ => on_the_spot(victim, [x, y], &edits),
+    };
+    match ended {
         Ok(outputs) => {
             assert_eq!(outputs, [x && y]);
             true
@@ -193,18 +202,37 @@ pub fn session(data: &[u8]) -> bool {
     }
 }
 
-/// Everything is made for this run. Base OTs are dealt.
-fn on_the_spot(victim: Party, [x, y]: [bool; 2], edits: &Edits) -> Result<Vec<bool>, Error> {
-    let (program, parameters) = &*RUN;
-    let job = Job {
-        program: program.clone(),
+/// The run, as either party means it.
+fn job() -> Job {
+    Job {
+        program: RUN.0.clone(),
         security: 40,
         threads: 1,
         table_memory: TABLE_MEMORY,
         identities: IDENTITIES,
         post_quantum: false,
+    }
+}
+
+/// The same with authenticated masks, made of these OTs; the base OTs are dealt.
+fn with_masks(cot: Cot, victim: Party, [x, y]: [bool; 2], edits: &Edits) -> Result<Vec<bool>, Error> {
+    let (job, [left, right]) = (job(), line(victim, edits));
+    let hooks = || authenticated::Hooks {
+        pool: Some(authenticated::Pool { size: 2, bucket: 3 }),
+        dealer: Some([7; 32]),
+        ..authenticated::Hooks::default()
     };
-    let [left, right] = line(victim, edits);
+    let (garbled, evaluated) = std::thread::scope(|scope| {
+        let garbled = scope.spawn(|| authenticated::garbler(left, &job, cot, &[x], hooks()));
+        let evaluated = authenticated::evaluator(right, &job, cot, &[y], hooks());
+        (garbled.join().expect("the garbler does not panic"), evaluated)
+    });
+    Ok(if victim == Party::Garbler { garbled } else { evaluated }?.outputs)
+}
+
+/// Everything is made for this run. Base OTs are dealt.
+fn on_the_spot(victim: Party, [x, y]: [bool; 2], edits: &Edits) -> Result<Vec<bool>, Error> {
+    let (job, [left, right], parameters) = (job(), line(victim, edits), &RUN.1);
     let hooks = || Hooks { parameters: Some(parameters.clone()), dealer: Some([7; 32]), ..Hooks::default() };
     let (garbled, evaluated) = std::thread::scope(|scope| {
         let garbled = scope.spawn(|| garbler(left, &job, &[x], hooks()));

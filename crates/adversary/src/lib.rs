@@ -7,12 +7,13 @@
 //! run, by [`Outcome::ending`](brickwork::duplo::adversary::harness::Outcome::ending).
 //!
 //! What is in this crate's root is about DUPLO; the attacks on other protocols are in modules of their own:
-//! [`jimu`], [`lego`]; [`family`] is what these have in common.
+//! [`authenticated`], [`jimu`], [`lego`]; [`family`] is what these have in common.
 //!
 //! [`sampler`] plays the cut-and-choose alone, by the million; [`table`] writes the page that says which
 //! check sees what.
 #![forbid(unsafe_code)]
 
+pub mod authenticated;
 mod catalogue;
 pub mod family;
 pub mod jimu;

@@ -1,19 +1,31 @@
-//! `cargo xtask attacks [--json] [--quick] [--write] [duplo|jimu|lego]`: plays the catalogue, of all
-//! protocols or of one, and says how often each attack ended how.
+//! `cargo xtask attacks [--json] [--quick] [--write] [PROTOCOL]`: plays the catalogue, of all protocols or of
+//! one, and says how often each attack ended how.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
 
-use brickwork_adversary::{Result, catalogue, jimu, lego, play, table};
+use brickwork_adversary::family::Page;
+use brickwork_adversary::{Result, authenticated, catalogue, jimu, lego, play, table};
+
+/// The protocols that have a catalogue: DUPLO has its own page, the others the family's.
+const PROTOCOLS: [&str; 4] = ["duplo", "authenticated", "jimu", "lego"];
+
+fn page(protocol: &str) -> Option<Page> {
+    match protocol {
+        "authenticated" => Some(authenticated::page()),
+        "jimu" => Some(jimu::page()),
+        "lego" => Some(lego::page()),
+        _ => None,
+    }
+}
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let known = ["--json", "--quick", "--write", "duplo", "jimu", "lego"];
-    if let Some(unknown) = arguments.iter().find(|a| !known.contains(&a.as_str())) {
-        eprintln!(
-            "attacks: {unknown} is not understood; usage: cargo xtask attacks [--json] [--quick] [--write] \
-             [duplo|jimu|lego]"
-        );
+    let is_known = |a: &String| ["--json", "--quick", "--write"].contains(&a.as_str());
+    let is_protocol = |a: &String| PROTOCOLS.contains(&a.as_str());
+    if let Some(unknown) = arguments.iter().find(|a| !is_known(a) && !is_protocol(a)) {
+        let usage = format!("cargo xtask attacks [--json] [--quick] [--write] [{}]", PROTOCOLS.join("|"));
+        eprintln!("attacks: {unknown} is not understood; usage: {usage}");
         return ExitCode::from(2);
     }
     let given = |name: &str| arguments.iter().any(|a| a == name);
@@ -24,49 +36,32 @@ fn main() -> ExitCode {
         }
         result
     };
-    let any = ["duplo", "jimu", "lego"].iter().any(|protocol| given(protocol));
-    let wanted = |protocol: &str| given(protocol) || !any;
-    let (mut of_duplo, mut of_jimu, mut of_lego) = (Vec::new(), Vec::new(), Vec::new());
-    if wanted("duplo") {
-        of_duplo.extend(catalogue().iter().map(|attack| printed(play(attack, runs(attack.trials)))));
+    let (mut all, mut failed) = (Vec::new(), false);
+    for protocol in PROTOCOLS.into_iter().filter(|name| given(name) || !arguments.iter().any(is_protocol)) {
+        let page = page(protocol);
+        let results: Vec<Result> = match &page {
+            Some(page) => page.attacks.iter().map(|a| printed(a.played(runs(a.trials)))).collect(),
+            None => catalogue().iter().map(|a| printed(play(a, runs(a.trials)))).collect(),
+        };
+        if given("--write") {
+            let written = page.map_or_else(|| table::write(&results), |page| page.write(&results));
+            if let Err(why) = written {
+                eprintln!("attacks: {why}");
+                failed = true;
+            }
+        }
+        all.extend(results);
     }
-    if wanted("jimu") {
-        of_jimu.extend(jimu::catalogue().iter().map(|attack| printed(attack.played(runs(attack.trials)))));
-    }
-    if wanted("lego") {
-        of_lego.extend(lego::catalogue().iter().map(|attack| printed(attack.played(runs(attack.trials)))));
-    }
-    let results = || of_duplo.iter().chain(&of_jimu).chain(&of_lego);
     if given("--json") {
-        println!(
-            "{}",
-            serde_json::to_string_pretty(&results().collect::<Vec<_>>()).expect("results can be written")
-        );
+        println!("{}", serde_json::to_string_pretty(&all).expect("results can be written"));
     }
-    let write = || {
-        let of = |protocol: &str| given("--write") && wanted(protocol);
-        if of("duplo") {
-            table::write(&of_duplo)?;
-        }
-        if of("jimu") {
-            jimu::page().write(&of_jimu)?;
-        }
-        if of("lego") {
-            lego::page().write(&of_lego)?;
-        }
-        Ok::<_, String>(())
-    };
-    if let Err(why) = write() {
-        eprintln!("attacks: {why}");
-        return ExitCode::FAILURE;
-    }
-    if results().all(|r| r.holds) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if !failed && all.iter().all(|r| r.holds) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// Prints how often an attack ended how.
 fn tell(result: &Result) {
     let Result { protocol, row, variant, trials, .. } = result;
-    println!("{protocol:5} row {row:2} {variant:28} {}", if result.holds { "holds" } else { "FAILS" });
+    println!("{protocol:13} row {row:2} {variant:28} {}", if result.holds { "holds" } else { "FAILS" });
     for count in &result.endings {
         let (observed, predicted) = (count.observed_rate, count.predicted_rate);
         println!(

@@ -6,7 +6,6 @@
 
 use std::ops::{BitXor, BitXorAssign};
 
-use brickwork_kernels::Secrets;
 use bytemuck::{Pod, TransparentWrapper, Zeroable};
 use subtle::{Choice, ConstantTimeEq};
 use zeroize::Zeroize;
@@ -20,10 +19,6 @@ pub struct Label(u128);
 #[derive(Clone, Copy, PartialEq, Eq, Zeroize, TransparentWrapper)]
 #[repr(transparent)]
 pub struct Delta(u128);
-
-/// Labels that are erased when dropped. What is collected into them must be of known length: growing leaves
-/// copies behind.
-pub type Labels = Secrets<Label>;
 
 /// Number of bytes of a label on the wire.
 pub const LABEL_BYTES: usize = 16;

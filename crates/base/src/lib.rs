@@ -13,7 +13,6 @@ pub mod random;
 mod security;
 pub mod stop;
 
-pub use brickwork_kernels::Secrets;
 pub use error::{Cheat, Error, Malformed, Strangers, short};
 pub use party::Party;
 pub use security::Security;

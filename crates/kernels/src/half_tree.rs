@@ -9,7 +9,7 @@
 use std::hint::black_box;
 
 use crate::vector::{Task, Vector};
-use crate::{Aes128, Kernel};
+use crate::{Aes128, Kernel, erase};
 
 /// Registers that are in flight together.
 const FLIGHT: usize = 8;
@@ -66,28 +66,38 @@ struct Missing {
     word: u128,
 }
 
-/// The same, spread over the places of a stretch of nodes: at the place within a stretch, else zero.
+/// The same, spread over the places of a stretch of nodes: at the place within a stretch, else zero. It is
+/// erased when it is done with.
 struct Spread {
     words: [u128; MOST],
     stretch: usize,
 }
 
+impl Drop for Spread {
+    fn drop(&mut self) {
+        erase(&mut self.words);
+    }
+}
+
 impl Missing {
     const NONE: Missing = Missing { place: 0, word: 0 };
 
-    /// For stretches of so many nodes, a power of two.
+    /// Spreads it over stretches of so many nodes, a power of two. Its place is secret: dividing by a number
+    /// that is not known to the compiler would take as long as the quotient is.
     #[inline(always)]
-    fn spread(self, nodes: usize) -> Spread {
-        let within = self.place % nodes;
-        let mut words = [0; MOST];
-        for (place, word) in words.iter_mut().enumerate().take(nodes) {
+    fn spread(self, nodes: usize, to: &mut Spread) {
+        let within = self.place & (nodes - 1);
+        for (place, word) in to.words.iter_mut().enumerate().take(nodes) {
             *word = self.word & equal(place, within);
         }
-        Spread { words, stretch: self.place / nodes }
+        to.stretch = self.place >> nodes.trailing_zeros();
     }
 }
 
 impl Spread {
+    /// Nothing, for now: it is filled where it stands, as what is moved leaves a copy behind.
+    const NONE: Spread = Spread { words: [0; MOST], stretch: 0 };
+
     /// Adds it to a stretch of nodes, of this number.
     ///
     /// # Safety
@@ -121,7 +131,8 @@ unsafe fn total<V: Vector>(register: V) -> u128 {
 #[inline(always)]
 unsafe fn children<V: Vector>(key: &V::Keys, nodes: *mut u128, m: usize, missing: Missing) -> [u128; 2] {
     let width = FLIGHT * V::BLOCKS;
-    let spread = missing.spread(width);
+    let mut spread = Spread::NONE;
+    missing.spread(width, &mut spread);
     // SAFETY: as the caller vouches; where there are fewer nodes than registers hold they are copied to where
     // there is room.
     unsafe {
@@ -156,7 +167,9 @@ unsafe fn children<V: Vector>(key: &V::Keys, nodes: *mut u128, m: usize, missing
             let (left, right) = (&few[..m], &few[MOST..MOST + m]);
             std::slice::from_raw_parts_mut(nodes, m).copy_from_slice(left);
             std::slice::from_raw_parts_mut(nodes.add(m), m).copy_from_slice(right);
-            return [left, right].map(|some| some.iter().fold(0, |sum, node| sum ^ node));
+            let sums = [left, right].map(|some| some.iter().fold(0, |sum, node| sum ^ node));
+            erase(&mut few);
+            return sums;
         }
         [total(sums[0]), total(sums[1])]
     }
@@ -210,7 +223,7 @@ impl Task for Complete<'_> {
                 let m = 1 << level;
                 let [left, right] = children::<V>(&key, leaves.as_mut_ptr(), m, missing);
                 // The node beside the path's, which comes of the same rubbish.
-                let place = path % m + m * (bit(level) ^ 1);
+                let place = (path & (m - 1)) + m * (bit(level) ^ 1);
                 missing = Missing { place, word: known ^ either(bit(level), right, left) };
                 total = left ^ right ^ missing.word;
             }
@@ -226,7 +239,8 @@ impl Task for Complete<'_> {
 #[inline(always)]
 fn finish(leaves: &mut [u128], missing: [Missing; 2]) {
     let width = MOST.min(leaves.len());
-    let spread = missing.map(|missing| missing.spread(width));
+    let mut spread = [Spread::NONE, Spread::NONE];
+    missing.iter().zip(&mut spread).for_each(|(missing, spread)| missing.spread(width, spread));
     for (stretch, leaves) in leaves.chunks_exact_mut(width).enumerate() {
         let masks = [0, 1].map(|k| equal(stretch, spread[k].stretch));
         for (place, leaf) in leaves.iter_mut().enumerate() {

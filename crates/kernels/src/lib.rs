@@ -62,7 +62,7 @@ pub use garble::{HashKeys, LANES, MaskedTables, WORD_LANES, Wires};
 pub use half_tree::{complete_tree, grow_tree, sum_where};
 pub use kernel::{KERNEL_VARIABLE, Kernel, NoSuchKernel};
 pub use leaky::{LeakyHash, MaskWords, leaky_ciphertexts, leaky_sums};
-pub use local_code::add_encoded;
+pub use local_code::{CODE_ONES, add_encoded};
 pub use pages::{Erasing, LargePages};
 pub use parity::{parity_rows, parity_rows_with};
 pub use script::{And, GateList, GateListBuilder, LAYER, ONE, SECTION};

@@ -1,19 +1,21 @@
-//! A linear code over F_2 whose every word's bit is the sum of ten bits of the message: the matrix of LPN in
-//! primal form (Yang, Weng, Lan, Zhang, Wang, *Ferret*, CCS 2020).
+//! A linear code over F_2 whose every word's bit is the sum of twelve bits of the message: the matrix of LPN
+//! in primal form (Yang, Weng, Lan, Zhang, Wang, *Ferret*, CCS 2020).
 
 use crate::vector::{Task, Vector};
 use crate::{Aes128, Kernel};
 
 /// Where the places of a row are in two blocks: in which half of one, and from which bit on.
-const PLACES: [(usize, u32); 10] =
-    [(0, 0), (0, 21), (0, 42), (1, 0), (1, 21), (2, 0), (2, 21), (2, 42), (3, 0), (3, 21)];
+const PLACES: [(usize, u32); CODE_ONES] =
+    [(0, 0), (0, 21), (0, 42), (1, 0), (1, 21), (1, 42), (2, 0), (2, 21), (2, 42), (3, 0), (3, 21), (3, 42)];
+/// Ones of a row of the code's matrix: as many places as two blocks hold.
+pub const CODE_ONES: usize = 12;
 /// Bits of a place, at most.
 const PLACE_BITS: u32 = 21;
 /// Rows whose places are made at a time: two blocks each.
 const ROWS: usize = 32;
 
-/// Adds to each of these words the sum of ten of `message`. Which ones is public: row `r`, of which the first
-/// is number `first`, has its places in the encryptions of 2r and 2r + 1. The words are secret: nothing
+/// Adds to each of these words the sum of twelve of `message`. Which ones is public: row `r`, of which the
+/// first is number `first`, has its places in the encryptions of 2r and 2r + 1. The words are secret: nothing
 /// depends on them.
 ///
 /// # Panics

@@ -252,13 +252,13 @@ fn multiply128(a: u128, b: u128) -> (u128, u128) {
 /// The 32-bit words of a block.
 #[inline(always)]
 fn words(block: u128) -> [u32; 4] {
-    std::array::from_fn(|i| (block >> (32 * i)) as u32)
+    bytemuck::cast(block)
 }
 
 /// The block of these words.
 #[inline(always)]
 fn block(words: [u32; 4]) -> u128 {
-    words.iter().rev().fold(0, |block, &word| block << 32 | u128::from(word))
+    bytemuck::cast(words)
 }
 
 /// Both halves of a block, each for itself.
@@ -427,6 +427,23 @@ impl Vector for Portable {
     #[inline(always)]
     unsafe fn rotate32<const N: u32>(self) -> Self {
         Portable(block(words(self.0).map(|word| word.rotate_right(N))))
+    }
+
+    /// Not inlined: it would stand in each task 56 times, which took more of the compiler's time than all
+    /// other loops.
+    #[inline(never)]
+    unsafe fn mix32<const D: u32, const B: u32>([a, b, c, d]: &mut [[Self; 4]; 4], m: [&Self; 4]) {
+        for k in 0..4 {
+            let [mut x, mut y, mut z, mut w] = [a[k], b[k], c[k], d[k]].map(|v| words(v.0));
+            let m = words(m[k].0);
+            for i in 0..4 {
+                x[i] = x[i].wrapping_add(m[i]).wrapping_add(y[i]);
+                w[i] = (w[i] ^ x[i]).rotate_right(D);
+                z[i] = z[i].wrapping_add(w[i]);
+                y[i] = (y[i] ^ z[i]).rotate_right(B);
+            }
+            [a[k], b[k], c[k], d[k]] = [x, y, z, w].map(|v| Portable(block(v)));
+        }
     }
 
     #[inline(always)]

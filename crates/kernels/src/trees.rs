@@ -231,6 +231,21 @@ macro_rules! loops {
     ($task:ty) => {
         impl $task {
             #[inline(always)]
+            unsafe fn levels<V: Vector, const M: usize, const H: usize>(&mut self) {
+                let alone = self.trees.leaves.len() == TILE_ROWS;
+                // SAFETY: as below.
+                unsafe {
+                    match self.trees.levels {
+                        1 if alone => self.walk::<V, ALONE, M, H>(),
+                        1 => self.walk::<V, 1, M, H>(),
+                        2 => self.walk::<V, 2, M, H>(),
+                        4 => self.walk::<V, 4, M, H>(),
+                        _ => self.walk::<V, 8, M, H>(),
+                    }
+                }
+            }
+
+            #[inline(always)]
             unsafe fn walk<V: Vector, const K: usize, const M: usize, const H: usize>(&mut self) {
                 let (blocks, trees) = (self.tiles.len() * TILE_BLOCKS, self.trees);
                 for (unit, leaves) in trees.leaves.chunks_exact(if K < 2 { 4 } else { 1 << K }).enumerate() {
@@ -260,21 +275,35 @@ macro_rules! loops {
                 // SAFETY: as above.
                 unsafe {
                     let counters = counters(self.block.wrapping_add(block as u64));
-                    if K >= 2 {
+                    if const { K >= 2 } {
                         let (u, v) = fold::<V, K, M>(leaves, counters);
-                        return self.write::<V, K, M>(unit, block, u, v);
+                        self.write::<V, K, M>(unit, block, u, v);
+                    } else {
+                        let keys = leaves.first_chunk().expect("four leaves");
+                        let streams = V::under_four(Aes128::four(keys), counters);
+                        self.write_streams::<V, K, M>(unit, block, streams);
                     }
-                    let keys = leaves.first_chunk().expect("four leaves");
-                    let streams: [Registers<V, M>; 4] = V::under_four(Aes128::four(keys), counters);
-                    if K == ALONE {
+                }
+            }
+
+            /// What four leaves give of trees of less than four.
+            #[inline(always)]
+            unsafe fn write_streams<V: Vector, const K: usize, const M: usize>(
+                &mut self,
+                unit: usize,
+                block: usize,
+                streams: [Registers<V, M>; 4],
+            ) {
+                // SAFETY: as above.
+                unsafe {
+                    if const { K == ALONE } {
                         // Both u and v would be r and the correction r ⊕ x: so v is r, and u 0.
                         for (k, r) in streams.into_iter().enumerate() {
                             self.write(4 * unit + k, block, [V::splat(0); M], [r]);
                         }
                     } else {
-                        for (k, [r0, r1]) in
-                            [[streams[0], streams[1]], [streams[2], streams[3]]].into_iter().enumerate()
-                        {
+                        for k in 0..2 {
+                            let (r0, r1) = (streams[2 * k], streams[2 * k + 1]);
                             let mut u = r0;
                             for m in 0..M {
                                 u[m] = u[m].xor(r1[m]);
@@ -290,22 +319,14 @@ macro_rules! loops {
             type Output = ();
             #[inline(always)]
             unsafe fn run<V: Vector>(mut self) {
-                let alone = self.trees.leaves.len() == TILE_ROWS;
                 // SAFETY: the caller vouches for the features of `V`. Eight or two registers are two tiles,
                 // one or half of one, and half of eight is one; of two, half is not one only where two fill
                 // all.
                 unsafe {
-                    match (V::STREAM, self.trees.levels) {
-                        (2, 1) if alone => self.walk::<V, ALONE, 2, 1>(),
-                        (2, 1) => self.walk::<V, 1, 2, 1>(),
-                        (2, 2) => self.walk::<V, 2, 2, 1>(),
-                        (2, 4) => self.walk::<V, 4, 2, 1>(),
-                        (2, _) => self.walk::<V, 8, 2, 1>(),
-                        (_, 1) if alone => self.walk::<V, ALONE, 8, 4>(),
-                        (_, 1) => self.walk::<V, 1, 8, 4>(),
-                        (_, 2) => self.walk::<V, 2, 8, 4>(),
-                        (_, 4) => self.walk::<V, 4, 8, 4>(),
-                        (_, _) => self.walk::<V, 8, 8, 4>(),
+                    if const { V::STREAM == 2 } {
+                        self.levels::<V, 2, 1>();
+                    } else {
+                        self.levels::<V, 8, 4>();
                     }
                 }
             }

@@ -12,8 +12,9 @@ use std::ops::Range;
 
 use subtle::{Choice, ConstantTimeEq};
 
+use crate::Labels;
 use crate::commit::{COLUMN_WORDS, Claims, Column, Shares};
-use brickwork_base::label::{Delta, LABEL_BYTES, Label, Labels};
+use brickwork_base::label::{Delta, LABEL_BYTES, Label};
 use brickwork_base::pool;
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 

@@ -19,3 +19,10 @@ pub mod ot;
 pub mod receive;
 pub mod solder;
 pub mod spill;
+
+use brickwork_base::label::Label;
+use brickwork_kernels::Secrets;
+
+/// Labels that are erased when dropped. What is collected into them must be of known length: growing leaves
+/// copies behind.
+pub type Labels = Secrets<Label>;

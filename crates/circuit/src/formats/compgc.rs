@@ -29,6 +29,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
+use super::lines::FREE_WIRES;
 use crate::{Component, ComponentId, Port, Program, ProgramBuilder, Recipient, Type, Wire};
 use brickwork_base::{Error, Party};
 
@@ -125,8 +126,19 @@ pub fn read(bytes: &[u8], component: impl FnMut(&str) -> Result<Component, Error
             "a function of CompGC has at most {MAX_ENTRIES} entries in a list"
         )));
     }
-    let mut reader = Reader::new(&function, component)?;
     let Metadata { num_garb_inputs: garblers, num_eval_inputs: evaluators, .. } = function.metadata;
+    // A file of few bytes does not reserve much memory: not by inputs, nor by outputs of the same wires.
+    let mut room = FREE_WIRES + bytes.len() as u64;
+    let mut reserve = |wires: u64| {
+        room = room.checked_sub(wires).ok_or_else(|| {
+            Error::Limit(format!(
+                "a function of CompGC with more than {FREE_WIRES} wires of inputs and outputs"
+            ))
+        })?;
+        Ok::<_, Error>(())
+    };
+    reserve(u64::from(garblers) + u64::from(evaluators))?;
+    let mut reader = Reader::new(&function, component)?;
     for (k, mapping) in function.input_mapping.iter().enumerate() {
         let (shift, width) = match mapping.inputter {
             Inputter::Garbler => (0, garblers),
@@ -157,6 +169,7 @@ pub fn read(bytes: &[u8], component: impl FnMut(&str) -> Result<Component, Error
     for (k, output) in function.output.iter().enumerate() {
         let ends = [output.start_wire_idx, output.end_wire_idx];
         let wires = reader.wires(output.gc_id, ends, &|| format!("output {k}"))?;
+        reserve(wires.len() as u64)?;
         let to = match output.to.unwrap_or(To::Evaluator) {
             To::Garbler => Recipient::Garbler,
             To::Evaluator => Recipient::Evaluator,
@@ -514,6 +527,14 @@ mod tests {
             let said = words(path, value);
             assert!(said.contains(why), "{path}: {said}");
         }
+        // Few bytes that ask for much memory: inputs, or outputs of the same wires again and again.
+        assert!(words("/metadata/num_eval_inputs", json!(1 << 25)).contains("wires of inputs and outputs"));
+        let mut many = example();
+        many["metadata"]["num_garb_inputs"] = json!(1 << 22);
+        let output = json!({ "gc_id": 0, "start_wire_idx": 0, "end_wire_idx": (1 << 22) - 1 });
+        many["output"] = json!(vec![output; 4]);
+        let said = parse(&many).expect_err("too many outputs").to_string();
+        assert!(said.contains("wires of inputs and outputs"), "{said}");
         // Cut anywhere, it is no function.
         let whole = serde_json::to_vec(&example()).unwrap();
         assert!((0..whole.len()).all(|end| read(&whole[..end], |_| Err(Error::Input("no".into()))).is_err()));

@@ -154,6 +154,8 @@ pub async fn serve(desk: Arc<Desk>, listener: TcpListener) {
         });
         // The task has not begun: there is one thread, and nothing was awaited since.
         front.connections().push_back(Connection { number, task: task.abort_handle(), stays });
+        // Now it does: what has its request there already stays, however many come behind it.
+        tokio::task::yield_now().await;
     }
 }
 

@@ -89,8 +89,7 @@ fn words_are_sums_of_ten_of_the_message() {
                 let mut places = [2 * (7 + row as u128), 2 * (7 + row as u128) + 1];
                 key.encrypt_with(Kernel::PORTABLE, &mut places);
                 let halves = places.map(|block| [block as u64, (block >> 64) as u64]).concat();
-                let of_halves = halves.iter().zip([3, 2, 3, 2]);
-                let all = of_halves.flat_map(|(half, count)| (0..count).map(move |k| half >> (21 * k)));
+                let all = halves.iter().flat_map(|half| [0, 21, 42].map(|bit| half >> bit));
                 all.fold(*word, |sum, place| sum ^ message[place as usize % message.len()])
             })
             .collect();

@@ -8,9 +8,10 @@ use brickwork_kernels::Secrets;
 
 use super::rows::{CHUNK, CHUNKS_IN_HAND, ValueRows};
 use super::shares::{Selection, Shares};
+use crate::Labels;
 use crate::spill::Held;
 use brickwork_base::Error;
-use brickwork_base::label::{Label, Labels};
+use brickwork_base::label::Label;
 use brickwork_base::pool;
 
 /// What a sender keeps of a row of commitments: the values and its shares. What is opened is the same at the

@@ -7,9 +7,10 @@ use std::ops::Range;
 use brickwork_kernels as kernels;
 use zeroize::{Zeroize, Zeroizing};
 
+use crate::Labels;
 use crate::spill::Fault;
 use brickwork_base::Error;
-use brickwork_base::label::{Label, Labels};
+use brickwork_base::label::Label;
 use brickwork_base::pool;
 
 /// Bits of a committed value.

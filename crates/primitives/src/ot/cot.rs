@@ -19,8 +19,9 @@ use serde::de::DeserializeOwned;
 use zeroize::Zeroize;
 
 use super::Direction;
+use crate::Labels;
 use brickwork_base::Error;
-use brickwork_base::label::{Delta, Label, Labels};
+use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::{Rng, Seed};
 use brickwork_kernels::Secrets;
 use brickwork_stock::Ranges;

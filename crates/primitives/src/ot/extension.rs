@@ -50,8 +50,9 @@ use zeroize::Zeroizing;
 
 use super::cot::{CotReceiver, CotSender, Series};
 use super::rows::{Corrections, Kind, ROWS, ReceiverSide, SenderSide};
+use crate::Labels;
 use brickwork_base::Error;
-use brickwork_base::label::{Delta, Label, Labels};
+use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::{Rng, Seed};
 use brickwork_stock::Ranges;
 use brickwork_wire::Channel;

@@ -7,8 +7,9 @@ use zeroize::Zeroize;
 
 use super::BASE_OTS;
 use super::cot::{CotReceiver, CotSender, Series};
+use crate::Labels;
 use brickwork_base::Error;
-use brickwork_base::label::{Delta, Label, Labels};
+use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::{Rng, Seed};
 use brickwork_stock::Ranges;
 use brickwork_wire::{Channel, Tag};

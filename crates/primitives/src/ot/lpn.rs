@@ -6,6 +6,10 @@
 //!
 //! * *guess*: k samples without errors, with linear algebra for nothing. No attack that begins with such a
 //!   guess is below it, however it shares work between guesses.
+//! * *guess within part of the columns*: rows have few ones, so of some sets of columns there are as many
+//!   rows that lie within the set as it has columns, and these samples alone need be without errors. How
+//!   small such a set can be follows from the expected number of such sets; finding one, and linear algebra,
+//!   for nothing.
 //! * *pooled Gauss*, *statistical decoding* (and its second form), *Stern and Dumer* (information-set
 //!   decoding with collisions of p errors on l positions) and *BJMM* (with representations): Liu, Wang, Yang,
 //!   Yu, *The Hardness of LPN over Any Integer Ring and Field for PCG Applications*, EUROCRYPT 2024 (eprint
@@ -30,6 +34,8 @@ pub struct Lpn {
     pub blocks: u64,
     /// β: samples of a block.
     pub block: u64,
+    /// Ones of a row of the matrix, if these are few: the bits that a sample adds up.
+    pub ones: Option<u64>,
 }
 
 /// What an attack costs.
@@ -177,6 +183,7 @@ impl Lpn {
         let gauss = exact.pooled_gauss();
         [
             ("guess", self.guess()),
+            ("guess within part of the columns", self.guess_within()),
             ("pooled Gauss", gauss),
             ("statistical decoding", exact.statistical_decoding(0.0)),
             (
@@ -203,6 +210,31 @@ impl Lpn {
         let (t, each) =
             (self.blocks as f64, (self.dimension as f64 - self.blocks as f64) / self.blocks as f64);
         -t * (1.0 - (each / self.block as f64).min(1.0)).log2()
+    }
+
+    /// The fewest columns of which there may be as many rows within, as a part σ of k: sets of σk columns
+    /// have fewer than one in expectation below it. By the binomial distribution of the rows within a set, of
+    /// which each is there with probability σ^ones.
+    fn part(&self) -> f64 {
+        let (Some(ones), k) = (self.ones, self.dimension as f64) else { return 1.0 };
+        let rows = self.samples() as f64 / k;
+        // Of each column: log2 of the sets, and of the probability that so many rows are within.
+        let sets = |p: f64| -p * p.log2() - (1.0 - p) * (1.0 - p).log2();
+        let divergence = |a: f64, b: f64| a * (a / b).log2() + (1.0 - a) * ((1.0 - a) / (1.0 - b)).log2();
+        let exist = |p: f64| sets(p) >= rows * divergence(p / rows, p.powf(ones as f64));
+        // Of this part any set has them.
+        let (mut none, mut some) = (0.0, rows.powf(-1.0 / (ones as f64 - 1.0)));
+        while some - none > 1e-9 {
+            let middle = f64::midpoint(none, some);
+            if middle > 0.0 && exist(middle) { some = middle } else { none = middle }
+        }
+        none
+    }
+
+    /// As many samples without errors as that part has columns.
+    fn guess_within(&self) -> f64 {
+        let each = self.part() * self.dimension as f64 / self.blocks as f64;
+        -(self.blocks as f64) * (1.0 - (each / self.block as f64).min(1.0)).log2()
     }
 
     /// Columns of the Macaulay matrix of this degree, with f blocks of which μ places are known; and those
@@ -299,9 +331,11 @@ impl Lpn {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use brickwork_base::random::Rng;
+    use brickwork_testing::Replayable as _;
 
     fn regular(dimension: u64, blocks: u64, samples: u64) -> Lpn {
-        Lpn { dimension, blocks, block: samples / blocks }
+        Lpn { dimension, blocks, block: samples / blocks, ones: None }
     }
 
     fn cost(lpn: &Lpn, attack: &str) -> f64 {
@@ -315,9 +349,9 @@ mod tests {
         for (log_k, t, depth, bits) in
             [(16, 850, 10, 128.7), (17, 1170, 11, 128.2), (18, 1520, 12, 128.1), (19, 1900, 13, 128.2)]
         {
-            let lpn = Lpn { dimension: 1 << log_k, blocks: t, block: 1 << depth };
+            let lpn = Lpn { dimension: 1 << log_k, blocks: t, block: 1 << depth, ones: Some(10) };
             assert!((cost(&lpn, "hybrid") - bits).abs() < 0.1, "{lpn:?}");
-            for Cost { attack, bits } in lpn.attacks().into_iter().skip(1) {
+            for Cost { attack, bits } in lpn.attacks().into_iter().skip(2) {
                 assert!(bits > 128.0 && bits >= cost(&lpn, "hybrid"), "{lpn:?}: {attack} {bits}");
             }
             let more = Lpn { blocks: t * 11 / 10, ..lpn };
@@ -328,10 +362,10 @@ mod tests {
     /// Parameters of Ferret (2020), and those that emp-ot took before the hybrid attack and gave up.
     #[test]
     fn parameters_of_ferret() {
-        let ferret = Lpn { dimension: 589_760, blocks: 1319, block: 1 << 13 };
-        assert!(ferret.attacks()[1..].iter().all(|cost| cost.bits > 128.0));
-        let given_up = Lpn { dimension: 452_000, blocks: 1280, block: 1 << 13 };
-        assert!(given_up.attacks()[1..].iter().any(|cost| cost.bits < 128.0));
+        let ferret = Lpn { dimension: 589_760, blocks: 1319, block: 1 << 13, ones: Some(10) };
+        assert!(ferret.attacks()[2..].iter().all(|cost| cost.bits > 128.0));
+        let given_up = Lpn { dimension: 452_000, blocks: 1280, block: 1 << 13, ones: Some(10) };
+        assert!(given_up.attacks()[2..].iter().any(|cost| cost.bits < 128.0));
     }
 
     /// Pooled Gauss against exact noise: the seven parameters of Boyle, Couteau, Gilboa and Ishai (CCS 2018),
@@ -384,7 +418,7 @@ mod tests {
     /// The columns and what is left of them, counted for a small system: 3 blocks of 4, 5 unknowns.
     #[test]
     fn macaulay_matrices_are_counted_right() {
-        let lpn = Lpn { dimension: 5, blocks: 3, block: 4 };
+        let lpn = Lpn { dimension: 5, blocks: 3, block: 4, ones: None };
         // 1 + 9 + 27 monomials; of 7 equations each takes one of degree 1 away, and so on.
         let [columns, left] = lpn.macaulay(0.0, 0.0, 2);
         assert_eq!((columns, left), (37.0, 1.0 + (9.0 - 7.0) + (27.0 - 7.0 * 9.0 + 28.0)));
@@ -396,8 +430,47 @@ mod tests {
     /// The guess is what it says: for a few blocks counted out.
     #[test]
     fn a_guess_is_right_as_often_as_blocks_allow() {
-        let lpn = Lpn { dimension: 4 + 2 * 4, blocks: 4, block: 8 };
+        let lpn = Lpn { dimension: 4 + 2 * 4, blocks: 4, block: 8, ones: None };
         // Two of eight places of each block: three in four have no error.
         assert!((lpn.guess() - 4.0 * (4.0_f64 / 3.0).log2()).abs() < 1e-12);
+    }
+
+    /// Rows of few ones lie within part of the columns: with ten of them, as others take them, samples of two
+    /// thirds of the columns would do, and our guess would be below 2^128. A set as small as the part says
+    /// has as many rows as columns if it may choose them, and a random one of the part where any has them.
+    #[test]
+    fn rows_of_few_ones_lie_within_part_of_the_columns() {
+        let with = |ones| Lpn { dimension: 1 << 17, blocks: 1024, block: 1 << 10, ones: Some(ones) };
+        for (ones, part, bits) in [(10, 0.6496, 125.1), (12, 0.7155, 138.4)] {
+            let lpn = with(ones);
+            assert!((lpn.part() - part).abs() < 1e-4, "{}", lpn.part());
+            assert!((lpn.guess_within() - bits).abs() < 0.1, "{}", lpn.guess_within());
+            assert!(lpn.guess_within() < lpn.guess() && lpn.bits() == lpn.guess_within());
+        }
+        assert_eq!(Lpn { ones: None, ..with(10) }.part(), 1.0);
+        // Columns that fewest rows need are taken out one by one, with all of their rows: as long as there
+        // are fewer rows than columns the set is too large, and what is left at the end is no smaller than
+        // the part.
+        let (k, samples, mut rng) = (1 << 11, 1 << 14, Rng::replayable("test code"));
+        let rows: Vec<[usize; 10]> =
+            (0..samples).map(|_| std::array::from_fn(|_| rng.below(k) as usize)).collect();
+        let mut of_column = vec![Vec::new(); k as usize];
+        rows.iter().enumerate().for_each(|(r, row)| row.iter().for_each(|&c| of_column[c].push(r)));
+        let (mut alive, mut taken) = (vec![true; rows.len()], vec![false; k as usize]);
+        let (mut left, mut columns, mut best) = (rows.len(), k as usize, k as usize);
+        while left > 0 {
+            let needs = |c: &usize| of_column[*c].iter().filter(|&&r| alive[r]).count();
+            let least = (0..k as usize).filter(|&c| !taken[c]).min_by_key(needs).expect("columns are left");
+            taken[least] = true;
+            columns -= 1;
+            for &r in &of_column[least] {
+                left -= usize::from(std::mem::take(&mut alive[r]));
+            }
+            if left >= columns {
+                best = columns;
+            }
+        }
+        let (best, part) = (best as f64 / k as f64, with(10).part());
+        assert!(best > part && best < part + 0.08, "{best} of {part}");
     }
 }

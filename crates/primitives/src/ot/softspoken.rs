@@ -43,8 +43,9 @@ use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::cot::{CotReceiver, CotSender, Series};
 use super::rows::{Corrections, Kind, ROWS, ReceiverSide, SenderSide, choices, empty_row, malformed};
+use crate::Labels;
 use brickwork_base::Error;
-use brickwork_base::label::{Delta, Label, Labels};
+use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::{Rng, Seed};
 use brickwork_stock::Ranges;
 use brickwork_wire::Channel;

@@ -26,6 +26,8 @@
 //! crossings.
 #![forbid(unsafe_code)]
 
+#[cfg(any(test, feature = "adversary"))]
+pub mod adversary;
 mod buckets;
 mod build;
 mod cheat;

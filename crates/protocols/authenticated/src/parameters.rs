@@ -141,10 +141,14 @@ pub struct Origin {
 
 impl Origin {
     /// Returns the bound on a cheater's success in making it, and in what is made of it, if it is given up
-    /// and another one takes its place.
+    /// and another one takes its place: of a pool as if others had been made before it, as whoever gives up a
+    /// batch may have won its bets in others.
     pub fn bound(&self, level: Level) -> Upper {
-        let compared = if self.pool.size > 0 { compared_log2(level) } else { f64::NEG_INFINITY };
-        [self.pool.leaks_log2(), compared, calls_log2(self.calls), openings_log2(self.openings)]
+        let (leaks, compared) = match self.pool.size {
+            0 => (f64::NEG_INFINITY, f64::NEG_INFINITY),
+            _ => (self.pool.leaks_log2() + repeated_log2(self.pool.bucket), compared_log2(level)),
+        };
+        [leaks, compared, calls_log2(self.calls), openings_log2(self.openings)]
             .into_iter()
             .filter(|log2| log2.is_finite())
             .map(Upper::exp2)

@@ -152,14 +152,14 @@ fn begin<C: Role>(
     for step in &steps {
         C::make(&mut member, &step.batch, step.sizes, &shelf, &mut made)?;
     }
-    let budget = promised(level, &steps, &forced)?;
+    let budget = promised(level, &steps, cot, &forced)?;
     let pools = steps.iter().map(|step| step.batch.pool).collect();
     Ok(Standing { member, made, cot, pools, budget })
 }
 
 /// What a cheater achieves at most in all steps together, which is no more than the security allows.
-fn promised(level: Level, steps: &[Filling], forced: &Forced) -> Result<Budget, Error> {
-    let budget = Budget::of(level, steps.iter().map(Filling::origin), OPENINGS_OF_STEPS);
+fn promised(level: Level, steps: &[Filling], cot: Cot, forced: &Forced) -> Result<Budget, Error> {
+    let budget = Budget::of(level, steps.iter().map(|step| step.origin(cot)), OPENINGS_OF_STEPS);
     let small = forced.level.is_some() || forced.pool.is_some();
     match small || budget.log2() <= -f64::from(level.security) {
         true => Ok(budget),

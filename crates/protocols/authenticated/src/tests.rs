@@ -1,5 +1,4 @@
 mod honest;
-mod lies;
 mod steps;
 
 use std::sync::Arc;
@@ -86,18 +85,7 @@ pub(super) fn random_program(rng: &mut Rng) -> Program {
     program.finish().unwrap()
 }
 
-/// Both parties over these channels, with these hooks.
-fn over(
-    channels: (Channel, Channel),
-    program: &Arc<Program>,
-    security: u32,
-    inputs: [&[bool]; 2],
-    hooks: [Hooks; 2],
-) -> [Result<Report, Error>; 2] {
-    over_these(Cot::default(), channels, program, security, inputs, hooks)
-}
-
-/// As [`over`], with masks of these OTs.
+/// Both parties over these channels, with these hooks and masks of these OTs.
 fn over_these(
     cot: Cot,
     (left, right): (Channel, Channel),

@@ -7,7 +7,8 @@ use crate::msg;
 use crate::preprocess::{Garbled, Received, garble};
 use crate::setup::{Evaluator, Garbler};
 use brickwork_base::Error;
-use brickwork_base::label::{Label, Labels};
+use brickwork_base::label::Label;
+use brickwork_primitives::Labels;
 use brickwork_primitives::receive;
 use brickwork_primitives::solder::Soldering;
 

@@ -8,8 +8,9 @@ use crate::msg;
 use crate::preprocess::{Copy, Received, keys};
 use crate::setup::{Evaluator, Garbler};
 use brickwork_base::bits::{pack, unpack};
-use brickwork_base::label::{Label, Labels};
+use brickwork_base::label::Label;
 use brickwork_base::{Error, Party};
+use brickwork_primitives::Labels;
 use brickwork_primitives::garbling::{HalfGates, Scheme as _};
 use brickwork_primitives::solder::Soldering;
 

@@ -1,7 +1,8 @@
 //! How components become a program: what is garbled when, and what a link costs.
 
-use brickwork_base::label::{Label, Labels};
+use brickwork_base::label::Label;
 use brickwork_base::random::{Rng, Seed};
+use brickwork_primitives::Labels;
 
 /// How garbled components are linked. Both parties must mean the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]

@@ -8,7 +8,7 @@ use crate::preprocess::{Garbled, Received};
 use crate::setup::{Evaluator, Garbler};
 use brickwork_base::Error;
 use brickwork_base::bits::{pack, unpack};
-use brickwork_base::label::Labels;
+use brickwork_primitives::Labels;
 
 /// Returns the false labels of the evaluator's inputs: of choice 0, or of choice 1 where the bit differs.
 pub(super) fn garbler(party: &mut Garbler, layout: &Layout, garbled: &Garbled) -> Result<Labels, Error> {

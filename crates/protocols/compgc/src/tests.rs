@@ -5,9 +5,10 @@ mod naive;
 use std::sync::{Arc, Mutex};
 
 use super::*;
-use brickwork_base::label::{Delta, Label, Labels};
+use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::{Rng, Seed};
 use brickwork_circuit::{Builder, Component, Port, Program, ProgramBuilder, Recipient, Type};
+use brickwork_primitives::Labels;
 use brickwork_session::{TABLE_MEMORY, Unobserved};
 use brickwork_wire::{Tag, memory_pair};
 

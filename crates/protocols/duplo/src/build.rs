@@ -35,8 +35,9 @@ use super::preprocessed::{EvaluatorOpenings, GarblerOpenings};
 use super::stock::ProgramMaterial;
 use super::{Error, Evaluator, EvaluatorMaterial, Garbler, GarblerMaterial, Point, msg};
 use brickwork_base::bits::Bits;
-use brickwork_base::label::{Delta, Label, Labels};
+use brickwork_base::label::{Delta, Label};
 use brickwork_circuit::{Party, Program, Wire};
+use brickwork_primitives::Labels;
 use brickwork_primitives::commit::{
     self, ClaimGroup, Claimed, Claims, Column, Each, Proof, Receiver, Row, Sender, Shares, Weights,
 };

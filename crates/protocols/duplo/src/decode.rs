@@ -28,9 +28,10 @@ use super::layout::WireLocation;
 use super::party::EvaluatorCore;
 use super::{Cheat, Error, Evaluator, EvaluatorMaterial, Garbler, Point, msg};
 use brickwork_base::bits;
-use brickwork_base::label::{Delta, Label, Labels};
+use brickwork_base::label::{Delta, Label};
 use brickwork_base::pool;
 use brickwork_circuit::{OutputPort, Party, Program, Recipient};
+use brickwork_primitives::Labels;
 use brickwork_primitives::commit;
 use brickwork_primitives::solder::GarblerWire;
 

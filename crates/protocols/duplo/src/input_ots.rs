@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use super::Error;
 use super::items::{Items, Origin};
-use brickwork_base::Secrets;
-use brickwork_base::label::Labels;
+use brickwork_kernels::Secrets;
+use brickwork_primitives::Labels;
 use brickwork_primitives::commit::{Places, Row, Shares};
 
 /// The garbler's side of OTs: of each its label R for choice 0, and the wire that takes what comes out of it,

@@ -6,8 +6,9 @@ use std::ops::Range;
 use super::Error;
 use super::items::Items;
 use super::steps::{Secret, Step};
-use brickwork_base::label::{Label, Labels};
+use brickwork_base::label::Label;
 use brickwork_circuit::{OutputPort, Program, Recipient};
+use brickwork_primitives::Labels;
 use brickwork_session::SessionId;
 
 /// Wires that were kept, at one party: their authenticators, and at the evaluator their labels.

@@ -21,9 +21,10 @@
 use super::input_ots::{EvaluatorInputOts, GarblerInputOts};
 use super::party::EvaluatorCore;
 use super::{Cheat, Error, Garbler, Point, msg};
-use brickwork_base::Secrets;
-use brickwork_base::label::{Delta, Labels};
+use brickwork_base::label::Delta;
 use brickwork_base::random::Rng;
+use brickwork_kernels::Secrets;
+use brickwork_primitives::Labels;
 pub use brickwork_primitives::binding::{Combinations, RevealedCombinations};
 use brickwork_primitives::commit::{
     self, Lsb, New, Pending, Places, Proof, Receiver, Row, Sender as _, Shares,

@@ -245,8 +245,9 @@ pub(super) mod evaluator {
     use super::super::stock::ProgramMaterial;
     use super::super::{Aside, Evaluator, Parameters, Request, StepReport, decode, evaluate};
     use super::{Agreement, Error, Flights, Step, Unconfirmed};
-    use brickwork_base::{Party, Secrets};
+    use brickwork_base::Party;
     use brickwork_circuit::Program;
+    use brickwork_kernels::Secrets;
     use brickwork_primitives::commit::{self, Claimed, Receiver as _};
 
     /// Checks what is asked for while it is preprocessed, and of OTs that were just made the rest; a

@@ -40,9 +40,10 @@ use super::party::EvaluatorCore;
 use super::preprocess;
 use super::{Cheat, Error, Garbler, Parameters, Point, msg};
 use brickwork_base::bits::Bits;
-use brickwork_base::label::{Delta, Label, Labels};
+use brickwork_base::label::{Delta, Label};
 use brickwork_base::pool;
 use brickwork_base::random::{Rng, Seed};
+use brickwork_primitives::Labels;
 use brickwork_primitives::authenticator::{Authenticator, AuthenticatorKind, Hasher};
 use brickwork_primitives::commit::{
     self, Lsb, New, Pending, Places, Proof, Receiver, Row, Selection, Sender as _, Shares,

@@ -34,10 +34,11 @@ use super::request::Request;
 use super::tables::{self, Room, Tables};
 use super::{Cheat, Error, Garbler, Parameters, Point, msg};
 use brickwork_base::bits::Bits;
-use brickwork_base::label::{Delta, Label, Labels};
+use brickwork_base::label::{Delta, Label};
 use brickwork_base::pool;
 use brickwork_base::random::{SEED_BYTES, Seed};
 use brickwork_circuit::ComponentDigest;
+use brickwork_primitives::Labels;
 use brickwork_primitives::commit::{
     self, Lsb, New, Pending, Places, Proof, Receiver, Row, Selection, Sender as _, Shares,
 };

@@ -17,8 +17,8 @@ use super::parameters::{INPUT_AUTHENTICATORS, KEY_AUTHENTICATORS, report_of_orig
 use super::request::Request;
 use super::steps::{Step, authenticators, sealed_wires};
 use brickwork_base::Security;
-use brickwork_base::label::Labels;
 use brickwork_circuit::{Component, ComponentDigest, ComponentId, Party, Program};
+use brickwork_primitives::Labels;
 use brickwork_primitives::cut_and_choose::BatchKind;
 
 /// Items of which some may be gone.

@@ -33,11 +33,13 @@
 //! one choice at most. If the offset is Δ, whether a label passes does not depend on the choice; that it is Δ
 //! is checked when a session is set up, with s + 8 OTs that are then thrown away.
 
+use brickwork_base::Error;
 use brickwork_base::bits::{pack, unpack};
-use brickwork_base::label::{Label, Labels};
+use brickwork_base::label::Label;
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_base::stop::look;
-use brickwork_base::{Error, Secrets};
+use brickwork_kernels::Secrets;
+use brickwork_primitives::Labels;
 use brickwork_primitives::ihash::Words;
 use brickwork_primitives::ot::{CotReceiver, CotSender, extension};
 use brickwork_wire::Channel;

@@ -3,10 +3,11 @@
 //! symbols that a garbler hopes are watched it names when it answers, and must not choose by what is opened.
 //! The labels of OTs are hashed when the evaluator has proven its choices.
 
+use brickwork_base::Error;
 use brickwork_base::bits::{pack, unpack};
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
-use brickwork_base::{Error, Secrets};
 use brickwork_circuit::Circuit;
+use brickwork_kernels::Secrets;
 use brickwork_primitives::ihash::{self, Hashes, Words};
 use zeroize::Zeroizing;
 

@@ -21,7 +21,8 @@ use crate::preprocess::GarblerHeads;
 use crate::setup::{Evaluator, Garbler};
 use brickwork_base::Error;
 use brickwork_base::bits::Bits;
-use brickwork_base::label::{Label, Labels};
+use brickwork_base::label::Label;
+use brickwork_primitives::Labels;
 use brickwork_primitives::commit::{
     self, Claimed, Claims, Committed, Each, Lsb, Pending, Receiver as _, Sender as _, Shares,
 };

@@ -27,7 +27,8 @@ use crate::walk::Ordered;
 use crate::{Cheat, msg};
 use brickwork_base::Error;
 use brickwork_base::bits;
-use brickwork_base::label::{LABEL_BYTES, Label, Labels};
+use brickwork_base::label::{LABEL_BYTES, Label};
+use brickwork_primitives::Labels;
 use brickwork_primitives::commit::{self, Claimed, Claims, Committed, Each, Proof, Receiver as _, Shares};
 use brickwork_primitives::solder::GarblerWire;
 

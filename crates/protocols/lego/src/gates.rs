@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 
-use brickwork_base::label::{Delta, Label, Labels};
+use brickwork_base::label::{Delta, Label};
 use brickwork_base::pool;
+use brickwork_primitives::Labels;
 use brickwork_primitives::garbling::{AndGates, AndRoom};
 
 pub(super) use brickwork_primitives::garbling::AndTable as Table;

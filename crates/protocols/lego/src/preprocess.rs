@@ -37,9 +37,10 @@ use crate::setup::{Evaluator, Garbler};
 use crate::{Cheat, msg};
 use brickwork_base::Error;
 use brickwork_base::bits::Bits;
-use brickwork_base::label::{Delta, LABEL_BYTES, Label, Labels};
+use brickwork_base::label::{Delta, LABEL_BYTES, Label};
 use brickwork_base::pool;
 use brickwork_base::random::Seed;
+use brickwork_primitives::Labels;
 use brickwork_primitives::authenticator::{Authenticator, AuthenticatorKind, Hasher};
 use brickwork_primitives::commit::{
     self, Claimed, Claims, Committed, Lsb, New, Pending, Places, Proof, Receiver as _, Row, Sender as _,

@@ -8,8 +8,9 @@ use crate::gates::Gates;
 use crate::inputs::{InputBuckets, wires_of};
 use crate::preprocess::Buckets;
 use crate::vote::{Room, Verdict};
-use brickwork_base::label::{Delta, Label, Labels};
+use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::Rng;
+use brickwork_primitives::Labels;
 use brickwork_primitives::authenticator::{AuthenticatorKind, Hasher};
 use brickwork_primitives::solder::{GarblerWire, Soldering};
 

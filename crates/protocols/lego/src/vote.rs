@@ -14,8 +14,9 @@ use subtle::ConstantTimeEq;
 use crate::Cheat;
 use crate::preprocess::Buckets;
 use brickwork_base::bits::Bits;
-use brickwork_base::label::{Label, Labels};
+use brickwork_base::label::Label;
 use brickwork_base::pool;
+use brickwork_primitives::Labels;
 use brickwork_primitives::authenticator::one_or_two;
 use brickwork_primitives::garbling::AndRoom;
 

@@ -17,9 +17,10 @@ use crate::layout::{Layout, Output};
 use crate::preprocess::Buckets;
 use crate::vote::{Room, Verdict, picked};
 use brickwork_base::Error;
-use brickwork_base::label::{Label, Labels};
+use brickwork_base::label::Label;
 use brickwork_base::pool;
 use brickwork_circuit::{Circuit, Gate};
+use brickwork_primitives::Labels;
 use brickwork_primitives::solder::Soldering;
 
 /// Labels of slots of a component whose gates are evaluated side by side, at most, if it are several: 512

@@ -13,7 +13,7 @@ use crate::msg;
 use crate::setup::{Evaluator, Garbler};
 use brickwork_base::Error;
 use brickwork_base::bits::{pack, unpack};
-use brickwork_base::label::Labels;
+use brickwork_primitives::Labels;
 use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
 use brickwork_session::stock::ots::{EvaluatorOts, GarblerOts};
 use brickwork_session::stock::records::TakenStream;

@@ -77,10 +77,6 @@ pub trait Asked {
     /// Names how it is made: both parties must mean the same.
     fn parameters(&self) -> [u8; 32];
 
-    /// Returns the bound on a cheating peer's success in it, in units of 2^-128: where it is given up, this
-    /// counts in all that its epoch gives.
-    fn risk(&self) -> u128;
-
     /// Returns about how many bytes will pass, for who watches.
     fn bytes(&self) -> u64;
 }
@@ -153,6 +149,10 @@ pub trait Side: Sized {
     /// # Errors
     /// [`Error::Usage`] if one is taken twice.
     fn enter(&mut self, ranges: Ranges) -> Result<(), Error>;
+
+    /// Returns the bound on a cheating peer's success in a step of this session, in units of 2^-128: where it
+    /// is given up, this counts in all that its epoch gives.
+    fn risk(&self, step: &Self::FillStep<'_>) -> u128;
 
     /// Makes what a step asks for; what need not wait goes into segments as it comes.
     ///
@@ -647,7 +647,7 @@ impl<S: Side> Stocked<S> {
         let left = || steps.iter().skip(resumed as usize);
         session.run().expect(left().copied().flatten().map(Asked::bytes).sum());
         for (number, shares) in (0..of).zip(steps).skip(resumed as usize) {
-            let risk = shares.iter().fold(0, |risk: u128, share| risk.saturating_add(share.risk()));
+            let risk = shares.iter().fold(0, |risk: u128, share| risk.saturating_add(session.risk(share)));
             let step = FillStep { job, number, of, risk, workers: shares.len() as u32 };
             let made = fill_step(&held.store, &mut *session, &epoch, step, shares, &mut make);
             burn_if_cheated(&held.store, &epoch, made)?;

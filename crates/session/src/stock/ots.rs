@@ -3,14 +3,15 @@
 
 use std::ops::Range;
 
-use brickwork_base::label::Labels;
-use brickwork_base::{Error, Secrets};
+use brickwork_base::Error;
+use brickwork_base::label::Label;
+use brickwork_kernels::Secrets;
 
 use crate::stock::records::{In, Out, Records};
 
 /// M of each OT.
 #[derive(Default)]
-pub struct GarblerOts(pub Labels);
+pub struct GarblerOts(pub Secrets<Label>);
 
 /// Of each OT c (0 or 1), and T = M ⊕ cΔ.
 #[derive(Default)]
@@ -18,7 +19,7 @@ pub struct EvaluatorOts {
     /// c of each.
     pub choices: Secrets<u8>,
     /// T of each.
-    pub labels: Labels,
+    pub labels: Secrets<Label>,
 }
 
 /// Two rows one after the other. What grows leaves copies behind; so it is made anew.
@@ -39,11 +40,11 @@ impl Records for GarblerOts {
     }
 
     fn decode((): &(), count: usize, record: &mut In) -> Result<Self, Error> {
-        Ok(GarblerOts(Labels::new(record.pods(count)?)))
+        Ok(GarblerOts(Secrets::new(record.pods(count)?)))
     }
 
     fn some(&self, items: Range<usize>) -> Self {
-        GarblerOts(Labels::new(self.0[items].to_vec()))
+        GarblerOts(Secrets::new(self.0[items].to_vec()))
     }
 
     fn append(&mut self, others: Self) -> Result<(), Error> {
@@ -67,7 +68,7 @@ impl Records for EvaluatorOts {
 
     fn decode((): &(), count: usize, record: &mut In) -> Result<Self, Error> {
         let choices = Secrets::new(record.pods::<u8>(count)?);
-        let labels = Labels::new(record.pods(count)?);
+        let labels = Secrets::new(record.pods(count)?);
         match choices.iter().fold(0, |all, choice| all | choice) {
             0 | 1 => Ok(EvaluatorOts { choices, labels }),
             _ => Err(Error::Stock("a record holds a choice that is no bit".into())),
@@ -77,7 +78,7 @@ impl Records for EvaluatorOts {
     fn some(&self, items: Range<usize>) -> Self {
         EvaluatorOts {
             choices: Secrets::new(self.choices[items.clone()].to_vec()),
-            labels: Labels::new(self.labels[items].to_vec()),
+            labels: Secrets::new(self.labels[items].to_vec()),
         }
     }
 
@@ -98,7 +99,7 @@ mod tests {
     #[test]
     fn row_25_records_are_read_as_they_were_written() {
         let mut rng = Rng::replayable("test OTs");
-        let labels = Labels::new((0..9).map(|_| rng.label()).collect());
+        let labels = Secrets::new((0..9).map(|_| rng.label()).collect());
         for (choice, good) in [(0, true), (1, true), (2, false), (255, false)] {
             let mut choices = Secrets::new(vec![1; 9]);
             choices[4] = choice;

@@ -194,6 +194,11 @@ impl<M: Member> Side for OnDisk<M> {
         self.member.enter(&mut ranges)
     }
 
+    /// Nothing is opened, so there is nothing to get away with.
+    fn risk(&self, _: &M::FillStep) -> u128 {
+        0
+    }
+
     fn fill(&mut self, step: &M::FillStep, _: Writers) -> Result<(), Error> {
         self.made = Some(self.member.make(step)?);
         Ok(())

@@ -100,10 +100,6 @@ impl Asked for Asks {
         [0; 32]
     }
 
-    fn risk(&self) -> u128 {
-        1
-    }
-
     fn bytes(&self) -> u64 {
         0
     }
@@ -193,6 +189,10 @@ impl<const ROLE: u8> Side for Toy<ROLE> {
     fn enter(&mut self, mut ranges: Ranges) -> Result<(), Error> {
         (self.pads, self.serials) = (ranges.take(&PADS)?, ranges.take(&SERIALS)?);
         Ok(())
+    }
+
+    fn risk(&self, _: &Asks) -> u128 {
+        1
     }
 
     fn fill(&mut self, step: &Asks, _: Writers) -> Result<(), Error> {

@@ -8,10 +8,11 @@ use brickwork_kernels as kernels;
 use zeroize::Zeroizing;
 
 use super::source::Source;
+use crate::Labels;
 use crate::commit::Lsb;
 use crate::commit::rows::{BLOCK, DIMENSION, resize, rows_to_values};
 use crate::commit::shares::Shares;
-use brickwork_base::label::{Label, Labels};
+use brickwork_base::label::Label;
 use brickwork_base::pool;
 
 /// Blocks that are made together: their rows fit the second-level cache.

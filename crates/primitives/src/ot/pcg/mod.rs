@@ -44,6 +44,7 @@
 //! ([`brickwork_kernels::complete_tree`]). Which bits of u a row of A adds is public.
 
 mod both;
+mod iterations;
 mod parameters;
 mod receiver;
 mod sender;

@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use brickwork_base::Error;
+use brickwork_kernels::CODE_ONES;
 
 use crate::ot::lpn::Lpn;
 
@@ -26,8 +27,9 @@ pub struct Parameters {
     pub dimension: usize,
 }
 
-/// Those of every honest run: chosen so that k samples without errors are not found by fewer than 2^128
-/// guesses, whatever a guess costs. docs/ot.md has what all attacks cost, and what others take.
+/// Those of every honest run: chosen so that samples without errors that determine the unknown bits, or part
+/// of them, are not found by fewer than 2^128 guesses, whatever a guess costs. docs/ot.md has what all
+/// attacks cost, and what others take.
 pub const PARAMETERS: Parameters = Parameters { depth: 10, trees: 1024, dimension: 1 << 17 };
 
 impl Parameters {
@@ -70,7 +72,7 @@ impl Parameters {
     /// Returns the LPN instance of an iteration.
     pub fn lpn(&self) -> Lpn {
         let [dimension, blocks, block] = [self.dimension, self.trees, 1 << self.depth].map(|n| n as u64);
-        Lpn { dimension, blocks, block }
+        Lpn { dimension, blocks, block, ones: Some(CODE_ONES as u64) }
     }
 
     /// Refuses an instance that is too easy.

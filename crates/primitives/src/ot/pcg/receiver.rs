@@ -1,7 +1,8 @@
 //! The party that has the choices, and completes trees.
 
+use crate::Labels;
 use brickwork_base::bits::pack;
-use brickwork_base::label::{Label, Labels};
+use brickwork_base::label::Label;
 use brickwork_base::random::{Rng, Seed};
 use brickwork_base::{Error, stop};
 use brickwork_kernels::{Kernel, Secrets, complete_tree, sum_where};
@@ -10,7 +11,8 @@ use brickwork_wire::Channel;
 use subtle::{Choice, ConstantTimeEq};
 use zeroize::Zeroizing;
 
-use super::{Cheat, Elements, Keys, PARAMETERS, Parameters, Pool, lpn_bits, msg, packed, transcript};
+use super::iterations::Iterations;
+use super::{Cheat, Elements, Keys, PARAMETERS, Parameters, lpn_bits, msg, packed, transcript};
 use crate::ot::cot::{CotReceiver, Series};
 use crate::ot::softspoken;
 
@@ -20,13 +22,8 @@ type Base = softspoken::Receiver<8>;
 /// The party that has the choices.
 pub struct Receiver {
     base: Base,
-    pub(super) parameters: Parameters,
-    /// OTs of the next iteration; none before the first one.
-    pub(super) reserve: Secrets<Label>,
-    pool: Pool,
+    pub(super) iterations: Iterations,
     rng: Rng,
-    /// False from the beginning of an iteration until its check has passed.
-    sound: bool,
 }
 
 /// An iteration whose trees are completed, and not checked.
@@ -40,20 +37,13 @@ pub(crate) struct Completed {
 impl Receiver {
     /// Begins with these OTs to be stretched.
     pub(super) fn over(base: Base, parameters: Parameters) -> Result<Self, Error> {
-        let (reserve, pool) = (Secrets::default(), Pool::default());
-        Ok(Receiver {
-            base,
-            parameters,
-            reserve,
-            pool,
-            rng: Rng::new("brickwork PCG receiver")?,
-            sound: true,
-        })
+        let rng = Rng::new("brickwork PCG receiver")?;
+        Ok(Receiver { base, iterations: Iterations::new(parameters), rng })
     }
 
     /// Returns how many OTs are left.
     pub(crate) fn left(&self) -> usize {
-        self.pool.left()
+        self.iterations.left()
     }
 
     /// Does what [`Sender::begin`](super::Sender::begin) does.
@@ -62,20 +52,11 @@ impl Receiver {
         channel: &mut Channel,
         count: usize,
     ) -> Result<Vec<Secrets<Label>>, Error> {
-        if !std::mem::replace(&mut self.sound, false) {
-            return Err(Cheat::PcgTrees.into());
-        }
-        let each = self.parameters.reserve();
-        if self.reserve.is_empty() {
-            let mut reserve = Secrets::zeros(each);
-            self.base.random_bits(channel, &mut self.rng, &mut reserve)?;
-            channel.flush()?;
-            self.reserve = reserve;
-        }
-        let others = 1..self.parameters.at_once(self.pool.left(), count);
-        let mut taken = vec![std::mem::take(&mut self.reserve)];
-        taken.extend(others.map(|_| self.pool.take(each)));
-        Ok(taken)
+        let Receiver { base, iterations, rng } = self;
+        iterations.begin(count, |reserve| {
+            base.random_bits(channel, rng, reserve)?;
+            channel.flush()
+        })
     }
 
     /// Receives what completes the trees of all iterations, does so, and sends the challenges; these are
@@ -86,16 +67,16 @@ impl Receiver {
         reserves: Vec<Secrets<Label>>,
         mut alter: impl FnMut(&mut [u128; 2]),
     ) -> Result<Vec<Completed>, Error> {
-        let (hashed, Parameters { dimension, .. }) = (self.base.hashed(), self.parameters);
+        let (hashed, Parameters { dimension, .. }) = (self.base.hashed(), self.iterations.parameters);
         let mut all = Vec::with_capacity(reserves.len());
         for (k, reserve) in reserves.iter().enumerate() {
-            let keys = Keys::new(&hashed, k, &self.parameters);
-            let mut corrections = vec![0u128; self.parameters.corrections()];
+            let keys = Keys::new(&hashed, k, &self.iterations.parameters);
+            let mut corrections = vec![0u128; self.iterations.parameters.corrections()];
             channel.receive_into(msg::CORRECTIONS, bytemuck::cast_slice_mut(&mut corrections))?;
             let labels = self.trees(&keys, reserve, &corrections);
-            let check = &reserve[dimension + self.parameters.levels()..];
+            let check = &reserve[dimension + self.iterations.parameters.levels()..];
             let mut challenge = [self.rng.block(), 0];
-            let elements = Elements::new(challenge[0], &self.parameters);
+            let elements = Elements::new(challenge[0], &self.iterations.parameters);
             challenge[1] = errors(&elements, &labels) ^ hidden(check);
             alter(&mut challenge);
             channel.send(msg::CHALLENGE, bytemuck::cast_slice(&challenge))?;
@@ -112,8 +93,8 @@ impl Receiver {
 
     /// Completes the trees of an iteration.
     fn trees(&self, keys: &Keys, reserve: &[Label], corrections: &[u128]) -> Secrets<Label> {
-        let Parameters { depth, dimension, .. } = self.parameters;
-        let mut labels = Secrets::<Label>::zeros(self.parameters.samples());
+        let Parameters { depth, dimension, .. } = self.iterations.parameters;
+        let mut labels = Secrets::<Label>::zeros(self.iterations.parameters.samples());
         let of_trees = labels.chunks_exact_mut(1 << depth).zip(corrections.chunks_exact(depth - 1));
         let of_trees = of_trees.zip(reserve[dimension..].chunks_exact(depth));
         for (key, ((leaves, corrections), macs)) in keys.trees.iter().zip(of_trees) {
@@ -138,18 +119,17 @@ impl Receiver {
         if !bool::from(same) {
             return Err(Cheat::PcgTrees.into());
         }
-        for Completed { labels, sent, .. } in completed {
+        let made = completed.into_iter().map(|Completed { labels, sent, .. }| {
             self.base.follow(&sent);
-            self.pool.put(labels);
-        }
-        self.reserve = self.pool.take(self.parameters.reserve());
-        self.sound = true;
+            labels
+        });
+        self.iterations.end(made);
         Ok(())
     }
 
     /// Makes iterations until there are so many OTs.
     fn provide(&mut self, channel: &mut Channel, count: usize) -> Result<(), Error> {
-        while self.pool.left() < count {
+        while self.iterations.left() < count {
             let reserves = self.begin(channel, count)?;
             let completed = self.complete(channel, reserves, |_| {})?;
             self.verify(channel, completed)?;
@@ -197,7 +177,7 @@ impl CotReceiver for Receiver {
 
     /// What is left of an entry goes with it.
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
-        (self.reserve, self.pool) = (Secrets::default(), Pool::default());
+        self.iterations.forget();
         self.base.enter(ranges)
     }
 
@@ -205,7 +185,7 @@ impl CotReceiver for Receiver {
     fn extend(&mut self, channel: &mut Channel, choices: &[u8]) -> Result<Labels, Error> {
         let mut labels = Secrets::zeros(choices.len());
         self.provide(channel, labels.len())?;
-        self.pool.draw(&mut labels);
+        self.iterations.draw(&mut labels);
         let differences = labels.iter().zip(choices).map(|(label, choice)| label.colour() ^ choice & 1);
         channel.send(msg::DIFFERENCES, &pack(differences))?;
         channel.flush()?;
@@ -227,7 +207,7 @@ impl CotReceiver for Receiver {
     /// As [`CotReceiver::random`].
     fn random_bits(&mut self, channel: &mut Channel, _: &mut Rng, macs: &mut [Label]) -> Result<(), Error> {
         self.provide(channel, macs.len())?;
-        self.pool.draw(macs);
+        self.iterations.draw(macs);
         Ok(())
     }
 

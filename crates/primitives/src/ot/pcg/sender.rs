@@ -1,16 +1,16 @@
 //! The party that chooses the offset, and grows trees.
 
+use crate::Labels;
 use brickwork_base::bits::unpack;
-use brickwork_base::label::{Delta, Label, Labels};
+use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::Seed;
 use brickwork_base::{Error, stop};
 use brickwork_kernels::{Kernel, Secrets, erase, grow_tree};
 use brickwork_stock::Ranges;
 use brickwork_wire::Channel;
 
-use super::{
-    Cheat, Elements, Keys, PARAMETERS, Parameters, Pool, lpn_bits, msg, packed, product, transcript,
-};
+use super::iterations::Iterations;
+use super::{Elements, Keys, PARAMETERS, Parameters, lpn_bits, msg, packed, product, transcript};
 use crate::ot::cot::{CotSender, Series};
 use crate::ot::softspoken;
 
@@ -20,12 +20,7 @@ type Base = softspoken::Sender<8>;
 /// The party that chooses the offset.
 pub struct Sender {
     base: Base,
-    pub(super) parameters: Parameters,
-    /// OTs of the next iteration; none before the first one.
-    pub(super) reserve: Secrets<Label>,
-    pool: Pool,
-    /// False from the beginning of an iteration until it is done.
-    sound: bool,
+    pub(super) iterations: Iterations,
 }
 
 /// An iteration whose trees are grown.
@@ -39,8 +34,7 @@ pub(crate) struct Offered {
 impl Sender {
     /// Begins with these OTs to be stretched.
     pub(super) fn over(base: Base, parameters: Parameters) -> Self {
-        let (reserve, pool) = (Secrets::default(), Pool::default());
-        Sender { base, parameters, reserve, pool, sound: true }
+        Sender { base, iterations: Iterations::new(parameters) }
     }
 
     /// Begins iterations towards `count` OTs: takes the OTs of each, which come from outside if nothing was
@@ -50,19 +44,8 @@ impl Sender {
         channel: &mut Channel,
         count: usize,
     ) -> Result<Vec<Secrets<Label>>, Error> {
-        if !std::mem::replace(&mut self.sound, false) {
-            return Err(Cheat::PcgTrees.into());
-        }
-        let each = self.parameters.reserve();
-        if self.reserve.is_empty() {
-            let mut reserve = Secrets::zeros(each);
-            self.base.random_bits(channel, &mut reserve)?;
-            self.reserve = reserve;
-        }
-        let others = 1..self.parameters.at_once(self.pool.left(), count);
-        let mut taken = vec![std::mem::take(&mut self.reserve)];
-        taken.extend(others.map(|_| self.pool.take(each)));
-        Ok(taken)
+        let Sender { base, iterations } = self;
+        iterations.begin(count, |reserve| base.random_bits(channel, reserve))
     }
 
     /// Grows the trees of all iterations, and sends what completes them; that is altered before: honest
@@ -76,7 +59,7 @@ impl Sender {
         let hashed = self.base.hashed();
         let mut all = Vec::with_capacity(reserves.len());
         for (k, reserve) in reserves.into_iter().enumerate() {
-            let mut offered = self.grow(Keys::new(&hashed, k, &self.parameters), reserve);
+            let mut offered = self.grow(Keys::new(&hashed, k, &self.iterations.parameters), reserve);
             alter(&mut offered.corrections);
             channel.send(msg::CORRECTIONS, bytemuck::cast_slice(&offered.corrections))?;
             all.push(offered);
@@ -87,10 +70,10 @@ impl Sender {
 
     /// Grows the trees of an iteration.
     fn grow(&mut self, keys: Keys, reserve: Secrets<Label>) -> Offered {
-        let Parameters { depth, dimension, .. } = self.parameters;
+        let Parameters { depth, dimension, .. } = self.iterations.parameters;
         let delta = self.offset().bits();
-        let mut leaves = Secrets::<Label>::zeros(self.parameters.samples());
-        let mut corrections = vec![0; self.parameters.corrections()];
+        let mut leaves = Secrets::<Label>::zeros(self.iterations.parameters.samples());
+        let mut corrections = vec![0; self.iterations.parameters.corrections()];
         let of_trees = leaves.chunks_exact_mut(1 << depth).zip(corrections.chunks_exact_mut(depth - 1));
         let of_trees = of_trees.zip(reserve[dimension..].chunks_exact(depth));
         let mut lefts = vec![0; depth];
@@ -115,32 +98,31 @@ impl Sender {
         offered: Vec<Offered>,
         mut alter: impl FnMut(&Elements, u128) -> u128,
     ) -> Result<(), Error> {
-        let Parameters { dimension, .. } = self.parameters;
+        let Parameters { dimension, .. } = self.iterations.parameters;
         let delta = [self.offset().bits()];
         let mut sent = Vec::with_capacity(offered.len());
         for Offered { reserve, leaves, corrections, keys } in &offered {
             let mut challenge = [0u128; 2];
             channel.receive_into(msg::CHALLENGE, bytemuck::cast_slice_mut(&mut challenge))?;
-            let elements = Elements::new(challenge[0], &self.parameters);
-            let check = &reserve[dimension + self.parameters.levels()..];
+            let elements = Elements::new(challenge[0], &self.iterations.parameters);
+            let check = &reserve[dimension + self.iterations.parameters.levels()..];
             let v = elements.combine(leaves) ^ packed(check) ^ product(&challenge[1..], &delta);
             channel.send(msg::PROOF, &keys.proof(alter(&elements, v)))?;
             sent.push(transcript(corrections, &challenge));
         }
         channel.flush()?;
-        for (Offered { reserve, mut leaves, keys, .. }, sent) in offered.into_iter().zip(&sent) {
+        let made = offered.into_iter().zip(&sent).map(|(Offered { reserve, mut leaves, keys, .. }, sent)| {
             keys.encode(&reserve[..dimension], &mut leaves);
             self.base.follow(sent);
-            self.pool.put(leaves);
-        }
-        self.reserve = self.pool.take(self.parameters.reserve());
-        self.sound = true;
+            leaves
+        });
+        self.iterations.end(made);
         Ok(())
     }
 
     /// Makes iterations until there are so many OTs.
     fn provide(&mut self, channel: &mut Channel, count: usize) -> Result<(), Error> {
-        while self.pool.left() < count {
+        while self.iterations.left() < count {
             let reserves = self.begin(channel, count)?;
             let offered = self.offer(channel, reserves, |_| {})?;
             self.answer(channel, offered, |_, v| v)?;
@@ -178,7 +160,7 @@ impl CotSender for Sender {
 
     /// What is left of an entry goes with it.
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
-        (self.reserve, self.pool) = (Secrets::default(), Pool::default());
+        self.iterations.forget();
         self.base.enter(ranges)
     }
 
@@ -199,7 +181,7 @@ impl CotSender for Sender {
 
     fn random_bits(&mut self, channel: &mut Channel, keys: &mut [Label]) -> Result<(), Error> {
         self.provide(channel, keys.len())?;
-        self.pool.draw(keys);
+        self.iterations.draw(keys);
         Ok(())
     }
 

@@ -87,13 +87,13 @@ fn refused(result: Result<(), Error>) -> bool {
 #[test]
 fn iterations_give_what_was_said() {
     let mut ends = ends(&mut Rng::replayable("test"), Parameters { depth: 6, ..SMALL });
-    let yields = ends.sender.parameters.yields();
-    assert_eq!(ends.sender.parameters.reserve() + yields, 48 << 6);
+    let yields = ends.sender.iterations.parameters.yields();
+    assert_eq!(ends.sender.iterations.parameters.reserve() + yields, 48 << 6);
     ends.honest_round(1);
     assert_eq!(ends.receiver.left(), yields);
     ends.honest_round(100 * yields);
     // As many more as could begin at once.
-    let more = 1 + yields / ends.sender.parameters.reserve();
+    let more = 1 + yields / ends.sender.iterations.parameters.reserve();
     assert!(more > 2);
     assert_eq!(ends.receiver.left(), (1 + more) * yields);
     ends.honest_round(ends.receiver.left() + 1);
@@ -155,7 +155,7 @@ fn view(
     tree: usize,
     path: usize,
 ) -> Vec<u128> {
-    let Parameters { depth, .. } = ends.sender.parameters;
+    let Parameters { depth, .. } = ends.sender.iterations.parameters;
     let known: Vec<u128> = (0..depth)
         .map(|level| {
             let choice = (path >> level & 1) as u8 ^ 1;
@@ -243,7 +243,7 @@ fn row_02_altered_messages_are_found_out_and_end_the_series() {
                 continue;
             }
             assert!(refused(altered), "{place} {bit}");
-            assert_eq!((ends.receiver.left(), ends.receiver.reserve.len()), (0, 0));
+            assert_eq!((ends.receiver.left(), ends.receiver.iterations.reserve.len()), (0, 0));
             let mut labels = [Label::ZERO; 5];
             let again = ends.receiver.random_bits(&mut ends.right, &mut Rng::replayable("none"), &mut labels);
             assert!(refused(again));
@@ -259,7 +259,7 @@ fn row_02_the_second_of_several_iterations_is_checked_too() {
     for bad in 0..2 {
         let mut ends = ends(&mut Rng::replayable("test"), Parameters { depth: 6, ..SMALL });
         ends.honest_round(1);
-        let (mut k, yields) = (0, ends.sender.parameters.yields());
+        let (mut k, yields) = (0, ends.sender.iterations.parameters.yields());
         let mut alter = |words: &mut [u128]| {
             if k == bad {
                 words[3] ^= 1 << 50;
@@ -350,7 +350,10 @@ fn row_16_nothing_of_an_entry_is_left_in_the_next_one() {
     ends.receiver = Receiver::over(softspoken::Receiver::restored(&series, &got).unwrap(), SMALL).unwrap();
     ends.sender.enter(&mut brickwork_stock::Ranges::of_setup()).unwrap();
     ends.receiver.enter(&mut brickwork_stock::Ranges::of_setup()).unwrap();
-    assert_eq!((ends.receiver.left(), ends.receiver.reserve.len(), ends.sender.reserve.len()), (0, 0, 0));
+    assert_eq!(
+        (ends.receiver.left(), ends.receiver.iterations.reserve.len(), ends.sender.iterations.reserve.len()),
+        (0, 0, 0)
+    );
     ends.honest_round(1);
     let [keys, macs] = ends.draw(10);
     assert!(keys.iter().zip(&macs).all(|(key, mac)| *mac == *key ^ ends.delta.times(mac.colour())));

@@ -228,10 +228,9 @@ impl Filling<'_> {
         digest.done()
     }
 
-    /// Returns what it counts in a bound: by whatever OTs, as an epoch has its own.
-    pub fn origin(&self) -> Origin {
-        let counts = Cot::ALL.map(|cot| self.batch.origin(self.sizes, cot));
-        counts.into_iter().max_by_key(|origin| origin.calls).expect("there are some")
+    /// Returns what it counts in a bound, made of such OTs.
+    pub fn origin(&self, cot: Cot) -> Origin {
+        self.batch.origin(self.sizes, cot)
     }
 }
 
@@ -252,10 +251,6 @@ impl Asked for Filling<'_> {
         digest.number(self.level.security).number(self.level.compared).length(self.level.tag);
         digest.length(batch).length(part).length(portion);
         digest.done()
-    }
-
-    fn risk(&self) -> u128 {
-        self.origin().bound(self.level).to_fixed()
     }
 
     fn bytes(&self) -> u64 {
@@ -283,7 +278,8 @@ pub(super) fn promise(
     level: Level,
     cot: Cot,
 ) -> Result<SecurityReport, Error> {
-    let origins: Vec<Origin> = needs.steps(level, &Forced::default())?.iter().map(Filling::origin).collect();
+    let steps = needs.steps(level, &Forced::default())?;
+    let origins: Vec<Origin> = steps.iter().map(|step| step.origin(cot)).collect();
     let budget = Budget::of(level, origins.iter().copied(), OPENINGS_OF_PROGRAMS);
     Ok(SecurityReport::with(layout, level, cot, &budget, origins.iter().map(|origin| origin.pool)))
 }

@@ -295,6 +295,10 @@ impl<C: Kept> Side for OnDisk<C> {
         self.member.enter(&mut ranges)
     }
 
+    fn risk(&self, step: &Filling) -> u128 {
+        step.origin(self.member.cot()).bound(step.level).to_fixed()
+    }
+
     fn fill(&mut self, step: &Filling, _: Writers) -> Result<(), Error> {
         self.member.run.phase("preprocess");
         let mut made = Made::new(step.request.named(), step.batch.inputs);
@@ -305,7 +309,7 @@ impl<C: Kept> Side for OnDisk<C> {
 
     fn keep(&mut self, step: &Filling, keeper: &mut Keeper) -> Result<(), Error> {
         let mut made = self.made.take().ok_or_else(|| Error::Usage("nothing was made".into()))?;
-        let (c, origin, mut first) = (step.level.tag, step.origin(), None);
+        let (c, origin, mut first) = (step.level.tag, step.origin(self.member.cot()), None);
         let mut put = |name: &str, kind, component, parts, items: Items| {
             let serial: Serial = self.member.serials.draw(1)?;
             let header = Header::new(*first.get_or_insert(serial), origin, parts).encode();

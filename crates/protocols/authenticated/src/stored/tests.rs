@@ -343,9 +343,9 @@ fn an_interrupted_filling_goes_on() {
         for party in BOTH {
             let given_up = folders.parts(party)[0].given_up;
             assert_eq!(given_up.steps, 1);
-            // A batch of masks has no triples to bet on; it counts as if they came of a PCG.
+            // A batch of masks has no triples to bet on.
             let bound = given_up.bound_log2.unwrap();
-            assert!(bound <= if made == 0 { -42.9 } else { -95.0 }, "{bound}");
+            assert!(bound <= if made == 0 { -42.9 } else { -100.0 }, "{bound}");
         }
     }
 }
@@ -358,8 +358,10 @@ fn row_06_what_is_given_up_counts_until_an_epoch_takes_no_more() {
     let small = library::millionaires().unwrap();
     let _ = folders.good(What::Fill(&times(&small, 2)));
     let level = Level::of(40).unwrap();
-    let risk_of =
-        |asked: &Request| asked.steps(level, &Forced::default()).unwrap()[0].origin().bound(level).log2();
+    let risk_of = |asked: &Request| {
+        let origin = asked.steps(level, &Forced::default()).unwrap()[0].origin(Cot::default());
+        origin.bound(level).log2()
+    };
     // The one whose pool leaks most: what is asked for is hardly more than the smallest pool of its bucket.
     let all = (2..60).map(|count| times(&small, count));
     let asked = all.max_by(|one, other| risk_of(one).total_cmp(&risk_of(other))).unwrap();
@@ -593,8 +595,9 @@ fn a_request_is_made_in_batches_with_room_for_attempts() {
         assert_eq!(steps.len(), 2);
         let ands: usize = steps.iter().map(|step| step.batch.ands).sum();
         assert_eq!((ands, steps[0].batch.inputs), (500 * 6400, asked.inputs));
-        for step in &steps {
-            let bound = step.origin().bound(level).log2();
+        let counted = steps.iter().flat_map(|step| Cot::ALL.map(|cot| (step, step.origin(cot))));
+        for (step, origin) in counted {
+            let bound = origin.bound(level).log2();
             assert!(bound <= -f64::from(security) - 2.9, "{bound}");
             assert!(security > 40 || step.batch.pool.bucket == 3);
         }

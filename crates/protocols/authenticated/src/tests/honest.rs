@@ -1,6 +1,7 @@
 //! Honest parties: the outputs are those of the program.
 
 use super::*;
+use crate::adversary::{Case, Ending, Point, chain};
 use crate::layout::Forced;
 use crate::parameters::{Pool, Sizes};
 use brickwork_circuit::library::aes;
@@ -85,6 +86,15 @@ fn row_21_a_constant_operand_is_refused() {
     assert!(matches!(refused, Err(Error::Input(why)) if why.contains("operand")));
     let refused = evaluator(right, &job(&program, 40), Cot::default(), &[false; 4], Unobserved);
     assert!(matches!(refused, Err(Error::Input(why)) if why.contains("operand")));
+}
+
+/// The offset of a sender ends in 1 whatever it chose: both write the last bit.
+#[test]
+fn an_offset_that_ends_in_0_is_none() {
+    let mut rng = Rng::replayable("test offset");
+    let case = Case::new(&chain(Recipient::Both), &mut rng);
+    let case = case.lie(Party::Garbler, Point::Offset, |_, offset| offset[0] &= !1);
+    assert_eq!(case.run().ending(Party::Garbler), Ok(Ending::Survived));
 }
 
 /// Parties that were told of other OTs do not go on.

@@ -160,11 +160,6 @@ impl Asked for Filling {
         [0; 32]
     }
 
-    /// Nothing is opened, so there is nothing to get away with.
-    fn risk(&self) -> u128 {
-        0
-    }
-
     fn bytes(&self) -> u64 {
         match self {
             Filling::Ots(_) => 0,

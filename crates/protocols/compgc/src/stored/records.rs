@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use brickwork_base::Error;
-use brickwork_base::label::Labels;
 use brickwork_circuit::Circuit;
+use brickwork_primitives::Labels;
 use brickwork_primitives::garbling::{HalfGates, Scheme as _};
 use brickwork_session::stock::records::{In, Out, Records};
 

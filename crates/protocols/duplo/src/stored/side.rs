@@ -48,10 +48,6 @@ impl Asked for Filling<'_> {
         self.parameters.digest()
     }
 
-    fn risk(&self) -> u128 {
-        self.parameters.risk()
-    }
-
     fn bytes(&self) -> u64 {
         self.parameters.table_bytes(self.request)
     }
@@ -160,6 +156,10 @@ impl<R: Role> Side for OnDisk<R> {
         let mut ranges = self.0.hooks().ranges(ranges);
         *self.0.counters() = Counters::of_entry(&mut ranges)?;
         self.0.enter(&mut ranges)
+    }
+
+    fn risk(&self, step: &Filling<'_>) -> u128 {
+        step.parameters.risk()
     }
 
     fn fill(&mut self, filling: &Filling, segments: Writers) -> Result<(), Error> {

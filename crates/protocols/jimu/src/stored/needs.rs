@@ -216,6 +216,14 @@ impl Filling {
         let inputs = (authenticators.slots > 0).then_some(CutAndChoose::Inputs(*authenticators));
         [copies.first().copied().map(CutAndChoose::Gates), inputs]
     }
+
+    /// Returns what it may leak, in units of 2^-128.
+    pub(super) fn risk(&self) -> u128 {
+        let cuts = self.cuts().into_iter().flatten();
+        cuts.map(|cut| cut.bound(&self.sizes.level))
+            .sum::<brickwork_primitives::cut_and_choose::Upper>()
+            .to_fixed()
+    }
 }
 
 impl Asked for Filling {
@@ -231,13 +239,6 @@ impl Asked for Filling {
             digest.number(cut.slots).number(cut.bucket).number(cut.opened);
         }
         digest.done()
-    }
-
-    fn risk(&self) -> u128 {
-        let cuts = self.cuts().into_iter().flatten();
-        cuts.map(|cut| cut.bound(&self.sizes.level))
-            .sum::<brickwork_primitives::cut_and_choose::Upper>()
-            .to_fixed()
     }
 
     fn bytes(&self) -> u64 {

@@ -4,7 +4,8 @@
 
 use std::ops::Range;
 
-use brickwork_base::{Error, Secrets};
+use brickwork_base::Error;
+use brickwork_kernels::Secrets;
 use brickwork_primitives::ihash::{Hashes, Receiver, Words};
 use brickwork_session::stock::records::{In, Out, Records};
 use zeroize::Zeroizing;

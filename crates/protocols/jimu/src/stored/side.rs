@@ -420,6 +420,10 @@ impl<R: Role> Side for OnDisk<R> {
         self.party.enter(&mut ranges)
     }
 
+    fn risk(&self, step: &Filling) -> u128 {
+        step.risk()
+    }
+
     fn fill(&mut self, step: &Filling, _: Writers) -> Result<(), Error> {
         self.made = Some(self.party.make(step)?);
         Ok(())

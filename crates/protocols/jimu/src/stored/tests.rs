@@ -542,7 +542,7 @@ fn requests_are_cut_into_steps_that_share_their_part_of_the_budget() {
     let part = 1 << 16;
     let expected = [[part, 0, 0], [part, 0, 0], [5, 0, 0], [0, part, 7], [0, 1, 0]];
     assert!(counts.eq(expected));
-    let all: u128 = steps.iter().map(Asked::risk).sum();
+    let all: u128 = steps.iter().map(Filling::risk).sum();
     // A quarter of 2^-40, in units of 2^-128.
     assert!(all < 1 << 86 && all > 1 << 82, "{all}");
     let digests: BTreeSet<_> = steps.iter().map(|step| (step.request(), step.parameters())).collect();

@@ -19,8 +19,9 @@ use std::ops::Range;
 use crate::hooks::Point;
 use crate::setup::{Evaluator, Garbler};
 use crate::{Cheat, msg};
-use brickwork_base::label::Labels;
-use brickwork_base::{Error, Secrets};
+use brickwork_base::Error;
+use brickwork_kernels::Secrets;
+use brickwork_primitives::Labels;
 use brickwork_primitives::binding::RevealedCombinations;
 use brickwork_primitives::commit::{
     self, Committed, Lsb, New, Pending, Places, Proof, Receiver as _, Sender as _, Shares,

@@ -2,9 +2,10 @@
 //! that mask, which follow the others.
 
 use crate::instance::{CotReceiver, CotSender};
-use brickwork_base::label::Labels;
+use brickwork_base::Error;
 use brickwork_base::random::Rng;
-use brickwork_base::{Error, Secrets};
+use brickwork_kernels::Secrets;
+use brickwork_primitives::Labels;
 use brickwork_primitives::ot::{CotReceiver as _, CotSender as _};
 use brickwork_session::Metered;
 

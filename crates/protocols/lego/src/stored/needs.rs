@@ -206,6 +206,17 @@ pub(super) enum Filling<'s> {
     Program([u8; 32], &'s str),
 }
 
+impl Filling<'_> {
+    /// Returns what it may leak, in units of 2^-128.
+    pub(super) fn risk(&self) -> u128 {
+        match self {
+            Filling::Items(_, parameters) => parameters.risk(),
+            // What it was built of counts where that was made.
+            Filling::Program(..) => 0,
+        }
+    }
+}
+
 impl Asked for Filling<'_> {
     fn request(&self) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 lego stock");
@@ -222,14 +233,6 @@ impl Asked for Filling<'_> {
         match self {
             Filling::Items(_, parameters) => parameters.digest(),
             Filling::Program(..) => [0; 32],
-        }
-    }
-
-    fn risk(&self) -> u128 {
-        match self {
-            Filling::Items(_, parameters) => parameters.risk(),
-            // What it was built of counts where that was made.
-            Filling::Program(..) => 0,
         }
     }
 

@@ -1,0 +1,463 @@
+//! The list.
+
+use brickwork::authenticated::adversary::{Case, Ending, Event, Outcome, Point, chain};
+use brickwork::authenticated::{Cheat, msg};
+use brickwork::circuit::Party::{self, Evaluator, Garbler};
+use brickwork::circuit::Recipient;
+use brickwork::ot::{self, BASE_OT, Cot, pcg, softspoken};
+use brickwork::random::Rng;
+use brickwork::wire::Tag;
+
+use super::list::{Catalogue, add_offset, bit, caught, flip, flip_in_parts, in_parts, longer, toy};
+use crate::family::Attack;
+
+/// Bytes of a label or a word, of t bits, and of a tag.
+const WORD: usize = 16;
+const COMPARED: usize = 6;
+const TAG: usize = 8;
+
+/// Returns all attacks.
+pub fn catalogue() -> Vec<Attack> {
+    let mut all = Catalogue::default();
+    ots(&mut all);
+    leaky_ands(&mut all);
+    triples(&mut all);
+    comparison(&mut all);
+    gates(&mut all);
+    solderings(&mut all);
+    inputs(&mut all);
+    answers(&mut all);
+    reports(&mut all);
+    order(&mut all);
+    lengths(&mut all);
+    all.0.sort_by_key(|attack| attack.row);
+    all.0
+}
+
+/// A guess of the lowest byte of an offset, or of the sum of both without one's last bit: it ends in 1.
+fn guess(rng: &mut Rng) -> u8 {
+    (rng.below(128) << 1) as u8 | 1
+}
+
+fn ots(all: &mut Catalogue) {
+    let story = "The evaluator sends the identity as its point of the base OTs: every key would be known to \
+                 everybody.";
+    all.always((1, "identity"), ot::Cheat::BaseOtIdentity, Evaluator, story, |case| {
+        case.with_base_ots(false).sends(Evaluator, BASE_OT, 0, |points| points[..32].fill(0))
+    });
+    let story = "The garbler sends what is no point of the group.";
+    all.always((1, "no_point"), ot::Cheat::BaseOtPoint, Garbler, story, |case| {
+        case.with_base_ots(false).sends(Garbler, BASE_OT, 0, |points| points[32..64].fill(0xff))
+    });
+    let story =
+        "The garbler sends a key of a base OT from lattices in which a number is not below the modulus.";
+    all.always((1, "no_vector"), ot::Cheat::BaseOtVector, Garbler, story, |case| {
+        case.with_base_ots(true).sends(Garbler, BASE_OT, 0, |keys| keys[32..35].fill(0xff))
+    });
+    for (cheater, trees, rows, answer) in [
+        (Garbler, "garblers_trees", "garblers_rows", "garblers_answer"),
+        (Evaluator, "evaluators_trees", "evaluators_rows", "evaluators_answer"),
+    ] {
+        let told = |garbler, evaluator| if cheater == Garbler { garbler } else { evaluator };
+        let story = told(
+            "The garbler sends trees that are not those that it proves: who completes them would name bits \
+             of the evaluator's offset.",
+            "The evaluator sends trees that are not those that it proves, and would learn of the garbler's \
+             offset.",
+        );
+        all.always((1, trees), softspoken::Cheat::OtTrees, cheater, story, move |case| {
+            case.sends(cheater, softspoken::msg::TREES, 0, |trees| trees[32 * 128 + 3] ^= 4)
+        });
+        let story = told(
+            "The garbler chooses otherwise in one row of its masks' OTs.",
+            "The evaluator chooses otherwise in one row of its masks' OTs.",
+        );
+        all.always((1, rows), ot::Cheat::OtExtension, cheater, story, move |case| {
+            case.sends(cheater, softspoken::msg::ROWS, 0, |rows| rows[WORD] ^= 1)
+        });
+        let story = told(
+            "The garbler answers the check of its rows wrongly.",
+            "The evaluator answers the check of its rows wrongly.",
+        );
+        all.always((1, answer), ot::Cheat::OtExtension, cheater, story, move |case| {
+            case.sends(cheater, softspoken::msg::CHECK, 0, |answer| answer[WORD] ^= 1)
+        });
+    }
+    let story = "The garbler sends a wrong word of a PCG's tree: its trees would hang on where the evaluator \
+                 has its errors.";
+    all.always((1, "word_of_a_pcg"), pcg::Cheat::PcgTrees, Garbler, story, |case| {
+        case.masks_of(Cot::Pcg).sends(Garbler, pcg::msg::CORRECTIONS, 0, |words| words[WORD * 7 + 1] ^= 2)
+    });
+}
+
+/// Adds 2 to ciphertext number `k`, and to the word that is compared, as if the other's share of x were 1.
+fn bet(case: Case, party: Party, k: usize) -> Case {
+    let case = case.lie(party, Point::Ciphertexts, flip(COMPARED, k, 1));
+    case.lie(party, Point::Compared, flip(COMPARED, k, 1))
+}
+
+fn leaky_ands(all: &mut Catalogue) {
+    for (cheater, variant, other, story, told) in [
+        (
+            Garbler,
+            "garblers_bet",
+            "garblers_word",
+            "The garbler bets on the evaluator's share of an x: it loses half of the time.",
+            "The garbler compares another word of a leaky AND than it has.",
+        ),
+        (
+            Evaluator,
+            "evaluators_bet",
+            "evaluators_word",
+            "The evaluator bets on the garbler's share of an x: it loses half of the time.",
+            "The evaluator compares another word of a leaky AND than it has.",
+        ),
+    ] {
+        all.at_rate((2, variant), Cheat::Equality, 0.5, cheater, story, move |case| bet(case, cheater, 0));
+        all.always(
+            (2, other),
+            Cheat::Equality,
+            cheater,
+            told,
+            bit(cheater, Point::Compared, COMPARED, 5, 40),
+        );
+    }
+    for (cheater, variant, guessed, story, told) in [
+        (
+            Garbler,
+            "garblers_bit",
+            "garblers_bit_and_a_guess",
+            "The garbler lies about its bit of a leaky AND: a triple whose product is wrong.",
+            "The same, and it guesses seven of the eight bits that are compared here: then a gate computes \
+             NAND, and the output is wrong where c is 1.",
+        ),
+        (
+            Evaluator,
+            "evaluators_bit",
+            "evaluators_bit_and_a_guess",
+            "The evaluator lies about its bit of a leaky AND.",
+            "The evaluator lies so and guesses seven of the eight bits that are compared here.",
+        ),
+    ] {
+        all.always((3, variant), Cheat::Equality, cheater, story, bit(cheater, Point::Bits, 1, 0, 0));
+        let right = 1.0 / 128.0;
+        let endings = vec![
+            (caught(Cheat::Equality), 1.0 - right),
+            (Ending::Fooled, right / 2.0),
+            (Ending::Survived, right / 2.0),
+        ];
+        all.add((3, guessed), told, cheater, endings, move |rng| {
+            let guess = guess(rng);
+            let case = Case::new(&toy(), rng).comparing(8).lie(cheater, Point::Bits, flip(1, 0, 0));
+            // Both go on with the lie: then their words differ by the sum of both offsets, but one's last
+            // bit.
+            case.lie(cheater, Point::Compared, move |_, words| words[0] ^= guess)
+        });
+    }
+    for (cheater, variant, story) in [
+        (Garbler, "garblers_three_bets", "The garbler bets on three leaky ANDs: all are won once in eight."),
+        (Evaluator, "evaluators_three_bets", "The evaluator bets on three leaky ANDs, one of each layer."),
+    ] {
+        all.at_rate((4, variant), Cheat::Equality, 0.875, cheater, story, move |case| {
+            [0, 2, 4].into_iter().fold(case, |case, k| bet(case, cheater, k))
+        });
+    }
+}
+
+fn triples(all: &mut Catalogue) {
+    // Two layers of differences of two gates each; then both factors of either gate.
+    for (cheater, layers, factors, story, told) in [
+        (
+            Garbler,
+            "garblers_difference_of_layers",
+            "garblers_difference_to_a_triple",
+            "The garbler opens another difference between two layers of leaky ANDs.",
+            "The garbler opens another difference of a gate's masks to its triple: the gate would compute \
+             something else.",
+        ),
+        (
+            Evaluator,
+            "evaluators_difference_of_layers",
+            "evaluators_difference_to_a_triple",
+            "The evaluator opens another difference between two layers of leaky ANDs.",
+            "The evaluator opens another difference of a gate's masks to its triple.",
+        ),
+    ] {
+        for (variant, story, place) in [(layers, story, 1), (factors, told, 6)] {
+            let lie = bit(cheater, Point::Opened, 1, place, 0);
+            all.always((5, variant), Cheat::Opening, cheater, story, lie);
+        }
+    }
+}
+
+fn comparison(all: &mut Catalogue) {
+    let story = "The evaluator opens another coin than it announced, having seen the garbler's: it would \
+                 shift layers so that its bets meet.";
+    let lie = bit(Evaluator, Point::Coin, 1, 3, 2);
+    all.always((6, "other_coin"), Cheat::Coin, Evaluator, story, lie);
+    let story = "The evaluator masks another digest than that of its words: it has one guess, and none of it \
+                 travels in the clear.";
+    all.always((7, "evaluators_digest"), Cheat::Equality, Evaluator, story, |case| {
+        case.sends(Evaluator, msg::COMPARE, 0, |digest| digest[5] ^= 8)
+    });
+    let story = "The garbler answers with a hash of other keys than those of its digest.";
+    all.always((7, "garblers_answer"), Cheat::Equality, Garbler, story, |case| {
+        case.sends(Garbler, msg::COMPARED, 0, |answer| answer[2] ^= 1)
+    });
+    let story = "The evaluator answers with a hash of other keys than those of its digest.";
+    all.always((7, "evaluators_answer"), Cheat::Equality, Evaluator, story, |case| {
+        case.sends(Evaluator, msg::COIN, 0, |answer| answer[2] ^= 1)
+    });
+}
+
+fn gates(all: &mut Catalogue) {
+    for (gate, function, colour, story, told) in [
+        (
+            0,
+            "first_gate_is_nand",
+            "colour_of_the_first_gate",
+            "The garbler garbles NAND for AND.",
+            "The garbler flips the bit that makes an output's label end in 0.",
+        ),
+        (
+            1,
+            "last_gate_is_nand",
+            "colour_of_the_last_gate",
+            "The garbler garbles NAND for the gate that is the output.",
+            "The garbler flips that bit of the gate that is the output.",
+        ),
+    ] {
+        all.always((8, function), Cheat::Gates, Garbler, story, move |case| {
+            case.lie(Garbler, Point::Products, add_offset(gate))
+        });
+        all.always((8, colour), Cheat::Gates, Garbler, told, bit(Garbler, Point::Colours, 1, gate, 0));
+    }
+    for (row, variant, story) in [
+        (
+            0,
+            "first_row",
+            "The garbler sends a wrong row of a gate: it is used if the first operand is 1, masked.",
+        ),
+        (1, "second_row", "The garbler sends a wrong second row: used if the other operand is 1, masked."),
+    ] {
+        let lie = bit(Garbler, Point::Rows, WORD, row, 0);
+        all.at_rate((9, variant), Cheat::Gates, 0.5, Garbler, story, lie);
+    }
+    for (y, variant, story) in [
+        (
+            false,
+            "row_for_inputs_of_0",
+            "A wrong row of the last gate, where the evaluator's bits are 0: whether it stops says nothing.",
+        ),
+        (true, "row_for_inputs_of_1", "The same wrong row, where the evaluator's bits are 1."),
+    ] {
+        all.at_rate((9, variant), Cheat::Gates, 0.5, Garbler, story, move |case| {
+            case.inputs(&[true], &[y; 2]).lie(Garbler, Point::Rows, flip(WORD, 2, 0))
+        });
+    }
+}
+
+fn solderings(all: &mut Catalogue) {
+    for (port, rate, variant, story) in [
+        (
+            3,
+            0.5,
+            "one_gate_behind",
+            "The garbler solders wrongly, by what is no offset: noticed if the gate behind it uses it.",
+        ),
+        (0, 0.75, "two_gates_behind", "The same where two gates are behind it."),
+    ] {
+        let lie = bit(Garbler, Point::Solderings, WORD, port, 77);
+        all.at_rate((10, variant), Cheat::Gates, rate, Garbler, story, lie);
+    }
+    let names = [
+        ("last_bit_of_port_0", "negated_port_0"),
+        ("last_bit_of_port_1", "negated_port_1"),
+        ("last_bit_of_port_2", "negated_port_2"),
+        ("last_bit_of_port_3", "negated_port_3"),
+    ];
+    let stories = [
+        (
+            "The garbler flips the last bit of a soldering.",
+            "The garbler solders to the other label of a wire: a value would be negated.",
+        ),
+        ("It flips that of an input of the evaluator's.", "It negates an input of the evaluator's."),
+        ("It flips that of a wire between two gates.", "It negates a wire between two gates."),
+        ("It flips that of the last port.", "It negates what goes into the last port."),
+    ];
+    for (port, ((last, negated), (story, told))) in names.into_iter().zip(stories).enumerate() {
+        let lie = bit(Garbler, Point::Solderings, WORD, port, 0);
+        all.always((11, last), Cheat::Soldering, Garbler, story, lie);
+        all.always((11, negated), Cheat::Soldering, Garbler, told, move |case| {
+            case.lie(Garbler, Point::Solderings, add_offset(port))
+        });
+    }
+}
+
+fn inputs(all: &mut Catalogue) {
+    let story =
+        "The garbler sends a label of its own input that is none: noticed behind it, or without effect.";
+    let lie = bit(Garbler, Point::InputLabels, WORD, 0, 9);
+    all.at_rate((12, "third_label"), Cheat::Gates, 0.75, Garbler, story, lie);
+    for (wire, variant, story) in [
+        (1, "evaluators_first_input", "The garbler sends the other label of the evaluator's input."),
+        (2, "evaluators_last_input", "The garbler sends the other label of the evaluator's last input."),
+    ] {
+        all.always((13, variant), Cheat::InputLabel, Garbler, story, move |case| {
+            case.lie(Garbler, Point::InputLabels, add_offset(wire))
+        });
+    }
+    for (cheater, row, inputs, outputs, story, told) in [
+        (
+            Garbler,
+            15,
+            "mask_of_an_input",
+            "mask_of_an_output",
+            "The garbler opens another share of the mask of the evaluator's input, which would be flipped.",
+            "The garbler opens another share of the mask of the evaluator's output, which would be flipped.",
+        ),
+        (
+            Evaluator,
+            18,
+            "mask_of_an_input",
+            "mask_of_an_output",
+            "The evaluator opens another share of the mask of the garbler's input.",
+            "The evaluator opens another share of the mask of the garbler's output.",
+        ),
+    ] {
+        let lie = bit(cheater, Point::InputMasks, 1, 0, 0);
+        all.always((row, inputs), Cheat::Opening, cheater, story, lie);
+        let lie = bit(cheater, Point::OutputMasks, 1, 0, 0);
+        all.always((row, outputs), Cheat::Opening, cheater, told, lie);
+    }
+}
+
+fn answers(all: &mut Catalogue) {
+    for (gate, variant, story) in [
+        (0, "tag_of_the_first_gate", "The garbler answers with another tag of a gate."),
+        (1, "tag_of_the_last_gate", "The garbler answers with another tag of the last gate."),
+    ] {
+        all.always((14, variant), Cheat::Gates, Garbler, story, move |case| {
+            case.lie(Garbler, Point::Gates, flip_in_parts(TAG, gate, 5))
+        });
+    }
+    let right = 1.0 / 128.0;
+    let endings = vec![(caught(Cheat::Gates), 1.0 - right), (Ending::Fooled, right)];
+    let story = "The garbler garbles NAND for the gate that is the output, and guesses the seven unknown \
+                 bits of a tag of one byte: then the output is wrong.";
+    all.add((14, "guessed_tag"), story, Garbler, endings, move |rng| {
+        let guess = guess(rng);
+        let case = Case::new(&toy(), rng).tagging(1).lie(Garbler, Point::Products, add_offset(1));
+        case.lie(Garbler, Point::Gates, in_parts(1, move |tag| *tag ^= guess))
+    });
+}
+
+fn reports(all: &mut Catalogue) {
+    for (value, named, tagged, story, told) in [
+        (
+            0,
+            "value_of_a_port",
+            "label_of_a_port",
+            "The evaluator reports another value of a port than its label has: the answer would tell it an \
+             inner bit.",
+            "The evaluator reports the hash of another label of a port.",
+        ),
+        (
+            5,
+            "value_of_the_output",
+            "label_of_the_output",
+            "The evaluator reports another value of the output, for the garbler to read.",
+            "The evaluator reports the hash of another label of the output.",
+        ),
+    ] {
+        let lie = bit(Evaluator, Point::Report, 1, value, 0);
+        all.always((16, named), Cheat::Labels, Evaluator, story, lie);
+        all.always((16, tagged), Cheat::Labels, Evaluator, told, move |case| {
+            case.lie(Evaluator, Point::ReportedTags, flip_in_parts(TAG, value, 11))
+        });
+    }
+    let right = 1.0 / 128.0;
+    let endings = vec![(caught(Cheat::Labels), 1.0 - right), (Ending::Fooled, right)];
+    let story = "The evaluator reports another value of the output and guesses the seven unknown bits of a \
+                 tag of one byte: then the garbler's output is wrong.";
+    all.add((17, "guessed_tag"), story, Evaluator, endings, move |rng| {
+        let guess = guess(rng);
+        let case = Case::new(&toy(), rng).tagging(1).lie(Evaluator, Point::Report, flip(1, 5, 0));
+        case.lie(Evaluator, Point::ReportedTags, in_parts(5, move |tag| *tag ^= guess))
+    });
+}
+
+/// Whether a party said a message of this tag.
+fn says(outcome: &Outcome, party: Party, tag: Tag) -> bool {
+    outcome.events[party as usize].iter().any(|event| matches!(event, Event::Sent(said, _) if *said == tag))
+}
+
+fn order(all: &mut Catalogue) {
+    let story = "The garbler garbles NAND for the gate that is its output: the evaluator's shares of the \
+                 output's mask, from which it would read an input, do not leave before the digest.";
+    let endings = vec![(caught(Cheat::Gates), 1.0)];
+    let silent = |outcome: &Outcome| match says(outcome, Evaluator, msg::OUTPUT_MASKS) {
+        false => Ok(()),
+        true => Err("the evaluator opened an output before the digest".into()),
+    };
+    all.add_with((19, "outputs_before_the_digest"), story, Garbler, endings, silent, |rng| {
+        Case::new(&chain(Recipient::Garbler), rng).lie(Garbler, Point::Products, add_offset(1))
+    });
+    let story = "The evaluator's answer about its OTs is malformed: the garbler has not yet said where its \
+                 pads begin, by which words could be chosen that cancel.";
+    let endings = || vec![(caught(Cheat::UnexpectedMessage), 1.0)];
+    let silent = |outcome: &Outcome| match says(outcome, Garbler, msg::CIPHERTEXTS) {
+        false => Ok(()),
+        true => Err("the garbler said where its pads begin".into()),
+    };
+    all.add_with((22, "garblers_pads"), story, Evaluator, endings(), silent, |rng| {
+        longer(Evaluator, softspoken::msg::CHECK)(Case::new(&toy(), rng))
+    });
+    let story =
+        "The garbler's answer about its OTs is malformed: the evaluator has said nothing of its pads.";
+    let silent = |outcome: &Outcome| match says(outcome, Evaluator, msg::CIPHERTEXTS) {
+        false => Ok(()),
+        true => Err("the evaluator said where its pads begin".into()),
+    };
+    all.add_with((22, "evaluators_pads"), story, Garbler, endings(), silent, |rng| {
+        longer(Garbler, softspoken::msg::CHECK)(Case::new(&toy(), rng))
+    });
+    let story = "The evaluator opens too many differences: the garbler has not said where the keys of gates \
+                 begin.";
+    let silent = |outcome: &Outcome| match says(outcome, Garbler, msg::TABLES) {
+        false => Ok(()),
+        true => Err("the garbler said where the keys of gates begin".into()),
+    };
+    all.add_with((22, "keys_of_gates"), story, Evaluator, endings(), silent, |rng| {
+        longer(Evaluator, msg::OPENED)(Case::new(&toy(), rng))
+    });
+}
+
+/// Messages with a byte too many, and who sends them.
+const LONGER: [(Party, Tag, &str, &str); 19] = [
+    (Garbler, softspoken::msg::TREES, "garblers_trees", "Of the garbler's trees."),
+    (Evaluator, softspoken::msg::TREES, "evaluators_trees", "Of the evaluator's trees."),
+    (Evaluator, softspoken::msg::ROWS, "rows", "Of the rows of masks."),
+    (Garbler, msg::CIPHERTEXTS, "garblers_ciphertexts", "Of the garbler's ciphertexts of leaky ANDs."),
+    (Evaluator, msg::CIPHERTEXTS, "evaluators_ciphertexts", "Of the evaluator's ciphertexts of leaky ANDs."),
+    (Garbler, msg::BITS, "garblers_bits", "Of the garbler's bits of leaky ANDs."),
+    (Evaluator, msg::BITS, "evaluators_bits", "Of the evaluator's bits of leaky ANDs."),
+    (Evaluator, msg::COMPARE, "digest", "Of the masked digest."),
+    (Garbler, msg::COMPARED, "answer", "Of the answer to it."),
+    (Evaluator, msg::COIN, "coin", "Of the opened coin."),
+    (Garbler, msg::TABLES, "tables", "Of the gates' rows."),
+    (Garbler, msg::COLOURS, "colours", "Of the bits that make labels end in 0."),
+    (Garbler, msg::SOLDERINGS, "solderings", "Of the solderings."),
+    (Garbler, msg::INPUT_MASKS, "masks_of_inputs", "Of the masks of the evaluator's inputs."),
+    (Evaluator, msg::MASKED_INPUTS, "masked_inputs", "Of the evaluator's masked inputs."),
+    (Garbler, msg::INPUT_LABELS, "labels_of_inputs", "Of the labels of inputs."),
+    (Evaluator, msg::REPORT, "report", "Of the evaluator's report."),
+    (Garbler, msg::GATES, "digest_of_gates", "Of the digest of all gates."),
+    (Garbler, msg::OUTPUT_MASKS, "masks_of_outputs", "Of the masks of outputs."),
+];
+
+fn lengths(all: &mut Catalogue) {
+    for (cheater, tag, variant, story) in LONGER {
+        all.always((23, variant), Cheat::UnexpectedMessage, cheater, story, longer(cheater, tag));
+    }
+}

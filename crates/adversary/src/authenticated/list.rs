@@ -1,0 +1,152 @@
+//! The list that attacks are put in, and how state is altered.
+
+use std::sync::Arc;
+
+use brickwork::authenticated::adversary::{Case, Ending, Outcome, Point, chain};
+use brickwork::circuit::{Party, Program, Recipient};
+use brickwork::random::Rng;
+use brickwork::wire::Tag;
+
+use crate::family::Attack;
+
+/// The protocol, as users name it.
+pub(super) const PROTOCOL: &str = "authenticated";
+
+/// Runs of an attack whose ending is certain.
+const CERTAIN: usize = 20;
+
+/// Runs of one whose ending is not.
+const MANY: usize = 1000;
+
+/// Runs of one that a guess of seven bits decides.
+const GUESSED: usize = 3000;
+
+/// Row and variant.
+pub(super) type Name = (u8, &'static str);
+
+/// What must hold of a run besides.
+type Rule = fn(&Outcome) -> Result<(), String>;
+
+/// Returns the run of a check that fails.
+pub(super) fn caught(check: impl Into<brickwork::Cheat>) -> Ending {
+    Ending::Caught(check.into())
+}
+
+/// Returns the program that is attacked: a·b·c for both parties, x is a.
+pub(super) fn toy() -> Arc<Program> {
+    chain(Recipient::Both)
+}
+
+/// The list, as it is written.
+#[derive(Default)]
+pub(super) struct Catalogue(pub(super) Vec<Attack>);
+
+impl Catalogue {
+    /// Adds an attack that is a run, in which a rule must hold.
+    pub fn add_with(
+        &mut self,
+        (row, variant): Name,
+        story: &'static str,
+        cheater: Party,
+        endings: Vec<(Ending, f64)>,
+        rule: Rule,
+        case: impl Fn(&mut Rng) -> Case + Send + Sync + 'static,
+    ) {
+        let least = endings.iter().map(|(_, rate)| *rate).fold(1.0, f64::min);
+        let trials = match endings.len() {
+            1 => CERTAIN,
+            _ if least < 0.05 => GUESSED,
+            _ => MANY,
+        };
+        let play = Box::new(move |rng: &mut Rng| {
+            let outcome = case(rng).run();
+            rule(&outcome)?;
+            outcome.ending(cheater)
+        });
+        let cheater = Some(cheater);
+        self.0.push(Attack { protocol: PROTOCOL, row, variant, story, cheater, endings, trials, play });
+    }
+
+    /// Adds an attack that is a run.
+    pub fn add(
+        &mut self,
+        name: Name,
+        story: &'static str,
+        cheater: Party,
+        endings: Vec<(Ending, f64)>,
+        case: impl Fn(&mut Rng) -> Case + Send + Sync + 'static,
+    ) {
+        self.add_with(name, story, cheater, endings, |_| Ok(()), case);
+    }
+
+    /// Adds an attack on the toy program that this check always sees.
+    pub fn always(
+        &mut self,
+        name: Name,
+        check: impl Into<brickwork::Cheat>,
+        cheater: Party,
+        story: &'static str,
+        cheat: impl Fn(Case) -> Case + Send + Sync + 'static,
+    ) {
+        self.add(name, story, cheater, vec![(caught(check), 1.0)], move |rng| cheat(Case::new(&toy(), rng)));
+    }
+
+    /// Adds one that this check sees at a rate, and that changes nothing where it does not.
+    pub fn at_rate(
+        &mut self,
+        name: Name,
+        check: impl Into<brickwork::Cheat>,
+        rate: f64,
+        cheater: Party,
+        story: &'static str,
+        cheat: impl Fn(Case) -> Case + Send + Sync + 'static,
+    ) {
+        let endings = vec![(caught(check), rate), (Ending::Survived, 1.0 - rate)];
+        self.add(name, story, cheater, endings, move |rng| cheat(Case::new(&toy(), rng)));
+    }
+}
+
+/// Returns what flips bit `bit` of word number `word` of `bytes` bytes each.
+pub(super) fn flip(bytes: usize, word: usize, bit: usize) -> impl FnMut(u128, &mut [u8]) + Send {
+    move |_, all| all[word * bytes + bit / 8] ^= 1 << (bit % 8)
+}
+
+/// Returns what alters a byte of what comes in several parts.
+pub(super) fn in_parts(
+    at: usize,
+    mut alter: impl FnMut(&mut u8) + Send,
+) -> impl FnMut(u128, &mut [u8]) + Send {
+    let mut passed = 0;
+    move |_, part| {
+        at.checked_sub(passed).and_then(|at| part.get_mut(at)).into_iter().for_each(&mut alter);
+        passed += part.len();
+    }
+}
+
+/// Returns what flips bit `bit` of word number `word` of `bytes` bytes each, of what comes in several parts.
+pub(super) fn flip_in_parts(bytes: usize, word: usize, bit: usize) -> impl FnMut(u128, &mut [u8]) + Send {
+    in_parts(word * bytes + bit / 8, move |byte| *byte ^= 1 << (bit % 8))
+}
+
+/// Returns what adds the party's own offset to this label.
+pub(super) fn add_offset(word: usize) -> impl FnMut(u128, &mut [u8]) + Send {
+    move |offset, all| {
+        all[16 * word..].iter_mut().zip(offset.to_ne_bytes()).for_each(|(byte, of)| *byte ^= of)
+    }
+}
+
+/// Lets a party lie at a point, with what flips a bit.
+pub(super) fn bit(
+    party: Party,
+    point: Point,
+    bytes: usize,
+    word: usize,
+    bit: usize,
+) -> impl Fn(Case) -> Case {
+    move |case| case.lie(party, point, flip(bytes, word, bit))
+}
+
+/// Lets a party send its first message of this tag with a byte too many.
+pub(super) fn longer(party: Party, tag: Tag) -> impl Fn(Case) -> Case {
+    move |case| case.sends(party, tag, 0, |bytes| bytes.push(0))
+}

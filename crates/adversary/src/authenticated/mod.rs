@@ -1,0 +1,26 @@
+//! The attacks on components with authenticated masks, row by row. What is not here its page says:
+//! docs/authenticated.md.
+
+mod attacks;
+mod list;
+
+use brickwork::authenticated::Cheat;
+use brickwork::ot::{self, pcg, softspoken};
+
+use crate::family;
+pub use attacks::catalogue;
+use list::PROTOCOL;
+
+/// Returns what stands on the page of this protocol.
+pub fn page() -> family::Page {
+    let of_ots = ot::Cheat::ALL.iter().map(|&check| check.into());
+    let of_trees = softspoken::Cheat::ALL.iter().map(|&check| check.into());
+    let of_pcg = pcg::Cheat::ALL.iter().map(|&check| check.into());
+    let all = of_ots.chain(of_trees).chain(of_pcg).chain(Cheat::ALL.iter().map(|&check| check.into()));
+    family::Page {
+        protocol: PROTOCOL,
+        attacks: catalogue(),
+        checks: family::distinct(all),
+        unprovoked: Vec::new(),
+    }
+}
