@@ -628,8 +628,8 @@ impl Store {
         }
         let mut rows = vec![self.sealed(LOG, with_number(id, number), entry)?];
         let mut segments = Vec::new();
-        // What no program will take any more goes: all of an epoch that is burned, and with the next step what
-        // those before it had stored that are given up.
+        // What no program will take any more goes: all of an epoch that is burned, and with the next step
+        // what steps that are given up had stored.
         let is_burned = matches!(entry, Entry::Burned(_));
         if is_burned {
             rows.push((SECRETS, id.to_vec(), None));
