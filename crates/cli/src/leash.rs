@@ -39,6 +39,9 @@ pub fn from_parent() -> Result<(Identity, Secrets<bool>), Failure> {
     let (Some(pem), Some(input)) = (value["identity"].as_str(), value["input"].as_str()) else {
         return Err(broken());
     };
+    if input.bytes().any(|bit| !matches!(bit, b'0' | b'1')) {
+        return Err(broken());
+    }
     Ok((Identity::from_pem(pem)?, input.bytes().map(|bit| bit == b'1').collect()))
 }
 

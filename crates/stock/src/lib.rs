@@ -445,6 +445,7 @@ impl Store {
     /// the disk is known again only when it is opened anew.
     fn write(&self, changes: &[RowChange]) -> Result<(), Error> {
         self.sound()?;
+        erase_stack();
         let write = || -> Result<(), redb::Error> {
             let mut transaction = self.shared.index.begin_write()?;
             transaction.set_durability(Durability::Immediate).expect("nothing reduces it");
@@ -883,6 +884,16 @@ pub fn encoded_secret(value: &impl Serialize) -> Zeroizing<Vec<u8>> {
     let mut bytes = Zeroizing::new(vec![0; length]);
     postcard::to_slice(value, &mut bytes).expect("it fits");
     bytes
+}
+
+/// Overwrites what calls that have returned left on this thread's stack, as far down as the database goes: it
+/// puts values with unwritten bytes on the heap, where these would stay in memory that nobody erases.
+#[inline(never)]
+fn erase_stack() {
+    const PAGES: usize = 16;
+    let below = std::hint::black_box([[0u64; 512]; PAGES]);
+    // Somebody may look: so the compiler leaves no write out.
+    zeroize::optimization_barrier(&below);
 }
 
 /// What a batch in the index is of use for.

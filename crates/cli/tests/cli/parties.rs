@@ -516,7 +516,9 @@ fn a_child_on_a_leash_ends_with_its_parent() {
     let mut child = brickwork(&fixed).stdin(Stdio::piped()).spawn().unwrap();
     let pem = std::fs::read_to_string(keys.file("garbler.key")).unwrap();
     let mut stdin = child.stdin.take().unwrap();
-    writeln!(stdin, "{}", json!({ "identity": pem, "input": 7 })).unwrap();
+    // The bits of 7.
+    let input = format!("111{}", "0".repeat(29));
+    writeln!(stdin, "{}", json!({ "identity": pem, "input": input })).unwrap();
     let said: Value = serde_json::from_str(&line(child.stdout.as_mut().unwrap())).unwrap();
     assert!(said["listening"].as_str().unwrap().starts_with("127.0.0.1:"));
     assert!(child.try_wait().unwrap().is_none());

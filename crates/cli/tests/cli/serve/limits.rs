@@ -11,10 +11,13 @@ fn answered(streams: Vec<TcpStream>) -> Vec<bool> {
         let answered = stream.write_all(request).and_then(|()| stream.read_to_string(&mut all));
         answered.is_ok() && all.starts_with("HTTP/1.1 200")
     };
-    streams.into_iter().map(answer).collect()
+    // The newest asks first: when it is answered, all have been accepted, and those have gone that had to.
+    let mut answered: Vec<bool> = streams.into_iter().rev().map(answer).collect();
+    answered.reverse();
+    answered
 }
 
-/// Connects, and waits until it is taken notice of: those that are accepted later come later.
+/// Connects so many times: those that connect later are accepted later.
 fn crowd(at: SocketAddr, count: usize) -> Vec<TcpStream> {
     (0..count).map(|_| TcpStream::connect(at).expect("a door")).collect()
 }
