@@ -236,7 +236,7 @@ pub fn second_process(party: Party) -> Played {
     let second = stores.open(party);
     drop(first);
     match second {
-        Err(Error::Stock(why)) if why.contains("in use") => Ok(Ending::Stopped),
+        Err(Error::Busy(why)) if why.contains("in use") => Ok(Ending::Stopped),
         _ => Err("a second process has it".into()),
     }
 }

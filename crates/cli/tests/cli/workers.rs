@@ -1,7 +1,7 @@
 //! `preprocess --workers`: two processes whose workers make steps side by side; `kill -9` of either at any
 //! moment, and peers that were told something else.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -96,6 +96,10 @@ const KILLS: u32 = 4;
 #[cfg(unix)]
 #[test]
 fn row_21_kill_9_while_workers_make_stock() {
+    // As long as it takes here and now, with nobody killed.
+    let (whole, alone) = (Instant::now(), Parties::new("millionaires.bwp"));
+    let _ = alone.good(making(&alone, ["3", "3"]));
+    let whole = whole.elapsed();
     let (mut in_time, mut tries) = (0, 0);
     let parties = Parties::new("millionaires.bwp");
     while in_time < KILLS && tries < 40 {
@@ -108,7 +112,7 @@ fn row_21_kill_9_while_workers_make_stock() {
         let mut garbler = flags(garbler, ["--listen", "127.0.0.1:0"]);
         let address = address(&mut garbler);
         let mut children = [garbler, flags(evaluator, ["--connect", &address])];
-        std::thread::sleep(Duration::from_millis(20 + 23 * tries));
+        std::thread::sleep(whole * (1 + tries % 10) / 12);
         children[victim].kill().expect("a signal");
         let [garbler, evaluator] = children.map(|child| finish_within(child, Duration::from_secs(10)));
         let (killed, (other, waited)) = match victim {
