@@ -456,7 +456,8 @@ def test_what_a_lane_sees_is_heard_before_it_is_ended(
     crew = object.__new__(job._Crew)
     crew._futures, crew._news, crew._node, crew._next_look = {}, queue.SimpleQueue(), "here", 0.0
     crew._ended, crew._rows, crew._parts = False, [20] * 4, {}
-    crew._metrics = type("Metrics", (), {"ran": lambda *_: None})()  # type: ignore[assignment]
+    metrics: Any = type("Metrics", (), {"ran": lambda *_: None})()
+    crew._metrics = metrics
     crew._lanes = {1: job._Actor(actor, 7, [])}
     crew.obey('{"run": {"lane": 1, "partition": 3}}')
     crew.obey('{"fill": {"lane": 1, "partitions": 1}}')
