@@ -183,9 +183,11 @@ fn triples(all: &mut Catalogue) {
             "The evaluator opens another difference of a gate's masks to its triple.",
         ),
     ] {
-        for (variant, story, place) in [(layers, story, 1), (factors, told, 6)] {
-            let lie = bit(cheater, Point::Opened, 1, place, 0);
-            all.always((5, variant), Cheat::Opening, cheater, story, lie);
+        for (variant, story, first) in [(layers, story, 0), (factors, told, 4)] {
+            all.add((5, variant), story, cheater, vec![(caught(Cheat::Opening), 1.0)], move |rng| {
+                let place = first + rng.below(4) as usize;
+                bit(cheater, Point::Opened, 1, place, 0)(Case::new(&toy(), rng))
+            });
         }
     }
 }
@@ -353,9 +355,11 @@ fn answers(all: &mut Catalogue) {
 }
 
 fn reports(all: &mut Catalogue) {
-    for (value, named, tagged, story, told) in [
+    // Those of four ports and of the first gate; and that of the last one.
+    for (first, values, named, tagged, story, told) in [
         (
             0,
+            5,
             "value_of_a_port",
             "label_of_a_port",
             "The evaluator reports another value of a port than its label has: the answer would tell it an \
@@ -364,16 +368,22 @@ fn reports(all: &mut Catalogue) {
         ),
         (
             5,
+            1,
             "value_of_the_output",
             "label_of_the_output",
             "The evaluator reports another value of the output, for the garbler to read.",
             "The evaluator reports the hash of another label of the output.",
         ),
     ] {
-        let lie = bit(Evaluator, Point::Report, 1, value, 0);
-        all.always((16, named), Cheat::Labels, Evaluator, story, lie);
-        all.always((16, tagged), Cheat::Labels, Evaluator, told, move |case| {
-            case.lie(Evaluator, Point::ReportedTags, flip_in_parts(TAG, value, 11))
+        let any = move |rng: &mut Rng| first + rng.below(values) as usize;
+        let seen = || vec![(caught(Cheat::Labels), 1.0)];
+        all.add((16, named), story, Evaluator, seen(), move |rng| {
+            let value = any(rng);
+            bit(Evaluator, Point::Report, 1, value, 0)(Case::new(&toy(), rng))
+        });
+        all.add((16, tagged), told, Evaluator, seen(), move |rng| {
+            let value = any(rng);
+            Case::new(&toy(), rng).lie(Evaluator, Point::ReportedTags, flip_in_parts(TAG, value, 11))
         });
     }
     let right = 1.0 / 128.0;
