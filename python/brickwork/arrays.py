@@ -9,10 +9,10 @@ from typing import Any
 from .integers import Integer, constant
 from .tracing import Body, body, refuse, source
 from .types import ArrayType, IntegerType, StructType, Type
-from .values import Value, fold, here, plain, variable
+from .values import Compound, Value, fold, here, plain, variable
 
 
-class Array(Value):
+class Array(Compound):
     """Secret elements of one type, of which a plain number or a secret one, by `at`, names one."""
 
     __slots__ = ()
@@ -72,7 +72,7 @@ class Array(Value):
         return _all_equal(zip(self, as_value(other, self.type)))
 
 
-class Record(Value):
+class Record(Compound):
     """Secret fields, by name."""
 
     __slots__ = ()

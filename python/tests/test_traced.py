@@ -332,6 +332,84 @@ def test_numbers_of_numpy_are_plain_ones() -> None:
     assert bw.simulate(mixed, [10, 20]).garbler.tolist() == [13, 13, 20, 50]
 
 
+def test_operators_of_numpy_are_pythons() -> None:
+    """Each gives what the same one gives of plain numbers, on whichever side the secret stands."""
+    names = "add subtract multiply floor_divide remainder bitwise_and bitwise_or bitwise_xor".split()
+    asked = "less less_equal greater greater_equal equal not_equal".split()
+    both = [getattr(np, name) for name in (*names, *asked)]
+
+    @bw.program
+    def operated(a: bw.Garbler[bw.u8]) -> bw.Both[bw.u8[42]]:
+        found = [
+            one.astype(bw.u8) for of in both for one in (of(np.uint8(100), a), of(a, np.int64(100)), of(a, a))
+        ]
+        return found
+
+    learned = bw.simulate(operated, 7).garbler.tolist()
+    hundred, seven = np.uint8(100), np.uint8(7)
+    with np.errstate(over="ignore"):
+        pairs = [(hundred, seven), (seven, hundred), (seven, seven)]
+        assert learned == [int(of(x, y)) for of in both for x, y in pairs]
+
+    @bw.program
+    def single(a: bw.Garbler[bw.i8]) -> bw.Both[bw.i8[3]]:
+        return [np.negative(a), np.invert(a), np.absolute(a)]
+
+    assert bw.simulate(single, -7).garbler.tolist() == [7, 6, 7]
+
+
+OF_NUMPY: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
+    "where": (lambda a, x: np.where(x[0] < x[1], x[0], 3), r"bw\.where\(condition, a, b\)"),
+    "sum": (lambda a, x: np.sum(x), r"bw\.sum"),
+    "add.reduce": (lambda a, x: np.add.reduce(x), r"bw\.sum"),
+    "maximum": (lambda a, x: np.maximum(x[0], 3), r"bw\.max"),
+    "sort": (lambda a, x: np.sort(x), r"bw\.sort"),
+    "dot": (lambda a, x: np.dot(x, a), r"bw\.dot"),
+    "concatenate": (lambda a, x: np.concatenate([a, x]), r"\[\*a, \*b\]"),
+    "logical_and": (lambda a, x: np.logical_and(x[0] < 1, x[1] < 1), "a & b"),
+    "sin": (lambda a, x: np.sin(x[0]), "numpy knows no secrets"),
+    "cumsum": (lambda a, x: np.cumsum(x), "numpy knows no secrets"),
+    "add": (lambda a, x: np.add(x[0], 1, out=np.zeros(1)), "numpy knows no secrets"),
+}
+
+
+@pytest.mark.parametrize("name", OF_NUMPY)
+def test_functions_of_numpy_say_what_to_write(name: str) -> None:
+    call, instead = OF_NUMPY[name]
+
+    @bw.program
+    def calls(x: bw.Garbler[bw.u8[3]]) -> bw.Both[bw.u8]:
+        return call(np.arange(3), x)
+
+    with pytest.raises(bw.SecretUsed, match=f"np\\.{name}\nhint: .*{instead}") as error:
+        calls.source
+    assert error.value.file == "test_traced.py" and "np." in error.value.text
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        lambda a, row: a + a,
+        lambda a, row: np.arange(3) + a,
+        lambda a, row: 2 * a,
+        lambda a, row: -a,
+        lambda a, row: a < a,
+        lambda a, row: row < row,
+        lambda a, row: row @ a,
+    ],
+)
+def test_arrays_and_records_have_no_arithmetic(of: Any) -> None:
+    class Pair(bw.Struct):
+        key: bw.u8
+
+    @bw.program
+    def calls(a: bw.Garbler[bw.u8[3]], row: bw.Garbler[Pair]) -> bw.Both[bw.u8]:
+        return of(a, row)
+
+    with pytest.raises(bw.SecretUsed, match=r"does not have\nhint: .*for x, y in zip|multipl"):
+        calls.source
+
+
 def test_what_changes_each_time_is_refused() -> None:
     counter = iter(range(100))
 
