@@ -165,8 +165,8 @@ fn protocols_are_compared() {
     assert!(["garbler", "evaluator"].iter().all(|party| stock[party].as_u64().is_some_and(|b| b > 4096)));
     assert!(rows.iter().all(|row| row["each"].is_null() && row["stock"].is_null()));
     assert_eq!(json["rows"].as_array().map(Vec::len), Some(1));
-    // More inputs of the garbler's are more authenticators in smaller buckets, and a number says so; more of the
-    // evaluator's or more outputs leave all buckets as they are.
+    // More inputs of the garbler's are more authenticators in smaller buckets, and a number says so; more of
+    // the evaluator's or more outputs leave all buckets as they are.
     let (human, json) = good(&["bench", "compare", &file, "--protocols", "duplo", "--rounds", "1", "--each"]);
     let each = &json["rows"][0]["each"];
     let others: Vec<&str> =
