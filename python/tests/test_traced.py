@@ -474,6 +474,26 @@ def wrong(mine: bw.Garbler[bw.u32]) -> bw.Both[bw.u32]:
     assert error["code"] == 3 and "auction.py:10" in error["message"] and "bw.where" in error["hint"]
     assert "higher, wrong" in command("info", "auction.py", cwd=tmp_path)["error"]["message"]
     assert "no program lower" in command("info", "auction.py:lower", cwd=tmp_path)["error"]["message"]
+    nowhere = command("info", "nowhere.py", cwd=tmp_path)["error"]["message"]
+    assert nowhere == "nowhere.py is no file of Python"
+
+
+@pytest.mark.parametrize(
+    "fault, message",
+    [
+        ("1 / 0", "faulty.py:3: ZeroDivisionError: division by zero"),
+        ("def (", "faulty.py:3: SyntaxError: "),
+        ("import json; json.loads('')", "faulty.py:3: JSONDecodeError: "),
+        ("import nothing_of_that_name", "faulty.py:3: ModuleNotFoundError: "),
+    ],
+)
+def test_a_file_with_a_fault_of_its_own_is_named_with_its_line(
+    fault: str, message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "faulty.py").write_text(f"import brickwork as bw\n\n{fault}\n")
+    error = command("info", "faulty.py:one", cwd=tmp_path)["error"]
+    assert error["code"] == 3 and error["message"].startswith(message), error
+    assert error["hint"] == "`python3 faulty.py` shows where it comes from"
 
 
 POINTS = [(32, 16, True), (32, 8, True), (16, 12, True), (24, 5, False), (8, 8, False), (8, 8, True)]
