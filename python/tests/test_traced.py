@@ -358,6 +358,50 @@ def test_operators_of_numpy_are_pythons() -> None:
     assert bw.simulate(single, -7).garbler.tolist() == [7, 6, 7]
 
 
+WIDTHS: list[tuple[Any, Any, str]] = [
+    (bw.u8, bw.u16, "write .astype(bw.u16) behind the bw.u8"),
+    (bw.i32, bw.u8, "write .astype(bw.i32) behind the bw.u8"),
+    (bw.u8, bw.i8, "write .astype(bw.i9) behind both"),
+    (bw.fixed(16, 8), bw.u8, "write .astype(bw.fixed(17, 8)) behind both"),
+    (bw.fixed(32, 8), bw.i16, "write .astype(bw.fixed(32, 8)) behind the bw.i16"),
+    (bw.u8, bw.u8[2], "take the elements or fields of the bw.u8[2] one by one"),
+]
+
+
+@pytest.mark.parametrize("one, other, instead", WIDTHS)
+def test_widths_that_differ_are_told_how_to_meet(one: Any, other: Any, instead: str) -> None:
+    def both(a: Any, b: Any) -> Any:
+        return a + b
+
+    both.__annotations__ = {"a": bw.Garbler[one], "b": bw.Evaluator[other], "return": bw.Both[one]}
+    with pytest.raises(bw.SecretUsed) as error:
+        bw.program(both).source
+    assert f"has {one!r} + {other!r}" in str(error.value) and error.value.hint.endswith(instead)
+    if isinstance(other, bw.types.IntegerType):
+        joined = one.joined(other)
+
+        def met(a: Any, b: Any) -> Any:
+            return a.astype(joined) + b.astype(joined)
+
+        met.__annotations__ = {**both.__annotations__, "return": bw.Both[joined]}
+        assert bw.simulate(bw.program(met), 3 << one.point, 4 << other.point).garbler == 7 << joined.point
+
+
+def test_what_is_returned_too_wide_or_too_narrow_is_told() -> None:
+    @bw.program
+    def narrow(a: bw.Garbler[bw.u8]) -> bw.Both[bw.u16]:
+        return a
+
+    @bw.program
+    def wide(a: bw.Garbler[bw.u16]) -> bw.Both[bw.u8]:
+        return a
+
+    with pytest.raises(bw.SecretUsed, match=r"\.astype\(bw\.u16\) behind it"):
+        narrow.source
+    with pytest.raises(bw.SecretUsed, match=r"take bw\.u16 for both, or \.truncate"):
+        wide.source
+
+
 OF_NUMPY: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
     "where": (lambda a, x: np.where(x[0] < x[1], x[0], 3), r"bw\.where\(condition, a, b\)"),
     "sum": (lambda a, x: np.sum(x), r"bw\.sum"),
