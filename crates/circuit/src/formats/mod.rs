@@ -18,7 +18,7 @@ pub mod duplo;
 mod lines;
 pub mod scd;
 
-use super::{Program, Recipient, library};
+use super::{Program, library};
 use brickwork_base::Error;
 pub use bristol::InputMap;
 use lines::Lines;
@@ -120,17 +120,6 @@ pub fn load_mapped(bytes: &[u8], name: &str, map: &InputMap) -> Result<Program, 
             "{name}: this is no kind of file that can be read; a .bwp program, a Bristol or SCD circuit or \
              a .GC_duplo program is"
         ))),
-    }
-}
-
-/// Refuses a program with an output for nobody, which a format cannot say.
-fn refuse_kept_outputs(program: &Program) -> Result<(), Error> {
-    match program.outputs().iter().find(|output| output.to == Recipient::Nobody) {
-        Some(kept) => {
-            let name = &kept.port.name;
-            Err(Error::Input(format!("output {name} goes to nobody, which this format cannot say")))
-        }
-        None => Ok(()),
     }
 }
 

@@ -308,7 +308,7 @@ fn ranges(inputs: u32, map: &InputMap) -> Result<(Vec<u32>, InputMap), Error> {
 /// [`Error::Input`] if the program is too large for one circuit, or an output goes to nobody: whoever read it
 /// would give it to both parties.
 pub fn write(program: &Program) -> Result<Vec<u8>, Error> {
-    super::refuse_kept_outputs(program)?;
+    program.refuse_kept_outputs()?;
     Ok(Scd::from(&program.flatten()?).write())
 }
 
