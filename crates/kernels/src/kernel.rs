@@ -127,8 +127,8 @@ impl Kernel {
         }
     }
 
-    /// Returns how many copies of a circuit it takes side by side at most, one of [`LANES`](crate::LANES): with
-    /// narrow registers more of them would only be more labels than the first-level cache holds.
+    /// Returns how many copies of a circuit it takes side by side at most, one of [`LANES`](crate::LANES):
+    /// with narrow registers more of them would only be more labels than the first-level cache holds.
     pub fn most_copies(self) -> usize {
         if self.is_wide() { 16 } else { 8 }
     }
