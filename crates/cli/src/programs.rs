@@ -93,8 +93,7 @@ fn beside(function: &Path, name: &str) -> Result<Component, Error> {
         if formats::kind(&bytes) == Some(FileKind::CompGc) {
             return Err(Error::Input(format!("{shown}: a component is a circuit, not a function")));
         }
-        let whole = formats::load(&bytes, &shown)?.whole()?;
-        return whole.components().first().cloned().ok_or_else(|| Error::Input(format!("{shown} is empty")));
+        return formats::load_component(&bytes, &shown);
     }
     library::compgc::component_named(name).map_err(|e| {
         Error::Input(format!(
