@@ -110,6 +110,31 @@ fn outputs_are_whole_files_of_their_own() {
     assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
 }
 
+/// What is predicted takes no time and memory of its own: many executions are said at once, and more than fit
+/// are refused.
+#[test]
+fn plans_of_many_executions() {
+    let most = u32::MAX.to_string();
+    let file = example("millionaires.bwp");
+    let plan =
+        |executions: &str| good(&["plan", &file, "--protocol", "semi-honest", "--executions", executions]).1;
+    let [all, half] = [most.as_str(), "2147483648"].map(plan);
+    assert_eq!(all["executions"], u32::MAX);
+    let bytes = |json: &Value| {
+        let of = |phase: &Value| {
+            let sent = |by: &str| phase[by].as_u64().expect("a number");
+            sent("garbler_sent_bytes") + sent("evaluator_sent_bytes")
+        };
+        json["phases"].as_array().expect("phases").iter().map(of).sum::<u64>() as f64
+    };
+    let ratio = bytes(&all) / bytes(&half);
+    assert!((ratio - 2.0).abs() < 1e-4, "{ratio}");
+    for protocol in ["duplo", "compgc", "lego", "jimu", "authenticated"] {
+        let command = ["plan", &example("aes-128.bwp"), "--protocol", protocol, "--executions", &most];
+        bad(&command, 2, "4294967295 executions of ");
+    }
+}
+
 #[test]
 fn bristol_inputs_are_mapped() {
     let keys = Keys::new();
@@ -344,7 +369,7 @@ fn wrong_usage_is_code_2() {
     bad(&["simulate", &file, "--garbler", "-", "--evaluator", "-"], 2, "stdin");
     bad(&["simulate", &file, "--executions", "0"], 2, "executions");
     let many = run(&["plan", &file, "--executions", "4000000000", "--json"]);
-    is_error(&many, 2, "too large for one program");
+    is_error(&many, 2, "4000000000 executions of millionaires ");
     assert!(object(&many)["error"]["hint"].as_str().unwrap().contains("fewer --executions"));
     bad(&["info"], 2, "FILE");
     bad(&["info", &file, "--no-such-flag"], 2, "--no-such-flag");
