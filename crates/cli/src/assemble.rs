@@ -1,6 +1,5 @@
 //! `brickwork assemble`: a program of the garbled machine from its source, or the instruction set itself.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use brickwork::circuit::{Party, value};
@@ -64,11 +63,11 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
         }
     };
     let output = arguments.output.clone().unwrap_or(default);
-    if arguments.file.as_ref() == Some(&output) {
+    if arguments.file.as_ref().is_some_and(|file| files::is_same(file, &output)) {
         let why = format!("{} would be overwritten by its own program", output.display());
         return Err(Failure::usage(why, "give another file with --output"));
     }
-    fs::write(&output, program.to_bytes()).map_err(|e| Failure::cannot_write(&output, &e))?;
+    files::write_whole(&output, &program.to_bytes())?;
     let info = program.info();
     let mut human = format!(
         "{}: {} in {}, digest {}\n",

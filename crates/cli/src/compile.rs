@@ -1,6 +1,5 @@
 //! `brickwork compile`: a program from its source, or in another format.
 
-use std::fs;
 use std::path::PathBuf;
 
 use brickwork::circuit::Recipient;
@@ -12,9 +11,10 @@ use crate::arguments::ProgramArguments;
 use crate::cut::Cut;
 use crate::failure::Failure;
 use crate::origin::{Origin, gates_within};
+use crate::python::Traced;
 use crate::report::{Report, plural};
 use crate::source::{self, SourceFlags};
-use crate::{info, programs, resources};
+use crate::{files, info, programs, resources};
 
 /// Compile a .wir source into a program, or convert between formats
 #[derive(Args)]
@@ -62,13 +62,13 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
         Format::CompGc => ("json", compgc::write(&program).map_err(other_format)?),
     };
     let output = arguments.output.clone().unwrap_or_else(|| file.with_extension(extension));
-    if output == *file {
+    if files::is_same(&output, Traced::named(file).map_or(file, |traced| traced.file())) {
         return Err(Failure::usage(
             format!("{} would be overwritten by its own conversion", file.display()),
             "give another file with --output",
         ));
     }
-    fs::write(&output, &bytes).map_err(|e| Failure::cannot_write(&output, &e))?;
+    files::write_whole(&output, &bytes)?;
     // What the file says is another program where its format cannot say all of this one.
     let written = programs::load(&output, &InputMap::default())?;
     let info = written.info();

@@ -1,7 +1,7 @@
 //! What stands in files: bytes, text and keys.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::fs::{File, Permissions};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -78,6 +78,58 @@ pub fn text(path: &Path) -> Result<String, Failure> {
     let text = std::str::from_utf8(&bytes)
         .map_err(|_| Failure::input(format!("{name} is not a text file"), "is it the right file?"))?;
     Ok(text.to_owned())
+}
+
+/// Refuses the name that stands for stdin elsewhere: results on stdout are what commands report.
+pub fn check_output(path: &Path) -> Result<(), Failure> {
+    match path == Path::new("-") {
+        true => Err(Failure::usage(
+            "- names no file, and stdout is for what the command reports",
+            "give the name of a file, such as ./- if it is to be called so",
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Returns whether two paths lead to one file, whatever they are.
+pub fn is_same(one: &Path, other: &Path) -> bool {
+    #[cfg(unix)]
+    let place = |path: &Path| {
+        use std::os::unix::fs::MetadataExt;
+        std::fs::metadata(path).map(|data| (data.dev(), data.ino()))
+    };
+    #[cfg(not(unix))]
+    let place = std::fs::canonicalize::<&Path>;
+    one == other || matches!((place(one), place(other)), (Ok(one), Ok(other)) if one == other)
+}
+
+/// Writes a file, whole or not at all: what has this name stays until all is written.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    check_output(path)?;
+    // A link stays one, and leads to the file.
+    let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let before = std::fs::metadata(&target).ok();
+    let written = match &before {
+        // A device or a pipe is nothing that could be put in another's place.
+        Some(data) if !data.is_file() => std::fs::write(path, bytes),
+        _ => replace(&target, bytes, before.map(|data| data.permissions())),
+    };
+    written.map_err(|e| Failure::cannot_write(path, &e))
+}
+
+fn replace(target: &Path, bytes: &[u8], permissions: Option<Permissions>) -> io::Result<()> {
+    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    // Errors without the name of the temporary file, of which the user knows nothing.
+    let file = builder.tempfile_in(folder.unwrap_or(Path::new(".")));
+    let mut file = file.map_err(|e| io::Error::from(e.kind()))?;
+    file.as_file_mut().write_all(bytes)?;
+    if let Some(permissions) = permissions {
+        file.as_file().set_permissions(permissions)?;
+    }
+    file.persist(target).map(drop).map_err(|e| e.error)
 }
 
 /// How to come by the key of a store.

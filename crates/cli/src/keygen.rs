@@ -10,6 +10,7 @@ use brickwork_kernels::Erasing;
 use serde_json::json;
 
 use crate::failure::Failure;
+use crate::files;
 use crate::report::Report;
 
 /// Make a key pair: write the private key, print the public one for the peer
@@ -68,6 +69,7 @@ fn store_key(path: &Path) -> Result<Report, Failure> {
 
 /// Writes a secret to a new file that only its owner can read.
 pub fn write(path: &Path, secret: &str) -> Result<(), Failure> {
+    files::check_output(path)?;
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]

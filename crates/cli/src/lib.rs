@@ -102,6 +102,7 @@ pub fn main() -> ExitCode {
         return fail(failure, cli.json);
     }
     keep_memory_private();
+    survive_limits_of_files();
     match execute(&cli).and_then(|report| print(&report.text(cli.json)).map(|()| report.exit)) {
         Ok(exit) => exit,
         Err(failure) => fail(failure, cli.json),
@@ -121,6 +122,20 @@ fn keep_memory_private() {
             "core dumps cannot be switched off ({}): if the process dies, secrets may reach the disk",
             words::of(&error.into()).0
         );
+    }
+}
+
+/// A limit of the size of files (`ulimit -f`) is an error where a file is written, and no signal that ends
+/// the process and leaves half a file. A handler does that, and is not inherited; none of its own is needed.
+fn survive_limits_of_files() {
+    #[cfg(unix)]
+    {
+        let kind = tokio::signal::unix::SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
+        let heard = runtime.and_then(|runtime| runtime.block_on(async { tokio::signal::unix::signal(kind) }));
+        if let Err(error) = heard {
+            tracing::debug!("a file that becomes too large ends this process: {error}");
+        }
     }
 }
 

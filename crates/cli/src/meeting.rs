@@ -33,6 +33,9 @@ use crate::{files, programs};
 /// Of a visitor, and to it: this party agrees.
 const AGREED: Tag = Tag(5);
 
+/// Longest name of a protocol and of how it goes about it.
+const MAX_WAY_BYTES: usize = 100;
+
 /// What a party is about to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sheet {
@@ -99,6 +102,19 @@ impl Sheet {
             open: open && cut.is_none(),
             cut,
             proposal,
+        })
+    }
+
+    /// Reads the sheet of a peer. What of it may be shown to somebody can move no cursor and paint no lines:
+    /// cuts are names of functions, and the protocol is letters and flags here.
+    fn read(bytes: &[u8]) -> Result<Self, String> {
+        let sheet = serde_json::from_slice::<Sheet>(bytes).ok();
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == ' ';
+        let is_way = |name: &str| name.len() <= MAX_WAY_BYTES && name.chars().all(plain);
+        sheet.filter(|sheet| is_way(&sheet.name)).ok_or_else(|| {
+            "one party does not understand what the other says it does; install the same release on both \
+             sides"
+                .to_owned()
         })
     }
 
@@ -196,11 +212,7 @@ impl Work<'_> {
         if theirs.is_empty() {
             return Ok(None);
         }
-        let theirs: Sheet = serde_json::from_slice(theirs).map_err(|_| {
-            "one party does not understand what the other says it does; install the same release on both \
-             sides"
-                .to_owned()
-        })?;
+        let theirs = Sheet::read(theirs)?;
         own.differs(&theirs)?;
         match (self.party, &theirs.proposal) {
             (Party::Evaluator, Some(offer)) => self.accepts(own, &theirs, offer, visits),
@@ -378,6 +390,19 @@ mod tests {
             cut: None,
             proposal: None,
             open: false,
+        }
+    }
+
+    /// A peer's words stand on this party's terminal, so they are such that a protocol may be called.
+    #[test]
+    fn a_peer_paints_nothing() {
+        let own = Sheet { name: "authenticated --cot pcg --post-quantum".into(), ..sheet("garbler") };
+        assert_eq!(Sheet::read(&own.encoded()), Ok(own.clone()));
+        let long = "x".repeat(MAX_WAY_BYTES + 1);
+        for name in ["x\n\u{1b}[2JThe evaluator learns 5", "x\ty", "\u{202e}duplo", "d\u{e9}ja", &long] {
+            let theirs = Sheet { name: name.into(), ..own.clone() };
+            let why = Sheet::read(&theirs.encoded()).unwrap_err();
+            assert!(!why.contains(name) && why.contains("does not understand"), "{why}");
         }
     }
 

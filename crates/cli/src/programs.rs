@@ -12,6 +12,8 @@ use crate::arguments::ProgramArguments;
 use crate::failure::Failure;
 use crate::files::{MAX_PROGRAM_BYTES, read_all};
 use crate::python::Traced;
+use crate::report::bytes;
+use crate::resources;
 use crate::source::{self, SourceFlags};
 
 /// Reads a program or circuit; its kind is told by the content. What is odd in a source is said on stderr.
@@ -93,8 +95,7 @@ fn beside(function: &Path, name: &str) -> Result<Component, Error> {
         if formats::kind(&bytes) == Some(FileKind::CompGc) {
             return Err(Error::Input(format!("{shown}: a component is a circuit, not a function")));
         }
-        let whole = formats::load(&bytes, &shown)?.whole()?;
-        return whole.components().first().cloned().ok_or_else(|| Error::Input(format!("{shown} is empty")));
+        return formats::load_component(&bytes, &shown);
     }
     library::compgc::component_named(name).map_err(|e| {
         Error::Input(format!(
@@ -106,7 +107,57 @@ fn beside(function: &Path, name: &str) -> Result<Component, Error> {
 /// Returns the program that is garbled: `program` itself, or its repetition.
 pub fn repeated(program: &Program, executions: Option<u32>) -> Result<Program, Failure> {
     match executions {
-        Some(n) => Ok(program.repeat(n as usize)?),
+        Some(n) => {
+            fits(program, n, bytes_an_execution(program))?;
+            Ok(program.repeat(n as usize)?)
+        }
         None => Ok(program.clone()),
+    }
+}
+
+/// Bytes that a wire or a soldering of a repeated program takes, with what protocols lay out beside it.
+const BYTES_A_WIRE: u64 = 16;
+
+/// Bytes of a slot, likewise.
+const BYTES_A_SLOT: u64 = 96;
+
+/// Bytes that an execution takes in a repeated program, before anything runs.
+fn bytes_an_execution(program: &Program) -> u64 {
+    let inputs = program.slots().map(|slot| slot.inputs.len() as u64).sum::<u64>();
+    let outputs = program.outputs().iter().map(|output| output.wires.len() as u64).sum::<u64>();
+    BYTES_A_WIRE * (program.wires() as u64 + inputs + outputs) + BYTES_A_SLOT * program.slot_count() as u64
+}
+
+/// Refuses executions that are laid out beside each other, of so many bytes each, and do not fit into the
+/// memory of this machine.
+pub fn fits(program: &Program, executions: u32, bytes_an_execution: u64) -> Result<(), Failure> {
+    let needed = bytes_an_execution.saturating_mul(executions.into());
+    match resources::available_bytes() {
+        Some(free) if free < needed => Err(Failure::usage(
+            format!(
+                "{executions} executions of {} at once take some {} of memory here, and {} are free",
+                program.name(),
+                bytes(needed),
+                bytes(free)
+            ),
+            "ask for fewer --executions, and run more often",
+        )),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn what_does_not_fit_is_not_laid_out() {
+        let program = library::millionaires().expect("a program");
+        assert!(fits(&program, u32::MAX, 0).is_ok() && fits(&program, 1, 1000).is_ok());
+        let failure = fits(&program, 3, u64::MAX).expect_err("that is more than there is");
+        assert!(failure.message().starts_with("3 executions of millionaires at once"), "{failure:?}");
+        assert!(repeated(&program, Some(u32::MAX)).is_err());
+        assert_eq!(repeated(&program, Some(1000)).expect("it fits").and_gates(), 1000 * program.and_gates());
     }
 }

@@ -23,6 +23,11 @@ impl<'p> Traced<'p> {
         }
     }
 
+    /// Returns the file in Python.
+    pub fn file(&self) -> &'p Path {
+        Path::new(self.file)
+    }
+
     /// Returns what the source is called, beside the file.
     pub fn path(&self) -> PathBuf {
         let path = Path::new(self.file);

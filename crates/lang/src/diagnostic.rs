@@ -132,6 +132,12 @@ impl Sink {
     }
 }
 
+/// Bytes of a line before a place that is still shown in its line.
+const MAX_COLUMNS: usize = 4096;
+
+/// Characters that are shown of a longer line.
+const PIECE: usize = 80;
+
 /// The errors and warnings of one compilation, with the sources they point into.
 #[derive(Clone, Debug)]
 pub struct Diagnostics {
@@ -240,6 +246,10 @@ impl Diagnostics {
         let handler = GraphicalReportHandler::new_themed(theme).with_width(100).with_links(false);
         let mut out = String::new();
         for d in &self.list {
+            if self.is_far_out(d) {
+                out.push_str(&self.in_brief(d));
+                continue;
+            }
             let report = Shown { diagnostic: d, sources: &self.sources, source: self.named(d) };
             if handler.render_report(&mut out, &report).is_err() {
                 out.push_str(&self.short(d));
@@ -247,6 +257,25 @@ impl Diagnostics {
             out.push('\n');
         }
         out
+    }
+
+    /// Returns whether a place of it is so far to the right that nobody wants to see the line, let alone one
+    /// that is underlined as far.
+    fn is_far_out(&self, d: &Diagnostic) -> bool {
+        let spans = d.related.iter().map(|(span, _)| *span).chain([d.span]);
+        let mut ends = spans.flat_map(|span| [(span.file, span.start), (span.file, span.end)]);
+        ends.any(|(file, end)| self.sources.until(file, end).len() > MAX_COLUMNS)
+    }
+
+    /// Renders one without its line, of which it shows a piece.
+    fn in_brief(&self, d: &Diagnostic) -> String {
+        let line = self.sources.line(d.span.file, d.span.start);
+        let before = self.sources.until(d.span.file, d.span.start);
+        let from = before.char_indices().rev().nth(PIECE / 4).map_or(0, |(place, _)| place);
+        let piece: String = line.get(from..).unwrap_or_default().chars().take(PIECE).collect();
+        let dots = |cut: bool| if cut { "…" } else { "" };
+        let (left, right) = (dots(from > 0), dots(from + piece.len() < line.len()));
+        format!("{}: {}\n  {left}{piece}{right}\n  help: {}\n\n", d.code, self.short(d), d.hint)
     }
 
     fn named(&self, d: &Diagnostic) -> NamedSource<String> {

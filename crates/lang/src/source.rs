@@ -77,6 +77,17 @@ impl SourceMap {
         Position { line, column }
     }
 
+    /// Returns what stands before a byte offset on its line.
+    pub fn until(&self, file: u32, offset: u32) -> &str {
+        let text = &self.file(file).text;
+        let mut offset = (offset as usize).min(text.len());
+        while !text.is_char_boundary(offset) {
+            offset -= 1;
+        }
+        let start = text[..offset].rfind('\n').map_or(0, |newline| newline + 1);
+        &text[start..offset]
+    }
+
     /// Returns the whole line that a byte offset is on.
     pub fn line(&self, file: u32, offset: u32) -> &str {
         let text = &self.file(file).text;

@@ -11,6 +11,34 @@ const HEAD: &str = "#parties 2 typedef uint_t 1 u1 typedef uint_t 4 u4 typedef u
                     s8 typedef uint_t 16 u16 typedef struct_t P { u8 a; u4 b; } #input 1 u8 #input 2 u8 \
                     #output 1 u8\n";
 
+/// What is wrong far to the right is said with a piece of its line, and a warning there stops nothing.
+#[test]
+fn lines_may_be_long() {
+    let head = HEAD.trim_end();
+    for filler in [" ", "\t", "/* é */"] {
+        for bytes in [1000, 4000, 5000, 70_000, 300_000] {
+            let far = filler.repeat(bytes / filler.len());
+            let bad = format!("{head} function void main() {{ {far} output1 = unheard_of; }}");
+            let good =
+                format!("{head} function void main() {{ {far} s8 z = input1; output1 = input2; }} {far}");
+            let errors = refuse(&bad);
+            for (all, code, word) in [
+                (&errors, errors.list()[0].code, "unheard_of"),
+                (&build(&good).warnings, "type::cast", "s8 z = input1"),
+            ] {
+                let found = all.list().iter().find(|d| d.code == code).expect("it is said");
+                for colour in [false, true] {
+                    let shown = all.render(colour);
+                    assert!(shown.contains(code) && shown.contains(word), "{bytes}: {shown}");
+                    let hint = found.hint.split(' ').next().expect("a word");
+                    assert!(shown.contains(hint), "{bytes}: {shown}");
+                    assert!(bytes < 5000 || shown.len() < 2000, "{bytes}: {}", shown.len());
+                }
+            }
+        }
+    }
+}
+
 /// Takes the marks out: the source, and the marked bytes.
 fn marked(source: &str) -> (String, std::ops::Range<usize>) {
     let start = source.find('«').expect("a mark");

@@ -9,6 +9,7 @@ use crate::script::Action;
 use brickwork_base::Party;
 
 /// Follows the time of both parties, of the cores that they share and of the line.
+#[derive(Clone)]
 pub(crate) struct Clock<'m> {
     machine: &'m Machine,
     link: &'m Link,
@@ -60,7 +61,7 @@ impl<'m> Clock<'m> {
     /// Lets both take a step.
     pub fn step(&mut self, step: &Action) {
         match *step {
-            Action::Phase(_) | Action::Beyond { .. } => {}
+            Action::Phase(_) | Action::Beyond { .. } | Action::Again { .. } => {}
             Action::Work { by, work, units, tasks } => {
                 self.work(by as usize, self.machine.seconds(work, units), tasks)
             }
@@ -97,6 +98,23 @@ impl<'m> Clock<'m> {
                 self.work(to, receiving, 1);
             }
         }
+    }
+
+    /// Goes on so many times by what has passed since `before`.
+    pub fn advance(&mut self, before: &Self, times: u64) {
+        let times = times as f64;
+        let passed: [f64; 2] = std::array::from_fn(|k| times * (self.parties[k] - before.parties[k]));
+        let sent: [f64; 2] = std::array::from_fn(|k| times * (self.line[k] - before.line[k]));
+        for party in 0..2 {
+            self.parties[party] += passed[party];
+            self.line[party] += sent[party];
+            for busy in &mut self.busy[party] {
+                (busy.start, busy.end) = (busy.start + passed[party], busy.end + passed[party]);
+            }
+            self.posted[party].iter_mut().for_each(|(arrives, _)| *arrives += sent[1 - party]);
+        }
+        self.turn.advance(|party, time| time + passed[party]);
+        self.cpu += times * (self.cpu - before.cpu);
     }
 
     /// Work of so many tasks side by side. Where the other party is at work already, what it leaves of the

@@ -81,33 +81,14 @@ impl Cost {
 
 /// Returns what a run costs on these machines, both alike, over this link.
 pub fn predict(script: &Script, machine: &Machine, link: &Link) -> Cost {
-    let mut phases: Vec<PhaseCost> = Vec::new();
-    let mut clock = Clock::new(machine, link);
-    let mut hops = Hops::default();
-    let (mut running, mut since) = (0, (0.0, 0));
-    for step in script.steps() {
-        if let Action::Phase(name) = *step {
-            running = phases.iter().position(|phase| phase.name == name).unwrap_or_else(|| {
-                phases.push(PhaseCost::of(name));
-                phases.len() - 1
-            });
-        }
-        clock.step(step);
-        hops.step(step);
-        let phase = &mut phases[running];
-        let now = (clock.time(Party::Evaluator), hops.evaluator);
-        phase.seconds += now.0 - since.0;
-        phase.crossings += now.1 - since.1;
-        since = now;
-        match step.sent_bytes(link.lanes) {
-            Some((Party::Garbler, bytes)) => phase.garbler_sent_bytes += bytes,
-            Some((Party::Evaluator, bytes)) => phase.evaluator_sent_bytes += bytes,
-            None => {}
-        }
-        if let Action::Beyond { work, units } = *step {
-            phase.seconds += machine.seconds(work, units);
+    let mut reading = Reading::new(machine, link);
+    for (place, step) in script.steps().iter().enumerate() {
+        match *step {
+            Action::Again { steps, times } => reading.again(&script.steps()[place - steps..place], times),
+            _ => reading.step(step),
         }
     }
+    let Reading { mut phases, clock, .. } = reading;
     phases.sort_by_key(|phase| script.phases().iter().position(|name| *name == phase.name));
     let [garbler_memory_bytes, evaluator_memory_bytes] = script.memory_bytes;
     Cost {
@@ -116,6 +97,80 @@ pub fn predict(script: &Script, machine: &Machine, link: &Link) -> Cost {
         garbler_memory_bytes,
         evaluator_memory_bytes,
         disk_bytes: script.disk_bytes,
+    }
+}
+
+/// Repetitions that are followed step by step; by then each takes as long as the one before.
+const FOLLOWED: u64 = 32;
+
+/// A script, as far as it has been read.
+#[derive(Clone)]
+struct Reading<'m> {
+    machine: &'m Machine,
+    link: &'m Link,
+    clock: Clock<'m>,
+    hops: Hops,
+    /// In the order in which they began.
+    phases: Vec<PhaseCost>,
+    /// The place of the one that runs.
+    running: usize,
+}
+
+impl<'m> Reading<'m> {
+    fn new(machine: &'m Machine, link: &'m Link) -> Self {
+        let (clock, hops) = (Clock::new(machine, link), Hops::default());
+        Reading { machine, link, clock, hops, phases: Vec::new(), running: 0 }
+    }
+
+    fn step(&mut self, step: &Action) {
+        if let Action::Phase(name) = *step {
+            let known = self.phases.iter().position(|phase| phase.name == name);
+            self.running = known.unwrap_or(self.phases.len());
+            if known.is_none() {
+                self.phases.push(PhaseCost::of(name));
+            }
+        }
+        let since = (self.clock.time(Party::Evaluator), self.hops.evaluator);
+        self.clock.step(step);
+        self.hops.step(step);
+        let phase = &mut self.phases[self.running];
+        phase.seconds += self.clock.time(Party::Evaluator) - since.0;
+        phase.crossings += self.hops.evaluator - since.1;
+        match step.sent_bytes(self.link.lanes) {
+            Some((Party::Garbler, bytes)) => phase.garbler_sent_bytes += bytes,
+            Some((Party::Evaluator, bytes)) => phase.evaluator_sent_bytes += bytes,
+            None => {}
+        }
+        if let Action::Beyond { work, units } = *step {
+            phase.seconds += self.machine.seconds(work, units);
+        }
+    }
+
+    /// Reads steps that were read before so often again.
+    fn again(&mut self, steps: &[Action], times: u64) {
+        let followed = times.min(FOLLOWED);
+        let mut before = None;
+        for k in 1..=followed {
+            if k == followed && times > followed {
+                before = Some(self.clone());
+            }
+            steps.iter().for_each(|step| self.step(step));
+        }
+        if let Some(before) = before {
+            self.advance(&before, times - followed);
+        }
+    }
+
+    /// Goes on so many times by what has come since `before`.
+    fn advance(&mut self, before: &Self, times: u64) {
+        self.clock.advance(&before.clock, times);
+        self.hops.advance(&before.hops, times);
+        for (phase, before) in self.phases.iter_mut().zip(&before.phases) {
+            phase.seconds += times as f64 * (phase.seconds - before.seconds);
+            phase.crossings += times * (phase.crossings - before.crossings);
+            phase.garbler_sent_bytes += times * (phase.garbler_sent_bytes - before.garbler_sent_bytes);
+            phase.evaluator_sent_bytes += times * (phase.evaluator_sent_bytes - before.evaluator_sent_bytes);
+        }
     }
 }
 
@@ -130,4 +185,82 @@ pub fn best_cut<'a>(costs: impl IntoIterator<Item = &'a Cost>) -> Option<usize> 
     let seconds: Vec<f64> = costs.into_iter().map(Cost::seconds).collect();
     let fastest = (0..seconds.len()).min_by(|&a, &b| seconds[a].total_cmp(&seconds[b]))?;
     Some(if seconds[fastest] <= WORTH_ANOTHER_CUT * seconds[0] { fastest } else { 0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::work::KNOWN_KERNELS;
+    use brickwork_base::Party::{Evaluator, Garbler};
+
+    static WORK: crate::Work = crate::Work { name: "test.repeated", known: [1e-6; KNOWN_KERNELS.len()] };
+
+    /// What happens often costs what it costs when it is written out, bytes and crossings to the last.
+    #[test]
+    fn what_is_repeated_is_what_is_written_out() {
+        let machine = Machine::known(KNOWN_KERNELS[0], 2);
+        let stretches: [fn(&mut Script); 3] = [
+            // Question and answer, and work at both.
+            |script| {
+                script.phase("first");
+                script.message(Evaluator, 1000);
+                script.work(Garbler, &WORK, 300, 1);
+                script.phase("second");
+                script.messages(Garbler, 1 << 20, 3);
+                script.work(Evaluator, &WORK, 200, 1);
+            },
+            // One party sends only, and is ahead.
+            |script| {
+                script.phase("first");
+                script.work(Garbler, &WORK, 100, 1);
+                script.message(Garbler, 1 << 16);
+                script.work(Evaluator, &WORK, 900, 1);
+            },
+            |script| {
+                script.phase("second");
+                script.exchange([700], [500]);
+                script.beyond(&WORK, 7);
+                let posted = script.post(|script| script.message(Garbler, 50));
+                script.read(Evaluator, posted);
+            },
+        ];
+        for link in [Link::LOOPBACK, Link { bits_per_second: Some(1e8), rtt_seconds: 0.02, lanes: 1 }] {
+            for (stretch, steps) in stretches.into_iter().enumerate() {
+                for times in [0, 1, 2, FOLLOWED, FOLLOWED + 1, FOLLOWED + 2, 500] {
+                    let begun = || {
+                        let mut script = Script::new(&["first", "second"]);
+                        script.phase("first");
+                        script.message(Evaluator, 10);
+                        script
+                    };
+                    let (mut short, mut long) = (begun(), begun());
+                    short.repeat(times, steps);
+                    (0..times).for_each(|_| steps(&mut long));
+                    for script in [&mut short, &mut long] {
+                        script.message(Garbler, 77);
+                    }
+                    let at = format!("stretch {stretch}, {times} times");
+                    assert_eq!(short.sent_bytes(1), long.sent_bytes(1), "{at}");
+                    assert_eq!(short.units_beyond(&WORK), long.units_beyond(&WORK), "{at}");
+                    let [short, long] = [short, long].map(|script| predict(&script, &machine, &link));
+                    for (short, long) in short.phases.iter().zip(&long.phases) {
+                        let exact = |phase: &PhaseCost| {
+                            (
+                                phase.name,
+                                phase.garbler_sent_bytes,
+                                phase.evaluator_sent_bytes,
+                                phase.crossings,
+                            )
+                        };
+                        assert_eq!(exact(short), exact(long), "{at}");
+                        let close = (short.seconds - long.seconds).abs() <= 1e-6 * long.seconds.max(1e-3);
+                        assert!(close, "{at}: {} {}", short.seconds, long.seconds);
+                    }
+                    assert_eq!(short.phases.len(), long.phases.len(), "{at}");
+                    let close = (short.cpu_seconds - long.cpu_seconds).abs() <= 1e-6 * long.cpu_seconds;
+                    assert!(close, "{at}: {} {}", short.cpu_seconds, long.cpu_seconds);
+                }
+            }
+        }
+    }
 }

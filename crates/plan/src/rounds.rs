@@ -6,7 +6,7 @@ use crate::script::Action;
 use brickwork_base::Party;
 
 /// Follows the chain of messages that wait for each other.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Hops {
     garbler: u64,
     pub evaluator: u64,
@@ -16,7 +16,7 @@ pub(crate) struct Hops {
 }
 
 /// Where both parties were before the last messages of one of them began.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Turn<T> {
     of: Option<Party>,
     before: [T; 2],
@@ -42,6 +42,12 @@ impl<T: Copy> Turn<T> {
         now
     }
 
+    /// Moves both on.
+    pub fn advance(&mut self, mut moved: impl FnMut(usize, T) -> T) {
+        let [garbler, evaluator] = self.before;
+        self.before = [moved(0, garbler), moved(1, evaluator)];
+    }
+
     /// Forgets who sent last: what was posted is nobody's turn.
     pub fn posted(&mut self) {
         self.of = None;
@@ -49,6 +55,17 @@ impl<T: Copy> Turn<T> {
 }
 
 impl Hops {
+    /// Goes on so many times by what has passed since `before`.
+    pub fn advance(&mut self, before: &Self, times: u64) {
+        let passed =
+            [self.garbler - before.garbler, self.evaluator - before.evaluator].map(|hops| times * hops);
+        (self.garbler, self.evaluator) = (self.garbler + passed[0], self.evaluator + passed[1]);
+        self.turn.advance(|party, hops| hops + passed[party]);
+        for party in 0..2 {
+            self.posted[party].iter_mut().for_each(|hops| *hops += passed[1 - party]);
+        }
+    }
+
     /// Sets both counters to what they are after this step.
     pub fn step(&mut self, step: &Action) {
         let (from, crossing) = match *step {

@@ -49,6 +49,13 @@ pub enum Action {
         /// How many.
         units: f64,
     },
+    /// The steps before happen again.
+    Again {
+        /// How many steps, none of which is one of these.
+        steps: usize,
+        /// How often, after the first time.
+        times: u64,
+    },
 }
 
 /// A long stretch in which both parties work and the line is busy is cut into so many slices.
@@ -179,6 +186,29 @@ impl Script {
         }
     }
 
+    /// Adds what `steps` adds, so often, one after the other; repetitions have no repetitions in them.
+    pub fn repeat(&mut self, times: u64, steps: impl FnOnce(&mut Script)) {
+        if times == 0 {
+            return;
+        }
+        let first = self.steps.len();
+        steps(self);
+        if times > 1 {
+            self.steps.push(Action::Again { steps: self.steps.len() - first, times: times - 1 });
+        }
+    }
+
+    /// Returns the steps, and how often each of them happens at its place.
+    fn often(&self) -> impl Iterator<Item = (&Action, u64)> {
+        let mut often = vec![1; self.steps.len()];
+        for (place, step) in self.steps.iter().enumerate() {
+            if let Action::Again { steps, times } = *step {
+                often[place - steps..place].iter_mut().for_each(|often| *often += times);
+            }
+        }
+        self.steps.iter().zip(often)
+    }
+
     /// Adds so many units by which the phase takes longer than all else says.
     pub fn beyond(&mut self, work: &'static Work, units: u64) {
         self.steps.push(Action::Beyond { work, units: units as f64 });
@@ -186,8 +216,8 @@ impl Script {
 
     /// Units of a kind of work that phases take [beyond](Script::beyond) all else.
     pub(crate) fn units_beyond(&self, kind: &Work) -> f64 {
-        let units = self.steps.iter().map(|step| match step {
-            Action::Beyond { work, units } if std::ptr::eq(*work, kind) => *units,
+        let units = self.often().map(|(step, often)| match step {
+            Action::Beyond { work, units } if std::ptr::eq(*work, kind) => *units * often as f64,
             _ => 0.0,
         });
         units.sum()
@@ -197,9 +227,9 @@ impl Script {
     /// Exact.
     pub fn sent_bytes(&self, lanes: u8) -> [u64; 2] {
         let mut sent = [0; 2];
-        for step in &self.steps {
+        for (step, often) in self.often() {
             if let Some((from, bytes)) = step.sent_bytes(lanes) {
-                sent[from as usize] += bytes;
+                sent[from as usize] += often * bytes;
             }
         }
         sent

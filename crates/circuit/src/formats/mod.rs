@@ -18,7 +18,7 @@ pub mod duplo;
 mod lines;
 pub mod scd;
 
-use super::{Program, library};
+use super::{Component, Party, Program, library};
 use brickwork_base::Error;
 pub use bristol::InputMap;
 use lines::Lines;
@@ -123,10 +123,54 @@ pub fn load_mapped(bytes: &[u8], name: &str, map: &InputMap) -> Result<Program, 
     }
 }
 
+/// Reads a program or circuit in one piece, as a component: whose its inputs are does not matter there.
+///
+/// # Errors
+/// As [`load`]; also if nothing is computed.
+pub fn load_component(bytes: &[u8], name: &str) -> Result<Component, Error> {
+    let map = match kind(bytes) {
+        // Behind the numbers of gates and wires stands how many inputs there are, and their widths.
+        Some(FileKind::BristolFashion) => {
+            let text = std::str::from_utf8(bytes).unwrap_or_default();
+            let inputs = text.lines().filter(|line| !line.trim().is_empty()).nth(1);
+            let widths = inputs.map_or(0, |line| line.split_ascii_whitespace().skip(1).count());
+            (0..widths).map(|k| (format!("in{k}"), Party::Garbler)).collect()
+        }
+        _ => InputMap::new(),
+    };
+    let whole = load_mapped(bytes, name, &map)?.whole()?;
+    whole.components().first().cloned().ok_or_else(|| Error::Input(format!("{name} is empty")))
+}
+
 /// The name of a file without what follows its first dot.
 fn stem(name: &str) -> &str {
     match name.split('.').next() {
         Some("") | None => "circuit",
         Some(stem) => stem,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A component has inputs and no parties, so a circuit may have any number of them; as a program it needs
+    /// to know whose they are.
+    #[test]
+    fn a_component_may_have_any_number_of_inputs() {
+        let text = "2 5\n3 1 1 1\n1 1\n\n2 1 0 1 3 AND\n2 1 3 2 4 XOR\n";
+        let why = load(text.as_bytes(), "three.txt").unwrap_err().to_string();
+        assert!(why.contains("in2"), "{why}");
+        let component = load_component(text.as_bytes(), "three.txt").expect("a component");
+        assert_eq!(component.name, "three");
+        for inputs in 0..8 {
+            let [a, b, c] = [0, 1, 2].map(|k| inputs >> k & 1 == 1);
+            assert_eq!(component.circuit.evaluate(&[a, b, c]), [(a & b) ^ c]);
+        }
+        // Of two inputs it is what it was as a program.
+        let text = "1 3\n2 1 1\n1 1\n\n2 1 0 1 2 AND\n";
+        let whole = load(text.as_bytes(), "two.txt").expect("a program").whole().expect("one piece");
+        let two = load_component(text.as_bytes(), "two.txt").expect("a component");
+        assert_eq!(two.digest(), whole.components()[0].digest());
     }
 }

@@ -63,7 +63,7 @@ impl Played for Authenticated {
         choices: &Choices,
         estimate: &Estimate,
     ) -> Result<Option<Only>, Failure> {
-        let (program, parameters) = (program.repeat(executions as usize)?, choices.parameters);
+        let (program, parameters) = (programs::repeated(program, Some(executions))?, choices.parameters);
         let (security, cot) = (parameters.security(), parameters.cot());
         let (cost, security) =
             authenticated::cost::predict(&program, security, cot, &estimate.machine, &estimate.link)?;
@@ -77,7 +77,7 @@ impl Played for Authenticated {
         choices: &Choices,
         estimate: &Estimate,
     ) -> Result<Option<Only>, Failure> {
-        let (program, parameters) = (program.repeat(executions as usize)?, choices.parameters);
+        let (program, parameters) = (programs::repeated(program, Some(executions))?, choices.parameters);
         let (security, Estimate { machine, link }) = (parameters.security(), estimate);
         // One that both stores share: what another run left over is used up first.
         let cost = authenticated::cost::predict_from_stock(&program, security, 1, machine, link)?;

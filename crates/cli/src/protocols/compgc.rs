@@ -78,7 +78,7 @@ impl Played for CompGc {
         estimate: &Estimate,
     ) -> Result<Option<Only>, Failure> {
         let linking = choices.parameters.linking();
-        let program = program.repeat(executions as usize)?;
+        let program = programs::repeated(program, Some(executions))?;
         let cost = compgc::cost::predict(&program, linking, &estimate.machine, &estimate.link)?;
         Ok(Some(Only { cost, security: promise(&SecurityReport::of(linking))? }))
     }
@@ -90,7 +90,7 @@ impl Played for CompGc {
         _: &Choices,
         estimate: &Estimate,
     ) -> Result<Option<Only>, Failure> {
-        let program = program.repeat(executions as usize)?;
+        let program = programs::repeated(program, Some(executions))?;
         // One that both stores share: what another run left over is used up first.
         let cost = compgc::cost::predict_from_stock(&program, 1, &estimate.machine, &estimate.link)?;
         Ok(Some(Only { cost, security: promise(&SecurityReport::of(compgc::Linking::Standard))? }))

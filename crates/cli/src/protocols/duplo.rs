@@ -132,7 +132,7 @@ impl Played for Duplo {
         estimate: &Estimate,
     ) -> Result<Option<Only>, Failure> {
         let program = match choices.cut {
-            Wish::Fixed(Cut::Given) | Wish::Fastest => program.repeat(executions as usize)?,
+            Wish::Fixed(Cut::Given) | Wish::Fastest => programs::repeated(program, Some(executions))?,
             Wish::Fixed(cut) => {
                 return Err(Failure::usage(
                     format!("--stocked says nothing with --cut {cut}: a run takes the cut that is in stock"),

@@ -32,6 +32,15 @@ fn unit(wish: &Wish, stored: bool, program: &Program, security: u32) -> Result<U
     }
 }
 
+/// Bytes of a gate, where a program is laid out gate by gate.
+const BYTES_A_GATE: u64 = 32;
+
+/// Refuses executions that cannot be laid out gate by gate here.
+fn gates_fit(program: &Program, executions: u32) -> Result<(), Failure> {
+    let gates = program.slots().map(|slot| program.component(slot.component).circuit.gate_count() as u64);
+    programs::fits(program, executions, BYTES_A_GATE * gates.sum::<u64>())
+}
+
 impl Played for Jimu {
     fn model(&self) -> Model {
         Model::Malicious
@@ -74,7 +83,10 @@ impl Played for Jimu {
         choices: &Choices,
         estimate: &Estimate,
     ) -> Result<Option<Only>, Failure> {
-        let program = program.repeat(executions as usize)?;
+        if matches!(choices.cut, Wish::Fastest | Wish::Fixed(Cut::Gates)) {
+            gates_fit(program, executions)?;
+        }
+        let program = programs::repeated(program, Some(executions))?;
         let security = choices.parameters.security();
         let unit = unit(choices.cut, false, &program, security)?;
         let (cost, security) =
@@ -89,7 +101,8 @@ impl Played for Jimu {
         choices: &Choices,
         estimate: &Estimate,
     ) -> Result<Option<Only>, Failure> {
-        let program = program.repeat(executions as usize)?;
+        gates_fit(program, executions)?;
+        let program = programs::repeated(program, Some(executions))?;
         let security = choices.parameters.security();
         let Estimate { machine, link } = estimate;
         let cost = jimu::cost::predict_from_stock(&program, 1, security, machine, link)?;

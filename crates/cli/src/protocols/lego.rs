@@ -56,7 +56,7 @@ impl Played for Lego {
         choices: &Choices,
         estimate: &Estimate,
     ) -> Result<Option<Only>, Failure> {
-        let program = program.repeat(executions as usize)?;
+        let program = programs::repeated(program, Some(executions))?;
         let parameters = lego::parameters(&program, choices.parameters.security())?;
         let cost = lego::cost::predict(&program, &parameters, &estimate.machine, &estimate.link)?;
         Ok(Some(Only { cost, security: promise(&parameters.report())? }))
@@ -69,7 +69,7 @@ impl Played for Lego {
         choices: &Choices,
         estimate: &Estimate,
     ) -> Result<Option<Only>, Failure> {
-        let program = program.repeat(executions as usize)?;
+        let program = programs::repeated(program, Some(executions))?;
         let security = choices.parameters.security();
         let Estimate { machine, link } = estimate;
         let stock = lego::cost::Stock::Gates { epochs: 1 };

@@ -205,6 +205,10 @@ pub struct Desk {
 pub struct Running<'a> {
     desk: &'a Desk,
     pub stop: Stop,
+    /// This party's input: of the request that it is for, or else the standing one.
+    pub input: Option<Secrets<bool>>,
+    /// Whether there is such a request: it is answered with what this run gives, and does not expire before.
+    pub asked: bool,
     _one_at_a_time: MutexGuard<'a, ()>,
 }
 
@@ -283,18 +287,19 @@ impl Desk {
         self.stopping.load(Ordering::SeqCst)
     }
 
-    /// Begins a run, for as long as the guard lives; none once all stops.
-    pub fn begin(&self, which: &Which) -> Option<Running<'_>> {
+    /// Begins a run, for as long as the guard lives; none once all stops. Whoever asks for it by now has asked
+    /// for this one, and whoever has left by now gives no input to it.
+    pub fn begin(&self, which: &Which, allowed: &Allowed) -> Option<Running<'_>> {
         let one_at_a_time = lock(&self.running);
         if self.is_stopping() {
             return None;
         }
         let stop = Stop::new();
         *lock(&self.overdue) = Some((stop.clone(), Instant::now() + self.config().limits.run()));
-        for request in lock(&self.queue).of(which) {
-            request.runs = true;
-        }
-        Some(Running { desk: self, stop, _one_at_a_time: one_at_a_time })
+        let mut queue = lock(&self.queue);
+        queue.of(which).for_each(|request| request.runs = true);
+        let (input, asked) = (queue.input(which, allowed, self.party), queue.of(which).next().is_some());
+        Some(Running { desk: self, stop, input, asked, _one_at_a_time: one_at_a_time })
     }
 
     /// Returns how many requests wait.
@@ -417,12 +422,7 @@ impl Desk {
 
     /// Returns this party's input to a run: of a request, or else the standing one. None if it has none.
     pub fn input(&self, which: &Which, allowed: &Allowed) -> Option<Secrets<bool>> {
-        let queue = lock(&self.queue);
-        let given = queue.requests.iter().find(|request| request.which == *which);
-        if allowed.program.input_ports(self.party).is_empty() {
-            return Some(Secrets::default());
-        }
-        given.map(|request| request.input.clone()).or_else(|| allowed.input.clone())
+        lock(&self.queue).input(which, allowed, self.party)
     }
 
     /// Checks a program's budget.
@@ -502,7 +502,8 @@ impl Desk {
         let asked = {
             let mut queue = lock(&self.queue);
             queue.announced.retain(|announced| announced.which != *which);
-            let place = queue.requests.iter().position(|request| request.which == *which);
+            // Who asked for the same only after it had begun has given no input to it.
+            let place = queue.requests.iter().position(|request| request.which == *which && request.runs);
             place.map(|place| queue.requests.remove(place))
         };
         match (asked, answer) {
@@ -544,6 +545,15 @@ impl Queue {
         self.requests.iter_mut().filter(|request| request.which == *which)
     }
 
+    /// Returns a party's input to a run, of a request or the standing one.
+    fn input(&self, which: &Which, allowed: &Allowed, party: Party) -> Option<Secrets<bool>> {
+        let given = self.requests.iter().find(|request| request.which == *which);
+        if allowed.program.input_ports(party).is_empty() {
+            return Some(Secrets::default());
+        }
+        given.map(|request| request.input.clone()).or_else(|| allowed.input.clone())
+    }
+
     /// Refuses some requests.
     fn refuse(&mut self, which: impl Fn(&Request) -> bool, why: &Refusal) {
         let (refused, stay) = self.requests.drain(..).partition(which);
@@ -557,5 +567,79 @@ impl Queue {
         self.announced.retain(|announced| announced.until > now);
         self.requests.retain(|request| request.runs || !request.answer.is_closed());
         self.refuse(|request| !request.runs && request.until <= now, &Refusal::late());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::serve::config::Limits;
+    use brickwork::circuit::library;
+    use brickwork::session::TABLE_MEMORY;
+    use brickwork::stock::StoreKey;
+    use zeroize::Zeroizing;
+
+    fn desk(folder: &std::path::Path, input: Option<Secrets<bool>>) -> Desk {
+        let program = Arc::new(library::millionaires().expect("a program"));
+        let digest = program.digest();
+        let allowed = Allowed {
+            name: "richer".into(),
+            digest,
+            program,
+            input,
+            outputs: None,
+            low: 0,
+            high: 0,
+            total: None,
+            per_hour: None,
+        };
+        let config = Config {
+            limits: Limits::default(),
+            programs: [(digest, allowed)].into(),
+            token: Zeroizing::new(String::new()),
+        };
+        let key = StoreKey::from_hex(&"01".repeat(32)).expect("a key");
+        let store = Store::open(&folder.join("store"), &key).expect("a store");
+        let terms = Terms {
+            security: 40.into(),
+            threads: 1,
+            table_memory: TABLE_MEMORY,
+            identities: [[1; 32], [2; 32]],
+            post_quantum: false,
+        };
+        let book = Book::open(&folder.join("runs")).expect("a book");
+        Desk::new(Party::Garbler, store, terms, config, book)
+    }
+
+    /// A run takes the input of who asks for it when it begins: not of one that has left before, and one that
+    /// comes later waits for the next.
+    #[test]
+    fn a_withdrawn_input_does_not_run() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let stands = Secrets::new(vec![true; 32]);
+        for standing in [None, Some(stands.clone())] {
+            let desk = desk(folder.path(), standing.clone());
+            let config = desk.config();
+            let allowed = config.named("richer").expect("it is allowed");
+            let ask = || desk.submit("richer", Some("7".into()), &json!(5)).expect("it waits");
+            let which = Which { digest: allowed.digest, id: "=7".into() };
+
+            let answer = ask();
+            assert!(desk.is_asked(&which) && desk.input(&which, allowed).is_some());
+            drop(answer);
+            desk.tick();
+            let running = desk.begin(&which, allowed).expect("a run");
+            assert!(!running.asked && running.input.as_deref() == standing.as_deref());
+            let mut late = ask();
+            desk.ended(&which, allowed, Ok(json!(1)));
+            assert!(late.try_recv().is_err(), "this run is not the one that it asked for");
+            drop(running);
+
+            let running = desk.begin(&which, allowed).expect("a run");
+            let five: Vec<bool> = (0..32).map(|bit| 5 >> bit & 1 == 1).collect();
+            assert!(running.asked && running.input.as_deref() == Some(&five));
+            desk.ended(&which, allowed, Ok(json!(1)));
+            assert_eq!(late.try_recv().expect("an answer"), Ok(json!(1)));
+        }
     }
 }

@@ -351,10 +351,11 @@ fn attempt(desk: &Desk, link: &Link, mut line: Stocked, which: &Which) -> Result
         desk.refuse(which, &Why::NotAllowed.into());
         return Ok(line);
     };
-    let Some(input) = desk.input(which, allowed) else {
+    let asked = desk.is_asked(which);
+    if desk.input(which, allowed).is_none() {
         desk.park(which, false);
         return Ok(line);
-    };
+    }
     if let Err(why) = desk.may(allowed) {
         desk.refuse(which, &why.into());
         return Ok(line);
@@ -368,9 +369,10 @@ fn attempt(desk: &Desk, link: &Link, mut line: Stocked, which: &Which) -> Result
         desk.park(which, false);
         return Ok(line);
     }
-    let Some(running) = desk.begin(which) else { return Ok(line) };
-    let theirs = !desk.is_asked(which);
-    let say = Say::Run { digest: hex(&which.digest), id: which.id.clone(), theirs };
+    let Some(running) = desk.begin(which, allowed) else { return Ok(line) };
+    // A request that has gone meanwhile is answered already, and its input is withdrawn.
+    let Some(input) = running.input.as_ref().filter(|_| running.asked || !asked) else { return Ok(line) };
+    let say = Say::Run { digest: hex(&which.digest), id: which.id.clone(), theirs: !running.asked };
     let heard = running.stop.enter(|| {
         send(line.channel(), &say)?;
         receive(line.channel())
@@ -391,7 +393,7 @@ fn attempt(desk: &Desk, link: &Link, mut line: Stocked, which: &Which) -> Result
         desk.refuse(which, &why.into());
         return Err(Error::Resource("the budget cannot be written down".into()));
     }
-    run(desk, &running, line, which, allowed, &input)
+    run(desk, &running, line, which, allowed, input)
 }
 
 fn confused() -> Error {
@@ -453,10 +455,10 @@ fn answer(desk: &Desk, mut line: Stocked, which: &Which, theirs: bool) -> Result
     let Some(allowed) = config.programs.get(&which.digest) else {
         return refused(line, Why::NotAllowed);
     };
+    let Some(running) = desk.begin(which, allowed) else { return refused(line, Why::Stopping) };
     // What nobody asks for any more does not run on a standing input.
-    let input = desk.input(which, allowed).filter(|_| !theirs || desk.is_asked(which));
+    let input = running.input.as_ref().filter(|_| running.asked || !theirs);
     let Some(input) = input else { return refused(line, Why::NoInput) };
-    let Some(running) = desk.begin(which) else { return refused(line, Why::Stopping) };
     if !line.has(&allowed.program)? {
         return refused(line, Why::NoStock);
     }
@@ -464,7 +466,7 @@ fn answer(desk: &Desk, mut line: Stocked, which: &Which, theirs: bool) -> Result
         return refused(line, why);
     }
     send(line.channel(), &Hear::Yes)?;
-    run(desk, &running, line, which, allowed, &input)
+    run(desk, &running, line, which, allowed, input)
 }
 
 /// What so many executions of a program take, a step for each component.

@@ -12,7 +12,7 @@ mod rate;
 pub mod request;
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -127,7 +127,19 @@ pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
             tokio::select! {
                 _ = term.recv() => return None,
                 _ = int.recv() => return None,
-                _ = hup.recv() => reload(&desk, arguments),
+                _ = hup.recv() => {
+                    let (desk, path) = (desk.clone(), arguments.config.clone());
+                    // It may take long, and requests are not to wait for it.
+                    let reloading = tokio::task::spawn_blocking(move || reload(&desk, &path));
+                    tokio::select! {
+                        ended = reloading => if ended.is_err() {
+                            tracing::error!("reading the configuration again ended in a panic, which is a \
+                                             fault of this program; all stays as it was");
+                        },
+                        _ = term.recv() => return None,
+                        _ = int.recv() => return None,
+                    }
+                }
                 Some(why) = failure.recv() => return Some(Failure::from(why)),
             }
         }
@@ -165,17 +177,17 @@ fn said(quiet: bool, http: std::net::SocketAddr, peer: Option<std::net::SocketAd
 }
 
 /// Reads the configuration again. What is wrong changes nothing; what cannot change while it runs is said.
-fn reload(desk: &Desk, arguments: &Arguments) {
-    match config::read(&arguments.config) {
+fn reload(desk: &Desk, path: &Path) {
+    match config::read(path) {
         Ok((_, config)) => {
             desk.reload(config);
             tracing::warn!(
                 "read {} again: programs, limits and token; anything else needs a restart",
-                arguments.config.display()
+                path.display()
             );
         }
         Err(failure) => {
-            tracing::error!("{} stays as it was: {}", arguments.config.display(), failure.message());
+            tracing::error!("{} stays as it was: {}", path.display(), failure.message());
             desk.figures.error(format!("the configuration was not read again: {}", failure.message()));
         }
     }

@@ -62,6 +62,79 @@ fn info_shows_ports_components_and_wires() {
 /// `in0` XOR `in2` is given to both, `in1` counts for nothing.
 const THREE_INPUTS: &[u8] = b"1 4\n3 1 1 1\n1 1\n\n2 1 0 2 3 XOR\n";
 
+/// Nothing is written half, over its own source under whatever name, or to a file called "-".
+#[test]
+#[cfg(unix)]
+fn outputs_are_whole_files_of_their_own() {
+    let keys = Keys::new();
+    let folder = keys.folder.path();
+    let program = keys.write("p.bwp", &std::fs::read(example("aes-128.bwp")).unwrap());
+    let source = keys.write("p.bwa", b"");
+    let again = path(&folder.join(".").join("p.bwp"));
+    std::os::unix::fs::symlink(&program, folder.join("link.bwp")).unwrap();
+    std::fs::hard_link(&program, folder.join("hard.bwp")).unwrap();
+    for output in [&again, &keys.file("link.bwp"), &keys.file("hard.bwp")] {
+        bad(
+            &["compile", &program, "--emit", "bristol", "-o", output],
+            2,
+            "overwritten by its own conversion",
+        );
+    }
+    bad(&["assemble", &source, "-o", &path(&folder.join(".").join("p.bwa"))], 2, "overwritten");
+    bad(&["compile", &program, "--emit", "bristol", "-o", "-"], 2, "- names no file");
+    bad(&["keygen", "-o", "-"], 2, "- names no file");
+
+    // What was there stays: the new file, of megabytes, is larger than any may be.
+    let output = keys.write("p.txt", b"before");
+    let script = "ulimit -f 8; exec \"$0\" compile \"$1\" --emit bristol -o \"$2\"";
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script, env!("CARGO_BIN_EXE_brickwork"), &program, &output]);
+    let limited = shell.output().expect("a shell");
+    assert_eq!(limited.status.code(), Some(1), "{limited:?}");
+    assert!(text(&limited.stderr).contains("the file would be too large"), "{limited:?}");
+    assert_eq!(std::fs::read(&output).unwrap(), b"before");
+    let left = std::fs::read_dir(folder)
+        .unwrap()
+        .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with(".tmp"));
+    assert_eq!(left.count(), 0);
+
+    // A link leads to the file that is written, which keeps its permissions; a device stays one.
+    private(&output);
+    std::os::unix::fs::symlink(&output, folder.join("link.txt")).unwrap();
+    good(&["compile", &program, "--emit", "bristol", "-o", &keys.file("link.txt")]);
+    assert!(std::fs::symlink_metadata(folder.join("link.txt")).unwrap().is_symlink());
+    let data = std::fs::metadata(&output).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::mode(&data.permissions());
+    assert!(data.len() > 100_000 && mode & 0o777 == 0o600, "{mode:o}");
+    good(&["compile", &program, "--emit", "bristol", "-o", "/dev/null"]);
+    assert!(!std::fs::metadata("/dev/null").unwrap().is_file());
+}
+
+/// What is predicted takes no time and memory of its own: many executions are said at once, and more than fit
+/// are refused.
+#[test]
+fn plans_of_many_executions() {
+    let most = u32::MAX.to_string();
+    let file = example("millionaires.bwp");
+    let plan =
+        |executions: &str| good(&["plan", &file, "--protocol", "semi-honest", "--executions", executions]).1;
+    let [all, half] = [most.as_str(), "2147483648"].map(plan);
+    assert_eq!(all["executions"], u32::MAX);
+    let bytes = |json: &Value| {
+        let of = |phase: &Value| {
+            let sent = |by: &str| phase[by].as_u64().expect("a number");
+            sent("garbler_sent_bytes") + sent("evaluator_sent_bytes")
+        };
+        json["phases"].as_array().expect("phases").iter().map(of).sum::<u64>() as f64
+    };
+    let ratio = bytes(&all) / bytes(&half);
+    assert!((ratio - 2.0).abs() < 1e-4, "{ratio}");
+    for protocol in ["duplo", "compgc", "lego", "jimu", "authenticated"] {
+        let command = ["plan", &example("aes-128.bwp"), "--protocol", protocol, "--executions", &most];
+        bad(&command, 2, "4294967295 executions of ");
+    }
+}
+
 #[test]
 fn bristol_inputs_are_mapped() {
     let keys = Keys::new();
@@ -318,7 +391,7 @@ fn wrong_usage_is_code_2() {
     bad(&["simulate", &file, "--garbler", "-", "--evaluator", "-"], 2, "stdin");
     bad(&["simulate", &file, "--executions", "0"], 2, "executions");
     let many = run(&["plan", &file, "--executions", "4000000000", "--json"]);
-    is_error(&many, 2, "too large for one program");
+    is_error(&many, 2, "4000000000 executions of millionaires ");
     assert!(object(&many)["error"]["hint"].as_str().unwrap().contains("fewer --executions"));
     bad(&["info"], 2, "FILE");
     bad(&["info", &file, "--no-such-flag"], 2, "--no-such-flag");

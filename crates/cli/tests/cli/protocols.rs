@@ -1100,6 +1100,16 @@ fn functions_of_compgc_are_programs() {
         std::fs::write(&function, text.replacen(from, to, 1)).unwrap();
         bad(&["info", &function], 3, why);
     }
+    // Whose the inputs of a component are does not matter, so there may be three.
+    std::fs::remove_file(at(&component)).unwrap();
+    let bristol = brickwork::circuit::formats::bristol::write(&program).unwrap();
+    let three = bristol.replacen("\n2 32 32\n", "\n3 32 16 16\n", 1);
+    assert_ne!(three, bristol);
+    std::fs::write(at(&component).replace(".bwp", ".txt"), three).unwrap();
+    std::fs::write(&function, &text).unwrap();
+    let (_, ran) = good(&[&run[..], &linked(Linking::Scmc)].concat());
+    assert_eq!(ran["output_bits"], json!({ "garbler": "01", "evaluator": "01" }), "{ran}");
+
     let name = &program.components()[0].name;
     std::fs::write(&function, text.replace(name.as_str(), "../up")).unwrap();
     bad(&["info", &function], 3, "names no component");

@@ -195,6 +195,98 @@ fn sessions_that_are_none() {
     bad(&[&["session", &file], &common[..], &given].concat(), 2, "--input opened: expected STEP=VALUE");
 }
 
+/// A value of `is` is the output's, however it is spelled; one that the output cannot have is refused.
+#[test]
+fn what_comes_next_is_compared_as_bits() {
+    let keys = Keys::new();
+    let sum = |name: &str, ty: &str| {
+        let source = format!(
+            "#parties 2\ntypedef {ty} t\n#input 1 t\n#input 2 t\n#output 1 t\n#output 2 t\nfunction void \
+             main() {{ t s = input1 + input2; output1 = s; output2 = s; }}\n"
+        );
+        keys.write(name, source.as_bytes());
+    };
+    sum("wide.wir", "uint_t 64");
+    sum("signed.wir", "int_t 8");
+    let session = |program: &str, is: &str| {
+        let next = format!("next = [{{ output = \"output\", is = {is}, step = \"end\" }}]");
+        let steps = format!(
+            "[[step]]\nname = \"first\"\nprogram = \"{program}\"\n{next}\n[[step]]\nname = \
+             \"second\"\nprogram = \"{program}\"\n"
+        );
+        keys.write("session.toml", steps.as_bytes())
+    };
+    let flags = ["--protocol", "authenticated"];
+    let inputs = |first: &'static str| ["--input", first, "--input", "second=0"];
+    for (program, is, ends) in [
+        ("wide.wir", "7", true),
+        ("wide.wir", "\"0x7\"", true),
+        ("wide.wir", "8", false),
+        ("signed.wir", "7", true),
+        ("signed.wir", "\"0x07\"", true),
+    ] {
+        let file = session(program, is);
+        let [garbler, evaluator] =
+            [inputs("first=3"), inputs("first=4")].map(|own| [&own[..], &flags].concat());
+        let [own, theirs] = both(&keys, [&file, &file], [&garbler, &evaluator]).map(|output| {
+            assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
+            outputs(&object(&output)).len()
+        });
+        assert_eq!([own, theirs], if ends { [1, 1] } else { [2, 2] }, "{program}: {is}");
+    }
+    let file = session("signed.wir", "\"0xff\"");
+    let [garbler, evaluator] = [inputs("first=-3"), inputs("first=2")].map(|own| [&own[..], &flags].concat());
+    for output in both(&keys, [&file, &file], [&garbler, &evaluator]) {
+        assert_eq!(outputs(&object(&output)).len(), 1, "{}", text(&output.stdout));
+    }
+    for (program, is) in
+        [("signed.wir", "128"), ("signed.wir", "true"), ("wide.wir", "-1"), ("wide.wir", "[7]")]
+    {
+        let fixed = ["--role", "garbler", "--listen", "127.0.0.1:0", "--identity", &keys.file("garbler.key")];
+        let file = session(program, is);
+        let command = [&["session", &file], &fixed[..], &["--peer", &keys.evaluator]].concat();
+        bad(&command, 3, "step first: is, for output output");
+    }
+}
+
+/// No input ends a session that has begun, but what ends one nevertheless takes away nothing that is known.
+#[test]
+fn a_session_that_fails_keeps_what_it_gave() {
+    let keys = Keys::new();
+    let source = "#parties 2\ntypedef uint_t 8 t\n#input 1 t\n#input 2 t\n#output 1 t\n#output 2 t\nfunction \
+                  void main() { output1 = input1 + input2; output2 = input1; }\n";
+    keys.write("sum.wir", source.as_bytes());
+    // After the second run of the first step comes the second one, which may run once only.
+    let step =
+        |name: &str, more: &str| format!("[[step]]\nname = \"{name}\"\nprogram = \"sum.wir\"\n{more}\n");
+    let file = step("first", "at_most = 2") + &step("second", "next = [{ step = \"first\" }]");
+    let file = keys.write("session.toml", file.as_bytes());
+
+    let fixed = ["--role", "garbler", "--listen", "127.0.0.1:0", "--identity", &keys.file("garbler.key")];
+    let command = |inputs: &[&str]| -> Vec<String> {
+        let all = [&["session", &file], &fixed[..], &["--peer", &keys.evaluator], inputs].concat();
+        all.into_iter().map(str::to_owned).collect()
+    };
+    let refused = |inputs: &[&str], code: i32, words: &str| {
+        let command = command(inputs);
+        bad(&command.iter().map(String::as_str).collect::<Vec<_>>(), code, words);
+    };
+    refused(&["--input", "first=5", "--input", "second=999"], 3, "step second: input of the garbler");
+    refused(&["--input", "first=5", "--input", "first=x", "--input", "second=9"], 3, "step first: input of");
+    refused(&["--input", "first=5"], 2, "step second needs an input of the garbler");
+
+    let flags = ["--protocol", "authenticated", "--input", "second=9", "--input"];
+    let [garbler, evaluator] = ["first=5", "first=6"].map(|first| [&flags[..], &[first]].concat());
+    let played = both(&keys, [&file, &file], [&garbler, &evaluator]);
+    for (output, (role, given)) in played.iter().zip([("garbler", [11, 18]), ("evaluator", [5, 9])]) {
+        is_error(output, 2, "step second ran 1 time and is to run once more");
+        let steps = &object(output)["error"]["steps"];
+        let seen: Vec<_> =
+            steps.as_array().expect("steps").iter().map(|step| &step["outputs"][role]).collect();
+        assert_eq!(seen, [given[0], given[1], given[0]], "{steps}");
+    }
+}
+
 /// Parties of two sessions are told so, and nothing begins.
 #[test]
 fn both_have_the_same_session() {

@@ -102,14 +102,27 @@ impl<'p> Layout<'p> {
         self.places[wire as usize] as usize
     }
 
+    /// Returns the executions of a whole chunk.
+    fn chunk_size(&self) -> usize {
+        let inputs = self.evaluator_inputs() + self.garbler_inputs();
+        (OTS / inputs.max(1)).max(1).next_multiple_of(self.lanes())
+    }
+
+    /// Returns how many chunks there are, of which all but the last one are whole.
+    pub fn chunk_count(&self) -> usize {
+        self.executions.div_ceil(self.chunk_size())
+    }
+
+    /// Returns a chunk.
+    pub fn chunk(&'p self, place: usize) -> Chunk<'p> {
+        let size = self.chunk_size();
+        let first = place * size;
+        Chunk { layout: self, executions: first..self.executions.min(first + size) }
+    }
+
     /// Returns the executions, chunk by chunk.
     pub fn chunks(&'p self) -> impl Iterator<Item = Chunk<'p>> {
-        let lanes = self.lanes();
-        let inputs = self.evaluator_inputs() + self.garbler_inputs();
-        let size = (OTS / inputs.max(1)).max(1).next_multiple_of(lanes);
-        (0..self.executions)
-            .step_by(size)
-            .map(move |first| Chunk { layout: self, executions: first..self.executions.min(first + size) })
+        (0..self.chunk_count()).map(|place| self.chunk(place))
     }
 
     /// Returns a party's input, `[execution][bit]`.

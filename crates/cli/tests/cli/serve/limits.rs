@@ -40,6 +40,24 @@ fn connections() {
     garbler.stop();
 }
 
+/// A source with a warning where no line is underlined any more is read like any other.
+#[test]
+fn a_source_with_a_long_line() {
+    let sum = "#parties 2\ntypedef uint_t 8 u8\ntypedef int_t 8 s8\n#input 1 u8\n#input 2 u8\n#output 1 \
+               u8\nfunction void main() { output1 = input1 + input2; }\n";
+    let mut pair = Pair::new(["", ""]);
+    let file = pair.keys.write("sum.wir", sum.as_bytes());
+    pair.programs[0] = format!("[[program]]\nname = \"sum\"\nfile = \"{file}\"\n");
+    let garbler = pair.start(0);
+    let far = format!("{}s8 z = input1; output1", " ".repeat(70_000));
+    pair.keys.write("sum.wir", sum.replace("output1 =", &format!("{far} =")).as_bytes());
+    pair.reload(0, &garbler);
+    assert_eq!(garbler.get("health").status, 200);
+    let log = std::fs::read_to_string(pair.log(0)).expect("a log");
+    assert!(log.contains(" again: ") && !log.contains("stays as it was"), "{log}");
+    garbler.stop();
+}
+
 /// Requests a second, the length of a body, and the token are read again, too. What is wrong changes nothing.
 #[test]
 fn requests() {

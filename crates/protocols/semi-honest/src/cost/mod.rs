@@ -74,11 +74,17 @@ pub fn script(program: &Program, executions: usize, ots: Ots) -> Result<Script, 
             meet(&mut script, program, epochs);
         }
     } // 1
-    for (k, chunk) in layout.chunks().enumerate() {
-        prepare(&mut script, &chunk, ots); // 2
-        evaluate(&mut script, &chunk, k == 0); // 3
-        script.phase("decode");
-        some(&mut script, Evaluator, bits(&chunk, Garbler)); // 4
+    // The first one has more to say, and the last one may be shorter; all between are alike.
+    let last = layout.chunk_count() - 1;
+    let stretches = [(0, 1), (1, last.saturating_sub(1)), (last, last.min(1))];
+    for (place, times) in stretches {
+        script.repeat(times as u64, |script| {
+            let chunk = layout.chunk(place);
+            prepare(script, &chunk, ots); // 2
+            evaluate(script, &chunk, place == 0); // 3
+            script.phase("decode");
+            some(script, Evaluator, bits(&chunk, Garbler)); // 4
+        });
     }
     for (name, work) in SemiHonest::PHASES.iter().zip(&BEYOND) {
         script.phase(name);

@@ -1,0 +1,265 @@
+//! The file of a session: its steps, what each takes and keeps, and which comes next.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use brickwork::circuit::{OutputPort, Party, Port, Program, Recipient, Type, value};
+use brickwork::session::steps::{Secret, Step};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::Needs;
+use crate::arguments::Protocol;
+use crate::failure::Failure;
+use crate::report::hex;
+use crate::{files, programs};
+
+/// The file of a session.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    step: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    pub name: String,
+    /// A program, relative to the file.
+    program: PathBuf,
+    /// Of input ports, `name` or `garbler.name` or `evaluator.name`, the kept output that each one takes.
+    #[serde(default)]
+    carry: BTreeMap<String, String>,
+    /// Outputs that nobody learns. A later one of the same name takes the place of an earlier one.
+    #[serde(default)]
+    keep: Vec<String>,
+    /// How often it may run.
+    #[serde(default = "once")]
+    pub at_most: u32,
+    /// What comes next: the first of these that fits, and may run once more; else the next step of the file.
+    #[serde(default)]
+    next: Vec<Next>,
+}
+
+fn once() -> u32 {
+    1
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Next {
+    /// An output that both parties learn.
+    output: Option<String>,
+    /// Its value, if this is to come next; without an output it always is.
+    is: Option<toml::Value>,
+    /// The step, or `end`.
+    step: String,
+}
+
+/// The word for what comes after the last step.
+const END: &str = "end";
+
+/// A step of the file, with its program.
+pub struct Planned {
+    pub entry: Entry,
+    program: Arc<Program>,
+    /// Of each port that carries something on the party, its name, and the name of what was kept.
+    carried: Vec<(Party, String, String)>,
+    pub next: Vec<Way>,
+}
+
+/// Where a session may go on after a step.
+pub struct Way {
+    /// An output that both parties learn, and the bits that it must have; without one it always fits.
+    pub when: Option<(String, Vec<bool>)>,
+    /// A place among the steps; none is the end.
+    pub to: Option<usize>,
+}
+
+/// Reads a session, or says what is wrong with it.
+pub fn read(path: &Path) -> Result<Vec<Planned>, Failure> {
+    let wrong = |why: String| {
+        Failure::input(
+            format!("{}: {why}", path.display()),
+            "a session holds tables [[step]] with name, program and, as needed, carry, keep, at_most and \
+             next; `docs/reactive.md` has an example",
+        )
+    };
+    let text = files::text(path)?;
+    let File { step: entries } = toml::from_str(&text).map_err(|e| wrong(e.message().to_owned()))?;
+    let names: Vec<String> = entries.iter().map(|entry| entry.name.clone()).collect();
+    let place = |name: &str| names.iter().position(|other| other == name);
+    if let Some(twice) = names.iter().enumerate().find(|(k, name)| place(name) != Some(*k) || *name == END) {
+        return Err(wrong(format!(
+            "step {} has a name that another one has, or that means the end",
+            twice.1
+        )));
+    }
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut steps = Vec::new();
+    for entry in entries {
+        let program = programs::load(&folder.join(&entry.program), &Default::default())?.apart()?;
+        let of_step = |why: String| wrong(format!("step {}: {why}", entry.name));
+        let carried = entry.carry.iter().map(|(port, kept)| {
+            let (party, port) = port_of(&program, port).map_err(of_step)?;
+            Ok((party, port, kept.clone()))
+        });
+        let carried = carried.collect::<Result<Vec<_>, Failure>>()?;
+        let next = entry.next.iter().map(|next| next.way(&entry, &program, place).map_err(of_step));
+        let next = next.collect::<Result<Vec<_>, Failure>>()?;
+        steps.push(Planned { program: Arc::new(program), carried, next, entry });
+    }
+    if steps.is_empty() {
+        return Err(wrong("there is no step".into()));
+    }
+    for planned in &steps {
+        planned.fits(&steps).map_err(|why| wrong(format!("step {}: {why}", planned.entry.name)))?;
+    }
+    Ok(steps)
+}
+
+impl Next {
+    /// Finds what it names: a place among the steps, and an output of the step's program.
+    fn way(
+        &self,
+        step: &Entry,
+        program: &Program,
+        place: impl Fn(&str) -> Option<usize>,
+    ) -> Result<Way, String> {
+        let to = match self.step.as_str() {
+            END => None,
+            name => Some(place(name).ok_or_else(|| format!("there is no step {name}"))?),
+        };
+        let (output, is) = match (&self.output, &self.is) {
+            (Some(output), Some(is)) => (output, is),
+            (None, None) => return Ok(Way { when: None, to }),
+            _ => return Err("output and is belong together".into()),
+        };
+        let outputs = program.outputs().iter();
+        let named: Vec<_> = outputs
+            .filter(|o| o.port.name == *output && o.to == Recipient::Both && !step.keep.contains(output))
+            .collect();
+        let [OutputPort { port, .. }] = named[..] else {
+            return Err(format!("{output} is no output that both parties learn, or there are several"));
+        };
+        // A value has many spellings, and bits have one.
+        let is = serde_json::to_value(is).map_err(|e| e.to_string());
+        let is = is.and_then(|is| value::encode(std::slice::from_ref(port), &is).map_err(|e| e.to_string()));
+        let is = is.map_err(|why| format!("is, for output {output}: {why}"))?;
+        Ok(Way { when: Some((output.clone(), is)), to })
+    }
+}
+
+/// Finds the port that a session names.
+fn port_of(program: &Program, name: &str) -> Result<(Party, String), String> {
+    let has = |party: Party, name: &str| program.input_ports(party).iter().any(|port| port.name == name);
+    let of = |party| name.strip_prefix(files::role(party)).and_then(|rest| rest.strip_prefix('.'));
+    let both = [Party::Garbler, Party::Evaluator];
+    if let Some((party, port)) = both.into_iter().find_map(|party| Some((party, of(party)?)))
+        && has(party, port)
+    {
+        return Ok((party, port.into()));
+    }
+    match both.map(|party| has(party, name)) {
+        [true, false] => Ok((Party::Garbler, name.into())),
+        [false, true] => Ok((Party::Evaluator, name.into())),
+        [true, true] => {
+            Err(format!("both parties have an input {name}; write garbler.{name} or evaluator.{name}"))
+        }
+        [false, false] => Err(format!("the program has no input {name}")),
+    }
+}
+
+impl Planned {
+    /// Whether all that it carries on is kept somewhere, always as what it takes, and all that it keeps is
+    /// there.
+    fn fits(&self, steps: &[Planned]) -> Result<(), String> {
+        for kept in &self.entry.keep {
+            self.kept_type(kept).ok_or_else(|| format!("the program has no output {kept}, or several"))?;
+        }
+        for (party, port, name) in &self.carried {
+            let ports = self.program.input_ports(*party);
+            let takes = ports.iter().find(|other| other.name == *port).map(|port| port.ty.clone());
+            let keepers = steps.iter().filter(|step| step.entry.keep.contains(name));
+            let kept: Vec<_> = keepers.map(|step| step.kept_type(name)).collect();
+            if kept.is_empty() {
+                return Err(format!("no step keeps {name}"));
+            }
+            if kept.iter().any(|kept| *kept != takes.as_ref()) {
+                return Err(format!("{name} is kept as another type than input {port} takes"));
+            }
+        }
+        Ok(())
+    }
+
+    fn kept_type(&self, name: &str) -> Option<&Type> {
+        let mut named = self.program.outputs().iter().filter(|output| output.port.name == name);
+        let found = named.next().map(|output| &output.port.ty);
+        named.next().is_none().then_some(found).flatten()
+    }
+
+    /// The step, with what is kept by now.
+    pub fn step(&self, kept: &BTreeMap<String, Secret>) -> Result<Step, Failure> {
+        let mut carried = Vec::new();
+        for (party, port, name) in &self.carried {
+            let secret = kept.get(name).ok_or_else(|| {
+                Failure::usage(
+                    format!("step {} carries {name} on, which no step has kept by now", self.entry.name),
+                    "a step that keeps it must come before",
+                )
+            })?;
+            carried.push((*party, port.as_str(), secret));
+        }
+        let keep: Vec<&str> = self.entry.keep.iter().map(String::as_str).collect();
+        Ok(Step::new(&self.program, &carried, &keep)?)
+    }
+
+    /// Returns the ports for which a party gives an input: those that carry nothing on.
+    pub fn own_ports(&self, party: Party) -> Vec<Port> {
+        let carries =
+            |port: &&Port| self.carried.iter().any(|(p, name, _)| *p == party && *name == port.name);
+        self.program.input_ports(party).iter().filter(|port| !carries(port)).cloned().collect()
+    }
+
+    /// What it takes from the stock, as often as it may run.
+    pub fn needs(&self) -> Needs {
+        let width =
+            |party: Party| -> usize { self.own_ports(party).iter().map(|port| port.width() as usize).sum() };
+        let sealed = |output: &&OutputPort| {
+            output.to == Recipient::Garbler || self.entry.keep.contains(&output.port.name)
+        };
+        let sealed: usize =
+            self.program.outputs().iter().filter(sealed).map(|output| output.wires.len()).sum();
+        let times = self.entry.at_most as usize;
+        let mut needs = Needs::default();
+        needs.add(&self.program, times);
+        needs.inputs = [width(Party::Garbler) * times, width(Party::Evaluator) * times];
+        needs.sealed = sealed * times;
+        needs
+    }
+}
+
+/// Names a session; both parties must have the same.
+pub fn digest(steps: &[Planned], protocol: Protocol, security: u32) -> String {
+    let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 session file");
+    let mut add = |bytes: &[u8]| _ = hasher.update(&(bytes.len() as u64).to_le_bytes()).update(bytes);
+    add(protocol.name().as_bytes());
+    add(&security.to_le_bytes());
+    for Planned { entry, program, carried, next } in steps {
+        add(entry.name.as_bytes());
+        add(&program.digest());
+        add(&entry.at_most.to_le_bytes());
+        // Strings, numbers and lists: nothing that has no JSON form.
+        let parts = json!([
+            carried
+                .iter()
+                .map(|(party, port, kept)| json!([files::role(*party), port, kept]))
+                .collect::<Vec<_>>(),
+            entry.keep,
+            next.iter().map(|Way { when, to }| json!([when, to])).collect::<Vec<_>>(),
+        ]);
+        add(parts.to_string().as_bytes());
+    }
+    hex(hasher.finalize().as_bytes())
+}

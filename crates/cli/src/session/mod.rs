@@ -1,0 +1,471 @@
+//! `brickwork session`: one party of a computation in steps, which a file names. What both learn may decide
+//! which step comes next; what a step keeps is decoded for nobody, and later steps carry it on.
+
+mod course;
+
+use std::collections::BTreeMap;
+use std::io::BufRead;
+use std::path::PathBuf;
+
+use brickwork::Error;
+use brickwork::authenticated::{self, Authenticated};
+use brickwork::circuit::{Component, Party, Port, Program, Recipient, value};
+use brickwork::duplo::{self, Duplo, Evaluator, Garbler};
+use brickwork::ot::Cot;
+use brickwork::session::steps::{Secret, Step};
+use brickwork::session::{PhaseReport, TABLE_MEMORY, Terms};
+use brickwork::wire::Channel;
+use brickwork::wire::tls::{self, Identity, PublicKey};
+use brickwork_kernels::{Erasing, Secrets};
+use clap::Args;
+use serde_json::{Value, json};
+use zeroize::Zeroizing;
+
+use crate::arguments::{Address, Protocol, Reading, Resources, security};
+use crate::failure::Failure;
+use crate::outcome::{outputs_text, phases_text};
+use crate::party::{Host, listen_at};
+use crate::preprocess::Role;
+use crate::progress::Bar;
+use crate::protocols::promise;
+use crate::report::{Report, plural};
+use crate::{files, resources, values};
+use course::{Planned, Way};
+
+/// Compute in steps with the peer: later steps depend on what earlier ones gave, and on what they kept secret
+#[derive(Args)]
+pub struct Arguments {
+    /// The session: a TOML file with tables [[step]]
+    file: PathBuf,
+    /// Which party this is
+    #[arg(long, value_name = "ROLE")]
+    role: Role,
+    #[command(flatten)]
+    address: Address,
+    /// This party's private key, made by `brickwork keygen`
+    #[arg(long, value_name = "KEYFILE")]
+    identity: PathBuf,
+    /// The peer's public key, or @file
+    #[arg(long, value_name = "PUBKEY")]
+    peer: String,
+    /// This party's input to a step: JSON, @file, @table.csv, or csv:table of any name. For a step that runs
+    /// several times, one after the other; the last one is used again
+    #[arg(long = "input", value_name = "STEP=VALUE")]
+    inputs: Vec<String>,
+    /// Ask on the terminal for inputs that are not given, a line of JSON for each, and show what each step
+    /// gives
+    #[arg(long)]
+    interactive: bool,
+    /// The protocol: duplo or authenticated
+    #[arg(long, value_name = "NAME", default_value = "duplo")]
+    protocol: Protocol,
+    /// Statistical security in bits
+    #[arg(long, value_name = "40|64|80", default_value = "40", hide_default_value = true,
+        value_parser = security)]
+    security: u32,
+    #[command(flatten)]
+    resources: Resources,
+}
+
+/// What steps take of what is made at the beginning.
+#[derive(Default)]
+pub struct Needs {
+    components: Vec<(Component, usize)>,
+    /// Input bits of the garbler and of the evaluator.
+    pub inputs: [usize; 2],
+    /// Output bits that the evaluator does not learn.
+    pub sealed: usize,
+}
+
+impl Needs {
+    /// Adds the components of a program that runs so often.
+    pub fn add(&mut self, program: &Program, times: usize) {
+        for (component, slots) in program.components().iter().zip(program.slots_by_component()) {
+            self.component(component, slots * times);
+        }
+    }
+
+    fn component(&mut self, component: &Component, slots: usize) {
+        let digest = component.digest();
+        match self.components.iter_mut().find(|(known, _)| known.digest() == digest) {
+            _ if slots == 0 => {}
+            Some((_, sum)) => *sum += slots,
+            None => self.components.push((component.clone(), slots)),
+        }
+    }
+
+    /// Adds what other steps take.
+    fn and(mut self, other: Needs) -> Self {
+        other.components.iter().for_each(|(component, slots)| self.component(component, *slots));
+        self.inputs.iter_mut().zip(other.inputs).for_each(|(sum, more)| *sum += more);
+        self.sealed += other.sealed;
+        self
+    }
+
+    fn of_duplo(self) -> duplo::Request {
+        let Needs { components, inputs: [garblers, evaluators], sealed } = self;
+        let ots = Some(evaluators).filter(|&ots| ots > 0);
+        duplo::Request { components, garbler_wires: garblers + sealed, ots }
+    }
+
+    fn of_masks(self) -> authenticated::Request {
+        let Needs { components, inputs, .. } = self;
+        authenticated::Request { components, inputs: inputs.iter().sum() }
+    }
+}
+
+/// Refuses a protocol that has no sessions in memory.
+///
+/// # Errors
+/// A mistake of usage that says what to do.
+pub fn has_sessions(protocol: Protocol) -> Result<(), Failure> {
+    let name = protocol.name();
+    match protocol {
+        Protocol::Duplo | Protocol::Authenticated => Ok(()),
+        Protocol::SemiHonest | Protocol::CompGc | Protocol::Lego | Protocol::Jimu => Err(Failure::usage(
+            format!("a session of --protocol {name} runs from stock, and in Python"),
+            "take --protocol duplo or authenticated, or give --store there",
+        )),
+    }
+}
+
+/// A party's inputs, step by step.
+struct Inputs {
+    /// Of each step, the bits of its runs, one after the other; none for a step whose inputs are asked for.
+    of_steps: Vec<Vec<Secrets<bool>>>,
+}
+
+impl Inputs {
+    /// Reads all that is given: what does not fit, or is missing, must not end a session that has begun.
+    fn read(arguments: &Arguments, steps: &[Planned], party: Party) -> Result<Self, Failure> {
+        let mut given = BTreeMap::<&str, Vec<&str>>::new();
+        for text in &arguments.inputs {
+            let known =
+                text.split_once('=').filter(|(name, _)| steps.iter().any(|step| step.entry.name == *name));
+            let Some((name, value)) = known else {
+                // What stands behind it may be a secret.
+                let name = text.split_once('=').map_or("…", |(name, _)| name);
+                let names: Vec<&str> = steps.iter().map(|step| step.entry.name.as_str()).collect();
+                return Err(Failure::usage(
+                    format!("--input {name}: expected STEP=VALUE"),
+                    format!("the steps are {}", names.join(", ")),
+                ));
+            };
+            given.entry(name).or_default().push(value);
+        }
+        let role = files::role(party);
+        let of_step = |planned: &Planned| {
+            let (name, ports) = (planned.entry.name.as_str(), planned.own_ports(party));
+            match (given.get(name), ports.is_empty()) {
+                (None, true) => Ok(vec![Secrets::default()]),
+                (Some(_), true) => Err(Failure::usage(
+                    format!("--input {name}: this step takes no input of the {role}"),
+                    "leave it out",
+                )),
+                (Some(texts), false) => {
+                    let bits = |text: &&str| values::step_bits(text, &ports, party, &Reading::default());
+                    let all: Result<_, Failure> = texts.iter().map(bits).collect();
+                    all.map_err(|failure| failure.within(&format!("step {name}")))
+                }
+                (None, false) if arguments.interactive => Ok(Vec::new()),
+                (None, false) => Err(Failure::usage(
+                    format!("step {name} needs an input of the {role}"),
+                    format!("give --input {name}=VALUE, or --interactive to be asked"),
+                )),
+            }
+        };
+        Ok(Inputs { of_steps: steps.iter().map(of_step).collect::<Result<_, _>>()? })
+    }
+
+    /// Returns the input to the `time`th run of the step at `place`.
+    fn bits(
+        &self,
+        place: usize,
+        planned: &Planned,
+        party: Party,
+        time: usize,
+    ) -> Result<Secrets<bool>, Failure> {
+        let given = self.of_steps.get(place).map_or(&[][..], Vec::as_slice);
+        match given.get(time).or(given.last()) {
+            Some(bits) => Ok(bits.clone()),
+            None => ask_until_it_fits(&planned.entry.name, &planned.own_ports(party), party),
+        }
+    }
+}
+
+/// Asks on the terminal for a value of these ports. A slip of the finger does not end the session.
+fn ask_until_it_fits(step: &str, ports: &[Port], party: Party) -> Result<Secrets<bool>, Failure> {
+    let _erasing = Erasing::begin();
+    loop {
+        let line = ask(step, ports)?;
+        match values::step_bits(line.trim(), ports, party, &Reading::default()) {
+            Ok(bits) => return Ok(bits),
+            Err(failure) => eprint!("{}", failure.human()),
+        }
+    }
+}
+
+/// Asks on the terminal for a value of these ports.
+fn ask(step: &str, ports: &[Port]) -> Result<Zeroizing<String>, Failure> {
+    let ports: Vec<String> = ports.iter().map(|port| format!("{}: {}", port.name, port.ty)).collect();
+    eprint!("{step}: your input ({}): ", ports.join(", "));
+    let mut line = Zeroizing::new(String::new());
+    let read = std::io::stdin().lock().read_line(&mut line);
+    match read {
+        Ok(0) => Err(Failure::usage(
+            format!("step {step} needs an input, and stdin has ended"),
+            "type a line of JSON",
+        )),
+        Ok(_) => Ok(line),
+        Err(e) => Err(Failure::cannot_read("stdin", &e)),
+    }
+}
+
+/// Either party of the session, between two steps.
+pub enum Playing {
+    Garbler(Box<Garbler>),
+    Evaluator(Box<Evaluator>),
+    Masked(Box<authenticated::Session>),
+}
+
+/// What a step gave.
+pub struct Given {
+    pub outputs: Vec<bool>,
+    /// What nobody decoded, in the order of its outputs.
+    pub kept: Vec<Secret>,
+    /// What is promised, in its JSON form.
+    pub security: Value,
+}
+
+impl Given {
+    /// Leaves out what the evaluator learns beside its outputs: it depends on its inputs and shows nowhere.
+    fn of_duplo(duplo::StepReport { outputs, kept, security, .. }: duplo::StepReport) -> Result<Self, Error> {
+        Ok(Given { outputs, kept, security: promise(&security)? })
+    }
+}
+
+impl Playing {
+    pub fn begin(
+        protocol: Protocol,
+        party: Party,
+        channel: Channel,
+        terms: &Terms,
+        needs: Needs,
+        quiet: bool,
+    ) -> Result<Self, Error> {
+        if protocol == Protocol::Authenticated {
+            let (bar, request) = (Bar::of::<Authenticated>(quiet), needs.of_masks());
+            let session =
+                authenticated::Session::begin(party, channel, terms, Cot::default(), &request, bar)?;
+            return Ok(Playing::Masked(Box::new(session)));
+        }
+        let (bar, request) = (Bar::of::<Duplo>(quiet), needs.of_duplo());
+        Ok(match party {
+            Party::Garbler => {
+                Playing::Garbler(Box::new(Garbler::setup(channel, terms, bar)?.fill(&request)?))
+            }
+            Party::Evaluator => {
+                Playing::Evaluator(Box::new(Evaluator::setup(channel, terms, bar)?.fill(&request)?))
+            }
+        })
+    }
+
+    pub fn step(self, step: &Step, input: &[bool]) -> Result<(Given, Self), Error> {
+        Ok(match self {
+            Playing::Garbler(session) => {
+                let (given, session) = session.run(step, input)?;
+                (Given::of_duplo(given)?, Playing::Garbler(Box::new(session)))
+            }
+            Playing::Evaluator(session) => {
+                let (given, session) = session.run(step, input)?;
+                (Given::of_duplo(given)?, Playing::Evaluator(Box::new(session)))
+            }
+            Playing::Masked(session) => {
+                let (given, session) = session.run(step, input)?;
+                let authenticated::StepReport { outputs, kept, security } = given;
+                let given = Given { outputs, kept, security: promise(&security)? };
+                (given, Playing::Masked(Box::new(session)))
+            }
+        })
+    }
+
+    pub fn close(self) -> Result<Vec<PhaseReport>, Error> {
+        match self {
+            Playing::Garbler(session) => session.close(),
+            Playing::Evaluator(session) => session.close(),
+            Playing::Masked(session) => session.close(),
+        }
+    }
+}
+
+pub fn run(arguments: &Arguments, quiet: bool) -> Result<Report, Failure> {
+    let party = Party::from(arguments.role);
+    let protocol = arguments.protocol;
+    has_sessions(protocol)?;
+    let steps = course::read(&arguments.file)?;
+    let inputs = Inputs::read(arguments, &steps, party)?;
+    // All that the session takes, however it goes.
+    let needs = steps.iter().map(Planned::needs).fold(Needs::default(), Needs::and);
+    let peer = files::public_key(&arguments.peer)?;
+    let identity = {
+        let _erasing = Erasing::begin();
+        files::identity(&arguments.identity)?
+    };
+    let keys = match party {
+        Party::Garbler => [identity.public_key(), peer],
+        Party::Evaluator => [peer, identity.public_key()],
+    };
+    let terms = Terms {
+        security: arguments.security.into(),
+        threads: arguments.resources.threads(),
+        table_memory: TABLE_MEMORY,
+        identities: keys.map(PublicKey::to_bytes),
+        post_quantum: false,
+    };
+    let options = arguments.resources.options(party);
+    let digest = course::digest(&steps, protocol, arguments.security);
+    let channel = meet(&arguments.address, &options, &identity, peer, &digest, quiet, &mut Host::Command)?;
+    let playing = Playing::begin(protocol, party, channel, &terms, needs, quiet)?;
+
+    let (log, human, interactive) = (Vec::new(), String::new(), arguments.interactive);
+    let mut told = Told { party, interactive, log, human, security: None };
+    let phases = match told.play(playing, &steps, &inputs) {
+        Ok(phases) => phases,
+        Err(failure) => return Err(told.with(failure)),
+    };
+    let Told { log, mut human, security, .. } = told;
+    let json = json!({
+        "role": files::role(party),
+        "steps": log,
+        "phases": phases,
+        "protocol": protocol.name(),
+        "cpu_seconds": resources::cpu_seconds(),
+        "peak_rss_bytes": resources::peak_rss_bytes(),
+    });
+    human += &phases_text(&json, quiet);
+    if let Some(security) = security {
+        human += &crate::protocols::played(protocol).promise_text(&security);
+    }
+    Ok(Report::new(json, human))
+}
+
+/// What the steps gave this party so far.
+struct Told {
+    party: Party,
+    /// Whether it sees that as the steps end.
+    interactive: bool,
+    log: Vec<Value>,
+    human: String,
+    /// The weakest promise, which is the one that stands below all.
+    security: Option<Value>,
+}
+
+impl Told {
+    /// Runs the steps to the end of the session.
+    fn play(
+        &mut self,
+        mut playing: Playing,
+        steps: &[Planned],
+        inputs: &Inputs,
+    ) -> Result<Vec<PhaseReport>, Failure> {
+        let party = self.party;
+        let (mut kept, mut times) = (BTreeMap::new(), vec![0; steps.len()]);
+        let mut place = 0;
+        while let Some(planned) = steps.get(place) {
+            let (name, time) = (&planned.entry.name, times[place]);
+            if time == planned.entry.at_most as usize {
+                return Err(Failure::usage(
+                    format!("step {name} ran {} and is to run once more", plural(time as u64, "time")),
+                    "at_most says in the session's file how often a step may run: so much is made beforehand",
+                ));
+            }
+            let step = planned.step(&kept)?;
+            let input = inputs.bits(place, planned, party, time)?;
+            times[place] += 1;
+            let given;
+            (given, playing) = playing.step(&step, &input)?;
+            let names = step.program().outputs().iter().filter(|output| output.to == Recipient::Nobody);
+            kept.extend(names.map(|output| output.port.name.clone()).zip(given.kept));
+            let value = value::decode(&step.program().output_ports(party), &given.outputs);
+            self.add(name, &value, given.security);
+            let shared = shared(step.program(), party, &given.outputs);
+            let fits = |when: &Option<(String, Vec<bool>)>| {
+                when.as_ref().is_none_or(|(name, is)| shared.get(name.as_str()) == Some(&is.as_slice()))
+            };
+            let may = |to: &Option<usize>| to.is_none_or(|to| times[to] < steps[to].entry.at_most as usize);
+            place = match planned.next.iter().find(|Way { when, to }| fits(when) && may(to)) {
+                Some(Way { to: None, .. }) => break,
+                Some(Way { to: Some(to), .. }) => *to,
+                None => place + 1,
+            };
+        }
+        Ok(playing.close()?)
+    }
+
+    fn add(&mut self, step: &str, value: &Value, security: Value) {
+        let role = files::role(self.party);
+        let said = format!("{step}: {}", outputs_text(&[(role, value)]));
+        if self.interactive {
+            eprint!("{said}");
+        }
+        self.human += &said;
+        self.log.push(json!({ "step": step, "outputs": { role: value }, "security": security }));
+        let bound = |security: &Value| security["bound_log2"].as_f64().unwrap_or(0.0);
+        if self.security.as_ref().is_none_or(|before| bound(before) < bound(&security)) {
+            self.security = Some(security);
+        }
+    }
+
+    /// Adds to a failure what is known by then: it is spent, and cannot be computed again for nothing.
+    fn with(self, failure: Failure) -> Failure {
+        if self.log.is_empty() {
+            return failure;
+        }
+        let seen = if self.interactive { String::new() } else { self.human };
+        let human = seen + &failure.human();
+        failure.with_details(human, json!({ "steps": self.log }))
+    }
+}
+
+/// The bits of the outputs that both parties learn, by name.
+fn shared<'a>(program: &'a Program, party: Party, mut bits: &'a [bool]) -> BTreeMap<&'a str, &'a [bool]> {
+    let mut values = BTreeMap::new();
+    for output in program.outputs_of(party) {
+        let (own, rest) = bits.split_at(output.wires.len());
+        bits = rest;
+        if output.to == Recipient::Both {
+            values.insert(output.port.name.as_str(), own);
+        }
+    }
+    values
+}
+
+/// Meets the peer, who must mean the same session.
+pub fn meet(
+    address: &Address,
+    options: &tls::Options,
+    identity: &Identity,
+    peer: PublicKey,
+    digest: &str,
+    quiet: bool,
+    host: &mut Host,
+) -> Result<Channel, Failure> {
+    let mut met = match (&address.listen, &address.connect) {
+        (None, Some(address)) => tls::meet(address, identity, peer, options, digest.as_bytes())?,
+        (Some(address), _) => {
+            let listener = listen_at(address, identity, peer, options, quiet, host)?;
+            listener.meet(digest.as_bytes(), None)?
+        }
+        (None, None) => return Err(crate::party::no_address()),
+    };
+    if !met.visits && met.sheet == digest.as_bytes() {
+        return Ok(met.channel);
+    }
+    let why = "the two parties have different sessions; compare the files, their programs, \
+               --protocol and --security";
+    // A peer that went away needs no reason.
+    if let Err(e) = met.channel.refuse(why) {
+        tracing::debug!("the peer was not told: {e}");
+    }
+    Err(Error::Mismatch(why.into()).into())
+}
