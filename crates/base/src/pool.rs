@@ -48,7 +48,12 @@ impl Pool {
     /// # Errors
     /// As [`Pool::new`].
     pub fn entered_or_new(threads: usize) -> Result<Self, Error> {
-        entered().map_or_else(|| Pool::new(threads), Ok)
+        Pool::entered().map_or_else(|| Pool::new(threads), Ok)
+    }
+
+    /// Returns the pool that this thread has entered, for whoever hands work to another thread.
+    pub fn entered() -> Option<Pool> {
+        ENTERED.with_borrow(Clone::clone)
     }
 
     /// Calls `work` on this thread; what it computes meanwhile, it computes on these threads.
@@ -65,15 +70,11 @@ impl Pool {
     }
 }
 
-fn entered() -> Option<Pool> {
-    ENTERED.with_borrow(Clone::clone)
-}
-
 /// Calls `work` on the threads of the pool that this thread has entered, and waits for it. `work` may not
 /// wait for anything but them. On a thread of a pool, and where no pool was entered, it is called at once.
 pub fn compute<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     stop::look();
-    let Some(pool) = entered() else { return work() };
+    let Some(pool) = Pool::entered() else { return work() };
     let (mut work, mut made) = (Some(stop::carried(work)), None);
     install(&pool, &mut || made = work.take().map(|work| work()));
     made.expect("it was called")
@@ -117,7 +118,7 @@ fn with_helpers(helpers: usize, work: &(dyn Fn() + Sync)) {
     }
     let carried = stop::carry();
     let work = || carried.enter(work);
-    match entered() {
+    match Pool::entered() {
         _ if helpers == 0 => work(),
         Some(pool) => pool.0.in_place_scope(|scope| all(scope, helpers, &work)),
         None => rayon::scope(|scope| all(scope, helpers, &work)),
@@ -144,13 +145,13 @@ pub fn sum<A: Send>(
 
 /// Threads that [`compute`] has.
 pub fn threads() -> usize {
-    entered().map_or_else(rayon::current_num_threads, |pool| pool.0.current_num_threads())
+    Pool::entered().map_or_else(rayon::current_num_threads, |pool| pool.0.current_num_threads())
 }
 
 /// Calls `work` on this thread, which may talk and wait; what it spawns is computed meanwhile, and is done
 /// when this returns.
 pub fn scope<'scope, T>(work: impl FnOnce(&Scope<'scope>) -> T) -> T {
-    match entered() {
+    match Pool::entered() {
         Some(pool) => pool.0.in_place_scope(work),
         None => rayon::in_place_scope(work),
     }
@@ -204,7 +205,7 @@ mod tests {
             assert_eq!(Pool::entered_or_new(7).unwrap().0.current_num_threads(), 1);
         });
         assert_eq!(Pool::entered_or_new(2).unwrap().0.current_num_threads(), 2);
-        assert!(entered().is_none());
+        assert!(Pool::entered().is_none());
     }
 
     /// Both sides of a pool of one thread go on at once: the thread that talks waits for the one that
@@ -275,6 +276,6 @@ mod tests {
         let pool = Pool::new(1).unwrap();
         let panics = std::panic::AssertUnwindSafe(|| pool.enter(|| panic!("as a test wants it")));
         let panicked = std::panic::catch_unwind(panics);
-        assert!(panicked.is_err() && entered().is_none());
+        assert!(panicked.is_err() && Pool::entered().is_none());
     }
 }

@@ -170,6 +170,11 @@ pub fn encode_executions(ports: &[Port], executions: usize, value: &Value) -> Re
     Ok(bits)
 }
 
+/// Appends wire bits to a text as digits, wire 0 first: what stands behind `bits:` in a value.
+pub fn write_bits(bits: &[bool], text: &mut String) {
+    text.extend(bits.iter().map(|&bit| if bit { '1' } else { '0' }));
+}
+
 /// Returns what `bits` on these ports mean: bare for one port, an object for several.
 ///
 /// # Panics

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use brickwork::circuit::value;
 use serde_json::Value;
 
 pub use brickwork_report::words::{bytes, plural, thousands};
@@ -27,7 +28,9 @@ impl Report {
 
 /// Writes bits of wires as `0110…`, wire 0 first.
 pub fn bit_string(bits: &[bool]) -> String {
-    bits.iter().map(|&bit| if bit { '1' } else { '0' }).collect()
+    let mut text = String::with_capacity(bits.len());
+    value::write_bits(bits, &mut text);
+    text
 }
 
 /// Writes bytes as hexadecimal digits.

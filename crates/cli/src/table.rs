@@ -502,7 +502,7 @@ impl Lines {
                     None => failure,
                 })
             })?;
-            bits.extend(encoded.iter().map(|bit| if *bit { '1' } else { '0' }));
+            value::write_bits(&encoded, bits);
         }
         Ok(())
     }

@@ -11,6 +11,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use brickwork_base::pool::Pool;
 use brickwork_base::random::{SEED_BYTES, Seed};
 use brickwork_base::{Cheat, Error, Party};
 use brickwork_primitives::ot::base::Keys;
@@ -82,7 +83,8 @@ pub fn other(party: Party) -> Party {
 /// What both parties returned, and what either did, garbler first.
 pub type Ran<R> = ([Result<R, Error>; 2], [Vec<Event>; 2]);
 
-/// Runs the garbler and the evaluator in two threads.
+/// Runs the garbler and the evaluator in two threads. If this thread has entered a pool, both compute on it:
+/// who plays thousands of runs makes its threads once.
 ///
 /// # Panics
 /// If a party panics or hangs.
@@ -95,10 +97,10 @@ where
     let (left, right) = memory_pair();
     let (done, results) = channel();
     let events = [Events::default(), Events::default()];
-    let (told, seen) = (done.clone(), events[0].clone());
-    std::thread::spawn(move || drop(told.send((Party::Garbler, garbler(left, seen)))));
-    let seen = events[1].clone();
-    std::thread::spawn(move || drop(done.send((Party::Evaluator, evaluator(right, seen)))));
+    let (told, seen, pool) = (done.clone(), events[0].clone(), Pool::entered());
+    std::thread::spawn(move || drop(told.send((Party::Garbler, on(pool, || garbler(left, seen))))));
+    let (seen, pool) = (events[1].clone(), Pool::entered());
+    std::thread::spawn(move || drop(done.send((Party::Evaluator, on(pool, || evaluator(right, seen))))));
     let mut ends = [None, None];
     for _ in 0..2 {
         match results.recv_timeout(PATIENCE) {
@@ -109,6 +111,14 @@ where
     }
     let events = events.map(|events| std::mem::take(&mut *events.0.lock().expect("no panic")));
     (ends.map(|end| end.expect("both came")), events)
+}
+
+/// Calls `work` in this pool, if there is one.
+fn on<T>(pool: Option<Pool>, work: impl FnOnce() -> T) -> T {
+    match pool {
+        Some(pool) => pool.enter(work),
+        None => work(),
+    }
 }
 
 /// A protocol that is played.

@@ -56,12 +56,12 @@ fn is_erasing() -> bool {
 /// the system gives. The last ones that were freed, some tens of megabytes, are used again: to make pages
 /// anew, which are zero, can take the system as long as everything else that is done with them. The others go
 /// back to the system. (On other systems than Linux they are the system allocator's.) See also [`Erasing`].
-pub struct LargePages<S = System>(S);
+pub struct LargePages(Pages<System>);
 
 impl LargePages {
     /// Makes the allocator that a program declares as its own.
     pub const fn new() -> Self {
-        LargePages(System)
+        LargePages(Pages(System))
     }
 }
 
@@ -71,10 +71,39 @@ impl Default for LargePages {
     }
 }
 
+// None of its methods is inlined, so that all of it is compiled here, with this crate's optimisation, whatever
+// that of the program is which declares it.
+//
+// SAFETY: it is the allocator within.
+unsafe impl GlobalAlloc for LargePages {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promises are the same, here and below.
+        unsafe { self.0.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as above.
+        unsafe { self.0.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { self.0.dealloc(block, layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: as above.
+        unsafe { self.0.realloc(block, layout, size) }
+    }
+}
+
+/// [`LargePages`] over another allocator than the system's, too: tests have one that looks.
+struct Pages<S>(S);
+
 // SAFETY: every method either forwards to the system's allocator or, for sizes that a layout alone decides
 // on, to `mapping`, which keeps what the trait asks for: fresh memory of its own, aligned, freed with the
 // layout it was made for.
-unsafe impl<S: GlobalAlloc> GlobalAlloc for LargePages<S> {
+unsafe impl<S: GlobalAlloc> GlobalAlloc for Pages<S> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         match mapping::serves(layout) {
@@ -407,7 +436,7 @@ mod tests {
     #[test]
     fn what_is_freed_or_moved_is_erased() {
         let _erasing = Erasing::begin();
-        let pages = LargePages(Checking { freed: AtomicUsize::new(0) });
+        let pages = Pages(Checking { freed: AtomicUsize::new(0) });
         let layout = |size: usize| Layout::from_size_align(size, 8).unwrap();
         for size in [1, 7, 8, 4096, 100_001] {
             // SAFETY: sizes are not 0; every access is within the block, which is freed once with its layout.

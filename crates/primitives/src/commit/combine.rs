@@ -323,11 +323,11 @@ impl Drop for Accumulator {
     fn drop(&mut self) {
         // Of a commitment that is combined alone, as those of the offsets are, a sum without its mask is the
         // value.
-        self.shares.zeroize();
-        self.values.zeroize();
-        self.columns.zeroize();
-        self.labels.zeroize();
-        self.rows.zeroize();
+        kernels::erase(&mut self.shares);
+        kernels::erase(&mut self.values);
+        kernels::erase(&mut self.columns);
+        kernels::erase(&mut self.labels);
+        kernels::erase(&mut self.rows);
     }
 }
 
