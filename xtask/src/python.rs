@@ -9,8 +9,8 @@ const OLDEST: &str = "import sys; sys.exit(sys.version_info < (3, 10))";
 /// How it is called.
 pub const USAGE: &str = "python [PYTHON …]";
 
-/// Builds one wheel, and tries it with each of these interpreters: with the oldest and the newest one all
-/// tests run, with those between the [`QUICK`] ones. If none is named, one of each version is tried that is
+/// Builds one wheel, and tries it with each of these interpreters: with the oldest one all tests run, with the
+/// others the [`QUICK`] ones. If none is named, one of each version is tried that is
 /// here as `python3.10`, `python3.11` and so on, or as `python3`. If there are several, each has a fresh
 /// environment, which is removed once its tests have passed.
 ///
@@ -32,9 +32,9 @@ pub fn run(root: &Path, pythons: &[&str]) -> Result<(), String> {
     found.iter().for_each(|interpreter| clear(&interpreter.name));
     let wheel = wheel(root, &first.name)?;
     for (place, Interpreter { name, minor }) in found.iter().enumerate() {
-        let (tests, which) = match place > 0 && place + 1 < found.len() {
-            true => (QUICK, "quick tests"),
-            false => (&[][..], "all tests"),
+        let (tests, which) = match place {
+            0 => (&[][..], "all tests"),
+            _ => (QUICK, "quick tests"),
         };
         eprintln!("xtask: {} with Python 3.{minor} ({name}), {which}", wheel.display());
         let python = install(root, name, Some(&wheel), &crate::test::succeeds_in_time)?;
@@ -44,10 +44,15 @@ pub fn run(root: &Path, pythons: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-/// Tests of what may differ between versions of Python: values, programs in Python, runs, errors.
+/// Tests of what may differ between versions of Python: values, programs in Python, runs and sessions, stock,
+/// errors. What they leave out is the same everywhere (pages, type checks), or another program's affair (Ray,
+/// notebooks).
 const QUICK: &[&str] = &[
     "python/tests/test_errors.py",
+    "python/tests/test_random_programs.py",
     "python/tests/test_runs.py",
+    "python/tests/test_sessions.py",
+    "python/tests/test_stock.py",
     "python/tests/test_tables.py",
     "python/tests/test_traced.py",
     "python/tests/test_values.py",
