@@ -9,6 +9,7 @@
 //! labels of all sums before it opens any: a receiver that names the other bit would get the offset.
 
 use std::ops::Range;
+use zeroize::Zeroize;
 
 use subtle::{Choice, ConstantTimeEq};
 
@@ -49,7 +50,7 @@ impl Combinations {
 
     /// Of each combination the sum of what `add` adds for those of its members that are among these: it is
     /// called with the member, counted from the first of these, and the sum.
-    fn sums<T: Copy + Send + Sync>(
+    fn sums<T: Copy + Send + Sync + Zeroize>(
         &self,
         members: Range<usize>,
         zero: T,
@@ -68,8 +69,10 @@ impl Combinations {
             }
             sums
         };
-        let join = |mut a: Vec<T>, b: Vec<T>| {
+        let join = |mut a: Vec<T>, mut b: Vec<T>| {
             a.iter_mut().zip(&b).for_each(|(a, b)| join(a, b));
+            // Both add up to what is shown of secrets, each alone is more.
+            b.zeroize();
             a
         };
         pool::sum(words.len().div_ceil(OTS_A_TASK), || vec![zero; self.count], work, join)

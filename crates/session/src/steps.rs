@@ -2,11 +2,13 @@
 //! what was not decoded stays garbled and flows on. What both parties call a step and a secret, whatever the
 //! protocol makes of it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
 use brickwork_circuit::{OutputPort, Party, Port, Program, Recipient, Type, Wire};
+use brickwork_stock::{Counter, Range, Ranges};
 
 use crate::SessionId;
 
@@ -26,7 +28,7 @@ impl Secret {
         Secret { session: *session, number, ty: ty.clone() }
     }
 
-    /// Returns its number among those of its session.
+    /// Returns its number among those of its session, and of all others that go on with the same secrets.
     pub fn number(&self) -> u64 {
         self.number
     }
@@ -247,4 +249,102 @@ fn position<'a>(names: impl Iterator<Item = &'a str>, name: &str, what: &str) ->
 /// Returns the outputs of a step that are kept: those that nobody learns.
 pub fn kept(program: &Program) -> impl Iterator<Item = &OutputPort> {
     program.outputs().iter().filter(|output| output.to == Recipient::Nobody)
+}
+
+/// Numbers of secrets: each entry of a log has a range of them, so that a name that is left over from one
+/// program of an epoch is none in another.
+const NUMBERS: Counter = Counter::new("numbers of what is kept", 40);
+
+/// What the steps of a session have kept, at one party: of each secret what this party has of its wires, `W`.
+pub struct Kept<W> {
+    wires: BTreeMap<u64, (Secret, W)>,
+    /// Drawn alike at both parties.
+    numbers: Range,
+    /// Of the last step.
+    last: Vec<Secret>,
+}
+
+impl<W> Default for Kept<W> {
+    fn default() -> Self {
+        let numbers = Ranges::of_setup().take(&NUMBERS).expect("nothing is taken");
+        Kept { wires: BTreeMap::new(), numbers, last: Vec::new() }
+    }
+}
+
+impl<W> Kept<W> {
+    /// Goes on with the numbers of an entry.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if they are taken already.
+    pub fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
+        self.numbers = ranges.take(&NUMBERS)?;
+        Ok(())
+    }
+
+    /// Returns what this party has of a secret's wires.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if it was forgotten, or ended with its session.
+    pub fn wires(&self, secret: &Secret) -> Result<&W, Error> {
+        match self.wires.get(&secret.number) {
+            Some((kept, wires)) if kept == secret => Ok(wires),
+            _ => Err(forgotten()),
+        }
+    }
+
+    /// Returns what this party has of the wires of the secret with this number, of a step that was checked.
+    ///
+    /// # Errors
+    /// As [`Kept::wires`].
+    pub fn of_number(&self, number: u64) -> Result<&W, Error> {
+        self.wires.get(&number).map(|(_, wires)| wires).ok_or_else(forgotten)
+    }
+
+    /// Checks that everything is there that a step carries on.
+    ///
+    /// # Errors
+    /// As [`Kept::wires`].
+    pub fn check(&self, step: &Step) -> Result<(), Error> {
+        step.secrets().try_for_each(|secret| self.wires(secret).map(drop))
+    }
+
+    /// Keeps the outputs of a program that nobody learns, of each of which `wires` says what this party has.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] if there are no numbers left.
+    pub fn keep(
+        &mut self,
+        session: &SessionId,
+        program: &Program,
+        mut wires: impl FnMut(&OutputPort) -> W,
+    ) -> Result<(), Error> {
+        self.last.clear();
+        for output in kept(program) {
+            let secret = Secret::new(session, self.numbers.draw(1)?, &output.port.ty);
+            self.wires.insert(secret.number, (secret.clone(), wires(output)));
+            self.last.push(secret);
+        }
+        Ok(())
+    }
+
+    /// Returns whether nothing is kept.
+    pub fn is_empty(&self) -> bool {
+        self.wires.is_empty()
+    }
+
+    /// Returns the secrets that the last step kept, in the order of its outputs.
+    pub fn last(&self) -> &[Secret] {
+        &self.last
+    }
+
+    /// Forgets a secret's wires.
+    pub fn forget(&mut self, secret: &Secret) {
+        if self.wires(secret).is_ok() {
+            self.wires.remove(&secret.number);
+        }
+    }
+}
+
+fn forgotten() -> Error {
+    Error::Usage("the secret was forgotten, or its session has ended".into())
 }

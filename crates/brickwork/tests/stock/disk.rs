@@ -212,6 +212,101 @@ fn secrets_flow_between_programs_from_stock() {
     folders.good(&then, Lacking::Refuse);
 }
 
+/// Sets out to compute `z` of x and y and to keep it.
+fn keeping() -> Step {
+    Step::new(&program(1, Recipient::Both), &[], &["z"]).unwrap()
+}
+
+/// Carries a secret on as x, and keeps what comes of it.
+fn keeping_on(secret: &Secret) -> Step {
+    let then = program(0, Recipient::Evaluator);
+    Step::new(&then, &[(Party::Garbler, "x", secret)], &["z"]).unwrap()
+}
+
+/// The name of something that was kept is no name of anything else, also where the session is made again for
+/// another program of the same epoch.
+#[test]
+fn row_16_a_name_that_is_left_over_names_nothing() {
+    let folders = Folders::new();
+    folders.fill(&steps(12, 6, 48));
+    let input = vec![true; 8];
+    let results = folders.connect(|party, session| {
+        let (first, mut session) = session.run(&keeping(), &input, Lacking::Refuse)?;
+        let first = first.kept[0].clone();
+        session.forget(&first);
+        // In another epoch, for which the session of this one ends.
+        let (_, session) = session.preprocess(&[request(1, 1, 8)])?;
+        let (second, session) = session.run(&keeping(), &input, Lacking::Refuse)?;
+        assert!(second.kept[0] != first, "one name for two secrets");
+        let step = keeping_on(&first);
+        let late = session.run(&step, &input[..step.input_width(party)], Lacking::Refuse).map(drop);
+        let why = format!("{late:?}");
+        assert!(matches!(late, Err(Error::Usage(_))), "{why}");
+        late.map(|()| unreachable!())
+    });
+    assert!(results.iter().all(|result: &Result<((), _), _>| matches!(result, Err(Error::Usage(_)))));
+    BOTH.iter().for_each(|&party| assert!(is_whole(&folders, party)));
+}
+
+/// While something is kept no other session begins: it would be gone.
+#[test]
+fn what_is_kept_is_not_lost_without_a_word() {
+    let input = vec![true; 8];
+    for fills in [true, false] {
+        let folders = Folders::new();
+        folders.fill(&steps(3, 1, 32));
+        let results = folders.connect(|_, session| {
+            let (_, session) = session.run(&keeping(), &input, Lacking::Refuse)?;
+            match fills {
+                true => session.preprocess(&[request(1, 1, 8)]).map(drop),
+                // Another one would be made in a new epoch.
+                false => session.run(&keeping(), &input, Lacking::Make).map(drop),
+            }?;
+            panic!("what was kept is gone, {fills}");
+        });
+        for result in results {
+            let Err(error): Result<((), _), _> = result else { panic!("{fills}") };
+            assert!(matches!((&error, fills), (Error::Usage(_), true) | (Error::Stock(_), false)), "{error}");
+        }
+        BOTH.iter().for_each(|&party| assert!(is_whole(&folders, party)));
+    }
+}
+
+/// What flows on rests on all that made it: each of these fillings leaves a quarter of 2^-40 to chance, a
+/// program that draws on one of them and carries on what others gave is promised the sum, and refused where
+/// that is too much, before anything is burned.
+#[test]
+fn the_promise_covers_what_is_carried_on() {
+    let folders = Folders::new();
+    for _ in 0..6 {
+        folders.fill(&[request(2, 1, 16)]);
+    }
+    let input = vec![true; 8];
+    let bounds = std::sync::Mutex::new(Vec::new());
+    let results = folders.connect(|party, session| {
+        let (mut done, mut session) = session.run(&keeping(), &input, Lacking::Refuse)?;
+        loop {
+            if party == Party::Evaluator {
+                bounds.lock().unwrap().push(done.security.bound_log2);
+            }
+            let step = keeping_on(&done.kept[0]);
+            let input = &input[..step.input_width(party)];
+            (done, session) = session.run(&step, input, Lacking::Refuse)?;
+        }
+    });
+    for result in results {
+        let Err(Error::Stock(why)): Result<((), _), _> = result else { panic!("{result:?}") };
+        assert!(why.contains("so many batches"), "{why}");
+    }
+    let bounds = bounds.into_inner().unwrap();
+    let spent: Vec<f64> = bounds.iter().map(|bound| (bound + 40.0).exp2()).collect();
+    assert!((2..6).contains(&spent.len()), "{bounds:?}");
+    // Each of them draws on one more filling, or on more of one.
+    assert!(spent.is_sorted() && spent.iter().all(|spent| *spent <= 1.0), "{spent:?}");
+    assert!(spent[spent.len() - 1] > 2.0 * spent[0], "{spent:?}");
+    BOTH.iter().for_each(|&party| assert!(is_whole(&folders, party)));
+}
+
 /// Filled over one connection, used over others, topped up when it is used up.
 #[test]
 fn programs_from_stored_sessions() {

@@ -45,7 +45,7 @@ impl<'m, C: Copies> Connected<'m, C> {
         for source in &layout.sources {
             masks.push(match *source {
                 Source::Fresh(number) => made.inputs.at(first + number),
-                Source::Kept(number, k) => keep.wires(number)?.masks.at(k),
+                Source::Kept(number, k) => keep.of_number(number)?.masks.at(k),
             });
         }
         for wave in &waves {
@@ -87,7 +87,7 @@ pub(super) fn garbler<'m>(
     for source in &layout.sources {
         labels.push(match *source {
             Source::Fresh(number) => made.input_labels[first + number],
-            Source::Kept(number, k) => member.keep.wires(number)?.labels[k],
+            Source::Kept(number, k) => member.keep.of_number(number)?.labels[k],
         });
     }
     let mut solderings = Vec::with_capacity(layout.ports);

@@ -101,7 +101,7 @@ pub(super) fn garbler(
     for source in &layout.sources {
         masked.push(match *source {
             Source::Fresh(number) => fresh[number],
-            Source::Kept(number, k) => member.keep.wires(number)?.masked[k],
+            Source::Kept(number, k) => member.keep.of_number(number)?.masked[k],
         });
     }
     let mut active = Secrets::with_capacity(layout.all_inputs());
@@ -249,7 +249,7 @@ fn evaluate_slots(
     for source in &layout.sources {
         done.active.push(match *source {
             Source::Fresh(number) => inputs[number],
-            Source::Kept(number, k) => member.keep.wires(number)?.labels[k],
+            Source::Kept(number, k) => member.keep.of_number(number)?.labels[k],
         });
     }
     for wave in &connected.waves {

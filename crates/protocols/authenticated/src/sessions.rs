@@ -178,7 +178,7 @@ impl<C: Role> Standing<C> {
         member.run.phase("build");
         agree(&mut member.run.channel, &step.digest(), "the peer means another step of this session")?;
         let (outputs, wires) = C::execute(member, &layout, made, input)?;
-        member.keep_of(&layout, &wires);
+        member.keep_of(&layout, &wires)?;
         let security = SecurityReport::with(&layout, member.level, *cot, budget, pools.iter().copied());
         Ok(StepReport { outputs, kept: member.keep.last().to_vec(), security })
     }

@@ -83,8 +83,11 @@ impl Member {
     }
 
     /// Keeps what nobody learns of a step whose wires these are.
-    pub fn keep_of(&mut self, layout: &Layout, wires: &Wires) {
-        self.keep.keep(&self.id, layout, wires);
+    ///
+    /// # Errors
+    /// [`Error::Limit`] if there is no number left for it.
+    pub fn keep_of(&mut self, layout: &Layout, wires: &Wires) -> Result<(), Error> {
+        self.keep.keep(&self.id, layout.program, |output| wires.some(&output.wires))
     }
 
     /// Returns what its masks are made of.
@@ -214,6 +217,7 @@ impl Member {
     /// # Errors
     /// [`Error::Usage`] if one is taken already.
     pub fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
+        self.keep.enter(ranges)?;
         self.places = ranges.take(&PLACES)?;
         self.serials = ranges.take(&SERIALS)?;
         self.sender.enter(ranges)?;

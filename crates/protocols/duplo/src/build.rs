@@ -615,7 +615,8 @@ pub(super) mod tests {
         let sizes: Vec<usize> = input_authenticators.iter().map(EvaluatorAuthenticators::len).collect();
         let step = Step::from(&Arc::new(program.clone()));
         let (layout, labels) = (Layout::new(&step, &[], &sizes), Labels::default());
-        ProgramMaterial { layout, batches: Vec::new(), input_authenticators, labels, ots: None }
+        let (batches, carried) = (Vec::new(), Vec::new());
+        ProgramMaterial { layout, batches, input_authenticators, labels, ots: None, carried }
     }
 
     /// InputG: of more labels than are shown together, at locations in several input_authenticators, each is

@@ -18,7 +18,7 @@
 //! same order either way.
 
 use rayon::prelude::*;
-use subtle::ConstantTimeEq;
+use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::Zeroizing;
 
 use super::authenticators::{AtHand, EvaluatorAuthenticators};
@@ -80,7 +80,8 @@ pub(super) fn garbler<C: commit::Scheme>(
     }
     let outputs: Vec<bool> =
         wires.iter().zip(&colours).map(|(wire, colour)| wire.indicator() != *colour).collect();
-    stock.kept.keep(session, program, &ready.material.input_authenticators, &[]);
+    let authenticators = &ready.material.input_authenticators;
+    stock.kept.keep(session, program, authenticators, &[], &ready.material.origins(program))?;
     Ok(by_port(program, layout.private, &outputs))
 }
 
@@ -116,16 +117,21 @@ pub(super) fn evaluator<C: commit::Scheme>(
     run.channel.send(msg::OUTPUT_LABELS, &message)?;
     run.channel.flush()?;
 
-    // Nothing is sent after this.
-    stock.kept.keep(session, program, &ready.material.input_authenticators, kept);
+    let authenticators = &ready.material.input_authenticators;
+    stock.kept.keep(session, program, authenticators, kept, &ready.material.origins(program))?;
     if stock.kept.is_empty() {
         // No later step meets a wire of this one.
         *known = Zeroizing::default();
     }
-    let recovered = recovered == 1;
+    // Of both lists, as a later step of this session would tell how long it took to make the other one.
     let decoded = ready.material.layout.evaluator_outputs.iter().zip(&evaluated.indicators);
-    let decoded = decoded.map(|(&wire, sigma)| evaluated.labels[wire as usize].colour() != *sigma).collect();
-    Ok((if recovered { program.output_bits(Party::Evaluator, &clear) } else { decoded }, recovered))
+    let recover = Choice::from(recovered);
+    let clear = Zeroizing::new(program.output_bits(Party::Evaluator, &clear));
+    let outputs = decoded.zip(&*clear).map(|((&wire, sigma), clear)| {
+        let decoded = evaluated.labels[wire as usize].colour() ^ u8::from(*sigma);
+        u8::conditional_select(&decoded, &u8::from(*clear), recover) == 1
+    });
+    Ok((outputs.collect(), recovered == 1))
 }
 
 /// The labels of the sealed outputs, and then of the shared ones, as evaluation gave them.
@@ -151,7 +157,7 @@ fn recover(
     evaluated: &Evaluated,
     delta_ka: Delta,
     input: &[bool],
-) -> Result<(Labels, Vec<Vec<bool>>), Error> {
+) -> Result<(Labels, Zeroizing<Vec<Vec<bool>>>), Error> {
     let layout = &material.layout;
     let mut theirs = Zeroizing::new(vec![false; program.input_width(Party::Garbler)]);
     theirs.par_chunks_mut(LOCATIONS_AT_ONCE).enumerate().try_for_each(|(chunk, bits)| {
@@ -162,7 +168,7 @@ fn recover(
             bits[k] = bucket.recover_input_bit(evaluated.labels[first + k])
         })
     })?;
-    let clear = program.simulate(&theirs, input);
+    let clear = Zeroizing::new(program.simulate(&theirs, input));
     let values_of = |to| clear.iter().zip(program.outputs()).filter(move |(_, o)| o.to == to);
     let sealed = values_of(Recipient::Garbler).chain(values_of(Recipient::Nobody));
     let mut values = sealed.flat_map(|(bits, _)| bits);
@@ -355,7 +361,7 @@ mod tests {
         let indicators = [40, 3, 1, 42, 39].map(|w| wire(w).indicator()).to_vec();
         let evaluated = Evaluated { labels: Labels::new(labels), indicators };
         let (labels, clear) = recover(&program, &material, &evaluated, delta_ka, &y).unwrap();
-        assert_eq!(clear, program.simulate(&x, &y));
+        assert_eq!(*clear, program.simulate(&x, &y));
         let private =
             private.iter().enumerate().map(|(k, &w)| at(material.layout.sealed_location(k)).of_bit(bit(w)));
         let expected: Vec<Label> = private.chain([1, 42, 39].map(|w| wire(w).of_bit(bit(w)))).collect();

@@ -1,44 +1,48 @@
 //! What the steps of a session have kept, at one party.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::Error;
-use super::items::Items;
-use super::steps::{Secret, Step};
+use super::items::{Items, Origin};
 use brickwork_base::label::Label;
-use brickwork_circuit::{OutputPort, Program, Recipient};
+use brickwork_circuit::Program;
 use brickwork_primitives::Labels;
 use brickwork_session::SessionId;
+use brickwork_session::steps::{self, Secret, Step};
+use brickwork_stock::Ranges;
 
 /// Wires that were kept, at one party: their authenticators, and at the evaluator their labels.
 struct Wires<A> {
     authenticators: Vec<A>,
     labels: Labels,
+    /// The batches that their bits rest on: all that the step drew on, and what it carried on rests on.
+    origins: Vec<(String, Origin)>,
 }
 
 /// What the steps of a session have kept, at one party.
-pub(super) struct Kept<A> {
-    wires: BTreeMap<u64, Wires<A>>,
-    /// Numbers are given once, alike at both parties.
-    next: u64,
-    /// Of the last step.
-    last: Vec<Secret>,
-}
+pub(super) struct Kept<A>(steps::Kept<Wires<A>>);
 
 impl<A> Default for Kept<A> {
     fn default() -> Self {
-        Kept { wires: BTreeMap::new(), next: 0, last: Vec::new() }
+        Kept(steps::Kept::default())
     }
 }
 
 impl<A: Items> Kept<A> {
+    /// Goes on with the numbers of an entry of the log.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if they are taken already.
+    pub fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
+        self.0.enter(ranges)
+    }
+
     /// Returns the authenticators of a secret's wires.
     ///
     /// # Errors
     /// [`Error::Usage`] if it was forgotten.
     pub fn authenticators(&self, secret: &Secret) -> Result<impl Iterator<Item = A>, Error> {
-        let wires = &self.known(secret)?.authenticators;
+        let wires = &self.0.wires(secret)?.authenticators;
         Ok(wires.iter().map(|some| some.slice(0..some.len())))
     }
 
@@ -50,9 +54,21 @@ impl<A: Items> Kept<A> {
         // Room for all at once: what grows leaves copies behind.
         let mut labels = Labels::new(Vec::with_capacity(step.carried().count()));
         for secret in step.secrets() {
-            labels.extend_from_slice(&self.known(secret)?.labels);
+            labels.extend_from_slice(&self.0.wires(secret)?.labels);
         }
         Ok(labels)
+    }
+
+    /// Returns the batches that what a step carries on rests on, with their names.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if something was forgotten.
+    pub fn origins(&self, step: &Step) -> Result<Vec<(String, Origin)>, Error> {
+        let mut origins = Vec::new();
+        for secret in step.secrets() {
+            origins.extend_from_slice(&self.0.wires(secret)?.origins);
+        }
+        Ok(origins)
     }
 
     /// Checks that nothing was forgotten that a step carries on.
@@ -60,55 +76,51 @@ impl<A: Items> Kept<A> {
     /// # Errors
     /// [`Error::Usage`] if it was.
     pub fn check(&self, step: &Step) -> Result<(), Error> {
-        step.secrets().try_for_each(|secret| self.known(secret).map(drop))
-    }
-
-    fn known(&self, secret: &Secret) -> Result<&Wires<A>, Error> {
-        self.wires.get(&secret.number()).ok_or_else(|| Error::Usage("the secret was forgotten".into()))
+        self.0.check(step)
     }
 
     /// Returns whether nothing is kept.
     pub fn is_empty(&self) -> bool {
-        self.wires.is_empty()
+        self.0.is_empty()
     }
 
     /// Returns the secrets that the last step kept, in the order of its outputs.
     pub fn last(&self) -> &[Secret] {
-        &self.last
+        self.0.last()
     }
 
     /// Forgets a secret's wires.
     pub fn forget(&mut self, secret: &Secret) {
-        self.wires.remove(&secret.number());
+        self.0.forget(secret);
     }
 
     /// Keeps the outputs of a program that nobody learns. Their authenticators are the last ones of
-    /// `input_authenticators`; `labels` are those of their wires, at the evaluator.
+    /// `input_authenticators`; `labels` are those of their wires, at the evaluator; `origins` is what the
+    /// step rests on.
+    ///
+    /// # Errors
+    /// [`Error::Limit`] if there are no numbers left.
     pub fn keep(
         &mut self,
         session: &SessionId,
         program: &Program,
         input_authenticators: &[A],
-        labels: &[Label],
-    ) {
-        let kept = |output: &&OutputPort| output.to == Recipient::Nobody;
-        let total: usize = program.outputs().iter().filter(kept).map(|output| output.wires.len()).sum();
+        mut labels: &[Label],
+        origins: &[(String, Origin)],
+    ) -> Result<(), Error> {
+        let total: usize = steps::kept(program).map(|output| output.wires.len()).sum();
         let mut first = input_authenticators.iter().map(A::len).sum::<usize>() - total;
-        let mut labels = labels;
-        self.last.clear();
-        for output in program.outputs().iter().filter(kept) {
+        self.0.keep(session, program, |output| {
             let width = output.wires.len();
             let (own, rest) = labels.split_at(width.min(labels.len()));
             labels = rest;
-            let wires = Wires {
-                authenticators: sliced(input_authenticators, first..first + width),
-                labels: Labels::new(own.to_vec()),
-            };
             first += width;
-            self.wires.insert(self.next, wires);
-            self.last.push(Secret::new(session, self.next, &output.port.ty));
-            self.next += 1;
-        }
+            Wires {
+                authenticators: sliced(input_authenticators, first - width..first),
+                labels: Labels::new(own.to_vec()),
+                origins: origins.to_vec(),
+            }
+        })
     }
 }
 

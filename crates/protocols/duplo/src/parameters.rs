@@ -138,16 +138,18 @@ pub(super) fn may_begin(given_up: GivenUp, security: Security) -> Result<bool, E
     Ok(Upper::fixed(given_up.risk) <= Upper::exp2(stock_share(security, GIVEN_UP_SHARE)?))
 }
 
-/// Returns what a program from stock is promised: the bound over the batches that it takes from, with all of
-/// each batch counted.
+/// Returns what a program from stock is promised: the bound over the batches that it takes from, and over
+/// those that what it carries on rests on, with all of each batch counted.
 ///
 /// # Errors
 /// [`Error::Stock`] if together they exceed the budget.
 pub(super) fn report_of_origins(
     origins: &[(String, Origin)],
+    carried: &[(String, Origin)],
     security: Security,
 ) -> Result<SecurityReport, Error> {
-    let spent = bound_of_origins(origins.iter().map(|(_, origin)| origin), security)?;
+    let all: Vec<(String, Origin)> = origins.iter().chain(carried).cloned().collect();
+    let spent = bound_of_origins(all.iter().map(|(_, origin)| origin), security)?;
     if spent.log2() > security.log2() {
         return Err(Error::Stock(format!(
             "the program would draw on so many batches, or so much was begun in vain, that only {} remains \
@@ -164,7 +166,7 @@ pub(super) fn report_of_origins(
         ot_binding: stock_ot_binding(security),
         bound_log2: spent.log2(),
     }
-    .report_of(Vec::new(), budget_of_origins(origins, security)?);
+    .report_of(Vec::new(), budget_of_origins(&all, security)?);
     for (name, origin) in origins {
         let batch = batch_report(name, &origin.bucketing);
         match origin.kind {

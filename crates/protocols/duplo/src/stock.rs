@@ -95,7 +95,14 @@ impl<B: ComponentItems, G: Items, O: Items> ProgramMaterial<B, G, O> {
         let sizes: Vec<usize> = input_authenticators.iter().map(G::len).collect();
         let layout = Layout::new(&Step::from(program), &batch_slots, &sizes);
         let ots = ots.map(|ots| vec![ots]);
-        ProgramMaterial { layout, batches: components, input_authenticators, labels: Labels::default(), ots }
+        ProgramMaterial {
+            layout,
+            batches: components,
+            input_authenticators,
+            labels: Labels::default(),
+            ots,
+            carried: Vec::new(),
+        }
     }
 
     /// Returns the OTs apart from the rest.
@@ -106,8 +113,8 @@ impl<B: ComponentItems, G: Items, O: Items> ProgramMaterial<B, G, O> {
         (self.ots.take().expect("OTs are made before a program is joined"), self)
     }
 
-    /// Returns the security of a run with this material, over the batches that it is from.
-    pub fn report(&self, program: &Program, security: Security) -> Result<SecurityReport, Error> {
+    /// Returns the batches that this material is from, with their names.
+    fn own_origins(&self, program: &Program) -> Vec<(String, Origin)> {
         let named = || program.components().iter().zip(program.component_digests());
         let name =
             |digest: &ComponentDigest| named().find(|(_, d)| *d == digest).map_or("", |(c, _)| &c.name);
@@ -120,7 +127,23 @@ impl<B: ComponentItems, G: Items, O: Items> ProgramMaterial<B, G, O> {
             self.batches.iter().flat_map(|b| b.origins().into_iter().map(|o| named(o, name(b.digest()))));
         let input_authenticators =
             self.input_authenticators.iter().flat_map(|g| g.origins().into_iter().map(|o| named(o, "")));
-        report_of_origins(&batches.chain(input_authenticators).collect::<Vec<_>>(), security)
+        batches.chain(input_authenticators).collect()
+    }
+
+    /// Returns the batches that what a program keeps rests on: its own, and those of what it carries on.
+    pub fn origins(&self, program: &Program) -> Vec<(String, Origin)> {
+        let mut seen = std::collections::HashSet::new();
+        let all = self.own_origins(program).into_iter().chain(self.carried.iter().cloned());
+        all.filter(|(_, origin)| seen.insert(origin.serial)).collect()
+    }
+
+    /// Returns the security of a run with this material, over the batches that it is from, and those that
+    /// what it carries on rests on.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if together they exceed the budget.
+    pub fn report(&self, program: &Program, security: Security) -> Result<SecurityReport, Error> {
+        report_of_origins(&self.own_origins(program), &self.carried, security)
     }
 }
 
@@ -182,6 +205,8 @@ pub(super) struct ProgramMaterial<B, G, O> {
     pub labels: Labels,
     /// `None` if they must be made.
     pub ots: Option<Vec<O>>,
+    /// The batches that what is carried on rests on.
+    pub carried: Vec<(String, Origin)>,
 }
 
 impl<B: ComponentItems, G: Items, O: Items> Default for Stock<B, G, O> {
@@ -247,7 +272,7 @@ impl<B: ComponentItems, G: Items, O: Items> Stock<B, G, O> {
     /// [`Error::Stock`] if something is missing, [`Error::Usage`] if a secret is; then nothing is taken.
     pub fn take(&mut self, step: &Step) -> Result<ProgramMaterial<B, G, O>, Error> {
         let program = step.program();
-        let labels = self.kept.labels(step)?;
+        let (labels, carried) = (self.kept.labels(step)?, self.kept.origins(step)?);
         let digests = program.component_digests();
         let missing = self.missing(step);
         if !missing.is_empty() {
@@ -272,7 +297,7 @@ impl<B: ComponentItems, G: Items, O: Items> Stock<B, G, O> {
         let layout = Layout::new(step, &batch_slots, &sizes);
         let needed = program.input_width(Party::Evaluator);
         let ots = (needed == 0 || self.ots.left() > 0).then(|| self.ots.take(needed));
-        Ok(ProgramMaterial { layout, batches, input_authenticators, labels, ots })
+        Ok(ProgramMaterial { layout, batches, input_authenticators, labels, ots, carried })
     }
 
     /// Takes authenticators for all of the garbler's inputs in order, and behind them for sealed outputs.

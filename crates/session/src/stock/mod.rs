@@ -460,6 +460,9 @@ impl<S: Side> Stocked<S> {
     /// # Errors
     /// As [`Stocked::open`].
     pub fn renew(self, session: &SessionId) -> Result<Self, Error> {
+        if self.only().is_some() {
+            return Err(kept());
+        }
         let Stocked { line, held } = self;
         let Epochs { store, terms, lease, .. } = held;
         let (run, carried) = line.release();
@@ -482,6 +485,22 @@ impl<S: Side> Stocked<S> {
     pub fn session_id(&self) -> Option<&SessionId> {
         match &self.line {
             Line::Session(session) => Some(session.id()),
+            Line::Nobody(..) => None,
+        }
+    }
+
+    /// Returns the session between two programs, if one has the connection.
+    pub fn standing(&self) -> Option<&S> {
+        match &self.line {
+            Line::Session(session) => Some(session),
+            Line::Nobody(..) => None,
+        }
+    }
+
+    /// As [`Stocked::standing`], to be changed.
+    pub fn standing_mut(&mut self) -> Option<&mut S> {
+        match &mut self.line {
+            Line::Session(session) => Some(session),
             Line::Nobody(..) => None,
         }
     }
@@ -743,6 +762,7 @@ impl<S: Side> Stocked<S> {
         let Stocked { line, mut held } = self;
         let (mut run, carried) = match line {
             Line::Session(session) if epoch.as_ref() == Some(session.id()) => return Ok((held, session)),
+            Line::Session(session) if session.stays() => return Err(kept()),
             line => line.release(),
         };
         run.phase("setup");
@@ -871,6 +891,15 @@ impl Epochs {
         }
         Ok(if is_busy { Found::Busy } else { Found::Lacks(lacking) })
     }
+}
+
+/// What was kept would be gone without a word.
+fn kept() -> Error {
+    Error::Usage(
+        "something is kept that ends with its session, and another session would begin: forget it first, or \
+         make what is needed before it is kept"
+            .into(),
+    )
 }
 
 /// What this party does about what it found.

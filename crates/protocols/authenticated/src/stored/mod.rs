@@ -18,6 +18,7 @@ use brickwork_circuit::Program;
 use brickwork_primitives::cut_and_choose::Upper;
 use brickwork_primitives::ot::Cot;
 use brickwork_session::steps::{Secret, Step};
+use brickwork_session::stock::Side as _;
 use brickwork_session::stock::inventory::{Inventory, Kinds, inventory_of};
 use brickwork_session::stock::meeting::{self, Owner};
 use brickwork_session::stock::records::Batches;
@@ -294,8 +295,11 @@ where
     let (needs, level) = (Request::of_layout(layout)?, forced.level_of(line.terms().security.whole()?)?);
     let promise = (forced.level.is_none() && forced.pool.is_none()).then_some(level);
     let job = Job { step, layout, needs: &needs, input, promise };
-    // What is carried on does not flow into another epoch.
-    let lacking = if step.secrets().next().is_some() { Lacking::Refuse } else { lacking };
+    // While something is kept, programs take from its session alone, and no other is begun.
+    let lacking = match line.standing() {
+        Some(session) if session.stays() => session.check(step).map(|()| Lacking::Refuse)?,
+        _ => lacking,
+    };
     let (ran, made) = match line.run(&job, lacking)? {
         Ran::Lacks { why, mut next } => {
             let epoch = next.open_epoch()?;

@@ -9,7 +9,7 @@ use brickwork_base::{Error, Party};
 use brickwork_circuit::Circuit;
 use brickwork_primitives::garbling::GarblingKeys;
 use brickwork_primitives::ot::Cot;
-use brickwork_session::steps::Secret;
+use brickwork_session::steps::{Secret, Step};
 use brickwork_session::stock::records::{Batches, Keeper, Records as _, TakenItems};
 use brickwork_session::stock::{Side, Stand};
 use brickwork_session::{Digests, Metered, Protocol, SessionId, Terms};
@@ -228,6 +228,16 @@ fn read<C: Kept>(
     Ok((made, origins(headers.iter()).iter().map(|origin| origin.pool).collect()))
 }
 
+impl<C: Kept> OnDisk<C> {
+    /// Checks that everything is there that a step carries on.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if something was forgotten.
+    pub fn check(&self, step: &Step) -> Result<(), Error> {
+        self.member.keep.check(step)
+    }
+}
+
 impl<C: Kept> Side for OnDisk<C> {
     const PROTOCOL: &'static str = Authenticated::NAME;
     const ROLE: Party = C::ROLE;
@@ -354,7 +364,7 @@ impl<C: Kept> Side for OnDisk<C> {
         // Solderings follow from what was taken, and so do shares: nothing leaves before both have burned.
         stand.confirm(self.run())?;
         let (outputs, wires) = C::execute(&mut self.member, job.layout, &mut made, job.input)?;
-        self.member.keep_of(job.layout, &wires);
+        self.member.keep_of(job.layout, &wires)?;
         let kept = self.member.keep.last().to_vec();
         Ok(Outcome { outputs, kept, pools, cot: self.member.cot() })
     }

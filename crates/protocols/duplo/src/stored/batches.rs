@@ -38,6 +38,7 @@ pub(super) fn counts(batches: &Batches) -> Counts {
 pub(super) fn choose(
     batches: &Batches,
     (program, garbler_wires): (&Program, usize),
+    carried: &[(String, Origin)],
     security: Security,
 ) -> Result<Vec<(Serial, u32)>, Error> {
     let counts = counts(batches);
@@ -74,7 +75,7 @@ pub(super) fn choose(
     if taken.is_empty() {
         return Err(Error::Stock("the program takes nothing from the stock; run it without --store".into()));
     }
-    report_of_origins(&origins, security)?;
+    report_of_origins(&origins, carried, security)?;
     Ok(taken)
 }
 

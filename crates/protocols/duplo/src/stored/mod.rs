@@ -14,6 +14,7 @@ mod side;
 use std::sync::Arc;
 
 use crate::hooks::Hooks;
+use crate::items::Origin;
 use crate::parameters::Parameters;
 use crate::proposal::{Decompose, Decomposition};
 use crate::report::Duplo;
@@ -26,11 +27,11 @@ use brickwork_base::Error;
 use brickwork_base::digest::Digest;
 use brickwork_base::pool::Pool;
 use brickwork_circuit::{Party, Program};
-use brickwork_session::stock as stocked;
 pub use brickwork_session::stock::inventory::{BatchInventory, CutInventory, GivenUpInventory, Inventory};
 use brickwork_session::stock::meeting::{self, Owner};
 use brickwork_session::stock::records::Batches;
 use brickwork_session::stock::workers::Workers;
+use brickwork_session::stock::{self as stocked, Side as _};
 pub use brickwork_session::stock::{Lacking, Preprocessed};
 use brickwork_session::{Digests, Greeting, Metered, Observer, PhaseReport, SessionId, Terms, Unobserved};
 use brickwork_stock::Store;
@@ -49,7 +50,7 @@ fn owner(role: Party, terms: &Terms) -> Owner<'_> {
 /// [`Error::Stock`] if the store cannot be read or was altered.
 pub fn in_stock(store: &Store, party: Party, terms: &Terms, program: &Program) -> Result<bool, Error> {
     stocked::in_stock(store, &owner(party, terms), |held| {
-        batches::choose(held, (program, garbler_wires(program)), terms.security)
+        batches::choose(held, (program, garbler_wires(program)), &[], terms.security)
     })
 }
 
@@ -249,6 +250,14 @@ impl Stocked {
         }))
     }
 
+    /// Forgets what a program kept: no later one can carry it on.
+    pub fn forget(&mut self, secret: &Secret) {
+        match &mut self.0 {
+            Of::Garbler(inner) => inner.forget(secret),
+            Of::Evaluator(inner) => inner.forget(secret),
+        }
+    }
+
     /// Makes stock, a step after the other; those that an interrupted run of the same steps has made are not
     /// made again. It joins an epoch in which no program has been run yet, or begins one.
     ///
@@ -402,12 +411,20 @@ impl<R: Role> Inner<R> {
     fn expect(mut self, step: &Step) -> Result<Self, Error> {
         self.prepare(step.program());
         let Inner { line, schedules, cut, greeted } = self;
-        let line = line.expect(&Execution { step, input: &[], schedules: &schedules })?;
+        let carried = carried(&line, step)?;
+        let line = line.expect(&Execution { step, input: &[], schedules: &schedules, carried })?;
         Ok(Inner { line, schedules, cut, greeted })
     }
 
+    fn forget(&mut self, secret: &Secret) {
+        if let Some(session) = self.line.standing_mut() {
+            session.forget(secret);
+        }
+    }
+
     fn has(&mut self, step: &Step) -> Result<bool, Error> {
-        self.line.has(&Execution { step, input: &[], schedules: &self.schedules })
+        let carried = carried(&self.line, step)?;
+        self.line.has(&Execution { step, input: &[], schedules: &self.schedules, carried })
     }
 
     fn prepare(&mut self, program: &Program) {
@@ -456,11 +473,13 @@ impl<R: Role> Inner<R> {
         step.check_session(self.line.session_id())?;
         step.check_input(R::ROLE, input)?;
         self.prepare(step.program());
-        if step.secrets().next().is_some() {
+        // While something is kept, programs take from its session alone, and no other is begun.
+        if self.line.standing().is_some_and(OnDisk::stays) {
             lacking = Lacking::Refuse;
         }
+        let carried = carried(&self.line, step)?;
         let Inner { line, schedules, cut, greeted } = self;
-        let job = Execution { step, input, schedules: &schedules };
+        let job = Execution { step, input, schedules: &schedules, carried };
         let (outcome, epoch, made, line) =
             line.run_or_make(&job, lacking, |next, why| make(next, step.program(), why))?;
         let StepReport { outputs, kept, mut security, aside } = outcome;
@@ -471,6 +490,15 @@ impl<R: Role> Inner<R> {
             Inner { line, schedules, cut, greeted },
         ))
     }
+}
+
+/// Returns the batches that what a step carries on rests on.
+///
+/// # Errors
+/// [`Error::Usage`] if it is not kept in the session that stands.
+fn carried<R: Role>(line: &stocked::Stocked<OnDisk<R>>, step: &Step) -> Result<Vec<(String, Origin)>, Error> {
+    step.check_session(line.session_id())?;
+    line.standing().map_or(Ok(Vec::new()), |session| session.carried(step))
 }
 
 /// Makes what a program lacks. What a program uses exists before its session's first input: what is lacking

@@ -11,13 +11,13 @@ use crate::authenticators::{
 use crate::hooks::Hooks;
 use crate::input_ots::{EvaluatorInputOts, GarblerInputOts};
 use crate::instance::{CommitmentSender, level};
-use crate::items::ComponentItems;
+use crate::items::{ComponentItems, Origin};
 use crate::parameters::{Parameters, may_begin};
 use crate::party::{EvaluatorCore, Pooled, entered};
 use crate::phases::{self, Agreement};
 use crate::report::Duplo;
 use crate::request::Request;
-use crate::steps::{Step, authenticators};
+use crate::steps::{Secret, Step, authenticators};
 use crate::stock::Stock;
 use crate::{Evaluator, Garbler, StepReport};
 use brickwork_base::{Error, Security};
@@ -58,6 +58,8 @@ pub(super) struct Execution<'j> {
     pub step: &'j Step,
     pub input: &'j [bool],
     pub schedules: &'j Schedules,
+    /// The batches that what the step carries on rests on, with their names.
+    pub carried: Vec<(String, Origin)>,
 }
 
 /// A role's session: what the two have in common, and what each does by itself.
@@ -79,6 +81,8 @@ pub(super) trait Role: Sized + Send + Pooled {
     fn release(self: Box<Self>) -> (Metered, Hooks);
     /// Returns whether a step has kept something.
     fn keeps(&self) -> bool;
+    /// Returns the batches that what a step carries on rests on.
+    fn carried(&self, step: &Step) -> Result<Vec<(String, Origin)>, Error>;
     /// Returns the stock: the items that were made, or fetched for a program.
     fn stock(&mut self) -> &mut Stock<Self::Component, Self::Authenticators, Self::Ots>;
     fn counters(&mut self) -> &mut Counters;
@@ -97,6 +101,21 @@ pub(super) trait Role: Sized + Send + Pooled {
 
 /// A role's session, as the stock sees it.
 pub(super) struct OnDisk<R>(Box<R>);
+
+impl<R: Role> OnDisk<R> {
+    /// Returns the batches that what a step carries on rests on.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if something was forgotten.
+    pub fn carried(&self, step: &Step) -> Result<Vec<(String, Origin)>, Error> {
+        self.0.carried(step)
+    }
+
+    /// Forgets what a step kept.
+    pub fn forget(&mut self, secret: &Secret) {
+        self.0.stock().kept.forget(secret);
+    }
+}
 
 impl<R: Role> Side for OnDisk<R> {
     const PROTOCOL: &'static str = PROTOCOL;
@@ -190,7 +209,7 @@ impl<R: Role> Side for OnDisk<R> {
     }
 
     fn choose(job: &Execution, batches: &Batches, terms: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
-        batches::choose(batches, (job.step.program(), authenticators(job.step)), terms.security)
+        batches::choose(batches, (job.step.program(), authenticators(job.step)), &job.carried, terms.security)
     }
 
     fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<StepReport, Error> {
@@ -295,6 +314,10 @@ impl Role for Garbler {
         !self.stock.kept.is_empty()
     }
 
+    fn carried(&self, step: &Step) -> Result<Vec<(String, Origin)>, Error> {
+        self.stock.kept.origins(step)
+    }
+
     fn stock(&mut self) -> &mut Stock<GarblerComponent, GarblerAuthenticators, GarblerInputOts> {
         &mut self.stock
     }
@@ -308,6 +331,7 @@ impl Role for Garbler {
     }
 
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
+        self.stock.kept.enter(ranges)?;
         self.sender.enter(ranges)?;
         self.cot.enter(ranges)
     }
@@ -369,6 +393,10 @@ impl Role for Evaluator {
         !self.stock.kept.is_empty()
     }
 
+    fn carried(&self, step: &Step) -> Result<Vec<(String, Origin)>, Error> {
+        self.stock.kept.origins(step)
+    }
+
     fn stock(&mut self) -> &mut Stock<EvaluatorComponent, EvaluatorAuthenticators, EvaluatorInputOts> {
         &mut self.stock
     }
@@ -382,6 +410,7 @@ impl Role for Evaluator {
     }
 
     fn enter(&mut self, ranges: &mut Ranges) -> Result<(), Error> {
+        self.stock.kept.enter(ranges)?;
         self.core.receiver.enter(ranges)?;
         self.core.cot.enter(ranges)
     }
