@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use brickwork::circuit::formats::{bristol, compgc, duplo, scd};
+use brickwork::Error;
+use brickwork::circuit::formats::{self, bristol, compgc, duplo, scd};
+use brickwork::circuit::{Component, Program, Recipient};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
@@ -68,16 +70,37 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
         ));
     }
     files::write_whole(&output, &bytes)?;
-    let info = program.info();
-    let human = format!(
+    // What the file says is another program where its format cannot say all of this one.
+    let name = output.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    let written = match arguments.emit {
+        // Its components are no part of the file.
+        Format::CompGc => compgc::read(&bytes, |name| component(&program, name))?,
+        _ => formats::load(&bytes, &name)?,
+    };
+    let info = written.info();
+    let mut human = format!(
         "{}: {} in {}, digest {}\n",
         output.display(),
         plural(info.and_gates, "AND gate"),
         plural(info.slots, "slot"),
         info.digest
     );
+    let private = program.outputs().iter().filter(|output| output.to != Recipient::Both);
+    if matches!(arguments.emit, Format::Bristol | Format::Scd) && private.clone().next().is_some() {
+        let names: Vec<&str> = private.map(|output| output.port.name.as_str()).collect();
+        human += &format!(
+            "This format cannot say whose an output is: whoever runs this file shows {} to both parties.\n",
+            names.join(", ")
+        );
+    }
     let mut json = info::json(info)?;
     json["output"] = json!(output.display().to_string());
     json["warnings"] = json!(warnings.map(|w| w.records()).unwrap_or_default());
     Ok(Report::new(json, human))
+}
+
+/// The component of this name.
+fn component(program: &Program, name: &str) -> Result<Component, Error> {
+    let found = program.components().iter().find(|component| component.name == name);
+    found.cloned().ok_or_else(|| Error::Input(format!("the program has no component {name}")))
 }
