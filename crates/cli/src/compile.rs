@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use brickwork::circuit::Recipient;
-use brickwork::circuit::formats::{InputMap, bristol, compgc, duplo, scd};
+use brickwork::Error;
+use brickwork::circuit::formats::{self, bristol, compgc, duplo, scd};
+use brickwork::circuit::{Component, Program, Recipient};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
@@ -70,7 +71,12 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     }
     files::write_whole(&output, &bytes)?;
     // What the file says is another program where its format cannot say all of this one.
-    let written = programs::load(&output, &InputMap::default())?;
+    let name = output.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    let written = match arguments.emit {
+        // Its components are no part of the file.
+        Format::CompGc => compgc::read(&bytes, |name| component(&program, name))?,
+        _ => formats::load(&bytes, &name)?,
+    };
     let info = written.info();
     let mut human = format!(
         "{}: {} in {}, digest {}\n",
@@ -91,4 +97,10 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     json["output"] = json!(output.display().to_string());
     json["warnings"] = json!(warnings.map(|w| w.records()).unwrap_or_default());
     Ok(Report::new(json, human))
+}
+
+/// The component of this name.
+fn component(program: &Program, name: &str) -> Result<Component, Error> {
+    let found = program.components().iter().find(|component| component.name == name);
+    found.cloned().ok_or_else(|| Error::Input(format!("the program has no component {name}")))
 }
