@@ -9,7 +9,7 @@ use brickwork::session::steps::{Secret, Step};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::Needs;
+use super::needs::Needs;
 use crate::arguments::Protocol;
 use crate::failure::Failure;
 use crate::report::hex;
@@ -199,7 +199,7 @@ impl Planned {
         named.next().is_none().then_some(found).flatten()
     }
 
-    /// The step, with what is kept by now.
+    /// Returns the step, with what is kept by now.
     pub fn step(&self, kept: &BTreeMap<String, Secret>) -> Result<Step, Failure> {
         let mut carried = Vec::new();
         for (party, port, name) in &self.carried {
@@ -222,7 +222,7 @@ impl Planned {
         self.program.input_ports(party).iter().filter(|port| !carries(port)).cloned().collect()
     }
 
-    /// What it takes from the stock, as often as it may run.
+    /// Returns what it takes from the stock, as often as it may run.
     pub fn needs(&self) -> Needs {
         let width =
             |party: Party| -> usize { self.own_ports(party).iter().map(|port| port.width() as usize).sum() };

@@ -2,6 +2,7 @@
 //! which step comes next; what a step keeps is decoded for nobody, and later steps carry it on.
 
 mod course;
+mod needs;
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -9,7 +10,7 @@ use std::path::PathBuf;
 
 use brickwork::Error;
 use brickwork::authenticated::{self, Authenticated};
-use brickwork::circuit::{Component, Party, Port, Program, Recipient, value};
+use brickwork::circuit::{Party, Port, Program, Recipient, value};
 use brickwork::duplo::{self, Duplo, Evaluator, Garbler};
 use brickwork::ot::Cot;
 use brickwork::session::steps::{Secret, Step};
@@ -31,6 +32,7 @@ use crate::protocols::promise;
 use crate::report::{Report, plural};
 use crate::{files, resources, values};
 use course::{Planned, Way};
+pub use needs::Needs;
 
 /// Compute in steps with the peer: later steps depend on what earlier ones gave, and on what they kept secret
 #[derive(Args)]
@@ -65,53 +67,6 @@ pub struct Arguments {
     security: u32,
     #[command(flatten)]
     resources: Resources,
-}
-
-/// What steps take of what is made at the beginning.
-#[derive(Default)]
-pub struct Needs {
-    components: Vec<(Component, usize)>,
-    /// Input bits of the garbler and of the evaluator.
-    pub inputs: [usize; 2],
-    /// Output bits that the evaluator does not learn.
-    pub sealed: usize,
-}
-
-impl Needs {
-    /// Adds the components of a program that runs so often.
-    pub fn add(&mut self, program: &Program, times: usize) {
-        for (component, slots) in program.components().iter().zip(program.slots_by_component()) {
-            self.component(component, slots * times);
-        }
-    }
-
-    fn component(&mut self, component: &Component, slots: usize) {
-        let digest = component.digest();
-        match self.components.iter_mut().find(|(known, _)| known.digest() == digest) {
-            _ if slots == 0 => {}
-            Some((_, sum)) => *sum += slots,
-            None => self.components.push((component.clone(), slots)),
-        }
-    }
-
-    /// Adds what other steps take.
-    fn and(mut self, other: Needs) -> Self {
-        other.components.iter().for_each(|(component, slots)| self.component(component, *slots));
-        self.inputs.iter_mut().zip(other.inputs).for_each(|(sum, more)| *sum += more);
-        self.sealed += other.sealed;
-        self
-    }
-
-    fn of_duplo(self) -> duplo::Request {
-        let Needs { components, inputs: [garblers, evaluators], sealed } = self;
-        let ots = Some(evaluators).filter(|&ots| ots > 0);
-        duplo::Request { components, garbler_wires: garblers + sealed, ots }
-    }
-
-    fn of_masks(self) -> authenticated::Request {
-        let Needs { components, inputs, .. } = self;
-        authenticated::Request { components, inputs: inputs.iter().sum() }
-    }
 }
 
 /// Refuses a protocol that has no sessions in memory.

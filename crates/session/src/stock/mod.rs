@@ -497,7 +497,7 @@ impl<S: Side> Stocked<S> {
         }
     }
 
-    /// As [`Stocked::standing`], to be changed.
+    /// Returns the session between two programs, if one has the connection, to be changed.
     pub fn standing_mut(&mut self) -> Option<&mut S> {
         match &mut self.line {
             Line::Session(session) => Some(session),
