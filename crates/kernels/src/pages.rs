@@ -71,8 +71,8 @@ impl Default for LargePages {
     }
 }
 
-// None of its methods is inlined, so that all of it is compiled here, with this crate's optimisation, whatever
-// that of the program is which declares it.
+// None of its methods is inlined, so that all of it is compiled here, with this crate's optimisation,
+// whatever that of the program is which declares it.
 //
 // SAFETY: it is the allocator within.
 unsafe impl GlobalAlloc for LargePages {
