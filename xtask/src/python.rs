@@ -9,10 +9,10 @@ const OLDEST: &str = "import sys; sys.exit(sys.version_info < (3, 10))";
 /// How it is called.
 pub const USAGE: &str = "python [PYTHON …]";
 
-/// Builds one wheel, and tries it with each of these interpreters: with the oldest one all tests run, with the
-/// others the [`QUICK`] ones. If none is named, one of each version is tried that is
-/// here as `python3.10`, `python3.11` and so on, or as `python3`. If there are several, each has a fresh
-/// environment, which is removed once its tests have passed.
+/// Builds one wheel, and tries it with each of these interpreters: with the oldest one all tests run, with
+/// the others the [`QUICK`] ones. If none is named, one of each version is tried that is here as
+/// `python3.10`, `python3.11` and so on, or as `python3`. If there are several, each has a fresh environment,
+/// which is removed once its tests have passed.
 ///
 /// # Errors
 /// What failed, or why nothing was tested.
