@@ -104,10 +104,7 @@ class Watch:
 
 
 def _bar() -> Any:
-    try:
-        from tqdm.auto import tqdm
-    except ImportError as e:
-        raise errors.UsageError("progress needs tqdm", "pip install tqdm, or leave progress out") from e
+    tqdm = errors.needed("tqdm.auto", "progress", "tqdm, or leave progress out").tqdm
     return tqdm(unit="B", unit_scale=True, leave=False)
 
 

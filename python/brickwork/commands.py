@@ -16,7 +16,7 @@ from typing import Any, overload
 from . import _native
 from ._flags import flags
 from ._tasks import Watch, wait
-from .errors import UsageError, from_json
+from .errors import UsageError, from_json, needed
 from .pages import Page
 from .programs import Program, as_program, compile, in_a_file
 from .runs import AnyProgram, Record
@@ -153,8 +153,7 @@ class Inventory(Record):
 
     def to_pandas(self) -> Any:
         """Returns the table as a `pandas.DataFrame`."""
-        import pandas
-
+        pandas = needed("pandas", "to_pandas", "pandas")
         return pandas.DataFrame(self.rows)
 
     def __repr__(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 from collections.abc import Mapping
@@ -139,6 +140,18 @@ _WORDS = [
     (re.compile("write an @ before it, or csv: if it is a table"), "give pathlib.Path(…) or secret_file(…)"),
 ]
 """How the command speaks of what one writes in Python otherwise."""
+
+
+def needed(module: str, what: str, package: str) -> Any:
+    """Imports what only this needs of all that the package does.
+
+    Raises:
+        UsageError: it is not installed; `package` is what to give to pip.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise UsageError(f"{what} needs {module.split('.')[0]}", f"pip install {package}") from error
 
 
 def _in_python(hint: str) -> str:

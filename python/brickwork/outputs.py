@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import columns as tables
-from .errors import UsageError
+from .errors import UsageError, needed
 from .ports import Integer, Port, Struct, Type, type_of
 from .wires import Bits, Place, integers
 
@@ -130,8 +130,7 @@ def _of_one_row(learned: Any) -> Any:
 
 def to_pandas(learned: Any) -> Any:
     """Returns what a party learned as a `pandas.DataFrame`, with the columns that `columns` gives."""
-    import pandas
-
+    pandas = needed("pandas", "to_pandas", "pandas")
     return pandas.DataFrame(columns(learned))
 
 
@@ -143,7 +142,7 @@ def to_arrow(learned: Any) -> Any:
     """Returns what a party learned as a `pyarrow.Table`, with the columns that `columns` gives. Integers
     beyond 64 bits are decimal numbers of 76 digits.
     """
-    import pyarrow
+    pyarrow = needed("pyarrow", "to_arrow", "'brickwork[arrow]'")
 
     def one(column: NDArray[Any]) -> Any:
         if column.dtype.kind != "O":

@@ -501,3 +501,19 @@ def test_hints_speak_of_python(millionaires: bw.Program, tmp_path: Path) -> None
     assert "Program.inputs" in hints[0] and "secret_file" in hints[1] and "Program.inputs" in hints[2]
     assert 'scale={"input1": 2}' in hints[3], hints
     assert not any("--" in hint or "info FILE" in hint or "@" in hint for hint in hints), hints
+
+
+LEFT_OUT: dict[str, tuple[str, Callable[[], Any]]] = {
+    "pandas": ("to_pandas needs pandas", lambda: bw.to_pandas(np.arange(3))),
+    "pyarrow": ("to_arrow needs pyarrow", lambda: bw.to_arrow(np.arange(3))),
+    "tqdm.auto": ("progress needs tqdm", lambda: bw.run(bw.example("millionaires"), 1, 2, progress=True)),
+}
+
+
+@pytest.mark.parametrize("module", LEFT_OUT)
+def test_what_is_not_installed_is_named(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that is needed is numpy; what else one may want says what to install."""
+    monkeypatch.setitem(sys.modules, module, None)
+    says, call = LEFT_OUT[module]
+    with pytest.raises(bw.UsageError, match=f"{says}\nhint: pip install .*{module.split('.')[0][-5:]}"):
+        call()

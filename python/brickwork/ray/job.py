@@ -471,8 +471,7 @@ def _coordinate(
     stands: Callable[[dict[str, int]], None] | None,
     deadline: float | None,
 ) -> Job:
-    import ray
-
+    ray = errors.needed("ray", "a job", "'brickwork[ray]'")
     if (listen is None) == (connect is None):
         raise UsageError("a party listens or connects", "give listen='HOST:PORT' or connect='HOST:PORT'")
     if not ray.is_initialized():
