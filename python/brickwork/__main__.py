@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+import traceback
 
 from .errors import Error, UsageError
 from .traced import Traced
@@ -40,7 +41,24 @@ def main() -> int:
     except Error as error:
         print(error, file=sys.stderr)
         return error.code
+    except Exception as error:
+        # A fault of the program's own, or of what it imports.
+        print(f"{_place(error, sys.argv[1])}: {type(error).__name__}: {error}", file=sys.stderr)
+        print(f"hint: `python3 {sys.argv[1]}` shows where it comes from", file=sys.stderr)
+        return 3
     return 0
+
+
+def _place(error: Exception, file: str) -> str:
+    """Returns the line of a file at which an error was raised, or which called what raised it."""
+    if isinstance(error, SyntaxError) and error.filename == os.path.abspath(file):
+        return f"{file}:{error.lineno}"
+    lines = [
+        frame.lineno
+        for frame in traceback.extract_tb(error.__traceback__)
+        if os.path.abspath(frame.filename) == os.path.abspath(file)
+    ]
+    return f"{file}:{lines[-1]}" if lines else file
 
 
 if __name__ == "__main__":

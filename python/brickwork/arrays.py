@@ -9,10 +9,10 @@ from typing import Any
 from .integers import Integer, constant
 from .tracing import Body, body, refuse, source
 from .types import ArrayType, IntegerType, StructType, Type
-from .values import Value, fold, here, plain, variable
+from .values import Compound, Value, fold, here, plain, variable
 
 
-class Array(Value):
+class Array(Compound):
     """Secret elements of one type, of which a plain number or a secret one, by `at`, names one."""
 
     __slots__ = ()
@@ -72,7 +72,7 @@ class Array(Value):
         return _all_equal(zip(self, as_value(other, self.type)))
 
 
-class Record(Value):
+class Record(Compound):
     """Secret fields, by name."""
 
     __slots__ = ()
@@ -117,7 +117,7 @@ def as_value(of: object, type: Type) -> Any:
     """Returns a plain or secret value as a secret one of this type."""
     if isinstance(of, Value):
         if of.type != type:
-            refuse(f"has {of.type!r} where {type!r} is needed", "types must be the same; .astype(…) widens")
+            refuse(f"has {of.type!r} where {type!r} is needed", _fitting(of.type, type))
         return of
     if isinstance(type, IntegerType):
         return constant(of, type)
@@ -132,6 +132,16 @@ def as_value(of: object, type: Type) -> Any:
     if len(elements) != type.length:
         refuse(f"has {len(elements)} elements where {type!r} is needed", "give exactly as many")
     return array_of(elements)
+
+
+def _fitting(given: Type, wanted: Type) -> str:
+    """Returns what to write so that a value has the type that is wanted."""
+    if not (isinstance(given, IntegerType) and isinstance(wanted, IntegerType)):
+        return "types must be the same, element by element and field by field"
+    joined = wanted.joined(given)
+    if joined == wanted:
+        return f"types must be the same: write .astype({wanted!r}) behind it"
+    return f"types must be the same: it may not fit, so take {joined!r} for both, or .truncate its low bits"
 
 
 def array_of(elements: Iterable[Any]) -> Array:

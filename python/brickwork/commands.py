@@ -222,6 +222,11 @@ class Store:
         return f"Store({os.fspath(self.path)!r})"
 
 
+def info(program: AnyProgram) -> Record:
+    """Describes a program, as `brickwork info`: its ports, components, slots, gates and digest."""
+    return Record(as_program(program).info())
+
+
 def doctor(program: AnyProgram | None = None, **options: Any) -> Record:
     """Finds what would fail, before work starts."""
     words = ["doctor"] if program is None else ["doctor", os.fspath(as_program(program).path)]

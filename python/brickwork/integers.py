@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import NoReturn
 
 from .tracing import body, refuse, source
-from .types import IntegerType
+from .types import IntegerType, Type
 from .values import BIT, Value, here, library, own_component, plain, variable
 
 
@@ -28,8 +28,7 @@ class Integer(Value):
             if other.type != self.type:
                 refuse(
                     f"has {self.type!r} {what} {other.type!r}",
-                    f"both sides must have the same type: write .astype({self.type!r}) behind the "
-                    "other one, or widen both",
+                    f"both sides must have the same type: {_widening(self.type, other.type)}",
                 )
             assert isinstance(other, Integer)
             return other
@@ -302,6 +301,15 @@ class Integer(Value):
         if less == 0:
             return self.astype(type) if type.width >= self.type.width else self.truncate(type)
         return _rounded(self, less, type)
+
+
+def _widening(one: IntegerType, other: Type) -> str:
+    """Returns what to write so that two values have the same type."""
+    if not isinstance(other, IntegerType):
+        return f"take the elements or fields of the {other!r} one by one"
+    joined = one.joined(other)
+    narrow = [of for of in (one, other) if of != joined]
+    return f"write .astype({joined!r}) behind {'both' if len(narrow) == 2 else f'the {narrow[0]!r}'}"
 
 
 def _is_plain(other: object, number: int) -> bool:

@@ -119,6 +119,12 @@ class IntegerType(Type):
     def word(self) -> str:
         return f"{'i' if self.signed else 'u'}{self.width}"
 
+    def joined(self, other: IntegerType) -> IntegerType:
+        """Returns the narrowest type that holds the numbers of both."""
+        signed, point = self.signed or other.signed, max(self.point, other.point)
+        whole = max(one.width - one.point + (signed and not one.signed) for one in (self, other))
+        return IntegerType(whole + point, signed, point)
+
     def wrap(self, value: int) -> int:
         """Returns the number of this type that has the same low bits."""
         value &= (1 << self.width) - 1

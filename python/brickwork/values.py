@@ -10,6 +10,7 @@ import operator
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from . import _numpy
 from .tracing import Body, body, refuse, source
 from .types import IntegerType, Type
 
@@ -29,8 +30,6 @@ class Value:
     """
 
     __slots__ = ("type", "_path", "_home")
-    # numpy leaves operators to these classes.
-    __array_ufunc__ = None
     type: Type
     _path: str
     _home: Body
@@ -48,7 +47,8 @@ class Value:
             "asks whether a secret is true",
             "nobody knows while the program is written down: write bw.where(condition, a, b) for "
             "`if`, which computes both; & | ~ for `and` `or` `not`; bw.min and bw.max for `min` and "
-            "`max`; bw.any(x == item for item in items) for `in`",
+            "`max`; bw.any(x == item for item in items) for `in`; for `while`, as many rounds as are always "
+            "enough; for `assert`, a bit among what is learned",
         )
 
     def __index__(self) -> int:
@@ -81,6 +81,12 @@ class Value:
             refuse("formats a secret", "only what the program returns is decoded; `{x!r}` shows its type")
         return repr(self)
 
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **more: Any) -> Any:
+        return _numpy.operate(self, ufunc, method, inputs, more)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, more: Any) -> Any:
+        _numpy.call(function)
+
     def __eq__(self, other: object) -> Integer:  # type: ignore[override]
         return self._equals(other)
 
@@ -90,6 +96,29 @@ class Value:
     def _equals(self, other: object) -> Integer:
         """Returns whether another value is the same, all of its elements and fields."""
         raise NotImplementedError
+
+
+class Compound(Value):
+    """A value of several parts: operators are for each of them."""
+
+    __slots__ = ()
+
+    def _alone(self) -> Any:
+        refuse(
+            f"uses an operator that {self.type!r} does not have",
+            "work on elements, as in [x + y for x, y in zip(a, b)], and on fields, as in row.key < 5",
+        )
+
+    def _with_another(self, other: object, /) -> Any:
+        self._alone()
+
+    __neg__ = __pos__ = __invert__ = __abs__ = _alone
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _with_another
+    __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _with_another
+    __divmod__ = __rdivmod__ = __pow__ = __rpow__ = __matmul__ = __rmatmul__ = _with_another
+    __lshift__ = __rlshift__ = __rshift__ = __rrshift__ = _with_another
+    __and__ = __rand__ = __or__ = __ror__ = __xor__ = __rxor__ = _with_another
+    __lt__ = __le__ = __gt__ = __ge__ = _with_another
 
 
 def here(value: Value) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
 import pickle
@@ -34,6 +33,17 @@ def test_every_protocol_runs_in_one_call(millionaires: bw.Program, protocol: str
     assert "1250000" not in repr(run) and "outputs" not in run.json and "output_bits" not in run.json
     if protocol in ("duplo", "authenticated", "lego", "jimu"):
         assert run.security.bound_log2 <= -40 and run.security["statistical_bits"] == 40
+
+
+def test_a_pickled_run_has_outputs_and_no_inputs(millionaires: bw.Program) -> None:
+    run = bw.run(millionaires, garbler=1_234_567_891, evaluator=1_234_567_889)
+    pickled = pickle.dumps(run)
+    for secret in (1_234_567_891, 1_234_567_889):
+        for form in (str(secret).encode(), f"{secret:x}".encode(), f"{secret:b}".encode()):
+            assert form not in pickled
+        assert secret.to_bytes(4, "little") not in pickled and secret.to_bytes(4, "big") not in pickled
+    again = pickle.loads(pickled)
+    assert (again.garbler, again.evaluator, again.json) == (run.garbler, run.evaluator, run.json)
 
 
 def test_a_run_is_what_the_command_says(millionaires: bw.Program) -> None:
@@ -432,4 +442,5 @@ def test_identities_stay_where_they_are() -> None:
 def test_a_plan_is_the_commands(millionaires: bw.Program) -> None:
     plan = bw.plan(millionaires, link=bw.Link("100Mbit", "20ms"), executions=10)
     assert plan.executions == 10
-    assert json.dumps(bw.call("info", millionaires.path).digest) == json.dumps(millionaires.digest)
+    assert bw.info(millionaires).digest == bw.call("info", millionaires.path).digest == millionaires.digest
+    assert bw.info(millionaires).and_gates == millionaires.and_gates

@@ -332,6 +332,128 @@ def test_numbers_of_numpy_are_plain_ones() -> None:
     assert bw.simulate(mixed, [10, 20]).garbler.tolist() == [13, 13, 20, 50]
 
 
+def test_operators_of_numpy_are_pythons() -> None:
+    """Each gives what the same one gives of plain numbers, on whichever side the secret stands."""
+    names = "add subtract multiply floor_divide remainder bitwise_and bitwise_or bitwise_xor".split()
+    asked = "less less_equal greater greater_equal equal not_equal".split()
+    both = [getattr(np, name) for name in (*names, *asked)]
+
+    @bw.program
+    def operated(a: bw.Garbler[bw.u8]) -> bw.Both[bw.u8[42]]:
+        found = [
+            one.astype(bw.u8) for of in both for one in (of(np.uint8(100), a), of(a, np.int64(100)), of(a, a))
+        ]
+        return found
+
+    learned = bw.simulate(operated, 7).garbler.tolist()
+    hundred, seven = np.uint8(100), np.uint8(7)
+    with np.errstate(over="ignore"):
+        pairs = [(hundred, seven), (seven, hundred), (seven, seven)]
+        assert learned == [int(of(x, y)) for of in both for x, y in pairs]
+
+    @bw.program
+    def single(a: bw.Garbler[bw.i8]) -> bw.Both[bw.i8[3]]:
+        return [np.negative(a), np.invert(a), np.absolute(a)]
+
+    assert bw.simulate(single, -7).garbler.tolist() == [7, 6, 7]
+
+
+WIDTHS: list[tuple[Any, Any, str]] = [
+    (bw.u8, bw.u16, "write .astype(bw.u16) behind the bw.u8"),
+    (bw.i32, bw.u8, "write .astype(bw.i32) behind the bw.u8"),
+    (bw.u8, bw.i8, "write .astype(bw.i9) behind both"),
+    (bw.fixed(16, 8), bw.u8, "write .astype(bw.fixed(17, 8)) behind both"),
+    (bw.fixed(32, 8), bw.i16, "write .astype(bw.fixed(32, 8)) behind the bw.i16"),
+    (bw.u8, bw.u8[2], "take the elements or fields of the bw.u8[2] one by one"),
+]
+
+
+@pytest.mark.parametrize("one, other, instead", WIDTHS)
+def test_widths_that_differ_are_told_how_to_meet(one: Any, other: Any, instead: str) -> None:
+    def both(a: Any, b: Any) -> Any:
+        return a + b
+
+    both.__annotations__ = {"a": bw.Garbler[one], "b": bw.Evaluator[other], "return": bw.Both[one]}
+    with pytest.raises(bw.SecretUsed) as error:
+        bw.program(both).source
+    assert f"has {one!r} + {other!r}" in str(error.value) and error.value.hint.endswith(instead)
+    if isinstance(other, bw.types.IntegerType):
+        joined = one.joined(other)
+
+        def met(a: Any, b: Any) -> Any:
+            return a.astype(joined) + b.astype(joined)
+
+        met.__annotations__ = {**both.__annotations__, "return": bw.Both[joined]}
+        assert bw.simulate(bw.program(met), 3 << one.point, 4 << other.point).garbler == 7 << joined.point
+
+
+def test_what_is_returned_too_wide_or_too_narrow_is_told() -> None:
+    @bw.program
+    def narrow(a: bw.Garbler[bw.u8]) -> bw.Both[bw.u16]:
+        return a
+
+    @bw.program
+    def wide(a: bw.Garbler[bw.u16]) -> bw.Both[bw.u8]:
+        return a
+
+    with pytest.raises(bw.SecretUsed, match=r"\.astype\(bw\.u16\) behind it"):
+        narrow.source
+    with pytest.raises(bw.SecretUsed, match=r"take bw\.u16 for both, or \.truncate"):
+        wide.source
+
+
+OF_NUMPY: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
+    "where": (lambda a, x: np.where(x[0] < x[1], x[0], 3), r"bw\.where\(condition, a, b\)"),
+    "sum": (lambda a, x: np.sum(x), r"bw\.sum"),
+    "add.reduce": (lambda a, x: np.add.reduce(x), r"bw\.sum"),
+    "maximum": (lambda a, x: np.maximum(x[0], 3), r"bw\.max"),
+    "sort": (lambda a, x: np.sort(x), r"bw\.sort"),
+    "dot": (lambda a, x: np.dot(x, a), r"bw\.dot"),
+    "concatenate": (lambda a, x: np.concatenate([a, x]), r"\[\*a, \*b\]"),
+    "logical_and": (lambda a, x: np.logical_and(x[0] < 1, x[1] < 1), "a & b"),
+    "sin": (lambda a, x: np.sin(x[0]), "numpy knows no secrets"),
+    "cumsum": (lambda a, x: np.cumsum(x), "numpy knows no secrets"),
+    "add": (lambda a, x: np.add(x[0], 1, out=np.zeros(1)), "numpy knows no secrets"),
+}
+
+
+@pytest.mark.parametrize("name", OF_NUMPY)
+def test_functions_of_numpy_say_what_to_write(name: str) -> None:
+    call, instead = OF_NUMPY[name]
+
+    @bw.program
+    def calls(x: bw.Garbler[bw.u8[3]]) -> bw.Both[bw.u8]:
+        return call(np.arange(3), x)
+
+    with pytest.raises(bw.SecretUsed, match=f"np\\.{name}\nhint: .*{instead}") as error:
+        calls.source
+    assert error.value.file == "test_traced.py" and "np." in error.value.text
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        lambda a, row: a + a,
+        lambda a, row: np.arange(3) + a,
+        lambda a, row: 2 * a,
+        lambda a, row: -a,
+        lambda a, row: a < a,
+        lambda a, row: row < row,
+        lambda a, row: row @ a,
+    ],
+)
+def test_arrays_and_records_have_no_arithmetic(of: Any) -> None:
+    class Pair(bw.Struct):
+        key: bw.u8
+
+    @bw.program
+    def calls(a: bw.Garbler[bw.u8[3]], row: bw.Garbler[Pair]) -> bw.Both[bw.u8]:
+        return of(a, row)
+
+    with pytest.raises(bw.SecretUsed, match=r"does not have\nhint: .*for x, y in zip|multipl"):
+        calls.source
+
+
 def test_what_changes_each_time_is_refused() -> None:
     counter = iter(range(100))
 
@@ -396,6 +518,26 @@ def wrong(mine: bw.Garbler[bw.u32]) -> bw.Both[bw.u32]:
     assert error["code"] == 3 and "auction.py:10" in error["message"] and "bw.where" in error["hint"]
     assert "higher, wrong" in command("info", "auction.py", cwd=tmp_path)["error"]["message"]
     assert "no program lower" in command("info", "auction.py:lower", cwd=tmp_path)["error"]["message"]
+    nowhere = command("info", "nowhere.py", cwd=tmp_path)["error"]["message"]
+    assert nowhere == "nowhere.py is no file of Python"
+
+
+@pytest.mark.parametrize(
+    "fault, message",
+    [
+        ("1 / 0", "faulty.py:3: ZeroDivisionError: division by zero"),
+        ("def (", "faulty.py:3: SyntaxError: "),
+        ("import json; json.loads('')", "faulty.py:3: JSONDecodeError: "),
+        ("import nothing_of_that_name", "faulty.py:3: ModuleNotFoundError: "),
+    ],
+)
+def test_a_file_with_a_fault_of_its_own_is_named_with_its_line(
+    fault: str, message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "faulty.py").write_text(f"import brickwork as bw\n\n{fault}\n")
+    error = command("info", "faulty.py:one", cwd=tmp_path)["error"]
+    assert error["code"] == 3 and error["message"].startswith(message), error
+    assert error["hint"] == "`python3 faulty.py` shows where it comes from"
 
 
 POINTS = [(32, 16, True), (32, 8, True), (16, 12, True), (24, 5, False), (8, 8, False), (8, 8, True)]

@@ -121,6 +121,17 @@ impl Program {
         self.digests.components.get_or_init(|| self.components.iter().map(Component::digest).collect())
     }
 
+    /// Refuses a program with an output for nobody, for formats that cannot say it.
+    pub(crate) fn refuse_kept_outputs(&self) -> Result<(), Error> {
+        match self.outputs.iter().find(|output| output.to == Recipient::Nobody) {
+            Some(kept) => {
+                let name = &kept.port.name;
+                Err(Error::Input(format!("output {name} goes to nobody, which this format cannot say")))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Returns the name of the program.
     pub fn name(&self) -> &str {
         &self.name

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
-use brickwork::circuit::formats::{bristol, compgc, duplo, scd};
+use brickwork::circuit::Recipient;
+use brickwork::circuit::formats::{InputMap, bristol, compgc, duplo, scd};
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
@@ -68,14 +69,24 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
         ));
     }
     fs::write(&output, &bytes).map_err(|e| Failure::cannot_write(&output, &e))?;
-    let info = program.info();
-    let human = format!(
+    // What the file says is another program where its format cannot say all of this one.
+    let written = programs::load(&output, &InputMap::default())?;
+    let info = written.info();
+    let mut human = format!(
         "{}: {} in {}, digest {}\n",
         output.display(),
         plural(info.and_gates, "AND gate"),
         plural(info.slots, "slot"),
         info.digest
     );
+    let private = program.outputs().iter().filter(|output| output.to != Recipient::Both);
+    if matches!(arguments.emit, Format::Bristol | Format::Scd) && private.clone().next().is_some() {
+        let names: Vec<&str> = private.map(|output| output.port.name.as_str()).collect();
+        human += &format!(
+            "This format cannot say whose an output is: whoever runs this file shows {} to both parties.\n",
+            names.join(", ")
+        );
+    }
     let mut json = info::json(info)?;
     json["output"] = json!(output.display().to_string());
     json["warnings"] = json!(warnings.map(|w| w.records()).unwrap_or_default());

@@ -150,7 +150,7 @@ impl Sheet {
             (
                 self.program != theirs.program,
                 "the two parties have different programs; compare the digests that `brickwork info` shows, \
-                 and --map"
+                 --map, and the names of the files, which sources and circuits take as their own"
                     .into(),
             ),
             (

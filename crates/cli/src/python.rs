@@ -50,6 +50,10 @@ impl<'p> Traced<'p> {
             None => (said.trim_end(), hint),
         };
         let last = said.lines().next_back().unwrap_or("python3 said nothing");
-        Err(Failure::input(format!("{}: {last}", self.file), advice))
+        let message = match last.starts_with(self.file) {
+            true => last.to_owned(),
+            false => format!("{}: {last}", self.file),
+        };
+        Err(Failure::input(message, advice))
     }
 }

@@ -127,6 +127,12 @@ impl Kernel {
         }
     }
 
+    /// Returns how many copies of a circuit it takes side by side at most, one of [`LANES`](crate::LANES):
+    /// with narrow registers more of them would only be more labels than the first-level cache holds.
+    pub fn most_copies(self) -> usize {
+        if self.is_wide() { 16 } else { 8 }
+    }
+
     /// Returns the name of the kernel, for people.
     pub fn name(self) -> &'static str {
         match self.0 {

@@ -70,6 +70,9 @@ pub enum ExKind {
         op: BinaryOp,
         /// Whether the width of the left operand is kept: it is a variable.
         keep: bool,
+        /// Whether the amount may depend on a parameter of the function: then the width of the result is the
+        /// one for an amount of which nothing is known, whatever is known.
+        open: bool,
         /// Value and amount.
         operands: Box<(Ex, Ex)>,
     },

@@ -394,6 +394,21 @@ fn elements_at_secret_indexes() {
     }
 }
 
+/// An index with fewer bits than the array needs names the first elements, and no other.
+#[test]
+fn secret_indexes_of_every_width() {
+    for (count, width) in (1..=17u128).flat_map(|count| (1..=6u32).map(move |width| (count, width))) {
+        let body = format!(
+            "uint_t {width} i = y{{0:{width}}}; u8 a[{count}]; for (u8 k = 0; k < {count}; k++) a[k] = k + 1 \
+             + x; output1 = a[i];"
+        );
+        let p = build(&program("u8", "u8", "", &body)).program;
+        for i in 0..1 << width {
+            assert_eq!(run(&p, 100, i), if i < count { i + 101 } else { 0 }, "{i} of {count}, {width} bits");
+        }
+    }
+}
+
 /// What reading and writing at a secret index costs.
 #[test]
 fn costs_of_secret_indexes() {

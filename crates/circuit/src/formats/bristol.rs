@@ -247,8 +247,10 @@ pub(super) fn program(
 /// none, and the outputs in order. Who learns an output cannot be said in this format.
 ///
 /// # Errors
-/// [`Error::Input`] if the program is too large for one circuit.
+/// [`Error::Input`] if the program is too large for one circuit, or an output goes to nobody: whoever read it
+/// would give it to both parties.
 pub fn write(program: &Program) -> Result<String, Error> {
+    program.refuse_kept_outputs()?;
     let circuit = program.flatten()?;
     let (inputs, outputs) = (circuit.inputs(), circuit.outputs());
     // The outputs must be the last wires: gates that drive one are numbered there, and what is an input, or

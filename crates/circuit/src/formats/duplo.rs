@@ -222,10 +222,7 @@ fn gate(line: &Line<'_>, builder: &mut Builder, values: &mut [Option<Bit>]) -> R
 /// nobody.
 pub fn write(program: &Program) -> Result<String, Error> {
     let group = |to| program.outputs().iter().filter(move |o| o.to == to);
-    if let Some(kept) = group(Recipient::Nobody).next() {
-        let name = &kept.port.name;
-        return Err(Error::Input(format!("output {name} goes to nobody, which this format cannot say")));
-    }
+    program.refuse_kept_outputs()?;
     // The garbler learns a beginning of the output, the evaluator an end, so what both learn lies between.
     let outputs: Vec<&OutputPort> =
         group(Recipient::Garbler).chain(group(Recipient::Both)).chain(group(Recipient::Evaluator)).collect();

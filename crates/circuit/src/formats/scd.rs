@@ -305,8 +305,10 @@ fn ranges(inputs: u32, map: &InputMap) -> Result<(Vec<u32>, InputMap), Error> {
 /// is what cannot be said in this format.
 ///
 /// # Errors
-/// [`Error::Input`] if the program is too large for one circuit.
+/// [`Error::Input`] if the program is too large for one circuit, or an output goes to nobody: whoever read it
+/// would give it to both parties.
 pub fn write(program: &Program) -> Result<Vec<u8>, Error> {
+    program.refuse_kept_outputs()?;
     Ok(Scd::from(&program.flatten()?).write())
 }
 

@@ -253,7 +253,11 @@ const HEAD_OF_EACH: [&str; 7] =
 
 /// The cells of a row under [`HEAD_OF_EACH`].
 fn cells_of_each(row: &Value) -> [String; 7] {
-    let each = |field: &str| row["each"][field].as_f64().map_or("".into(), |bytes| format!("{bytes:.1}"));
+    let others = array(&row["each"], "other_buckets");
+    let mark = |field: &str| if others.iter().any(|other| other == field) { "*" } else { "" };
+    let each = |field: &str| {
+        row["each"][field].as_f64().map_or("".into(), |bytes| format!("{bytes:.1}{}", mark(field)))
+    };
     let disk = |party: &str| row["stock"][party].as_u64().map_or("".into(), thousands);
     [
         format!("`{}`", row["way"].as_str().unwrap_or_default()),
@@ -303,7 +307,12 @@ fn text(program: &Program, json: &Value) -> String {
                  as the same program takes them that runs twice as often; of the others, as it takes them \
                  with 1 024 more. On disk are the bytes of a new store with stock for all executions.\n";
         if rows.iter().any(|row| row["way"] == "duplo") {
-            text += "duplo does all of these in the given cut.\n";
+            text += "duplo does all of these in the given cut and with standard buckets.\n";
+        }
+        if rows.iter().any(|row| !array(&row["each"], "other_buckets").is_empty()) {
+            text += "*: the run with more has buckets of other sizes, as more of something needs fewer \
+                     copies of each. What that saves is in the number, which may even be negative: it is \
+                     the difference between two runs, and not what one more would add to this one.\n";
         }
         text += "\n";
         text += &table(HEAD_OF_EACH, &rows.iter().map(cells_of_each).collect::<Vec<_>>(), 1);

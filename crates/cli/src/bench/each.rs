@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::protocol::Trial;
 use super::stock::{Folders, Parties};
-use crate::arguments::{Executions, Map, Parameters, ProgramArguments, Protocol, SECURITY};
+use crate::arguments::{Buckets, Choice, Executions, Map, Parameters, ProgramArguments, Protocol, SECURITY};
 use crate::cut::{Cut, Wish};
 use crate::failure::Failure;
 use crate::protocols;
@@ -29,6 +29,9 @@ enum More {
 }
 
 const ALL: [More; 3] = [More::Inputs(Party::Garbler), More::Inputs(Party::Evaluator), More::Outputs];
+
+/// What one of these is called.
+const NAMES: [&str; 3] = ["garbler_input", "evaluator_input", "output"];
 
 /// Returns the same program with so many more input bits of a party, which nothing reads, or output bits of
 /// the evaluator's, which are outputs already.
@@ -81,6 +84,24 @@ fn bytes(reports: &[Value; 2]) -> f64 {
     phases.iter().map(|phase| of(phase, "garbler_sent_bytes") + of(phase, "evaluator_sent_bytes")).sum()
 }
 
+/// Sizes of the buckets of a run, batch after batch, as it reports them.
+fn buckets(reports: &[Value; 2]) -> Vec<u64> {
+    fn walk(value: &Value, found: &mut Vec<u64>) {
+        let mut field = |(name, value): (&String, &Value)| match value.as_u64() {
+            Some(size) if name == "bucket" || name == "bucket_size" => found.push(size),
+            _ => walk(value, found),
+        };
+        match value {
+            Value::Object(fields) => fields.iter().for_each(&mut field),
+            Value::Array(values) => values.iter().for_each(|value| walk(value, found)),
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    walk(&reports[1]["security"], &mut found);
+    found
+}
+
 impl<'p> Probes<'p> {
     /// Makes them.
     pub fn new(program: &'p Program) -> Result<Self, Failure> {
@@ -95,26 +116,34 @@ impl<'p> Probes<'p> {
     }
 
     /// Runs them all in one way. Returns how many bytes one more of each takes, beside the run that these
-    /// reports are of, or with `duplo` beside one in the given cut.
+    /// reports are of, or with `duplo` beside one in the given cut and with standard buckets: what is fastest
+    /// may be others for hardly more inputs. Beside these stand as `other_buckets` the names of those whose
+    /// runs have buckets of other sizes all the same.
     pub fn run(&self, both: &Both, reports: &[Value; 2], quiet: bool) -> Result<Value, Failure> {
         let executions = both.parameters.executions.executions;
         // Another cut of the program would be another program: the one that the file gives is compared.
-        let (given, mut both, mut alone) = (Wish::Fixed(Cut::Given), *both, bytes(reports));
+        let (given, standard) = (Wish::Fixed(Cut::Given), Choice { buckets: Buckets::Standard });
+        let (mut both, mut alone) = (*both, (bytes(reports), buckets(reports)));
         if both.parameters.protocol == Protocol::Duplo {
-            both.cut = &given;
-            alone = bytes(&Trial::draw(self.program, executions)?.run(&both, quiet)?);
+            (both.cut, both.choice) = (&given, &standard);
+            let ran = Trial::draw(self.program, executions)?.run(&both, quiet)?;
+            alone = (bytes(&ran), buckets(&ran));
         }
+        let (alone, sizes) = alone;
         let n = f64::from(executions.unwrap_or(1));
-        let mut each = Vec::new();
-        for (grown, file) in &self.grown {
+        let (mut each, mut others) = (Vec::new(), Vec::new());
+        for ((grown, file), name) in self.grown.iter().zip(NAMES) {
             let ran = Trial::draw(grown, executions)?.run(&Both { program: file, ..both }, quiet)?;
             each.push((bytes(&ran) - alone) / (n * f64::from(MORE)));
+            others.extend((buckets(&ran) != sizes).then_some(name));
         }
         let twice = Some(2 * executions.unwrap_or(1));
         let parameters =
             Parameters { executions: Executions { executions: twice }, ..both.parameters.clone() };
         let trial = Trial::draw(self.program, twice)?;
-        let twice = bytes(&trial.run(&Both { parameters: &parameters, ..both }, quiet)?);
+        let ran = trial.run(&Both { parameters: &parameters, ..both }, quiet)?;
+        others.extend((buckets(&ran) != sizes).then_some("and_gate"));
+        let twice = bytes(&ran);
         let outputs = self.program.outputs().iter().filter(|output| output.to != Recipient::Nobody);
         let borders = [
             self.program.input_width(Party::Garbler),
@@ -129,6 +158,7 @@ impl<'p> Probes<'p> {
             "garbler_input": each[0],
             "evaluator_input": each[1],
             "output": each[2],
+            "other_buckets": others,
         }))
     }
 }

@@ -60,14 +60,31 @@ fn kernel(name: &str) -> Result<Kernel, String> {
 
 /// Tables in memory, copy by copy, written again in every pass.
 struct Tables {
-    bytes: Vec<Vec<u8>>,
+    bytes: Vec<u8>,
+    /// From a copy's first byte to the next one's.
+    stride: usize,
     filled: Vec<usize>,
+}
+
+/// Space between the tables of two copies, so that they do not compete for the same lines of the cache.
+const SPACE: usize = 64;
+
+impl Tables {
+    fn new(copies: usize, table_bytes: usize) -> Self {
+        let stride = table_bytes + SPACE;
+        Tables { bytes: vec![0; copies * stride], stride, filled: vec![0; copies] }
+    }
+
+    /// The tables of each copy.
+    fn of_copies(&self) -> Vec<&[u8]> {
+        self.bytes.chunks_exact(self.stride).map(|tables| &tables[..self.stride - SPACE]).collect()
+    }
 }
 
 impl TableSink for Tables {
     fn tables(&mut self, copy: usize, bytes: &[u8]) -> Result<(), brickwork::Error> {
-        let start = self.filled[copy];
-        self.bytes[copy][start..start + bytes.len()].copy_from_slice(bytes);
+        let start = copy * self.stride + self.filled[copy];
+        self.bytes[start..start + bytes.len()].copy_from_slice(bytes);
         self.filled[copy] += bytes.len();
         Ok(())
     }
@@ -112,8 +129,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     let deltas: Vec<Delta> = indices.iter().map(|_| rng.delta()).collect();
     let inputs: Vec<Label> = (0..copies * schedule.inputs()).map(|_| rng.label()).collect();
     let mut outputs = vec![Label::ZERO; copies * schedule.outputs()];
-    let mut tables =
-        Tables { bytes: vec![vec![0; HalfGates::table_bytes(&schedule)]; copies], filled: vec![0; copies] };
+    let mut tables = Tables::new(copies, HalfGates::table_bytes(&schedule));
 
     let cells = (ands * copies) as f64;
     let (aes, mut blocks) = (Aes128::with_kernel(kernel, rng.block()), vec![0; BLOCKS]);
@@ -135,13 +151,14 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
             })?,
         );
         // The false labels are active: every input is 0.
+        let made = tables.of_copies();
         evaluate.add(
             evaluators,
             time(cells, || {
-                HalfGates::evaluate(&schedule, &keys, &indices, &inputs, &mut &tables.bytes[..], &mut outputs)
+                HalfGates::evaluate(&schedule, &keys, &indices, &inputs, &mut &made[..], &mut outputs)
             })?,
         );
-        let expected: Vec<[u8; 32]> = tables.bytes.iter().map(|t| *blake3::hash(t).as_bytes()).collect();
+        let expected: Vec<[u8; 32]> = made.iter().map(|t| *blake3::hash(t).as_bytes()).collect();
         let mut honest = true;
         check.add(
             garblers,

@@ -159,10 +159,28 @@ fn protocols_are_compared() {
         let bytes = each[field].as_f64().expect("bytes");
         assert!((least..most).contains(&bytes), "{field}: {each}");
     }
+    assert_eq!(each["other_buckets"], serde_json::json!([]));
+    assert!(!human.contains('*'), "{human}");
     let stock = &json["rows"][0]["stock"];
     assert!(["garbler", "evaluator"].iter().all(|party| stock[party].as_u64().is_some_and(|b| b > 4096)));
     assert!(rows.iter().all(|row| row["each"].is_null() && row["stock"].is_null()));
     assert_eq!(json["rows"].as_array().map(Vec::len), Some(1));
+    // More inputs of the garbler's are more authenticators in smaller buckets, and a number says so; more of
+    // the evaluator's or more outputs leave all buckets as they are.
+    let (human, json) = good(&["bench", "compare", &file, "--protocols", "duplo", "--rounds", "1", "--each"]);
+    let each = &json["rows"][0]["each"];
+    let others: Vec<&str> =
+        each["other_buckets"].as_array().expect("names").iter().filter_map(|name| name.as_str()).collect();
+    assert_eq!(others, ["garbler_input", "and_gate"]);
+    let cell = |field: &str, mark: &str| format!(" {:.1}{mark} |", each[field].as_f64().expect("bytes"));
+    assert!(
+        human.contains(&cell("garbler_input", "*")) && human.contains("\n*: the run with more"),
+        "{human}"
+    );
+    for (field, least, most) in [("evaluator_input", 80.0, 90.0), ("output", 0.125, 0.25)] {
+        assert!(human.contains(&cell(field, "")), "{human}");
+        assert!((least..most).contains(&each[field].as_f64().expect("bytes")), "{field}: {each}");
+    }
     bad(&["bench", "compare", &file, "--protocols", "honest"], 2, "semi-honest");
     bad(&["bench", "compare", &file, "--lanes", "2"], 2, "--lanes says nothing with --protocol semi-honest");
 }

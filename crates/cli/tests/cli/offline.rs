@@ -119,6 +119,28 @@ const LARGER: &str = "
     function void main() { output1 = larger(input1, input2); }
 ";
 
+/// The formats of circuits cannot say whose an output is: the command does, and with the digest of what the
+/// file says.
+#[test]
+fn a_conversion_says_which_outputs_are_shown_to_both() {
+    let keys = Keys::new();
+    let source = keys.write(
+        "private.wir",
+        b"#parties 2 typedef uint_t 8 u8 #input 1 u8 #input 2 u8 #output 1 u8 #output 2 u8\n\
+          function void main() { output1 = input1 ^ input2; output2 = input1 & input2; }",
+    );
+    for (format, file) in [("bristol", keys.file("private.txt")), ("scd", keys.file("private.scd"))] {
+        let arguments = ["compile", &source, "--emit", format, "-o", &file];
+        let said = String::from_utf8(run(&arguments).stdout).unwrap();
+        assert!(said.contains("output1, output2 to both parties"), "{said}");
+        let (_, json) = good(&arguments);
+        assert_eq!(json["digest"], good(&["info", &file]).1["digest"], "{format}");
+        assert!(json["outputs"].as_array().unwrap().iter().all(|output| output["to"] == "both"), "{json}");
+    }
+    let said = run(&["compile", &source, "-o", &keys.file("private.bwp")]).stdout;
+    assert!(!String::from_utf8(said).unwrap().contains("to both parties"));
+}
+
 #[test]
 fn sources_are_compiled_and_converted() {
     let keys = Keys::new();

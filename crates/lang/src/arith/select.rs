@@ -21,6 +21,8 @@ fn below(g: &mut Graph, index: &[Bit], count: usize) -> Bit {
 /// but one; and one more a bit if the index can be too large.
 pub fn choose(g: &mut Graph, index: &[Bit], mut items: Vec<Vec<Bit>>) -> Vec<Bit> {
     let inside = below(g, index, items.len());
+    // No index of so few bits names the others.
+    items.truncate(1usize.checked_shl(index.len() as u32).unwrap_or(usize::MAX));
     for &bit in index {
         if items.len() <= 1 {
             break;
@@ -32,7 +34,7 @@ pub fn choose(g: &mut Graph, index: &[Bit], mut items: Vec<Vec<Bit>>) -> Vec<Bit
         };
         items = items.chunks(2).map(pair).collect();
     }
-    let item = items.pop().unwrap_or_default();
+    let item = items.into_iter().next().unwrap_or_default();
     item.into_iter().map(|bit| g.and(inside, bit)).collect()
 }
 

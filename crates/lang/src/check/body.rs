@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use super::checker::Checker;
+use super::depends::mark_open_shifts;
 use crate::ast::{self, Init, Stmt};
 use crate::diagnostic::Diagnostic;
 use crate::ir::{Ex, ExKind, Func, Part, Place, St};
@@ -114,7 +115,12 @@ pub(super) fn check(
     let Body { vars, calls, cx, .. } = body;
     let vars = vars.iter().map(|(ty, _)| cx.types.width(ty)).collect();
     let params = params.into_iter().map(|(n, t, _)| (n, t)).collect();
-    Func { name, span, params, ret, vars, body: list, calls, requests: f.requests }
+    let mut checked = Func { name, span, params, ret, vars, body: list, calls, requests: f.requests };
+    // `main` is executed once.
+    if !is_main {
+        mark_open_shifts(&mut checked);
+    }
+    checked
 }
 
 /// Whether every way through these statements ends with a `return`.

@@ -429,7 +429,7 @@ impl Body<'_, '_> {
             (_, Type::Int(a), Type::Int(b)) if a.width == b.width => right.ty.clone(),
             _ => Type::Untyped,
         };
-        Ex { kind: ExKind::Shift { op, keep, operands: Box::new((left, right)) }, ty, span }
+        Ex { kind: ExKind::Shift { op, keep, open: false, operands: Box::new((left, right)) }, ty, span }
     }
 
     fn binary(&mut self, span: Span, op: BinaryOp, l: Ex, r: Ex) -> Ex {

@@ -2,6 +2,7 @@
 
 mod body;
 mod checker;
+mod depends;
 mod expr;
 mod generic;
 mod width;

@@ -19,6 +19,11 @@ enum Number {
     Wrong,
 }
 
+/// The largest number of so many bits, or `u64::MAX`.
+fn all_ones(bits: usize) -> u64 {
+    u64::MAX.checked_shr(64u32.saturating_sub(bits.min(64) as u32)).unwrap_or(0)
+}
+
 /// A value that is no variable grows by no more bits than this when it is shifted by a secret.
 const MAX_SECRET_SHIFT: u64 = 1 << 16;
 
@@ -79,42 +84,13 @@ impl Exec<'_, '_, '_> {
                 arith::negate(&mut self.graph, &bits)
             }
             ExKind::Not(a) => self.ex(f, a)?.into_iter().map(|b| !b).collect(),
-            ExKind::Shift { op, keep, operands } => {
+            ExKind::Shift { op, keep, open, operands } => {
                 let bits = self.ex(f, &operands.0)?;
-                let grows = *op == BinaryOp::Shl && !keep;
-                let (amount, most) = match self.number(f, &operands.1, "the amount of a shift")? {
-                    Number::Wrong => return Ok(bits),
-                    Number::Known(amount) => (Err(amount), MAX_WIDTH - bits.len() as u64),
-                    Number::Secret(amount) => (Ok(amount), MAX_SECRET_SHIFT),
-                };
-                let largest = match &amount {
-                    Err(amount) => *amount,
-                    // All of its bits set, as far as they are not known to be 0.
-                    Ok(amount) => arith::significant(amount)
-                        .try_into()
-                        .map_or(u64::MAX, |n| 1u64.checked_shl(n).unwrap_or(0).wrapping_sub(1)),
-                };
-                if grows && largest > most {
-                    self.sink.push(
-                        Diagnostic::error(
-                            "shift::amount",
-                            operands.1.span,
-                            format!("shifting by {largest} would make the value too wide"),
-                        )
-                        .hint("shift a variable, which keeps its width, or by an amount of fewer bits"),
-                    );
-                    return Ok(bits);
-                }
-                match amount {
-                    Err(amount) => shift(*op, *keep, bits, amount),
-                    Ok(amount) => {
-                        let width = bits.len() + if grows { largest as usize } else { 0 };
-                        let (g, bits) = (&mut self.graph, arith::extend(&bits, width));
-                        match op {
-                            BinaryOp::Rotl => arith::rotate_by(g, &bits, &amount),
-                            op => arith::shift_by(g, &bits, &amount, *op == BinaryOp::Shl),
-                        }
+                match (op, keep, open) {
+                    (BinaryOp::Rotl, ..) | (_, true, _) | (_, _, false) => {
+                        self.shift(f, *op, *keep, bits, &operands.1)?
                     }
+                    _ => self.shift_openly(f, *op, bits, &operands.1)?,
                 }
             }
             ExKind::Call { function, args } => {
@@ -130,6 +106,77 @@ impl Exec<'_, '_, '_> {
             // Broken programs are not executed.
             ExKind::Broken => return Err(Stop),
         })
+    }
+
+    /// Shifts by an amount of which all may be known that can be known.
+    fn shift(
+        &mut self,
+        f: &mut Frame<'_>,
+        op: BinaryOp,
+        keep: bool,
+        bits: Vec<Bit>,
+        by: &Ex,
+    ) -> Result<Vec<Bit>, Stop> {
+        let amount = match self.number(f, by, "the amount of a shift")? {
+            Number::Wrong => return Ok(bits),
+            Number::Known(amount) => Err(amount),
+            Number::Secret(amount) => Ok(amount),
+        };
+        let grows = if op == BinaryOp::Shl && !keep {
+            let (largest, most) = match &amount {
+                Err(amount) => (*amount, MAX_WIDTH - bits.len() as u64),
+                // All of its bits set, as far as they are not known to be 0.
+                Ok(amount) => (all_ones(arith::significant(amount)), MAX_SECRET_SHIFT),
+            };
+            if largest > most {
+                self.too_wide(by.span, largest);
+                return Ok(bits);
+            }
+            largest as usize
+        } else {
+            0
+        };
+        Ok(match amount {
+            Err(amount) => shift(op, keep, bits, amount),
+            Ok(amount) => {
+                let (g, bits) = (&mut self.graph, arith::extend(&bits, bits.len() + grows));
+                match op {
+                    BinaryOp::Rotl => arith::rotate_by(g, &bits, &amount),
+                    op => arith::shift_by(g, &bits, &amount, op == BinaryOp::Shl),
+                }
+            }
+        })
+    }
+
+    /// Shifts a value that is no variable by an amount that may depend on a parameter: to the right its width
+    /// stays, to the left it grows by as many bits as an amount of so many bits can be.
+    fn shift_openly(
+        &mut self,
+        f: &mut Frame<'_>,
+        op: BinaryOp,
+        bits: Vec<Bit>,
+        by: &Ex,
+    ) -> Result<Vec<Bit>, Stop> {
+        let amount = self.ex(f, by)?;
+        let left = op == BinaryOp::Shl;
+        let grows = if left { all_ones(amount.len()) } else { 0 };
+        if grows > MAX_SECRET_SHIFT {
+            self.too_wide(by.span, grows);
+            return Ok(bits);
+        }
+        let bits = arith::extend(&bits, bits.len() + grows as usize);
+        Ok(arith::shift_by(&mut self.graph, &bits, &amount, left))
+    }
+
+    fn too_wide(&mut self, span: Span, by: u64) {
+        self.sink.push(
+            Diagnostic::error(
+                "shift::amount",
+                span,
+                format!("shifting by {by} would make the value too wide"),
+            )
+            .hint("shift a variable, which keeps its width, or by an amount of fewer bits"),
+        );
     }
 
     fn binary(&mut self, op: BinaryOp, signed: bool, a: &[Bit], b: &[Bit]) -> Vec<Bit> {

@@ -434,8 +434,12 @@ impl Generator {
 
     fn index(&mut self) -> String {
         match self.random.below(4) {
-            // Secret, and beyond the end more often than not.
-            3 => self.random.pick(&self.secrets).clone(),
+            // Secret, and beyond the end more often than not, or with fewer bits than the array needs.
+            3 => {
+                let secret = self.random.pick(&self.secrets).clone();
+                let bits = ["", "", "{0:1}", "{1:2}"];
+                format!("{secret}{}", self.random.pick(&bits))
+            }
             0 if !self.counters.is_empty() => self.random.pick(&self.counters).clone(),
             1 => "THREE - 1".to_string(),
             _ => self.random.below(3).to_string(),

@@ -25,7 +25,7 @@ pub(super) fn evaluate<S: Lockstep>(
         "one place for each output wire of each copy"
     );
     let order = by_group(copies, keys);
-    let groups = lane_groups(&order, copies, keys);
+    let groups = lane_groups(schedule.kernel, &order, copies, keys);
     let Some(lanes) = groups.iter().map(|g| g.lanes).max() else { return Ok(()) };
     let script = &schedule.script;
     let mut wires = Wires::new(script, lanes);

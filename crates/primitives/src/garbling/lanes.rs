@@ -57,14 +57,19 @@ pub(super) fn by_group(copies: &[u32], keys: &GarblingKeys) -> Vec<usize> {
 }
 
 /// Cuts sorted positions into lane groups, with as few idle lanes as pays.
-pub(super) fn lane_groups<'a>(order: &'a [usize], copies: &[u32], keys: &GarblingKeys) -> Vec<LaneGroup<'a>> {
+pub(super) fn lane_groups<'a>(
+    kernel: Kernel,
+    order: &'a [usize],
+    copies: &[u32],
+    keys: &GarblingKeys,
+) -> Vec<LaneGroup<'a>> {
     let group_of = |p: usize| keys.group_of(copies[p]);
     let mut groups = Vec::new();
     for same in order.chunk_by(|&p, &q| group_of(p) == group_of(q)) {
         let mut rest = same;
         while !rest.is_empty() {
             let lanes = match rest.len() {
-                13.. => 16,
+                13.. if kernel.most_copies() >= 16 => 16,
                 5.. => 8,
                 2.. => 4,
                 _ if keys.one_for_a_section() => 1,

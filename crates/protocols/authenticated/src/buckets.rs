@@ -97,25 +97,35 @@ impl Triples {
         }
     }
 
+    /// Returns masks of the first layer that sit in these buckets.
+    fn first(&self, of: Of, buckets: Range<usize>) -> Shares {
+        let mut masks = Shares::with_capacity(buckets.len());
+        if self.layers() > 0 {
+            self.each(of, 0, buckets, |_, some| masks.extend(some));
+        }
+        masks
+    }
+
+    /// Returns the sums of masks of all layers.
+    fn sums(&self, of: Of, buckets: Range<usize>) -> Shares {
+        let mut sums = self.first(of, buckets.clone());
+        (1..self.layers()).for_each(|layer| self.add(of, layer, buckets.clone(), 0, &mut sums));
+        sums
+    }
+
     /// Returns the masks x of some buckets' triples. They are known before anything is opened, as y is.
     pub fn x(&self, buckets: Range<usize>) -> Shares {
-        let mut x = Shares::zeros(buckets.len());
-        (0..self.layers()).for_each(|layer| self.add(Of::X, layer, buckets.clone(), 0, &mut x));
-        x
+        self.sums(Of::X, buckets)
     }
 
     /// Returns the masks y.
     pub fn y(&self, buckets: Range<usize>) -> Shares {
-        let mut y = Shares::zeros(buckets.len());
-        self.add(Of::Y, 0, buckets, 0, &mut y);
-        y
+        self.first(Of::Y, buckets)
     }
 
     /// Returns the products, by the opened differences, `[layer but the first][bucket]`.
     pub fn z(&self, buckets: Range<usize>, differences: &[u8]) -> Shares {
-        let count = buckets.len();
-        let mut z = Shares::zeros(count);
-        (0..self.layers()).for_each(|layer| self.add(Of::Z, layer, buckets.clone(), 0, &mut z));
+        let (count, mut z) = (buckets.len(), self.sums(Of::Z, buckets.clone()));
         for layer in 1..self.layers() {
             let differences = &differences[(layer - 1) * count..][..count];
             self.each(Of::X, layer, buckets.clone(), |at, x| {

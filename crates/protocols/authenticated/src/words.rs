@@ -85,11 +85,13 @@ pub fn pack_words<'a>(to: &mut [u8], bytes: usize, words: impl IntoIterator<Item
 
 /// Writes word number `k` of those of so many bytes each. What is behind it, up to a whole word, is
 /// overwritten.
+#[inline]
 pub fn put_word(to: &mut [u8], bytes: usize, k: usize, word: Label) {
-    to[k * bytes..][..SPARE].copy_from_slice(&word.to_bytes());
+    *to[k * bytes..].first_chunk_mut().expect("there are spare bytes") = word.to_bytes();
 }
 
 /// Reads word number `k` of those of so many bytes each; what is behind it comes along.
+#[inline]
 pub fn word(from: &[u8], bytes: usize, k: usize) -> Label {
     Label::from_bytes(*from[k * bytes..].first_chunk().expect("there are spare bytes"))
 }

@@ -1,0 +1,118 @@
+//! Which amounts of shifts may depend on a function's parameters.
+//!
+//! A function is executed with secret parameters, and again where a call knows some of them. What it computes
+//! must be the same either way, so that no width in it may depend on what is known of a parameter. The one
+//! width that depends on what is known is that of a shifted value, so those amounts are marked that may come
+//! from a parameter, whatever else is known of them.
+
+use crate::ir::{Ex, ExKind, Func, Part, Place, St};
+
+/// Marks the shifts of a function by amounts that may depend on its parameters: those with a variable in them
+/// that a parameter may have changed, directly, by an index or by a condition, or with a call, whose result
+/// is not always known.
+pub(super) fn mark_open_shifts(f: &mut Func) {
+    let mut open = Open { vars: vec![false; f.vars.len()], found: false };
+    open.vars[..f.params.len()].fill(true);
+    loop {
+        open.found = false;
+        f.body.iter_mut().for_each(|statement| open.statement(statement, false));
+        if !open.found {
+            return;
+        }
+    }
+}
+
+struct Open {
+    /// Whether each variable may depend on a parameter.
+    vars: Vec<bool>,
+    /// Whether one was found in this round.
+    found: bool,
+}
+
+impl Open {
+    fn change(&mut self, place: &Place, depends: bool) {
+        let var = &mut self.vars[place.var as usize];
+        self.found |= depends && !*var;
+        *var |= depends;
+    }
+
+    /// Goes through a statement that is executed under a condition which depends on a parameter, or is not.
+    fn statement(&mut self, statement: &mut St, under: bool) {
+        match statement {
+            St::Expr(e) => _ = self.ex(e, under),
+            St::Declare { var, init } => {
+                let mut depends = under;
+                init.iter_mut().for_each(|(e, _)| depends |= self.ex(e, under));
+                self.found |= depends && !self.vars[*var as usize];
+                self.vars[*var as usize] |= depends;
+            }
+            St::Block(list) => list.iter_mut().for_each(|statement| self.statement(statement, under)),
+            St::For { init, cond, step, body, .. } => {
+                init.iter_mut().for_each(|statement| self.statement(statement, under));
+                let under = self.ex(cond, under) || under;
+                self.statement(body, under);
+                self.ex(step, under);
+            }
+            St::If { cond, then, otherwise } => {
+                let under = self.ex(cond, under) || under;
+                self.statement(then, under);
+                if let Some(otherwise) = otherwise {
+                    self.statement(otherwise, under);
+                }
+            }
+            St::Return(value, _) => _ = value.as_mut().map(|e| self.ex(e, under)),
+        }
+    }
+
+    fn place(&mut self, place: &mut Place, under: bool) -> bool {
+        let depends = self.parts(&mut place.parts, under);
+        if place.parts.iter().any(|part| matches!(part, Part::Step { .. })) {
+            self.change(place, depends || under);
+        }
+        depends || self.vars[place.var as usize]
+    }
+
+    fn parts(&mut self, parts: &mut [Part], under: bool) -> bool {
+        let mut depends = false;
+        for part in parts {
+            match part {
+                Part::Index { index: e, .. } | Part::Wires { base: e, .. } => depends |= self.ex(e, under),
+                Part::Field { .. } | Part::Step { .. } => {}
+            }
+        }
+        depends
+    }
+
+    /// Returns whether the value of an expression may depend on a parameter.
+    fn ex(&mut self, e: &mut Ex, under: bool) -> bool {
+        match &mut e.kind {
+            ExKind::Const { .. } | ExKind::Broken => false,
+            ExKind::Read(place) => self.place(place, under),
+            ExKind::Part(inner, parts) => self.ex(inner, under) | self.parts(parts, under),
+            ExKind::Assign(place, value) => {
+                let depends = self.place(place, under) | self.ex(value, under);
+                self.change(place, depends || under);
+                depends
+            }
+            ExKind::Step { place, .. } => {
+                let depends = self.place(place, under);
+                self.change(place, depends || under);
+                depends
+            }
+            ExKind::Binary { operands, .. } | ExKind::Wide { operands, .. } => {
+                self.ex(&mut operands.0, under) | self.ex(&mut operands.1, under)
+            }
+            ExKind::Neg(a) | ExKind::Not(a) => self.ex(a, under),
+            ExKind::Shift { open, operands, .. } => {
+                let value = self.ex(&mut operands.0, under);
+                let amount = self.ex(&mut operands.1, under);
+                *open |= amount;
+                value | amount
+            }
+            ExKind::Call { args, .. } => {
+                args.iter_mut().for_each(|arg| _ = self.ex(arg, under));
+                true
+            }
+        }
+    }
+}
