@@ -82,6 +82,7 @@ pub use machine::keep as keep_constants;
 
 /// Does what the command line says.
 pub fn main() -> ExitCode {
+    brickwork_kernels::keep_freed();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(e) if !e.use_stderr() => {

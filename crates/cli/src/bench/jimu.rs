@@ -3,10 +3,11 @@
 
 use std::fs;
 use std::io::Write;
+use std::sync::Arc;
 
 use brickwork::circuit::Program;
 use brickwork::circuit::library::{aes, papers};
-use brickwork::jimu::{self, Jimu};
+use brickwork::jimu::{self, Jimu, Unit};
 use brickwork::session::Protocol as _;
 use brickwork_kernels::Kernel;
 use brickwork_lang::std_library;
@@ -256,6 +257,7 @@ fn measured(
         audit: None,
     };
     let json = measure(&both, program, arguments.rounds, true).map_err(|f| f.within(&row.name()))?;
+    let threads = threads(row, program, arguments.rounds)?;
     // As in the paper: all but setup, both ways.
     let phases = json["phases"].as_array().map(Vec::as_slice).unwrap_or_default();
     let sent = |phase: &Value| {
@@ -275,6 +277,8 @@ fn measured(
         "seconds": json["seconds_after_setup"],
         "seconds_with_setup": json["seconds"],
         "cpu_seconds": json["cpu_seconds"],
+        "garbler_cpu_seconds": threads[0],
+        "evaluator_cpu_seconds": threads[1],
         "bytes": bytes * f64::from(row.executions),
         "slots": copies["slots"],
         "bucket": copies["bucket"],
@@ -289,14 +293,26 @@ fn measured(
     }))
 }
 
+/// Seconds of the processor that the thread of either party takes without setup, as a median: both in this
+/// process, over memory.
+fn threads(row: &Row, program: &Program, rounds: u32) -> Result<[f64; 2], Failure> {
+    let program = Arc::new(program.repeat(row.executions as usize)?);
+    let unit = if row.cut == Cut::Gates { Unit::Gates } else { Unit::Components };
+    let round = |_| jimu::tasks::whole(&program, unit, 40, thread_cpu_seconds);
+    let rounds = (0..rounds).map(round).collect::<Result<Vec<_>, _>>()?;
+    Ok([0, 1].map(|party| median(rounds.iter().map(|of| of[party]).collect())))
+}
+
 const TASKS: &str = concat!(
     "Microseconds of CPU and bytes of each task, for one gate, input or output\n",
     "  task                      garbler evaluator    bytes | the paper's, k = 127\n"
 );
 
 const HEAD: &str = concat!(
-    "Milliseconds and megabytes of all executions without setup, CPU of both parties with it\n",
-    "  program                          N  cut    N, B, T                       MB      ms    CPU",
+    "Milliseconds and megabytes of all executions without setup; G, E: CPU of either party's thread, ",
+    "over memory; CPU: of both parties with setup\n",
+    "  program                          N  cut    N, B, T                       MB      ms      G      E",
+    "    CPU",
     " | the paper's, k = 127          MB      ms\n"
 );
 
@@ -308,13 +324,15 @@ fn line(row: &Value) -> String {
     };
     let number = |of: &Value, field: &str| of[field].as_f64().unwrap_or_default();
     format!(
-        "  {:30} {:>3}  {:6} {:24} {:>7.1} {:>7.1} {:>6.1} | {:24} {:>7.1} {:>7.1}",
+        "  {:30} {:>3}  {:6} {:24} {:>7.1} {:>7.1} {:>6.1} {:>6.1} {:>6.1} | {:24} {:>7.1} {:>7.1}",
         row["program"].as_str().unwrap_or_default(),
         row["executions"],
         row["cut"].as_str().unwrap_or_default(),
         buckets(row),
         number(row, "bytes") / 1e6,
         1e3 * number(row, "seconds"),
+        1e3 * number(row, "garbler_cpu_seconds"),
+        1e3 * number(row, "evaluator_cpu_seconds"),
         1e3 * number(row, "cpu_seconds"),
         buckets(&row["paper"]),
         number(&row["paper"], "bytes") / 1e6,

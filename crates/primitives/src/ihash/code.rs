@@ -4,7 +4,7 @@
 
 use brickwork_base::random::{Rng, Seed};
 use brickwork_base::stop::look;
-use brickwork_kernels::{Matrix, Picks, add_products};
+use brickwork_kernels::{Matrix, Picks, Secrets, add_products};
 use zeroize::Zeroizing;
 
 use super::field::Field;
@@ -70,7 +70,7 @@ impl Code {
     ///
     /// # Panics
     /// If they are no words of this code.
-    pub fn pack(&self, words: &Words) -> Zeroizing<Vec<u8>> {
+    pub fn pack(&self, words: &Words) -> Secrets<u8> {
         assert_eq!(words.symbols(), self.parameters.l(), "words of this code");
         self.packed(words)
     }
@@ -84,8 +84,10 @@ impl Code {
     }
 
     /// Returns values or words as bytes of a message.
-    pub(super) fn packed(&self, words: &Words) -> Zeroizing<Vec<u8>> {
-        let mut message = Zeroizing::new(Vec::new());
+    pub(super) fn packed(&self, words: &Words) -> Secrets<u8> {
+        // With room for what is written behind the last one, so that it does not grow.
+        let bytes = packed_bytes(words.symbols(), words.count(), self.field.bits());
+        let mut message = Secrets::with_capacity(bytes + BLOCK);
         words.pack(self.field.bits(), &mut message);
         message
     }

@@ -5,7 +5,7 @@ use brickwork_base::random::Rng;
 use brickwork_base::stop::looking;
 use brickwork_kernels::Secrets;
 use subtle::{Choice, ConstantTimeEq};
-use zeroize::{Zeroize, Zeroizing};
+use zeroize::Zeroize;
 
 /// Symbols in a block.
 pub(super) const BLOCK: usize = 16;
@@ -333,19 +333,36 @@ impl Words {
 
     /// Appends the symbols of all words to a message, `bits` bits each.
     pub(super) fn pack(&self, bits: u32, message: &mut Vec<u8>) {
-        message.reserve(packed_bytes(self.symbols, self.count, bits));
         if bits == 8 {
-            looking(0..self.count).for_each(|k| message.extend_from_slice(self.symbols_of(k)));
-            return;
+            return self.put_together(message);
         }
-        let mut symbols = Zeroizing::new(Vec::with_capacity((self.symbols * self.count).next_multiple_of(8)));
-        looking(0..self.count).for_each(|k| symbols.extend_from_slice(self.symbols_of(k)));
-        let end = message.len() + packed_bytes(self.symbols, self.count, bits);
+        let mut symbols = Secrets::with_capacity((self.symbols * self.count).next_multiple_of(8) + BLOCK);
+        self.put_together(&mut symbols);
         let padded = symbols.len().next_multiple_of(8);
         symbols.resize(padded, 0);
-        for eight in looking(symbols.as_chunks::<8>().0) {
+        let start = message.len();
+        let end = start + packed_bytes(self.symbols, self.count, bits);
+        // Each eight bytes are written over the rest of those before them.
+        message.resize(end + 2 * 8, 0);
+        for (k, eight) in looking(symbols.as_chunks::<8>().0.iter().enumerate()) {
             let packed = pack8(u64::from_le_bytes(*eight), bits).to_le_bytes();
-            message.extend_from_slice(&packed[..bits as usize]);
+            let at = start + k * bits as usize;
+            message[at..at + 8].copy_from_slice(&packed);
+        }
+        message.truncate(end);
+    }
+
+    /// Appends all symbols to a message, a byte each.
+    fn put_together(&self, message: &mut Vec<u8>) {
+        let (start, blocks) = (message.len(), self.blocks());
+        let end = start + self.symbols * self.count;
+        // What stands behind a word's last symbol is written over by the next word.
+        message.resize(end + BLOCK, 0);
+        for (k, word) in looking(self.data.chunks_exact(blocks.max(1)).enumerate()) {
+            for (block, symbols) in word.iter().enumerate() {
+                let at = start + k * self.symbols + block * BLOCK;
+                message[at..at + BLOCK].copy_from_slice(&symbols.to_le_bytes());
+            }
         }
         message.truncate(end);
     }
@@ -353,29 +370,45 @@ impl Words {
     /// Returns the words that [`Words::pack`] made these bytes of, [`packed_bytes`] of them; what stands
     /// behind the last symbol is ignored.
     pub(super) fn unpack(symbols: usize, count: usize, bits: u32, packed: &[u8]) -> Self {
-        let mut words = Self::zeros(symbols, count);
-        if symbols == 0 {
-            return words;
-        }
         if bits == 8 {
-            packed
-                .chunks_exact(symbols)
-                .enumerate()
-                .for_each(|(k, word)| words.symbols_mut(k).copy_from_slice(word));
-            return words;
+            return Self::taken_apart(symbols, count, packed);
         }
-        let mut all = Zeroizing::new(Vec::with_capacity((symbols * count).next_multiple_of(8)));
-        for eight in looking(packed.chunks(bits as usize)) {
-            let mut bytes = [0; 8];
-            bytes[..eight.len()].copy_from_slice(eight);
-            all.extend_from_slice(&unpack8(u64::from_le_bytes(bytes), bits).to_le_bytes());
+        let eights = (symbols * count).div_ceil(8);
+        let mut all = Secrets::<u8>::zeros(8 * eights);
+        for (k, to) in looking(all.as_chunks_mut::<8>().0.iter_mut().enumerate()) {
+            // What follows the eighth symbol is left out by `unpack8`.
+            let eight = u64::from_le_bytes(bytes_at(packed, k * bits as usize));
+            *to = unpack8(eight, bits).to_le_bytes();
         }
-        all.chunks_exact(symbols)
-            .take(count)
-            .enumerate()
-            .for_each(|(k, word)| words.symbols_mut(k).copy_from_slice(word));
+        Self::taken_apart(symbols, count, &all)
+    }
+
+    /// Returns the words whose symbols these are, a byte each, one word behind the other.
+    fn taken_apart(symbols: usize, count: usize, all: &[u8]) -> Self {
+        let mut words = Self::zeros(symbols, count);
+        let blocks = words.blocks();
+        let of_last = match symbols % BLOCK {
+            0 => u128::MAX,
+            behind => (1 << (8 * behind)) - 1,
+        };
+        for (k, word) in looking(words.data.chunks_exact_mut(blocks.max(1)).enumerate()) {
+            for (block, to) in word.iter_mut().enumerate() {
+                *to = u128::from_le_bytes(bytes_at(all, k * symbols + block * BLOCK));
+            }
+            word[blocks - 1] &= of_last;
+        }
         words
     }
+}
+
+/// The N bytes from here on, as far as there are so many, and zeros.
+fn bytes_at<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    let rest = bytes.get(at..).unwrap_or_default();
+    rest.first_chunk().copied().unwrap_or_else(|| {
+        let mut padded = [0; N];
+        padded[..rest.len()].copy_from_slice(rest);
+        padded
+    })
 }
 
 impl Zeroize for Words {

@@ -41,14 +41,20 @@ pub fn permutations(session: &[u8; 32], code: &Code, numbers: &[u64], offsets: &
     assert_eq!(numbers.len(), offsets.len(), "an offset for each");
     let mask = code.field().mask();
     let mut words = Words::zeros(code.parameters().l(), numbers.len());
+    let mut of_session = blake3::Hasher::new_derive_key("brickwork 2026-11 JIMU input authenticator");
+    of_session.update(session);
+    // Each overwrites the one before.
+    let mut hasher = of_session.clone();
     for (k, (number, offset)) in looking(numbers.iter().zip(offsets).enumerate()) {
-        let mut hasher = blake3::Hasher::new_derive_key("brickwork 2026-11 JIMU input authenticator");
-        hasher.update(session).update(&number.to_le_bytes()).update(&offset.to_le_bytes());
+        hasher.clone_from(&of_session);
+        hasher.update(&number.to_le_bytes()).update(&offset.to_le_bytes());
         let word = words.symbols_mut(k);
-        hasher.finalize_xof().fill(word);
-        hasher.zeroize();
+        let mut message = hasher.finalize_xof();
+        message.fill(word);
+        message.zeroize();
         word.iter_mut().for_each(|symbol| *symbol &= mask);
     }
+    hasher.zeroize();
     words
 }
 

@@ -20,6 +20,7 @@
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
 use brickwork_circuit::Circuit;
+use brickwork_kernels::Secrets;
 use brickwork_primitives::garbling::{Collect, GarblingKeys, HalfGates, Schedule, Scheme as _, table_hash};
 use brickwork_primitives::ihash::Words;
 use zeroize::Zeroizing;
@@ -143,7 +144,7 @@ impl ComponentGarbling {
             let label = labels[k / 2] ^ offsets[copy].times(k as u8 & 1);
             (label.bits(), copies[copy] as usize * outputs + output)
         });
-        let hashes = self.rows.hashes(asked);
+        let hashes = self.rows.of(&asked.collect::<Secrets<(u128, usize)>>());
         let mut rows = Words::zeros(given.outputs.symbols(), 2);
         for (k, hashes) in hashes.chunks_exact(2 * self.blocks).enumerate() {
             let (copy, colour) = (k / outputs, colour(labels[k].bits()));
@@ -181,7 +182,7 @@ impl ComponentGarbling {
         HalfGates::evaluate(&self.schedule, &self.keys, copies, inputs, &mut source, &mut labels)?;
         let asked = (0..labels.len())
             .map(|k| (labels[k].bits(), copies[k / outputs] as usize * outputs + k % outputs));
-        let hashes = self.rows.hashes(asked);
+        let hashes = self.rows.of(&asked.collect::<Secrets<(u128, usize)>>());
         let mut active = Words::zeros(16 * self.blocks, labels.len());
         let row = 16 * self.blocks;
         for (k, hash) in hashes.chunks_exact((self.blocks).max(1)).enumerate() {

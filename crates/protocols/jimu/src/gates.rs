@@ -23,6 +23,7 @@
 //! and one at least is wrong of every gate: `parameters::Level::of_copies` counts how often that survives.
 //! Only Δ = 0 spoils nothing that way, and `buckets::Checks::new` refuses it.
 
+use brickwork_kernels::Secrets;
 use brickwork_primitives::ihash::{Code, Unsent, Words};
 use zeroize::Zeroizing;
 
@@ -82,7 +83,11 @@ pub struct Garbling {
 impl Garbling {
     /// Makes what garbles or evaluates gates `0..gates` with labels of so many blocks. `start` is the
     /// garbler's choice, sent with the gates.
+    ///
+    /// # Panics
+    /// If there are other lengths than of two to four blocks.
     pub fn new(start: u128, gates: usize, blocks: usize) -> Self {
+        assert!((2..=4).contains(&blocks), "{OF_BLOCKS}");
         let hash = LabelHash::new("brickwork 2026-11 JIMU garbling hash keys", start, 2 * gates, blocks);
         Garbling { start, hash, blocks }
     }
@@ -98,32 +103,46 @@ impl Garbling {
     /// # Panics
     /// If there are more gates than said, or an operand is missing.
     pub fn garble(&self, first: usize, offset: &Labels, operands: &Labels) -> (Words, Words) {
+        assert_eq!((operands.wide.count() % 2, operands.wide.count()), (0, operands.short.len()));
+        match self.blocks {
+            2 => self.garble_of::<2>(first, offset, operands),
+            3 => self.garble_of::<3>(first, offset, operands),
+            4 => self.garble_of::<4>(first, offset, operands),
+            _ => unreachable!("{OF_BLOCKS}"),
+        }
+    }
+
+    /// [`Garbling::garble`] with labels of N blocks.
+    fn garble_of<const N: usize>(&self, first: usize, offset: &Labels, operands: &Labels) -> (Words, Words) {
         let Labels { wide, short } = operands;
-        assert_eq!((wide.count() % 2, wide.count()), (0, short.len()), "two operands a gate");
-        let (count, n) = (short.len() / 2, self.blocks);
-        let (delta, short_delta) = (offset.wide.word(0), offset.short[0]);
-        let symbols = wide.symbols();
+        let (delta, short_delta) = (block_of::<N>(&offset.wide, 0), offset.short[0]);
+        let (symbols, count) = (wide.symbols(), short.len() / 2);
         let (mut outputs, mut tables) = (Words::zeros(symbols, count), Words::zeros(symbols, 2 * count));
+        let mut asked = Secrets::with_capacity(4 * TOGETHER);
+        let rows = tables.data_mut().as_chunks_mut::<N>().0.as_chunks_mut::<2>().0;
+        let results = outputs.data_mut().as_chunks_mut::<N>().0.iter_mut().zip(rows);
+        let lefts = wide.data().as_chunks::<N>().0.as_chunks::<2>().0;
+        let mut gates = results.zip(lefts).zip(short.as_chunks::<2>().0);
         for start in (0..count).step_by(TOGETHER) {
-            let gates = start..count.min(start + TOGETHER);
+            let here = TOGETHER.min(count - start);
             // Of each operand the hashes of both labels.
-            let asked = (4 * gates.start..4 * gates.end).map(|k| {
-                (short[k / 2] ^ (short_delta & u128::from(k as u8 & 1).wrapping_neg()), 2 * first + k / 2)
-            });
-            let hashes = self.hash.hashes(asked);
-            for (gate, hashes) in gates.zip(hashes.chunks_exact(4 * n)) {
-                let [l, r] = [2 * gate, 2 * gate + 1].map(|k| colour(short[k]));
-                for half in 0..2 {
-                    let [here, other] = [0, 1].map(|k| &hashes[(2 * half + k) * n..][..n]);
-                    tables.add_to(2 * gate + half, here, 1);
-                    tables.add_to(2 * gate + half, other, 1);
-                    outputs.add_to(gate, here, 1);
+            asked.clear();
+            asked.extend(
+                (4 * start..4 * (start + here))
+                    .map(|k| (short[k / 2] ^ (short_delta & mask(k as u8 & 1)), 2 * first + k / 2)),
+            );
+            let hashes = self.hash.hashes::<N>(&asked);
+            let hashes = hashes.as_chunks::<N>().0.as_chunks::<4>().0;
+            for ([l, other_l, r, other_r], (((output, rows), [left, _]), short)) in
+                hashes.iter().zip(&mut gates)
+            {
+                let [of_l, of_r] = short.map(|short| mask(colour(short)));
+                for k in 0..N {
+                    let row = l[k] ^ other_l[k] ^ (delta[k] & of_r);
+                    let right = r[k] ^ other_r[k];
+                    (rows[0][k], rows[1][k]) = (row, right ^ left[k]);
+                    output[k] = l[k] ^ r[k] ^ (row & of_l) ^ (right & of_r);
                 }
-                tables.add_to(2 * gate, delta, r);
-                tables.add_to(2 * gate + 1, wide.word(2 * gate), 1);
-                outputs.add_to(gate, tables.word(2 * gate), l);
-                outputs.add_to(gate, tables.word(2 * gate + 1), r);
-                outputs.add_to(gate, wide.word(2 * gate), r);
             }
         }
         (outputs, tables)
@@ -143,29 +162,64 @@ impl Garbling {
         tables: &Words,
         at: impl Fn(usize) -> usize,
     ) -> Words {
-        let n = self.blocks;
         assert_eq!(
             (left.count(), short.map(<[u128]>::len)),
             (gates.len(), [gates.len(); 2]),
             "two operands a gate"
         );
+        match self.blocks {
+            2 => self.evaluate_of::<2>(gates, left, short, tables, at),
+            3 => self.evaluate_of::<3>(gates, left, short, tables, at),
+            4 => self.evaluate_of::<4>(gates, left, short, tables, at),
+            _ => unreachable!("{OF_BLOCKS}"),
+        }
+    }
+
+    /// [`Garbling::evaluate`] with labels of N blocks.
+    fn evaluate_of<const N: usize>(
+        &self,
+        gates: &[u32],
+        left: &Words,
+        short: [&[u128]; 2],
+        tables: &Words,
+        at: impl Fn(usize) -> usize,
+    ) -> Words {
         let mut outputs = Words::zeros(left.symbols(), gates.len());
+        let rows = tables.data().as_chunks::<N>().0.as_chunks::<2>().0;
+        let mut results = outputs.data_mut().as_chunks_mut::<N>().0.iter_mut().zip(left.data().as_chunks().0);
+        let mut asked = Secrets::with_capacity(2 * SCATTERED.min(gates.len()));
         for start in (0..gates.len()).step_by(SCATTERED) {
             let here = start..gates.len().min(start + SCATTERED);
-            let asked = (2 * here.start..2 * here.end)
-                .map(|k| (short[k % 2][k / 2], 2 * gates[k / 2] as usize + k % 2));
-            let hashes = self.hash.hashes(asked);
-            for (k, hashes) in here.zip(hashes.chunks_exact(2 * n)) {
-                let rows = 2 * at(k);
-                let [l, r] = short.map(|short| colour(short[k]));
-                hashes.chunks_exact(n).for_each(|hash| outputs.add_to(k, hash, 1));
-                outputs.add_to(k, tables.word(rows), l);
-                outputs.add_to(k, tables.word(rows + 1), r);
-                outputs.add_to(k, left.word(k), r);
+            asked.clear();
+            asked.extend(
+                here.clone().flat_map(|k| [0, 1].map(|side| (short[side][k], 2 * gates[k] as usize + side))),
+            );
+            let hashes = self.hash.hashes::<N>(&asked);
+            let hashes = hashes.as_chunks::<N>().0.as_chunks::<2>().0;
+            for ((k, [l, r]), (output, left)) in here.zip(hashes).zip(&mut results) {
+                let rows = &rows[at(k)];
+                let left: &[u128; N] = left;
+                let [of_l, of_r] = short.map(|short| mask(colour(short[k])));
+                *output = std::array::from_fn(|k| {
+                    l[k] ^ r[k] ^ (rows[0][k] & of_l) ^ ((rows[1][k] ^ left[k]) & of_r)
+                });
             }
         }
         outputs
     }
+}
+
+/// Of which lengths labels can be.
+const OF_BLOCKS: &str = "labels have two, three or four blocks";
+
+/// All ones for 1, zeros for 0.
+fn mask(bit: u8) -> u128 {
+    u128::from(bit).wrapping_neg()
+}
+
+/// The blocks of a word.
+fn block_of<const N: usize>(words: &Words, k: usize) -> [u128; N] {
+    words.data().as_chunks::<N>().0[k]
 }
 
 #[cfg(test)]

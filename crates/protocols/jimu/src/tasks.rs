@@ -123,18 +123,32 @@ fn ports(
     let (a, b) = if party == Party::Garbler { (own, Vec::new()) } else { (Vec::new(), own) };
     let mut program = ProgramBuilder::new("wires", a, b)?;
     program.output(port(outputs), Recipient::Evaluator, vec![0; outputs])?;
-    let job = job(&Arc::new(program.finish()?), security);
+    behind_setup(&job(&Arc::new(program.finish()?), security), Unit::Gates, clock)
+}
+
+/// Returns the seconds of the processor that the thread of either party takes for a whole run of a program
+/// behind its setup, which is what the paper counts. All inputs are 0: time depends on sizes alone.
+///
+/// # Errors
+/// [`Error::Usage`] if that security is not offered, [`Error::Limit`] if the program is too large,
+/// [`Error::Resource`] without randomness.
+pub fn whole(program: &Arc<Program>, unit: Unit, security: u32, clock: Clock) -> Result<[f64; 2], Error> {
+    Ok(behind_setup(&job(program, security), unit, clock)?.map(|mark| mark.seconds))
+}
+
+/// Runs a program, and notes what either party took behind its setup.
+fn behind_setup(job: &Job, unit: Unit, clock: Clock) -> Result<[Mark; 2], Error> {
     let (left, right) = memory_pair();
     let zeros = |role: Party| vec![false; job.program.input_width(role)];
     std::thread::scope(|scope| {
         let one = |role: Party, line| {
-            let (job, zeros) = (&job, &zeros);
+            let zeros = &zeros;
             scope.spawn(move || {
                 let (noted, begun) = channel();
                 let observer = SetUp(clock, noted);
                 let report = match role {
-                    Party::Garbler => garbler(line, job, Unit::Gates, &zeros(role), observer)?,
-                    Party::Evaluator => evaluator(line, job, Unit::Gates, &zeros(role), observer)?,
+                    Party::Garbler => garbler(line, job, unit, &zeros(role), observer)?,
+                    Party::Evaluator => evaluator(line, job, unit, &zeros(role), observer)?,
                 };
                 let phases = report.phases.iter().filter(|phase| phase.name != "setup");
                 let bytes = phases.map(|phase| match role {

@@ -15,8 +15,8 @@
 //! and the bound is the maximum over all t and u. The sums over j are the coefficients of `(1 + z/2)^c (1 +
 //! z)^K`. Those of neighbouring t follow from each other by a recurrence of three terms, which all are
 //! positive as far as it is used: so floating point errs by a relative 2^-53 for each step and no more, and
-//! what is returned is raised by far more than that. Of small batches the bad items are dealt out one after
-//! the other, which needs no recurrence.
+//! what is returned is raised by far more than that. Where the terms are not positive, in small batches, the
+//! bad items are dealt out one after the other, which needs no recurrence.
 
 use serde::{Deserialize, Serialize};
 
@@ -31,7 +31,10 @@ const MOST_BAD: usize = 1 << 13;
 /// up to twelve times as many, and a peer may name such a cut.
 const MOST_TERMS: usize = 1 << 27;
 
-/// Batches up to this size are dealt out item by item.
+/// As many bad items as there can be.
+const ALL: usize = usize::MAX;
+
+/// Batches up to this size are dealt out item by item, where the recurrence ends.
 const SMALL: u64 = 4096;
 
 /// The most gates, or authenticators, in a bucket.
@@ -57,41 +60,45 @@ struct Kind {
     bad: Vec<Vec<f64>>,
 }
 
-/// `Σ_j C(c, j)·2^-j·C(K, n - j) / C(L, n)` for n from 0 as long as it is greater than `floor`, and one more:
-/// it never grows with n. None where that takes too long.
-fn unseen(opened: u64, kept: u64, all: u64, floor: f64) -> Option<Vec<f64>> {
+/// `Σ_j C(c, j)·2^-j·C(K, n - j) / C(L, n)` for n from 0 as long as it is greater than `floor`, and one more,
+/// or up to `most`: it never grows with n. None where that takes too long.
+fn unseen(opened: u64, kept: u64, all: u64, (floor, most): (f64, usize)) -> Option<Vec<f64>> {
     let (c, k, l) = (opened as f64, kept as f64, all as f64);
     let mut sums = vec![1.0];
-    if all <= SMALL {
-        // By how many of n bad items are opened.
-        let mut opened_bad = vec![1.0];
-        for n in 0..all as usize {
-            let mut next = vec![0.0; opened_bad.len() + 1];
-            for (j, probability) in opened_bad.iter().enumerate() {
-                next[j] += probability * (k - (n - j) as f64).max(0.0) / (l - n as f64);
-                next[j + 1] += probability * 0.5 * (c - j as f64).max(0.0) / (l - n as f64);
-            }
-            opened_bad = next;
-            sums.push(opened_bad.iter().sum());
-            if sums[n + 1] <= floor {
-                break;
-            }
-        }
-        return Some(sums);
-    }
     for n in 0..MOST_BAD {
         let at = n as f64;
         let before = if n == 0 { 0.0 } else { sums[n - 1] * at / (l - at + 1.0) };
         let (first, second) = (c / 2.0 + k - 1.5 * at, (c + k - at + 1.0) / 2.0);
         if first <= 0.0 || second <= 0.0 {
-            return None;
+            return (all <= SMALL).then(|| dealt(opened, kept, all, (floor, most)));
         }
         sums.push((first * sums[n] + second * before) / (l - at));
-        if sums[n + 1] <= floor {
+        if sums[n + 1] <= floor || n + 1 == most {
             return Some(sums);
         }
     }
     None
+}
+
+/// Does what [`unseen`] does for any batch: deals the bad items out one after the other.
+fn dealt(opened: u64, kept: u64, all: u64, (floor, most): (f64, usize)) -> Vec<f64> {
+    let (c, k, l) = (opened as f64, kept as f64, all as f64);
+    let mut sums = vec![1.0];
+    // By how many of n bad items are opened.
+    let mut opened_bad = vec![1.0];
+    for n in 0..all as usize {
+        let mut next = vec![0.0; opened_bad.len() + 1];
+        for (j, probability) in opened_bad.iter().enumerate() {
+            next[j] += probability * (k - (n - j) as f64).max(0.0) / (l - n as f64);
+            next[j + 1] += probability * 0.5 * (c - j as f64).max(0.0) / (l - n as f64);
+        }
+        opened_bad = next;
+        sums.push(opened_bad.iter().sum());
+        if sums[n + 1] <= floor || n + 1 == most {
+            break;
+        }
+    }
+    sums
 }
 
 /// C(n, k).
@@ -100,11 +107,12 @@ fn binomial(n: u32, k: u32) -> f64 {
 }
 
 impl Kind {
-    fn new(cut: &Bucketing, floor: f64) -> Option<Self> {
+    /// Of numbers of bad items up to the first one that survives with no more than a floor, or up to `most`.
+    fn new(cut: &Bucketing, until: (f64, usize)) -> Option<Self> {
         let (all, kept, size) = (cut.copies(), cut.kept(), cut.bucket);
         let opened = u64::from(cut.opened);
-        let survival = unseen(opened, kept, all, floor)?;
-        let elsewhere = unseen(opened, kept - u64::from(size), all, floor)?;
+        let survival = unseen(opened, kept, all, until)?;
+        let elsewhere = unseen(opened, kept - u64::from(size), all, until)?;
         let ratios: Vec<f64> =
             (0..survival.len()).map(|k| k as f64 / (all as f64 - k as f64 + 1.0)).collect();
         // Of each t the product of the last x ratios up to it, for one x after the other.
@@ -134,8 +142,13 @@ struct Game {
 
 impl Game {
     fn new(mixed: &Mixed, floor: f64) -> Option<Self> {
+        Self::until(mixed, (floor, ALL))
+    }
+
+    /// Makes it of numbers of bad items up to `most` of either kind, or fewer, as [`Kind::new`].
+    fn until(mixed: &Mixed, until: (f64, usize)) -> Option<Self> {
         let (gates, authenticators) =
-            (Kind::new(&mixed.gates, floor)?, Kind::new(&mixed.authenticators, floor)?);
+            (Kind::new(&mixed.gates, until)?, Kind::new(&mixed.authenticators, until)?);
         let (beta, alpha) = (mixed.gates.bucket, mixed.authenticators.bucket);
         let enough = |x: u32| if x == beta { 0 } else { (beta + alpha).div_ceil(2).saturating_sub(x) };
         let of = |x: u32, u: usize| (enough(x)..=alpha).map(|y| authenticators.bad[y as usize][u]).sum();
@@ -155,6 +168,14 @@ impl Game {
         let ruined: f64 =
             self.gates.bad.iter().zip(&self.ruined).map(|(bad, enough)| bad[t] * enough[u]).sum();
         survival.min(self.slots * ruined)
+    }
+
+    /// Where a search for the greatest success begins: buckets that are ruined by gates, by authenticators,
+    /// and by both.
+    fn starts(&self) -> [(usize, usize); 3] {
+        let (beta, alpha) = (self.gates.bad.len() - 1, self.authenticators.bad.len() - 1);
+        let (most_t, most_u) = (self.gates.survival.len() - 1, self.authenticators.survival.len() - 1);
+        [(beta, 0), (0, alpha), (beta, alpha)].map(|(t, u)| (t.min(most_t), u.min(most_u)))
     }
 
     /// The greatest success near here, uphill.
@@ -206,14 +227,21 @@ impl Mixed {
         (bound * SLACK).min(1.0)
     }
 
+    /// Returns whether [`Mixed::estimate`] is at most `limit`. If some few bad items achieve more, these say
+    /// so by themselves, and most cuts that are tried are that bad.
+    pub(super) fn seems_within(&self, limit: f64, floor: f64) -> bool {
+        let few = (self.gates.bucket + self.authenticators.bucket) as usize;
+        let plain = Game::until(self, (floor, few));
+        let plain = plain.is_some_and(|game| game.starts().iter().any(|&(t, u)| game.success(t, u) > limit));
+        !plain && self.estimate(floor) <= limit
+    }
+
     /// Estimates the same by looking at a few numbers of bad items only: for searching, never for a promise.
     pub(super) fn estimate(&self, floor: f64) -> f64 {
         let (beta, alpha) = (self.gates.bucket as usize, self.authenticators.bucket as usize);
         let Some(game) = Game::new(self, floor) else { return 1.0 };
-        [(beta, 0), (0, alpha), (beta, alpha), (4 * beta, 4 * alpha)]
-            .into_iter()
-            .map(|(t, u)| game.uphill(t, u))
-            .fold(floor, f64::max)
+        let starts = game.starts().into_iter().chain([(4 * beta, 4 * alpha)]);
+        starts.map(|(t, u)| game.uphill(t, u)).fold(floor, f64::max)
     }
 
     /// Returns how many terms the bound is made of, as a part of [`MOST_TERMS`].

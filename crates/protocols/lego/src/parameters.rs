@@ -417,7 +417,7 @@ fn cheapest(slots: u32, limit: f64, security: u32) -> Option<Mixed> {
                     Some(opened) => opened - 1,
                     None => most_opened(slots),
                 };
-                if let Some(opened) = least(most, |opened| cut(opened).estimate(floor) <= limit) {
+                if let Some(opened) = least(most, |opened| cut(opened).seems_within(limit, floor)) {
                     best = Some((cost(opened), cut(opened)));
                     improved = true;
                 }
