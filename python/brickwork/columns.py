@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import Any
 
@@ -40,6 +40,7 @@ def columns(value: Any, place: Place) -> dict[str, Column] | Column:
         InvalidInput: a value is missing; it names column and row.
     """
     if isinstance(value, np.ndarray):
+        value = unmasked(value, place)
         return value if value.dtype.names is None else _named(_fields(value))
     if isinstance(value, Mapping):
         return _named((str(name), column(one, place.field(str(name)))) for name, one in value.items())
@@ -82,22 +83,49 @@ def _fields(records: Column) -> list[tuple[str, Column]]:
 def column(value: Any, place: Place) -> Column | dict[str, Any]:
     """Returns a column as an array, or one of structs as columns by field. Nulls are refused."""
     if isinstance(value, np.ndarray):
-        return value
+        return np.asarray(unmasked(value, place))
     if isinstance(value, Mapping):
         return {str(name): column(one, place.field(str(name))) for name, one in value.items()}
     if isinstance(value, (list, tuple)):
         # Without looking at each in Python.
         _refuse_null(np.fromiter(map(operator.is_, value, repeat(None)), bool, len(value)), place)
+        if has_masked(value):
+            value = [unmasked(one, place.at(row)) for row, one in enumerate(value)]
         return np.asarray(value)
     if hasattr(value, "struct") and str(getattr(value, "dtype", "")).startswith("Struct"):  # polars
         inner = value.struct.unnest()
         return {name: column(inner[name], place.field(name)) for name in inner.columns}
+    if _is_arrow_array(value):
+        # Chunked ones have one way to all kinds.
+        value = _pyarrow(place).chunked_array([value])
     if hasattr(value, "to_numpy"):
         _refuse_null(_nulls(value), place)
         if hasattr(value, "type") and hasattr(value, "chunks"):  # Arrow
             return _column_of_arrow(value, place)
         return np.asarray(value.to_numpy())
     return _column_of_arrow(_pyarrow(place).chunked_array(value), place)
+
+
+def has_masked(values: Sequence[Any]) -> bool:
+    """Whether one of these is masked, or an array of which elements may be: numpy would forget that."""
+    return any(issubclass(kind, np.ma.MaskedArray) for kind in set(map(type, values)))
+
+
+def unmasked(value: Any, place: Place) -> Any:
+    """Returns an array without its mask, which must mask nothing; whatever else it is stays what it is."""
+    if not isinstance(value, np.ma.MaskedArray):
+        return value
+    if value.dtype.names is not None:
+        for name in value.dtype.names:
+            unmasked(value[name], place.field(name))
+    else:
+        mask = np.asarray(np.ma.getmaskarray(value))
+        if value.ndim == 0:
+            if mask.any():
+                raise place.wrong(*EMPTY)
+            return value.data
+        _refuse_null(np.asarray(mask.any(axis=tuple(range(1, mask.ndim)))), place)
+    return np.asarray(value.data)
 
 
 def _nulls(value: Any) -> NDArray[np.bool_]:
@@ -111,6 +139,12 @@ def _refuse_null(nulls: NDArray[np.bool_], place: Place) -> None:
     if nulls.any():
         row = int(np.argmax(nulls))
         raise place.wrong(*EMPTY, row)
+
+
+def _is_arrow_array(value: Any) -> bool:
+    """Whether it is an array of pyarrow in one piece."""
+    ours = type(value).__module__.partition(".")[0] == "pyarrow"
+    return ours and hasattr(value, "type") and not hasattr(value, "chunks")
 
 
 def _pyarrow(place: Place) -> Any:

@@ -33,7 +33,7 @@ class Error(Exception):
         return f"{message}\nhint: {self.hint}" if self.hint else message
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.args[0], self.hint)
+        return type(self), (self.args[0], self.hint), self.__dict__
 
 
 class ResourceError(Error):
@@ -91,6 +91,10 @@ class PeerCheated(Error):
     part: str = ""
     check: str = ""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Its class is known by the check alone.
+        return _cheat, (self.part, self.check, self.args[0], self.hint), self.__dict__
+
 
 class StockError(Error):
     """Too little is in stock, or a store cannot be trusted, is another pair's, or is in use."""
@@ -119,6 +123,11 @@ def _cheats() -> dict[tuple[str, str], type[PeerCheated]]:
 
 CHEATS: Mapping[tuple[str, str], type[PeerCheated]] = MappingProxyType(_cheats())
 """The class of each check, by the part of the protocol and the name of the check."""
+
+
+def _cheat(part: str, check: str, message: str, hint: str) -> PeerCheated:
+    return CHEATS.get((part, check), PeerCheated)(message, hint)
+
 
 _BY_CODE: dict[int, type[Error]] = {
     kind.code: kind
@@ -170,8 +179,9 @@ def from_json(text: str) -> Error:
         error.diagnostics = found["diagnostics"]
         return error
     if "check" in found:
-        kind = CHEATS.get((found["check"]["part"], found["check"]["name"]), PeerCheated)
-    failed = kind(message, hint)
+        failed: Error = _cheat(found["check"]["part"], found["check"]["name"], message, hint)
+    else:
+        failed = kind(message, hint)
     if "stands" in found:
         failed.stands = found["stands"]
     return failed

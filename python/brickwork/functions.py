@@ -31,17 +31,53 @@ def where(condition: Any, yes: Any, no: Any) -> Any:
 
 def all(conditions: Iterable[Any]) -> Any:
     """Returns whether all of these bits are 1."""
-    return fold(conditions, lambda a, b: a & b, 1)
+    return fold(_conditions("all", conditions), lambda a, b: a & b, 1)
 
 
 def any(conditions: Iterable[Any]) -> Any:
     """Returns whether one of these bits is 1."""
-    return fold(conditions, lambda a, b: a | b, 0)
+    return fold(_conditions("any", conditions), lambda a, b: a | b, 0)
+
+
+def not_(condition: Any) -> Any:
+    """Returns whether a condition, of one bit, is 0: what `~` is for bits, and `not` for plain values."""
+    if not isinstance(condition, Value):
+        return not condition
+    return ~_conditions("not_", [condition])[0]
+
+
+def count(conditions: Iterable[Any], type: IntegerType | None = None) -> Any:
+    """Returns how many of these bits are 1.
+
+    Args:
+        type: of what is returned, which must hold that many; without it the narrowest unsigned one.
+    """
+    row = _conditions("count", conditions)
+    if not is_secret(row):
+        return builtins.sum(row)
+
+    def join(a: Any, b: Any) -> Any:
+        wider = IntegerType(builtins.max(a.type.width, b.type.width) + 1)
+        return a.astype(wider) + b.astype(wider)
+
+    narrow = IntegerType(len(row).bit_length())
+    whole = fold([as_value(one, BIT) for one in row], join, None)
+    found = whole.truncate(narrow) if narrow.width < whole.type.width else whole
+    return found if type is None else found.astype(type)
+
+
+def _conditions(function: str, conditions: Iterable[Any]) -> list[Any]:
+    """Returns these bits, or plain conditions as 0 and 1."""
+    row = list(conditions)
+    for one in row:
+        if isinstance(one, Value) and not (isinstance(one, Integer) and one.type == BIT):
+            refuse(f"gives bw.{function} {one!r}", "a condition has one bit: compare, as in x != 0")
+    return [one if isinstance(one, Value) else int(bool(one)) for one in row]
 
 
 def sum(values: Iterable[Any]) -> Any:
     """Returns the sum, in the type of the values: it wraps, so widen them first where that is too narrow."""
-    return fold(values, lambda a, b: a + b, 0)
+    return fold(_several("sum", values), lambda a, b: a + b, 0)
 
 
 def _pair(function: str, plain: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
@@ -53,18 +89,28 @@ def _pair(function: str, plain: Callable[[Any, Any], Any], a: Any, b: Any) -> An
     return value(type, library("integers.wir", function, type, as_value(a, type), as_value(b, type)))
 
 
-def _items(values: tuple[Any, ...]) -> Iterable[Any]:
-    return values[0] if len(values) == 1 else values
+def _items(function: str, values: tuple[Any, ...]) -> list[Any]:
+    row = list(_several(function, values[0]) if len(values) == 1 else values)
+    if not row:
+        refuse(f"gives bw.{function} nothing", "give at least one value")
+    return row
+
+
+def _several(function: str, values: Any) -> Any:
+    """Returns values of which there are several, and not the bits of one."""
+    if isinstance(values, Integer):
+        refuse(f"gives bw.{function} one {values.type!r} alone", "give several values, or an array of them")
+    return values
 
 
 def min(*values: Any) -> Any:
     """Returns the smallest of these, or of the elements of one array."""
-    return fold(_items(values), lambda a, b: _pair("min", builtins.min, a, b), None)
+    return fold(_items("min", values), lambda a, b: _pair("min", builtins.min, a, b), None)
 
 
 def max(*values: Any) -> Any:
     """Returns the largest of these, or of the elements of one array."""
-    return fold(_items(values), lambda a, b: _pair("max", builtins.max, a, b), None)
+    return fold(_items("max", values), lambda a, b: _pair("max", builtins.max, a, b), None)
 
 
 def sort(values: Any) -> Any:

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._tasks import look, looking
-from .columns import are_columns, columns, is_table, lengths
+from .columns import are_columns, columns, has_masked, is_table, lengths, unmasked
 from .errors import InvalidInput
 from .ports import Array, Integer, Port, Struct, Type, leaves, type_of
-from .secret import Secret, SecretFile, secret_file
+from .secret import FILES, Secret, SecretFile, secret_file
 from .wires import EMPTY, Bits, Place, Scale, integer_bits, to_text
 
 
@@ -71,10 +71,9 @@ def _json(value: Any, place: Place) -> str:
     try:
         return json.dumps(value, allow_nan=False)
     except (TypeError, ValueError):
-        # What they say may repeat the value.
-        raise place.wrong(
-            "a value of no type that is taken", "give numbers, arrays, tables or dicts"
-        ) from None
+        # What they say may repeat the value, so they are not even the cause.
+        pass
+    raise place.wrong("a value of no type that is taken", "give numbers, arrays, tables or dicts")
 
 
 class _Bits(str):
@@ -100,13 +99,39 @@ def _plain(value: Any, kind: Type, place: Place) -> Any:
         return _each(value, kind.element, place)
     if _is_array(value, kind) or isinstance(value, Mapping) and isinstance(kind, Struct):
         return _filled(value, kind, place)
-    if isinstance(value, (np.generic, np.ndarray)):
+    value = unmasked(value, place)
+    if isinstance(value, np.ndarray):
+        value = value[()]
+    if isinstance(value, np.generic) and not (isinstance(kind, Integer) and isinstance(value, np.floating)):
         value = value.item()
-    if isinstance(kind, Integer) and (value is None or value != value):
+    if isinstance(kind, Integer) and _is_missing(value):
         raise place.wrong(*EMPTY)
-    if isinstance(kind, Integer) and isinstance(value, (float, Decimal)):
+    if isinstance(kind, Integer) and isinstance(value, (float, np.floating, Decimal)):
         return _decimal(value, kind, place)
-    return int(value) if isinstance(value, bool) else value
+    return int(value) if isinstance(value, bool) else _names_no_file(value, place)
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether it stands for a number that is not there: None, what is no number, and NA of pandas."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # Nobody knows whether NA is itself.
+        return True
+
+
+def _names_no_file(value: Any, place: Place) -> Any:
+    """Returns a value of the caller's in which no string is one that the command would read a file for."""
+    if isinstance(value, str) and value.lstrip().startswith(FILES):
+        raise place.wrong(
+            "a text that begins with @ or csv:", "name a file as pathlib.Path(…) or secret_file(…)"
+        )
+    if isinstance(value, Mapping):
+        for name, one in value.items():
+            _names_no_file(one, place.field(str(name)))
+    elif isinstance(value, (list, tuple)):
+        for row, one in enumerate(value):
+            _names_no_file(one, place.at(row))
+    return value
 
 
 def _each(values: Iterable[Any], kind: Type, place: Place) -> list[Any]:
@@ -121,7 +146,7 @@ def _each(values: Iterable[Any], kind: Type, place: Place) -> list[Any]:
         raise
 
 
-def _decimal(value: float | Decimal, kind: Integer, place: Place) -> _Bits:
+def _decimal(value: Any, kind: Integer, place: Place) -> _Bits:
     """Returns a number that may have a point, which a scale moves."""
     digits = place.digits()
     if digits is None:
@@ -142,7 +167,7 @@ _MANY = 32
 
 def _numbers(value: Any, kind: Type) -> NDArray[Any] | None:
     """Returns a list of whole numbers of Python, each of a row, as an array; None if it is something else."""
-    if not isinstance(value, (list, tuple, range)) or len(value) < _MANY:
+    if not isinstance(value, (list, tuple, range)) or len(value) < _MANY or has_masked(value):
         return None
     while isinstance(kind, Array):
         kind = kind.element
@@ -160,10 +185,14 @@ def _numbers(value: Any, kind: Type) -> NDArray[Any] | None:
 def _fields(value: Mapping[str, Any], kind: Struct, place: Place) -> dict[str, Any]:
     """Returns the fields of a struct. What is unknown or missing the native part names."""
     fields, array = dict(kind.fields), _table_field(kind)
-    plain = {
-        name: _plain(one, fields[name], place.field(name)) if name in fields and name != array else one
-        for name, one in value.items()
-    }
+
+    def field(name: str, one: Any) -> Any:
+        if name == array:
+            return one
+        here = place.field(str(name))
+        return _plain(one, fields[name], here) if name in fields else _names_no_file(one, here)
+
+    plain = {name: field(name, one) for name, one in value.items()}
     if array is None or array not in value:
         return plain
     if not _is_array(value[array], fields[array]):

@@ -42,21 +42,39 @@ class Integer(Value):
         type = type or self.type
         return Integer(type, body().let(type, f"{here(first)} {symbol} {here(second)}"))
 
+    def _counts(self) -> None:
+        """Refuses to calculate with the answer to a question, where one bit is meant to be a number."""
+        if self.type == BIT:
+            refuse(
+                "calculates with a single bit, which wraps: a sum of them is their parity",
+                "write bw.count(conditions), or .astype(bw.u8) behind each; a ^ b is the parity of two",
+            )
+
     def __add__(self, other: object) -> Integer:
-        return self if _is_plain(other, 0) else self._operate("+", other)
+        if _is_plain(other, 0):
+            return self
+        self._counts()
+        return self._operate("+", other)
 
     __radd__ = __add__
 
     def __sub__(self, other: object) -> Integer:
-        return self if _is_plain(other, 0) else self._operate("-", other)
+        if _is_plain(other, 0):
+            return self
+        self._counts()
+        return self._operate("-", other)
 
     def __rsub__(self, other: object) -> Integer:
+        self._counts()
         return self._operate("-", other, swap=True)
 
     def __mul__(self, other: object) -> Integer:
         if self.type.point:
             return own_component("multiply", _fixed_multiply, self, self._with(other, "*"))
-        return self if _is_plain(other, 1) else self._operate("*", other)
+        if _is_plain(other, 1):
+            return self
+        self._counts()
+        return self._operate("*", other)
 
     __rmul__ = __mul__
 
@@ -152,7 +170,10 @@ class Integer(Value):
             if amount < 0:
                 refuse("shifts by a negative number", "shift the other way")
             kept = builtins.max(self.type.width - amount, 1)
-            return self.bits(self.type.width - kept, kept)._as(IntegerType(kept, True)).astype(self.type)
+            # The bits are moved, wherever the point is.
+            moved = self.bits(self.type.width - kept, kept)._as(IntegerType(kept, True))
+            moved = moved.astype(IntegerType(self.type.width, True))
+            return moved if self.type.point == 0 else moved._as(self.type)
         return self._shift(">>", amount)
 
     def _shift(self, symbol: str, amount: object) -> Integer:
@@ -339,7 +360,7 @@ def _rounded(of: Integer, places: int, type: IntegerType) -> Integer:
     half = of.bits(places - 1, 1)._as(BIT)
     name = body().let(type)
     body().say(f"{name}{{0}} = {here(half)};")
-    return low.astype(type) + Integer(type, name)
+    return low.astype(type)._operate("+", Integer(type, name))
 
 
 def _fixed_multiply(a: Integer, b: Integer) -> Integer:

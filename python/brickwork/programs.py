@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import atexit
 import itertools
 import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
+from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -147,14 +147,27 @@ def compile(
     return Program(options["output"])  # type: ignore[arg-type]
 
 
-_FOLDER: str | None = None
 _NUMBERS = itertools.count(1)
+_FOLDER: tuple[int, str] | None = None
+"""Where the files of a process are, with its number: a fork has a folder of its own."""
 
 
 def new_file() -> str:
     """Returns the name of a new `.bwp` file of this process, which goes with it. Programs are no secrets."""
     global _FOLDER
-    if _FOLDER is None:
-        _FOLDER = tempfile.mkdtemp(prefix="brickwork-")
-        atexit.register(shutil.rmtree, _FOLDER, ignore_errors=True)
-    return os.path.join(_FOLDER, f"{next(_NUMBERS)}.bwp")
+    if _FOLDER is None or _FOLDER[0] != os.getpid():
+        _FOLDER = os.getpid(), tempfile.mkdtemp(prefix="brickwork-")
+        # At the end of this process and of no fork, be it one of a pool, which calls no `atexit`.
+        Finalize(None, shutil.rmtree, (_FOLDER[1], True), exitpriority=0)
+    return os.path.join(_FOLDER[1], f"{next(_NUMBERS)}.bwp")
+
+
+def _forked() -> None:
+    """Forgets what is of the process that this one was forked from, even if the two have one number."""
+    global _FOLDER
+    _FOLDER = None
+    _native.forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

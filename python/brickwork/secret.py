@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import NoReturn
 
 from .errors import InvalidInput
+
+FILES = ("@", "csv:")
+"""How the command's words begin that name a file."""
+
+_FILE = re.compile(r'(?:^|")\s*(?:@|csv:)')
+"""Such a word in JSON."""
 
 
 class SecretFile:
@@ -65,8 +72,21 @@ class Secret:
         """Returns the text, and erases the buffer."""
         if self._view is None:
             raise ValueError("this Secret was used before; make another one for another run")
-        text = bytes(self._view).decode()
-        self.erase()
+        try:
+            text = str(self._view, "utf-8")
+        except UnicodeDecodeError:
+            # What it says holds the whole of it, so it is no cause of what is raised below.
+            text = None
+        finally:
+            self.erase()
+        if text is None:
+            raise InvalidInput("a Secret that is no text in UTF-8", "give JSON, as json.dumps(…).encode()")
+        if "\\" in text or _FILE.search(text):
+            del text
+            raise InvalidInput(
+                "a Secret that names a file, or has an escape in a string",
+                "give values; a file as secret_file(…)",
+            )
         return text
 
     def erase(self) -> None:

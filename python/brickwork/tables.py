@@ -174,8 +174,11 @@ def merge_by(left: Any, right: Any, key: str) -> Array:
 
     If one of them is not in order all rows are 0: else whoever gives it would learn what belongs together.
     """
-    type = (first := _rows(left))[0].type
-    packed = _merged([pack(row) for row in first], [pack(row) for row in _rows(right)], _place(type, key))
+    first, second = _rows(left), _rows(right)
+    type, other = first[0].type, second[0].type
+    if type != other:
+        refuse(f"merges rows of {type!r} with rows of {other!r}", "make rows of one Struct of both before")
+    packed = _merged([pack(row) for row in first], [pack(row) for row in second], _place(type, key))
     ordered = in_order(left, key) & in_order(right, key)
     return array_of([unpack(kept(ordered, row), type) for row in packed])
 

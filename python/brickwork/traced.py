@@ -13,6 +13,7 @@ from . import programs
 from .arrays import array_of, as_value, value
 from .errors import UsageError
 from .pages import Page
+from .reads import is_itself_alone, reads
 from .tracing import Source, body, definition, function, is_tracing, parameter, refuse, source, tracing
 from .types import Owned, StructType, Type, type_of_annotation
 from .values import Value, here
@@ -57,8 +58,12 @@ class Component(Generic[P, R]):
         if not types:
             return self._body(**plain)  # type: ignore[call-arg]
         key = (self, tuple(sorted(types.items(), key=lambda item: item[0])), _key(plain))
+        read = reads(self._body, *plain.values())
         if key not in source().functions:
-            source().functions[key] = self._trace(types, plain)
+            source().functions[key] = self._trace(key, types, plain)
+        elif read is None or source().written[key][0] != read:
+            self._trace_again(key, types, plain)
+        source().written[key] = read, source().written[key][1]
         name, result = source().functions[key]
         paths = [here(one) for one in secrets.values() if one is not None]
         return value(result, body().let(result, f"{name}({', '.join(paths)})"))
@@ -74,7 +79,20 @@ class Component(Generic[P, R]):
             return array_of(given)
         return None
 
-    def _trace(self, types: dict[str, Type], plain: dict[str, Any]) -> tuple[str, Type]:
+    def _trace_again(self, key: object, types: dict[str, Type], plain: dict[str, Any]) -> None:
+        """Refuses what would be written down otherwise now: it is there once."""
+        of = source()
+        before = set(of.names), dict(of.functions), list(of.texts)
+        text = self._text(types, plain)
+        of.names, of.functions, of.texts = before
+        if text != of.written[key][1]:
+            refuse(
+                f"calls {self._body.__name__}, which does something else than before with the same arguments",
+                "a component is written down once: what it reads besides its arguments must stay as it is. "
+                "Give what changes as an argument",
+            )
+
+    def _trace(self, key: object, types: dict[str, Type], plain: dict[str, Any]) -> tuple[str, Type]:
         """Writes the function down, twice; its name and what it returns."""
         of, texts = source(), []
         before = set(of.names), dict(of.functions), list(of.texts)
@@ -86,6 +104,7 @@ class Component(Generic[P, R]):
                 f"{self._body.__name__} does something else each time",
                 "a component may depend on its arguments alone: no random numbers, no counters",
             )
+        of.written[key] = None, texts[0][0]
         result, parameters, lines = texts[0][0]
         name = source().new_name(self._body.__name__)
         head = f"/*@ component */\nfunction {result.word}{result.dimensions} {name}({parameters})"
@@ -124,6 +143,12 @@ def _key(plain: dict[str, Any]) -> object:
         # True, 1 and 1.0 are equal, and not the same.
         return (type(one), tuple(map(typed, one))) if isinstance(one, tuple) else (type(one), one)
 
+    for one in plain.values():
+        if is_itself_alone(one):
+            refuse(
+                f"gives a component a {type(one).__name__}, which may change and be the same object",
+                "give numbers, strings and tuples of them; a frozen dataclass is a value, too",
+            )
     try:
         hash(key := tuple((name, typed(one)) for name, one in sorted(plain.items())))
     except TypeError:

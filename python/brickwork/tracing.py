@@ -111,6 +111,8 @@ class Source:
     def __init__(self) -> None:
         self.functions: dict[object, tuple[str, Type]] = {}
         """Names of functions and what they return, by what they were made of."""
+        self.written: dict[object, tuple[object, Any]] = {}
+        """Of the functions that were made of components: what they read then, and what was written down."""
         self.texts: list[str] = []
         """Functions, callees first."""
         self.includes: set[str] = set()

@@ -76,6 +76,8 @@ class IntegerType(Type):
                 near the larger; it is refused otherwise.
         """
         if isinstance(number, (np.ndarray, list, tuple)):
+            if _holds_masked(number):
+                raise InvalidInput(f"a value that is empty, for {self!r}", "fill in what is missing before")
             values = np.asarray(number, dtype=object)
             encoded = np.array([self.encode(one, rounding) for one in values.reshape(-1)], dtype=object)
             kind: Any = object if self.width > 64 else np.int64 if self.signed else np.uint64
@@ -221,6 +223,12 @@ class Struct(metaclass=_StructMeta):
     if TYPE_CHECKING:  # What a record is when a program runs.
 
         def replace(self, **fields: Any) -> Any: ...
+
+
+def _holds_masked(values: Any) -> bool:
+    if isinstance(values, np.ma.MaskedArray):
+        return bool(np.ma.getmaskarray(values).any())
+    return isinstance(values, (list, tuple)) and any(map(_holds_masked, values))
 
 
 def type_of_annotation(annotation: Any, namespace: dict[str, Any] | None = None) -> Type:

@@ -46,9 +46,9 @@ class Value:
         refuse(
             "asks whether a secret is true",
             "nobody knows while the program is written down: write bw.where(condition, a, b) for "
-            "`if`, which computes both; & | ~ for `and` `or` `not`; bw.min and bw.max for `min` and "
-            "`max`; bw.any(x == item for item in items) for `in`; for `while`, as many rounds as are always "
-            "enough; for `assert`, a bit among what is learned",
+            "`if`, which computes both; & | for `and` `or`, bw.not_(x) for `not`; bw.min and bw.max for "
+            "`min` and `max`; bw.any(x == item for item in items) for `in`; for `while`, as many rounds as "
+            "are always enough; for `assert`, a bit among what is learned",
         )
 
     def __index__(self) -> int:

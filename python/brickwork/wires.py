@@ -136,16 +136,22 @@ def _of_floats(values: NDArray[Any], digits: int | None, place: Place) -> NDArra
     if digits is None:
         row = int(np.argmax(np.rint(values) != values))
         raise place.wrong("numbers with a decimal point", "say scale={NAME: DIGITS}, or give integers", row)
-    wrong = ~np.isfinite(values)
+    # Computed with all bits there are, whatever the column has: nothing is rounded on the way.
+    exact = values.astype(np.float64)
+    wrong = ~(np.isfinite(exact) & (exact == values))
     if not wrong.any():
         # What has no more digits is the nearest number to itself, rounded to them.
-        wrong = np.round(values, digits) != values
-    if not wrong.any():
-        moved = np.rint(values * 10.0**digits)
-        wrong = np.abs(moved) > 2.0**53
-        if not wrong.any():
-            return moved.astype(np.int64)
-    raise _no_decimal(digits, int(np.argmax(wrong)), place)
+        wrong = np.round(exact, digits).astype(values.dtype) != values
+    if wrong.any():
+        raise _no_decimal(digits, int(np.argmax(wrong)), place)
+    far = np.spacing(np.abs(values)).astype(np.float64) * 10.0**digits > 1
+    if far.any():
+        raise place.wrong(
+            f"is a {values.dtype}, of which neighbours are more than {digits} digits behind the point apart",
+            "give float64 or Decimal, or integers",
+            int(np.argmax(far)),
+        )
+    return np.rint(exact * 10.0**digits).astype(np.int64)
 
 
 def _no_decimal(digits: int, row: int, place: Place) -> InvalidInput:

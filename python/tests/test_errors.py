@@ -94,3 +94,22 @@ def test_secrets_are_erased_and_stay() -> None:
         bw.run(program, secret, 7)
     with pytest.raises(TypeError, match="can be erased"):
         bw.Secret(b"7")  # type: ignore[arg-type]
+
+
+def test_errors_pass_from_process_to_process() -> None:
+    """With their class and all that they say: who catches a cheat must not miss it behind a pool."""
+    kinds: list[type[bw.PeerCheated]] = [bw.PeerCheated, *bw.CHEATS.values()]
+    for kind in kinds:
+        error = kind("m", "h")
+        error.stands = {"rows": 3}
+        for copied in (pickle.loads(pickle.dumps(error)), copy.deepcopy(error)):
+            assert type(copied) is kind and str(copied) == str(error) and copied.stands == error.stands
+            assert (copied.part, copied.check, copied.code) == (kind.part, kind.check, 5)
+    source = bw.CompileError("m", "h")
+    source.diagnostics = [{"file": "f", "line": 3, "column": 1, "message": "w", "text": "", "hint": ""}]
+    secret = bw.SecretUsed("m", "h", "f.py", 7, "if a:")
+    late = bw.Deadline("m", "h")
+    others: list[bw.Error] = [source, secret, late, bw.UsageError("m")]
+    for other in others:
+        found = pickle.loads(pickle.dumps(other))
+        assert type(found) is type(other) and str(found) == str(other) and vars(found) == vars(other)

@@ -517,3 +517,170 @@ def test_what_is_not_installed_is_named(module: str, monkeypatch: pytest.MonkeyP
     says, call = LEFT_OUT[module]
     with pytest.raises(bw.UsageError, match=f"{says}\nhint: pip install .*{module.split('.')[0][-5:]}"):
         call()
+
+
+@bw.program
+def three(x: bw.Garbler[bw.i64[3]]) -> bw.Both[bw.i64[3]]:
+    return x
+
+
+@bw.program
+def one(x: bw.Garbler[bw.i64]) -> bw.Both[bw.i64]:
+    return x
+
+
+@pytest.mark.parametrize("kind", ["float16", "float32", "float64"])
+def test_floats_of_few_bits_are_moved_exactly_or_refused(kind: str) -> None:
+    """Two decimals that one such number stands for are not told apart: neither is taken for it."""
+    digits, whole = {"float16": (1, 1000), "float32": (2, 1000000), "float64": (2, 10**13)}[kind]
+    scale = {"input1": digits}
+    for numbers in ([100.5, -3.5, 0.0], [0.5, 1.5, 17.0]):
+        wanted = [round(number * 10**digits) for number in numbers]
+        column = np.array(numbers, kind)
+        for given in (column, pd.Series(column), {"input1": column}):
+            assert bw.simulate(three, given, scale=scale).garbler.tolist() == wanted
+    tenth = np.array([0.1, 0.2, -0.3], kind)
+    assert bw.simulate(three, tenth, scale={"input1": 1}).garbler.tolist() == [1, 2, -3]
+    for number in (100.5, tenth[0]):
+        moved = bw.simulate(one, np.dtype(kind).type(number), scale=scale).garbler
+        assert moved == round(float(number) * 10**digits)
+    for far in (whole * 10, whole * 7):
+        values = np.array([1, far, 2], kind)
+        assert np.isfinite(values).all()
+        with pytest.raises(bw.InvalidInput, match=r"input1, row 1: is a float\d\d, of which neighbours"):
+            bw.simulate(three, values, scale={"input1": digits + (kind == "float64")})
+
+
+@pytest.mark.parametrize("many", [3, 40])
+def test_what_is_masked_is_empty(echo: bw.Program, many: int) -> None:
+    """Where something is masked it is refused, and a mask of nothing is none."""
+    types = bw.u8[many]
+
+    @bw.program
+    def row(x: bw.Garbler[types]) -> bw.Both[types]:
+        return x
+
+    plain = list(range(many))
+    mask = [place == 1 for place in plain]
+    given: Any
+    single: Any
+    whole: Any = np.ma.array(plain)
+    for given in (whole, list(whole), {"x": whole}, np.ma.array(plain, mask=[False] * many)):
+        assert bw.simulate(row, given).garbler.tolist() == plain
+    hidden: Any = np.ma.array([999 if masked else 7 for masked in mask], mask=mask)
+    for given in (hidden, list(hidden), tuple(hidden), {"x": hidden}, {"x": list(hidden)}):
+        with pytest.raises(bw.InvalidInput, match="is empty") as error:
+            bw.simulate(row, given)
+        assert "999" not in str(error.value)
+    with pytest.raises(bw.InvalidInput, match="row 1: is empty"):
+        bw.simulate(row, np.ma.array([plain, plain], mask=[[False] * many, mask]), executions=2)
+    with pytest.raises(bw.InvalidInput, match="is empty"):
+        bw.simulate(row, [plain, np.ma.array(plain, mask=mask)], executions=2)
+    for single in (np.ma.masked, np.ma.array(7, mask=True), pd.NA):
+        with pytest.raises(bw.InvalidInput, match="is empty"):
+            bw.simulate(one, single)
+    assert bw.simulate(one, np.ma.array(7)).garbler == 7
+    for nested in (hidden, list(hidden), np.ma.masked):
+        with pytest.raises(bw.InvalidInput, match="is empty"):
+            bw.fixed(16, 4).encode(nested)
+    assert bw.fixed(16, 4).encode(np.ma.array([1.5, 2])).tolist() == [24, 32]
+
+
+def test_fields_that_are_masked_are_named() -> None:
+    class Row(bw.Struct):
+        key: bw.u8
+        amount: bw.u8
+
+    @bw.program
+    def rows(x: bw.Garbler[Row[2]]) -> bw.Both[Row[2]]:
+        return x
+
+    records: Any = np.ma.array([(1, 2), (3, 4)], dtype=[("key", "u1"), ("amount", "u1")])
+    assert bw.simulate(rows, records).garbler["amount"].tolist() == [2, 4]
+    records = np.ma.array(records.data, mask=[(False, False), (False, True)])
+    with pytest.raises(bw.InvalidInput, match="amount, row 1: is empty"):
+        bw.simulate(rows, records)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pa.array([5, 6, 7]),
+        pa.array([4, 5, 6, 7])[1:],
+        pa.array([5, 6, 7], pa.uint8()),
+        {"input1": pa.array([5, 6, 7])},
+        pa.chunked_array([[5], [6, 7]]),
+        pa.array([5, 6, 7]).dictionary_encode(),
+        pa.array([Decimal(5), Decimal(6), Decimal(7)], pa.decimal128(5, 0)),
+    ],
+    ids=["whole", "slice", "uint8", "named", "chunks", "dictionary", "decimal"],
+)
+def test_arrow_arrays_go_in(given: Any) -> None:
+    scale = {"input1": 0} if "decimal" in str(getattr(given, "type", "")) else {}
+    assert bw.simulate(three, given, scale=scale).garbler.tolist() == [5, 6, 7]
+
+
+def test_arrow_arrays_of_structs_and_lists_go_in() -> None:
+    class Row(bw.Struct):
+        key: bw.u8
+        tax: bw.u8[2]
+
+    @bw.program
+    def rows(x: bw.Garbler[Row[2]]) -> bw.Both[Row[2]]:
+        return x
+
+    of = pa.struct([("key", pa.uint8()), ("tax", pa.list_(pa.uint8(), 2))])
+    found = bw.simulate(rows, pa.array([(1, [2, 3]), (4, [5, 6])], of)).garbler
+    assert found["key"].tolist() == [1, 4] and found["tax"].tolist() == [[2, 3], [5, 6]]
+    with pytest.raises(bw.InvalidInput, match="row 1: is empty"):
+        bw.simulate(three, pa.array([5, None, 7]))
+
+
+@pytest.mark.parametrize("word", ["@{}", "csv:{}", " @{}", "csv:-"])
+def test_a_text_among_values_names_no_file(word: str, tmp_path: Path) -> None:
+    """Values may be somebody else's, who is not to say which file of this machine is read."""
+    path = tmp_path / "ours.csv"
+    path.write_text("x\n5\n6\n7\n")
+    assert bw.simulate(three, bw.secret_file(path)).garbler.tolist() == [5, 6, 7]
+    assert bw.simulate(three, path).garbler.tolist() == [5, 6, 7]
+    text = word.format(path)
+
+    class Row(bw.Struct):
+        key: bw.u8
+        rows: bw.u8[3]
+
+    @bw.program
+    def nested(x: bw.Garbler[Row]) -> bw.Both[Row]:
+        return x
+
+    for program, given in (
+        (three, text),
+        (three, [text, 1, 2]),
+        (three, np.array(text)),
+        (nested, {"key": 1, "rows": text}),
+        (nested, {"key": text, "rows": [5, 6, 7]}),
+        (nested, {"key": 1, "rows": [5, 6, 7], "more": [{"what": text}]}),
+        (nested, text),
+    ):
+        with pytest.raises(bw.InvalidInput, match="begins with @ or csv:") as error:
+            bw.simulate(program, given)
+        assert "ours" not in str(error.value)
+    for raw in (text, json.dumps(text), json.dumps({"key": 1, "rows": text}), '{"rows": "\\u0040ours"}'):
+        with pytest.raises(bw.InvalidInput, match="names a file"):
+            bw.simulate(nested, bw.Secret(bytearray(raw.encode())))
+    kept = {"key": 1, "rows": path}
+    assert bw.simulate(nested, kept).garbler["rows"].tolist() == [5, 6, 7]
+
+
+def test_a_secret_that_is_no_text_is_erased_and_not_shown() -> None:
+    buffer = bytearray(b'{"salary": 123456}\xff')
+    with pytest.raises(bw.InvalidInput, match="no text in UTF-8") as error:
+        bw.simulate(one, bw.Secret(buffer))
+    assert not any(buffer)
+    found: BaseException | None = error.value
+    while found is not None:
+        assert "123456" not in repr(found) + repr(found.args)
+        found = found.__cause__ or found.__context__
+    with pytest.raises(bw.InvalidInput, match="no type that is taken") as other:
+        bw.simulate(one, {"salary": {1: float("inf")}})
+    assert other.value.__context__ is None

@@ -1,5 +1,5 @@
 //! What every floor of Brickwork speaks of: errors and cheats, the two parties, labels, randomness, bits as
-//! bytes, places of files, the threads that compute, and how a thread that waits is stopped.
+//! bytes, places of files, the threads that compute, how a thread that waits is stopped, and which process has what.
 #![forbid(unsafe_code)]
 
 pub mod bits;
@@ -9,6 +9,7 @@ pub mod label;
 mod party;
 pub mod place;
 pub mod pool;
+pub mod process;
 pub mod random;
 mod security;
 pub mod stop;

@@ -1,9 +1,9 @@
 //! Randomness: one generator for each purpose, seeded by the operating system.
 //!
 //! A generator is made where it is needed and is gone when the step is over. It cannot be cloned and there is
-//! no global one, so that no two purposes, parties or processes ever draw from the same stream. (A forked
-//! process could repeat a stream; forking takes `unsafe` and nothing here does it. A child started by
-//! [`std::process::Command`] begins anew.)
+//! no global one, so that no two purposes, parties or processes ever draw from the same stream. A forked
+//! process has the state of every generator of its parent: what holds one longer than a call is the own of
+//! its process ([`process`](crate::process)). A child started by [`std::process::Command`] begins anew.
 
 use chacha20::ChaCha20Rng;
 use rand_core::{Rng as _, SeedableRng as _};

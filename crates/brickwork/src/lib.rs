@@ -65,7 +65,9 @@
 pub const HAS_HOOKS: bool = cfg!(feature = "adversary");
 
 pub use brickwork_authenticated as authenticated;
-pub use brickwork_base::{Cheat, Error, Malformed, Security, bits, error, label, pool, random, stop};
+pub use brickwork_base::{
+    Cheat, Error, Malformed, Security, bits, error, label, pool, process, random, stop,
+};
 pub use brickwork_circuit as circuit;
 pub use brickwork_compgc as compgc;
 pub use brickwork_duplo as duplo;

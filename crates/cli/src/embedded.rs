@@ -212,6 +212,11 @@ pub fn session_is_over() -> Value {
     standing::ended().value()
 }
 
+/// Returns the error of whoever goes on with what was begun before a fork of this process.
+pub fn forked() -> Value {
+    standing::forked().value()
+}
+
 /// Ends the session.
 ///
 /// # Errors

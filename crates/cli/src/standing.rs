@@ -6,6 +6,7 @@ use std::sync::Arc;
 use brickwork::circuit::formats::InputMap;
 use brickwork::circuit::{Party, Program, Recipient};
 use brickwork::ot::Cot;
+use brickwork::process::Process;
 use brickwork::session::steps::{Secret, Step};
 use brickwork::session::{TABLE_MEMORY, Terms};
 use brickwork::stock::Store;
@@ -50,6 +51,7 @@ pub struct Arguments {
 
 /// A session between two steps, and what its steps have kept.
 pub struct Standing {
+    process: Process,
     party: Party,
     protocol: Protocol,
     /// None once a step has failed: what this session has is not used again.
@@ -126,11 +128,19 @@ impl Standing {
             }
             None => Line::Made(Playing::begin(protocol, party, channel, &terms, needs(&programs), true)?),
         };
-        Ok(Standing { party, protocol, line: Some(line), programs, kept: Vec::new() })
+        Ok(Standing {
+            process: Process::here(),
+            party,
+            protocol,
+            line: Some(line),
+            programs,
+            kept: Vec::new(),
+        })
     }
 
     /// Adds a program of a session with a store. Returns its number.
     pub fn add(&mut self, file: &str) -> Result<usize, Failure> {
+        self.here()?;
         if !matches!(self.line, Some(Line::Stocked(..))) {
             return Err(Failure::usage(
                 "a program that this session was not made for",
@@ -144,6 +154,7 @@ impl Standing {
 
     /// Makes stock: words `FILE[:NAME]=COUNT`.
     pub fn fill(&mut self, words: &[String]) -> Result<Report, Failure> {
+        self.here()?;
         let requested = words.iter().map(|word| Requested::parse(word)).collect::<Result<Vec<_>, _>>()?;
         let wishes = Wishes {
             protocol: self.protocol,
@@ -169,6 +180,7 @@ impl Standing {
 
     /// Runs one of the programs.
     pub fn step(&mut self, wish: &Wish) -> Result<Report, Failure> {
+        self.here()?;
         let unknown = || Failure::usage("nothing of this session", "carry on what this session has kept");
         let known = self.programs.get_mut(wish.program).ok_or_else(unknown)?;
         let secrets: Option<Vec<_>> = wish
@@ -232,6 +244,7 @@ impl Standing {
 
     /// Ends the session, in agreement with the peer.
     pub fn close(&mut self) -> Result<Report, Failure> {
+        self.here()?;
         let phases = match self.line.take() {
             Some(Line::Made(playing)) => playing.close()?,
             Some(Line::Stocked(line, _)) => line.close()?,
@@ -239,6 +252,28 @@ impl Standing {
         };
         Ok(Report::new(json!({ "phases": phases }), String::new()))
     }
+
+    /// Refuses in a fork: the labels, the stock and the numbers of records there are those that are used here.
+    fn here(&self) -> Result<(), Failure> {
+        self.process.check().map_err(|_| forked())
+    }
+}
+
+impl Drop for Standing {
+    fn drop(&mut self) {
+        if !self.process.is_here() {
+            // It would close the store and the connection, which go on elsewhere.
+            std::mem::forget(self.line.take());
+        }
+    }
+}
+
+/// Returns why a fork does nothing with what the process that it was forked from has begun.
+pub fn forked() -> Failure {
+    Failure::usage(
+        "a session belongs to the process that began it, and this process was forked from that one",
+        "begin one in each process, with a store of its own",
+    )
 }
 
 /// Returns why a session does nothing more.

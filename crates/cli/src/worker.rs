@@ -28,6 +28,7 @@ use brickwork::jobs::coordinator::{Cause, Evidence};
 use brickwork::jobs::lane::{self, Attempt, Lane, Means};
 use brickwork::jobs::place;
 use brickwork::jobs::terms::Terms;
+use brickwork::process::Owned;
 use brickwork::session::TABLE_MEMORY;
 use brickwork::stock::Store;
 use brickwork::stop::Stop;
@@ -381,7 +382,7 @@ fn tasks(stop: &Stop) -> Receiver<Result<Task, Failure>> {
 
 /// A worker in another process of ours, which tells it what to do.
 pub struct Embedded {
-    worker: Worker,
+    worker: Owned<Worker>,
     identity: Identity,
     peer: PublicKey,
     address: Address,
@@ -398,7 +399,7 @@ impl Embedded {
         let keys = identities(arguments.role.into(), &identity, peer);
         let worker = Worker::new(&arguments, keys)?;
         let options = arguments.resources.options(worker.party);
-        Ok(Embedded { worker, identity, peer, address: arguments.address, options })
+        Ok(Embedded { worker: Owned::new(worker), identity, peer, address: arguments.address, options })
     }
 
     /// Meets the peer's worker.
@@ -409,30 +410,30 @@ impl Embedded {
             }
             Ok(())
         };
-        self.worker.meet((&self.identity, self.peer), &self.address, &self.options, &mut says)?;
+        self.worker.get_mut()?.meet((&self.identity, self.peer), &self.address, &self.options, &mut says)?;
         Ok(Report::new(Value::Null, String::new()))
     }
 
     /// Makes stock for so many partitions.
     pub fn fill(&mut self, partitions: u32) -> Result<Report, Failure> {
-        Ok(Report::new(self.worker.task(Task::Fill { partitions })?, String::new()))
+        Ok(Report::new(self.worker.get_mut()?.task(Task::Fill { partitions })?, String::new()))
     }
 
     /// Runs a partition; what it gives is this process's.
     pub fn run(&mut self, partition: u32, input: Option<&str>) -> Result<Report, Failure> {
-        let (bits, security) = self.worker.compute(partition, input)?;
+        let (bits, security) = self.worker.get_mut()?.compute(partition, input)?;
         let json = json!({ "partition": partition, "output_bits": bit_string(&bits), "security": security });
         Ok(Report::new(json, String::new()))
     }
 
     /// Says whether stock may have been taken for a partition.
     pub fn look(&mut self, partition: u32) -> Result<Report, Failure> {
-        Ok(Report::new(self.worker.task(Task::Look { partition })?, String::new()))
+        Ok(Report::new(self.worker.get_mut()?.task(Task::Look { partition })?, String::new()))
     }
 
     /// Ends the session, if there is one.
     pub fn close(&mut self) -> Result<Report, Failure> {
-        let phases = self.worker.met.take().map(|(lane, _)| lane.close()).transpose()?;
+        let phases = self.worker.get_mut()?.met.take().map(|(lane, _)| lane.close()).transpose()?;
         Ok(Report::new(json!({ "phases": phases }), String::new()))
     }
 }

@@ -9,6 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use brickwork::circuit::Party;
+use brickwork::process::{self, Owned};
 use brickwork::wire::tls::Identity as Key;
 use brickwork_cli::embedded::{self, Answer, Line, Standing, Wish, WorkerTask};
 use pyo3::create_exception;
@@ -49,9 +50,9 @@ impl Shared {
     }
 }
 
-/// A command that runs on a thread of its own.
+/// A command that runs on a thread of its own. In a fork, which has no such thread, it has failed.
 #[pyclass(frozen, module = "brickwork._native")]
-struct Task(Arc<Shared>);
+struct Task(Owned<Arc<Shared>>);
 
 impl Task {
     fn start(work: impl FnOnce(&Shared) -> Answer + Send + 'static) -> PyResult<Self> {
@@ -74,7 +75,21 @@ impl Task {
             .name("brickwork".into())
             .spawn(body)
             .map_err(|e| PyRuntimeError::new_err(format!("no thread can be started: {e}")))?;
-        Ok(Task(shared))
+        Ok(Task(Owned::new(shared)))
+    }
+
+    /// Starts what is done with something that is this process's own; in a fork, where it is not, that has
+    /// failed.
+    fn with<T: Clone + Send + 'static>(
+        of: &Owned<T>,
+        work: impl FnOnce(&T, &Shared) -> Answer + Send + 'static,
+    ) -> PyResult<Self> {
+        if let Ok(of) = of.get() {
+            let of = of.clone();
+            return Task::start(move |shared| work(&of, shared));
+        }
+        let state = State { answer: Some(Err(embedded::forked().to_string())), done: true, listens: None };
+        Ok(Task(Owned::new(Arc::new(Shared { state: Mutex::new(state), ..Shared::default() }))))
     }
 }
 
@@ -161,7 +176,7 @@ impl Task {
 
     /// Waits for the end, so many seconds at most, and returns whether it has come.
     fn wait(&self, py: Python<'_>, seconds: f64) -> bool {
-        let shared = &self.0;
+        let Ok(shared) = self.0.get() else { return true };
         py.detach(|| {
             let patience = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
             let waited = shared.changed.wait_timeout_while(shared.state(), patience, |state| !state.done);
@@ -171,25 +186,27 @@ impl Task {
 
     /// Asks it to stop, unless it has ended.
     fn stop(&self) {
-        let state = self.0.state();
+        let Ok(shared) = self.0.get() else { return };
+        let state = shared.state();
         if !state.done {
-            self.0.line.ask_to_stop();
+            shared.line.ask_to_stop();
         }
     }
 
     /// Where a party listens, as host and port, once it does.
     fn address(&self) -> Option<(String, u16)> {
-        self.0.state().listens.map(|address| (address.ip().to_string(), address.port()))
+        self.0.get().ok()?.state().listens.map(|address| (address.ip().to_string(), address.port()))
     }
 
     /// The phase, and how many bytes of how many have passed.
     fn progress(&self) -> (&'static str, u64, u64) {
-        self.0.line.progress.now()
+        self.0.get().map_or(("", 0, 0), |shared| shared.line.progress.now())
     }
 
     /// Takes the result of what has ended: the JSON of its `--json`, and its text for people.
     fn result(&self) -> PyResult<(String, String)> {
-        match self.0.state().answer.take() {
+        let Ok(shared) = self.0.get() else { return Err(Failed::new_err(embedded::forked().to_string())) };
+        match shared.state().answer.take() {
             Some(Ok(answer)) => Ok(answer),
             Some(Err(error)) => Err(Failed::new_err(error)),
             None => Err(PyRuntimeError::new_err("a fault of brickwork: a thread has ended without a result")),
@@ -199,21 +216,21 @@ impl Task {
 
 /// A session, or nothing before it has begun. One thread at a time has it.
 #[pyclass(frozen, module = "brickwork._native")]
-struct Session(Arc<Mutex<Option<Standing>>>);
+struct Session(Owned<Arc<Mutex<Option<Standing>>>>);
 
 #[pymethods]
 impl Session {
     /// A session that has not begun.
     #[new]
     fn new() -> Self {
-        Session(Arc::default())
+        Session(Owned::default())
     }
 
     /// Starts to meet the peer.
     fn connect(&self, role: &str, flags: Vec<String>, identity: Option<&Identity>) -> PyResult<Task> {
-        let (session, role) = (self.0.clone(), party(role)?);
+        let role = party(role)?;
         let pem = identity.map(|identity| identity.pem.clone());
-        Task::start(move |shared| {
+        Task::with(&self.0, move |session, shared| {
             let begun =
                 embedded::connect(role, &flags, pem, &shared.line, &mut |address| shared.listens(address))?;
             *session.lock().unwrap_or_else(PoisonError::into_inner) = Some(begun);
@@ -252,26 +269,29 @@ impl Session {
 
     /// Starts to end it.
     fn close(&self) -> PyResult<Task> {
-        let session = self.0.clone();
-        Task::start(move |shared| match &mut *session.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(session) => embedded::close(session, &shared.line),
-            None => Ok(nothing()),
+        Task::with(&self.0, |session, shared| {
+            match &mut *session.lock().unwrap_or_else(PoisonError::into_inner) {
+                Some(session) => embedded::close(session, &shared.line),
+                None => Ok(nothing()),
+            }
         })
     }
 
     /// Lets go of it, without a word to the peer, who sees a closed connection. A step must have ended.
     fn leave(&self, py: Python<'_>) {
-        // What is dropped closes a connection and a store.
-        py.detach(|| drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take()));
+        // What is dropped closes a connection and a store. A fork has neither.
+        let Ok(session) = self.0.get() else { return };
+        py.detach(|| drop(session.lock().unwrap_or_else(PoisonError::into_inner).take()));
     }
 }
 
 impl Session {
     fn start(&self, work: impl FnOnce(&mut Standing, &Line) -> Answer + Send + 'static) -> PyResult<Task> {
-        let session = self.0.clone();
-        Task::start(move |shared| match &mut *session.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(session) => work(session, &shared.line),
-            None => Err(embedded::session_is_over()),
+        Task::with(&self.0, |session, shared| {
+            match &mut *session.lock().unwrap_or_else(PoisonError::into_inner) {
+                Some(session) => work(session, &shared.line),
+                None => Err(embedded::session_is_over()),
+            }
         })
     }
 }
@@ -324,7 +344,7 @@ impl Identity {
 
 /// A worker of one lane of a job. One thread at a time has it.
 #[pyclass(frozen, module = "brickwork._native")]
-struct Worker(Arc<Mutex<embedded::Worker>>);
+struct Worker(Owned<Arc<Mutex<embedded::Worker>>>);
 
 #[pymethods]
 impl Worker {
@@ -332,7 +352,7 @@ impl Worker {
     #[new]
     fn new(py: Python<'_>, flags: Vec<String>) -> PyResult<Self> {
         match py.detach(|| embedded::worker(&flags)) {
-            Ok(worker) => Ok(Worker(Arc::new(Mutex::new(worker)))),
+            Ok(worker) => Ok(Worker(Owned::new(Arc::new(Mutex::new(worker))))),
             Err(error) => Err(Failed::new_err(error.to_string())),
         }
     }
@@ -365,8 +385,7 @@ impl Worker {
 
 impl Worker {
     fn start(&self, task: WorkerTask) -> PyResult<Task> {
-        let worker = self.0.clone();
-        Task::start(move |shared| {
+        Task::with(&self.0, |worker, shared| {
             let worker = &mut *worker.lock().unwrap_or_else(PoisonError::into_inner);
             embedded::work(worker, task, &shared.line, &mut |address| shared.listens(address))
         })
@@ -454,6 +473,12 @@ fn harden() {
     embedded::harden();
 }
 
+/// Hears that this process was forked a moment ago.
+#[pyfunction]
+fn forked() {
+    process::forked();
+}
+
 /// The page about what a command gave, from its JSON, with its outputs if they are to be shown. With a path
 /// it is written there, for its owner alone.
 #[pyfunction]
@@ -491,6 +516,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("Failed", module.py().get_type::<Failed>())?;
     module.add_function(wrap_pyfunction!(log, module)?)?;
     module.add_function(wrap_pyfunction!(harden, module)?)?;
+    module.add_function(wrap_pyfunction!(forked, module)?)?;
     module.add_function(wrap_pyfunction!(page, module)?)?;
     module.add_function(wrap_pyfunction!(flags, module)?)?;
     module.add_function(wrap_pyfunction!(checks, module)?)?;

@@ -38,6 +38,7 @@ use zeroize::Zeroizing;
 
 use brickwork_base::Error;
 use brickwork_base::pool;
+use brickwork_base::process::{Owned, Process};
 use brickwork_base::{Party, Security};
 pub use brickwork_base::{Strangers, short};
 pub use disk::{Change, Faults, NoFaults};
@@ -202,7 +203,7 @@ struct Shared {
     key: StoreKey,
     rows: seal::Rows,
     disk: Disk,
-    index: Database,
+    index: Owned<Database>,
     /// Held while anything is changed: what an entry follows from is what it is written behind.
     changing: Mutex<()>,
     /// Of the epochs that were written to: the state, and the number of entries.
@@ -211,7 +212,19 @@ struct Shared {
     /// Why nothing may be taken any more, if so; writers of segments know it too.
     poisoned: Poison,
     /// None in a view.
-    _lock: Option<File>,
+    _lock: Option<Lock>,
+}
+
+/// The lock of a store's folder. A fork has a copy of the file, so the lock would outlive this process's own.
+struct Lock(File, Process);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        if self.1.is_here() {
+            // What cannot be unlocked is when the file is closed everywhere.
+            let _ = self.0.unlock();
+        }
+    }
 }
 
 impl std::fmt::Debug for Store {
@@ -286,7 +299,7 @@ impl Store {
         let file =
             File::options().read(true).write(true).open(&path).map_err(io(path.display().to_string()))?;
         let index = database(index_file(file, &disk)?)?;
-        let store = Self::of_index(directory, key, disk, index, Some(lock))?;
+        let store = Self::of_index(directory, key, disk, index, Some(Lock(lock, Process::here())))?;
         store.sweep()?;
         Ok(store)
     }
@@ -312,14 +325,14 @@ impl Store {
         key: &StoreKey,
         disk: Disk,
         index: Database,
-        lock: Option<File>,
+        lock: Option<Lock>,
     ) -> Result<Self, Error> {
         let shared = Shared {
             directory: directory.into(),
             key: key.clone(),
             rows: key.rows(),
             disk,
-            index,
+            index: Owned::new(index),
             changing: Mutex::new(()),
             states: Mutex::default(),
             leases: Leases::default(),
@@ -411,8 +424,9 @@ impl Store {
 
     /// The rows whose keys begin with `prefix`, in order.
     fn between(&self, table: Rows, prefix: &[u8], most: Option<usize>) -> Result<Vec<Row>, Error> {
+        let index = self.shared.index.get()?;
         let read = || -> Result<Vec<Row>, redb::Error> {
-            let transaction = self.shared.index.begin_read()?;
+            let transaction = index.begin_read()?;
             let table = transaction.open_table(table)?;
             let mut rows = Vec::new();
             for row in table.range(prefix..)? {
@@ -445,9 +459,10 @@ impl Store {
     /// the disk is known again only when it is opened anew.
     fn write(&self, changes: &[RowChange]) -> Result<(), Error> {
         self.sound()?;
+        let index = self.shared.index.get()?;
         erase_stack();
         let write = || -> Result<(), redb::Error> {
-            let mut transaction = self.shared.index.begin_write()?;
+            let mut transaction = index.begin_write()?;
             transaction.set_durability(Durability::Immediate).expect("nothing reduces it");
             for (table, key, sealed) in changes {
                 let mut table = transaction.open_table(*table)?;
@@ -468,6 +483,7 @@ impl Store {
     }
 
     fn sound(&self) -> Result<(), Error> {
+        self.shared.index.get()?;
         self.shared.poisoned.none()
     }
 

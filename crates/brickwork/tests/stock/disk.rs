@@ -231,12 +231,12 @@ fn row_16_a_name_that_is_left_over_names_nothing() {
     folders.fill(&steps(12, 6, 48));
     let input = vec![true; 8];
     let results = folders.connect(|party, session| {
-        let (first, mut session) = session.run(&keeping(), &input, Lacking::Refuse)?;
+        let (first, mut session) = session.run(keeping(), &input, Lacking::Refuse)?;
         let first = first.kept[0].clone();
         session.forget(&first);
         // In another epoch, for which the session of this one ends.
         let (_, session) = session.preprocess(&[request(1, 1, 8)])?;
-        let (second, session) = session.run(&keeping(), &input, Lacking::Refuse)?;
+        let (second, session) = session.run(keeping(), &input, Lacking::Refuse)?;
         assert!(second.kept[0] != first, "one name for two secrets");
         let step = keeping_on(&first);
         let late = session.run(&step, &input[..step.input_width(party)], Lacking::Refuse).map(drop);
@@ -256,11 +256,11 @@ fn what_is_kept_is_not_lost_without_a_word() {
         let folders = Folders::new();
         folders.fill(&steps(3, 1, 32));
         let results = folders.connect(|_, session| {
-            let (_, session) = session.run(&keeping(), &input, Lacking::Refuse)?;
+            let (_, session) = session.run(keeping(), &input, Lacking::Refuse)?;
             match fills {
                 true => session.preprocess(&[request(1, 1, 8)]).map(drop),
                 // Another one would be made in a new epoch.
-                false => session.run(&keeping(), &input, Lacking::Make).map(drop),
+                false => session.run(keeping(), &input, Lacking::Make).map(drop),
             }?;
             panic!("what was kept is gone, {fills}");
         });
@@ -284,7 +284,7 @@ fn the_promise_covers_what_is_carried_on() {
     let input = vec![true; 8];
     let bounds = std::sync::Mutex::new(Vec::new());
     let results = folders.connect(|party, session| {
-        let (mut done, mut session) = session.run(&keeping(), &input, Lacking::Refuse)?;
+        let (mut done, mut session) = session.run(keeping(), &input, Lacking::Refuse)?;
         loop {
             if party == Party::Evaluator {
                 bounds.lock().unwrap().push(done.security.bound_log2);

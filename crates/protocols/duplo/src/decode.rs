@@ -128,7 +128,7 @@ pub(super) fn evaluator<C: commit::Scheme>(
     let recover = Choice::from(recovered);
     let clear = Zeroizing::new(program.output_bits(Party::Evaluator, &clear));
     let outputs = decoded.zip(&*clear).map(|((&wire, sigma), clear)| {
-        let decoded = evaluated.labels[wire as usize].colour() ^ u8::from(*sigma);
+        let decoded = evaluated.labels[wire as usize].colour() ^ *sigma;
         u8::conditional_select(&decoded, &u8::from(*clear), recover) == 1
     });
     Ok((outputs.collect(), recovered == 1))
@@ -149,6 +149,9 @@ fn honest_labels(ready: &EvaluatorReady, evaluated: &Evaluated) -> Result<Labels
     ))
 }
 
+/// A program's outputs in the clear, one after the other.
+type Clear = Zeroizing<Vec<Vec<bool>>>;
+
 /// Recover: from Δ_ka to the garbler's inputs, and what is carried on like them; the outputs in the clear,
 /// and the labels of the sealed and the shared ones.
 fn recover(
@@ -157,7 +160,7 @@ fn recover(
     evaluated: &Evaluated,
     delta_ka: Delta,
     input: &[bool],
-) -> Result<(Labels, Zeroizing<Vec<Vec<bool>>>), Error> {
+) -> Result<(Labels, Clear), Error> {
     let layout = &material.layout;
     let mut theirs = Zeroizing::new(vec![false; program.input_width(Party::Garbler)]);
     theirs.par_chunks_mut(LOCATIONS_AT_ONCE).enumerate().try_for_each(|(chunk, bits)| {

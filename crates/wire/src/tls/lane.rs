@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use rustls::{AlertDescription, Connection};
 
 use super::super::frame::{PATIENCE, SIGN_OF_LIFE, Stream};
+use brickwork_base::process::Process;
 use brickwork_base::stop;
 
 /// Longest time that a call into the socket blocks.
@@ -48,6 +49,8 @@ pub(super) struct Lane {
     linger: Arc<OnceLock<Instant>>,
     /// Keeps the thread that gives signs of life; it ends when this is dropped.
     alive: Option<Sender<()>>,
+    /// Whose it is: in a fork the next record would have the key and the number of one that this party sends.
+    process: Process,
 }
 
 struct Link {
@@ -88,6 +91,7 @@ impl Lane {
             deadline: Instant::now() + timeout,
             linger: Arc::default(),
             alive: None,
+            process: Process::here(),
         };
         loop {
             lane.flush()?;
@@ -126,8 +130,14 @@ impl Lane {
         Ok(lanes.into_iter().map(|lane| Box::new(lane) as Box<dyn Stream>).collect())
     }
 
+    /// Refuses in a fork of the process that made the connection.
+    fn here(&self) -> io::Result<()> {
+        self.process.check().map_err(|e| io::Error::new(ErrorKind::PermissionDenied, e))
+    }
+
     /// Reads ciphertext from the socket; at least one byte, or an error.
     fn fill(&mut self) -> io::Result<()> {
+        self.here()?;
         if self.raw.len() > RAW_BYTES {
             self.raw = vec![0; RAW_BYTES];
         }
@@ -171,6 +181,7 @@ impl Lane {
     /// life show it, so they are read and give it more time. Or it is writing, too, and waits for this party
     /// to read: so whatever comes is read, up to [`AHEAD_BYTES`].
     fn drain(&mut self, tls: &mut Tls) -> io::Result<()> {
+        self.here()?;
         let start = Instant::now();
         while tls.connection.wants_write() {
             if Instant::now() >= self.deadline {
@@ -274,8 +285,12 @@ impl Stream for Lane {
 }
 
 impl Drop for Lane {
-    /// Closes the connection in the same way after success and after every kind of error.
+    /// Closes the connection in the same way after success and after every kind of error; not in a fork, as
+    /// it is not closed where it is used.
     fn drop(&mut self) {
+        if !self.process.is_here() {
+            return;
+        }
         self.alive = None;
         let until = *self.linger.get_or_init(|| Instant::now() + LINGER);
         let link = self.link.clone();

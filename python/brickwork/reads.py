@@ -1,0 +1,148 @@
+"""What a function reads besides its arguments: names of its module and of functions around it, attributes of
+classes and modules, and what the functions that it calls read.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import types
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from typing import Any
+
+from .types import Owned, Type
+
+_CONSTANT = frozenset(
+    [int, float, complex, str, bytes, bool, type(None), type(...), range, Decimal, Fraction]
+)
+"""Types of what is another one whenever it differs."""
+
+
+class _MayChange(Exception):
+    """Something may change, and be the same object."""
+
+
+def reads(*roots: Any) -> tuple[object, ...] | None:
+    """Returns what functions read, so that they do the same as long as it is equal; None if something of it,
+    such as a list, may change and be the same object.
+    """
+    reading = _Reading()
+    try:
+        for root in roots:
+            reading.look(root, frozenset())
+    except (_MayChange, RecursionError):
+        return None
+    return tuple(reading.found)
+
+
+def is_itself_alone(one: Any) -> bool:
+    """Whether it is equal to nothing but itself and may change all the same: an object whose class does not
+    say what makes two of them equal.
+    """
+    if isinstance(one, types.MethodType):
+        return is_itself_alone(one.__self__)
+    if isinstance(one, tuple):
+        return any(map(is_itself_alone, one))
+    if isinstance(one, (types.FunctionType, types.BuiltinFunctionType, types.ModuleType, type)):
+        return False
+    if type(one) in _CONSTANT or isinstance(one, Enum):
+        return False
+    says = next(base for base in type(one).__mro__ if "__eq__" in vars(base))
+    return says is object and not _is_ours(type(one))
+
+
+_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
+
+
+def _is_ours(of: type) -> bool:
+    return of.__module__.partition(".")[0] == __package__
+
+
+@functools.cache
+def _is_known(module: str) -> bool:
+    """Whether a module is of this package or of Python's library, whose functions do not change."""
+    if module in sys.builtin_module_names:
+        return True
+    path = os.path.abspath(getattr(sys.modules.get(module), "__file__", None) or "")
+    return path.startswith(_HERE) or path.startswith(_LIBRARY) and "-packages" not in path
+
+
+class _Reading:
+    def __init__(self) -> None:
+        self.found: list[object] = []
+        self._seen: set[tuple[int, frozenset[str]]] = set()
+
+    def look(self, one: Any, names: frozenset[str]) -> None:
+        """Notes a value that code reads which has these names: it may be asked for attributes of them."""
+        kind = type(one)
+        if kind in _CONSTANT or isinstance(one, (Type, Owned, Enum)):
+            self.found.append((kind, one))
+            return
+        if isinstance(one, tuple):
+            self.found.append((kind, len(one)))
+            for part in one:
+                self.look(part, names)
+            return
+        if (id(one), names) in self._seen:
+            return
+        self._seen.add((id(one), names))
+        if isinstance(one, types.FunctionType):
+            self._function(one)
+        elif isinstance(one, type):
+            self._class(one, names)
+        elif isinstance(one, types.ModuleType):
+            self._attributes(vars(one), names)
+        elif isinstance(one, types.MethodType):
+            self.look(one.__func__, names)
+            self.look(one.__self__, names)
+        elif _is_ours(kind) and hasattr(one, "__wrapped__"):  # a component
+            self.look(one.__wrapped__, names)
+        elif not isinstance(one, types.BuiltinFunctionType) or not _is_free(one):
+            raise _MayChange
+
+    def _function(self, of: types.FunctionType) -> None:
+        if _is_known(of.__globals__.get("__name__", "")):
+            self.found.append(of)
+            return
+        self.found.append(of.__code__)
+        names = frozenset(_names(of.__code__))
+        self._attributes(of.__globals__, names)
+        for cell in of.__closure__ or ():
+            try:
+                content = cell.cell_contents
+            except ValueError:
+                self.found.append("empty")
+            else:
+                self.look(content, names)
+        self.look(of.__defaults__, names)
+        self.look(tuple((of.__kwdefaults__ or {}).items()), names)
+
+    def _class(self, of: type, names: frozenset[str]) -> None:
+        self.found.append(of)
+        for base in of.__mro__:
+            if not _is_known(base.__module__):
+                methods = {name for name, one in vars(base).items() if isinstance(one, types.FunctionType)}
+                self._attributes(vars(base), names | methods)
+
+    def _attributes(self, of: Any, names: frozenset[str]) -> None:
+        for name in sorted(names):
+            if name in of:
+                self.found.append(name)
+                one = of[name]
+                if isinstance(one, (staticmethod, classmethod)):
+                    one = one.__func__
+                self.look(one.fget if isinstance(one, property) else one, names)
+
+
+def _is_free(of: types.BuiltinFunctionType) -> bool:
+    """Whether it is no method of an object, which it could change."""
+    return of.__self__ is None or isinstance(of.__self__, types.ModuleType)
+
+
+def _names(code: types.CodeType) -> set[str]:
+    inner = (_names(one) for one in code.co_consts if isinstance(one, types.CodeType))
+    return {*code.co_names}.union(*inner)
