@@ -222,6 +222,7 @@ mod tests {
                 script.beyond(&WORK, 7);
                 let posted = script.post(|script| script.message(Garbler, 50));
                 script.read(Evaluator, posted);
+                script.message(Evaluator, 20);
             },
         ];
         for link in [Link::LOOPBACK, Link { bits_per_second: Some(1e8), rtt_seconds: 0.02, lanes: 1 }] {

@@ -187,6 +187,8 @@ impl Script {
     }
 
     /// Adds what `steps` adds, so often, one after the other; repetitions have no repetitions in them.
+    /// If both send at once in it before anything else is sent, whoever sent last before it does so at its
+    /// end.
     pub fn repeat(&mut self, times: u64, steps: impl FnOnce(&mut Script)) {
         if times == 0 {
             return;

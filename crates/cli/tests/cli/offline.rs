@@ -69,7 +69,7 @@ fn outputs_are_whole_files_of_their_own() {
     let keys = Keys::new();
     let folder = keys.folder.path();
     let program = keys.write("p.bwp", &std::fs::read(example("aes-128.bwp")).unwrap());
-    let source = keys.write("p.bwa", b"");
+    let source = keys.write("p.bwa", &std::fs::read(example("machine/gcd.bwa")).unwrap());
     let again = path(&folder.join(".").join("p.bwp"));
     std::os::unix::fs::symlink(&program, folder.join("link.bwp")).unwrap();
     std::fs::hard_link(&program, folder.join("hard.bwp")).unwrap();
@@ -80,7 +80,8 @@ fn outputs_are_whole_files_of_their_own() {
             "overwritten by its own conversion",
         );
     }
-    bad(&["assemble", &source, "-o", &path(&folder.join(".").join("p.bwa"))], 2, "overwritten");
+    std::fs::hard_link(&source, folder.join("hard.bwa")).unwrap();
+    bad(&["assemble", &source, "-o", &keys.file("hard.bwa")], 2, "overwritten by its own program");
     bad(&["compile", &program, "--emit", "bristol", "-o", "-"], 2, "- names no file");
     bad(&["keygen", "-o", "-"], 2, "- names no file");
 
