@@ -69,6 +69,7 @@ static WRITTEN: LazyLock<Written> = LazyLock::new(|| {
         security: Security::of(40),
         identities: [[1; 32], [2; 32]],
         created: 0,
+        fixed: 0,
     };
     store.begin(&EPOCH, &epoch, SECRETS).expect("an epoch");
     let append = |store: &Store, entry| store.append(&EPOCH, &entry).map(drop).expect("an entry");

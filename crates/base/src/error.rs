@@ -36,6 +36,10 @@ pub enum Error {
     /// Another session of this process, or of the peer's, has what this one wants. Nothing was taken.
     #[error("stock: {0}")]
     Busy(String),
+    /// So much that was begun with this peer came to nothing that nothing more is begun until the user says
+    /// so.
+    #[error("stock: {0}")]
+    Vain(String),
     /// Memory, disk, threads or randomness ran out.
     #[error("{0}")]
     Resource(String),

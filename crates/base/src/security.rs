@@ -65,6 +65,11 @@ impl Security {
         -f64::from(self.bits) - f64::from(self.shares).log2()
     }
 
+    /// Returns what may be left to chance in units of 2^-128, rounded down.
+    pub fn units(self) -> u128 {
+        (128.0 + self.log2()).exp2() as u128
+    }
+
     /// Returns the level in bits that codes and checks have which cost next to nothing: the least that is
     /// offered and leaves room for the share. Of a whole promise it is s itself.
     pub fn level(self) -> u32 {

@@ -246,6 +246,11 @@ impl From<Error> for Failure {
                 "wait until the other session with this peer is over, and run again; nothing was taken or \
                  burned",
             ),
+            Error::Vain(_) => (
+                code::STOCK,
+                "find out why connections broke or checks failed; if it was not the peer's will, `brickwork \
+                 stock forgive --all` on each side lets both begin again; what is made can be used in any case",
+            ),
             Error::Resource(_) => (
                 code::OTHER,
                 "free what the message names; a smaller program, fewer --executions and fewer --threads \
@@ -360,6 +365,7 @@ mod tests {
             (Error::Stock(String::new()), 6),
             (Error::Strangers(Strangers { mine: None, theirs: None }), 6),
             (Error::Busy(String::new()), 6),
+            (Error::Vain(String::new()), 6),
             (Error::Resource(String::new()), 1),
         ];
         for (error, code) in cases {

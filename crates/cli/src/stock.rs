@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use brickwork::circuit::{Party, Program};
-use brickwork::cut_and_choose::at_most;
+use brickwork::cut_and_choose::{Upper, at_most};
 use brickwork::session::PROTOCOL_VERSION;
 use brickwork::session::stock::inventory::{BatchInventory, Inventory};
-use brickwork::stock::{Entry, EpochId, PairId, Relation, Store};
+use brickwork::stock::{Account, Entry, EpochId, PairId, Relation, Store};
 use brickwork::wire::tls::PublicKey;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -33,6 +33,12 @@ enum Command {
     Verify(Verify),
     /// Make stock unusable for good, for instance after a machine was restored from a copy
     Burn(Burn),
+    /// Let peers begin again whose attempts came to nothing too often
+    ///
+    /// What is begun with a peer and not made, or burned because a check failed, is counted. When it has come
+    /// to the promise of a run, nothing more is begun, until this sets the count to zero. Find out first why
+    /// it was: a peer that cheats looks like a line that breaks. Both sides count, each for itself.
+    Forgive(Forgive),
     /// Write what is there and what has happened as JSON, without secrets; both parties' reports can be
     /// compared
     ExportReport(ExportReport),
@@ -97,6 +103,20 @@ struct Burn {
     all: bool,
 }
 
+// As `burn`.
+#[derive(Args)]
+#[command(group = clap::ArgGroup::new("whom").args(["peer", "all"]).required(true))]
+struct Forgive {
+    #[command(flatten)]
+    place: Place,
+    /// The peer's public key
+    #[arg(long, value_name = "KEY")]
+    peer: Option<PublicKey>,
+    /// All peers
+    #[arg(long)]
+    all: bool,
+}
+
 #[derive(Args)]
 struct ExportReport {
     #[command(flatten)]
@@ -111,6 +131,7 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
         Command::Ls(command) => ls(command),
         Command::Verify(command) => verify(command),
         Command::Burn(command) => burn(command),
+        Command::Forgive(command) => forgive(command),
         Command::ExportReport(command) => export(command),
     }
 }
@@ -172,7 +193,19 @@ fn summary(place: &Place, store: &Store, epochs: &[Inventory]) -> Result<Value, 
         "bytes": total,
         "pairs": pairs,
         "epochs": epochs,
+        "vain": store.accounts()?.iter().map(vain_json).collect::<Vec<_>>(),
     }))
+}
+
+/// What came to nothing with a peer, and the base-2 logarithm of it.
+fn vain_json((account, risk): &(Account, u128)) -> Value {
+    json!({
+        "role": files::role(account.relation.role),
+        "peer": peer(&account.relation),
+        "protocol": account.protocol,
+        "security": account.security.bits(),
+        "bound_log2": Upper::fixed(*risk).log2(),
+    })
 }
 
 /// The level of statistical security, where the protocol has one.
@@ -218,6 +251,18 @@ fn text(store: &Store, epochs: &[Inventory]) -> Result<String, Failure> {
     for (relation, id) in store.pairs()? {
         let role = files::role(relation.role);
         text += &format!("pair {}: as {role}, with {}\n", &hex(&id)[..12], peer(&relation));
+    }
+    for (account, risk) in store.accounts()? {
+        text += &format!(
+            "begun as {} with {} ({}, s = {}) and not made: {} in all, over all parts; nothing more is begun \
+             beyond {}\n",
+            files::role(account.relation.role),
+            peer(&account.relation),
+            account.protocol,
+            account.security.bits(),
+            at_most(Upper::fixed(risk).log2()),
+            account.security,
+        );
     }
     if epochs.is_empty() {
         text += "The store is empty.\n";
@@ -324,6 +369,28 @@ fn burn(command: &Burn) -> Result<Report, Failure> {
     }
     let human = burned.iter().map(|id| format!("burned {}\n", &id[..12])).collect();
     Ok(Report::new(json!({ "burned": burned }), human))
+}
+
+fn forgive(command: &Forgive) -> Result<Report, Failure> {
+    let store = command.place.open()?;
+    let mut accounts = store.accounts()?;
+    if let Some(key) = &command.peer {
+        accounts.retain(|(account, _)| peer(&account.relation) == key.to_string());
+    }
+    if accounts.is_empty() {
+        return Err(Failure::new(
+            code::STOCK,
+            "there is nothing to forgive",
+            "`brickwork stock ls` shows what was begun with whom and not made",
+        ));
+    }
+    accounts.iter().try_for_each(|(account, _)| store.forgive(account))?;
+    let human = accounts.iter().map(|(account, risk)| {
+        let bound = at_most(Upper::fixed(*risk).log2());
+        format!("forgiven {}: {bound}, with {}\n", peer(&account.relation), account.protocol)
+    });
+    let json: Vec<Value> = accounts.iter().map(vain_json).collect();
+    Ok(Report::new(json!({ "forgiven": json }), human.collect()))
 }
 
 fn export(command: &ExportReport) -> Result<Report, Failure> {

@@ -22,6 +22,7 @@ mod seal;
 mod segment;
 #[cfg(test)]
 mod tests;
+mod vain;
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, TryLockError};
@@ -55,6 +56,7 @@ pub use seal::StoreKey;
 pub use seal::TAG_BYTES;
 use segment::Segment;
 pub use segment::{Bulk, MAX_RECORD_BYTES, Record, Writer};
+pub use vain::Account;
 
 /// Rows: a key that names what the row is about, and the sealed row.
 type Rows = TableDefinition<'static, &'static [u8], &'static [u8]>;
@@ -77,9 +79,11 @@ const BATCHES: Rows = TableDefinition::new("batches");
 const LOG: Rows = TableDefinition::new("log");
 /// By a digest of whose stores they are.
 const PAIRS: Rows = TableDefinition::new("pairs");
+/// By a digest of whose attempts they are.
+const VAIN: Rows = TableDefinition::new("vain");
 
 const FORMAT_KEY: &[u8] = b"brickwork stock";
-const FORMAT_VERSION: u32 = 7;
+const FORMAT_VERSION: u32 = 8;
 
 /// What an epoch is for. It never changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,6 +100,8 @@ pub struct Epoch {
     pub identities: [[u8; 32]; 2],
     /// Seconds since 1970, for people; nothing depends on it.
     pub created: u64,
+    /// What may fail in it beside its steps, in units of 2^-128.
+    pub fixed: u128,
 }
 
 impl Epoch {
@@ -562,7 +568,11 @@ impl Store {
         if self.row::<Epoch>(EPOCHS, id)?.is_some() {
             return Err(Error::Stock("this epoch exists".into()));
         }
-        let rows = [self.sealed(EPOCHS, id.to_vec(), epoch)?, self.sealed(SECRETS, id.to_vec(), &secrets)?];
+        let rows = [
+            self.sealed(EPOCHS, id.to_vec(), epoch)?,
+            self.sealed(SECRETS, id.to_vec(), &secrets)?,
+            self.vain_at_begin(id, epoch)?,
+        ];
         self.write(&rows)
     }
 
@@ -621,6 +631,11 @@ impl Store {
     /// last case the items may be burned or not; the store is poisoned and hands out nothing until it is
     /// opened anew.
     pub fn append(&self, id: &EpochId, entry: &Entry) -> Result<Taken, Error> {
+        self.append_as(id, entry, false)
+    }
+
+    /// Does what [`Store::append`] does; `lost` if what is burned is the peer's doing.
+    fn append_as(&self, id: &EpochId, entry: &Entry, lost: bool) -> Result<Taken, Error> {
         let _changing = self.change()?;
         let (before, number) = self.replay(id)?;
         let mut after = before.clone();
@@ -644,6 +659,7 @@ impl Store {
             }
         }
         let mut rows = vec![self.sealed(LOG, with_number(id, number), entry)?];
+        rows.extend(self.vain_behind(id, &before, entry, lost)?);
         let mut segments = Vec::new();
         // What no program will take any more goes: all of an epoch that is burned, and with the next step
         // what steps that are given up had stored.
@@ -869,6 +885,7 @@ impl Store {
         }
         let mut rows = vec![(SECRETS, id.to_vec(), None), (EPOCHS, id.to_vec(), None)];
         rows.extend(self.between(LOG, id, None)?.into_iter().map(|(key, _)| (LOG, key, None)));
+        rows.extend(self.vain_without(id)?);
         self.known().remove(id);
         self.write(&rows)
     }
@@ -986,7 +1003,7 @@ fn make_index(file: File, disk: &Disk, rows: &seal::Rows) -> Result<(), Error> {
         let mut transaction = database.begin_write()?;
         transaction.set_durability(Durability::Immediate).expect("nothing reduces it");
         transaction.open_table(FORMAT)?.insert(FORMAT_KEY, &sealed[..])?;
-        for table in [EPOCHS, SECRETS, BATCHES, LOG, PAIRS] {
+        for table in [EPOCHS, SECRETS, BATCHES, LOG, PAIRS, VAIN] {
             transaction.open_table(table)?;
         }
         Ok(transaction.commit()?)

@@ -21,6 +21,7 @@ fn epoch() -> Epoch {
         security: Security::of(40),
         identities: [[1; 32], [2; 32]],
         created: 5,
+        fixed: 0,
     }
 }
 

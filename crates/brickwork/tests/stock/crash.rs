@@ -522,6 +522,18 @@ fn row_04_every_attempt_counts() {
     let folders = Folders::new();
     (0..3).for_each(|_| given_up(&folders, &all));
     assert_eq!(begun(&folders).into_values().collect::<Vec<_>>(), [3]);
+    // With that one's fixed checks, all that was begun in vain would come to more than 2^-40: not before the
+    // user says so.
+    let make: Work = &|_, session| Ok(session.preprocess(std::slice::from_ref(&all))?.1);
+    let refused = connect(&folders, &Counts::default(), None, make);
+    assert!(refused.iter().all(|result| matches!(result, Err(Error::Vain(_)))), "{refused:?}");
+    for party in [Party::Garbler, Party::Evaluator] {
+        let store = folders.store(party);
+        for (account, vain) in store.accounts().unwrap() {
+            assert!((-41.0..=-40.0).contains(&brickwork::cut_and_choose::Upper::fixed(vain).log2()));
+            store.forgive(&account).unwrap();
+        }
+    }
     made(&folders, &all);
     assert_eq!(begun(&folders).into_values().collect::<HashSet<_>>(), HashSet::from([3, 1]));
     let store = folders.store(Party::Evaluator);

@@ -50,6 +50,8 @@ pub enum Why {
     Stopping,
     /// The run cannot be counted.
     Uncounted,
+    /// So much that was begun came to nothing that no more stock is made.
+    Vain,
 }
 
 impl Why {
@@ -132,6 +134,12 @@ impl From<Why> for Refusal {
             Why::Uncounted => {
                 Refusal::new(503, "the service cannot write down that the program runs", "its log says why")
             }
+            Why::Vain => Refusal::new(
+                503,
+                "no more stock is made: too much that was begun came to nothing",
+                "its log says so; `brickwork stock forgive` on both sides, while the services are down, lets \
+                 both begin again",
+            ),
         }
     }
 }
@@ -194,6 +202,8 @@ pub struct Desk {
     queue: Mutex<Queue>,
     bell: Condvar,
     stopping: AtomicBool,
+    /// No more stock is made with the peer, until somebody who looks after the stores says so.
+    pub in_vain: AtomicBool,
     /// Held while a program runs.
     running: Mutex<()>,
     /// What ends the run that there is, and when it is too late for it.
@@ -236,6 +246,7 @@ impl Desk {
             queue: Mutex::default(),
             bell: Condvar::new(),
             stopping: AtomicBool::new(false),
+            in_vain: AtomicBool::new(false),
             running: Mutex::new(()),
             overdue: Mutex::default(),
         }

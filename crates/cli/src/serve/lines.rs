@@ -49,7 +49,7 @@ pub const MAX_ID: usize = 64;
 const MAX_MARKED_ID: usize = MAX_ID + 1;
 
 /// Version of these messages.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// How often who drives a line says something. The same at all parties, whatever their limits are: the peer
 /// takes a line whose driver is gone for dead by its signs of life, not by this.
@@ -142,6 +142,10 @@ struct Link {
     broken: Stop,
     /// There is stock that the line of work does not know yet.
     renew: AtomicBool,
+    /// A step was made.
+    made: AtomicBool,
+    /// One was begun and not made.
+    given_up: AtomicBool,
 }
 
 impl Link {
@@ -182,10 +186,22 @@ fn options(desk: &Desk) -> tls::Options {
 /// Longest time between two attempts to reach the peer.
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 
+/// Shortest time between two of them.
+const MIN_PAUSE: Duration = Duration::from_millis(100);
+
+/// Longest time for which the peer is not met because steps were given up.
+const MAX_PENALTY: Duration = Duration::from_secs(600);
+
 /// How often a line that nothing happens on is looked at.
 const TICK: Duration = Duration::from_millis(500);
 
 /// Keeps the lines to the peer until all stops. `ready` is called once this party can be reached.
+///
+/// Where a line breaks inside a step, the peer has seen a challenge and may want another one: it is not met
+/// for a time, which doubles with each until one is made.
+///
+/// # Errors
+/// [`Error::Peer`] if the peer failed a check: then it is not met again.
 pub fn keep(
     desk: &Arc<Desk>,
     meeting: &Meeting<'_>,
@@ -198,7 +214,7 @@ pub fn keep(
         Place::Connect(_) => None,
     };
     ready(listener.as_ref());
-    let mut pause = Duration::from_millis(100);
+    let (mut pause, mut penalty) = (MIN_PAUSE, MIN_PAUSE);
     while !desk.is_stopping() {
         let met = match &mut listener {
             Some(listener) => gather(desk, listener),
@@ -206,8 +222,22 @@ pub fn keep(
         };
         let why = match met {
             Ok(channels) => {
-                pause = Duration::from_millis(100);
-                together(desk, channels).err()
+                let link = Link::default();
+                let why = together(desk, channels, &link).err();
+                desk.figures.connected(false);
+                if let Some(why @ Error::Peer(_)) = why {
+                    tracing::error!(%why, "the service ends: the peer is not met again");
+                    return Err(why);
+                }
+                pause = MIN_PAUSE;
+                if link.made.load(Ordering::SeqCst) {
+                    penalty = MIN_PAUSE;
+                }
+                if link.given_up.load(Ordering::SeqCst) {
+                    wait(desk, penalty);
+                    penalty = (penalty * 2).min(MAX_PENALTY);
+                }
+                why
             }
             Err(why) => Some(why),
         };
@@ -225,6 +255,14 @@ pub fn keep(
         }
     }
     Ok(())
+}
+
+/// Waits, unless all stops.
+fn wait(desk: &Desk, time: Duration) {
+    let end = Instant::now() + time;
+    while !desk.is_stopping() && Instant::now() < end {
+        std::thread::sleep(TICK.min(end.saturating_duration_since(Instant::now())));
+    }
 }
 
 /// Opens the three lines.
@@ -290,7 +328,7 @@ fn fits(met: &Met) -> Result<Sheet, Error> {
 }
 
 /// Runs the three lines until one fails or all stops.
-fn together(desk: &Arc<Desk>, channels: Vec<Channel>) -> Result<(), Error> {
+fn together(desk: &Arc<Desk>, channels: Vec<Channel>, link: &Link) -> Result<(), Error> {
     let Ok([work, fill, ask]) = <[Channel; 3]>::try_from(channels) else {
         return Err(Error::Usage("there are three lines".into()));
     };
@@ -299,7 +337,7 @@ fn together(desk: &Arc<Desk>, channels: Vec<Channel>) -> Result<(), Error> {
     let (work, fill) = (open(work)?, open(fill)?);
     desk.figures.connected(true);
     tracing::info!("the peer is connected");
-    let (desk, link) = (&**desk, &Link::default());
+    let desk = &**desk;
     let garbles = desk.party == Party::Garbler;
     let ended = std::thread::scope(|scope| {
         let filling = scope
@@ -311,8 +349,13 @@ fn together(desk: &Arc<Desk>, channels: Vec<Channel>) -> Result<(), Error> {
             || Err(Error::Resource("a line ended in a panic, which is a fault of this program".into()));
         [working, filling.join().unwrap_or_else(|_| panicked()), asking.join().unwrap_or_else(|_| panicked())]
     });
-    // What failed first matters; the others found the line closed.
-    ended.into_iter().filter_map(Result::err).min_by_key(|e| matches!(e, Error::Io(_))).map_or(Ok(()), Err)
+    // A failed check is never passed over. What failed first matters; the others found the line closed.
+    let weight = |e: &Error| match e {
+        Error::Peer(_) => 0,
+        Error::Io(_) => 2,
+        _ => 1,
+    };
+    ended.into_iter().filter_map(Result::err).min_by_key(weight).map_or(Ok(()), Err)
 }
 
 /// What a driver of a line does when there is nothing to say: says so now and then.
@@ -498,6 +541,10 @@ fn fills(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
             if there >= allowed.low {
                 continue;
             }
+            if desk.in_vain.load(Ordering::SeqCst) {
+                desk.refuse_all(&allowed.digest, &Why::Vain.into());
+                continue;
+            }
             let count = allowed.high - there;
             line.channel().set_timeout(config.limits.stall());
             send(line.channel(), &Say::Fill { digest: hex(&allowed.digest), count })?;
@@ -545,6 +592,10 @@ fn serves_fill(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error>
             send(line.channel(), &Hear::No(Why::NotAllowed))?;
             continue;
         };
+        if desk.in_vain.load(Ordering::SeqCst) {
+            send(line.channel(), &Hear::No(Why::Vain))?;
+            continue;
+        }
         let granted = count.min(allowed.high.saturating_sub(desk.in_stock(allowed)?));
         send(line.channel(), &Hear::Count(granted))?;
         if granted > 0 {
@@ -557,7 +608,14 @@ fn serves_fill(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error>
 /// Makes stock, and lets go of it.
 fn make(desk: &Desk, link: &Link, line: Stocked, allowed: &Allowed, count: u64) -> Result<Stocked, Error> {
     let begun = Instant::now();
-    let line = link.broken.enter(|| line.preprocess(&steps(allowed, count))?.1.renew())?;
+    let made = link.broken.enter(|| line.preprocess(&steps(allowed, count)));
+    match &made {
+        Ok(_) => link.made.store(true, Ordering::SeqCst),
+        // Nothing was begun, and it would be the same again.
+        Err(Error::Vain(_)) => desk.in_vain.store(true, Ordering::SeqCst),
+        Err(_) => link.given_up.store(true, Ordering::SeqCst),
+    }
+    let line = link.broken.enter(|| made?.1.renew())?;
     link.renew.store(true, Ordering::SeqCst);
     desk.figures.made(&allowed.name, count);
     desk.figures.stock(&allowed.name, desk.in_stock(allowed)?);

@@ -103,6 +103,7 @@ fn stores_of(parties: &Parties, (protocol, bits): (&str, u32)) {
             security: Security::of(bits),
             identities: parties.identities(),
             created: 0,
+            fixed: 0,
         };
         store.begin(&[3; 32], &epoch, b"secrets").unwrap();
         let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 };

@@ -184,6 +184,16 @@ fn every_command_prints_what_the_schema_says() {
     let place = [&*stores[0], "--store-key", &store_key];
     one(&[&["stock", "ls"], &place[..], &["--program", &file]].concat());
     one(&[&["stock", "verify"], &place[..]].concat());
+    let key = std::fs::read_to_string(&store_key).expect("a key");
+    let key = brickwork::stock::StoreKey::from_hex(key.trim()).expect("a key");
+    let store = brickwork::stock::Store::open(stores[0].as_ref(), &key).expect("a store");
+    store.attempt(&store.epochs().expect("a part")[0].1.account(), 1 << 80).expect("an attempt");
+    drop(store);
+    let vain = one(&[&["stock", "ls"], &place[..]].concat())["vain"].clone();
+    assert_eq!(vain[0]["bound_log2"], serde_json::json!(-48.0), "{vain}");
+    let peer = vain[0]["peer"].as_str().expect("a key").to_owned();
+    one(&[&["stock", "forgive"], &place[..], &["--peer", &peer]].concat());
+    bad(&[&["stock", "forgive"], &place[..], &["--all"]].concat(), 6, "nothing to forgive");
     one(&[&["stock", "burn"], &place[..], &["--all"]].concat());
     one(&[&["stock", "export-report"], &place[..]].concat());
     one(&[&["stock", "export-report"], &place[..], &["-o", &keys.file("report.json")]].concat());

@@ -138,6 +138,12 @@ pub(super) fn may_begin(given_up: GivenUp, security: Security) -> Result<bool, E
     Ok(Upper::fixed(given_up.risk) <= Upper::exp2(stock_share(security, GIVEN_UP_SHARE)?))
 }
 
+/// Returns what may fail in an epoch beside its batches, in units of 2^-128.
+pub(super) fn fixed(security: Security) -> Result<u128, Error> {
+    let checks = checks(security, STOCK_PROOFS, STOCK_PROOFS)?;
+    Ok(checks.checks().iter().map(|check| check.1).sum::<Upper>().to_fixed())
+}
+
 /// Returns what a program from stock is promised: the bound over the batches that it takes from, and over
 /// those that what it carries on rests on, with all of each batch counted.
 ///

@@ -100,38 +100,43 @@ impl Tables {
             }
             good
         };
-        let storage = match room {
-            Room::Here(in_memory) if total <= *in_memory => {
-                *in_memory -= total;
-                let mut bytes = vec![0u8; total as usize];
-                let check = |k: usize, tables: &[u8]| {
-                    good(k * copies_a_message, tables);
-                };
-                into_memory(&mut bytes, message, receive, check)?;
-                TableStorage::Memory(bytes)
-            }
-            Room::Here(_) => {
-                let files = Files::new(copies_a_message, table_bytes)?;
-                let write = |k: usize, tables: &mut [u8]| match good(k * copies_a_message, tables) {
-                    true => files.write(k, tables),
-                    false => Ok(()),
-                };
-                message_by_message(total, message, receive, write)?;
-                TableStorage::Files(files)
-            }
-            Room::Segment(writer) => {
-                // What is sealed was checked.
-                let write = |k: usize, tables: &mut [u8]| match good(k * copies_a_message, tables) {
-                    true => writer.put((k * copies_a_message) as u32, 0, tables),
-                    false => Ok(()),
-                };
-                message_by_message(total, message, receive, write)?;
-                TableStorage::Segment(writer)
+        let received = || -> Result<TableStorage, Error> {
+            match room {
+                Room::Here(in_memory) if total <= *in_memory => {
+                    *in_memory -= total;
+                    let mut bytes = vec![0u8; total as usize];
+                    let check = |k: usize, tables: &[u8]| {
+                        good(k * copies_a_message, tables);
+                    };
+                    into_memory(&mut bytes, message, receive, check)?;
+                    Ok(TableStorage::Memory(bytes))
+                }
+                Room::Here(_) => {
+                    let files = Files::new(copies_a_message, table_bytes)?;
+                    let write = |k: usize, tables: &mut [u8]| match good(k * copies_a_message, tables) {
+                        true => files.write(k, tables),
+                        false => Ok(()),
+                    };
+                    message_by_message(total, message, receive, write)?;
+                    Ok(TableStorage::Files(files))
+                }
+                Room::Segment(writer) => {
+                    // What is sealed was checked.
+                    let write = |k: usize, tables: &mut [u8]| match good(k * copies_a_message, tables) {
+                        true => writer.put((k * copies_a_message) as u32, 0, tables),
+                        false => Ok(()),
+                    };
+                    message_by_message(total, message, receive, write)?;
+                    Ok(TableStorage::Segment(writer))
+                }
             }
         };
+        let received = received();
+        // Also where the line broke behind them: a check that failed has failed.
         if bad.into_inner() {
             return Err(Cheat::ChosenTables.into());
         }
+        let storage = received?;
         let mut ranks = vec![0; order.len()];
         order.iter().zip(0..).for_each(|(&place, rank)| ranks[place] = rank);
         Ok(Tables { storage: Arc::new(storage), table_bytes, ranks })
@@ -367,6 +372,22 @@ mod tests {
         for (in_memory, wrong) in [0, u64::MAX].into_iter().flat_map(|m| (0..5).map(move |w| (m, w))) {
             assert!(matches!(receive(in_memory, Some(wrong)), Err(Error::Peer(cheat))
                     if cheat == Cheat::ChosenTables));
+        }
+    }
+
+    /// A check that failed is what the peer did, also where the line breaks behind it.
+    #[test]
+    fn a_wrong_table_is_seen_though_the_line_breaks() {
+        for mut in_memory in [0, u64::MAX] {
+            let mut sent = 0;
+            let breaks = |bytes: &mut [u8]| {
+                sent += 1;
+                bytes.fill(1);
+                if sent == 1 { Ok(()) } else { Err(std::io::Error::other("gone").into()) }
+            };
+            let result =
+                Tables::receive(&[0, 1], BYTES, Room::Here(&mut in_memory), 1, breaks, |_, b| b[0] == 0);
+            assert!(matches!(result, Err(Error::Peer(cheat)) if cheat == Cheat::ChosenTables), "{sent}");
         }
     }
 

@@ -38,8 +38,8 @@ use brickwork_base::digest::Digest;
 use brickwork_base::{Error, Malformed, Security};
 use brickwork_circuit::Party;
 use brickwork_stock::{
-    ACQUAINTANCE_BYTES, Acquaintance, Entry, Epoch, EpochId, Meeting, Relation, Standing, State, Store,
-    Strangers, Verdict, short,
+    ACQUAINTANCE_BYTES, Account, Acquaintance, Entry, Epoch, EpochId, Meeting, Relation, Standing, State,
+    Store, Strangers, Verdict, short,
 };
 use brickwork_wire::Channel;
 
@@ -58,6 +58,12 @@ impl Owner<'_> {
     /// Returns whose stores meet.
     pub(super) fn relation(&self) -> Relation {
         Relation { role: self.role, identities: self.terms.identities }
+    }
+
+    /// Returns where attempts of the peer are counted.
+    pub fn account(&self) -> Account {
+        let (relation, protocol) = (self.relation(), self.protocol.into());
+        Account { relation, protocol, security: self.terms.security }
     }
 }
 
@@ -422,10 +428,7 @@ pub(super) fn reconcile(
                 drop(store.append(id, &Entry::Burned(USED_UP.into()))?)
             }
             Compared::Idle(Verdict::Apart) | Compared::Unnamed => {
-                let _ = store.append(
-                    id,
-                    &Entry::Burned("the peer's log of it is another one, or the peer has none".into()),
-                )?;
+                let _ = store.lose(id, "the peer's log of it is another one, or the peer has none".into())?;
                 differs = true;
             }
         }
@@ -565,6 +568,7 @@ mod tests {
             security: Security::of(40),
             identities: TERMS.identities,
             created: 0,
+            fixed: 0,
         }
     }
 

@@ -154,6 +154,13 @@ pub trait Side: Sized {
     /// is given up, this counts in all that its epoch gives.
     fn risk(&self, step: &Self::FillStep<'_>) -> u128;
 
+    /// Returns the bound on a cheating peer's success in a session of these terms beside its steps, in units
+    /// of 2^-128: where something of its epoch comes to nothing, this counts as tried in vain.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if there is no such level.
+    fn fixed(terms: &Terms) -> Result<u128, Error>;
+
     /// Makes what a step asks for; what need not wait goes into segments as it comes.
     ///
     /// # Errors
@@ -399,8 +406,7 @@ fn job_digest<A: Asked>(steps: &[&[A]]) -> [u8; 32] {
 fn burn_if_cheated<T>(store: &Store, epoch: &EpochId, result: Result<T, Error>) -> Result<T, Error> {
     let is_burned = || store.state(epoch).is_ok_and(|state| state.burned().is_some());
     if let Err(Error::Peer(cheat)) = &result
-        && let Err(error) =
-            store.append(epoch, &Entry::Burned(format!("the peer cheated: {cheat}"))).map(drop)
+        && let Err(error) = store.lose(epoch, format!("the peer cheated: {cheat}")).map(drop)
         && !is_burned()
     {
         tracing::error!(
@@ -667,8 +673,15 @@ impl<S: Side> Stocked<S> {
         session.run().expect(left().copied().flatten().map(Asked::bytes).sum());
         for (number, shares) in (0..of).zip(steps).skip(resumed as usize) {
             let risk = shares.iter().fold(0, |risk: u128, share| risk.saturating_add(session.risk(share)));
+            let state = held.store.state(&epoch)?;
+            let fixed = match state.is_new() || state.given_up().steps > 0 {
+                // It counts already.
+                true => 0,
+                false => S::fixed(&held.terms)?,
+            };
+            held.may_try::<S>(risk.saturating_add(fixed))?;
             let step = FillStep { job, number, of, risk, workers: shares.len() as u32 };
-            let made = fill_step(&held.store, &mut *session, &epoch, step, shares, &mut make);
+            let made = fill_step(&held, &mut *session, &epoch, step, shares, &mut make);
             burn_if_cheated(&held.store, &epoch, made)?;
         }
         let _ = held.store.append(&epoch, &Entry::Confirmed)?;
@@ -771,6 +784,10 @@ impl<S: Side> Stocked<S> {
             None => {
                 held.lease = None;
                 room_for_one_more(living(&held.store, &held.owner::<S>())?.len())?;
+                let fixed = S::fixed(&held.terms)?;
+                held.may_try::<S>(fixed)?;
+                held.store.attempt(&held.owner::<S>().account(), fixed)?;
+                held.may_try::<S>(0)?;
                 let mut session = Box::new(S::setup(run, &held.terms, carried)?);
                 let now = std::time::SystemTime::now()
                     .duration_since(std::time::UNIX_EPOCH)
@@ -782,6 +799,7 @@ impl<S: Side> Stocked<S> {
                     security: held.terms.security,
                     identities: held.terms.identities,
                     created: now,
+                    fixed,
                 };
                 let id = *session.id();
                 let lock = held.store.lock_peer(&held.owner::<S>().relation())?;
@@ -810,6 +828,25 @@ impl Epochs {
         Ok(state.burned().is_none()
             && state.entries_left() >= ENTRIES_FOR_A_STEP
             && S::may_begin(&state, &self.terms)?)
+    }
+
+    /// Makes sure that the peer may try something of this risk, in units of 2^-128: with all that was begun
+    /// with it and is not made, it stays within what a run is promised. (Where a session has a share of a
+    /// promise, whoever shares it out counts what is begun.)
+    ///
+    /// # Errors
+    /// [`Error::Vain`] if it does not.
+    fn may_try<S: Side>(&self, risk: u128) -> Result<(), Error> {
+        let security = self.terms.security;
+        let vain = self.store.vain(&self.owner::<S>().account())?;
+        if security.is_share() || vain.saturating_add(risk) <= security.units() {
+            return Ok(());
+        }
+        Err(Error::Vain(format!(
+            "too much that was begun with this peer came to nothing: another attempt would leave more than \
+             {security} to chance, over all of them; a peer that breaks off until it likes what it is asked \
+             does this, and so does a bad line"
+        )))
     }
 
     fn with<S: Side>(self, session: Box<S>) -> Stocked<S> {
@@ -958,19 +995,21 @@ fn make_share<S: Side>(
 }
 
 fn fill_step<'s, S: Side>(
-    store: &Store,
+    held: &Epochs,
     session: &mut S,
     epoch: &EpochId,
     step: FillStep,
     shares: &[S::FillStep<'s>],
     make: &mut impl FnMut(&mut Making<'_, S>, &[S::FillStep<'s>]) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let entry = Entry::Fill(step);
+    let (store, entry) = (&held.store, Entry::Fill(step));
     let asked = shares.iter().flat_map(|share| [share.request(), share.parameters()]);
     let asked: Vec<[u8; 32]> = [*epoch, entry.digest()].into_iter().chain(asked).collect();
     let next = digest("brickwork 2026-11 stock fill", &asked.iter().collect::<Vec<_>>());
     agree(&mut session.run().channel, &next, "the peer is asked to preprocess something else")?;
     let begun = store.append(epoch, &entry)?;
+    // Once more, now that it counts: other sessions may have begun something at the same time.
+    held.may_try::<S>(0)?;
     meet(session.run(), store.state(epoch)?.head())?;
     make(&mut Making { store, session, epoch, begun }, shares)?;
     let _ = store.append(epoch, &Entry::Stored)?;

@@ -199,6 +199,10 @@ impl<M: Member> Side for OnDisk<M> {
         0
     }
 
+    fn fixed(_: &Terms) -> Result<u128, Error> {
+        Ok(0)
+    }
+
     fn fill(&mut self, step: &M::FillStep, _: Writers) -> Result<(), Error> {
         self.made = Some(self.member.make(step)?);
         Ok(())

@@ -195,6 +195,10 @@ impl<const ROLE: u8> Side for Toy<ROLE> {
         1
     }
 
+    fn fixed(_: &Terms) -> Result<u128, Error> {
+        Ok(2)
+    }
+
     fn fill(&mut self, step: &Asks, _: Writers) -> Result<(), Error> {
         self.dies(Fate::DiesBeforeFilling)?;
         let mut first = self.pads.draw(step.0 as u64)?;
@@ -632,6 +636,7 @@ fn row_16_a_batch_that_is_named_twice_gives_other_items() {
         security: Security::of(40),
         identities: TERMS.identities,
         created: 0,
+        fixed: 0,
     };
     store.begin(&id, &epoch, b"secrets").unwrap();
     let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 };
@@ -739,4 +744,107 @@ fn lists_of_steps_have_names_of_their_own() {
     assert_eq!(name(lists[3]), expected("brickwork 2026-11 stock job", &steps));
     let shares = [&one[..], &two, &Asks(1).request(), &Asks(2).request()];
     assert_eq!(job_digest(&[&asks(lists[3])[..]]), expected("brickwork 2026-11 stock job", &shares));
+}
+
+/// A level at which sixteen units may be left to chance: eight times what setting up a toy leaves.
+const FEW: Terms = Terms { security: Security::of(124), ..TERMS };
+
+/// One connection on which a step is asked for.
+fn tries<const ROLE: u8>(
+    world: &World,
+    channel: brickwork_wire::Channel,
+    fate: Fate,
+    terms: &Terms,
+) -> Result<(), Error> {
+    let role = <Toy<ROLE> as Side>::ROLE;
+    let store = Store::open(&world.root.path().join(format!("{role:?}")), &KEY)?;
+    let run = Metered::new::<Empty>(channel, role, Box::new(Unobserved));
+    let carried = Carried { fate, sent: world.sent };
+    let mut line = Stocked::<Toy<ROLE>>::open(run, carried, &store, terms, &[9; 32])?;
+    let epoch = line.open_epoch()?;
+    line.fill(epoch, &[Asks(3)])?.1.close().map(drop)
+}
+
+fn both_try(world: &World, fate: Fate, terms: &Terms) -> [Result<(), Error>; 2] {
+    let (left, right) = memory_pair();
+    std::thread::scope(|scope| {
+        let garbler = scope.spawn(|| tries::<0>(world, left, fate, terms));
+        let evaluator = tries::<1>(world, right, Fate::Lives, terms);
+        [garbler.join().unwrap(), evaluator]
+    })
+}
+
+/// The evaluator's account of a garbler, and what is in it.
+fn in_vain(world: &World) -> (brickwork_stock::Account, u128, Store) {
+    let store = Store::open(&world.root.path().join("Evaluator"), &KEY).unwrap();
+    let accounts = store.accounts().unwrap();
+    let [(account, vain)] = &accounts[..] else { panic!("{accounts:?}") };
+    (account.clone(), *vain, store)
+}
+
+/// Row 4: who breaks off until it likes what it is asked gets no more attempts than the promise of a run
+/// leaves, over any number of epochs, until the user forgives it.
+#[test]
+fn row_04_attempts_are_counted_over_epochs() {
+    let world = World::new();
+    for attempt in 1..=12u128 {
+        let met = both_try(&world, Fate::DiesBeforeFilling, &FEW);
+        assert!(matches!(&met[1], Err(Error::Io(_))), "{attempt}: {met:?}");
+        let vain = in_vain(&world).1;
+        // An epoch takes six.
+        assert_eq!(vain, attempt + 2 * attempt.div_ceil(6));
+        assert!(vain <= FEW.security.units());
+    }
+    for _ in 0..3 {
+        let met = both_try(&world, Fate::Lives, &FEW);
+        assert!(met.iter().all(|met| matches!(met, Err(Error::Vain(_)))), "{met:?}");
+        assert_eq!(in_vain(&world).1, 16);
+    }
+    let (account, _, store) = in_vain(&world);
+    assert_eq!(store.epochs().unwrap().len(), 2);
+    // Burning and forgetting do not help.
+    for (id, _) in store.epochs().unwrap() {
+        let _ = store.append(&id, &Entry::Burned("test".into())).unwrap();
+        store.forget(&id).unwrap();
+    }
+    store.set_pair(&account.relation, &[8; 32]).unwrap();
+    assert_eq!(store.vain(&account).unwrap(), 16);
+    store.forgive(&account).unwrap();
+    drop(store);
+    let garblers = world.root.path().join("Garbler");
+    std::fs::remove_dir_all(garblers).unwrap();
+    let met = both_try(&world, Fate::Lives, &FEW);
+    assert!(met.iter().all(Result::is_ok), "{met:?}");
+}
+
+/// Row 4: a setup that comes to nothing is an attempt, and so is what a cheat burns.
+#[test]
+fn row_04_setups_and_cheats_are_counted() {
+    let world = World::new();
+    for attempts in 1..=8 {
+        let met = both_try(&world, Fate::DiesInSetup, &FEW);
+        assert!(met.iter().all(|met| matches!(met, Err(Error::Io(_)))), "{met:?}");
+        assert_eq!(in_vain(&world).1, 2 * attempts);
+    }
+    let met = both_try(&world, Fate::Lives, &FEW);
+    assert!(met.iter().all(|met| matches!(met, Err(Error::Vain(_)))), "{met:?}");
+
+    let world = World::new();
+    world.good(What::Fill(&[6]));
+    let cheats = world.connect([Fate::SendsTooMuch, Fate::Lives], What::Run(b"abc", Lacking::Refuse));
+    assert!(matches!(&cheats[1], Err(Error::Peer(_))), "{cheats:?}");
+    assert_eq!(in_vain(&world).1, 3, "the step that was made, and what else the epoch leaves to chance");
+}
+
+/// Where a promise is shared out, who shares it out counts what is begun.
+#[test]
+fn shares_of_a_promise_are_counted_by_who_shares_it_out() {
+    let world = World::new();
+    let shared = Terms { security: Security::shared(123, 2).unwrap(), ..TERMS };
+    for _ in 0..16 {
+        let met = both_try(&world, Fate::DiesBeforeFilling, &shared);
+        assert!(matches!(&met[1], Err(Error::Io(_))), "{met:?}");
+    }
+    assert!(in_vain(&world).1 > shared.security.units());
+    assert!(both_try(&world, Fate::Lives, &shared).iter().all(Result::is_ok));
 }

@@ -3,7 +3,7 @@
 use super::*;
 use brickwork::circuit::Party;
 use brickwork::duplo::{Request, Stocked};
-use brickwork::session::{TABLE_MEMORY, Terms, Unobserved};
+use brickwork::session::{Observer, TABLE_MEMORY, Terms, Unobserved};
 use brickwork::stock::{Store, StoreKey};
 use brickwork::wire::tls::{self, Identity, Listener, Options, PublicKey};
 use brickwork::wire::{Channel, Tag};
@@ -59,7 +59,11 @@ impl Means {
     }
 
     fn stocked(&self, channel: Channel) -> Stocked {
-        Stocked::open(self.party, channel, &self.store, &self.terms, Unobserved).expect("a session")
+        self.watched(channel, Unobserved)
+    }
+
+    fn watched(&self, channel: Channel, observer: impl Observer + 'static) -> Stocked {
+        Stocked::open(self.party, channel, &self.store, &self.terms, observer).expect("a session")
     }
 
     fn hostile(&self, channels: Vec<Channel>) -> Hostile {
@@ -71,7 +75,7 @@ impl Means {
     fn connect(&self, address: &str) -> Hostile {
         let meeting = format!("{:?}", Instant::now());
         let line = |line: &str| {
-            let sheet = json!({ "serve": 2, "line": line, "meeting": meeting }).to_string();
+            let sheet = json!({ "serve": 3, "line": line, "meeting": meeting }).to_string();
             let met = tls::meet(address, &self.identity, self.peer, &self.options(), sheet.as_bytes());
             met.expect("a line").channel
         };
@@ -80,7 +84,7 @@ impl Means {
 
     /// As the garbler, of an evaluator that connects.
     fn accept(&self, listener: &Listener) -> Hostile {
-        let sheet = json!({ "serve": 2, "line": "", "meeting": "" }).to_string();
+        let sheet = json!({ "serve": 3, "line": "", "meeting": "" }).to_string();
         let line = |_| listener.meet(sheet.as_bytes(), None).expect("a line").channel;
         self.hostile([0, 1, 2].map(line).into())
     }
@@ -247,13 +251,7 @@ fn a_garbler_that_asks_for_too_much() {
     // As much as it likes gives as much as the mark, and then nothing.
     say(fill.channel(), &json!({ "fill": { "digest": digest, "count": u64::MAX } }));
     assert_eq!(hear(fill.channel()), Some(json!({ "count": 6 })));
-    let one = Request::of(&program);
-    let none = || Request { components: Vec::new(), garbler_wires: 0, ots: None };
-    let parts = one.components.iter().map(|(component, slots)| (component.clone(), 6 * slots));
-    let mut steps: Vec<Request> = parts.map(|part| Request { components: vec![part], ..none() }).collect();
-    let ots = Some(6 * program.input_width(Party::Evaluator));
-    steps.push(Request { garbler_wires: 6 * one.garbler_wires, ots, ..none() });
-    let mut fill = fill.preprocess(&steps).and_then(|(_, fill)| fill.renew()).expect("stock");
+    let mut fill = fill.preprocess(&steps_of(&program, 6)).and_then(|(_, fill)| fill.renew()).expect("stock");
     say(fill.channel(), &json!({ "fill": { "digest": digest, "count": 1 } }));
     assert_eq!(hear(fill.channel()), Some(json!({ "count": 0 })));
     say(work.channel(), &json!("renew"));
@@ -321,4 +319,92 @@ fn an_evaluator_that_announces_too_much() {
     assert!(answers.contains(&json!({ "no": "full" })), "at most 256 at a time");
     drop((work, fill, ask));
     garbler.stop();
+}
+
+/// Dies when the tables of a step begin to pass: then the garbler knows the challenge.
+struct Dies;
+
+impl Observer for Dies {
+    fn phase(&mut self, _: &'static str) {}
+
+    fn progress(&mut self, done: u64, _: u64) {
+        assert_eq!(done, 0, "it dies here");
+    }
+}
+
+/// What so many executions of a program take, as the service makes it.
+fn steps_of(program: &brickwork::circuit::Program, count: usize) -> Vec<Request> {
+    let one = Request::of(program);
+    let none = || Request { components: Vec::new(), garbler_wires: 0, ots: None };
+    let parts = one.components.iter().map(|(component, slots)| (component.clone(), count * slots));
+    let mut steps: Vec<Request> = parts.map(|part| Request { components: vec![part], ..none() }).collect();
+    let ots = Some(count * program.input_width(Party::Evaluator));
+    steps.push(Request { garbler_wires: count * one.garbler_wires, ots, ..none() });
+    steps
+}
+
+/// A garbler that breaks every filling off, and comes again, gets as many challenges as the promise of a run
+/// leaves, and then none until the user forgives it: all that it was given is within 2^-40.
+#[test]
+fn a_garbler_that_breaks_off_until_it_likes_the_challenge() {
+    let program = entry("richer", "millionaires.bwp", "");
+    let mut pair = Pair::new([&program, &program]);
+    let means = Means::of(&pair, Party::Garbler);
+    let listener = means.listener();
+    pair.address = Some(listener.local_addr().expect("an address").to_string());
+    let evaluator = pair.start(1);
+    let program = richer_program();
+    let digest: String = program.digest().iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut tries = 0;
+    loop {
+        let sheet = json!({ "serve": 3, "line": "", "meeting": "" }).to_string();
+        let mut lines =
+            [0; 3].map(|_| listener.meet(sheet.as_bytes(), None).expect("a line").channel).into_iter();
+        let mut next = || lines.next().expect("three lines");
+        let (work, mut fill, ask) = (means.stocked(next()), means.watched(next(), Dies), next());
+        say(fill.channel(), &json!({ "fill": { "digest": digest, "count": 6 } }));
+        let heard = hear(fill.channel()).expect("an answer");
+        if heard != json!({ "count": 6 }) {
+            assert_eq!(heard, json!({ "no": "vain" }));
+            break;
+        }
+        let filled = std::thread::spawn({
+            let steps = steps_of(&program, 6);
+            move || fill.preprocess(&steps).map(drop)
+        });
+        assert!(!matches!(filled.join(), Ok(Ok(()))), "it is broken off");
+        drop((work, ask));
+        tries += 1;
+        // It counts here, too, where nobody cheats.
+        means.store.accounts().unwrap().iter().for_each(|(account, _)| means.store.forgive(account).unwrap());
+        assert!(tries < 20, "there is no end to it");
+    }
+    assert!(tries > 2, "{tries}");
+    evaluator.stop();
+    let (store, key) = (pair.keys.file("evaluator.store"), pair.keys.file("store.key"));
+    let place = ["--store", &*store, "--store-key", &*key];
+    let (_, listed) = good(&[&["stock", "ls"], &place[..]].concat());
+    let vain = listed["vain"][0]["bound_log2"].as_f64().expect("a bound");
+    assert!((-42.0..=-40.0).contains(&vain), "{listed}");
+    let forgiven = run(&[&["stock", "forgive"], &place[..], &["--all"]].concat());
+    assert_eq!(forgiven.status.code(), Some(0), "{}", text(&forgiven.stderr));
+    let (_, listed) = good(&[&["stock", "ls"], &place[..]].concat());
+    assert_eq!(listed["vain"], json!([]));
+}
+
+/// After a check that the peer failed the service ends, as a job does, and does not meet it again.
+#[test]
+fn a_peer_that_cheats_is_not_met_again() {
+    let program = entry("richer", "millionaires.bwp", "");
+    let mut pair = Pair::new([&program, &program]);
+    let means = Means::of(&pair, Party::Garbler);
+    let listener = means.listener();
+    pair.address = Some(listener.local_addr().expect("an address").to_string());
+    let mut evaluator = pair.start(1);
+    let mut met = means.accept(&listener);
+    met.work.channel().send(Tag(121), b"{}").and_then(|()| met.work.channel().flush()).expect("a line");
+    let output = finish(evaluator.child.take().expect("it runs"));
+    assert_eq!(output.status.code(), Some(5), "{}", text(&output.stderr));
+    let said = object(&output);
+    assert!(said["error"]["message"].as_str().is_some_and(|why| why.contains("cheated")), "{said}");
 }

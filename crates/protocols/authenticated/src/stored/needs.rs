@@ -209,6 +209,15 @@ pub(super) fn may_begin(given_up: GivenUp, security: u32) -> bool {
     Upper::fixed(given_up.risk) <= Upper::exp2(-f64::from(security) - GIVEN_UP_LOG2)
 }
 
+/// Returns what may fail in an epoch in which nothing is made, in units of 2^-128.
+///
+/// # Errors
+/// [`Error::Usage`] if there is no such level.
+pub(super) fn fixed(security: u32) -> Result<u128, Error> {
+    let budget = Budget::of(Level::of(security)?, [], OPENINGS_OF_PROGRAMS);
+    Ok(Upper::exp2(budget.log2()).to_fixed())
+}
+
 /// A step of preprocessing: a batch of components of a request.
 pub(crate) struct Filling<'r> {
     pub request: &'r Request,

@@ -16,7 +16,7 @@ use brickwork_session::{Digests, Metered, Protocol, SessionId, Terms};
 use brickwork_stock::{Batch, Ranges, Serial, State, Writers, encoded_secret};
 use zeroize::Zeroizing;
 
-use super::needs::{COPIES, Filling, Job, MASKS, keeps_promise, may_begin, origins};
+use super::needs::{COPIES, Filling, Job, MASKS, fixed, keeps_promise, may_begin, origins};
 use super::records::{Header, Items, Keys, List, Shape, of_shares};
 use crate::components::{Garbled, Made, Received};
 use crate::hooks::Hooks;
@@ -307,6 +307,10 @@ impl<C: Kept> Side for OnDisk<C> {
 
     fn risk(&self, step: &Filling) -> u128 {
         step.origin(self.member.cot()).bound(step.level).to_fixed()
+    }
+
+    fn fixed(terms: &Terms) -> Result<u128, Error> {
+        fixed(terms.security.whole()?)
     }
 
     fn fill(&mut self, step: &Filling, _: Writers) -> Result<(), Error> {

@@ -391,6 +391,7 @@ fn a_store_of_another_protocol_is_refused() {
             security: 0.into(),
             identities: terms().identities,
             created: 0,
+            fixed: 0,
         };
         store.begin(&[3; 32], &epoch, b"secrets").unwrap();
         let step = brickwork_stock::FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 };

@@ -12,7 +12,7 @@ use crate::hooks::Hooks;
 use crate::input_ots::{EvaluatorInputOts, GarblerInputOts};
 use crate::instance::{CommitmentSender, level};
 use crate::items::{ComponentItems, Origin};
-use crate::parameters::{Parameters, may_begin};
+use crate::parameters::{self, Parameters, may_begin};
 use crate::party::{EvaluatorCore, Pooled, entered};
 use crate::phases::{self, Agreement};
 use crate::report::Duplo;
@@ -179,6 +179,10 @@ impl<R: Role> Side for OnDisk<R> {
 
     fn risk(&self, step: &Filling<'_>) -> u128 {
         step.parameters.risk()
+    }
+
+    fn fixed(terms: &Terms) -> Result<u128, Error> {
+        parameters::fixed(terms.security)
     }
 
     fn fill(&mut self, filling: &Filling, segments: Writers) -> Result<(), Error> {

@@ -196,3 +196,12 @@ pub(super) fn bound_of_epoch(store: &Store, epoch: &EpochId, security: u32) -> R
 pub(super) fn may_begin(given_up: GivenUp, security: u32) -> Result<bool, Error> {
     Ok(Upper::fixed(given_up.risk) <= Upper::exp2(Level::of_stock(security)?.share(GIVEN_UP_SHARE)))
 }
+
+/// Returns what may fail in an epoch beside its batches, in units of 2^-128.
+///
+/// # Errors
+/// [`Error::Usage`] if that security is not offered.
+pub(super) fn fixed(security: u32) -> Result<u128, Error> {
+    let checks = Level::of_stock(security)?.checks();
+    Ok(checks.into_iter().map(|(_, bound)| bound).sum::<Upper>().to_fixed())
+}

@@ -424,6 +424,10 @@ impl<R: Role> Side for OnDisk<R> {
         step.risk()
     }
 
+    fn fixed(terms: &Terms) -> Result<u128, Error> {
+        origins::fixed(terms.security.whole()?)
+    }
+
     fn fill(&mut self, step: &Filling, _: Writers) -> Result<(), Error> {
         self.made = Some(self.party.make(step)?);
         Ok(())

@@ -211,3 +211,8 @@ pub(super) fn bound_of_epoch(store: &Store, epoch: &EpochId, security: u32) -> R
 pub(super) fn may_begin(given_up: GivenUp, security: u32) -> Result<bool, Error> {
     Ok(Upper::fixed(given_up.risk) <= Upper::exp2(stock_share(security, GIVEN_UP_SHARE)?))
 }
+
+/// Returns what may fail in an epoch beside its batches, in units of 2^-128.
+pub(super) fn fixed(security: u32) -> Result<u128, Error> {
+    Ok(stock_checks(security)?.checks().iter().map(|check| check.1).sum::<Upper>().to_fixed())
+}

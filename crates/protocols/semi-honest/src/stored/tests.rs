@@ -291,6 +291,7 @@ fn a_store_of_another_protocol_is_refused() {
             security: Security::of(40),
             identities: terms().identities,
             created: 0,
+            fixed: 0,
         };
         store.begin(&[3; 32], &epoch, b"secrets").unwrap();
         let step = brickwork_stock::FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 };

@@ -1,0 +1,297 @@
+//! What a peer has tried in vain, over all epochs: the sum of the risks of all that was begun with it and not
+//! made.
+//!
+//! A step counts from its beginning, in the transaction that begins it, until it is made. An epoch's fixed
+//! part counts from before its setup until its first step is made, and with the first step that is given up
+//! in it. What the peer makes this party burn counts with all that was made. Nothing takes from the sum but
+//! [`Store::forgive`]: neither burning, nor forgetting, nor another identifier of the pair.
+
+use serde::{Deserialize, Serialize};
+
+use super::log::{Entry, EpochId, State};
+use super::{EPOCHS, Epoch, Relation, RowChange, Security, Store, Taken, VAIN};
+use brickwork_base::Error;
+
+/// Whose attempts are counted together: those of a peer at what is made for one level of a protocol.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Account {
+    /// This party's role, and who they are.
+    pub relation: Relation,
+    /// The protocol whose stock it is.
+    pub protocol: String,
+    /// The level: nothing of one is used at another.
+    pub security: Security,
+}
+
+impl Account {
+    fn key(&self) -> [u8; 32] {
+        let mut parts = vec![self.relation.role as u8];
+        parts.extend(self.relation.identities.concat());
+        parts.extend([self.security.bits(), self.security.shares()].map(u32::to_le_bytes).concat());
+        parts.extend(self.protocol.as_bytes());
+        blake3::derive_key("brickwork 2026-11 stock attempts in vain", &parts)
+    }
+}
+
+impl Epoch {
+    /// Returns where attempts at it are counted.
+    pub fn account(&self) -> Account {
+        Account { relation: self.relation(), protocol: self.protocol.clone(), security: self.security }
+    }
+}
+
+/// What is known of an account, in units of 2^-128.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Attempts {
+    account: Account,
+    /// What came to nothing.
+    settled: u128,
+    /// By epoch: what is begun, and counts until it is made.
+    open: Vec<(EpochId, u128)>,
+}
+
+impl Attempts {
+    fn sum(&self) -> u128 {
+        self.open.iter().fold(self.settled, |sum, (_, risk)| sum.saturating_add(*risk))
+    }
+
+    fn settle(&mut self, risk: u128) {
+        self.settled = self.settled.saturating_add(risk);
+    }
+
+    /// Takes out what is open in an epoch.
+    fn close(&mut self, id: &EpochId) -> u128 {
+        let place = self.open.iter().position(|(of, _)| of == id);
+        place.map_or(0, |place| self.open.swap_remove(place).1)
+    }
+
+    /// Follows an entry behind this state of an epoch with this fixed part; `lost` if the peer's doing is why
+    /// it is burned.
+    fn follow(&mut self, id: &EpochId, before: &State, entry: &Entry, fixed: u128, lost: bool) {
+        let open = self.close(id);
+        let counted = before.given_up().steps > 0;
+        match entry {
+            Entry::Fill(step) => {
+                if before.open().is_some() {
+                    self.settle(open);
+                }
+                self.open.push((*id, step.risk.saturating_add(if counted { 0 } else { fixed })));
+            }
+            Entry::Made => {}
+            Entry::Use { .. } | Entry::Burned(_) => self.settle(open),
+            Entry::Stored | Entry::Confirmed => self.open.push((*id, open)),
+        }
+        if lost {
+            before.made().for_each(|(_, step)| self.settle(step.risk));
+            if !counted && !before.is_new() {
+                self.settle(fixed);
+            }
+        }
+    }
+}
+
+impl Store {
+    fn vain_row(&self, account: &Account) -> Result<Attempts, Error> {
+        let row: Option<Attempts> = self.row(VAIN, &account.key())?;
+        match row {
+            None => Ok(Attempts { account: account.clone(), settled: 0, open: Vec::new() }),
+            Some(row) if row.account == *account => Ok(row),
+            Some(_) => Err(Error::Stock("the index names attempts wrongly".into())),
+        }
+    }
+
+    fn sealed_vain(&self, row: &Attempts) -> Result<RowChange, Error> {
+        self.sealed(VAIN, row.account.key().to_vec(), row)
+    }
+
+    /// Returns the risks of all that was begun under this account and is not made, in units of 2^-128.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the index cannot be read or was altered.
+    pub fn vain(&self, account: &Account) -> Result<u128, Error> {
+        Ok(self.vain_row(account)?.sum())
+    }
+
+    /// Returns all accounts with something in vain, and how much, in units of 2^-128.
+    ///
+    /// # Errors
+    /// As [`Store::vain`].
+    pub fn accounts(&self) -> Result<Vec<(Account, u128)>, Error> {
+        let mut accounts = Vec::new();
+        for (key, row) in self.all(VAIN)? {
+            let row: Attempts = self.open_row(VAIN, &key, &row)?;
+            accounts.push((row.sum(), row.account));
+        }
+        Ok(accounts.into_iter().filter(|(sum, _)| *sum > 0).map(|(sum, account)| (account, sum)).collect())
+    }
+
+    /// Counts the fixed part of an epoch whose setup begins. [`Store::begin`] takes it over.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the disk fails.
+    pub fn attempt(&self, account: &Account, fixed: u128) -> Result<(), Error> {
+        let _changing = self.change()?;
+        let mut row = self.vain_row(account)?;
+        row.settle(fixed);
+        self.write(&[self.sealed_vain(&row)?])
+    }
+
+    /// Forgets what was tried in vain under an account, by the user's word. What is begun at this moment and
+    /// given up later does not count either.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the disk fails.
+    pub fn forgive(&self, account: &Account) -> Result<(), Error> {
+        let _changing = self.change()?;
+        self.write(&[(VAIN, account.key().to_vec(), None)])
+    }
+
+    /// Burns an epoch for what the peer did: a check that it failed, or a log that is not this party's. All
+    /// that was made in it counts as tried in vain.
+    ///
+    /// # Errors
+    /// As [`Store::append`].
+    pub fn lose(&self, id: &EpochId, why: String) -> Result<Taken, Error> {
+        self.append_as(id, &Entry::Burned(why), true)
+    }
+
+    /// The row of an account where a new epoch's fixed part is no loss yet.
+    pub(super) fn vain_at_begin(&self, id: &EpochId, epoch: &Epoch) -> Result<RowChange, Error> {
+        let mut row = self.vain_row(&epoch.account())?;
+        row.settled = row.settled.saturating_sub(epoch.fixed);
+        row.open.push((*id, epoch.fixed));
+        self.sealed_vain(&row)
+    }
+
+    /// The row of an account behind an entry, where that changes it.
+    pub(super) fn vain_behind(
+        &self,
+        id: &EpochId,
+        before: &State,
+        entry: &Entry,
+        lost: bool,
+    ) -> Result<Option<RowChange>, Error> {
+        let changes = match entry {
+            Entry::Stored | Entry::Confirmed => false,
+            Entry::Use { .. } => before.open().is_some(),
+            Entry::Fill(_) | Entry::Made | Entry::Burned(_) => true,
+        };
+        let Some(epoch) = self.row::<Epoch>(EPOCHS, id)?.filter(|_| changes) else { return Ok(None) };
+        let mut row = self.vain_row(&epoch.account())?;
+        row.follow(id, before, entry, epoch.fixed, lost);
+        self.sealed_vain(&row).map(Some)
+    }
+
+    /// The row of an account where an epoch is forgotten.
+    pub(super) fn vain_without(&self, id: &EpochId) -> Result<Option<RowChange>, Error> {
+        let Some(epoch) = self.row::<Epoch>(EPOCHS, id)? else { return Ok(None) };
+        let mut row = self.vain_row(&epoch.account())?;
+        let open = row.close(id);
+        row.settle(open);
+        self.sealed_vain(&row).map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::{FillStep, StoreKey, serial};
+    use brickwork_base::Party;
+
+    const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
+
+    fn epoch() -> Epoch {
+        let (role, security, identities) = (Party::Evaluator, Security::of(40), [[1; 32], [2; 32]]);
+        Epoch { protocol: "test".into(), version: 1, role, security, identities, created: 5, fixed: 10 }
+    }
+
+    fn fill(number: u32, risk: u128) -> Entry {
+        Entry::Fill(FillStep { job: [1; 32], number, of: 9, risk, workers: 1 })
+    }
+
+    /// Begins an epoch as a session does.
+    fn begin(store: &Store, id: &EpochId) {
+        store.attempt(&epoch().account(), 10).unwrap();
+        store.begin(id, &epoch(), b"secrets").unwrap();
+    }
+
+    /// The sum, which is the same in a process that opens the store anew.
+    fn sum(directory: &Path, change: impl FnOnce(&Store)) -> u128 {
+        change(&Store::open(directory, &KEY).unwrap());
+        let store = Store::open(directory, &KEY).unwrap();
+        let other = Account { security: Security::of(64), ..epoch().account() };
+        assert_eq!(store.vain(&other).unwrap(), 0, "another level has a count of its own");
+        let vain = store.vain(&epoch().account()).unwrap();
+        assert_eq!(store.accounts().unwrap().iter().map(|(_, sum)| sum).sum::<u128>(), vain);
+        vain
+    }
+
+    fn follows(store: &Store, id: &EpochId, entries: &[Entry]) {
+        entries.iter().for_each(|entry| drop(store.append(id, entry).unwrap()));
+    }
+
+    /// Row 4: all that is begun counts, at once and durably, until it is made; and what came to nothing stays,
+    /// whatever becomes of its epoch and of the pair.
+    #[test]
+    fn row_04_what_came_to_nothing_outlives_its_epoch() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, id) = (folder.path(), [3; 32]);
+        let of = |entries: &[Entry]| sum(path, |store| follows(store, &id, entries));
+        let account = epoch().account();
+        assert_eq!(sum(path, |store| store.attempt(&account, 10).unwrap()), 10, "a setup that is begun");
+        assert_eq!(sum(path, |store| store.begin(&id, &epoch(), b"secrets").unwrap()), 10);
+        assert_eq!(of(&[fill(0, 3)]), 13);
+        assert_eq!(of(&[Entry::Stored, Entry::Made]), 0, "it is made");
+        assert_eq!(of(&[fill(1, 5)]), 15, "with the fixed part");
+        assert_eq!(of(&[fill(1, 7)]), 22, "given up, and begun again; the fixed part once");
+        assert_eq!(of(&[Entry::Confirmed, Entry::Stored]), 22);
+        assert_eq!(of(&[Entry::Made]), 15);
+        let used = Entry::Use { program: [4; 32], taken: vec![(serial(1, 0), 1)] };
+        assert_eq!(of(&[fill(2, 100)]), 115);
+        // There is no such batch, and nothing changes.
+        assert_eq!(sum(path, |store| assert!(store.append(&id, &used).is_err())), 115);
+        assert_eq!(sum(path, |store| store.set_pair(&account.relation, &[9; 32]).unwrap()), 115);
+        assert_eq!(of(&[Entry::Burned("by the user".into())]), 115, "what was made is no attempt");
+        assert_eq!(sum(path, |store| store.forget(&id).unwrap()), 115);
+        assert_eq!(sum(path, |store| begin(store, &id)), 125);
+        assert_eq!(sum(path, |store| store.forget(&id).unwrap()), 125, "begun, and never more than that");
+        assert_eq!(sum(path, |store| store.forgive(&account).unwrap()), 0);
+    }
+
+    /// Row 4: what the peer makes this party burn counts with all that was made.
+    #[test]
+    fn row_04_what_is_lost_to_the_peer_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let lost = |id: u8, entries: &[Entry]| {
+            let id = [id; 32];
+            sum(folder.path(), |store| {
+                begin(store, &id);
+                follows(store, &id, entries);
+                drop(store.lose(&id, "it cheated".into()).unwrap());
+                assert!(store.state(&id).unwrap().burned().is_some());
+            })
+        };
+        assert_eq!(lost(1, &[]), 10);
+        assert_eq!(lost(2, &[fill(0, 3)]), 10 + 13);
+        let made = [fill(0, 3), Entry::Stored, Entry::Made];
+        assert_eq!(lost(3, &made), 23 + 13);
+        // One made, one given up, one begun.
+        assert_eq!(lost(4, &[&made[..], &[fill(1, 20), fill(1, 30)]].concat()), 36 + 3 + 10 + 50);
+    }
+
+    /// What is forgiven does not come back with what is made later, nor takes from what comes then.
+    #[test]
+    fn what_is_forgiven_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, id) = (folder.path(), [3; 32]);
+        let of = |entries: &[Entry]| sum(path, |store| follows(store, &id, entries));
+        assert_eq!(sum(path, |store| begin(store, &id)), 10);
+        assert_eq!(of(&[fill(0, 3), fill(0, 3)]), 16);
+        assert_eq!(sum(path, |store| store.forgive(&epoch().account()).unwrap()), 0);
+        assert_eq!(sum(path, |store| begin(store, &[4; 32])), 10);
+        assert_eq!(of(&[Entry::Stored, Entry::Made]), 10, "what counts no more is not taken off either");
+        assert_eq!(of(&[fill(1, u128::MAX)]), u128::MAX, "it does not run over");
+    }
+}
