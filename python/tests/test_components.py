@@ -359,3 +359,15 @@ def test_programs_of_a_session_that_are_one_are_added_up(tmp_path: Path) -> None
     call: Any = ("garbler", {first: 1, bw.load(second): 2}, bw.keygen(), "key", "127.0.0.1:0", None, {})
     _, words, _ = _connect(*call)
     assert [word for word in words if word.startswith("--program")] == [f"--program={first}=3"]
+
+
+def test_what_is_listed_is_a_program_or_said_to_be_a_library() -> None:
+    kinds = set()
+    for one in bw.examples():
+        try:
+            assert bw.example(one.name).and_gates > 0
+            kinds.add("program")
+        except bw.UsageError as error:
+            assert "is a library" in str(error) and one.name in error.hint
+            kinds.add("library")
+    assert kinds == {"program", "library"}
