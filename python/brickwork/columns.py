@@ -91,7 +91,7 @@ def column(value: Any, place: Place) -> Column | dict[str, Any]:
         _refuse_null(np.fromiter(map(operator.is_, value, repeat(None)), bool, len(value)), place)
         if has_masked(value):
             value = [unmasked(one, place.at(row)) for row, one in enumerate(value)]
-        return np.asarray(value)
+        return _of_list(value, place)
     if hasattr(value, "struct") and str(getattr(value, "dtype", "")).startswith("Struct"):  # polars
         inner = value.struct.unnest()
         return {name: column(inner[name], place.field(name)) for name in inner.columns}
@@ -104,6 +104,23 @@ def column(value: Any, place: Place) -> Column | dict[str, Any]:
             return _column_of_arrow(value, place)
         return np.asarray(value.to_numpy())
     return _column_of_arrow(_pyarrow(place).chunked_array(value), place)
+
+
+def _of_list(values: Sequence[Any], place: Place) -> Column:
+    """Returns numbers of Python as an array. Where numpy makes floats of integers it would round them."""
+    found = np.asarray(values)
+    if found.dtype.kind == "f" and found.ndim == 1:
+        kinds = set(map(type, values))
+        if kinds <= {int, bool}:
+            return np.array(values, dtype=object)
+        for row, one in enumerate(values if int in kinds else ()):
+            if isinstance(one, int) and abs(one) > 2**53:
+                raise place.wrong(
+                    "an integer beside numbers with a point, which hold no such integer",
+                    "give integers alone, or Decimal",
+                    row,
+                )
+    return found
 
 
 def has_masked(values: Sequence[Any]) -> bool:
@@ -182,7 +199,7 @@ def _column_of_arrow(value: Any, place: Place) -> Column | dict[str, Any]:
             raise place.wrong("lists of different lengths", "give each row as many elements")
         inner = column(pyarrow.chunked_array([joined.flatten()]), place)
         if isinstance(inner, np.ndarray):
-            return inner.reshape(len(value), -1, *inner.shape[1:])
+            return inner.reshape(len(value), next(iter(lengths), 0), *inner.shape[1:])
         raise place.wrong("lists of structs", "give a column for each of their fields")
     return np.asarray(value.to_numpy())
 

@@ -241,7 +241,12 @@ def example(name: str) -> Program:
     """Returns a program that comes with the compiler, from its source."""
     with tempfile.TemporaryDirectory(prefix="brickwork-") as folder:
         call("examples", name, output=folder)
-        return compile(Path(folder) / f"{name}.wir")
+        source = Path(folder) / f"{name}.wir"
+        if "#parties" not in source.read_text(encoding="utf-8"):
+            raise UsageError(
+                f"{name} is a library and no program", f'`#include "{name}.wir"` finds it in a source'
+            )
+        return compile(source)
 
 
 def demo_cheat(attack: str | None = None, runs: int = 100) -> Record:

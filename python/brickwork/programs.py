@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -14,6 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 from . import _native
 from ._flags import flags
 from ._tasks import wait
+from .errors import InvalidInput
 from .pages import Page
 from .ports import Port, type_from_json
 
@@ -38,11 +40,30 @@ class Program(Page):
     def __init__(self, path: str | os.PathLike[str], map: Mapping[str, str] | None = None) -> None:
         self.path = Path(path)
         self.map = dict(map or {})
-        found = wait(_native.Task.ports(self._words())).json
+        self._files = _files(self.path)
+        found = self._read()
         self.digest: str = found["digest"]
         self.and_gates: int = found["and_gates"]
         self.inputs: tuple[Port, ...] = _ports(found["inputs"])
         self.outputs: tuple[Port, ...] = _ports(found["outputs"])
+
+    def _read(self) -> Any:
+        return wait(_native.Task.ports(["info", *flags({"map": self.map}), "--", os.fspath(self.path)])).json
+
+    def unchanged(self) -> Program:
+        """Returns itself, whose file still holds the program that was loaded.
+
+        Raises:
+            InvalidInput: it holds another one.
+        """
+        files = _files(self.path)
+        if files != self._files:
+            if self._read()["digest"] != self.digest:
+                raise InvalidInput(
+                    f"{self.path} holds another program than when it was loaded", "load it again: bw.load(…)"
+                )
+            self._files = files
+        return self
 
     def inputs_of(self, party: str) -> list[Port]:
         """Returns what a party, `garbler` or `evaluator`, gives."""
@@ -57,7 +78,7 @@ class Program(Page):
         return dict(wait(_native.Task.call(self._words())).json)
 
     def _words(self) -> list[str]:
-        return ["info", *flags({"map": self.map}), "--", os.fspath(self.path)]
+        return ["info", *flags({"map": self.map}), "--", os.fspath(self.unchanged().path)]
 
     def meaning(self, bits: Mapping[str, str], executions: int | None) -> Any:
         """Returns what the parties' output bits mean, as the command's JSON has it."""
@@ -78,7 +99,7 @@ class Program(Page):
             cut: `whole` for one piece, which stock is then made of, or what else the command's `--cut` takes.
         """
         options = {"map": self.map, "output": path, "cut": cut}
-        call = ["compile", *flags(options), "--", os.fspath(self.path)]
+        call = ["compile", *flags(options), "--", os.fspath(self.unchanged().path)]
         wait(_native.Task.call(call))
         return Program(path)
 
@@ -93,7 +114,38 @@ class Program(Page):
         return f"<brickwork.Program {self.digest[:16]}: {inputs} -> {outputs}; {self.and_gates:,} AND gates>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Program, (self.path, self.map)
+        return _same, (self.path, self.map, self.digest)
+
+
+def _same(path: Path, map: Mapping[str, str], digest: str) -> Program:
+    """Returns the program that was pickled, whose file must still hold it."""
+    program = Program(path, map)
+    if program.digest != digest:
+        raise InvalidInput(
+            f"{path} holds another program than when it was pickled", "load it again: bw.load(…)"
+        )
+    return program
+
+
+_INCLUDE = re.compile(rb'^[ \t]*#include[ \t]+"([^"\n]+)"', re.MULTILINE)
+
+
+def _files(path: Path) -> dict[Path, tuple[int, ...] | None]:
+    """Returns what tells whether a file was written to, of a program's file and of those that it includes."""
+    found: dict[Path, tuple[int, ...] | None] = {}
+    left = [path]
+    while left:
+        if (one := left.pop()) in found:
+            continue
+        try:
+            about = os.stat(one)
+            found[one] = about.st_mtime_ns, about.st_size, about.st_ino
+            if one.suffix == ".wir":
+                left += [one.parent / os.fsdecode(name) for name in _INCLUDE.findall(one.read_bytes())]
+        except (OSError, ValueError):
+            # A file of the standard library, or none; who reads it says so.
+            found[one] = None
+    return found
 
 
 def _ports(found: Iterable[Mapping[str, Any]]) -> tuple[Port, ...]:
@@ -108,7 +160,7 @@ def load(path: str | os.PathLike[str], map: Mapping[str, str] | None = None) -> 
 def as_program(program: Program | HasProgram | str | os.PathLike[str]) -> Program:
     """Returns a program for whatever is one, or names one."""
     if isinstance(program, Program):
-        return program
+        return program.unchanged()
     if isinstance(program, HasProgram):
         return program.as_program()
     return Program(program)

@@ -255,7 +255,11 @@ def _connect(
 ) -> tuple[Session, list[str], _native.Identity | None]:
     if (listen is None) == (connect is None):
         raise UsageError("a party listens or connects", "give listen='HOST:PORT' or connect='HOST:PORT'")
-    times = {as_program(program): count for program, count in programs.items()}
+    times: dict[Program, int] = {}
+    for program, count in programs.items():
+        # Two may be one program, of two files or names.
+        found = as_program(program)
+        times[found] = times.get(found, 0) + count
     key = identity if isinstance(identity, _native.Identity) else None
     call = {
         "listen": listen,

@@ -218,13 +218,15 @@ def _closed(of: Any) -> bool:
     return builtins.all(map(_closed, [*seen, *(of.__defaults__ or ()), *(of.__kwdefaults__ or {}).values()]))
 
 
-def keep(table: Any, wanted: Callable[[Any], Integer]) -> Array:
+def keep(table: Any, wanted: Callable[[Any], Any]) -> Array:
     """Returns the table with zeros for the rows of which `wanted` is 0."""
     rows = _rows(table)
     type = rows[0].type
 
     def filter(row: Any) -> Any:
-        return unpack(kept(wanted(row), pack(row)), type)
+        answer = wanted(row)
+        bit = answer if isinstance(answer, Value) else BIT(int(bool(answer)))
+        return unpack(kept(bit, pack(row)), type)
 
     each = component(filter) if _closed(wanted) else filter
     return array_of([each(row) for row in rows])

@@ -7,6 +7,7 @@ of its 32 bits behind the point.
 
 from __future__ import annotations
 
+import inspect
 import math
 import re
 from collections.abc import Iterator
@@ -261,11 +262,8 @@ def _struct_type(of: type) -> StructType:
         namespace = {**vars(sys.modules.get(of.__module__, object)), **dict(vars(of))}
         hints: dict[str, Any] = {}
         for one in reversed(of.__mro__):
-            hints |= {
-                name: hint
-                for name, hint in one.__dict__.get("__annotations__", {}).items()
-                if name != "_type"
-            }
+            own = inspect.get_annotations(one)
+            hints |= {name: hint for name, hint in own.items() if name != "_type"}
         if not hints:
             raise UsageError(f"{of.__name__} has no fields", "annotate them, as in `key: bw.u32`")
         if taken := hints.keys() & _TAKEN:

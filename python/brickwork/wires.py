@@ -133,6 +133,8 @@ def _moved(values: NDArray[Any], digits: int) -> NDArray[Any]:
 
 
 def _of_floats(values: NDArray[Any], digits: int | None, place: Place) -> NDArray[Any]:
+    if not len(values):
+        return values.astype(np.int64)
     if digits is None:
         row = int(np.argmax(np.rint(values) != values))
         raise place.wrong("numbers with a decimal point", "say scale={NAME: DIGITS}, or give integers", row)

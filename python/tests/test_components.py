@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import brickwork as bw
@@ -291,3 +293,81 @@ def test_tables_of_different_rows_are_not_merged() -> None:
 
     with pytest.raises(bw.SecretUsed, match="merges rows of"):
         merged.as_program()
+
+
+def test_rows_may_be_kept_by_what_is_plain() -> None:
+    class Row(bw.Struct):
+        key: bw.u8
+        amount: bw.u8
+
+    for wanted in (False, True):
+
+        @bw.program
+        def kept(rows: bw.Garbler[Row[2]]) -> bw.Both[Row[2]]:
+            return tables.keep(rows, lambda row: wanted)  # noqa: B023
+
+        found = bw.simulate(kept, [{"key": 1, "amount": 2}, {"key": 3, "amount": 4}]).garbler
+        assert found["amount"].tolist() == ([2, 4] if wanted else [0, 0])
+
+
+SOURCE = """#parties 2
+{}typedef uint_t 8 u8
+#input 1 u8
+#output 1 u8
+function void main() {{ output1 = input1 + {}; }}
+"""
+
+
+@pytest.mark.parametrize("included", [False, True])
+def test_a_program_whose_file_has_changed_is_refused(tmp_path: Path, included: bool) -> None:
+    path, part = tmp_path / "program.wir", tmp_path / "part.wir"
+
+    def write(number: int) -> None:
+        if included:
+            path.write_text(SOURCE.format('#include "part.wir"\n', "more()"))
+            part.write_text(f"function uint_t 8 more() {{ return {number}##8; }}\n")
+        else:
+            path.write_text(SOURCE.format("", f"{number}##8"))
+
+    write(1)
+    program = bw.load(path)
+    pickled = pickle.dumps(program)
+    assert bw.simulate(program, 5).garbler == 6
+    write(1)
+    assert bw.simulate(program, 5).garbler == 6 and pickle.loads(pickled) == program
+    write(22)
+    for use in (
+        lambda: bw.simulate(program, 5),
+        lambda: bw.run(program, 5),
+        lambda: bw.plan(program),
+        program.info,
+        lambda: program.save(tmp_path / "saved.bwp"),
+        lambda: pickle.loads(pickled),
+    ):
+        with pytest.raises(bw.InvalidInput, match="holds another program than when it was"):
+            use()
+    assert bw.simulate(bw.load(path), 5).garbler == 27
+
+
+def test_programs_of_a_session_that_are_one_are_added_up(tmp_path: Path) -> None:
+    from brickwork.session import _connect
+
+    first, second = tmp_path / "first.bwp", tmp_path / "second.bwp"
+    path = tmp_path / "program.wir"
+    path.write_text(SOURCE.format("", "1##8"))
+    assert bw.load(path).save(first) == bw.load(path).save(second)
+    call: Any = ("garbler", {first: 1, bw.load(second): 2}, bw.keygen(), "key", "127.0.0.1:0", None, {})
+    _, words, _ = _connect(*call)
+    assert [word for word in words if word.startswith("--program")] == [f"--program={first}=3"]
+
+
+def test_what_is_listed_is_a_program_or_said_to_be_a_library() -> None:
+    kinds = set()
+    for one in bw.examples():
+        try:
+            assert bw.example(one.name).and_gates > 0
+            kinds.add("program")
+        except bw.UsageError as error:
+            assert "is a library" in str(error) and one.name in error.hint
+            kinds.add("library")
+    assert kinds == {"program", "library"}

@@ -52,14 +52,15 @@ class Programmer:
 def calculate(of: Programmer) -> Typed:
     type, a = of.one()
     operators: list[Callable[[Any, Any], Any]] = [
-        lambda x, y: x + y,
-        lambda x, y: x - y,
-        lambda x, y: x * y,
         lambda x, y: x & y,
         lambda x, y: x | y,
         lambda x, y: x ^ y,
+        lambda x, y: x + y,
+        lambda x, y: x - y,
+        lambda x, y: x * y,
     ]
-    operator = of.draw.choice(operators)
+    # Bits are no numbers.
+    operator = of.draw.choice(operators[:3] if type == bw.u1 else operators)
     return type, operator(a, of.like(type))
 
 
@@ -158,7 +159,7 @@ def look(of: Programmer) -> Typed:
 
 
 def together(of: Programmer) -> Typed:
-    type, _ = of.one()
+    type, _ = of.one(lambda type: type != bw.u1)
     row = of.array(of.several(type, 5), type)
     kind = of.draw.choice(["sort", "sum", "dot", "matrix"])
     place = of.draw.randrange(5)

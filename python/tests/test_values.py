@@ -684,3 +684,28 @@ def test_a_secret_that_is_no_text_is_erased_and_not_shown() -> None:
     with pytest.raises(bw.InvalidInput, match="no type that is taken") as other:
         bw.simulate(one, {"salary": {1: float("inf")}})
     assert other.value.__context__ is None
+
+
+class Wide(bw.Struct):
+    key: bw.i128
+    amount: bw.i128
+
+
+class Table(bw.Struct):
+    count: bw.u8
+    rows: bw.Array[Wide, 3]
+
+
+def test_columns_of_nothing_and_of_wide_integers() -> None:
+    @bw.program
+    def table(x: bw.Garbler[Table]) -> bw.Both[Table]:
+        return x
+
+    empty = pd.DataFrame({"key": np.array([], float), "amount": np.array([], int)})
+    assert int(bw.simulate(table, empty).garbler["count"]) == 0
+    wide = {"key": [2**63, -1, 5], "amount": [1, 2, 3]}
+    found = bw.simulate(table, wide).garbler["rows"]
+    assert found["key"].tolist() == [2**63, -1, 5]
+    for number in (2**53 + 1, -(2**60)):
+        with pytest.raises(bw.InvalidInput, match="key, row 0: an integer beside numbers with a point"):
+            bw.simulate(table, {"key": [number, 1.0, 2.0], "amount": [1, 2, 3]}, scale={"key": 0})

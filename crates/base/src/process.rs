@@ -111,7 +111,7 @@ mod tests {
     /// What was made before a fork is neither given out nor dropped behind it; what is made there is.
     /// (That a real fork is seen the tests of the Python package show, which can fork.)
     #[test]
-    fn row_24_a_fork_has_nothing_of_its_process() {
+    fn row_26_a_fork_has_nothing_of_its_process() {
         let dropped = AtomicU32::new(0);
         let mut before = Owned::new(Counted(&dropped));
         assert!(before.get().is_ok() && before.get_mut().is_ok());
