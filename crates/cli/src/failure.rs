@@ -249,7 +249,8 @@ impl From<Error> for Failure {
             Error::Vain(_) => (
                 code::STOCK,
                 "find out why connections broke or checks failed; if it was not the peer's will, `brickwork \
-                 stock forgive --all` on each side lets both begin again; what is made can be used in any case",
+                 stock forgive --all` on each side lets both begin again; what is made can be \
+                 used in any case",
             ),
             Error::Resource(_) => (
                 code::OTHER,

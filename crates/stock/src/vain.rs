@@ -155,7 +155,7 @@ impl Store {
         self.append_as(id, &Entry::Burned(why), true)
     }
 
-    /// The row of an account where a new epoch's fixed part is no loss yet.
+    /// Returns the row of an account where a new epoch's fixed part is no loss yet.
     pub(super) fn vain_at_begin(&self, id: &EpochId, epoch: &Epoch) -> Result<RowChange, Error> {
         let mut row = self.vain_row(&epoch.account())?;
         row.settled = row.settled.saturating_sub(epoch.fixed);
@@ -163,7 +163,7 @@ impl Store {
         self.sealed_vain(&row)
     }
 
-    /// The row of an account behind an entry, where that changes it.
+    /// Returns the row of an account behind an entry, where that changes it.
     pub(super) fn vain_behind(
         &self,
         id: &EpochId,
@@ -182,7 +182,7 @@ impl Store {
         self.sealed_vain(&row).map(Some)
     }
 
-    /// The row of an account where an epoch is forgotten.
+    /// Returns the row of an account where an epoch is forgotten.
     pub(super) fn vain_without(&self, id: &EpochId) -> Result<Option<RowChange>, Error> {
         let Some(epoch) = self.row::<Epoch>(EPOCHS, id)? else { return Ok(None) };
         let mut row = self.vain_row(&epoch.account())?;
@@ -232,8 +232,8 @@ mod tests {
         entries.iter().for_each(|entry| drop(store.append(id, entry).unwrap()));
     }
 
-    /// Row 4: all that is begun counts, at once and durably, until it is made; and what came to nothing stays,
-    /// whatever becomes of its epoch and of the pair.
+    /// Row 4: all that is begun counts, at once and durably, until it is made; and what came to nothing
+    /// stays, whatever becomes of its epoch and of the pair.
     #[test]
     fn row_04_what_came_to_nothing_outlives_its_epoch() {
         let folder = tempfile::tempdir().unwrap();
