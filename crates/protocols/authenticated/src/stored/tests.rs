@@ -492,8 +492,8 @@ fn a_failed_check_burns_the_epoch_whichever_it_was() {
     let zeros = BOTH.map(|party| vec![false; program.input_width(party)]);
     let asked = times(&program, 2);
     let (fill, run) = (What::Fill(&asked), What::Run(&program, [&zeros[0], &zeros[1]], Lacking::Refuse));
-    // A pool so small that it does not take long; what a cheater could do with it is not the question.
-    let pool = Some(Pool { size: 80, bucket: 3 });
+    // A pool so small that it does not take long, in buckets so large that a store allows it.
+    let pool = Some(Pool { size: 80, bucket: 9 });
     let cases = [
         (0, Point::Compared, Cheat::Equality, fill),
         (1, Point::Compared, Cheat::Equality, fill),
