@@ -1,5 +1,6 @@
 //! What every floor of Brickwork speaks of: errors and cheats, the two parties, labels, randomness, bits as
-//! bytes, places of files, the threads that compute, how a thread that waits is stopped, and which process has what.
+//! bytes, places of files, the threads that compute, how a thread that waits is stopped, and which process
+//! has what.
 #![forbid(unsafe_code)]
 
 pub mod bits;
