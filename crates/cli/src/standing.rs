@@ -253,7 +253,7 @@ impl Standing {
         Ok(Report::new(json!({ "phases": phases }), String::new()))
     }
 
-    /// Refuses in a fork: the labels, the stock and the numbers of records there are those that are used here.
+    /// Refuses in a fork: its labels, its stock and its numbers of records are those that are used here.
     fn here(&self) -> Result<(), Failure> {
         self.process.check().map_err(|_| forked())
     }
