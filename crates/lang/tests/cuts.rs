@@ -28,7 +28,7 @@ impl Random {
     /// An expression of 16 bits, or one that goes with them.
     fn expression(&mut self, depth: usize) -> String {
         if depth == 0 {
-            return self.pick(&["x", "y", "x{0:8}", "7##16", "v"]).replace("x{0:8}", "x");
+            return self.pick(&["x", "y", "7##16", "v"]).to_string();
         }
         let (op, left) = (self.below(6), self.expression(depth - 1));
         match op {

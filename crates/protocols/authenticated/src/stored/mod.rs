@@ -204,6 +204,14 @@ impl Stocked {
         Ok(Stocked { of, forced })
     }
 
+    /// Forgets what a program kept: no later one can carry it on.
+    pub fn forget(&mut self, secret: &Secret) {
+        match &mut self.of {
+            Of::Garbler(line) => line.standing_mut().into_iter().for_each(|session| session.forget(secret)),
+            Of::Evaluator(line) => line.standing_mut().into_iter().for_each(|session| session.forget(secret)),
+        }
+    }
+
     /// Makes what is asked for, a batch after the other; what an interrupted run for the same has made is not
     /// made again.
     ///

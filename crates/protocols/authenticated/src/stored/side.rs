@@ -236,6 +236,11 @@ impl<C: Kept> OnDisk<C> {
     pub fn check(&self, step: &Step) -> Result<(), Error> {
         self.member.keep.check(step)
     }
+
+    /// Forgets what a step kept.
+    pub fn forget(&mut self, secret: &Secret) {
+        self.member.keep.forget(secret);
+    }
 }
 
 impl<C: Kept> Side for OnDisk<C> {
