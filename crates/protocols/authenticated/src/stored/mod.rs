@@ -204,6 +204,14 @@ impl Stocked {
         Ok(Stocked { of, forced })
     }
 
+    /// Returns whether a later program can carry this on.
+    pub fn keeps(&self, secret: &Secret) -> bool {
+        match &self.of {
+            Of::Garbler(line) => line.standing().is_some_and(|session| session.keeps(secret)),
+            Of::Evaluator(line) => line.standing().is_some_and(|session| session.keeps(secret)),
+        }
+    }
+
     /// Forgets what a program kept: no later one can carry it on.
     pub fn forget(&mut self, secret: &Secret) {
         match &mut self.of {

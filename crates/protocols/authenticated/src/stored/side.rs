@@ -237,6 +237,11 @@ impl<C: Kept> OnDisk<C> {
         self.member.keep.check(step)
     }
 
+    /// Returns whether this is kept.
+    pub fn keeps(&self, secret: &Secret) -> bool {
+        self.member.keep.wires(secret).is_ok()
+    }
+
     /// Forgets what a step kept.
     pub fn forget(&mut self, secret: &Secret) {
         self.member.keep.forget(secret);

@@ -531,6 +531,40 @@ fn a_failed_check_burns_the_epoch_whichever_it_was() {
     }
 }
 
+/// An epoch may be added to while something of it is kept: its session goes on, and so does what it keeps.
+/// What is kept next has another name, whether the first was forgotten or not.
+#[test]
+fn what_is_kept_stays_while_stock_is_made() {
+    let program = Arc::new(library::millionaires().unwrap());
+    let keeps = Step::new(&program, &[], &[&program.outputs()[0].port.name]).unwrap();
+    let asked = times(&program, 2);
+    for forgets in [false, true] {
+        let folders = Folders::new();
+        folders.good(What::Fill(&asked)).iter().for_each(|did| assert!(did.filled.is_some()));
+        let play = |party: Party, channel| -> Result<Vec<bool>, Error> {
+            let store = folders.store(party);
+            let line = Stocked::open(party, channel, &store, &terms(), Cot::default(), Unobserved)?;
+            let input = vec![false; keeps.input_width(party)];
+            let (first, mut line) = line.run(&keeps, &input, Lacking::Refuse)?;
+            if forgets {
+                line.forget(&first.kept[0]);
+            }
+            let (_, line) = line.preprocess(&asked)?;
+            let (second, line) = line.run(&keeps, &input, Lacking::Refuse)?;
+            assert!(first.kept.len() == 1 && first.kept != second.kept, "one name for two secrets");
+            Ok([&first, &second].map(|done| line.keeps(&done.kept[0])).to_vec())
+        };
+        let (left, right) = memory_pair();
+        let played = std::thread::scope(|scope| {
+            let garbler = scope.spawn(|| play(Party::Garbler, left));
+            let evaluator = play(Party::Evaluator, right);
+            [garbler.join().unwrap(), evaluator]
+        });
+        assert_eq!(played.map(Result::unwrap), [(); 2].map(|()| vec![!forgets, true]));
+        BOTH.iter().for_each(|&party| assert_eq!(folders.parts(party).len(), 1));
+    }
+}
+
 /// Stock whose masks come of a PCG: each entry begins with first OTs of its own, and trees that are not what
 /// they should be burn the epoch as any other failed check does, with nothing that tells which it was.
 #[test]

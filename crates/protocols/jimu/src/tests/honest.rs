@@ -91,7 +91,8 @@ fn known_bits_of_an_offset_tell_little_of_its_compression() {
     for security in [40, 80] {
         let hash = parameters::Level::of(security).unwrap().labels;
         let code = ihash::Code::new(&hash);
-        // How often something is told, how often more than a bit, and what a guess at the offset gains: 2^lost.
+        // How often something is told, how often more than a bit, and what a guess at the offset gains:
+        // 2^lost.
         let (mut told, mut more, mut gained, draws) = (0, 0, 0, 400);
         for _ in 0..draws {
             let mut hidden: Vec<usize> = (0..hash.l()).collect();
