@@ -131,7 +131,7 @@ impl Parties {
         self.ls(role)["programs"][0]["executions"].as_u64().expect("a number")
     }
 
-    /// Both users say that what came to nothing was not the peer's will, if anything did.
+    /// Says for both users that what came to nothing was not the peer's will, if anything did.
     pub fn forgive(&self) {
         for role in ROLES {
             let arguments = self.stock(role, "forgive", &["--all"]);
