@@ -148,10 +148,12 @@ impl Framed {
         Ok(payload)
     }
 
-    /// Does what [`Framed::receive_into`] does, if the peer has not refused to begin.
+    /// Does what [`Framed::receive_into`] does, if the peer has not refused to begin: with its first frame,
+    /// and with no later one.
     pub fn receive_unless_refused(&mut self, tag: Tag, payload: &mut [u8]) -> Result<(), Error> {
+        let is_first = self.received == 0;
         let (next, length) = self.next()?;
-        if next == REFUSAL && length <= MAX_REFUSAL_BYTES {
+        if is_first && next == REFUSAL && length <= MAX_REFUSAL_BYTES {
             let mut why = vec![0; length];
             self.body(&mut why)?;
             return Err(Error::Refused(printable(&String::from_utf8_lossy(&why))));

@@ -165,8 +165,8 @@ impl Channel {
     }
 
     /// Does what [`Channel::receive_into`] does, with the first message of a peer who may
-    /// [refuse](Channel::refuse) instead. Nowhere else is a refusal heard: later it would be a way to end a
-    /// run with another reason than the true one.
+    /// [refuse](Channel::refuse) instead. Nowhere else is a refusal heard, and not here where something has
+    /// come before: it would be a way to end a run with another reason than the true one.
     ///
     /// # Errors
     /// As [`Channel::receive_into`]; [`Error::Refused`] with the peer's words if it refuses.

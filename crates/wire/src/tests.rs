@@ -9,6 +9,25 @@ fn refused(result: Result<(), Error>) -> bool {
     matches!(result, Err(Error::Peer(cheat)) if cheat == Malformed::UnexpectedMessage)
 }
 
+/// A peer may refuse with its first message; behind another one it has begun.
+#[test]
+fn a_refusal_is_heard_only_as_the_first_message() {
+    for heard in [0, 1] {
+        let (mut a, mut b) = memory_pair();
+        for _ in 0..heard {
+            a.send(TAG, b"hello").unwrap();
+            a.flush().unwrap();
+            b.receive_first_into(TAG, &mut [0; 5]).unwrap();
+        }
+        a.refuse("not now").unwrap();
+        let next = b.receive_first_into(TAG, &mut [0; 5]);
+        match heard {
+            0 => assert!(matches!(next, Err(Error::Refused(why)) if why == "not now")),
+            _ => assert!(refused(next)),
+        }
+    }
+}
+
 #[test]
 fn messages_arrive_and_are_counted() {
     let (mut a, mut b) = memory_pair();
