@@ -112,8 +112,12 @@ impl Step {
     /// after another ([`Step::input_width`], [`Step::output_width`]).
     ///
     /// # Errors
-    /// [`Error::Input`] if there is none; [`Error::Limit`] if they are too large together.
+    /// [`Error::Input`] if there is none, or one has a purpose, which no name of them all would tell;
+    /// [`Error::Limit`] if they are too large together.
     pub fn beside(steps: &[Step]) -> Result<Self, Error> {
+        if steps.iter().any(|step| step.purpose.is_some()) {
+            return Err(Error::Input("steps with purposes of their own are not one".into()));
+        }
         let programs: Vec<&Program> = steps.iter().map(|step| &*step.program).collect();
         let carried = steps.iter().flat_map(|step| step.carried.iter().cloned()).collect();
         Ok(Step { program: Arc::new(Program::beside(&programs)?), carried, purpose: None })

@@ -548,6 +548,8 @@ fn row_17_a_lie_in_one_of_two_steps_side_by_side_ends_both() {
     let other = wires(2, 1, &[(Recipient::Both, vec![0, 2])]);
     let request = Request { components: vec![(pair(), 2)], garbler_wires: 8, ots: Some(6) };
     let beside = || Step::beside(&[Step::from(&one), Step::from(&other)]);
+    let of_purpose = Step::beside(&[Step::from(&one).for_purpose([1; 32]), Step::from(&other)]);
+    assert!(matches!(of_purpose, Err(Error::Input(_))));
     let (x, y) = ([true, false, false, true], [true, true, false]);
     let lies = [None, Some(Point::ProgramSolderings(0)), Some(Point::InputChoices), Some(Point::Indicators)];
     for lies_at in lies {
