@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 pub use crate::hooks::{Hooks, Point};
 pub use crate::parameters::{Level, Pool};
 use crate::report::Authenticated;
+pub use crate::words::{add_chosen, add_where, add_where_coloured};
 use crate::{Cot, Report, evaluator_with, garbler_with, msg};
 use brickwork_base::random::Rng;
 use brickwork_base::{Error, Party};

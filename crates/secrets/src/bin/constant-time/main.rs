@@ -10,6 +10,7 @@
 //! measured once more, for longer, before it counts.
 #![forbid(unsafe_code)]
 
+mod authenticated;
 mod jimu;
 mod lego;
 mod subjects;
@@ -118,6 +119,7 @@ fn main() -> ExitCode {
     all.extend(subjects::labels());
     all.extend(subjects::protocols());
     all.extend(subjects::keys());
+    all.extend(authenticated::subjects());
     all.extend(jimu::subjects());
     all.extend(lego::subjects());
     let mut leaks = 0;
