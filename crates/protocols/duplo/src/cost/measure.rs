@@ -105,24 +105,10 @@ fn a_run(program: &Arc<Program>, parameters: &Parameters, threads: usize) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brickwork_plan::{KNOWN_KERNELS, measure};
-    use brickwork_primitives::cost::{Primitives, probe};
+    use brickwork_harness::measured::check_all_work_is_measured;
 
-    /// A machine is measured for this protocol: every kind of work once, each under a name of its own.
     #[test]
     fn all_work_is_measured() {
-        let machine = measure(probe, &[&Primitives, &Duplo]).unwrap();
-        assert!(machine.is_sound(), "{machine:?}");
-        let all: Vec<&Work> = [Primitives.kinds(), Duplo.kinds()].concat();
-        assert!(machine.has(Primitives.kinds().iter().chain(Duplo.kinds()).copied()), "{machine:?}");
-        for (k, work) in all.iter().enumerate() {
-            assert!(all[..k].iter().all(|other| other.name != work.name), "{work:?} is there twice");
-            let beyond = BEYOND.iter().any(|beyond| beyond.name == work.name);
-            assert!(beyond || machine.seconds(work, 1.0) > 0.0, "{work:?} takes no time: {machine:?}");
-            for kernel in KNOWN_KERNELS {
-                let known = Machine::known(kernel, 2).seconds(work, 1.0);
-                assert!(beyond || known > 0.0, "{work:?} is not known with {kernel}");
-            }
-        }
+        check_all_work_is_measured(&Duplo, &BEYOND);
     }
 }

@@ -54,22 +54,16 @@ impl Measure for Lego {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brickwork_plan::{KNOWN_KERNELS, measure};
-    use brickwork_primitives::cost::{Primitives, probe};
+    use brickwork_harness::measured::check_all_work_is_measured;
+    use brickwork_plan::KNOWN_KERNELS;
 
-    /// A machine is measured for this protocol: every kind of work, each under a name of its own; what grows
-    /// with the program is known with every kernel.
+    /// What grows with the program is known with every kernel, too.
     #[test]
     fn all_work_is_measured() {
-        let machine = measure(probe, &[&Primitives, &Lego]).unwrap();
-        assert!(machine.is_sound(), "{machine:?}");
-        assert!(machine.has(Primitives.kinds().iter().chain(Lego.kinds()).copied()), "{machine:?}");
-        for (k, work) in ALL.iter().enumerate() {
-            let others = Primitives.kinds().iter().chain(&ALL[..k]);
-            assert!(others.clone().all(|other| other.name != work.name), "{work:?} is there twice");
-            for kernel in KNOWN_KERNELS {
-                assert!(Machine::known(kernel, 2).seconds(work, 1.0) > 0.0, "{work:?} with {kernel}");
-            }
+        check_all_work_is_measured(&Lego, &BEYOND);
+        for kernel in KNOWN_KERNELS {
+            let machine = Machine::known(kernel, 2);
+            assert!(BEYOND.iter().all(|work| machine.seconds(work, 1.0) > 0.0), "{kernel}");
         }
     }
 }
