@@ -11,7 +11,7 @@ use brickwork_session::stock::records::Batches;
 use brickwork_stock::{GivenUp, Serial};
 
 use super::records::Header;
-use crate::layout::{Batch, Forced, Layout, batches, can_be_masked};
+use crate::layout::{Forced, Layout, Lot, can_be_masked, lots};
 use crate::parameters::{Budget, Level, Origin, SIZES, Sizes};
 use crate::report::SecurityReport;
 
@@ -20,16 +20,16 @@ pub(super) const COPIES: u8 = 0;
 pub(super) const MASKS: u8 = 1;
 
 /// AND gates that share a pool in stock: from so many on three leaky ANDs make a triple.
-const BATCH: usize = 5 << 18;
+const LOT: usize = 5 << 18;
 
 /// Input masks that are made at a time.
 const MASKS_OF_A_STEP: usize = 1 << 20;
 
-/// Each batch may leak all of 2^-s but this part, in bits: so often it may be begun, and given up, before
+/// Each lot may leak all of 2^-s but this part, in bits: so often it may be begun, and given up, before
 /// nothing of 2^-s is left.
 const ATTEMPTS_LOG2: f64 = 3.0;
 
-/// The part of 2^-s, in bits, that batches may have spent which were given up, for another one to be begun
+/// The part of 2^-s, in bits, that lots may have spent which were given up, for another one to be begun
 /// in the same epoch: beyond it, what is made would soon be of use to no program.
 const GIVEN_UP_LOG2: f64 = 1.0;
 
@@ -100,26 +100,26 @@ impl Request {
         self.inputs == 0 && self.components.iter().all(|(_, count)| *count == 0)
     }
 
-    /// Lists the steps in which it is made: batches, each with a pool of its own.
+    /// Lists the steps in which it is made: lots, each with a pool of its own.
     ///
     /// # Errors
     /// [`Error::Input`] if a component has a gate that cannot be masked.
     pub(crate) fn steps(&self, level: Level, forced: &Forced) -> Result<Vec<Filling<'_>>, Error> {
         self.components.iter().try_for_each(|(component, _)| can_be_masked(component))?;
-        let sizes = forced.sizes.unwrap_or(Sizes { batch: BATCH, ..SIZES });
-        let mut all = batches(self.components.iter().map(|(c, count)| (&*c.circuit, *count)), sizes);
+        let sizes = forced.sizes.unwrap_or(Sizes { lot: LOT, ..SIZES });
+        let mut all = lots(self.components.iter().map(|(c, count)| (&*c.circuit, *count)), sizes);
         let rests = (0..self.inputs).step_by(MASKS_OF_A_STEP).map(|first| self.inputs - first);
         for (k, rest) in rests.enumerate() {
             if k == all.len() {
-                all.push(Batch::default());
+                all.push(Lot::default());
             }
             all[k].inputs = rest.min(MASKS_OF_A_STEP);
         }
-        all.retain(|batch| batch.inputs > 0 || !batch.parts.is_empty());
-        for batch in &mut all {
-            batch.pool = forced.pool(batch.ands, f64::from(level.security) + ATTEMPTS_LOG2);
+        all.retain(|lot| lot.inputs > 0 || !lot.parts.is_empty());
+        for lot in &mut all {
+            lot.pool = forced.pool(lot.ands, f64::from(level.security) + ATTEMPTS_LOG2);
         }
-        Ok(all.into_iter().map(|batch| Filling { request: self, batch, sizes, level }).collect())
+        Ok(all.into_iter().map(|lot| Filling { request: self, lot, sizes, level }).collect())
     }
 
     /// Of what it names, what is there, and how much is wanted.
@@ -204,7 +204,7 @@ pub(super) fn keeps_promise(there: &Batches, level: Level) -> Result<(), Error> 
     )))
 }
 
-/// Returns whether an epoch in which so much was given up has room for another batch.
+/// Returns whether an epoch in which so much was given up has room for another lot.
 pub(super) fn may_begin(given_up: GivenUp, security: u32) -> bool {
     Upper::fixed(given_up.risk) <= Upper::exp2(-f64::from(security) - GIVEN_UP_LOG2)
 }
@@ -218,10 +218,10 @@ pub(super) fn fixed(security: u32) -> Result<u128, Error> {
     Ok(Upper::exp2(budget.log2()).to_fixed())
 }
 
-/// A step of preprocessing: a batch of components of a request.
+/// A step of preprocessing: a lot of a request.
 pub(crate) struct Filling<'r> {
     pub request: &'r Request,
-    pub batch: Batch,
+    pub lot: Lot,
     pub sizes: Sizes,
     pub level: Level,
 }
@@ -239,7 +239,7 @@ impl Filling<'_> {
 
     /// Returns what it counts in a bound, made of such OTs.
     pub fn origin(&self, cot: Cot) -> Origin {
-        self.batch.origin(self.sizes, cot)
+        self.lot.origin(self.sizes, cot)
     }
 }
 
@@ -250,20 +250,20 @@ impl Asked for Filling<'_> {
         for (component, _) in &self.request.components {
             digest.digest(&component.digest());
         }
-        self.batch.add_to(&mut digest);
+        self.lot.add_to(&mut digest);
         digest.done()
     }
 
     fn parameters(&self) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 authenticated stock parameters");
-        let Sizes { batch, part, portion } = self.sizes;
+        let Sizes { lot, part, portion } = self.sizes;
         digest.number(self.level.security).number(self.level.compared).length(self.level.tag);
-        digest.length(batch).length(part).length(portion);
+        digest.length(lot).length(part).length(portion);
         digest.done()
     }
 
     fn bytes(&self) -> u64 {
-        32 * self.batch.ands as u64
+        32 * self.lot.ands as u64
     }
 }
 
