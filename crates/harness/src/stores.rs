@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use brickwork_base::{Error, Party, Security};
 use brickwork_session::stock::Side;
-use brickwork_session::stock::inventory::Inventory;
+use brickwork_session::stock::inventory::{BatchInventory, Inventory};
 use brickwork_session::{Metered, PROTOCOL_VERSION, Protocol, Spent, TABLE_MEMORY, Terms, Unobserved};
 use brickwork_stock::{Entry, Epoch, FillStep, Store, StoreKey, encoded_secret};
 use brickwork_wire::{Channel, Tag, memory_pair};
@@ -136,6 +136,16 @@ impl Stores {
             let _ = store.append(&[3; 32], &Entry::Fill(step)).expect("an entry");
         }
     }
+}
+
+/// Checks that a batch was made by cut-and-chooses of these items, and has a bound if there are any.
+///
+/// # Panics
+/// If it is otherwise.
+#[track_caller]
+pub fn check_cuts(batch: &BatchInventory, expected: &[&str]) {
+    assert!(batch.cuts.iter().map(|cut| cut.of).eq(expected.iter().copied()), "{batch:?}");
+    assert_eq!(batch.bound_log2.is_none(), expected.is_empty());
 }
 
 /// Checks that a bound is within 2^-40, and the sum of what was spent.

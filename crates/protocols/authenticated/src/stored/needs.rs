@@ -7,7 +7,7 @@ use brickwork_primitives::cut_and_choose::{Upper, at_most};
 use brickwork_primitives::ot::Cot;
 use brickwork_session::steps::Step;
 use brickwork_session::stock::Asked;
-use brickwork_session::stock::records::Batches;
+use brickwork_session::stock::records::{Batches, Wanted};
 use brickwork_stock::{GivenUp, Serial};
 
 use super::records::Header;
@@ -122,14 +122,16 @@ impl Request {
         Ok(all.into_iter().map(|lot| Filling { request: self, lot, sizes, level }).collect())
     }
 
-    /// Of what it names, what is there, and how much is wanted.
-    fn parts<'a>(&'a self, there: &'a Batches) -> impl Iterator<Item = (&'a str, usize, usize)> {
-        let components = self.components.iter().map(|(component, count)| {
-            let digest = component.digest();
-            let batches = there.of_kind(COPIES).filter(|left| left.batch.component == digest);
-            (component.name.as_str(), batches.map(|left| left.left as usize).sum(), *count)
+    /// Lists what it names: the components in their order, then the input masks.
+    fn wanted(&self) -> Vec<Wanted<'_>> {
+        let components = self.components.iter().map(|(component, count)| Wanted {
+            kind: COPIES,
+            component: component.digest(),
+            name: &component.name,
+            count: *count,
         });
-        components.chain([("input masks", there.left(MASKS), self.inputs)])
+        let rest = Wanted { kind: MASKS, component: [0; 32], name: "input masks", count: self.inputs };
+        components.chain([rest]).collect()
     }
 
     /// Chooses what a program that takes this is given, oldest first: how many of which batch.
@@ -137,23 +139,14 @@ impl Request {
     /// # Errors
     /// [`Error::Stock`] if there is too little.
     pub(super) fn choose(&self, there: &Batches) -> Result<Vec<(Serial, u32)>, Error> {
-        if let Some((name, there, wanted)) = self.parts(there).find(|(_, there, wanted)| there < wanted) {
-            return Err(Error::Stock(format!("the program needs {wanted} {name}, and there are {there}")));
-        }
-        let mut taken = Vec::new();
-        for (component, count) in &self.components {
-            there.take(COPIES, &component.digest(), *count, &mut taken)?;
-        }
-        there.take(MASKS, &[0; 32], self.inputs, &mut taken)?;
-        Ok(taken)
+        there.choose(&self.wanted())
     }
 
     /// Returns what is lacking where this is there. If nothing is, it could not be taken all the same, and
     /// others are made.
     pub(super) fn missing(&self, there: Option<&Batches>) -> Self {
         let Some(there) = there else { return self.clone() };
-        let lacking: Vec<usize> =
-            self.parts(there).map(|(_, there, wanted)| wanted.saturating_sub(there)).collect();
+        let lacking = there.lacking(&self.wanted());
         let components = self.components.iter().zip(&lacking).filter(|(_, lacking)| **lacking > 0);
         let missing = Request {
             components: components.map(|((component, _), lacking)| (component.clone(), *lacking)).collect(),
@@ -164,8 +157,7 @@ impl Request {
 
     /// Returns how often what is there suffices for this.
     pub(super) fn suffices(&self, there: &Batches) -> u64 {
-        let parts = self.parts(there).filter(|(.., wanted)| *wanted > 0);
-        parts.map(|(_, there, wanted)| (there / wanted) as u64).min().unwrap_or(0)
+        there.suffices(&self.wanted())
     }
 }
 

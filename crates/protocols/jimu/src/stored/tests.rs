@@ -10,7 +10,7 @@ use crate::stored::needs::Filling;
 use crate::tests::{random_inputs, random_program};
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_circuit::{Builder, Component, Port, ProgramBuilder, Recipient, Type, library};
-use brickwork_harness::stores::{BOTH, Lines, Seen, Stores, check_bound, dying, left, terms};
+use brickwork_harness::stores::{BOTH, Lines, Seen, Stores, check_bound, check_cuts, dying, left, terms};
 use brickwork_primitives::ihash;
 use brickwork_session::Unobserved;
 use brickwork_session::stock::Asked;
@@ -113,13 +113,11 @@ impl Folders {
             assert_eq!(epoch.epoch.protocol, "jimu");
             assert_eq!(epoch.bound_log2.is_none(), epoch.state.burned().is_some());
             for batch in epoch.batches.iter().filter(|_| epoch.state.burned().is_none()) {
-                let cuts: Vec<&str> = batch.cuts.iter().map(|cut| cut.of).collect();
-                let expected: &[&str] = match batch.kind {
+                let cuts: &[&str] = match batch.kind {
                     "ots" => &[],
                     kind => &[kind],
                 };
-                assert_eq!(cuts, expected);
-                assert_eq!(batch.bound_log2.is_none(), cuts.is_empty());
+                check_cuts(batch, cuts);
             }
         })
     }

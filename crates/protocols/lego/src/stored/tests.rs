@@ -6,7 +6,7 @@ use crate::parameters::Parameters;
 use crate::{Cheat, msg};
 use brickwork_base::random::Rng;
 use brickwork_circuit::{Port, ProgramBuilder, Recipient, Type, library};
-use brickwork_harness::stores::{BOTH, Lines, Seen, Stores, check_bound, dying, left, terms};
+use brickwork_harness::stores::{BOTH, Lines, Seen, Stores, check_bound, check_cuts, dying, left, terms};
 use brickwork_session::Unobserved;
 use brickwork_session::stock::msg::STAND;
 use brickwork_testing::Replayable as _;
@@ -81,14 +81,12 @@ impl Folders {
             assert_eq!(epoch.epoch.protocol, "lego");
             assert_eq!(epoch.bound_log2.is_none(), epoch.state.burned().is_some());
             for batch in epoch.batches.iter().filter(|_| epoch.state.burned().is_none()) {
-                let cuts: Vec<&str> = batch.cuts.iter().map(|cut| cut.of).collect();
-                let expected: &[&str] = match batch.kind {
+                let cuts: &[&str] = match batch.kind {
                     "gates" => &["gates", "wire authenticators"],
                     "input authenticators" => &["input authenticators"],
                     _ => &[],
                 };
-                assert_eq!(cuts, expected);
-                assert_eq!(batch.bound_log2.is_none(), cuts.is_empty());
+                check_cuts(batch, cuts);
             }
         })
     }
