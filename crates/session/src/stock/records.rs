@@ -8,6 +8,7 @@ use bytemuck::Pod;
 use zeroize::Zeroizing;
 
 use brickwork_base::Error;
+use brickwork_circuit::Component;
 use brickwork_stock::{Batch, EpochId, GivenUp, Left, Record, Serial, Store, TAG_BYTES, Taken, Writer};
 
 /// What is kept together in a record, at least: so much is read for the smallest item.
@@ -223,6 +224,18 @@ pub struct Wanted<'r> {
     pub name: &'r str,
     /// How many.
     pub count: usize,
+}
+
+impl<'r> Wanted<'r> {
+    /// Lists components, so many copies of each, which are of this kind.
+    pub fn copies(kind: u8, components: &'r [(Component, usize)]) -> impl Iterator<Item = Self> {
+        components.iter().map(move |(component, count)| Wanted {
+            kind,
+            component: component.digest(),
+            name: &component.name,
+            count: *count,
+        })
+    }
 }
 
 /// What an entry of the log took, as it lies in the store.

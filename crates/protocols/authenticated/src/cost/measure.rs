@@ -24,7 +24,7 @@ use brickwork_plan::{Machine, Measure, Measured, Work, beyond, fastest, over_loo
 use brickwork_primitives::garbling::masked::{self, Numbered};
 use brickwork_primitives::garbling::{GarblingKeys, Schedule};
 use brickwork_primitives::ot::Cot;
-use brickwork_session::{Job, TABLE_MEMORY, Unobserved};
+use brickwork_session::{Job, Unobserved};
 
 /// The kinds of work of this protocol, besides those of the primitives.
 impl Measure for Authenticated {
@@ -89,12 +89,8 @@ impl Measure for Authenticated {
     fn runs(&self, machine: &Machine, measured: &mut Measured) -> Result<(), Error> {
         let program = Arc::new(aes::aes_128()?);
         let job = |identities| Job {
-            program: program.clone(),
-            security: 40,
             threads: machine.threads as usize,
-            table_memory: TABLE_MEMORY,
-            identities,
-            post_quantum: false,
+            ..Job::new(program.clone(), 40, identities)
         };
         let zeros = |party| vec![false; program.input_width(party)];
         let kinds: Vec<&'static Work> = BEYOND.iter().collect();

@@ -124,14 +124,8 @@ impl Request {
 
     /// Lists what it names: the components in their order, then the input masks.
     fn wanted(&self) -> Vec<Wanted<'_>> {
-        let components = self.components.iter().map(|(component, count)| Wanted {
-            kind: COPIES,
-            component: component.digest(),
-            name: &component.name,
-            count: *count,
-        });
         let rest = Wanted { kind: MASKS, component: [0; 32], name: "input masks", count: self.inputs };
-        components.chain([rest]).collect()
+        Wanted::copies(COPIES, &self.components).chain([rest]).collect()
     }
 
     /// Chooses what a program that takes this is given, oldest first: how many of which batch.

@@ -17,7 +17,7 @@ use brickwork_circuit::{Circuit, Gate};
 use brickwork_plan::{Machine, Measure, Measured, Work, beyond, fastest, over_loopback};
 use brickwork_primitives::garbling::{Collect, HalfGates, Schedule, Scheme as _};
 use brickwork_primitives::solder::Soldering;
-use brickwork_session::{Job, TABLE_MEMORY, Unobserved};
+use brickwork_session::{Job, Unobserved};
 
 /// The kinds of work of this protocol, besides those of the primitives.
 impl Measure for CompGc {
@@ -58,12 +58,8 @@ impl Measure for CompGc {
         let program = Arc::new(aes_from_rounds(KeySize::Aes128)?);
         let linking = Linking::Standard;
         let job = |identities| Job {
-            program: program.clone(),
-            security: 40,
             threads: machine.threads as usize,
-            table_memory: TABLE_MEMORY,
-            identities,
-            post_quantum: false,
+            ..Job::new(program.clone(), 40, identities)
         };
         let zeros = |party| vec![false; program.input_width(party)];
         let kinds: Vec<&'static Work> = BEYOND.iter().collect();

@@ -95,14 +95,8 @@ impl Request {
 
     /// Lists what it names: the components in their order, then the OTs.
     fn wanted(&self) -> Vec<Wanted<'_>> {
-        let components = self.components.iter().map(|(component, count)| Wanted {
-            kind: COPIES,
-            component: component.digest(),
-            name: &component.name,
-            count: *count,
-        });
         let rest = Wanted { kind: OTS, component: [0; 32], name: "OTs", count: self.ots };
-        components.chain([rest]).collect()
+        Wanted::copies(COPIES, &self.components).chain([rest]).collect()
     }
 
     /// Chooses what a program that takes this is given, oldest first: how many of which batch.

@@ -15,7 +15,7 @@ use brickwork_circuit::library::aes;
 use brickwork_circuit::{Party, Program};
 use brickwork_plan::{Machine, Measure, Measured, Work, beyond, fastest, over_loopback};
 use brickwork_primitives::commit::Shares;
-use brickwork_session::{Job, PhaseReport, TABLE_MEMORY, Unobserved};
+use brickwork_session::{Job, PhaseReport, Unobserved};
 
 /// Security of what is measured, in bits.
 const SECURITY: u32 = 40;
@@ -82,14 +82,7 @@ fn combinations(measured: &mut Measured) -> Result<(), Error> {
 
 /// The phases of one run of both parties over loopback, on inputs of zeros, as the evaluator saw them.
 fn a_run(program: &Arc<Program>, parameters: &Parameters, threads: usize) -> Result<Vec<PhaseReport>, Error> {
-    let job = |identities| Job {
-        program: program.clone(),
-        security: SECURITY,
-        threads,
-        table_memory: TABLE_MEMORY,
-        identities,
-        post_quantum: false,
-    };
+    let job = |identities| Job { threads, ..Job::new(program.clone(), SECURITY, identities) };
     let zeros = |party| vec![false; program.input_width(party)];
     let (_, report) = over_loopback(
         |channel, identities| {

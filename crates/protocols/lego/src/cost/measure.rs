@@ -9,7 +9,7 @@ use crate::{evaluator, garbler, parameters};
 use brickwork_base::{Error, Party};
 use brickwork_circuit::library::aes;
 use brickwork_plan::{Machine, Measure, Measured, Work, beyond, over_loopback};
-use brickwork_session::{Job, TABLE_MEMORY, Unobserved};
+use brickwork_session::{Job, Unobserved};
 
 /// Security of what is measured, in bits.
 const SECURITY: u32 = 40;
@@ -29,12 +29,8 @@ impl Measure for Lego {
     fn runs(&self, machine: &Machine, measured: &mut Measured) -> Result<(), Error> {
         let program = Arc::new(aes::aes_128()?.repeat(2)?);
         let job = |identities| Job {
-            program: program.clone(),
-            security: SECURITY,
             threads: machine.threads as usize,
-            table_memory: TABLE_MEMORY,
-            identities,
-            post_quantum: false,
+            ..Job::new(program.clone(), SECURITY, identities)
         };
         let zeros = |party| vec![false; program.input_width(party)];
         let kinds: Vec<&'static Work> = BEYOND.iter().collect();
