@@ -35,7 +35,7 @@ use crate::parameters::Level;
 use crate::report::{Authenticated, SecurityReport};
 pub(crate) use needs::Filling;
 pub use needs::Request;
-use needs::{Job, MASKS, budget, keeps_promise};
+use needs::{Execution, MASKS, budget, keeps_promise};
 use side::{Carried, OnDisk, Outcome, Recorded};
 
 fn owner(role: Party, terms: &Terms) -> Owner<'_> {
@@ -315,7 +315,7 @@ where
     step.check_session(line.session_id())?;
     let (needs, level) = (Request::of_layout(layout)?, forced.level_of(line.terms().security.whole()?)?);
     let promise = (forced.level.is_none() && forced.pool.is_none()).then_some(level);
-    let job = Job { step, layout, needs: &needs, input, promise };
+    let job = Execution { step, layout, needs: &needs, input, promise };
     // While something is kept, programs take from its session alone, and no other is begun.
     let lacking = match line.standing() {
         Some(session) if session.stays() => session.check(step).map(|()| Lacking::Refuse)?,

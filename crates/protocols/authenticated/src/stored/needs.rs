@@ -254,7 +254,7 @@ impl Asked for Filling<'_> {
 }
 
 /// A program, what it takes, and this party's input.
-pub(super) struct Job<'j> {
+pub(super) struct Execution<'j> {
     pub step: &'j Step,
     pub layout: &'j Layout<'j>,
     pub needs: &'j Request,

@@ -16,7 +16,7 @@ use brickwork_session::{Digests, Metered, Protocol, SessionId, Terms};
 use brickwork_stock::{Batch, Ranges, Serial, State, Writers, encoded_secret};
 use zeroize::Zeroizing;
 
-use super::needs::{COPIES, Filling, Job, MASKS, fixed, keeps_promise, may_begin, origins};
+use super::needs::{COPIES, Execution, Filling, MASKS, fixed, keeps_promise, may_begin, origins};
 use super::records::{Header, Items, Keys, List, Shape, of_shares};
 use crate::components::{Garbled, Made, Received};
 use crate::hooks::Hooks;
@@ -254,7 +254,7 @@ impl<C: Recorded> Side for OnDisk<C> {
     const AGREEMENT: &'static str = "build";
     type Carried = Carried;
     type FillStep<'s> = Filling<'s>;
-    type Execution<'j> = Job<'j>;
+    type Execution<'j> = Execution<'j>;
     type Outcome = Outcome;
 
     fn setup(run: Metered, terms: &Terms, Carried { cot, hooks }: Carried) -> Result<Self, Error> {
@@ -358,22 +358,22 @@ impl<C: Recorded> Side for OnDisk<C> {
         Ok(())
     }
 
-    fn program(job: &Job) -> [u8; 32] {
+    fn program(job: &Execution) -> [u8; 32] {
         job.step.digest()
     }
 
-    fn needs(job: &Job) -> String {
+    fn needs(job: &Execution) -> String {
         job.needs.to_string()
     }
 
-    fn choose(job: &Job, there: &Batches, _: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
+    fn choose(job: &Execution, there: &Batches, _: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
         let taken = job.needs.choose(there)?;
         job.promise.map_or(Ok(()), |level| keeps_promise(there, level))?;
         Ok(taken)
     }
 
     /// What does not depend on the peer is read first: nothing waits for a disk once both have burned.
-    fn take(&mut self, items: &TakenItems, job: &Job, stand: Stand) -> Result<Outcome, Error> {
+    fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<Outcome, Error> {
         let (mut made, pools) = read::<C>(items, &mut self.member, job.layout, self.memory)?;
         // Solderings follow from what was taken, and so do shares: nothing leaves before both have burned.
         stand.confirm(self.run())?;

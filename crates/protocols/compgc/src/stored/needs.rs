@@ -155,7 +155,7 @@ impl Asked for Filling {
 }
 
 /// What a program needs, and this party's input.
-pub(crate) struct Job<'j> {
+pub(crate) struct Execution<'j> {
     pub layout: &'j Layout<'j>,
     pub needs: &'j Request,
     pub input: &'j [bool],
