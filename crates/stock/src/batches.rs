@@ -69,7 +69,7 @@ pub(super) fn use_of(state: &State, serial: Serial, segment: &Segment) -> Of {
     }
 }
 
-/// The serial in the key of a batch.
+/// Returns the serial in the key of a batch.
 pub(super) fn serial_of(key: &[u8]) -> Serial {
     u64::from_be_bytes(*key.last_chunk().expect("epoch and serial"))
 }

@@ -50,21 +50,21 @@ pub(super) fn with_number(epoch: &EpochId, number: u64) -> Vec<u8> {
     [&epoch[..], &number.to_be_bytes()].concat()
 }
 
-/// The key of a pair's row.
+/// Returns the key of a pair's row.
 pub(super) fn key_of(relation: &Relation) -> [u8; 32] {
     let Relation { role, identities } = relation;
     let parts = [&[*role as u8][..], &identities.concat()].concat();
     blake3::derive_key("brickwork 2026-11 stock pair of stores", &parts)
 }
 
-/// What a row is about: its table and its key.
+/// Names what a row is about: its table and its key.
 pub(super) fn about(table: Rows, key: &[u8]) -> Vec<u8> {
     [redb::TableHandle::name(&table).as_bytes(), &[0], key].concat()
 }
 
-/// The bytes of a file at one moment, while another process may write to it: two readings, one after the
-/// other, that find the same, so that this is what it held between them. A database's file can be opened as
-/// it is at any moment, like after a crash.
+/// Reads the bytes of a file at one moment, while another process may write to it: two readings, one after
+/// the other, that find the same, so that this is what it held between them. A database's file can be opened
+/// as it is at any moment, like after a crash.
 pub(super) fn at_one_moment(path: &Path) -> Result<Vec<u8>, Error> {
     let failed = |error: std::io::Error| Error::Stock(format!("{}: {error}", path.display()));
     let mut before = std::fs::read(path).map_err(failed)?;
@@ -102,7 +102,7 @@ pub(super) fn database(backend: impl StorageBackend) -> Result<Database, Error> 
         .map_err(failed("opening the index"))
 }
 
-/// An index with its format and empty tables.
+/// Makes an index with its format and empty tables.
 pub(super) fn make_index(file: File, disk: &Disk, rows: &seal::Rows) -> Result<(), Error> {
     let version = postcard::to_stdvec(&FORMAT_VERSION).expect("a number can be encoded");
     let sealed = rows.seal(&about(FORMAT, FORMAT_KEY), &version)?;

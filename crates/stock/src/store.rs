@@ -190,7 +190,7 @@ impl Store {
         changing.map_err(|_| Error::Stock("a thread died while it changed the store; open it anew".into()))
     }
 
-    /// The states of epochs that were written to.
+    /// Returns the states of epochs that were written to.
     pub(super) fn known(&self) -> MutexGuard<'_, HashMap<EpochId, (State, u64)>> {
         // A state is there as a whole or not at all, wherever a thread dies.
         self.shared.states.lock().unwrap_or_else(PoisonError::into_inner)
@@ -204,7 +204,7 @@ impl Store {
         self.between(table, &[], None)
     }
 
-    /// The rows whose keys begin with `prefix`, in order.
+    /// Returns the rows whose keys begin with `prefix`, in order.
     pub(super) fn between(&self, table: Rows, prefix: &[u8], most: Option<usize>) -> Result<Vec<Row>, Error> {
         let index = self.shared.index.get()?;
         let read = || -> Result<Vec<Row>, redb::Error> {

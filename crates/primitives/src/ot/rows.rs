@@ -538,9 +538,9 @@ impl ReceiverSide {
     }
 
     /// Makes OTs of this flavour in the place of `labels`: the labels of the choices, which are `x`, a bit
-    /// each from the lowest one on, and a random block behind them. If a tree chooses, x becomes what it chose.
-    /// Corrections are altered, chunk by chunk, before they are sent and hashed: honest parties leave them
-    /// alone.
+    /// each from the lowest one on, and a random block behind them. If a tree chooses, x becomes what it
+    /// chose. Corrections are altered, chunk by chunk, before they are sent and hashed: honest parties leave
+    /// them alone.
     pub fn call(
         &mut self,
         channel: &mut Channel,

@@ -19,7 +19,7 @@ pub enum Lacking {
     Refuse,
 }
 
-/// What [`Stocked::fill`] has done.
+/// What [`Stocked::fill`](super::Stocked::fill) has done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preprocessed {
     /// The steps.
