@@ -16,7 +16,7 @@ use brickwork::duplo::Report;
 use brickwork::duplo::adversary::harness::{ands, known, small};
 use brickwork::duplo::adversary::{Hooks, evaluator, garbler};
 use brickwork::duplo::{Parameters, msg};
-use brickwork::session::{Job, TABLE_MEMORY};
+use brickwork::session::Job;
 use brickwork::wire::{Channel, FRAME_HEADER_BYTES, MAX_FRAME_BYTES, Stream, Tag};
 
 /// With this set the connection is cut at every byte.
@@ -70,14 +70,7 @@ fn small_run() -> (Arc<Program>, Parameters) {
 /// A session with dealt base OTs; `left` and `at_a_time` are for what the garbler and the evaluator read.
 fn run(left: [usize; 2], at_a_time: usize) -> Run {
     let (program, parameters) = small_run();
-    let job = Job {
-        program,
-        security: 40,
-        threads: 1,
-        table_memory: TABLE_MEMORY,
-        identities: [[1; 32], [2; 32]],
-        post_quantum: false,
-    };
+    let job = Job::new(program, 40, [[1; 32], [2; 32]]);
     let (a, b) = UnixStream::pair().unwrap();
     let read = [Arc::default(), Arc::default()];
     let ends: [Arc<Mutex<Vec<usize>>>; 2] = [Arc::default(), Arc::default()];
@@ -164,14 +157,7 @@ fn row_18_a_byte_at_a_time_is_slow_and_fine() {
 /// A peer that says this and then keeps the line open.
 fn told(bytes: Vec<u8>) -> Error {
     let (program, _) = small_run();
-    let job = Job {
-        program,
-        security: 40,
-        threads: 1,
-        table_memory: TABLE_MEMORY,
-        identities: [[1; 32], [2; 32]],
-        post_quantum: false,
-    };
+    let job = Job::new(program, 40, [[1; 32], [2; 32]]);
     let (a, mut b) = UnixStream::pair().unwrap();
     a.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
     let channel = Channel::new(vec![Box::new(Bad {
@@ -275,14 +261,7 @@ fn relay(from: &UnixStream, mut to: &UnixStream, edit: Option<Edit>) {
 /// A session with dealt base OTs over a relay that edits what one party says.
 fn relayed(edited: usize, edit: Option<Edit>) -> ([Result<Report, Error>; 2], [Vec<Said>; 2]) {
     let (program, parameters) = small_run();
-    let job = Job {
-        program,
-        security: 40,
-        threads: 1,
-        table_memory: TABLE_MEMORY,
-        identities: [[1; 32], [2; 32]],
-        post_quantum: false,
-    };
+    let job = Job::new(program, 40, [[1; 32], [2; 32]]);
     let ((a, near), (b, far)) = (UnixStream::pair().unwrap(), UnixStream::pair().unwrap());
     let said: [Arc<Mutex<Vec<Said>>>; 2] = [Arc::default(), Arc::default()];
     let end = |stream: UnixStream, party: usize| {

@@ -14,7 +14,7 @@ use brickwork::circuit::{Party, Program};
 use brickwork::compgc::{self, Linking, Report};
 use brickwork::plan::thread_seconds;
 use brickwork::random::Rng;
-use brickwork::session::{Job, Observer, TABLE_MEMORY, Unobserved};
+use brickwork::session::{Job, Observer, Unobserved};
 use brickwork::wire::tls::{self, Identity, Listener, Options};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -61,14 +61,7 @@ fn checked(program: &Arc<Program>, linking: Linking) -> Result<(Report, f64), Bo
     let expected = program.simulate(&inputs[0], &inputs[1]);
     let keys = [Identity::generate()?.0, Identity::generate()?.0];
     let identities = [0, 1].map(|k: usize| keys[k].public_key().to_bytes());
-    let job = Job {
-        program: program.clone(),
-        security: 40,
-        threads: 1,
-        table_memory: TABLE_MEMORY,
-        identities,
-        post_quantum: false,
-    };
+    let job = Job::new(program.clone(), 40, identities);
     let options = |party| Options { party, lanes: 1, timeout: Duration::from_secs(60) };
     let listener = Listener::bind("127.0.0.1:0", &keys[0], keys[1].public_key(), &options(Party::Garbler))?;
     let address = listener.local_addr()?.to_string();

@@ -18,14 +18,7 @@ fn draws() -> Rng {
 }
 
 fn job(program: &Arc<Program>, security: u32, threads: usize) -> Job {
-    Job {
-        program: program.clone(),
-        security,
-        threads,
-        table_memory: brickwork::session::TABLE_MEMORY,
-        identities: [[1; 32], [2; 32]],
-        post_quantum: false,
-    }
+    Job { threads, ..Job::new(program.clone(), security, [[1; 32], [2; 32]]) }
 }
 
 fn run(program: &Arc<Program>, security: u32, threads: usize, x: &[bool], y: &[bool]) -> (Report, Report) {

@@ -120,14 +120,7 @@ fn progress_runs_forward_to_one_end() {
     program.output(port, Recipient::Both, (wires..wires + 4).collect()).unwrap();
     let program = Arc::new(program.finish().unwrap());
     let [(left, _), (right, _)] = clocked_pair(1);
-    let job = Job {
-        program: program.clone(),
-        security: 40,
-        threads: 1,
-        table_memory: brickwork::session::TABLE_MEMORY,
-        identities: [[1; 32], [2; 32]],
-        post_quantum: false,
-    };
+    let job = Job::new(program.clone(), 40, [[1; 32], [2; 32]]);
     let zeros = |party| vec![false; program.input_width(party)];
     let (x, y) = (zeros(Party::Garbler), zeros(Party::Evaluator));
     let steps: [Progress; 2] = Default::default();
@@ -167,14 +160,7 @@ fn clocked(
 }
 
 fn job(program: &Arc<Program>, security: u32, threads: usize) -> Job {
-    Job {
-        program: program.clone(),
-        security,
-        threads,
-        table_memory: brickwork::session::TABLE_MEMORY,
-        identities: [[1; 32], [2; 32]],
-        post_quantum: false,
-    }
+    Job { threads, ..Job::new(program.clone(), security, [[1; 32], [2; 32]]) }
 }
 
 /// What is predicted of each phase for a machine and a line that take no time, and what the run then did.

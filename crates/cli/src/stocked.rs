@@ -20,7 +20,7 @@ use brickwork::session::stock::{Lacking, Preprocessed};
 use brickwork::session::{PhaseReport, Protocol as _, Terms, Unobserved};
 use brickwork::stock::Store;
 use brickwork::wire::Channel;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::arguments::Protocol;
@@ -396,6 +396,13 @@ pub struct FromStock {
     pub made: Option<String>,
 }
 
+impl FromStock {
+    /// Of a program that keeps nothing.
+    fn plain(outputs: Vec<bool>, security: &impl Serialize, made: Option<String>) -> Result<Self, Failure> {
+        Ok(FromStock { outputs, kept: Vec::new(), security: promise(security)?, made })
+    }
+}
+
 /// What runs on it.
 pub enum Job<'a> {
     /// A step that carries something on, or keeps something.
@@ -535,36 +542,26 @@ impl Stocked {
                 let (program, times) = job.plain(SemiHonest::NAME)?;
                 let (done, line) = line.run(program, times.unwrap_or(1) as usize, input, lacking)?;
                 let made = done.made.map(|count| plural(count as u64, "OT"));
-                let (outputs, security) = (done.outputs, promise(&done.security)?);
-                let given = FromStock { outputs, kept: Vec::new(), security, made };
+                let given = FromStock::plain(done.outputs, &done.security, made)?;
                 Ok((given, Stocked::SemiHonest(Box::new(line))))
             }
             Stocked::CompGc(line) => {
-                let (program, times) = job.plain(CompGc::NAME)?;
-                let program = programs::repeated(program, times)?;
+                let program = job.repeated(CompGc::NAME)?;
                 let (done, line) = line.run(&program, input, lacking)?;
                 let made = done.made.map(|made| made.to_string());
-                let (outputs, security) = (done.outputs, promise(&done.security)?);
-                let given = FromStock { outputs, kept: Vec::new(), security, made };
-                Ok((given, Stocked::CompGc(Box::new(line))))
+                Ok((FromStock::plain(done.outputs, &done.security, made)?, Stocked::CompGc(Box::new(line))))
             }
             Stocked::Lego(line) => {
-                let (program, times) = job.plain(Lego::NAME)?;
-                let program = programs::repeated(program, times)?;
+                let program = job.repeated(Lego::NAME)?;
                 let (done, line) = line.run(&program, input, lacking)?;
                 let made = done.made.map(|made| made.to_string());
-                let (outputs, security) = (done.outputs, promise(&done.security)?);
-                let given = FromStock { outputs, kept: Vec::new(), security, made };
-                Ok((given, Stocked::Lego(Box::new(line))))
+                Ok((FromStock::plain(done.outputs, &done.security, made)?, Stocked::Lego(Box::new(line))))
             }
             Stocked::Jimu(line) => {
-                let (program, times) = job.plain(Jimu::NAME)?;
-                let program = programs::repeated(program, times)?;
+                let program = job.repeated(Jimu::NAME)?;
                 let (done, line) = line.run(&program, input, lacking)?;
                 let made = done.made.map(|made| made.to_string());
-                let (outputs, security) = (done.outputs, promise(&done.security)?);
-                let given = FromStock { outputs, kept: Vec::new(), security, made };
-                Ok((given, Stocked::Jimu(Box::new(line))))
+                Ok((FromStock::plain(done.outputs, &done.security, made)?, Stocked::Jimu(Box::new(line))))
             }
             Stocked::Authenticated(line) => {
                 let (done, line) = line.run(job.step()?, input, lacking)?;
@@ -609,5 +606,11 @@ impl Job<'_> {
                 "take --protocol duplo, or let both learn what comes between",
             )),
         }
+    }
+
+    /// The program as often as it runs, of such a job.
+    fn repeated(&self, protocol: &str) -> Result<Program, Failure> {
+        let (program, times) = self.plain(protocol)?;
+        programs::repeated(program, times)
     }
 }

@@ -7,6 +7,9 @@
 //! whatever the cause.
 #![forbid(unsafe_code)]
 
+pub mod measured;
+pub mod stores;
+
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -66,16 +66,16 @@ struct World {
     breaks: u32,
 }
 
-/// What is otherwise.
+/// In which world the jobs run: as it is, or with a flaw that the search is to find.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum Setting {
     /// Workers end with their coordinator.
     Usual,
     /// Workers outlive their coordinator, as on a machine that it lost sight of.
     Zombies,
-    /// A kind: the stock's log is not looked at, and a lane that is lost had taken nothing.
+    /// A flaw: the stock's log is not looked at, and a lane that is lost had taken nothing.
     NoEvidence,
-    /// A kind: the log of a stock is looked at that a worker has, which outlived its coordinator.
+    /// A flaw: the log of a stock is looked at that a worker has, which outlived its coordinator.
     NoLock,
 }
 
@@ -121,7 +121,7 @@ impl World {
     }
 
     /// Does what a coordinator orders. Here both parties' workers know where the other is.
-    fn obey(&mut self, party: usize, orders: Vec<Order>, kind: Kind) {
+    fn obey(&mut self, party: usize, orders: Vec<Order>, setting: Setting) {
         for order in orders {
             match order {
                 Order::Start { lane, attempt, .. } => {
@@ -152,9 +152,9 @@ impl World {
                 Order::Stop { lane } => self.end(party, lane, Cause::Stopped),
                 Order::Look { lane, partition, .. } => {
                     let place = &self.places[party][lane as usize];
-                    let is_locked = place.worker.is_some() && kind != Kind::NoLock;
+                    let is_locked = place.worker.is_some() && setting != Setting::NoLock;
                     let taken = is_locked || place.taken.contains(&partition) || !place.stock;
-                    let evidence = match taken && kind != Kind::NoEvidence {
+                    let evidence = match taken && setting != Setting::NoEvidence {
                         true => Evidence::PerhapsTaken,
                         false => Evidence::NotTaken,
                     };
@@ -172,7 +172,7 @@ impl World {
     }
 
     /// The leader's turn: what the follower lacks, and what it decides now.
-    fn lead(&mut self, terms: &Terms, kind: Kind) {
+    fn lead(&mut self, terms: &Terms, setting: Setting) {
         let (Some(mut leader), Some(acknowledged)) = (self.leader.clone(), self.acknowledged) else { return };
         let state = state_of(terms, &self.books[GARBLER]);
         // One proposal at a time: what is not acknowledged is said once more.
@@ -182,7 +182,7 @@ impl World {
             let state = state_of(terms, &self.books[GARBLER]);
             let orders = leader.wrote(&entries, &state);
             self.leader = Some(leader);
-            self.obey(GARBLER, orders, kind);
+            self.obey(GARBLER, orders, setting);
         }
         let news = self.leader.as_mut().map(Leader::tell).unwrap_or_default();
         let entries = self.books[GARBLER][acknowledged..].to_vec();
@@ -190,25 +190,25 @@ impl World {
     }
 
     /// The other's turn.
-    fn deliver(&mut self, terms: &Terms, kind: Kind) -> Result<(), String> {
+    fn deliver(&mut self, terms: &Terms, setting: Setting) -> Result<(), String> {
         match self.line.take() {
             Some(Message::Propose { from, entries, news }) => {
                 assert_eq!(from, self.books[EVALUATOR].len());
                 for entry in entries {
                     let state = state_of(terms, &self.books[EVALUATOR]);
                     let first = self.follower.as_ref().and_then(|follower| follower.first(&entry, &state));
-                    self.obey(EVALUATOR, first.into_iter().collect(), kind);
+                    self.obey(EVALUATOR, first.into_iter().collect(), setting);
                     let Some(follower) = &mut self.follower else { return Ok(()) };
                     follower.check(&entry, &state).map_err(|e| format!("{entry:?}: {e}"))?;
                     self.books[EVALUATOR].push(entry.clone());
                     let state = state_of(terms, &self.books[EVALUATOR]);
                     let orders = follower.wrote(&[entry], &state);
-                    self.obey(EVALUATOR, orders, kind);
+                    self.obey(EVALUATOR, orders, setting);
                 }
                 let state = state_of(terms, &self.books[EVALUATOR]);
                 for news in news {
                     let heard = self.follower.as_mut().map(|f| f.hear_of_peer(&news, &state));
-                    self.obey(EVALUATOR, heard.unwrap_or_default(), kind);
+                    self.obey(EVALUATOR, heard.unwrap_or_default(), setting);
                 }
                 let news = self.follower.as_mut().map(|follower| follower.tell(&state)).unwrap_or_default();
                 self.line = Some(Message::Wrote { count: self.books[EVALUATOR].len(), news });
@@ -217,7 +217,7 @@ impl World {
                 self.acknowledged = Some(count);
                 for news in news {
                     let heard = self.leader.as_mut().map(|leader| leader.hear_of_peer(&news));
-                    self.obey(GARBLER, heard.unwrap_or_default(), kind);
+                    self.obey(GARBLER, heard.unwrap_or_default(), setting);
                 }
             }
             None => {}
@@ -226,8 +226,8 @@ impl World {
     }
 
     /// A coordinator is gone, its workers with it in most worlds, and the line between the two.
-    fn crash(&mut self, party: usize, kind: Kind) {
-        if !matches!(kind, Kind::Zombies | Kind::NoLock) {
+    fn crash(&mut self, party: usize, setting: Setting) {
+        if !matches!(setting, Setting::Zombies | Setting::NoLock) {
             self.places[party].iter_mut().for_each(|place| place.worker = None);
         }
         match party {
@@ -238,9 +238,9 @@ impl World {
     }
 
     /// Both begin anew from their ledgers. Whoever was still there ends its workers first.
-    fn meet(&mut self, terms: &Terms, kind: Kind) {
-        self.crash(GARBLER, kind);
-        self.crash(EVALUATOR, kind);
+    fn meet(&mut self, terms: &Terms, setting: Setting) {
+        self.crash(GARBLER, setting);
+        self.crash(EVALUATOR, setting);
         let states = [GARBLER, EVALUATOR].map(|party| state_of(terms, &self.books[party]));
         self.leader = Some(Leader::new(terms, &states[GARBLER], MANNER));
         self.follower = Some(Follower::new(&states[EVALUATOR], self.said.clone(), true));
@@ -248,7 +248,7 @@ impl World {
     }
 
     /// All that may happen next.
-    fn next(&self, terms: &Terms, kind: Kind) -> Vec<World> {
+    fn next(&self, terms: &Terms, setting: Setting) -> Vec<World> {
         let mut worlds = Vec::new();
         let mut then = |act: &dyn Fn(&mut World)| {
             let mut world = self.clone();
@@ -256,9 +256,9 @@ impl World {
             worlds.push(world);
         };
         match (&self.line, self.leader.is_some() && self.follower.is_some()) {
-            (None, true) => then(&|world| world.lead(terms, kind)),
-            (Some(_), true) => then(&|world| world.deliver(terms, kind).unwrap()),
-            (_, false) => then(&|world| world.meet(terms, kind)),
+            (None, true) => then(&|world| world.lead(terms, setting)),
+            (Some(_), true) => then(&|world| world.deliver(terms, setting).unwrap()),
+            (_, false) => then(&|world| world.meet(terms, setting)),
         }
         for lane in 0..terms.lanes {
             let place = |party: usize| &self.places[party][lane as usize];
@@ -318,7 +318,7 @@ impl World {
             for party in [GARBLER, EVALUATOR] {
                 then(&|world| {
                     world.breaks -= 1;
-                    world.crash(party, kind);
+                    world.crash(party, setting);
                 });
             }
         }
@@ -353,7 +353,7 @@ impl World {
 
 /// Explores all of it. Returns how many worlds there are and how many partitions are done in the best of
 /// them, or what goes wrong.
-fn explore(terms: &Terms, breaks: u32, kind: Kind) -> Result<(usize, u32), String> {
+fn explore(terms: &Terms, breaks: u32, setting: Setting) -> Result<(usize, u32), String> {
     let mut seen = HashSet::new();
     let mut open = vec![World::new(terms, breaks)];
     let mut done = 0;
@@ -363,7 +363,7 @@ fn explore(terms: &Terms, breaks: u32, kind: Kind) -> Result<(usize, u32), Strin
         if seen.len() > 2_000_000 {
             return Err("too many worlds".into());
         }
-        for mut next in world.next(terms, kind) {
+        for mut next in world.next(terms, setting) {
             next.workers_meet();
             if seen.insert(hash(&next)) {
                 open.push(next);
@@ -392,10 +392,13 @@ fn hash(world: &World) -> [u8; 16] {
 /// One lane, two partitions, three things that break; two lanes, two partitions, one.
 #[test]
 fn rows_16_and_20_nothing_runs_twice_whatever_breaks() {
-    for (lanes, retries, breaks, kind) in
-        [(1, 2, 2, Kind::Usual), (2, 1, 0, Kind::Usual), (1, 2, 2, Kind::Zombies), (2, 1, 1, Kind::Usual)]
-    {
-        let (worlds, done) = explore(&terms(lanes, retries, 2), breaks, kind).unwrap();
+    for (lanes, retries, breaks, setting) in [
+        (1, 2, 2, Setting::Usual),
+        (2, 1, 0, Setting::Usual),
+        (1, 2, 2, Setting::Zombies),
+        (2, 1, 1, Setting::Usual),
+    ] {
+        let (worlds, done) = explore(&terms(lanes, retries, 2), breaks, setting).unwrap();
         println!("{lanes} lanes, {breaks} breaks: {worlds} worlds");
         assert!(worlds > 100 && done == 2, "{worlds} worlds, {done} done");
     }
@@ -403,8 +406,8 @@ fn rows_16_and_20_nothing_runs_twice_whatever_breaks() {
 
 #[test]
 fn the_search_finds_what_goes_wrong() {
-    for kind in [Kind::NoEvidence, Kind::NoLock] {
-        let found = explore(&terms(1, 2, 2), 1, kind);
+    for setting in [Setting::NoEvidence, Setting::NoLock] {
+        let found = explore(&terms(1, 2, 2), 1, setting);
         assert_eq!(found, Err("stock was taken twice for a partition".into()));
     }
 }

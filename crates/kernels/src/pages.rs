@@ -183,14 +183,14 @@ mod mapping {
     /// Mappings that are kept, at most.
     const PLACES: usize = 32;
 
-    /// Mappings that nobody uses, the oldest first: where they begin, and their length.
-    struct Kept {
+    /// The free list: mappings that nobody uses, the oldest first, where they begin, and their length.
+    struct FreeList {
         places: [(usize, usize); PLACES],
         count: usize,
         bytes: usize,
     }
 
-    impl Kept {
+    impl FreeList {
         /// Takes the youngest mapping of this length.
         fn take(&mut self, length: usize) -> Option<usize> {
             let place = self.places[..self.count].iter().rposition(|&(_, kept)| kept == length)?;
@@ -220,7 +220,7 @@ mod mapping {
     /// without.
     struct Shared {
         taken: AtomicBool,
-        kept: UnsafeCell<Kept>,
+        kept: UnsafeCell<FreeList>,
     }
 
     // SAFETY: `kept` is used by the thread alone that set `taken`.
@@ -228,13 +228,13 @@ mod mapping {
 
     static SHARED: Shared = Shared {
         taken: AtomicBool::new(false),
-        kept: UnsafeCell::new(Kept { places: [(0, 0); PLACES], count: 0, bytes: 0 }),
+        kept: UnsafeCell::new(FreeList { places: [(0, 0); PLACES], count: 0, bytes: 0 }),
     };
 
     impl Shared {
         /// Does something with the mappings that are kept, unless another thread is at them. It must not
         /// panic.
-        fn with<T>(&self, what: impl FnOnce(&mut Kept) -> T) -> Option<T> {
+        fn with<T>(&self, what: impl FnOnce(&mut FreeList) -> T) -> Option<T> {
             if self.taken.swap(true, Ordering::Acquire) {
                 return None;
             }
@@ -352,7 +352,7 @@ mod mapping {
 
         #[test]
         fn what_is_kept_is_found_again_and_bounded() {
-            let mut kept = Kept { places: [(0, 0); PLACES], count: 0, bytes: 0 };
+            let mut kept = FreeList { places: [(0, 0); PLACES], count: 0, bytes: 0 };
             assert_eq!(kept.take(PAGE), None);
             for start in 1..=PLACES {
                 assert!(kept.has_room(LARGE));

@@ -18,7 +18,7 @@ use brickwork::duplo;
 use brickwork::duplo::Cheat;
 use brickwork::duplo::adversary::harness::{ands, small};
 use brickwork::duplo::adversary::{Hooks, evaluator, garbler, parsers};
-use brickwork::session::{GREETING_BYTES, Job, TABLE_MEMORY, Unobserved};
+use brickwork::session::{GREETING_BYTES, Job, Unobserved};
 use brickwork::stock::{Entry, Standing, State};
 use brickwork::wire::tls::{Identity, Listener, Options, connect};
 use brickwork::wire::{Channel, Stream};
@@ -121,14 +121,7 @@ const SLACK: usize = 64 << 10;
 fn row_18_a_flood_of_any_message_takes_no_memory() {
     let _alone = ALONE.lock().unwrap();
     let program = std::sync::Arc::new(library::millionaires().unwrap());
-    let job = Job {
-        program,
-        security: 40,
-        threads: 1,
-        table_memory: TABLE_MEMORY,
-        identities: [[1; 32], [2; 32]],
-        post_quantum: false,
-    };
+    let job = Job::new(program, 40, [[1; 32], [2; 32]]);
     for party in [Party::Garbler, Party::Evaluator] {
         // The first run fills what is made once.
         attacked(party, &job, &[0], 0);
@@ -229,14 +222,7 @@ impl Stream for Turning {}
 fn turned(victim: Party, messages: usize, then: Then) -> (usize, Result<(), Error>) {
     let program = ands(2, Recipient::Both);
     let run = |party, channel| {
-        let job = Job {
-            program: program.clone(),
-            security: 40,
-            threads: 1,
-            table_memory: TABLE_MEMORY,
-            identities: [[1; 32], [2; 32]],
-            post_quantum: false,
-        };
+        let job = Job::new(program.clone(), 40, [[1; 32], [2; 32]]);
         let hooks = Hooks {
             parameters: Some(small(&program, [3, 2], [3, 2], [3, 2])),
             dealer: Some([7; 32]),

@@ -41,7 +41,7 @@ pub(crate) fn page(record: &Value) -> String {
         if let Some(warning) = security["warning"].as_str() {
             page.paragraph(warning);
         }
-        parts::batches_table(&mut page, security);
+        parts::bucketings_table(&mut page, security);
         parts::budget_table(&mut page, security);
         parts::promise(&mut page, security);
     }

@@ -237,7 +237,7 @@ fn each_check(page: &mut Page, spent: &[&Value], asked: f64, table: &Table) {
 }
 
 /// One kind of item that is made, opened and put into buckets, whatever its protocol calls the fields.
-struct Batch<'a> {
+struct Bucketing<'a> {
     name: String,
     slots: &'a Value,
     bucket: &'a Value,
@@ -245,10 +245,10 @@ struct Batch<'a> {
     opened: &'a Value,
 }
 
-impl<'a> Batch<'a> {
+impl<'a> Bucketing<'a> {
     /// What a field of a promise says, if it is of this kind.
     fn of(name: &str, value: &'a Value) -> Option<Self> {
-        Some(Batch {
+        Some(Bucketing {
             name: value["name"].as_str().map_or_else(|| name.replace('_', " "), str::to_owned),
             slots: &value["slots"],
             bucket: value.get("bucket_size").or_else(|| value.get("bucket"))?,
@@ -259,68 +259,68 @@ impl<'a> Batch<'a> {
 }
 
 /// All kinds of item in a promise.
-fn batches(security: &Value) -> Vec<Batch<'_>> {
+fn bucketings(security: &Value) -> Vec<Bucketing<'_>> {
     let fields = security.as_object().into_iter().flatten();
     let found = fields.flat_map(|(name, value)| match value {
-        Value::Array(all) => all.iter().filter_map(|one| Batch::of(name, one)).collect::<Vec<_>>(),
-        one => Batch::of(name, one).into_iter().collect(),
+        Value::Array(all) => all.iter().filter_map(|one| Bucketing::of(name, one)).collect::<Vec<_>>(),
+        one => Bucketing::of(name, one).into_iter().collect(),
     });
     found.collect()
 }
 
-fn made_table(batches: &[Batch], program: &Value) -> Table {
+fn made_table(bucketings: &[Bucketing], program: &Value) -> Table {
     let ands = |name: &str| {
         let found = list(program, "components").iter().find(|component| component["name"] == name);
         found.map_or(&Value::Null, |component| &component["and_gates"])
     };
-    let cells = |batch: &Batch| {
+    let cells = |one: &Bucketing| {
         vec![
-            Cell::text(&batch.name),
-            Cell::number(batch.slots),
-            Cell::number(ands(&batch.name)),
-            Cell::number(batch.bucket),
-            Cell::number(batch.made),
-            Cell::number(batch.opened),
+            Cell::text(&one.name),
+            Cell::number(one.slots),
+            Cell::number(ands(&one.name)),
+            Cell::number(one.bucket),
+            Cell::number(one.made),
+            Cell::number(one.opened),
         ]
     };
     Table {
         caption: "What is made and checked".into(),
         head: vec!["kind", "slots", "ANDs of one", "bucket size B", "copies", "of them opened"],
-        rows: batches.iter().map(cells).collect(),
+        rows: bucketings.iter().map(cells).collect(),
     }
 }
 
 /// Adds the same as a table that can be opened, if there is any.
-pub(crate) fn batches_table(page: &mut Page, security: &Value) {
-    let batches = batches(security);
-    if !batches.is_empty() {
-        page.details(&made_table(&batches, &Value::Null));
+pub(crate) fn bucketings_table(page: &mut Page, security: &Value) {
+    let bucketings = bucketings(security);
+    if !bucketings.is_empty() {
+        page.details(&made_table(&bucketings, &Value::Null));
     }
 }
 
-/// Batches that have a bar of their own.
-const MOST_BATCHES: usize = 24;
+/// Bucketings that have a bar of their own.
+const MOST_BUCKETINGS: usize = 24;
 
 /// Adds what was made, opened and put into buckets.
 pub(crate) fn components(page: &mut Page, security: &Value, program: &Value) {
-    let batches = batches(security);
-    if batches.is_empty() {
+    let bucketings = bucketings(security);
+    if bucketings.is_empty() {
         return;
     }
-    let table = made_table(&batches, program);
-    let counts = |batch: &Batch| [batch.opened, batch.made].map(|count| count.as_f64().unwrap_or_default());
-    let mut largest: Vec<&Batch> = batches.iter().collect();
+    let table = made_table(&bucketings, program);
+    let counts = |one: &Bucketing| [one.opened, one.made].map(|count| count.as_f64().unwrap_or_default());
+    let mut largest: Vec<&Bucketing> = bucketings.iter().collect();
     largest.sort_by(|one, other| counts(other)[1].total_cmp(&counts(one)[1]));
-    largest.truncate(MOST_BATCHES);
-    let most = longest(largest.iter().map(|batch| counts(batch)[1]));
-    let row = |batch: &&Batch| {
-        let [opened, made] = counts(batch);
+    largest.truncate(MOST_BUCKETINGS);
+    let most = longest(largest.iter().map(|one| counts(one)[1]));
+    let row = |one: &&Bucketing| {
+        let [opened, made] = counts(one);
         let segments = vec![
             Segment { from: 0.0, to: (made - opened) / most, class: "kept" },
             Segment { from: (made - opened) / most, to: made / most, class: "opened" },
         ];
-        let value = format!("{} copies, B = {}", thousands(made as u64), batch.bucket);
-        Row { label: batch.name.clone(), value, bars: vec![segments] }
+        let value = format!("{} copies, B = {}", thousands(made as u64), one.bucket);
+        Row { label: one.name.clone(), value, bars: vec![segments] }
     };
     let rows: Vec<Row> = largest.iter().map(row).collect();
     page.section("Components");

@@ -288,7 +288,7 @@ pub(crate) fn page_of_proposal(record: &Value) -> String {
     for one in candidates {
         page.section(text(one, "way"));
         parts::traffic_table(&mut page, list(&one["cost"], "phases"));
-        parts::batches_table(&mut page, &one["security"]);
+        parts::bucketings_table(&mut page, &one["security"]);
         parts::budget_table(&mut page, &one["security"]);
         parts::promise(&mut page, &one["security"]);
     }

@@ -132,14 +132,7 @@ fn input(seed: u64) -> Vec<bool> {
 /// # Panics
 /// If the run fails.
 pub fn play(ends: (Channel, Channel), secrets: &Shared) -> [Report; 2] {
-    let job = Job {
-        program: program(),
-        security: 40,
-        threads: 2,
-        table_memory: TABLE_MEMORY,
-        identities: IDENTITIES,
-        post_quantum: false,
-    };
+    let job = Job { threads: 2, ..Job::new(program(), 40, IDENTITIES) };
     let (left, right) = watched(ends, secrets);
     std::thread::scope(|scope| {
         let job = &job;

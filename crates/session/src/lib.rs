@@ -47,6 +47,11 @@ pub struct Job {
 }
 
 impl Job {
+    /// Makes a job on one thread, with [`TABLE_MEMORY`] and base OTs that rest on discrete logarithms.
+    pub fn new(program: Arc<Program>, security: u32, identities: [[u8; 32]; 2]) -> Self {
+        Job { program, security, threads: 1, table_memory: TABLE_MEMORY, identities, post_quantum: false }
+    }
+
     /// Returns the terms: all that the parties agree on apart from the program.
     pub fn terms(&self) -> Terms {
         Terms {

@@ -144,7 +144,7 @@ mod tests {
         let store = Store::open(folder.path(), &StoreKey::from_bytes([7; 32])).unwrap();
         let peer = Relation { role: Party::Garbler, identities: [[1; 32], [2; 32]] };
         let held = store.lock_peer(&peer).unwrap();
-        let refused = store.shared.leases.lock_peer(crate::key_of(&peer), Duration::from_millis(1));
+        let refused = store.shared.leases.lock_peer(crate::index::key_of(&peer), Duration::from_millis(1));
         assert!(matches!(refused.map(drop), Err(Error::Busy(_))));
         drop(store.lock_peer(&Relation { role: Party::Evaluator, ..peer }).unwrap());
         std::thread::scope(|scope| {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::range::{Counter, RANGES};
+use super::range::{Counter, RANGES, Ranges};
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
 
@@ -383,6 +383,49 @@ pub enum Verdict {
     Ahead,
     /// One of them is a copy, an old state, or somebody else's.
     Apart,
+}
+
+/// An entry that is durable, and what it allows once: to read the items that it takes, and to draw from the
+/// ranges of counters that belong to it.
+#[must_use]
+pub struct Taken {
+    pub(super) epoch: EpochId,
+    /// Of a shared entry: one for each number that it takes.
+    pub(super) ranges: Vec<Ranges>,
+    /// Batch, first item, number of items.
+    pub(super) items: Vec<(Serial, u64, u32)>,
+}
+
+impl Taken {
+    /// Hands out the ranges of the entry, once.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if they are handed out, the entry is a party's own note and has none, or they are
+    /// those of several workers.
+    pub fn ranges(&mut self) -> Result<Ranges, Error> {
+        let mut all = self.ranges_of_workers()?;
+        match all.len() {
+            1 => Ok(all.remove(0)),
+            _ => Err(Error::Usage("these ranges are of several workers".into())),
+        }
+    }
+
+    /// Hands out the ranges of all workers of the step that the entry begins, in order, once: no number of
+    /// any counter is in two of them.
+    ///
+    /// # Errors
+    /// [`Error::Usage`] if they are handed out, or the entry is a party's own note and has none.
+    pub fn ranges_of_workers(&mut self) -> Result<Vec<Ranges>, Error> {
+        match std::mem::take(&mut self.ranges) {
+            none if none.is_empty() => Err(Error::Usage("the ranges of an entry are handed out once".into())),
+            ranges => Ok(ranges),
+        }
+    }
+
+    /// Returns the items: batch, first item, number of items.
+    pub fn items(&self) -> &[(Serial, u64, u32)] {
+        &self.items
+    }
 }
 
 #[cfg(test)]

@@ -7,8 +7,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use super::index::{EPOCHS, SECRETS};
 use super::*;
 use brickwork_base::place::write_at;
+use brickwork_base::{Error, Party, Security};
 
 const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
 const ID: EpochId = [3; 32];

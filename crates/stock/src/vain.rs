@@ -8,9 +8,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::log::{Entry, EpochId, State};
-use super::{EPOCHS, Epoch, Relation, RowChange, Security, Store, Taken, VAIN};
-use brickwork_base::Error;
+use super::epochs::Epoch;
+use super::index::{EPOCHS, RowChange, VAIN};
+use super::log::{Entry, EpochId, State, Taken};
+use super::pair::Relation;
+use super::store::Store;
+use brickwork_base::{Error, Security};
 
 /// Whose attempts are counted together: those of a peer at what is made for one level of a protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -13,7 +13,7 @@ use brickwork::duplo::Report;
 use brickwork::duplo::adversary::harness::{Ending, ands, known, small};
 use brickwork::duplo::adversary::{Hooks, evaluator, garbler};
 use brickwork::duplo::msg::{DECOMPOSITION, PROPOSAL};
-use brickwork::session::{Job, TABLE_MEMORY};
+use brickwork::session::Job;
 use brickwork::wire::{Channel, Stream, Tag, memory_pair};
 
 use super::attacks::Catalogue;
@@ -53,14 +53,7 @@ fn channel(socket: UnixStream, at_a_time: usize, patience: Duration) -> Channel 
 
 fn job() -> Job {
     let program: Arc<Program> = ands(1, Recipient::Both);
-    Job {
-        program,
-        security: 40,
-        threads: 1,
-        table_memory: TABLE_MEMORY,
-        identities: [[1; 32], [2; 32]],
-        post_quantum: false,
-    }
+    Job::new(program, 40, [[1; 32], [2; 32]])
 }
 
 /// A party with small parameters and dealt base OTs.

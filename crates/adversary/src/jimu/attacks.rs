@@ -13,8 +13,8 @@ use brickwork::jimu::parameters::{Level, Sizes, Unit};
 use brickwork::jimu::{Cheat, msg};
 use brickwork::ot::{self, BASE_OT, extension};
 use brickwork::random::Rng;
+use brickwork::session::Job;
 use brickwork::session::msg::HELLO;
-use brickwork::session::{Job, TABLE_MEMORY};
 use brickwork::wire::{Tag, memory_pair};
 
 use super::rates::all_among;
@@ -812,14 +812,7 @@ fn order(all: &mut Catalogue) {
 /// All that both parties say in a run, always on the same inputs. Their base OTs are their own.
 fn said() -> Result<[Vec<Vec<u8>>; 2], String> {
     let (toy, unit) = (Toy::new(Unit::Gates), Unit::Gates);
-    let job = Job {
-        program: toy.program.clone(),
-        security: 40,
-        threads: 1,
-        table_memory: TABLE_MEMORY,
-        identities: [[1; 32], [2; 32]],
-        post_quantum: false,
-    };
+    let job = Job::new(toy.program.clone(), 40, [[1; 32], [2; 32]]);
     let (mut left, mut right) = memory_pair();
     let said: [Arc<Mutex<Vec<Vec<u8>>>>; 2] = Default::default();
     for (channel, said) in [&mut left, &mut right].into_iter().zip(&said) {

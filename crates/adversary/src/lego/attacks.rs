@@ -10,8 +10,8 @@ use brickwork::lego::adversary::{self, Bucketings, Case, Ending, Hooks, Point, c
 use brickwork::lego::{Cheat, msg};
 use brickwork::ot::{BASE_OT, extension};
 use brickwork::random::Rng;
+use brickwork::session::Job;
 use brickwork::session::msg::HELLO;
-use brickwork::session::{Job, TABLE_MEMORY};
 use brickwork::wire::{Tag, memory_pair};
 
 use super::runs::{CERTAIN, Catalogue, GATES, INPUTS, PROTOCOL, TOY, caught, cuts, flip, flip_all, products};
@@ -769,14 +769,7 @@ fn order(all: &mut Catalogue) {
 
 /// All that both parties say in a run, always on the same inputs. Their base OTs are their own.
 fn said() -> Result<[Vec<Vec<u8>>; 2], String> {
-    let job = Job {
-        program: Arc::new(toy()),
-        security: 40,
-        threads: 1,
-        table_memory: TABLE_MEMORY,
-        identities: [[1; 32], [2; 32]],
-        post_quantum: false,
-    };
+    let job = Job::new(Arc::new(toy()), 40, [[1; 32], [2; 32]]);
     let (mut left, mut right) = memory_pair();
     let said: [Arc<Mutex<Vec<Vec<u8>>>>; 2] = Default::default();
     for (channel, said) in [&mut left, &mut right].into_iter().zip(&said) {

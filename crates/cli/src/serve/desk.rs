@@ -148,7 +148,7 @@ impl From<Why> for Refusal {
 pub type Answer = Result<Value, Refusal>;
 
 /// A request that waits.
-struct Request {
+struct Queued {
     which: Which,
     input: Secrets<bool>,
     until: Instant,
@@ -172,7 +172,7 @@ struct Announced {
 #[derive(Default)]
 struct Queue {
     /// Oldest first.
-    requests: Vec<Request>,
+    requests: Vec<Queued>,
     announced: Vec<Announced>,
     next: u64,
     /// Whether the last one tried was asked for here: then the peer's has its turn.
@@ -263,7 +263,7 @@ impl Desk {
         *self.config.write().unwrap_or_else(PoisonError::into_inner) = config.clone();
         let mut queue = lock(&self.queue);
         queue.announced.retain(|announced| config.programs.contains_key(&announced.which.digest));
-        let gone = |request: &Request| !request.runs && !config.programs.contains_key(&request.which.digest);
+        let gone = |request: &Queued| !request.runs && !config.programs.contains_key(&request.which.digest);
         queue.refuse(gone, &Why::NotAllowed.into());
         drop(queue);
         self.ring();
@@ -371,7 +371,7 @@ impl Desk {
                 "give each request an id of its own",
             ));
         }
-        queue.requests.push(Request {
+        queue.requests.push(Queued {
             which,
             input,
             until: now + config.limits.wait(),
@@ -463,7 +463,7 @@ impl Desk {
         let mut queue = lock(&self.queue);
         let due = |queue: &mut Queue| {
             let now = Instant::now();
-            let due = |request: &&mut Request| {
+            let due = |request: &&mut Queued| {
                 !request.runs && request.announced.is_none_or(|last| last + AGAIN <= now)
             };
             let due = queue.requests.iter_mut().filter(due).map(|request| {
@@ -552,7 +552,7 @@ fn append(path: &std::path::Path, line: &Value) -> std::io::Result<()> {
 
 impl Queue {
     /// Returns the requests for a run.
-    fn of(&mut self, which: &Which) -> impl Iterator<Item = &mut Request> {
+    fn of(&mut self, which: &Which) -> impl Iterator<Item = &mut Queued> {
         self.requests.iter_mut().filter(|request| request.which == *which)
     }
 
@@ -566,10 +566,10 @@ impl Queue {
     }
 
     /// Refuses some requests.
-    fn refuse(&mut self, which: impl Fn(&Request) -> bool, why: &Refusal) {
+    fn refuse(&mut self, which: impl Fn(&Queued) -> bool, why: &Refusal) {
         let (refused, stay) = self.requests.drain(..).partition(which);
         self.requests = stay;
-        let refused: Vec<Request> = refused;
+        let refused: Vec<Queued> = refused;
         refused.into_iter().for_each(|request| drop(request.answer.send(Err(why.clone()))));
     }
 

@@ -16,6 +16,11 @@ use super::*;
 
 const SEMI_HONEST: [&str; 2] = ["--protocol", "semi-honest"];
 
+/// What is said of a store that another protocol has filled.
+fn of_another(made: &str, this: &str) -> String {
+    format!("was made by the protocol {made}, and this is {this}; give it a --store of its own")
+}
+
 /// Two processes, on one execution and on several; what each sends is known before. Nobody can overlook what
 /// it does not promise.
 #[test]
@@ -198,14 +203,7 @@ fn semi_honest_parties_run_from_stock() {
         assert_eq!((&epoch["bound_log2"], &epoch["batches"][0]["kind"]), (&json!(null), &json!("ots")));
     }
     // Whoever only looks finds it, too.
-    let doctor = |role: &str, flags: &[&str]| {
-        let arguments = parties.run(role, "1", &[&SEMI_HONEST, flags].concat());
-        let arguments = ["doctor", "--role"].into_iter().chain(arguments.iter().map(String::as_str));
-        self::run(&arguments.collect::<Vec<_>>())
-    };
-    let found = doctor("evaluator", &[]);
-    assert_eq!(found.status.code(), Some(0), "{}", text(&found.stdout));
-    assert!(text(&found.stdout).contains("it has all that this run takes"));
+    assert!(parties.doctor("evaluator", &SEMI_HONEST, 0).contains("it has all that this run takes"));
 
     // Two of three, then one more than there is.
     let learned = json!([{ "alice": 0, "bob": 1 }, { "alice": 1, "bob": 0 }]);
@@ -232,17 +230,13 @@ fn semi_honest_parties_run_from_stock() {
     for output in parties.both(run(["1", "2"], &["--no-top-up"])) {
         is_error(&output, 6, &format!("the program needs {bits} OTs, and there is nothing"));
     }
-    let found = doctor("garbler", &["--no-top-up"]);
-    assert_eq!(found.status.code(), Some(6), "{}", text(&found.stdout));
-    assert!(text(&found.stdout).contains("has 0 executions of it"), "{}", text(&found.stdout));
+    let found = parties.doctor("garbler", &[&SEMI_HONEST[..], &["--no-top-up"]].concat(), 6);
+    assert!(found.contains("has 0 executions of it"), "{found}");
 
     // Neither protocol takes the other's, and each says what to do.
     let _ = parties.good(fill(&SEMI_HONEST));
-    let words = |made: &str, this: &str| {
-        format!("was made by the protocol {made}, and this is {this}; give it a --store of its own")
-    };
     for output in parties.both(fill(&[])) {
-        is_error(&output, 6, &words("semi-honest", "duplo"));
+        is_error(&output, 6, &of_another("semi-honest", "duplo"));
     }
     assert_eq!(ROLES.map(|role| parties.executions(role)), [3; 2]);
     for role in ROLES {
@@ -250,7 +244,7 @@ fn semi_honest_parties_run_from_stock() {
     }
     let _ = parties.good(fill(&[]));
     for output in parties.both(run(["1", "2"], &[])) {
-        is_error(&output, 6, &words("duplo", "semi-honest"));
+        is_error(&output, 6, &of_another("duplo", "semi-honest"));
     }
     assert_eq!(ROLES.map(|role| parties.executions(role)), [3; 2]);
 }
@@ -552,14 +546,7 @@ fn lego_parties_run_from_stock() {
         let program = "program";
         assert_eq!(kinds, ["gates", "gates", "input authenticators", "ots", program, program, program]);
     }
-    let doctor = |role: &str, flags: &[&str]| {
-        let arguments = parties.run(role, "1", &[&LEGO, flags].concat());
-        let arguments = ["doctor", "--role"].into_iter().chain(arguments.iter().map(String::as_str));
-        self::run(&arguments.collect::<Vec<_>>())
-    };
-    let found = doctor("evaluator", &[]);
-    assert_eq!(found.status.code(), Some(0), "{}", text(&found.stdout));
-    assert!(text(&found.stdout).contains("it has all that this run takes"));
+    assert!(parties.doctor("evaluator", &LEGO, 0).contains("it has all that this run takes"));
 
     let learned = json!({ "alice": 0, "bob": 1 });
     let sent = |json: &serde_json::Value, field: &str| -> u64 {
@@ -586,16 +573,12 @@ fn lego_parties_run_from_stock() {
         let made = format!("{} AND gates, {} inputs, {} OTs", 4 * each, 4 * bits, 4 * bits);
         assert_eq!(json["made_on_the_spot"], json!(made));
     }
-    let found = doctor("garbler", &["--no-top-up", "--security", "64"]);
-    assert_eq!(found.status.code(), Some(6), "{}", text(&found.stdout));
+    let _ = parties.doctor("garbler", &[&LEGO[..], &["--no-top-up", "--security", "64"]].concat(), 6);
 
     // No other protocol takes it, and each says what to do.
-    let words = |made: &str, this: &str| {
-        format!("was made by the protocol {made}, and this is {this}; give it a --store of its own")
-    };
     let duplos = [0, 1].map(|k| parties.run(ROLES[k], "7", &[]));
     for output in parties.both(duplos) {
-        is_error(&output, 6, &words("lego", "duplo"));
+        is_error(&output, 6, &of_another("lego", "duplo"));
     }
     for role in ROLES {
         std::fs::remove_dir_all(parties.store(role)).unwrap();
@@ -603,7 +586,7 @@ fn lego_parties_run_from_stock() {
     let duplos = ROLES.map(|role| parties.preprocess(role, &["--component", &three]));
     let _ = parties.good(duplos);
     for output in parties.both(run(["1", "2"], &[])) {
-        is_error(&output, 6, &words("duplo", "lego"));
+        is_error(&output, 6, &of_another("duplo", "lego"));
     }
 
     let (said, planned) = good(&[&["plan", &parties.file, "--stocked"], &LEGO[..]].concat());
@@ -931,14 +914,7 @@ fn compgc_parties_run_from_stock() {
         let kinds: Vec<_> = epoch["batches"].as_array().unwrap().iter().map(|batch| &batch["kind"]).collect();
         assert_eq!(kinds, ["component", "ots", "component"]);
     }
-    let doctor = |role: &str, flags: &[&str]| {
-        let arguments = parties.run(role, "1", &[&COMPGC, flags].concat());
-        let arguments = ["doctor", "--role"].into_iter().chain(arguments.iter().map(String::as_str));
-        self::run(&arguments.collect::<Vec<_>>())
-    };
-    let found = doctor("evaluator", &[]);
-    assert_eq!(found.status.code(), Some(0), "{}", text(&found.stdout));
-    assert!(text(&found.stdout).contains("it has all that this run takes"));
+    assert!(parties.doctor("evaluator", &COMPGC, 0).contains("it has all that this run takes"));
 
     // Two of three, which are one program of two slots; then as many more, of which the OTs are lacking in
     // part.
@@ -962,22 +938,18 @@ fn compgc_parties_run_from_stock() {
     for output in parties.both(run(two, &["--executions", "2", "--no-top-up"])) {
         is_error(&output, 6, &format!("the program needs 2 {name}, and there are 1"));
     }
-    let found = doctor("garbler", &["--no-top-up"]);
-    assert_eq!(found.status.code(), Some(6), "{}", text(&found.stdout));
+    let _ = parties.doctor("garbler", &[&COMPGC[..], &["--no-top-up"]].concat(), 6);
 
     // No other protocol takes it, and each says what to do.
-    let words = |made: &str, this: &str| {
-        format!("was made by the protocol {made}, and this is {this}; give it a --store of its own")
-    };
     for output in parties.both(fill(&SEMI_HONEST, &three)) {
-        is_error(&output, 6, &words("compgc", "semi-honest"));
+        is_error(&output, 6, &of_another("compgc", "semi-honest"));
     }
     for role in ROLES {
         std::fs::remove_dir_all(parties.store(role)).unwrap();
     }
     let _ = parties.good(fill(&SEMI_HONEST, &three));
     for output in parties.both(run(["1", "2"], &[])) {
-        is_error(&output, 6, &words("semi-honest", "compgc"));
+        is_error(&output, 6, &of_another("semi-honest", "compgc"));
     }
     assert_eq!(ROLES.map(|role| parties.executions(role)), [3; 2]);
 

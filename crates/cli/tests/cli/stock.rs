@@ -59,6 +59,16 @@ impl Parties {
         own.chain(more.iter().map(|s| s.to_string())).collect()
     }
 
+    /// Returns what `doctor` says to a party before it runs, which ends with this code.
+    #[track_caller]
+    pub fn doctor(&self, role: &str, more: &[&str], code: i32) -> String {
+        let arguments = self.run(role, "1", more);
+        let arguments = ["doctor", "--role"].into_iter().chain(arguments.iter().map(String::as_str));
+        let found = super::run(&arguments.collect::<Vec<_>>());
+        assert_eq!(found.status.code(), Some(code), "{}", text(&found.stdout));
+        text(&found.stdout)
+    }
+
     /// Returns what [`Parties::run`] gives, without a store.
     pub fn without_store(&self, role: &str, input: &str) -> Vec<String> {
         let mut arguments = self.run(role, input, &[]);

@@ -134,14 +134,7 @@ fn random_programs_use_the_whole_language() {
 
 /// Both parties of the DUPLO protocol, in two threads.
 fn run_protocol(program: Program, [x, y]: &[Vec<bool>; 2]) -> [Vec<bool>; 2] {
-    let job = Job {
-        program: Arc::new(program),
-        security: 40,
-        threads: 1,
-        table_memory: brickwork::session::TABLE_MEMORY,
-        identities: [[1; 32], [2; 32]],
-        post_quantum: false,
-    };
+    let job = Job::new(Arc::new(program), 40, [[1; 32], [2; 32]]);
     let (left, right) = memory_pair();
     std::thread::scope(|scope| {
         let garbler = scope.spawn(|| brickwork::duplo::garbler(left, &job, x, Unobserved));

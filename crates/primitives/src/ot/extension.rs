@@ -49,7 +49,7 @@ use brickwork_kernels::{Kernel, Secrets, Trees};
 use zeroize::Zeroizing;
 
 use super::cot::{CotReceiver, CotSender, Series};
-use super::rows::{Corrections, Kind, ROWS, ReceiverSide, SenderSide};
+use super::rows::{Corrections, Flavour, ROWS, ReceiverSide, SenderSide};
 use crate::Labels;
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
@@ -128,12 +128,12 @@ impl CotSender for Sender {
     /// inconsistent.
     fn extend(&mut self, channel: &mut Channel, count: usize) -> Result<Labels, Error> {
         let mut labels = Labels::zeros(count);
-        self.side.call(channel, &mut labels, Kind { random: false, last_bits: false })?;
+        self.side.call(channel, &mut labels, Flavour { random: false, last_bits: false })?;
         Ok(labels)
     }
 
     fn random_bits(&mut self, channel: &mut Channel, keys: &mut [Label]) -> Result<(), Error> {
-        self.side.call_in(channel, keys, Kind { random: false, last_bits: true })
+        self.side.call_in(channel, keys, Flavour { random: false, last_bits: true })
     }
 
     fn keys(&mut self, labels: &[Label]) -> Result<Vec<[Seed; 2]>, Error> {
@@ -163,8 +163,8 @@ impl Receiver {
     ) -> Result<Labels, Error> {
         let mut labels = Labels::zeros(choices.len());
         let mut x = self.side.row(choices);
-        let kind = Kind { random: false, last_bits: false };
-        self.side.call(channel, &mut x, &mut labels, kind, alter)?;
+        let flavour = Flavour { random: false, last_bits: false };
+        self.side.call(channel, &mut x, &mut labels, flavour, alter)?;
         Ok(labels)
     }
 }
@@ -198,7 +198,7 @@ impl CotReceiver for Receiver {
         let mut choices = Secrets::<u8>::zeros(macs.len());
         rng.fill(&mut choices);
         let mut x = self.side.row(&choices);
-        self.side.call(channel, &mut x, macs, Kind { random: false, last_bits: true }, |_| {})
+        self.side.call(channel, &mut x, macs, Flavour { random: false, last_bits: true }, |_| {})
     }
 
     fn keys(&mut self, labels: &[Label]) -> Result<Vec<Seed>, Error> {

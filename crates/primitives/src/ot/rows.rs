@@ -152,9 +152,9 @@ pub(super) fn blocks_for(count: usize) -> usize {
     count.div_ceil(BLOCK) + 1
 }
 
-/// What a call makes.
+/// What OTs a call makes.
 #[derive(Clone, Copy)]
-pub(super) struct Kind {
+pub(super) struct Flavour {
     /// The first tree chooses in the place of the receiver: its corrections are 0, and are not sent.
     pub random: bool,
     /// Row 0 becomes 0 at the sender and x at the receiver, so that a label's last bit tells the choice: the
@@ -381,25 +381,35 @@ impl SenderSide {
     }
 
     /// Does what [`SenderSide::call`] does. Where it fails the place holds nothing secret.
-    pub fn call_in(&mut self, channel: &mut Channel, place: &mut [Label], kind: Kind) -> Result<(), Error> {
-        let made = self.call(channel, place, kind);
+    pub fn call_in(
+        &mut self,
+        channel: &mut Channel,
+        place: &mut [Label],
+        flavour: Flavour,
+    ) -> Result<(), Error> {
+        let made = self.call(channel, place, flavour);
         if made.is_err() {
             erase(place);
         }
         made
     }
 
-    /// Makes OTs of this kind in the place of `labels`, which are erased when they are dropped: their labels
-    /// for choice 0.
-    pub fn call(&mut self, channel: &mut Channel, labels: &mut [Label], kind: Kind) -> Result<(), Error> {
+    /// Makes OTs of this flavour in the place of `labels`, which are erased when they are dropped: their
+    /// labels for choice 0.
+    pub fn call(
+        &mut self,
+        channel: &mut Channel,
+        labels: &mut [Label],
+        flavour: Flavour,
+    ) -> Result<(), Error> {
         match std::mem::replace(&mut self.sound, false) {
-            true => self.make(channel, labels, kind),
+            true => self.make(channel, labels, flavour),
             false => Err(Cheat::OtExtension.into()),
         }
     }
 
-    fn make(&mut self, channel: &mut Channel, labels: &mut [Label], kind: Kind) -> Result<(), Error> {
-        let count = kind.corrections(&self.trees);
+    fn make(&mut self, channel: &mut Channel, labels: &mut [Label], flavour: Flavour) -> Result<(), Error> {
+        let count = flavour.corrections(&self.trees);
         let mut rows = Rows::of(labels);
         let start = self.blocks.draw(rows.blocks as u64)?;
         let (mut oracle, masks) = (self.oracle.call(start, count), self.masks());
@@ -416,7 +426,7 @@ impl SenderSide {
                 self.trees.send(Kernel::best(), block, &masks, corrections, rows);
             });
         }
-        self.finish(channel, &oracle, &masks, rows, kind)
+        self.finish(channel, &oracle, &masks, rows, flavour)
     }
 
     /// Receives the receiver's answer about all rows, and checks it. The rows become labels.
@@ -426,14 +436,14 @@ impl SenderSide {
         oracle: &Oracle,
         masks: &[u128; ROWS],
         rows: Rows,
-        kind: Kind,
+        flavour: Flavour,
     ) -> Result<(), Error> {
         let seed = oracle.seed();
         let mut check = [0u128; 1 + ROWS];
         channel.receive_into(msg::CHECK, bytemuck::cast_slice_mut(&mut check))?;
         let (x, t) = (check[0], &check[1..]);
-        let zero = vec![[0; TILE_BLOCKS]; if kind.last_bits { rows.tiles() } else { 0 }];
-        let hashes = rows.finish(&seed, kind.last_bits.then_some(&zero), &[]);
+        let zero = vec![[0; TILE_BLOCKS]; if flavour.last_bits { rows.tiles() } else { 0 }];
+        let hashes = rows.finish(&seed, flavour.last_bits.then_some(&zero), &[]);
         let of_rows = hashes[1..].iter().zip(t).zip(masks);
         let difference = of_rows.fold(0, |bad, ((q, t), mask)| bad | (q ^ t ^ (x & mask)));
         if !bool::from(difference.ct_eq(&0)) {
@@ -469,7 +479,7 @@ impl SenderSide {
     }
 }
 
-impl Kind {
+impl Flavour {
     /// How many trees have corrections.
     fn corrections(self, trees: &Trees) -> usize {
         trees.count() - usize::from(self.random)
@@ -527,19 +537,19 @@ impl ReceiverSide {
         x
     }
 
-    /// Makes OTs of this kind in the place of `labels`: the labels of the choices, which are `x`, a bit each
-    /// from the lowest one on, and a random block behind them. If a tree chooses, x becomes what it chose.
-    /// Corrections are altered, chunk by chunk, before they are sent and hashed: honest parties leave them
-    /// alone.
+    /// Makes OTs of this flavour in the place of `labels`: the labels of the choices, which are `x`, a bit
+    /// each from the lowest one on, and a random block behind them. If a tree chooses, x becomes what it
+    /// chose. Corrections are altered, chunk by chunk, before they are sent and hashed: honest parties leave
+    /// them alone.
     pub fn call(
         &mut self,
         channel: &mut Channel,
         x: &mut [TileRow],
         labels: &mut [Label],
-        kind: Kind,
+        flavour: Flavour,
         mut alter: impl FnMut(&mut Corrections),
     ) -> Result<(), Error> {
-        let count = kind.corrections(&self.trees);
+        let count = flavour.corrections(&self.trees);
         let mut rows = Rows::of(labels);
         let start = self.blocks.draw(rows.blocks as u64)?;
         let mut oracle = self.oracle.call(start, count);
@@ -557,7 +567,7 @@ impl ReceiverSide {
             oracle.absorb(payload);
         }
         let seed = oracle.seed();
-        let hashes = rows.finish(&seed, kind.last_bits.then_some(&*x), x);
+        let hashes = rows.finish(&seed, flavour.last_bits.then_some(&*x), x);
         channel.send(msg::CHECK, bytemuck::cast_slice(&hashes[..]))?;
         channel.flush()?;
         self.hash.follow(&seed);

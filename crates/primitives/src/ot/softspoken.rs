@@ -42,7 +42,7 @@ use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::cot::{CotReceiver, CotSender, Series};
-use super::rows::{Corrections, Kind, ROWS, ReceiverSide, SenderSide, choices, empty_row, malformed};
+use super::rows::{Corrections, Flavour, ROWS, ReceiverSide, SenderSide, choices, empty_row, malformed};
 use crate::Labels;
 use brickwork_base::Error;
 use brickwork_base::label::{Delta, Label};
@@ -68,11 +68,11 @@ type Pair = [u128; 2];
 const PAIRS: usize = ROWS + 1;
 
 /// Choices that are given.
-const EXTEND: Kind = Kind { random: false, last_bits: false };
+const EXTEND: Flavour = Flavour { random: false, last_bits: false };
 /// Random choices.
-const RANDOM: Kind = Kind { random: true, last_bits: false };
+const RANDOM: Flavour = Flavour { random: true, last_bits: false };
 /// Random choices that are last bits of labels.
-const RANDOM_BITS: Kind = Kind { random: true, last_bits: true };
+const RANDOM_BITS: Flavour = Flavour { random: true, last_bits: true };
 
 /// Trees of K levels.
 const fn trees<const K: usize>() -> usize {
@@ -293,10 +293,10 @@ impl<const K: usize> Sender<K> {
         self.side.follow(seed);
     }
 
-    /// Makes so many OTs of this kind.
-    fn call(&mut self, channel: &mut Channel, count: usize, kind: Kind) -> Result<Labels, Error> {
+    /// Makes so many OTs of this flavour.
+    fn call(&mut self, channel: &mut Channel, count: usize, flavour: Flavour) -> Result<Labels, Error> {
         let mut labels = Labels::zeros(count);
-        self.side.call(channel, &mut labels, kind)?;
+        self.side.call(channel, &mut labels, flavour)?;
         Ok(labels)
     }
 }
@@ -370,18 +370,18 @@ impl<const K: usize> Receiver<K> {
         self.side.follow(seed);
     }
 
-    /// Makes so many OTs of this kind, with these choices: if a tree chooses, they become its. Corrections
+    /// Makes so many OTs of this flavour, with these choices: if a tree chooses, they become its. Corrections
     /// are altered before they are sent and hashed: honest parties leave them alone.
     fn call(
         &mut self,
         channel: &mut Channel,
         x: &mut [TileRow],
         count: usize,
-        kind: Kind,
+        flavour: Flavour,
         alter: impl FnMut(&mut Corrections),
     ) -> Result<Labels, Error> {
         let mut labels = Labels::zeros(count);
-        self.side.call(channel, x, &mut labels, kind, alter)?;
+        self.side.call(channel, x, &mut labels, flavour, alter)?;
         Ok(labels)
     }
 }
@@ -512,7 +512,7 @@ mod tests {
             }
         }
 
-        fn kind(self) -> Kind {
+        fn flavour(self) -> Flavour {
             if matches!(self, Call::Random(_)) { RANDOM } else { EXTEND }
         }
     }
@@ -534,8 +534,8 @@ mod tests {
             Call::Extend(choices) => receiver.side.row(choices),
             Call::Random(count) => empty_row(count),
         };
-        let got = receiver.call(&mut right, &mut x, call.count(), call.kind(), alter).unwrap();
-        let sent = sender.call(&mut left, call.count(), call.kind());
+        let got = receiver.call(&mut right, &mut x, call.count(), call.flavour(), alter).unwrap();
+        let sent = sender.call(&mut left, call.count(), call.flavour());
         (sent, choices(&x, call.count()).to_vec(), got)
     }
 
@@ -868,7 +868,7 @@ mod tests {
         }
     }
 
-    /// A call of one kind is not one of the other: its rows have another length.
+    /// A call of one flavour is not one of the other: its rows have another length.
     #[test]
     fn row_18_random_choices_are_not_given_ones() {
         let (mut sender, mut receiver, _) = honest::<8>();

@@ -16,7 +16,7 @@ use crate::setup::Member;
 use crate::share::{Shares, View};
 use crate::words::add_chosen;
 
-/// A batch's triples, in buckets, and its other masks.
+/// A lot's triples, in buckets, and its other masks.
 pub(super) struct Triples {
     portions: Vec<Portion>,
     pool: Pool,
@@ -33,7 +33,7 @@ fn shifts(coin: &Seed, pool: Pool) -> Vec<usize> {
 }
 
 impl Triples {
-    /// Makes a batch's leaky ANDs and draws its other masks.
+    /// Makes a lot's leaky ANDs and draws its other masks.
     ///
     /// # Errors
     /// As [`leaky::make`].

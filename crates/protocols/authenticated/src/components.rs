@@ -8,10 +8,10 @@ use brickwork_base::stop::looking;
 use brickwork_circuit::Circuit;
 use brickwork_primitives::garbling::{GarblingKeys, Schedule};
 
-use crate::kept::Kept;
 use crate::layout::Layout;
 use crate::secrets::Secrets;
 use crate::share::Shares;
+use crate::shelf::Shelved;
 
 /// Copies of one component, of either party. Lists are `[copy][wire]` and `[copy][gate]`.
 pub(super) trait Copies {
@@ -30,9 +30,9 @@ pub(super) struct Garbled {
     pub outputs: Shares,
     pub output_labels: Secrets<Label>,
     /// Labels of the outputs of AND gates: c bytes each, and spare ones behind them.
-    pub labels: Kept<u8>,
+    pub labels: Shelved<u8>,
     /// Of each AND gate M_a, M_b and M_μ, likewise.
-    pub macs: Kept<u8>,
+    pub macs: Shelved<u8>,
 }
 
 /// Copies that the evaluator has received, and checked as far as it can be before they are evaluated.
@@ -44,11 +44,11 @@ pub(super) struct Received {
     pub ports: Shares,
     pub outputs: Shares,
     /// Of each AND gate W0 and W1.
-    pub tables: Kept<Label>,
+    pub tables: Shelved<Label>,
     /// W2.
-    pub words: Kept<Label>,
+    pub words: Shelved<Label>,
     /// C_a, C_b and C_μ: c bytes each, and spare ones behind them.
-    pub tags: Kept<u8>,
+    pub tags: Shelved<u8>,
 }
 
 impl Copies for Garbled {

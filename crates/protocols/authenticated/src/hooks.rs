@@ -110,7 +110,7 @@ mod cheating {
         pub level: Option<Level>,
         /// Buckets instead of the safe ones.
         pub pool: Option<Pool>,
-        /// Sizes of batches, groups and portions instead of the large ones.
+        /// Sizes of lots, groups and portions instead of the large ones.
         pub sizes: Option<Sizes>,
         /// Whether it goes on where a check shows it what it did itself.
         pub looks_away: bool,

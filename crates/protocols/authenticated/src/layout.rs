@@ -1,4 +1,4 @@
-//! What both parties know of a run before it begins: in which batches components are made, and how many leaky
+//! What both parties know of a run before it begins: in which lots components are made, and how many leaky
 //! ANDs each needs.
 //!
 //! How a program connects its components does not matter for how they are made: all copies of one are made
@@ -23,13 +23,13 @@ pub(super) struct Part {
     pub component: usize,
     /// How many copies.
     pub copies: usize,
-    /// Their AND gates, of those of the batch.
+    /// Their AND gates, of those of the lot.
     pub ands: Range<usize>,
 }
 
-/// Components that share a pool of triples.
+/// Components that share a pool of triples, and masks of inputs that are drawn with them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Batch {
+pub(super) struct Lot {
     pub parts: Vec<Part>,
     /// Masks for the program's inputs.
     pub inputs: usize,
@@ -50,7 +50,7 @@ fn copies_of_a_part(circuit: &Circuit, sizes: Sizes) -> usize {
     }
 }
 
-impl Batch {
+impl Lot {
     /// Adds copies of a component.
     fn add(&mut self, component: usize, circuit: &Circuit, copies: usize, sizes: Sizes) {
         let at_once = copies_of_a_part(circuit, sizes);
@@ -65,7 +65,7 @@ impl Batch {
 
     /// Adds to a digest all that it is made of.
     pub fn add_to(&self, digest: &mut Digest) {
-        let Batch { parts, inputs, ports, ands, pool } = self;
+        let Lot { parts, inputs, ports, ands, pool } = self;
         digest.length(*inputs).length(*ports).length(*ands).length(pool.size).length(pool.bucket);
         digest.length(parts.len());
         for Part { component, copies, ands } in parts {
@@ -87,18 +87,18 @@ impl Batch {
     }
 }
 
-/// Puts components, with how many copies of each, into batches of about the same size.
-pub(super) fn batches<'c>(
+/// Puts components, with how many copies of each, into lots of about the same size.
+pub(super) fn lots<'c>(
     components: impl Iterator<Item = (&'c Circuit, usize)> + Clone,
     sizes: Sizes,
-) -> Vec<Batch> {
+) -> Vec<Lot> {
     let all: usize = components.clone().map(|(circuit, copies)| circuit.and_gates() * copies).sum();
     // As many as come nearest: one more, a little smaller each, would need larger buckets.
-    let target = all.div_ceil(((all + sizes.batch / 2) / sizes.batch).max(1));
-    let mut batches = vec![Batch::default()];
+    let target = all.div_ceil(((all + sizes.lot / 2) / sizes.lot).max(1));
+    let mut lots = vec![Lot::default()];
     for (component, (circuit, mut copies)) in components.enumerate() {
         while copies > 0 {
-            let last = batches.last_mut().expect("there is always one");
+            let last = lots.last_mut().expect("there is always one");
             let here = match circuit.and_gates() {
                 0 => copies,
                 ands => copies.min(target.saturating_sub(last.ands).div_ceil(ands)),
@@ -106,11 +106,11 @@ pub(super) fn batches<'c>(
             last.add(component, circuit, here, sizes);
             copies -= here;
             if here == 0 {
-                batches.push(Batch::default());
+                lots.push(Lot::default());
             }
         }
     }
-    batches
+    lots
 }
 
 /// A program, as a run goes through it.
@@ -147,7 +147,7 @@ pub(super) struct Making {
     /// What masks are made of.
     pub cot: Cot,
     pub sizes: Sizes,
-    pub batches: Vec<Batch>,
+    pub lots: Vec<Lot>,
 }
 
 /// What a cheater has instead of what the security asks for: then the bound is not looked at.
@@ -311,12 +311,12 @@ impl Making {
     /// As [`Making::of`].
     pub fn forced(layout: &Layout, security: u32, cot: Cot, forced: &Forced) -> Result<Self, Error> {
         let (level, sizes) = (forced.level_of(security)?, forced.sizes());
-        let mut batches = batches(layout.circuits().zip(layout.copies.iter().copied()), sizes);
-        batches[0].inputs = layout.all_inputs();
-        for batch in &mut batches {
-            batch.pool = forced.pool(batch.ands, f64::from(level.security));
+        let mut lots = lots(layout.circuits().zip(layout.copies.iter().copied()), sizes);
+        lots[0].inputs = layout.all_inputs();
+        for lot in &mut lots {
+            lot.pool = forced.pool(lot.ands, f64::from(level.security));
         }
-        let making = Making { level, cot, sizes, batches };
+        let making = Making { level, cot, sizes, lots };
         if forced.level.is_none() && forced.pool.is_none() {
             making.keeps_promise()?;
         }
@@ -340,7 +340,7 @@ impl Making {
 
     /// Returns what a cheater achieves at most.
     pub fn budget(&self) -> Budget {
-        let origins = self.batches.iter().map(|batch| batch.origin(self.sizes, self.cot));
+        let origins = self.lots.iter().map(|lot| lot.origin(self.sizes, self.cot));
         Budget::of(self.level, origins, OPENINGS_OF_A_RUN)
     }
 
@@ -348,14 +348,9 @@ impl Making {
     pub fn digest(&self, program: &Program) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 program with authenticated masks");
         digest.digest(&program.digest()).number(self.level.compared).length(self.level.tag);
-        let Sizes { batch, part, portion } = self.sizes;
-        digest
-            .length(self.cot as usize)
-            .length(batch)
-            .length(part)
-            .length(portion)
-            .length(self.batches.len());
-        self.batches.iter().for_each(|batch| batch.add_to(&mut digest));
+        let Sizes { lot, part, portion } = self.sizes;
+        digest.length(self.cot as usize).length(lot).length(part).length(portion).length(self.lots.len());
+        self.lots.iter().for_each(|lot| lot.add_to(&mut digest));
         digest.done()
     }
 }
@@ -375,7 +370,7 @@ mod tests {
         let program = aes::aes_128().unwrap();
         for security in [40, 64, 80] {
             let made = making(&program, security, Cot::default(), Forced::default());
-            let Pool { size, bucket } = made.batches[0].pool;
+            let Pool { size, bucket } = made.lots[0].pool;
             assert!(made.budget().log2() <= -f64::from(security));
             for (bucket, holds) in [(bucket, true), (bucket - 1, false)] {
                 let pool = Some(Pool { size, bucket });
@@ -403,13 +398,13 @@ mod tests {
         assert!((0..digests.len()).all(|k| !digests[..k].contains(&digests[k])));
         assert_ne!(with(Sizes { part: SIZES.part / 2, ..SIZES }), with(SIZES));
         assert_ne!(with(Sizes { portion: SIZES.portion / 2, ..SIZES }), with(SIZES));
-        assert_ne!(with(Sizes { batch: SIZES.batch / 2, ..SIZES }), with(SIZES));
+        assert_ne!(with(Sizes { lot: SIZES.lot / 2, ..SIZES }), with(SIZES));
     }
 
     /// Batches are of about the same size, as near to the one that is aimed at as can be, and have all copies
     /// of all components.
     #[test]
-    fn batches_hold_all_components() {
+    fn lots_hold_all_components() {
         let aes = aes::aes_128().unwrap();
         for (executions, expected) in
             [(1, 1), (2, 1), (80, 1), (122, 1), (123, 2), (164, 2), (200, 2), (700, 9)]
@@ -418,14 +413,13 @@ mod tests {
             let layout = Layout::new(&program).unwrap();
             let making = making(&program, 40, Cot::default(), Forced::default());
             assert_eq!(layout.ands as u64, program.and_gates());
-            assert_eq!(making.batches.len(), expected, "{executions}");
-            let copies: usize =
-                making.batches.iter().flat_map(|batch| &batch.parts).map(|part| part.copies).sum();
+            assert_eq!(making.lots.len(), expected, "{executions}");
+            let copies: usize = making.lots.iter().flat_map(|lot| &lot.parts).map(|part| part.copies).sum();
             assert_eq!(copies, program.slot_count());
-            for batch in &making.batches {
-                assert!(batch.ands.abs_diff(layout.ands / making.batches.len()) <= 6400 * 2);
-                assert!(batch.pool.size >= batch.ands);
-                assert!(batch.pool.bucket == 3 || expected == 1);
+            for lot in &making.lots {
+                assert!(lot.ands.abs_diff(layout.ands / making.lots.len()) <= 6400 * 2);
+                assert!(lot.pool.size >= lot.ands);
+                assert!(lot.pool.bucket == 3 || expected == 1);
             }
         }
     }

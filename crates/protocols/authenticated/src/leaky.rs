@@ -200,7 +200,7 @@ impl Member {
     }
 }
 
-/// Draws all masks of a batch, makes its leaky ANDs, and compares the parties' words. Returns the portions,
+/// Draws all masks of a lot, makes its leaky ANDs, and compares the parties' words. Returns the portions,
 /// and a coin.
 ///
 /// # Errors
@@ -244,7 +244,7 @@ pub(super) fn others(member: &mut Member, draws: Draws) -> Result<Vec<Portion>, 
     Ok(portions)
 }
 
-/// The choices of a batch, a portion of which is sent before the one before it is accepted.
+/// The choices of a lot, a portion of which is sent before the one before it is accepted.
 struct Choices {
     draws: Draws,
     /// How many portions were chosen.

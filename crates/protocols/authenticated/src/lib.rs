@@ -39,7 +39,6 @@ mod evaluate;
 mod hash;
 mod hooks;
 mod keep;
-mod kept;
 mod layout;
 mod leaky;
 pub mod msg;
@@ -53,6 +52,7 @@ mod secrets;
 mod sessions;
 mod setup;
 mod share;
+mod shelf;
 mod stored;
 #[cfg(test)]
 mod tests;

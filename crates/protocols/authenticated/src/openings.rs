@@ -27,7 +27,7 @@ pub(super) struct Opening {
 }
 
 impl Opening {
-    /// The differences by which triples multiply, of a part of a batch.
+    /// The differences by which triples multiply, of a part of a lot.
     pub const TRIPLES: Self = Opening { purpose: Purpose::Opened, tag: msg::OPENED, point: Point::Opened };
 
     /// Masks of inputs.

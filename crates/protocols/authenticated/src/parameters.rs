@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
     /// AND gates of the components that share a pool of triples, about, unless one component has more.
-    pub batch: usize,
+    pub lot: usize,
     /// AND gates of the components whose masks are opened and whose tables are sent together, unless one has
     /// more.
     pub part: usize,
@@ -30,7 +30,7 @@ pub struct Sizes {
 }
 
 /// The sizes of every honest run.
-pub const SIZES: Sizes = Sizes { batch: 1 << 19, part: 1 << 15, portion: 1 << 16 };
+pub const SIZES: Sizes = Sizes { lot: 1 << 19, part: 1 << 15, portion: 1 << 16 };
 
 /// Pools may leak all of 2^-s but this share, in bits: so much is left to all other checks.
 const OF_OTHER_CHECKS: f64 = 0.1;
@@ -128,7 +128,7 @@ pub fn repeated_log2(bucket: usize) -> f64 {
     -(1.0 - (-(bucket as f64)).exp2()).log2()
 }
 
-/// How a batch was made: what it counts in a bound.
+/// How a lot was made: what it counts in a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// What its triples were made of.
@@ -142,7 +142,7 @@ pub struct Origin {
 impl Origin {
     /// Returns the bound on a cheater's success in making it, and in what is made of it, if it is given up
     /// and another one takes its place: of a pool as if others had been made before it, as whoever gives up a
-    /// batch may have won its bets in others.
+    /// lot may have won its bets in others.
     pub fn bound(&self, level: Level) -> Upper {
         let (leaks, compared) = match self.pool.size {
             0 => (f64::NEG_INFINITY, f64::NEG_INFINITY),
@@ -169,7 +169,7 @@ fn calls_log2(calls: u64) -> f64 {
 /// A receiver contradicts itself in a call of the OT extension with probability 2 to the minus so many.
 const CALL_BITS: f64 = 115.0;
 
-/// Returns what a batch counts, in calls of the OT extension: of so many portions of its masks, and of so
+/// Returns what a lot counts, in calls of the OT extension: of so many portions of its masks, and of so
 /// many masks. An iteration of a PCG has a check that lets more pass than that of a call.
 pub(super) fn counted_calls(cot: Cot, portions: usize, masks: usize) -> u64 {
     match cot {
@@ -193,7 +193,7 @@ fn openings_log2(openings: u64) -> f64 {
 pub struct Budget(Vec<(&'static str, f64)>);
 
 impl Budget {
-    /// Returns that of all that is made and used with the same offsets: batches of these origins, and so many
+    /// Returns that of all that is made and used with the same offsets: lots of these origins, and so many
     /// openings besides.
     pub fn of(level: Level, origins: impl IntoIterator<Item = Origin>, openings: u64) -> Self {
         let (mut worst, mut repeated, mut calls, mut opened) = (f64::NEG_INFINITY, 0.0, 0, openings);
@@ -216,7 +216,7 @@ impl Budget {
         Budget(parts)
     }
 
-    /// Adds batches that were begun and given up, of this risk in units of 2^-128.
+    /// Adds lots that were begun and given up, of this risk in units of 2^-128.
     #[must_use]
     pub fn and_given_up(mut self, risk: u128) -> Self {
         if risk > 0 {
@@ -237,7 +237,7 @@ impl Budget {
     }
 }
 
-/// In which portions the masks of a batch are drawn.
+/// In which portions the masks of a lot are drawn.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Draws {
     /// Leaky ANDs, of three masks each.

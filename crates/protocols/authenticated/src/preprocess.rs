@@ -11,20 +11,20 @@ use brickwork_primitives::garbling::{GarblingKeys, Schedule};
 use crate::buckets::Triples;
 use crate::components::{Garbled, Made, Received};
 use crate::hooks::Point;
-use crate::kept::Shelf;
-use crate::layout::{Batch, Layout, Making, Part};
+use crate::layout::{Layout, Lot, Making, Part};
 use crate::msg;
 use crate::openings::Opening;
 use crate::parameters::Sizes;
 use crate::secrets::Secrets;
 use crate::setup::Member;
 use crate::share::{Owner, Shares, View};
+use crate::shelf::Shelf;
 use crate::words::{
     SPARE, add_chosen, add_crosswise, add_in_turn, add_where, add_where_coloured, colours, pack_words,
     put_word,
 };
 
-/// Fresh masks of a batch, which are used one after the other.
+/// Fresh masks of a lot, which are used one after the other.
 pub(super) struct Fresh<'a> {
     views: Vec<View<'a>>,
     /// The first that has some left, and how many of it are used.
@@ -61,7 +61,7 @@ impl<'a> Fresh<'a> {
     }
 }
 
-/// A part of a batch between both parties' openings. Lists are `[copy][gate]`.
+/// A part of a lot between both parties' openings. Lists are `[copy][gate]`.
 pub(super) struct Half<'b> {
     part: &'b Part,
     ports: Shares,
@@ -159,30 +159,30 @@ pub(super) fn garbler(
     member.run.phase("preprocess");
     let shelf = Shelf::new((4 * member.level.tag * layout.ands) as u64, memory, &mut member.rng)?;
     let mut made = Made::new(layout.components(), layout.all_inputs());
-    for batch in &making.batches {
-        garble(member, batch, making.sizes, &shelf, &mut made)?;
+    for lot in &making.lots {
+        garble(member, lot, making.sizes, &shelf, &mut made)?;
     }
     Ok(made)
 }
 
-/// Makes a batch.
+/// Makes a lot.
 ///
 /// # Errors
 /// [`Error::Peer`] if the peer cheats, [`Error::Io`] if the connection fails, [`Error::Resource`] if there is
 /// no room.
 pub(super) fn garble(
     member: &mut Member,
-    batch: &Batch,
+    lot: &Lot,
     sizes: Sizes,
     shelf: &Shelf,
     made: &mut Made<Garbled>,
 ) -> Result<(), Error> {
-    let triples = Triples::make(member, batch.pool, batch.draws(sizes))?;
+    let triples = Triples::make(member, lot.pool, lot.draws(sizes))?;
     // The first fresh masks are those of inputs.
     let mut fresh = Fresh::of(&triples);
-    fresh.take_to(&mut made.inputs, batch.inputs);
-    made.input_labels.extend((0..batch.inputs).map(|_| member.rng.label().with_colour(0)));
-    for part in &batch.parts {
+    fresh.take_to(&mut made.inputs, lot.inputs);
+    made.input_labels.extend((0..lot.inputs).map(|_| member.rng.label().with_colour(0)));
+    for part in &lot.parts {
         look();
         let schedule = &made.schedules[part.component];
         let mut half = Half::new(&member.own, schedule, part, &mut fresh, &triples);
@@ -256,29 +256,29 @@ pub(super) fn evaluator(
     let an_and = 3 * (LABEL_BYTES + member.level.tag);
     let shelf = Shelf::new((an_and * layout.ands) as u64, memory, &mut member.rng)?;
     let mut made = Made::new(layout.components(), layout.all_inputs());
-    for batch in &making.batches {
-        receive(member, batch, making.sizes, &shelf, &mut made)?;
+    for lot in &making.lots {
+        receive(member, lot, making.sizes, &shelf, &mut made)?;
     }
     Ok(made)
 }
 
-/// Receives a batch. It says its shares of a part before it hears those of the one before, so that nobody
+/// Receives a lot. It says its shares of a part before it hears those of the one before, so that nobody
 /// waits for a crossing.
 ///
 /// # Errors
 /// As [`garble`].
 pub(super) fn receive(
     member: &mut Member,
-    batch: &Batch,
+    lot: &Lot,
     sizes: Sizes,
     shelf: &Shelf,
     made: &mut Made<Received>,
 ) -> Result<(), Error> {
-    let triples = Triples::make(member, batch.pool, batch.draws(sizes))?;
+    let triples = Triples::make(member, lot.pool, lot.draws(sizes))?;
     let mut fresh = Fresh::of(&triples);
-    fresh.take_to(&mut made.inputs, batch.inputs);
+    fresh.take_to(&mut made.inputs, lot.inputs);
     let mut before = None;
-    for part in batch.parts.iter().map(Some).chain([None]) {
+    for part in lot.parts.iter().map(Some).chain([None]) {
         look();
         let next = part.map(|part| {
             let schedule = &made.schedules[part.component];

@@ -37,7 +37,7 @@ pub struct SecurityReport {
 impl SecurityReport {
     /// Makes the promise of a run that makes all it takes.
     pub(crate) fn of(layout: &Layout, making: &Making) -> Self {
-        let pools = making.batches.iter().map(|batch| batch.pool);
+        let pools = making.lots.iter().map(|lot| lot.pool);
         Self::with(layout, making.level, making.cot, &making.budget(), pools)
     }
 

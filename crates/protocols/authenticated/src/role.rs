@@ -1,13 +1,13 @@
-//! What a role does with batches and programs, where it is not said role by role.
+//! What a role does with lots and programs, where it is not said role by role.
 
 use brickwork_base::{Error, Party};
 
 use crate::components::{Copies, Garbled, Made, Received};
 use crate::keep::Wires;
-use crate::kept::Shelf;
-use crate::layout::{Batch, Layout};
+use crate::layout::{Layout, Lot};
 use crate::parameters::Sizes;
 use crate::setup::Member;
+use crate::shelf::Shelf;
 use crate::{build, decode, evaluate, preprocess};
 
 /// A role, by its copies.
@@ -18,13 +18,13 @@ pub(super) trait Role: Copies + Sized {
     /// Returns the bytes of an AND gate that wait for a program, for tags of `c` bytes.
     fn an_and(c: usize) -> usize;
 
-    /// Makes a batch.
+    /// Makes a lot.
     ///
     /// # Errors
     /// As [`preprocess::garble`].
     fn make(
         member: &mut Member,
-        batch: &Batch,
+        lot: &Lot,
         sizes: Sizes,
         shelf: &Shelf,
         made: &mut Made<Self>,
@@ -52,12 +52,12 @@ impl Role for Garbled {
 
     fn make(
         member: &mut Member,
-        batch: &Batch,
+        lot: &Lot,
         sizes: Sizes,
         shelf: &Shelf,
         made: &mut Made<Self>,
     ) -> Result<(), Error> {
-        preprocess::garble(member, batch, sizes, shelf, made)
+        preprocess::garble(member, lot, sizes, shelf, made)
     }
 
     fn execute(
@@ -82,12 +82,12 @@ impl Role for Received {
 
     fn make(
         member: &mut Member,
-        batch: &Batch,
+        lot: &Lot,
         sizes: Sizes,
         shelf: &Shelf,
         made: &mut Made<Self>,
     ) -> Result<(), Error> {
-        preprocess::receive(member, batch, sizes, shelf, made)
+        preprocess::receive(member, lot, sizes, shelf, made)
     }
 
     fn execute(

@@ -13,12 +13,12 @@ use brickwork_wire::Channel;
 
 use crate::components::{Garbled, Made, Received};
 use crate::hooks::Hooks;
-use crate::kept::Shelf;
 use crate::layout::{Forced, Layout};
 use crate::parameters::{Budget, Level, Pool};
 use crate::report::{Authenticated, SecurityReport};
 use crate::role::Role;
 use crate::setup::{self, Member};
+use crate::shelf::Shelf;
 use crate::stored::{Filling, Request};
 
 /// Openings of masks in all steps of a session: fewer than 2^40 steps.
@@ -146,14 +146,14 @@ fn begin<C: Role>(
     let digests = Digests { stock: true, program: Filling::digest_of(&steps, cot), parameters: [0; 32] };
     let mut member = setup::member(run, terms, &digests, level, cot, hooks)?;
     member.run.phase("preprocess");
-    let ands: usize = steps.iter().map(|step| step.batch.ands).sum();
+    let ands: usize = steps.iter().map(|step| step.lot.ands).sum();
     let shelf = Shelf::new((C::an_and(level.tag) * ands) as u64, terms.table_memory, &mut member.rng)?;
     let mut made = Made::new(request.named(), request.inputs);
     for step in &steps {
-        C::make(&mut member, &step.batch, step.sizes, &shelf, &mut made)?;
+        C::make(&mut member, &step.lot, step.sizes, &shelf, &mut made)?;
     }
     let budget = promised(level, &steps, cot, &forced)?;
-    let pools = steps.iter().map(|step| step.batch.pool).collect();
+    let pools = steps.iter().map(|step| step.lot.pool).collect();
     Ok(Standing { member, made, cot, pools, budget })
 }
 

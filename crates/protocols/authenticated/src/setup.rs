@@ -177,7 +177,7 @@ const VERSION: u32 = 1;
 
 /// What a session needs to go on in another process: base OTs, among them the offset.
 #[derive(Serialize, Deserialize, Zeroize, ZeroizeOnDrop)]
-pub(super) struct Kept {
+pub(super) struct MemberState {
     version: u32,
     session: SessionId,
     sender: SenderState,
@@ -186,17 +186,17 @@ pub(super) struct Kept {
 
 impl Member {
     /// Returns what [`Member::restored`] needs.
-    pub fn kept(&self) -> Kept {
+    pub fn state(&self) -> MemberState {
         let (sender, receiver) = (self.sender.state(), self.receiver.state());
-        Kept { version: VERSION, session: self.id, sender, receiver }
+        MemberState { version: VERSION, session: self.id, sender, receiver }
     }
 
     /// Makes a session again. It draws from no counter before [`Member::enter`].
     ///
     /// # Errors
-    /// [`Error::Stock`] if what was kept is malformed.
-    pub fn restored(run: Metered, level: Level, kept: &Kept, hooks: Hooks) -> Result<Self, Error> {
-        let Kept { version, session: id, sender, receiver } = kept;
+    /// [`Error::Stock`] if the state is malformed.
+    pub fn restored(run: Metered, level: Level, state: &MemberState, hooks: Hooks) -> Result<Self, Error> {
+        let MemberState { version, session: id, sender, receiver } = state;
         if *version != VERSION {
             return Err(Error::Stock("the secrets of a session are of another version".into()));
         }

@@ -6,19 +6,12 @@ use std::sync::Arc;
 use super::*;
 use brickwork_base::random::Rng;
 use brickwork_circuit::{Builder, Component, Port, Program, ProgramBuilder, Recipient, Type};
-use brickwork_session::{TABLE_MEMORY, Unobserved};
+use brickwork_session::Unobserved;
 use brickwork_wire::memory_pair;
 
 fn job(program: &Arc<Program>, security: u32) -> Job {
     let identities = [[1; 32], [2; 32]];
-    Job {
-        program: program.clone(),
-        security,
-        threads: 1,
-        table_memory: TABLE_MEMORY,
-        identities,
-        post_quantum: false,
-    }
+    Job::new(program.clone(), security, identities)
 }
 
 pub(super) fn random_inputs(program: &Program, rng: &mut Rng) -> [Vec<bool>; 2] {

@@ -9,19 +9,12 @@ use brickwork_base::label::{Delta, Label};
 use brickwork_base::random::{Rng, Seed};
 use brickwork_circuit::{Builder, Component, Port, Program, ProgramBuilder, Recipient, Type};
 use brickwork_primitives::Labels;
-use brickwork_session::{TABLE_MEMORY, Unobserved};
+use brickwork_session::Unobserved;
 use brickwork_wire::{Tag, memory_pair};
 
 fn job(program: &Arc<Program>) -> Job {
     let identities = [[1; 32], [2; 32]];
-    Job {
-        program: program.clone(),
-        security: 40,
-        threads: 1,
-        table_memory: TABLE_MEMORY,
-        identities,
-        post_quantum: false,
-    }
+    Job::new(program.clone(), 40, identities)
 }
 
 fn random_inputs(program: &Program, rng: &mut Rng) -> [Vec<bool>; 2] {

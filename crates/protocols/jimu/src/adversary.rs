@@ -16,7 +16,7 @@ use brickwork_circuit::Program;
 pub use brickwork_harness::{Ending, Event, SEED};
 use brickwork_harness::{Events, Known, Played, play};
 use brickwork_primitives::cut_and_choose::Bucketing;
-use brickwork_session::{Job, TABLE_MEMORY, Unobserved};
+use brickwork_session::{Job, Unobserved};
 use brickwork_wire::{Channel, Tag};
 
 /// Does what [`super::garbler`] does, with its hands in the machine.
@@ -126,14 +126,7 @@ pub fn chosen(program: &Program, sizes: &Sizes) -> (Vec<Vec<usize>>, Vec<usize>)
 impl Case {
     /// Makes an honest run with random inputs and a challenge that tests know.
     pub fn new(program: &Arc<Program>, sizes: Sizes, rng: &mut Rng) -> Case {
-        let job = || Job {
-            program: program.clone(),
-            security: 40,
-            threads: 1,
-            table_memory: TABLE_MEMORY,
-            identities: [[1; 32], [2; 32]],
-            post_quantum: false,
-        };
+        let job = || Job::new(program.clone(), 40, [[1; 32], [2; 32]]);
         let mut side = |party| Side {
             input: (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect(),
             ..Side::default()

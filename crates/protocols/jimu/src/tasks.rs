@@ -86,14 +86,7 @@ pub fn measure(security: u32, gates: usize, wires: usize, clock: Clock) -> Resul
 
 fn job(program: &Arc<Program>, security: u32) -> Job {
     let identities = [[1; 32], [2; 32]];
-    Job {
-        program: program.clone(),
-        security,
-        threads: 1,
-        table_memory: TABLE_MEMORY,
-        identities,
-        post_quantum: false,
-    }
+    Job::new(program.clone(), security, identities)
 }
 
 /// Notes what a party had done when its setup was over.

@@ -1,7 +1,7 @@
 //! The parts of a garbling as files, each of use by itself.
 //!
 //! ```text
-//! file     = "brickwg" kind:u8 version:u8 body digest:[u8; 32]      a digest of all that is before it
+//! file     = "brickwg" type:u8 version:u8 body digest:[u8; 32]      a digest of all that is before it
 //! F  (1)   = method:u8 cipher:u8 doubling:u8 key:u128 inputs gates outputs
 //!            (first second opening:u8)^gates wire^outputs row*         a row is as long as a token
 //! e  (2)   = mark program inputs (token token)^inputs               for 0, for 1
@@ -70,7 +70,7 @@ fn opening_of(byte: u8) -> Option<Opening> {
 
 /// What a file is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum FileType {
     Garbled = 1,
     Encoding,
     Decoding,
@@ -79,19 +79,25 @@ enum Kind {
     Outputs,
 }
 
-impl Kind {
-    const ALL: [Kind; 6] =
-        [Kind::Garbled, Kind::Encoding, Kind::Decoding, Kind::Checking, Kind::Inputs, Kind::Outputs];
+impl FileType {
+    const ALL: [FileType; 6] = [
+        FileType::Garbled,
+        FileType::Encoding,
+        FileType::Decoding,
+        FileType::Checking,
+        FileType::Inputs,
+        FileType::Outputs,
+    ];
 
     /// As people call it.
     fn name(self) -> &'static str {
         match self {
-            Kind::Garbled => "a garbled circuit (F)",
-            Kind::Encoding => "the tokens of the inputs (e)",
-            Kind::Decoding => "decoding data (d)",
-            Kind::Checking => "checking data (c)",
-            Kind::Inputs => "garbled inputs (X)",
-            Kind::Outputs => "garbled outputs (Y)",
+            FileType::Garbled => "a garbled circuit (F)",
+            FileType::Encoding => "the tokens of the inputs (e)",
+            FileType::Decoding => "decoding data (d)",
+            FileType::Checking => "checking data (c)",
+            FileType::Inputs => "garbled inputs (X)",
+            FileType::Outputs => "garbled outputs (Y)",
         }
     }
 }
@@ -143,7 +149,7 @@ pub fn write_garbled(garbled: &Garbled) -> Vec<u8> {
     let length = scheme.cipher().length();
     let bytes =
         31 + 9 * shape.gates().len() + 4 * shape.outputs().len() + length.bytes() * garbled.rows().len();
-    let mut file = Writer::new(Kind::Garbled, bytes);
+    let mut file = Writer::new(FileType::Garbled, bytes);
     let (cipher, doubling) = match scheme.cipher() {
         Cipher::A2(doubling) => (2, Some(doubling)),
         Cipher::A4(doubling) => (4, Some(doubling)),
@@ -174,7 +180,7 @@ pub fn write_garbled(garbled: &Garbled) -> Vec<u8> {
 /// # Errors
 /// [`Error::Input`] if it is no such file, damaged, or one that cannot be evaluated.
 pub fn read_garbled(file: &[u8]) -> Result<Garbled, Error> {
-    let mut file = Reader::new(Kind::Garbled, file)?;
+    let mut file = Reader::new(FileType::Garbled, file)?;
     let [method, cipher, doubling] = file.array()?;
     let at = |number: u8| usize::from(number).checked_sub(1);
     let doubling = match doubling {
@@ -210,7 +216,7 @@ pub fn read_garbled(file: &[u8]) -> Result<Garbled, Error> {
 
 /// Writes e. It is the garbler's secret.
 pub fn write_encoding(mark: &Mark, program: &ProgramDigest, encoding: &Encoding) -> Zeroizing<Vec<u8>> {
-    write_pairs(Kind::Encoding, mark, program, &encoding.0)
+    write_pairs(FileType::Encoding, mark, program, &encoding.0)
 }
 
 /// Reads e.
@@ -218,12 +224,12 @@ pub fn write_encoding(mark: &Mark, program: &ProgramDigest, encoding: &Encoding)
 /// # Errors
 /// [`Error::Input`] if it is no such file, or damaged.
 pub fn read_encoding(file: &[u8]) -> Result<(Mark, ProgramDigest, Encoding), Error> {
-    read_pairs(Kind::Encoding, file).map(|(mark, program, pairs)| (mark, program, Encoding(pairs)))
+    read_pairs(FileType::Encoding, file).map(|(mark, program, pairs)| (mark, program, Encoding(pairs)))
 }
 
 /// Writes what the garbler checks outputs by. It is the garbler's secret.
 pub fn write_checking(mark: &Mark, program: &ProgramDigest, checking: &Checking) -> Zeroizing<Vec<u8>> {
-    write_pairs(Kind::Checking, mark, program, &checking.0)
+    write_pairs(FileType::Checking, mark, program, &checking.0)
 }
 
 /// Reads what the garbler checks outputs by.
@@ -231,12 +237,12 @@ pub fn write_checking(mark: &Mark, program: &ProgramDigest, checking: &Checking)
 /// # Errors
 /// [`Error::Input`] if it is no such file, or damaged.
 pub fn read_checking(file: &[u8]) -> Result<(Mark, ProgramDigest, Checking), Error> {
-    read_pairs(Kind::Checking, file).map(|(mark, program, pairs)| (mark, program, Checking(pairs)))
+    read_pairs(FileType::Checking, file).map(|(mark, program, pairs)| (mark, program, Checking(pairs)))
 }
 
 /// Writes d.
 pub fn write_decoding(mark: &Mark, program: &ProgramDigest, decoding: &Decoding) -> Vec<u8> {
-    let mut file = Writer::new(Kind::Decoding, 69 + decoding.0.len());
+    let mut file = Writer::new(FileType::Decoding, 69 + decoding.0.len());
     file.mark(mark);
     file.bytes(program);
     file.count(decoding.0.len());
@@ -249,7 +255,7 @@ pub fn write_decoding(mark: &Mark, program: &ProgramDigest, decoding: &Decoding)
 /// # Errors
 /// [`Error::Input`] if it is no such file, or damaged.
 pub fn read_decoding(file: &[u8]) -> Result<(Mark, ProgramDigest, Decoding), Error> {
-    let mut file = Reader::new(Kind::Decoding, file)?;
+    let mut file = Reader::new(FileType::Decoding, file)?;
     let (mark, program) = (file.mark()?, file.array()?);
     let bits = file.number()?;
     let bits = file.take(bits.into())?.to_vec();
@@ -262,7 +268,7 @@ pub fn read_decoding(file: &[u8]) -> Result<(Mark, ProgramDigest, Decoding), Err
 
 /// Writes X.
 pub fn write_inputs(mark: &Mark, tokens: &[u128]) -> Zeroizing<Vec<u8>> {
-    write_tokens(Kind::Inputs, mark, tokens)
+    write_tokens(FileType::Inputs, mark, tokens)
 }
 
 /// Reads X.
@@ -270,12 +276,12 @@ pub fn write_inputs(mark: &Mark, tokens: &[u128]) -> Zeroizing<Vec<u8>> {
 /// # Errors
 /// [`Error::Input`] if it is no such file, or damaged.
 pub fn read_inputs(file: &[u8]) -> Result<(Mark, Zeroizing<Vec<u128>>), Error> {
-    read_tokens(Kind::Inputs, file)
+    read_tokens(FileType::Inputs, file)
 }
 
 /// Writes Y.
 pub fn write_outputs(mark: &Mark, tokens: &[u128]) -> Zeroizing<Vec<u8>> {
-    write_tokens(Kind::Outputs, mark, tokens)
+    write_tokens(FileType::Outputs, mark, tokens)
 }
 
 /// Reads Y.
@@ -283,11 +289,16 @@ pub fn write_outputs(mark: &Mark, tokens: &[u128]) -> Zeroizing<Vec<u8>> {
 /// # Errors
 /// [`Error::Input`] if it is no such file, or damaged.
 pub fn read_outputs(file: &[u8]) -> Result<(Mark, Zeroizing<Vec<u128>>), Error> {
-    read_tokens(Kind::Outputs, file)
+    read_tokens(FileType::Outputs, file)
 }
 
-fn write_pairs(kind: Kind, mark: &Mark, program: &ProgramDigest, pairs: &[[u128; 2]]) -> Zeroizing<Vec<u8>> {
-    let mut file = Writer::new(kind, 69 + 2 * mark.length.bytes() * pairs.len());
+fn write_pairs(
+    file_type: FileType,
+    mark: &Mark,
+    program: &ProgramDigest,
+    pairs: &[[u128; 2]],
+) -> Zeroizing<Vec<u8>> {
+    let mut file = Writer::new(file_type, 69 + 2 * mark.length.bytes() * pairs.len());
     file.mark(mark);
     file.bytes(program);
     file.count(pairs.len());
@@ -298,8 +309,8 @@ fn write_pairs(kind: Kind, mark: &Mark, program: &ProgramDigest, pairs: &[[u128;
 /// A mark, a program's digest, and two tokens each.
 type Pairs = (Mark, ProgramDigest, Zeroizing<Vec<[u128; 2]>>);
 
-fn read_pairs(kind: Kind, file: &[u8]) -> Result<Pairs, Error> {
-    let mut file = Reader::new(kind, file)?;
+fn read_pairs(file_type: FileType, file: &[u8]) -> Result<Pairs, Error> {
+    let mut file = Reader::new(file_type, file)?;
     let (mark, program) = (file.mark()?, file.array()?);
     let count = u64::from(file.number()?);
     let tokens = file.tokens(2 * count, mark.length)?;
@@ -312,16 +323,16 @@ fn read_pairs(kind: Kind, file: &[u8]) -> Result<Pairs, Error> {
     }
 }
 
-fn write_tokens(kind: Kind, mark: &Mark, tokens: &[u128]) -> Zeroizing<Vec<u8>> {
-    let mut file = Writer::new(kind, 37 + mark.length.bytes() * tokens.len());
+fn write_tokens(file_type: FileType, mark: &Mark, tokens: &[u128]) -> Zeroizing<Vec<u8>> {
+    let mut file = Writer::new(file_type, 37 + mark.length.bytes() * tokens.len());
     file.mark(mark);
     file.count(tokens.len());
     file.tokens(tokens, mark.length);
     file.done()
 }
 
-fn read_tokens(kind: Kind, file: &[u8]) -> Result<(Mark, Zeroizing<Vec<u128>>), Error> {
-    let mut file = Reader::new(kind, file)?;
+fn read_tokens(file_type: FileType, file: &[u8]) -> Result<(Mark, Zeroizing<Vec<u128>>), Error> {
+    let mut file = Reader::new(file_type, file)?;
     let mark = file.mark()?;
     let count = file.number()?;
     let tokens = file.tokens(count.into(), mark.length)?;
@@ -342,10 +353,10 @@ struct Writer(Zeroizing<Vec<u8>>);
 
 impl Writer {
     /// With room for so many bytes of its body, so that no copy stays behind.
-    fn new(kind: Kind, body: usize) -> Self {
+    fn new(file_type: FileType, body: usize) -> Self {
         let mut bytes = Vec::with_capacity(MAGIC.len() + 2 + body + DIGEST_BYTES);
         bytes.extend(MAGIC);
-        bytes.extend([kind as u8, VERSION]);
+        bytes.extend([file_type as u8, VERSION]);
         Writer(Zeroizing::new(bytes))
     }
 
@@ -383,20 +394,22 @@ fn digest(bytes: &[u8]) -> [u8; DIGEST_BYTES] {
 struct Reader<'f>(&'f [u8]);
 
 impl<'f> Reader<'f> {
-    fn new(kind: Kind, file: &'f [u8]) -> Result<Self, Error> {
+    fn new(file_type: FileType, file: &'f [u8]) -> Result<Self, Error> {
         let found = file.strip_prefix(MAGIC).and_then(|rest| rest.split_first_chunk());
         let Some(([found, version], _)) = found else {
-            return Err(Error::Input(format!("this is not a file with {}", kind.name())));
+            return Err(Error::Input(format!("this is not a file with {}", file_type.name())));
         };
         if *version != VERSION {
             return Err(Error::Input(format!(
                 "a garbling's files have version {VERSION} here, and this one has {version}"
             )));
         }
-        if *found != kind as u8 {
-            let what =
-                Kind::ALL.iter().find(|kind| **kind as u8 == *found).map_or("nothing known", |k| k.name());
-            return Err(Error::Input(format!("this file holds {what}, not {}", kind.name())));
+        if *found != file_type as u8 {
+            let what = FileType::ALL
+                .iter()
+                .find(|known| **known as u8 == *found)
+                .map_or("nothing known", |known| known.name());
+            return Err(Error::Input(format!("this file holds {what}, not {}", file_type.name())));
         }
         match file.split_last_chunk() {
             Some((content, end)) if content.len() >= MAGIC.len() + 2 && digest(content) == *end => {

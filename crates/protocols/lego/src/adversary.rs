@@ -14,7 +14,7 @@ use brickwork_circuit::{Builder, Component, Port, Program, ProgramBuilder, Recip
 pub use brickwork_harness::{Ending, Event, SEED};
 use brickwork_harness::{Events, Known, Played, play};
 use brickwork_primitives::cut_and_choose::Bucketing;
-use brickwork_session::{Job, TABLE_MEMORY, Terms, Unobserved};
+use brickwork_session::{Job, Terms, Unobserved};
 use brickwork_stock::Store;
 use brickwork_testing::Replayable as _;
 use brickwork_wire::{Channel, Tag};
@@ -201,14 +201,7 @@ pub fn random_inputs(program: &Program, rng: &mut Rng) -> [Vec<bool>; 2] {
 impl Case {
     /// Makes an honest run with random inputs; without `cuts`, with those of a real run.
     pub fn new(program: &Arc<Program>, cuts: Option<Bucketings>, rng: &mut Rng) -> Case {
-        let job = || Job {
-            program: program.clone(),
-            security: 40,
-            threads: 1,
-            table_memory: TABLE_MEMORY,
-            identities: [[1; 32], [2; 32]],
-            post_quantum: false,
-        };
+        let job = || Job::new(program.clone(), 40, [[1; 32], [2; 32]]);
         let sides = random_inputs(program, rng).map(|input| Side { input, ..Side::default() });
         Case { jobs: [job(), job()], cuts: [cuts; 2], sides, dealer: None }
     }

@@ -53,7 +53,7 @@ pub struct Mixed {
 }
 
 /// What is known of one kind of item, by the number of bad ones.
-struct Kind {
+struct Odds {
     /// S.
     survival: Vec<f64>,
     /// A_x, for x from 0 to B.
@@ -106,7 +106,7 @@ fn binomial(n: u32, k: u32) -> f64 {
     (0..k).map(|i| f64::from(n - i) / f64::from(i + 1)).product()
 }
 
-impl Kind {
+impl Odds {
     /// Of numbers of bad items up to the first one that survives with no more than a floor, or up to `most`.
     fn new(cut: &Bucketing, until: (f64, usize)) -> Option<Self> {
         let (all, kept, size) = (cut.copies(), cut.kept(), cut.bucket);
@@ -126,15 +126,15 @@ impl Kind {
             bad.push(here.iter().enumerate().map(of).collect());
             here.iter_mut().skip(x).zip(&ratios).for_each(|(here, ratio)| *here *= ratio);
         }
-        Some(Kind { survival, bad })
+        Some(Odds { survival, bad })
     }
 }
 
 /// Both kinds, ready for any numbers of bad items.
 struct Game {
     slots: f64,
-    gates: Kind,
-    authenticators: Kind,
+    gates: Odds,
+    authenticators: Odds,
     /// Of each number of bad gates in a bucket and of bad authenticators at all: with which probability a
     /// given bucket has enough of these to be ruined.
     ruined: Vec<Vec<f64>>,
@@ -145,10 +145,10 @@ impl Game {
         Self::until(mixed, (floor, ALL))
     }
 
-    /// Makes it of numbers of bad items up to `most` of either kind, or fewer, as [`Kind::new`].
+    /// Makes it of numbers of bad items up to `most` of either kind, or fewer, as [`Odds::new`].
     fn until(mixed: &Mixed, until: (f64, usize)) -> Option<Self> {
         let (gates, authenticators) =
-            (Kind::new(&mixed.gates, until)?, Kind::new(&mixed.authenticators, until)?);
+            (Odds::new(&mixed.gates, until)?, Odds::new(&mixed.authenticators, until)?);
         let (beta, alpha) = (mixed.gates.bucket, mixed.authenticators.bucket);
         let enough = |x: u32| if x == beta { 0 } else { (beta + alpha).div_ceil(2).saturating_sub(x) };
         let of = |x: u32, u: usize| (enough(x)..=alpha).map(|y| authenticators.bad[y as usize][u]).sum();

@@ -4,19 +4,12 @@ use std::sync::Arc;
 use super::*;
 use brickwork_base::random::Rng;
 use brickwork_circuit::{Builder, Component, Port, Program, ProgramBuilder, Recipient, Type, library};
-use brickwork_session::{TABLE_MEMORY, Unobserved};
+use brickwork_session::Unobserved;
 use brickwork_wire::{Channel, Tag, memory_pair};
 
 fn job(program: &Arc<Program>) -> Job {
     let identities = [[1; 32], [2; 32]];
-    Job {
-        program: program.clone(),
-        security: 40,
-        threads: 1,
-        table_memory: TABLE_MEMORY,
-        identities,
-        post_quantum: false,
-    }
+    Job::new(program.clone(), 40, identities)
 }
 
 /// Both parties over these channels.

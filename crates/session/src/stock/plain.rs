@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 use super::records::{Batches, Keeper, TakenItems};
-use super::{Asked, Side, Stand};
+use super::side::{Asked, Side, Stand};
 use crate::{Metered, SessionId, Terms};
 use brickwork_base::Error;
 use brickwork_circuit::Party;

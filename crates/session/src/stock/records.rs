@@ -8,6 +8,7 @@ use bytemuck::Pod;
 use zeroize::Zeroizing;
 
 use brickwork_base::Error;
+use brickwork_circuit::Component;
 use brickwork_stock::{Batch, EpochId, GivenUp, Left, Record, Serial, Store, TAG_BYTES, Taken, Writer};
 
 /// What is kept together in a record, at least: so much is read for the smallest item.
@@ -176,6 +177,64 @@ impl Batches {
             }
         }
         Ok(from)
+    }
+
+    /// Counts what is there of something wanted.
+    fn there(&self, wanted: &Wanted) -> usize {
+        let ours = self.of_kind(wanted.kind).filter(|left| left.batch.component == wanted.component);
+        ours.map(|left| left.left as usize).sum()
+    }
+
+    /// Chooses what a program is given that wants all of these, oldest first: how many of which batch.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if there is too little of something.
+    pub fn choose(&self, wanted: &[Wanted]) -> Result<Vec<(Serial, u32)>, Error> {
+        let mut taken = Vec::new();
+        for one in wanted {
+            let there = self.there(one);
+            let Wanted { kind, component, name, count } = one;
+            if there < *count {
+                return Err(Error::Stock(format!("the program needs {count} {name}, and there are {there}")));
+            }
+            self.take(*kind, component, *count, &mut taken)?;
+        }
+        Ok(taken)
+    }
+
+    /// Returns how much is lacking of each.
+    pub fn lacking(&self, wanted: &[Wanted]) -> Vec<usize> {
+        wanted.iter().map(|one| one.count.saturating_sub(self.there(one))).collect()
+    }
+
+    /// Returns for how many programs that want all of these there is enough.
+    pub fn suffices(&self, wanted: &[Wanted]) -> u64 {
+        let times = wanted.iter().filter_map(|one| self.there(one).checked_div(one.count));
+        times.min().unwrap_or(0) as u64
+    }
+}
+
+/// What a program takes of one kind.
+pub struct Wanted<'r> {
+    /// What the items are: the `kind` of their batches.
+    pub kind: u8,
+    /// Digest of the component, or zeros.
+    pub component: [u8; 32],
+    /// Name of the items, for people.
+    pub name: &'r str,
+    /// How many.
+    pub count: usize,
+}
+
+impl<'r> Wanted<'r> {
+    /// Lists components, so many copies of each, which are of this kind.
+    pub fn copies(kind: u8, components: &'r [(Component, usize)]) -> impl Iterator<Item = Self> {
+        components.iter().map(move |(component, count)| Wanted {
+            kind,
+            component: component.digest(),
+            name: &component.name,
+            count: *count,
+        })
     }
 }
 

@@ -8,13 +8,20 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Mutex;
 
-use super::records::{In, Out, Records};
-use super::*;
-use crate::Unobserved;
+use zeroize::Zeroizing;
+
+use super::epochs::digest;
+use super::fill::job_digest;
+use super::records::{Batches, In, Keeper, Out, Records, TakenItems};
+use super::{Asked, Lacking, Preprocessed, Ran, Side, Stand, Stocked};
 use crate::tests::Empty;
+use crate::{Metered, PROTOCOL_VERSION, SessionId, Terms, Unobserved};
 use brickwork_base::random::Rng;
-use brickwork_base::{Malformed, Security};
-use brickwork_stock::{Batch, Counter, Range as Numbers, SERIALS, StoreKey};
+use brickwork_base::{Error, Malformed, Party, Security};
+use brickwork_stock::{
+    Batch, Counter, Entry, Epoch, EpochId, FillStep, Range as Numbers, Ranges, SERIALS, Serial, State, Store,
+    StoreKey, Writers,
+};
 use brickwork_wire::{Tag, memory_pair};
 
 pub(super) const KEY: StoreKey = StoreKey::from_bytes([7; 32]);

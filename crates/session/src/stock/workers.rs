@@ -34,8 +34,11 @@ mod tests;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
+use super::fill::{Making, make_share};
 use super::meeting::meet;
-use super::{Asked, Line, Making, Preprocessed, Side, Stocked, burn_if_cheated, make_share, msg};
+use super::msg;
+use super::side::{Asked, Preprocessed, Side};
+use super::stocked::{Line, Stocked, burn_if_cheated};
 use crate::{Digests, Greeting, Metered, PhaseReport, Protocol, SessionId, Terms};
 use brickwork_base::digest::Digest;
 use brickwork_base::stop::{self, Stop};

@@ -18,7 +18,7 @@ use brickwork_session::{GREETING_BYTES, Protocol, TABLE_MEMORY};
 
 use crate::equality::COIN;
 use crate::hash::HASH;
-use crate::layout::{Batch, Layout, Making, Part};
+use crate::layout::{Layout, Lot, Making, Part};
 use crate::leaky::PADS;
 use crate::parameters::{Draw, Level, SIZES, Sizes};
 use crate::report::{Authenticated, SecurityReport};
@@ -65,12 +65,12 @@ fn steps(layout: &Layout, making: &Making) -> Script {
     set_up(&mut script, making.cot);
     script.phase("preprocess");
     let mut provision = Provision::new(making.cot);
-    for batch in &making.batches {
-        provision.take(&mut script, batch.draws(making.sizes).total());
-        preprocess(&mut script, making, batch); // 1 to 7
+    for lot in &making.lots {
+        provision.take(&mut script, lot.draws(making.sizes).total());
+        preprocess(&mut script, making, lot); // 1 to 7
     }
     online(&mut script, layout); // 7 to 12
-    script.memory_bytes = memory(layout, making.level, &making.batches, making.sizes);
+    script.memory_bytes = memory(layout, making.level, &making.lots, making.sizes);
     if making.cot == Cot::Pcg {
         script.memory_bytes = script.memory_bytes.map(|bytes| bytes + PROVISION_BYTES);
     }
@@ -147,8 +147,8 @@ fn set_up(script: &mut Script, cot: Cot) {
     }
 }
 
-fn preprocess(script: &mut Script, making: &Making, batch: &Batch) {
-    let draws = batch.draws(making.sizes);
+fn preprocess(script: &mut Script, making: &Making, lot: &Lot) {
+    let draws = lot.draws(making.sizes);
     let portions: Vec<Draw> = draws.all().collect();
     let at = |k: usize| portions.get(k).filter(|_| draws.leaky > 0).map(|draw| draw.leaky as u64);
     let both = [Garbler, Evaluator];
@@ -191,11 +191,11 @@ fn preprocess(script: &mut Script, making: &Making, batch: &Batch) {
         script.message(Garbler, (HASH + COIN) as u64);
         script.message(Evaluator, (HASH + COIN) as u64);
     }
-    open_and_garble(script, batch);
+    open_and_garble(script, lot);
 }
 
-/// Parts of a batch, in which the evaluator's openings are a part ahead.
-fn open_and_garble(script: &mut Script, Batch { parts, pool, .. }: &Batch) {
+/// Parts of a lot, in which the evaluator's openings are a part ahead.
+fn open_and_garble(script: &mut Script, Lot { parts, pool, .. }: &Lot) {
     let opened = |part: &Part| {
         let differences = pool.bucket.saturating_sub(1) + 2;
         ((part.ands.len() * differences).div_ceil(8) + HASH) as u64
@@ -231,22 +231,22 @@ fn waiting(layout: &Layout, level: Level) -> [u64; 2] {
 
 /// Peak memory of the garbler and of the evaluator in bytes. What waits for its program goes to files where
 /// it is more than [`TABLE_MEMORY`].
-fn memory(layout: &Layout, level: Level, batches: &[Batch], sizes: Sizes) -> [u64; 2] {
+fn memory(layout: &Layout, level: Level, lots: &[Lot], sizes: Sizes) -> [u64; 2] {
     const SHARE: u64 = 2 * LABEL;
     let program = layout.program;
     let circuits = program.components().iter().map(|c| c.circuit.wires() as u64 * GATE_BYTES).sum::<u64>();
     let wires = program.wires() as u64;
     let (ports, ands) = (layout.ports as u64, layout.ands as u64);
-    // All masks of a batch, what waits of the portions under way, and a part between both openings.
-    let batch = batches.iter().map(|batch| {
-        let draws = batch.draws(sizes);
+    // All masks of a lot, what waits of the portions under way, and a part between both openings.
+    let lot = lots.iter().map(|lot| {
+        let draws = lot.draws(sizes);
         let portion = draws.all().map(|draw| draw.total()).max().unwrap_or(0) as u64;
-        let part = batch.parts.iter().map(|part| part.ands.len()).max().unwrap_or(0) as u64;
+        let part = lot.parts.iter().map(|part| part.ands.len()).max().unwrap_or(0) as u64;
         SHARE * (3 * draws.leaky + draws.masks) as u64
             + 3 * SHARE * portion
-            + part * (14 + 2 * batch.pool.bucket as u64) * SHARE
+            + part * (14 + 2 * lot.pool.bucket as u64) * SHARE
     });
-    let of_all = PROCESS_BYTES + circuits + SHARE * (2 * wires + ports) + batch.max().unwrap_or(0);
+    let of_all = PROCESS_BYTES + circuits + SHARE * (2 * wires + ports) + lot.max().unwrap_or(0);
     // Masked values are a byte each while they are said.
     let labels = LABEL * (wires + 2 * ports) + ports + ands;
     waiting(layout, level).map(|bytes| of_all + labels + if bytes > TABLE_MEMORY { 0 } else { bytes })

@@ -35,8 +35,8 @@ use crate::parameters::Level;
 use crate::report::{Authenticated, SecurityReport};
 pub(crate) use needs::Filling;
 pub use needs::Request;
-use needs::{Job, MASKS, budget, keeps_promise};
-use side::{Carried, Kept, OnDisk, Outcome};
+use needs::{Execution, MASKS, budget, keeps_promise};
+use side::{Carried, OnDisk, Outcome, Recorded};
 
 fn owner(role: Party, terms: &Terms) -> Owner<'_> {
     Owner { protocol: Authenticated::NAME, role, terms }
@@ -272,7 +272,12 @@ impl Stocked {
     }
 }
 
-fn open<C: Kept>(mut run: Metered, store: &Store, terms: &Terms, carried: Carried) -> Result<Line<C>, Error> {
+fn open<C: Recorded>(
+    mut run: Metered,
+    store: &Store,
+    terms: &Terms,
+    carried: Carried,
+) -> Result<Line<C>, Error> {
     run.phase("setup");
     let program = blake3::derive_key("brickwork 2026-11 authenticated stores", &[]);
     let digests = Digests { stock: true, program, parameters: [0; 32] };
@@ -282,7 +287,7 @@ fn open<C: Kept>(mut run: Metered, store: &Store, terms: &Terms, carried: Carrie
 }
 
 /// Fills the newest epoch that may be filled, or a new one.
-fn fill<C: Kept>(mut line: Line<C>, asked: &Request, forced: &Forced) -> Result<(Preprocessed, Of), Error>
+fn fill<C: Recorded>(mut line: Line<C>, asked: &Request, forced: &Forced) -> Result<(Preprocessed, Of), Error>
 where
     Of: From<Line<C>>,
 {
@@ -295,7 +300,7 @@ where
 }
 
 /// Runs a program, and makes what it lacks.
-fn run<C: Kept>(
+fn run<C: Recorded>(
     line: Line<C>,
     step: &Step,
     input: &[bool],
@@ -310,7 +315,7 @@ where
     step.check_session(line.session_id())?;
     let (needs, level) = (Request::of_layout(layout)?, forced.level_of(line.terms().security.whole()?)?);
     let promise = (forced.level.is_none() && forced.pool.is_none()).then_some(level);
-    let job = Job { step, layout, needs: &needs, input, promise };
+    let job = Execution { step, layout, needs: &needs, input, promise };
     // While something is kept, programs take from its session alone, and no other is begun.
     let lacking = match line.standing() {
         Some(session) if session.stays() => session.check(step).map(|()| Lacking::Refuse)?,

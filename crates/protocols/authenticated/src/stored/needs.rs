@@ -7,11 +7,11 @@ use brickwork_primitives::cut_and_choose::{Upper, at_most};
 use brickwork_primitives::ot::Cot;
 use brickwork_session::steps::Step;
 use brickwork_session::stock::Asked;
-use brickwork_session::stock::records::Batches;
+use brickwork_session::stock::records::{Batches, Wanted};
 use brickwork_stock::{GivenUp, Serial};
 
 use super::records::Header;
-use crate::layout::{Batch, Forced, Layout, batches, can_be_masked};
+use crate::layout::{Forced, Layout, Lot, can_be_masked, lots};
 use crate::parameters::{Budget, Level, Origin, SIZES, Sizes};
 use crate::report::SecurityReport;
 
@@ -20,16 +20,16 @@ pub(super) const COPIES: u8 = 0;
 pub(super) const MASKS: u8 = 1;
 
 /// AND gates that share a pool in stock: from so many on three leaky ANDs make a triple.
-const BATCH: usize = 5 << 18;
+const LOT: usize = 5 << 18;
 
 /// Input masks that are made at a time.
 const MASKS_OF_A_STEP: usize = 1 << 20;
 
-/// Each batch may leak all of 2^-s but this part, in bits: so often it may be begun, and given up, before
+/// Each lot may leak all of 2^-s but this part, in bits: so often it may be begun, and given up, before
 /// nothing of 2^-s is left.
 const ATTEMPTS_LOG2: f64 = 3.0;
 
-/// The part of 2^-s, in bits, that batches may have spent which were given up, for another one to be begun
+/// The part of 2^-s, in bits, that lots may have spent which were given up, for another one to be begun
 /// in the same epoch: beyond it, what is made would soon be of use to no program.
 const GIVEN_UP_LOG2: f64 = 1.0;
 
@@ -100,36 +100,32 @@ impl Request {
         self.inputs == 0 && self.components.iter().all(|(_, count)| *count == 0)
     }
 
-    /// Lists the steps in which it is made: batches, each with a pool of its own.
+    /// Lists the steps in which it is made: lots, each with a pool of its own.
     ///
     /// # Errors
     /// [`Error::Input`] if a component has a gate that cannot be masked.
     pub(crate) fn steps(&self, level: Level, forced: &Forced) -> Result<Vec<Filling<'_>>, Error> {
         self.components.iter().try_for_each(|(component, _)| can_be_masked(component))?;
-        let sizes = forced.sizes.unwrap_or(Sizes { batch: BATCH, ..SIZES });
-        let mut all = batches(self.components.iter().map(|(c, count)| (&*c.circuit, *count)), sizes);
+        let sizes = forced.sizes.unwrap_or(Sizes { lot: LOT, ..SIZES });
+        let mut all = lots(self.components.iter().map(|(c, count)| (&*c.circuit, *count)), sizes);
         let rests = (0..self.inputs).step_by(MASKS_OF_A_STEP).map(|first| self.inputs - first);
         for (k, rest) in rests.enumerate() {
             if k == all.len() {
-                all.push(Batch::default());
+                all.push(Lot::default());
             }
             all[k].inputs = rest.min(MASKS_OF_A_STEP);
         }
-        all.retain(|batch| batch.inputs > 0 || !batch.parts.is_empty());
-        for batch in &mut all {
-            batch.pool = forced.pool(batch.ands, f64::from(level.security) + ATTEMPTS_LOG2);
+        all.retain(|lot| lot.inputs > 0 || !lot.parts.is_empty());
+        for lot in &mut all {
+            lot.pool = forced.pool(lot.ands, f64::from(level.security) + ATTEMPTS_LOG2);
         }
-        Ok(all.into_iter().map(|batch| Filling { request: self, batch, sizes, level }).collect())
+        Ok(all.into_iter().map(|lot| Filling { request: self, lot, sizes, level }).collect())
     }
 
-    /// Of what it names, what is there, and how much is wanted.
-    fn parts<'a>(&'a self, there: &'a Batches) -> impl Iterator<Item = (&'a str, usize, usize)> {
-        let components = self.components.iter().map(|(component, count)| {
-            let digest = component.digest();
-            let batches = there.of_kind(COPIES).filter(|left| left.batch.component == digest);
-            (component.name.as_str(), batches.map(|left| left.left as usize).sum(), *count)
-        });
-        components.chain([("input masks", there.left(MASKS), self.inputs)])
+    /// Lists what it names: the components in their order, then the input masks.
+    fn wanted(&self) -> Vec<Wanted<'_>> {
+        let rest = Wanted { kind: MASKS, component: [0; 32], name: "input masks", count: self.inputs };
+        Wanted::copies(COPIES, &self.components).chain([rest]).collect()
     }
 
     /// Chooses what a program that takes this is given, oldest first: how many of which batch.
@@ -137,23 +133,14 @@ impl Request {
     /// # Errors
     /// [`Error::Stock`] if there is too little.
     pub(super) fn choose(&self, there: &Batches) -> Result<Vec<(Serial, u32)>, Error> {
-        if let Some((name, there, wanted)) = self.parts(there).find(|(_, there, wanted)| there < wanted) {
-            return Err(Error::Stock(format!("the program needs {wanted} {name}, and there are {there}")));
-        }
-        let mut taken = Vec::new();
-        for (component, count) in &self.components {
-            there.take(COPIES, &component.digest(), *count, &mut taken)?;
-        }
-        there.take(MASKS, &[0; 32], self.inputs, &mut taken)?;
-        Ok(taken)
+        there.choose(&self.wanted())
     }
 
     /// Returns what is lacking where this is there. If nothing is, it could not be taken all the same, and
     /// others are made.
     pub(super) fn missing(&self, there: Option<&Batches>) -> Self {
         let Some(there) = there else { return self.clone() };
-        let lacking: Vec<usize> =
-            self.parts(there).map(|(_, there, wanted)| wanted.saturating_sub(there)).collect();
+        let lacking = there.lacking(&self.wanted());
         let components = self.components.iter().zip(&lacking).filter(|(_, lacking)| **lacking > 0);
         let missing = Request {
             components: components.map(|((component, _), lacking)| (component.clone(), *lacking)).collect(),
@@ -164,8 +151,7 @@ impl Request {
 
     /// Returns how often what is there suffices for this.
     pub(super) fn suffices(&self, there: &Batches) -> u64 {
-        let parts = self.parts(there).filter(|(.., wanted)| *wanted > 0);
-        parts.map(|(_, there, wanted)| (there / wanted) as u64).min().unwrap_or(0)
+        there.suffices(&self.wanted())
     }
 }
 
@@ -204,7 +190,7 @@ pub(super) fn keeps_promise(there: &Batches, level: Level) -> Result<(), Error> 
     )))
 }
 
-/// Returns whether an epoch in which so much was given up has room for another batch.
+/// Returns whether an epoch in which so much was given up has room for another lot.
 pub(super) fn may_begin(given_up: GivenUp, security: u32) -> bool {
     Upper::fixed(given_up.risk) <= Upper::exp2(-f64::from(security) - GIVEN_UP_LOG2)
 }
@@ -218,10 +204,10 @@ pub(super) fn fixed(security: u32) -> Result<u128, Error> {
     Ok(Upper::exp2(budget.log2()).to_fixed())
 }
 
-/// A step of preprocessing: a batch of components of a request.
+/// A step of preprocessing: a lot of a request.
 pub(crate) struct Filling<'r> {
     pub request: &'r Request,
-    pub batch: Batch,
+    pub lot: Lot,
     pub sizes: Sizes,
     pub level: Level,
 }
@@ -239,7 +225,7 @@ impl Filling<'_> {
 
     /// Returns what it counts in a bound, made of such OTs.
     pub fn origin(&self, cot: Cot) -> Origin {
-        self.batch.origin(self.sizes, cot)
+        self.lot.origin(self.sizes, cot)
     }
 }
 
@@ -250,25 +236,25 @@ impl Asked for Filling<'_> {
         for (component, _) in &self.request.components {
             digest.digest(&component.digest());
         }
-        self.batch.add_to(&mut digest);
+        self.lot.add_to(&mut digest);
         digest.done()
     }
 
     fn parameters(&self) -> [u8; 32] {
         let mut digest = Digest::of("brickwork 2026-11 authenticated stock parameters");
-        let Sizes { batch, part, portion } = self.sizes;
+        let Sizes { lot, part, portion } = self.sizes;
         digest.number(self.level.security).number(self.level.compared).length(self.level.tag);
-        digest.length(batch).length(part).length(portion);
+        digest.length(lot).length(part).length(portion);
         digest.done()
     }
 
     fn bytes(&self) -> u64 {
-        32 * self.batch.ands as u64
+        32 * self.lot.ands as u64
     }
 }
 
 /// A program, what it takes, and this party's input.
-pub(super) struct Job<'j> {
+pub(super) struct Execution<'j> {
     pub step: &'j Step,
     pub layout: &'j Layout<'j>,
     pub needs: &'j Request,

@@ -23,7 +23,7 @@ const VERSION: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Header {
     version: u32,
-    /// The first batch of the step: those that were made together have a pool in common.
+    /// The first batch of the lot: those that were made together have a pool in common.
     pub step: Serial,
     pub origin: Origin,
     /// Of copies those whose hash keys begin together, in order.

@@ -16,20 +16,20 @@ use brickwork_session::{Digests, Metered, Protocol, SessionId, Terms};
 use brickwork_stock::{Batch, Ranges, Serial, State, Writers, encoded_secret};
 use zeroize::Zeroizing;
 
-use super::needs::{COPIES, Filling, Job, MASKS, fixed, keeps_promise, may_begin, origins};
+use super::needs::{COPIES, Execution, Filling, MASKS, fixed, keeps_promise, may_begin, origins};
 use super::records::{Header, Items, Keys, List, Shape, of_shares};
 use crate::components::{Garbled, Made, Received};
 use crate::hooks::Hooks;
-use crate::kept::Shelf;
 use crate::layout::Layout;
 use crate::parameters::{Level, Pool};
 use crate::report::Authenticated;
 use crate::role::Role;
 use crate::setup::{self, Member};
+use crate::shelf::Shelf;
 use crate::words::SPARE;
 
-/// What a party keeps of copies and of masks.
-pub(super) trait Kept: Role {
+/// A role whose copies and masks can be records of a store: what a party keeps of them.
+pub(super) trait Recorded: Role {
     /// Returns what is kept of a copy, for tags of `c` bytes.
     fn shape(circuit: &Circuit, c: usize) -> Shape;
     /// Returns what is kept of an input's mask.
@@ -50,7 +50,7 @@ pub(super) struct Numbered {
     ands: usize,
 }
 
-impl Kept for Garbled {
+impl Recorded for Garbled {
     fn shape(circuit: &Circuit, c: usize) -> Shape {
         let (inputs, outputs) = (circuit.inputs(), circuit.outputs().len());
         Shape::of_words([inputs, inputs, inputs, outputs, outputs, outputs]).and_tags(circuit, c, [1, 3])
@@ -99,7 +99,7 @@ impl Kept for Garbled {
     }
 }
 
-impl Kept for Received {
+impl Recorded for Received {
     fn shape(circuit: &Circuit, c: usize) -> Shape {
         let (inputs, outputs, ands) = (circuit.inputs(), circuit.outputs().len(), circuit.and_gates());
         Shape::of_words([inputs, inputs, outputs, outputs, 2 * ands, ands]).and_tags(circuit, c, [3])
@@ -156,7 +156,7 @@ pub(super) struct Carried {
 }
 
 /// A role's session, as the stock sees it.
-pub(super) struct OnDisk<C: Kept> {
+pub(super) struct OnDisk<C: Recorded> {
     member: Member,
     /// Of what masks are made in a new session.
     wanted: Cot,
@@ -186,7 +186,7 @@ fn level_of(terms: &Terms, hooks: &Hooks) -> Result<Level, Error> {
 
 /// Reads what an entry took. The slots of a component take its copies in the order of the entry, at both
 /// parties. Returns the pools, too, that it comes of.
-fn read<C: Kept>(
+fn read<C: Recorded>(
     items: &TakenItems,
     member: &mut Member,
     layout: &Layout,
@@ -228,7 +228,7 @@ fn read<C: Kept>(
     Ok((made, origins(headers.iter()).iter().map(|origin| origin.pool).collect()))
 }
 
-impl<C: Kept> OnDisk<C> {
+impl<C: Recorded> OnDisk<C> {
     /// Checks that everything is there that a step carries on.
     ///
     /// # Errors
@@ -248,13 +248,13 @@ impl<C: Kept> OnDisk<C> {
     }
 }
 
-impl<C: Kept> Side for OnDisk<C> {
+impl<C: Recorded> Side for OnDisk<C> {
     const PROTOCOL: &'static str = Authenticated::NAME;
     const ROLE: Party = C::ROLE;
     const AGREEMENT: &'static str = "build";
     type Carried = Carried;
     type FillStep<'s> = Filling<'s>;
-    type Execution<'j> = Job<'j>;
+    type Execution<'j> = Execution<'j>;
     type Outcome = Outcome;
 
     fn setup(run: Metered, terms: &Terms, Carried { cot, hooks }: Carried) -> Result<Self, Error> {
@@ -266,7 +266,7 @@ impl<C: Kept> Side for OnDisk<C> {
     }
 
     fn secrets(&self) -> Zeroizing<Vec<u8>> {
-        encoded_secret(&self.member.kept())
+        encoded_secret(&self.member.state())
     }
 
     fn restore(
@@ -325,8 +325,8 @@ impl<C: Kept> Side for OnDisk<C> {
 
     fn fill(&mut self, step: &Filling, _: Writers) -> Result<(), Error> {
         self.member.run.phase("preprocess");
-        let mut made = Made::new(step.request.named(), step.batch.inputs);
-        C::make(&mut self.member, &step.batch, step.sizes, &Shelf::memory(), &mut made)?;
+        let mut made = Made::new(step.request.named(), step.lot.inputs);
+        C::make(&mut self.member, &step.lot, step.sizes, &Shelf::memory(), &mut made)?;
         self.made = Some(made);
         Ok(())
     }
@@ -350,30 +350,30 @@ impl<C: Kept> Side for OnDisk<C> {
                 put(&component.name, COPIES, component.digest(), parts, items)?;
             }
         }
-        if step.batch.inputs > 0 {
+        if step.lot.inputs > 0 {
             let mut items = Items::new(C::shape_of_masks());
-            items.push(step.batch.inputs, C::lists_of_masks(&mut made));
+            items.push(step.lot.inputs, C::lists_of_masks(&mut made));
             put("input masks", MASKS, [0; 32], Vec::new(), items)?;
         }
         Ok(())
     }
 
-    fn program(job: &Job) -> [u8; 32] {
+    fn program(job: &Execution) -> [u8; 32] {
         job.step.digest()
     }
 
-    fn needs(job: &Job) -> String {
+    fn needs(job: &Execution) -> String {
         job.needs.to_string()
     }
 
-    fn choose(job: &Job, there: &Batches, _: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
+    fn choose(job: &Execution, there: &Batches, _: &Terms) -> Result<Vec<(Serial, u32)>, Error> {
         let taken = job.needs.choose(there)?;
         job.promise.map_or(Ok(()), |level| keeps_promise(there, level))?;
         Ok(taken)
     }
 
     /// What does not depend on the peer is read first: nothing waits for a disk once both have burned.
-    fn take(&mut self, items: &TakenItems, job: &Job, stand: Stand) -> Result<Outcome, Error> {
+    fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<Outcome, Error> {
         let (mut made, pools) = read::<C>(items, &mut self.member, job.layout, self.memory)?;
         // Solderings follow from what was taken, and so do shares: nothing leaves before both have burned.
         stand.confirm(self.run())?;

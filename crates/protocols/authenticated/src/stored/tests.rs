@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use super::*;
 use crate::hooks::Point;
@@ -10,26 +10,13 @@ use crate::tests::{random_inputs, random_program};
 use crate::{Cheat, msg};
 use brickwork_base::random::Rng;
 use brickwork_circuit::{Builder, Component, Port, ProgramBuilder, Recipient, Type, library};
+use brickwork_harness::stores::{BOTH, Lines, Seen, Stores, check_bound, dying, left, misshapen, terms};
 use brickwork_primitives::ot::pcg::{self, msg::CORRECTIONS, msg::PROOF};
+use brickwork_session::Unobserved;
 use brickwork_session::stock::Side as _;
 use brickwork_session::stock::msg::STAND;
-use brickwork_session::{TABLE_MEMORY, Unobserved};
-use brickwork_stock::{Entry, StoreKey};
 use brickwork_testing::Replayable as _;
 use brickwork_wire::{Tag, memory_pair};
-
-const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
-const BOTH: [Party; 2] = [Party::Garbler, Party::Evaluator];
-
-fn terms() -> Terms {
-    Terms {
-        security: 40.into(),
-        threads: 1,
-        table_memory: TABLE_MEMORY,
-        identities: [[1; 32], [2; 32]],
-        post_quantum: false,
-    }
-}
 
 /// What one connection is for.
 #[derive(Clone, Copy)]
@@ -47,21 +34,18 @@ struct Did {
     phases: Vec<PhaseReport>,
 }
 
-/// A folder for each party.
-struct Folders(tempfile::TempDir);
-
-type Lines = (Channel, Channel);
+/// What a connection does to both parties' stores.
+struct Folders(Stores);
 
 fn one(
-    folder: &Path,
     party: Party,
+    store: &Store,
     cot: Cot,
     channel: Channel,
     hooks: Hooks,
     what: What,
 ) -> Result<Did, Error> {
-    let store = Store::open(&folder.join(format!("{party:?}")), &KEY)?;
-    let line = Stocked::open_with(party, channel, &store, &terms(), cot, Box::new(Unobserved), hooks)?;
+    let line = Stocked::open_with(party, channel, store, &terms(), cot, Box::new(Unobserved), hooks)?;
     match what {
         What::Fill(asked) => {
             let (done, line) = line.preprocess(asked)?;
@@ -78,7 +62,7 @@ fn one(
 
 impl Folders {
     fn new() -> Self {
-        Folders(tempfile::tempdir().unwrap())
+        Folders(Stores::empty())
     }
 
     fn with(&self, lines: Lines, hooks: [Hooks; 2], what: What) -> [Result<Did, Error>; 2] {
@@ -86,21 +70,8 @@ impl Folders {
     }
 
     /// As [`Folders::with`], of these OTs where an epoch begins.
-    fn with_these(
-        &self,
-        cot: Cot,
-        (left, right): Lines,
-        hooks: [Hooks; 2],
-        what: What,
-    ) -> [Result<Did, Error>; 2] {
-        let died = |_| Err(std::io::Error::other("it died").into());
-        let [garblers, evaluators] = hooks;
-        std::thread::scope(|scope| {
-            let garbler = scope.spawn(|| one(self.0.path(), Party::Garbler, cot, left, garblers, what));
-            let evaluator =
-                scope.spawn(|| one(self.0.path(), Party::Evaluator, cot, right, evaluators, what));
-            [garbler, evaluator].map(|party| party.join().unwrap_or_else(died))
-        })
+    fn with_these(&self, cot: Cot, lines: Lines, hooks: [Hooks; 2], what: What) -> [Result<Did, Error>; 2] {
+        self.0.meet(lines, hooks, |party, store, channel, hooks| one(party, store, cot, channel, hooks, what))
     }
 
     fn over(&self, lines: Lines, what: What) -> [Result<Did, Error>; 2] {
@@ -113,7 +84,7 @@ impl Folders {
     }
 
     fn store(&self, party: Party) -> Store {
-        Store::open(&self.0.path().join(format!("{party:?}")), &KEY).unwrap()
+        self.0.store(party)
     }
 
     fn parts(&self, party: Party) -> Vec<Inventory> {
@@ -123,23 +94,15 @@ impl Folders {
     /// What is left in epochs that are not burned, by name; both parties' is the same.
     #[track_caller]
     fn left(&self) -> BTreeMap<String, u64> {
-        let [garbler, evaluator] = BOTH.map(|party| {
-            let mut left = BTreeMap::new();
-            for epoch in self.parts(party) {
-                assert_eq!(epoch.epoch.protocol, "authenticated");
-                assert_eq!(epoch.bound_log2.is_none(), epoch.state.burned().is_some());
-                assert!(epoch.bound_log2.is_none_or(|bound| bound <= -40.0));
-                for batch in epoch.batches.iter().filter(|_| epoch.state.burned().is_none()) {
-                    let masks = batch.name == "input masks";
-                    assert_eq!(batch.kind, if masks { "input masks" } else { "component" });
-                    *left.entry(batch.name.clone()).or_default() += batch.left;
-                }
+        self.0.left(inventory, |epoch| {
+            assert_eq!(epoch.epoch.protocol, "authenticated");
+            assert_eq!(epoch.bound_log2.is_none(), epoch.state.burned().is_some());
+            assert!(epoch.bound_log2.is_none_or(|bound| bound <= -40.0));
+            for batch in epoch.batches.iter().filter(|_| epoch.state.burned().is_none()) {
+                let masks = batch.name == "input masks";
+                assert_eq!(batch.kind, if masks { "input masks" } else { "component" });
             }
-            left.retain(|_, left| *left > 0);
-            left
-        });
-        assert_eq!(garbler, evaluator);
-        evaluator
+        })
     }
 
     /// Runs on random inputs; outputs are those of the plaintext. Returns what the evaluator did.
@@ -151,8 +114,7 @@ impl Folders {
         for (party, did) in BOTH.into_iter().zip([&garbler, &evaluator]) {
             assert_eq!(did.outputs, program.output_bits(party, &expected), "{party:?} of {}", program.name());
             let security = did.security.as_ref().unwrap();
-            let parts = security.budget.iter().map(|spent| spent.bound_log2.exp2()).sum::<f64>();
-            assert!(security.bound_log2 <= -40.0 && (parts.log2() - security.bound_log2).abs() < 1e-6);
+            check_bound(security.bound_log2, &security.budget);
         }
         assert_eq!(garbler.made, evaluator.made);
         evaluator
@@ -164,10 +126,6 @@ fn times(program: &Program, count: usize) -> Request {
     let Request { components, inputs } = Request::of(program).unwrap();
     let components = components.into_iter().map(|(c, n)| (c, count * n)).collect();
     Request { components, inputs: count * inputs }
-}
-
-fn left<const N: usize>(expected: [(&str, u64); N]) -> BTreeMap<String, u64> {
-    expected.into_iter().filter(|(_, left)| *left > 0).map(|(name, left)| (name.to_owned(), left)).collect()
 }
 
 /// What the garbler has, which both learn: no slot.
@@ -297,31 +255,6 @@ fn a_program_takes_from_many_batches_and_records() {
     assert_eq!(folders.left(), left([]));
 }
 
-/// Channels of which one party's dies where it would send its message number `count` of this name, from 1;
-/// what passes of these names is noted.
-fn dying(
-    party: Party,
-    tag: Tag,
-    count: usize,
-    noted: &'static [Tag],
-    seen: &Arc<Mutex<Vec<Vec<u8>>>>,
-) -> Lines {
-    let (mut left, mut right) = memory_pair();
-    for (role, channel) in BOTH.into_iter().zip([&mut left, &mut right]) {
-        let (mut left, seen) = (count, seen.clone());
-        channel.set_tamper(Box::new(move |sent: Tag, bytes| {
-            if sent == tag && role == party {
-                left -= 1;
-                assert!(left > 0, "the test ends this party here");
-            }
-            if noted.contains(&sent) {
-                seen.lock().expect("nobody dies with it").push(bytes.clone());
-            }
-        }));
-    }
-    (left, right)
-}
-
 /// A filling that is interrupted, wherever, goes on; what one of its steps made is not made again, what
 /// another began is never used, and it counts.
 #[test]
@@ -335,7 +268,7 @@ fn an_interrupted_filling_goes_on() {
     let evaluators = evaluators.map(|(tag, count, made)| (Party::Evaluator, tag, count, made));
     for (party, tag, count, made) in garblers.into_iter().chain(evaluators) {
         let (folders, asked) = (Folders::new(), if made == 0 { times(&small, 2) } else { asked.clone() });
-        let broken = folders.over(dying(party, tag, count, &[], &Arc::default()), What::Fill(&asked));
+        let broken = folders.over(dying(party, tag, count, &[], &Seen::default()), What::Fill(&asked));
         assert!(broken.iter().all(Result::is_err), "{party:?} {tag:?}");
         let done = folders.good(What::Fill(&asked)).map(|did| did.filled);
         assert_eq!(done, [Some(Preprocessed { steps: 1 + made, resumed: made }); 2], "{party:?} {tag:?}");
@@ -343,7 +276,7 @@ fn an_interrupted_filling_goes_on() {
         for party in BOTH {
             let given_up = folders.parts(party)[0].given_up;
             assert_eq!(given_up.steps, 1);
-            // A batch of masks has no triples to bet on.
+            // A lot of masks alone has no triples to bet on.
             let bound = given_up.bound_log2.unwrap();
             assert!(bound <= if made == 0 { -42.9 } else { -100.0 }, "{bound}");
         }
@@ -369,13 +302,10 @@ fn row_06_what_is_given_up_counts_until_an_epoch_takes_no_more() {
     let most = (-41.0 - risk).exp2() as usize + 1;
     assert!((5..=8).contains(&most), "{most} attempts of 2^{risk}");
     for attempt in 1..=most + 1 {
-        let lines = dying(Party::Evaluator, msg::COIN, 1, &[], &Arc::default());
+        let lines = dying(Party::Evaluator, msg::COIN, 1, &[], &Seen::default());
         assert!(folders.over(lines, What::Fill(&asked)).iter().all(Result::is_err));
         // What is tried in vain over all epochs is another matter.
-        for store in [Party::Garbler, Party::Evaluator].map(|party| folders.store(party)) {
-            let accounts = store.accounts().unwrap();
-            accounts.iter().for_each(|(account, _)| store.forgive(account).unwrap());
-        }
+        folders.0.forgive();
         let parts = folders.parts(Party::Garbler);
         assert_eq!(parts.len(), if attempt <= most { 1 } else { 2 }, "{attempt}");
         assert!(parts.iter().all(|epoch| epoch.bound_log2.unwrap() <= -40.0));
@@ -424,7 +354,7 @@ fn row_20_nothing_is_used_twice_whoever_dies() {
         (msg::REPORT, 1, Party::Evaluator),
         (msg::OUTPUT_MASKS, 1, Party::Garbler),
     ] {
-        let (folders, seen) = (Folders::new(), Arc::default());
+        let (folders, seen) = (Folders::new(), Seen::default());
         let _ = folders.good(What::Fill(&times(&program, 4)));
         let what = What::Run(&program, [&zeros[0], &zeros[1]], Lacking::Refuse);
         for _ in 0..2 {
@@ -450,7 +380,7 @@ fn row_20_an_old_copy_gives_nothing_twice() {
     for party in BOTH {
         let (folders, copy) = (Folders::new(), tempfile::tempdir().unwrap());
         let _ = folders.good(What::Fill(&times(&program, 3)));
-        let place = folders.0.path().join(format!("{party:?}"));
+        let place = folders.0.folder(party);
         let copied = |from: &Path, to: &Path| {
             for folder in ["", "segments"] {
                 std::fs::create_dir_all(to.join(folder)).unwrap();
@@ -605,16 +535,7 @@ fn a_malformed_message_burns_the_epoch() {
         for longer in [true, false] {
             let folders = Folders::new();
             let _ = folders.good(What::Fill(&times(&program, 2)));
-            let (mut left, mut right) = memory_pair();
-            let channel = if cheater == 0 { &mut left } else { &mut right };
-            channel.set_tamper(Box::new(move |sent: Tag, bytes| {
-                if sent == tag && longer {
-                    bytes.push(0);
-                } else if sent == tag {
-                    let _ = bytes.pop();
-                }
-            }));
-            let results = folders.over((left, right), run);
+            let results = folders.over(misshapen(BOTH[cheater], tag, longer), run);
             let honest = &results[1 - cheater];
             assert!(honest.as_ref().is_err_and(|error| error.is_cheat(Cheat::UnexpectedMessage)), "{tag:?}");
             assert!(folders.parts(BOTH[1 - cheater])[0].state.burned().is_some());
@@ -622,27 +543,27 @@ fn a_malformed_message_burns_the_epoch() {
     }
 }
 
-/// A request of several batches: components are spread over them, and each has a pool of its own that leaves
+/// A request of several lots: components are spread over them, and each has a pool of its own that leaves
 /// room for attempts.
 #[test]
-fn a_request_is_made_in_batches_with_room_for_attempts() {
+fn a_request_is_made_in_lots_with_room_for_attempts() {
     let aes = library::aes::aes_128().unwrap();
     for security in [40, 64, 80] {
         let level = Level::of(security).unwrap();
         let asked = times(&aes, 500);
         let steps = asked.steps(level, &Forced::default()).unwrap();
         assert_eq!(steps.len(), 2);
-        let ands: usize = steps.iter().map(|step| step.batch.ands).sum();
-        assert_eq!((ands, steps[0].batch.inputs), (500 * 6400, asked.inputs));
+        let ands: usize = steps.iter().map(|step| step.lot.ands).sum();
+        assert_eq!((ands, steps[0].lot.inputs), (500 * 6400, asked.inputs));
         let counted = steps.iter().flat_map(|step| Cot::ALL.map(|cot| (step, step.origin(cot))));
         for (step, origin) in counted {
             let bound = origin.bound(level).log2();
             assert!(bound <= -f64::from(security) - 2.9, "{bound}");
-            assert!(security > 40 || step.batch.pool.bucket == 3);
+            assert!(security > 40 || step.lot.pool.bucket == 3);
         }
         // Sizes change what both must mean, too.
         let other = Forced {
-            sizes: Some(Sizes { batch: 1 << 21, part: 1 << 14, portion: 1 << 16 }),
+            sizes: Some(Sizes { lot: 1 << 21, part: 1 << 14, portion: 1 << 16 }),
             ..Forced::default()
         };
         let others = asked.steps(level, &other).unwrap();
@@ -656,21 +577,7 @@ fn a_request_is_made_in_batches_with_room_for_attempts() {
 #[test]
 fn a_store_of_another_protocol_is_refused() {
     let (folders, program) = (Folders::new(), without_anything());
-    for party in BOTH {
-        let store = folders.store(party);
-        let epoch = Epoch {
-            protocol: "duplo".into(),
-            version: brickwork_session::PROTOCOL_VERSION,
-            role: party,
-            security: 40.into(),
-            identities: terms().identities,
-            created: 0,
-            fixed: 0,
-        };
-        store.begin(&[3; 32], &epoch, b"secrets").unwrap();
-        let step = brickwork_stock::FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 };
-        let _ = store.append(&[3; 32], &Entry::Fill(step)).unwrap();
-    }
+    folders.0.begin("duplo", 40.into());
     let (input, asked) = (vec![false; 8], Request { components: Vec::new(), inputs: 10 });
     for what in [What::Fill(&asked), What::Run(&program, [&input, &[]], Lacking::Make)] {
         let refused = folders.over(memory_pair(), what);

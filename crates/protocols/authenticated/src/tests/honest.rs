@@ -41,20 +41,20 @@ fn aes_is_computed() {
     }
 }
 
-/// Several batches, groups and portions, the last of each not full: with small sizes, as a million gates take
+/// Several lots, groups and portions, the last of each not full: with small sizes, as a million gates take
 /// long.
 #[test]
-fn programs_of_many_batches_are_computed() {
-    let (mut rng, mut batches, mut programs) = (Rng::replayable("test programs"), 0, 0);
+fn programs_of_many_lots_are_computed() {
+    let (mut rng, mut lots, mut programs) = (Rng::replayable("test programs"), 0, 0);
     // Enough of them have several groups, however small the programs are that come first.
-    while programs < 8 || batches <= 3 {
+    while programs < 8 || lots <= 3 {
         programs += 1;
         let program = Arc::new(random_program(&mut rng).repeat(3).unwrap());
-        let sizes = Some(Sizes { batch: 50, part: 20, portion: 7 });
+        let sizes = Some(Sizes { lot: 50, part: 20, portion: 7 });
         let pool = Some(Pool { size: 5, bucket: 3 });
         let (layout, forced) = (Layout::new(&program).unwrap(), Forced { level: None, pool, sizes });
         let making = Making::forced(&layout, 40, Cot::default(), &forced).unwrap();
-        batches += making.batches.iter().filter(|batch| batch.parts.len() > 1).count();
+        lots += making.lots.iter().filter(|lot| lot.parts.len() > 1).count();
         let inputs = random_inputs(&program, &mut rng);
         let hooks = [(); 2].map(|()| Hooks { pool, sizes, ..Hooks::none() });
         let cot = if programs % 2 == 0 { Cot::default() } else { Cot::Pcg };
@@ -113,7 +113,7 @@ fn both_take_the_same_ots() {
     });
 }
 
-/// What the engine is for: bytes an AND gate, both ways together, in large batches; what a PCG takes first
+/// What the engine is for: bytes an AND gate, both ways together, in large lots; what a PCG takes first
 /// is half a byte of them in a run of two.
 #[test]
 fn an_and_gate_takes_so_many_bytes() {

@@ -3,22 +3,10 @@
 use super::*;
 use crate::hooks::Point;
 use crate::parameters::Pool;
-use brickwork_session::Terms;
+use brickwork_harness::stores::{BOTH, terms};
 use brickwork_session::steps::{Secret, Step};
 use brickwork_stock::{Store, StoreKey};
 use brickwork_testing::Replayable as _;
-
-const BOTH: [Party; 2] = [Party::Garbler, Party::Evaluator];
-
-fn terms() -> Terms {
-    Terms {
-        security: 40.into(),
-        threads: 1,
-        table_memory: TABLE_MEMORY,
-        identities: [[1; 32], [2; 32]],
-        post_quantum: false,
-    }
-}
 
 /// Makes two ports of three bits for each party, two slots, and outputs of three bits: `k` and `o` for both,
 /// `g` for the garbler, `e` for the evaluator.

@@ -17,7 +17,7 @@ use brickwork_circuit::{Circuit, Gate};
 use brickwork_plan::{Machine, Measure, Measured, Work, beyond, fastest, over_loopback};
 use brickwork_primitives::garbling::{Collect, HalfGates, Schedule, Scheme as _};
 use brickwork_primitives::solder::Soldering;
-use brickwork_session::{Job, TABLE_MEMORY, Unobserved};
+use brickwork_session::{Job, Unobserved};
 
 /// The kinds of work of this protocol, besides those of the primitives.
 impl Measure for CompGc {
@@ -58,12 +58,8 @@ impl Measure for CompGc {
         let program = Arc::new(aes_from_rounds(KeySize::Aes128)?);
         let linking = Linking::Standard;
         let job = |identities| Job {
-            program: program.clone(),
-            security: 40,
             threads: machine.threads as usize,
-            table_memory: TABLE_MEMORY,
-            identities,
-            post_quantum: false,
+            ..Job::new(program.clone(), 40, identities)
         };
         let zeros = |party| vec![false; program.input_width(party)];
         let kinds: Vec<&'static Work> = BEYOND.iter().collect();
@@ -84,24 +80,10 @@ impl Measure for CompGc {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brickwork_plan::{KNOWN_KERNELS, measure};
-    use brickwork_primitives::cost::{Primitives, probe};
+    use brickwork_harness::measured::check_all_work_is_measured;
 
-    /// A machine is measured for this protocol: every kind of work, each under a name of its own.
     #[test]
     fn all_work_is_measured() {
-        let machine = measure(probe, &[&Primitives, &CompGc]).unwrap();
-        assert!(machine.is_sound(), "{machine:?}");
-        assert!(machine.has(Primitives.kinds().iter().chain(CompGc.kinds()).copied()), "{machine:?}");
-        for (k, work) in ALL.iter().enumerate() {
-            let others = Primitives.kinds().iter().chain(&ALL[..k]);
-            assert!(others.clone().all(|other| other.name != work.name), "{work:?} is there twice");
-            for kernel in KNOWN_KERNELS {
-                let known = Machine::known(kernel, 2).seconds(work, 1.0);
-                let beyond = BEYOND.iter().any(|beyond| beyond.name == work.name);
-                assert!(beyond || known > 0.0, "{work:?} is not known with {kernel}");
-            }
-        }
-        assert!([&INPUT, &SLOT].iter().all(|work| machine.seconds(work, 1.0) > 0.0), "{machine:?}");
+        check_all_work_is_measured(&CompGc, &BEYOND);
     }
 }

@@ -31,7 +31,7 @@ use crate::linking::Linking;
 use crate::report::{CompGc, SecurityReport};
 use crate::setup::Session;
 pub use needs::Request;
-use needs::{Job, OTS};
+use needs::{Execution, OTS};
 use side::Role;
 
 fn owner(role: Party, terms: &Terms) -> Owner<'_> {
@@ -161,7 +161,7 @@ impl Stocked {
         lacking: Lacking,
     ) -> Result<(FromStock, Self), Error> {
         let layout = Layout::new(program, Linking::Standard)?;
-        let job = Job { layout: &layout, needs: &Request::of(program)?, input };
+        let job = Execution { layout: &layout, needs: &Request::of(program)?, input };
         match self.0 {
             Of::Garbler(line) => run(*line, &job, lacking),
             Of::Evaluator(line) => run(*line, &job, lacking),
@@ -197,7 +197,7 @@ where
     line.fill(epoch, &steps).map(|(done, line)| (done, line.into()))
 }
 
-fn run<C: Role>(line: Line<C>, job: &Job, lacking: Lacking) -> Result<(FromStock, Stocked), Error>
+fn run<C: Role>(line: Line<C>, job: &Execution, lacking: Lacking) -> Result<(FromStock, Stocked), Error>
 where
     Stocked: From<Line<C>>,
 {

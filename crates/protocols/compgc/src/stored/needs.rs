@@ -4,7 +4,7 @@ use brickwork_base::Error;
 use brickwork_base::digest::Digest;
 use brickwork_circuit::{Component, Party, Program};
 use brickwork_session::stock::Asked;
-use brickwork_session::stock::records::Batches;
+use brickwork_session::stock::records::{Batches, Wanted};
 use brickwork_stock::Serial;
 
 use super::records::Shape;
@@ -93,38 +93,25 @@ impl Request {
         steps
     }
 
-    /// Of what it names, what is there, and how much is wanted.
-    fn parts<'a>(&'a self, there: &'a Batches) -> impl Iterator<Item = (&'a str, usize, usize)> {
-        let components = self.components.iter().map(|(component, count)| {
-            let digest = component.digest();
-            let batches = there.of_kind(COPIES).filter(|left| left.batch.component == digest);
-            (component.name.as_str(), batches.map(|left| left.left as usize).sum(), *count)
-        });
-        components.chain([("OTs", there.left(OTS), self.ots)])
+    /// Lists what it names: the components in their order, then the OTs.
+    fn wanted(&self) -> Vec<Wanted<'_>> {
+        let rest = Wanted { kind: OTS, component: [0; 32], name: "OTs", count: self.ots };
+        Wanted::copies(COPIES, &self.components).chain([rest]).collect()
     }
 
     /// Chooses what a program that takes this is given, oldest first: how many of which batch.
     ///
     /// # Errors
     /// [`Error::Stock`] if there is too little.
-    pub(super) fn choose(&self, batches: &Batches) -> Result<Vec<(Serial, u32)>, Error> {
-        if let Some((name, there, wanted)) = self.parts(batches).find(|(_, there, wanted)| there < wanted) {
-            return Err(Error::Stock(format!("the program needs {wanted} {name}, and there are {there}")));
-        }
-        let mut taken = Vec::new();
-        for (component, count) in &self.components {
-            batches.take(COPIES, &component.digest(), *count, &mut taken)?;
-        }
-        batches.take(OTS, &[0; 32], self.ots, &mut taken)?;
-        Ok(taken)
+    pub(super) fn choose(&self, there: &Batches) -> Result<Vec<(Serial, u32)>, Error> {
+        there.choose(&self.wanted())
     }
 
     /// Returns what is lacking where this is there. If nothing is, it could not be taken all the same, and
     /// others are made.
     pub(super) fn missing(&self, there: Option<&Batches>) -> Self {
         let Some(there) = there else { return self.clone() };
-        let lacking: Vec<usize> =
-            self.parts(there).map(|(_, there, wanted)| wanted.saturating_sub(there)).collect();
+        let lacking = there.lacking(&self.wanted());
         let components = self.components.iter().zip(&lacking).filter(|(_, lacking)| **lacking > 0);
         let missing = Request {
             components: components.map(|((component, _), lacking)| (component.clone(), *lacking)).collect(),
@@ -135,8 +122,7 @@ impl Request {
 
     /// Returns how often what is there suffices for this.
     pub(super) fn suffices(&self, there: &Batches) -> u64 {
-        let parts = self.parts(there).filter(|(.., wanted)| *wanted > 0);
-        parts.map(|(_, there, wanted)| (there / wanted) as u64).min().unwrap_or(0)
+        there.suffices(&self.wanted())
     }
 }
 
@@ -169,7 +155,7 @@ impl Asked for Filling {
 }
 
 /// What a program needs, and this party's input.
-pub(crate) struct Job<'j> {
+pub(crate) struct Execution<'j> {
     pub layout: &'j Layout<'j>,
     pub needs: &'j Request,
     pub input: &'j [bool],

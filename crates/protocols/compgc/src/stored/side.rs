@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use zeroize::Zeroize;
 
-use super::needs::{COPIES, Filling, Job, OTS};
+use super::needs::{COPIES, Execution, Filling, OTS};
 use super::records::{EvaluatorCopies, GarblerCopies, Shape};
 use crate::layout::{LANES, Layout};
 use crate::preprocess::{Copy, Garbled, Received, side_by_side};
@@ -55,7 +55,7 @@ pub(crate) trait Role: Sized {
     /// Runs a program; of its slots, in their order, these are the copies.
     fn execute(
         session: &mut Session<Self>,
-        job: &Job,
+        job: &Execution,
         ots: Self::Ots,
         copies: Vec<Taken<Self::Copies>>,
     ) -> Result<Vec<bool>, Error>;
@@ -113,7 +113,7 @@ impl Role for extension::Sender {
 
     fn execute(
         session: &mut Session<Self>,
-        job: &Job,
+        job: &Execution,
         ots: GarblerOts,
         copies: Vec<Taken<GarblerCopies>>,
     ) -> Result<Vec<bool>, Error> {
@@ -177,7 +177,7 @@ impl Role for extension::Receiver {
 
     fn execute(
         session: &mut Session<Self>,
-        job: &Job,
+        job: &Execution,
         ots: EvaluatorOts,
         taken: Vec<Taken<EvaluatorCopies>>,
     ) -> Result<Vec<bool>, Error> {
@@ -250,7 +250,7 @@ impl<C: Role> Member for Session<C> {
     type Ots = C::State;
     type FillStep = Filling;
     type Made = Made<C>;
-    type Execution<'j> = Job<'j>;
+    type Execution<'j> = Execution<'j>;
 
     fn set_up(run: Metered, terms: &Terms) -> Result<Self, Error> {
         C::set_up(run, terms)
@@ -316,20 +316,20 @@ impl<C: Role> Member for Session<C> {
         }
     }
 
-    fn program(job: &Job) -> [u8; 32] {
+    fn program(job: &Execution) -> [u8; 32] {
         setup::digest(job.layout)
     }
 
-    fn needs(job: &Job) -> String {
+    fn needs(job: &Execution) -> String {
         job.needs.to_string()
     }
 
-    fn choose(job: &Job, batches: &Batches) -> Result<Vec<(Serial, u32)>, Error> {
+    fn choose(job: &Execution, batches: &Batches) -> Result<Vec<(Serial, u32)>, Error> {
         job.needs.choose(batches)
     }
 
     /// What does not depend on the peer is read first: nothing waits for a disk once both have burned.
-    fn take(&mut self, items: &TakenItems, job: &Job, stand: Stand) -> Result<Vec<bool>, Error> {
+    fn take(&mut self, items: &TakenItems, job: &Execution, stand: Stand) -> Result<Vec<bool>, Error> {
         let Material { ots, copies } = read::<C>(items, job.layout)?;
         stand.confirm(&mut self.run)?;
         C::execute(self, job, ots, copies)

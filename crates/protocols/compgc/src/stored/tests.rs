@@ -1,32 +1,18 @@
-use brickwork_testing::Replayable as _;
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use super::*;
 use crate::msg;
 use crate::tests::random_program;
-use brickwork_base::Security;
 use brickwork_base::random::Rng;
 use brickwork_circuit::{Builder, Component, Port, ProgramBuilder, Recipient, Type, library};
-use brickwork_session::stock::Side as _;
+use brickwork_harness::stores::{
+    BOTH, Lines, Seen, Stores, check_secrets_of_a_sender, dying, left, misshapen, terms,
+};
+use brickwork_session::Unobserved;
 use brickwork_session::stock::msg::STAND;
-use brickwork_session::{TABLE_MEMORY, Unobserved};
-use brickwork_stock::{Entry, StoreKey};
+use brickwork_testing::Replayable as _;
 use brickwork_wire::{Tag, memory_pair};
-
-const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
-const BOTH: [Party; 2] = [Party::Garbler, Party::Evaluator];
-
-fn terms() -> Terms {
-    Terms {
-        security: Security::of(40),
-        threads: 1,
-        table_memory: TABLE_MEMORY,
-        identities: [[1; 32], [2; 32]],
-        post_quantum: false,
-    }
-}
 
 /// What one connection is for.
 #[derive(Clone, Copy)]
@@ -35,14 +21,13 @@ enum What<'w> {
     Run(&'w Program, [&'w [bool]; 2], Lacking),
 }
 
-/// A folder for each party.
-struct Folders(tempfile::TempDir);
+/// What a connection does to both parties' stores.
+struct Folders(Stores);
 
 type Did = (Vec<bool>, Option<Request>, Option<Preprocessed>, Vec<PhaseReport>);
 
-fn one(folder: &Path, party: Party, channel: Channel, what: What) -> Result<Did, Error> {
-    let store = Store::open(&folder.join(format!("{party:?}")), &KEY)?;
-    let line = Stocked::open(party, channel, &store, &terms(), Unobserved)?;
+fn one(party: Party, store: &Store, channel: Channel, what: What) -> Result<Did, Error> {
+    let line = Stocked::open(party, channel, store, &terms(), Unobserved)?;
     match what {
         What::Fill(asked) => {
             let (done, line) = line.preprocess(asked)?;
@@ -58,16 +43,11 @@ fn one(folder: &Path, party: Party, channel: Channel, what: What) -> Result<Did,
 
 impl Folders {
     fn new() -> Self {
-        Folders(tempfile::tempdir().unwrap())
+        Folders(Stores::empty())
     }
 
-    fn over(&self, (left, right): (Channel, Channel), what: What) -> [Result<Did, Error>; 2] {
-        let died = |_| Err(std::io::Error::other("it died").into());
-        std::thread::scope(|scope| {
-            let garbler = scope.spawn(|| one(self.0.path(), Party::Garbler, left, what));
-            let evaluator = scope.spawn(|| one(self.0.path(), Party::Evaluator, right, what));
-            [garbler, evaluator].map(|party| party.join().unwrap_or_else(died))
-        })
+    fn over(&self, lines: Lines, what: What) -> [Result<Did, Error>; 2] {
+        self.0.meet(lines, [(), ()], |party, store, channel, ()| one(party, store, channel, what))
     }
 
     #[track_caller]
@@ -76,25 +56,17 @@ impl Folders {
     }
 
     fn store(&self, party: Party) -> Store {
-        Store::open(&self.0.path().join(format!("{party:?}")), &KEY).unwrap()
+        self.0.store(party)
     }
 
     /// What is left in epochs that are not burned, by name; both parties' is the same.
     fn left(&self) -> BTreeMap<String, u64> {
-        let [garbler, evaluator] = BOTH.map(|party| {
-            let mut left = BTreeMap::new();
-            for epoch in inventory(&self.store(party)).unwrap() {
-                assert!(epoch.bound_log2.is_none() && epoch.epoch.protocol == "compgc");
-                for batch in epoch.batches.iter().filter(|_| epoch.state.burned().is_none()) {
-                    assert_eq!(batch.kind, if batch.name == "OTs" { "ots" } else { "component" });
-                    *left.entry(batch.name.clone()).or_default() += batch.left;
-                }
+        self.0.left(inventory, |epoch| {
+            assert!(epoch.bound_log2.is_none() && epoch.epoch.protocol == "compgc");
+            for batch in epoch.batches.iter().filter(|_| epoch.state.burned().is_none()) {
+                assert_eq!(batch.kind, if batch.name == "OTs" { "ots" } else { "component" });
             }
-            left.retain(|_, left| *left > 0);
-            left
-        });
-        assert_eq!(garbler, evaluator);
-        evaluator
+        })
     }
 
     /// Runs on random inputs; outputs are those of the plaintext. Returns what had to be made, and the
@@ -122,10 +94,6 @@ impl Folders {
 fn times(program: &Program, count: usize) -> Request {
     let Request { components, ots } = Request::of(program).unwrap();
     Request { components: components.into_iter().map(|(c, n)| (c, count * n)).collect(), ots: count * ots }
-}
-
-fn left<const N: usize>(expected: [(&str, u64); N]) -> BTreeMap<String, u64> {
-    expected.into_iter().map(|(name, left)| (name.to_owned(), left)).collect()
 }
 
 /// What the garbler has, which both learn: no slot, and no input of the evaluator.
@@ -256,31 +224,6 @@ fn a_program_takes_from_many_batches_and_records() {
     assert_eq!(sorted(left), expected);
 }
 
-/// Channels of which one party's dies where it would send its message number `count` of this name, from 1;
-/// what passes of these names is noted.
-fn dying(
-    party: Party,
-    tag: Tag,
-    count: usize,
-    noted: Tag,
-    seen: &Arc<Mutex<Vec<Vec<u8>>>>,
-) -> (Channel, Channel) {
-    let (mut left, mut right) = memory_pair();
-    for (role, channel) in BOTH.into_iter().zip([&mut left, &mut right]) {
-        let (mut left, seen) = (count, seen.clone());
-        channel.set_tamper(Box::new(move |sent: Tag, bytes| {
-            if sent == tag && role == party {
-                left -= 1;
-                assert!(left > 0, "the test ends this party here");
-            }
-            if sent == noted {
-                seen.lock().expect("nobody dies with it").push(bytes.clone());
-            }
-        }));
-    }
-    (left, right)
-}
-
 /// Row 21: a filling that is interrupted goes on; what one of its steps made is not made again, and what
 /// another began is never used.
 #[test]
@@ -295,7 +238,7 @@ fn row_21_an_interrupted_filling_goes_on() {
                 continue;
             }
             let folders = Folders::new();
-            let broken = folders.over(dying(party, tag, count, Tag(0), &Arc::default()), What::Fill(&asked));
+            let broken = folders.over(dying(party, tag, count, &[], &Seen::default()), What::Fill(&asked));
             assert!(broken.iter().all(Result::is_err), "{broken:?}");
             let done = folders.good(What::Fill(&asked)).map(|did| did.2);
             assert_eq!(done, [Some(Preprocessed { steps: 2, resumed: made }); 2], "{tag:?} {count}");
@@ -323,15 +266,15 @@ fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
         // Inputs are 0, so that what is sent are choices of OTs, and the false labels of copies' inputs:
         // those of others each time.
         for noted in [msg::CHOICES, msg::INPUT_LABELS] {
-            let (folders, seen) = (Folders::new(), Arc::default());
+            let (folders, seen) = (Folders::new(), Seen::default());
             let _ = folders.good(What::Fill(&times(&program, 5)));
             let what = What::Run(&program, [&zeros, &zeros], Lacking::Refuse);
             for _ in 0..2 {
-                let broken = folders.over(dying(party, tag, count, noted, &seen), what);
+                let broken = folders.over(dying(party, tag, count, &[noted], &seen), what);
                 assert!(broken.iter().any(Result::is_err), "{tag:?}");
             }
             for _ in 0..2 {
-                let done = folders.over(dying(party, Tag(0), 1, noted, &seen), what).map(Result::unwrap);
+                let done = folders.over(dying(party, Tag(0), 1, &[noted], &seen), what).map(Result::unwrap);
                 assert_eq!(done[1].0, vec![false; done[1].0.len()], "nobody has more than the other");
             }
             let mut seen = seen.lock().unwrap().clone();
@@ -359,16 +302,8 @@ fn row_16_a_malformed_message_burns_the_epoch() {
         for longer in [true, false] {
             let folders = Folders::new();
             let _ = folders.good(What::Fill(&times(&program, 2)));
-            let (mut left, mut right) = memory_pair();
-            let cheater = if by_garbler { &mut left } else { &mut right };
-            cheater.set_tamper(Box::new(move |sent: Tag, bytes| {
-                if sent == tag && longer {
-                    bytes.push(0);
-                } else if sent == tag {
-                    let _ = bytes.pop();
-                }
-            }));
-            let [garbler, evaluator] = folders.over((left, right), what);
+            let cheater = if by_garbler { Party::Garbler } else { Party::Evaluator };
+            let [garbler, evaluator] = folders.over(misshapen(cheater, tag, longer), what);
             let (honest, party) =
                 if by_garbler { (evaluator, Party::Evaluator) } else { (garbler, Party::Garbler) };
             assert!(honest.is_err_and(|error| error.is_cheat(crate::Cheat::UnexpectedMessage)), "{tag:?}");
@@ -382,21 +317,7 @@ fn row_16_a_malformed_message_burns_the_epoch() {
 #[test]
 fn a_store_of_another_protocol_is_refused() {
     let (folders, program) = (Folders::new(), without_anything());
-    for party in BOTH {
-        let store = folders.store(party);
-        let epoch = brickwork_stock::Epoch {
-            protocol: "semi-honest".into(),
-            version: brickwork_session::PROTOCOL_VERSION,
-            role: party,
-            security: 0.into(),
-            identities: terms().identities,
-            created: 0,
-            fixed: 0,
-        };
-        store.begin(&[3; 32], &epoch, b"secrets").unwrap();
-        let step = brickwork_stock::FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 };
-        let _ = store.append(&[3; 32], &Entry::Fill(step)).unwrap();
-    }
+    folders.0.begin("semi-honest", 0.into());
     let (input, asked) = (vec![false; 8], Request { components: Vec::new(), ots: 10 });
     for what in [What::Fill(&asked), What::Run(&program, [&input, &[]], Lacking::Make)] {
         let refused = folders.over(memory_pair(), what);
@@ -417,15 +338,5 @@ fn a_store_of_another_protocol_is_refused() {
 /// Row 25: a session's secrets of another version or length are refused.
 #[test]
 fn row_25_secrets_that_are_none_are_refused() {
-    let restored = |secrets: &[u8]| {
-        let run = Metered::new::<CompGc>(memory_pair().0, Party::Garbler, Box::new(Unobserved));
-        OnDisk::<Session<extension::Sender>>::restore(run, &terms(), secrets, ())
-    };
-    let secrets = |version: u32, seeds: usize| {
-        brickwork_stock::encoded_secret(&(version, [3u8; 32], vec![[1u8; 16]; seeds], 5u128))
-    };
-    assert!(restored(&secrets(1, 128)).is_ok());
-    for bytes in [&secrets(2, 128)[..], &secrets(1, 127), &secrets(1, 128)[..90], &[]] {
-        assert!(matches!(restored(bytes), Err(Error::Stock(_))));
-    }
+    check_secrets_of_a_sender::<CompGc, OnDisk<Session<extension::Sender>>>();
 }

@@ -90,14 +90,7 @@ impl Case {
     pub fn new(program: &Arc<Program>, parameters: Parameters) -> Case {
         let mut rng = Rng::replayable("test inputs");
         let mut side = |role: Party| Side {
-            job: Job {
-                program: program.clone(),
-                security: 40,
-                threads: 2,
-                table_memory: brickwork_session::TABLE_MEMORY,
-                identities: [[1; 32], [2; 32]],
-                post_quantum: false,
-            },
+            job: Job { threads: 2, ..Job::new(program.clone(), 40, [[1; 32], [2; 32]]) },
             input: (0..program.input_width(role)).map(|_| rng.below(2) == 1).collect(),
             parameters: parameters.clone(),
             lies: Vec::new(),

@@ -15,7 +15,7 @@ use brickwork_circuit::library::aes;
 use brickwork_circuit::{Party, Program};
 use brickwork_plan::{Machine, Measure, Measured, Work, beyond, fastest, over_loopback};
 use brickwork_primitives::commit::Shares;
-use brickwork_session::{Job, PhaseReport, TABLE_MEMORY, Unobserved};
+use brickwork_session::{Job, PhaseReport, Unobserved};
 
 /// Security of what is measured, in bits.
 const SECURITY: u32 = 40;
@@ -82,14 +82,7 @@ fn combinations(measured: &mut Measured) -> Result<(), Error> {
 
 /// The phases of one run of both parties over loopback, on inputs of zeros, as the evaluator saw them.
 fn a_run(program: &Arc<Program>, parameters: &Parameters, threads: usize) -> Result<Vec<PhaseReport>, Error> {
-    let job = |identities| Job {
-        program: program.clone(),
-        security: SECURITY,
-        threads,
-        table_memory: TABLE_MEMORY,
-        identities,
-        post_quantum: false,
-    };
+    let job = |identities| Job { threads, ..Job::new(program.clone(), SECURITY, identities) };
     let zeros = |party| vec![false; program.input_width(party)];
     let (_, report) = over_loopback(
         |channel, identities| {
@@ -105,24 +98,10 @@ fn a_run(program: &Arc<Program>, parameters: &Parameters, threads: usize) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brickwork_plan::{KNOWN_KERNELS, measure};
-    use brickwork_primitives::cost::{Primitives, probe};
+    use brickwork_harness::measured::check_all_work_is_measured;
 
-    /// A machine is measured for this protocol: every kind of work once, each under a name of its own.
     #[test]
     fn all_work_is_measured() {
-        let machine = measure(probe, &[&Primitives, &Duplo]).unwrap();
-        assert!(machine.is_sound(), "{machine:?}");
-        let all: Vec<&Work> = [Primitives.kinds(), Duplo.kinds()].concat();
-        assert!(machine.has(Primitives.kinds().iter().chain(Duplo.kinds()).copied()), "{machine:?}");
-        for (k, work) in all.iter().enumerate() {
-            assert!(all[..k].iter().all(|other| other.name != work.name), "{work:?} is there twice");
-            let beyond = BEYOND.iter().any(|beyond| beyond.name == work.name);
-            assert!(beyond || machine.seconds(work, 1.0) > 0.0, "{work:?} takes no time: {machine:?}");
-            for kernel in KNOWN_KERNELS {
-                let known = Machine::known(kernel, 2).seconds(work, 1.0);
-                assert!(beyond || known > 0.0, "{work:?} is not known with {kernel}");
-            }
-        }
+        check_all_work_is_measured(&Duplo, &BEYOND);
     }
 }

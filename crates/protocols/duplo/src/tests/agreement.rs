@@ -155,14 +155,7 @@ fn row_19_an_older_version() {
 fn row_19_two_garblers() {
     let (left, right) = memory_pair();
     let program = ands(1, Recipient::Both);
-    let job = Job {
-        program,
-        security: 40,
-        threads: 1,
-        table_memory: brickwork_session::TABLE_MEMORY,
-        identities: [[1; 32], [2; 32]],
-        post_quantum: false,
-    };
+    let job = Job::new(program, 40, [[1; 32], [2; 32]]);
     std::thread::scope(|scope| {
         let run = |channel| crate::garbler(channel, &job, &[true], brickwork_session::Unobserved);
         let one = scope.spawn(move || run(left));
@@ -212,14 +205,7 @@ fn proposed(
     limits: Limits,
 ) -> [Result<crate::Report, Error>; 2] {
     let (left, right) = memory_pair();
-    let job = Job {
-        program: program.clone(),
-        security: 40,
-        threads: 1,
-        table_memory: brickwork_session::TABLE_MEMORY,
-        identities: [[1; 32], [2; 32]],
-        post_quantum: false,
-    };
+    let job = Job::new(program.clone(), 40, [[1; 32], [2; 32]]);
     let zeros = |party| vec![false; program.input_width(party)];
     std::thread::scope(|scope| {
         let hooks = crate::hooks::Hooks { parameters: Some(parameters), ..Default::default() };
@@ -295,14 +281,7 @@ fn row_19_what_keeps_the_bound_is_the_garblers_choice() {
 fn row_19_an_honest_garbler_proposes_nothing_weak() {
     let program = toy();
     let weak = small(&program, [1, 1], [1, 1], [1, 1]);
-    let job = Job {
-        program,
-        security: 40,
-        threads: 1,
-        table_memory: brickwork_session::TABLE_MEMORY,
-        identities: [[1; 32], [2; 32]],
-        post_quantum: false,
-    };
+    let job = Job::new(program, 40, [[1; 32], [2; 32]]);
     let (left, right) = memory_pair();
     drop(right);
     let result = crate::garbler_proposing(left, &job, &Proposal::given(&job, weak), &[true; 3], Unobserved);
@@ -318,14 +297,7 @@ fn cut(
 ) -> ([Result<crate::Report, Error>; 2], [Vec<Tag>; 2]) {
     let program = toy();
     let (mut left, mut right) = memory_pair();
-    let job = Job {
-        program,
-        security: 40,
-        threads: 1,
-        table_memory: brickwork_session::TABLE_MEMORY,
-        identities: [[1; 32], [2; 32]],
-        post_quantum: false,
-    };
+    let job = Job::new(program, 40, [[1; 32], [2; 32]]);
     let (sent, log) = std::sync::mpsc::channel();
     let tampers: [brickwork_wire::Tamper; 2] = [Box::new(tamper), Box::new(|_, _| ())];
     for ((party, channel), mut tamper) in [&mut left, &mut right].into_iter().enumerate().zip(tampers) {

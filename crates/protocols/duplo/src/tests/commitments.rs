@@ -34,14 +34,7 @@ fn run<C: commit::Scheme>(job: &Job, inputs: [&[bool]; 2]) -> [Vec<bool>; 2] {
 /// true, claim by claim.
 #[test]
 fn a_run_is_the_same_over_any_commitments() {
-    let job = Job {
-        program: toy(),
-        security: 40,
-        threads: 1,
-        table_memory: brickwork_session::TABLE_MEMORY,
-        identities: [[1; 32], [2; 32]],
-        post_quantum: false,
-    };
+    let job = Job::new(toy(), 40, [[1; 32], [2; 32]]);
     for inputs in [[[true, false, true], [true; 3]], [[false, true, true], [true, false, false]]] {
         let [x, y] = &inputs;
         let simulated = job.program.simulate(x, y);

@@ -290,12 +290,12 @@ fn row_16_workers_that_exchange_their_ranges_are_refused() {
 }
 
 /// A connection that ends after so many bytes that one end has read.
-struct Cut {
+struct Severed {
     stream: UnixStream,
     left: Option<usize>,
 }
 
-impl Read for Cut {
+impl Read for Severed {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let most = self.left.map_or(buffer.len(), |left| left.min(buffer.len()));
         if most == 0 && !buffer.is_empty() {
@@ -308,7 +308,7 @@ impl Read for Cut {
     }
 }
 
-impl Write for Cut {
+impl Write for Severed {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         self.stream.write(buffer)
     }
@@ -318,7 +318,7 @@ impl Write for Cut {
     }
 }
 
-impl Stream for Cut {}
+impl Stream for Severed {}
 
 /// Rows 4, 16, 20 and 21: the connection of one worker ends after any number of bytes that either party has
 /// read. Where the step is not made, what all of its workers made is dead and no range of it is used again,
@@ -337,7 +337,7 @@ fn rows_04_16_20_and_21_a_worker_is_lost_anywhere() {
             for (party, stream) in [left, right].into_iter().enumerate() {
                 stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
                 let left = (party == role as usize).then_some(cut);
-                all[party][worker].0 = Channel::new(vec![Box::new(Cut { stream, left })]);
+                all[party][worker].0 = Channel::new(vec![Box::new(Severed { stream, left })]);
             }
             let sent = Sent::default();
             let ended = fill(root, &program, watched(all, &sent));

@@ -14,7 +14,7 @@ use brickwork_base::{Error, Party};
 use brickwork_circuit::library::aes;
 use brickwork_plan::{Machine, Measure, Measured, Work, beyond, fastest, over_loopback};
 use brickwork_primitives::ihash::{Code, Words};
-use brickwork_session::{Job, TABLE_MEMORY, Unobserved};
+use brickwork_session::{Job, Unobserved};
 
 /// The kinds of work of this protocol, besides those of the primitives.
 impl Measure for Jimu {
@@ -61,12 +61,8 @@ impl Measure for Jimu {
     fn runs(&self, machine: &Machine, measured: &mut Measured) -> Result<(), Error> {
         let program = Arc::new(aes::aes_128()?);
         let job = |identities| Job {
-            program: program.clone(),
-            security: 40,
             threads: machine.threads as usize,
-            table_memory: TABLE_MEMORY,
-            identities,
-            post_quantum: false,
+            ..Job::new(program.clone(), 40, identities)
         };
         let zeros = |party| vec![false; program.input_width(party)];
         let kinds: Vec<&'static Work> = BEYOND.iter().collect();
@@ -87,25 +83,10 @@ impl Measure for Jimu {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brickwork_plan::{KNOWN_KERNELS, measure};
-    use brickwork_primitives::cost::{Primitives, probe};
+    use brickwork_harness::measured::check_all_work_is_measured;
 
-    /// A machine is measured for this protocol: every kind of work, each under a name of its own.
     #[test]
     fn all_work_is_measured() {
-        let machine = measure(probe, &[&Primitives, &Jimu]).unwrap();
-        assert!(machine.is_sound(), "{machine:?}");
-        assert!(machine.has(Primitives.kinds().iter().chain(Jimu.kinds()).copied()), "{machine:?}");
-        for (k, work) in ALL.iter().enumerate() {
-            let others = Primitives.kinds().iter().chain(&ALL[..k]);
-            assert!(others.clone().all(|other| other.name != work.name), "{work:?} is there twice");
-            for kernel in KNOWN_KERNELS {
-                let known = Machine::known(kernel, 2).seconds(work, 1.0);
-                let beyond = BEYOND.iter().any(|beyond| beyond.name == work.name);
-                assert!(beyond || known > 0.0, "{work:?} is not known with {kernel}");
-            }
-        }
-        let own = [&HASH, &HASHED, &GARBLE, &COMPARE, &SOLDERED, &ROWS];
-        assert!(own.iter().all(|work| machine.seconds(work, 1.0) > 0.0), "{machine:?}");
+        check_all_work_is_measured(&Jimu, &BEYOND);
     }
 }

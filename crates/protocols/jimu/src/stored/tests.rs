@@ -1,5 +1,4 @@
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use super::*;
@@ -11,29 +10,16 @@ use crate::stored::needs::Filling;
 use crate::tests::{random_inputs, random_program};
 use brickwork_base::random::{Rng, SEED_BYTES, Seed};
 use brickwork_circuit::{Builder, Component, Port, ProgramBuilder, Recipient, Type, library};
+use brickwork_harness::stores::{BOTH, Lines, Seen, Stores, check_bound, check_cuts, dying, left, terms};
 use brickwork_primitives::ihash;
+use brickwork_session::Unobserved;
 use brickwork_session::stock::Asked;
 use brickwork_session::stock::msg::STAND;
-use brickwork_session::{TABLE_MEMORY, Unobserved};
-use brickwork_stock::{Entry, StoreKey};
 use brickwork_testing::Replayable as _;
 use brickwork_wire::{Tag, memory_pair};
 
-const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
-const BOTH: [Party; 2] = [Party::Garbler, Party::Evaluator];
-
 /// Everybody knows the base OTs, which cost most of a small session.
 const DEALER: [u8; 32] = [9; 32];
-
-fn terms() -> Terms {
-    Terms {
-        security: 40.into(),
-        threads: 1,
-        table_memory: TABLE_MEMORY,
-        identities: [[1; 32], [2; 32]],
-        post_quantum: false,
-    }
-}
 
 /// Two products, one of them of a sum, and outputs for everybody.
 fn toy() -> Program {
@@ -76,18 +62,15 @@ struct Did {
     phases: Vec<PhaseReport>,
 }
 
-/// A folder for each party.
-struct Folders(tempfile::TempDir);
-
-type Lines = (Channel, Channel);
+/// What a connection does to both parties' stores.
+struct Folders(Stores);
 
 fn dealt(alter: Option<StateHook>) -> Hooks {
     Hooks { alter, dealer: Some(DEALER), ..Hooks::none() }
 }
 
-fn one(folder: &Path, party: Party, channel: Channel, hooks: Hooks, what: What) -> Result<Did, Error> {
-    let store = Store::open(&folder.join(format!("{party:?}")), &KEY)?;
-    let line = Stocked::open_with(party, channel, &store, &terms(), Box::new(Unobserved), hooks)?;
+fn one(party: Party, store: &Store, channel: Channel, hooks: Hooks, what: What) -> Result<Did, Error> {
+    let line = Stocked::open_with(party, channel, store, &terms(), Box::new(Unobserved), hooks)?;
     match what {
         What::Fill(asked) => {
             let (done, line) = line.preprocess(asked)?;
@@ -104,17 +87,11 @@ fn one(folder: &Path, party: Party, channel: Channel, hooks: Hooks, what: What) 
 
 impl Folders {
     fn new() -> Self {
-        Folders(tempfile::tempdir().unwrap())
+        Folders(Stores::empty())
     }
 
-    fn with(&self, (left, right): Lines, hooks: [Hooks; 2], what: What) -> [Result<Did, Error>; 2] {
-        let died = |_| Err(std::io::Error::other("it died").into());
-        let [garblers, evaluators] = hooks;
-        std::thread::scope(|scope| {
-            let garbler = scope.spawn(|| one(self.0.path(), Party::Garbler, left, garblers, what));
-            let evaluator = scope.spawn(|| one(self.0.path(), Party::Evaluator, right, evaluators, what));
-            [garbler, evaluator].map(|party| party.join().unwrap_or_else(died))
-        })
+    fn with(&self, lines: Lines, hooks: [Hooks; 2], what: What) -> [Result<Did, Error>; 2] {
+        self.0.meet(lines, hooks, |party, store, channel, hooks| one(party, store, channel, hooks, what))
     }
 
     fn over(&self, lines: Lines, what: What) -> [Result<Did, Error>; 2] {
@@ -127,32 +104,22 @@ impl Folders {
     }
 
     fn store(&self, party: Party) -> Store {
-        Store::open(&self.0.path().join(format!("{party:?}")), &KEY).unwrap()
+        self.0.store(party)
     }
 
     /// What is left in epochs that are not burned, by name; both parties' is the same.
     fn left(&self) -> BTreeMap<String, u64> {
-        let [garbler, evaluator] = BOTH.map(|party| {
-            let mut left = BTreeMap::new();
-            for epoch in inventory(&self.store(party)).unwrap() {
-                assert_eq!(epoch.epoch.protocol, "jimu");
-                assert_eq!(epoch.bound_log2.is_none(), epoch.state.burned().is_some());
-                for batch in epoch.batches.iter().filter(|_| epoch.state.burned().is_none()) {
-                    let cuts: Vec<&str> = batch.cuts.iter().map(|cut| cut.of).collect();
-                    let expected: &[&str] = match batch.kind {
-                        "ots" => &[],
-                        kind => &[kind],
-                    };
-                    assert_eq!(cuts, expected);
-                    assert_eq!(batch.bound_log2.is_none(), cuts.is_empty());
-                    *left.entry(batch.name.clone()).or_default() += batch.left;
-                }
+        self.0.left(inventory, |epoch| {
+            assert_eq!(epoch.epoch.protocol, "jimu");
+            assert_eq!(epoch.bound_log2.is_none(), epoch.state.burned().is_some());
+            for batch in epoch.batches.iter().filter(|_| epoch.state.burned().is_none()) {
+                let cuts: &[&str] = match batch.kind {
+                    "ots" => &[],
+                    kind => &[kind],
+                };
+                check_cuts(batch, cuts);
             }
-            left.retain(|_, left| *left > 0);
-            left
-        });
-        assert_eq!(garbler, evaluator);
-        evaluator
+        })
     }
 
     /// Runs on random inputs; outputs are those of the plaintext. Returns what the evaluator did.
@@ -164,9 +131,8 @@ impl Folders {
         for (party, did) in BOTH.into_iter().zip([&garbler, &evaluator]) {
             assert_eq!(did.outputs, program.output_bits(party, &expected), "{party:?}");
             let security = did.security.as_ref().unwrap();
-            assert!(security.bound_log2 <= -40.0 && security.epoch_bound_log2.is_some());
-            let parts = security.budget.iter().map(|spent| spent.bound_log2.exp2()).sum::<f64>();
-            assert!((parts.log2() - security.bound_log2).abs() < 1e-6, "{security:?}");
+            assert!(security.epoch_bound_log2.is_some());
+            check_bound(security.bound_log2, &security.budget);
         }
         assert_eq!(garbler.made, evaluator.made);
         assert!(!garbler.recovered && !evaluator.recovered);
@@ -180,8 +146,7 @@ fn of(program: &Program) -> Request {
 
 /// What is left of a request.
 fn items(Request { gates, inputs, ots }: Request) -> BTreeMap<String, u64> {
-    let all = [("AND gates", gates), ("inputs", inputs), ("OTs", ots)].into_iter();
-    all.filter(|(_, left)| *left > 0).map(|(name, left)| (name.to_owned(), left)).collect()
+    left([("AND gates", gates), ("inputs", inputs), ("OTs", ots)])
 }
 
 /// Stock is filled, used by programs that were not known then, used up, and made on the spot where it lacks.
@@ -264,25 +229,6 @@ fn a_program_takes_from_many_batches() {
     assert_eq!(folders.runs(&program, Lacking::Make, &mut rng).made, Some(of(&program)));
 }
 
-/// Channels of which one party's dies where it would send its message number `count` of this name, from 1;
-/// what passes of another name is noted.
-fn dying(party: Party, tag: Tag, count: usize, noted: Tag, seen: &Arc<Mutex<Vec<Vec<u8>>>>) -> Lines {
-    let (mut left, mut right) = memory_pair();
-    for (role, channel) in BOTH.into_iter().zip([&mut left, &mut right]) {
-        let (mut left, seen) = (count, seen.clone());
-        channel.set_tamper(Box::new(move |sent: Tag, bytes| {
-            if sent == tag && role == party {
-                left -= 1;
-                assert!(left > 0, "the test ends this party here");
-            }
-            if sent == noted {
-                seen.lock().expect("nobody dies with it").push(bytes.clone());
-            }
-        }));
-    }
-    (left, right)
-}
-
 /// Row 21: a filling that is interrupted goes on; what one of its steps made is not made again, and what
 /// another began is never used, and counts.
 #[test]
@@ -297,11 +243,11 @@ fn row_21_an_interrupted_filling_goes_on() {
         (Party::Evaluator, msg::CHALLENGE, 1, 0),
         (Party::Garbler, ihash::msg::OPENINGS, 5, 0),
     ] {
-        let (folders, seen) = (Folders::new(), Arc::default());
+        let (folders, seen) = (Folders::new(), Seen::default());
         let noted = ihash::msg::CORRECTIONS;
-        let broken = folders.over(dying(party, tag, count, noted, &seen), What::Fill(&asked));
+        let broken = folders.over(dying(party, tag, count, &[noted], &seen), What::Fill(&asked));
         assert!(broken.iter().all(Result::is_err));
-        let done = folders.over(dying(party, Tag(0), 1, noted, &seen), What::Fill(&asked));
+        let done = folders.over(dying(party, Tag(0), 1, &[noted], &seen), What::Fill(&asked));
         let done = done.map(|did| did.unwrap().filled);
         assert_eq!(done, [Some(Preprocessed { steps: 2, resumed: made }); 2], "{tag:?} {count}");
         assert_eq!(folders.left(), items(asked));
@@ -331,14 +277,11 @@ fn challenges_that_are_given_up_close_an_epoch() {
     let enough = ((level.share(0.5) + 128.0).exp2() / risk as f64) as usize + 1;
     assert_eq!(enough, 3);
     for round in 0..enough + 2 {
-        let lines = dying(Party::Garbler, ihash::msg::OPENED, 1, Tag(0), &Arc::default());
+        let lines = dying(Party::Garbler, ihash::msg::OPENED, 1, &[], &Seen::default());
         let broken = folders.over(lines, What::Fill(&asked));
         assert!(broken.iter().all(Result::is_err));
         // What is tried in vain over all epochs is another matter.
-        for store in [Party::Garbler, Party::Evaluator].map(|party| folders.store(party)) {
-            let accounts = store.accounts().unwrap();
-            accounts.iter().for_each(|(account, _)| store.forgive(account).unwrap());
-        }
+        folders.0.forgive();
         let parts = inventory(&folders.store(Party::Evaluator)).unwrap();
         assert_eq!(parts.len(), 1 + round / enough, "{round}");
     }
@@ -358,15 +301,15 @@ fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
         (ihash::msg::OPENINGS, 1, Party::Garbler),
         (msg::OUTPUT_LABELS, 1, Party::Evaluator),
     ] {
-        let (folders, seen) = (Folders::new(), Arc::default());
+        let (folders, seen) = (Folders::new(), Seen::default());
         let noted = ihash::msg::OPENED;
         let _ = folders.good(What::Fill(&of(&program).times(4).unwrap()));
         let what = What::Run(&program, [&zeros, &zeros], Lacking::Refuse);
         for _ in 0..2 {
-            let broken = folders.over(dying(party, tag, count, noted, &seen), what);
+            let broken = folders.over(dying(party, tag, count, &[noted], &seen), what);
             assert!(broken.iter().any(Result::is_err), "{tag:?}");
         }
-        let done = folders.over(dying(party, Tag(0), 1, noted, &seen), what).map(Result::unwrap);
+        let done = folders.over(dying(party, Tag(0), 1, &[noted], &seen), what).map(Result::unwrap);
         let clear = program.simulate(&zeros, &zeros);
         assert_eq!(done[1].outputs, program.output_bits(Party::Evaluator, &clear));
         // Of a word or two: they may be the same by chance where they are of a few bits.
@@ -517,21 +460,7 @@ fn row_14_a_recovery_burns_nothing_and_later_programs_are_right() {
 #[test]
 fn a_store_of_another_protocol_is_refused() {
     let (folders, program) = (Folders::new(), toy());
-    for party in BOTH {
-        let store = folders.store(party);
-        let epoch = brickwork_stock::Epoch {
-            protocol: "lego".into(),
-            version: brickwork_session::PROTOCOL_VERSION,
-            role: party,
-            security: 40.into(),
-            identities: terms().identities,
-            created: 0,
-            fixed: 0,
-        };
-        store.begin(&[3; 32], &epoch, b"secrets").unwrap();
-        let step = brickwork_stock::FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 };
-        let _ = store.append(&[3; 32], &Entry::Fill(step)).unwrap();
-    }
+    folders.0.begin("lego", 40.into());
     for result in folders.over(memory_pair(), What::Fill(&of(&program))) {
         let why = result.err().unwrap().to_string();
         assert!(why.contains("made by the protocol lego") && why.contains("--store of its own"), "{why}");

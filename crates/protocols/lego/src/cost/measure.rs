@@ -9,7 +9,7 @@ use crate::{evaluator, garbler, parameters};
 use brickwork_base::{Error, Party};
 use brickwork_circuit::library::aes;
 use brickwork_plan::{Machine, Measure, Measured, Work, beyond, over_loopback};
-use brickwork_session::{Job, TABLE_MEMORY, Unobserved};
+use brickwork_session::{Job, Unobserved};
 
 /// Security of what is measured, in bits.
 const SECURITY: u32 = 40;
@@ -29,12 +29,8 @@ impl Measure for Lego {
     fn runs(&self, machine: &Machine, measured: &mut Measured) -> Result<(), Error> {
         let program = Arc::new(aes::aes_128()?.repeat(2)?);
         let job = |identities| Job {
-            program: program.clone(),
-            security: SECURITY,
             threads: machine.threads as usize,
-            table_memory: TABLE_MEMORY,
-            identities,
-            post_quantum: false,
+            ..Job::new(program.clone(), SECURITY, identities)
         };
         let zeros = |party| vec![false; program.input_width(party)];
         let kinds: Vec<&'static Work> = BEYOND.iter().collect();
@@ -54,22 +50,16 @@ impl Measure for Lego {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use brickwork_plan::{KNOWN_KERNELS, measure};
-    use brickwork_primitives::cost::{Primitives, probe};
+    use brickwork_harness::measured::check_all_work_is_measured;
+    use brickwork_plan::KNOWN_KERNELS;
 
-    /// A machine is measured for this protocol: every kind of work, each under a name of its own; what grows
-    /// with the program is known with every kernel.
+    /// What grows with the program is known with every kernel, too.
     #[test]
     fn all_work_is_measured() {
-        let machine = measure(probe, &[&Primitives, &Lego]).unwrap();
-        assert!(machine.is_sound(), "{machine:?}");
-        assert!(machine.has(Primitives.kinds().iter().chain(Lego.kinds()).copied()), "{machine:?}");
-        for (k, work) in ALL.iter().enumerate() {
-            let others = Primitives.kinds().iter().chain(&ALL[..k]);
-            assert!(others.clone().all(|other| other.name != work.name), "{work:?} is there twice");
-            for kernel in KNOWN_KERNELS {
-                assert!(Machine::known(kernel, 2).seconds(work, 1.0) > 0.0, "{work:?} with {kernel}");
-            }
+        check_all_work_is_measured(&Lego, &BEYOND);
+        for kernel in KNOWN_KERNELS {
+            let machine = Machine::known(kernel, 2);
+            assert!(BEYOND.iter().all(|work| machine.seconds(work, 1.0) > 0.0), "{kernel}");
         }
     }
 }

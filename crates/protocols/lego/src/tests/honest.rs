@@ -5,7 +5,7 @@ use crate::layout::Layout;
 use crate::{Parameters, evaluator, garbler};
 use brickwork_base::random::Rng;
 use brickwork_circuit::library::aes::{KeySize, aes_from_rounds};
-use brickwork_session::{Job, PhaseReport, TABLE_MEMORY, Unobserved};
+use brickwork_session::{Job, PhaseReport, Unobserved};
 use brickwork_testing::Replayable as _;
 use brickwork_wire::memory_pair;
 use std::sync::Arc;
@@ -25,14 +25,7 @@ fn a_block_cipher_comes_out_right() {
     let program = Arc::new(aes_from_rounds(KeySize::Aes128).unwrap());
     let mut rng = Rng::replayable("test lego honest");
     let inputs = random_inputs(&program, &mut rng);
-    let job = Job {
-        program: program.clone(),
-        security: 40,
-        threads: 2,
-        table_memory: TABLE_MEMORY,
-        identities: [[1; 32], [2; 32]],
-        post_quantum: false,
-    };
+    let job = Job { threads: 2, ..Job::new(program.clone(), 40, [[1; 32], [2; 32]]) };
     let (left, right) = memory_pair();
     let (garbler, evaluator) = std::thread::scope(|scope| {
         let garbler = scope.spawn(|| garbler(left, &job, &inputs[0], Unobserved).unwrap());

@@ -1,29 +1,17 @@
-use brickwork_testing::Replayable as _;
-use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use super::*;
 use crate::msg;
 use brickwork_base::Security;
 use brickwork_base::random::Rng;
 use brickwork_circuit::{Builder, Component, Port, ProgramBuilder, Recipient, Type, library};
+use brickwork_harness::stores::{
+    BOTH, Lines, Seen, Stores, check_secrets_of_a_sender, dying, misshapen, terms,
+};
+use brickwork_session::Unobserved;
 use brickwork_session::stock::msg::STAND;
-use brickwork_session::{TABLE_MEMORY, Unobserved};
-use brickwork_stock::{Entry, StoreKey};
+use brickwork_testing::Replayable as _;
 use brickwork_wire::{Tag, memory_pair};
-
-const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
-const BOTH: [Party; 2] = [Party::Garbler, Party::Evaluator];
-
-fn terms() -> Terms {
-    Terms {
-        security: Security::of(40),
-        threads: 1,
-        table_memory: TABLE_MEMORY,
-        identities: [[1; 32], [2; 32]],
-        post_quantum: false,
-    }
-}
 
 /// What one connection is for.
 #[derive(Clone, Copy)]
@@ -32,14 +20,13 @@ enum What<'w> {
     Run(&'w Program, usize, [&'w [bool]; 2], Lacking),
 }
 
-/// A folder for each party.
-struct Folders(tempfile::TempDir);
+/// What a connection does to both parties' stores.
+struct Folders(Stores);
 
 type Did = (Vec<bool>, Option<usize>, Option<Preprocessed>, Vec<PhaseReport>);
 
-fn one(folder: &Path, party: Party, channel: Channel, what: What) -> Result<Did, Error> {
-    let store = Store::open(&folder.join(format!("{party:?}")), &KEY)?;
-    let line = Stocked::open(party, channel, &store, &terms(), Unobserved)?;
+fn one(party: Party, store: &Store, channel: Channel, what: What) -> Result<Did, Error> {
+    let line = Stocked::open(party, channel, store, &terms(), Unobserved)?;
     match what {
         What::Fill(count) => {
             let (done, line) = line.preprocess(count)?;
@@ -55,16 +42,11 @@ fn one(folder: &Path, party: Party, channel: Channel, what: What) -> Result<Did,
 
 impl Folders {
     fn new() -> Self {
-        Folders(tempfile::tempdir().unwrap())
+        Folders(Stores::empty())
     }
 
-    fn over(&self, (left, right): (Channel, Channel), what: What) -> [Result<Did, Error>; 2] {
-        let died = |_| Err(std::io::Error::other("it died").into());
-        std::thread::scope(|scope| {
-            let garbler = scope.spawn(|| one(self.0.path(), Party::Garbler, left, what));
-            let evaluator = scope.spawn(|| one(self.0.path(), Party::Evaluator, right, what));
-            [garbler, evaluator].map(|party| party.join().unwrap_or_else(died))
-        })
+    fn over(&self, lines: Lines, what: What) -> [Result<Did, Error>; 2] {
+        self.0.meet(lines, [(), ()], |party, store, channel, ()| one(party, store, channel, what))
     }
 
     fn good(&self, what: What) -> [Did; 2] {
@@ -72,7 +54,7 @@ impl Folders {
     }
 
     fn store(&self, party: Party) -> Store {
-        Store::open(&self.0.path().join(format!("{party:?}")), &KEY).unwrap()
+        self.0.store(party)
     }
 
     /// OTs that are left in each epoch that is not burned, oldest first; both parties' are the same.
@@ -177,32 +159,13 @@ fn many_executions_take_from_many_records() {
     assert_eq!(folders.left(), [77]);
 }
 
-/// Channels of which one party's dies where it would send its message number `count` of this name, from 1;
-/// what the evaluator sends of its inputs is noted.
-fn dying(party: Party, tag: Tag, count: usize, seen: &Arc<Mutex<Vec<Vec<u8>>>>) -> (Channel, Channel) {
-    let (mut left, mut right) = memory_pair();
-    for (role, channel) in BOTH.into_iter().zip([&mut left, &mut right]) {
-        let (mut left, seen) = (count, seen.clone());
-        channel.set_tamper(Box::new(move |sent: Tag, bytes| {
-            if sent == tag && role == party {
-                left -= 1;
-                assert!(left > 0, "the test ends this party here");
-            }
-            if sent == msg::CORRECTIONS {
-                seen.lock().expect("nobody dies with it").push(bytes.clone());
-            }
-        }));
-    }
-    (left, right)
-}
-
 /// Row 21: a large filling goes in steps, and what one made is not made again.
 #[test]
 fn row_21_an_interrupted_filling_goes_on() {
     for party in BOTH {
         let (folders, count) = (Folders::new(), (1 << 20) + 5);
         // Two when the stores meet, three of the first step, and the second step's first one.
-        let broken = folders.over(dying(party, STAND, 6, &Arc::default()), What::Fill(count));
+        let broken = folders.over(dying(party, STAND, 6, &[], &Seen::default()), What::Fill(count));
         assert!(broken.iter().all(Result::is_err), "{broken:?}");
         assert_eq!(folders.left(), [1 << 20]);
         let done = folders.good(What::Fill(count)).map(|did| did.2);
@@ -228,15 +191,16 @@ fn rows_16_20_and_21_nothing_is_used_twice_whoever_dies() {
         (msg::DECODING, 1, Party::Garbler),
         (msg::COLOURS, 1, Party::Evaluator),
     ] {
-        let (folders, seen) = (Folders::new(), Arc::default());
+        let (folders, seen) = (Folders::new(), Seen::default());
         let _ = folders.good(What::Fill(5 * width));
         let what = What::Run(&program, 1, [&zeros, &zeros], Lacking::Refuse);
         for _ in 0..2 {
-            let broken = folders.over(dying(party, tag, count, &seen), what);
+            let broken = folders.over(dying(party, tag, count, &[msg::CORRECTIONS], &seen), what);
             assert!(broken.iter().any(Result::is_err), "{tag:?}");
         }
         for _ in 0..2 {
-            let done = folders.over(dying(party, Tag(0), 1, &seen), what).map(Result::unwrap);
+            let done =
+                folders.over(dying(party, Tag(0), 1, &[msg::CORRECTIONS], &seen), what).map(Result::unwrap);
             assert_eq!(done[1].0, vec![false; done[1].0.len()], "nobody has more than the other");
         }
         // Each input is 0, so what was sent are the choices: those of other OTs each time.
@@ -258,17 +222,9 @@ fn row_16_a_malformed_message_burns_the_epoch() {
         for longer in [true, false] {
             let folders = Folders::new();
             let _ = folders.good(What::Fill(3 * width));
-            let (mut left, mut right) = memory_pair();
-            let cheater = if by_garbler { &mut left } else { &mut right };
-            cheater.set_tamper(Box::new(move |sent: Tag, bytes| {
-                if sent == tag && longer {
-                    bytes.push(0);
-                } else if sent == tag {
-                    let _ = bytes.pop();
-                }
-            }));
             let what = What::Run(&program, 1, [&zeros, &zeros], Lacking::Refuse);
-            let [garbler, evaluator] = folders.over((left, right), what);
+            let cheater = if by_garbler { Party::Garbler } else { Party::Evaluator };
+            let [garbler, evaluator] = folders.over(misshapen(cheater, tag, longer), what);
             let (honest, party) =
                 if by_garbler { (evaluator, Party::Evaluator) } else { (garbler, Party::Garbler) };
             assert!(honest.is_err_and(|error| error.is_cheat(crate::Cheat::UnexpectedMessage)), "{tag:?}");
@@ -282,21 +238,7 @@ fn row_16_a_malformed_message_burns_the_epoch() {
 #[test]
 fn a_store_of_another_protocol_is_refused() {
     let (folders, program) = (Folders::new(), without_evaluator());
-    for party in BOTH {
-        let store = folders.store(party);
-        let epoch = brickwork_stock::Epoch {
-            protocol: "duplo".into(),
-            version: brickwork_session::PROTOCOL_VERSION,
-            role: party,
-            security: Security::of(40),
-            identities: terms().identities,
-            created: 0,
-            fixed: 0,
-        };
-        store.begin(&[3; 32], &epoch, b"secrets").unwrap();
-        let step = brickwork_stock::FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 };
-        let _ = store.append(&[3; 32], &Entry::Fill(step)).unwrap();
-    }
+    folders.0.begin("duplo", Security::of(40));
     let input = vec![false; 8];
     for what in [What::Fill(10), What::Run(&program, 1, [&input, &[]], Lacking::Make)] {
         let refused = folders.over(memory_pair(), what);
@@ -329,16 +271,5 @@ fn a_run_that_would_garble_too_much_is_refused() {
 /// Row 25: a session's secrets of another version or length are refused.
 #[test]
 fn row_25_secrets_that_are_none_are_refused() {
-    use brickwork_session::stock::Side;
-    let restored = |secrets: &[u8]| {
-        let run = Metered::new::<SemiHonest>(memory_pair().0, Party::Garbler, Box::new(Unobserved));
-        OnDisk::<Session<extension::Sender>>::restore(run, &terms(), secrets, ())
-    };
-    let secrets = |version: u32, seeds: usize| {
-        brickwork_stock::encoded_secret(&(version, [3u8; 32], vec![[1u8; 16]; seeds], 5u128))
-    };
-    assert!(restored(&secrets(1, 128)).is_ok());
-    for bytes in [&secrets(2, 128)[..], &secrets(1, 127), &secrets(1, 128)[..90], &[]] {
-        assert!(matches!(restored(bytes), Err(Error::Stock(_))));
-    }
+    check_secrets_of_a_sender::<SemiHonest, OnDisk<Session<extension::Sender>>>();
 }

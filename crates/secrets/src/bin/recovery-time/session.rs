@@ -6,7 +6,7 @@ use std::time::Instant;
 use brickwork::Error;
 use brickwork::circuit::{Party, Program};
 use brickwork::random::Rng;
-use brickwork::session::{Job, TABLE_MEMORY};
+use brickwork::session::Job;
 use brickwork::wire::{Channel, memory_pair};
 
 /// Plays a session: an honest one, or the cheat of this number. Returns what the garbler measures, in
@@ -29,14 +29,7 @@ pub fn timed(
     garbler: impl FnOnce(Channel, &Job, &[bool]) -> Result<(), Error> + Send,
     evaluator: impl FnOnce(Channel, &Job, &[bool]) -> Result<bool, Error>,
 ) -> (f64, bool) {
-    let job = Job {
-        program: program.clone(),
-        security: 40,
-        threads: 1,
-        table_memory: TABLE_MEMORY,
-        identities: [[1; 32], [2; 32]],
-        post_quantum: false,
-    };
+    let job = Job::new(program.clone(), 40, [[1; 32], [2; 32]]);
     let [x, y] = [Party::Garbler, Party::Evaluator]
         .map(|party| (0..program.input_width(party)).map(|_| rng.below(2) == 1).collect::<Vec<bool>>());
     let (mut left, right) = memory_pair();

@@ -85,18 +85,20 @@ impl Shelf {
     ///
     /// # Errors
     /// [`Error::Resource`] if there is no room.
-    pub fn keep<T: Pod + Default>(&self, list: Secrets<T>) -> Result<Kept<T>, Error> {
+    pub fn keep<T: Pod + Default>(&self, list: Secrets<T>) -> Result<Shelved<T>, Error> {
         match &self.0 {
-            None => Ok(Kept::Memory(list)),
-            Some(file) => {
-                Ok(Kept::File { file: file.clone(), first: file.write(cast_slice(&list))?, len: list.len() })
-            }
+            None => Ok(Shelved::Memory(list)),
+            Some(file) => Ok(Shelved::File {
+                file: file.clone(),
+                first: file.write(cast_slice(&list))?,
+                len: list.len(),
+            }),
         }
     }
 }
 
-/// A list that is kept.
-pub(super) enum Kept<T: Pod + Default> {
+/// A list on a shelf.
+pub(super) enum Shelved<T: Pod + Default> {
     Memory(Secrets<T>),
     /// From this byte on, so many values.
     File {
@@ -106,7 +108,7 @@ pub(super) enum Kept<T: Pod + Default> {
     },
 }
 
-/// Some of a kept list.
+/// Some of such a list.
 pub(super) enum Slice<'a, T: Pod + Default> {
     Here(&'a [T]),
     Read(Secrets<T>),
@@ -122,15 +124,15 @@ impl<T: Pod + Default> Deref for Slice<'_, T> {
     }
 }
 
-impl<T: Pod + Default> Kept<T> {
+impl<T: Pod + Default> Shelved<T> {
     /// Returns all of it.
     ///
     /// # Errors
     /// [`Error::Resource`] if it cannot be read.
     pub fn whole(self) -> Result<Secrets<T>, Error> {
         match self {
-            Kept::Memory(list) => Ok(list),
-            Kept::File { len, .. } => match self.read(0..len)? {
+            Shelved::Memory(list) => Ok(list),
+            Shelved::File { len, .. } => match self.read(0..len)? {
                 Slice::Read(all) => Ok(all),
                 Slice::Here(all) => Ok(Secrets::new(all.to_vec())),
             },
@@ -146,8 +148,8 @@ impl<T: Pod + Default> Kept<T> {
     /// If there are none there.
     pub fn read(&self, places: Range<usize>) -> Result<Slice<'_, T>, Error> {
         match self {
-            Kept::Memory(list) => Ok(Slice::Here(&list[places])),
-            Kept::File { file, first, len } => {
+            Shelved::Memory(list) => Ok(Slice::Here(&list[places])),
+            Shelved::File { file, first, len } => {
                 assert!(places.end <= *len, "places of the list");
                 let mut some = Secrets::zeros(places.len());
                 let offset = first + (places.start * size_of::<T>()) as u64;
@@ -174,7 +176,7 @@ mod tests {
                 .into_iter()
                 .map(|n| (0..n).map(|_| rng.below(256) as u8).collect())
                 .collect();
-            let kept: Vec<Kept<u8>> =
+            let kept: Vec<Shelved<u8>> =
                 lists.iter().map(|list| shelf.keep(Secrets::new(list.clone())).unwrap()).collect();
             for (list, kept) in lists.iter().zip(&kept) {
                 for (first, end) in
@@ -184,7 +186,7 @@ mod tests {
                         assert_eq!(kept.read(first..end).unwrap()[..], list[first..end]);
                     }
                 }
-                if let (Kept::File { file, first, len }, true) = (kept, list.len() > 100) {
+                if let (Shelved::File { file, first, len }, true) = (kept, list.len() > 100) {
                     let mut raw = vec![0; *len];
                     file.file.read(&mut raw, *first).unwrap();
                     let same = raw.iter().zip(list).filter(|(raw, byte)| raw == byte).count();

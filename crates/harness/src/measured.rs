@@ -1,0 +1,28 @@
+//! Machines that are measured for a protocol.
+
+use brickwork_plan::{KNOWN_KERNELS, Machine, Measure, Work, measure};
+use brickwork_primitives::cost::{Primitives, probe};
+
+/// Measures this machine for a protocol and checks what was found: every kind of work, each under a name of
+/// its own, takes a while, here and on the machines that are known; but what a run takes `beyond` the sum of
+/// its parts may be nothing.
+///
+/// # Panics
+/// If it is otherwise.
+pub fn check_all_work_is_measured(protocol: &'static dyn Measure, beyond: &[Work]) {
+    let machine = measure(probe, &[&Primitives, protocol]).expect("a machine that can be measured");
+    assert!(machine.is_sound(), "{machine:?}");
+    let all: Vec<&Work> = [Primitives.kinds(), protocol.kinds()].concat();
+    assert!(machine.has(Primitives.kinds().iter().chain(protocol.kinds()).copied()), "{machine:?}");
+    for (k, work) in all.iter().enumerate() {
+        assert!(all[..k].iter().all(|other| other.name != work.name), "{work:?} is there twice");
+        if beyond.iter().any(|beyond| beyond.name == work.name) {
+            continue;
+        }
+        assert!(machine.seconds(work, 1.0) > 0.0, "{work:?} takes no time: {machine:?}");
+        for kernel in KNOWN_KERNELS {
+            let known = Machine::known(kernel, 2).seconds(work, 1.0);
+            assert!(known > 0.0, "{work:?} is not known with {kernel}");
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Two parties with a store each, for tests of protocols with stock: what becomes of the stores where both do
+//! what they should, where a party dies, and where it writes what is no message.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use brickwork_base::{Error, Party, Security};
+use brickwork_session::stock::Side;
+use brickwork_session::stock::inventory::{BatchInventory, Inventory};
+use brickwork_session::{Metered, PROTOCOL_VERSION, Protocol, Spent, TABLE_MEMORY, Terms, Unobserved};
+use brickwork_stock::{Entry, Epoch, FillStep, Store, StoreKey, encoded_secret};
+use brickwork_wire::{Channel, Tag, memory_pair};
+
+/// Both parties.
+pub const BOTH: [Party; 2] = [Party::Garbler, Party::Evaluator];
+
+const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
+
+/// The garbler's end of a connection, and the evaluator's.
+pub type Lines = (Channel, Channel);
+
+/// Messages that passed on connections, in order.
+pub type Seen = Arc<Mutex<Vec<Vec<u8>>>>;
+
+/// Returns terms between two parties that know each other.
+pub fn terms() -> Terms {
+    Terms {
+        security: Security::of(40),
+        threads: 1,
+        table_memory: TABLE_MEMORY,
+        identities: [[1; 32], [2; 32]],
+        post_quantum: false,
+    }
+}
+
+/// A folder for each party's store; both are removed in the end.
+pub struct Stores(tempfile::TempDir);
+
+impl Stores {
+    /// Makes empty ones.
+    ///
+    /// # Panics
+    /// If the disk fails.
+    pub fn empty() -> Self {
+        Stores(tempfile::tempdir().expect("room for folders"))
+    }
+
+    /// Returns a party's folder.
+    pub fn folder(&self, party: Party) -> PathBuf {
+        self.0.path().join(format!("{party:?}"))
+    }
+
+    /// Opens a party's store.
+    ///
+    /// # Panics
+    /// If it cannot be opened.
+    pub fn store(&self, party: Party) -> Store {
+        Store::open(&self.folder(party), &KEY).expect("a store")
+    }
+
+    /// Runs both parties, each in a thread of its own with its store, its end of the connection, and what it
+    /// brings. One that panics has died there: its store stays as it is, and the other one finds the
+    /// connection closed.
+    pub fn meet<B: Send, T: Send>(
+        &self,
+        (left, right): Lines,
+        [garblers, evaluators]: [B; 2],
+        party: impl Fn(Party, &Store, Channel, B) -> Result<T, Error> + Sync,
+    ) -> [Result<T, Error>; 2] {
+        let died = |_| Err(std::io::Error::other("it died").into());
+        let one = |role, channel, brings| party(role, &self.store(role), channel, brings);
+        std::thread::scope(|scope| {
+            let garbler = scope.spawn(|| one(Party::Garbler, left, garblers));
+            let evaluator = scope.spawn(|| one(Party::Evaluator, right, evaluators));
+            [garbler, evaluator].map(|party| party.join().unwrap_or_else(died))
+        })
+    }
+
+    /// Returns how many items are left in epochs that are not burned, by the names of their batches. Each
+    /// epoch is one of those that `inventory` lists, and is looked at.
+    ///
+    /// # Panics
+    /// If the parties do not have the same, or a store cannot be read.
+    #[track_caller]
+    pub fn left(
+        &self,
+        inventory: impl Fn(&Store) -> Result<Vec<Inventory>, Error>,
+        look: impl Fn(&Inventory),
+    ) -> BTreeMap<String, u64> {
+        let [garbler, evaluator] = BOTH.map(|party| {
+            let mut left = BTreeMap::new();
+            for epoch in inventory(&self.store(party)).expect("a store that can be read") {
+                look(&epoch);
+                for batch in epoch.batches.iter().filter(|_| epoch.state.burned().is_none()) {
+                    *left.entry(batch.name.clone()).or_default() += batch.left;
+                }
+            }
+            left.retain(|_, left| *left > 0);
+            left
+        });
+        assert_eq!(garbler, evaluator);
+        evaluator
+    }
+
+    /// Forgives in both stores what was tried in vain.
+    ///
+    /// # Panics
+    /// If the disk fails.
+    pub fn forgive(&self) {
+        for store in BOTH.map(|party| self.store(party)) {
+            for (account, _) in store.accounts().expect("accounts") {
+                store.forgive(&account).expect("an account");
+            }
+        }
+    }
+
+    /// Puts an epoch into both stores that a protocol of this name has begun, and a step in it.
+    ///
+    /// # Panics
+    /// If the disk fails.
+    pub fn begin(&self, protocol: &str, security: Security) {
+        for party in BOTH {
+            let store = self.store(party);
+            let epoch = Epoch {
+                protocol: protocol.into(),
+                version: PROTOCOL_VERSION,
+                role: party,
+                security,
+                identities: terms().identities,
+                created: 0,
+                fixed: 0,
+            };
+            store.begin(&[3; 32], &epoch, b"secrets").expect("an epoch");
+            let step = FillStep { job: [1; 32], number: 0, of: 1, risk: 0, workers: 1 };
+            let _ = store.append(&[3; 32], &Entry::Fill(step)).expect("an entry");
+        }
+    }
+}
+
+/// Checks that a batch was made by cut-and-chooses of these items, and has a bound if there are any.
+///
+/// # Panics
+/// If it is otherwise.
+#[track_caller]
+pub fn check_cuts(batch: &BatchInventory, expected: &[&str]) {
+    assert!(batch.cuts.iter().map(|cut| cut.of).eq(expected.iter().copied()), "{batch:?}");
+    assert_eq!(batch.bound_log2.is_none(), expected.is_empty());
+}
+
+/// Checks that a bound is within 2^-40, and the sum of what was spent.
+///
+/// # Panics
+/// If it is not.
+#[track_caller]
+pub fn check_bound(bound_log2: f64, budget: &[Spent]) {
+    let parts = budget.iter().map(|spent| spent.bound_log2.exp2()).sum::<f64>();
+    assert!(bound_log2 <= -40.0 && (parts.log2() - bound_log2).abs() < 1e-6, "{bound_log2} of {budget:?}");
+}
+
+/// Makes a list of what is left, as [`Stores::left`] returns it.
+pub fn left<const N: usize>(expected: [(&str, u64); N]) -> BTreeMap<String, u64> {
+    expected.into_iter().filter(|(_, left)| *left > 0).map(|(name, left)| (name.to_owned(), left)).collect()
+}
+
+/// Makes a connection of which one party's end dies where it would send its message number `count` of this
+/// name, from 1; what passes of other names is noted.
+///
+/// # Panics
+/// The party, there.
+pub fn dying(party: Party, tag: Tag, count: usize, noted: &[Tag], seen: &Seen) -> Lines {
+    let (mut left, mut right) = memory_pair();
+    for (role, channel) in BOTH.into_iter().zip([&mut left, &mut right]) {
+        let (mut left, noted, seen) = (count, noted.to_vec(), seen.clone());
+        channel.set_tamper(Box::new(move |sent: Tag, bytes| {
+            if sent == tag && role == party {
+                left -= 1;
+                assert!(left > 0, "the test ends this party here");
+            }
+            if noted.contains(&sent) {
+                seen.lock().expect("nobody dies with it").push(bytes.clone());
+            }
+        }));
+    }
+    (left, right)
+}
+
+/// Makes a connection on which one party's messages of this name are a byte longer, or shorter.
+pub fn misshapen(party: Party, tag: Tag, longer: bool) -> Lines {
+    let (mut left, mut right) = memory_pair();
+    [&mut left, &mut right][party as usize].set_tamper(Box::new(move |sent: Tag, bytes| {
+        if sent == tag && longer {
+            bytes.push(0);
+        } else if sent == tag {
+            let _ = bytes.pop();
+        }
+    }));
+    (left, right)
+}
+
+/// Checks that secrets of another version or length are refused, by a garbler whose session is a sender of
+/// OTs and no more.
+///
+/// # Panics
+/// If they are not, or good ones are.
+pub fn check_secrets_of_a_sender<P: Protocol, S: Side<Carried = ()>>() {
+    let restored = |secrets: &[u8]| {
+        let run = Metered::new::<P>(memory_pair().0, Party::Garbler, Box::new(Unobserved));
+        S::restore(run, &terms(), secrets, ()).map(drop)
+    };
+    let secrets =
+        |version: u32, seeds: usize| encoded_secret(&(version, [3u8; 32], vec![[1u8; 16]; seeds], 5u128));
+    assert!(restored(&secrets(1, 128)).is_ok());
+    for bytes in [&secrets(2, 128)[..], &secrets(1, 127), &secrets(1, 128)[..90], &[]] {
+        assert!(matches!(restored(bytes), Err(Error::Stock(_))));
+    }
+}

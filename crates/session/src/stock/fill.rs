@@ -1,0 +1,128 @@
+//! Making stock, a step after the other.
+
+use super::epochs::{Epochs, digest};
+use super::meeting::meet;
+use super::records::Keeper;
+use super::side::{Asked, Preprocessed, Side};
+use super::stocked::{Stocked, burn_if_cheated};
+use crate::agree;
+use brickwork_base::Error;
+use brickwork_base::digest::Digest;
+use brickwork_stock::{Entry, EpochId, FillStep, Ranges, Store, Taken};
+
+impl<S: Side> Stocked<S> {
+    /// Makes stock in an epoch, or in a new one, a step after the other; those that an interrupted run of the
+    /// same steps has made are not made again.
+    ///
+    /// # Errors
+    /// As [`Stocked::open`]; [`Error::Peer`] if the peer cheats, and then the epoch is burned.
+    pub fn fill(
+        self,
+        epoch: Option<EpochId>,
+        steps: &[S::FillStep<'_>],
+    ) -> Result<(Preprocessed, Self), Error> {
+        let shares: Vec<&[S::FillStep<'_>]> = steps.iter().map(std::slice::from_ref).collect();
+        self.fill_shares(epoch, &shares, |making, shares| {
+            shares.iter().try_for_each(|share| making.by_this_session(share))
+        })
+    }
+
+    /// Does what [`Stocked::fill`] does, with steps of one share or several. `make` is called when a step has
+    /// begun at both parties; when it returns, all of its shares are durable here.
+    pub(super) fn fill_shares<'s>(
+        self,
+        epoch: Option<EpochId>,
+        steps: &[&[S::FillStep<'s>]],
+        mut make: impl FnMut(&mut Making<'_, S>, &[S::FillStep<'s>]) -> Result<(), Error>,
+    ) -> Result<(Preprocessed, Self), Error> {
+        if epoch.is_some_and(|id| self.held.lease.as_ref().is_none_or(|lease| *lease.epoch() != id)) {
+            return Err(Error::Usage("stock is added to the epoch that `open_epoch` has just leased".into()));
+        }
+        let (held, mut session) = self.session(epoch)?;
+        let (job, of) = (job_digest(steps), steps.len() as u32);
+        let epoch = *session.id();
+        let resumed = held.store.state(&epoch)?.progress(&job, of);
+        let left = || steps.iter().skip(resumed as usize);
+        session.run().expect(left().copied().flatten().map(Asked::bytes).sum());
+        for (number, shares) in (0..of).zip(steps).skip(resumed as usize) {
+            let risk = shares.iter().fold(0, |risk: u128, share| risk.saturating_add(session.risk(share)));
+            let state = held.store.state(&epoch)?;
+            let fixed = match state.is_new() || state.given_up().steps > 0 {
+                // It counts already.
+                true => 0,
+                false => S::fixed(&held.terms)?,
+            };
+            held.may_try::<S>(risk.saturating_add(fixed))?;
+            let step = FillStep { job, number, of, risk, workers: shares.len() as u32 };
+            let made = fill_step(&held, &mut *session, &epoch, step, shares, &mut make);
+            burn_if_cheated(&held.store, &epoch, made)?;
+        }
+        let _ = held.store.append(&epoch, &Entry::Confirmed)?;
+        Ok((Preprocessed { steps: of, resumed }, held.with(session)))
+    }
+}
+
+/// Returns the digest that names a list of steps, each of one share or of several.
+pub(super) fn job_digest<A: Asked>(steps: &[&[A]]) -> [u8; 32] {
+    let mut digest = Digest::of("brickwork 2026-11 stock job");
+    digest.length(steps.len());
+    for shares in steps {
+        digest.length(shares.len());
+        shares.iter().for_each(|share| _ = digest.digest(&share.request()));
+    }
+    digest.done()
+}
+
+/// A step that has begun at both parties.
+pub(super) struct Making<'m, S> {
+    pub store: &'m Store,
+    /// That of the connection on which the parties agree on steps.
+    pub session: &'m mut S,
+    pub epoch: &'m EpochId,
+    /// The entry that began the step.
+    pub begun: Taken,
+}
+
+impl<S: Side> Making<'_, S> {
+    /// Makes all of it on this connection.
+    pub fn by_this_session(&mut self, asked: &S::FillStep<'_>) -> Result<(), Error> {
+        make_share(self.store, self.session, self.epoch, self.begun.ranges()?, asked)
+    }
+}
+
+/// Makes a share of a step, in ranges that are its own, and stores it.
+pub(super) fn make_share<S: Side>(
+    store: &Store,
+    session: &mut S,
+    epoch: &EpochId,
+    ranges: Ranges,
+    asked: &S::FillStep<'_>,
+) -> Result<(), Error> {
+    session.enter(ranges)?;
+    session.fill(asked, store.writers(epoch))?;
+    session.keep(asked, &mut Keeper::new(store, epoch))
+}
+
+fn fill_step<'s, S: Side>(
+    held: &Epochs,
+    session: &mut S,
+    epoch: &EpochId,
+    step: FillStep,
+    shares: &[S::FillStep<'s>],
+    make: &mut impl FnMut(&mut Making<'_, S>, &[S::FillStep<'s>]) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let (store, entry) = (&held.store, Entry::Fill(step));
+    let asked = shares.iter().flat_map(|share| [share.request(), share.parameters()]);
+    let asked: Vec<[u8; 32]> = [*epoch, entry.digest()].into_iter().chain(asked).collect();
+    let next = digest("brickwork 2026-11 stock fill", &asked.iter().collect::<Vec<_>>());
+    agree(&mut session.run().channel, &next, "the peer is asked to preprocess something else")?;
+    let begun = store.append(epoch, &entry)?;
+    // Once more, now that it counts: other sessions may have begun something at the same time.
+    held.may_try::<S>(0)?;
+    meet(session.run(), store.state(epoch)?.head())?;
+    make(&mut Making { store, session, epoch, begun }, shares)?;
+    let _ = store.append(epoch, &Entry::Stored)?;
+    meet(session.run(), &digest("brickwork 2026-11 stock stored", &[store.state(epoch)?.head()]))?;
+    let _ = store.append(epoch, &Entry::Made)?;
+    meet(session.run(), store.state(epoch)?.head())
+}

@@ -1,0 +1,328 @@
+//! A connection between two parties with stock on disk, from one program or filling to the next.
+
+use super::epochs::{Epochs, Found};
+use super::intent::{Intent, busy, different};
+use super::meeting::{Owner, Reconciled, living, meet, reconcile, room_for_one_more};
+use super::records::Batches;
+use super::side::Side;
+use crate::{Digests, Greeting, Metered, PROTOCOL_VERSION, PhaseReport, Protocol, SessionId, Terms};
+use brickwork_base::Error;
+use brickwork_circuit::Party;
+use brickwork_stock::{Epoch, EpochId, Store};
+use brickwork_wire::Channel;
+
+/// Who has the connection.
+// There is one for each connection.
+pub(super) enum Line<S: Side> {
+    /// In a box, too: what a smaller variant leaves unwritten of a larger one takes what lay on the stack,
+    /// secrets among it, wherever the line is moved.
+    Nobody(Box<(Metered, S::Carried)>),
+    /// The session of an epoch, between two programs or fillings. It stays where it is: what is moved leaves
+    /// a copy behind, and it has secrets.
+    Session(Box<S>),
+}
+
+impl<S: Side> Line<S> {
+    pub fn run(&self) -> &Metered {
+        match self {
+            Line::Nobody(unbound) => &unbound.0,
+            Line::Session(session) => session.line(),
+        }
+    }
+
+    pub fn run_mut(&mut self) -> &mut Metered {
+        match self {
+            Line::Nobody(unbound) => &mut unbound.0,
+            Line::Session(session) => session.run(),
+        }
+    }
+
+    pub fn release(self) -> (Metered, S::Carried) {
+        match self {
+            Line::Nobody(unbound) => *unbound,
+            Line::Session(session) => session.release(),
+        }
+    }
+}
+
+/// A connection between two parties with stock on disk. An error destroys it.
+pub struct Stocked<S: Side> {
+    pub(super) line: Line<S>,
+    pub(super) held: Epochs,
+}
+
+impl<S: Side> Stocked<S> {
+    /// Greets a peer that comes with a store as well and proposes nothing, and compares both. `context` names
+    /// what they come for.
+    ///
+    /// # Errors
+    /// [`Error::Mismatch`] if the peer wants something else, or as [`Stocked::open`].
+    pub fn greet<P: Protocol>(
+        mut run: Metered,
+        carried: S::Carried,
+        store: &Store,
+        terms: &Terms,
+        context: &'static str,
+    ) -> Result<Self, Error> {
+        run.phase("setup");
+        let digests = Digests { stock: true, program: blake3::derive_key(context, &[]), parameters: [0; 32] };
+        let greeting = Greeting::send::<P>(&mut run.channel, run.role, terms, &digests)?;
+        let answer = greeting.answered(&mut run.channel)?;
+        Self::open(run, carried, store, terms, &answer.session)
+    }
+
+    /// Compares both stores, behind the greeting that gave `session`.
+    ///
+    /// # Errors
+    /// [`Error::Strangers`] if the peer's store and this one do not belong together, [`Error::Stock`] if one
+    /// of them is an old copy; what does not fit is burned. [`Error::Io`] if the peer goes away.
+    pub fn open(
+        mut run: Metered,
+        carried: S::Carried,
+        store: &Store,
+        terms: &Terms,
+        session: &SessionId,
+    ) -> Result<Self, Error> {
+        let owner = Owner { protocol: S::PROTOCOL, role: S::ROLE, terms };
+        let Reconciled { epochs, busy } = reconcile(&mut run, store, &owner, session)?;
+        let held = Epochs { store: store.clone(), terms: terms.clone(), epochs, busy, lease: None };
+        Ok(Stocked { line: Line::Nobody(Box::new((run, carried))), held })
+    }
+
+    /// Compares both stores once more, at both parties at once, and lets go of the epoch that this session
+    /// has: what other sessions have made meanwhile can be used after it, and what this one has made by
+    /// others. `session` is that of the greeting. What depends on the epoch, such as secrets that are kept,
+    /// is gone.
+    ///
+    /// # Errors
+    /// As [`Stocked::open`].
+    pub fn renew(self, session: &SessionId) -> Result<Self, Error> {
+        if self.only().is_some() {
+            return Err(kept());
+        }
+        let Stocked { line, held } = self;
+        let Epochs { store, terms, lease, .. } = held;
+        let (run, carried) = line.release();
+        // Before the stores are compared: what a session has is busy for all.
+        drop(lease);
+        Self::open(run, carried, &store, &terms, session)
+    }
+
+    /// Returns the connection, for messages between two programs.
+    pub fn channel(&mut self) -> &mut Channel {
+        &mut self.line.run_mut().channel
+    }
+
+    /// Returns the connection.
+    pub fn line(&self) -> &Metered {
+        self.line.run()
+    }
+
+    /// Returns the session that has the connection, if one has.
+    pub fn session_id(&self) -> Option<&SessionId> {
+        match &self.line {
+            Line::Session(session) => Some(session.id()),
+            Line::Nobody(..) => None,
+        }
+    }
+
+    /// Returns the session between two programs, if one has the connection.
+    pub fn standing(&self) -> Option<&S> {
+        match &self.line {
+            Line::Session(session) => Some(session),
+            Line::Nobody(..) => None,
+        }
+    }
+
+    /// Returns the session between two programs, if one has the connection, to be changed.
+    pub fn standing_mut(&mut self) -> Option<&mut S> {
+        match &mut self.line {
+            Line::Session(session) => Some(session),
+            Line::Nobody(..) => None,
+        }
+    }
+
+    /// Returns the store.
+    pub fn store(&self) -> &Store {
+        &self.held.store
+    }
+
+    /// Returns the terms on which both parties agree.
+    pub fn terms(&self) -> &Terms {
+        &self.held.terms
+    }
+
+    /// Ends it. Returns what each phase took.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if the peer went away.
+    pub fn close(self) -> Result<Vec<PhaseReport>, Error> {
+        self.line.release().0.finish()
+    }
+
+    /// Makes the session ready that a program will take from, if there is one: what depends neither on the
+    /// peer nor on an input.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the store cannot be read or was altered.
+    pub fn expect(self, job: &S::Execution<'_>) -> Result<Self, Error> {
+        // Nothing is leased: which epoch it is, both say when the program begins.
+        let likely = |id: &&EpochId| {
+            !self.held.store.is_busy(id)
+                && Batches::of(&self.held.store, id)
+                    .is_ok_and(|batches| S::choose(job, &batches, &self.held.terms).is_ok())
+        };
+        match self.held.epochs.iter().find(likely).copied() {
+            Some(epoch) => {
+                let (held, session) = self.session(Some(epoch))?;
+                Ok(held.with(session))
+            }
+            None => Ok(self),
+        }
+    }
+
+    /// Returns whether a program could begin now on what is in stock and in this session's reach: not what
+    /// other sessions have, or have made since this one was opened. The garbler leases it, so that no other
+    /// session takes it before the program does; the evaluator only looks.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the store cannot be read or was altered.
+    pub fn has(&mut self, job: &S::Execution<'_>) -> Result<bool, Error> {
+        let only = self.only();
+        Ok(matches!(self.held.find::<S>(job, only, None)?, Found::Enough(..)))
+    }
+
+    /// Returns the epoch that programs must take from, as something flows on in it.
+    pub(super) fn only(&self) -> Option<EpochId> {
+        match &self.line {
+            Line::Session(session) if session.stays() => Some(*session.id()),
+            _ => None,
+        }
+    }
+
+    /// Leases the newest epoch to which something may be added, and returns it: what the protocol allows
+    /// ([`Side::may_begin`]), not so late that nothing could be taken any more, and what no other session
+    /// has. The garbler names it, and the evaluator finds the same; otherwise, or if there is none, both
+    /// begin a new one.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the store cannot be read or was altered; [`Error::Io`] if the peer goes away.
+    pub fn open_epoch(&mut self) -> Result<Option<EpochId>, Error> {
+        let Stocked { line, held } = self;
+        let run = line.run_mut();
+        let nothing = Intent::only(Intent::ADD);
+        let intent = match S::ROLE {
+            Party::Garbler => {
+                let found = held.claim_first::<S, _>(|held, id| held.may_be_filled::<S>(id))?;
+                let intent = match found {
+                    Some(epoch) => {
+                        Intent { what: Intent::ADD, epoch, next: *held.store.state(&epoch)?.head() }
+                    }
+                    None => nothing,
+                };
+                intent.send(run)?;
+                match Intent::receive(run)? {
+                    theirs if theirs == intent => intent,
+                    theirs if theirs == nothing => nothing,
+                    _ => return Err(different()),
+                }
+            }
+            Party::Evaluator => {
+                let intent = Intent::receive(run)?;
+                let may = intent.what == Intent::ADD
+                    && held.claim_this::<S>(&intent.epoch)?
+                    && held.may_be_filled::<S>(&intent.epoch)?
+                    && *held.store.state(&intent.epoch)?.head() == intent.next;
+                let intent = if may { intent } else { nothing };
+                intent.send(run)?;
+                intent
+            }
+        };
+        if intent == nothing {
+            held.lease = None;
+            return Ok(None);
+        }
+        Ok(Some(intent.epoch))
+    }
+
+    /// Returns the session of an epoch; a new one if there is none.
+    pub(super) fn session(self, epoch: Option<EpochId>) -> Result<(Epochs, Box<S>), Error> {
+        let Stocked { line, mut held } = self;
+        let (mut run, carried) = match line {
+            Line::Session(session) if epoch.as_ref() == Some(session.id()) => return Ok((held, session)),
+            Line::Session(session) if session.stays() => return Err(kept()),
+            line => line.release(),
+        };
+        run.phase("setup");
+        let session = match epoch {
+            Some(id) => Box::new(S::restore(run, &held.terms, &held.store.secrets(&id)?, carried)?),
+            None => {
+                held.lease = None;
+                room_for_one_more(living(&held.store, &held.owner::<S>())?.len())?;
+                let fixed = S::fixed(&held.terms)?;
+                held.may_try::<S>(fixed)?;
+                held.store.attempt(&held.owner::<S>().account(), fixed)?;
+                held.may_try::<S>(0)?;
+                let mut session = Box::new(S::setup(run, &held.terms, carried)?);
+                let now = std::time::SystemTime::now()
+                    .duration_since(std::time::UNIX_EPOCH)
+                    .map_or(0, |age| age.as_secs());
+                let epoch = Epoch {
+                    protocol: S::PROTOCOL.into(),
+                    version: PROTOCOL_VERSION,
+                    role: S::ROLE,
+                    security: held.terms.security,
+                    identities: held.terms.identities,
+                    created: now,
+                    fixed,
+                };
+                let id = *session.id();
+                let lock = held.store.lock_peer(&held.owner::<S>().relation())?;
+                room_for_one_more(living(&held.store, &held.owner::<S>())?.len())?;
+                held.lease = Some(lock.lease(&id).ok_or_else(busy)?);
+                held.store.begin(&id, &epoch, &session.secrets())?;
+                drop(lock);
+                // Nothing is made before both have it.
+                meet(session.run(), &id)?;
+                held.epochs.push(id);
+                session
+            }
+        };
+        Ok((held, session))
+    }
+}
+
+impl Epochs {
+    pub fn with<S: Side>(self, session: Box<S>) -> Stocked<S> {
+        Stocked { line: Line::Session(session), held: self }
+    }
+}
+
+/// Burns an epoch if the peer cheated: nothing that was made with its secrets may be used any more. (Of
+/// several workers the first that sees it burns, and the others see it burned.)
+pub(super) fn burn_if_cheated<T>(
+    store: &Store,
+    epoch: &EpochId,
+    result: Result<T, Error>,
+) -> Result<T, Error> {
+    let is_burned = || store.state(epoch).is_ok_and(|state| state.burned().is_some());
+    if let Err(Error::Peer(cheat)) = &result
+        && let Err(error) = store.lose(epoch, format!("the peer cheated: {cheat}")).map(drop)
+        && !is_burned()
+    {
+        tracing::error!(
+            "what this session's material was made of cannot be burned ({error}); burn it with `brickwork \
+             stock burn`"
+        );
+    }
+    result
+}
+
+/// What was kept would be gone without a word.
+fn kept() -> Error {
+    Error::Usage(
+        "something is kept that ends with its session, and another session would begin: forget it first, or \
+         make what is needed before it is kept"
+            .into(),
+    )
+}

@@ -1,0 +1,316 @@
+//! Batches of items: how they come into a store, what is left of them, and how what was taken is read.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::disk::Disk;
+use super::index::{BATCHES, about, with_number};
+use super::log::{EpochId, SERIALS, Serial, State, Taken};
+use super::poison::Poison;
+use super::seal::StoreKey;
+use super::segment::{Bulk, Record, Segment, Writer};
+use super::store::Store;
+use brickwork_base::{Error, pool};
+
+/// A batch of items of one kind. It never changes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Batch {
+    /// What the items are, for the protocol.
+    pub kind: u8,
+    /// Name of the component, for people.
+    pub name: String,
+    /// Digest of the component, or zeros.
+    pub component: [u8; 32],
+    /// What the protocol must know of the batch before it reads it.
+    pub header: Vec<u8>,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(super) struct BatchRow {
+    batch: Batch,
+    pub segment: Segment,
+}
+
+/// A batch and what is left of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// Its number in the epoch.
+    pub serial: Serial,
+    /// The batch.
+    pub batch: Batch,
+    /// Items that it was made with.
+    pub items: u64,
+    /// Items that are left; none while the step that it belongs to is not made.
+    pub left: u64,
+    /// Bytes of its segment; none where nothing is left of it.
+    pub bytes: u64,
+}
+
+/// What a batch in the index is of use for.
+pub(super) enum Of {
+    /// Programs may take of it, now or once it is made.
+    Programs,
+    /// It is used up. What it was made with still counts for what else its epoch gives.
+    Nobody,
+    /// It was given up.
+    Nothing,
+}
+
+pub(super) fn use_of(state: &State, serial: Serial, segment: &Segment) -> Of {
+    let unfinished = state.open().is_some_and(|(number, _)| SERIALS.entry_of(serial) >= number);
+    match state.is_made(serial) {
+        true if state.gone(serial) < segment.items => Of::Programs,
+        true => Of::Nobody,
+        false if unfinished => Of::Programs,
+        false => Of::Nothing,
+    }
+}
+
+/// Returns the serial in the key of a batch.
+pub(super) fn serial_of(key: &[u8]) -> Serial {
+    u64::from_be_bytes(*key.last_chunk().expect("epoch and serial"))
+}
+
+impl Store {
+    /// Begins to write a batch of the step that is open. It can be written while the store does other things.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the serial is not of an open step, or is taken, or the disk fails.
+    pub fn writer(&self, id: &EpochId, serial: Serial) -> Result<Writer, Error> {
+        self.sound()?;
+        self.key_for_new(id, serial)?;
+        self.writers(id).begin(serial, None)
+    }
+
+    /// Makes writers of an epoch's batches while somebody else has the store.
+    pub fn writers(&self, id: &EpochId) -> Writers {
+        Writers {
+            epoch: *id,
+            disk: self.shared.disk.clone(),
+            directory: self.segments(),
+            key: self.shared.key.clone(),
+            poisoned: self.shared.poisoned.clone(),
+        }
+    }
+
+    fn key_for_new(&self, id: &EpochId, serial: Serial) -> Result<Vec<u8>, Error> {
+        let (state, key) = (self.state(id)?, with_number(id, serial));
+        if state.burned().is_some()
+            || !state.is_open(serial)
+            || self.row::<BatchRow>(BATCHES, &key)?.is_some()
+        {
+            return Err(Error::Stock(format!("batch {serial} cannot be added to this epoch")));
+        }
+        Ok(key)
+    }
+
+    /// Adds a batch. Its items can be taken once [`Entry::Made`](crate::Entry::Made) is in the log; after a
+    /// failure they do not exist.
+    ///
+    /// # Errors
+    /// As [`Store::writer`]; [`Error::Usage`] if the writer is another batch's.
+    pub fn put(&self, id: &EpochId, serial: Serial, batch: &Batch, writer: Writer) -> Result<(), Error> {
+        let _changing = self.change()?;
+        let key = self.key_for_new(id, serial)?;
+        if writer.about() != about(BATCHES, &key) {
+            return Err(Error::Usage("a writer of another batch".into()));
+        }
+        let segment = writer.finish()?;
+        let row = self.sealed(BATCHES, key, &BatchRow { batch: batch.clone(), segment })?;
+        self.write(&[row])
+    }
+
+    /// Returns the batches of an epoch and how many items of each are left, oldest first.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the index cannot be read or was altered.
+    pub fn batches(&self, id: &EpochId) -> Result<Vec<Left>, Error> {
+        let state = self.state(id)?;
+        let mut batches = Vec::new();
+        for (key, row) in self.between(BATCHES, id, None)? {
+            let BatchRow { batch, segment } = self.open_row(BATCHES, &key, &row)?;
+            let (serial, items) = (serial_of(&key), segment.items);
+            let left = if state.is_made(serial) { items.saturating_sub(state.gone(serial)) } else { 0 };
+            let bytes = match use_of(&state, serial, &segment) {
+                Of::Programs => segment.length(),
+                Of::Nobody => 0,
+                Of::Nothing => continue,
+            };
+            batches.push(Left { serial, batch, items, left, bytes });
+        }
+        Ok(batches)
+    }
+
+    /// The segments of an epoch that may still be used: what each is about, and which it is.
+    fn useful(&self, id: &EpochId) -> Result<Vec<(Vec<u8>, Segment)>, Error> {
+        let state = self.state(id)?;
+        let mut useful = Vec::new();
+        for (key, row) in self.between(BATCHES, id, None)? {
+            let row: BatchRow = self.open_row(BATCHES, &key, &row)?;
+            if let Of::Programs = use_of(&state, serial_of(&key), &row.segment) {
+                useful.push((key, row.segment));
+            }
+        }
+        Ok(useful)
+    }
+
+    /// Returns the segments of an epoch that are not where they should be, or not of the right length: whose
+    /// each is, and what is wrong.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the index cannot be read or was altered.
+    pub fn missing(&self, id: &EpochId) -> Result<Vec<(Serial, Error)>, Error> {
+        let missing = |(key, segment): (Vec<u8>, Segment)| {
+            let opened = segment.open(&self.segments(), &self.shared.key, &about(BATCHES, &key)).map(drop);
+            opened.err().map(|error| (serial_of(&key), error))
+        };
+        Ok(self.useful(id)?.into_iter().filter_map(missing).collect())
+    }
+
+    /// Returns whether the segments of an epoch are where they should be, with the right length. Says which
+    /// is not.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] that names the first that is not.
+    pub fn present(&self, id: &EpochId) -> Result<(), Error> {
+        self.missing(id)?.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
+    }
+
+    /// Reads what was taken: for each batch the records that hold its items, as they were written. A record
+    /// may also hold items that were not taken; they are the caller's to leave alone.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] that names the record that was altered or cannot be read.
+    pub fn read(
+        &self,
+        taken: &Taken,
+        mut each: impl FnMut(Serial, Record) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        for &(serial, first, count) in &taken.items {
+            let (about, segment) = self.segment_of(taken, serial)?;
+            let (end, reader) =
+                (first + u64::from(count), segment.open(&self.segments(), &self.shared.key, &about)?);
+            for (index, place) in segment.places.iter().enumerate() {
+                if place.first < end && place.first + u64::from(place.items) > first {
+                    each(serial, reader.read(index)?)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the one record that holds this item, which was taken. For who goes through many items and has
+    /// room for few.
+    ///
+    /// # Errors
+    /// As [`Store::read`].
+    pub fn read_at(&self, taken: &Taken, serial: Serial, item: u64) -> Result<Record, Error> {
+        let is_taken = |&&(of, first, count): &&(Serial, u64, u32)| {
+            of == serial && (first..first + u64::from(count)).contains(&item)
+        };
+        let none = || Error::Stock(format!("item {item} of batch {serial} was not taken or is gone"));
+        let _ = taken.items.iter().find(is_taken).ok_or_else(none)?;
+        let (about, segment) = self.segment_of(taken, serial)?;
+        let mut places = segment.places.iter();
+        let index = places
+            .position(|place| (place.first..place.first + u64::from(place.items)).contains(&item))
+            .ok_or_else(none)?;
+        segment.open(&self.segments(), &self.shared.key, &about)?.read(index)
+    }
+
+    /// Reads units of the bulk of a batch that items were taken of, one after the other. Not for secrets:
+    /// what is read beside is left behind.
+    ///
+    /// # Errors
+    /// As [`Store::read`], or if there are no such units.
+    pub fn read_units(&self, taken: &Taken, serial: Serial, units: &[u32]) -> Result<Vec<u8>, Error> {
+        let (about, segment) = self.segment_of(taken, serial)?;
+        segment.open(&self.segments(), &self.shared.key, &about)?.units(units)
+    }
+
+    /// The segment of a batch that items were taken of, and what it is about.
+    fn segment_of(&self, taken: &Taken, serial: Serial) -> Result<(Vec<u8>, Segment), Error> {
+        self.sound()?;
+        let gone = || Error::Stock(format!("batch {serial} is gone"));
+        if taken.items.iter().all(|item| item.0 != serial) {
+            return Err(gone());
+        }
+        let key = with_number(&taken.epoch, serial);
+        let row = self.row::<BatchRow>(BATCHES, &key)?.ok_or_else(gone)?;
+        Ok((about(BATCHES, &key), row.segment))
+    }
+
+    /// Reads everything. Returns the number of bytes in segments.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] that names what was altered or is missing.
+    pub fn verify(&self) -> Result<u64, Error> {
+        let mut segments = Vec::new();
+        for (id, _) in self.epochs()? {
+            if self.state(&id)?.burned().is_none() {
+                self.secrets(&id)?;
+            }
+            segments
+                .extend(self.useful(&id)?.into_iter().map(|(key, segment)| (about(BATCHES, &key), segment)));
+        }
+        let read = |(about, segment): &(Vec<u8>, Segment)| {
+            segment.open(&self.segments(), &self.shared.key, about)?.verify()?;
+            Ok(segment.length())
+        };
+        pool::compute(|| segments.par_iter().map(read).try_reduce(|| 0, |a, b| Ok(a + b)))
+    }
+
+    /// Removes what is of no use any more: batches that were given up, the segments of those that are used
+    /// up, and segments that the index does not know.
+    pub(super) fn sweep(&self) -> Result<(), Error> {
+        let (mut known, mut gone) = (HashSet::new(), Vec::new());
+        for (id, _) in self.epochs()? {
+            let state = self.state(&id)?;
+            for (key, row) in self.between(BATCHES, &id, None)? {
+                let row: BatchRow = self.open_row(BATCHES, &key, &row)?;
+                match use_of(&state, serial_of(&key), &row.segment) {
+                    Of::Programs => {
+                        known.insert(Segment::path(&self.segments(), &row.segment.id));
+                    }
+                    Of::Nobody => {}
+                    Of::Nothing => gone.push((BATCHES, key, None)),
+                }
+            }
+        }
+        if !gone.is_empty() {
+            self.write(&gone)?;
+        }
+        let io = |error: std::io::Error| Error::Stock(format!("{}: {error}", self.segments().display()));
+        for file in std::fs::read_dir(self.segments()).map_err(io)? {
+            let path = file.map_err(io)?.path();
+            let ours = path.extension().is_some_and(|e| e == "segment" || e == "unfinished");
+            if ours && !known.contains(&path) {
+                self.remove(&path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Makes writers of an epoch's batches.
+pub struct Writers {
+    epoch: EpochId,
+    disk: Disk,
+    directory: PathBuf,
+    key: StoreKey,
+    poisoned: Poison,
+}
+
+impl Writers {
+    /// Begins to write a batch; [`Store::put`] refuses it if there can be no batch with this serial.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the disk fails; then the store is poisoned.
+    pub fn begin(&self, serial: Serial, bulk: Option<Bulk>) -> Result<Writer, Error> {
+        let about = about(BATCHES, &with_number(&self.epoch, serial));
+        Writer::new(&self.disk, &self.directory, &self.key, about, bulk, self.poisoned.clone())
+    }
+}

@@ -1,0 +1,204 @@
+//! Epochs of a store, and their logs.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use super::batches::{BatchRow, Of, serial_of, use_of};
+use super::index::{BATCHES, EPOCHS, LOG, SECRETS, with_number};
+use super::log::{Entry, EpochId, State, Taken};
+use super::pair::Relation;
+use super::range::Ranges;
+use super::segment::Segment;
+use super::store::Store;
+use brickwork_base::{Error, Party, Security};
+
+/// What an epoch is for. It never changes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Epoch {
+    /// The protocol whose material it holds.
+    pub protocol: String,
+    /// Version of everything that two parties must have in common; stock of another one is of no use.
+    pub version: u32,
+    /// This party's role.
+    pub role: Party,
+    /// Statistical security.
+    pub security: Security,
+    /// The public keys of the garbler and the evaluator.
+    pub identities: [[u8; 32]; 2],
+    /// Seconds since 1970, for people; nothing depends on it.
+    pub created: u64,
+    /// What may fail in it beside its steps, in units of 2^-128.
+    pub fixed: u128,
+}
+
+impl Epoch {
+    /// Returns whose it is.
+    pub fn relation(&self) -> Relation {
+        Relation { role: self.role, identities: self.identities }
+    }
+}
+
+impl Store {
+    /// Returns the epochs, oldest first.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the index cannot be read or was altered.
+    pub fn epochs(&self) -> Result<Vec<(EpochId, Epoch)>, Error> {
+        let mut epochs = Vec::new();
+        for (key, row) in self.all(EPOCHS)? {
+            let id = key
+                .as_slice()
+                .try_into()
+                .map_err(|_| Error::Stock("the index names an epoch wrongly".into()))?;
+            epochs.push((id, self.open_row::<Epoch>(EPOCHS, &key, &row)?));
+        }
+        epochs.sort_by_key(|(id, epoch)| (epoch.created, *id));
+        Ok(epochs)
+    }
+
+    /// Begins an epoch. `secrets` are what the protocol needs to go on in it.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if it exists or the disk fails.
+    pub fn begin(&self, id: &EpochId, epoch: &Epoch, secrets: &[u8]) -> Result<(), Error> {
+        let _changing = self.change()?;
+        if self.row::<Epoch>(EPOCHS, id)?.is_some() {
+            return Err(Error::Stock("this epoch exists".into()));
+        }
+        let rows = [
+            self.sealed(EPOCHS, id.to_vec(), epoch)?,
+            self.sealed(SECRETS, id.to_vec(), &secrets)?,
+            self.vain_at_begin(id, epoch)?,
+        ];
+        self.write(&rows)
+    }
+
+    /// Returns what [`Store::begin`] was given.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if there is no such epoch, it is burned, or it was altered.
+    pub fn secrets(&self, id: &EpochId) -> Result<Zeroizing<Vec<u8>>, Error> {
+        self.sound()?;
+        let secrets = self.row::<Vec<u8>>(SECRETS, id)?;
+        secrets
+            .map(Zeroizing::new)
+            .ok_or_else(|| Error::Stock("there is no such epoch, or it was burned".into()))
+    }
+
+    /// Replays the log of an epoch.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if there is no such epoch or its log was altered.
+    pub fn state(&self, id: &EpochId) -> Result<State, Error> {
+        Ok(self.replay(id)?.0)
+    }
+
+    fn replay(&self, id: &EpochId) -> Result<(State, u64), Error> {
+        if let Some(known) = self.known().get(id) {
+            return Ok(known.clone());
+        }
+        let mut state = State::new(id);
+        let entries = self.log(id)?;
+        entries.iter().try_for_each(|entry| state.apply(entry))?;
+        Ok((state, entries.len() as u64))
+    }
+
+    /// Returns the entries of an epoch, oldest first.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if there is no such epoch or its log was altered.
+    pub fn log(&self, id: &EpochId) -> Result<Vec<Entry>, Error> {
+        if self.row::<Epoch>(EPOCHS, id)?.is_none() {
+            return Err(Error::Stock("there is no such epoch".into()));
+        }
+        let numbered = |(number, (key, row)): (u64, (Vec<u8>, Vec<u8>))| match key == with_number(id, number)
+        {
+            true => self.open_row::<Entry>(LOG, &key, &row),
+            false => Err(Error::Stock("an entry of its log is missing".into())),
+        };
+        (0..).zip(self.between(LOG, id, None)?).map(numbered).collect()
+    }
+
+    /// Makes an entry durable, and only then hands out the items that it takes. Entries are written one after
+    /// the other, whoever writes them, and each range and item is handed out to one; but a session that
+    /// appends must have [leased](crate::PeerLock::lease) the epoch, or hold the
+    /// [`PeerLock`](crate::PeerLock) while nobody has.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if the entry cannot follow, there are not as many items, or the disk fails. In the
+    /// last case the items may be burned or not; the store is poisoned and hands out nothing until it is
+    /// opened anew.
+    pub fn append(&self, id: &EpochId, entry: &Entry) -> Result<Taken, Error> {
+        self.append_as(id, entry, false)
+    }
+
+    /// Does what [`Store::append`] does; `lost` if what is burned is the peer's doing.
+    pub(super) fn append_as(&self, id: &EpochId, entry: &Entry, lost: bool) -> Result<Taken, Error> {
+        let _changing = self.change()?;
+        let (before, number) = self.replay(id)?;
+        let mut after = before.clone();
+        after.apply(entry)?;
+        let mut items = Vec::new();
+        if let Entry::Use { taken, .. } = entry {
+            let mut next = HashMap::new();
+            for &(serial, count) in taken {
+                let row = self.row::<BatchRow>(BATCHES, &with_number(id, serial))?;
+                let all = row.map_or(0, |row| row.segment.items);
+                // A batch may be named twice in one entry.
+                let first = next.entry(serial).or_insert_with(|| before.gone(serial));
+                if after.gone(serial) > all {
+                    return Err(Error::Stock(format!(
+                        "batch {serial} has {} items left",
+                        all.saturating_sub(*first)
+                    )));
+                }
+                items.push((serial, *first, count));
+                *first += u64::from(count);
+            }
+        }
+        let mut rows = vec![self.sealed(LOG, with_number(id, number), entry)?];
+        rows.extend(self.vain_behind(id, &before, entry, lost)?);
+        let mut segments = Vec::new();
+        // What no program will take any more goes: all of an epoch that is burned, and with the next step
+        // what steps that are given up had stored.
+        let is_burned = matches!(entry, Entry::Burned(_));
+        if is_burned {
+            rows.push((SECRETS, id.to_vec(), None));
+        }
+        if is_burned || matches!(entry, Entry::Fill(_)) {
+            for (key, row) in self.between(BATCHES, id, None)? {
+                let row: BatchRow = self.open_row(BATCHES, &key, &row)?;
+                if is_burned || matches!(use_of(&after, serial_of(&key), &row.segment), Of::Nothing) {
+                    segments.push(Segment::path(&self.segments(), &row.segment.id));
+                    rows.push((BATCHES, key, None));
+                }
+            }
+        }
+        self.known().remove(id);
+        self.write(&rows)?;
+        let ranges = (before.shared()..after.shared()).map(|before| Ranges::of_entry(before + 1)).collect();
+        self.known().insert(*id, (after, number + 1));
+        // Other sessions may be about to write segments that the index does not know yet.
+        segments.iter().try_for_each(|path| self.remove(path))?;
+        Ok(Taken { epoch: *id, ranges, items })
+    }
+
+    /// Forgets an epoch in which nothing shared has happened, or which is burned.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if something may still be used, or the disk fails.
+    pub fn forget(&self, id: &EpochId) -> Result<(), Error> {
+        let _changing = self.change()?;
+        let state = self.state(id)?;
+        if state.burned().is_none() && !state.is_new() {
+            return Err(Error::Stock("something of this epoch may still be used".into()));
+        }
+        let mut rows = vec![(SECRETS, id.to_vec(), None), (EPOCHS, id.to_vec(), None)];
+        rows.extend(self.between(LOG, id, None)?.into_iter().map(|(key, _)| (LOG, key, None)));
+        rows.extend(self.vain_without(id)?);
+        self.known().remove(id);
+        self.write(&rows)
+    }
+}

@@ -1,0 +1,138 @@
+//! The index: a database of rows, each sealed with what it is about.
+
+use std::fs::File;
+use std::path::Path;
+use std::time::Duration;
+
+use redb::backends::FileBackend;
+use redb::{Database, Durability, StorageBackend, TableDefinition};
+use serde::Serialize;
+use zeroize::Zeroizing;
+
+use super::disk::{Disk, IndexFile};
+use super::log::EpochId;
+use super::pair::Relation;
+use super::seal;
+use brickwork_base::Error;
+
+/// Rows: a key that names what the row is about, and the sealed row.
+pub(super) type Rows = TableDefinition<'static, &'static [u8], &'static [u8]>;
+
+/// The key of a row, and the sealed row.
+pub(super) type Row = (Vec<u8>, Vec<u8>);
+
+/// A row that is written, or removed where there is none to write.
+pub(super) type RowChange = (Rows, Vec<u8>, Option<Vec<u8>>);
+
+/// One row, which only the right key opens.
+pub(super) const FORMAT: Rows = TableDefinition::new("format");
+/// By epoch.
+pub(super) const EPOCHS: Rows = TableDefinition::new("epochs");
+/// By epoch: the protocol's secrets.
+pub(super) const SECRETS: Rows = TableDefinition::new("secrets");
+/// By epoch and serial.
+pub(super) const BATCHES: Rows = TableDefinition::new("batches");
+/// By epoch and number.
+pub(super) const LOG: Rows = TableDefinition::new("log");
+/// By a digest of whose stores they are.
+pub(super) const PAIRS: Rows = TableDefinition::new("pairs");
+/// By a digest of whose attempts they are.
+pub(super) const VAIN: Rows = TableDefinition::new("vain");
+
+pub(super) const FORMAT_KEY: &[u8] = b"brickwork stock";
+pub(super) const FORMAT_VERSION: u32 = 8;
+
+pub(super) fn failed(what: &str) -> impl Fn(redb::Error) -> Error {
+    move |error| Error::Stock(format!("{what}: {error}"))
+}
+
+pub(super) fn with_number(epoch: &EpochId, number: u64) -> Vec<u8> {
+    [&epoch[..], &number.to_be_bytes()].concat()
+}
+
+/// Returns the key of a pair's row.
+pub(super) fn key_of(relation: &Relation) -> [u8; 32] {
+    let Relation { role, identities } = relation;
+    let parts = [&[*role as u8][..], &identities.concat()].concat();
+    blake3::derive_key("brickwork 2026-11 stock pair of stores", &parts)
+}
+
+/// Names what a row is about: its table and its key.
+pub(super) fn about(table: Rows, key: &[u8]) -> Vec<u8> {
+    [redb::TableHandle::name(&table).as_bytes(), &[0], key].concat()
+}
+
+/// Reads the bytes of a file at one moment, while another process may write to it: two readings, one after
+/// the other, that find the same, so that this is what it held between them. A database's file can be opened
+/// as it is at any moment, like after a crash.
+pub(super) fn at_one_moment(path: &Path) -> Result<Vec<u8>, Error> {
+    let failed = |error: std::io::Error| Error::Stock(format!("{}: {error}", path.display()));
+    let mut before = std::fs::read(path).map_err(failed)?;
+    for _ in 0..READINGS {
+        let now = std::fs::read(path).map_err(failed)?;
+        if now == before {
+            return Ok(now);
+        }
+        before = now;
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Err(Error::Stock(format!("{} is being written to all the time; look again later", path.display())))
+}
+
+/// How often an index is read that changes meanwhile.
+const READINGS: u32 = 100;
+
+pub(super) fn index_file(file: File, disk: &Disk) -> Result<IndexFile, Error> {
+    let file = FileBackend::new(file).map_err(|error| failed("opening the index")(error.into()))?;
+    Ok(IndexFile { file, disk: disk.clone() })
+}
+
+pub(super) fn database(backend: impl StorageBackend) -> Result<Database, Error> {
+    let open = || -> Result<Database, redb::Error> {
+        let mut database = Database::builder().create_with_backend(backend)?;
+        match database.check_integrity()? {
+            true => Ok(database),
+            false => Err(redb::Error::Corrupted("its checksums are wrong".into())),
+        }
+    };
+    // The database takes some damage for a bug of its own and panics.
+    let opened = std::panic::catch_unwind(std::panic::AssertUnwindSafe(open));
+    opened
+        .unwrap_or_else(|_| Err(redb::Error::Corrupted("it is damaged".into())))
+        .map_err(failed("opening the index"))
+}
+
+/// Makes an index with its format and empty tables.
+pub(super) fn make_index(file: File, disk: &Disk, rows: &seal::Rows) -> Result<(), Error> {
+    let version = postcard::to_stdvec(&FORMAT_VERSION).expect("a number can be encoded");
+    let sealed = rows.seal(&about(FORMAT, FORMAT_KEY), &version)?;
+    let database = database(index_file(file, disk)?)?;
+    let write = || -> Result<(), redb::Error> {
+        let mut transaction = database.begin_write()?;
+        transaction.set_durability(Durability::Immediate).expect("nothing reduces it");
+        transaction.open_table(FORMAT)?.insert(FORMAT_KEY, &sealed[..])?;
+        for table in [EPOCHS, SECRETS, BATCHES, LOG, PAIRS, VAIN] {
+            transaction.open_table(table)?;
+        }
+        Ok(transaction.commit()?)
+    };
+    write().map_err(failed("making the index"))
+}
+
+/// Encodes what may be secret, in a buffer that does not grow, so that no copies are left behind.
+pub fn encoded_secret(value: &impl Serialize) -> Zeroizing<Vec<u8>> {
+    let length = postcard::experimental::serialized_size(value).expect("it can be encoded");
+    let mut bytes = Zeroizing::new(vec![0; length]);
+    postcard::to_slice(value, &mut bytes).expect("it fits");
+    bytes
+}
+
+/// Overwrites what calls that have returned left on this thread's stack, as far down as the database goes: it
+/// puts values with unwritten bytes on the heap, where these would stay in memory that nobody erases.
+#[inline(never)]
+pub(super) fn erase_stack() {
+    const PAGES: usize = 16;
+    let below = std::hint::black_box([[0u64; 512]; PAGES]);
+    // Somebody may look: so the compiler leaves no write out.
+    zeroize::optimization_barrier(&below);
+}

@@ -1,0 +1,276 @@
+//! A store's folder, which is open in one process, and the rows of its index.
+
+use std::collections::HashMap;
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use redb::backends::InMemoryBackend;
+use redb::{Database, Durability, ReadableDatabase, StorageBackend};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::disk::{Disk, Faults, NoFaults};
+use super::index::{
+    FORMAT, FORMAT_KEY, FORMAT_VERSION, Row, RowChange, Rows, about, at_one_moment, database, encoded_secret,
+    erase_stack, failed, index_file, make_index,
+};
+use super::lease::Leases;
+use super::log::{EpochId, State};
+use super::poison::Poison;
+use super::seal::{self, StoreKey};
+use brickwork_base::Error;
+use brickwork_base::process::{Owned, Process};
+
+/// A store that is open in this process and in no other, or is looked at ([`Store::view`]): a handle, whose
+/// clones are the same store. Sessions on several threads may share it, each in an epoch that it has
+/// [leased](crate::PeerLock::lease); the folder is free again when the last handle is gone.
+#[derive(Clone)]
+pub struct Store {
+    pub(super) shared: Arc<Shared>,
+}
+
+/// What all handles of a store share.
+pub(super) struct Shared {
+    pub directory: PathBuf,
+    pub key: StoreKey,
+    rows: seal::Rows,
+    pub disk: Disk,
+    index: Owned<Database>,
+    /// Held while anything is changed: what an entry follows from is what it is written behind.
+    changing: Mutex<()>,
+    /// Of the epochs that were written to: the state, and the number of entries.
+    states: Mutex<HashMap<EpochId, (State, u64)>>,
+    pub leases: Leases,
+    /// Why nothing may be taken any more, if so; writers of segments know it too.
+    pub poisoned: Poison,
+    /// None in a view.
+    _lock: Option<Lock>,
+}
+
+/// The lock of a store's folder. A fork has a copy of the file, so the lock would outlive this process's own.
+struct Lock(File, Process);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        if self.1.is_here() {
+            // What cannot be unlocked is when the file is closed everywhere.
+            let _ = self.0.unlock();
+        }
+    }
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("directory", &self.shared.directory).finish_non_exhaustive()
+    }
+}
+
+impl Store {
+    /// Opens the store in a directory, or makes one.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if another process has it open, [`Error::Stock`] if the key is wrong, the disk fails
+    /// or something was altered.
+    pub fn open(directory: &Path, key: &StoreKey) -> Result<Self, Error> {
+        Self::open_with(directory, key, Arc::new(NoFaults))
+    }
+
+    /// Does what [`Store::open`] does, on a disk that fails as it is told.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open_with(directory: &Path, key: &StoreKey, faults: Arc<dyn Faults>) -> Result<Self, Error> {
+        let disk = Disk(faults);
+        let io = |what: String| move |error: std::io::Error| Error::Stock(format!("{what}: {error}"));
+        let segments = directory.join("segments");
+        std::fs::create_dir_all(&segments).map_err(io(segments.display().to_string()))?;
+        let lock = File::options().create(true).truncate(false).write(true).open(directory.join("lock"));
+        let lock = lock.map_err(io(directory.join("lock").display().to_string()))?;
+        lock.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => {
+                Error::Busy(format!("{} is in use by another process", directory.display()))
+            }
+            TryLockError::Error(error) => io(directory.join("lock").display().to_string())(error),
+        })?;
+
+        let path = directory.join("index.redb");
+        // An error is no absence: a new index would make everything that is there unknown, and it would be
+        // removed.
+        if !path.try_exists().map_err(io(path.display().to_string()))? {
+            // Made under another name, so that a crash leaves no half an index.
+            let unfinished = directory.join("index.unfinished");
+            if unfinished.exists() {
+                disk.remove(&unfinished).map_err(io(unfinished.display().to_string()))?;
+            }
+            let file = disk.create(&unfinished).map_err(io(unfinished.display().to_string()))?;
+            make_index(file, &disk, &key.rows())?;
+            disk.rename(&unfinished, &path)
+                .and_then(|()| disk.sync_directory(directory))
+                .map_err(io(path.display().to_string()))?;
+        }
+        let file =
+            File::options().read(true).write(true).open(&path).map_err(io(path.display().to_string()))?;
+        let index = database(index_file(file, &disk)?)?;
+        let store = Self::of_index(directory, key, disk, index, Some(Lock(lock, Process::here())))?;
+        store.sweep()?;
+        Ok(store)
+    }
+
+    /// Looks at a store, also while another process has it: at what is durable at this moment. Nothing can be
+    /// changed, and nothing taken.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] as [`Store::open`], or if the index changes faster than it can be read.
+    pub fn view(directory: &Path, key: &StoreKey) -> Result<Self, Error> {
+        let path = directory.join("index.redb");
+        let failed = |error: std::io::Error| Error::Stock(format!("{}: {error}", path.display()));
+        let backend = InMemoryBackend::new();
+        let bytes = at_one_moment(&path)?;
+        backend.set_len(bytes.len() as u64).and_then(|()| backend.write(0, &bytes)).map_err(failed)?;
+        let store = Self::of_index(directory, key, Disk(Arc::new(NoFaults)), database(backend)?, None)?;
+        store.shared.poisoned.because("it was opened to be looked at, no more".into());
+        Ok(store)
+    }
+
+    fn of_index(
+        directory: &Path,
+        key: &StoreKey,
+        disk: Disk,
+        index: Database,
+        lock: Option<Lock>,
+    ) -> Result<Self, Error> {
+        let shared = Shared {
+            directory: directory.into(),
+            key: key.clone(),
+            rows: key.rows(),
+            disk,
+            index: Owned::new(index),
+            changing: Mutex::new(()),
+            states: Mutex::default(),
+            leases: Leases::default(),
+            poisoned: Poison::default(),
+            _lock: lock,
+        };
+        let store = Store { shared: Arc::new(shared) };
+        let version: Option<u32> = store.row(FORMAT, FORMAT_KEY).map_err(|_| {
+            Error::Stock(format!(
+                "the store key does not open {}; it is another store's, or the index was altered",
+                directory.display()
+            ))
+        })?;
+        match version {
+            Some(FORMAT_VERSION) => {}
+            Some(other) => {
+                return Err(Error::Stock(format!(
+                    "the store has format {other}, this is format {FORMAT_VERSION}"
+                )));
+            }
+            None => {
+                return Err(Error::Stock(format!("{} holds no index of a store", directory.display())));
+            }
+        }
+        Ok(store)
+    }
+
+    /// Removes the file of a segment, unless it is gone.
+    pub(super) fn remove(&self, path: &Path) -> Result<(), Error> {
+        match self.shared.disk.remove(path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(Error::Stock(format!("{}: {error}", path.display())))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Begins a change: no other is made until it is over.
+    pub(super) fn change(&self) -> Result<MutexGuard<'_, ()>, Error> {
+        self.sound()?;
+        let changing = self.shared.changing.lock();
+        changing.map_err(|_| Error::Stock("a thread died while it changed the store; open it anew".into()))
+    }
+
+    /// Returns the states of epochs that were written to.
+    pub(super) fn known(&self) -> MutexGuard<'_, HashMap<EpochId, (State, u64)>> {
+        // A state is there as a whole or not at all, wherever a thread dies.
+        self.shared.states.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn segments(&self) -> PathBuf {
+        self.shared.directory.join("segments")
+    }
+
+    pub(super) fn all(&self, table: Rows) -> Result<Vec<Row>, Error> {
+        self.between(table, &[], None)
+    }
+
+    /// Returns the rows whose keys begin with `prefix`, in order.
+    pub(super) fn between(&self, table: Rows, prefix: &[u8], most: Option<usize>) -> Result<Vec<Row>, Error> {
+        let index = self.shared.index.get()?;
+        let read = || -> Result<Vec<Row>, redb::Error> {
+            let transaction = index.begin_read()?;
+            let table = transaction.open_table(table)?;
+            let mut rows = Vec::new();
+            for row in table.range(prefix..)? {
+                let (key, value) = row?;
+                if !key.value().starts_with(prefix) || most.is_some_and(|most| rows.len() == most) {
+                    break;
+                }
+                rows.push((key.value().to_vec(), value.value().to_vec()));
+            }
+            Ok(rows)
+        };
+        read().map_err(failed("reading the index"))
+    }
+
+    pub(super) fn open_row<T: DeserializeOwned>(
+        &self,
+        table: Rows,
+        key: &[u8],
+        sealed: &[u8],
+    ) -> Result<T, Error> {
+        let name = redb::TableHandle::name(&table).to_owned();
+        let row = self.shared.rows.open(&about(table, key), sealed);
+        let row = row.and_then(|row| postcard::from_bytes(&row).ok());
+        row.ok_or_else(|| {
+            Error::Stock(format!("a row of {name} was altered; bring nothing of this store back into use"))
+        })
+    }
+
+    pub(super) fn row<T: DeserializeOwned>(&self, table: Rows, key: &[u8]) -> Result<Option<T>, Error> {
+        let rows = self.between(table, key, Some(1))?;
+        rows.first().filter(|(k, _)| k == key).map(|(key, row)| self.open_row(table, key, row)).transpose()
+    }
+
+    /// Seals and writes rows in one durable transaction. After a failure the store is poisoned: what is on
+    /// the disk is known again only when it is opened anew.
+    pub(super) fn write(&self, changes: &[RowChange]) -> Result<(), Error> {
+        self.sound()?;
+        let index = self.shared.index.get()?;
+        erase_stack();
+        let write = || -> Result<(), redb::Error> {
+            let mut transaction = index.begin_write()?;
+            transaction.set_durability(Durability::Immediate).expect("nothing reduces it");
+            for (table, key, sealed) in changes {
+                let mut table = transaction.open_table(*table)?;
+                match sealed {
+                    Some(sealed) => table.insert(&key[..], &sealed[..])?,
+                    None => table.remove(&key[..])?,
+                };
+            }
+            Ok(transaction.commit()?)
+        };
+        write().map_err(failed("writing the index")).inspect_err(|error| self.shared.poisoned.by(error))
+    }
+
+    pub(super) fn sealed(&self, table: Rows, key: Vec<u8>, row: &impl Serialize) -> Result<RowChange, Error> {
+        let row = encoded_secret(row);
+        let sealed = self.shared.rows.seal(&about(table, &key), &row)?;
+        Ok((table, key, Some(sealed)))
+    }
+
+    pub(super) fn sound(&self) -> Result<(), Error> {
+        self.shared.index.get()?;
+        self.shared.poisoned.none()
+    }
+}
