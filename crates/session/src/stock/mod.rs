@@ -43,6 +43,7 @@ use crate::{
 };
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
+use brickwork_base::stop::{Stop, Stopped};
 use brickwork_circuit::Party;
 use brickwork_stock::{
     Entry, Epoch, EpochId, FillStep, Lease, PeerLock, Ranges, Serial, State, Store, Taken, Writers,
@@ -339,6 +340,8 @@ struct Epochs {
     busy: bool,
     /// The one that this session has.
     lease: Option<Lease>,
+    /// No step begins once this is asked.
+    between: Stop,
 }
 
 /// What became of a program.
@@ -454,7 +457,8 @@ impl<S: Side> Stocked<S> {
     ) -> Result<Self, Error> {
         let owner = Owner { protocol: S::PROTOCOL, role: S::ROLE, terms };
         let Reconciled { epochs, busy } = reconcile(&mut run, store, &owner, session)?;
-        let held = Epochs { store: store.clone(), terms: terms.clone(), epochs, busy, lease: None };
+        let (store, terms, between) = (store.clone(), terms.clone(), Stop::new());
+        let held = Epochs { store, terms, epochs, busy, lease: None, between };
         Ok(Stocked { line: Line::Nobody(Box::new((run, carried))), held })
     }
 
@@ -470,11 +474,19 @@ impl<S: Side> Stocked<S> {
             return Err(kept());
         }
         let Stocked { line, held } = self;
-        let Epochs { store, terms, lease, .. } = held;
+        let Epochs { store, terms, lease, between, .. } = held;
         let (run, carried) = line.release();
         // Before the stores are compared: what a session has is busy for all.
         drop(lease);
-        Self::open(run, carried, &store, &terms, session)
+        let mut opened = Self::open(run, carried, &store, &terms, session)?;
+        opened.stop_between_steps(&between);
+        Ok(opened)
+    }
+
+    /// Has fillings end before their next step once this is asked, at both parties: what is begun is made,
+    /// and nothing counts as begun in vain.
+    pub fn stop_between_steps(&mut self, stop: &Stop) {
+        self.held.between = stop.clone();
     }
 
     /// Returns the connection, for messages between two programs.
@@ -572,27 +584,34 @@ impl<S: Side> Stocked<S> {
     /// Leases the newest epoch to which something may be added, and returns it: what the protocol allows
     /// ([`Side::may_begin`]), not so late that nothing could be taken any more, and what no other session
     /// has. The garbler names it, and the evaluator finds the same; otherwise, or if there is none, both
-    /// begin a new one.
+    /// begin a new one: a party that may not does not say that it will, so that it is no attempt for the
+    /// other either.
     ///
     /// # Errors
-    /// [`Error::Stock`] if the store cannot be read or was altered; [`Error::Io`] if the peer goes away.
+    /// [`Error::Stock`] if the store cannot be read or was altered; [`Error::Vain`] if no epoch may be begun;
+    /// [`Error::Io`] if the peer goes away.
     pub fn open_epoch(&mut self) -> Result<Option<EpochId>, Error> {
         let Stocked { line, held } = self;
         let run = line.run_mut();
         let nothing = Intent::only(Intent::ADD);
         let intent = match S::ROLE {
             Party::Garbler => {
+                held.goes_on().or_else(|why| refused(run, why))?;
                 let found = held.claim_first::<S, _>(|held, id| held.may_be_filled::<S>(id))?;
                 let intent = match found {
                     Some(epoch) => {
                         Intent { what: Intent::ADD, epoch, next: *held.store.state(&epoch)?.head() }
                     }
-                    None => nothing,
+                    None => {
+                        held.may_begin::<S>().map(drop).or_else(|why| refused(run, why))?;
+                        nothing
+                    }
                 };
                 intent.send(run)?;
                 match Intent::receive(run)? {
                     theirs if theirs == intent => intent,
                     theirs if theirs == nothing => nothing,
+                    theirs if theirs.what == Intent::REFUSE => return Err(peer_makes_nothing()),
                     _ => return Err(different()),
                 }
             }
@@ -602,6 +621,14 @@ impl<S: Side> Stocked<S> {
                     && held.claim_this::<S>(&intent.epoch)?
                     && held.may_be_filled::<S>(&intent.epoch)?
                     && *held.store.state(&intent.epoch)?.head() == intent.next;
+                if intent.what == Intent::REFUSE {
+                    held.may_begin::<S>()?;
+                    return Err(peer_makes_nothing());
+                }
+                held.goes_on().or_else(|why| refused(run, why))?;
+                if !may {
+                    held.may_begin::<S>().map(drop).or_else(|why| refused(run, why))?;
+                }
                 let intent = if may { intent } else { nothing };
                 intent.send(run)?;
                 intent
@@ -672,6 +699,10 @@ impl<S: Side> Stocked<S> {
         let left = || steps.iter().skip(resumed as usize);
         session.run().expect(left().copied().flatten().map(Asked::bytes).sum());
         for (number, shares) in (0..of).zip(steps).skip(resumed as usize) {
+            // The first one begins with the epoch, which alone would count as begun in vain.
+            if number > resumed {
+                held.goes_on()?;
+            }
             let risk = shares.iter().fold(0, |risk: u128, share| risk.saturating_add(session.risk(share)));
             let state = held.store.state(&epoch)?;
             let fixed = match state.is_new() || state.given_up().steps > 0 {
@@ -684,7 +715,10 @@ impl<S: Side> Stocked<S> {
             let made = fill_step(&held, &mut *session, &epoch, step, shares, &mut make);
             burn_if_cheated(&held.store, &epoch, made)?;
         }
-        let _ = held.store.append(&epoch, &Entry::Confirmed)?;
+        // Behind a program's entry this would say that the program has ended.
+        if resumed < of {
+            let _ = held.store.append(&epoch, &Entry::Confirmed)?;
+        }
         Ok((Preprocessed { steps: of, resumed }, held.with(session)))
     }
 
@@ -783,9 +817,7 @@ impl<S: Side> Stocked<S> {
             Some(id) => Box::new(S::restore(run, &held.terms, &held.store.secrets(&id)?, carried)?),
             None => {
                 held.lease = None;
-                room_for_one_more(living(&held.store, &held.owner::<S>())?.len())?;
-                let fixed = S::fixed(&held.terms)?;
-                held.may_try::<S>(fixed)?;
+                let fixed = held.may_begin::<S>()?;
                 held.store.attempt(&held.owner::<S>().account(), fixed)?;
                 held.may_try::<S>(0)?;
                 let mut session = Box::new(S::setup(run, &held.terms, carried)?);
@@ -847,6 +879,25 @@ impl Epochs {
              {security} to chance, over all of them; a peer that breaks off until it likes what it is asked \
              does this, and so does a bad line"
         )))
+    }
+
+    /// Looks whether somebody has asked that no other step begins.
+    fn goes_on(&self) -> Result<(), Error> {
+        match self.between.is_asked() {
+            true => Err(std::io::Error::from(Stopped).into()),
+            false => Ok(()),
+        }
+    }
+
+    /// Makes sure that an epoch may be begun. Returns what its fixed checks leave to chance.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if there are too many, [`Error::Vain`] if it would be one attempt too many.
+    fn may_begin<S: Side>(&self) -> Result<u128, Error> {
+        room_for_one_more(living(&self.store, &self.owner::<S>())?.len())?;
+        let fixed = S::fixed(&self.terms)?;
+        self.may_try::<S>(fixed)?;
+        Ok(fixed)
     }
 
     fn with<S: Side>(self, session: Box<S>) -> Stocked<S> {
@@ -958,6 +1009,19 @@ fn intended(found: Found, lacking: Lacking) -> (Intent, Done) {
         (Found::Lacks(why), Lacking::Make) => (make_or_refuse(lacking), Done::Makes(why)),
         (Found::Lacks(why), Lacking::Refuse) => (make_or_refuse(lacking), Done::Refuses(why)),
     }
+}
+
+/// Lets the peer know that this party begins nothing, and why this party's user.
+fn refused(run: &mut Metered, why: Error) -> Result<(), Error> {
+    Intent::only(Intent::REFUSE).send(run)?;
+    Err(why)
+}
+
+fn peer_makes_nothing() -> Error {
+    Error::Stock(
+        "the peer makes no more stock with this party: its own message says why, such as that too much that          was begun came to nothing"
+            .into(),
+    )
 }
 
 fn peer_refuses() -> Error {
