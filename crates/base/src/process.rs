@@ -63,6 +63,11 @@ impl<T> Owned<T> {
         Owned { process: Process::here(), inner: Some(inner) }
     }
 
+    /// Returns the process whose own it is.
+    pub fn process(&self) -> Process {
+        self.process
+    }
+
     /// Returns it, in the process that made it.
     ///
     /// # Errors

@@ -20,7 +20,7 @@ use zeroize::Zeroizing;
 
 use crate::cluster::foreign;
 use crate::commands::{Cli, Command};
-use crate::failure::Failure;
+use crate::failure::{Failure, code};
 use crate::origin::in_cut;
 use crate::party::{self, Given, Host};
 use crate::report::Report;
@@ -64,10 +64,24 @@ impl Line {
     /// Does this until another thread asks to stop.
     fn run<T>(&self, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
         match self.stop.run(|| self.progress.enter(work)) {
-            // One party may see first that the other one, which was asked likewise, has closed the line.
-            Ok(Err(_)) if self.stop.is_asked() => Err(Failure::stopped(Stopped)),
-            Ok(done) => done,
+            Ok(done) => self.told(done),
             Err(stopped) => Err(Failure::stopped(stopped)),
+        }
+    }
+
+    /// Does this until it waits for a peer and another thread has asked to stop: a check that is about to
+    /// fail is looked at to its end.
+    fn see<T>(&self, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+        self.told(self.stop.enter(|| self.progress.enter(work)))
+    }
+
+    /// Returns what is said of work that is over: whoever was asked to stop has stopped, as one party may see
+    /// first that the other one, which was asked likewise, has closed the line. That the peer cheated is said
+    /// in any case.
+    fn told<T>(&self, done: Result<T, Failure>) -> Result<T, Failure> {
+        match done {
+            Err(failure) if self.stop.is_asked() && !failure.is(code::PEER) => Err(Failure::stopped(Stopped)),
+            done => done,
         }
     }
 }
@@ -247,7 +261,8 @@ pub enum WorkerTask {
     Close,
 }
 
-/// Lets a worker do a task. `listens` hears where it waits for its peer, if it does.
+/// Lets a worker do a task. `listens` hears where it waits for its peer, if it does. If it is asked to stop
+/// while it computes, it stops where it waits for its peer next.
 ///
 /// # Errors
 /// As [`call`].
@@ -257,7 +272,7 @@ pub fn work(
     line: &Line,
     listens: &mut dyn FnMut(SocketAddr),
 ) -> Answer {
-    answer(line.run(|| match task {
+    answer(line.see(|| match task {
         WorkerTask::Meet => worker.meet(listens),
         WorkerTask::Fill(partitions) => worker.fill(partitions),
         WorkerTask::Run(partition, input) => {

@@ -470,23 +470,21 @@ pub fn run(arguments: &Arguments) -> Result<Report, Failure> {
     };
     let ended = stop.enter(|| work(&mut worker));
     let (key, directory) = (worker.key.clone(), worker.directory.clone());
-    // The store is closed before anybody hears that this worker is gone. Opened once more it removes what is
-    // used up, which for a lane that is done is all of it.
+    // The store is closed before anybody hears that this worker is gone, and why is said before anything else
+    // that takes time: whoever loses patience and kills it has heard of a check that failed.
     let phases = worker.met.take().and_then(|(lane, _)| lane.close().ok());
     drop(worker);
+    let (cause, ended) = match ended {
+        // What waited for the peer was asked to stop.
+        Err(failure) if stop.is_asked() && failure.is(code::NETWORK) => (Cause::Stopped, Ok(())),
+        Err(failure) => (cause(&failure), Err(failure)),
+        Ok(()) => (Cause::Stopped, Ok(())),
+    };
+    let said = print(&format!("{}\n", json!({ "gone": { "cause": cause_name(cause) } })));
+    // Opened once more it removes what is used up, which for a lane that is done is all of it.
     drop(key.open_existing(&directory));
-    match ended {
-        Ok(()) => print(&format!("{}\n", json!({ "gone": { "cause": "stopped" } })))?,
-        Err(failure) => {
-            // What waited for the peer was asked to stop.
-            let is_stopped = stop.is_asked() && failure.is(code::NETWORK);
-            let cause = if is_stopped { Cause::Stopped } else { cause(&failure) };
-            print(&format!("{}\n", json!({ "gone": { "cause": cause_name(cause) } })))?;
-            if !is_stopped {
-                return Err(failure);
-            }
-        }
-    }
+    said?;
+    ended?;
     let json = json!({
         "lane": arguments.lane,
         "attempt": arguments.attempt,

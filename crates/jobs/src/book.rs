@@ -15,6 +15,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
+use brickwork_base::process::Process;
 use brickwork_base::{Error, Party};
 use rustix::fs::{FlockOperation, flock};
 
@@ -38,6 +39,8 @@ pub struct Book {
     state: State,
     poisoned: bool,
     words: Words,
+    /// Whose it is: a fork has a copy of the file and of what stands in it, and would write over what comes.
+    process: Process,
     _lock: File,
 }
 
@@ -117,7 +120,8 @@ impl Book {
             true => Words::begin(directory, &job)?,
             false => Words::open(directory, &job)?,
         };
-        Ok(Some(Book { file, job, entries, state, poisoned: false, words, _lock: lock }))
+        let process = Process::here();
+        Ok(Some(Book { file, job, entries, state, poisoned: false, words, process, _lock: lock }))
     }
 
     /// Begins the ledger of a job. One that is there, and in which nothing happened, is replaced.
@@ -137,16 +141,17 @@ impl Book {
         file.sync_all()?;
         std::fs::rename(&new, &path)?;
         sync_directory(directory)?;
-        let state = State::new(job, terms);
-        Ok(Book { file, job: *job, entries: Vec::new(), state, poisoned: false, words, _lock: lock })
+        let (state, entries, process) = (State::new(job, terms), Vec::new(), Process::here());
+        Ok(Book { file, job: *job, entries, state, poisoned: false, words, process, _lock: lock })
     }
 
     /// Writes entries, durably, all or none of them as far as the ledger's rules go.
     ///
     /// # Errors
-    /// [`Error::Usage`] or [`Error::Limit`] if one cannot follow, and nothing is written; [`Error::Io`] if
-    /// the disk fails, and nothing more will be.
+    /// [`Error::Usage`] or [`Error::Limit`] if one cannot follow, or in a fork of the process that opened it,
+    /// and nothing is written; [`Error::Io`] if the disk fails, and nothing more will be.
     pub fn append(&mut self, entries: &[Entry]) -> Result<(), Error> {
+        self.process.check()?;
         if self.poisoned {
             return Err(Error::Resource("the ledger's disk failed before; begin the command anew".into()));
         }
@@ -174,8 +179,9 @@ impl Book {
     /// Makes what a worker of this party said durable, before anybody acts on it.
     ///
     /// # Errors
-    /// [`Error::Io`] if the disk fails; then nothing more is written.
+    /// [`Error::Io`] if the disk fails; then nothing more is written. [`Error::Usage`] in a fork.
     pub fn hear(&mut self, news: &News) -> Result<(), Error> {
+        self.process.check()?;
         let heard = self.words.hear(news);
         self.poisoned |= heard.is_err();
         heard

@@ -516,18 +516,30 @@ fn lead(
     }
 }
 
-/// The evaluator's coordinator.
+/// The evaluator's coordinator. Its lanes rest as the leader's do, whatever that proposes.
 fn follow(channel: &mut Channel, book: &mut Book, listens: bool, crew: &mut dyn Crew) -> Result<(), Error> {
     let mut follower = Follower::new(book.state(), book.said().clone(), listens);
+    let mut rest = Rest::default();
     loop {
         let proposal = Proposal::read(&channel.receive_up_to(msg::PROPOSE, MAX_BYTES)?)?;
-        for news in crew.news(Duration::ZERO)? {
-            book.hear(&news)?;
-            follower.hear(&news);
+        let begins = |entry: &Entry| matches!(entry, Entry::Fill { .. } | Entry::Resume { .. });
+        let mut wait = Duration::ZERO;
+        loop {
+            for news in crew.news(wait)? {
+                book.hear(&news)?;
+                follower.hear(&news);
+            }
+            if follower.caught() {
+                return failed(book);
+            }
+            if !(rest.is_on() && proposal.entries.iter().any(begins)) {
+                break;
+            }
+            wait = TICK;
         }
-        if follower.caught() {
-            return failed(book);
-        }
+        rest.wrote(&proposal.entries);
+        // Before a doubt is written that nobody here has seen.
+        follower.forget_consents(book.state());
         for entry in proposal.entries {
             for news in obey_all(crew, follower.first(&entry, book.state()).into_iter().collect())? {
                 follower.hear(&news);

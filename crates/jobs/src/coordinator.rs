@@ -194,7 +194,7 @@ impl Leader {
                 Some(Entry::Claim { partition: open as Partition, lane })
             }
             LaneState::Lost { filled: true, ran: None }
-                if book.stock > 0
+                if book.may_resume()
                     && state.tally().open > 0
                     && !self.worn_out.contains(&lane)
                     && !self.manner.only_fills =>
@@ -253,7 +253,8 @@ impl Leader {
         let stuck = || {
             let goes_on = |book: &LaneBook| match book.state {
                 LaneState::Filling | LaneState::Running(_) | LaneState::Lost { ran: Some(_), .. } => true,
-                LaneState::Ready | LaneState::Lost { filled: true, .. } => book.stock > 0,
+                LaneState::Ready => book.stock > 0,
+                LaneState::Lost { filled: true, .. } => book.may_resume(),
                 LaneState::New | LaneState::Lost { .. } => false,
             };
             state.spent() == state.shares() && !state.lanes().iter().any(goes_on)
@@ -324,10 +325,16 @@ impl Follower {
         self.outbox.push_back(news.clone());
     }
 
+    /// Drops what this party's people said of partitions that are not in doubt: before anything that the
+    /// leader proposes is looked at, and when what it proposed is written.
+    pub fn forget_consents(&mut self, state: &State) {
+        self.own.forget_consents(state);
+    }
+
     /// Returns what the leader is to hear next of this party's workers, and of its people, now that it has
     /// proposed what it had to.
     pub fn tell(&mut self, state: &State) -> Vec<News> {
-        self.own.forget_consents(state);
+        self.forget_consents(state);
         taken(&mut self.outbox)
     }
 
@@ -400,8 +407,13 @@ impl Follower {
             Entry::Rerun { partition } => {
                 knows(self.own.consents.contains(&partition), "somebody agreed to run a partition again")
             }
+            // Stock that did not serve any more, or of which nobody saw what became of it, is another's to pay
+            // for.
+            Entry::Resume { lane, .. } => {
+                knows(of(lane) != At::Gone(Cause::Stock), "the stock of a lane serves still")
+            }
             // What begins something, or gives something up, the ledger's rules allow.
-            Entry::Fill { .. } | Entry::Resume { .. } | Entry::Claim { .. } | Entry::Doubt { .. } => Ok(()),
+            Entry::Fill { .. } | Entry::Claim { .. } | Entry::Doubt { .. } => Ok(()),
             Entry::Failed => Ok(()),
         }
     }
@@ -429,6 +441,7 @@ impl Follower {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ledger::MAX_RESUMED;
 
     const MANNER: Manner = Manner { listens: false, only_fills: false, at_once: None };
 
@@ -504,6 +517,53 @@ mod tests {
             follower.hear(&consent);
             assert!(follower.tell(state).contains(&consent));
             assert_eq!(follower.check(&rerun, &after).is_ok(), counts);
+        }
+    }
+
+    /// The follower goes on with no stock that did not serve any more, or of whose worker nobody knows what it
+    /// was about to see: also where the leader proposes it.
+    #[test]
+    fn row_16_stock_that_is_spent_does_not_go_on() {
+        let (_, state) = begun(&in_doubt(1));
+        let resume = Entry::Resume { lane: 0, attempt: 1 };
+        for (cause, may) in [(Cause::Stock, false), (Cause::Line, true), (Cause::Stopped, true)] {
+            let (_, before) = begun(&in_doubt(1)[..3]);
+            let mut follower = Follower::new(&before, Said::default(), false);
+            // Its worker is there: the last attempt began behind this coordinator.
+            follower.own = Workers::of(&before, At::Working);
+            follower.hear(&News::Gone { lane: 0, attempt: 0, cause });
+            in_doubt(1)[3..].iter().for_each(|entry| follower.own.follow(entry));
+            assert_eq!(follower.check(&resume, &state).is_ok(), may, "{cause:?}");
+        }
+    }
+
+    /// A lane goes on as long as something is left of its stock and something comes of it, and not for ever;
+    /// then another stock is begun, if one is paid for.
+    #[test]
+    fn row_18_a_lane_does_not_go_on_for_ever() {
+        let (terms, mut state) = begun(&in_doubt(1));
+        for attempt in 1..=MAX_RESUMED {
+            state.apply(&Entry::Resume { lane: 0, attempt }).unwrap();
+            state.apply(&Entry::Lost { lane: 0 }).unwrap();
+        }
+        let last = MAX_RESUMED + 1;
+        assert!(state.clone().apply(&Entry::Resume { lane: 0, attempt: last }).is_err());
+        let mut leader = Leader::new(&terms, &state, MANNER);
+        let entries = leader.decide(&state, false);
+        assert!(entries.contains(&Entry::Fill { lane: 0, attempt: last, partitions: 2 }), "{entries:?}");
+
+        let (_, mut state) = begun(&in_doubt(1));
+        for attempt in 1..=2 {
+            for entry in [Entry::Resume { lane: 0, attempt }, Entry::Claim { partition: 0, lane: 0 }] {
+                let follows = state.apply(&entry).is_ok();
+                assert_eq!(follows, attempt == 1, "nothing is left of its stock");
+            }
+            if attempt == 1 {
+                assert_eq!(state.lanes()[0].resumed, 1);
+                state.apply(&Entry::Done { partition: 0 }).unwrap();
+                assert_eq!(state.lanes()[0].resumed, 0, "something came of it");
+                state.apply(&Entry::Lost { lane: 0 }).unwrap();
+            }
         }
     }
 

@@ -134,6 +134,20 @@ pub struct LaneBook {
     pub attempts: u32,
     /// Partitions that its stock is for still.
     pub stock: u32,
+    /// How often it has gone on with this stock since something came of that.
+    pub resumed: u32,
+}
+
+/// How often a lane may go on with its stock, with nothing coming of it. With the rests between that takes
+/// hours; without an end to it a peer could let the ledgers grow for ever.
+pub const MAX_RESUMED: u32 = 1000;
+
+impl LaneBook {
+    /// Returns whether it may go on with its stock, if it is lost: something is left of it, and this was not
+    /// tried too often.
+    pub fn may_resume(&self) -> bool {
+        self.stock > 0 && self.resumed < MAX_RESUMED
+    }
 }
 
 /// Where a partition stands.
@@ -223,9 +237,11 @@ impl State {
             }
             Entry::Resume { lane, attempt } => {
                 let lane = self.lane_mut(lane)?;
+                let may = attempt == lane.attempts && lane.may_resume();
                 match lane.state {
-                    LaneState::Lost { filled: true, ran: None } if attempt == lane.attempts => {
+                    LaneState::Lost { filled: true, ran: None } if may => {
                         (lane.state, lane.attempts) = (LaneState::Ready, attempt + 1);
+                        lane.resumed += 1;
                     }
                     _ => return Err(out_of_order("the lane has nothing to go on with")),
                 }
@@ -235,7 +251,9 @@ impl State {
                 let lane = self.claimed(partition)?;
                 let book = self.lane_mut(lane)?;
                 match book.state {
-                    LaneState::Running(runs) if runs == partition => book.state = LaneState::Ready,
+                    LaneState::Running(runs) if runs == partition => {
+                        (book.state, book.resumed) = (LaneState::Ready, 0);
+                    }
                     _ => return Err(out_of_order("the lane does not run the partition")),
                 }
                 self.partitions[partition as usize] = PartitionState::Done;
@@ -275,7 +293,7 @@ impl State {
         if !may || attempt != book.attempts {
             return Err(out_of_order("the lane has an attempt that is not over"));
         }
-        *book = LaneBook { state: LaneState::Filling, attempts: attempt + 1, stock: partitions };
+        *book = LaneBook { state: LaneState::Filling, attempts: attempt + 1, stock: partitions, resumed: 0 };
         self.spent += 1;
         Ok(())
     }

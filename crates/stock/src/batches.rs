@@ -13,6 +13,7 @@ use super::poison::Poison;
 use super::seal::StoreKey;
 use super::segment::{Bulk, Record, Segment, Writer};
 use super::store::Store;
+use brickwork_base::process::Process;
 use brickwork_base::{Error, pool};
 
 /// A batch of items of one kind. It never changes.
@@ -93,6 +94,7 @@ impl Store {
             directory: self.segments(),
             key: self.shared.key.clone(),
             poisoned: self.shared.poisoned.clone(),
+            process: self.shared.index.process(),
         }
     }
 
@@ -302,14 +304,18 @@ pub struct Writers {
     directory: PathBuf,
     key: StoreKey,
     poisoned: Poison,
+    /// That which has the store: a fork writes nothing with it.
+    process: Process,
 }
 
 impl Writers {
     /// Begins to write a batch; [`Store::put`] refuses it if there can be no batch with this serial.
     ///
     /// # Errors
-    /// [`Error::Stock`] if the disk fails; then the store is poisoned.
+    /// [`Error::Stock`] if the disk fails; then the store is poisoned. [`Error::Usage`] in a fork of the
+    /// process that has the store.
     pub fn begin(&self, serial: Serial, bulk: Option<Bulk>) -> Result<Writer, Error> {
+        self.process.check()?;
         let about = about(BATCHES, &with_number(&self.epoch, serial));
         Writer::new(&self.disk, &self.directory, &self.key, about, bulk, self.poisoned.clone())
     }

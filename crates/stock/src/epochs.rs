@@ -159,7 +159,7 @@ impl Store {
             }
         }
         let mut rows = vec![self.sealed(LOG, with_number(id, number), entry)?];
-        rows.extend(self.vain_behind(id, &before, entry, lost)?);
+        rows.extend(self.vain_behind(id, [&before, &after], entry, lost)?);
         let mut segments = Vec::new();
         // What no program will take any more goes: all of an epoch that is burned, and with the next step
         // what steps that are given up had stored.

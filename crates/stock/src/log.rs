@@ -4,7 +4,7 @@
 //! them. An item is fresh until an entry that takes it is in the log, and burned from then on. The other
 //! entries are a party's own notes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -138,6 +138,12 @@ pub struct State {
     made: BTreeMap<u64, FillStep>,
     /// What was begun before the open step and not made.
     given_up: GivenUp,
+    /// Steps that the last program may cost, while it has not ended.
+    at_stake: BTreeSet<u64>,
+    /// Those that programs have cost which did not end.
+    spoiled: BTreeSet<u64>,
+    /// Those on which a program drew that has ended: its bound covers them.
+    proven: BTreeSet<u64>,
 }
 
 /// The steps of an epoch that were begun and are not made, whatever they were about.
@@ -177,6 +183,9 @@ impl State {
             stored: false,
             made: BTreeMap::new(),
             given_up: GivenUp::default(),
+            at_stake: BTreeSet::new(),
+            spoiled: BTreeSet::new(),
+            proven: BTreeSet::new(),
         }
     }
 
@@ -195,7 +204,15 @@ impl State {
             ));
         }
         match entry {
-            Entry::Confirmed => self.confirmed = true,
+            Entry::Confirmed => {
+                self.confirmed = true;
+                if let Some(Entry::Use { taken, .. }) = &self.last {
+                    let drawn = self.drawn(taken);
+                    self.spoiled.retain(|number| !drawn.contains(number));
+                    self.at_stake.clear();
+                    self.proven.extend(drawn);
+                }
+            }
             Entry::Burned(why) => self.burned = Some(why.clone()),
             Entry::Fill(step) => {
                 if step.number >= step.of || step.number != self.progress(&step.job, step.of) {
@@ -210,6 +227,7 @@ impl State {
                     return Err(Error::Stock("several workers where a program was run already".into()));
                 }
                 self.given_up = self.given_up();
+                self.spoiled.append(&mut self.at_stake);
                 (self.open, self.stored) = (Some((self.shared + 1, *step)), false);
                 self.extend(entry);
             }
@@ -242,6 +260,8 @@ impl State {
                         .ok_or_else(|| Error::Stock("a cursor overflows".into()))?;
                 }
                 self.given_up = self.given_up();
+                self.spoiled.append(&mut self.at_stake);
+                self.at_stake = self.staked(&self.drawn(taken));
                 (self.next, self.used, self.open) = (next, true, None);
                 self.extend(entry);
             }
@@ -279,9 +299,36 @@ impl State {
 
     /// Returns whether the step that a batch belongs to is made.
     pub fn is_made(&self, serial: Serial) -> bool {
+        self.made_by(serial).is_some()
+    }
+
+    /// The number of the entry that began the step which has made a batch.
+    fn made_by(&self, serial: Serial) -> Option<u64> {
         let number = SERIALS.entry_of(serial);
-        let begun = self.made.range(..=number).next_back();
-        begun.is_some_and(|(first, step)| number - first < u64::from(step.workers))
+        let (first, step) = self.made.range(..=number).next_back()?;
+        (number - first < u64::from(step.workers)).then_some(*first)
+    }
+
+    /// The steps from which a program takes something.
+    fn drawn(&self, taken: &[(Serial, u32)]) -> BTreeSet<u64> {
+        taken.iter().filter_map(|(serial, _)| self.made_by(*serial)).collect()
+    }
+
+    /// What a program that draws on these steps may cost: all steps of their jobs, as what is left of a job
+    /// of which something is gone may be of no use; but what an earlier program has proven, or cost.
+    fn staked(&self, drawn: &BTreeSet<u64>) -> BTreeSet<u64> {
+        let job = |number: &u64| self.made.get(number).map(|step| step.job);
+        let jobs: BTreeSet<_> = drawn.iter().filter_map(job).collect();
+        let made = self.made.iter().filter(|(_, step)| jobs.contains(&step.job)).map(|(number, _)| *number);
+        made.filter(|number| !self.proven.contains(number) && !self.spoiled.contains(number)).collect()
+    }
+
+    /// Returns the steps that are made and count as begun in vain all the same, with the numbers of the
+    /// entries that began them: a program took of what their job made that has not ended, and none that has
+    /// ended drew on them.
+    pub fn unproven(&self) -> BTreeMap<u64, FillStep> {
+        let numbers = self.at_stake.union(&self.spoiled);
+        numbers.filter_map(|number| Some((*number, *self.made.get(number)?))).collect()
     }
 
     /// Returns whether a batch belongs to the step that is open: to one of its workers.

@@ -21,6 +21,7 @@ use super::poison::Poison;
 use super::seal::{Records, StoreKey, TAG_BYTES};
 use brickwork_base::Error;
 use brickwork_base::place::read_at;
+use brickwork_base::process::Process;
 
 const MAGIC: &[u8; 8] = b"brickws\x01";
 const HEADER_BYTES: u64 = 24;
@@ -134,7 +135,8 @@ pub struct Record {
 }
 
 /// A segment that is being written, under another name. Nothing of it counts until the index names it;
-/// dropped before that, it is removed.
+/// dropped before that, it is removed. A fork has a copy of its sealer, and would seal something else under
+/// the same numbers: it writes nothing, and removes nothing.
 pub struct Writer {
     segment: Segment,
     length: u64,
@@ -148,6 +150,7 @@ pub struct Writer {
     disk: Disk,
     unfinished: PathBuf,
     path: PathBuf,
+    process: Process,
 }
 
 impl Writer {
@@ -181,6 +184,7 @@ impl Writer {
             disk: disk.clone(),
             unfinished,
             path,
+            process: Process::here(),
             segment: Segment { id, items: 0, bulk, places: Vec::new() },
         })
     }
@@ -191,8 +195,9 @@ impl Writer {
     ///
     /// # Errors
     /// [`Error::Stock`] if the disk fails; [`Error::Usage`] if these are not whole records, or were written
-    /// before.
+    /// before, and in a fork.
     pub fn put(&self, first: u32, at: u64, bytes: &mut [u8]) -> Result<(), Error> {
+        self.process.check()?;
         let wrong = || Error::Usage("no whole records of a bulk".into());
         let bulk =
             self.segment.bulk.filter(|bulk| first < bulk.units && at < bulk.unit_bytes).ok_or_else(wrong)?;
@@ -218,8 +223,10 @@ impl Writer {
     /// Writes a record about the items `first..first + items`. After a failure the store is poisoned.
     ///
     /// # Errors
-    /// [`Error::Stock`] if the disk fails, [`Error::Usage`] for a record of more than [`MAX_RECORD_BYTES`].
+    /// [`Error::Stock`] if the disk fails, [`Error::Usage`] for a record of more than [`MAX_RECORD_BYTES`],
+    /// and in a fork.
     pub fn record(&mut self, first: u64, items: u32, mut bytes: Zeroizing<Vec<u8>>) -> Result<(), Error> {
+        self.process.check()?;
         if bytes.len() > MAX_RECORD_BYTES {
             return Err(Error::Usage("a record of more than 1 GiB".into()));
         }
@@ -243,6 +250,7 @@ impl Writer {
 
     /// Makes it durable under its name.
     pub(super) fn finish(mut self) -> Result<Segment, Error> {
+        self.process.check()?;
         if self.written.iter().any(|written| !written.load(Ordering::Relaxed)) {
             return Err(Error::Usage("a bulk of which a part is missing".into()));
         }
@@ -264,7 +272,7 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        if self.file.take().is_some() {
+        if self.file.take().is_some() && self.process.is_here() {
             // What cannot be removed now is when the store is opened.
             let _ = self.disk.remove(&self.unfinished);
         }

@@ -36,7 +36,7 @@ pub(super) struct Shared {
     pub key: StoreKey,
     rows: seal::Rows,
     pub disk: Disk,
-    index: Owned<Database>,
+    pub index: Owned<Database>,
     /// Held while anything is changed: what an entry follows from is what it is written behind.
     changing: Mutex<()>,
     /// Of the epochs that were written to: the state, and the number of entries.

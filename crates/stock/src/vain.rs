@@ -3,7 +3,9 @@
 //!
 //! A step counts from its beginning, in the transaction that begins it, until it is made. An epoch's fixed
 //! part counts from before its setup until its first step is made, and with the first step that is given up
-//! in it. What the peer makes this party burn counts with all that was made. Nothing takes from the sum but
+//! in it. A step that is made counts once more from the transaction in which a program takes of what its job
+//! made, until a program has ended that drew on it: who throws away what it was not lucky with has tried. What
+//! the peer makes this party burn counts with all that was made. Nothing else takes from the sum but
 //! [`Store::forgive`]: neither burning, nor forgetting, nor another identifier of the pair.
 
 use serde::{Deserialize, Serialize};
@@ -49,8 +51,15 @@ pub(super) struct Attempts {
     account: Account,
     /// What came to nothing.
     settled: u128,
-    /// By epoch: what is begun, and counts until it is made.
+    /// By epoch: what is begun, and counts until it is made. And by the name of a step that is made: what
+    /// counts until a program has ended.
     open: Vec<(EpochId, u128)>,
+}
+
+/// The name of a step that is made, by the number of the entry that began it.
+fn name_of(id: &EpochId, number: u64) -> [u8; 32] {
+    let parts = [&id[..], &number.to_le_bytes()].concat();
+    blake3::derive_key("brickwork 2026-11 stock step in vain", &parts)
 }
 
 impl Attempts {
@@ -68,9 +77,9 @@ impl Attempts {
         place.map_or(0, |place| self.open.swap_remove(place).1)
     }
 
-    /// Follows an entry behind this state of an epoch with this fixed part; `lost` if the peer's doing is why
-    /// it is burned.
-    fn follow(&mut self, id: &EpochId, before: &State, entry: &Entry, fixed: u128, lost: bool) {
+    /// Follows an entry that leads from one state of an epoch with this fixed part to the next; `lost` if the
+    /// peer's doing is why it is burned.
+    fn follow(&mut self, id: &EpochId, [before, after]: [&State; 2], entry: &Entry, fixed: u128, lost: bool) {
         let open = self.close(id);
         let counted = before.given_up().steps > 0;
         match entry {
@@ -82,7 +91,21 @@ impl Attempts {
             }
             Entry::Made => {}
             Entry::Use { .. } | Entry::Burned(_) => self.settle(open),
-            Entry::Stored | Entry::Confirmed => self.open.push((*id, open)),
+            Entry::Stored | Entry::Confirmed => self.open.extend((open > 0).then_some((*id, open))),
+        }
+        let (was, is) = (before.unproven(), after.unproven());
+        for number in was.keys().filter(|number| !is.contains_key(number)) {
+            self.close(&name_of(id, *number));
+        }
+        for (number, step) in is.iter().filter(|(number, _)| !was.contains_key(number)) {
+            self.open.push((name_of(id, *number), step.risk));
+        }
+        if matches!(entry, Entry::Burned(_)) {
+            for number in is.keys() {
+                let risk = self.close(&name_of(id, *number));
+                // With all that was made, below.
+                self.settle(if lost { 0 } else { risk });
+            }
         }
         if lost {
             before.made().for_each(|(_, step)| self.settle(step.risk));
@@ -170,18 +193,19 @@ impl Store {
     pub(super) fn vain_behind(
         &self,
         id: &EpochId,
-        before: &State,
+        [before, after]: [&State; 2],
         entry: &Entry,
         lost: bool,
     ) -> Result<Option<RowChange>, Error> {
         let changes = match entry {
-            Entry::Stored | Entry::Confirmed => false,
-            Entry::Use { .. } => before.open().is_some(),
+            Entry::Stored => false,
+            Entry::Confirmed => before.unproven() != after.unproven(),
+            Entry::Use { .. } => before.open().is_some() || before.unproven() != after.unproven(),
             Entry::Fill(_) | Entry::Made | Entry::Burned(_) => true,
         };
         let Some(epoch) = self.row::<Epoch>(EPOCHS, id)?.filter(|_| changes) else { return Ok(None) };
         let mut row = self.vain_row(&epoch.account())?;
-        row.follow(id, before, entry, epoch.fixed, lost);
+        row.follow(id, [before, after], entry, epoch.fixed, lost);
         self.sealed_vain(&row).map(Some)
     }
 
@@ -200,7 +224,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::{FillStep, StoreKey, serial};
+    use crate::{Batch, FillStep, StoreKey, serial};
     use brickwork_base::Party;
 
     const KEY: StoreKey = StoreKey::from_bytes([7; 32]);
@@ -282,6 +306,92 @@ mod tests {
         assert_eq!(lost(3, &made), 23 + 13);
         // One made, one given up, one begun.
         assert_eq!(lost(4, &[&made[..], &[fill(1, 20), fill(1, 30)]].concat()), 36 + 3 + 10 + 50);
+    }
+
+    /// Begins a step of this job and this risk, makes a batch of three items of it, and returns its serial.
+    fn make(store: &Store, id: &EpochId, job: u8, (number, of): (u32, u32), risk: u128) -> u64 {
+        let step = FillStep { job: [job; 32], number, of, risk, workers: 1 };
+        let serial = serial(store.state(id).unwrap().shared() + 1, 0);
+        let _ = store.append(id, &Entry::Fill(step)).unwrap();
+        let mut writer = store.writer(id, serial).unwrap();
+        writer.record(0, 3, vec![1].into()).unwrap();
+        let batch = Batch { kind: 0, name: "batch".into(), component: [0; 32], header: Vec::new() };
+        store.put(id, serial, &batch, writer).unwrap();
+        follows(store, id, &[Entry::Stored, Entry::Made]);
+        serial
+    }
+
+    fn takes(items: &[(u64, u32)]) -> Entry {
+        Entry::Use { program: [4; 32], taken: items.to_vec() }
+    }
+
+    /// Row 4: what is made and then thrown away has been tried, whoever names the program that takes it and
+    /// whether that takes all of it; what a program has drawn on that has ended has not.
+    #[test]
+    fn row_04_what_is_made_and_thrown_away_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, id, burned) = (folder.path(), [3; 32], || Entry::Burned("it is used up".into()));
+        let of = |entries: &[Entry]| sum(path, |store| follows(store, &id, entries));
+        let mut made = [0; 4];
+        let vain = sum(path, |store| {
+            begin(store, &id);
+            for (k, (job, number, risk)) in
+                [(1, 0, 3), (1, 1, 5), (2, 0, 70), (2, 1, 700)].into_iter().enumerate()
+            {
+                made[k] = make(store, &id, job, (number, 2), risk);
+            }
+        });
+        assert_eq!(vain, 0, "it is made");
+        // What one job has made is of use together, whatever of it is taken.
+        assert_eq!(of(&[takes(&[(made[0], 1)])]), 8, "a program that has begun");
+        assert_eq!(of(&[Entry::Confirmed]), 0, "and has ended");
+        assert_eq!(of(&[takes(&[(made[0], 1)])]), 5, "its bound covers what it drew on, and no more");
+        assert_eq!(of(&[takes(&[(made[2], 1)])]), 775);
+        assert_eq!(of(&[Entry::Confirmed]), 5, "it has cost nothing, and the one before has");
+        assert_eq!(of(&[takes(&[(made[1], 2), (made[3], 3)]), Entry::Confirmed]), 0);
+        assert_eq!(of(&[takes(&[(made[0], 1), (made[1], 1), (made[2], 2)])]), 0, "each is covered");
+        assert_eq!(of(&[burned()]), 0);
+
+        let id = [4; 32];
+        let of = |entries: &[Entry]| sum(path, |store| follows(store, &id, entries));
+        sum(path, |store| {
+            begin(store, &id);
+            made[0] = make(store, &id, 1, (0, 1), 20);
+            made[1] = make(store, &id, 2, (0, 1), 300);
+        });
+        assert_eq!(of(&[takes(&[(made[0], 3)])]), 20);
+        assert_eq!(of(&[Entry::Confirmed]), 0);
+        assert_eq!(of(&[takes(&[(made[1], 3)]), burned()]), 300, "thrown away, and retired");
+        assert_eq!(sum(path, |store| store.forget(&id).unwrap()), 300);
+        assert_eq!(sum(path, |store| store.forgive(&epoch().account()).unwrap()), 0);
+    }
+
+    /// Row 4: what the peer makes this party burn counts once, also where a program had begun; and what is
+    /// forgiven is neither counted again nor taken off by a program that ends.
+    #[test]
+    fn row_04_what_a_program_has_cost_counts_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        let used = |id: u8| {
+            let mut made = [0; 2];
+            let vain = sum(path, |store| {
+                begin(store, &[id; 32]);
+                made = [1, 2].map(|job| make(store, &[id; 32], job, (0, 1), 40 * u128::from(job)));
+                follows(store, &[id; 32], &[takes(&[(made[0], 1)]), takes(&[(made[1], 1)])]);
+            });
+            (vain, made)
+        };
+        assert_eq!(used(5).0, 120);
+        let lost = sum(path, |store| drop(store.lose(&[5; 32], "it cheated".into()).unwrap()));
+        assert_eq!(lost, 120 + 10, "with the fixed part");
+        assert_eq!(sum(path, |store| store.forgive(&epoch().account()).unwrap()), 0);
+        let (vain, made) = used(6);
+        assert_eq!(vain, 120);
+        assert_eq!(sum(path, |store| store.forgive(&epoch().account()).unwrap()), 0);
+        let of = |entries: &[Entry]| sum(path, |store| follows(store, &[6; 32], entries));
+        assert_eq!(of(&[takes(&[(made[0], 1)])]), 0, "it was forgiven");
+        assert_eq!(of(&[Entry::Fill(FillStep { job: [9; 32], number: 0, of: 1, risk: 7, workers: 1 })]), 17);
+        assert_eq!(of(&[takes(&[(made[1], 1)]), Entry::Confirmed]), 17, "and is taken off nothing");
     }
 
     /// What is forgiven does not come back with what is made later, nor takes from what comes then.

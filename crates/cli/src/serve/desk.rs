@@ -202,6 +202,13 @@ pub struct Desk {
     queue: Mutex<Queue>,
     bell: Condvar,
     stopping: AtomicBool,
+    /// Asked when all stops: no other step of a filling begins.
+    pub between_steps: Stop,
+    /// Whether stock is being made.
+    filling: Mutex<bool>,
+    filled: Condvar,
+    /// The peer failed a check: nothing runs with it any more.
+    broken_off: AtomicBool,
     /// No more stock is made with the peer, until somebody who looks after the stores says so.
     pub in_vain: AtomicBool,
     /// Held while a program runs.
@@ -246,6 +253,10 @@ impl Desk {
             queue: Mutex::default(),
             bell: Condvar::new(),
             stopping: AtomicBool::new(false),
+            between_steps: Stop::new(),
+            filling: Mutex::default(),
+            filled: Condvar::new(),
+            broken_off: AtomicBool::new(false),
             in_vain: AtomicBool::new(false),
             running: Mutex::new(()),
             overdue: Mutex::default(),
@@ -273,14 +284,38 @@ impl Desk {
         self.bell.notify_all();
     }
 
-    /// Takes nothing more, refuses what waits, and returns when nothing runs.
+    /// Makes stock, which whoever [stops](Desk::stop) waits for.
+    pub fn fill<T>(&self, work: impl FnOnce() -> T) -> T {
+        /// Says so also when `work` panics.
+        struct Filling<'a>(&'a Desk);
+        impl Drop for Filling<'_> {
+            fn drop(&mut self) {
+                *lock(&self.0.filling) = false;
+                self.0.filled.notify_all();
+            }
+        }
+        *lock(&self.filling) = true;
+        let _filling = Filling(self);
+        work()
+    }
+
+    pub fn is_filling(&self) -> bool {
+        *lock(&self.filling)
+    }
+
+    /// Takes nothing more, refuses what waits, and returns when nothing runs, and the step that is being made
+    /// is made: for as long as a run may take at most.
     pub fn stop(&self) {
+        let until = Instant::now() + self.config().limits.run();
         self.stopping.store(true, Ordering::SeqCst);
+        self.between_steps.ask();
         lock(&self.queue).refuse(|request| !request.runs, &Why::Stopping.into());
         self.ring();
         // Whoever has begun a run has it; whoever has not sees that all stops.
         drop(lock(&self.running));
         lock(&self.queue).refuse(|_| true, &Why::Stopping.into());
+        let left = until.saturating_duration_since(Instant::now());
+        drop(self.filled.wait_timeout_while(lock(&self.filling), left, |filling| *filling));
     }
 
     /// Refuses what has waited too long, and asks a run that takes too long to end. Called often.
@@ -294,11 +329,23 @@ impl Desk {
         }
     }
 
+    /// Asks the run that there is to end, as the peer failed a check elsewhere; no other one begins.
+    pub fn break_off(&self) {
+        self.broken_off.store(true, Ordering::SeqCst);
+        if let Some((stop, _)) = &*lock(&self.overdue) {
+            stop.ask();
+        }
+    }
+
+    pub fn is_broken_off(&self) -> bool {
+        self.broken_off.load(Ordering::SeqCst)
+    }
+
     pub fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::SeqCst)
     }
 
-    /// Begins a run, for as long as the guard lives; none once all stops. Whoever asks for it by now has
+    /// Begins a run, for as long as the guard lives; none once all stops, or the peer has cheated. Whoever asks for it by now has
     /// asked for this one, and whoever has left by now gives no input to it.
     pub fn begin(&self, which: &Which, allowed: &Allowed) -> Option<Running<'_>> {
         let one_at_a_time = lock(&self.running);
@@ -307,6 +354,11 @@ impl Desk {
         }
         let stop = Stop::new();
         *lock(&self.overdue) = Some((stop.clone(), Instant::now() + self.config().limits.run()));
+        // Whoever breaks off now finds this one.
+        if self.is_broken_off() {
+            *lock(&self.overdue) = None;
+            return None;
+        }
         let mut queue = lock(&self.queue);
         queue.of(which).for_each(|request| request.runs = true);
         let (input, asked) = (queue.input(which, allowed, self.party), queue.of(which).next().is_some());

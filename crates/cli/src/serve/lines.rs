@@ -149,16 +149,20 @@ struct Link {
 }
 
 impl Link {
-    /// Returns whether a line goes on.
+    /// Returns whether a line goes on: all stand while a step is made, as they fall together.
     fn holds(&self, desk: &Desk) -> bool {
-        !self.broken.is_asked() && !desk.is_stopping()
+        !self.broken.is_asked() && (!desk.is_stopping() || desk.is_filling())
     }
 
-    /// Runs a line; when it fails, all of them end.
+    /// Runs a line; when it fails, all of them end, and if the peer failed a check the run that has begun,
+    /// too.
     fn until(&self, desk: &Desk, line: impl FnOnce() -> Result<(), Error>) -> Result<(), Error> {
         let ended = line();
         if ended.is_err() {
             self.broken.ask();
+            if matches!(ended, Err(Error::Peer(_))) {
+                desk.break_off();
+            }
             desk.ring();
         }
         ended
@@ -195,10 +199,13 @@ const MAX_PENALTY: Duration = Duration::from_secs(600);
 /// How often a line that nothing happens on is looked at.
 const TICK: Duration = Duration::from_millis(500);
 
+/// How often it is looked at while all stops.
+const LAST_TICK: Duration = Duration::from_millis(50);
+
 /// Keeps the lines to the peer until all stops. `ready` is called once this party can be reached.
 ///
 /// Where a line breaks inside a step, the peer has seen a challenge and may want another one: it is not met
-/// for a time, which doubles with each until one is made.
+/// for a time, which doubles with each until lines end on which one is made and none breaks.
 ///
 /// # Errors
 /// [`Error::Peer`] if the peer failed a check: then it is not met again.
@@ -230,13 +237,9 @@ pub fn keep(
                     return Err(why);
                 }
                 pause = MIN_PAUSE;
-                if link.made.load(Ordering::SeqCst) {
-                    penalty = MIN_PAUSE;
-                }
-                if link.given_up.load(Ordering::SeqCst) {
-                    wait(desk, penalty);
-                    penalty = (penalty * 2).min(MAX_PENALTY);
-                }
+                let (rest, next) = rest_after(&link, penalty);
+                penalty = next;
+                wait(desk, rest);
                 why
             }
             Err(why) => Some(why),
@@ -255,6 +258,16 @@ pub fn keep(
         }
     }
     Ok(())
+}
+
+/// Returns how long the peer is not met after these lines, where this is what it has come to so far, and what
+/// it comes to: nothing takes from it what was made on lines on which something was given up, too.
+fn rest_after(link: &Link, penalty: Duration) -> (Duration, Duration) {
+    match (link.made.load(Ordering::SeqCst), link.given_up.load(Ordering::SeqCst)) {
+        (_, true) => (penalty, (penalty * 2).min(MAX_PENALTY)),
+        (true, false) => (Duration::ZERO, MIN_PAUSE),
+        (false, false) => (Duration::ZERO, penalty),
+    }
 }
 
 /// Waits, unless all stops.
@@ -375,13 +388,23 @@ impl Pulse {
     }
 }
 
+/// Waits a little where all stops, and lines stand for a step that is being made.
+fn last_step(desk: &Desk) {
+    if desk.is_stopping() {
+        std::thread::sleep(LAST_TICK);
+    }
+}
+
 /// The garbler's work: it says what runs.
 fn works(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
     let mut pulse = Pulse::new();
     while link.holds(desk) {
         match desk.next(TICK) {
             Some(which) => line = attempt(desk, link, line, &which)?,
-            None => pulse.beat(line.channel())?,
+            None => {
+                pulse.beat(line.channel())?;
+                last_step(desk);
+            }
         }
     }
     Ok(())
@@ -466,6 +489,9 @@ fn run(
         Err(why) => {
             desk.figures.failed(&allowed.name);
             let text = match running.stop.is_asked() {
+                true if desk.is_broken_off() => {
+                    "the peer cheated elsewhere, so the run was broken off".into()
+                }
                 true => "the run took longer than it may".into(),
                 false => format!("the run failed: {why}"),
             };
@@ -536,6 +562,9 @@ fn fills(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error> {
         let config = desk.config();
         let mut idle = true;
         for allowed in config.programs.values() {
+            if desk.is_stopping() {
+                break;
+            }
             let there = desk.in_stock(allowed)?;
             desk.figures.stock(&allowed.name, there);
             if there >= allowed.low {
@@ -608,8 +637,11 @@ fn serves_fill(desk: &Desk, link: &Link, mut line: Stocked) -> Result<(), Error>
 /// Makes stock, and lets go of it.
 fn make(desk: &Desk, link: &Link, line: Stocked, allowed: &Allowed, count: u64) -> Result<Stocked, Error> {
     let begun = Instant::now();
-    let made = link.broken.enter(|| line.preprocess(&steps(allowed, count)));
+    let mut line = line;
+    line.stop_between_steps(&desk.between_steps);
+    let made = desk.fill(|| link.broken.enter(|| line.preprocess(&steps(allowed, count))));
     match &made {
+        Err(_) if desk.is_stopping() => {}
         Ok(_) => link.made.store(true, Ordering::SeqCst),
         // Nothing was begun, and it would be the same again.
         Err(Error::Vain(_)) => desk.in_vain.store(true, Ordering::SeqCst),
@@ -639,6 +671,7 @@ fn asks(desk: &Desk, link: &Link, mut line: Channel) -> Result<(), Error> {
             }
         }
         pulse.beat(&mut line)?;
+        last_step(desk);
     }
     Ok(())
 }
@@ -661,4 +694,24 @@ fn serves_asks(desk: &Desk, link: &Link, mut line: Channel) -> Result<(), Error>
         send(&mut line, &noted.map_or_else(Hear::No, |()| Hear::Yes))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Who has one step made and breaks off in the next is not met sooner for it.
+    #[test]
+    fn a_step_that_is_made_takes_nothing_from_one_that_is_given_up() {
+        let after = |made: bool, given_up: bool, penalty| {
+            let link = Link { made: made.into(), given_up: given_up.into(), ..Link::default() };
+            rest_after(&link, penalty)
+        };
+        let so_far = 8 * MIN_PAUSE;
+        assert_eq!(after(true, true, so_far), (so_far, 2 * so_far));
+        assert_eq!(after(false, true, so_far), (so_far, 2 * so_far));
+        assert_eq!(after(false, true, MAX_PENALTY), (MAX_PENALTY, MAX_PENALTY));
+        assert_eq!(after(false, false, so_far), (Duration::ZERO, so_far));
+        assert_eq!(after(true, false, so_far), (Duration::ZERO, MIN_PAUSE));
+    }
 }

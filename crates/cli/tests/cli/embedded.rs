@@ -95,3 +95,73 @@ fn a_run_stops_in_the_phase_in_which_it_is_asked_to() {
         assert!(stopped > 0, "{protocol}");
     }
 }
+
+/// A worker that has seen its peer cheat says so, also where it is asked to stop before it has closed the
+/// line: nobody can have it forgotten.
+#[test]
+fn a_worker_that_is_stopped_says_that_its_peer_cheated() {
+    use brickwork::jobs::terms::Terms;
+    use brickwork::wire::Tag;
+    use brickwork::wire::tls::{self, Identity, Options};
+    use std::time::Duration;
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let write = |name: &str, text: &str| {
+        use std::os::unix::fs::PermissionsExt as _;
+        std::fs::write(folder.path().join(name), text).unwrap();
+        std::fs::set_permissions(folder.path().join(name), std::fs::Permissions::from_mode(0o600)).unwrap();
+        file(name)
+    };
+    let [(here, pem), (there, _)] = [(); 2].map(|()| Identity::generate().unwrap());
+    let (identity, store_key) = (write("key", &pem), write("store.key", &"07".repeat(32)));
+    let (rows, compiled) = (write("rows.json", "[1]"), file("p.bwp"));
+    let words_of = words(&["compile", &program(folder.path()), "-o", &compiled]);
+    assert!(embedded::call(&words_of, &Line::default()).is_ok());
+    let digest =
+        brickwork::circuit::Program::from_bytes(&std::fs::read(&compiled).unwrap()).unwrap().digest();
+    let identities = [&here, &there].map(|key| key.public_key().to_bytes());
+    let terms = Terms { security: 40, lanes: 1, retries: 0, program: digest, rows: vec![1], identities };
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let (job, terms, peer) = (hex(&[5; 32]), hex(&terms.digest()), there.public_key().to_string());
+    let flags = [
+        ["--role", "garbler"],
+        ["--listen", "127.0.0.1:0"],
+        ["--identity", &identity],
+        ["--peer", &peer],
+        ["--job", &job],
+        ["--terms", &terms],
+        ["--lane", "0"],
+        ["--attempt", "0"],
+        ["--of", "1"],
+        ["--retries", "0"],
+        ["--rows", &rows],
+        ["--store", &file("store")],
+        ["--store-key", &store_key],
+        ["--threads", "1"],
+    ];
+    let mut worker = embedded::worker(&[words(&flags.concat()), words(&["--", &compiled])].concat()).unwrap();
+    let (line, (says, hears)) = (Line::default(), std::sync::mpsc::channel());
+    let (asks, keys) = (&line, (&there, here.public_key()));
+    let answer = std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let address: std::net::SocketAddr = hears.recv().unwrap();
+            let options = Options {
+                party: brickwork::circuit::Party::Evaluator,
+                lanes: 1,
+                timeout: Duration::from_secs(60),
+            };
+            let mut channel = tls::connect(&address.to_string(), keys.0, keys.1, &options).unwrap();
+            // What no greeting is. The other one has seen it when it closes its side; it waits for this one's.
+            channel.send(Tag(3), &[0; 9]).and_then(|()| channel.flush()).unwrap();
+            assert!(channel.receive_up_to(Tag(1), 1 << 10).is_ok(), "its greeting");
+            assert!(channel.receive_up_to(Tag(1), 1 << 10).is_err(), "it says nothing more");
+            asks.ask_to_stop();
+            std::thread::sleep(Duration::from_secs(2));
+        });
+        embedded::work(&mut worker, embedded::WorkerTask::Meet, &line, &mut |at| says.send(at).unwrap())
+    });
+    line.ended();
+    let error = answer.expect_err("it was no greeting");
+    assert_eq!(error["code"], 5, "{error}");
+}

@@ -16,10 +16,13 @@ struct Script {
     first: VecDeque<News>,
     last: Vec<News>,
     orders: Vec<Order>,
+    /// What it says of an order.
+    answers: Option<fn(&Order) -> Option<News>>,
 }
 
 impl Crew for Script {
     fn obey(&mut self, order: Order) -> Result<(), Error> {
+        self.first.extend(self.answers.and_then(|answers| answers(&order)));
         self.orders.push(order);
         Ok(())
     }
@@ -168,6 +171,8 @@ fn seventy_partitions_run_again() {
             Entry::Resume { lane: 0, attempt: partition + 1 },
         ]);
     }
+    // Nothing is left of its stock.
+    entries.pop();
     let (left, right) = memory_pair();
     let one = |party: Party, channel| {
         let ledger = folder.path().join(format!("{party:?}"));
@@ -186,4 +191,84 @@ fn seventy_partitions_run_again() {
     });
     assert_eq!(garbler.state, evaluator.state);
     assert_eq!((garbler.state.tally().open, garbler.state.tally().in_doubt), (70, 0));
+}
+
+/// Says that it goes on with this job where this ledger stands.
+fn meet_again(channel: &mut Channel, terms: &Terms, state: &State, job: &JobId) {
+    let mut hello = b"BRWJ".to_vec();
+    hello.extend(PROTOCOL_VERSION.to_le_bytes());
+    hello.push(1);
+    hello.extend(job);
+    hello.extend(terms.digest());
+    hello.extend([9; 32]);
+    hello.extend(state.entries().to_le_bytes());
+    hello.extend(state.head());
+    channel.send(msg::JOB, &hello).unwrap();
+    channel.receive_first_into(msg::JOB, &mut [0; 145]).unwrap();
+}
+
+/// **A doubt that comes with its consent.** What people say about a doubt that they saw does not count for
+/// one that the leader proposes before it proposes to run the partition again.
+#[test]
+fn row_16_a_consent_is_not_about_a_doubt_that_comes_with_it() {
+    let (terms, job) = (terms(1, 0, 4), [5; 32]);
+    let lost = [Entry::Lost { lane: 0 }, Entry::Doubt { partition: 3 }];
+    for was_seen in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut book = Book::begin(&folder.path().join("ledger"), Party::Evaluator, &job, &terms).unwrap();
+        let begun = [
+            Entry::Fill { lane: 0, attempt: 0, partitions: 4 },
+            Entry::Filled { lane: 0 },
+            Entry::Claim { partition: 3, lane: 0 },
+        ];
+        book.append(&begun).unwrap();
+        if was_seen {
+            book.append(&lost).unwrap();
+        }
+        let state = book.state().clone();
+        drop(book);
+        let crew = Script { first: [News::Consent { partition: 3 }].into(), ..Script::default() };
+        let (result, _) = against(folder.path(), Party::Evaluator, &terms, crew, |mut channel| {
+            meet_again(&mut channel, &terms, &state, &job);
+            let mut entries = if was_seen { Vec::new() } else { lost.to_vec() };
+            entries.push(Entry::Rerun { partition: 3 });
+            assert_eq!(propose(&mut channel, entries, Vec::new()).is_ok(), was_seen);
+        });
+        match was_seen {
+            true => assert!(matches!(&result, Err(Error::Io(_))), "{result:?}"),
+            false => assert!(matches!(&result, Err(Error::Mismatch(_))), "{result:?}"),
+        }
+    }
+}
+
+/// **A leader that begins again and again.** Lanes rest at the follower, too, whatever the leader proposes.
+#[test]
+fn row_18_lanes_rest_whatever_the_leader_proposes() {
+    let terms = terms(1, 1, 2);
+    let answers = |order: &Order| match *order {
+        Order::Start { lane, attempt: attempt @ 1.., .. } => {
+            Some(News::Gone { lane, attempt, cause: Cause::Line })
+        }
+        Order::Fill { lane, .. } => Some(News::Filled { lane, attempt: 0 }),
+        Order::Stop { lane } => Some(News::Gone { lane, attempt: 0, cause: Cause::Stopped }),
+        _ => None,
+    };
+    let gone = News::Gone { lane: 0, attempt: 0, cause: Cause::Line };
+    let folder = tempfile::tempdir().unwrap();
+    let crew = Script { answers: Some(answers), ..Script::default() };
+    let (result, _) = against(folder.path(), Party::Evaluator, &terms, crew, |mut channel| {
+        meet(&mut channel, Party::Garbler, &terms);
+        let mut says = |entries: Vec<Entry>| drop(propose(&mut channel, entries, Vec::new()).unwrap());
+        says(vec![Entry::Fill { lane: 0, attempt: 0, partitions: 2 }]);
+        says(vec![Entry::Filled { lane: 0 }]);
+        // Where the peer's worker is gone its own stops.
+        propose(&mut channel, Vec::new(), vec![gone.clone()]).unwrap();
+        let begun = Instant::now();
+        for attempt in 1..=4 {
+            propose(&mut channel, vec![Entry::Lost { lane: 0 }], Vec::new()).unwrap();
+            propose(&mut channel, vec![Entry::Resume { lane: 0, attempt }], Vec::new()).unwrap();
+        }
+        assert!(begun.elapsed() >= Duration::from_millis(100 + 200 + 400 + 800), "{:?}", begun.elapsed());
+    });
+    assert!(matches!(&result, Err(Error::Io(_))), "{result:?}");
 }

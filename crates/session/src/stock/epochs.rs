@@ -1,12 +1,13 @@
 //! The epochs that both parties may use: which of them has what a program needs, and which a session has.
 
 use super::intent::Intent;
-use super::meeting::{Owner, living, other_levels};
+use super::meeting::{Owner, living, other_levels, room_for_one_more};
 use super::records::Batches;
 use super::side::Side;
 use crate::Terms;
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
+use brickwork_base::stop::{Stop, Stopped};
 use brickwork_circuit::Party;
 use brickwork_stock::{Entry, EpochId, Lease, PeerLock, Serial, Store};
 
@@ -20,6 +21,8 @@ pub(super) struct Epochs {
     pub busy: bool,
     /// The one that this session has.
     pub lease: Option<Lease>,
+    /// No step begins once this is asked.
+    pub between: Stop,
 }
 
 /// What this party finds for a program.
@@ -62,6 +65,25 @@ impl Epochs {
              {security} to chance, over all of them; a peer that breaks off until it likes what it is asked \
              does this, and so does a bad line"
         )))
+    }
+
+    /// Looks whether somebody has asked that no other step begins.
+    pub fn goes_on(&self) -> Result<(), Error> {
+        match self.between.is_asked() {
+            true => Err(std::io::Error::from(Stopped).into()),
+            false => Ok(()),
+        }
+    }
+
+    /// Makes sure that an epoch may be begun. Returns what its fixed checks leave to chance.
+    ///
+    /// # Errors
+    /// [`Error::Stock`] if there are too many, [`Error::Vain`] if it would be one attempt too many.
+    pub fn may_begin<S: Side>(&self) -> Result<u128, Error> {
+        room_for_one_more(living(&self.store, &self.owner::<S>())?.len())?;
+        let fixed = S::fixed(&self.terms)?;
+        self.may_try::<S>(fixed)?;
+        Ok(fixed)
     }
 
     pub fn owner<S: Side>(&self) -> Owner<'_> {

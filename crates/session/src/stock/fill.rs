@@ -45,6 +45,10 @@ impl<S: Side> Stocked<S> {
         let left = || steps.iter().skip(resumed as usize);
         session.run().expect(left().copied().flatten().map(Asked::bytes).sum());
         for (number, shares) in (0..of).zip(steps).skip(resumed as usize) {
+            // The first one begins with the epoch, which alone would count as begun in vain.
+            if number > resumed {
+                held.goes_on()?;
+            }
             let risk = shares.iter().fold(0, |risk: u128, share| risk.saturating_add(session.risk(share)));
             let state = held.store.state(&epoch)?;
             let fixed = match state.is_new() || state.given_up().steps > 0 {
@@ -57,7 +61,10 @@ impl<S: Side> Stocked<S> {
             let made = fill_step(&held, &mut *session, &epoch, step, shares, &mut make);
             burn_if_cheated(&held.store, &epoch, made)?;
         }
-        let _ = held.store.append(&epoch, &Entry::Confirmed)?;
+        // Behind a program's entry this would say that the program has ended.
+        if resumed < of {
+            let _ = held.store.append(&epoch, &Entry::Confirmed)?;
+        }
         Ok((Preprocessed { steps: of, resumed }, held.with(session)))
     }
 }

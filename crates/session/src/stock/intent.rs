@@ -68,6 +68,20 @@ pub(super) fn different() -> Error {
     )
 }
 
+/// Lets the peer know that this party begins nothing, and why this party's user.
+pub(super) fn refused(run: &mut Metered, why: Error) -> Result<(), Error> {
+    Intent::only(Intent::REFUSE).send(run)?;
+    Err(why)
+}
+
+pub(super) fn peer_makes_nothing() -> Error {
+    Error::Stock(
+        "the peer makes no more stock with this party: its own message says why, such as that too much that \
+         was begun came to nothing"
+            .into(),
+    )
+}
+
 pub(super) fn peer_refuses() -> Error {
     Error::Stock("the stock lacks something, and the peer makes nothing on the spot".into())
 }

@@ -1,12 +1,13 @@
 //! A connection between two parties with stock on disk, from one program or filling to the next.
 
 use super::epochs::{Epochs, Found};
-use super::intent::{Intent, busy, different};
+use super::intent::{Intent, busy, different, peer_makes_nothing, refused};
 use super::meeting::{Owner, Reconciled, living, meet, reconcile, room_for_one_more};
 use super::records::Batches;
 use super::side::Side;
 use crate::{Digests, Greeting, Metered, PROTOCOL_VERSION, PhaseReport, Protocol, SessionId, Terms};
 use brickwork_base::Error;
+use brickwork_base::stop::Stop;
 use brickwork_circuit::Party;
 use brickwork_stock::{Epoch, EpochId, Store};
 use brickwork_wire::Channel;
@@ -85,7 +86,8 @@ impl<S: Side> Stocked<S> {
     ) -> Result<Self, Error> {
         let owner = Owner { protocol: S::PROTOCOL, role: S::ROLE, terms };
         let Reconciled { epochs, busy } = reconcile(&mut run, store, &owner, session)?;
-        let held = Epochs { store: store.clone(), terms: terms.clone(), epochs, busy, lease: None };
+        let (store, terms, between) = (store.clone(), terms.clone(), Stop::new());
+        let held = Epochs { store, terms, epochs, busy, lease: None, between };
         Ok(Stocked { line: Line::Nobody(Box::new((run, carried))), held })
     }
 
@@ -101,11 +103,19 @@ impl<S: Side> Stocked<S> {
             return Err(kept());
         }
         let Stocked { line, held } = self;
-        let Epochs { store, terms, lease, .. } = held;
+        let Epochs { store, terms, lease, between, .. } = held;
         let (run, carried) = line.release();
         // Before the stores are compared: what a session has is busy for all.
         drop(lease);
-        Self::open(run, carried, &store, &terms, session)
+        let mut opened = Self::open(run, carried, &store, &terms, session)?;
+        opened.stop_between_steps(&between);
+        Ok(opened)
+    }
+
+    /// Has fillings end before their next step once this is asked, at both parties: what is begun is made,
+    /// and nothing counts as begun in vain.
+    pub fn stop_between_steps(&mut self, stop: &Stop) {
+        self.held.between = stop.clone();
     }
 
     /// Returns the connection, for messages between two programs.
@@ -203,27 +213,34 @@ impl<S: Side> Stocked<S> {
     /// Leases the newest epoch to which something may be added, and returns it: what the protocol allows
     /// ([`Side::may_begin`]), not so late that nothing could be taken any more, and what no other session
     /// has. The garbler names it, and the evaluator finds the same; otherwise, or if there is none, both
-    /// begin a new one.
+    /// begin a new one: a party that may not does not say that it will, so that it is no attempt for the
+    /// other either.
     ///
     /// # Errors
-    /// [`Error::Stock`] if the store cannot be read or was altered; [`Error::Io`] if the peer goes away.
+    /// [`Error::Stock`] if the store cannot be read or was altered; [`Error::Vain`] if no epoch may be begun;
+    /// [`Error::Io`] if the peer goes away.
     pub fn open_epoch(&mut self) -> Result<Option<EpochId>, Error> {
         let Stocked { line, held } = self;
         let run = line.run_mut();
         let nothing = Intent::only(Intent::ADD);
         let intent = match S::ROLE {
             Party::Garbler => {
+                held.goes_on().or_else(|why| refused(run, why))?;
                 let found = held.claim_first::<S, _>(|held, id| held.may_be_filled::<S>(id))?;
                 let intent = match found {
                     Some(epoch) => {
                         Intent { what: Intent::ADD, epoch, next: *held.store.state(&epoch)?.head() }
                     }
-                    None => nothing,
+                    None => {
+                        held.may_begin::<S>().map(drop).or_else(|why| refused(run, why))?;
+                        nothing
+                    }
                 };
                 intent.send(run)?;
                 match Intent::receive(run)? {
                     theirs if theirs == intent => intent,
                     theirs if theirs == nothing => nothing,
+                    theirs if theirs.what == Intent::REFUSE => return Err(peer_makes_nothing()),
                     _ => return Err(different()),
                 }
             }
@@ -233,6 +250,14 @@ impl<S: Side> Stocked<S> {
                     && held.claim_this::<S>(&intent.epoch)?
                     && held.may_be_filled::<S>(&intent.epoch)?
                     && *held.store.state(&intent.epoch)?.head() == intent.next;
+                if intent.what == Intent::REFUSE {
+                    held.may_begin::<S>()?;
+                    return Err(peer_makes_nothing());
+                }
+                held.goes_on().or_else(|why| refused(run, why))?;
+                if !may {
+                    held.may_begin::<S>().map(drop).or_else(|why| refused(run, why))?;
+                }
                 let intent = if may { intent } else { nothing };
                 intent.send(run)?;
                 intent
@@ -258,9 +283,7 @@ impl<S: Side> Stocked<S> {
             Some(id) => Box::new(S::restore(run, &held.terms, &held.store.secrets(&id)?, carried)?),
             None => {
                 held.lease = None;
-                room_for_one_more(living(&held.store, &held.owner::<S>())?.len())?;
-                let fixed = S::fixed(&held.terms)?;
-                held.may_try::<S>(fixed)?;
+                let fixed = held.may_begin::<S>()?;
                 held.store.attempt(&held.owner::<S>().account(), fixed)?;
                 held.may_try::<S>(0)?;
                 let mut session = Box::new(S::setup(run, &held.terms, carried)?);

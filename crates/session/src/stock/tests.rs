@@ -17,6 +17,7 @@ use super::{Asked, Lacking, Preprocessed, Ran, Side, Stand, Stocked};
 use crate::tests::Empty;
 use crate::{Metered, PROTOCOL_VERSION, SessionId, Terms, Unobserved};
 use brickwork_base::random::Rng;
+use brickwork_base::stop::Stop;
 use brickwork_base::{Error, Malformed, Party, Security};
 use brickwork_stock::{
     Batch, Counter, Entry, Epoch, EpochId, FillStep, Range as Numbers, Ranges, SERIALS, Serial, State, Store,
@@ -822,6 +823,140 @@ fn row_04_attempts_are_counted_over_epochs() {
     std::fs::remove_dir_all(garblers).unwrap();
     let met = both_try(&world, Fate::Lives, &FEW);
     assert!(met.iter().all(Result::is_ok), "{met:?}");
+}
+
+/// Row 4: who completes a step and then names a program that never ran, which takes all of it, has tried, as
+/// one has who breaks off.
+#[test]
+fn row_04_what_is_made_and_thrown_away_is_an_attempt() {
+    let world = World::new();
+    let garblers = || Store::open(&world.root.path().join("Garbler"), &KEY).unwrap();
+    let mut attempts = 0;
+    loop {
+        let met = both_try(&world, Fate::Lives, &FEW);
+        if met.iter().any(Result::is_err) {
+            assert!(matches!(met[1], Err(Error::Vain(_))), "{met:?}");
+            break;
+        }
+        attempts += 1;
+        let store = garblers();
+        for (id, _) in store.epochs().unwrap() {
+            let batches = store.batches(&id).unwrap();
+            let taken: Vec<_> = batches.iter().map(|batch| (batch.serial, batch.left as u32)).collect();
+            if store.state(&id).unwrap().burned().is_none() {
+                let _ = store.append(&id, &Entry::Use { program: [9; 32], taken }).unwrap();
+            }
+        }
+        // It does not count its own.
+        store.accounts().unwrap().iter().for_each(|(account, _)| store.forgive(account).unwrap());
+        assert!(attempts < 100, "there is no end to it");
+    }
+    // Each has left its step's risk. Another epoch is two, and is begun; its step would be too much.
+    assert_eq!((attempts, in_vain(&world).1), (14, 14 + 2));
+}
+
+/// Row 4: a run that is broken off has cost what it took, and what it took it from, until one has ended there.
+#[test]
+fn row_04_a_run_that_breaks_off_counts_until_one_has_ended() {
+    let world = World::new();
+    world.good(What::Fill(&[6]));
+    let vain = || {
+        let store = Store::open(&world.root.path().join("Evaluator"), &KEY).unwrap();
+        store.accounts().unwrap().iter().map(|(_, vain)| vain).sum::<u128>()
+    };
+    assert_eq!(vain(), 0);
+    for _ in 0..2 {
+        let broken = world
+            .connect([Fate::DiesBeforeSending, Fate::Lives], What::Run(b"a", Lacking::Refuse))
+            .map(|result| result.map(drop));
+        assert!(broken.iter().all(Result::is_err), "{broken:?}");
+        assert_eq!(vain(), 1, "once, however often");
+    }
+    assert_eq!(world.good(What::Run(b"abc", Lacking::Refuse)).0, b"abc");
+    assert_eq!(vain(), 0);
+    let broken = world.connect([Fate::DiesBeforeSending, Fate::Lives], What::Run(b"a", Lacking::Refuse));
+    assert!(broken.iter().all(Result::is_err));
+    assert_eq!(vain(), 0, "one has ended there");
+    // Nothing is left; what asks for nothing says nothing of a program that ended.
+    assert_eq!(world.left()[1], [(None, 0)]);
+}
+
+/// A party that may begin nothing says so before it is an attempt for the other.
+#[test]
+fn who_may_begin_nothing_does_not_make_it_an_attempt_of_the_other() {
+    for full in [Party::Garbler, Party::Evaluator] {
+        let world = World::new();
+        let [mine, other] = [full, if full == Party::Garbler { Party::Evaluator } else { Party::Garbler }]
+            .map(|role| world.root.path().join(format!("{role:?}")));
+        let relation = brickwork_stock::Relation { role: full, identities: FEW.identities };
+        let account = brickwork_stock::Account {
+            relation,
+            protocol: <Toy<0> as Side>::PROTOCOL.into(),
+            security: FEW.security,
+        };
+        let store = Store::open(&mine, &KEY).unwrap();
+        store.attempt(&account, 16).unwrap();
+        drop(store);
+        for _ in 0..3 {
+            let met = both_try(&world, Fate::Lives, &FEW);
+            assert!(matches!(&met[full as usize], Err(Error::Vain(_))), "{met:?}");
+            let is_told = |why: &str| why.contains("makes no more stock");
+            assert!(matches!(&met[1 - full as usize], Err(Error::Stock(why)) if is_told(why)), "{met:?}");
+            let others = Store::open(&other, &KEY).unwrap();
+            assert_eq!(others.accounts().unwrap(), []);
+        }
+    }
+}
+
+/// Whoever is asked to stop between two steps makes the one that has begun; neither party has tried anything.
+#[test]
+fn a_filling_stops_between_two_steps() {
+    for before_all in [false, true] {
+        let world = World::new();
+        let (left, right) = memory_pair();
+        let stop = Stop::new();
+        if before_all {
+            stop.ask();
+        }
+        let [garbler, evaluator] = std::thread::scope(|scope| {
+            let garbler = scope.spawn(|| steps::<0>(&world, left, None));
+            let evaluator = steps::<1>(&world, right, Some(&stop));
+            [garbler.join().unwrap(), evaluator]
+        });
+        assert!(matches!(evaluator, Err(Error::Io(_))), "{evaluator:?}");
+        assert_eq!(matches!(garbler, Err(Error::Stock(_))), before_all, "{garbler:?}");
+        assert_eq!(matches!(garbler, Err(Error::Io(_))), !before_all, "{garbler:?}");
+        let made = if before_all { vec![] } else { vec![(None, 3)] };
+        assert_eq!(world.left(), [made.clone(), made]);
+        for role in ["Garbler", "Evaluator"] {
+            let store = Store::open(&world.root.path().join(role), &KEY).unwrap();
+            assert_eq!(store.accounts().unwrap(), []);
+        }
+    }
+}
+
+/// Two steps, in the first of which the stop is asked.
+fn steps<const ROLE: u8>(
+    world: &World,
+    channel: brickwork_wire::Channel,
+    stop: Option<&Stop>,
+) -> Result<(), Error> {
+    let role = <Toy<ROLE> as Side>::ROLE;
+    let store = Store::open(&world.root.path().join(format!("{role:?}")), &KEY)?;
+    let run = Metered::new::<Empty>(channel, role, Box::new(Unobserved));
+    let carried = Carried { fate: Fate::Lives, sent: world.sent };
+    let mut line = Stocked::<Toy<ROLE>>::open(run, carried, &store, &TERMS, &[9; 32])?;
+    if let Some(stop) = stop {
+        line.stop_between_steps(stop);
+    }
+    let epoch = line.open_epoch()?;
+    let asks = [Asks(3), Asks(2)];
+    let shares: Vec<&[Asks]> = asks.iter().map(std::slice::from_ref).collect();
+    line.fill_shares(epoch, &shares, |making, shares| {
+        stop.iter().for_each(|stop| stop.ask());
+        shares.iter().try_for_each(|share| making.by_this_session(share))
+    })
+    .map(drop)
 }
 
 /// Row 4: a setup that comes to nothing is an attempt, and so is what a cheat burns.

@@ -234,6 +234,8 @@ impl Lane {
 
 impl Read for Lane {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        // Before anything that was read is decrypted: what is malformed is answered with a record.
+        self.here()?;
         let link = self.link.clone();
         loop {
             let mut tls = link.tls();
@@ -276,6 +278,7 @@ impl Stream for Lane {
     }
 
     fn write_frame(&mut self, head: &[u8], body: &[u8]) -> io::Result<()> {
+        self.here()?;
         let link = self.link.clone();
         // Under one lock, so that no sign of life comes between.
         let mut tls = link.tls();

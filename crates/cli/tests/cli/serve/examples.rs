@@ -78,6 +78,8 @@ fn a_systemd_unit() {
     let page = std::fs::read_to_string(example("../docs/serve.md")).expect("a page");
     let seconds = page.lines().find_map(|line| line.strip_prefix("* `run_seconds` (")).expect("its line");
     let seconds: u64 = seconds.split(')').next().and_then(|text| text.parse().ok()).expect("a number");
+    // What docs/serve.md promises: who cheated is not met again by itself.
+    assert_eq!((value("Restart"), value("RestartPreventExitStatus")), ("on-failure", "5"));
     assert!(value("TimeoutStopSec").parse::<u64>().expect("seconds") > seconds);
 
     let is_there = Command::new("systemd-analyze").arg("--version").output();

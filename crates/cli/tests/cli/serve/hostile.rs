@@ -408,3 +408,74 @@ fn a_peer_that_cheats_is_not_met_again() {
     let said = object(&output);
     assert!(said["error"]["message"].as_str().is_some_and(|why| why.contains("cheated")), "{said}");
 }
+
+/// A check that fails on one line ends the run on another one: nobody computes on with who cheats.
+#[test]
+fn a_run_ends_where_the_peer_cheats_elsewhere() {
+    let program = entry("richer", "millionaires.bwp", "");
+    let (pair, mut garbler) = stocked([&program, &program], "run_seconds = 40", 1);
+    let means = Means::of(&pair, Party::Evaluator);
+    let Hostile { work, fill, mut ask } = means.connect(&garbler.listening.clone().expect("it listens"));
+    garbler.until("ready", |got| got.status == 200);
+    std::thread::scope(|scope| {
+        let asks = scope.spawn(|| garbler.run(&json!({ "program": "richer", "input": 4 })));
+        let mut work = asked(work);
+        say(work.channel(), &json!("yes"));
+        ask.send(Tag(121), b"{}").and_then(|()| ask.flush()).expect("a line");
+        let got = asks.join().unwrap();
+        assert_eq!(got.status, 502, "{}", got.body);
+        assert!(got.body.contains("the peer cheated elsewhere"), "{}", got.body);
+        // It gave signs of life all the time.
+        drop((work, fill));
+    });
+    let output = finish(garbler.child.take().expect("it runs"));
+    assert_eq!(output.status.code(), Some(5), "{}", text(&output.stderr));
+}
+
+/// Asks a service to go down when the tables of a step begin to pass, and goes on a little later.
+struct Asks(Option<rustix::process::Pid>);
+
+impl Observer for Asks {
+    fn phase(&mut self, _: &'static str) {}
+
+    fn progress(&mut self, done: u64, _: u64) {
+        if let Some(service) = self.0.take_if(|_| done > 0) {
+            rustix::process::kill_process(service, rustix::process::Signal::TERM).expect("a signal");
+            std::thread::sleep(Duration::from_secs(1));
+        }
+    }
+}
+
+/// A service that is asked to go down makes the step that has begun, and begins no other: neither party has
+/// tried anything in vain.
+#[test]
+fn a_service_goes_down_between_two_steps() {
+    let program = entry("richer", "millionaires.bwp", "");
+    let mut pair = Pair::new([&program, &program]);
+    let means = Means::of(&pair, Party::Garbler);
+    let listener = means.listener();
+    pair.address = Some(listener.local_addr().expect("an address").to_string());
+    let mut evaluator = pair.start(1);
+    let child = evaluator.child.take().expect("it runs");
+    let pid = rustix::process::Pid::from_raw(child.id() as i32).expect("a process");
+    let program = richer_program();
+    let digest: String = program.digest().iter().map(|byte| format!("{byte:02x}")).collect();
+    let sheet = json!({ "serve": 3, "line": "", "meeting": "" }).to_string();
+    let mut lines =
+        [0; 3].map(|_| listener.meet(sheet.as_bytes(), None).expect("a line").channel).into_iter();
+    let mut next = || lines.next().expect("three lines");
+    let (work, mut fill, ask) = (means.stocked(next()), means.watched(next(), Asks(Some(pid))), next());
+    say(fill.channel(), &json!({ "fill": { "digest": digest, "count": 6 } }));
+    assert_eq!(hear(fill.channel()), Some(json!({ "count": 6 })));
+    let steps = steps_of(&program, 6);
+    assert_eq!(steps.len(), 2);
+    let filled = fill.preprocess(&steps).map(drop);
+    assert!(matches!(filled, Err(brickwork::Error::Io(_))), "{filled:?}");
+    let output = finish(child);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    drop((work, ask));
+    assert_eq!(means.store.accounts().unwrap(), []);
+    let (store, key) = (pair.keys.file("evaluator.store"), pair.keys.file("store.key"));
+    let (_, listed) = good(&["stock", "ls", "--store", &store, "--store-key", &key]);
+    assert_eq!(listed["vain"], json!([]), "{listed}");
+}

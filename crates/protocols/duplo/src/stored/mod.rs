@@ -26,6 +26,7 @@ use batches::Schedules;
 use brickwork_base::Error;
 use brickwork_base::digest::Digest;
 use brickwork_base::pool::Pool;
+use brickwork_base::stop::Stop;
 use brickwork_circuit::{Party, Program};
 pub use brickwork_session::stock::inventory::{BatchInventory, CutInventory, GivenUpInventory, Inventory};
 use brickwork_session::stock::meeting::{self, Owner};
@@ -255,6 +256,14 @@ impl Stocked {
         match &mut self.0 {
             Of::Garbler(inner) => inner.forget(secret),
             Of::Evaluator(inner) => inner.forget(secret),
+        }
+    }
+
+    /// Has fillings end before their next step once this is asked; what is begun is made.
+    pub fn stop_between_steps(&mut self, stop: &Stop) {
+        match &mut self.0 {
+            Of::Garbler(inner) => inner.line.stop_between_steps(stop),
+            Of::Evaluator(inner) => inner.line.stop_between_steps(stop),
         }
     }
 
