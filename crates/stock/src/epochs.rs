@@ -40,6 +40,17 @@ impl Epoch {
     }
 }
 
+/// Why an entry is added to a log.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// This party begins it, or has done what it says.
+    Own,
+    /// The peer has it already.
+    Named,
+    /// It burns the epoch for the peer's doing.
+    Lost,
+}
+
 impl Store {
     /// Returns the epochs, oldest first.
     ///
@@ -131,11 +142,21 @@ impl Store {
     /// last case the items may be burned or not; the store is poisoned and hands out nothing until it is
     /// opened anew.
     pub fn append(&self, id: &EpochId, entry: &Entry) -> Result<Taken, Error> {
-        self.append_as(id, entry, false)
+        self.append_as(id, entry, Cause::Own)
     }
 
-    /// Does what [`Store::append`] does; `lost` if what is burned is the peer's doing.
-    pub(super) fn append_as(&self, id: &EpochId, entry: &Entry, lost: bool) -> Result<Taken, Error> {
+    /// Does what [`Store::append`] does with an entry that the peer has behind this party's log: it went
+    /// away before this party had begun it. Whatever the peer says that the entry risks, this party has
+    /// answered no challenge of it, so it is no attempt with the peer; in the epoch it counts.
+    ///
+    /// # Errors
+    /// As [`Store::append`].
+    pub fn append_named(&self, id: &EpochId, entry: &Entry) -> Result<Taken, Error> {
+        self.append_as(id, entry, Cause::Named)
+    }
+
+    /// Does what [`Store::append`] does, for this cause.
+    pub(super) fn append_as(&self, id: &EpochId, entry: &Entry, cause: Cause) -> Result<Taken, Error> {
         let _changing = self.change()?;
         let (before, number) = self.replay(id)?;
         let mut after = before.clone();
@@ -159,7 +180,7 @@ impl Store {
             }
         }
         let mut rows = vec![self.sealed(LOG, with_number(id, number), entry)?];
-        rows.extend(self.vain_behind(id, [&before, &after], entry, lost)?);
+        rows.extend(self.vain_behind(id, [&before, &after], entry, cause)?);
         let mut segments = Vec::new();
         // What no program will take any more goes: all of an epoch that is burned, and with the next step
         // what steps that are given up had stored.

@@ -10,7 +10,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::epochs::Epoch;
+use super::epochs::{Cause, Epoch};
 use super::index::{EPOCHS, RowChange, VAIN};
 use super::log::{Entry, EpochId, State, Taken};
 use super::pair::Relation;
@@ -77,12 +77,21 @@ impl Attempts {
         place.map_or(0, |place| self.open.swap_remove(place).1)
     }
 
-    /// Follows an entry that leads from one state of an epoch with this fixed part to the next; `lost` if the
-    /// peer's doing is why it is burned.
-    fn follow(&mut self, id: &EpochId, [before, after]: [&State; 2], entry: &Entry, fixed: u128, lost: bool) {
+    /// Follows an entry that leads from one state of an epoch with this fixed part to the next, for this
+    /// cause.
+    fn follow(
+        &mut self,
+        id: &EpochId,
+        [before, after]: [&State; 2],
+        entry: &Entry,
+        fixed: u128,
+        cause: Cause,
+    ) {
         let open = self.close(id);
         let counted = before.given_up().steps > 0;
+        let lost = cause == Cause::Lost;
         match entry {
+            Entry::Fill(_) if cause == Cause::Named => self.settle(open),
             Entry::Fill(step) => {
                 if before.open().is_some() {
                     self.settle(open);
@@ -178,7 +187,7 @@ impl Store {
     /// # Errors
     /// As [`Store::append`].
     pub fn lose(&self, id: &EpochId, why: String) -> Result<Taken, Error> {
-        self.append_as(id, &Entry::Burned(why), true)
+        self.append_as(id, &Entry::Burned(why), Cause::Lost)
     }
 
     /// Returns the row of an account where a new epoch's fixed part is no loss yet.
@@ -195,7 +204,7 @@ impl Store {
         id: &EpochId,
         [before, after]: [&State; 2],
         entry: &Entry,
-        lost: bool,
+        cause: Cause,
     ) -> Result<Option<RowChange>, Error> {
         let changes = match entry {
             Entry::Stored => false,
@@ -205,7 +214,7 @@ impl Store {
         };
         let Some(epoch) = self.row::<Epoch>(EPOCHS, id)?.filter(|_| changes) else { return Ok(None) };
         let mut row = self.vain_row(&epoch.account())?;
-        row.follow(id, [before, after], entry, epoch.fixed, lost);
+        row.follow(id, [before, after], entry, epoch.fixed, cause);
         self.sealed_vain(&row).map(Some)
     }
 
@@ -285,6 +294,18 @@ mod tests {
         assert_eq!(sum(path, |store| begin(store, &id)), 125);
         assert_eq!(sum(path, |store| store.forget(&id).unwrap()), 125, "begun, and never more than that");
         assert_eq!(sum(path, |store| store.forgive(&account).unwrap()), 0);
+    }
+
+    /// Row 4: a step that only the peer says to have begun is no attempt, whatever it says that it risks.
+    #[test]
+    fn row_04_what_the_peer_says_to_have_begun_is_no_attempt() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, id) = (folder.path(), [3; 32]);
+        let named = |entry: Entry| sum(path, |store| drop(store.append_named(&id, &entry).unwrap()));
+        assert_eq!(sum(path, |store| begin(store, &id)), 10);
+        assert_eq!(named(fill(0, u128::MAX)), 10, "the setup was begun");
+        assert_eq!(sum(path, |store| follows(store, &id, &[fill(0, 5)])), 15, "its own");
+        assert_eq!(named(fill(0, u128::MAX)), 15);
     }
 
     /// Row 4: what the peer makes this party burn counts with all that was made.

@@ -418,7 +418,7 @@ pub(super) fn reconcile(
             Compared::Busy => {}
             Compared::Idle(Verdict::Same | Verdict::Ahead) => shared.push(*id),
             Compared::Idle(Verdict::Behind(entry)) => {
-                let _ = store.append(id, &entry)?;
+                let _ = store.append_named(id, &entry)?;
                 shared.push(*id);
             }
             // The peer died before it had begun.
