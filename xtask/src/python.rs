@@ -133,6 +133,24 @@ fn test(root: &Path, python: &Path, files: &[&str], call: Call) -> Result<(), St
     succeeds(call, &mut pytest, "pytest")
 }
 
+/// Puts what the package's tests need of others into their environment, as far as it can be had: whoever
+/// installs the package then finds it there. It mostly waits for a network, so there is time for it while
+/// something else is compiled.
+pub fn fetch(root: &Path) {
+    const FETCH: &str = "
+import subprocess, sys
+try: import tomllib
+except ImportError: from pip._vendor import tomli as tomllib
+with open('pyproject.toml', 'rb') as file: project = tomllib.load(file)['project']
+pip = [sys.executable, '-m', 'pip', '-q', '--disable-pip-version-check', 'install']
+sys.exit(subprocess.call(pip + project['dependencies'] + project['optional-dependencies']['test']))
+";
+    if let Ok(python) = environment(root, PYTHON) {
+        // Where it fails, whoever needs it says why.
+        quiet(Command::new(python).args(["-c", FETCH]).current_dir(root));
+    }
+}
+
 /// How an error begins that is about this machine, and not about the package.
 const NOT_HERE: &str = "not to be had here: ";
 

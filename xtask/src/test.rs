@@ -151,9 +151,14 @@ fn last_steps() -> Vec<Step> {
 pub fn run(root: &Path) -> Result<(), String> {
     Kernel::chosen().map_err(|refused| refused.to_string())?;
     step(root, "format", &["fmt", "--all", "--check"], &[])?;
-    for Step { name, arguments, environment } in first_steps() {
-        step(root, &name, &arguments, &environment)?;
-    }
+    std::thread::scope(|scope| {
+        // An error is said once this has ended.
+        scope.spawn(|| crate::python::fetch(root));
+        let mut steps = first_steps().into_iter();
+        steps.try_for_each(|Step { name, arguments, environment }| {
+            step(root, &name, &arguments, &environment)
+        })
+    })?;
     let lanes = [Lane::new(root)?, Lane::new(root)?, Lane::new(root)?];
     let stop = AtomicBool::new(false);
     let [package, shipped, others] = &lanes;
