@@ -483,8 +483,8 @@ impl<S: Side> Stocked<S> {
         Ok(opened)
     }
 
-    /// Has fillings end before their next step once this is asked, at both parties: what is begun is made,
-    /// and nothing counts as begun in vain.
+    /// Ends fillings before their next step once this is asked, at both parties: what is begun is made, and
+    /// nothing counts as begun in vain.
     pub fn stop_between_steps(&mut self, stop: &Stop) {
         self.held.between = stop.clone();
     }
@@ -1019,7 +1019,8 @@ fn refused(run: &mut Metered, why: Error) -> Result<(), Error> {
 
 fn peer_makes_nothing() -> Error {
     Error::Stock(
-        "the peer makes no more stock with this party: its own message says why, such as that too much that          was begun came to nothing"
+        "the peer makes no more stock with this party: its own message says why, such as that too much \
+         that was begun came to nothing"
             .into(),
     )
 }
