@@ -474,3 +474,28 @@ fn elsewhere(function: &str) -> Failure {
 fn answer(result: Result<Report, Failure>) -> Answer {
     result.map(|report| (report.json, report.human)).map_err(|failure| failure.value())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use brickwork::stop;
+
+    /// A check that is being looked at when a worker is asked to stop is looked at to its end, and that it
+    /// failed is said; what fails otherwise has stopped.
+    #[test]
+    fn a_check_that_has_begun_is_looked_at_to_its_end() {
+        let line = Line::default();
+        let fails = |code: u8| {
+            line.see(|| {
+                line.ask_to_stop();
+                stop::look();
+                Err::<(), _>(Failure::new(code, "it failed", ""))
+            })
+        };
+        for (which, said) in [(code::PEER, code::PEER), (code::NETWORK, code::NETWORK), (code::STOCK, 4)] {
+            assert!(fails(which).is_err_and(|failure| failure.is(said)), "{which}");
+        }
+        assert!(line.see(|| Ok(())).is_ok());
+        line.ended();
+    }
+}

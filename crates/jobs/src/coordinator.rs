@@ -407,8 +407,8 @@ impl Follower {
             Entry::Rerun { partition } => {
                 knows(self.own.consents.contains(&partition), "somebody agreed to run a partition again")
             }
-            // Stock that did not serve any more, or of which nobody saw what became of it, is another's to pay
-            // for.
+            // Stock that did not serve any more, or whose worker was killed before it could say what it saw,
+            // is spent: another is begun, and paid for.
             Entry::Resume { lane, .. } => {
                 knows(of(lane) != At::Gone(Cause::Stock), "the stock of a lane serves still")
             }
@@ -520,8 +520,8 @@ mod tests {
         }
     }
 
-    /// The follower goes on with no stock that did not serve any more, or of whose worker nobody knows what it
-    /// was about to see: also where the leader proposes it.
+    /// The follower goes on with no stock that did not serve any more, or of whose worker nobody knows what
+    /// it was about to see: also where the leader proposes it.
     #[test]
     fn row_16_stock_that_is_spent_does_not_go_on() {
         let (_, state) = begun(&in_doubt(1));

@@ -4,8 +4,8 @@
 //! A step counts from its beginning, in the transaction that begins it, until it is made. An epoch's fixed
 //! part counts from before its setup until its first step is made, and with the first step that is given up
 //! in it. A step that is made counts once more from the transaction in which a program takes of what its job
-//! made, until a program has ended that drew on it: who throws away what it was not lucky with has tried. What
-//! the peer makes this party burn counts with all that was made. Nothing else takes from the sum but
+//! made, until a program has ended that drew on it: who throws away what it was not lucky with has tried.
+//! What the peer makes this party burn counts with all that was made. Nothing else takes from the sum but
 //! [`Store::forgive`]: neither burning, nor forgetting, nor another identifier of the pair.
 
 use serde::{Deserialize, Serialize};

@@ -345,8 +345,8 @@ impl Desk {
         self.stopping.load(Ordering::SeqCst)
     }
 
-    /// Begins a run, for as long as the guard lives; none once all stops, or the peer has cheated. Whoever asks for it by now has
-    /// asked for this one, and whoever has left by now gives no input to it.
+    /// Begins a run, for as long as the guard lives; none once all stops, or the peer has cheated. Whoever
+    /// asks for it by now has asked for this one, and whoever has left by now gives no input to it.
     pub fn begin(&self, which: &Which, allowed: &Allowed) -> Option<Running<'_>> {
         let one_at_a_time = lock(&self.running);
         if self.is_stopping() {

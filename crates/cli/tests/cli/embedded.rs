@@ -152,7 +152,7 @@ fn a_worker_that_is_stopped_says_that_its_peer_cheated() {
                 timeout: Duration::from_secs(60),
             };
             let mut channel = tls::connect(&address.to_string(), keys.0, keys.1, &options).unwrap();
-            // What no greeting is. The other one has seen it when it closes its side; it waits for this one's.
+            // What no greeting is. The other one has seen it when it closes its side, and waits for this one.
             channel.send(Tag(3), &[0; 9]).and_then(|()| channel.flush()).unwrap();
             assert!(channel.receive_up_to(Tag(1), 1 << 10).is_ok(), "its greeting");
             assert!(channel.receive_up_to(Tag(1), 1 << 10).is_err(), "it says nothing more");

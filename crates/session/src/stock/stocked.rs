@@ -112,8 +112,8 @@ impl<S: Side> Stocked<S> {
         Ok(opened)
     }
 
-    /// Has fillings end before their next step once this is asked, at both parties: what is begun is made,
-    /// and nothing counts as begun in vain.
+    /// Ends fillings before their next step once this is asked, at both parties: what is begun is made, and
+    /// nothing counts as begun in vain.
     pub fn stop_between_steps(&mut self, stop: &Stop) {
         self.held.between = stop.clone();
     }

@@ -855,7 +855,7 @@ fn row_04_what_is_made_and_thrown_away_is_an_attempt() {
     assert_eq!((attempts, in_vain(&world).1), (14, 14 + 2));
 }
 
-/// Row 4: a run that is broken off has cost what it took, and what it took it from, until one has ended there.
+/// Row 4: a run that is broken off has cost what it took from, until one has ended there.
 #[test]
 fn row_04_a_run_that_breaks_off_counts_until_one_has_ended() {
     let world = World::new();

@@ -259,7 +259,7 @@ impl Stocked {
         }
     }
 
-    /// Has fillings end before their next step once this is asked; what is begun is made.
+    /// Ends fillings before their next step once this is asked; what is begun is made.
     pub fn stop_between_steps(&mut self, stop: &Stop) {
         match &mut self.0 {
             Of::Garbler(inner) => inner.line.stop_between_steps(stop),
