@@ -155,9 +155,8 @@ pub fn run(root: &Path) -> Result<(), String> {
         // An error is said once this has ended.
         scope.spawn(|| crate::python::fetch(root));
         let mut steps = first_steps().into_iter();
-        steps.try_for_each(|Step { name, arguments, environment }| {
-            step(root, &name, &arguments, &environment)
-        })
+        steps
+            .try_for_each(|Step { name, arguments, environment }| step(root, &name, &arguments, &environment))
     })?;
     let lanes = [Lane::new(root)?, Lane::new(root)?, Lane::new(root)?];
     let stop = AtomicBool::new(false);
