@@ -214,7 +214,7 @@ const OF_BLOCKS: &str = "labels have two, three or four blocks";
 
 /// All ones for 1, zeros for 0. The compiler must not know that it is nothing else: it would make two loops
 /// of one that uses it, and the bit would be in its time (it did; `cargo xtask constant-time` shows it).
-fn mask(bit: u8) -> u128 {
+pub(crate) fn mask(bit: u8) -> u128 {
     std::hint::black_box(u128::from(bit).wrapping_neg())
 }
 
