@@ -578,8 +578,9 @@ fn reading(all: &mut Catalogue) {
         (
             "one_symbol_of_what_is_read",
             1,
-            "The garbler hashes messages that are read with Δ, and are no codewords in one symbol, and a gate \
-             gives Δ away: noticed if that is watched, and else the other symbols tell the garbler's input.",
+            "The garbler hashes messages that are read with Δ, and are no codewords in one symbol, and a \
+             gate gives Δ away: noticed if that is watched, and else the other symbols tell the garbler's \
+             input.",
         ),
         ("three_symbols_of_what_is_read", 3, "The same with three symbols."),
     ] {

@@ -51,6 +51,7 @@
 
 mod code;
 mod combine;
+mod corrected;
 mod field;
 mod parameters;
 mod reading;

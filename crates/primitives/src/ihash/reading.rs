@@ -14,13 +14,14 @@
 
 use brickwork_base::Error;
 use brickwork_base::random::Seed;
-use brickwork_kernels::{Matrix, words_of_rows};
+use brickwork_kernels::Matrix;
 use brickwork_wire::Channel;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 use super::code::{Code, Unsent, multiply};
 use super::combine::Coefficients;
+use super::corrected::Corrected;
 use super::receiver::{Hashes, Pending, Receiver};
 use super::sender::Stream;
 use super::watch::Watch;
@@ -42,34 +43,6 @@ pub struct Readable {
     answer: Words,
 }
 
-/// What the sender said of random words: where they begin in the streams, and the corrections of their
-/// parity symbols.
-pub(super) struct Corrected {
-    first: u64,
-    corrections: Words,
-}
-
-impl Corrected {
-    pub(super) fn new(first: u64, corrections: Words) -> Self {
-        Corrected { first, corrections }
-    }
-
-    /// All symbols of these words, n each, by the seeds of all of them.
-    fn symbols(&self, code: &Code, stream: &Stream) -> Words {
-        let (l, count) = (code.parameters().l(), self.corrections.count());
-        let mut words = Words::zeros(code.parameters().n(), count);
-        let each = words.blocks();
-        stream.rows(self.first, count, |here, rows, blocks| {
-            words_of_rows(rows, blocks, &mut words.data_mut()[here.start * each..here.end * each]);
-        });
-        for k in 0..count {
-            let parity = words.symbols_mut(k)[l..].iter_mut();
-            parity.zip(self.corrections.symbols_of(k)).for_each(|(symbol, correction)| *symbol ^= correction);
-        }
-        words
-    }
-}
-
 impl Readable {
     /// Returns no words.
     pub fn none(code: &Code) -> Self {
@@ -81,7 +54,7 @@ impl Readable {
 
     /// Returns how many there are.
     pub fn count(&self) -> usize {
-        self.words.corrections.count()
+        self.words.count()
     }
 
     /// Reads the values of the words at these points, `[word][point]`, with the seeds of all n symbols. With

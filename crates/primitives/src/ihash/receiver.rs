@@ -11,8 +11,8 @@ use zeroize::Zeroizing;
 
 use super::code::{Code, Unsent, multiply};
 use super::combine::Coefficients;
+use super::corrected::Corrected;
 use super::parameters::Parameters;
-use super::reading::Corrected;
 use super::sender::{Stream, WORDS};
 use super::watch::Watch;
 use super::words::{Step, Words, packed_bytes};

@@ -1,8 +1,8 @@
 //! Labels become outputs. The evaluator decodes its own ones by permutation bits that were opened, and sends
 //! compressed labels of the garbler's.
 //!
-//! If it knows Δ, the garbler cheated: then it reads the garbler's input ([`crate::reading`]), and computes in
-//! the clear. It does all of that in any case, and sends the same, so that the garbler cannot tell which
+//! If it knows Δ, the garbler cheated: then it reads the garbler's input ([`crate::reading`]), and computes
+//! in the clear. It does all of that in any case, and sends the same, so that the garbler cannot tell which
 //! it was: that would be a bit of the evaluator's input.
 
 use brickwork_base::label::Label;

@@ -11,7 +11,7 @@ use crate::buckets::{Checks, Kinds, Recovery};
 use crate::build::{GateBuckets, HashedCircuit, Soldered};
 use crate::cheat::Cheat;
 use crate::components::ComponentGarbling;
-use crate::gates::compressed;
+use crate::gates::{VALUES, compressed, values_of};
 use crate::layout::{Layout, Slot};
 use crate::preprocess::{Garbled, HashedCopies};
 use crate::setup::Evaluator;
@@ -243,14 +243,6 @@ impl Group<'_> {
         }
         if bool::from(empty) { Err(Cheat::EmptyBucket.into()) } else { Ok(()) }
     }
-}
-
-/// Blocks of what opens a label.
-pub(super) const VALUES: usize = 2;
-
-/// The blocks of what opens a label, of many.
-pub(super) fn values_of(values: &Words, k: usize) -> [u128; VALUES] {
-    *values.word(k).first_chunk().expect("what opens a label is more than a block")
 }
 
 /// What comes out of copies, as labels of the circuit's wires: `[copy][output]`.

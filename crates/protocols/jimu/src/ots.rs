@@ -175,10 +175,30 @@ pub(super) fn keys_chosen(series: &mut [extension::Receiver], labels: &Words) ->
     Ok(joined(&each.collect::<Result<Vec<_>, _>>()?))
 }
 
-/// Returns the keys of OTs again, with other labels, behind so many others.
-pub(super) fn keys_again(series: &[KeysAgain], before: usize, labels: &Words) -> Vec<Seed> {
+/// The keys of OTs again, with other labels, behind so many others.
+fn keys_again(series: &[KeysAgain], before: usize, labels: &Words) -> Vec<Seed> {
     let each = series.iter().enumerate();
     joined(&each.map(|(block, again)| again.keys(before, &of_block(labels, block))).collect::<Vec<_>>())
+}
+
+/// What gives, with Δ, the seeds of all symbols of permutation messages: the labels of the OTs in which the
+/// evaluator chose which of them it watches, and what makes keys of the same OTs.
+pub(super) struct AllSeeds {
+    /// Labels, one for each symbol.
+    pub labels: Words,
+    /// Of each series what makes keys.
+    pub again: Vec<KeysAgain>,
+}
+
+impl AllSeeds {
+    /// Returns the seeds: the keys of choice 1, by the `choices` that were made and Δ. There were so many
+    /// other keys before these.
+    pub fn with(&self, before: usize, choices: &[u8], delta: &[u128]) -> Vec<Seed> {
+        let mut labels = self.labels.clone();
+        let others: Zeroizing<Vec<u8>> = Zeroizing::new(choices.iter().map(|choice| 1 ^ choice).collect());
+        labels.add_where(delta, &others);
+        keys_again(&self.again, before, &labels)
+    }
 }
 
 /// Makes OTs of labels.

@@ -19,34 +19,12 @@
 use brickwork_base::Error;
 use brickwork_base::random::Seed;
 use brickwork_primitives::ihash::{Hashes, Masks, PendingReadable, Readable, Words};
-use brickwork_primitives::ot::extension::KeysAgain;
 use zeroize::Zeroizing;
 
 use crate::buckets::lowest_bits;
 use crate::cheat::Cheat;
 use crate::layout::Layout;
-use crate::ots;
 use crate::setup::{Evaluator, Garbler};
-
-/// What gives, with Δ, the seeds of all symbols of permutation messages: the labels of the OTs in which the
-/// evaluator chose which of them it watches, and what makes keys of the same OTs.
-pub(super) struct AllSeeds {
-    /// Labels, one for each symbol.
-    pub labels: Words,
-    /// Of each series what makes keys.
-    pub again: Vec<KeysAgain>,
-}
-
-impl AllSeeds {
-    /// Returns the seeds: the keys of choice 1, by the `choices` that were made and Δ. Before these keys there
-    /// were so many others.
-    fn with(&self, before: usize, choices: &[u8], delta: &[u128]) -> Vec<Seed> {
-        let mut labels = self.labels.clone();
-        let others: Zeroizing<Vec<u8>> = Zeroizing::new(choices.iter().map(|choice| 1 ^ choice).collect());
-        labels.add_where(delta, &others);
-        ots::keys_again(&self.again, before, &labels)
-    }
-}
 
 /// The messages that are read, and what masks their combinations, at the garbler.
 pub(super) struct Drawn {

@@ -16,9 +16,8 @@ use crate::gates::{Labels, colour, compressed};
 use crate::hooks::{Hooks, Point};
 use crate::layout::Layout;
 use crate::msg;
-use crate::ots::{self, Counts};
+use crate::ots::{self, AllSeeds, Counts};
 use crate::parameters::{COMPRESSED, Level};
-use crate::reading::AllSeeds;
 use crate::report::Jimu;
 
 /// The points that both parties take from where no symbol is sent.

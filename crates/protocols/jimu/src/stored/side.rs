@@ -23,8 +23,8 @@ use super::records::{Context, EvaluatorGates, EvaluatorInputs, EvaluatorOts, Gar
 use crate::gates::Labels;
 use crate::hooks::Hooks;
 use crate::layout::Layout;
+use crate::ots::AllSeeds;
 use crate::parameters::Level;
-use crate::reading::AllSeeds;
 use crate::report::{Jimu, SecurityReport};
 use crate::setup::{self, Evaluator, Garbler, Points, Purpose, series};
 
